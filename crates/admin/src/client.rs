@@ -1,0 +1,158 @@
+//! The caller's end: one connection, one request at a time.
+
+use std::io::BufReader;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use engine::{Stats, VolumeInfo};
+use format::units::Compression;
+
+use crate::error::{CallError, ConnectError};
+use crate::line::{self, RESPONSE_BYTES_MAX};
+use crate::protocol::{CompressionSetting, Hello, PROTOCOL_VERSION, Request, Response, Status};
+use crate::socket::{self, SOCKET_NAME};
+
+/// A server that says nothing for so long is taken for hung.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
+
+/// A connection to the server of a store.
+#[derive(Debug)]
+pub struct Client {
+    reader: BufReader<UnixStream>,
+    writer: UnixStream,
+}
+
+impl Client {
+    /// Connects to whoever serves the store in `directory`; `None` when nobody does.
+    ///
+    /// # Errors
+    /// [`ConnectError`] when a server is there but cannot be spoken to.
+    pub fn connect(directory: &Path) -> Result<Option<Self>, ConnectError> {
+        let socket_error =
+            |source| ConnectError::Socket { path: directory.join(SOCKET_NAME), source };
+        let Some(stream) = socket::connect(directory).map_err(socket_error)? else {
+            return Ok(None);
+        };
+        let mut client = Self::over(stream).map_err(socket_error)?;
+        client.greet()?;
+        Ok(Some(client))
+    }
+
+    fn over(stream: UnixStream) -> std::io::Result<Self> {
+        stream.set_read_timeout(Some(ANSWER_TIME_MAX))?;
+        stream.set_write_timeout(Some(ANSWER_TIME_MAX))?;
+        Ok(Self { writer: stream.try_clone()?, reader: BufReader::new(stream) })
+    }
+
+    fn greet(&mut self) -> Result<(), ConnectError> {
+        let hello: Hello = self.receive().map_err(|source| ConnectError::NoGreeting { source })?;
+        if hello.protocol != PROTOCOL_VERSION {
+            return Err(ConnectError::OtherProtocol {
+                server_version: hello.tamis,
+                server_protocol: hello.protocol,
+            });
+        }
+        if hello.busy { Err(ConnectError::Busy) } else { Ok(()) }
+    }
+
+    fn receive<T: serde::de::DeserializeOwned>(&mut self) -> Result<T, CallError> {
+        line::receive(&mut self.reader, RESPONSE_BYTES_MAX)?.ok_or(CallError::Closed)
+    }
+
+    /// Sends one request and waits for its response; a refusal is an error.
+    ///
+    /// # Errors
+    /// [`CallError::Refused`] in the engine's words, others when the connection failed.
+    pub fn call(&mut self, request: &Request) -> Result<Response, CallError> {
+        line::send(&mut self.writer, request)?;
+        match self.receive()? {
+            Response::Refused(refusal) => Err(refusal.into()),
+            response => Ok(response),
+        }
+    }
+
+    fn call_for_volume(&mut self, request: &Request) -> Result<VolumeInfo, CallError> {
+        match self.call(request)? {
+            Response::Volume { volume } => Ok(volume),
+            _ => Err(CallError::WrongResponse),
+        }
+    }
+
+    fn call_for_nothing(&mut self, request: &Request) -> Result<(), CallError> {
+        match self.call(request)? {
+            Response::Done => Ok(()),
+            _ => Err(CallError::WrongResponse),
+        }
+    }
+}
+
+/// The requests by name.
+///
+/// # Errors
+/// Each returns the [`CallError`] of [`Client::call`].
+impl Client {
+    /// Who serves the store, and where.
+    pub fn status(&mut self) -> Result<Status, CallError> {
+        match self.call(&Request::Status)? {
+            Response::Status(status) => Ok(status),
+            _ => Err(CallError::WrongResponse),
+        }
+    }
+
+    /// All volumes.
+    pub fn volumes(&mut self) -> Result<Vec<VolumeInfo>, CallError> {
+        match self.call(&Request::ListVolumes)? {
+            Response::Volumes { volumes } => Ok(volumes),
+            _ => Err(CallError::WrongResponse),
+        }
+    }
+
+    /// Makes a thin volume.
+    pub fn create_volume(
+        &mut self,
+        name: &str,
+        size_bytes: u64,
+        read_only: bool,
+    ) -> Result<VolumeInfo, CallError> {
+        let name = name.to_owned();
+        self.call_for_volume(&Request::CreateVolume { name, size_bytes, read_only })
+    }
+
+    /// Gives a volume another size.
+    pub fn resize_volume(&mut self, name: &str, size_bytes: u64) -> Result<VolumeInfo, CallError> {
+        self.call_for_volume(&Request::ResizeVolume { name: name.to_owned(), size_bytes })
+    }
+
+    /// Gives a volume another name.
+    pub fn rename_volume(&mut self, name: &str, new_name: &str) -> Result<VolumeInfo, CallError> {
+        let (name, new_name) = (name.to_owned(), new_name.to_owned());
+        self.call_for_volume(&Request::RenameVolume { name, new_name })
+    }
+
+    /// Deletes a volume.
+    pub fn delete_volume(&mut self, name: &str) -> Result<(), CallError> {
+        self.call_for_nothing(&Request::DeleteVolume { name: name.to_owned() })
+    }
+
+    /// What new frames are compressed with.
+    pub fn compression(&mut self) -> Result<CompressionSetting, CallError> {
+        match self.call(&Request::Compression)? {
+            Response::Compression { compression } => Ok(compression),
+            _ => Err(CallError::WrongResponse),
+        }
+    }
+
+    /// Sets what new frames are compressed with.
+    pub fn set_compression(&mut self, compression: Compression) -> Result<(), CallError> {
+        self.call_for_nothing(&Request::SetCompression { compression: compression.into() })
+    }
+
+    /// Figures of the store.
+    pub fn stats(&mut self) -> Result<Stats, CallError> {
+        match self.call(&Request::Stats)? {
+            Response::Stats { stats } => Ok(*stats),
+            _ => Err(CallError::WrongResponse),
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Messages as lines: one JSON document each, ended by a newline.
+//!
+//! A line is read up to a bound and no further: whoever is at the other end cannot make this side
+//! hold more than that.
+
+use std::io::{BufRead, Read, Write};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::error::CallError;
+
+/// Longest request: a few names.
+pub(crate) const REQUEST_BYTES_MAX: usize = 64 << 10;
+/// Longest response: the list of some ten thousand volumes.
+pub(crate) const RESPONSE_BYTES_MAX: usize = 16 << 20;
+
+/// Sends one message.
+pub(crate) fn send<T: Serialize>(to: &mut impl Write, message: &T) -> Result<(), CallError> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    to.write_all(&line)?;
+    Ok(to.flush()?)
+}
+
+/// Receives one message of at most `limit_bytes`; `None` when the other side has gone.
+pub(crate) fn receive<T: DeserializeOwned>(
+    from: &mut impl BufRead,
+    limit_bytes: usize,
+) -> Result<Option<T>, CallError> {
+    let mut line = Vec::new();
+    from.take(limit_bytes as u64 + 1).read_until(b'\n', &mut line)?;
+    if line.pop_if(|byte| *byte == b'\n').is_some() {
+        return Ok(Some(serde_json::from_slice(&line)?));
+    }
+    match line.len() {
+        0 => Ok(None),
+        length if length > limit_bytes => Err(CallError::TooLong { limit_bytes }),
+        _ => Err(CallError::Closed),
+    }
+}

@@ -1,0 +1,193 @@
+//! What is said over the control socket, as JSON.
+//!
+//! The server speaks first: a [`Hello`] line with the protocol version, so that an old `tamis`
+//! meeting a new server says so instead of failing on a field. Then every [`Request`] line is
+//! answered by one [`Response`] line, in order. What fails is a [`Refusal`]: its kind says what
+//! the caller can do (and becomes an exit code), its sentence is the engine's own words.
+
+use engine::{RequestError, Stats, VolumeInfo};
+use format::units::{Codec, Compression};
+use serde::{Deserialize, Serialize};
+
+/// Raised when a message changes so that the other side would misread it.
+pub const PROTOCOL_VERSION: u32 = 1;
+
+/// The server's first line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Hello {
+    /// [`PROTOCOL_VERSION`] of the server.
+    pub(crate) protocol: u32,
+    /// Release of the server, for people.
+    pub(crate) tamis: String,
+    /// True when the server has no connection free and closes this one. Said before the client
+    /// sends anything, so that the word is read and not lost in a reset connection.
+    pub(crate) busy: bool,
+}
+
+/// What a client may ask.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "request", rename_all = "snake_case")]
+pub enum Request {
+    /// Who serves the store, and where its volumes are exported.
+    Status,
+    /// All volumes.
+    ListVolumes,
+    /// A new thin volume.
+    CreateVolume {
+        /// Its name.
+        name: String,
+        /// Its logical size.
+        size_bytes: u64,
+        /// Whether writes are refused.
+        read_only: bool,
+    },
+    /// Another logical size.
+    ResizeVolume {
+        /// The volume.
+        name: String,
+        /// Its size from now on.
+        size_bytes: u64,
+    },
+    /// Another name.
+    RenameVolume {
+        /// The volume.
+        name: String,
+        /// Its name from now on.
+        new_name: String,
+    },
+    /// Deletes a volume and all it holds.
+    DeleteVolume {
+        /// The volume.
+        name: String,
+    },
+    /// What new frames are compressed with.
+    Compression,
+    /// Sets what new frames are compressed with.
+    SetCompression {
+        /// From now on.
+        compression: CompressionSetting,
+    },
+    /// Figures of the store.
+    Stats,
+}
+
+/// What the server answers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "response", rename_all = "snake_case")]
+pub enum Response {
+    /// It is done.
+    Done,
+    /// To [`Request::Status`].
+    Status(Status),
+    /// To [`Request::ListVolumes`].
+    Volumes {
+        /// All of them.
+        volumes: Vec<VolumeInfo>,
+    },
+    /// To what makes or changes one volume.
+    Volume {
+        /// As it is now.
+        volume: VolumeInfo,
+    },
+    /// To [`Request::Compression`].
+    Compression {
+        /// As it is now.
+        compression: CompressionSetting,
+    },
+    /// To [`Request::Stats`].
+    Stats {
+        /// As they are now.
+        stats: Box<Stats>,
+    },
+    /// It was not done.
+    Refused(Refusal),
+}
+
+/// Who serves a store.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Status {
+    /// Its process.
+    pub pid: u32,
+    /// Its release.
+    pub version: String,
+    /// NBD addresses it listens at, as URIs without an export name's part filled in: put the
+    /// volume's name where `{volume}` stands.
+    pub exports: Vec<String>,
+}
+
+/// What new frames are compressed with, as it is said in JSON.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CompressionSetting {
+    /// 0 raw, 1 LZ4, 2 Zstandard: the numbers of the on-disk format.
+    pub codec: u8,
+    /// The codec's own level; 0 where it has none.
+    pub level: i8,
+}
+
+impl From<Compression> for CompressionSetting {
+    fn from(compression: Compression) -> Self {
+        Self { codec: compression.codec as u8, level: compression.level }
+    }
+}
+
+impl CompressionSetting {
+    /// The setting in the engine's words; `None` for a codec that this release does not know.
+    #[must_use]
+    pub fn to_compression(self) -> Option<Compression> {
+        let codec = [Codec::Raw, Codec::Lz4, Codec::Zstd]
+            .into_iter()
+            .find(|codec| *codec as u8 == self.codec)?;
+        Some(Compression { codec, level: self.level })
+    }
+}
+
+/// Why a request was not carried out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{sentence}")]
+pub struct Refusal {
+    /// What the caller can do about it.
+    pub kind: RefusalKind,
+    /// One sentence for a person.
+    pub sentence: String,
+}
+
+/// What the caller of a refused request can do.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RefusalKind {
+    /// Name a volume that exists.
+    NoSuchVolume,
+    /// Choose another name.
+    VolumeExists,
+    /// Ask for something that can be: a name or size is out of bounds.
+    BadRequest,
+    /// Make room.
+    NoSpace,
+    /// Run `tamis check`: something stored fails its checks.
+    Damaged,
+    /// Try again later: the store is being closed.
+    Busy,
+    /// Anything else, also what a newer server calls by a name that this release does not know.
+    #[serde(other)]
+    Failed,
+}
+
+impl From<RequestError> for Refusal {
+    fn from(error: RequestError) -> Self {
+        let kind = match &error {
+            RequestError::NoSuchVolume { .. } => RefusalKind::NoSuchVolume,
+            RequestError::VolumeExists { .. } => RefusalKind::VolumeExists,
+            RequestError::BadName { .. }
+            | RequestError::BadSize { .. }
+            | RequestError::OutOfRange { .. }
+            | RequestError::ReadOnly { .. } => RefusalKind::BadRequest,
+            RequestError::NoSpace => RefusalKind::NoSpace,
+            RequestError::Damaged { .. } | RequestError::DamagedTable { .. } => {
+                RefusalKind::Damaged
+            }
+            RequestError::Closing => RefusalKind::Busy,
+            _ => RefusalKind::Failed,
+        };
+        Self { kind, sentence: error.to_string() }
+    }
+}

@@ -1,0 +1,192 @@
+//! The server's end: a thread that accepts, and one for each connection.
+//!
+//! Connections are few (a person's command, a script, a monitor), so threads are the simplest
+//! thing that is right. Their number is bounded; one too many is refused as busy. [`Server::stop`]
+//! shuts every socket, which wakes every thread, and waits for them: after it nothing of this
+//! room touches the engine any more.
+
+use std::collections::HashMap;
+use std::io::BufReader;
+use std::net::Shutdown;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crate::error::{CallError, ServeError};
+use crate::line::{self, REQUEST_BYTES_MAX};
+use crate::protocol::{Hello, PROTOCOL_VERSION, Refusal, RefusalKind, Request, Response};
+use crate::socket;
+
+/// Connections at one time.
+pub(crate) const CONNECTIONS_MAX: usize = 32;
+/// A connection on which nothing is asked for so long is closed.
+const IDLE_TIME_MAX: Duration = Duration::from_secs(600);
+/// A client that does not take its response for so long is let go.
+const SEND_TIME_MAX: Duration = Duration::from_secs(30);
+/// Pause after a failed accept (no file descriptors left), so as not to spin.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Who answers requests.
+pub trait Service: Send + Sync + 'static {
+    /// Carries out one request; called from many threads.
+    fn answer(&self, request: Request) -> Response;
+}
+
+/// A control socket being served, until [`Server::stop`] or drop.
+#[derive(Debug)]
+pub struct Server {
+    directory: PathBuf,
+    shared: Arc<Shared>,
+    acceptor: Option<JoinHandle<()>>,
+}
+
+/// The connections that are open.
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    stopping: bool,
+    next_id: u64,
+    open: HashMap<u64, UnixStream>,
+}
+
+impl Server {
+    /// Serves the control socket of the store in `directory`. The caller holds the store's lock,
+    /// so a socket that nobody answers at is stale and is replaced.
+    ///
+    /// # Errors
+    /// [`ServeError`] when a server is there already or the socket cannot be made.
+    pub fn start(directory: &Path, service: impl Service) -> Result<Self, ServeError> {
+        let listener = socket::listen(directory)?;
+        let shared = Arc::new(Shared::default());
+        let (for_thread, service) = (Arc::clone(&shared), Arc::new(service));
+        let acceptor = thread::Builder::new()
+            .name("control".to_owned())
+            .spawn(move || accept_all(&listener, &for_thread, &service))
+            .map_err(|source| ServeError::Bind {
+                path: directory.join(socket::SOCKET_NAME),
+                source,
+            })?;
+        Ok(Self { directory: directory.to_owned(), shared, acceptor: Some(acceptor) })
+    }
+
+    /// Closes the socket and every connection, and waits until no request is being answered.
+    pub fn stop(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        let Some(acceptor) = self.acceptor.take() else { return };
+        self.shared.shut_all();
+        // The acceptor sleeps in `accept`: a connection of our own wakes it. When that fails the
+        // acceptor cannot be woken, and waiting for it would be for ever.
+        if matches!(socket::connect(&self.directory), Ok(Some(_))) {
+            let _ = acceptor.join();
+        }
+        socket::remove(&self.directory);
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn shut_all(&self) {
+        let mut state = self.state();
+        state.stopping = true;
+        for stream in state.open.values() {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+
+    /// Takes note of a connection; `None` when there are too many, or when the server stops.
+    fn admit(&self, stream: &UnixStream) -> Option<u64> {
+        let mut state = self.state();
+        if state.stopping || state.open.len() >= CONNECTIONS_MAX {
+            return None;
+        }
+        let (id, stream) = (state.next_id, stream.try_clone().ok()?);
+        state.next_id += 1;
+        state.open.insert(id, stream);
+        Some(id)
+    }
+
+    fn dismiss(&self, id: u64) {
+        self.state().open.remove(&id);
+    }
+}
+
+fn accept_all<S: Service>(listener: &UnixListener, shared: &Arc<Shared>, service: &Arc<S>) {
+    let mut threads: Vec<JoinHandle<()>> = Vec::new();
+    while !shared.state().stopping {
+        threads.retain(|thread| !thread.is_finished());
+        match listener.accept() {
+            Ok((stream, _)) => threads.extend(begin(stream, shared, service)),
+            Err(_) => thread::sleep(ACCEPT_PAUSE),
+        }
+    }
+    for thread in threads {
+        let _ = thread.join();
+    }
+}
+
+fn begin<S: Service>(
+    mut stream: UnixStream,
+    shared: &Arc<Shared>,
+    service: &Arc<S>,
+) -> Option<JoinHandle<()>> {
+    let Some(id) = shared.admit(&stream) else {
+        let _ = line::send(&mut stream, &hello(true));
+        return None;
+    };
+    let (shared_too, service) = (Arc::clone(shared), Arc::clone(service));
+    let thread = thread::Builder::new().name("control-connection".to_owned()).spawn(move || {
+        // Whatever ends a connection ends only that connection; its client sees it closed.
+        let _ = converse(stream, service.as_ref());
+        shared_too.dismiss(id);
+    });
+    if thread.is_err() {
+        shared.dismiss(id);
+    }
+    thread.ok()
+}
+
+fn hello(busy: bool) -> Hello {
+    Hello { protocol: PROTOCOL_VERSION, tamis: env!("CARGO_PKG_VERSION").to_owned(), busy }
+}
+
+fn converse(stream: UnixStream, service: &impl Service) -> Result<(), CallError> {
+    stream.set_read_timeout(Some(IDLE_TIME_MAX))?;
+    stream.set_write_timeout(Some(SEND_TIME_MAX))?;
+    let mut writer = stream.try_clone()?;
+    let mut reader = BufReader::new(stream);
+    line::send(&mut writer, &hello(false))?;
+    loop {
+        match line::receive::<Request>(&mut reader, REQUEST_BYTES_MAX) {
+            Ok(Some(request)) => line::send(&mut writer, &service.answer(request))?,
+            Ok(None) => return Ok(()),
+            Err(error @ (CallError::Malformed(_) | CallError::TooLong { .. })) => {
+                let refusal =
+                    Refusal { kind: RefusalKind::BadRequest, sentence: error.to_string() };
+                line::send(&mut writer, &Response::Refused(refusal))?;
+                // After an overlong line nobody knows where the next one begins.
+                if matches!(error, CallError::TooLong { .. }) {
+                    return Err(error);
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}

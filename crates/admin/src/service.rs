@@ -1,0 +1,68 @@
+//! What the server does with a request: it asks the engine.
+
+use engine::RequestError;
+
+use crate::protocol::{Refusal, RefusalKind, Request, Response, Status};
+use crate::server::Service;
+
+/// Answers requests from a running engine.
+pub struct EngineService {
+    client: engine::Client,
+    status: Status,
+}
+
+impl EngineService {
+    /// Over `client`; `status` is told to whoever asks.
+    #[must_use]
+    pub fn new(client: engine::Client, status: Status) -> Self {
+        Self { client, status }
+    }
+
+    fn carry_out(&self, request: Request) -> Result<Response, RequestError> {
+        let client = &self.client;
+        let response = match request {
+            Request::Status => Response::Status(self.status.clone()),
+            Request::ListVolumes => Response::Volumes { volumes: client.volumes()? },
+            Request::CreateVolume { name, size_bytes, read_only } => {
+                Response::Volume { volume: client.create_volume(&name, size_bytes, read_only)? }
+            }
+            Request::ResizeVolume { name, size_bytes } => {
+                Response::Volume { volume: client.resize_volume(&name, size_bytes)? }
+            }
+            Request::RenameVolume { name, new_name } => {
+                Response::Volume { volume: client.rename_volume(&name, &new_name)? }
+            }
+            Request::DeleteVolume { name } => {
+                client.delete_volume(&name)?;
+                Response::Done
+            }
+            Request::Compression => {
+                Response::Compression { compression: client.compression()?.into() }
+            }
+            Request::SetCompression { compression } => match compression.to_compression() {
+                Some(compression) => {
+                    client.set_compression(compression)?;
+                    Response::Done
+                }
+                None => Response::Refused(unknown_codec()),
+            },
+            Request::Stats => Response::Stats { stats: Box::new(client.stats()?) },
+        };
+        Ok(response)
+    }
+}
+
+fn unknown_codec() -> Refusal {
+    Refusal {
+        kind: RefusalKind::BadRequest,
+        sentence: "the server of the store does not know this codec: use the same release of \
+                   tamis for both"
+            .to_owned(),
+    }
+}
+
+impl Service for EngineService {
+    fn answer(&self, request: Request) -> Response {
+        self.carry_out(request).unwrap_or_else(|error| Response::Refused(error.into()))
+    }
+}

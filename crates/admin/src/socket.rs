@@ -1,0 +1,70 @@
+//! Where the control socket is, and whether anybody is behind it.
+//!
+//! A unix socket outlives a process that was killed: the file stays and connections to it are
+//! refused. Such a socket is stale. A client takes it for no socket; a server, which has the
+//! store's lock by then, replaces it.
+//!
+//! The kernel takes no socket path of more than 107 bytes, and a store may lie deeper. Therefore
+//! the store's directory is opened first and the socket named through it, `/proc/self/fd/N/...`,
+//! which is short wherever the store is.
+
+use std::fs::{self, File, Permissions};
+use std::io::{self, ErrorKind};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+use crate::error::ServeError;
+
+/// Name of the control socket in the directory of a store.
+pub const SOCKET_NAME: &str = "control.sock";
+
+/// The socket of the store in `directory`, by a name that is short while the file is held.
+fn short_name(directory: &Path) -> io::Result<(File, PathBuf)> {
+    let held = File::open(directory)?;
+    let name = format!("/proc/self/fd/{}/{SOCKET_NAME}", held.as_raw_fd());
+    Ok((held, PathBuf::from(name)))
+}
+
+/// Connects to the server of the store in `directory`; `None` when nobody serves it.
+pub(crate) fn connect(directory: &Path) -> io::Result<Option<UnixStream>> {
+    let attempt = short_name(directory).and_then(|(_held, name)| UnixStream::connect(name));
+    match attempt {
+        Ok(stream) => Ok(Some(stream)),
+        Err(error) if is_absence(error.kind()) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn is_absence(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::NotFound | ErrorKind::ConnectionRefused | ErrorKind::NotADirectory)
+}
+
+/// Listens at the socket of the store in `directory`, replacing a stale one.
+pub(crate) fn listen(directory: &Path) -> Result<UnixListener, ServeError> {
+    let path = directory.join(SOCKET_NAME);
+    match connect(directory) {
+        Ok(Some(_)) => return Err(ServeError::InUse { path }),
+        Ok(None) => {}
+        Err(source) => return Err(ServeError::Bind { path, source }),
+    }
+    bind(directory).map_err(|source| ServeError::Bind { path, source })
+}
+
+fn bind(directory: &Path) -> io::Result<UnixListener> {
+    let (_held, name) = short_name(directory)?;
+    match fs::remove_file(&name) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let listener = UnixListener::bind(&name)?;
+    fs::set_permissions(&name, Permissions::from_mode(0o600))?;
+    Ok(listener)
+}
+
+/// Removes the socket of a server that has ended.
+pub(crate) fn remove(directory: &Path) {
+    // A socket that stays behind is stale, which is handled; so a failure here harms nobody.
+    let _ = fs::remove_file(directory.join(SOCKET_NAME));
+}

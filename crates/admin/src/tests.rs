@@ -1,0 +1,277 @@
+//! Both ends over real sockets, with a service that needs no engine.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use engine::{RequestError, Stats, VolumeInfo};
+use format::units::{Codec, Compression};
+
+use crate::line::{self, REQUEST_BYTES_MAX};
+use crate::server::CONNECTIONS_MAX;
+use crate::{
+    CallError, Client, CompressionSetting, ConnectError, Refusal, RefusalKind, Request, Response,
+    SOCKET_NAME, ServeError, Server, Service, Status,
+};
+
+/// A directory of its own for one test, removed when the test ends.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("tamis-admin-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Volumes in a list, as the plainest store there is.
+#[derive(Default)]
+struct ListOfVolumes(Mutex<Vec<VolumeInfo>>);
+
+impl Service for ListOfVolumes {
+    fn answer(&self, request: Request) -> Response {
+        let mut volumes = self.0.lock().unwrap();
+        match request {
+            Request::Status => Response::Status(Status {
+                pid: 7,
+                version: "0".to_owned(),
+                exports: vec!["nbd://here/{volume}".to_owned()],
+            }),
+            Request::ListVolumes => Response::Volumes { volumes: volumes.clone() },
+            Request::CreateVolume { name, size_bytes, read_only } => {
+                let id = u32::try_from(volumes.len()).unwrap();
+                let volume = VolumeInfo { name, id, size_bytes, mapped_bytes: 0, read_only };
+                volumes.push(volume.clone());
+                Response::Volume { volume }
+            }
+            Request::DeleteVolume { name } => {
+                Response::Refused(RequestError::NoSuchVolume { name }.into())
+            }
+            Request::Stats => {
+                Response::Stats { stats: Box::new(Stats { dedup_ratio: 2.5, ..Stats::default() }) }
+            }
+            Request::Compression => {
+                Response::Compression { compression: CompressionSetting { codec: 2, level: -3 } }
+            }
+            _ => Response::Done,
+        }
+    }
+}
+
+fn serve(directory: &Path) -> Server {
+    Server::start(directory, ListOfVolumes::default()).unwrap()
+}
+
+fn connect(directory: &Path) -> Client {
+    Client::connect(directory).unwrap().unwrap()
+}
+
+#[test]
+fn requests_come_back_as_their_responses() {
+    let folder = Folder::new();
+    let _server = serve(&folder.0);
+    let mut client = connect(&folder.0);
+    assert_eq!(client.status().unwrap().pid, 7);
+    let made = client.create_volume("disk0", 1 << 40, true).unwrap();
+    assert_eq!(client.volumes().unwrap(), [made]);
+    assert!((client.stats().unwrap().dedup_ratio - 2.5).abs() < f64::EPSILON);
+    let setting = client.compression().unwrap().to_compression();
+    assert_eq!(setting, Some(Compression { codec: Codec::Zstd, level: -3 }));
+    client.set_compression(Compression { codec: Codec::Raw, level: 0 }).unwrap();
+}
+
+#[test]
+fn a_refusal_keeps_its_kind_and_its_words() {
+    let folder = Folder::new();
+    let _server = serve(&folder.0);
+    let refused = connect(&folder.0).delete_volume("ghost").unwrap_err();
+    let CallError::Refused(refusal) = refused else { panic!("{refused}") };
+    assert_eq!(refusal.kind, RefusalKind::NoSuchVolume);
+    assert!(refusal.sentence.contains("ghost"), "{refusal}");
+}
+
+#[test]
+fn an_answer_to_another_question_is_an_error() {
+    let folder = Folder::new();
+    let _server = serve(&folder.0);
+    let answered = connect(&folder.0).resize_volume("disk0", 512);
+    assert!(matches!(answered, Err(CallError::WrongResponse)), "{answered:?}");
+}
+
+#[test]
+fn nobody_serves_where_no_socket_is() {
+    let folder = Folder::new();
+    assert!(Client::connect(&folder.0).unwrap().is_none());
+    assert!(Client::connect(&folder.0.join("absent")).unwrap().is_none());
+}
+
+#[test]
+fn the_socket_of_a_dead_server_is_stale_and_is_replaced() {
+    let folder = Folder::new();
+    drop(UnixListener::bind(folder.0.join(SOCKET_NAME)).unwrap());
+    assert!(folder.0.join(SOCKET_NAME).exists());
+    assert!(Client::connect(&folder.0).unwrap().is_none());
+    let _server = serve(&folder.0);
+    connect(&folder.0).status().unwrap();
+}
+
+#[test]
+fn a_live_server_is_not_replaced() {
+    let folder = Folder::new();
+    let _server = serve(&folder.0);
+    let second = Server::start(&folder.0, ListOfVolumes::default());
+    assert!(matches!(second, Err(ServeError::InUse { .. })), "{second:?}");
+    connect(&folder.0).status().unwrap();
+}
+
+#[test]
+fn stop_closes_idle_connections_and_removes_the_socket() {
+    let folder = Folder::new();
+    let server = serve(&folder.0);
+    let mut idle = connect(&folder.0);
+    idle.status().unwrap();
+    server.stop();
+    assert!(!folder.0.join(SOCKET_NAME).exists());
+    assert!(idle.status().is_err());
+    assert!(Client::connect(&folder.0).unwrap().is_none());
+}
+
+#[test]
+fn only_the_owner_may_open_the_socket() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new();
+    let _server = serve(&folder.0);
+    let mode = std::fs::metadata(folder.0.join(SOCKET_NAME)).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
+fn a_store_may_lie_deeper_than_a_socket_path_is_long() {
+    let folder = Folder::new();
+    let deep = folder.0.join("d".repeat(200));
+    std::fs::create_dir(&deep).unwrap();
+    let server = serve(&deep);
+    connect(&deep).status().unwrap();
+    server.stop();
+    assert!(!deep.join(SOCKET_NAME).exists());
+}
+
+#[test]
+fn one_connection_too_many_is_told_so_and_room_comes_back() {
+    let folder = Folder::new();
+    let _server = serve(&folder.0);
+    let mut open: Vec<Client> = (0..CONNECTIONS_MAX).map(|_| connect(&folder.0)).collect();
+    assert!(matches!(Client::connect(&folder.0), Err(ConnectError::Busy)));
+    drop(open.pop());
+    let free = (0..200).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        Client::connect(&folder.0).is_ok()
+    });
+    assert!(free);
+}
+
+/// A connection that speaks bytes of its own choice.
+fn raw_connection(directory: &Path) -> (BufReader<UnixStream>, UnixStream) {
+    let stream = UnixStream::connect(directory.join(SOCKET_NAME)).unwrap();
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    let mut hello = String::new();
+    reader.read_line(&mut hello).unwrap();
+    assert!(hello.contains("\"protocol\":1"), "{hello}");
+    (reader, stream)
+}
+
+fn refusal(reader: &mut BufReader<UnixStream>) -> Refusal {
+    match line::receive(reader, 1 << 20).unwrap().unwrap() {
+        Response::Refused(refusal) => refusal,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn nonsense_is_refused_and_the_connection_goes_on() {
+    let folder = Folder::new();
+    let _server = serve(&folder.0);
+    let (mut reader, mut writer) = raw_connection(&folder.0);
+    for nonsense in ["", "{", "[1,2]", "{\"request\":\"make_coffee\"}", "\u{0}\u{1}"] {
+        writeln!(writer, "{nonsense}").unwrap();
+        assert_eq!(refusal(&mut reader).kind, RefusalKind::BadRequest, "{nonsense:?}");
+    }
+    writeln!(writer, "{{\"request\":\"list_volumes\"}}").unwrap();
+    let response: Response = line::receive(&mut reader, 1 << 20).unwrap().unwrap();
+    assert_eq!(response, Response::Volumes { volumes: Vec::new() });
+}
+
+#[test]
+fn a_line_without_end_is_not_held_in_memory() {
+    let folder = Folder::new();
+    let _server = serve(&folder.0);
+    let (mut reader, mut writer) = raw_connection(&folder.0);
+    writer.write_all(&vec![b'x'; REQUEST_BYTES_MAX + 1]).unwrap();
+    assert_eq!(refusal(&mut reader).kind, RefusalKind::BadRequest);
+    assert!(line::receive::<Response>(&mut reader, 1 << 20).unwrap().is_none());
+}
+
+#[test]
+fn a_line_is_bounded_to_the_byte() {
+    let exact = format!("\"{}\"\n", "x".repeat(6));
+    assert!(line::receive::<String>(&mut exact.as_bytes(), 8).unwrap().is_some());
+    let received = line::receive::<String>(&mut exact.as_bytes(), 7);
+    assert!(matches!(received, Err(CallError::TooLong { limit_bytes: 7 })), "{received:?}");
+    let cut = line::receive::<String>(&mut "\"xx".as_bytes(), 8);
+    assert!(matches!(cut, Err(CallError::Closed)), "{cut:?}");
+}
+
+/// Answers one connection with `greeting` and closes it.
+fn greet_once(directory: &Path, greeting: &'static str) -> std::thread::JoinHandle<()> {
+    let listener = UnixListener::bind(directory.join(SOCKET_NAME)).unwrap();
+    std::thread::spawn(move || {
+        listener.accept().unwrap().0.write_all(greeting.as_bytes()).unwrap();
+    })
+}
+
+#[test]
+fn a_server_of_another_protocol_is_named() {
+    let folder = Folder::new();
+    let server = greet_once(&folder.0, "{\"protocol\":9,\"tamis\":\"3.0\",\"busy\":false}\n");
+    let error = Client::connect(&folder.0).unwrap_err();
+    assert!(matches!(error, ConnectError::OtherProtocol { server_protocol: 9, .. }), "{error}");
+    assert!(error.to_string().contains("3.0"), "{error}");
+    server.join().unwrap();
+}
+
+#[test]
+fn a_greeting_that_is_none_is_an_error() {
+    let folder = Folder::new();
+    let server = greet_once(&folder.0, "SSH-2.0\n");
+    let error = Client::connect(&folder.0).unwrap_err();
+    assert!(matches!(error, ConnectError::NoGreeting { .. }), "{error}");
+    server.join().unwrap();
+}
+
+#[test]
+fn a_kind_of_a_newer_server_is_a_failure() {
+    let refusal: Refusal =
+        serde_json::from_str(r#"{"kind":"on_fire","sentence":"the store is on fire"}"#).unwrap();
+    assert_eq!(refusal.kind, RefusalKind::Failed);
+}
+
+#[test]
+fn codecs_go_there_and_back_and_unknown_ones_are_none() {
+    for codec in [Codec::Raw, Codec::Lz4, Codec::Zstd] {
+        let compression = Compression { codec, level: 5 };
+        assert_eq!(CompressionSetting::from(compression).to_compression(), Some(compression));
+    }
+    assert_eq!(CompressionSetting { codec: 99, level: 0 }.to_compression(), None);
+}
