@@ -1,2 +1,60 @@
-//! Under construction.
-fn main() {}
+//! The project's own tasks: `cargo xtask tidy`, `cargo xtask test`, `cargo xtask acceptance`.
+//!
+//! Everything that a developer or CI runs goes through here, in Rust, so that there is one way to
+//! do it and nothing lives in a shell script that no test covers:
+//!
+//! - `tidy` holds the laws of the house that the compiler cannot hold: who may import whom, how
+//!   long a file may be, which names and calls are banned in which room.
+//! - `test` is *the* test command of the README and the only thing that `.ci/run` calls.
+//! - `acceptance` drives the built server with real clients (qemu-img, nbdfuse, libnbd, fio, the
+//!   kernel's file systems) through scenarios that are the promises of the product.
+
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")
+)]
+
+mod acceptance;
+mod clients;
+mod failure;
+mod program;
+mod steps;
+mod test_command;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use crate::failure::Failure;
+
+const USAGE: &str = "\
+usage: cargo xtask tidy                      the laws of the house
+       cargo xtask test                      everything that must pass before a change is merged
+       cargo xtask acceptance [NAME...]      real clients against the built server
+                  [--short] [--kills N] [--seed N]
+       cargo xtask acceptance --list         the scenarios and what each shows";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let outcome = match words.as_slice() {
+        ["tidy"] => tidy::run(&root()),
+        ["test"] => test_command::run(&root()),
+        ["acceptance", rest @ ..] => acceptance::run(&root(), rest),
+        _ => Err(Failure::Usage { text: USAGE }),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Told) => ExitCode::FAILURE,
+        Err(failure) => {
+            eprintln!("{failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The workspace's root, wherever the command was started.
+fn root() -> PathBuf {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    own.parent().unwrap_or(own).to_path_buf()
+}

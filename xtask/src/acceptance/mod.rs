@@ -1,0 +1,252 @@
+//! Acceptance: the promises of the product, shown with real clients against the built server.
+//!
+//! Each scenario is one file and runs alone (`cargo xtask acceptance NAME`). Rust drives; the
+//! clients are the programs people use (qemu-img, nbdfuse with the kernel's file systems, libnbd,
+//! fio). A scenario works in `target/acceptance/work/NAME`, which it leaves behind when it fails.
+//! The short forms run inside `cargo xtask test` against the development build, whose overflow and
+//! debug checks are on; the full forms run against the release build.
+//!
+//! Nothing here depends on timing: a server is ready when it answers, it is killed after a number
+//! of events, and the only clock is a generous one that turns a hang into a failure.
+
+mod fill;
+mod hostile;
+mod images;
+mod kill;
+mod memory;
+mod mounts;
+mod prefix;
+mod real_disk;
+mod real_fs;
+mod seed;
+mod server;
+mod table;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::clients;
+use crate::failure::Failure;
+use crate::program::Program;
+use crate::steps::{Counts, Steps};
+
+/// One promise and how it is shown.
+struct Scenario {
+    name: &'static str,
+    shows: &'static str,
+    /// Clients and privileges without which it cannot run.
+    needs: &'static [&'static str],
+    run: fn(&Setting) -> Result<(), Failure>,
+}
+
+/// The order is that of the time they take.
+const SCENARIOS: [Scenario; 6] = [
+    Scenario {
+        name: "hostile",
+        shows: "illegal messages get errors or a closed connection, and harm nobody else",
+        needs: &["python3-libnbd"],
+        run: hostile::run,
+    },
+    Scenario {
+        name: "full",
+        shows: "a full store refuses writes, reads right, takes TRIM, and writes again",
+        needs: &["python3-libnbd"],
+        run: fill::run,
+    },
+    Scenario {
+        name: "kill",
+        shows: "after kill -9 the store holds exactly a prefix with everything flushed",
+        needs: &["python3-libnbd"],
+        run: kill::run,
+    },
+    Scenario {
+        name: "real-fs",
+        shows: "ext4 and xfs live on a volume, through restarts, and fsck finds nothing",
+        needs: &["nbdfuse", "fusermount3", "mkfs.ext4", "root", "loop devices", "fuse"],
+        run: real_fs::run,
+    },
+    Scenario {
+        name: "real-disk",
+        shows: "two Debian images come back the same; savings are what an independent count says",
+        needs: &["qemu-img", "mkfs.ext4"],
+        run: real_disk::run,
+    },
+    Scenario {
+        name: "memory",
+        shows: "the server stays within --memory plus 64 MiB under load",
+        needs: &["fio"],
+        run: memory::run,
+    },
+];
+
+/// Scenarios whose short form runs inside `cargo xtask test`.
+const SHORT: [&str; 5] = ["hostile", "full", "kill", "real-fs", "real-disk"];
+
+/// What a scenario may know of the run it is part of.
+#[derive(Clone, Debug)]
+struct Setting {
+    /// The workspace.
+    root: PathBuf,
+    /// The server's binary.
+    tamis: PathBuf,
+    /// A folder of the scenario's own, empty at its start.
+    work: PathBuf,
+    /// Run small.
+    short: bool,
+    /// How many kills `kill` makes, if said.
+    kills: Option<u64>,
+    /// Where every random choice comes from.
+    seed: u64,
+}
+
+impl Setting {
+    /// A Python script of ours.
+    fn script(&self, name: &str) -> Program {
+        Program::new(clients::PYTHON).path(&self.root.join("xtask/scripts").join(name))
+    }
+
+    /// A folder that outlives the run: what is dear to make is made once.
+    fn kept(&self) -> Result<PathBuf, Failure> {
+        let folder = self.root.join("target/acceptance/images");
+        fs::create_dir_all(&folder).map_err(Failure::file(&folder))?;
+        Ok(folder)
+    }
+}
+
+/// What the command line asked for.
+#[derive(Debug, Default, PartialEq)]
+struct Wanted {
+    names: Vec<String>,
+    list: bool,
+    short: bool,
+    kills: Option<u64>,
+    seed: Option<u64>,
+}
+
+/// `cargo xtask acceptance ...`.
+pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<(), Failure> {
+    let wanted = parse(arguments).ok_or(Failure::Usage { text: crate::USAGE })?;
+    if wanted.list {
+        for scenario in &SCENARIOS {
+            println!("{:10} {}", scenario.name, scenario.shows);
+        }
+        return Ok(());
+    }
+    let setting = Setting {
+        root: root.to_path_buf(),
+        tamis: built(root, !wanted.short)?,
+        work: PathBuf::new(),
+        short: wanted.short,
+        kills: wanted.kills,
+        seed: wanted.seed.unwrap_or_else(seed::fresh),
+    };
+    let mut steps = Steps::default();
+    let all = wanted.names.is_empty();
+    for scenario in &SCENARIOS {
+        if all || wanted.names.iter().any(|name| name == scenario.name) {
+            step(scenario, &setting, &mut steps);
+        }
+    }
+    steps.finish()
+}
+
+/// The short forms, as steps of `cargo xtask test`. The seed is fixed: a failure there is the
+/// change's, not the dice's. The full `kill` throws new dice every time.
+pub(crate) fn run_short(root: &Path, steps: &mut Steps) {
+    let tamis = match built(root, false) {
+        Ok(tamis) => tamis,
+        Err(failure) => return steps.run("acceptance", || Err(failure)),
+    };
+    let setting = Setting {
+        root: root.to_path_buf(),
+        tamis,
+        work: PathBuf::new(),
+        short: true,
+        kills: None,
+        seed: 1,
+    };
+    for scenario in SCENARIOS.iter().filter(|scenario| SHORT.contains(&scenario.name)) {
+        step(scenario, &setting, steps);
+    }
+}
+
+fn parse(arguments: &[&str]) -> Option<Wanted> {
+    let mut wanted = Wanted::default();
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        match *word {
+            "--list" => wanted.list = true,
+            "--short" => wanted.short = true,
+            "--kills" => wanted.kills = Some(words.next()?.parse().ok()?),
+            "--seed" => wanted.seed = Some(words.next()?.parse().ok()?),
+            name if SCENARIOS.iter().any(|scenario| scenario.name == name) => {
+                wanted.names.push(name.to_owned());
+            }
+            _ => return None,
+        }
+    }
+    Some(wanted)
+}
+
+fn step(scenario: &Scenario, setting: &Setting, steps: &mut Steps) {
+    let name = format!("acceptance {}", scenario.name);
+    let missing = clients::missing(scenario.needs);
+    if !missing.is_empty() {
+        return steps.skip(&name, &format!("needs {}", missing.join(", ")));
+    }
+    steps.run(&name, || {
+        println!("{}", scenario.shows);
+        let work = setting.root.join("target/acceptance/work").join(scenario.name);
+        empty(&work)?;
+        let outcome = (scenario.run)(&Setting { work: work.clone(), ..setting.clone() });
+        match outcome {
+            Ok(()) => empty(&work).map(|()| Counts::ONE),
+            Err(failure) => {
+                println!("what the scenario worked on is in {}", work.display());
+                server::tell_log(&work);
+                Err(failure)
+            }
+        }
+    });
+}
+
+fn empty(folder: &Path) -> Result<(), Failure> {
+    if folder.exists() {
+        fs::remove_dir_all(folder).map_err(Failure::file(folder))?;
+    }
+    fs::create_dir_all(folder).map_err(Failure::file(folder))
+}
+
+/// Builds the server and returns its binary; `TAMIS` names another one to test instead.
+fn built(root: &Path, release: bool) -> Result<PathBuf, Failure> {
+    if let Some(other) = std::env::var_os("TAMIS") {
+        return Ok(PathBuf::from(other));
+    }
+    let cargo = Program::new("cargo").folder(root).args(["build", "--package", "cli"]);
+    let profile = if release { "release" } else { "debug" };
+    if release { cargo.arg("--release") } else { cargo }.show()?;
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from);
+    Ok(target.join(profile).join("tamis"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SCENARIOS, SHORT, Wanted, parse};
+
+    #[test]
+    fn the_command_line_is_read_whole_or_not_at_all() {
+        let wanted = parse(&["kill", "--kills", "7", "--seed", "3", "--short"]).unwrap();
+        let names = vec!["kill".to_owned()];
+        let expected = Wanted { names, list: false, short: true, kills: Some(7), seed: Some(3) };
+        assert_eq!(wanted, expected);
+        assert_eq!(parse(&["no-such-scenario"]), None);
+        assert_eq!(parse(&["--kills"]), None);
+    }
+
+    #[test]
+    fn every_short_form_is_a_scenario() {
+        for name in SHORT {
+            assert!(SCENARIOS.iter().any(|scenario| scenario.name == name));
+        }
+    }
+}

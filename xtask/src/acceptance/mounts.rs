@@ -1,0 +1,134 @@
+//! A volume as the kernel sees it: nbdfuse makes it a file, a loop device makes that a disk, and a
+//! file system is mounted on it.
+//!
+//! Each layer is undone when its value is dropped, in the reverse order, so that a scenario that
+//! fails half-way leaves no mount behind. The happy way undoes them by name and listens for errors.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use crate::failure::Failure;
+use crate::program::Program;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A volume as a block device of this machine.
+#[derive(Debug)]
+pub(crate) struct Disk {
+    folder: PathBuf,
+    device: PathBuf,
+    nbdfuse: Child,
+    attached: bool,
+}
+
+/// A mounted file system.
+#[derive(Debug)]
+pub(crate) struct Mount {
+    folder: PathBuf,
+    mounted: bool,
+}
+
+impl Disk {
+    /// Attaches the volume at `uri`, with `folder` for nbdfuse to mount on.
+    pub(crate) fn attach(uri: &str, folder: &Path) -> Result<Disk, Failure> {
+        fs::create_dir_all(folder).map_err(Failure::file(folder))?;
+        let file = folder.join("disk");
+        let program = Program::new("nbdfuse").path(&file).arg(uri);
+        let command = program.to_string();
+        let started = program.into_command().stdout(Stdio::null()).spawn();
+        let nbdfuse = started.map_err(|source| Failure::Start { command, source })?;
+        let folder = folder.to_path_buf();
+        let mut disk = Disk { folder, device: PathBuf::new(), nbdfuse, attached: true };
+        disk.wait_for(&file)?;
+        let device = Program::new("losetup").args(["--find", "--show"]).path(&file).output()?;
+        disk.device = PathBuf::from(device.trim());
+        Ok(disk)
+    }
+
+    /// The block device.
+    pub(crate) fn device(&self) -> &Path {
+        &self.device
+    }
+
+    /// Takes it away again; everything written to it is on the volume afterwards.
+    pub(crate) fn detach(mut self) -> Result<(), Failure> {
+        self.attached = false;
+        Program::new("losetup").arg("--detach").path(&self.device).run()?;
+        self.wait_until_unused()?;
+        Program::new("fusermount3").arg("-u").path(&self.folder).run()?;
+        let status = self.nbdfuse.wait().map_err(Failure::file(&self.folder))?;
+        if status.success() {
+            Ok(())
+        } else {
+            Err(Failure::unmet("an nbdfuse that ends well", status.to_string()))
+        }
+    }
+
+    fn wait_for(&mut self, file: &Path) -> Result<(), Failure> {
+        let begun = Instant::now();
+        while !file.exists() {
+            let ended = self.nbdfuse.try_wait().map_err(Failure::file(file))?;
+            if ended.is_some() || begun.elapsed() > PATIENCE {
+                return Err(Failure::unmet("an nbdfuse that shows its file", format!("{ended:?}")));
+            }
+            sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+
+    /// The kernel lets go of a loop device a little after it was told to.
+    fn wait_until_unused(&self) -> Result<(), Failure> {
+        let begun = Instant::now();
+        while begun.elapsed() < PATIENCE {
+            let lists = Program::new("losetup").arg("--associated").path(&self.folder.join("disk"));
+            if lists.output()?.trim().is_empty() {
+                return Ok(());
+            }
+            sleep(Duration::from_millis(20));
+        }
+        Err(Failure::unmet("a loop device that lets go", "one that holds on"))
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        if self.attached {
+            // On the way out of a failure: undo what can be undone, whatever it says.
+            Program::new("losetup").arg("--detach").path(&self.device).succeeds();
+            Program::new("fusermount3").arg("-uz").path(&self.folder).succeeds();
+            drop(self.nbdfuse.kill());
+            drop(self.nbdfuse.wait());
+        }
+    }
+}
+
+impl Mount {
+    /// Mounts the file system on `device`.
+    pub(crate) fn new(device: &Path, folder: &Path) -> Result<Mount, Failure> {
+        fs::create_dir_all(folder).map_err(Failure::file(folder))?;
+        Program::new("mount").path(device).path(folder).run()?;
+        Ok(Mount { folder: folder.to_path_buf(), mounted: true })
+    }
+
+    /// Where its files are.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Unmounts it, which writes everything.
+    pub(crate) fn unmount(mut self) -> Result<(), Failure> {
+        self.mounted = false;
+        Program::new("umount").path(&self.folder).run()
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        if self.mounted {
+            Program::new("umount").arg("--lazy").path(&self.folder).succeeds();
+        }
+    }
+}

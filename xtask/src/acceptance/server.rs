@@ -1,0 +1,194 @@
+//! A store under test and the server that serves it.
+//!
+//! The socket lies in the system's folder for such things, because its path may be no longer than
+//! 108 bytes wherever the clone is. A server that is dropped is killed, so that no scenario that
+//! fails leaves one behind.
+
+use std::fs::{self, File};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::acceptance::Setting;
+use crate::failure::Failure;
+use crate::program::Program;
+
+/// After this a server that neither answers nor ends is taken for hung.
+const PATIENCE: Duration = Duration::from_secs(300);
+const LOG: &str = "server.log";
+const LOG_LINES_TOLD: usize = 20;
+
+/// A store made for one scenario.
+#[derive(Clone, Debug)]
+pub(crate) struct Store {
+    tamis: PathBuf,
+    folder: PathBuf,
+    socket: PathBuf,
+    log: PathBuf,
+}
+
+/// A running server.
+#[derive(Debug)]
+pub(crate) struct Server {
+    child: Child,
+}
+
+impl Store {
+    /// Makes a store of `capacity` (as `tamis init` takes it) in the scenario's folder.
+    pub(crate) fn init(setting: &Setting, capacity: &str) -> Result<Store, Failure> {
+        let socket = format!("tamis-{}.sock", std::process::id());
+        let store = Store {
+            tamis: setting.tamis.clone(),
+            folder: setting.work.join("store"),
+            socket: std::env::temp_dir().join(socket),
+            log: setting.work.join(LOG),
+        };
+        store.tamis("init").path(&store.folder).args(["--capacity", capacity]).run()?;
+        Ok(store)
+    }
+
+    /// Starts the server and waits until it answers.
+    pub(crate) fn serve(&self, options: &[&str]) -> Result<Server, Failure> {
+        if self.socket.exists() {
+            fs::remove_file(&self.socket).map_err(Failure::file(&self.socket))?;
+        }
+        let log = File::options().create(true).append(true).open(&self.log);
+        let log = log.map_err(Failure::file(&self.log))?;
+        let program = self.tamis("serve").path(&self.folder).arg("--nbd").arg(self.listen());
+        let program = program.args(options.iter().copied());
+        let text = program.to_string();
+        let mut command = program.into_command();
+        let output = log.try_clone().map_err(Failure::file(&self.log))?;
+        let child = command.stdout(Stdio::from(output)).stderr(Stdio::from(log)).spawn();
+        let child = child.map_err(|source| Failure::Start { command: text, source })?;
+        let mut server = Server { child };
+        server.wait_until_ready(&self.socket)?;
+        Ok(server)
+    }
+
+    /// Makes a volume; the server runs.
+    pub(crate) fn create_volume(&self, name: &str, size: &str) -> Result<(), Failure> {
+        let program = self.tamis("volume").arg("create").path(&self.folder);
+        program.args([name, "--size", size]).run()
+    }
+
+    /// What the running server says of itself.
+    pub(crate) fn stats(&self) -> Result<Stats, Failure> {
+        let program = self.tamis("stats").path(&self.folder).arg("--json");
+        let command = program.to_string();
+        Ok(Stats { command, answer: program.json()? })
+    }
+
+    /// Checks the closed store; any problem is a failure.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        let report = self.tamis("check").path(&self.folder).arg("--json").json()?;
+        match report["problems"].as_array() {
+            Some(problems) if problems.is_empty() => Ok(()),
+            _ => Err(Failure::unmet("a check without problems", report.to_string())),
+        }
+    }
+
+    /// What a client calls the volume `name`.
+    pub(crate) fn uri(&self, name: &str) -> String {
+        format!("nbd+unix:///{name}?socket={}", self.socket.display())
+    }
+
+    /// Where the server listens.
+    pub(crate) fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    fn listen(&self) -> String {
+        format!("unix:{}", self.socket.display())
+    }
+
+    fn tamis(&self, command: &str) -> Program {
+        Program::new(&self.tamis).arg(command)
+    }
+}
+
+impl Server {
+    /// Its process.
+    pub(crate) fn process(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// kill -9: no warning, no goodbye.
+    pub(crate) fn kill(mut self) -> Result<(), Failure> {
+        self.child.kill().and_then(|()| self.child.wait()).map(drop).map_err(in_process)
+    }
+
+    /// Asks it to end, and expects that it does so well.
+    pub(crate) fn stop(mut self) -> Result<(), Failure> {
+        Program::new("kill").arg("-TERM").arg(self.process().to_string()).run()?;
+        let begun = Instant::now();
+        while begun.elapsed() < PATIENCE {
+            if let Some(status) = self.child.try_wait().map_err(in_process)? {
+                let found = format!("{status}");
+                let well = status.success();
+                return if well {
+                    Ok(())
+                } else {
+                    Err(Failure::unmet("a server that ends well", found))
+                };
+            }
+            sleep(Duration::from_millis(20));
+        }
+        Err(Failure::unmet("a server that ends when asked", "one that goes on"))
+    }
+
+    fn wait_until_ready(&mut self, socket: &Path) -> Result<(), Failure> {
+        let begun = Instant::now();
+        while begun.elapsed() < PATIENCE {
+            if UnixStream::connect(socket).is_ok() {
+                return Ok(());
+            }
+            if let Some(status) = self.child.try_wait().map_err(in_process)? {
+                return Err(Failure::unmet("a server that starts", status.to_string()));
+            }
+            sleep(Duration::from_millis(20));
+        }
+        Err(Failure::unmet("a server that answers", "silence"))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Both fail when the process has already ended, and then there is nothing left to do.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// The answer of `tamis stats --json`.
+#[derive(Clone, Debug)]
+pub(crate) struct Stats {
+    command: String,
+    answer: Value,
+}
+
+impl Stats {
+    /// One of its numbers.
+    pub(crate) fn number(&self, field: &str) -> Result<u64, Failure> {
+        self.answer[field].as_u64().ok_or_else(|| Failure::MissingField {
+            command: self.command.clone(),
+            field: field.to_owned(),
+        })
+    }
+}
+
+/// Prints the end of what the server said, for a scenario that failed.
+pub(crate) fn tell_log(work: &Path) {
+    let text = fs::read_to_string(work.join(LOG)).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().collect();
+    let told = lines.iter().skip(lines.len().saturating_sub(LOG_LINES_TOLD));
+    told.for_each(|line| println!("  server: {line}"));
+}
+
+fn in_process(source: std::io::Error) -> Failure {
+    Failure::Start { command: "tamis serve".to_owned(), source }
+}

@@ -1,0 +1,93 @@
+//! The real clients that the scenarios drive, and how to come by them.
+//!
+//! They are Debian packages. Where `apt-get` and the right to use it are there, what is missing is
+//! installed; where not, nothing fails: the scenarios that need a missing client are skipped by
+//! name.
+
+use std::path::Path;
+
+use crate::failure::Failure;
+use crate::program::Program;
+
+/// Debian's own Python: the one that `python3-libnbd` serves, whatever else is on the path.
+pub(crate) const PYTHON: &str = "/usr/bin/python3";
+
+/// Where programs lie, also for a user whose path does not name the administrator's folders.
+const FOLDERS: [&str; 5] = ["/usr/bin", "/usr/sbin", "/bin", "/sbin", "/usr/local/bin"];
+
+/// A program (or the Python module `nbd`), and the packages that bring it, in the order to try.
+/// Debian 12 has `nbdfuse` inside `libnbd-bin`; later releases have it as a package of its own.
+const CLIENTS: [(&str, &[&str]); 10] = [
+    ("fio", &["fio"]),
+    ("nbdkit", &["nbdkit"]),
+    ("qemu-img", &["qemu-utils"]),
+    ("nbdinfo", &["libnbd-bin"]),
+    ("python3-libnbd", &["python3-libnbd"]),
+    ("nbdfuse", &["libnbd-bin", "nbdfuse"]),
+    ("fusermount3", &["fuse3"]),
+    ("mkfs.ext4", &["e2fsprogs"]),
+    ("mkfs.xfs", &["xfsprogs"]),
+    ("debootstrap", &["debootstrap"]),
+];
+
+/// Those of `names` that are not on this machine.
+pub(crate) fn missing<'a>(names: &[&'a str]) -> Vec<&'a str> {
+    names.iter().copied().filter(|name| !is_here(name)).collect()
+}
+
+/// Is the program, the Python module or the privilege `name` here.
+fn is_here(name: &str) -> bool {
+    match name {
+        "python3-libnbd" => Program::new(PYTHON).args(["-c", "import nbd"]).succeeds(),
+        "root" => is_root(),
+        "loop devices" => Path::new("/dev/loop-control").exists(),
+        "fuse" => Path::new("/dev/fuse").exists(),
+        program => FOLDERS.iter().any(|folder| Path::new(folder).join(program).is_file()),
+    }
+}
+
+/// Installs the missing clients, where that can be done.
+pub(crate) fn install() -> Result<(), Failure> {
+    for round in 0.. {
+        let candidates = CLIENTS.iter().filter(|(name, _)| !is_here(name));
+        let mut packages: Vec<&str> =
+            candidates.filter_map(|(_, packages)| packages.get(round).copied()).collect();
+        packages.dedup();
+        if packages.is_empty() {
+            break;
+        }
+        let Some(apt) = apt_get() else {
+            println!("no apt-get, or no right to use it: not installed: {}", packages.join(" "));
+            break;
+        };
+        println!("installing {}", packages.join(" "));
+        apt().args(["update", "-q"]).run()?;
+        apt().args(["install", "-yq", "--no-install-recommends"]).args(packages).run()?;
+    }
+    Ok(())
+}
+
+/// How to call `apt-get` here: as root, through `sudo`, or not at all.
+fn apt_get() -> Option<impl Fn() -> Program> {
+    let sudo = !is_root();
+    let may = !sudo || Program::new("sudo").args(["-n", "true"]).succeeds();
+    (is_here("apt-get") && may).then_some(move || {
+        let prefix =
+            if sudo { Program::new("sudo").args(["-n", "env"]) } else { Program::new("env") };
+        prefix.args(["DEBIAN_FRONTEND=noninteractive", "apt-get"])
+    })
+}
+
+fn is_root() -> bool {
+    Program::new("id").arg("-u").output().is_ok_and(|user| user.trim() == "0")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::missing;
+
+    #[test]
+    fn what_is_not_here_is_named() {
+        assert_eq!(missing(&["sh", "no-such-client"]), ["no-such-client"]);
+    }
+}

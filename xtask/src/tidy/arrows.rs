@@ -1,0 +1,96 @@
+//! Who may import whom: the arrows between rooms, in one table.
+//!
+//! The arrow points down only and siblings never name each other (`docs/architecture.md`). Cargo
+//! already forbids circles; this table forbids every edge that nobody decided on. Dependencies of
+//! tests count as well: a test that needs two rooms belongs to `lab`.
+
+use super::finding::Finding;
+use super::workspace::Package;
+
+/// Each room with the rooms it may import, from the bottom up.
+const ARROWS: [(&str, &[&str]); 13] = [
+    ("format", &[]),
+    ("disk", &["format"]),
+    ("reduce", &["format"]),
+    ("tables", &["disk", "format"]),
+    ("journal", &["disk", "format"]),
+    ("containers", &["disk", "format"]),
+    ("engine", &["tables", "journal", "containers", "reduce", "disk", "format"]),
+    ("nbd", &["engine", "disk", "format"]),
+    ("admin", &["engine", "disk", "format"]),
+    ("lab", &["engine", "tables", "journal", "containers", "reduce", "disk", "format"]),
+    ("cli", &["nbd", "admin", "engine", "disk", "format"]),
+    ("bench", &["nbd", "engine", "tables", "journal", "containers", "reduce", "disk", "format"]),
+    ("xtask", &[]),
+];
+
+/// Every edge between our own packages that the table does not name.
+pub(crate) fn check(packages: &[Package]) -> Vec<Finding> {
+    let ours: Vec<&Package> = packages.iter().filter(|package| package.ours).collect();
+    let mut findings = Vec::new();
+    for package in &ours {
+        let Some((_, allowed)) = ARROWS.iter().find(|(room, _)| *room == package.name) else {
+            let message =
+                format!("room `{}` is not in the table of arrows (arrows.rs)", package.name);
+            findings.push(Finding::of(manifest(package), message));
+            continue;
+        };
+        let rooms = package.dependencies.iter().filter(|name| is_room(&ours, name));
+        for room in rooms.filter(|name| !allowed.contains(&name.as_str())) {
+            let message = format!("`{}` must not import `{room}` (arrows.rs)", package.name);
+            findings.push(Finding::of(manifest(package), message));
+        }
+    }
+    findings
+}
+
+fn is_room(ours: &[&Package], name: &str) -> bool {
+    ours.iter().any(|package| package.name == name)
+}
+
+fn manifest(package: &Package) -> String {
+    match package.name.as_str() {
+        "xtask" => "xtask/Cargo.toml".to_owned(),
+        room => format!("crates/{room}/Cargo.toml"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ARROWS, check};
+    use crate::tidy::workspace::Package;
+
+    fn package(name: &str, dependencies: &[&str]) -> Package {
+        let dependencies = dependencies.iter().map(|name| (*name).to_owned()).collect();
+        Package { name: name.to_owned(), ours: true, dependencies, ..Package::default() }
+    }
+
+    #[test]
+    fn an_arrow_up_or_sideways_is_found() {
+        let good = [package("format", &[]), package("disk", &["format", "rustix"])];
+        assert_eq!(check(&good), []);
+        let bad = [
+            package("journal", &["tables"]),
+            package("tables", &["engine"]),
+            package("engine", &[]),
+        ];
+        let found: Vec<String> = check(&bad).iter().map(ToString::to_string).collect();
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(found[0].contains("`journal` must not import `tables`"));
+    }
+
+    #[test]
+    fn a_room_nobody_decided_on_is_found() {
+        assert_eq!(check(&[package("utilities", &[])]).len(), 1);
+    }
+
+    #[test]
+    fn the_table_itself_points_down_only() {
+        for (index, (room, below)) in ARROWS.iter().enumerate() {
+            for name in *below {
+                let place = ARROWS.iter().position(|(other, _)| other == name);
+                assert!(place.is_some_and(|place| place < index), "{room} > {name}");
+            }
+        }
+    }
+}
