@@ -1,1 +1,57 @@
-//! Room format.
+//! Room format: what the bytes of a store mean.
+//!
+//! Every on-disk structure lives here, with its offsets, its encoder and its decoder side by side;
+//! no other room knows an offset. Nothing here does I/O, so offline tools and fuzzers use
+//! the same code as the server. `docs/format.md` tells the same to people, and a test of this
+//! crate holds the two together.
+//!
+//! What holds for all structures:
+//!
+//! - Integers are little endian; 24- and 48-bit ones take 3 and 6 bytes.
+//! - Everything that is read from a medium carries a CRC32C and is checked before it is believed.
+//!   Inside a checked structure a field that no encoder writes is an error too, never a guess.
+//! - A decoder is given bytes from a device: whatever they are, it returns, and never panics.
+//!   An encoder is given values from this program: one that does not fit is a bug, and panics.
+//! - Bytes that are unused are written as zeros and not looked at, so that a later version may
+//!   use them; a version that would be misread has a higher number in the superblock.
+//!
+//! | structure | file | where |
+//! |---|---|---|
+//! | geometry, roots | [`superblock`], [`root`] | zone superblock |
+//! | journal records and the changes in them | [`record`] | zone journal |
+//! | pages: pointers, maps, PBAs, buckets, containers, volumes | [`page`] and its kinds | zone tables |
+//! | frames, directories | [`frame`], [`directory`] | zones data |
+
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")
+)]
+
+pub mod bucket;
+pub mod catalog;
+pub mod container_page;
+pub mod directory;
+mod error;
+mod field;
+pub mod frame;
+pub mod map_page;
+pub mod page;
+pub mod pba_page;
+pub mod pointer_page;
+pub mod record;
+pub mod root;
+pub mod superblock;
+pub mod units;
+
+#[cfg(test)]
+mod tests;
+
+pub use error::{FormatError, Structure};
+pub use units::{BLOCK_BYTES, CONTAINER_BYTES};
+
+/// Version of the format that this program writes, and the newest that it reads.
+///
+/// | version | what changed |
+/// |---|---|
+/// | 1 | the first |
+pub const FORMAT_VERSION: u32 = 1;

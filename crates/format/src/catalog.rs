@@ -1,0 +1,201 @@
+//! Leaves of the catalog: the volumes.
+//!
+//! The catalog is a plain array of slots; which slot holds which volume means nothing. A volume's
+//! entry carries the root of its map, so that one root block reaches everything.
+
+use std::fmt;
+
+use thiserror::Error;
+
+use crate::error::{FormatError, Structure};
+use crate::field::{put_bytes, put_u32, put_u64, u32_at, u64_at};
+use crate::page::{PAYLOAD_BYTES, Page};
+use crate::units::{BlockPtr, VolumeId};
+
+pub use crate::units::TreeRoot;
+
+/// Entries in a leaf.
+pub const SLOTS: usize = 7;
+
+/// Longest name of a volume.
+pub const NAME_BYTES_MAX: usize = 255;
+
+pub(crate) const ENTRY_BYTES: usize = 512;
+pub(crate) const STATE_AT: usize = 0;
+pub(crate) const FLAGS_AT: usize = 1;
+pub(crate) const NAME_BYTES_AT: usize = 2;
+pub(crate) const DEPTH_AT: usize = 3;
+pub(crate) const ID_AT: usize = 4;
+pub(crate) const SIZE_AT: usize = 8;
+pub(crate) const MAPPED_AT: usize = 16;
+pub(crate) const POINTER_AT: usize = 24;
+pub(crate) const CREATED_AT: usize = 32;
+pub(crate) const NAME_AT: usize = 40;
+pub(crate) const ZERO_AT: usize = 295;
+pub(crate) const FLAG_READ_ONLY: u8 = 1;
+const STATE_VACANT: u8 = 0;
+
+const _: () = assert!(NAME_AT + NAME_BYTES_MAX == ZERO_AT && ZERO_AT <= ENTRY_BYTES);
+const _: () = assert!(SLOTS * ENTRY_BYTES <= PAYLOAD_BYTES);
+
+/// Why a text is no name for a volume.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Error)]
+pub enum NameError {
+    /// It has no characters, or too many.
+    #[error("a name has 1 to {NAME_BYTES_MAX} bytes, this one {found_bytes}")]
+    Length {
+        /// Of the text, in UTF-8.
+        found_bytes: usize,
+    },
+    /// It would be taken for an option or a hidden file.
+    #[error("a name cannot start with '{found}'")]
+    Start {
+        /// The first character.
+        found: char,
+    },
+    /// It holds what separates names elsewhere, or cannot be printed.
+    #[error("a name cannot contain '{}'", found.escape_default())]
+    Character {
+        /// The first such character.
+        found: char,
+    },
+}
+
+/// A text that names a volume: it can stand in a path, a URL and a terminal.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct VolumeName(String);
+
+impl VolumeName {
+    /// The text as a name.
+    ///
+    /// # Errors
+    /// [`NameError`] when it is none.
+    pub fn parse(text: &str) -> Result<Self, NameError> {
+        if text.is_empty() || text.len() > NAME_BYTES_MAX {
+            return Err(NameError::Length { found_bytes: text.len() });
+        }
+        if let Some(found) = text.chars().next().filter(|start| matches!(start, '-' | '.')) {
+            return Err(NameError::Start { found });
+        }
+        match text.chars().find(|c| c.is_control() || matches!(c, '/' | '@')) {
+            Some(found) => Err(NameError::Character { found }),
+            None => Ok(Self(text.to_owned())),
+        }
+    }
+
+    /// The name as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    pub(crate) fn decode(structure: Structure, bytes: &[u8]) -> Result<String, FormatError> {
+        let name = std::str::from_utf8(bytes).ok().and_then(|text| Self::parse(text).ok());
+        match name {
+            Some(Self(name)) => Ok(name),
+            None => Err(FormatError::field(structure, "name of length", bytes.len() as u64)),
+        }
+    }
+}
+
+impl From<VolumeName> for String {
+    fn from(name: VolumeName) -> Self {
+        name.0
+    }
+}
+
+impl fmt::Display for VolumeName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Where a volume is in its life.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+#[repr(u8)]
+pub enum VolumeState {
+    /// In use.
+    Live = 1,
+    /// Its name is free and its map is being emptied.
+    Deleting = 2,
+}
+
+/// A volume.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CatalogEntry {
+    /// Its number.
+    pub id: VolumeId,
+    /// A [`VolumeName`]; of a volume being deleted, its last.
+    pub name: String,
+    /// As clients see it.
+    pub size_bytes: u64,
+    /// LBAs that name a chunk.
+    pub mapped_chunks: u64,
+    /// Where it is in its life.
+    pub state: VolumeState,
+    /// Whether clients may not write.
+    pub read_only: bool,
+    /// Its map.
+    pub root: TreeRoot,
+    /// Generation of the first checkpoint that knows it.
+    pub created_generation: u64,
+}
+
+/// The entry in `slot`, less than [`SLOTS`]; none when vacant.
+///
+/// # Errors
+/// [`FormatError::Field`] when a field holds what is not written there.
+pub fn get(page: &Page, slot: usize) -> Result<Option<CatalogEntry>, FormatError> {
+    let entry = &page.payload()[slot * ENTRY_BYTES..][..ENTRY_BYTES];
+    let state = match entry[STATE_AT] {
+        STATE_VACANT => return Ok(None),
+        1 => VolumeState::Live,
+        2 => VolumeState::Deleting,
+        other => return Err(impossible("state", other)),
+    };
+    let flags = entry[FLAGS_AT];
+    if flags & !FLAG_READ_ONLY != 0 {
+        return Err(impossible("flags", flags));
+    }
+    let pointer = BlockPtr::from_bits(u64_at(entry, POINTER_AT));
+    let root = TreeRoot { pointer, depth: entry[DEPTH_AT] };
+    if !root.is_sound() {
+        return Err(impossible("depth", root.depth));
+    }
+    let name = &entry[NAME_AT..][..usize::from(entry[NAME_BYTES_AT])];
+    Ok(Some(CatalogEntry {
+        id: VolumeId(u32_at(entry, ID_AT)),
+        name: VolumeName::decode(Structure::CatalogEntry, name)?,
+        size_bytes: u64_at(entry, SIZE_AT),
+        mapped_chunks: u64_at(entry, MAPPED_AT),
+        state,
+        read_only: flags & FLAG_READ_ONLY != 0,
+        root,
+        created_generation: u64_at(entry, CREATED_AT),
+    }))
+}
+
+fn impossible(field: &'static str, found: u8) -> FormatError {
+    FormatError::field(Structure::CatalogEntry, field, u64::from(found))
+}
+
+/// Changes the entry in `slot`, less than [`SLOTS`].
+///
+/// # Panics
+/// When the name is longer than [`NAME_BYTES_MAX`], which no [`VolumeName`] is.
+pub fn set(page: &mut Page, slot: usize, entry: Option<&CatalogEntry>) {
+    let bytes = &mut page.payload_mut()[slot * ENTRY_BYTES..][..ENTRY_BYTES];
+    bytes.fill(0);
+    let Some(entry) = entry else { return };
+    assert!(entry.name.len() <= NAME_BYTES_MAX, "names are parsed before they are stored");
+    bytes[STATE_AT] = entry.state as u8;
+    bytes[FLAGS_AT] = if entry.read_only { FLAG_READ_ONLY } else { 0 };
+    bytes[NAME_BYTES_AT] = entry.name.len() as u8;
+    bytes[DEPTH_AT] = entry.root.depth;
+    put_u32(bytes, ID_AT, entry.id.0);
+    put_u64(bytes, SIZE_AT, entry.size_bytes);
+    put_u64(bytes, MAPPED_AT, entry.mapped_chunks);
+    put_u64(bytes, POINTER_AT, entry.root.pointer.to_bits());
+    put_u64(bytes, CREATED_AT, entry.created_generation);
+    put_bytes(bytes, NAME_AT, entry.name.as_bytes());
+}

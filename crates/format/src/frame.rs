@@ -1,0 +1,109 @@
+//! Frames: one stored chunk, and what is needed to get it back.
+//!
+//! ```text
+//! | header 16 B: checksum, codec, lengths, PBN | payload |
+//! ```
+//!
+//! Frames lie in containers one after another, on any byte. The checksum covers all but itself,
+//! the PBN included: a frame that lies where another is expected is found out, so that a wrong PBA
+//! is an error and never another chunk's bytes.
+
+use crate::error::{FormatError, Structure};
+use crate::field::{put_u16, put_u24, put_u32, put_u48, u16_at, u24_at, u32_at, u48_at};
+use crate::superblock::CHUNK_BYTES_MAX;
+use crate::units::{Codec, Pbn};
+
+/// Header of a frame.
+pub const FRAME_HEADER_BYTES: usize = 16;
+
+/// Longest frame: a chunk that could not be compressed.
+pub const FRAME_BYTES_MAX: usize = FRAME_HEADER_BYTES + CHUNK_BYTES_MAX as usize;
+
+/// A chunk's length is counted in these.
+pub const SECTOR_BYTES: u32 = 512;
+
+pub(crate) const CRC_AT: usize = 0;
+pub(crate) const CRC_END: usize = 4;
+pub(crate) const STORED_BYTES_AT: usize = 4;
+pub(crate) const CODEC_AT: usize = 7;
+pub(crate) const PBN_AT: usize = 8;
+pub(crate) const PLAIN_SECTORS_AT: usize = 14;
+
+const _: () = assert!(PLAIN_SECTORS_AT + 2 == FRAME_HEADER_BYTES);
+
+/// What a frame says of its chunk.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub struct FrameHeader {
+    /// How the payload was made from the chunk.
+    pub codec: Codec,
+    /// Of the payload; not more than `plain_bytes`.
+    pub stored_bytes: u32,
+    /// Of the chunk: a multiple of [`SECTOR_BYTES`] up to 64 KiB.
+    pub plain_bytes: u32,
+    /// The chunk's name.
+    pub pbn: Pbn,
+}
+
+/// Writes the header in front of the payload, which is in `frame` already, with the checksum of
+/// both.
+///
+/// # Panics
+/// When the header does not fit the frame, or a value does not fit its field.
+pub fn write_header(frame: &mut [u8], header: &FrameHeader) {
+    let length_bytes = FRAME_HEADER_BYTES + header.stored_bytes as usize;
+    assert!(frame.len() == length_bytes, "the header tells the payload's length");
+    assert!(check(header).is_ok(), "a frame is of a chunk, and not longer");
+    put_u24(frame, STORED_BYTES_AT, header.stored_bytes);
+    frame[CODEC_AT] = header.codec as u8;
+    put_u48(frame, PBN_AT, header.pbn.0);
+    put_u16(frame, PLAIN_SECTORS_AT, (header.plain_bytes / SECTOR_BYTES) as u16);
+    let crc = crc32c::crc32c(&frame[CRC_END..]);
+    put_u32(frame, CRC_AT, crc);
+}
+
+/// The header and payload of a whole frame.
+///
+/// # Errors
+/// [`FormatError`] when the bytes are not one whole, unharmed frame and nothing else.
+pub fn decode(frame: &[u8]) -> Result<(FrameHeader, &[u8]), FormatError> {
+    let structure = Structure::Frame;
+    FormatError::at_least(structure, FRAME_HEADER_BYTES, frame)?;
+    let crc = crc32c::crc32c(&frame[CRC_END..]);
+    FormatError::checksum(structure, u32_at(frame, CRC_AT), crc)?;
+    let codec = frame[CODEC_AT];
+    let header = FrameHeader {
+        codec: Codec::from_number(codec)
+            .ok_or_else(|| FormatError::field(structure, "codec", u64::from(codec)))?,
+        stored_bytes: u24_at(frame, STORED_BYTES_AT),
+        plain_bytes: u32::from(u16_at(frame, PLAIN_SECTORS_AT)) * SECTOR_BYTES,
+        pbn: Pbn(u48_at(frame, PBN_AT)),
+    };
+    check(&header)?;
+    let (_, payload) = frame.split_at(FRAME_HEADER_BYTES);
+    if payload.len() != header.stored_bytes as usize {
+        return Err(FormatError::Length {
+            structure,
+            expected_bytes: FRAME_HEADER_BYTES as u64 + u64::from(header.stored_bytes),
+            found_bytes: frame.len() as u64,
+        });
+    }
+    Ok((header, payload))
+}
+
+fn check(header: &FrameHeader) -> Result<(), FormatError> {
+    let FrameHeader { codec, stored_bytes, plain_bytes, .. } = *header;
+    let is_chunk = plain_bytes.is_multiple_of(SECTOR_BYTES)
+        && (SECTOR_BYTES..=CHUNK_BYTES_MAX).contains(&plain_bytes);
+    if !is_chunk {
+        return Err(FormatError::field(Structure::Frame, "chunk length", u64::from(plain_bytes)));
+    }
+    let is_payload = match codec {
+        Codec::Raw => stored_bytes == plain_bytes,
+        Codec::Lz4 | Codec::Zstd => (1..=plain_bytes).contains(&stored_bytes),
+    };
+    if !is_payload {
+        let stored_bytes = u64::from(stored_bytes);
+        return Err(FormatError::field(Structure::Frame, "payload length", stored_bytes));
+    }
+    Ok(())
+}

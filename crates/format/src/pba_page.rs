@@ -1,0 +1,60 @@
+//! Leaves of the PBN-PBA table: where each stored chunk is and how often it is mapped.
+//!
+//! PBN `n` is slot `n % SLOTS` of leaf `n / SLOTS`. An entry with length 0 is vacant: its PBN names
+//! nothing now. An entry with 0 references is a dead chunk, still stored and still found by its
+//! fingerprint until collection forgets it.
+
+use crate::field::{put_u24, put_u32, u24_at, u32_at};
+use crate::page::{PAYLOAD_BYTES, Page};
+use crate::units::{ContainerId, Pba};
+
+/// Entries in a leaf.
+pub const SLOTS: usize = 254;
+
+pub(crate) const ENTRY_BYTES: usize = 16;
+pub(crate) const CONTAINER_AT: usize = 0;
+pub(crate) const OFFSET_AT: usize = 4;
+pub(crate) const LENGTH_AT: usize = 7;
+pub(crate) const ZERO_AT: usize = 10;
+pub(crate) const REFERENCES_AT: usize = 12;
+
+const _: () = assert!(LENGTH_AT + 3 == ZERO_AT && ZERO_AT + 2 == REFERENCES_AT);
+const _: () = assert!(REFERENCES_AT + 4 == ENTRY_BYTES && SLOTS * ENTRY_BYTES == PAYLOAD_BYTES);
+
+/// A stored chunk.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct PbaEntry {
+    /// Where its frame is.
+    pub pba: Pba,
+    /// LBAs mapped to it; 0 is dead.
+    pub references: u32,
+}
+
+/// The entry in `slot`, less than [`SLOTS`]; none when vacant.
+#[must_use]
+pub fn get(page: &Page, slot: usize) -> Option<PbaEntry> {
+    let entry = &page.payload()[slot * ENTRY_BYTES..][..ENTRY_BYTES];
+    let length_bytes = u24_at(entry, LENGTH_AT);
+    if length_bytes == 0 {
+        return None;
+    }
+    let container = ContainerId(u32_at(entry, CONTAINER_AT));
+    let pba = Pba { container, offset_bytes: u24_at(entry, OFFSET_AT), length_bytes };
+    Some(PbaEntry { pba, references: u32_at(entry, REFERENCES_AT) })
+}
+
+/// Changes the entry in `slot`, less than [`SLOTS`].
+///
+/// # Panics
+/// When the entry's length is 0, which would make it vacant, or it does not fit its fields.
+pub fn set(page: &mut Page, slot: usize, entry: Option<PbaEntry>) {
+    let bytes = &mut page.payload_mut()[slot * ENTRY_BYTES..][..ENTRY_BYTES];
+    bytes.fill(0);
+    if let Some(PbaEntry { pba, references }) = entry {
+        assert!(pba.length_bytes != 0, "a stored chunk has a frame");
+        put_u32(bytes, CONTAINER_AT, pba.container.0);
+        put_u24(bytes, OFFSET_AT, pba.offset_bytes);
+        put_u24(bytes, LENGTH_AT, pba.length_bytes);
+        put_u32(bytes, REFERENCES_AT, references);
+    }
+}

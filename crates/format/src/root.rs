@@ -1,0 +1,307 @@
+//! The root: the one block from which a checkpoint is reached.
+//!
+//! A checkpoint is durable when its root is: pages first, a sync, then the root, a sync. Roots
+//! take turns in two slots ([`crate::superblock::root_block`]); the valid one with the higher
+//! generation is the store, and the journal is replayed from its position.
+//!
+//! Everything that is not in a page stands here: the six trees, the shape of the Hash-PBN table,
+//! the counters from which numbers are handed out, and the totals. All fields lie in the first
+//! 512-byte sector, and the checksum covers the whole block.
+
+use crate::FORMAT_VERSION;
+use crate::error::{FormatError, Structure};
+use crate::field::{array_at, put_bytes, put_u32, put_u64, u32_at, u64_at};
+use crate::superblock::{CRC_AT, MAGIC_AT, UUID_AT, VERSION_AT, check_start};
+use crate::units::{BLOCK_BYTES, BlockPtr, Codec, Compression, ContainerId, TreeRoot, UUID_BYTES};
+
+/// Trees whose roots stand in the root block; a [`crate::units::TreeId`] below is its index.
+pub const TREES: usize = 6;
+
+const MAGIC: u64 = u64::from_le_bytes(*b"TAMIS-RT");
+
+pub(crate) const GENERATION_AT: usize = 32;
+pub(crate) const FLAGS_AT: usize = 40;
+pub(crate) const HASH_LEVEL_AT: usize = 41;
+pub(crate) const CODEC_AT: usize = 42;
+pub(crate) const CODEC_LEVEL_AT: usize = 43;
+pub(crate) const NEXT_VOLUME_AT: usize = 44;
+pub(crate) const JOURNAL_SEQUENCE_AT: usize = 48;
+pub(crate) const JOURNAL_OFFSET_AT: usize = 56;
+pub(crate) const JOURNAL_CRC_AT: usize = 64;
+pub(crate) const NEXT_CONTAINER_SEQUENCE_AT: usize = 68;
+pub(crate) const NEXT_INCARNATION_AT: usize = 72;
+pub(crate) const TREES_AT: usize = 80;
+pub(crate) const TREE_BYTES: usize = 16;
+pub(crate) const TREE_DEPTH_AT: usize = 8;
+pub(crate) const HASH_SPLIT_AT: usize = 176;
+pub(crate) const HASH_ENTRIES_AT: usize = 184;
+pub(crate) const NEXT_PBN_AT: usize = 192;
+pub(crate) const FREE_HEAD_AT: usize = 200;
+pub(crate) const FREE_TAIL_AT: usize = 208;
+pub(crate) const CATALOG_SLOTS_AT: usize = 216;
+pub(crate) const OPEN_ID_AT: usize = 224;
+pub(crate) const OPEN_FILL_AT: usize = 228;
+pub(crate) const OPEN_SEQUENCE_AT: usize = 232;
+pub(crate) const ZERO_AT: usize = 236;
+pub(crate) const MAPPED_CHUNKS_AT: usize = 240;
+pub(crate) const UNIQUE_CHUNKS_AT: usize = 248;
+pub(crate) const LIVE_FRAME_BYTES_AT: usize = 256;
+pub(crate) const DEAD_CHUNKS_AT: usize = 264;
+pub(crate) const DEAD_FRAME_BYTES_AT: usize = 272;
+pub(crate) const REST_AT: usize = 280;
+
+pub(crate) const FLAG_CLEAN: u8 = 1;
+pub(crate) const FLAG_OPEN_CONTAINER: u8 = 2;
+
+/// A Hash-PBN table of more than 2^47 buckets would not fit the numbers of PBNs.
+const HASH_LEVEL_MAX: u8 = 47;
+
+const _: () = assert!(UUID_AT + UUID_BYTES == GENERATION_AT);
+const _: () = assert!(TREES_AT + TREES * TREE_BYTES == HASH_SPLIT_AT);
+const _: () = assert!(OPEN_SEQUENCE_AT + 4 == ZERO_AT && ZERO_AT + 4 == MAPPED_CHUNKS_AT);
+const _: () = assert!(REST_AT <= 512, "all fields lie in one sector");
+
+/// A place in the journal, between two records.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct JournalPosition {
+    /// Of the record that comes next.
+    pub sequence: u64,
+    /// Where it starts. Counted from the journal's first record ever, so it only grows; its place
+    /// in the zone is this modulo the journal's length.
+    pub offset_bytes: u64,
+    /// Checksum of the record before; 0 when there is none.
+    pub previous_crc: u32,
+}
+
+/// Shape of the Hash-PBN table, which grows by splitting one bucket at a time.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct HashShape {
+    /// The table was doubled so often.
+    pub level: u8,
+    /// The next bucket to be split in this doubling.
+    pub split: u64,
+    /// Fingerprints in the table.
+    pub entries: u64,
+}
+
+/// The container that frames are being appended to.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub struct OpenContainer {
+    /// Its number.
+    pub id: ContainerId,
+    /// Where the next frame goes.
+    pub fill_bytes: u32,
+    /// Number of its opening.
+    pub sequence: u32,
+}
+
+/// Sums over all tables, kept so that no one has to walk them.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Totals {
+    /// LBAs of all volumes that name a chunk.
+    pub mapped_chunks: u64,
+    /// Chunks with references.
+    pub unique_chunks: u64,
+    /// Their frames.
+    pub live_frame_bytes: u64,
+    /// Chunks without references that are still stored.
+    pub dead_chunks: u64,
+    /// Their frames.
+    pub dead_frame_bytes: u64,
+}
+
+/// A checkpoint.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Root {
+    /// Number of the checkpoint.
+    pub generation: u64,
+    /// Whether the store was closed with it: there is nothing to replay.
+    pub clean: bool,
+    /// The first record that is not in the checkpoint.
+    pub journal: JournalPosition,
+    /// For the next opening of the store.
+    pub next_incarnation: u64,
+    /// What new frames are written with.
+    pub compression: Compression,
+    /// By number of the tree.
+    pub trees: [TreeRoot; TREES],
+    /// Shape of the Hash-PBN table.
+    pub hash: HashShape,
+    /// The first PBN that was never handed out.
+    pub next_pbn: u64,
+    /// Index in the queue of free PBNs from which the next is taken.
+    pub free_head: u64,
+    /// Index in the queue of free PBNs where the next is added.
+    pub free_tail: u64,
+    /// For the next volume.
+    pub next_volume: u32,
+    /// Slots of the catalog, vacant ones included.
+    pub catalog_slots: u64,
+    /// None right after creation, or when no container is free.
+    pub open_container: Option<OpenContainer>,
+    /// For the next container opened.
+    pub next_container_sequence: u32,
+    /// Sums over all tables.
+    pub totals: Totals,
+}
+
+impl Root {
+    /// The block to be written to [`crate::superblock::root_block`] of its generation.
+    #[must_use]
+    pub fn encode(&self, uuid: [u8; UUID_BYTES]) -> [u8; BLOCK_BYTES] {
+        let mut block = [0; BLOCK_BYTES];
+        put_u64(&mut block, MAGIC_AT, MAGIC);
+        put_u32(&mut block, VERSION_AT, FORMAT_VERSION);
+        put_bytes(&mut block, UUID_AT, &uuid);
+        self.encode_counters(&mut block);
+        self.encode_trees(&mut block);
+        self.encode_totals(&mut block);
+        let crc = crc32c::crc32c(&block[VERSION_AT..]);
+        put_u32(&mut block, CRC_AT, crc);
+        block
+    }
+
+    fn encode_counters(&self, block: &mut [u8]) {
+        put_u64(block, GENERATION_AT, self.generation);
+        block[FLAGS_AT] = if self.clean { FLAG_CLEAN } else { 0 };
+        block[CODEC_AT] = self.compression.codec as u8;
+        block[CODEC_LEVEL_AT] = self.compression.level.cast_unsigned();
+        put_u32(block, NEXT_VOLUME_AT, self.next_volume);
+        put_u64(block, JOURNAL_SEQUENCE_AT, self.journal.sequence);
+        put_u64(block, JOURNAL_OFFSET_AT, self.journal.offset_bytes);
+        put_u32(block, JOURNAL_CRC_AT, self.journal.previous_crc);
+        put_u32(block, NEXT_CONTAINER_SEQUENCE_AT, self.next_container_sequence);
+        put_u64(block, NEXT_INCARNATION_AT, self.next_incarnation);
+        put_u64(block, NEXT_PBN_AT, self.next_pbn);
+        put_u64(block, FREE_HEAD_AT, self.free_head);
+        put_u64(block, FREE_TAIL_AT, self.free_tail);
+        put_u64(block, CATALOG_SLOTS_AT, self.catalog_slots);
+        if let Some(open) = self.open_container {
+            block[FLAGS_AT] |= FLAG_OPEN_CONTAINER;
+            put_u32(block, OPEN_ID_AT, open.id.0);
+            put_u32(block, OPEN_FILL_AT, open.fill_bytes);
+            put_u32(block, OPEN_SEQUENCE_AT, open.sequence);
+        }
+    }
+
+    fn encode_trees(&self, block: &mut [u8]) {
+        for (tree, root) in self.trees.iter().enumerate() {
+            let at = TREES_AT + tree * TREE_BYTES;
+            put_u64(block, at, root.pointer.to_bits());
+            block[at + TREE_DEPTH_AT] = root.depth;
+        }
+        block[HASH_LEVEL_AT] = self.hash.level;
+        put_u64(block, HASH_SPLIT_AT, self.hash.split);
+        put_u64(block, HASH_ENTRIES_AT, self.hash.entries);
+    }
+
+    fn encode_totals(&self, block: &mut [u8]) {
+        put_u64(block, MAPPED_CHUNKS_AT, self.totals.mapped_chunks);
+        put_u64(block, UNIQUE_CHUNKS_AT, self.totals.unique_chunks);
+        put_u64(block, LIVE_FRAME_BYTES_AT, self.totals.live_frame_bytes);
+        put_u64(block, DEAD_CHUNKS_AT, self.totals.dead_chunks);
+        put_u64(block, DEAD_FRAME_BYTES_AT, self.totals.dead_frame_bytes);
+    }
+
+    /// The root in a block of the store named `uuid`.
+    ///
+    /// # Errors
+    /// [`FormatError`] when it holds none, a newer one, a damaged one, or another store's.
+    pub fn decode(block: &[u8], uuid: [u8; UUID_BYTES]) -> Result<Self, FormatError> {
+        let structure = Structure::Root;
+        FormatError::at_least(structure, BLOCK_BYTES, block)?;
+        let block = &block[..BLOCK_BYTES];
+        check_start(structure, MAGIC, block)?;
+        if array_at(block, UUID_AT) != uuid {
+            return Err(FormatError::OtherStore { structure });
+        }
+        check_fields(block)?;
+        Ok(Self {
+            generation: u64_at(block, GENERATION_AT),
+            clean: block[FLAGS_AT] & FLAG_CLEAN != 0,
+            journal: decode_journal(block),
+            next_incarnation: u64_at(block, NEXT_INCARNATION_AT),
+            compression: decode_compression(block)?,
+            trees: decode_trees(block)?,
+            hash: HashShape {
+                level: block[HASH_LEVEL_AT],
+                split: u64_at(block, HASH_SPLIT_AT),
+                entries: u64_at(block, HASH_ENTRIES_AT),
+            },
+            next_pbn: u64_at(block, NEXT_PBN_AT),
+            free_head: u64_at(block, FREE_HEAD_AT),
+            free_tail: u64_at(block, FREE_TAIL_AT),
+            next_volume: u32_at(block, NEXT_VOLUME_AT),
+            catalog_slots: u64_at(block, CATALOG_SLOTS_AT),
+            open_container: decode_open_container(block),
+            next_container_sequence: u32_at(block, NEXT_CONTAINER_SEQUENCE_AT),
+            totals: decode_totals(block),
+        })
+    }
+}
+
+/// Fields with values that nobody writes, and that would lead astray.
+fn check_fields(block: &[u8]) -> Result<(), FormatError> {
+    let flags = block[FLAGS_AT];
+    let level = block[HASH_LEVEL_AT];
+    let offset = u64_at(block, JOURNAL_OFFSET_AT);
+    let (head, tail) = (u64_at(block, FREE_HEAD_AT), u64_at(block, FREE_TAIL_AT));
+    for (sound, field, found) in [
+        (flags & !(FLAG_CLEAN | FLAG_OPEN_CONTAINER) == 0, "flags", u64::from(flags)),
+        (level <= HASH_LEVEL_MAX, "hash level", u64::from(level)),
+        (offset.is_multiple_of(BLOCK_BYTES as u64), "journal offset", offset),
+        (head <= tail, "free head", head),
+    ] {
+        if !sound {
+            return Err(FormatError::field(Structure::Root, field, found));
+        }
+    }
+    Ok(())
+}
+
+fn decode_journal(block: &[u8]) -> JournalPosition {
+    JournalPosition {
+        sequence: u64_at(block, JOURNAL_SEQUENCE_AT),
+        offset_bytes: u64_at(block, JOURNAL_OFFSET_AT),
+        previous_crc: u32_at(block, JOURNAL_CRC_AT),
+    }
+}
+
+fn decode_compression(block: &[u8]) -> Result<Compression, FormatError> {
+    let number = block[CODEC_AT];
+    let codec = Codec::from_number(number)
+        .ok_or_else(|| FormatError::field(Structure::Root, "codec", u64::from(number)))?;
+    Ok(Compression { codec, level: block[CODEC_LEVEL_AT].cast_signed() })
+}
+
+fn decode_trees(block: &[u8]) -> Result<[TreeRoot; TREES], FormatError> {
+    let mut trees = [TreeRoot::default(); TREES];
+    for (tree, root) in trees.iter_mut().enumerate() {
+        let at = TREES_AT + tree * TREE_BYTES;
+        let pointer = BlockPtr::from_bits(u64_at(block, at));
+        *root = TreeRoot { pointer, depth: block[at + TREE_DEPTH_AT] };
+        if !root.is_sound() {
+            let depth = u64::from(root.depth);
+            return Err(FormatError::field(Structure::Root, "tree depth", depth));
+        }
+    }
+    Ok(trees)
+}
+
+fn decode_open_container(block: &[u8]) -> Option<OpenContainer> {
+    (block[FLAGS_AT] & FLAG_OPEN_CONTAINER != 0).then(|| OpenContainer {
+        id: ContainerId(u32_at(block, OPEN_ID_AT)),
+        fill_bytes: u32_at(block, OPEN_FILL_AT),
+        sequence: u32_at(block, OPEN_SEQUENCE_AT),
+    })
+}
+
+fn decode_totals(block: &[u8]) -> Totals {
+    Totals {
+        mapped_chunks: u64_at(block, MAPPED_CHUNKS_AT),
+        unique_chunks: u64_at(block, UNIQUE_CHUNKS_AT),
+        live_frame_bytes: u64_at(block, LIVE_FRAME_BYTES_AT),
+        dead_chunks: u64_at(block, DEAD_CHUNKS_AT),
+        dead_frame_bytes: u64_at(block, DEAD_FRAME_BYTES_AT),
+    }
+}

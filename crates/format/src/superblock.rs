@@ -1,0 +1,211 @@
+//! The geometry: what a store is made of, written once when it is created.
+//!
+//! Zone superblock is 16 blocks. Blocks 0 and 3 hold the same geometry: one may be damaged.
+//! Blocks 1 and 2 are the slots of the roots ([`crate::root`]), generation `g` in block `1 + g % 2`:
+//! writing a root never touches the one before. The other blocks are zeros.
+//!
+//! The version is looked at before anything else, its checksum included, so that a program too old
+//! for a store says so, whatever newer versions do with the rest.
+
+use crate::FORMAT_VERSION;
+use crate::error::{FormatError, Structure};
+use crate::field::{array_at, put_bytes, put_u32, put_u64, u32_at, u64_at};
+use crate::record::RECORD_BYTES_MAX;
+use crate::units::{BLOCK_BYTES, BlockPtr, CONTAINER_BYTES, ContainerId, UUID_BYTES, Zone};
+
+/// Length of zone superblock.
+pub const SUPERBLOCK_BYTES: u64 = 16 * BLOCK_BYTES as u64;
+
+/// Blocks of zone superblock that hold the geometry.
+pub const GEOMETRY_BLOCKS: [u64; 2] = [0, 3];
+
+/// Blocks of zone superblock that hold roots.
+pub const ROOT_BLOCKS: [u64; 2] = [1, 2];
+
+/// The block of zone superblock where the root of this generation goes.
+#[must_use]
+pub const fn root_block(generation: u64) -> u64 {
+    ROOT_BLOCKS[(generation % 2) as usize]
+}
+
+/// Chunks are at least a block and at most this long.
+pub const CHUNK_BYTES_MAX: u32 = 64 << 10;
+
+/// A store has at most so many data zones.
+pub const DATA_ZONES_MAX: usize = 64;
+
+/// A journal takes at least the largest record and one that leads to it.
+pub const JOURNAL_BYTES_MIN: u64 = 2 * RECORD_BYTES_MAX as u64;
+
+const MAGIC: u64 = u64::from_le_bytes(*b"TAMIS-SB");
+
+pub(crate) const MAGIC_AT: usize = 0;
+pub(crate) const CRC_AT: usize = 8;
+pub(crate) const VERSION_AT: usize = 12;
+pub(crate) const UUID_AT: usize = 16;
+pub(crate) const BUCKET_SEED_AT: usize = 32;
+pub(crate) const CHUNK_BYTES_AT: usize = 48;
+pub(crate) const CONTAINER_BYTES_AT: usize = 52;
+pub(crate) const JOURNAL_BYTES_AT: usize = 56;
+pub(crate) const TABLES_BYTES_AT: usize = 64;
+pub(crate) const DATA_COUNT_AT: usize = 72;
+pub(crate) const ZERO_AT: usize = 76;
+pub(crate) const DATA_AT: usize = 80;
+pub(crate) const DATA_ENTRY_BYTES: usize = 4;
+pub(crate) const REST_AT: usize = 336;
+
+const _: () = assert!(DATA_COUNT_AT + 4 == ZERO_AT && ZERO_AT + 4 == DATA_AT);
+const _: () = assert!(DATA_AT + DATA_ZONES_MAX * DATA_ENTRY_BYTES == REST_AT);
+const _: () = assert!(REST_AT <= 512, "an update of the geometry fits one sector");
+
+/// What a store is made of.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Geometry {
+    /// Format version of the store.
+    pub version: u32,
+    /// The store's name for machines; records and containers repeat a part of it.
+    pub uuid: [u8; UUID_BYTES],
+    /// Key of the hash that chooses buckets: nobody can aim chunks at one bucket.
+    pub bucket_seed: [u8; 16],
+    /// Length of a volume's chunks: a power of two from 4 to 64 KiB.
+    pub chunk_bytes: u32,
+    /// Length of a container; in this version always [`CONTAINER_BYTES`].
+    pub container_bytes: u32,
+    /// Length of zone journal: whole blocks.
+    pub journal_bytes: u64,
+    /// Length of zone tables: whole blocks.
+    pub tables_bytes: u64,
+    /// Containers in each data zone.
+    pub data: Vec<u32>,
+}
+
+impl Geometry {
+    /// The block to be written to each of [`GEOMETRY_BLOCKS`].
+    ///
+    /// # Panics
+    /// When there are more than [`DATA_ZONES_MAX`] data zones; see [`Geometry::check`].
+    #[must_use]
+    pub fn encode(&self) -> [u8; BLOCK_BYTES] {
+        assert!(self.data.len() <= DATA_ZONES_MAX, "a geometry is checked before it is written");
+        let mut block = [0; BLOCK_BYTES];
+        put_u64(&mut block, MAGIC_AT, MAGIC);
+        put_u32(&mut block, VERSION_AT, self.version);
+        put_bytes(&mut block, UUID_AT, &self.uuid);
+        put_bytes(&mut block, BUCKET_SEED_AT, &self.bucket_seed);
+        put_u32(&mut block, CHUNK_BYTES_AT, self.chunk_bytes);
+        put_u32(&mut block, CONTAINER_BYTES_AT, self.container_bytes);
+        put_u64(&mut block, JOURNAL_BYTES_AT, self.journal_bytes);
+        put_u64(&mut block, TABLES_BYTES_AT, self.tables_bytes);
+        put_u32(&mut block, DATA_COUNT_AT, self.data.len() as u32);
+        for (zone, &containers) in self.data.iter().enumerate() {
+            put_u32(&mut block, DATA_AT + zone * DATA_ENTRY_BYTES, containers);
+        }
+        let crc = crc32c::crc32c(&block[VERSION_AT..]);
+        put_u32(&mut block, CRC_AT, crc);
+        block
+    }
+
+    /// The geometry in a block.
+    ///
+    /// # Errors
+    /// [`FormatError`] when it holds none, a newer one, or a damaged one.
+    pub fn decode(block: &[u8]) -> Result<Self, FormatError> {
+        let structure = Structure::Superblock;
+        FormatError::at_least(structure, BLOCK_BYTES, block)?;
+        let block = &block[..BLOCK_BYTES];
+        check_start(structure, MAGIC, block)?;
+        let count = u32_at(block, DATA_COUNT_AT);
+        if count as usize > DATA_ZONES_MAX {
+            return Err(FormatError::field(structure, "count of data zones", u64::from(count)));
+        }
+        let containers_in = |zone| u32_at(block, DATA_AT + zone * DATA_ENTRY_BYTES);
+        let geometry = Self {
+            version: u32_at(block, VERSION_AT),
+            uuid: array_at(block, UUID_AT),
+            bucket_seed: array_at(block, BUCKET_SEED_AT),
+            chunk_bytes: u32_at(block, CHUNK_BYTES_AT),
+            container_bytes: u32_at(block, CONTAINER_BYTES_AT),
+            journal_bytes: u64_at(block, JOURNAL_BYTES_AT),
+            tables_bytes: u64_at(block, TABLES_BYTES_AT),
+            data: (0..count as usize).map(containers_in).collect(),
+        };
+        geometry.check()?;
+        Ok(geometry)
+    }
+
+    /// Whether a store of this version can be like this.
+    ///
+    /// # Errors
+    /// [`FormatError::Field`] with the first field that cannot.
+    pub fn check(&self) -> Result<(), FormatError> {
+        let block = BLOCK_BYTES as u64;
+        let chunk_bytes = self.chunk_bytes;
+        let is_chunk = chunk_bytes.is_power_of_two()
+            && (BLOCK_BYTES as u32..=CHUNK_BYTES_MAX).contains(&chunk_bytes);
+        let is_journal =
+            self.journal_bytes.is_multiple_of(block) && self.journal_bytes >= JOURNAL_BYTES_MIN;
+        let is_tables = self.tables_bytes.is_multiple_of(block)
+            && self.tables_bytes != 0
+            && self.tables_bytes / block <= BlockPtr::BLOCKS_MAX;
+        let zones = self.data.len();
+        let total = self.containers_total();
+        let is_version = (1..=FORMAT_VERSION).contains(&self.version);
+        let container_bytes = self.container_bytes;
+        for (sound, field, found) in [
+            (is_version, "version", u64::from(self.version)),
+            (is_chunk, "chunk length", u64::from(chunk_bytes)),
+            (container_bytes == CONTAINER_BYTES, "container length", u64::from(container_bytes)),
+            (is_journal, "journal length", self.journal_bytes),
+            (is_tables, "tables length", self.tables_bytes),
+            ((1..=DATA_ZONES_MAX).contains(&zones), "count of data zones", zones as u64),
+            (self.data.iter().all(|&containers| containers != 0), "empty data zone", 0),
+            (total <= u64::from(u32::MAX), "count of containers", total),
+        ] {
+            if !sound {
+                return Err(FormatError::field(Structure::Superblock, field, found));
+            }
+        }
+        Ok(())
+    }
+
+    /// Containers in all data zones; their ids are the numbers below it.
+    #[must_use]
+    pub fn containers_total(&self) -> u64 {
+        self.data.iter().map(|&containers| u64::from(containers)).sum()
+    }
+
+    /// Where a container is: its zone, and its first byte there. None when there is no such one.
+    #[must_use]
+    pub fn container_zone(&self, id: ContainerId) -> Option<(Zone, u64)> {
+        let mut place = id.0;
+        for (zone, &containers) in (0..).zip(&self.data) {
+            match place.checked_sub(containers) {
+                None => {
+                    let offset_bytes = u64::from(place) * u64::from(self.container_bytes);
+                    return Some((Zone::Data(zone), offset_bytes));
+                }
+                Some(beyond) => place = beyond,
+            }
+        }
+        None
+    }
+}
+
+/// What both structures of zone superblock begin with: magic, version, and a checksum over the
+/// rest of the block from the version on.
+pub(crate) fn check_start(
+    structure: Structure,
+    magic: u64,
+    block: &[u8],
+) -> Result<(), FormatError> {
+    let found = u64_at(block, MAGIC_AT);
+    if found != magic {
+        return Err(FormatError::Magic { structure, expected: magic, found });
+    }
+    let found = u32_at(block, VERSION_AT);
+    if found > FORMAT_VERSION {
+        return Err(FormatError::NewerVersion { structure, supported: FORMAT_VERSION, found });
+    }
+    let crc = crc32c::crc32c(&block[VERSION_AT..]);
+    FormatError::checksum(structure, u32_at(block, CRC_AT), crc)
+}

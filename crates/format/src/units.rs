@@ -1,0 +1,310 @@
+//! The words of the store as types: addresses, names and sizes that cannot be mixed up.
+//!
+//! A chunk is found in steps, and each step has its own kind of address:
+//!
+//! ```text
+//! volume + Lba --map--> Pbn --PBN-PBA table--> Pba = container, offset, length --> frame
+//!          Fingerprint --Hash-PBN table--> Pbn
+//! ```
+//!
+//! The [`Pbn`] in the middle is the stable one: maps and fingerprints name it, so collection moves
+//! a frame by changing one PBA and nothing else.
+
+use std::fmt;
+
+/// Unit of device I/O; a table page is one block.
+pub const BLOCK_BYTES: usize = 4096;
+
+/// What is written sequentially and freed as a whole.
+pub const CONTAINER_BYTES: u32 = 4 << 20;
+
+/// Length of the name of a store.
+pub const UUID_BYTES: usize = 16;
+
+/// So much of a store's UUID is repeated in its records and containers.
+pub const UUID_PREFIX_BYTES: usize = 8;
+
+/// The part of a store's UUID that records and containers repeat.
+#[must_use]
+pub fn uuid_prefix(uuid: [u8; UUID_BYTES]) -> [u8; UUID_PREFIX_BYTES] {
+    crate::field::array_at(&uuid, 0)
+}
+
+/// A file or device of a store.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Zone {
+    /// Geometry and roots.
+    Superblock,
+    /// The ring of records.
+    Journal,
+    /// Table pages.
+    Tables,
+    /// Containers, on data device number N.
+    Data(u16),
+}
+
+macro_rules! number {
+    ($(#[$doc:meta])* $name:ident($integer:ty)) => {
+        $(#[$doc])*
+        #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+        pub struct $name(pub $integer);
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    };
+}
+
+number! {
+    /// Logical block address: a chunk's place in a volume, counted in chunks.
+    Lba(u64)
+}
+number! {
+    /// Physical block number: the name of a stored unique chunk for as long as it lives. 48 bits.
+    Pbn(u64)
+}
+number! {
+    /// A container, counted through all data zones.
+    ContainerId(u32)
+}
+number! {
+    /// A volume; never used again after it was deleted.
+    VolumeId(u32)
+}
+
+impl Pbn {
+    /// No chunk: the place reads as zeros.
+    pub const NONE: Self = Self(0);
+
+    /// The largest that 48 bits hold.
+    pub const MAX: Self = Self((1 << 48) - 1);
+
+    /// Whether this names no chunk.
+    #[must_use]
+    pub const fn is_none(self) -> bool {
+        self.0 == 0
+    }
+}
+
+/// The strong hash of a chunk's plain bytes.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Fingerprint(pub [u8; 32]);
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Fingerprint({self})")
+    }
+}
+
+/// Physical block address: where a frame is. It moves when collection moves the frame.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Pba {
+    /// Container that holds it.
+    pub container: ContainerId,
+    /// From the container's start; less than 16 MiB.
+    pub offset_bytes: u32,
+    /// Of the whole frame, header included; less than 16 MiB.
+    pub length_bytes: u32,
+}
+
+impl fmt::Display for Pba {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { container, offset_bytes, length_bytes } = self;
+        write!(f, "{length_bytes} bytes at offset {offset_bytes} of container {container}")
+    }
+}
+
+/// How a frame's payload is made from its chunk.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[repr(u8)]
+pub enum Codec {
+    /// It is the chunk.
+    #[default]
+    Raw = 0,
+    /// LZ4 block format.
+    Lz4 = 1,
+    /// One Zstandard frame.
+    Zstd = 2,
+}
+
+impl Codec {
+    /// The codec that the format calls `number`.
+    #[must_use]
+    pub const fn from_number(number: u8) -> Option<Self> {
+        match number {
+            0 => Some(Self::Raw),
+            1 => Some(Self::Lz4),
+            2 => Some(Self::Zstd),
+            _ => None,
+        }
+    }
+}
+
+/// What new frames are compressed with; [`Codec::Raw`] is no compression.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Compression {
+    /// How.
+    pub codec: Codec,
+    /// How hard, in the codec's own terms.
+    pub level: i8,
+}
+
+/// One of the arrays of pages that together are the tables.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct TreeId(pub u32);
+
+impl TreeId {
+    /// The volumes.
+    pub const CATALOG: Self = Self(0);
+    /// Buckets of the Hash-PBN table.
+    pub const HASH_PBN: Self = Self(1);
+    /// Further pages of buckets that are full.
+    pub const HASH_OVERFLOW: Self = Self(2);
+    /// The PBN-PBA table.
+    pub const PBN_PBA: Self = Self(3);
+    /// The queue of PBNs to be handed out again.
+    pub const FREE_PBNS: Self = Self(4);
+    /// What each container holds.
+    pub const CONTAINERS: Self = Self(5);
+
+    /// Set in the trees of volumes.
+    const VOLUME_BIT: u32 = 1 << 31;
+
+    /// The LBA-PBN map of a volume.
+    #[must_use]
+    pub const fn volume(id: VolumeId) -> Self {
+        Self(Self::VOLUME_BIT | id.0)
+    }
+
+    /// The volume whose map this is.
+    #[must_use]
+    pub const fn volume_id(self) -> Option<VolumeId> {
+        if self.0 & Self::VOLUME_BIT == 0 {
+            None
+        } else {
+            Some(VolumeId(self.0 ^ Self::VOLUME_BIT))
+        }
+    }
+}
+
+impl fmt::Display for TreeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (*self, self.volume_id()) {
+            (_, Some(volume)) => write!(f, "the map of volume {volume}"),
+            (Self::CATALOG, None) => f.write_str("the volume catalog"),
+            (Self::HASH_PBN, None) => f.write_str("the Hash-PBN table"),
+            (Self::HASH_OVERFLOW, None) => f.write_str("the Hash-PBN table's overflow"),
+            (Self::PBN_PBA, None) => f.write_str("the PBN-PBA table"),
+            (Self::FREE_PBNS, None) => f.write_str("the queue of free PBNs"),
+            (Self::CONTAINERS, None) => f.write_str("the container table"),
+            (Self(number), None) => write!(f, "the unknown table {number}"),
+        }
+    }
+}
+
+/// A page's name: it stays when the page is written to another block.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct PageId {
+    /// Array that it belongs to.
+    pub tree: TreeId,
+    /// Height above the leaves, which are 0.
+    pub level: u8,
+    /// Its place among the pages of its level.
+    pub index: u64,
+}
+
+impl fmt::Display for PageId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { tree, level, index } = self;
+        write!(f, "page {index} of level {level} of {tree}")
+    }
+}
+
+/// Where a page is in zone tables, and which version of it is meant.
+///
+/// The tag is a part of the page's checksum: a block that holds another page, or an older version
+/// of the same one because a write was lost, does not pass for the page that is pointed to.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct BlockPtr(u64);
+
+impl BlockPtr {
+    /// No page: the subtree is empty. Block 0 is never used.
+    pub const NONE: Self = Self(0);
+
+    /// Largest number of a block, plus 1.
+    pub const BLOCKS_MAX: u64 = 1 << (64 - Self::TAG_BITS);
+
+    const TAG_BITS: u32 = 24;
+
+    /// The page in `block`, not 0 and less than [`Self::BLOCKS_MAX`], sealed with checksum `crc`.
+    #[must_use]
+    pub const fn new(block: u64, crc: u32) -> Self {
+        assert!(block != 0 && block < Self::BLOCKS_MAX, "no page is in this block");
+        Self(block << Self::TAG_BITS | Self::tag_of(crc) as u64)
+    }
+
+    /// The tag of a page with checksum `crc`.
+    #[must_use]
+    pub const fn tag_of(crc: u32) -> u32 {
+        crc & ((1 << Self::TAG_BITS) - 1)
+    }
+
+    /// Number of the block in zone tables.
+    #[must_use]
+    pub const fn block(self) -> u64 {
+        self.0 >> Self::TAG_BITS
+    }
+
+    /// Low 24 bits of the page's checksum.
+    #[must_use]
+    pub const fn tag(self) -> u32 {
+        Self::tag_of(self.0 as u32)
+    }
+
+    /// Whether there is no page.
+    #[must_use]
+    pub const fn is_none(self) -> bool {
+        self.block() == 0
+    }
+
+    pub(crate) const fn to_bits(self) -> u64 {
+        self.0
+    }
+
+    pub(crate) const fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+}
+
+impl fmt::Debug for BlockPtr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "BlockPtr(block {}, tag {:06x})", self.block(), self.tag())
+    }
+}
+
+/// An array of pages as a checkpoint knows it.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct TreeRoot {
+    /// The topmost page; none when all leaves are absent.
+    pub pointer: BlockPtr,
+    /// Number of inner levels above the leaves; at least 1 when there is a page.
+    pub depth: u8,
+}
+
+impl TreeRoot {
+    /// So many levels reach more leaves than 64 bits can number.
+    pub const DEPTH_MAX: u8 = 8;
+
+    /// Whether a tree can be like this.
+    pub(crate) const fn is_sound(self) -> bool {
+        self.depth <= Self::DEPTH_MAX && (self.pointer.is_none() || self.depth >= 1)
+    }
+}
