@@ -21,8 +21,8 @@ const CLIENTS: [(&str, &[&str]); 10] = [
     ("fio", &["fio"]),
     ("nbdkit", &["nbdkit"]),
     ("qemu-img", &["qemu-utils"]),
-    ("nbdinfo", &["libnbd-bin"]),
     ("python3-libnbd", &["python3-libnbd"]),
+    ("nbdinfo", &["libnbd-bin"]),
     ("nbdfuse", &["libnbd-bin", "nbdfuse"]),
     ("fusermount3", &["fuse3"]),
     ("mkfs.ext4", &["e2fsprogs"]),
@@ -46,25 +46,27 @@ fn is_here(name: &str) -> bool {
     }
 }
 
-/// Installs the missing clients, where that can be done.
-pub(crate) fn install() -> Result<(), Failure> {
+/// Installs the missing clients, where that can be done, and says what could not be.
+pub(crate) fn install() {
     for round in 0.. {
         let candidates = CLIENTS.iter().filter(|(name, _)| !is_here(name));
         let mut packages: Vec<&str> =
             candidates.filter_map(|(_, packages)| packages.get(round).copied()).collect();
         packages.dedup();
         if packages.is_empty() {
-            break;
+            return;
         }
-        let Some(apt) = apt_get() else {
-            println!("no apt-get, or no right to use it: not installed: {}", packages.join(" "));
-            break;
-        };
         println!("installing {}", packages.join(" "));
-        apt().args(["update", "-q"]).run()?;
-        apt().args(["install", "-yq", "--no-install-recommends"]).args(packages).run()?;
+        if let Err(failure) = install_packages(&packages) {
+            println!("not installed, what needs it will be skipped: {failure}");
+        }
     }
-    Ok(())
+}
+
+fn install_packages(packages: &[&str]) -> Result<(), Failure> {
+    let apt = apt_get().ok_or_else(|| Failure::unmet("apt-get and the right to use it", "none"))?;
+    apt().args(["update", "-q"]).run()?;
+    apt().args(["install", "-yq", "--no-install-recommends"]).args(packages.iter().copied()).run()
 }
 
 /// How to call `apt-get` here: as root, through `sudo`, or not at all.

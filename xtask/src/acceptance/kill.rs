@@ -4,13 +4,14 @@
 //! number of log lines that the seed chooses, the server is killed. It starts again, all volumes
 //! are read back over NBD, and the judge (`prefix.rs`) decides. Rounds with one connection that
 //! waits for every answer take turns with rounds of several connections with many writes in flight.
-//! Every fourth recovery is itself killed and read a second time: what a client has once read after
-//! a crash must not vanish with the next one. The store is small, so that collection and
-//! checkpoints are among what gets interrupted; it goes on from kill to kill and must pass `tamis
-//! check`.
+//! Every recovery is read twice, with a clean or a second violent end in between, some in the
+//! middle of the recovery itself: what a client has once read after a crash must not vanish with
+//! the next one. The store is small, so that collection and checkpoints are among what gets
+//! interrupted; it goes on from kill to kill and must pass `tamis check`.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
+use std::time::Duration;
 
 use crate::acceptance::Setting;
 use crate::acceptance::prefix::{History, State, read_content};
@@ -23,6 +24,8 @@ const KILLS_SHORT: u64 = 3;
 /// A round is ended by its kill, somewhere in this many lines of the client's log.
 const LINES_MIN: u64 = 50;
 const LINES_MAX: u64 = 12_000;
+/// How far into a start its interruption may come.
+const START_MICROSECONDS_MAX: u64 = 60_000;
 /// Each round takes its numbers from a range of its own, so that a number names one write for ever.
 const NUMBERS_PER_ROUND: u64 = 1_000_000;
 const VOLUMES: [&str; 2] = ["left", "right"];
@@ -32,18 +35,16 @@ pub(super) fn run(setting: &Setting) -> Result<(), Failure> {
     let kills = setting.kills.unwrap_or(if setting.short { KILLS_SHORT } else { KILLS });
     println!("seed {}, {kills} kills", setting.seed);
     let store = Store::init(setting, "256M")?;
-    let server = store.serve(&[])?;
+    let mut server = store.serve(&[])?;
     for volume in VOLUMES {
         store.create_volume(volume, VOLUME_SIZE)?;
     }
     let mut scene = Scene { setting, store, dice: Dice::new(setting.seed), state: State::new() };
-    let mut server = Some(server);
     for round in 1..=kills {
-        let running = server.take().map_or_else(|| scene.store.serve(&[]), Ok)?;
-        scene.round(round, running)?;
-        server = Some(scene.recover(round)?);
+        scene.round(round, server)?;
+        server = scene.recover(round)?;
     }
-    server.map_or(Ok(()), Server::stop)?;
+    server.stop()?;
     scene.store.check()
 }
 
@@ -74,14 +75,20 @@ impl Scene<'_> {
             return Err(Failure::unmet("writes that are answered before the kill", "none"));
         }
         self.state = found;
-        // The next round, or the recovery that is killed, finds a server that was killed idle.
-        server.kill()
+        // Between two rounds the server ends in either way, idle.
+        if round % 2 == 1 { server.stop() } else { server.kill() }
     }
 
-    /// Starts again after a kill; every fourth time with one more kill, and the same to be read.
+    /// Starts again after a kill, every other time with one more kill on the way, in the middle of
+    /// the recovery or right after it; the same must be read.
     fn recover(&mut self, round: u64) -> Result<Server, Failure> {
-        if round.is_multiple_of(4) {
-            self.store.serve(&[])?.kill()?;
+        match round % 4 {
+            0 => self.store.serve(&[])?.kill()?,
+            2 => {
+                let pause = Duration::from_micros(self.dice.between(0, START_MICROSECONDS_MAX));
+                self.store.interrupt_start(pause)?;
+            }
+            _ => {}
         }
         let server = self.store.serve(&[])?;
         let again = self.read()?;

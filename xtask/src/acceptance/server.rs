@@ -53,6 +53,19 @@ impl Store {
 
     /// Starts the server and waits until it answers.
     pub(crate) fn serve(&self, options: &[&str]) -> Result<Server, Failure> {
+        let mut server = self.start(options)?;
+        server.wait_until_ready(&self.socket)?;
+        Ok(server)
+    }
+
+    /// Starts the server and kills it a little later, wherever its start has come to.
+    pub(crate) fn interrupt_start(&self, pause: Duration) -> Result<(), Failure> {
+        let server = self.start(&[])?;
+        sleep(pause);
+        server.kill()
+    }
+
+    fn start(&self, options: &[&str]) -> Result<Server, Failure> {
         if self.socket.exists() {
             fs::remove_file(&self.socket).map_err(Failure::file(&self.socket))?;
         }
@@ -65,9 +78,7 @@ impl Store {
         let output = log.try_clone().map_err(Failure::file(&self.log))?;
         let child = command.stdout(Stdio::from(output)).stderr(Stdio::from(log)).spawn();
         let child = child.map_err(|source| Failure::Start { command: text, source })?;
-        let mut server = Server { child };
-        server.wait_until_ready(&self.socket)?;
-        Ok(server)
+        Ok(Server { child })
     }
 
     /// Makes a volume; the server runs.
