@@ -5,7 +5,7 @@
 //! approximation read from text: a method call on an imported type leaves no trace, and so a type
 //! whose `impl` is spread over child files is no circle. What is reported is one.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 
 use super::paths::{CodePath, in_uses, with_heads};
@@ -16,6 +16,8 @@ use super::source::{SourceFile, line_index};
 const REEXPORTS_MAX: usize = 8;
 
 type ModulePath = Vec<String>;
+/// Each file with those whose items it names.
+type Edges<'a> = BTreeMap<&'a Path, BTreeSet<&'a Path>>;
 
 /// Every set of files of one crate that import each other in a circle.
 pub(crate) fn check(sources: &[SourceFile]) -> Vec<Excess> {
@@ -30,7 +32,7 @@ pub(crate) fn check(sources: &[SourceFile]) -> Vec<Excess> {
 
 fn check_crate(files: &[&SourceFile]) -> Vec<Excess> {
     let map = ModuleMap::new(files);
-    let edges: BTreeMap<&Path, BTreeSet<&Path>> =
+    let edges: Edges<'_> =
         files.iter().map(|file| (file.path.as_path(), map.imports(file))).collect();
     let mut circles = Vec::new();
     let mut reported: BTreeSet<&Path> = BTreeSet::new();
@@ -53,19 +55,39 @@ fn check_crate(files: &[&SourceFile]) -> Vec<Excess> {
     circles
 }
 
-fn describe(circle: &BTreeSet<&Path>, edges: &BTreeMap<&Path, BTreeSet<&Path>>) -> String {
-    let mut arrows = Vec::new();
-    for from in circle {
-        let targets = edges.get(from).into_iter().flatten().filter(|to| circle.contains(*to));
-        arrows.extend(targets.map(|to| format!("{} > {}", from.display(), to.display())));
-    }
-    format!("files import each other in a circle: {}", arrows.join(", "))
+fn describe(circle: &BTreeSet<&Path>, edges: &Edges<'_>) -> String {
+    let shortest = circle.iter().filter_map(|start| way_round(start, edges)).min_by_key(Vec::len);
+    let way: Vec<String> =
+        shortest.into_iter().flatten().map(|path| path.display().to_string()).collect();
+    let way = way.join(" > ");
+    format!("{} files import each other in a circle; the shortest is {way}", circle.len())
 }
 
-fn reachable<'a>(
-    edges: &BTreeMap<&'a Path, BTreeSet<&'a Path>>,
-    from: &Path,
-) -> BTreeSet<&'a Path> {
+/// The shortest way from `start` back to it.
+fn way_round<'a>(start: &'a Path, edges: &Edges<'a>) -> Option<Vec<&'a Path>> {
+    let mut came_from: BTreeMap<&Path, &Path> = BTreeMap::new();
+    let mut queue = VecDeque::from([start]);
+    while let Some(at) = queue.pop_front() {
+        for next in edges.get(at).into_iter().flatten() {
+            if came_from.contains_key(next) {
+                continue;
+            }
+            came_from.insert(next, at);
+            queue.push_back(next);
+        }
+    }
+    let mut way = vec![start];
+    let mut at = *came_from.get(start)?;
+    while at != start {
+        way.push(at);
+        at = came_from.get(at)?;
+    }
+    way.push(start);
+    way.reverse();
+    Some(way)
+}
+
+fn reachable<'a>(edges: &Edges<'a>, from: &Path) -> BTreeSet<&'a Path> {
     let mut seen = BTreeSet::new();
     let mut queue: Vec<&Path> = edges.get(from).into_iter().flatten().copied().collect();
     while let Some(next) = queue.pop() {
