@@ -1,1 +1,60 @@
-//! Room disk.
+//! Room disk: how bytes reach a device.
+//!
+//! A store is a few *zones* (superblock, journal, tables, data), each one file or block device. All
+//! of them are driven through one [`Disk`]: operations are submitted without waiting and come back
+//! as [`Completion`]s, in any order. There are three disks behind that trait:
+//!
+//! - [`UringDisk`]: one `io_uring` for all zones, past the page cache. What a server runs on.
+//! - [`PsyncDisk`]: a few threads with plain `pread`/`pwrite`, where io_uring is not to be had.
+//! - [`MemoryDisk`]: sparse memory with a seeded order of completion, power loss and faults. What
+//!   the tests and the simulator run on.
+//!
+//! What all three promise, and `tests/conformance.rs` holds them to:
+//!
+//! - Operations in flight together are not ordered. Whoever needs an order waits for a completion.
+//! - A read submitted after a write has completed sees that write.
+//! - A sync makes durable every write of its zone that had completed before the sync was
+//!   *submitted*, and promises nothing about any other.
+//! - Every operation completes exactly once, with its tag; a read always gives its buffer back.
+//! - An operation that cannot be (misaligned, out of range, no such zone) completes with an error.
+//!
+//! Buffers are owned by the operation from submission to completion: the kernel writes into them in
+//! the meantime, so that a borrow could not be sound (`docs/decisions/002-disk.md`).
+//!
+//! This is the only room with system calls and `unsafe`. Whoever submits from one thread and waits
+//! for work from others sleeps on a [`Doorbell`], which completions ring as well.
+
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")
+)]
+
+mod buffer;
+mod create;
+mod doorbell;
+mod error;
+mod io;
+mod layout;
+mod memory;
+mod open;
+mod operation;
+mod place;
+mod pool;
+mod psync;
+mod resident;
+mod splitmix;
+mod uring;
+mod zone_files;
+
+pub use buffer::{AlignedBuf, SharedBuf};
+pub use create::create_store_files;
+pub use doorbell::Doorbell;
+pub use error::{CreateFilesError, FileError, IoError, OpenError, Verb};
+pub use io::{Completion, Disk, Io, IoKind};
+pub use layout::{SUPERBLOCK_BYTES, ZoneName};
+pub use memory::{Fault, MemoryCounters, MemoryDisk};
+pub use open::{DiskIdentity, IoEngine, StoreFiles, open_store_files};
+pub use place::free_bytes;
+pub use psync::PsyncDisk;
+pub use resident::rss_bytes;
+pub use uring::UringDisk;

@@ -1,0 +1,291 @@
+//! What can go wrong with a disk, by what the caller can do about it.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use format::units::Zone;
+use rustix::io::Errno;
+use thiserror::Error;
+
+use crate::layout::ZoneName;
+
+/// What a disk was doing.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// Reading.
+    Read,
+    /// Writing.
+    Write,
+    /// Making durable.
+    Sync,
+}
+
+impl fmt::Display for Verb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Sync => "sync",
+        })
+    }
+}
+
+/// Why one operation failed.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum IoError {
+    /// The device or the kernel refused. After a failed write or sync nothing is known of what the
+    /// zone holds, and a later sync that succeeds proves nothing about the writes before it.
+    #[error("could not {verb} {} at byte {offset_bytes}: {source}", ZoneName(*.zone))]
+    Failed {
+        /// What was tried.
+        verb: Verb,
+        /// Where.
+        zone: Zone,
+        /// First byte of the operation.
+        offset_bytes: u64,
+        /// The kernel's word.
+        source: Errno,
+    },
+    /// The file ends before the zone does: it was cut while the store was open.
+    #[error("{} ended early, at byte {offset_bytes}: the file was cut short", ZoneName(*.zone))]
+    EndOfFile {
+        /// Where.
+        zone: Zone,
+        /// The first byte that is missing.
+        offset_bytes: u64,
+    },
+    /// Not whole blocks. A mistake of the caller.
+    #[error(
+        "{length_bytes} bytes at byte {offset_bytes} of {} are not whole, aligned blocks",
+        ZoneName(*.zone)
+    )]
+    Misaligned {
+        /// Where.
+        zone: Zone,
+        /// First byte asked for.
+        offset_bytes: u64,
+        /// Bytes asked for.
+        length_bytes: usize,
+    },
+    /// Beyond the end of the zone. A mistake of the caller, or of what it read.
+    #[error(
+        "{length_bytes} bytes at byte {offset_bytes} reach beyond {}, which has {size_bytes}",
+        ZoneName(*.zone)
+    )]
+    OutOfRange {
+        /// Where.
+        zone: Zone,
+        /// First byte asked for.
+        offset_bytes: u64,
+        /// Bytes asked for.
+        length_bytes: usize,
+        /// Size of the zone.
+        size_bytes: u64,
+    },
+    /// The store has no such zone.
+    #[error("the store has no {}", ZoneName(*.zone))]
+    NoSuchZone {
+        /// The zone asked for.
+        zone: Zone,
+    },
+    /// The operation was submitted and will never complete.
+    #[error("an operation at byte {offset_bytes} of {} never completed", ZoneName(*.zone))]
+    Lost {
+        /// Where.
+        zone: Zone,
+        /// First byte of the operation.
+        offset_bytes: u64,
+    },
+}
+
+impl IoError {
+    /// What a caller says who waits for an operation that the disk no longer knows.
+    #[must_use]
+    pub fn lost(zone: Zone, offset_bytes: u64) -> Self {
+        Self::Lost { zone, offset_bytes }
+    }
+}
+
+/// A system call on a path failed.
+#[derive(Debug, Error)]
+#[error("could not {action} {}: {source}", path.display())]
+pub struct FileError {
+    /// What was tried, as in "could not open".
+    pub action: &'static str,
+    /// On what.
+    pub path: PathBuf,
+    /// The kernel's word.
+    pub source: std::io::Error,
+}
+
+impl FileError {
+    pub(crate) fn new(
+        action: &'static str,
+        path: impl Into<PathBuf>,
+        source: impl Into<std::io::Error>,
+    ) -> Self {
+        Self { action, path: path.into(), source: source.into() }
+    }
+}
+
+/// Why a store's files could not be opened.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The directory holds no store.
+    #[error("there is no store in {}: make one with `tamis create`", dir.display())]
+    NoStore {
+        /// The directory asked for.
+        dir: PathBuf,
+    },
+    /// One of the store's files is not there.
+    #[error("{} is missing: put it back, from where the store was copied", path.display())]
+    Missing {
+        /// The file.
+        path: PathBuf,
+    },
+    /// One of the store's symlinks leads nowhere.
+    #[error(
+        "{} points to {}, which is not there: attach that device or put the file back",
+        path.display(), target.display()
+    )]
+    Dangling {
+        /// The symlink.
+        path: PathBuf,
+        /// Where it points.
+        target: PathBuf,
+    },
+    /// Another process has the store open.
+    #[error("{} is in use by another process: a store is opened by one at a time", path.display())]
+    Locked {
+        /// The file whose lock is held.
+        path: PathBuf,
+    },
+    /// A block device is mounted or part of something else.
+    #[error("the device {} is in use: unmount it, or stop what holds it", path.display())]
+    DeviceBusy {
+        /// The device.
+        path: PathBuf,
+    },
+    /// This user may not.
+    #[error(
+        "this user may not read and write {}: run as the store's owner, or give this user access",
+        path.display()
+    )]
+    NotPermitted {
+        /// The file or device.
+        path: PathBuf,
+    },
+    /// The file is too short to be what it is named.
+    #[error("{} is empty: it cannot belong to a store", path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+    /// io_uring was asked for and is not to be had.
+    #[error("io_uring is not available ({source}): let the engine be chosen, or ask for psync")]
+    NoUring {
+        /// The kernel's word.
+        source: std::io::Error,
+    },
+    /// The process ran out of something: descriptors, threads.
+    #[error("could not {action}: {source}")]
+    Process {
+        /// What was tried.
+        action: &'static str,
+        /// The kernel's word.
+        source: std::io::Error,
+    },
+    /// A system call failed.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+/// Why a store's files could not be made. Nothing that was made is left behind.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum CreateFilesError {
+    /// Something of that name is there, and nothing is ever overwritten.
+    #[error("{} exists already: choose another place, or remove it first", path.display())]
+    AlreadyExists {
+        /// What is there.
+        path: PathBuf,
+    },
+    /// A block device holds something.
+    #[error(
+        "the device {} is not blank: if nothing on it is needed, clear it with `wipefs -a` and \
+         `blkdiscard -z`",
+        path.display()
+    )]
+    DeviceNotBlank {
+        /// The device.
+        path: PathBuf,
+    },
+    /// A block device is mounted or part of something else.
+    #[error("the device {} is in use: unmount it, or stop what holds it", path.display())]
+    DeviceBusy {
+        /// The device.
+        path: PathBuf,
+    },
+    /// A block device is too small.
+    #[error(
+        "the device {} has {size_bytes} bytes and {needed_bytes} are needed: ask for less, or \
+         choose a larger one",
+        path.display()
+    )]
+    DeviceTooSmall {
+        /// The device.
+        path: PathBuf,
+        /// What it has.
+        size_bytes: u64,
+        /// What was asked for.
+        needed_bytes: u64,
+    },
+    /// The file system has not the room.
+    #[error(
+        "{} needs {needed_bytes} bytes and its file system has {free_bytes} free: ask for less \
+         capacity, or choose another place",
+        path.display()
+    )]
+    NoSpace {
+        /// The file to be made.
+        path: PathBuf,
+        /// Its size.
+        needed_bytes: u64,
+        /// What there is.
+        free_bytes: u64,
+    },
+    /// This user may not.
+    #[error(
+        "this user may not make or use {}: run as the store's owner, or give this user access",
+        path.display()
+    )]
+    NotPermitted {
+        /// The file or device.
+        path: PathBuf,
+    },
+    /// The directory it was to be in is not there.
+    #[error("{} cannot be made: make the directory above it first", path.display())]
+    NoParent {
+        /// What was to be made.
+        path: PathBuf,
+    },
+    /// A size that no zone can have.
+    #[error("{} cannot have {size_bytes} bytes: use a multiple of 4096", ZoneName(*.zone))]
+    BadSize {
+        /// The zone.
+        zone: Zone,
+        /// The size asked for.
+        size_bytes: u64,
+    },
+    /// Zones are missing, doubled or with gaps, or a place is given for a zone that is not made.
+    #[error("the plan of the store's files does not fit together at {}", ZoneName(*.zone))]
+    BadPlan {
+        /// The zone at fault.
+        zone: Zone,
+    },
+    /// A system call failed.
+    #[error(transparent)]
+    File(#[from] FileError),
+}

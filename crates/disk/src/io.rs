@@ -1,0 +1,141 @@
+//! What is asked of a disk, what comes back, and the trait between.
+
+use format::units::{BLOCK_BYTES, Zone};
+
+use crate::buffer::{AlignedBuf, SharedBuf};
+use crate::error::IoError;
+
+/// One operation and the buffer it owns until it completes.
+#[derive(Debug)]
+pub enum IoKind {
+    /// Fills the whole buffer.
+    Read {
+        /// Comes back in [`Completion::buf`].
+        buf: AlignedBuf,
+    },
+    /// Writes the whole buffer.
+    Write {
+        /// Released at completion.
+        buf: SharedBuf,
+    },
+    /// Makes durable every write of the zone that completed before this was submitted.
+    Sync,
+}
+
+/// An operation on one zone.
+#[derive(Debug)]
+pub struct Io {
+    /// Where.
+    pub zone: Zone,
+    /// From the start of the zone, a multiple of [`BLOCK_BYTES`]; of no meaning for a sync.
+    pub offset_bytes: u64,
+    /// What.
+    pub kind: IoKind,
+    /// Comes back in [`Completion::tag`]; the disk does not look at it.
+    pub tag: u64,
+}
+
+/// The end of an operation.
+#[derive(Debug)]
+pub struct Completion {
+    /// The operation's.
+    pub tag: u64,
+    /// The operation's.
+    pub zone: Zone,
+    /// How it ended. A failed write may have reached the medium in part.
+    pub result: Result<(), IoError>,
+    /// A read's buffer, whatever the result; it holds the bytes read only if that is `Ok`.
+    pub buf: Option<AlignedBuf>,
+}
+
+/// Zones of bytes, driven asynchronously by one owner.
+pub trait Disk: Send {
+    /// Takes an operation. Never waits for the medium: what does not fit the queue of the device
+    /// waits in memory. The operation may start only at the next `poll` or `wait`, so whoever
+    /// sleeps on a doorbell polls between its last submission and its sleep.
+    fn submit(&mut self, io: Io);
+
+    /// Appends what has completed, without waiting, and starts what was submitted.
+    fn poll(&mut self, done: &mut Vec<Completion>);
+
+    /// As `poll`, but waits until at least one operation completes, if any is in flight.
+    fn wait(&mut self, done: &mut Vec<Completion>);
+
+    /// Operations submitted and not yet handed back.
+    fn in_flight(&self) -> usize;
+
+    /// Size of a zone, a multiple of [`BLOCK_BYTES`]; 0 when there is no such zone.
+    fn size_bytes(&self, zone: Zone) -> u64;
+}
+
+impl IoKind {
+    pub(crate) fn length_bytes(&self) -> usize {
+        match self {
+            Self::Read { buf } => buf.len(),
+            Self::Write { buf } => buf.len(),
+            Self::Sync => 0,
+        }
+    }
+}
+
+impl Io {
+    /// Whether a zone of this size can do this; a size of 0 says that there is no such zone.
+    pub(crate) fn check(&self, size_bytes: u64) -> Result<(), IoError> {
+        let Self { zone, offset_bytes, .. } = *self;
+        if size_bytes == 0 {
+            return Err(IoError::NoSuchZone { zone });
+        }
+        let buf_start = match &self.kind {
+            IoKind::Sync => return Ok(()),
+            IoKind::Read { buf } => buf.as_ptr().addr(),
+            IoKind::Write { buf } => buf.as_ptr().addr(),
+        };
+        let length_bytes = self.kind.length_bytes();
+        let block = BLOCK_BYTES as u64;
+        let aligned = offset_bytes.is_multiple_of(block)
+            && length_bytes != 0
+            && length_bytes.is_multiple_of(BLOCK_BYTES)
+            && buf_start.is_multiple_of(BLOCK_BYTES);
+        if !aligned {
+            return Err(IoError::Misaligned { zone, offset_bytes, length_bytes });
+        }
+        let end = offset_bytes.checked_add(length_bytes as u64);
+        if end.is_none_or(|end| end > size_bytes) {
+            return Err(IoError::OutOfRange { zone, offset_bytes, length_bytes, size_bytes });
+        }
+        Ok(())
+    }
+
+    /// Ends the operation: a read's buffer goes back, a write's is released.
+    pub(crate) fn complete(self, result: Result<(), IoError>) -> Completion {
+        let buf = match self.kind {
+            IoKind::Read { buf } => Some(buf),
+            IoKind::Write { .. } | IoKind::Sync => None,
+        };
+        Completion { tag: self.tag, zone: self.zone, result, buf }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(offset_bytes: u64, buf: SharedBuf) -> Io {
+        Io { zone: Zone::Tables, offset_bytes, kind: IoKind::Write { buf }, tag: 0 }
+    }
+
+    #[test]
+    fn what_cannot_be_is_named() {
+        let two = SharedBuf::from(AlignedBuf::new_zeroed(2 * BLOCK_BYTES));
+        let size_bytes = 4 * BLOCK_BYTES as u64;
+        let check = |offset, buf: &SharedBuf| write(offset, buf.clone()).check(size_bytes);
+        assert_eq!(check(8192, &two), Ok(()));
+        assert!(matches!(check(512, &two), Err(IoError::Misaligned { .. })));
+        assert!(matches!(check(0, &two.slice(0..512)), Err(IoError::Misaligned { .. })));
+        assert!(matches!(check(0, &two.slice(512..4608)), Err(IoError::Misaligned { .. })));
+        assert!(matches!(check(0, &two.slice(0..0)), Err(IoError::Misaligned { .. })));
+        assert!(matches!(check(12288, &two), Err(IoError::OutOfRange { .. })));
+        assert!(matches!(check(u64::MAX - 4095, &two), Err(IoError::OutOfRange { .. })));
+        assert!(matches!(write(0, two).check(0), Err(IoError::NoSuchZone { .. })));
+    }
+}

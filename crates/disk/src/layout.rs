@@ -1,0 +1,58 @@
+//! Which file of a store's directory is which zone.
+//!
+//! ```text
+//! STORE/superblock   64 KiB, always a file of its own: it carries the lock
+//! STORE/journal      each a file, or a symlink to a block device or to a file elsewhere
+//! STORE/tables
+//! STORE/data         the only data zone; if there are several: data.0, data.1, ...
+//! ```
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use format::units::Zone;
+
+/// Size of the superblock's zone: 16 blocks.
+pub const SUPERBLOCK_BYTES: u64 = 64 << 10;
+
+/// A zone as people call it: the name of its file.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct ZoneName(pub Zone);
+
+impl fmt::Display for ZoneName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Zone::Superblock => f.write_str("superblock"),
+            Zone::Journal => f.write_str("journal"),
+            Zone::Tables => f.write_str("tables"),
+            Zone::Data(number) => write!(f, "data.{number}"),
+        }
+    }
+}
+
+/// Path of a zone in a store with this many data zones.
+pub(crate) fn zone_path(dir: &Path, zone: Zone, data_zones: usize) -> PathBuf {
+    if zone == Zone::Data(0) && data_zones == 1 {
+        return dir.join("data");
+    }
+    dir.join(ZoneName(zone).to_string())
+}
+
+/// The zones of a store as its directory has them, superblock first.
+///
+/// Of numbered data files all up to the first gap are taken: how many there should be is written in
+/// the superblock, and whoever reads that compares.
+pub(crate) fn zones_present(dir: &Path) -> Vec<(Zone, PathBuf)> {
+    // A dangling symlink is present: opening it says what is missing.
+    let is_there = |path: &PathBuf| path.symlink_metadata().is_ok();
+    let fixed = [Zone::Superblock, Zone::Journal, Zone::Tables, Zone::Data(0)];
+    let mut zones: Vec<_> = fixed.map(|zone| (zone, zone_path(dir, zone, 1))).into();
+    let numbered = (0..u16::MAX).map(|number| zone_path(dir, Zone::Data(number), 2));
+    let numbered: Vec<_> = numbered.take_while(is_there).collect();
+    let only = zones.last().is_some_and(|(_, path)| is_there(path));
+    if !only && !numbered.is_empty() {
+        zones.pop();
+        zones.extend((0..).map(Zone::Data).zip(numbered));
+    }
+    zones
+}

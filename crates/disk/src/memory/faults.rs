@@ -1,0 +1,52 @@
+//! What a test can make fail, apart from the power.
+
+use format::units::Zone;
+
+use crate::error::Verb;
+use crate::io::{Io, IoKind};
+
+/// Something that fails, with an I/O error, until the disk is healed.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Reads that touch this byte of the zone.
+    Read {
+        /// Where.
+        zone: Zone,
+        /// Any byte of the bad block.
+        offset_bytes: u64,
+    },
+    /// Writes that touch this byte of the zone. What they leave is any mixture of old and new.
+    Write {
+        /// Where.
+        zone: Zone,
+        /// Any byte of the bad block.
+        offset_bytes: u64,
+    },
+    /// Syncs of the zone. As after a failed `fsync` of Linux, the writes that the sync should have
+    /// made durable can still be read but never become durable, even if a later sync succeeds.
+    Sync {
+        /// Where.
+        zone: Zone,
+    },
+}
+
+impl Fault {
+    /// What it makes this operation fail at, if it does.
+    pub(super) fn strikes(&self, io: &Io) -> Option<Verb> {
+        let touches = |zone, offset_bytes| {
+            let end = io.offset_bytes.saturating_add(io.kind.length_bytes() as u64);
+            zone == io.zone && (io.offset_bytes..end).contains(&offset_bytes)
+        };
+        let (struck, verb) = match (*self, &io.kind) {
+            (Self::Read { zone, offset_bytes }, IoKind::Read { .. }) => {
+                (touches(zone, offset_bytes), Verb::Read)
+            }
+            (Self::Write { zone, offset_bytes }, IoKind::Write { .. }) => {
+                (touches(zone, offset_bytes), Verb::Write)
+            }
+            (Self::Sync { zone }, IoKind::Sync) => (zone == io.zone, Verb::Sync),
+            _ => (false, Verb::Sync),
+        };
+        struck.then_some(verb)
+    }
+}

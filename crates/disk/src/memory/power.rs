@@ -1,0 +1,103 @@
+//! What is left after a power loss, and after the mere death of the owner.
+
+use format::units::Zone;
+
+use super::device::{Device, Medium};
+use super::image::Image;
+use crate::buffer::SharedBuf;
+use crate::io::IoKind;
+use crate::splitmix::SplitMix;
+
+/// The unit in which devices write whole: less is never torn.
+const SECTOR_BYTES: usize = 512;
+
+impl Device {
+    /// Durable bytes, and of every other write, landed or in flight, what the seed lets survive.
+    pub(super) fn after_power_loss(&self, seed: u64) -> Self {
+        let mut prng = SplitMix::new(seed);
+        let mut media: Vec<_> = self.media.iter().map(|at| at.surviving(&mut prng)).collect();
+        // What is in flight may reach the medium in any order, and after all that landed.
+        let mut writes = self.writes_in_flight();
+        while !writes.is_empty() {
+            let (zone, offset_bytes, bytes) = writes.swap_remove(prng.below(writes.len()));
+            if let Some(medium) = media.iter_mut().find(|medium| medium.zone == zone) {
+                survive(&mut medium.durable, offset_bytes, &bytes, &mut prng);
+            }
+        }
+        for medium in &mut media {
+            medium.current = medium.durable.clone();
+        }
+        self.successor(media, prng)
+    }
+
+    /// Everything landed, nothing made durable by it.
+    pub(super) fn after_owner_died(&self, seed: u64) -> Self {
+        let mut prng = SplitMix::new(seed);
+        let mut media = self.media.clone();
+        let mut writes = self.writes_in_flight();
+        while !writes.is_empty() {
+            let (zone, offset_bytes, bytes) = writes.swap_remove(prng.below(writes.len()));
+            if let Some(medium) = media.iter_mut().find(|medium| medium.zone == zone) {
+                medium.land_write(offset_bytes, bytes);
+            }
+        }
+        self.successor(media, prng)
+    }
+
+    /// Writes in flight that the medium would not have refused.
+    fn writes_in_flight(&self) -> Vec<(Zone, u64, SharedBuf)> {
+        let possible = self.in_flight.iter().filter(|pending| {
+            let medium = self.medium(pending.io.zone);
+            pending.io.check(medium.map_or(0, |medium| medium.size_bytes)).is_ok()
+        });
+        let writes = possible.filter_map(|pending| match &pending.io.kind {
+            IoKind::Write { buf } => Some((pending.io.zone, pending.io.offset_bytes, buf.clone())),
+            IoKind::Read { .. } | IoKind::Sync => None,
+        });
+        writes.collect()
+    }
+
+    fn successor(&self, media: Vec<Medium>, prng: SplitMix) -> Self {
+        let mut successor = Self::with_media(media, prng);
+        successor.faults.clone_from(&self.faults);
+        successor
+    }
+}
+
+impl Medium {
+    /// The medium with what became of its unsynced writes: all that is left is durable.
+    fn surviving(&self, prng: &mut SplitMix) -> Self {
+        let mut durable = self.durable.clone();
+        for write in &self.unsynced {
+            survive(&mut durable, write.offset_bytes, &write.bytes, prng);
+        }
+        let (zone, size_bytes) = (self.zone, self.size_bytes);
+        let current = Image::default();
+        Self { zone, size_bytes, current, durable, unsynced: [].into(), landed: self.landed }
+    }
+
+    /// Lands a write that failed: any of its sectors.
+    pub(super) fn land_torn(&mut self, offset_bytes: u64, bytes: &SharedBuf, prng: &mut SplitMix) {
+        for start in (0..bytes.len()).step_by(SECTOR_BYTES) {
+            if prng.coin() {
+                let sector = bytes.slice(start..start + SECTOR_BYTES);
+                self.land_write(offset_bytes + start as u64, sector);
+            }
+        }
+    }
+}
+
+/// Loses, keeps or tears a write.
+fn survive(image: &mut Image, offset_bytes: u64, bytes: &[u8], prng: &mut SplitMix) {
+    match prng.below(3) {
+        0 => {}
+        1 => image.write(offset_bytes, bytes),
+        _ => {
+            for (sector, bytes) in bytes.chunks(SECTOR_BYTES).enumerate() {
+                if prng.coin() {
+                    image.write(offset_bytes + (sector * SECTOR_BYTES) as u64, bytes);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Opening a store's files: find, open, lock, and choose what drives them.
+//!
+//! The lock is an exclusive `flock` on every file of the store, the superblock first: the kernel
+//! drops it with the process, whatever its end, so that no stale lock is ever left. It lives as
+//! long as the disk does, because the disk holds the files.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use format::units::Zone;
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+
+use crate::doorbell::Doorbell;
+use crate::error::{FileError, OpenError};
+use crate::io::Disk;
+use crate::layout::zones_present;
+use crate::place::{self, Opened};
+use crate::psync::PsyncDisk;
+use crate::uring::UringDisk;
+use crate::zone_files::{ZoneFile, ZoneFiles};
+
+/// What drives the files.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub enum IoEngine {
+    /// io_uring if the kernel lets us, else threads.
+    #[default]
+    Auto,
+    /// io_uring or an error.
+    Uring,
+    /// Threads.
+    Psync,
+}
+
+/// How a store's files are being driven, for people to read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiskIdentity {
+    /// `"io_uring"` or `"psync"`.
+    pub engine: &'static str,
+    /// Whether all zones bypass the page cache.
+    pub direct: bool,
+    /// What is slower than it could be, and why, in a sentence.
+    pub note: Option<String>,
+}
+
+/// A store's files, open and locked until the disk is dropped.
+pub struct StoreFiles {
+    /// All zones.
+    pub disk: Box<dyn Disk>,
+    /// How they are driven.
+    pub identity: DiskIdentity,
+}
+
+/// Opens and locks all files of the store in `dir`. Completions will ring `doorbell`.
+///
+/// # Errors
+/// Each variant of [`OpenError`] says what to do about it.
+pub fn open_store_files(
+    dir: &Path,
+    engine: IoEngine,
+    doorbell: &Doorbell,
+) -> Result<StoreFiles, OpenError> {
+    let mut files = Vec::new();
+    let mut buffered = None;
+    for (zone, path) in zones_present(dir) {
+        let Opened { file, size_bytes, direct } = open_zone(dir, zone, &path)?;
+        if !direct && buffered.is_none() {
+            buffered = Some(path);
+        }
+        files.push(ZoneFile { file, size_bytes });
+    }
+    let Some(files) = ZoneFiles::new(files) else {
+        return Err(OpenError::NoStore { dir: dir.to_owned() });
+    };
+    let (disk, engine, slower) = drive(files, engine, doorbell)?;
+    let direct = buffered.is_none();
+    let cached = buffered.map(|path| {
+        format!(
+            "{} does not take direct I/O, so everything is kept in the page cache as well",
+            path.display()
+        )
+    });
+    let notes: Vec<_> = slower.into_iter().chain(cached).collect();
+    let note = (!notes.is_empty()).then(|| notes.join("; "));
+    Ok(StoreFiles { disk, identity: DiskIdentity { engine, direct, note } })
+}
+
+fn open_zone(dir: &Path, zone: Zone, path: &Path) -> Result<Opened, OpenError> {
+    let opened = place::open(path).map_err(|source| explain(dir, zone, path, source))?;
+    lock(&opened, path)?;
+    if opened.size_bytes == 0 {
+        return Err(OpenError::Empty { path: path.to_owned() });
+    }
+    Ok(opened)
+}
+
+fn lock(opened: &Opened, path: &Path) -> Result<(), OpenError> {
+    flock(&opened.file, FlockOperation::NonBlockingLockExclusive).map_err(|errno| match errno {
+        Errno::WOULDBLOCK => OpenError::Locked { path: path.to_owned() },
+        _ => FileError::new("lock", path, errno).into(),
+    })
+}
+
+/// Why a zone could not be opened, by what can be done about it.
+fn explain(dir: &Path, zone: Zone, path: &Path, source: io::Error) -> OpenError {
+    let path = path.to_owned();
+    match source.kind() {
+        ErrorKind::NotFound => match fs::read_link(&path) {
+            Ok(target) => OpenError::Dangling { path, target },
+            Err(_) if zone == Zone::Superblock => OpenError::NoStore { dir: dir.to_owned() },
+            Err(_) => OpenError::Missing { path },
+        },
+        ErrorKind::ResourceBusy => OpenError::DeviceBusy { path: target_of(path) },
+        ErrorKind::PermissionDenied => OpenError::NotPermitted { path: target_of(path) },
+        _ => FileError::new("open", path, source).into(),
+    }
+}
+
+fn target_of(path: PathBuf) -> PathBuf {
+    fs::read_link(&path).unwrap_or(path)
+}
+
+type Driven = (Box<dyn Disk>, &'static str, Option<String>);
+
+fn drive(files: ZoneFiles, engine: IoEngine, doorbell: &Doorbell) -> Result<Driven, OpenError> {
+    let (files, why) = match engine {
+        IoEngine::Psync => (files, None),
+        IoEngine::Auto | IoEngine::Uring => match UringDisk::new(files, doorbell) {
+            Ok(disk) => return Ok((Box::new(disk), "io_uring", None)),
+            Err(error) if engine == IoEngine::Uring => {
+                return Err(OpenError::NoUring { source: error.source });
+            }
+            Err(error) => (error.files, Some(error.source)),
+        },
+    };
+    let slower = why.map(|why| {
+        format!("io_uring is not available ({why}), so threads are used, which are slower")
+    });
+    let disk = PsyncDisk::new(files, doorbell)
+        .map_err(|source| OpenError::Process { action: "start threads for the disk", source })?;
+    Ok((Box::new(disk), "psync", slower))
+}

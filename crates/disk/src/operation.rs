@@ -1,0 +1,121 @@
+//! An operation under way: how a device's answers add up to a completion.
+//!
+//! Devices may do less than they were asked (a short read or write) or say "not now"; both are
+//! continued here, the same way for every real disk, so that callers see whole operations only.
+
+use format::units::Zone;
+use rustix::io::Errno;
+
+use crate::error::{IoError, Verb};
+use crate::io::{Completion, Io, IoKind};
+
+/// How often "not now" is taken for an answer before it counts as a failure.
+const RETRIES_MAX: u16 = 1024;
+
+/// An operation and how far it has come.
+pub(crate) struct Operation {
+    pub(crate) io: Io,
+    done_bytes: usize,
+    retries: u16,
+}
+
+impl Operation {
+    pub(crate) fn new(io: Io) -> Self {
+        Self { io, done_bytes: 0, retries: 0 }
+    }
+
+    pub(crate) fn zone(&self) -> Zone {
+        self.io.zone
+    }
+
+    /// Bytes of the buffer that are done.
+    pub(crate) fn done_bytes(&self) -> usize {
+        self.done_bytes
+    }
+
+    /// Where in the zone the rest begins.
+    pub(crate) fn offset_bytes(&self) -> u64 {
+        self.io.offset_bytes + self.done_bytes as u64
+    }
+
+    /// Takes the device's answer: `Some` when the operation has ended, `None` when the rest of it
+    /// is to be asked for again.
+    pub(crate) fn advance(&mut self, answer: Result<usize, Errno>) -> Option<Result<(), IoError>> {
+        match answer {
+            Ok(bytes) => self.advance_by(bytes),
+            // A cancelled request never ran to its end: its submitting thread has exited.
+            Err(Errno::INTR | Errno::AGAIN | Errno::CANCELED) if self.retries < RETRIES_MAX => {
+                self.retries += 1;
+                None
+            }
+            Err(source) => Some(Err(self.failed(source))),
+        }
+    }
+
+    pub(crate) fn complete(self, result: Result<(), IoError>) -> Completion {
+        self.io.complete(result)
+    }
+
+    fn advance_by(&mut self, bytes: usize) -> Option<Result<(), IoError>> {
+        let length_bytes = self.io.kind.length_bytes();
+        let is_transfer = !matches!(self.io.kind, IoKind::Sync);
+        if is_transfer && bytes == 0 {
+            let (zone, offset_bytes) = (self.io.zone, self.offset_bytes());
+            return Some(Err(IoError::EndOfFile { zone, offset_bytes }));
+        }
+        self.done_bytes = (self.done_bytes + bytes).min(length_bytes);
+        (self.done_bytes == length_bytes).then_some(Ok(()))
+    }
+
+    fn failed(&self, source: Errno) -> IoError {
+        let verb = match self.io.kind {
+            IoKind::Read { .. } => Verb::Read,
+            IoKind::Write { .. } => Verb::Write,
+            IoKind::Sync => Verb::Sync,
+        };
+        let (zone, offset_bytes) = (self.io.zone, self.io.offset_bytes);
+        IoError::Failed { verb, zone, offset_bytes, source }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::buffer::AlignedBuf;
+
+    fn read_of(length_bytes: usize) -> Operation {
+        let kind = IoKind::Read { buf: AlignedBuf::new_zeroed(length_bytes) };
+        Operation::new(Io { zone: Zone::Journal, offset_bytes: 4096, kind, tag: 7 })
+    }
+
+    #[test]
+    fn short_answers_are_continued_where_they_ended() {
+        let mut read = read_of(8192);
+        assert_eq!(read.advance(Ok(512)), None);
+        assert_eq!(read.advance(Err(Errno::INTR)), None);
+        assert_eq!((read.done_bytes(), read.offset_bytes()), (512, 4608));
+        assert_eq!(read.advance(Ok(7680)), Some(Ok(())));
+    }
+
+    #[test]
+    fn a_file_that_ends_is_an_error() {
+        let mut read = read_of(8192);
+        assert_eq!(read.advance(Ok(4096)), None);
+        let end = IoError::EndOfFile { zone: Zone::Journal, offset_bytes: 8192 };
+        assert_eq!(read.advance(Ok(0)), Some(Err(end)));
+    }
+
+    #[test]
+    fn not_now_is_an_answer_only_so_often() {
+        let mut read = read_of(4096);
+        let answers = std::iter::repeat_with(|| read.advance(Err(Errno::AGAIN)));
+        let tries = answers.take_while(Option::is_none).take(5000).count();
+        assert_eq!(tries, usize::from(RETRIES_MAX));
+    }
+
+    #[test]
+    fn a_sync_moves_no_bytes() {
+        let sync = Io { zone: Zone::Data(0), offset_bytes: 0, kind: IoKind::Sync, tag: 0 };
+        assert_eq!(Operation::new(sync).advance(Ok(0)), Some(Ok(())));
+    }
+}

@@ -1,0 +1,87 @@
+//! Where a zone can live: a file or a block device, opened past the page cache if possible.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Seek, SeekFrom};
+use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
+use std::path::Path;
+
+use format::units::BLOCK_BYTES;
+use rustix::fs::{OFlags, statvfs};
+
+use crate::buffer::AlignedBuf;
+use crate::error::FileError;
+
+/// A file opened for a zone.
+pub(crate) struct Opened {
+    pub(crate) file: File,
+    /// Whole blocks in it.
+    pub(crate) size_bytes: u64,
+    /// Past the page cache.
+    pub(crate) direct: bool,
+}
+
+/// Opens an existing file or device for reading and writing. A device is claimed exclusively, so
+/// that one that is mounted or part of something else fails with `ResourceBusy`.
+pub(crate) fn open(path: &Path) -> io::Result<Opened> {
+    let exclusive = if is_device(path)? { OFlags::EXCL } else { OFlags::empty() };
+    let direct = open_with(path, exclusive | OFlags::DIRECT).and_then(|file| {
+        can_read_blocks(&file)?;
+        Ok(file)
+    });
+    let (mut file, direct) = match direct {
+        Ok(file) => (file, true),
+        // What a file system says that has no direct I/O, or not in blocks as small as ours.
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+            (open_with(path, exclusive)?, false)
+        }
+        Err(error) => return Err(error),
+    };
+    let end = file.seek(SeekFrom::End(0))?;
+    let size_bytes = end - end % BLOCK_BYTES as u64;
+    Ok(Opened { file, size_bytes, direct })
+}
+
+/// Whether the path leads to a block device.
+pub(crate) fn is_device(path: &Path) -> io::Result<bool> {
+    Ok(fs::metadata(path)?.file_type().is_block_device())
+}
+
+/// Room for a store at this path: what is free for us in its file system, or in the one where the
+/// path would be made; the size of the device if it is a block device.
+///
+/// # Errors
+/// The path's file system or device could not be asked.
+pub fn free_bytes(path: &Path) -> Result<u64, FileError> {
+    let named = std::path::absolute(path)
+        .map_err(|source| FileError::new("find the place of", path, source))?;
+    let exists = named.ancestors().find(|ancestor| ancestor.exists()).unwrap_or(Path::new("/"));
+    let asked = is_device(exists).and_then(|device| {
+        if device {
+            return File::open(exists)?.seek(SeekFrom::End(0));
+        }
+        let space = statvfs(exists)?;
+        Ok(space.f_bavail.saturating_mul(space.f_frsize))
+    });
+    asked.map_err(|source| FileError::new("ask for the free space of", exists, source))
+}
+
+fn open_with(path: &Path, flags: OFlags) -> io::Result<File> {
+    let flags = i32::try_from(flags.bits()).unwrap_or(0);
+    OpenOptions::new().read(true).write(true).custom_flags(flags).open(path)
+}
+
+fn can_read_blocks(file: &File) -> io::Result<()> {
+    file.read_at(&mut AlignedBuf::new_stale(BLOCK_BYTES), 0).map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn free_space_is_asked_of_the_nearest_place_that_exists() {
+        let here = free_bytes(&std::env::temp_dir()).unwrap();
+        let there = free_bytes(&std::env::temp_dir().join("no/such/store")).unwrap();
+        assert!(here > 0 && there > 0);
+    }
+}

@@ -1,0 +1,256 @@
+//! One io_uring for all zones of a store.
+//!
+//! The life of an operation:
+//!
+//! ```text
+//! submit -> queue (ours, without bound) -> ring (the kernel's, at most DEPTH) -> reap -> done
+//!             ^------- the rest of a short transfer, "not now" ---------|
+//! ```
+//!
+//! An operation sits in one slot of `slots` from submission to completion, and its slot's number is
+//! what the kernel knows it by. The slot owns the buffer: it is given back, and the slot vacated,
+//! only after the kernel has said that it is done with it. That is the whole safety argument, and
+//! why dropping the disk waits for everything in flight.
+//!
+//! At most [`DEPTH`] operations are in the ring. Its completion queue is twice as long, so that it
+//! can never overflow.
+//!
+//! `io_uring_enter` says nothing about single operations. Its errors all mean "not now"
+//! (interrupted, out of memory, completions waiting), so that they are answered by trying again.
+
+use std::collections::VecDeque;
+use std::os::fd::AsRawFd;
+use std::time::Duration;
+
+use format::units::Zone;
+use io_uring::types::{Fd, FsyncFlags};
+use io_uring::{IoUring, Probe, opcode, squeue};
+use rustix::io::Errno;
+
+use crate::doorbell::Doorbell;
+use crate::io::{Completion, Disk, Io, IoKind};
+use crate::operation::Operation;
+use crate::zone_files::ZoneFiles;
+
+/// Operations that the kernel works on at once.
+const DEPTH: u32 = 256;
+/// So many submissions are pushed without waiting for the next poll.
+const PUSH_AT: usize = 32;
+/// The largest part of one operation that is asked for at once; the length is a `u32` in the ring.
+const PART_BYTES_MAX: usize = 1 << 30;
+/// Pause before the kernel is asked again when it could not take or wait.
+const NOT_NOW: Duration = Duration::from_millis(1);
+
+/// A store's files driven through io_uring.
+pub struct UringDisk {
+    ring: IoUring,
+    files: ZoneFiles,
+    slots: Slots,
+    /// Operations in the ring, submitted or about to be.
+    in_ring: usize,
+    /// Rung by the kernel at completions, and by us when the kernel is to be asked again.
+    doorbell: Doorbell,
+}
+
+impl UringDisk {
+    /// Makes the ring; its completions ring `doorbell`.
+    pub(crate) fn new(files: ZoneFiles, doorbell: &Doorbell) -> Result<Self, RingError> {
+        let ring = match build_ring() {
+            Ok(ring) => ring,
+            Err(source) => return Err(RingError { source, files }),
+        };
+        if let Err(source) = ring.submitter().register_eventfd(doorbell.as_raw_fd()) {
+            return Err(RingError { source, files });
+        }
+        let slots = Slots::default();
+        Ok(Self { ring, files, slots, in_ring: 0, doorbell: doorbell.clone() })
+    }
+
+    /// Moves queued operations into the ring and tells the kernel, without waiting.
+    fn push(&mut self) {
+        while self.fill_ring() {
+            if !matches!(self.ring.submit(), Ok(1..)) {
+                // What the kernel did not take stays in the ring for the next call: see that there
+                // is one, even if the owner is about to sleep.
+                self.doorbell.ring();
+                return;
+            }
+        }
+    }
+
+    /// True when the ring holds something that the kernel has not taken.
+    fn fill_ring(&mut self) -> bool {
+        let mut submission = self.ring.submission();
+        while self.in_ring < DEPTH as usize {
+            let Some(slot) = self.slots.queue.pop_front() else { break };
+            let Some(entry) = self.slots.entry(slot, &self.files) else { continue };
+            // SAFETY: the descriptor belongs to `self.files` and the buffer to the operation in
+            // `slot`. Both outlive the request: the slot is vacated only by `reap`, after the
+            // kernel completed it, and `drop` reaps all before either goes. Nobody else touches the
+            // buffer meanwhile: a read's is owned by the slot alone, a write's is never changed.
+            if unsafe { submission.push(&entry) }.is_err() {
+                self.slots.queue.push_front(slot);
+                break;
+            }
+            self.in_ring += 1;
+        }
+        !submission.is_empty()
+    }
+
+    /// Takes the kernel's answers; operations that it did in part go back to the queue.
+    fn reap(&mut self) {
+        if self.ring.submission().taskrun() {
+            let _ = self.ring.submit();
+        }
+        for entry in self.ring.completion() {
+            self.in_ring -= 1;
+            let answer = match usize::try_from(entry.result()) {
+                Ok(bytes) => Ok(bytes),
+                Err(_) => Err(Errno::from_raw_os_error(-entry.result())),
+            };
+            self.slots.answer(entry.user_data(), answer);
+        }
+    }
+
+    /// Starts what is queued and waits until the kernel has completed something.
+    fn wait_for_one(&mut self) {
+        self.push();
+        if self.in_ring > 0 && self.ring.submit_and_wait(1).is_err() {
+            std::thread::sleep(NOT_NOW);
+        }
+        self.reap();
+    }
+}
+
+impl Disk for UringDisk {
+    fn submit(&mut self, io: Io) {
+        match io.check(self.files.size_bytes(io.zone)) {
+            Ok(()) => self.slots.admit(io),
+            Err(error) => self.slots.finished.push(io.complete(Err(error))),
+        }
+        if self.slots.queue.len() >= PUSH_AT {
+            self.push();
+        }
+    }
+
+    fn poll(&mut self, done: &mut Vec<Completion>) {
+        self.reap();
+        self.push();
+        done.append(&mut self.slots.finished);
+    }
+
+    fn wait(&mut self, done: &mut Vec<Completion>) {
+        self.reap();
+        self.push();
+        while self.slots.finished.is_empty() && self.in_flight() > 0 {
+            self.wait_for_one();
+        }
+        done.append(&mut self.slots.finished);
+    }
+
+    fn in_flight(&self) -> usize {
+        self.slots.occupied() + self.slots.finished.len()
+    }
+
+    fn size_bytes(&self, zone: Zone) -> u64 {
+        self.files.size_bytes(zone)
+    }
+}
+
+impl Drop for UringDisk {
+    fn drop(&mut self) {
+        while self.slots.occupied() > 0 {
+            self.wait_for_one();
+        }
+    }
+}
+
+/// The ring could not be made; the files are given back for another way.
+pub(crate) struct RingError {
+    pub(crate) source: std::io::Error,
+    pub(crate) files: ZoneFiles,
+}
+
+fn build_ring() -> std::io::Result<IoUring> {
+    // Completions are worked off when this thread enters the kernel anyway or sleeps on the
+    // doorbell, rather than by interrupting it; a flag in the ring tells a thread that does neither
+    // that it should. Kernels before 5.19 do not know this.
+    let ring = IoUring::builder()
+        .setup_coop_taskrun()
+        .setup_taskrun_flag()
+        .build(DEPTH)
+        .or_else(|_| IoUring::builder().build(DEPTH))?;
+    let mut probe = Probe::new();
+    ring.submitter().register_probe(&mut probe)?;
+    let needed = [opcode::Read::CODE, opcode::Write::CODE, opcode::Fsync::CODE];
+    if needed.iter().all(|&code| probe.is_supported(code)) {
+        return Ok(ring);
+    }
+    Err(std::io::ErrorKind::Unsupported.into())
+}
+
+/// Every operation from submission to completion.
+#[derive(Default)]
+struct Slots {
+    operations: Vec<Option<Operation>>,
+    vacant: Vec<usize>,
+    /// Slots to be put into the ring.
+    queue: VecDeque<usize>,
+    /// What has completed and was not handed out yet.
+    finished: Vec<Completion>,
+}
+
+impl Slots {
+    fn occupied(&self) -> usize {
+        self.operations.len() - self.vacant.len()
+    }
+
+    fn admit(&mut self, io: Io) {
+        let slot = self.vacant.pop().unwrap_or_else(|| {
+            self.operations.push(None);
+            self.operations.len() - 1
+        });
+        if let Some(place) = self.operations.get_mut(slot) {
+            *place = Some(Operation::new(io));
+            self.queue.push_back(slot);
+        }
+    }
+
+    /// What the ring is told of the operation in `slot`: the part of it that is left.
+    fn entry(&mut self, slot: usize, files: &ZoneFiles) -> Option<squeue::Entry> {
+        let operation = self.operations.get_mut(slot)?.as_mut()?;
+        let fd = Fd(files.raw_fd(operation.zone()));
+        let (done_bytes, offset_bytes) = (operation.done_bytes(), operation.offset_bytes());
+        let entry = match &mut operation.io.kind {
+            IoKind::Read { buf } => {
+                let rest = &mut buf[done_bytes..];
+                opcode::Read::new(fd, rest.as_mut_ptr(), part(rest.len()))
+                    .offset(offset_bytes)
+                    .build()
+            }
+            IoKind::Write { buf } => {
+                let rest = &buf[done_bytes..];
+                opcode::Write::new(fd, rest.as_ptr(), part(rest.len())).offset(offset_bytes).build()
+            }
+            IoKind::Sync => opcode::Fsync::new(fd).flags(FsyncFlags::DATASYNC).build(),
+        };
+        Some(entry.user_data(slot as u64))
+    }
+
+    fn answer(&mut self, user_data: u64, answer: Result<usize, Errno>) {
+        let slot = usize::try_from(user_data).unwrap_or(usize::MAX);
+        let Some(place) = self.operations.get_mut(slot) else { return };
+        let Some(operation) = place.as_mut() else { return };
+        match operation.advance(answer) {
+            None => self.queue.push_back(slot),
+            Some(result) => {
+                self.finished.extend(place.take().map(|operation| operation.complete(result)));
+                self.vacant.push(slot);
+            }
+        }
+    }
+}
+
+fn part(length_bytes: usize) -> u32 {
+    length_bytes.min(PART_BYTES_MAX) as u32
+}

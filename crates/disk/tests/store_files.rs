@@ -1,0 +1,183 @@
+//! Making and opening a store's files: nothing is overwritten, nothing half-made stays, and every
+//! refusal names the path.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod scratch;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use disk::{
+    CreateFilesError, Doorbell, IoEngine, OpenError, SUPERBLOCK_BYTES, StoreFiles,
+    create_store_files, open_store_files,
+};
+use format::units::Zone;
+use scratch::Scratch;
+
+const ONE: [(Zone, u64); 3] =
+    [(Zone::Journal, 3 << 20), (Zone::Tables, 1 << 20), (Zone::Data(0), 8 << 20)];
+
+fn open(dir: &Path) -> Result<StoreFiles, OpenError> {
+    open_store_files(dir, IoEngine::Auto, &Doorbell::new().unwrap())
+}
+
+fn names(dir: &Path) -> Vec<String> {
+    let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut names: Vec<_> = entries.map(|name| name.into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_store_is_four_files_of_the_sizes_asked_for() {
+    let scratch = Scratch::new();
+    let dir = scratch.path().join("store");
+    create_store_files(&dir, &ONE, &[]).unwrap();
+    assert_eq!(names(&dir), ["data", "journal", "superblock", "tables"]);
+    let store = open(&dir).unwrap();
+    for (zone, size_bytes) in ONE.into_iter().chain([(Zone::Superblock, SUPERBLOCK_BYTES)]) {
+        assert_eq!(store.disk.size_bytes(zone), size_bytes);
+    }
+    assert_eq!(store.disk.size_bytes(Zone::Data(1)), 0);
+    let journal = fs::metadata(dir.join("journal")).unwrap();
+    assert!(std::os::unix::fs::MetadataExt::blocks(&journal) * 512 >= 3 << 20, "not allocated");
+}
+
+#[test]
+fn several_data_zones_are_numbered() {
+    let scratch = Scratch::new();
+    let dir = scratch.path().join("store");
+    let mut sizes = ONE.to_vec();
+    sizes.extend([(Zone::Data(1), 4 << 20), (Zone::Superblock, SUPERBLOCK_BYTES)]);
+    create_store_files(&dir, &sizes, &[]).unwrap();
+    assert_eq!(names(&dir), ["data.0", "data.1", "journal", "superblock", "tables"]);
+    let store = open(&dir).unwrap();
+    assert_eq!(store.disk.size_bytes(Zone::Data(1)), 4 << 20);
+}
+
+#[test]
+fn a_store_is_opened_by_one_at_a_time() {
+    let scratch = Scratch::new();
+    create_store_files(scratch.path(), &ONE, &[]).unwrap();
+    let first = open(scratch.path()).unwrap();
+    let second = open(scratch.path()).err().unwrap();
+    assert!(matches!(&second, OpenError::Locked { path } if path.ends_with("superblock")));
+    assert!(second.to_string().contains("in use by another process"));
+    drop(first);
+    assert!(open(scratch.path()).is_ok());
+}
+
+#[test]
+fn an_existing_store_is_never_touched() {
+    let scratch = Scratch::new();
+    let dir = scratch.path();
+    create_store_files(dir, &ONE, &[]).unwrap();
+    fs::write(dir.join("tables"), b"precious").unwrap();
+    let error = create_store_files(dir, &ONE, &[]).unwrap_err();
+    assert!(matches!(error, CreateFilesError::AlreadyExists { .. }));
+    assert_eq!(fs::read(dir.join("tables")).unwrap(), b"precious");
+    assert_eq!(names(dir), ["data", "journal", "superblock", "tables"]);
+}
+
+#[test]
+fn one_data_zone_does_not_hide_several() {
+    let scratch = Scratch::new();
+    fs::write(scratch.path().join("data.0"), b"precious").unwrap();
+    let error = create_store_files(scratch.path(), &ONE, &[]).unwrap_err();
+    assert!(matches!(error, CreateFilesError::AlreadyExists { path } if path.ends_with("data.0")));
+}
+
+#[test]
+fn what_fails_half_way_leaves_nothing_behind() {
+    let scratch = Scratch::new();
+    let dir = scratch.path().join("store");
+    let far = scratch.path().join("journal-elsewhere");
+    let sizes = [(Zone::Journal, 1 << 20), (Zone::Tables, 1 << 20), (Zone::Data(0), 1 << 50)];
+    let error = create_store_files(&dir, &sizes, &[(Zone::Journal, far)]).unwrap_err();
+    let CreateFilesError::NoSpace { path, needed_bytes, free_bytes } = error else {
+        panic!("{error}");
+    };
+    assert!(path.ends_with("data") && needed_bytes == 1 << 50 && free_bytes < 1 << 50);
+    assert!(names(scratch.path()).is_empty());
+}
+
+#[test]
+fn a_zone_may_live_elsewhere() {
+    let scratch = Scratch::new();
+    let (dir, far) = (scratch.path().join("store"), scratch.path().join("fast-tables"));
+    create_store_files(&dir, &ONE, &[(Zone::Tables, far.clone())]).unwrap();
+    assert_eq!(fs::read_link(dir.join("tables")).unwrap(), far);
+    assert_eq!(open(&dir).unwrap().disk.size_bytes(Zone::Tables), 1 << 20);
+
+    fs::rename(&far, scratch.path().join("unplugged")).unwrap();
+    let error = open(&dir).err().unwrap();
+    assert!(matches!(&error, OpenError::Dangling { target, .. } if *target == far));
+    assert!(error.to_string().contains("fast-tables"));
+}
+
+#[test]
+fn a_link_never_overwrites_what_it_points_to() {
+    let scratch = Scratch::new();
+    let (dir, far) = (scratch.path().join("store"), scratch.path().join("thesis.pdf"));
+    fs::write(&far, b"precious").unwrap();
+    let error = create_store_files(&dir, &ONE, &[(Zone::Data(0), far.clone())]).unwrap_err();
+    assert!(matches!(error, CreateFilesError::AlreadyExists { path } if path == far));
+    assert_eq!(fs::read(&far).unwrap(), b"precious");
+    assert_eq!(names(scratch.path()), ["thesis.pdf"]);
+}
+
+#[test]
+fn what_is_not_there_is_named() {
+    let scratch = Scratch::new();
+    let nowhere = scratch.path().join("nowhere");
+    assert!(matches!(open(&nowhere), Err(OpenError::NoStore { dir }) if dir == nowhere));
+    assert!(matches!(open(scratch.path()), Err(OpenError::NoStore { .. })));
+
+    create_store_files(scratch.path(), &ONE, &[]).unwrap();
+    fs::write(scratch.path().join("journal"), b"").unwrap();
+    assert!(matches!(open(scratch.path()), Err(OpenError::Empty { .. })));
+    fs::remove_file(scratch.path().join("journal")).unwrap();
+    let error = open(scratch.path()).err().unwrap();
+    assert!(matches!(error, OpenError::Missing { path } if path.ends_with("journal")));
+
+    let orphan = scratch.path().join("no/store");
+    let error = create_store_files(&orphan, &ONE, &[]).unwrap_err();
+    assert!(matches!(error, CreateFilesError::NoParent { path } if path == orphan));
+}
+
+#[test]
+fn plans_that_do_not_fit_together_are_refused_before_anything_is_made() {
+    let scratch = Scratch::new();
+    let dir = scratch.path().join("store");
+    let refused = |sizes: &[(Zone, u64)], links: &[(Zone, PathBuf)]| {
+        let error = create_store_files(&dir, sizes, links).unwrap_err();
+        assert!(!dir.exists());
+        error
+    };
+    let odd = [(Zone::Journal, 5000), ONE[1], ONE[2]];
+    assert!(matches!(refused(&odd, &[]), CreateFilesError::BadSize { size_bytes: 5000, .. }));
+    let plans: [&[(Zone, u64)]; 4] = [
+        &ONE[1..],
+        &[ONE[0], ONE[1]],
+        &[ONE[0], ONE[1], (Zone::Data(1), 4096)],
+        &[ONE[0], ONE[1], ONE[2], ONE[2]],
+    ];
+    for sizes in plans {
+        assert!(matches!(refused(sizes, &[]), CreateFilesError::BadPlan { .. }));
+    }
+    let stray = [(Zone::Data(4), dir.join("x"))];
+    assert!(matches!(refused(&ONE, &stray), CreateFilesError::BadPlan { zone: Zone::Data(4) }));
+}
+
+#[test]
+fn identity_says_what_drives_the_files() {
+    let scratch = Scratch::new();
+    create_store_files(scratch.path(), &ONE, &[]).unwrap();
+    let bell = Doorbell::new().unwrap();
+    for (engine, name) in [(IoEngine::Uring, "io_uring"), (IoEngine::Psync, "psync")] {
+        let store = open_store_files(scratch.path(), engine, &bell).unwrap();
+        assert_eq!(store.identity.engine, name);
+        assert_eq!(store.identity.direct, store.identity.note.is_none());
+    }
+}
