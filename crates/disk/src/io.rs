@@ -51,8 +51,8 @@ pub struct Completion {
 /// Zones of bytes, driven asynchronously by one owner.
 pub trait Disk: Send {
     /// Takes an operation. Never waits for the medium: what does not fit the queue of the device
-    /// waits in memory. The operation may start only at the next `poll` or `wait`, so whoever
-    /// sleeps on a doorbell polls between its last submission and its sleep.
+    /// waits in memory. The operation may start only at the next `poll` or `wait`; the doorbell
+    /// rings, so that whoever sleeps on it comes to poll.
     fn submit(&mut self, io: Io);
 
     /// Appends what has completed, without waiting, and starts what was submitted.

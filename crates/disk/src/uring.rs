@@ -130,6 +130,9 @@ impl Disk for UringDisk {
         }
         if self.slots.queue.len() >= PUSH_AT {
             self.push();
+        } else if self.slots.queue.len() + self.slots.finished.len() == 1 {
+            // The first since the last poll: see that there is another, even if the owner sleeps.
+            self.doorbell.ring();
         }
     }
 
@@ -145,6 +148,8 @@ impl Disk for UringDisk {
         while self.slots.finished.is_empty() && self.in_flight() > 0 {
             self.wait_for_one();
         }
+        // What was reaped may have left the rest of a short transfer in the queue.
+        self.push();
         done.append(&mut self.slots.finished);
     }
 
