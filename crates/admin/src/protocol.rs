@@ -110,9 +110,8 @@ pub struct Status {
     pub pid: u32,
     /// Its release.
     pub version: String,
-    /// NBD addresses it listens at, as URIs without an export name's part filled in: put the
-    /// volume's name where `{volume}` stands.
-    pub exports: Vec<String>,
+    /// Where it serves NBD: `unix:PATH` or `tcp:HOST:PORT` each.
+    pub addresses: Vec<String>,
 }
 
 /// What new frames are compressed with, as it is said in JSON.

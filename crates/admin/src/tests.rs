@@ -47,7 +47,7 @@ impl Service for ListOfVolumes {
             Request::Status => Response::Status(Status {
                 pid: 7,
                 version: "0".to_owned(),
-                exports: vec!["nbd://here/{volume}".to_owned()],
+                addresses: vec!["unix:/s/nbd.sock".to_owned()],
             }),
             Request::ListVolumes => Response::Volumes { volumes: volumes.clone() },
             Request::CreateVolume { name, size_bytes, read_only } => {
