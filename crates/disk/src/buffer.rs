@@ -7,63 +7,14 @@
 //! Dropped buffers go back to a shelf ([`crate::pool`]) rather than to the allocator, so that a
 //! server in steady state neither maps memory nor takes page faults.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::fmt;
 use std::ops::{Deref, DerefMut, Range};
-use std::ptr::NonNull;
 use std::sync::Arc;
 
 use format::units::BLOCK_BYTES;
 
+use crate::allocation::Memory;
 use crate::pool;
-
-/// An allocation of whole blocks, aligned to a block. All of its bytes are initialised, always.
-pub(crate) struct Memory {
-    start: NonNull<u8>,
-    capacity_bytes: usize,
-}
-
-// SAFETY: a `Memory` is the only owner of its allocation, and plain bytes belong to no thread.
-unsafe impl Send for Memory {}
-// SAFETY: a shared `Memory` only gives out shared slices of plain bytes.
-unsafe impl Sync for Memory {}
-
-impl Memory {
-    /// No memory at all.
-    pub(crate) const EMPTY: Self = Self { start: NonNull::dangling(), capacity_bytes: 0 };
-
-    /// Zeroed memory of `capacity_bytes`, which is a multiple of a block.
-    pub(crate) fn allocate(capacity_bytes: usize) -> Self {
-        if capacity_bytes == 0 {
-            return Self::EMPTY;
-        }
-        let layout = Self::layout(capacity_bytes);
-        // SAFETY: the layout's size is not zero.
-        let start = unsafe { alloc_zeroed(layout) };
-        match NonNull::new(start) {
-            Some(start) => Self { start, capacity_bytes },
-            None => handle_alloc_error(layout),
-        }
-    }
-
-    pub(crate) fn capacity_bytes(&self) -> usize {
-        self.capacity_bytes
-    }
-
-    fn layout(capacity_bytes: usize) -> Layout {
-        #[expect(clippy::expect_used, reason = "only a length beyond isize::MAX has no layout")]
-        Layout::from_size_align(capacity_bytes, BLOCK_BYTES).expect("a buffer fits the machine")
-    }
-}
-
-impl Drop for Memory {
-    fn drop(&mut self) {
-        if self.capacity_bytes != 0 {
-            // SAFETY: allocated by `allocate` with this very layout, and freed only here.
-            unsafe { dealloc(self.start.as_ptr(), Self::layout(self.capacity_bytes)) };
-        }
-    }
-}
 
 /// Owned bytes whose address is a multiple of [`BLOCK_BYTES`], as direct I/O asks for.
 ///
@@ -122,14 +73,14 @@ impl Deref for AlignedBuf {
     fn deref(&self) -> &[u8] {
         // SAFETY: `length_bytes` never exceeds the capacity, all of which is initialised; with a
         // capacity of zero the pointer is dangling, non-null, and the length zero.
-        unsafe { std::slice::from_raw_parts(self.memory.start.as_ptr(), self.length_bytes) }
+        unsafe { std::slice::from_raw_parts(self.memory.start().as_ptr(), self.length_bytes) }
     }
 }
 
 impl DerefMut for AlignedBuf {
     fn deref_mut(&mut self) -> &mut [u8] {
         // SAFETY: as for `deref`, and `&mut self` is the only way to the memory.
-        unsafe { std::slice::from_raw_parts_mut(self.memory.start.as_ptr(), self.length_bytes) }
+        unsafe { std::slice::from_raw_parts_mut(self.memory.start().as_ptr(), self.length_bytes) }
     }
 }
 

@@ -29,6 +29,7 @@
     allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")
 )]
 
+mod allocation;
 mod buffer;
 mod create;
 mod doorbell;

@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 
 use format::units::BLOCK_BYTES;
 
-use crate::buffer::Memory;
+use crate::allocation::Memory;
 
 const CLASSES: usize = 11;
 /// The largest buffer that is kept: a whole container.

@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use format::units::Zone;
 use rustix::io::Errno;
 
-use super::MemoryCounters;
 use super::faults::Fault;
 use super::image::Image;
 use crate::buffer::SharedBuf;
@@ -13,6 +12,19 @@ use crate::doorbell::Doorbell;
 use crate::error::{IoError, Verb};
 use crate::io::{Completion, Io, IoKind};
 use crate::splitmix::SplitMix;
+
+/// What a memory disk has been asked to do since it was made.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct MemoryCounters {
+    /// Reads submitted.
+    pub reads: u64,
+    /// Writes submitted.
+    pub writes: u64,
+    /// Syncs submitted.
+    pub syncs: u64,
+    /// Bytes of the writes.
+    pub bytes_written: u64,
+}
 
 /// A write that landed and is not durable yet.
 #[derive(Clone)]

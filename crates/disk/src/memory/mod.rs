@@ -36,20 +36,8 @@ use crate::doorbell::Doorbell;
 use crate::io::{Completion, Disk, Io};
 use device::Device;
 
+pub use device::MemoryCounters;
 pub use faults::Fault;
-
-/// What a memory disk has been asked to do since it was made.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
-pub struct MemoryCounters {
-    /// Reads submitted.
-    pub reads: u64,
-    /// Writes submitted.
-    pub writes: u64,
-    /// Syncs submitted.
-    pub syncs: u64,
-    /// Bytes of the writes.
-    pub bytes_written: u64,
-}
 
 /// A handle to a disk in memory; clones are the same disk.
 #[derive(Clone)]
