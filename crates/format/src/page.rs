@@ -113,8 +113,11 @@ impl Page {
         let crc = self.crc();
         FormatError::checksum(Structure::Page, u32_at(&self.0, CRC_AT), crc)?;
         let found = self.id();
-        if found != expected || self.0[KIND_AT] != kind_of(expected.tree) {
+        if found != expected {
             return Err(FormatError::WrongPage { expected, found });
+        }
+        if self.0[KIND_AT] != kind_of(expected.tree) {
+            return Err(FormatError::field(Structure::Page, "kind", u64::from(self.0[KIND_AT])));
         }
         let found = BlockPtr::tag_of(crc);
         if found != tag {

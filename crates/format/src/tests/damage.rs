@@ -1,0 +1,233 @@
+//! Damage is noticed, and no bytes make a decoder panic, not even such as have good checksums.
+
+use proptest::collection::vec;
+use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
+use proptest::sample::Index;
+
+use super::values::{change, directory_entry, geometry, page_id, root};
+use crate::directory::{self, FOOTER_BYTES, decode_entries, decode_footer, encode_tail};
+use crate::frame::{self, FRAME_HEADER_BYTES, FrameHeader};
+use crate::page::Page;
+use crate::record::{self, Changes, RecordHeader, RecordKind, decode_header, verify_body};
+use crate::root::Root;
+use crate::superblock::{self, Geometry};
+use crate::units::{BlockPtr, Codec, ContainerId, Pbn};
+use crate::{BLOCK_BYTES, FormatError};
+
+const UUID: [u8; 16] = *b"0123456789abcdef";
+
+fn flip(bytes: &mut [u8], bit: Index) {
+    let bit = bit.index(bytes.len() * 8);
+    bytes[bit / 8] ^= 1 << (bit % 8);
+}
+
+/// Gives `bytes` the checksum that its structure keeps at `crc_at`, over what starts at `from`.
+fn reseal(bytes: &mut [u8], crc_at: usize, from: usize) {
+    let crc = crc32c::crc32c(&bytes[from..]);
+    bytes[crc_at..crc_at + 4].copy_from_slice(&crc.to_le_bytes());
+}
+
+fn record(body: &[u8]) -> Vec<u8> {
+    let length_bytes = record::record_bytes(body.len());
+    let header = RecordHeader {
+        length_bytes: length_bytes as u32,
+        body_bytes: body.len() as u32,
+        kind: RecordKind::Group,
+        incarnation: 3,
+        sequence: 77,
+        previous_crc: 5,
+        durable_sequence: 70,
+        uuid_prefix: [9; 8],
+    };
+    let mut record = vec![0; length_bytes];
+    record::encode_record(&header, body, &mut record);
+    record
+}
+
+fn frame(payload: &[u8]) -> Vec<u8> {
+    let stored_bytes = payload.len() as u32;
+    let header = FrameHeader { codec: Codec::Lz4, stored_bytes, plain_bytes: 4096, pbn: Pbn(4) };
+    let mut frame = vec![0; FRAME_HEADER_BYTES];
+    frame.extend_from_slice(payload);
+    frame::write_header(&mut frame, &header);
+    frame
+}
+
+proptest! {
+    #[test]
+    fn a_flipped_bit_in_a_geometry_is_noticed(geometry in geometry(), bit: Index) {
+        let mut block = geometry.encode();
+        flip(&mut block, bit);
+        prop_assert!(Geometry::decode(&block).is_err());
+    }
+
+    #[test]
+    fn a_flipped_bit_in_a_root_is_noticed(root in root(), bit: Index) {
+        let mut block = root.encode(UUID);
+        flip(&mut block, bit);
+        prop_assert!(Root::decode(&block, UUID).is_err());
+    }
+
+    #[test]
+    fn a_root_torn_between_sectors_is_noticed(old in root(), new in root(), sectors in 0..8usize) {
+        let mut block = old.encode(UUID);
+        let new = new.encode(UUID);
+        block[..sectors * 512].copy_from_slice(&new[..sectors * 512]);
+        let whole = block == new || block == old.encode(UUID);
+        prop_assert_eq!(Root::decode(&block, UUID).is_ok(), whole);
+    }
+
+    #[test]
+    fn a_root_of_another_store_is_noticed(root in root(), uuid: [u8; 16]) {
+        let structure = crate::Structure::Root;
+        let decoded = Root::decode(&root.encode(uuid), UUID);
+        prop_assert_eq!(decoded, Err(FormatError::OtherStore { structure }));
+    }
+
+    #[test]
+    fn a_flipped_bit_in_a_page_is_noticed(id in page_id(), generation: u64, bit: Index) {
+        let mut page = Page::empty(id);
+        page.payload_mut().fill(0x5a);
+        let tag = BlockPtr::tag_of(page.seal(generation));
+        flip(page.as_bytes_mut(), bit);
+        prop_assert!(page.check(id, tag).is_err());
+    }
+
+    #[test]
+    fn a_flipped_bit_in_a_record_is_noticed(body in vec(any::<u8>(), 0..9000), bit: Index) {
+        let mut record = record(&body);
+        flip(&mut record, bit);
+        let verified = decode_header(&record)
+            .and_then(|header| verify_body(&header, &record).map(<[u8]>::to_vec));
+        prop_assert!(verified.is_err());
+    }
+
+    #[test]
+    fn a_flipped_bit_in_a_frame_is_noticed(payload in vec(any::<u8>(), 1..4096), bit: Index) {
+        let mut frame = frame(&payload);
+        flip(&mut frame, bit);
+        prop_assert!(frame::decode(&frame).is_err());
+    }
+
+    #[test]
+    fn a_frame_cut_short_is_noticed(payload in vec(any::<u8>(), 1..4096), cut: Index) {
+        let frame = frame(&payload);
+        prop_assert!(frame::decode(&frame[..cut.index(frame.len())]).is_err());
+    }
+
+    #[test]
+    fn a_flipped_bit_in_a_directory_is_noticed(
+        entries in vec(directory_entry(), 0..40),
+        bit: Index,
+    ) {
+        let mut tail = encode_tail(&entries, ContainerId(1), 2, UUID);
+        flip(&mut tail, bit);
+        let (directory, footer) = tail.split_at(tail.len() - FOOTER_BYTES);
+        let decoded = decode_footer(footer).and_then(|footer| decode_entries(directory, &footer));
+        prop_assert!(decoded.is_err());
+    }
+
+    #[test]
+    fn any_bytes_are_decoded_or_refused(bytes in vec(any::<u8>(), 0..9000)) {
+        let _ = Geometry::decode(&bytes);
+        let _ = Root::decode(&bytes, UUID);
+        let _ = Page::from_bytes(&bytes);
+        let _ = decode_header(&bytes).map(|header| verify_body(&header, &bytes).is_ok());
+        let _ = record::record_crc(&bytes);
+        let _ = frame::decode(&bytes);
+        let _ = decode_footer(&bytes).map(|footer| decode_entries(&bytes, &footer));
+        let _ = Changes::new(&bytes).count();
+    }
+
+    #[test]
+    fn fields_are_checked_though_the_checksum_is_good(
+        geometry in geometry(),
+        root in root(),
+        damage in vec((any::<Index>(), any::<u8>()), 1..8),
+    ) {
+        let (mut geometry, mut root) = (geometry.encode(), root.encode(UUID));
+        for (place, value) in damage {
+            geometry[16 + place.index(superblock::REST_AT)] = value;
+            root[32 + place.index(crate::root::REST_AT)] = value;
+        }
+        reseal(&mut geometry, 8, 12);
+        reseal(&mut root, 8, 12);
+        if let Ok(decoded) = Geometry::decode(&geometry) {
+            prop_assert!(decoded.check().is_ok());
+            prop_assert_eq!(Geometry::decode(&decoded.encode()), Ok(decoded));
+        }
+        if let Ok(decoded) = Root::decode(&root, UUID) {
+            prop_assert_eq!(Root::decode(&decoded.encode(UUID), UUID), Ok(decoded));
+        }
+    }
+
+    #[test]
+    fn hostile_frames_and_footers_with_good_checksums_are_refused_or_bounded(
+        frame in vec(any::<u8>(), 16..200),
+        footer in vec(any::<u8>(), FOOTER_BYTES),
+        count in 0..200_000u32,
+    ) {
+        let mut frame = frame;
+        frame[7] %= 3;
+        reseal(&mut frame, 0, 4);
+        if let Ok((header, payload)) = frame::decode(&frame) {
+            prop_assert_eq!(header.stored_bytes as usize, payload.len());
+        }
+        let mut footer = footer;
+        footer[..12].copy_from_slice(b"TAMIS-CT\x01\0\0\0");
+        footer[directory::COUNT_AT..][..4].copy_from_slice(&count.to_le_bytes());
+        let crc = crc32c::crc32c(&footer[..directory::CRC_AT]);
+        footer[directory::CRC_AT..].copy_from_slice(&crc.to_le_bytes());
+        if let Ok(footer) = decode_footer(&footer) {
+            prop_assert_eq!(footer.directory_bytes() as usize, footer.count as usize * 44);
+        }
+    }
+
+    #[test]
+    fn a_damaged_body_ends_the_changes_after_one_error(
+        changes in vec(change(), 1..8),
+        place: Index,
+        value: u8,
+    ) {
+        let mut body = Vec::new();
+        changes.iter().for_each(|change| change.encode(&mut body));
+        let place = place.index(body.len());
+        body[place] = value;
+        let decoded: Vec<_> = Changes::new(&body).collect();
+        let errors = decoded.iter().filter(|change| change.is_err()).count();
+        prop_assert!(errors == 0 || (errors == 1 && decoded.last().unwrap().is_err()));
+    }
+}
+
+#[test]
+fn a_newer_store_is_told_from_a_damaged_one() {
+    let geometry = Geometry {
+        version: 2,
+        uuid: UUID,
+        bucket_seed: UUID,
+        chunk_bytes: 4096,
+        container_bytes: crate::CONTAINER_BYTES,
+        journal_bytes: 4 << 20,
+        tables_bytes: 4 << 20,
+        data: vec![8],
+    };
+    let mut block = geometry.encode();
+    let newer = |found| {
+        let structure = crate::Structure::Superblock;
+        Err(FormatError::NewerVersion { structure, supported: 1, found })
+    };
+    assert_eq!(Geometry::decode(&block), newer(2));
+    block[8] ^= 1;
+    assert_eq!(Geometry::decode(&block), newer(2), "a newer checksum may be another one");
+}
+
+#[test]
+fn a_zone_of_zeros_holds_nothing() {
+    let zeros = [0; BLOCK_BYTES];
+    assert!(matches!(Geometry::decode(&zeros), Err(FormatError::Magic { found: 0, .. })));
+    assert!(matches!(Root::decode(&zeros, UUID), Err(FormatError::Magic { found: 0, .. })));
+    assert!(matches!(decode_header(&zeros), Err(FormatError::Magic { found: 0, .. })));
+    assert!(matches!(decode_footer(&zeros), Err(FormatError::Magic { found: 0, .. })));
+    assert!(frame::decode(&zeros).is_err());
+    assert!(matches!(Changes::new(&zeros).next(), Some(Err(FormatError::Field { .. }))));
+}

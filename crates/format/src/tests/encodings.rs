@@ -1,0 +1,199 @@
+//! Encodings of version 1, frozen.
+//!
+//! Each structure is encoded with fixed values; length and digest of the bytes stand here. A
+//! difference means that stores written yesterday cannot be read today: raise
+//! [`crate::FORMAT_VERSION`], tell it in `docs/format.md`, and keep reading version 1.
+
+use super::values::{PBA, PBN, empty_root, numbered_fingerprint, one_of_each_change};
+use crate::catalog::{self, CatalogEntry, VolumeState};
+use crate::container_page::{self, ContainerEntry, ContainerState};
+use crate::directory::{DirectoryEntry, encode_tail};
+use crate::frame::{FrameHeader, write_header};
+use crate::page::Page;
+use crate::pba_page::{self, PbaEntry};
+use crate::record::{RecordHeader, RecordKind, encode_record, record_bytes};
+use crate::root::{HashShape, JournalPosition, OpenContainer, Root, Totals};
+use crate::superblock::Geometry;
+use crate::units::{
+    BlockPtr, CONTAINER_BYTES, Codec, Compression, ContainerId, PageId, TreeId, TreeRoot, VolumeId,
+};
+use crate::{bucket, map_page, pointer_page};
+
+const UUID: [u8; 16] = [
+    0xa0, 0xa1, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6, 0xa7, 0xa8, 0xa9, 0xaa, 0xab, 0xac, 0xad, 0xae, 0xaf,
+];
+
+fn tree(number: u64) -> TreeRoot {
+    TreeRoot { pointer: BlockPtr::new(1000 + number, 0xabc_def0 + number as u32), depth: 2 }
+}
+
+fn page(tree: TreeId, level: u8, fill: impl FnOnce(&mut Page)) -> Vec<u8> {
+    let mut page = Page::empty(PageId { tree, level, index: 0x1122_3344 });
+    fill(&mut page);
+    page.seal(0x99);
+    page.as_bytes().to_vec()
+}
+
+fn geometry() -> Vec<u8> {
+    let geometry = Geometry {
+        version: 1,
+        uuid: UUID,
+        bucket_seed: [7; 16],
+        chunk_bytes: 8192,
+        container_bytes: CONTAINER_BYTES,
+        journal_bytes: 64 << 20,
+        tables_bytes: 3 << 30,
+        data: vec![100, 2000, 30],
+    };
+    geometry.encode().to_vec()
+}
+
+fn root() -> Vec<u8> {
+    let root = Root {
+        generation: 41,
+        clean: true,
+        journal: JournalPosition { sequence: 42, offset_bytes: 43 << 12, previous_crc: 44 },
+        next_incarnation: 45,
+        compression: Compression { codec: Codec::Zstd, level: -3 },
+        trees: [0, 1, 2, 3, 4, 5].map(tree),
+        hash: HashShape { level: 6, split: 46, entries: 47 },
+        next_pbn: 48,
+        free_head: 49,
+        free_tail: 50,
+        next_volume: 51,
+        catalog_slots: 52,
+        open_container: Some(OpenContainer { id: ContainerId(53), fill_bytes: 54, sequence: 55 }),
+        next_container_sequence: 56,
+        totals: Totals {
+            mapped_chunks: 57,
+            unique_chunks: 58,
+            live_frame_bytes: 59,
+            dead_chunks: 60,
+            dead_frame_bytes: 61,
+        },
+    };
+    root.encode(UUID).to_vec()
+}
+
+fn record() -> Vec<u8> {
+    let body = b"the body of a record";
+    let header = RecordHeader {
+        length_bytes: record_bytes(body.len()) as u32,
+        body_bytes: body.len() as u32,
+        kind: RecordKind::Filler,
+        incarnation: 1,
+        sequence: 2,
+        previous_crc: 3,
+        durable_sequence: 4,
+        uuid_prefix: [5; 8],
+    };
+    let mut record = vec![0; record_bytes(body.len())];
+    encode_record(&header, body, &mut record);
+    record
+}
+
+fn changes() -> Vec<u8> {
+    let mut body = Vec::new();
+    one_of_each_change().iter().for_each(|change| change.encode(&mut body));
+    body
+}
+
+fn frame() -> Vec<u8> {
+    let payload = b"compressed, they say";
+    let mut frame = vec![0; 16];
+    frame.extend_from_slice(payload);
+    let header = FrameHeader {
+        codec: Codec::Zstd,
+        stored_bytes: payload.len() as u32,
+        plain_bytes: 65_536,
+        pbn: PBN,
+    };
+    write_header(&mut frame, &header);
+    frame
+}
+
+fn directory() -> Vec<u8> {
+    let entry = DirectoryEntry {
+        fingerprint: numbered_fingerprint(),
+        pbn: PBN,
+        offset_bytes: PBA.offset_bytes,
+        length_bytes: PBA.length_bytes,
+    };
+    encode_tail(&[entry, entry], ContainerId(0x61), 0x62, UUID)
+}
+
+fn catalog() -> Vec<u8> {
+    let entry = CatalogEntry {
+        id: VolumeId(0x71),
+        name: "größe".to_owned(),
+        size_bytes: 0x72,
+        mapped_chunks: 0x73,
+        state: VolumeState::Deleting,
+        read_only: true,
+        root: tree(6),
+        created_generation: 0x74,
+    };
+    page(TreeId::CATALOG, 0, |page| catalog::set(page, 6, Some(&entry)))
+}
+
+fn containers() -> Vec<u8> {
+    let state = ContainerState::Sealed;
+    let entry = ContainerEntry { live_bytes: 1, used_bytes: 2, state, sequence: 3 };
+    page(TreeId::CONTAINERS, 0, |page| container_page::set(page, 253, &entry))
+}
+
+fn pbas() -> Vec<u8> {
+    let entry = PbaEntry { pba: PBA, references: 0x8182_8384 };
+    page(TreeId::PBN_PBA, 0, |page| pba_page::set(page, 253, Some(entry)))
+}
+
+fn bucket() -> Vec<u8> {
+    page(TreeId::HASH_PBN, 0, |page| {
+        bucket::push(page, &numbered_fingerprint(), PBN).unwrap();
+        bucket::set_overflowed(page, true);
+    })
+}
+
+/// FNV-1a: a CRC would be blind to some changes of bytes that hold CRCs.
+fn digest(bytes: &[u8]) -> u64 {
+    let step = |digest: u64, &byte: &u8| (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
+}
+
+#[test]
+fn version_1_is_written_as_ever() {
+    let volume = TreeId::volume(VolumeId(9));
+    let written = [
+        ("geometry", geometry()),
+        ("root", root()),
+        ("empty root", empty_root().encode(UUID).to_vec()),
+        ("record", record()),
+        ("changes", changes()),
+        ("frame", frame()),
+        ("directory", directory()),
+        ("catalog", catalog()),
+        ("containers", containers()),
+        ("PBAs", pbas()),
+        ("bucket", bucket()),
+        ("map", page(volume, 0, |page| map_page::set(page, 676, PBN))),
+        ("pointers", page(volume, 1, |page| pointer_page::set(page, 507, tree(7).pointer))),
+    ];
+    let found = written.map(|(name, bytes)| (name, bytes.len(), digest(&bytes)));
+    assert_eq!(found, VERSION_1);
+}
+
+const VERSION_1: [(&str, usize, u64); 13] = [
+    ("geometry", 4096, 0x4463_d80c_5a0c_b4c5),
+    ("root", 4096, 0x5b0d_64e4_2e9a_0b84),
+    ("empty root", 4096, 0xe9e2_9073_619c_7616),
+    ("record", 4096, 0xe28c_cb94_e9d8_959f),
+    ("changes", 248, 0x21dd_a68b_a539_20f6),
+    ("frame", 36, 0x8238_7681_10ff_9ed1),
+    ("directory", 152, 0xa08d_1275_17e0_1cdb),
+    ("catalog", 4096, 0x5795_a417_6673_fd42),
+    ("containers", 4096, 0xade4_5ab7_27ae_c5a6),
+    ("PBAs", 4096, 0xcff1_35d2_680c_e669),
+    ("bucket", 4096, 0x4ed4_678e_82db_78f0),
+    ("map", 4096, 0xb7ae_856f_1db5_8e3d),
+    ("pointers", 4096, 0x4a4b_b333_0efa_19c4),
+];

@@ -1,0 +1,290 @@
+//! Where every field of every structure is, as the code has it.
+//!
+//! A structure is listed from its first byte to its last; a field reaches up to the next one. So no
+//! byte is without a name, and the lengths in `docs/format.md` are checked along with the offsets.
+
+use crate::{
+    BLOCK_BYTES, CONTAINER_BYTES, FORMAT_VERSION, bucket, catalog, container_page, directory,
+    frame, map_page, page, pba_page, pointer_page, record, root, superblock, units,
+};
+
+/// One structure.
+pub(super) struct Layout {
+    /// Its heading in `docs/format.md`.
+    pub(super) title: &'static str,
+    pub(super) length_bytes: usize,
+    /// Offset and name of each field, in their order.
+    pub(super) fields: Vec<(usize, &'static str)>,
+}
+
+impl Layout {
+    /// Offset, length and name of each field.
+    pub(super) fn rows(&self) -> Vec<(usize, usize, String)> {
+        let starts = self.fields.iter().map(|&(offset, _)| offset);
+        let ends = starts.skip(1).chain([self.length_bytes]);
+        let fields = self.fields.iter().zip(ends);
+        fields.map(|(&(offset, name), end)| (offset, end - offset, name.to_owned())).collect()
+    }
+}
+
+/// All structures.
+pub(super) fn layouts() -> Vec<Layout> {
+    vec![
+        geometry(),
+        root(),
+        page(),
+        pointer_page(),
+        map_page(),
+        pba_page(),
+        bucket(),
+        bucket_entry(),
+        container_page(),
+        catalog(),
+        record(),
+        frame(),
+        directory_entry(),
+        footer(),
+    ]
+}
+
+/// Numbers that are no offsets.
+pub(super) fn constants() -> Vec<(&'static str, u64)> {
+    vec![
+        ("FORMAT_VERSION", u64::from(FORMAT_VERSION)),
+        ("BLOCK_BYTES", BLOCK_BYTES as u64),
+        ("CONTAINER_BYTES", u64::from(CONTAINER_BYTES)),
+        ("SUPERBLOCK_BYTES", superblock::SUPERBLOCK_BYTES),
+        ("CHUNK_BYTES_MAX", u64::from(superblock::CHUNK_BYTES_MAX)),
+        ("DATA_ZONES_MAX", superblock::DATA_ZONES_MAX as u64),
+        ("JOURNAL_BYTES_MIN", superblock::JOURNAL_BYTES_MIN),
+        ("RECORD_BYTES_MAX", record::RECORD_BYTES_MAX as u64),
+        ("SECTOR_BYTES", u64::from(frame::SECTOR_BYTES)),
+        ("TREES", root::TREES as u64),
+        ("DEPTH_MAX", u64::from(units::TreeRoot::DEPTH_MAX)),
+        ("pointer_page::FANOUT", pointer_page::FANOUT as u64),
+        ("map_page::SLOTS", map_page::SLOTS as u64),
+        ("pba_page::SLOTS", pba_page::SLOTS as u64),
+        ("bucket::CAPACITY", bucket::CAPACITY as u64),
+        ("container_page::SLOTS", container_page::SLOTS as u64),
+        ("catalog::SLOTS", catalog::SLOTS as u64),
+        ("NAME_BYTES_MAX", catalog::NAME_BYTES_MAX as u64),
+    ]
+}
+
+fn geometry() -> Layout {
+    use crate::superblock::{
+        BUCKET_SEED_AT, CHUNK_BYTES_AT, CONTAINER_BYTES_AT, CRC_AT, DATA_AT, DATA_COUNT_AT,
+        JOURNAL_BYTES_AT, MAGIC_AT, REST_AT, TABLES_BYTES_AT, UUID_AT, VERSION_AT, ZERO_AT,
+    };
+    let fields = vec![
+        (MAGIC_AT, "magic"),
+        (CRC_AT, "checksum"),
+        (VERSION_AT, "version"),
+        (UUID_AT, "UUID"),
+        (BUCKET_SEED_AT, "bucket seed"),
+        (CHUNK_BYTES_AT, "chunk length"),
+        (CONTAINER_BYTES_AT, "container length"),
+        (JOURNAL_BYTES_AT, "journal length"),
+        (TABLES_BYTES_AT, "tables length"),
+        (DATA_COUNT_AT, "count of data zones"),
+        (ZERO_AT, "zero"),
+        (DATA_AT, "containers per data zone"),
+        (REST_AT, "zero"),
+    ];
+    Layout { title: "Geometry", length_bytes: BLOCK_BYTES, fields }
+}
+
+fn root() -> Layout {
+    let mut fields = root_counters();
+    fields.extend(root_tables());
+    Layout { title: "Root", length_bytes: BLOCK_BYTES, fields }
+}
+
+fn root_counters() -> Vec<(usize, &'static str)> {
+    use crate::root::{
+        CODEC_AT, CODEC_LEVEL_AT, FLAGS_AT, GENERATION_AT, HASH_LEVEL_AT, JOURNAL_CRC_AT,
+        JOURNAL_OFFSET_AT, JOURNAL_SEQUENCE_AT, NEXT_CONTAINER_SEQUENCE_AT, NEXT_INCARNATION_AT,
+        NEXT_VOLUME_AT,
+    };
+    vec![
+        (superblock::MAGIC_AT, "magic"),
+        (superblock::CRC_AT, "checksum"),
+        (superblock::VERSION_AT, "version"),
+        (superblock::UUID_AT, "UUID"),
+        (GENERATION_AT, "generation"),
+        (FLAGS_AT, "flags"),
+        (HASH_LEVEL_AT, "hash level"),
+        (CODEC_AT, "codec"),
+        (CODEC_LEVEL_AT, "codec level"),
+        (NEXT_VOLUME_AT, "next volume"),
+        (JOURNAL_SEQUENCE_AT, "journal sequence"),
+        (JOURNAL_OFFSET_AT, "journal offset"),
+        (JOURNAL_CRC_AT, "journal checksum"),
+        (NEXT_CONTAINER_SEQUENCE_AT, "next container sequence"),
+        (NEXT_INCARNATION_AT, "next incarnation"),
+    ]
+}
+
+fn root_tables() -> Vec<(usize, &'static str)> {
+    use crate::root::{
+        CATALOG_SLOTS_AT, DEAD_CHUNKS_AT, DEAD_FRAME_BYTES_AT, FREE_HEAD_AT, FREE_TAIL_AT,
+        HASH_ENTRIES_AT, HASH_SPLIT_AT, LIVE_FRAME_BYTES_AT, MAPPED_CHUNKS_AT, NEXT_PBN_AT,
+        OPEN_FILL_AT, OPEN_ID_AT, OPEN_SEQUENCE_AT, REST_AT, TREES_AT, UNIQUE_CHUNKS_AT, ZERO_AT,
+    };
+    vec![
+        (TREES_AT, "trees"),
+        (HASH_SPLIT_AT, "hash split"),
+        (HASH_ENTRIES_AT, "hash entries"),
+        (NEXT_PBN_AT, "next PBN"),
+        (FREE_HEAD_AT, "free head"),
+        (FREE_TAIL_AT, "free tail"),
+        (CATALOG_SLOTS_AT, "catalog slots"),
+        (OPEN_ID_AT, "open container"),
+        (OPEN_FILL_AT, "open container's fill"),
+        (OPEN_SEQUENCE_AT, "open container's sequence"),
+        (ZERO_AT, "zero"),
+        (MAPPED_CHUNKS_AT, "mapped chunks"),
+        (UNIQUE_CHUNKS_AT, "unique chunks"),
+        (LIVE_FRAME_BYTES_AT, "live frame bytes"),
+        (DEAD_CHUNKS_AT, "dead chunks"),
+        (DEAD_FRAME_BYTES_AT, "dead frame bytes"),
+        (REST_AT, "zero"),
+    ]
+}
+
+fn page() -> Layout {
+    let fields = vec![
+        (page::CRC_AT, "checksum"),
+        (page::KIND_AT, "kind"),
+        (page::LEVEL_AT, "level"),
+        (page::VERSION_AT, "version"),
+        (page::INDEX_AT, "index"),
+        (page::TREE_AT, "tree"),
+        (page::ZERO_AT, "zero"),
+        (page::GENERATION_AT, "generation"),
+        (page::PAGE_HEADER_BYTES, "payload"),
+    ];
+    Layout { title: "Page", length_bytes: BLOCK_BYTES, fields }
+}
+
+fn pointer_page() -> Layout {
+    Layout {
+        title: "Inner page",
+        length_bytes: pointer_page::FANOUT * pointer_page::POINTER_BYTES,
+        fields: vec![(0, "pointers")],
+    }
+}
+
+fn map_page() -> Layout {
+    let fields = vec![(0, "PBNs"), (map_page::SLOTS * map_page::PBN_BYTES, "zero")];
+    Layout { title: "Leaf of PBNs", length_bytes: page::PAYLOAD_BYTES, fields }
+}
+
+fn pba_page() -> Layout {
+    let fields = vec![
+        (pba_page::CONTAINER_AT, "container"),
+        (pba_page::OFFSET_AT, "offset"),
+        (pba_page::LENGTH_AT, "length"),
+        (pba_page::ZERO_AT, "zero"),
+        (pba_page::REFERENCES_AT, "references"),
+    ];
+    Layout { title: "Leaf of PBAs", length_bytes: pba_page::ENTRY_BYTES, fields }
+}
+
+fn bucket() -> Layout {
+    let fields = vec![
+        (bucket::COUNT_AT, "count"),
+        (bucket::FLAGS_AT, "flags"),
+        (bucket::ZERO_AT, "zero"),
+        (bucket::TAGS_AT, "tags"),
+        (bucket::ENTRIES_AT, "entries"),
+    ];
+    Layout { title: "Bucket", length_bytes: page::PAYLOAD_BYTES, fields }
+}
+
+fn bucket_entry() -> Layout {
+    let fields = vec![(0, "fingerprint"), (bucket::ENTRY_PBN_AT, "PBN")];
+    Layout { title: "Bucket entry", length_bytes: bucket::ENTRY_BYTES, fields }
+}
+
+fn container_page() -> Layout {
+    let fields = vec![
+        (container_page::LIVE_AT, "live bytes"),
+        (container_page::USED_AT, "used bytes"),
+        (container_page::STATE_AT, "state"),
+        (container_page::ZERO_AT, "zero"),
+        (container_page::SEQUENCE_AT, "sequence"),
+    ];
+    Layout { title: "Leaf of containers", length_bytes: container_page::ENTRY_BYTES, fields }
+}
+
+fn catalog() -> Layout {
+    let fields = vec![
+        (catalog::STATE_AT, "state"),
+        (catalog::FLAGS_AT, "flags"),
+        (catalog::NAME_BYTES_AT, "name length"),
+        (catalog::DEPTH_AT, "map depth"),
+        (catalog::ID_AT, "volume"),
+        (catalog::SIZE_AT, "size"),
+        (catalog::MAPPED_AT, "mapped chunks"),
+        (catalog::POINTER_AT, "map pointer"),
+        (catalog::CREATED_AT, "created generation"),
+        (catalog::NAME_AT, "name"),
+        (catalog::ZERO_AT, "zero"),
+    ];
+    Layout { title: "Leaf of volumes", length_bytes: catalog::ENTRY_BYTES, fields }
+}
+
+fn record() -> Layout {
+    let fields = vec![
+        (record::CRC_AT, "checksum"),
+        (record::MAGIC_AT, "magic"),
+        (record::LENGTH_AT, "length"),
+        (record::BODY_BYTES_AT, "body length"),
+        (record::INCARNATION_AT, "incarnation"),
+        (record::SEQUENCE_AT, "sequence"),
+        (record::DURABLE_SEQUENCE_AT, "durable sequence"),
+        (record::UUID_PREFIX_AT, "UUID prefix"),
+        (record::PREVIOUS_CRC_AT, "previous checksum"),
+        (record::KIND_AT, "kind"),
+        (record::ZERO_AT, "zero"),
+    ];
+    Layout { title: "Record header", length_bytes: record::RECORD_HEADER_BYTES, fields }
+}
+
+fn frame() -> Layout {
+    let fields = vec![
+        (frame::CRC_AT, "checksum"),
+        (frame::STORED_BYTES_AT, "payload length"),
+        (frame::CODEC_AT, "codec"),
+        (frame::PBN_AT, "PBN"),
+        (frame::PLAIN_SECTORS_AT, "chunk length"),
+    ];
+    Layout { title: "Frame header", length_bytes: frame::FRAME_HEADER_BYTES, fields }
+}
+
+fn directory_entry() -> Layout {
+    let fields = vec![
+        (directory::ENTRY_FINGERPRINT_AT, "fingerprint"),
+        (directory::ENTRY_PBN_AT, "PBN"),
+        (directory::ENTRY_OFFSET_AT, "offset"),
+        (directory::ENTRY_LENGTH_AT, "length"),
+    ];
+    Layout { title: "Directory entry", length_bytes: directory::DIRECTORY_ENTRY_BYTES, fields }
+}
+
+fn footer() -> Layout {
+    let fields = vec![
+        (directory::MAGIC_AT, "magic"),
+        (directory::VERSION_AT, "version"),
+        (directory::CONTAINER_AT, "container"),
+        (directory::SEQUENCE_AT, "sequence"),
+        (directory::COUNT_AT, "count"),
+        (directory::DIRECTORY_OFFSET_AT, "directory offset"),
+        (directory::DIRECTORY_CRC_AT, "directory checksum"),
+        (directory::UUID_PREFIX_AT, "UUID prefix"),
+        (directory::ZERO_AT, "zero"),
+        (directory::CRC_AT, "checksum"),
+    ];
+    Layout { title: "Footer", length_bytes: directory::FOOTER_BYTES, fields }
+}

@@ -1,0 +1,311 @@
+//! Strategies for the values of the format.
+
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::{Just, Strategy, any, prop_oneof};
+use proptest::sample::select;
+
+use crate::catalog::{CatalogEntry, VolumeState};
+use crate::container_page::{ContainerEntry, ContainerState};
+use crate::directory::DirectoryEntry;
+use crate::pba_page::PbaEntry;
+use crate::record::Change;
+use crate::root::{HashShape, JournalPosition, OpenContainer, Root, TREES, Totals};
+use crate::superblock::{DATA_ZONES_MAX, Geometry, JOURNAL_BYTES_MIN};
+use crate::units::{
+    BLOCK_BYTES, BlockPtr, CONTAINER_BYTES, Codec, Compression, ContainerId, Fingerprint, Lba,
+    PageId, Pba, Pbn, TreeId, TreeRoot, VolumeId,
+};
+
+/// A PBN, often none.
+pub(super) fn pbn() -> impl Strategy<Value = Pbn> {
+    prop_oneof![1 => Just(Pbn::NONE), 4 => (0..=Pbn::MAX.0).prop_map(Pbn)]
+}
+
+pub(super) fn fingerprint() -> impl Strategy<Value = Fingerprint> {
+    any::<[u8; 32]>().prop_map(Fingerprint)
+}
+
+pub(super) fn pba() -> impl Strategy<Value = Pba> {
+    (any::<u32>(), 0..1u32 << 24, 1..1u32 << 24).prop_map(|(id, offset_bytes, length_bytes)| Pba {
+        container: ContainerId(id),
+        offset_bytes,
+        length_bytes,
+    })
+}
+
+pub(super) fn pba_entry() -> impl Strategy<Value = PbaEntry> {
+    (pba(), any::<u32>()).prop_map(|(pba, references)| PbaEntry { pba, references })
+}
+
+pub(super) fn pointer() -> impl Strategy<Value = BlockPtr> {
+    let some = (1..BlockPtr::BLOCKS_MAX, any::<u32>());
+    prop_oneof![Just(BlockPtr::NONE), some.prop_map(|(block, crc)| BlockPtr::new(block, crc))]
+}
+
+pub(super) fn tree_root() -> impl Strategy<Value = TreeRoot> {
+    (pointer(), 1..=TreeRoot::DEPTH_MAX).prop_map(|(pointer, depth)| TreeRoot { pointer, depth })
+}
+
+pub(super) fn page_id() -> impl Strategy<Value = PageId> {
+    let tree = prop_oneof![
+        (0..6u32).prop_map(TreeId),
+        (0..1u32 << 31).prop_map(|id| TreeId::volume(VolumeId(id))),
+    ];
+    (tree, any::<u8>(), any::<u64>()).prop_map(|(tree, level, index)| PageId { tree, level, index })
+}
+
+pub(super) fn name() -> impl Strategy<Value = String> {
+    "[a-zA-Z0-9_äöü€][a-zA-Z0-9 ._äöü€-]{0,80}"
+}
+
+pub(super) fn compression() -> impl Strategy<Value = Compression> {
+    (select(vec![Codec::Raw, Codec::Lz4, Codec::Zstd]), any::<i8>())
+        .prop_map(|(codec, level)| Compression { codec, level })
+}
+
+pub(super) fn container_entry() -> impl Strategy<Value = ContainerEntry> {
+    let states = vec![ContainerState::Free, ContainerState::Open, ContainerState::Sealed];
+    (any::<u32>(), any::<u32>(), select(states), any::<u32>()).prop_map(
+        |(live_bytes, used_bytes, state, sequence)| ContainerEntry {
+            live_bytes,
+            used_bytes,
+            state,
+            sequence,
+        },
+    )
+}
+
+pub(super) fn catalog_entry() -> impl Strategy<Value = CatalogEntry> {
+    let state = select(vec![VolumeState::Live, VolumeState::Deleting]);
+    let numbers = (any::<u32>(), any::<u64>(), any::<u64>(), any::<u64>());
+    (numbers, name(), state, any::<bool>(), tree_root()).prop_map(
+        |((id, size_bytes, mapped_chunks, created_generation), name, state, read_only, root)| {
+            CatalogEntry {
+                id: VolumeId(id),
+                name,
+                size_bytes,
+                mapped_chunks,
+                state,
+                read_only,
+                root,
+                created_generation,
+            }
+        },
+    )
+}
+
+pub(super) fn directory_entry() -> impl Strategy<Value = DirectoryEntry> {
+    (fingerprint(), pbn(), 0..2u32 << 20, 1..65_552u32).prop_map(
+        |(fingerprint, pbn, offset_bytes, length_bytes)| DirectoryEntry {
+            fingerprint,
+            pbn,
+            offset_bytes,
+            length_bytes,
+        },
+    )
+}
+
+pub(super) fn geometry() -> impl Strategy<Value = Geometry> {
+    let block = BLOCK_BYTES as u64;
+    let lengths = (12..=16u32, 0..1u64 << 30, 1..1u64 << 40);
+    let data = vec(1..1u32 << 26, 1..=DATA_ZONES_MAX);
+    (any::<[u8; 16]>(), any::<[u8; 16]>(), lengths, data).prop_map(
+        move |(uuid, bucket_seed, (chunk_bits, journal, tables), data)| Geometry {
+            version: 1,
+            uuid,
+            bucket_seed,
+            chunk_bytes: 1 << chunk_bits,
+            container_bytes: CONTAINER_BYTES,
+            journal_bytes: JOURNAL_BYTES_MIN + journal * block,
+            tables_bytes: tables * block,
+            data,
+        },
+    )
+}
+
+pub(super) fn root() -> impl Strategy<Value = Root> {
+    (counters(), numbers(), totals(), compression(), open_container()).prop_map(
+        |(counters, numbers, totals, compression, open_container)| Root {
+            compression,
+            open_container,
+            totals,
+            free_head: numbers.free_head,
+            free_tail: numbers.free_tail,
+            next_pbn: numbers.next_pbn,
+            next_volume: numbers.next_volume,
+            catalog_slots: numbers.catalog_slots,
+            next_container_sequence: numbers.next_container_sequence,
+            ..counters
+        },
+    )
+}
+
+fn counters() -> impl Strategy<Value = Root> {
+    let journal = (any::<u64>(), 0..1u64 << 50, any::<u32>());
+    let hash = (0..=47u8, any::<u64>(), any::<u64>());
+    let trees = proptest::array::uniform6(tree_root());
+    (any::<u64>(), any::<bool>(), journal, any::<u64>(), trees, hash).prop_map(
+        |(generation, clean, journal, next_incarnation, trees, (level, split, entries))| Root {
+            generation,
+            clean,
+            journal: JournalPosition {
+                sequence: journal.0,
+                offset_bytes: journal.1 * BLOCK_BYTES as u64,
+                previous_crc: journal.2,
+            },
+            next_incarnation,
+            trees,
+            hash: HashShape { level, split, entries },
+            ..empty_root()
+        },
+    )
+}
+
+fn numbers() -> impl Strategy<Value = Root> {
+    let queue = (any::<u64>(), any::<u64>());
+    (any::<u64>(), queue, any::<u32>(), any::<u64>(), any::<u32>()).prop_map(
+        |(next_pbn, (a, b), next_volume, catalog_slots, next_container_sequence)| Root {
+            next_pbn,
+            free_head: a.min(b),
+            free_tail: a.max(b),
+            next_volume,
+            catalog_slots,
+            next_container_sequence,
+            ..empty_root()
+        },
+    )
+}
+
+fn totals() -> impl Strategy<Value = Totals> {
+    any::<[u64; 5]>().prop_map(|[mapped, unique, live, dead, dead_bytes]| Totals {
+        mapped_chunks: mapped,
+        unique_chunks: unique,
+        live_frame_bytes: live,
+        dead_chunks: dead,
+        dead_frame_bytes: dead_bytes,
+    })
+}
+
+fn open_container() -> impl Strategy<Value = Option<OpenContainer>> {
+    option::of(any::<[u32; 3]>().prop_map(|[id, fill_bytes, sequence]| OpenContainer {
+        id: ContainerId(id),
+        fill_bytes,
+        sequence,
+    }))
+}
+
+/// The root of a store in which nothing ever happened.
+pub(super) fn empty_root() -> Root {
+    Root {
+        generation: 0,
+        clean: false,
+        journal: JournalPosition::default(),
+        next_incarnation: 0,
+        compression: Compression::default(),
+        trees: [TreeRoot::default(); TREES],
+        hash: HashShape::default(),
+        next_pbn: 0,
+        free_head: 0,
+        free_tail: 0,
+        next_volume: 0,
+        catalog_slots: 0,
+        open_container: None,
+        next_container_sequence: 0,
+        totals: Totals::default(),
+    }
+}
+
+pub(super) fn change() -> impl Strategy<Value = Change> {
+    prop_oneof![chunk_change(), container_change(), volume_change(), store_change()]
+}
+
+fn chunk_change() -> impl Strategy<Value = Change> {
+    let run = (any::<u32>(), any::<u64>(), vec(pbn(), 0..200));
+    let gap = (any::<u32>(), any::<u64>(), any::<u64>());
+    prop_oneof![
+        (pbn(), fingerprint(), pba()).prop_map(|(pbn, fingerprint, pba)| Change::Store {
+            pbn,
+            fingerprint,
+            pba
+        }),
+        run.prop_map(|(volume, first, pbns)| {
+            Change::Map { volume: VolumeId(volume), first: Lba(first), pbns }
+        }),
+        gap.prop_map(|(volume, first, count)| {
+            Change::Unmap { volume: VolumeId(volume), first: Lba(first), count }
+        }),
+        (pbn(), pba()).prop_map(|(pbn, to)| Change::Move { pbn, to }),
+        (pbn(), fingerprint()).prop_map(|(pbn, fingerprint)| Change::Forget { pbn, fingerprint }),
+    ]
+}
+
+fn container_change() -> impl Strategy<Value = Change> {
+    (any::<u32>(), any::<u32>()).prop_flat_map(|(id, number)| {
+        let id = ContainerId(id);
+        select(vec![
+            Change::OpenContainer { id, sequence: number },
+            Change::SealContainer { id, used_bytes: number },
+            Change::FreeContainer { id },
+        ])
+    })
+}
+
+fn volume_change() -> impl Strategy<Value = Change> {
+    (any::<u32>(), any::<u64>(), any::<bool>(), name()).prop_flat_map(
+        |(id, size_bytes, read_only, name)| {
+            let id = VolumeId(id);
+            select(vec![
+                Change::CreateVolume { id, size_bytes, read_only, name: name.clone() },
+                Change::ResizeVolume { id, size_bytes },
+                Change::RenameVolume { id, name },
+                Change::DeleteVolume { id },
+                Change::DropVolume { id },
+            ])
+        },
+    )
+}
+
+fn store_change() -> impl Strategy<Value = Change> {
+    prop_oneof![
+        compression().prop_map(Change::SetCompression),
+        any::<u64>().prop_map(|incarnation| Change::Opened { incarnation }),
+    ]
+}
+
+/// A PBN whose bytes all differ.
+pub(super) const PBN: Pbn = Pbn(0x0605_0403_0201);
+
+/// A PBA whose bytes all differ.
+pub(super) const PBA: Pba =
+    Pba { container: ContainerId(0x0a09_0807), offset_bytes: 0x0d_0c0b, length_bytes: 0x10_0f0e };
+
+/// A fingerprint whose bytes all differ.
+pub(super) fn numbered_fingerprint() -> Fingerprint {
+    let mut bytes = [0; 32];
+    (0x80..).zip(&mut bytes).for_each(|(number, byte)| *byte = number);
+    Fingerprint(bytes)
+}
+
+/// Every kind of change, in the order of their numbers.
+pub(super) fn one_of_each_change() -> Vec<Change> {
+    let (volume, container, name) = (VolumeId(0x51), ContainerId(0x52), "größe".to_owned());
+    let (pbn, first, fingerprint) = (PBN, Lba(0x5354), numbered_fingerprint());
+    vec![
+        Change::Store { pbn, fingerprint, pba: PBA },
+        Change::Map { volume, first, pbns: vec![PBN, Pbn::NONE] },
+        Change::Unmap { volume, first, count: 0x55 },
+        Change::Move { pbn, to: PBA },
+        Change::Forget { pbn, fingerprint },
+        Change::OpenContainer { id: container, sequence: 0x56 },
+        Change::SealContainer { id: container, used_bytes: 0x57 },
+        Change::FreeContainer { id: container },
+        Change::CreateVolume { id: volume, size_bytes: 0x58, read_only: true, name: name.clone() },
+        Change::ResizeVolume { id: volume, size_bytes: 0x59 },
+        Change::RenameVolume { id: volume, name },
+        Change::DeleteVolume { id: volume },
+        Change::DropVolume { id: volume },
+        Change::SetCompression(Compression { codec: Codec::Lz4, level: 1 }),
+        Change::Opened { incarnation: 0x5a },
+    ]
+}
