@@ -1,1 +1,32 @@
-//! Room reduce.
+//! Room `reduce`: what makes data small, as pure functions over batches, and the threads they run
+//! on.
+//!
+//! * [`fingerprint_batch`] names chunks by their content, many at a time ([`fingerprint`],
+//!   [`lanes`]);
+//! * [`compress_frame`] and [`expand_frame`] turn a chunk into its stored frame and back
+//!   ([`compress`]);
+//! * [`ChunkBuf`] and [`ChunkRef`] carry chunks from a door to the workers without copying
+//!   ([`chunk`], [`pool`]);
+//! * [`Workers`] runs batches on a pool of threads, or inline ([`workers`]).
+//!
+//! The functions are pure: the same input gives the same bytes, whatever was computed before, on
+//! whichever thread, with however many threads. The simulator replays a run from its seed because
+//! of it.
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")
+)]
+
+pub mod chunk;
+pub mod compress;
+pub mod error;
+pub mod fingerprint;
+mod lanes;
+pub mod pool;
+pub mod workers;
+
+pub use chunk::{ChunkBuf, ChunkRef, Permit};
+pub use compress::{compress_frame, expand_frame, frame_bytes_max};
+pub use error::ReduceError;
+pub use fingerprint::fingerprint_batch;
+pub use workers::{Job, JobDone, Workers};

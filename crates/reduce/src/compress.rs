@@ -1,0 +1,72 @@
+//! Frames: a chunk as it is stored, and back.
+//!
+//! A frame is a header (`format::frame`: codec, lengths, PBN, checksum over all of it) and the
+//! payload. The codec is what the store asks for, unless that saves less than one sixteenth of the
+//! chunk: then the payload is the chunk itself, [`Codec::Raw`]. So a frame is never longer than the
+//! chunk and its header, and what hardly compresses is read back at the speed of memory. The
+//! figures behind one sixteenth, and behind the libraries: `docs/decisions/003-codecs.md`.
+//!
+//! Making a frame cannot fail: a codec that refuses for whatever reason leaves the chunk
+//! uncompressed. Expanding one trusts nothing: the checksum is verified before the payload is
+//! looked at, and the codecs are given exactly the chunk's room, so hostile bytes end in an error.
+
+mod codec;
+
+use crate::error::ReduceError;
+use format::frame::{self, FRAME_HEADER_BYTES, FrameHeader};
+use format::units::{Codec, Compression, Pbn};
+
+/// A codec has to save this fraction of a chunk, 1 in so many bytes, or it is not used.
+const SAVING_MIN: usize = 16;
+
+/// Bytes that a frame of a chunk of `plain_bytes` takes at most.
+#[must_use]
+pub const fn frame_bytes_max(plain_bytes: usize) -> usize {
+    FRAME_HEADER_BYTES + plain_bytes
+}
+
+/// Appends the frame of chunk `plain`, named `pbn`, to `out`; returns the frame's length in bytes.
+///
+/// # Panics
+/// When `plain` is no chunk: empty, longer than 64 KiB or not of whole 512-byte sectors.
+pub fn compress_frame(compression: Compression, pbn: Pbn, plain: &[u8], out: &mut Vec<u8>) -> u32 {
+    let frame_start = out.len();
+    out.resize(frame_start + FRAME_HEADER_BYTES, 0);
+    let payload_start = out.len();
+    let payload_bytes_max = plain.len() - plain.len() / SAVING_MIN;
+    out.resize(payload_start + payload_bytes_max, 0);
+    let packed = codec::pack(compression, plain, &mut out[payload_start..]);
+    out.truncate(payload_start + packed.unwrap_or(0));
+    if packed.is_none() {
+        out.extend_from_slice(plain);
+    }
+    let header = FrameHeader {
+        codec: if packed.is_some() { compression.codec } else { Codec::Raw },
+        stored_bytes: (out.len() - payload_start) as u32,
+        plain_bytes: plain.len() as u32,
+        pbn,
+    };
+    frame::write_header(&mut out[frame_start..], &header);
+    (out.len() - frame_start) as u32
+}
+
+/// Verifies `frame` and expands it into `plain_out`, which is exactly as long as the chunk.
+///
+/// # Errors
+/// [`ReduceError`] when the frame is damaged or holds a chunk of another length; what `plain_out`
+/// holds then means nothing.
+pub fn expand_frame(frame: &[u8], plain_out: &mut [u8]) -> Result<FrameHeader, ReduceError> {
+    let (header, payload) = frame::decode(frame)?;
+    let plain_bytes = header.plain_bytes;
+    if plain_bytes as usize != plain_out.len() {
+        let (expected_bytes, actual_bytes) = (plain_out.len(), plain_bytes as usize);
+        return Err(ReduceError::Length { expected_bytes, actual_bytes });
+    }
+    match codec::unpack(header.codec, payload, plain_out) {
+        Some(length_bytes) if length_bytes == plain_out.len() => Ok(header),
+        _ => Err(ReduceError::Payload { codec: header.codec, plain_bytes: plain_out.len() }),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,217 @@
+//! The threads on which batches are fingerprinted and compressed.
+//!
+//! One queue of jobs under a lock, N threads that take from it, one list of what is done. A job is
+//! a whole batch, tens of microseconds of work, so a plain lock is never contended enough to
+//! matter. The submitter is told of each completion through a *waker*, rung after the result can be
+//! polled: it can sleep on anything it likes and never polls in vain.
+//!
+//! With no threads at all a job runs inside [`Workers::submit`]: the simulator's way,
+//! deterministic. What a job computes is the same either way; only the order of completion differs.
+//!
+//! A job that panics must not leave its submitter waiting: it completes as [`JobDone::Panicked`],
+//! and the thread goes on. Dropping the pool abandons jobs that have not begun, and joins the
+//! threads.
+
+use crate::chunk::ChunkRef;
+use crate::compress::{compress_frame, frame_bytes_max};
+use crate::fingerprint::fingerprint_batch;
+use format::units::{Compression, Fingerprint, Pbn};
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{Builder, JoinHandle};
+
+/// A batch to work on. `tag` is the submitter's and comes back with the result.
+#[derive(Debug)]
+pub enum Job {
+    /// Fingerprint every chunk.
+    Fingerprint {
+        /// Names the job.
+        tag: u64,
+        /// The chunks.
+        chunks: Vec<ChunkRef>,
+    },
+    /// Make a frame of every chunk.
+    Compress {
+        /// Names the job.
+        tag: u64,
+        /// With what.
+        compression: Compression,
+        /// The chunks and their names.
+        chunks: Vec<(ChunkRef, Pbn)>,
+    },
+}
+
+/// What became of a [`Job`].
+#[derive(Debug)]
+pub enum JobDone {
+    /// Of [`Job::Fingerprint`].
+    Fingerprints {
+        /// The job's.
+        tag: u64,
+        /// One per chunk, in order; None is a chunk of zeros.
+        fingerprints: Vec<Option<Fingerprint>>,
+    },
+    /// Of [`Job::Compress`].
+    Frames {
+        /// The job's.
+        tag: u64,
+        /// All frames, one after the other.
+        bytes: Vec<u8>,
+        /// Where each frame ends in `bytes`.
+        ends: Vec<u32>,
+    },
+    /// The job hit a bug and has no result.
+    Panicked {
+        /// The job's.
+        tag: u64,
+    },
+}
+
+/// A pool of threads; see the head of this file.
+pub struct Workers {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+struct Shared {
+    queue: Mutex<Queue>,
+    job_waits: Condvar,
+    done: Mutex<Vec<JobDone>>,
+    waker: Arc<dyn Fn() + Send + Sync>,
+}
+
+#[derive(Default)]
+struct Queue {
+    jobs: VecDeque<Job>,
+    closing: bool,
+}
+
+impl Workers {
+    /// A pool of `threads` threads; 0 runs jobs inside [`Workers::submit`]. `waker` is called once
+    /// per completed job, on the thread that ran it, and must neither block for long nor panic.
+    ///
+    /// When the system refuses some of the threads the pool runs with those it got, if need be with
+    /// none.
+    #[must_use]
+    pub fn new(threads: usize, waker: Arc<dyn Fn() + Send + Sync>) -> Self {
+        let shared = Arc::new(Shared {
+            queue: Mutex::default(),
+            job_waits: Condvar::new(),
+            done: Mutex::default(),
+            waker,
+        });
+        let spawn = |index| {
+            let shared = Arc::clone(&shared);
+            Builder::new().name(format!("reduce-{index}")).spawn(move || shared.work()).ok()
+        };
+        let threads = (0..threads).map_while(spawn).collect();
+        Self { shared, threads }
+    }
+
+    /// Threads that run; 0 when jobs run inline.
+    #[must_use]
+    pub fn threads(&self) -> usize {
+        self.threads.len()
+    }
+
+    /// Hands in a job. Never blocks for the work, unless there are no threads.
+    pub fn submit(&self, job: Job) {
+        if self.threads.is_empty() {
+            return self.shared.run(job);
+        }
+        lock(&self.shared.queue).jobs.push_back(job);
+        self.shared.job_waits.notify_one();
+    }
+
+    /// Appends what has completed since the last call, in no particular order. Never blocks.
+    pub fn poll(&self, done: &mut Vec<JobDone>) {
+        done.append(&mut lock(&self.shared.done));
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        let abandoned = {
+            let mut queue = lock(&self.shared.queue);
+            queue.closing = true;
+            std::mem::take(&mut queue.jobs)
+        };
+        self.shared.job_waits.notify_all();
+        drop(abandoned);
+        for thread in self.threads.drain(..) {
+            // A thread that panicked outside a job has nothing left to give back.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    /// A thread's life.
+    fn work(&self) {
+        while let Some(job) = self.next_job() {
+            self.run(job);
+        }
+    }
+
+    /// The oldest job, as soon as there is one; None when the pool closes.
+    fn next_job(&self) -> Option<Job> {
+        let queue = lock(&self.queue);
+        let mut queue = self
+            .job_waits
+            .wait_while(queue, |queue| queue.jobs.is_empty() && !queue.closing)
+            .unwrap_or_else(PoisonError::into_inner);
+        if queue.closing { None } else { queue.jobs.pop_front() }
+    }
+
+    fn run(&self, job: Job) {
+        let tag = job.tag();
+        // Nothing that a job changes outlives it, so a panic leaves nothing half done.
+        let result = catch_unwind(AssertUnwindSafe(|| job.run()));
+        lock(&self.done).push(result.unwrap_or(JobDone::Panicked { tag }));
+        (self.waker)();
+    }
+}
+
+impl Job {
+    fn tag(&self) -> u64 {
+        match self {
+            Self::Fingerprint { tag, .. } | Self::Compress { tag, .. } => *tag,
+        }
+    }
+
+    fn run(self) -> JobDone {
+        match self {
+            Self::Fingerprint { tag, chunks } => {
+                let bytes: Vec<&[u8]> = chunks.iter().map(ChunkRef::bytes).collect();
+                let mut fingerprints = Vec::with_capacity(bytes.len());
+                fingerprint_batch(&bytes, &mut fingerprints);
+                JobDone::Fingerprints { tag, fingerprints }
+            }
+            Self::Compress { tag, compression, chunks } => {
+                let (bytes, ends) = compress_batch(compression, &chunks);
+                JobDone::Frames { tag, bytes, ends }
+            }
+        }
+    }
+}
+
+/// The chunks' frames one after the other, and where each ends. Allocates once for all of them.
+fn compress_batch(compression: Compression, chunks: &[(ChunkRef, Pbn)]) -> (Vec<u8>, Vec<u32>) {
+    let bytes_max = chunks.iter().map(|(chunk, _)| frame_bytes_max(chunk.bytes().len())).sum();
+    let mut bytes = Vec::with_capacity(bytes_max);
+    let mut ends = Vec::with_capacity(chunks.len());
+    for (chunk, pbn) in chunks {
+        compress_frame(compression, *pbn, chunk.bytes(), &mut bytes);
+        ends.push(bytes.len() as u32);
+    }
+    (bytes, ends)
+}
+
+/// Every change under these locks is whole before anything can panic, so a poisoned lock is sound.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,150 @@
+//! Results do not depend on the number of threads, and nothing that goes wrong in a job hangs its
+//! submitter.
+
+use super::{Job, JobDone, Workers};
+use crate::chunk::{ChunkBuf, ChunkRef, Permit};
+use crate::compress::expand_frame;
+use format::units::{Codec, Compression, Fingerprint, Pbn};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+#[derive(Debug, PartialEq, Eq)]
+enum Output {
+    Fingerprints(Vec<Option<Fingerprint>>),
+    Frames(Vec<u8>, Vec<u32>),
+    Panicked,
+}
+
+fn output(done: JobDone) -> (u64, Output) {
+    match done {
+        JobDone::Fingerprints { tag, fingerprints } => (tag, Output::Fingerprints(fingerprints)),
+        JobDone::Frames { tag, bytes, ends } => (tag, Output::Frames(bytes, ends)),
+        JobDone::Panicked { tag } => (tag, Output::Panicked),
+    }
+}
+
+/// Submits all jobs and sleeps on the waker alone until all have come back.
+fn run(threads: usize, jobs: Vec<Job>) -> BTreeMap<u64, Output> {
+    let (ring, rung) = mpsc::channel();
+    let workers = Workers::new(threads, Arc::new(move || ring.send(()).unwrap_or(())));
+    assert_eq!(workers.threads(), threads);
+    let count = jobs.len();
+    jobs.into_iter().for_each(|job| workers.submit(job));
+    let (mut outputs, mut done) = (BTreeMap::new(), Vec::new());
+    for _ in 0..count {
+        rung.recv_timeout(Duration::from_secs(60)).expect("a job hangs");
+        workers.poll(&mut done);
+        outputs.extend(done.drain(..).map(output));
+    }
+    assert!(rung.try_recv().is_err(), "the waker is rung once per job");
+    assert_eq!(outputs.len(), count);
+    outputs
+}
+
+/// A buffer of eight chunks: zeros, noise and text among them.
+fn buffer(seed: u32) -> Arc<ChunkBuf> {
+    let byte = |i: u32| match i / 4096 % 4 {
+        0 => 0,
+        1 => (i.wrapping_mul(seed | 1).wrapping_mul(2_654_435_761) >> 24) as u8,
+        2 => b"containers and frames "[i as usize % 22],
+        _ => (i / 64 * seed) as u8,
+    };
+    Arc::new(ChunkBuf::new((0..8 * 4096).map(byte).collect()))
+}
+
+fn chunks(seed: u32) -> Vec<ChunkRef> {
+    let buf = buffer(seed);
+    (0..8).map(|n| ChunkRef::new(Arc::clone(&buf), n * 4096, 4096)).collect()
+}
+
+fn jobs() -> Vec<Job> {
+    (0..60u32)
+        .map(|n| {
+            let (tag, chunks) = (u64::from(n), chunks(n / 2));
+            let codec = [Codec::Raw, Codec::Lz4, Codec::Zstd][n as usize % 3];
+            let compression = Compression { codec, level: n as i8 % 5 };
+            let named = |chunks: Vec<ChunkRef>| (1..).map(Pbn).zip(chunks).map(|(p, c)| (c, p));
+            match n % 2 {
+                0 => Job::Fingerprint { tag, chunks },
+                _ => Job::Compress { tag, compression, chunks: named(chunks).collect() },
+            }
+        })
+        .collect()
+}
+
+#[test]
+fn results_are_the_same_with_any_number_of_threads() {
+    let inline = run(0, jobs());
+    assert_eq!(run(1, jobs()), inline);
+    assert_eq!(run(4, jobs()), inline);
+}
+
+#[test]
+fn frames_are_found_by_their_ends() {
+    let compression = Compression { codec: Codec::Lz4, level: 0 };
+    let named: Vec<_> = chunks(3).into_iter().zip((10..).map(Pbn)).collect();
+    let job = Job::Compress { tag: 1, compression, chunks: named.clone() };
+    let Some(Output::Frames(bytes, ends)) = run(2, vec![job]).remove(&1) else {
+        panic!("no frames")
+    };
+    assert_eq!(ends.last().copied(), Some(bytes.len() as u32));
+    let mut start = 0;
+    for (end, (chunk, pbn)) in ends.into_iter().zip(named) {
+        let mut plain = [0; 4096];
+        let header = expand_frame(&bytes[start..end as usize], &mut plain).unwrap();
+        assert_eq!(header.pbn, pbn);
+        assert_eq!(plain, chunk.bytes());
+        start = end as usize;
+    }
+}
+
+#[test]
+fn a_job_that_panics_completes_and_the_pool_goes_on() {
+    for threads in [0, 1, 4] {
+        let not_a_chunk = ChunkRef::new(Arc::new(ChunkBuf::new(vec![1; 700])), 0, 700);
+        let compression = Compression { codec: Codec::Raw, level: 0 };
+        let broken = (0..8)
+            .map(|tag| {
+                let chunks = vec![(not_a_chunk.clone(), Pbn(1))];
+                Job::Compress { tag: 1000 + tag, compression, chunks }
+            })
+            .chain(jobs())
+            .collect();
+        let outputs = run(threads, broken);
+        assert_eq!(outputs.range(1000..).filter(|(_, o)| **o == Output::Panicked).count(), 8);
+        assert!(outputs.range(..1000).all(|(_, output)| *output != Output::Panicked));
+    }
+}
+
+#[test]
+fn dropping_the_pool_gives_every_permit_back() {
+    let held = Arc::new(AtomicUsize::new(0));
+    for threads in [0, 1, 4] {
+        let workers = Workers::new(threads, Arc::new(|| {}));
+        for tag in 0..200 {
+            held.fetch_add(4096, Ordering::Relaxed);
+            let counter = Arc::clone(&held);
+            let give_back = Arc::new(move |bytes| {
+                counter.fetch_sub(bytes, Ordering::Relaxed);
+            });
+            let buf = Arc::new(ChunkBuf::with_permit(4096, Permit::new(give_back, 4096)));
+            workers.submit(Job::Fingerprint { tag, chunks: vec![ChunkRef::new(buf, 0, 4096)] });
+        }
+        drop(workers);
+        assert_eq!(held.load(Ordering::Relaxed), 0, "{threads} threads");
+    }
+}
+
+#[test]
+fn an_empty_job_completes() {
+    let compression = Compression { codec: Codec::Zstd, level: 3 };
+    let jobs = vec![
+        Job::Fingerprint { tag: 0, chunks: Vec::new() },
+        Job::Compress { tag: 1, compression, chunks: Vec::new() },
+    ];
+    let outputs = run(1, jobs);
+    assert_eq!(outputs[&0], Output::Fingerprints(Vec::new()));
+    assert_eq!(outputs[&1], Output::Frames(Vec::new(), Vec::new()));
+}
