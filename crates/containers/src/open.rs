@@ -1,0 +1,268 @@
+//! The container that takes new frames.
+//!
+//! Three cursors move forward only: what is *filled*, what of it was *handed out* to be written
+//! (whole blocks), and, after a restart, where memory begins. The invariants:
+//!
+//! * A byte that was handed out is never handed out again and never changes: the device sees every
+//!   block of a container once per life. A flush in the middle of a block therefore pads it with
+//!   zeros, and the next frame begins on the next block. The price is at most 4095 bytes a flush;
+//!   the gain is that no torn or reordered write can damage what was durable before.
+//! * The directory always fits: a frame is taken only when, with the fill rounded up to a block,
+//!   its entry and the footer still have room at the end. So [`OpenContainer::seal`] cannot fail,
+//!   and the directory shares no block with frames.
+//! * Every frame stays readable from memory until all writes of the container are done: a read of
+//!   the device that overtook a write would see the container's earlier life.
+//!
+//! Bytes between the last frame and the directory are not written and hold what they held.
+
+use crate::error::DoesNotFit;
+use crate::segments::{SEGMENT_BYTES, Segments};
+use disk::{AlignedBuf, SharedBuf};
+use format::directory::{self, DirectoryEntry};
+use format::units::{BLOCK_BYTES, CONTAINER_BYTES, ContainerId, Fingerprint, Pba, Pbn, UUID_BYTES};
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// Blocks of a container to be written once.
+#[derive(Clone, Debug)]
+pub struct ContainerWrite {
+    /// The container.
+    pub container: ContainerId,
+    /// Where in it, a multiple of a block.
+    pub offset_bytes: u32,
+    /// What, whole blocks.
+    pub buf: SharedBuf,
+}
+
+/// A frame of a batch that is to be appended.
+#[derive(Copy, Clone, Debug)]
+pub struct NewFrame {
+    /// The chunk's name.
+    pub pbn: Pbn,
+    /// Its fingerprint.
+    pub fingerprint: Fingerprint,
+    /// Bytes of the frame, header included.
+    pub length_bytes: u32,
+}
+
+/// A container that takes frames; see the head of this file.
+pub struct OpenContainer {
+    image: SealedImage,
+    sequence: u32,
+    entries: Vec<DirectoryEntry>,
+    /// Everything below was handed out; a multiple of a block.
+    handed_bytes: u32,
+}
+
+/// The frames of a container in memory, until all of its writes are done.
+pub struct SealedImage {
+    id: ContainerId,
+    segments: Segments,
+    /// What is in memory, holes between the frames included.
+    in_memory: Range<u32>,
+    writes_out: usize,
+}
+
+impl OpenContainer {
+    /// An empty container; `sequence` is new for every life of every container.
+    #[must_use]
+    pub fn new(id: ContainerId, sequence: u32) -> Self {
+        Self::resume(id, sequence, 0, Vec::new())
+    }
+
+    /// A container that held `entries` in its first `fill_bytes` when the store was last open. It
+    /// goes on at the next block, because what lies behind the fill in its block may have been
+    /// written.
+    #[must_use]
+    pub fn resume(
+        id: ContainerId,
+        sequence: u32,
+        fill_bytes: u32,
+        entries: Vec<DirectoryEntry>,
+    ) -> Self {
+        let start = next_block(fill_bytes.min(CONTAINER_BYTES));
+        let (segments, in_memory) = (Segments::new(), start..start);
+        let image = SealedImage { id, segments, in_memory, writes_out: 0 };
+        Self { image, sequence, entries, handed_bytes: start }
+    }
+
+    /// The container's number.
+    #[must_use]
+    pub fn id(&self) -> ContainerId {
+        self.image.id
+    }
+
+    /// Which life of the container this is.
+    #[must_use]
+    pub fn sequence(&self) -> u32 {
+        self.sequence
+    }
+
+    /// Where the next frame will begin.
+    #[must_use]
+    pub fn fill_bytes(&self) -> u32 {
+        self.image.in_memory.end
+    }
+
+    /// What the directory will say.
+    #[must_use]
+    pub fn entries(&self) -> &[DirectoryEntry] {
+        &self.entries
+    }
+
+    /// Whether a frame of `length_bytes` has room, its directory entry and the footer counted.
+    #[must_use]
+    pub fn fits(&self, length_bytes: usize) -> bool {
+        frame_fits(self.fill_bytes() as usize, self.entries.len(), length_bytes)
+    }
+
+    /// Appends one frame.
+    ///
+    /// # Errors
+    /// [`DoesNotFit`] when the container has to be sealed first; nothing has changed then.
+    pub fn append(
+        &mut self,
+        frame: &[u8],
+        pbn: Pbn,
+        fingerprint: Fingerprint,
+    ) -> Result<Pba, DoesNotFit> {
+        let length_bytes = frame.len() as u32;
+        let mut pba = Vec::with_capacity(1);
+        self.append_batch(frame, &[NewFrame { pbn, fingerprint, length_bytes }], &mut pba);
+        pba.pop().ok_or(DoesNotFit {
+            container: self.id(),
+            frame_bytes: frame.len(),
+            fill_bytes: self.fill_bytes(),
+        })
+    }
+
+    /// Appends frames that lie one after the other at the start of `bytes`, as many as fit, and
+    /// pushes their places onto `pbas`. Returns how many it took: the rest belongs into the next
+    /// container.
+    ///
+    /// # Panics
+    /// When `bytes` is shorter than the frames.
+    pub fn append_batch(
+        &mut self,
+        bytes: &[u8],
+        frames: &[NewFrame],
+        pbas: &mut Vec<Pba>,
+    ) -> usize {
+        let start = self.fill_bytes();
+        let mut fill_bytes = start;
+        let mut taken = 0;
+        for frame in frames {
+            let length_bytes = frame.length_bytes;
+            if !frame_fits(fill_bytes as usize, self.entries.len(), length_bytes as usize) {
+                break;
+            }
+            let NewFrame { pbn, fingerprint, .. } = *frame;
+            let offset_bytes = fill_bytes;
+            self.entries.push(DirectoryEntry { fingerprint, pbn, offset_bytes, length_bytes });
+            pbas.push(Pba { container: self.id(), offset_bytes, length_bytes });
+            fill_bytes += length_bytes;
+            taken += 1;
+        }
+        self.image.segments.write(start, &bytes[..(fill_bytes - start) as usize]);
+        self.image.in_memory.end = fill_bytes;
+        taken
+    }
+
+    /// Hands out what is to be written and was not handed out before: full segments, or with
+    /// `flush` all that was appended, padded to a block. Each write is to be reported by
+    /// [`OpenContainer::write_done`] or [`SealedImage::write_done`].
+    pub fn take_writes(&mut self, flush: bool) -> Vec<ContainerWrite> {
+        if flush {
+            self.pad_to_block();
+        }
+        let fill_bytes = self.fill_bytes();
+        let end = if flush { fill_bytes } else { fill_bytes - fill_bytes % SEGMENT_BYTES };
+        if end <= self.handed_bytes {
+            return Vec::new();
+        }
+        let range = self.handed_bytes..end;
+        self.handed_bytes = end;
+        let container = self.id();
+        let parts = self.image.segments.hand_out(range).into_iter();
+        let writes: Vec<_> = parts
+            .map(|(offset_bytes, buf)| ContainerWrite { container, offset_bytes, buf })
+            .collect();
+        self.image.writes_out += writes.len();
+        writes
+    }
+
+    /// A write that [`OpenContainer::take_writes`] handed out has completed.
+    pub fn write_done(&mut self) {
+        self.image.write_done();
+    }
+
+    /// The bytes of a frame, if it is in memory; None as well for a place where no frame can be.
+    #[must_use]
+    pub fn read(&self, pba: Pba) -> Option<Cow<'_, [u8]>> {
+        self.image.read(pba)
+    }
+
+    /// Closes the container: the writes that are still to be made, the directory's last, the bytes
+    /// that its frames and padding take, and the frames for as long as the writes are under way.
+    #[must_use]
+    pub fn seal(mut self, uuid: [u8; UUID_BYTES]) -> (Vec<ContainerWrite>, u32, SealedImage) {
+        let mut writes = self.take_writes(true);
+        let used_bytes = self.fill_bytes();
+        let container = self.id();
+        let tail = directory::encode_tail(&self.entries, container, self.sequence, uuid);
+        let tail_bytes = tail.len().next_multiple_of(BLOCK_BYTES);
+        let mut buf = AlignedBuf::new_zeroed(tail_bytes);
+        buf[tail_bytes - tail.len()..].copy_from_slice(&tail);
+        let offset_bytes = CONTAINER_BYTES - tail_bytes as u32;
+        writes.push(ContainerWrite { container, offset_bytes, buf: buf.into() });
+        self.image.writes_out += 1;
+        (writes, used_bytes, self.image)
+    }
+
+    fn pad_to_block(&mut self) {
+        let fill_bytes = self.fill_bytes();
+        let padded_bytes = next_block(fill_bytes);
+        self.image.segments.pad(fill_bytes..padded_bytes);
+        self.image.in_memory.end = padded_bytes;
+    }
+}
+
+impl SealedImage {
+    /// The container's number.
+    #[must_use]
+    pub fn id(&self) -> ContainerId {
+        self.id
+    }
+
+    /// The bytes of a frame, if it is in memory; None as well for a place where no frame can be.
+    #[must_use]
+    pub fn read(&self, pba: Pba) -> Option<Cow<'_, [u8]>> {
+        let end = pba.offset_bytes.checked_add(pba.length_bytes)?;
+        let inside = pba.container == self.id
+            && pba.length_bytes > 0
+            && self.in_memory.start <= pba.offset_bytes
+            && end <= self.in_memory.end;
+        if inside { self.segments.read(pba.offset_bytes..end) } else { None }
+    }
+
+    /// A write of the container has completed. True when it was the last: the device now has it
+    /// all.
+    pub fn write_done(&mut self) -> bool {
+        self.writes_out = self.writes_out.saturating_sub(1);
+        self.writes_out == 0
+    }
+}
+
+/// Whether a frame fits behind `fill_bytes` of frames with `entries` entries.
+fn frame_fits(fill_bytes: usize, entries: usize, length_bytes: usize) -> bool {
+    let frames_bytes = (fill_bytes + length_bytes).next_multiple_of(BLOCK_BYTES);
+    frames_bytes + directory::tail_bytes(entries + 1) <= CONTAINER_BYTES as usize
+}
+
+/// The first block boundary at or after an offset.
+pub(crate) fn next_block(offset_bytes: u32) -> u32 {
+    offset_bytes.next_multiple_of(BLOCK_BYTES as u32)
+}
+
+#[cfg(test)]
+mod tests;
