@@ -34,5 +34,5 @@ pub use protocol::{
     CompressionSetting, PROTOCOL_VERSION, Refusal, RefusalKind, Request, Response, Status,
 };
 pub use server::{Server, Service};
-pub use service::EngineService;
+pub use service::{EngineService, SharedStatus};
 pub use socket::SOCKET_NAME;

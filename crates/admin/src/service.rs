@@ -1,27 +1,45 @@
 //! What the server does with a request: it asks the engine.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use engine::RequestError;
 
 use crate::protocol::{Refusal, RefusalKind, Request, Response, Status};
 use crate::server::Service;
 
+/// What the server says of itself. It can be set after the server has started: the control socket
+/// is opened first, so that whoever gets through an NBD door finds it open.
+#[derive(Clone, Debug, Default)]
+pub struct SharedStatus(Arc<Mutex<Status>>);
+
+impl SharedStatus {
+    /// What is said from now on.
+    pub fn set(&self, status: Status) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = status;
+    }
+
+    fn get(&self) -> Status {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
 /// Answers requests from a running engine.
 pub struct EngineService {
     client: engine::Client,
-    status: Status,
+    status: SharedStatus,
 }
 
 impl EngineService {
     /// Over `client`; `status` is told to whoever asks.
     #[must_use]
-    pub fn new(client: engine::Client, status: Status) -> Self {
+    pub fn new(client: engine::Client, status: SharedStatus) -> Self {
         Self { client, status }
     }
 
     fn carry_out(&self, request: Request) -> Result<Response, RequestError> {
         let client = &self.client;
         let response = match request {
-            Request::Status => Response::Status(self.status.clone()),
+            Request::Status => Response::Status(self.status.get()),
             Request::ListVolumes => Response::Volumes { volumes: client.volumes()? },
             Request::CreateVolume { name, size_bytes, read_only } => {
                 Response::Volume { volume: client.create_volume(&name, size_bytes, read_only)? }

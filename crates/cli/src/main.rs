@@ -1,2 +1,49 @@
-//! Under construction.
-fn main() {}
+//! `tamis`: the command line. It parses, dispatches, and turns what came of it into an exit code;
+//! argv, environment and exit are nowhere else in the project.
+//!
+//! ```text
+//! args.rs (what may be typed) -> commands/* (what is done) -> store.rs -> engine, or admin
+//!                                      -> output.rs, table.rs, progress.rs (what is shown)
+//! error.rs: every failure, its sentence and its exit code
+//! ```
+
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")
+)]
+
+mod args;
+mod commands;
+mod compression;
+mod error;
+mod image;
+mod interrupt;
+mod output;
+mod progress;
+mod shell;
+mod size;
+mod store;
+mod table;
+mod target;
+#[cfg(test)]
+mod testing;
+mod volume_walk;
+mod volume_writer;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    let cli = args::Cli::parse();
+    match commands::run(cli.command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            output::say(format_args!("tamis: {error}"));
+            error.exit_code()
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! The bytes of an export: pieces of the volume, read by several threads, put in their places.
+
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use engine::{Client, VolumeHandle};
+
+use crate::error::CliError;
+use crate::interrupt::Interrupt;
+use crate::progress::Progress;
+use crate::store::processors;
+use crate::target::Target;
+use crate::volume_walk::{PIECE_BYTES, Piece, VolumeWalk};
+
+/// Threads beyond this number wait for the device and not for a processor.
+const READERS_MAX: usize = 8;
+/// Pieces that are read ahead of a stream.
+const READ_AHEAD_PIECES: usize = 8;
+
+/// Copies all of `volume` to `target`; returns the bytes that were no holes and the time it took.
+pub(super) fn copy(
+    client: &Client,
+    volume: VolumeHandle,
+    target: Target,
+    mut progress: Progress,
+    interrupt: &Interrupt,
+) -> Result<(u64, Duration), CliError> {
+    let copied = match target.file() {
+        Some(file) => {
+            let source = Source::new(client, volume, &mut progress, interrupt);
+            copy_to_file(&source, file, &target)
+        }
+        None => copy_to_stream(client, volume, &target, &mut progress, interrupt),
+    };
+    // The bar goes before anything is said about how it went.
+    let took = progress.finish();
+    match copied {
+        Ok(data_bytes) => {
+            target.complete()?;
+            Ok((data_bytes, took))
+        }
+        Err(error) => {
+            target.abandon();
+            Err(error)
+        }
+    }
+}
+
+/// Where the readers get their next pieces.
+struct Source<'a> {
+    client: &'a Client,
+    volume: VolumeHandle,
+    interrupt: &'a Interrupt,
+    walk: Mutex<(VolumeWalk<'a>, &'a mut Progress)>,
+    /// Set by the first reader that fails, so that the others end as well.
+    failed: AtomicBool,
+}
+
+impl<'a> Source<'a> {
+    fn new(
+        client: &'a Client,
+        volume: VolumeHandle,
+        progress: &'a mut Progress,
+        interrupt: &'a Interrupt,
+    ) -> Self {
+        let walk = Mutex::new((VolumeWalk::new(client, volume.clone()), progress));
+        Self { client, volume, interrupt, walk, failed: AtomicBool::new(false) }
+    }
+
+    fn next_piece(&self) -> Result<Option<Piece>, CliError> {
+        self.interrupt.check()?;
+        if self.failed.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let mut guard = self.walk.lock().unwrap_or_else(PoisonError::into_inner);
+        let (walk, progress) = &mut *guard;
+        let piece = walk.next_piece()?;
+        progress.advance(piece.map_or(0, |piece| piece.length_bytes));
+        Ok(piece)
+    }
+}
+
+fn copy_to_file(source: &Source<'_>, file: &File, target: &Target) -> Result<u64, CliError> {
+    let readers = processors().min(READERS_MAX);
+    thread::scope(|scope| {
+        let start = |_| scope.spawn(|| copy_pieces(source, file, target));
+        let running: Vec<_> = (0..readers).map(start).collect();
+        let mut data_bytes = 0;
+        let mut outcome = Ok(());
+        for reader in running {
+            match reader.join().map_err(|_| CliError::EngineVanished).flatten() {
+                Ok(bytes) => data_bytes += bytes,
+                Err(error) => outcome = outcome.and(Err(error)),
+            }
+        }
+        outcome.map(|()| data_bytes)
+    })
+}
+
+fn copy_pieces(source: &Source<'_>, file: &File, target: &Target) -> Result<u64, CliError> {
+    let copied = try_copy_pieces(source, file, target);
+    if copied.is_err() {
+        source.failed.store(true, Ordering::Relaxed);
+    }
+    copied
+}
+
+fn try_copy_pieces(source: &Source<'_>, file: &File, target: &Target) -> Result<u64, CliError> {
+    let mut buf = Vec::new();
+    let mut data_bytes = 0;
+    while let Some(piece) = source.next_piece()? {
+        if piece.hole {
+            if target.needs_zeros() {
+                write_zeros_at(file, &piece).map_err(|source| target.failed(source))?;
+            }
+            continue;
+        }
+        buf.resize(usize::try_from(piece.length_bytes).unwrap_or(0), 0);
+        source.client.read_at(&source.volume, piece.offset_bytes, &mut buf)?;
+        file.write_all_at(&buf, piece.offset_bytes).map_err(|source| target.failed(source))?;
+        data_bytes += piece.length_bytes;
+    }
+    Ok(data_bytes)
+}
+
+fn write_zeros_at(file: &File, piece: &Piece) -> std::io::Result<()> {
+    let zeros = vec![0; usize::try_from(piece.length_bytes.min(PIECE_BYTES)).unwrap_or(0)];
+    let mut done = 0;
+    while done < piece.length_bytes {
+        let part = part_of(&zeros, piece.length_bytes - done);
+        file.write_all_at(part, piece.offset_bytes + done)?;
+        done += part.len() as u64;
+    }
+    Ok(())
+}
+
+/// As much of `bytes` as `most_bytes` allow.
+fn part_of(bytes: &[u8], most_bytes: u64) -> &[u8] {
+    let length = usize::try_from(most_bytes).unwrap_or(usize::MAX).min(bytes.len());
+    bytes.get(..length).unwrap_or(bytes)
+}
+
+/// What a stream is made of.
+enum Part {
+    Data(Vec<u8>),
+    Zeros(u64),
+}
+
+fn copy_to_stream(
+    client: &Client,
+    volume: VolumeHandle,
+    target: &Target,
+    progress: &mut Progress,
+    interrupt: &Interrupt,
+) -> Result<u64, CliError> {
+    let source = Source::new(client, volume, progress, interrupt);
+    let (parts, received) = sync_channel(READ_AHEAD_PIECES);
+    thread::scope(|scope| {
+        let reader = scope.spawn(|| read_ahead(&source, parts));
+        let mut out = std::io::stdout().lock();
+        let mut data_bytes = 0;
+        let mut written = Ok(());
+        for part in received {
+            written = write_part(&mut out, &part, &mut data_bytes);
+            if written.is_err() {
+                break;
+            }
+        }
+        let written = written.and_then(|()| out.flush());
+        // The receiver is gone by now, so a reader that would wait at it ends.
+        reader.join().map_err(|_| CliError::EngineVanished).flatten()?;
+        written.map_err(|source| target.failed(source))?;
+        Ok(data_bytes)
+    })
+}
+
+fn read_ahead(source: &Source<'_>, parts: SyncSender<Part>) -> Result<(), CliError> {
+    while let Some(piece) = source.next_piece()? {
+        let part = if piece.hole {
+            Part::Zeros(piece.length_bytes)
+        } else {
+            let mut buf = vec![0; usize::try_from(piece.length_bytes).unwrap_or(0)];
+            source.client.read_at(&source.volume, piece.offset_bytes, &mut buf)?;
+            Part::Data(buf)
+        };
+        if parts.send(part).is_err() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn write_part(out: &mut impl Write, part: &Part, data_bytes: &mut u64) -> std::io::Result<()> {
+    match part {
+        Part::Data(bytes) => {
+            *data_bytes += bytes.len() as u64;
+            out.write_all(bytes)
+        }
+        Part::Zeros(length_bytes) => {
+            let zeros = vec![0; usize::try_from((*length_bytes).min(PIECE_BYTES)).unwrap_or(0)];
+            let mut left = *length_bytes;
+            while left > 0 {
+                let part = part_of(&zeros, left);
+                out.write_all(part)?;
+                left -= part.len() as u64;
+            }
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! `tamis import`: a raw image into a volume.
+//!
+//! The image is read in pieces straight into the engine's write buffers, which slow the reading to
+//! the speed of the store. Holes of the image and pieces that are all zeros are not written: in a
+//! volume that holds nothing they are there already, in one that is overwritten they are trimmed.
+//! Chunks of zeros inside a piece are the engine's to find.
+//!
+//! A volume that is made for the image is called `NAME.importing` until everything is flushed, and
+//! then renamed: under its own name it is always whole. What an import that was killed left behind
+//! is removed by the next one.
+
+use std::ops::Range;
+
+use engine::{Client, SECTOR_BYTES, Stats, VolumeInfo};
+use format::catalog::VolumeName;
+use serde::Serialize;
+
+use super::served;
+use crate::args::ImportArgs;
+use crate::error::CliError;
+use crate::image::{Image, ImageFile, read_full};
+use crate::interrupt::Interrupt;
+use crate::output;
+use crate::progress::{Progress, Unit, human_duration};
+use crate::size::human_bytes;
+use crate::store::{OpenStore, engine_options};
+use crate::volume_writer::VolumeWriter;
+
+/// What is read and written at once.
+const PIECE_BYTES: u64 = 1 << 20;
+/// Runs of data are widened to this, the largest chunk size, so that no chunk is written in parts.
+const RUN_ALIGN_BYTES: u64 = 64 << 10;
+/// First size of a volume for a stream, whose length is known only at its end; doubled as needed.
+const STREAM_BYTES_FIRST: u64 = 1 << 30;
+
+/// What `--json` prints.
+#[derive(Debug, Serialize)]
+struct Summary {
+    volume: String,
+    image_bytes: u64,
+    /// Of the image, what was not holes or long runs of zeros.
+    data_bytes: u64,
+    /// What the store grew by.
+    stored_bytes: u64,
+    seconds: f64,
+}
+
+pub(super) fn run(args: &ImportArgs) -> Result<(), CliError> {
+    served::refuse(&args.store, &args.volume, served::Direction::In, &args.file)?;
+    let image = Image::open(&args.file)?;
+    if image.size_bytes() == Some(0) {
+        return Err(CliError::ImageEmpty);
+    }
+    let interrupt = Interrupt::listen()
+        .map_err(|source| CliError::System { action: "signals cannot be heard", source })?;
+    let options = engine_options(&args.engine, false);
+    let summary = OpenStore::with(&args.store, options, |store| {
+        let client = store.client();
+        let progress = Progress::new("importing", Unit::Bytes, image.size_bytes());
+        let before = client.stats()?;
+        let mut import =
+            Import { client, image: &image, before, progress, interrupt, data_bytes: 0 };
+        let image_bytes = import.fill_volume(args)?;
+        import.summary(args.volume.clone(), image_bytes)
+    })?;
+    if args.format.json { output::print_json(&summary) } else { print_text(&summary) }
+}
+
+fn print_text(summary: &Summary) -> Result<(), CliError> {
+    let speed = summary.image_bytes as f64 / summary.seconds.max(1e-3);
+    output::print_line(format_args!(
+        "imported {} into {}: {} of data now take {} ({}, {}/s)",
+        human_bytes(summary.image_bytes),
+        summary.volume,
+        human_bytes(summary.data_bytes),
+        human_bytes(summary.stored_bytes),
+        human_duration(std::time::Duration::from_secs_f64(summary.seconds)),
+        human_bytes(speed as u64),
+    ))
+}
+
+/// One import on its way.
+struct Import<'a> {
+    client: &'a Client,
+    image: &'a Image,
+    before: Stats,
+    progress: Progress,
+    interrupt: Interrupt,
+    data_bytes: u64,
+}
+
+impl Import<'_> {
+    /// Imports into the volume that `args` name; returns the bytes of the image.
+    fn fill_volume(&mut self, args: &ImportArgs) -> Result<u64, CliError> {
+        let existing = self.client.volumes()?.into_iter().find(|v| v.name == args.volume);
+        match existing {
+            Some(volume) => self.fill_existing(&volume, args.overwrite),
+            None => self.fill_new(&args.volume),
+        }
+    }
+
+    fn fill_existing(&mut self, volume: &VolumeInfo, overwrite: bool) -> Result<u64, CliError> {
+        let (name, mapped_bytes) = (volume.name.clone(), volume.mapped_bytes);
+        if mapped_bytes > 0 && !overwrite {
+            return Err(CliError::VolumeHoldsData { name, mapped_bytes });
+        }
+        let image_bytes = self.image.size_bytes();
+        if image_bytes.is_some_and(|bytes| padded(bytes) > volume.size_bytes) {
+            let volume_bytes = volume.size_bytes;
+            return Err(CliError::ImageTooLarge { name, image_bytes, volume_bytes });
+        }
+        self.copy(&volume.name, mapped_bytes == 0, Room::Fixed)
+    }
+
+    fn fill_new(&mut self, name: &str) -> Result<u64, CliError> {
+        if VolumeName::parse(name).is_err() {
+            return Err(engine::RequestError::BadName { name: name.to_owned() }.into());
+        }
+        let staging = format!("{name}.importing");
+        if self.client.volumes()?.iter().any(|volume| volume.name == staging) {
+            self.client.delete_volume(&staging)?;
+        }
+        let size_bytes = self.image.size_bytes().map_or(STREAM_BYTES_FIRST, padded);
+        self.client.create_volume(&staging, size_bytes, false)?;
+        let copied = self.copy(&staging, true, Room::Growing).and_then(|image_bytes| {
+            self.client.resize_volume(&staging, padded(image_bytes))?;
+            self.client.rename_volume(&staging, name)?;
+            Ok(image_bytes)
+        });
+        if copied.is_err() {
+            // The first error is the one to tell; what is left is removed by the next import.
+            let _ = self.client.delete_volume(&staging);
+        }
+        copied
+    }
+
+    fn copy(&mut self, name: &str, blank: bool, room: Room) -> Result<u64, CliError> {
+        let volume = self.client.volume(name)?;
+        let writer = VolumeWriter::new(self.client, volume.clone(), blank);
+        let image_bytes = match self.image {
+            Image::File(file) => self.copy_file(file, &writer)?,
+            Image::Stream => self.copy_stream(name, &writer, room)?,
+        };
+        let end_bytes = padded(image_bytes);
+        writer.zero(end_bytes, volume.size_bytes().saturating_sub(end_bytes))?;
+        writer.finish()?;
+        Ok(image_bytes)
+    }
+
+    fn copy_file(&mut self, file: &ImageFile, to: &VolumeWriter<'_>) -> Result<u64, CliError> {
+        let end_bytes = padded(file.size_bytes());
+        let mut at = 0;
+        while let Some(run) = file.next_data(at)? {
+            let start = (run.start - run.start % RUN_ALIGN_BYTES).max(at);
+            let end = run.end.next_multiple_of(RUN_ALIGN_BYTES).min(end_bytes);
+            to.zero(at, start - at)?;
+            self.copy_run(file, start..end, to)?;
+            at = end;
+        }
+        to.zero(at, end_bytes - at)?;
+        self.progress.set_done(file.size_bytes());
+        Ok(file.size_bytes())
+    }
+
+    fn copy_run(
+        &mut self,
+        file: &ImageFile,
+        run: Range<u64>,
+        to: &VolumeWriter<'_>,
+    ) -> Result<(), CliError> {
+        let mut at = run.start;
+        while at < run.end {
+            self.interrupt.check()?;
+            // Pieces end on their own multiples, so that none but the first and last is short.
+            let piece_end = (at + 1).next_multiple_of(PIECE_BYTES).min(run.end);
+            let mut buf = to.buffer(usize::try_from(piece_end - at).unwrap_or(0));
+            file.read_at(at, buf.bytes_mut())?;
+            self.data_bytes += to.write(at, buf)?;
+            at = piece_end;
+            self.show(at);
+        }
+        Ok(())
+    }
+
+    fn copy_stream(
+        &mut self,
+        name: &str,
+        to: &VolumeWriter<'_>,
+        room: Room,
+    ) -> Result<u64, CliError> {
+        let mut stream = std::io::stdin().lock();
+        let mut piece = vec![0; usize::try_from(PIECE_BYTES).unwrap_or(0)];
+        let mut volume_bytes = self.client.volume(name)?.size_bytes();
+        let mut at = 0;
+        loop {
+            self.interrupt.check()?;
+            let length = read_full(&mut stream, &mut piece).map_err(|source| {
+                CliError::ImageUnreadable { path: "standard input".into(), source }
+            })?;
+            let (image, _) = piece.split_at(length);
+            let end_bytes = padded(at + length as u64);
+            if end_bytes > volume_bytes {
+                volume_bytes = self.make_room(name, volume_bytes, room)?;
+            }
+            if length > 0 {
+                let mut buf = to.buffer(usize::try_from(end_bytes - at).unwrap_or(0));
+                let (start, padding) = buf.bytes_mut().split_at_mut(length);
+                start.copy_from_slice(image);
+                padding.fill(0);
+                self.data_bytes += to.write(at, buf)?;
+            }
+            at += length as u64;
+            self.show(at);
+            if length < piece.len() {
+                break;
+            }
+        }
+        if at == 0 { Err(CliError::ImageEmpty) } else { Ok(at) }
+    }
+
+    /// The size of the volume after it has been enlarged for a stream that goes on.
+    fn make_room(&self, name: &str, volume_bytes: u64, room: Room) -> Result<u64, CliError> {
+        match room {
+            Room::Fixed => Err(CliError::ImageTooLarge {
+                name: name.to_owned(),
+                image_bytes: None,
+                volume_bytes,
+            }),
+            Room::Growing => {
+                Ok(self.client.resize_volume(name, volume_bytes.saturating_mul(2))?.size_bytes)
+            }
+        }
+    }
+
+    fn show(&mut self, done_bytes: u64) {
+        self.progress.set_done(done_bytes);
+        let (client, before, data_bytes) = (self.client, &self.before, self.data_bytes);
+        self.progress.note_now_and_then(|| {
+            let stats = client.stats().ok()?;
+            let grown_bytes = stats.stored_bytes.saturating_sub(before.stored_bytes);
+            let saved = 100 - (grown_bytes * 100 / data_bytes.max(1)).min(100);
+            Some(format!("stored {}, {saved}% saved", human_bytes(grown_bytes)))
+        });
+    }
+
+    fn summary(self, volume: String, image_bytes: u64) -> Result<Summary, CliError> {
+        let stats = self.client.stats()?;
+        let stored_bytes = stats.stored_bytes.saturating_sub(self.before.stored_bytes);
+        let seconds = self.progress.finish().as_secs_f64();
+        Ok(Summary { volume, image_bytes, data_bytes: self.data_bytes, stored_bytes, seconds })
+    }
+}
+
+/// Whether the volume may be enlarged.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+enum Room {
+    Fixed,
+    Growing,
+}
+
+/// The size of a volume that holds an image of `bytes`: whole sectors.
+fn padded(bytes: u64) -> u64 {
+    bytes.next_multiple_of(SECTOR_BYTES)
+}

@@ -1,0 +1,153 @@
+//! `tamis init`: a new store. Sizes are planned first, then files are made (nothing that is there
+//! is ever overwritten), then the first root is written.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+use engine::CreateOptions;
+use format::superblock::Geometry;
+use format::units::Zone;
+use serde::Serialize;
+
+use crate::args::{InitArgs, StoreShape};
+use crate::compression::compression_name;
+use crate::error::CliError;
+use crate::output;
+use crate::shell::shell_path;
+use crate::size::human_bytes;
+use crate::store;
+
+/// Largest capacity that is taken without being asked for.
+const CAPACITY_BYTES_DEFAULT_MAX: u64 = 100 << 30;
+/// A journal gains nothing beyond this; the rest of its device stays unused.
+const JOURNAL_BYTES_MAX: u64 = 256 << 20;
+
+/// What `--json` prints.
+#[derive(Debug, Serialize)]
+struct NewStore {
+    store: PathBuf,
+    uuid: String,
+    capacity_bytes: u64,
+    data_zones: usize,
+    tables_bytes: u64,
+    journal_bytes: u64,
+    chunk_bytes: u32,
+    compression: String,
+}
+
+pub(super) fn run(args: &InitArgs) -> Result<(), CliError> {
+    let geometry = make(&args.store, &args.shape)?;
+    let new = NewStore {
+        store: store::absolute(&args.store),
+        uuid: geometry.uuid.iter().map(|byte| format!("{byte:02x}")).collect(),
+        capacity_bytes: capacity_bytes(&geometry),
+        data_zones: geometry.data.len(),
+        tables_bytes: geometry.tables_bytes,
+        journal_bytes: geometry.journal_bytes,
+        chunk_bytes: geometry.chunk_bytes,
+        compression: compression_name(args.shape.compression),
+    };
+    if args.format.json { output::print_json(&new) } else { print_text(&new, &args.store) }
+}
+
+fn print_text(new: &NewStore, path: &Path) -> Result<(), CliError> {
+    let word = shell_path(path);
+    output::print_line(format_args!(
+        "made a store at {}: {} for data, {} for tables, {} for the journal, chunks of {}, {}\n\
+         next:\n  tamis volume create {word} NAME --size 40G\n  tamis serve {word}",
+        new.store.display(),
+        human_bytes(new.capacity_bytes),
+        human_bytes(new.tables_bytes),
+        human_bytes(new.journal_bytes),
+        human_bytes(u64::from(new.chunk_bytes)),
+        new.compression,
+    ))
+}
+
+/// Makes a store of this shape at `path`.
+pub(super) fn make(path: &Path, shape: &StoreShape) -> Result<Geometry, CliError> {
+    if store::is_there(path) {
+        return Err(CliError::StoreExists { store: path.to_owned() });
+    }
+    let (uuid, bucket_seed) = random_identity()?;
+    let geometry = engine::plan(&CreateOptions {
+        capacity_bytes: data_sizes(path, shape)?,
+        chunk_bytes: shape.chunk_size,
+        compression: shape.compression,
+        tables_bytes: device_bytes(shape.tables.as_deref())?,
+        journal_bytes: device_bytes(shape.journal.as_deref())?
+            .map(|bytes| bytes.min(JOURNAL_BYTES_MAX)),
+        uuid,
+        bucket_seed,
+    })?;
+    disk::create_store_files(path, &zone_sizes(&geometry), &links(shape))?;
+    let files = store::open_files(path, &store::new_doorbell()?)?;
+    engine::create(files.disk, &geometry, shape.compression)?;
+    Ok(geometry)
+}
+
+/// Room for data in all.
+pub(super) fn capacity_bytes(geometry: &Geometry) -> u64 {
+    let containers: u64 = geometry.data.iter().map(|count| u64::from(*count)).sum();
+    containers * u64::from(geometry.container_bytes)
+}
+
+/// The capacity of each data zone: devices are used whole, files share what is asked for.
+fn data_sizes(path: &Path, shape: &StoreShape) -> Result<Vec<u64>, CliError> {
+    let devices: Result<Vec<Option<u64>>, CliError> =
+        shape.data.iter().map(|path| device_bytes(Some(path))).collect();
+    let mut devices = devices?;
+    if devices.is_empty() {
+        devices.push(None);
+    }
+    let files = devices.iter().filter(|device| device.is_none()).count() as u64;
+    let asked = match shape.capacity {
+        Some(capacity) => capacity,
+        None => default_capacity(shape.data.first().map_or(path, PathBuf::as_path))?,
+    };
+    Ok(devices.into_iter().map(|device| device.unwrap_or(asked / files.max(1))).collect())
+}
+
+/// Half of the free space at `path`, and no more than 100 GiB.
+fn default_capacity(path: &Path) -> Result<u64, CliError> {
+    Ok((disk::free_bytes(path)? / 2).min(CAPACITY_BYTES_DEFAULT_MAX))
+}
+
+/// The size of the block device at `path`, if it is one.
+fn device_bytes(path: Option<&Path>) -> Result<Option<u64>, CliError> {
+    let is_device = |path: &Path| {
+        fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_block_device())
+    };
+    match path.filter(|path| is_device(path)) {
+        Some(path) => Ok(Some(disk::free_bytes(path)?)),
+        None => Ok(None),
+    }
+}
+
+fn zone_sizes(geometry: &Geometry) -> Vec<(Zone, u64)> {
+    let data = (0..).zip(&geometry.data).map(|(number, containers)| {
+        (Zone::Data(number), u64::from(*containers) * u64::from(geometry.container_bytes))
+    });
+    let metadata = [(Zone::Journal, geometry.journal_bytes), (Zone::Tables, geometry.tables_bytes)];
+    metadata.into_iter().chain(data).collect()
+}
+
+fn links(shape: &StoreShape) -> Vec<(Zone, PathBuf)> {
+    let data = (0..).map(Zone::Data).zip(shape.data.iter().cloned());
+    let tables = shape.tables.iter().map(|path| (Zone::Tables, path.clone()));
+    let journal = shape.journal.iter().map(|path| (Zone::Journal, path.clone()));
+    data.chain(tables).chain(journal).collect()
+}
+
+/// The identity of a new store and the key of its bucket hash.
+fn random_identity() -> Result<([u8; 16], [u8; 16]), CliError> {
+    let (mut uuid, mut bucket_seed) = ([0; 16], [0; 16]);
+    let filled = File::open("/dev/urandom").and_then(|mut source| {
+        source.read_exact(&mut uuid)?;
+        source.read_exact(&mut bucket_seed)
+    });
+    filled.map_err(|source| CliError::System { action: "/dev/urandom cannot be read", source })?;
+    Ok((uuid, bucket_seed))
+}

@@ -1,0 +1,30 @@
+//! One file for each command: what it does, said in the order in which it is done.
+
+mod check;
+mod completions;
+mod export;
+mod import;
+mod init;
+mod serve;
+mod served;
+mod set;
+mod stats;
+mod volume;
+
+use crate::args::Command;
+use crate::error::CliError;
+
+/// Carries `command` out.
+pub(crate) fn run(command: Command) -> Result<(), CliError> {
+    match command {
+        Command::Init(args) => init::run(&args),
+        Command::Serve(args) => serve::run(args),
+        Command::Volume(command) => volume::run(&command),
+        Command::Import(args) => import::run(&args),
+        Command::Export(args) => export::run(&args),
+        Command::Stats(args) => stats::run(&args),
+        Command::Check(args) => check::run(&args),
+        Command::Set(args) => set::run(&args),
+        Command::Completions(args) => completions::run(&args),
+    }
+}

@@ -1,0 +1,213 @@
+//! `tamis serve`: the volumes of a store over NBD, and its control socket, until a signal.
+//!
+//! ```text
+//! open (recovering if need be) ── control socket ── NBD doors ── banner ── wait
+//!      SIGINT or SIGTERM ── doors closed ── control socket closed ── engine closed, store clean
+//! ```
+//!
+//! The main thread sleeps; it is woken by a signal or by the end of the engine.
+
+use std::path::Path;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use admin::{EngineService, Server as ControlServer, SharedStatus, Status};
+use engine::{Client, VolumeInfo};
+use nbd::{Listen, Server as NbdServer, ServerOptions};
+use serde::Serialize;
+
+use super::init;
+use crate::args::{ServeArgs, StoreShape};
+use crate::error::CliError;
+use crate::interrupt::Interrupt;
+use crate::output;
+use crate::progress::human_duration;
+use crate::size::human_count;
+use crate::store::{self, OpenStore, engine_options};
+
+mod banner;
+
+/// Volume that `--create` makes.
+const FIRST_VOLUME: &str = "disk0";
+/// A thin volume is larger than the store, for it is to hold what shrinks.
+const FIRST_VOLUME_TIMES_CAPACITY: u64 = 4;
+
+/// Why the main thread wakes up.
+enum Event {
+    Signal,
+    EngineEnded,
+}
+
+/// What `--json` prints when all doors are open.
+#[derive(Debug, Serialize)]
+struct Ready<'a> {
+    pid: u32,
+    store: &'a Path,
+    addresses: Vec<String>,
+    volumes: Vec<ReadyVolume<'a>>,
+    recovered: bool,
+    records_replayed: u64,
+    opened_in_seconds: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct ReadyVolume<'a> {
+    name: &'a str,
+    size_bytes: u64,
+    uri: String,
+}
+
+pub(super) fn run(args: ServeArgs) -> Result<(), CliError> {
+    if let Some(mut server) = store::connect(&args.store)? {
+        let pid = server.status()?.pid;
+        return Err(CliError::ServedAlready { store: args.store, pid });
+    }
+    let (events, woken) = channel();
+    hear_signals(events.clone())?;
+    if args.create && !store::is_there(&args.store) {
+        init::make(&args.store, &StoreShape::with_capacity(args.capacity))?;
+    }
+    let options = engine_options(&args.engine, args.sync);
+    let engine_ended = move || tell(&events, Event::EngineEnded);
+    let store = OpenStore::open(&args.store, options, engine_ended)?;
+    let served = serve(&store, &args, &woken);
+    let closed = store.close();
+    served?;
+    closed?;
+    output::say("closed cleanly");
+    Ok(())
+}
+
+fn hear_signals(events: Sender<Event>) -> Result<(), CliError> {
+    // The flag is not asked here; listening is what makes a second signal end the process.
+    let heard = Interrupt::listen()
+        .and_then(|_| Interrupt::on_signal(move || tell(&events, Event::Signal)));
+    heard.map_err(|source| CliError::System { action: "signals cannot be heard", source })
+}
+
+fn tell(events: &Sender<Event>, event: Event) {
+    // Nobody listens any more when the process is ending anyway.
+    let _ = events.send(event);
+}
+
+fn serve(store: &OpenStore, args: &ServeArgs, woken: &Receiver<Event>) -> Result<(), CliError> {
+    let client = store.client();
+    if args.create {
+        ensure_volume(client, args.size)?;
+    }
+    let place = store::absolute(&args.store);
+    let listen = addresses(args, &place);
+    let status = SharedStatus::default();
+    status.set(status_of(&listen));
+    let service = EngineService::new(client.clone(), status.clone());
+    let control = ControlServer::start(&place, service)?;
+    let options = ServerOptions { listen, ..ServerOptions::default() };
+    let doors = NbdServer::start(client.clone(), options)?;
+    status.set(status_of(doors.addresses()));
+    announce(store, args, &place, doors.addresses())?;
+    if let Ok(Event::Signal) = woken.recv() {
+        output::say("closing: what is buffered is written out; a second signal ends at once");
+    }
+    doors.stop();
+    control.stop();
+    Ok(())
+}
+
+fn ensure_volume(client: &Client, size_bytes: Option<u64>) -> Result<(), CliError> {
+    if !client.volumes()?.is_empty() {
+        return Ok(());
+    }
+    let size_bytes = match size_bytes {
+        Some(size_bytes) => size_bytes,
+        None => {
+            let capacity_bytes = client.stats()?.capacity_bytes;
+            let wished_bytes = capacity_bytes.saturating_mul(FIRST_VOLUME_TIMES_CAPACITY);
+            wished_bytes.min(engine::VOLUME_BYTES_MAX)
+        }
+    };
+    client.create_volume(FIRST_VOLUME, size_bytes, false)?;
+    Ok(())
+}
+
+fn addresses(args: &ServeArgs, place: &Path) -> Vec<Listen> {
+    if args.nbd.is_empty() {
+        return vec![Listen::Unix(place.join("nbd.sock"))];
+    }
+    args.nbd.iter().map(from_anywhere).collect()
+}
+
+/// The same address for processes with another working directory.
+fn from_anywhere(address: &Listen) -> Listen {
+    match address {
+        Listen::Unix(path) => {
+            Listen::Unix(std::path::absolute(path).unwrap_or_else(|_| path.clone()))
+        }
+        Listen::Tcp(_) => address.clone(),
+    }
+}
+
+fn status_of(addresses: &[Listen]) -> Status {
+    Status {
+        pid: std::process::id(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        addresses: addresses.iter().map(ToString::to_string).collect(),
+    }
+}
+
+fn announce(
+    store: &OpenStore,
+    args: &ServeArgs,
+    place: &Path,
+    addresses: &[Listen],
+) -> Result<(), CliError> {
+    for address in addresses.iter().filter(|address| !address.is_loopback()) {
+        output::say(format_args!(
+            "warning: {address} can be reached from other machines, without encryption or \
+             password: whoever connects can read and write every volume"
+        ));
+    }
+    if let Some(note) = &store.identity.note {
+        output::say(format_args!("note: {note}"));
+    }
+    let volumes = store.client().volumes()?;
+    if args.json {
+        return output::print_json_line(&ready(store, place, addresses, &volumes));
+    }
+    if let Some(recovery) = recovery_sentence(store) {
+        output::print_line(recovery)?;
+    }
+    output::print(banner::banner(place, addresses, &volumes, args))
+}
+
+fn ready<'a>(
+    store: &OpenStore,
+    place: &'a Path,
+    addresses: &[Listen],
+    volumes: &'a [VolumeInfo],
+) -> Ready<'a> {
+    let uri = |name: &str| addresses.first().map(|address| address.uri(name)).unwrap_or_default();
+    let of = |volume: &'a VolumeInfo| ReadyVolume {
+        name: &volume.name,
+        size_bytes: volume.size_bytes,
+        uri: uri(&volume.name),
+    };
+    Ready {
+        pid: std::process::id(),
+        store: place,
+        addresses: addresses.iter().map(ToString::to_string).collect(),
+        volumes: volumes.iter().map(of).collect(),
+        recovered: !store.report.clean,
+        records_replayed: store.report.records_replayed,
+        opened_in_seconds: store.opened_in.as_secs_f64(),
+    }
+}
+
+/// What opening had to do, when the store was not closed cleanly.
+fn recovery_sentence(store: &OpenStore) -> Option<String> {
+    (!store.report.clean).then(|| {
+        format!(
+            "recovered in {}: {} records replayed",
+            human_duration(store.opened_in),
+            human_count(store.report.records_replayed)
+        )
+    })
+}

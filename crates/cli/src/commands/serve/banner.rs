@@ -1,0 +1,121 @@
+//! What `tamis serve` prints when it is ready: where the volumes are, and the lines to paste.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use engine::VolumeInfo;
+use nbd::Listen;
+
+use crate::args::ServeArgs;
+use crate::shell::{shell_path, shell_word};
+use crate::size::human_bytes;
+use crate::table::{Align, Table};
+
+/// The whole text.
+pub(super) fn banner(
+    place: &Path,
+    addresses: &[Listen],
+    volumes: &[VolumeInfo],
+    args: &ServeArgs,
+) -> String {
+    let memory = human_bytes(args.engine.memory);
+    let mode = if args.sync { ", each write durable before it is acknowledged" } else { "" };
+    let mut text = format!("serving {} with {memory} of memory{mode}\n\n", place.display());
+    // Writing to a string does not fail.
+    let _ = match (volumes.first(), addresses.first()) {
+        (Some(volume), Some(address)) => {
+            write!(text, "{}{}", table(addresses, volumes), how_to(address, &volume.name))
+        }
+        _ => write!(
+            text,
+            "no volumes yet; from another terminal:\n  tamis volume create {} NAME --size 40G\n",
+            shell_path(place)
+        ),
+    };
+    text.push_str("\nCtrl-C ends it.\n");
+    text
+}
+
+fn table(addresses: &[Listen], volumes: &[VolumeInfo]) -> Table {
+    let mut table = Table::with_heading([
+        ("VOLUME", Align::Left),
+        ("SIZE", Align::Right),
+        ("NBD URI", Align::Left),
+    ]);
+    for volume in volumes {
+        for address in addresses {
+            let size = human_bytes(volume.size_bytes);
+            table.row([volume.name.clone(), size, address.uri(&volume.name)]);
+        }
+    }
+    table
+}
+
+fn how_to(address: &Listen, volume: &str) -> String {
+    let uri = shell_word(&address.uri(volume));
+    let name = shell_word(volume);
+    let attach = match address {
+        Listen::Unix(path) => {
+            format!("sudo nbd-client -unix {} -N {name} /dev/nbd0", shell_path(path))
+        }
+        Listen::Tcp(address) => {
+            let (host, port) = address.rsplit_once(':').unwrap_or((address, "10809"));
+            let host = shell_word(host.trim_matches(['[', ']']));
+            format!("sudo nbd-client {host} {port} -N {name} /dev/nbd0")
+        }
+    };
+    format!(
+        "\nattach it as a disk:\n  {attach}\n\
+         or, without root, as a file:\n  mkdir -p mnt && nbdfuse mnt {uri} &\n\
+         put a disk image in:\n  qemu-img convert -n -O raw disk.qcow2 {uri}\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use clap::Parser;
+    use engine::VolumeInfo;
+    use nbd::Listen;
+
+    use super::banner;
+    use crate::args::{Cli, Command, ServeArgs};
+
+    fn args() -> ServeArgs {
+        match Cli::parse_from(["tamis", "serve", "/s", "--sync"]).command {
+            Command::Serve(args) => args,
+            _ => panic!(),
+        }
+    }
+
+    #[test]
+    fn it_shows_uris_and_the_lines_to_paste() {
+        let addresses =
+            ["unix:/s/nbd.sock", "tcp:[::1]:10809"].map(|text| Listen::parse(text).unwrap());
+        let volume = VolumeInfo {
+            name: "disk0".into(),
+            id: 1,
+            size_bytes: 400 << 30,
+            mapped_bytes: 0,
+            read_only: false,
+        };
+        let text = banner(Path::new("/s"), &addresses, &[volume], &args());
+        for part in [
+            "serving /s with 1 GiB of memory, each write durable before it is acknowledged\n",
+            "disk0   400 GiB  nbd+unix:///disk0?socket=/s/nbd.sock\n",
+            "disk0   400 GiB  nbd://[::1]:10809/disk0\n",
+            "  sudo nbd-client -unix /s/nbd.sock -N disk0 /dev/nbd0\n",
+            "  qemu-img convert -n -O raw disk.qcow2 'nbd+unix:///disk0?socket=/s/nbd.sock'\n",
+        ] {
+            assert!(text.contains(part), "{part}\n{text}");
+        }
+    }
+
+    #[test]
+    fn without_volumes_it_shows_how_to_make_one() {
+        let addresses = [Listen::parse("unix:/s/nbd.sock").unwrap()];
+        let text = banner(Path::new("/s"), &addresses, &[], &args());
+        assert!(text.contains("  tamis volume create /s NAME --size 40G\n"), "{text}");
+    }
+}

@@ -1,0 +1,23 @@
+//! `tamis set`: settings that change for what is written from now on.
+
+use serde::Serialize;
+
+use crate::args::SetArgs;
+use crate::compression::compression_name;
+use crate::error::CliError;
+use crate::output;
+use crate::store::Store;
+
+#[derive(Serialize)]
+struct Settings {
+    compression: String,
+}
+
+pub(super) fn run(args: &SetArgs) -> Result<(), CliError> {
+    Store::with(&args.store, |store| store.set_compression(args.compression))?;
+    let settings = Settings { compression: compression_name(args.compression) };
+    if args.format.json {
+        return output::print_json(&settings);
+    }
+    output::print_line(format_args!("new data is compressed with {}", settings.compression))
+}

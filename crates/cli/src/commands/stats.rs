@@ -1,0 +1,235 @@
+//! `tamis stats`: what a store holds, what was saved on the way down, and what it costs.
+
+use std::fmt::Write;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use engine::Stats;
+use serde::Serialize;
+
+use crate::args::StatsArgs;
+use crate::error::CliError;
+use crate::output;
+use crate::size::{human_bytes, human_count};
+use crate::store::Store;
+use crate::table::{Align, Table};
+
+/// Between the two looks that rates are made from.
+const RATE_INTERVAL: Duration = Duration::from_millis(500);
+
+/// What `--json` prints.
+#[derive(Debug, Serialize)]
+struct Report {
+    #[serde(flatten)]
+    stats: Stats,
+    /// Whether the store is being served.
+    served: bool,
+    /// Of the last half second, when it is.
+    rates: Option<Rates>,
+}
+
+/// What clients do now, by the second.
+#[derive(Debug, PartialEq, Serialize)]
+struct Rates {
+    reads_per_second: f64,
+    writes_per_second: f64,
+    read_bytes_per_second: f64,
+    written_bytes_per_second: f64,
+    device_written_bytes_per_second: f64,
+}
+
+pub(super) fn run(args: &StatsArgs) -> Result<(), CliError> {
+    let report = Store::with(&args.store, look)?;
+    if args.format.json { output::print_json(&report) } else { output::print(text(&report)) }
+}
+
+fn look(store: &mut Store) -> Result<Report, CliError> {
+    let first = store.stats()?;
+    if !store.is_served() {
+        return Ok(Report { stats: first, served: false, rates: None });
+    }
+    let started = Instant::now();
+    thread::sleep(RATE_INTERVAL);
+    let stats = store.stats()?;
+    let rates = Rates::between(&first, &stats, started.elapsed());
+    Ok(Report { stats, served: true, rates: Some(rates) })
+}
+
+impl Rates {
+    fn between(first: &Stats, second: &Stats, elapsed: Duration) -> Self {
+        let seconds = elapsed.as_secs_f64().max(1e-3);
+        let rate = |of: fn(&Stats) -> u64| of(second).saturating_sub(of(first)) as f64 / seconds;
+        Self {
+            reads_per_second: rate(|s| s.counters.reads),
+            writes_per_second: rate(|s| s.counters.writes),
+            read_bytes_per_second: rate(|s| s.counters.bytes_read),
+            written_bytes_per_second: rate(|s| s.counters.bytes_written),
+            device_written_bytes_per_second: rate(|s| {
+                s.counters.data_bytes_written + s.counters.journal_bytes_written
+            }),
+        }
+    }
+}
+
+fn text(report: &Report) -> String {
+    let mut text = String::new();
+    // Writing to a string does not fail.
+    let _ = write!(text, "{}\n{}", reduction(&report.stats), room(&report.stats));
+    if let Some(rates) = &report.rates {
+        let _ = write!(text, "\n{}", traffic(rates));
+    }
+    text
+}
+
+/// The way down: what clients see, what is left after each step.
+fn reduction(stats: &Stats) -> Table {
+    let chunk = human_bytes(u64::from(stats.chunk_bytes));
+    let mut table = Table::plain([Align::Left, Align::Right, Align::Right, Align::Left]);
+    let volumes = stats.volumes.len();
+    table.row([
+        "written by clients".into(),
+        human_bytes(stats.logical_bytes),
+        String::new(),
+        format!("mapped in {} {}", human_count(volumes as u64), plural(volumes, "volume")),
+    ]);
+    table.row([
+        "after deduplication".into(),
+        human_bytes(stats.unique_bytes),
+        ratio(stats.dedup_ratio),
+        format!("{} unique chunks of {chunk}", human_count(stats.unique_chunks)),
+    ]);
+    table.row([
+        "after compression".into(),
+        human_bytes(stats.stored_bytes),
+        ratio(stats.compression_ratio),
+        stats.compression.clone(),
+    ]);
+    table.row([
+        "reduction in all".into(),
+        String::new(),
+        ratio(stats.reduction_ratio),
+        String::new(),
+    ]);
+    table
+}
+
+/// Where the device's room and the memory go.
+fn room(stats: &Stats) -> Table {
+    let mut table = Table::plain([Align::Left, Align::Right, Align::Left]);
+    let mut row = |name: &str, bytes: u64, note: String| {
+        table.row([name.to_owned(), human_bytes(bytes), note]);
+    };
+    let capacity = human_bytes(stats.capacity_bytes);
+    row("free", stats.free_bytes, format!("of {capacity} for data"));
+    row("dead", stats.dead_bytes, "overwritten or deleted, until collected".into());
+    row("tables", stats.table_bytes, String::new());
+    row("journal", stats.journal_bytes, String::new());
+    row("on the device", stats.device_bytes, "data, tables and journal".into());
+    let bound = human_bytes(stats.memory_bytes_max);
+    row("memory", stats.memory_bytes, format!("of {bound} allowed"));
+    table
+}
+
+fn traffic(rates: &Rates) -> Table {
+    let mut table = Table::plain([Align::Left, Align::Right, Align::Right]);
+    let per_second = |bytes: f64| format!("{}/s", human_bytes(bytes as u64));
+    let times = |count: f64| format!("{} requests/s", human_count(count as u64));
+    table.row([
+        "reading".into(),
+        per_second(rates.read_bytes_per_second),
+        times(rates.reads_per_second),
+    ]);
+    table.row([
+        "writing".into(),
+        per_second(rates.written_bytes_per_second),
+        times(rates.writes_per_second),
+    ]);
+    let to_device = per_second(rates.device_written_bytes_per_second);
+    table.row(["to the device".into(), to_device, String::new()]);
+    table
+}
+
+fn ratio(value: f64) -> String {
+    if value > 0.0 { format!("{value:.2}x") } else { "-".to_owned() }
+}
+
+fn plural(count: usize, noun: &str) -> String {
+    if count == 1 { noun.to_owned() } else { format!("{noun}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use engine::{Counters, Stats, VolumeStats};
+
+    use super::{Rates, Report, text};
+
+    fn stats() -> Stats {
+        Stats {
+            logical_bytes: 40 << 30,
+            unique_chunks: 2_621_440,
+            unique_bytes: 10 << 30,
+            stored_bytes: 5 << 30,
+            dedup_ratio: 4.0,
+            compression_ratio: 2.0,
+            reduction_ratio: 8.0,
+            chunk_bytes: 4096,
+            compression: "lz4".to_owned(),
+            volumes: vec![VolumeStats::default()],
+            ..Stats::default()
+        }
+    }
+
+    #[test]
+    fn people_see_the_way_down() {
+        let text = text(&Report { stats: stats(), served: false, rates: None });
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "written by clients   40 GiB         mapped in 1 volume");
+        assert_eq!(
+            lines[1],
+            "after deduplication  10 GiB  4.00x  2,621,440 unique chunks of 4 KiB"
+        );
+        assert_eq!(lines[2], "after compression     5 GiB  2.00x  lz4");
+        assert_eq!(lines[3], "reduction in all             8.00x");
+    }
+
+    #[test]
+    fn programs_find_every_promised_key_at_the_top() {
+        let json = serde_json::to_value(Report { stats: stats(), served: false, rates: None });
+        let json = json.unwrap();
+        for key in [
+            "logical_bytes",
+            "unique_chunks",
+            "unique_bytes",
+            "stored_bytes",
+            "table_bytes",
+            "journal_bytes",
+            "device_bytes",
+            "free_bytes",
+            "dedup_ratio",
+            "compression_ratio",
+            "reduction_ratio",
+            "memory_bytes",
+            "volumes",
+            "served",
+            "rates",
+        ] {
+            assert!(json.get(key).is_some(), "{key}");
+        }
+        for key in ["name", "size_bytes", "mapped_bytes"] {
+            assert!(json["volumes"][0].get(key).is_some(), "{key}");
+        }
+    }
+
+    #[test]
+    fn rates_are_differences_by_the_second() {
+        let counters = Counters { writes: 50, bytes_written: 1000, ..Counters::default() };
+        let second = Stats { counters, ..Stats::default() };
+        let rates = Rates::between(&Stats::default(), &second, Duration::from_millis(500));
+        assert!((rates.writes_per_second - 100.0).abs() < 1e-9);
+        assert!((rates.written_bytes_per_second - 2000.0).abs() < 1e-9);
+        let backwards = Rates::between(&second, &Stats::default(), Duration::from_millis(500));
+        assert!(backwards.writes_per_second.abs() < 1e-9);
+    }
+}

@@ -1,0 +1,241 @@
+//! Everything that a command can fail with: one clear sentence with the way out, and the exit
+//! code that scripts go by. The codes are documented in `tamis --help`; keep the two together.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use admin::{CallError, ConnectError, RefusalKind, ServeError};
+use disk::{CreateFilesError, FileError};
+use engine::{CreateError, PlanError, RequestError};
+use thiserror::Error;
+
+use crate::shell::shell_path;
+use crate::size::human_bytes;
+
+/// What is added to a signal's number to make the exit code that shells know.
+pub(crate) const SIGNAL_EXIT_BASE: u8 = 128;
+
+/// What the exit codes mean.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Exit {
+    Failed = 1,
+    Usage = 2,
+    NotFound = 3,
+    InUse = 4,
+    Damage = 5,
+    NoSpace = 6,
+    Exists = 7,
+}
+
+/// Why a command failed.
+#[derive(Debug, Error)]
+pub(crate) enum CliError {
+    #[error(
+        "there is no store at {}: make one with `tamis init {}`",
+        store.display(), shell_path(store)
+    )]
+    NoStore { store: PathBuf },
+    #[error(
+        "there is a store at {} already: choose another directory, or remove it first",
+        store.display()
+    )]
+    StoreExists { store: PathBuf },
+    #[error(
+        "the store at {} is in use by another process: wait until it ends, or stop it",
+        store.display()
+    )]
+    InUse { store: PathBuf },
+    #[error(
+        "the store at {} is being served by process {pid}: stop it first with `kill {pid}`, or \
+         move the bytes over NBD while it is served:\n  {line}",
+        store.display()
+    )]
+    ServedMoveByNbd { store: PathBuf, pid: u32, line: String },
+    #[error(
+        "the store at {} is being served by process {pid} and can only be checked when it is \
+         not: stop it first with `kill {pid}`",
+        store.display()
+    )]
+    ServedNoCheck { store: PathBuf, pid: u32 },
+    #[error("the store at {} is being served by process {pid} already", store.display())]
+    ServedAlready { store: PathBuf, pid: u32 },
+    #[error(
+        "there is no volume {name} in {}: `tamis volume list {}` shows those there are",
+        store.display(), shell_path(store)
+    )]
+    NoVolume { store: PathBuf, name: String },
+    #[error(
+        "volume {name} has {} and {} is smaller: what lies beyond would be lost, add --shrink if \
+         that is meant",
+        human_bytes(*size_bytes), human_bytes(*asked_bytes)
+    )]
+    WouldShrink { name: String, size_bytes: u64, asked_bytes: u64 },
+    #[error(
+        "volume {name} holds {} already: add --overwrite to replace it, or choose another name",
+        human_bytes(*mapped_bytes)
+    )]
+    VolumeHoldsData { name: String, mapped_bytes: u64 },
+    #[error(
+        "the image has {} and volume {name} only {}: enlarge it first with `tamis volume resize`",
+        image_bytes.map_or_else(|| "more bytes".to_owned(), human_bytes), human_bytes(*volume_bytes)
+    )]
+    ImageTooLarge { name: String, image_bytes: Option<u64>, volume_bytes: u64 },
+    #[error("the image is empty: there is nothing to import")]
+    ImageEmpty,
+    #[error("the image {} cannot be read: {source}", path.display())]
+    ImageUnreadable { path: PathBuf, source: io::Error },
+    #[error(
+        "{} is neither a file nor a block device: name one, or - for standard input",
+        path.display()
+    )]
+    ImageNotSeekable { path: PathBuf },
+    #[error(
+        "{} is a {format} image and not a raw one: serve the store and put it in with \
+         `qemu-img convert -n -O raw`, as `tamis serve` shows",
+        path.display()
+    )]
+    ImageNotRaw { path: PathBuf, format: &'static str },
+    #[error(
+        "{} exists already: add --overwrite to replace it, or choose another name",
+        path.display()
+    )]
+    OutputExists { path: PathBuf },
+    #[error(
+        "the device {} has {} and the volume {}: choose a larger one",
+        path.display(), human_bytes(*device_bytes), human_bytes(*volume_bytes)
+    )]
+    OutputTooSmall { path: PathBuf, device_bytes: u64, volume_bytes: u64 },
+    #[error("{} cannot be written: {source}", path.display())]
+    OutputFailed { path: PathBuf, source: io::Error },
+    #[error("standard output cannot be written: {0}")]
+    Stdout(io::Error),
+    #[error("the result cannot be written as JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    #[error("stopped by a signal before it was done")]
+    Interrupted { signal: u8 },
+    #[error(
+        "{problems} problems were found; the store can still be served, and what is damaged fails \
+         its reads"
+    )]
+    DamageFound { problems: usize },
+    #[error("not deleted")]
+    NotConfirmed,
+    #[error("{action}: {source}")]
+    System { action: &'static str, source: io::Error },
+    #[error("the store's thread ended without a word: this is a defect of tamis, please report it")]
+    EngineVanished,
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    #[error(transparent)]
+    Files(#[from] FileError),
+    #[error(transparent)]
+    CreateFiles(#[from] CreateFilesError),
+    #[error(transparent)]
+    Create(#[from] CreateError),
+    #[error(transparent)]
+    OpenFiles(disk::OpenError),
+    #[error(transparent)]
+    Open(#[from] engine::OpenError),
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    #[error(transparent)]
+    Call(#[from] CallError),
+    #[error(transparent)]
+    ServeControl(#[from] ServeError),
+    #[error(transparent)]
+    ServeNbd(#[from] nbd::NbdError),
+}
+
+impl CliError {
+    /// The code that the process ends with.
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        if let Self::Interrupted { signal } = self {
+            return ExitCode::from(SIGNAL_EXIT_BASE.saturating_add(*signal));
+        }
+        ExitCode::from(self.exit() as u8)
+    }
+
+    /// What the error means to a script.
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            Self::NoStore { .. } | Self::NoVolume { .. } => Exit::NotFound,
+            Self::StoreExists { .. }
+            | Self::VolumeHoldsData { .. }
+            | Self::OutputExists { .. }
+            | Self::CreateFiles(CreateFilesError::AlreadyExists { .. }) => Exit::Exists,
+            Self::InUse { .. }
+            | Self::ServedMoveByNbd { .. }
+            | Self::ServedNoCheck { .. }
+            | Self::ServedAlready { .. }
+            | Self::OpenFiles(disk::OpenError::Locked { .. })
+            | Self::ServeControl(ServeError::InUse { .. })
+            | Self::ServeNbd(nbd::NbdError::InUse { .. }) => Exit::InUse,
+            Self::WouldShrink { .. }
+            | Self::ImageTooLarge { .. }
+            | Self::ImageEmpty
+            | Self::ImageNotSeekable { .. }
+            | Self::ImageNotRaw { .. }
+            | Self::OutputTooSmall { .. }
+            | Self::Plan(_) => Exit::Usage,
+            Self::DamageFound { .. } => Exit::Damage,
+            Self::CreateFiles(
+                CreateFilesError::NoSpace { .. } | CreateFilesError::DeviceTooSmall { .. },
+            ) => Exit::NoSpace,
+            Self::ImageUnreadable { source, .. } | Self::OutputFailed { source, .. } => {
+                exit_of_io(source)
+            }
+            Self::Open(error) => exit_of_open(error),
+            Self::Request(error) => exit_of_request(error),
+            Self::Call(CallError::Refused(refusal)) => exit_of_refusal(refusal.kind),
+            _ => Exit::Failed,
+        }
+    }
+}
+
+fn exit_of_io(error: &io::Error) -> Exit {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Exit::NoSpace,
+        io::ErrorKind::NotFound => Exit::NotFound,
+        _ => Exit::Failed,
+    }
+}
+
+fn exit_of_open(error: &engine::OpenError) -> Exit {
+    match error {
+        engine::OpenError::Io(_) => Exit::Failed,
+        engine::OpenError::Memory { .. } => Exit::Usage,
+        _ => Exit::Damage,
+    }
+}
+
+fn exit_of_request(error: &RequestError) -> Exit {
+    match error {
+        RequestError::NoSuchVolume { .. } => Exit::NotFound,
+        RequestError::VolumeExists { .. } => Exit::Exists,
+        RequestError::NoSpace => Exit::NoSpace,
+        RequestError::BadName { .. }
+        | RequestError::BadSize { .. }
+        | RequestError::OutOfRange { .. }
+        | RequestError::ReadOnly { .. } => Exit::Usage,
+        RequestError::Damaged { .. } | RequestError::DamagedTable { .. } => Exit::Damage,
+        _ => Exit::Failed,
+    }
+}
+
+fn exit_of_refusal(kind: RefusalKind) -> Exit {
+    match kind {
+        RefusalKind::NoSuchVolume => Exit::NotFound,
+        RefusalKind::VolumeExists => Exit::Exists,
+        RefusalKind::BadRequest => Exit::Usage,
+        RefusalKind::NoSpace => Exit::NoSpace,
+        RefusalKind::Damaged => Exit::Damage,
+        RefusalKind::Busy | RefusalKind::Failed => Exit::Failed,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+//! Sentences that people read, and codes that scripts go by.
+
+use std::io;
+use std::path::PathBuf;
+
+use admin::{CallError, Refusal, RefusalKind};
+use engine::RequestError;
+
+use super::{CliError, Exit};
+
+fn store() -> PathBuf {
+    PathBuf::from("/srv/my store")
+}
+
+/// An example of each failure with a code of its own.
+fn examples() -> Vec<(CliError, Exit)> {
+    let io = |kind: io::ErrorKind| io::Error::from(kind);
+    let path = || PathBuf::from("x.img");
+    let refusal = |kind| Refusal { kind, sentence: "the server says no".into() };
+    vec![
+        (CliError::NoStore { store: store() }, Exit::NotFound),
+        (CliError::NoVolume { store: store(), name: "v".into() }, Exit::NotFound),
+        (RequestError::NoSuchVolume { name: "v".into() }.into(), Exit::NotFound),
+        (CallError::Refused(refusal(RefusalKind::NoSuchVolume)).into(), Exit::NotFound),
+        (CliError::StoreExists { store: store() }, Exit::Exists),
+        (RequestError::VolumeExists { name: "v".into() }.into(), Exit::Exists),
+        (CliError::OutputExists { path: path() }, Exit::Exists),
+        (CliError::VolumeHoldsData { name: "v".into(), mapped_bytes: 1 << 30 }, Exit::Exists),
+        (CliError::InUse { store: store() }, Exit::InUse),
+        (CliError::ServedNoCheck { store: store(), pid: 1234 }, Exit::InUse),
+        (CliError::ServedAlready { store: store(), pid: 1234 }, Exit::InUse),
+        (
+            CliError::ServedMoveByNbd { store: store(), pid: 1234, line: "nbdcopy".into() },
+            Exit::InUse,
+        ),
+        (CliError::DamageFound { problems: 2 }, Exit::Damage),
+        (RequestError::Damaged { volume: "v".into(), lba: 7 }.into(), Exit::Damage),
+        (CallError::Refused(refusal(RefusalKind::Damaged)).into(), Exit::Damage),
+        (RequestError::NoSpace.into(), Exit::NoSpace),
+        (CallError::Refused(refusal(RefusalKind::NoSpace)).into(), Exit::NoSpace),
+        (
+            CliError::OutputFailed { path: path(), source: io(io::ErrorKind::StorageFull) },
+            Exit::NoSpace,
+        ),
+        (RequestError::BadSize { size_bytes: 1 }.into(), Exit::Usage),
+        (CliError::ImageNotRaw { path: path(), format: "qcow2" }, Exit::Usage),
+        (CliError::ImageEmpty, Exit::Usage),
+        (
+            CliError::WouldShrink { name: "v".into(), size_bytes: 2048, asked_bytes: 512 },
+            Exit::Usage,
+        ),
+        (CliError::NotConfirmed, Exit::Failed),
+        (CallError::Closed.into(), Exit::Failed),
+        (
+            CliError::ImageUnreadable { path: path(), source: io(io::ErrorKind::PermissionDenied) },
+            Exit::Failed,
+        ),
+    ]
+}
+
+#[test]
+fn every_failure_has_its_code() {
+    for (error, exit) in examples() {
+        assert_eq!(error.exit(), exit, "{error}");
+    }
+}
+
+#[test]
+fn every_sentence_reads_as_one() {
+    for (error, _) in examples() {
+        let sentence = error.to_string();
+        assert!(!sentence.ends_with('.'), "{sentence}");
+        assert!(sentence.len() > 10 || matches!(error, CliError::NotConfirmed), "{sentence}");
+        for debug in ["Some(", "None", "{ ", "Os {", "\n\n", "  /"] {
+            assert!(!sentence.contains(debug), "{sentence}");
+        }
+    }
+}
+
+#[test]
+fn sentences_show_the_way_out() {
+    let shown = CliError::NoStore { store: store() }.to_string();
+    assert_eq!(
+        shown,
+        "there is no store at /srv/my store: make one with `tamis init '/srv/my store'`"
+    );
+    let shown =
+        CliError::WouldShrink { name: "v".into(), size_bytes: 2 << 30, asked_bytes: 1 << 30 };
+    assert!(shown.to_string().contains("--shrink"), "{shown}");
+    let shown = CliError::ServedNoCheck { store: store(), pid: 1234 };
+    assert!(shown.to_string().contains("`kill 1234`"), "{shown}");
+}
+
+#[test]
+fn the_codes_are_those_of_the_help() {
+    use clap::CommandFactory;
+    let help = crate::args::Cli::command().render_help().to_string();
+    for (exit, words) in [
+        (Exit::Failed, "the operation failed"),
+        (Exit::Usage, "the command line is not understood"),
+        (Exit::NotFound, "no such store or volume"),
+        (Exit::InUse, "in use"),
+        (Exit::Damage, "damage was found"),
+        (Exit::NoSpace, "no space"),
+        (Exit::Exists, "exists already"),
+    ] {
+        let line = help.lines().find(|line| line.starts_with(&format!("  {}  ", exit as u8)));
+        assert!(line.is_some_and(|line| line.contains(words)), "{exit:?} {line:?}");
+    }
+}

@@ -1,0 +1,56 @@
+//! SIGINT and SIGTERM: the first asks the running command to end cleanly, a second ends the
+//! process at once. A store survives both; after the second the next opening recovers it.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+
+use signal_hook::consts::TERM_SIGNALS;
+use signal_hook::flag;
+use signal_hook::iterator::Signals;
+
+use crate::error::{CliError, SIGNAL_EXIT_BASE};
+
+/// Whether an end has been asked for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Interrupt {
+    asked: Arc<AtomicBool>,
+    signal: Arc<AtomicUsize>,
+}
+
+impl Interrupt {
+    /// From now on the signals are heard here and no longer end the process by themselves.
+    pub(crate) fn listen() -> io::Result<Self> {
+        let interrupt = Self::default();
+        for signal in TERM_SIGNALS {
+            let (asked, number) = (Arc::clone(&interrupt.asked), Arc::clone(&interrupt.signal));
+            let exit_code = i32::from(SIGNAL_EXIT_BASE) + signal;
+            // The exit is registered first, so that it sees what an *earlier* signal set.
+            flag::register_conditional_shutdown(*signal, exit_code, Arc::clone(&asked))?;
+            flag::register(*signal, asked)?;
+            flag::register_usize(*signal, number, usize::try_from(*signal).unwrap_or(0))?;
+        }
+        Ok(interrupt)
+    }
+
+    /// An error when an end has been asked for: a loop's way to ask.
+    pub(crate) fn check(&self) -> Result<(), CliError> {
+        if !self.asked.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let signal = u8::try_from(self.signal.load(Ordering::Relaxed)).unwrap_or(0);
+        Err(CliError::Interrupted { signal })
+    }
+
+    /// Calls `then` on a thread of its own when the first signal comes.
+    pub(crate) fn on_signal(then: impl FnOnce() + Send + 'static) -> io::Result<()> {
+        let mut signals = Signals::new(TERM_SIGNALS)?;
+        thread::Builder::new().name("signals".to_owned()).spawn(move || {
+            if signals.forever().next().is_some() {
+                then();
+            }
+        })?;
+        Ok(())
+    }
+}

@@ -1,0 +1,57 @@
+//! Standard output: results, for people or as JSON. Whoever stopped listening (`| head -1`) is no
+//! failure of ours, but any other way not to write a result is one.
+
+use std::fmt::Display;
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use crate::error::CliError;
+
+/// Prints `text` as it is.
+pub(crate) fn print(text: impl Display) -> Result<(), CliError> {
+    let mut out = io::stdout().lock();
+    accept(write!(out, "{text}").and_then(|()| out.flush()))
+}
+
+/// Prints `text` as a line.
+pub(crate) fn print_line(text: impl Display) -> Result<(), CliError> {
+    print(format_args!("{text}\n"))
+}
+
+/// Prints `value` as a document of JSON.
+pub(crate) fn print_json(value: &impl Serialize) -> Result<(), CliError> {
+    print_line(serde_json::to_string_pretty(value)?)
+}
+
+/// Prints `value` as one line of JSON.
+pub(crate) fn print_json_line(value: &impl Serialize) -> Result<(), CliError> {
+    print_line(serde_json::to_string(value)?)
+}
+
+/// Says something that is not the result, to standard error.
+pub(crate) fn say(text: impl Display) {
+    // Nothing is left to tell it to when standard error is closed.
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+fn accept(written: io::Result<()>) -> Result<(), CliError> {
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other.map_err(CliError::Stdout),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Error, ErrorKind};
+
+    use super::accept;
+
+    #[test]
+    fn a_reader_that_left_is_no_failure_and_a_full_disk_is() {
+        assert!(accept(Err(Error::from(ErrorKind::BrokenPipe))).is_ok());
+        assert!(accept(Err(Error::from(ErrorKind::StorageFull))).is_err());
+        assert!(accept(Ok(())).is_ok());
+    }
+}

@@ -1,0 +1,242 @@
+//! A store as commands see it: opened here, or served by another process.
+//!
+//! Who asks for volumes or figures does not care which, so [`Store`] answers both ways. Who moves
+//! bytes or checks needs the store for itself and asks for an [`OpenStore`].
+//!
+//! ```text
+//! Store::open ── a server answers at control.sock ──> Served (admin::Client)
+//!            └── nobody does ── lock, files, engine thread ──> Here (OpenStore)
+//! ```
+
+use std::path::{Path, PathBuf};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use disk::{DiskIdentity, Doorbell, IoEngine, OpenError, StoreFiles, open_store_files};
+use engine::{Client, Compression, OpenReport, Options, RequestError, Stats, VolumeInfo};
+
+use crate::args::EngineArgs;
+use crate::error::CliError;
+
+/// Memory of an engine that only answers a question.
+const MEMORY_BYTES_FOR_QUESTIONS: u64 = 256 << 20;
+
+/// An engine that runs in this process, on a thread of its own.
+#[derive(Debug)]
+pub(crate) struct OpenStore {
+    client: Client,
+    core: JoinHandle<Result<(), RequestError>>,
+    /// What opening found.
+    pub(crate) report: OpenReport,
+    /// How long opening took: with a store that was not closed cleanly, the recovery.
+    pub(crate) opened_in: Duration,
+    /// How its files are driven.
+    pub(crate) identity: DiskIdentity,
+}
+
+/// The files of the store at `path`, locked; completions ring `doorbell`.
+pub(crate) fn open_files(path: &Path, doorbell: &Doorbell) -> Result<StoreFiles, CliError> {
+    open_store_files(path, IoEngine::Auto, doorbell).map_err(|error| match error {
+        OpenError::NoStore { .. } => CliError::NoStore { store: path.to_owned() },
+        OpenError::Locked { .. } => CliError::InUse { store: path.to_owned() },
+        other => CliError::OpenFiles(other),
+    })
+}
+
+/// What an engine and its disk sleep on.
+pub(crate) fn new_doorbell() -> Result<Doorbell, CliError> {
+    Doorbell::new().map_err(CliError::OpenFiles)
+}
+
+/// Whether a store is at `path`.
+pub(crate) fn is_there(path: &Path) -> bool {
+    path.join("superblock").symlink_metadata().is_ok()
+}
+
+impl OpenStore {
+    /// Opens the store at `path`; `when_over` is called when its engine has ended.
+    pub(crate) fn open(
+        path: &Path,
+        options: Options,
+        when_over: impl FnOnce() + Send + 'static,
+    ) -> Result<Self, CliError> {
+        let started = Instant::now();
+        let doorbell = new_doorbell()?;
+        let files = open_files(path, &doorbell)?;
+        let (engine, client, report) = engine::open(files.disk, doorbell, &options)?;
+        let opened_in = started.elapsed();
+        let core = thread::Builder::new()
+            .name("core".to_owned())
+            .spawn(move || {
+                let ended = engine.run();
+                when_over();
+                ended
+            })
+            .map_err(|source| CliError::System { action: "a thread cannot be made", source })?;
+        Ok(Self { client, core, report, opened_in, identity: files.identity })
+    }
+
+    /// The way to its engine.
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Writes everything out and marks the store clean.
+    pub(crate) fn close(self) -> Result<(), CliError> {
+        let closed = self.client.close();
+        let ended = self.core.join().map_err(|_| CliError::EngineVanished)?;
+        Ok(ended.and(closed)?)
+    }
+
+    /// Opens the store at `path`, lets `work` use it, and closes it whatever `work` came to.
+    pub(crate) fn with<T>(
+        path: &Path,
+        options: Options,
+        work: impl FnOnce(&Self) -> Result<T, CliError>,
+    ) -> Result<T, CliError> {
+        let store = Self::open(path, options, || ())?;
+        let result = work(&store);
+        let closed = store.close();
+        let value = result?;
+        closed.map(|()| value)
+    }
+}
+
+/// A store for questions and small changes.
+pub(crate) enum Store {
+    /// Opened by this command.
+    Here(OpenStore),
+    /// Served by another process.
+    Served(admin::Client),
+}
+
+/// Its server, when the store at `path` is being served.
+pub(crate) fn connect(path: &Path) -> Result<Option<admin::Client>, CliError> {
+    Ok(admin::Client::connect(path)?)
+}
+
+impl Store {
+    /// Reaches the store at `path`, lets `work` use it, and closes it whatever `work` came to.
+    pub(crate) fn with<T>(
+        path: &Path,
+        work: impl FnOnce(&mut Self) -> Result<T, CliError>,
+    ) -> Result<T, CliError> {
+        let mut store = match connect(path)? {
+            Some(client) => Self::Served(client),
+            None => Self::Here(OpenStore::open(path, question_options(), || ())?),
+        };
+        let result = work(&mut store);
+        let closed = store.close();
+        let value = result?;
+        closed.map(|()| value)
+    }
+
+    fn close(self) -> Result<(), CliError> {
+        match self {
+            Self::Here(store) => store.close(),
+            Self::Served(_) => Ok(()),
+        }
+    }
+
+    /// Whether another process has it.
+    pub(crate) fn is_served(&self) -> bool {
+        matches!(self, Self::Served(_))
+    }
+
+    /// All volumes, by name.
+    pub(crate) fn volumes(&mut self) -> Result<Vec<VolumeInfo>, CliError> {
+        Ok(match self {
+            Self::Here(store) => store.client.volumes()?,
+            Self::Served(client) => client.volumes()?,
+        })
+    }
+
+    /// The volume of this name in the store at `path`.
+    pub(crate) fn volume(&mut self, path: &Path, name: &str) -> Result<VolumeInfo, CliError> {
+        let found = self.volumes()?.into_iter().find(|volume| volume.name == name);
+        found.ok_or_else(|| CliError::NoVolume { store: path.to_owned(), name: name.to_owned() })
+    }
+
+    /// Makes a thin volume.
+    pub(crate) fn create_volume(
+        &mut self,
+        name: &str,
+        size_bytes: u64,
+        read_only: bool,
+    ) -> Result<VolumeInfo, CliError> {
+        Ok(match self {
+            Self::Here(store) => store.client.create_volume(name, size_bytes, read_only)?,
+            Self::Served(client) => client.create_volume(name, size_bytes, read_only)?,
+        })
+    }
+
+    /// Gives a volume another size.
+    pub(crate) fn resize_volume(
+        &mut self,
+        name: &str,
+        size_bytes: u64,
+    ) -> Result<VolumeInfo, CliError> {
+        Ok(match self {
+            Self::Here(store) => store.client.resize_volume(name, size_bytes)?,
+            Self::Served(client) => client.resize_volume(name, size_bytes)?,
+        })
+    }
+
+    /// Gives a volume another name.
+    pub(crate) fn rename_volume(
+        &mut self,
+        name: &str,
+        new_name: &str,
+    ) -> Result<VolumeInfo, CliError> {
+        Ok(match self {
+            Self::Here(store) => store.client.rename_volume(name, new_name)?,
+            Self::Served(client) => client.rename_volume(name, new_name)?,
+        })
+    }
+
+    /// Deletes a volume.
+    pub(crate) fn delete_volume(&mut self, name: &str) -> Result<(), CliError> {
+        match self {
+            Self::Here(store) => store.client.delete_volume(name)?,
+            Self::Served(client) => client.delete_volume(name)?,
+        }
+        Ok(())
+    }
+
+    /// Sets what new frames are compressed with.
+    pub(crate) fn set_compression(&mut self, compression: Compression) -> Result<(), CliError> {
+        match self {
+            Self::Here(store) => store.client.set_compression(compression)?,
+            Self::Served(client) => client.set_compression(compression)?,
+        }
+        Ok(())
+    }
+
+    /// Figures of the store.
+    pub(crate) fn stats(&mut self) -> Result<Stats, CliError> {
+        Ok(match self {
+            Self::Here(store) => store.client.stats()?,
+            Self::Served(client) => client.stats()?,
+        })
+    }
+}
+
+/// What a command's words say of its engine; `sync` acknowledges only what is durable.
+pub(crate) fn engine_options(args: &EngineArgs, sync: bool) -> Options {
+    let worker_threads = args.threads.map_or_else(processors, usize::from);
+    Options { memory_bytes: args.memory, worker_threads, sync }
+}
+
+fn question_options() -> Options {
+    Options { memory_bytes: MEMORY_BYTES_FOR_QUESTIONS, worker_threads: processors(), sync: false }
+}
+
+/// Processors that this process may use.
+pub(crate) fn processors() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Where the store at `path` is, in full: for lines that are pasted elsewhere.
+pub(crate) fn absolute(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}

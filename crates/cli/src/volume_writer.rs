@@ -1,0 +1,153 @@
+//! Many writes to one volume at a time, in order of submission, with one account of what failed.
+//!
+//! A write is acknowledged when it is in the engine's write buffer; the few that must wait come
+//! back through a sink. The first failure is kept and ends the whole operation. Requests in flight
+//! are bounded here, since trims, unlike writes, take no credit of the write buffer.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use engine::{Accepted, ChunkBuf, Client, Completions, Done, Reply, RequestError, VolumeHandle};
+
+use crate::error::CliError;
+use crate::image::is_zero;
+
+/// Requests that may be in flight.
+const IN_FLIGHT_MAX: u32 = 256;
+
+/// The writing side of one volume.
+pub(crate) struct VolumeWriter<'a> {
+    client: &'a Client,
+    volume: VolumeHandle,
+    /// Nothing is mapped where it writes: zeros are there already.
+    blank: bool,
+    outcomes: Arc<Outcomes>,
+}
+
+impl<'a> VolumeWriter<'a> {
+    /// Of `volume`, which is `blank` when it maps nothing yet.
+    pub(crate) fn new(client: &'a Client, volume: VolumeHandle, blank: bool) -> Self {
+        Self { client, volume, blank, outcomes: Arc::default() }
+    }
+
+    /// Room for `length_bytes`; waits while the write buffer is full.
+    pub(crate) fn buffer(&self, length_bytes: usize) -> ChunkBuf {
+        self.client.buffer(length_bytes)
+    }
+
+    /// Writes `buf`; returns the bytes that were not all zeros.
+    pub(crate) fn write(&self, offset_bytes: u64, buf: ChunkBuf) -> Result<u64, CliError> {
+        let length_bytes = buf.bytes().len() as u64;
+        if is_zero(buf.bytes()) {
+            return self.zero(offset_bytes, length_bytes).map(|()| 0);
+        }
+        let done = self.begin()?;
+        match self.client.write(&self.volume, offset_bytes, buf, false, done) {
+            Accepted::Now => self.outcomes.end(Ok(())),
+            Accepted::Later => {}
+        }
+        Ok(length_bytes)
+    }
+
+    /// Makes a range read as zeros.
+    pub(crate) fn zero(&self, offset_bytes: u64, length_bytes: u64) -> Result<(), CliError> {
+        if self.blank || length_bytes == 0 {
+            return Ok(());
+        }
+        let done = self.begin()?;
+        self.client.trim(&self.volume, offset_bytes, length_bytes, false, done);
+        Ok(())
+    }
+
+    /// Waits for all that was begun and makes it durable.
+    pub(crate) fn finish(self) -> Result<(), CliError> {
+        self.outcomes.wait_below(1)?;
+        Ok(self.client.flush_blocking()?)
+    }
+
+    fn begin(&self) -> Result<Done, CliError> {
+        self.outcomes.wait_below(IN_FLIGHT_MAX)?;
+        self.outcomes.state().in_flight += 1;
+        let sink = Arc::clone(&self.outcomes);
+        Ok(Done { sink, tag: 0 })
+    }
+}
+
+/// What came of the requests.
+#[derive(Debug, Default)]
+struct Outcomes {
+    state: Mutex<State>,
+    ended: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    in_flight: u32,
+    failure: Option<RequestError>,
+}
+
+impl Outcomes {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn end(&self, outcome: Result<(), RequestError>) {
+        let mut state = self.state();
+        state.in_flight -= 1;
+        if let Err(error) = outcome {
+            state.failure.get_or_insert(error);
+        }
+        self.ended.notify_all();
+    }
+
+    /// Waits until fewer than `bound` requests are in flight; an error when one has failed.
+    fn wait_below(&self, bound: u32) -> Result<(), CliError> {
+        let mut state = self.state();
+        while state.in_flight >= bound {
+            state = self.ended.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        match &state.failure {
+            Some(error) => Err(CliError::Request(error.clone())),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Completions for Outcomes {
+    fn complete(&self, _tag: u64, outcome: Result<Reply, RequestError>) {
+        self.end(outcome.map(|_| ()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::thread;
+
+    use engine::{Completions, Reply, RequestError};
+
+    use super::Outcomes;
+    use crate::error::CliError;
+
+    #[test]
+    fn the_first_failure_is_the_one_that_is_told() {
+        let outcomes = Outcomes::default();
+        outcomes.state().in_flight = 3;
+        outcomes.complete(0, Ok(Reply::Done));
+        outcomes.complete(0, Err(RequestError::NoSpace));
+        outcomes.complete(0, Err(RequestError::Closing));
+        let told = outcomes.wait_below(1);
+        assert!(matches!(told, Err(CliError::Request(RequestError::NoSpace))), "{told:?}");
+    }
+
+    #[test]
+    fn waiting_ends_when_enough_have_ended() {
+        let outcomes = Arc::new(Outcomes::default());
+        outcomes.state().in_flight = 8;
+        let core = Arc::clone(&outcomes);
+        let completing =
+            thread::spawn(move || (0..8).for_each(|_| core.complete(0, Ok(Reply::Done))));
+        outcomes.wait_below(1).unwrap();
+        assert_eq!(outcomes.state().in_flight, 0);
+        completing.join().unwrap();
+    }
+}

@@ -1,0 +1,202 @@
+//! Stores in directories of their own, commands run on them, images to put in.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+const MIB: u64 = 1 << 20;
+
+/// What a command came to.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Outcome {
+    /// The same, which must have succeeded.
+    pub(crate) fn ok(self) -> Self {
+        assert_eq!(self.code, Some(0), "{self:?}");
+        self
+    }
+
+    /// The same, which must have failed with this exit code and a sentence with these words.
+    pub(crate) fn fails(self, code: i32, words: &str) -> Self {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        assert!(self.err.contains(words), "{words:?} in {self:?}");
+        self
+    }
+
+    /// Its output as JSON.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error} in {self:?}"))
+    }
+}
+
+/// A command line, words separated by blanks.
+pub(crate) fn tamis(line: &str) -> Outcome {
+    run(command(line.split_whitespace()))
+}
+
+/// `tamis` with these arguments.
+pub(crate) fn command<'a>(args: impl IntoIterator<Item = &'a str>) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tamis"));
+    command.args(args);
+    command
+}
+
+pub(crate) fn run(mut command: Command) -> Outcome {
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    Outcome {
+        code: output.status.code(),
+        out: String::from_utf8_lossy(&output.stdout).into_owned(),
+        err: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// A directory of its own for one test, removed when the test ends.
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("tamis-cli-test-{}-{number}", std::process::id());
+        // Beside the build and not in /tmp, which may be a tmpfs.
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub(crate) fn join(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// The path of `name` in it, for a command line.
+    pub(crate) fn path(&self, name: &str) -> String {
+        self.join(name).to_str().unwrap().to_owned()
+    }
+
+    /// A new store in it, of `capacity`; its path.
+    pub(crate) fn store(&self, capacity: &str) -> String {
+        let path = self.path("store");
+        tamis(&format!("init {path} --capacity {capacity}")).ok();
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Bytes that look random and are the same for the same seed.
+pub(crate) fn noise(seed: u64, length: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut bytes = Vec::with_capacity(length + 8);
+    while bytes.len() < length {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        bytes.extend_from_slice(&state.to_le_bytes());
+    }
+    bytes.truncate(length);
+    bytes
+}
+
+/// A sparse image of 64 MiB with noise, text, repeated chunks and single zero chunks in it.
+pub(crate) fn sparse_image(path: &Path) {
+    let file = File::create(path).unwrap();
+    file.set_len(64 * MIB).unwrap();
+    let write = |offset_bytes: u64, bytes: &[u8]| file.write_all_at(bytes, offset_bytes).unwrap();
+    write(0, &noise(1, 300_000));
+    write(5 * MIB + 4096, &noise(2, 4096).repeat(200));
+    write(9 * MIB, &b"all work and no play ".repeat(100_000));
+    write(30 * MIB, &noise(1, 300_000));
+    write(40 * MIB, &[noise(3, 8192), vec![0; 65536], noise(4, 8192)].concat());
+    write(64 * MIB - 512, &noise(5, 512));
+}
+
+/// `tamis serve`, ready.
+pub(crate) struct Served {
+    child: Child,
+    out: BufReader<ChildStdout>,
+    /// What it said when it was ready.
+    pub(crate) ready: Value,
+}
+
+impl Served {
+    /// Serves with these further words on the command line.
+    pub(crate) fn start(store: &str, words: &str) -> Self {
+        let line = format!("serve {store} --json --memory 64M {words}");
+        let mut child = command(line.split_whitespace())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let mut first = String::new();
+        out.read_line(&mut first).unwrap();
+        let ready = serde_json::from_str(&first).unwrap_or_else(|_| {
+            let mut said = String::new();
+            std::io::Read::read_to_string(&mut child.stderr.take().unwrap(), &mut said).unwrap();
+            panic!("not ready: {first:?} {said}")
+        });
+        Self { child, out, ready }
+    }
+
+    /// The NBD URI of its first volume.
+    pub(crate) fn uri(&self) -> String {
+        self.ready["volumes"][0]["uri"].as_str().unwrap().to_owned()
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap()
+    }
+
+    /// Ends it as power loss would, but for the page cache.
+    pub(crate) fn kill(mut self) {
+        kill_process(self.pid(), Signal::KILL).unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Ends it as Ctrl-C would; returns its exit code.
+    pub(crate) fn interrupt(mut self) -> Option<i32> {
+        kill_process(self.pid(), Signal::INT).unwrap();
+        let started = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.code();
+            }
+            assert!(started.elapsed() < Duration::from_secs(20), "it does not end");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = &self.out;
+    }
+}
+
+/// Whether a program is installed; tests that need one say so when they do nothing.
+pub(crate) fn installed(program: &str) -> bool {
+    let found = Command::new(program).arg("--version").output().is_ok();
+    if !found {
+        eprintln!("{program} is not installed: this test does nothing");
+    }
+    found
+}

@@ -1,0 +1,115 @@
+//! Images in and out.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::process::Stdio;
+
+use crate::harness::{Folder, command, noise, sparse_image, tamis};
+
+#[test]
+fn a_sparse_image_comes_out_as_it_went_in() {
+    let folder = Folder::new();
+    let store = folder.store("64M");
+    let (image, out) = (folder.join("in.img"), folder.join("out.img"));
+    sparse_image(&image);
+    let line = format!("import {store} vm1 {} --json", image.display());
+    let imported = tamis(&line).ok().json();
+    assert_eq!(imported["image_bytes"], 64 << 20);
+    assert!(imported["data_bytes"].as_u64().unwrap() < 16 << 20, "{imported}");
+    tamis(&format!("export {store} vm1 {}", out.display())).ok();
+    assert!(fs::read(&image).unwrap() == fs::read(&out).unwrap());
+    let blocks_bytes = fs::metadata(&out).unwrap().blocks() * 512;
+    assert!(blocks_bytes < 16 << 20, "{blocks_bytes} bytes for a sparse file");
+    tamis(&format!("check {store}")).ok();
+}
+
+#[test]
+fn what_is_stored_twice_is_kept_once() {
+    let folder = Folder::new();
+    let store = folder.store("64M");
+    let image = folder.path("in.img");
+    fs::write(&image, noise(7, 8 << 20)).unwrap();
+    for name in ["one", "two", "three"] {
+        tamis(&format!("import {store} {name} {image}")).ok();
+    }
+    let stats = tamis(&format!("stats {store} --json")).ok().json();
+    for key in [
+        "logical_bytes",
+        "unique_chunks",
+        "unique_bytes",
+        "stored_bytes",
+        "table_bytes",
+        "journal_bytes",
+        "device_bytes",
+        "free_bytes",
+        "dedup_ratio",
+        "compression_ratio",
+        "reduction_ratio",
+        "memory_bytes",
+    ] {
+        assert!(stats[key].is_number(), "{key} in {stats}");
+    }
+    assert_eq!(stats["logical_bytes"], 24 << 20);
+    assert_eq!(stats["unique_chunks"], 2048);
+    assert_eq!(stats["unique_bytes"], 8 << 20);
+    assert!((stats["dedup_ratio"].as_f64().unwrap() - 3.0).abs() < 1e-9, "{stats}");
+    assert_eq!(stats["volumes"].as_array().unwrap().len(), 3);
+    assert_eq!(stats["volumes"][0]["mapped_bytes"], 8 << 20);
+    let text = tamis(&format!("stats {store}")).ok().out;
+    assert!(text.contains("after deduplication") && text.contains("3.00x"), "{text}");
+    let found = tamis(&format!("check {store} --json")).ok().json();
+    assert_eq!(found["sound"], true);
+}
+
+#[test]
+fn streams_of_odd_length_are_padded_to_a_sector() {
+    let folder = Folder::new();
+    let store = folder.store("64M");
+    let bytes = noise(8, (3 << 20) + 777);
+    let mut import = command(["import", &store, "v", "-"]);
+    let mut child = import.stdin(Stdio::piped()).spawn().unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), &bytes).unwrap();
+    assert!(child.wait().unwrap().success());
+
+    let exported = command(["export", &store, "v", "-"]).output().unwrap();
+    assert!(exported.status.success());
+    let padded = bytes.len().next_multiple_of(512);
+    assert_eq!(exported.stdout.len(), padded);
+    assert!(exported.stdout[..bytes.len()] == bytes);
+    assert!(exported.stdout[bytes.len()..].iter().all(|byte| *byte == 0));
+}
+
+#[test]
+fn a_volume_that_holds_data_is_replaced_only_when_that_is_meant() {
+    let folder = Folder::new();
+    let store = folder.store("64M");
+    let (large, small, out) = (folder.path("l.img"), folder.path("s.img"), folder.path("o.img"));
+    fs::write(&large, noise(9, 4 << 20)).unwrap();
+    fs::write(&small, noise(10, 1 << 20)).unwrap();
+    tamis(&format!("import {store} v {large}")).ok();
+    tamis(&format!("import {store} v {small}")).fails(7, "--overwrite");
+    tamis(&format!("import {store} v {small} --overwrite")).ok();
+    tamis(&format!("export {store} v {out}")).ok();
+    let bytes = fs::read(&out).unwrap();
+    assert_eq!(bytes.len(), 4 << 20);
+    assert!(bytes[..1 << 20] == noise(10, 1 << 20));
+    assert!(bytes[1 << 20..].iter().all(|byte| *byte == 0));
+    tamis(&format!("export {store} v {out}")).fails(7, "--overwrite");
+    tamis(&format!("export {store} v {out} --overwrite")).ok();
+}
+
+#[test]
+fn what_is_no_raw_image_or_does_not_fit_is_refused() {
+    let folder = Folder::new();
+    let store = folder.store("64M");
+    let image = folder.path("disk.qcow2");
+    fs::write(&image, [b"QFI\xfb".as_slice(), &[0; 4096]].concat()).unwrap();
+    tamis(&format!("import {store} v {image}")).fails(2, "qcow2");
+    fs::write(&image, "").unwrap();
+    tamis(&format!("import {store} v {image}")).fails(2, "empty");
+    fs::write(&image, noise(1, 8192)).unwrap();
+    tamis(&format!("volume create {store} tiny --size 4K")).ok();
+    tamis(&format!("import {store} tiny {image}")).fails(2, "enlarge");
+    let names = tamis(&format!("volume list {store} --json")).ok().json();
+    assert_eq!(names.as_array().unwrap().len(), 1, "{names}");
+}

@@ -1,0 +1,12 @@
+//! The real binary on real directories: what a person or a script sees of `tamis`.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod crash;
+mod damage;
+mod harness;
+mod help;
+mod images;
+mod served;
+mod space;
+mod volumes;

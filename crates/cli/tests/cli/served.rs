@@ -1,0 +1,81 @@
+//! A store that is being served, and the commands that reach it there.
+
+use std::fs;
+use std::process::Command;
+
+use crate::harness::{Folder, Served, installed, noise, tamis};
+
+#[test]
+fn create_makes_all_that_is_needed() {
+    let folder = Folder::new();
+    let store = folder.path("store");
+    let served = Served::start(&store, "--create --capacity 64M");
+    let volume = &served.ready["volumes"][0];
+    assert_eq!(volume["name"], "disk0");
+    assert_eq!(volume["size_bytes"], 256 << 20);
+    let socket = format!("{store}/nbd.sock");
+    assert_eq!(volume["uri"], format!("nbd+unix:///disk0?socket={socket}"));
+    assert!(fs::metadata(&socket).is_ok());
+    assert_eq!(served.interrupt(), Some(0));
+    assert!(fs::metadata(&socket).is_err());
+    assert!(fs::metadata(format!("{store}/control.sock")).is_err());
+}
+
+#[test]
+fn commands_reach_a_served_store() {
+    let folder = Folder::new();
+    let store = folder.store("64M");
+    let served = Served::start(&store, "");
+    tamis(&format!("volume create {store} vm1 --size 1G")).ok();
+    tamis(&format!("volume create {store} vm1 --size 1G")).fails(7, "exists already");
+    tamis(&format!("volume create {store} -- -x --size 1G")).fails(2, "");
+    tamis(&format!("volume resize {store} vm1 --size 2G")).ok();
+    tamis(&format!("volume rename {store} vm1 vm2")).ok();
+    let shown = tamis(&format!("volume show {store} vm2 --json")).ok().json();
+    assert_eq!(shown["size_bytes"], 2_u64 << 30);
+    tamis(&format!("volume show {store} vm1")).fails(3, "there is no volume vm1");
+    tamis(&format!("set {store} --compression none")).ok();
+    let stats = tamis(&format!("stats {store} --json")).ok().json();
+    assert_eq!(stats["served"], true);
+    assert!(stats["rates"]["writes_per_second"].is_number(), "{stats}");
+    assert!(tamis(&format!("stats {store}")).ok().out.contains("requests/s"));
+    tamis(&format!("volume delete {store} vm2")).ok();
+    let listed = tamis(&format!("volume list {store} --json")).ok().json();
+    assert_eq!(listed, serde_json::json!([]));
+    assert_eq!(served.interrupt(), Some(0));
+}
+
+#[test]
+fn what_needs_the_store_for_itself_says_who_has_it() {
+    let folder = Folder::new();
+    let store = folder.path("store");
+    let image = folder.path("in.img");
+    fs::write(&image, noise(1, 4096)).unwrap();
+    let served = Served::start(&store, "--create --capacity 64M");
+    let pid = served.ready["pid"].to_string();
+    tamis(&format!("check {store}")).fails(4, &pid);
+    tamis(&format!("serve {store}")).fails(4, &pid);
+    let refused = tamis(&format!("import {store} disk0 {image}")).fails(4, "qemu-img convert");
+    assert!(refused.err.contains(&served.uri()), "{refused:?}");
+    let refused = tamis(&format!("export {store} disk0 -")).fails(4, "nbdcopy");
+    assert!(refused.err.contains(&served.uri()), "{refused:?}");
+}
+
+#[test]
+fn the_line_that_is_shown_puts_an_image_in() {
+    if !installed("qemu-img") {
+        return;
+    }
+    let folder = Folder::new();
+    let store = folder.path("store");
+    let (image, out) = (folder.path("in.img"), folder.path("out.img"));
+    fs::write(&image, noise(12, 4 << 20)).unwrap();
+    let served = Served::start(&store, "--create --capacity 64M --size 4M");
+    let refused = tamis(&format!("import {store} disk0 {image}"));
+    let line = refused.err.lines().last().unwrap().trim().to_owned();
+    let copied = Command::new("sh").args(["-c", &line]).output().unwrap();
+    assert!(copied.status.success(), "{line}: {copied:?}");
+    assert_eq!(served.interrupt(), Some(0));
+    tamis(&format!("export {store} disk0 {out}")).ok();
+    assert!(fs::read(&image).unwrap() == fs::read(&out).unwrap());
+}

@@ -1,0 +1,94 @@
+//! Stores and volumes, on a store that nobody serves.
+
+use crate::harness::{Folder, tamis};
+
+#[test]
+fn volumes_are_made_listed_changed_and_deleted() {
+    let folder = Folder::new();
+    let store = folder.store("64M");
+    let made = tamis(&format!("volume create {store} vm1 --size 40G --json")).ok().json();
+    assert_eq!(made["size_bytes"], 40_u64 << 30);
+    tamis(&format!("volume create {store} vm2 --size 1M --read-only")).ok();
+    tamis(&format!("volume create {store} vm1 --size 1G")).fails(7, "vm1 exists already");
+
+    let listed = tamis(&format!("volume list {store} --json")).ok().json();
+    let names: Vec<&str> =
+        listed.as_array().unwrap().iter().map(|v| v["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["vm1", "vm2"]);
+    assert_eq!(listed[1]["read_only"], true);
+    let text = tamis(&format!("volume list {store}")).ok().out;
+    assert!(text.starts_with("VOLUME    SIZE  MAPPED  ACCESS\n"), "{text}");
+    assert!(text.contains("vm1     40 GiB     0 B  read-write\n"), "{text}");
+
+    tamis(&format!("volume resize {store} vm1 --size 20G")).fails(2, "--shrink");
+    tamis(&format!("volume resize {store} vm1 --size 20G --shrink")).ok();
+    tamis(&format!("volume rename {store} vm1 web")).ok();
+    let shown = tamis(&format!("volume show {store} web --json")).ok().json();
+    assert_eq!(shown["size_bytes"], 20_u64 << 30);
+
+    tamis(&format!("volume delete {store} web")).ok();
+    tamis(&format!("volume show {store} web")).fails(3, "there is no volume web");
+    tamis(&format!("volume delete {store} web")).fails(3, "there is no volume web");
+}
+
+#[test]
+fn a_store_says_what_it_is_made_of() {
+    let folder = Folder::new();
+    let store = folder.path("store");
+    let line = format!("init {store} --capacity 100M --chunk-size 8K --compression zstd:3 --json");
+    let made = tamis(&line).ok().json();
+    assert_eq!(made["capacity_bytes"], 100 << 20);
+    assert_eq!(made["chunk_bytes"], 8192);
+    assert_eq!(made["compression"], "zstd:3");
+    tamis(&line).fails(7, "there is a store at");
+}
+
+#[test]
+fn data_and_tables_can_live_elsewhere() {
+    let folder = Folder::new();
+    let (store, fast) = (folder.path("store"), folder.path("fast.tables"));
+    let (one, two) = (folder.path("one.data"), folder.path("two.data"));
+    tamis(&format!("init {store} --capacity 128M --data {one} --data {two} --tables {fast}")).ok();
+    assert!(std::fs::symlink_metadata(folder.join("store/tables")).unwrap().is_symlink());
+    assert_eq!(std::fs::metadata(&one).unwrap().len(), 64 << 20);
+    tamis(&format!("volume create {store} v --size 1G")).ok();
+    let stats = tamis(&format!("stats {store} --json")).ok().json();
+    assert_eq!(stats["volumes"][0]["name"], "v");
+}
+
+#[test]
+fn what_is_not_there_is_code_3() {
+    let folder = Folder::new();
+    let nowhere = folder.path("nowhere");
+    for command in ["volume list", "stats", "check", "serve"] {
+        tamis(&format!("{command} {nowhere}")).fails(3, "tamis init");
+    }
+    tamis(&format!("set {nowhere} --compression none")).fails(3, "there is no store");
+    let store = folder.store("64M");
+    tamis(&format!("export {store} ghost {}", folder.path("x"))).fails(3, "no volume ghost");
+    tamis(&format!("import {store} v {}", folder.path("no.img"))).fails(3, "no.img");
+    assert!(!folder.join("x").exists());
+}
+
+#[test]
+fn what_cannot_be_is_refused_before_anything_is_made() {
+    let folder = Folder::new();
+    let store = folder.path("store");
+    tamis(&format!("init {store} --capacity 1M")).fails(2, "too small");
+    assert!(!folder.join("store").exists());
+    tamis(&format!("init {store} --capacity 1000T")).fails(6, "free");
+    assert!(!folder.join("store").exists());
+    let store = folder.store("64M");
+    tamis(&format!("volume create {store} a/b --size 1G")).fails(2, "cannot name a volume");
+    tamis(&format!("volume create {store} v --size 100")).fails(2, "512");
+}
+
+#[test]
+fn compression_changes_for_what_comes() {
+    let folder = Folder::new();
+    let store = folder.store("64M");
+    let set = tamis(&format!("set {store} --compression zstd:5 --json")).ok().json();
+    assert_eq!(set["compression"], "zstd:5");
+    let stats = tamis(&format!("stats {store} --json")).ok().json();
+    assert!(stats["compression"].as_str().unwrap().contains("zstd"), "{stats}");
+}
