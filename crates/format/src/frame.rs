@@ -90,6 +90,14 @@ pub fn decode(frame: &[u8]) -> Result<(FrameHeader, &[u8]), FormatError> {
     Ok((header, payload))
 }
 
+/// How long the frame claims to be that may begin here, its header included; None when there is no
+/// room for a header. Nothing is checked: for walks over places that may hold no frame.
+#[must_use]
+pub fn claimed_bytes(bytes: &[u8]) -> Option<usize> {
+    let header = bytes.get(..FRAME_HEADER_BYTES)?;
+    Some(FRAME_HEADER_BYTES + u24_at(header, STORED_BYTES_AT) as usize)
+}
+
 fn check(header: &FrameHeader) -> Result<(), FormatError> {
     let FrameHeader { codec, stored_bytes, plain_bytes, .. } = *header;
     let is_chunk = plain_bytes.is_multiple_of(SECTOR_BYTES)

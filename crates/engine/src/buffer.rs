@@ -1,0 +1,543 @@
+//! The write buffer: what is acknowledged and not yet in the tables.
+//!
+//! Work enters the *open group* in the order of the intake queue. Groups are closed, go through
+//! the stages of [`Stage`] and are applied strictly in order; each becomes one journal record, so
+//! after a crash it is there whole or not at all. A write absorbs an earlier write to the same
+//! chunk only inside the open group: absorbing across groups would reorder writes and break the
+//! prefix promise.
+//!
+//! A group holds one kind of [`Work`]. Large unmaps and changes of volumes are groups of their own,
+//! because a slot of an open group has no order against its other slots; small unmaps are slots
+//! that hold zeros.
+//!
+//! [`WriteBuffer::newest`] answers what a read must see: the newest buffered event of a chunk, if
+//! any. It is exact whatever stage that event's group is in.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use format::record::Change;
+use format::units::{Fingerprint, Lba, Pbn, VolumeId};
+use hashbrown::HashMap;
+use reduce::{ChunkBuf, ChunkRef};
+
+use crate::client::Done;
+use crate::outcome::{Reply, RequestError};
+use crate::volume::{SECTOR_BYTES, VolumeShared};
+
+/// Slots of a group, at most.
+pub(crate) const GROUP_SLOTS: usize = 256;
+
+/// How far a group has come.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Takes writes.
+    Open,
+    /// Closed; partly written chunks wait for the rest of their bytes.
+    Filling,
+    /// Workers fingerprint its chunks.
+    Fingerprinting,
+    /// Waits for its turn and its buckets.
+    LookingUp,
+    /// Workers compress its unique chunks.
+    Compressing,
+    /// Waits for its turn, its pages and room in the journal.
+    Applying,
+}
+
+/// What a group does.
+pub(crate) enum Work {
+    /// Writes chunks.
+    Slots(Vec<Slot>),
+    /// Unmaps a range of chunks; `first` moves on as pieces of it are applied.
+    Unmap { volume: Arc<VolumeShared>, first: u64, end: u64 },
+    /// Changes volumes or settings.
+    Admin { change: Change, answer: Option<(Done, AdminAnswer)> },
+}
+
+/// How an administrative change is answered once it is durable.
+pub(crate) enum AdminAnswer {
+    Done,
+    VolumeInfo(VolumeId),
+}
+
+/// One chunk of a group.
+pub(crate) struct Slot {
+    pub(crate) volume: VolumeId,
+    pub(crate) lba: Lba,
+    pub(crate) data: SlotData,
+    pub(crate) fingerprint: Option<Fingerprint>,
+    pub(crate) plan: Plan,
+}
+
+/// The bytes of a slot.
+pub(crate) enum SlotData {
+    Zeros,
+    Whole(ChunkRef),
+    Partial(Box<Partial>),
+}
+
+/// A chunk of which only some sectors have been written.
+pub(crate) struct Partial {
+    pub(crate) base: Base,
+    /// The whole chunk; only sectors of `written` count.
+    pub(crate) overlay: Vec<u8>,
+    /// Bit i: sector i is written.
+    pub(crate) written: u128,
+    /// Keeps the write-buffer credit of what was copied into `overlay`.
+    pub(crate) credit: Vec<Arc<ChunkBuf>>,
+    /// Requests to be answered once the chunk is whole.
+    pub(crate) acks: Vec<Arc<Ack>>,
+}
+
+/// Sectors that a request writes into one chunk.
+pub(crate) struct Sectors<'a> {
+    pub(crate) offset_bytes: usize,
+    pub(crate) length_bytes: usize,
+    /// The request's buffer and where in it the bytes begin; None writes zeros.
+    pub(crate) source: Option<(&'a Arc<ChunkBuf>, usize)>,
+    pub(crate) ack: &'a Arc<Ack>,
+}
+
+/// The answer to a request that ends in several parts: told when the last has ended, or at the
+/// first failure.
+pub(crate) struct Ack {
+    parts_left: AtomicU32,
+    done: Mutex<Option<Done>>,
+}
+
+impl Ack {
+    /// An answer that one part, the caller's own, still holds back.
+    pub(crate) fn new(done: Option<Done>) -> Arc<Self> {
+        Arc::new(Self { parts_left: AtomicU32::new(1), done: Mutex::new(done) })
+    }
+
+    fn take(&self) -> Option<Done> {
+        self.done.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// One part more holds the answer back.
+    pub(crate) fn hold(&self) {
+        self.parts_left.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A part has ended well.
+    pub(crate) fn part_done(&self) {
+        if self.parts_left.fetch_sub(1, Ordering::AcqRel) == 1
+            && let Some(done) = self.take()
+        {
+            done.reply(Reply::Done);
+        }
+    }
+
+    /// A part has failed: so has the request.
+    pub(crate) fn fail(&self, error: &RequestError) {
+        if let Some(done) = self.take() {
+            done.fail(error.clone());
+        }
+    }
+}
+
+/// Where the unwritten sectors of a partial chunk come from.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Base {
+    Zeros,
+    /// What the map says once all earlier groups are filled.
+    Stored,
+    /// A slot of an earlier group (or the map, once that group is applied).
+    Buffered {
+        group: u64,
+        slot: usize,
+    },
+    /// A read of it is under way.
+    Reading,
+}
+
+/// What becomes of a slot.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Plan {
+    Undecided,
+    /// Its write failed: nothing changes.
+    Void,
+    Unmap,
+    Duplicate(Pbn),
+    /// Frame `frame` among the group's frames.
+    New {
+        pbn: Pbn,
+        frame: usize,
+    },
+}
+
+/// Frames that one compression job made.
+pub(crate) struct Frames {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) ends: Vec<u32>,
+}
+
+/// A unit of the prefix order.
+pub(crate) struct Group {
+    pub(crate) id: u64,
+    pub(crate) stage: Stage,
+    pub(crate) work: Work,
+    /// Worker jobs that are still out.
+    pub(crate) jobs_out: usize,
+    /// Results of compression jobs, by job.
+    pub(crate) frames: Vec<Option<Frames>>,
+    /// Chunk counts of the writes whose reservation ends with this group.
+    pub(crate) reservations: Vec<u64>,
+}
+
+impl Group {
+    fn new(id: u64, work: Work) -> Self {
+        Self {
+            id,
+            stage: Stage::Open,
+            work,
+            jobs_out: 0,
+            frames: Vec::new(),
+            reservations: Vec::new(),
+        }
+    }
+
+    /// The slots of a group that writes.
+    pub(crate) fn slots(&self) -> &[Slot] {
+        match &self.work {
+            Work::Slots(slots) => slots,
+            _ => &[],
+        }
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn slots_mut(&mut self) -> &mut [Slot] {
+        match &mut self.work {
+            Work::Slots(slots) => slots,
+            _ => &mut [],
+        }
+    }
+}
+
+/// The newest buffered event of a chunk.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Newest {
+    /// Nothing is buffered: the map says.
+    Nothing,
+    /// It is unmapped.
+    Unmapped,
+    /// It is slot `slot` of group `group`.
+    Slot { group: u64, slot: usize },
+}
+
+/// All groups that are not applied, and what they hold of each chunk.
+pub(crate) struct WriteBuffer {
+    pub(crate) groups: VecDeque<Group>,
+    newest: HashMap<(VolumeId, Lba), (u64, usize)>,
+    next_group: u64,
+    chunk_bytes: usize,
+    /// Chunks whose earlier write was absorbed.
+    pub(crate) absorbed: u64,
+}
+
+impl WriteBuffer {
+    pub(crate) fn new(chunk_bytes: u32) -> Self {
+        Self {
+            groups: VecDeque::new(),
+            newest: HashMap::new(),
+            next_group: 1,
+            chunk_bytes: chunk_bytes as usize,
+            absorbed: 0,
+        }
+    }
+
+    /// The group of this number, if it is not applied yet.
+    pub(crate) fn group(&self, id: u64) -> Option<&Group> {
+        self.groups.get(self.at(id)?)
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn group_mut(&mut self, id: u64) -> Option<&mut Group> {
+        let at = self.at(id)?;
+        self.groups.get_mut(at)
+    }
+
+    fn at(&self, id: u64) -> Option<usize> {
+        let first = self.groups.front()?.id;
+        usize::try_from(id.checked_sub(first)?).ok()
+    }
+
+    /// Number of the newest group that has been begun.
+    pub(crate) fn newest_group(&self) -> u64 {
+        self.next_group - 1
+    }
+
+    /// Number of the newest group that has been applied.
+    pub(crate) fn applied_group(&self) -> u64 {
+        self.groups.front().map_or(self.next_group, |group| group.id) - 1
+    }
+
+    /// Whether there is an open group.
+    pub(crate) fn has_open(&self) -> bool {
+        self.groups.back().is_some_and(|group| group.stage == Stage::Open)
+    }
+
+    /// Groups that are closed and not applied.
+    pub(crate) fn closed_groups(&self) -> usize {
+        self.groups.len() - usize::from(self.has_open())
+    }
+
+    /// Closes the open group, if there is one.
+    pub(crate) fn close_open(&mut self) {
+        if let Some(group) = self.groups.back_mut()
+            && group.stage == Stage::Open
+        {
+            group.stage = Stage::Filling;
+        }
+    }
+
+    fn begin(&mut self, work: Work) -> &mut Group {
+        let id = self.next_group;
+        self.next_group += 1;
+        self.groups.push_back(Group::new(id, work));
+        let last = self.groups.len() - 1;
+        &mut self.groups[last]
+    }
+
+    /// Adds a group that is closed at once; returns its number.
+    pub(crate) fn push_closed(&mut self, work: Work) -> u64 {
+        self.close_open();
+        let group = self.begin(work);
+        group.stage = Stage::Filling;
+        group.id
+    }
+
+    /// The reservation of a write of `chunks` ends with the newest group.
+    pub(crate) fn reserve_with_newest(&mut self, chunks: u64) {
+        if let Some(group) = self.groups.back_mut() {
+            group.reservations.push(chunks);
+        }
+    }
+
+    /// What is buffered of a chunk.
+    pub(crate) fn newest(&self, volume: VolumeId, lba: Lba) -> Newest {
+        let slot = self.newest.get(&(volume, lba));
+        let after = slot.map_or(0, |&(group, _)| group);
+        if self.unmapped_since(volume, lba, after) {
+            return Newest::Unmapped;
+        }
+        slot.map_or(Newest::Nothing, |&(group, slot)| Newest::Slot { group, slot })
+    }
+
+    fn unmapped_since(&self, volume: VolumeId, lba: Lba, after: u64) -> bool {
+        self.unmaps(volume).any(|(group, first, end)| group > after && (first..end).contains(&lba.0))
+    }
+
+    /// Ranges of a volume that unapplied groups unmap.
+    pub(crate) fn unmaps(&self, of: VolumeId) -> impl Iterator<Item = (u64, u64, u64)> {
+        self.groups.iter().filter_map(move |group| match &group.work {
+            Work::Unmap { volume, first, end } if volume.id == of => {
+                Some((group.id, *first, *end))
+            }
+            _ => None,
+        })
+    }
+
+    /// Buffered chunks of a range of a volume, in order, with whether they hold data.
+    pub(crate) fn slots_in(&self, of: VolumeId, first: u64, end: u64) -> Vec<(u64, bool)> {
+        let inside = |key: &&(VolumeId, Lba)| key.0 == of && (first..end).contains(&key.1.0);
+        let mut chunks: Vec<(u64, bool)> = self
+            .newest
+            .keys()
+            .filter(inside)
+            .map(|&(volume, lba)| (lba.0, self.holds_data(volume, lba)))
+            .collect();
+        chunks.sort_unstable();
+        chunks
+    }
+
+    fn holds_data(&self, volume: VolumeId, lba: Lba) -> bool {
+        match self.newest(volume, lba) {
+            Newest::Slot { group, slot } => self
+                .group(group)
+                .and_then(|group| group.slots().get(slot))
+                .is_some_and(|slot| !matches!(slot.data, SlotData::Zeros)),
+            _ => false,
+        }
+    }
+
+    /// Puts a whole chunk (or zeros) into the open group.
+    pub(crate) fn put(&mut self, volume: VolumeId, lba: Lba, data: SlotData) {
+        if let Some(slot) = self.slot_in_open(volume, lba) {
+            let absorbed = std::mem::replace(&mut slot.data, data);
+            self.absorbed += 1;
+            absorbed.answer();
+            return;
+        }
+        self.push_slot(volume, lba, data);
+    }
+
+    /// Puts some sectors of a chunk into the open group.
+    pub(crate) fn put_sectors(&mut self, volume: VolumeId, lba: Lba, sectors: &Sectors<'_>) {
+        let base = match self.newest(volume, lba) {
+            Newest::Nothing => Base::Stored,
+            Newest::Unmapped => Base::Zeros,
+            Newest::Slot { group, slot } => Base::Buffered { group, slot },
+        };
+        let chunk_bytes = self.chunk_bytes;
+        if self.slot_in_open(volume, lba).is_none() {
+            let partial = Partial {
+                base,
+                overlay: vec![0; chunk_bytes],
+                written: 0,
+                credit: Vec::new(),
+                acks: Vec::new(),
+            };
+            self.push_slot(volume, lba, SlotData::Partial(Box::new(partial)));
+        } else {
+            self.absorbed += 1;
+        }
+        if let Some(slot) = self.slot_in_open(volume, lba) {
+            slot.data.lay_over(chunk_bytes, sectors);
+        }
+    }
+
+    fn slot_in_open(&mut self, volume: VolumeId, lba: Lba) -> Option<&mut Slot> {
+        let &(group, slot) = self.newest.get(&(volume, lba))?;
+        let open = self.groups.back_mut()?;
+        if open.stage != Stage::Open || open.id != group {
+            return None;
+        }
+        open.slots_mut().get_mut(slot)
+    }
+
+    fn push_slot(&mut self, volume: VolumeId, lba: Lba, data: SlotData) {
+        if !self.has_open() {
+            self.begin(Work::Slots(Vec::with_capacity(GROUP_SLOTS)));
+        }
+        let Some(group) = self.groups.back_mut() else { return };
+        let Work::Slots(slots) = &mut group.work else { return };
+        slots.push(Slot { volume, lba, data, fingerprint: None, plan: Plan::Undecided });
+        self.newest.insert((volume, lba), (group.id, slots.len() - 1));
+        if slots.len() == GROUP_SLOTS {
+            group.stage = Stage::Filling;
+        }
+    }
+
+    /// A slot whose write failed changes nothing, and nobody sees it any more.
+    pub(crate) fn void_slot(&mut self, id: u64, at: usize) {
+        let Some(slot) = self.group_mut(id).and_then(|group| group.slots_mut().get_mut(at)) else {
+            return;
+        };
+        slot.plan = Plan::Void;
+        slot.data = SlotData::Zeros;
+        let key = (slot.volume, slot.lba);
+        if self.newest.get(&key) == Some(&(id, at)) {
+            self.newest.remove(&key);
+        }
+    }
+
+    /// Removes the oldest group, which has been applied.
+    pub(crate) fn pop_applied(&mut self) -> Option<Group> {
+        let group = self.groups.pop_front()?;
+        for (at, slot) in group.slots().iter().enumerate() {
+            let key = (slot.volume, slot.lba);
+            if self.newest.get(&key) == Some(&(group.id, at)) {
+                self.newest.remove(&key);
+            }
+        }
+        Some(group)
+    }
+
+    /// The bytes of a filled slot: None for zeros.
+    pub(crate) fn slot(&self, group: u64, slot: usize) -> Option<&Slot> {
+        self.group(group)?.slots().get(slot)
+    }
+}
+
+impl SlotData {
+    /// Answers the requests that wait for a chunk which has become whole or was absorbed.
+    fn answer(self) {
+        if let Self::Partial(partial) = self {
+            partial.acks.iter().for_each(|ack| ack.part_done());
+        }
+    }
+
+    /// Lays sectors over whatever the slot holds.
+    fn lay_over(&mut self, chunk_bytes: usize, sectors: &Sectors<'_>) {
+        let partial = self.make_partial(chunk_bytes);
+        let Sectors { offset_bytes, length_bytes, source, ack } = *sectors;
+        let target = &mut partial.overlay[offset_bytes..offset_bytes + length_bytes];
+        match source {
+            None => target.fill(0),
+            Some((buf, at)) => {
+                target.copy_from_slice(&buf.bytes()[at..at + length_bytes]);
+                partial.credit.push(Arc::clone(buf));
+            }
+        }
+        ack.hold();
+        partial.acks.push(Arc::clone(ack));
+        partial.written |= sector_bits(offset_bytes, length_bytes);
+        if partial.written == sector_bits(0, chunk_bytes) {
+            partial.base = Base::Zeros;
+        }
+    }
+
+    fn make_partial(&mut self, chunk_bytes: usize) -> &mut Partial {
+        let whole = |overlay, written, credit| {
+            let acks = Vec::new();
+            Box::new(Partial { base: Base::Zeros, overlay, written, credit, acks })
+        };
+        match self {
+            Self::Partial(_) => {}
+            Self::Zeros => *self = Self::Partial(whole(vec![0; chunk_bytes], 0, Vec::new())),
+            Self::Whole(chunk) => {
+                let all = sector_bits(0, chunk_bytes);
+                let credit = vec![Arc::clone(chunk.buf())];
+                *self = Self::Partial(whole(chunk.bytes().to_vec(), all, credit));
+            }
+        }
+        match self {
+            Self::Partial(partial) => partial,
+            _ => unreachable!("made partial above"),
+        }
+    }
+}
+
+impl Partial {
+    /// The whole chunk, its unwritten sectors taken from `base` (zeros when None). Requests that
+    /// waited for it are answered.
+    pub(crate) fn fill(mut self, base: Option<&[u8]>) -> ChunkRef {
+        let sector_bytes = SECTOR_BYTES as usize;
+        for (sector, target) in self.overlay.chunks_exact_mut(sector_bytes).enumerate() {
+            if self.written >> sector & 1 == 1 {
+                continue;
+            }
+            let start = sector * sector_bytes;
+            match base.and_then(|base| base.get(start..start + sector_bytes)) {
+                Some(bytes) => target.copy_from_slice(bytes),
+                None => target.fill(0),
+            }
+        }
+        self.acks.iter().for_each(|ack| ack.part_done());
+        let length_bytes = self.overlay.len();
+        let buf = Arc::new(ChunkBuf::keeping(self.overlay, self.credit));
+        ChunkRef::new(buf, 0, length_bytes as u32)
+    }
+}
+
+/// The bits of the sectors in a range of a chunk.
+fn sector_bits(offset_bytes: usize, length_bytes: usize) -> u128 {
+    let (first, count) =
+        (offset_bytes / SECTOR_BYTES as usize, length_bytes / SECTOR_BYTES as usize);
+    let ones = if count >= 128 { u128::MAX } else { (1u128 << count) - 1 };
+    ones << first
+}
+
+impl AdminAnswer {
+    /// The reply, given how to describe a volume.
+    pub(crate) fn reply(&self, describe: impl FnOnce(VolumeId) -> Option<Reply>) -> Reply {
+        match self {
+            Self::Done => Reply::Done,
+            Self::VolumeInfo(id) => describe(*id).unwrap_or(Reply::Done),
+        }
+    }
+}

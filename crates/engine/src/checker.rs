@@ -1,0 +1,439 @@
+//! The walks of a check. See [`crate::check`].
+
+use std::collections::BTreeSet;
+
+use containers::directory_of;
+use format::catalog::CatalogEntry;
+use format::container_page::ContainerState;
+use format::frame;
+use format::page::Page;
+use format::superblock::Geometry;
+use format::units::{CONTAINER_BYTES, ContainerId, Pba, Pbn, TreeId};
+use format::{bucket, map_page, pba_page};
+use tables::NextLeaf;
+
+use crate::check::{CheckProgress, CheckReport, Problem};
+use crate::loading::Loading;
+use crate::open::{OpenError, Opened};
+
+/// A stored chunk's place.
+struct Stored {
+    pba: Pba,
+    pbn: Pbn,
+    live: bool,
+}
+
+/// What the walks have gathered so far.
+pub(crate) struct Checker {
+    loading: Loading,
+    geometry: Geometry,
+    report: CheckReport,
+    /// How often maps name each PBN.
+    references: Vec<u32>,
+    stored: Vec<Stored>,
+    /// PBNs that the PBN-PBA table knows: bit by PBN.
+    known: Vec<bool>,
+    fingerprinted: Vec<bool>,
+    lost: BTreeSet<Pbn>,
+}
+
+impl Checker {
+    pub(crate) fn new(opened: Opened) -> Self {
+        let Opened { geometry, devices, state, report, .. } = opened;
+        let pbns = state.next_pbn as usize;
+        let records_replayed = report.records_replayed;
+        Self {
+            loading: Loading { devices, state },
+            geometry,
+            report: CheckReport { records_replayed, ..CheckReport::default() },
+            references: vec![0; pbns],
+            stored: Vec::new(),
+            known: vec![false; pbns],
+            fingerprinted: vec![false; pbns],
+            lost: BTreeSet::new(),
+        }
+    }
+
+    pub(crate) fn into_report(self) -> CheckReport {
+        self.report
+    }
+
+    fn found(&mut self, problem: Problem) {
+        self.report.problems.push(problem);
+    }
+
+    /// Calls `look` with every leaf of a tree; a damaged leaf is a problem and is passed over.
+    fn each_leaf(
+        &mut self,
+        tree: TreeId,
+        mut look: impl FnMut(&mut Self, u64, &Page),
+    ) -> Result<(), OpenError> {
+        let mut from = 0;
+        while let Some(index) = self.next_leaf(tree, &mut from)? {
+            let page = self.loading.state.store.page(tree, index).cloned();
+            if let Some(page) = page {
+                look(self, index, &page);
+            }
+            self.loading.state.store.shrink();
+            from = index + 1;
+        }
+        Ok(())
+    }
+
+    /// The next leaf from `from` on, resident.
+    fn next_leaf(&mut self, tree: TreeId, from: &mut u64) -> Result<Option<u64>, OpenError> {
+        loop {
+            let mut reads = Vec::new();
+            match self.loading.state.store.next_leaf(tree, *from, &mut reads) {
+                Ok(NextLeaf::End) => return Ok(None),
+                Ok(NextLeaf::Missing) => self.load(reads)?,
+                Ok(NextLeaf::Found(index)) => {
+                    let want = self.loading.wait_for(|state, wanted| {
+                        state.store.want(&mut wanted.pins, tree, index, &mut wanted.reads)
+                    });
+                    match want {
+                        Ok(wanted) => {
+                            self.loading.state.store.release_pins(wanted.pins);
+                            return Ok(Some(index));
+                        }
+                        Err(OpenError::Page(_)) => {
+                            self.found(Problem::DamagedPage { tree: tree.0, index });
+                            *from = index + 1;
+                        }
+                        Err(error) => return Err(error),
+                    }
+                }
+                Err(error) => {
+                    let index = error.page().index;
+                    self.found(Problem::DamagedPage { tree: tree.0, index });
+                    return Ok(None);
+                }
+            }
+        }
+    }
+
+    fn load(&mut self, reads: Vec<tables::PageRead>) -> Result<(), OpenError> {
+        match self.loading.load_pages(reads) {
+            // A damaged page is remembered and met again by whoever wants it.
+            Ok(()) | Err(OpenError::Page(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn volumes(&self) -> Vec<CatalogEntry> {
+        self.loading.state.catalog.iter().cloned().collect()
+    }
+
+    /// Counts what every volume maps.
+    pub(crate) fn check_maps(
+        &mut self,
+        progress: &mut dyn FnMut(CheckProgress),
+    ) -> Result<(), OpenError> {
+        let volumes = self.volumes();
+        let total = volumes.len() as u64;
+        for (done, volume) in (0..).zip(&volumes) {
+            progress(CheckProgress { stage: "maps", done, total });
+            let counted = self.check_map(volume)?;
+            if counted != volume.mapped_chunks {
+                let (volume, recorded) = (volume.name.clone(), volume.mapped_chunks);
+                self.found(Problem::MappedCount { volume, counted, recorded });
+            }
+            self.report.mapped_chunks += counted;
+            self.report.volumes += 1;
+        }
+        Ok(())
+    }
+
+    fn check_map(&mut self, volume: &CatalogEntry) -> Result<u64, OpenError> {
+        let chunk_bytes = u64::from(self.geometry.chunk_bytes);
+        let chunks = volume.size_bytes.div_ceil(chunk_bytes);
+        let mut counted = 0;
+        self.each_leaf(TreeId::volume(volume.id), |checker, leaf, page| {
+            for slot in 0..map_page::SLOTS {
+                let pbn = map_page::get(page, slot);
+                if pbn.is_none() {
+                    continue;
+                }
+                counted += 1;
+                let lba = leaf * map_page::SLOTS as u64 + slot as u64;
+                let deleting = volume.state == format::catalog::VolumeState::Deleting;
+                if lba >= chunks && !deleting {
+                    checker.found(Problem::MapBeyondEnd { volume: volume.name.clone(), lba });
+                }
+                match checker.references.get_mut(pbn.0 as usize) {
+                    Some(references) => *references += 1,
+                    None => {
+                        let (volume, pbn) = (volume.name.clone(), pbn.0);
+                        checker.found(Problem::MapNamesNoChunk { volume, lba, pbn });
+                    }
+                }
+            }
+        })?;
+        Ok(counted)
+    }
+
+    /// Compares the PBN-PBA table with what the maps name, and gathers places.
+    pub(crate) fn check_chunks(
+        &mut self,
+        progress: &mut dyn FnMut(CheckProgress),
+    ) -> Result<(), OpenError> {
+        let total = self.loading.state.next_pbn;
+        self.each_leaf(TreeId::PBN_PBA, |checker, leaf, page| {
+            let first = leaf * pba_page::SLOTS as u64;
+            progress(CheckProgress { stage: "chunks", done: first, total });
+            for slot in 0..pba_page::SLOTS {
+                if let Some(entry) = pba_page::get(page, slot) {
+                    checker.check_chunk(Pbn(first + slot as u64), entry);
+                }
+            }
+        })?;
+        let unknown = |&at: &usize| self.references[at] > 0 && !self.known[at];
+        let lost: Vec<usize> = (0..self.references.len()).filter(unknown).collect();
+        self.lost.extend(lost.into_iter().map(|pbn| Pbn(pbn as u64)));
+        Ok(())
+    }
+
+    fn check_chunk(&mut self, pbn: Pbn, entry: pba_page::PbaEntry) {
+        let counted = self.references.get(pbn.0 as usize).copied().unwrap_or(0);
+        if counted != entry.references {
+            let recorded = entry.references;
+            self.found(Problem::References { pbn: pbn.0, counted, recorded });
+        }
+        if let Some(known) = self.known.get_mut(pbn.0 as usize) {
+            *known = true;
+        }
+        self.report.stored_chunks += 1;
+        self.stored.push(Stored { pba: entry.pba, pbn, live: entry.references > 0 });
+    }
+
+    /// Compares the Hash-PBN table with the PBN-PBA table, both ways.
+    pub(crate) fn check_fingerprints(
+        &mut self,
+        progress: &mut dyn FnMut(CheckProgress),
+    ) -> Result<(), OpenError> {
+        let total = self.loading.state.hash.buckets();
+        let mut entries = 0;
+        for tree in [TreeId::HASH_PBN, TreeId::HASH_OVERFLOW] {
+            let mut found = Vec::new();
+            self.each_leaf(tree, |_, bucket, page| {
+                progress(CheckProgress { stage: "fingerprints", done: bucket, total });
+                entries += bucket::len(page) as u64;
+                found.extend((0..bucket::len(page)).map(|at| (bucket, bucket::entry(page, at))));
+            })?;
+            for (bucket, (fingerprint, pbn)) in found {
+                self.check_fingerprint(bucket, &fingerprint, pbn)?;
+            }
+        }
+        let recorded = self.loading.state.hash_shape().entries;
+        if entries != recorded {
+            let what = "entries of the Hash-PBN table";
+            self.found(Problem::Total { what, counted: entries, recorded });
+        }
+        for at in 0..self.known.len() {
+            if self.known[at] && !self.fingerprinted[at] {
+                self.found(Problem::ChunkWithoutEntry { pbn: at as u64 });
+            }
+        }
+        Ok(())
+    }
+
+    fn check_fingerprint(
+        &mut self,
+        bucket: u64,
+        fingerprint: &format::units::Fingerprint,
+        pbn: Pbn,
+    ) -> Result<(), OpenError> {
+        let at = pbn.0 as usize;
+        if !self.known.get(at).copied().unwrap_or(false) {
+            self.found(Problem::EntryWithoutChunk { bucket, pbn: pbn.0 });
+            return Ok(());
+        }
+        let wanted =
+            self.loading.wait_for(|state, wanted| state.want_lookup(fingerprint, wanted))?;
+        let state = &self.loading.state;
+        let looked_up = state.hash.lookup(&state.store, fingerprint);
+        self.loading.state.store.release_pins(wanted.pins);
+        if looked_up != Some(pbn) || self.fingerprinted[at] {
+            self.found(Problem::EntryMisplaced { bucket, pbn: pbn.0 });
+        }
+        self.fingerprinted[at] = true;
+        Ok(())
+    }
+
+    /// No free PBN names a chunk, none is free twice.
+    pub(crate) fn check_free_pbns(&mut self) -> Result<(), OpenError> {
+        let free = &self.loading.state.free;
+        let (head, tail) = (free.head(), free.tail());
+        let mut seen = BTreeSet::new();
+        self.each_leaf(TreeId::FREE_PBNS, |checker, leaf, page| {
+            for slot in 0..map_page::SLOTS {
+                let place = leaf * map_page::SLOTS as u64 + slot as u64;
+                let pbn = map_page::get(page, slot);
+                if (head..tail).contains(&place)
+                    && (checker.known.get(pbn.0 as usize) != Some(&false) || !seen.insert(pbn))
+                {
+                    checker.found(Problem::FreePbnInUse { pbn: pbn.0 });
+                }
+            }
+        })
+    }
+
+    /// Compares containers with the chunks that lie in them, and reads every frame.
+    pub(crate) fn check_containers(
+        &mut self,
+        progress: &mut dyn FnMut(CheckProgress),
+    ) -> Result<(), OpenError> {
+        let mut stored = std::mem::take(&mut self.stored);
+        stored.sort_by_key(|chunk| (chunk.pba.container, chunk.pba.offset_bytes));
+        let total = self.geometry.containers_total();
+        let ids: Vec<ContainerId> =
+            self.loading.state.containers.iter().map(|(id, _)| id).collect();
+        let mut rest = &stored[..];
+        for id in ids {
+            let count = rest.partition_point(|chunk| chunk.pba.container <= id);
+            let (chunks, after) = rest.split_at(count);
+            rest = after;
+            progress(CheckProgress { stage: "containers", done: u64::from(id.0), total });
+            self.check_container(id, chunks);
+        }
+        for chunk in rest {
+            self.misplaced(chunk);
+        }
+        self.stored = stored;
+        Ok(())
+    }
+
+    fn misplaced(&mut self, chunk: &Stored) {
+        let Pba { container, offset_bytes, .. } = chunk.pba;
+        let (pbn, container) = (chunk.pbn.0, container.0);
+        self.found(Problem::FrameMisplaced { pbn, container, offset_bytes });
+        self.lost.insert(chunk.pbn);
+    }
+
+    fn check_container(&mut self, id: ContainerId, chunks: &[Stored]) {
+        let entry = self.loading.state.containers.get(id);
+        let live = chunks.iter().filter(|chunk| chunk.live);
+        let counted: u64 = live.map(|chunk| u64::from(chunk.pba.length_bytes)).sum();
+        if counted != u64::from(entry.live_bytes) {
+            let (container, recorded) = (id.0, u64::from(entry.live_bytes));
+            self.found(Problem::LiveBytes { container, counted, recorded });
+        }
+        for pair in chunks.windows(2) {
+            if pair[0].pba.offset_bytes + pair[0].pba.length_bytes > pair[1].pba.offset_bytes {
+                let (container, pbn, other) = (id.0, pair[0].pbn.0, pair[1].pbn.0);
+                self.found(Problem::FramesOverlap { container, pbn, other });
+            }
+        }
+        let end = |chunk: &&Stored| chunk.pba.offset_bytes + chunk.pba.length_bytes;
+        let free = entry.state == ContainerState::Free;
+        for chunk in chunks.iter().filter(|chunk| free || end(chunk) > entry.used_bytes) {
+            self.misplaced(chunk);
+        }
+        if !free {
+            self.report.containers += 1;
+            self.check_frames(id, entry.state, entry.sequence, chunks);
+        }
+    }
+
+    fn check_frames(
+        &mut self,
+        id: ContainerId,
+        state: ContainerState,
+        sequence: u32,
+        chunks: &[Stored],
+    ) {
+        let Some((zone, start_bytes)) = self.geometry.container_zone(id) else { return };
+        let length_bytes = CONTAINER_BYTES as usize;
+        let Ok(image) = self.loading.devices.read_now(zone, start_bytes, length_bytes) else {
+            self.found(Problem::UnreadableContainer { container: id.0 });
+            self.lost.extend(chunks.iter().map(|chunk| chunk.pbn));
+            return;
+        };
+        for chunk in chunks {
+            let start = chunk.pba.offset_bytes as usize;
+            let frame = image.get(start..start + chunk.pba.length_bytes as usize);
+            let sound = frame.map(frame::decode);
+            self.report.frames_verified += 1;
+            if !matches!(sound, Some(Ok((header, _))) if header.pbn == chunk.pbn) {
+                self.found(Problem::DamagedFrame { pbn: chunk.pbn.0, container: id.0 });
+                self.lost.insert(chunk.pbn);
+            }
+        }
+        if state == ContainerState::Sealed {
+            self.check_directory(id, sequence, &image, chunks);
+        }
+    }
+
+    fn check_directory(
+        &mut self,
+        id: ContainerId,
+        sequence: u32,
+        image: &[u8],
+        chunks: &[Stored],
+    ) {
+        let Ok(entries) = directory_of(id, sequence, self.geometry.uuid, image) else {
+            self.found(Problem::Directory { container: id.0 });
+            return;
+        };
+        let listed: BTreeSet<(u32, u32, Pbn)> = entries
+            .iter()
+            .map(|entry| (entry.offset_bytes, entry.length_bytes, entry.pbn))
+            .collect();
+        for chunk in chunks {
+            let Pba { offset_bytes, length_bytes, .. } = chunk.pba;
+            if !listed.contains(&(offset_bytes, length_bytes, chunk.pbn)) {
+                self.found(Problem::DirectoryLacks { container: id.0, pbn: chunk.pbn.0 });
+            }
+        }
+    }
+
+    /// Compares the totals of the store with what was counted.
+    pub(crate) fn check_totals(&mut self) {
+        let totals = self.loading.state.totals;
+        let sum = |live: bool| {
+            let chunks = self.stored.iter().filter(|chunk| chunk.live == live);
+            chunks.fold((0, 0), |(count, bytes), chunk| {
+                (count + 1, bytes + u64::from(chunk.pba.length_bytes))
+            })
+        };
+        let ((unique, live_bytes), (dead, dead_bytes)) = (sum(true), sum(false));
+        let mapped = self.report.mapped_chunks;
+        for (what, counted, recorded) in [
+            ("mapped chunks", mapped, totals.mapped_chunks),
+            ("unique chunks", unique, totals.unique_chunks),
+            ("bytes of live frames", live_bytes, totals.live_frame_bytes),
+            ("dead chunks", dead, totals.dead_chunks),
+            ("bytes of dead frames", dead_bytes, totals.dead_frame_bytes),
+        ] {
+            if counted != recorded {
+                self.found(Problem::Total { what, counted, recorded });
+            }
+        }
+    }
+
+    /// Says which chunks of which volumes lost frames mean.
+    pub(crate) fn name_losses(
+        &mut self,
+        progress: &mut dyn FnMut(CheckProgress),
+    ) -> Result<(), OpenError> {
+        if self.lost.is_empty() {
+            return Ok(());
+        }
+        let volumes = self.volumes();
+        let total = volumes.len() as u64;
+        for (done, volume) in (0..).zip(&volumes) {
+            progress(CheckProgress { stage: "losses", done, total });
+            self.each_leaf(TreeId::volume(volume.id), |checker, leaf, page| {
+                for slot in 0..map_page::SLOTS {
+                    let pbn = map_page::get(page, slot);
+                    if checker.lost.contains(&pbn) {
+                        let lba = leaf * map_page::SLOTS as u64 + slot as u64;
+                        let (volume, pbn) = (volume.name.clone(), pbn.0);
+                        checker.found(Problem::LostChunk { volume, lba, pbn });
+                    }
+                }
+            })?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,335 @@
+//! Checkpoints: a frozen set of table pages and one root, while the core goes on.
+//!
+//! ```text
+//! Idle -> freeze -> Pages (written, a few MiB at a time) -> TablesSync
+//!      -> Durable (frames and journal up to the freeze) -> Root -> RootSync -> Idle
+//! ```
+//!
+//! The freeze gives every dirty page its new place and tag in one go, children before parents;
+//! from then on the live tables are clean and go on changing (a page still to be written is copied
+//! when it changes). The root is written last, into the slot of the older one. When it is durable:
+//!
+//! * the journal is released up to the *older* of the two roots, so that losing the newer root
+//!   slot loses nothing: the older one replays to the same state;
+//! * blocks, containers and PBNs freed two checkpoints ago become free: neither slot names them.
+
+use std::collections::VecDeque;
+
+use disk::{AlignedBuf, SharedBuf};
+use format::BLOCK_BYTES;
+use format::root::{JournalPosition, Root};
+use format::units::{TreeId, Zone};
+use tables::{PageError, PageWrite};
+
+use crate::devices::Purpose;
+use crate::engine::Engine;
+use crate::outcome::RequestError;
+use crate::state::{State, Wanted};
+
+/// Pages of one write.
+const PAGES_PER_WRITE: usize = 256;
+/// Writes of table pages in flight at most: clients' I/O goes in between.
+const WRITES_OUT_MAX: usize = 4;
+/// Checkpoints without relief after which space will not come.
+const PRESSURE_ROUNDS_MAX: u32 = 3;
+/// Pages that are cleaned at a time to make room in the cache.
+const CLEAN_PAGES: usize = 256;
+
+enum Phase {
+    Idle,
+    Pages { writes: VecDeque<PageWrite> },
+    PagesOut { mark: u64 },
+    TablesSync,
+    Durable,
+    Root,
+    RootSync,
+}
+
+/// The running checkpoint and what the last ones left.
+pub(crate) struct Checkpoints {
+    phase: Phase,
+    /// The root being made.
+    next_root: Option<Box<Root>>,
+    ended: bool,
+    asked: bool,
+    closing: bool,
+    clean: bool,
+    /// The newest durable root's generation, and where its journal begins.
+    generation: u64,
+    position: JournalPosition,
+    /// Free PBNs before this place in their queue are past a checkpoint.
+    free_limit: u64,
+    dirty_pages_max: usize,
+    pressure_rounds: u32,
+}
+
+impl Checkpoints {
+    pub(crate) fn new(root: &Root, dirty_pages_max: usize) -> Self {
+        Self {
+            phase: Phase::Idle,
+            next_root: None,
+            ended: false,
+            asked: false,
+            closing: false,
+            clean: false,
+            generation: root.generation,
+            position: root.journal,
+            free_limit: root.free_tail,
+            dirty_pages_max,
+            pressure_rounds: 0,
+        }
+    }
+
+    /// A checkpoint is wanted soon.
+    pub(crate) fn ask(&mut self) {
+        self.asked = true;
+    }
+
+    /// Asks for the last, clean checkpoint; true once it is durable.
+    pub(crate) fn close(&mut self) -> bool {
+        self.closing = true;
+        self.clean
+    }
+
+    pub(crate) fn tables_synced(&mut self) {
+        self.ended = true;
+    }
+
+    pub(crate) fn root_written(&mut self) {
+        self.ended = true;
+    }
+
+    pub(crate) fn root_synced(&mut self) {
+        self.ended = true;
+    }
+
+    /// Table blocks that are kept so that trims, collection and checkpoints always go on: what
+    /// three intervals may hold beside the live pages.
+    pub(crate) fn reserve_blocks(&self) -> u64 {
+        3 * self.dirty_pages_max as u64 + 64
+    }
+
+    /// PBNs in the free queue that may be handed out.
+    pub(crate) fn free_pbns(&self, state: &State) -> u64 {
+        self.free_limit.saturating_sub(state.free.head())
+    }
+
+    /// Whether further checkpoints may still set space free.
+    pub(crate) fn relief_may_come(&self) -> bool {
+        self.pressure_rounds < PRESSURE_ROUNDS_MAX
+    }
+
+    /// Space has come.
+    pub(crate) fn relieved(&mut self) {
+        self.pressure_rounds = 0;
+    }
+
+    /// Whether writers must wait for the running checkpoint.
+    pub(crate) fn tables_are_behind(&self, state: &State) -> bool {
+        !matches!(self.phase, Phase::Idle) && state.store.dirty_pages() > 2 * self.dirty_pages_max
+    }
+}
+
+impl Engine {
+    /// Moves the running checkpoint on, or begins one.
+    pub(crate) fn advance_checkpoint(&mut self) -> bool {
+        if self.stopped.is_some() {
+            return false;
+        }
+        match &mut self.checkpoints.phase {
+            Phase::Idle => self.begin_checkpoint(),
+            Phase::Pages { .. } => self.write_frozen_pages(),
+            Phase::PagesOut { mark } => {
+                let mark = *mark;
+                if !self.devices.tables_written_before(mark) {
+                    return false;
+                }
+                self.devices.sync(Zone::Tables, Purpose::TablesSync);
+                self.to_phase(Phase::TablesSync)
+            }
+            Phase::TablesSync if self.checkpoints.ended => {
+                self.flushing.ask();
+                self.to_phase(Phase::Durable)
+            }
+            Phase::Durable => self.write_root_when_durable(),
+            Phase::Root if self.checkpoints.ended => {
+                self.devices.sync(Zone::Superblock, Purpose::RootSync);
+                self.to_phase(Phase::RootSync)
+            }
+            Phase::RootSync if self.checkpoints.ended => self.end_checkpoint(),
+            _ => false,
+        }
+    }
+
+    fn to_phase(&mut self, phase: Phase) -> bool {
+        self.checkpoints.phase = phase;
+        self.checkpoints.ended = false;
+        true
+    }
+
+    fn checkpoint_is_due(&self) -> bool {
+        let checkpoints = &self.checkpoints;
+        let replay_bytes = self.journal.next().offset_bytes - checkpoints.position.offset_bytes;
+        let pressed = self.space_is_short()
+            && self.buffer.groups.is_empty()
+            && checkpoints.relief_may_come();
+        checkpoints.asked
+            || pressed
+            || (checkpoints.closing && !checkpoints.clean)
+            || self.state.store.dirty_pages() >= checkpoints.dirty_pages_max
+            || replay_bytes >= self.geometry.journal_bytes / 4
+    }
+
+    fn begin_checkpoint(&mut self) -> bool {
+        if !self.checkpoint_is_due() {
+            return false;
+        }
+        match self.freeze() {
+            Ok(Some(writes)) => {
+                self.checkpoints.asked = false;
+                self.to_phase(Phase::Pages { writes })
+            }
+            Ok(None) => false,
+            Err(error) => {
+                self.stop_for(&error);
+                true
+            }
+        }
+    }
+
+    /// Freezes the tables as they are; None while pages that hold catalog or containers are read.
+    fn freeze(&mut self) -> Result<Option<VecDeque<PageWrite>>, PageError> {
+        let mut wanted = Wanted::default();
+        let State { store, containers, catalog, .. } = &mut self.state;
+        let mut here = containers.want_store(store, &mut wanted.pins, &mut wanted.reads)?;
+        here &= catalog.want_store(store, &mut wanted.pins, &mut wanted.reads)?;
+        let writes = if here { self.freeze_resident() } else { None };
+        self.hold_pages(wanted, |lookups| &mut lookups.freeze_pins);
+        Ok(writes)
+    }
+
+    fn freeze_resident(&mut self) -> Option<VecDeque<PageWrite>> {
+        let generation = self.checkpoints.generation + 1;
+        let Ok(mut writes) = self.state.freeze(generation) else {
+            self.stop_writing(RequestError::NoSpace);
+            return None;
+        };
+        writes.sort_unstable_by_key(|write| write.block);
+        self.checkpoints.next_root = Some(Box::new(self.root(generation)));
+        Some(writes.into())
+    }
+
+    fn root(&self, generation: u64) -> Root {
+        let state = &self.state;
+        let tree = |number| state.store.tree_root(TreeId(number));
+        Root {
+            generation,
+            clean: self.checkpoints.closing,
+            journal: self.journal.next(),
+            next_incarnation: self.incarnation + 1,
+            compression: state.compression,
+            trees: std::array::from_fn(|number| tree(number as u32)),
+            hash: state.hash_shape(),
+            next_pbn: state.next_pbn,
+            free_head: state.free.head(),
+            free_tail: state.free.tail(),
+            next_volume: state.next_volume,
+            catalog_slots: state.catalog.slots(),
+            open_container: state.open_container,
+            next_container_sequence: state.next_container_sequence,
+            totals: state.totals,
+        }
+    }
+
+    fn write_frozen_pages(&mut self) -> bool {
+        let mut moved = false;
+        while self.devices.table_writes_out() < WRITES_OUT_MAX {
+            let Phase::Pages { writes } = &mut self.checkpoints.phase else { return moved };
+            let Some(run) = take_run(writes) else {
+                let mark = self.devices.mark();
+                return self.to_phase(Phase::PagesOut { mark });
+            };
+            self.write_pages(&run);
+            moved = true;
+        }
+        moved
+    }
+
+    /// Writes pages of consecutive blocks as one.
+    pub(crate) fn write_pages(&mut self, run: &[PageWrite]) {
+        let Some(first) = run.first() else { return };
+        let mut buf = AlignedBuf::new_zeroed(run.len() * BLOCK_BYTES);
+        for (target, write) in buf.chunks_exact_mut(BLOCK_BYTES).zip(run) {
+            target.copy_from_slice(write.page.as_bytes());
+        }
+        self.counters.table_writes += run.len() as u64;
+        let blocks = run.iter().map(|write| write.block).collect();
+        let offset_bytes = first.block * BLOCK_BYTES as u64;
+        self.devices.write(Zone::Tables, offset_bytes, SharedBuf::from(buf), Purpose::Pages(blocks));
+    }
+
+    fn write_root_when_durable(&mut self) -> bool {
+        let Some(root) = &self.checkpoints.next_root else { return false };
+        if self.flushing.durable_sequence() + 1 < root.journal.sequence {
+            self.flushing.ask();
+            return false;
+        }
+        let mut buf = AlignedBuf::new_zeroed(BLOCK_BYTES);
+        buf.copy_from_slice(&root.encode(self.geometry.uuid)[..]);
+        let offset_bytes = format::superblock::root_block(root.generation) * BLOCK_BYTES as u64;
+        self.devices.write(Zone::Superblock, offset_bytes, SharedBuf::from(buf), Purpose::Root);
+        self.to_phase(Phase::Root)
+    }
+
+    fn end_checkpoint(&mut self) -> bool {
+        let Some(root) = self.checkpoints.next_root.take() else { return false };
+        let checkpoints = &mut self.checkpoints;
+        self.journal.release_to(checkpoints.position.offset_bytes);
+        checkpoints.position = root.journal;
+        checkpoints.generation = root.generation;
+        checkpoints.free_limit = root.free_tail;
+        checkpoints.clean = root.clean;
+        self.state.store.checkpoint_durable();
+        self.placement.space.checkpoint_durable();
+        self.counters.checkpoints += 1;
+        if !self.waiting.is_empty() {
+            self.checkpoints.pressure_rounds += 1;
+        }
+        self.to_phase(Phase::Idle)
+    }
+
+    /// Gives cold dirty pages a place and lets cold pages go, so that the cache keeps its size.
+    pub(crate) fn keep_cache_in_bounds(&mut self) {
+        if !self.state.store.over_budget() {
+            return;
+        }
+        self.state.store.shrink();
+        let frozen = matches!(self.checkpoints.phase, Phase::Pages { .. });
+        let busy = frozen || self.devices.table_writes_out() >= WRITES_OUT_MAX;
+        if busy || self.stopped.is_some() || !self.state.store.over_budget() {
+            return;
+        }
+        let generation = self.checkpoints.generation + 1;
+        let Ok(writes) = self.state.store.clean_batch(CLEAN_PAGES, generation) else {
+            return self.checkpoints.ask();
+        };
+        let mut writes = VecDeque::from(writes);
+        while let Some(run) = take_run(&mut writes) {
+            self.write_pages(&run);
+        }
+    }
+}
+
+/// Takes pages of consecutive blocks from the front.
+fn take_run(writes: &mut VecDeque<PageWrite>) -> Option<Vec<PageWrite>> {
+    let first = writes.pop_front()?;
+    let mut run = vec![first];
+    while run.len() < PAGES_PER_WRITE
+        && let Some(next) = writes.front()
+        && let Some(last) = run.last()
+        && next.block == last.block + 1
+    {
+        run.extend(writes.pop_front());
+    }
+    Some(run)
+}

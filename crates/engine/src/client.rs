@@ -1,0 +1,356 @@
+//! The handle through which doors reach a running engine.
+//!
+//! Data calls are asynchronous: they queue a request and its outcome arrives at a [`Completions`]
+//! sink, on the core's thread (a sink must therefore not block). The blocking forms are for
+//! callers with a thread to spare, never for the core's own.
+
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+use format::units::Compression;
+use reduce::{ChunkBuf, Permit};
+
+use crate::intake::{
+    AdminRequest, ExtentsRequest, Intake, Request, UnmapRequest, WriteRequest,
+};
+use crate::outcome::{Extent, Reply, RequestError, VolumeInfo};
+use crate::stats::Stats;
+use crate::volume::VolumeHandle;
+
+/// Where outcomes go. Called on the core's thread: must not block.
+pub trait Completions: Send + Sync {
+    /// The request that was given `tag` has ended.
+    fn complete(&self, tag: u64, outcome: Result<Reply, RequestError>);
+}
+
+/// Whom to tell when one request has ended.
+#[derive(Clone)]
+pub struct Done {
+    /// Whom.
+    pub sink: Arc<dyn Completions>,
+    /// What the sink knows the request by.
+    pub tag: u64,
+}
+
+impl Done {
+    pub(crate) fn reply(self, reply: Reply) {
+        self.sink.complete(self.tag, Ok(reply));
+    }
+
+    pub(crate) fn fail(self, error: RequestError) {
+        self.sink.complete(self.tag, Err(error));
+    }
+}
+
+/// Whether a write is acknowledged already.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Accepted {
+    /// It is: answer the client. Its [`Done`] will not be told.
+    Now,
+    /// Not yet: its [`Done`] is told once.
+    Later,
+}
+
+/// A running engine, for any number of threads.
+#[derive(Clone)]
+pub struct Client {
+    intake: Arc<Intake>,
+    permit: Arc<dyn Fn(usize) + Send + Sync>,
+}
+
+impl Client {
+    pub(crate) fn new(intake: Arc<Intake>) -> Self {
+        let credits = Arc::clone(&intake.credits);
+        Self { intake, permit: Arc::new(move |bytes| credits.give_back(bytes)) }
+    }
+
+    /// A buffer for a write of `length_bytes`; waits while the write buffer is full.
+    #[must_use]
+    pub fn buffer(&self, length_bytes: usize) -> ChunkBuf {
+        // What does not fill its chunks is copied into whole ones: at most one at either end.
+        let chunk_bytes = self.intake.chunk_bytes as usize;
+        let ragged = !length_bytes.is_multiple_of(chunk_bytes);
+        let credit = if ragged { length_bytes + 2 * chunk_bytes } else { length_bytes };
+        self.intake.credits.take(credit);
+        ChunkBuf::with_permit(length_bytes, Permit::new(Arc::clone(&self.permit), credit))
+    }
+
+    /// Writes `buf` at `offset_bytes`. With `durable` (FUA) it is answered when it is durable.
+    pub fn write(
+        &self,
+        volume: &VolumeHandle,
+        offset_bytes: u64,
+        buf: ChunkBuf,
+        durable: bool,
+        done: Done,
+    ) -> Accepted {
+        let length_bytes = buf.bytes().len() as u64;
+        if let Err(error) = volume.0.check_change(offset_bytes, length_bytes) {
+            done.fail(error);
+            return Accepted::Later;
+        }
+        let chunk_bytes = u64::from(self.intake.chunk_bytes);
+        let end_bytes = offset_bytes + length_bytes;
+        let whole = offset_bytes.is_multiple_of(chunk_bytes) && end_bytes.is_multiple_of(chunk_bytes);
+        let request = WriteRequest {
+            volume: Arc::clone(&volume.0),
+            whole,
+            offset_bytes,
+            buf: Arc::new(buf),
+            chunks: end_bytes.div_ceil(chunk_bytes) - offset_bytes / chunk_bytes,
+            reserved: false,
+            durable: durable || self.intake.sync,
+            done: Some(done),
+        };
+        if self.intake.write(request) { Accepted::Now } else { Accepted::Later }
+    }
+
+    /// Reads; the outcome is [`Reply::Read`].
+    pub fn read(&self, volume: &VolumeHandle, offset_bytes: u64, length_bytes: u32, done: Done) {
+        if let Err(error) = volume.0.check_range(offset_bytes, u64::from(length_bytes)) {
+            return done.fail(error);
+        }
+        let volume = Arc::clone(&volume.0);
+        self.intake.push(Request::Read { volume, offset_bytes, length_bytes, done });
+    }
+
+    /// Unmaps whole chunks and zeroes partial ones: TRIM and WRITE_ZEROES alike.
+    pub fn trim(
+        &self,
+        volume: &VolumeHandle,
+        offset_bytes: u64,
+        length_bytes: u64,
+        durable: bool,
+        done: Done,
+    ) {
+        if let Err(error) = volume.0.check_change(offset_bytes, length_bytes) {
+            return done.fail(error);
+        }
+        let (volume, durable) = (Arc::clone(&volume.0), durable || self.intake.sync);
+        let request = UnmapRequest { volume, offset_bytes, length_bytes, durable, done };
+        self.intake.push(Request::Unmap(request));
+    }
+
+    /// Makes durable everything that was acknowledged before, on every volume.
+    pub fn flush(&self, done: Done) {
+        self.intake.push(Request::Flush { done });
+    }
+
+    /// Runs of data and holes from `offset_bytes` on; the outcome is [`Reply::Extents`], at least
+    /// one run, at most `extents_max`, covering `length_bytes` or less.
+    pub fn extents(
+        &self,
+        volume: &VolumeHandle,
+        offset_bytes: u64,
+        length_bytes: u64,
+        extents_max: u32,
+        done: Done,
+    ) {
+        if let Err(error) = volume.0.check_range(offset_bytes, length_bytes) {
+            return done.fail(error);
+        }
+        self.intake.push(Request::Extents(ExtentsRequest {
+            volume: Arc::clone(&volume.0),
+            offset_bytes,
+            length_bytes,
+            extents_max,
+            done,
+        }));
+    }
+
+    fn wait_for(&self, send: impl FnOnce(Done)) -> Result<Reply, RequestError> {
+        let slot = Arc::new(OneReply::default());
+        send(Done { sink: Arc::clone(&slot) as Arc<dyn Completions>, tag: 0 });
+        slot.wait()
+    }
+
+    fn admin(&self, request: AdminRequest) -> Result<Reply, RequestError> {
+        self.wait_for(|done| self.intake.push(Request::Admin { request, done }))
+    }
+}
+
+/// The blocking forms.
+///
+/// # Errors
+/// Each returns the [`RequestError`] of its request.
+impl Client {
+    /// Writes and waits for the acknowledgement.
+    pub fn write_at(
+        &self,
+        volume: &VolumeHandle,
+        offset_bytes: u64,
+        bytes: &[u8],
+    ) -> Result<(), RequestError> {
+        let mut buf = self.buffer(bytes.len());
+        buf.bytes_mut().copy_from_slice(bytes);
+        self.write_buffer_at(volume, offset_bytes, buf)
+    }
+
+    /// Writes a buffer that [`Client::buffer`] gave and waits for the acknowledgement.
+    pub fn write_buffer_at(
+        &self,
+        volume: &VolumeHandle,
+        offset_bytes: u64,
+        buf: ChunkBuf,
+    ) -> Result<(), RequestError> {
+        let slot = Arc::new(OneReply::default());
+        let done = Done { sink: Arc::clone(&slot) as Arc<dyn Completions>, tag: 0 };
+        match self.write(volume, offset_bytes, buf, false, done) {
+            Accepted::Now => Ok(()),
+            Accepted::Later => slot.wait().map(|_| ()),
+        }
+    }
+
+    /// Reads into `out`.
+    pub fn read_at(
+        &self,
+        volume: &VolumeHandle,
+        offset_bytes: u64,
+        out: &mut [u8],
+    ) -> Result<(), RequestError> {
+        for (at, part) in out.chunks_mut(1 << 20).enumerate() {
+            let offset_bytes = offset_bytes + ((at as u64) << 20);
+            let length_bytes = u32::try_from(part.len()).unwrap_or(u32::MAX);
+            let reply =
+                self.wait_for(|done| self.read(volume, offset_bytes, length_bytes, done))?;
+            if let Reply::Read(pieces) = reply {
+                pieces.assemble(part)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Unmaps and waits until it is in the write buffer.
+    pub fn trim_blocking(
+        &self,
+        volume: &VolumeHandle,
+        offset_bytes: u64,
+        length_bytes: u64,
+    ) -> Result<(), RequestError> {
+        self.wait_for(|done| self.trim(volume, offset_bytes, length_bytes, false, done))
+            .map(|_| ())
+    }
+
+    /// Flushes and waits.
+    pub fn flush_blocking(&self) -> Result<(), RequestError> {
+        self.wait_for(|done| self.flush(done)).map(|_| ())
+    }
+
+    /// Runs of data and holes.
+    pub fn extents_blocking(
+        &self,
+        volume: &VolumeHandle,
+        offset_bytes: u64,
+        length_bytes: u64,
+        extents_max: u32,
+    ) -> Result<Vec<Extent>, RequestError> {
+        let send = |done| self.extents(volume, offset_bytes, length_bytes, extents_max, done);
+        match self.wait_for(send)? {
+            Reply::Extents(extents) => Ok(extents),
+            _ => Err(RequestError::Closing),
+        }
+    }
+
+    /// A handle to the volume of this name.
+    pub fn volume(&self, name: &str) -> Result<VolumeHandle, RequestError> {
+        match self.admin(AdminRequest::OpenVolume { name: name.to_owned() })? {
+            Reply::Volume(volume) => Ok(volume),
+            _ => Err(RequestError::Closing),
+        }
+    }
+
+    /// All volumes, by name.
+    pub fn volumes(&self) -> Result<Vec<VolumeInfo>, RequestError> {
+        match self.admin(AdminRequest::ListVolumes)? {
+            Reply::Volumes(volumes) => Ok(volumes),
+            _ => Err(RequestError::Closing),
+        }
+    }
+
+    /// Makes a thin volume; durable when it returns.
+    pub fn create_volume(
+        &self,
+        name: &str,
+        size_bytes: u64,
+        read_only: bool,
+    ) -> Result<VolumeInfo, RequestError> {
+        let name = name.to_owned();
+        self.volume_info(AdminRequest::CreateVolume { name, size_bytes, read_only })
+    }
+
+    /// Grows or shrinks a volume; what is cut off is unmapped.
+    pub fn resize_volume(&self, name: &str, size_bytes: u64) -> Result<VolumeInfo, RequestError> {
+        self.volume_info(AdminRequest::ResizeVolume { name: name.to_owned(), size_bytes })
+    }
+
+    /// Gives a volume another name.
+    pub fn rename_volume(&self, name: &str, new_name: &str) -> Result<VolumeInfo, RequestError> {
+        let (name, new_name) = (name.to_owned(), new_name.to_owned());
+        self.volume_info(AdminRequest::RenameVolume { name, new_name })
+    }
+
+    /// Deletes a volume; its space comes back in the background.
+    pub fn delete_volume(&self, name: &str) -> Result<(), RequestError> {
+        self.admin(AdminRequest::DeleteVolume { name: name.to_owned() }).map(|_| ())
+    }
+
+    /// Sets what new frames are compressed with.
+    pub fn set_compression(&self, compression: Compression) -> Result<(), RequestError> {
+        self.admin(AdminRequest::SetCompression(compression)).map(|_| ())
+    }
+
+    /// What new frames are compressed with.
+    pub fn compression(&self) -> Result<Compression, RequestError> {
+        match self.admin(AdminRequest::Compression)? {
+            Reply::Compression(compression) => Ok(compression),
+            _ => Err(RequestError::Closing),
+        }
+    }
+
+    /// Figures of the store.
+    pub fn stats(&self) -> Result<Stats, RequestError> {
+        match self.admin(AdminRequest::Stats)? {
+            Reply::Stats(stats) => Ok(*stats),
+            _ => Err(RequestError::Closing),
+        }
+    }
+
+    /// Flushes, checkpoints and marks the store clean; the engine's `run` returns afterwards.
+    pub fn close(&self) -> Result<(), RequestError> {
+        self.admin(AdminRequest::Close).map(|_| ())
+    }
+
+    fn volume_info(&self, request: AdminRequest) -> Result<VolumeInfo, RequestError> {
+        match self.admin(request)? {
+            Reply::VolumeInfo(info) => Ok(info),
+            _ => Err(RequestError::Closing),
+        }
+    }
+}
+
+/// A sink for one outcome, to wait at.
+#[derive(Default)]
+struct OneReply {
+    outcome: Mutex<Option<Result<Reply, RequestError>>>,
+    arrived: Condvar,
+}
+
+impl OneReply {
+    fn wait(&self) -> Result<Reply, RequestError> {
+        let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            match outcome.take() {
+                Some(outcome) => return outcome,
+                None => {
+                    outcome = self.arrived.wait(outcome).unwrap_or_else(PoisonError::into_inner);
+                }
+            }
+        }
+    }
+}
+
+impl Completions for OneReply {
+    fn complete(&self, _tag: u64, outcome: Result<Reply, RequestError>) {
+        *self.outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+        self.arrived.notify_all();
+    }
+}

@@ -1,0 +1,248 @@
+//! Collection: dead chunks leave the tables, live frames move, the container becomes free.
+//!
+//! Two kinds of work. A container in which nothing lives is taken at once: its dead chunks are
+//! forgotten and it is free. When space is short, the emptiest container is compacted as well:
+//! its live frames are copied as they are into the open container, only their PBA changes.
+//!
+//! The victim is read whole; its directory says what is in it (or, should that be damaged, a scan
+//! of its frames). Entries are worked off in slices, each one journal record; an entry counts only
+//! if the tables still say that its chunk is *here*. A chunk that a group is about to retain is
+//! moved even if nothing refers to it. A frame that fails its check stays where it is, and so does
+//! its container: what is lost stays visible, nothing else is lost with it.
+
+use containers::directory_of;
+use disk::AlignedBuf;
+use format::directory::DirectoryEntry;
+use format::frame;
+use format::record::Change;
+use format::units::{CONTAINER_BYTES, ContainerId, Pba};
+use tables::{PageError, pbn_pba};
+
+use crate::devices::Purpose;
+use crate::engine::Engine;
+use crate::placement::Placed;
+use crate::record::CHANGE_BYTES_MAX;
+use crate::recovery::entries_by_scan;
+use crate::state::Wanted;
+
+/// Entries of one slice.
+const SLICE_ENTRIES: usize = 128;
+/// A container is compacted only if at least this much of it is dead.
+const DEAD_BYTES_MIN: u32 = CONTAINER_BYTES / 16;
+/// Containers below which space counts as short, beside a sixteenth of all.
+const FREE_CONTAINERS_MIN: u64 = 6;
+
+struct Victim {
+    id: ContainerId,
+    image: Option<AlignedBuf>,
+    entries: Vec<DirectoryEntry>,
+    cursor: usize,
+    damaged: bool,
+}
+
+/// The container being collected.
+#[derive(Default)]
+pub(crate) struct Collection {
+    victim: Option<Victim>,
+}
+
+/// What becomes of one entry of a slice.
+enum Fate {
+    Stale,
+    Move,
+    Forget,
+}
+
+impl Collection {
+    pub(crate) fn is_busy(&self) -> bool {
+        self.victim.is_some()
+    }
+}
+
+impl Engine {
+    /// Moves the running collection on, or begins one.
+    pub(crate) fn advance_collection(&mut self) -> bool {
+        if self.stopped.is_some() {
+            return false;
+        }
+        let Some(victim) = &self.collection.victim else { return self.begin_collection() };
+        if victim.image.is_none() {
+            return false;
+        }
+        match self.collect_slice() {
+            Ok(moved) => moved,
+            Err(error) => {
+                self.stop_for(&error);
+                true
+            }
+        }
+    }
+
+    /// Whether some container is worth collecting, or one is being collected.
+    pub(crate) fn can_collect(&self) -> bool {
+        self.collection.is_busy() || self.choose_victim(true).is_some()
+    }
+
+    fn begin_collection(&mut self) -> bool {
+        if self.closing_now() {
+            return false;
+        }
+        let Some(id) = self.choose_victim(self.containers_are_short()) else { return false };
+        self.collection.victim = Some(Victim {
+            id,
+            image: None,
+            entries: Vec::new(),
+            cursor: 0,
+            damaged: false,
+        });
+        if let Some((zone, start_bytes)) = self.geometry.container_zone(id) {
+            let length_bytes = CONTAINER_BYTES as usize;
+            self.devices.read(zone, start_bytes, length_bytes, Purpose::Victim);
+        }
+        true
+    }
+
+    fn containers_are_short(&self) -> bool {
+        let space = &self.placement.space;
+        let coming = space.free_containers() + space.quarantined_containers();
+        let low = (self.geometry.containers_total() / 16).max(FREE_CONTAINERS_MIN);
+        coming < low || self.space_is_short()
+    }
+
+    /// A wholly dead container, else (when `compact`) the emptiest that is worth it.
+    fn choose_victim(&self, compact: bool) -> Option<ContainerId> {
+        let (id, sealed) = self.placement.space.victim()?;
+        let dead_bytes = sealed.used_bytes.saturating_sub(sealed.live_bytes);
+        let worth = sealed.live_bytes == 0 || (compact && dead_bytes >= DEAD_BYTES_MIN);
+        (worth && !self.placement.is_in_memory(id)).then_some(id)
+    }
+
+    /// The victim has been read.
+    pub(crate) fn victim_read(&mut self, ok: bool, buf: Option<AlignedBuf>) {
+        let Some(victim) = &mut self.collection.victim else { return };
+        let image = buf.filter(|_| ok);
+        let Some(image) = image else {
+            self.placement.space.mark_damaged(victim.id);
+            self.collection.victim = None;
+            return;
+        };
+        let chunk_bytes = self.geometry.chunk_bytes;
+        let sequence = self.state.containers.get(victim.id).sequence;
+        victim.entries = directory_of(victim.id, sequence, self.geometry.uuid, &image)
+            .unwrap_or_else(|_| entries_by_scan(victim.id, &image, chunk_bytes));
+        victim.image = Some(image);
+    }
+
+    fn collect_slice(&mut self) -> Result<bool, PageError> {
+        let Some(mut victim) = self.collection.victim.take() else { return Ok(false) };
+        let outcome = self.try_collect_slice(&mut victim);
+        if matches!(outcome, Ok(true)) && victim.cursor >= victim.entries.len() {
+            if !self.end_collection(&victim) {
+                self.collection.victim = Some(victim);
+                return Ok(false);
+            }
+            return Ok(true);
+        }
+        self.collection.victim = Some(victim);
+        outcome
+    }
+
+    fn try_collect_slice(&mut self, victim: &mut Victim) -> Result<bool, PageError> {
+        let end = (victim.cursor + SLICE_ENTRIES).min(victim.entries.len());
+        let Victim { entries, image, cursor, id, damaged } = victim;
+        let Some(image) = image else { return Ok(false) };
+        let slice = &entries[*cursor..end];
+        if !self.want_slice(slice)? {
+            return Ok(false);
+        }
+        let bytes: u64 = slice.iter().map(|entry| u64::from(entry.length_bytes) + 64).sum();
+        if !self.journal_has_room(CHANGE_BYTES_MAX * (slice.len() + 2)) {
+            return Ok(false);
+        }
+        if !self.placement.has_room(bytes, 0) {
+            self.checkpoints.ask();
+            return Ok(false);
+        }
+        let mut changes = Vec::new();
+        for entry in slice {
+            *damaged |= !self.collect_entry(*id, entry, image, &mut changes);
+        }
+        if !changes.is_empty() {
+            self.record(&changes);
+        }
+        *cursor = end;
+        Ok(true)
+    }
+
+    fn want_slice(&mut self, slice: &[DirectoryEntry]) -> Result<bool, PageError> {
+        let mut wanted = Wanted::default();
+        let mut here = true;
+        for entry in slice {
+            here &= self.state.want_pba(entry.pbn, &mut wanted)?;
+            here &= self.state.want_forget(entry.pbn, &entry.fingerprint, &mut wanted)?;
+        }
+        self.hold_pages(wanted, |lookups| &mut lookups.collect_pins);
+        Ok(here)
+    }
+
+    fn fate(&self, container: ContainerId, entry: &DirectoryEntry) -> Fate {
+        let Some(stored) = pbn_pba::get(&self.state.store, entry.pbn) else { return Fate::Stale };
+        let here = Pba {
+            container,
+            offset_bytes: entry.offset_bytes,
+            length_bytes: entry.length_bytes,
+        };
+        if stored.pba != here {
+            return Fate::Stale;
+        }
+        let held = self.lookups.held.contains_key(&entry.pbn);
+        if stored.references > 0 || held { Fate::Move } else { Fate::Forget }
+    }
+
+    /// Moves or forgets one chunk; false if its frame is damaged.
+    fn collect_entry(
+        &mut self,
+        container: ContainerId,
+        entry: &DirectoryEntry,
+        image: &[u8],
+        changes: &mut Vec<Change>,
+    ) -> bool {
+        let DirectoryEntry { pbn, fingerprint, offset_bytes, length_bytes } = *entry;
+        match self.fate(container, entry) {
+            Fate::Stale => true,
+            Fate::Forget => {
+                changes.push(Change::Forget { pbn, fingerprint });
+                true
+            }
+            Fate::Move => {
+                let start = offset_bytes as usize;
+                let Some(frame) = image.get(start..start + length_bytes as usize) else {
+                    return false;
+                };
+                if !frame::decode(frame).is_ok_and(|(header, _)| header.pbn == pbn) {
+                    return false;
+                }
+                let placed = Placed { frame, pbn, fingerprint };
+                let Some(to) = self.placement.place(&placed, changes) else { return false };
+                changes.push(Change::Move { pbn, to });
+                self.counters.chunks_moved += 1;
+                true
+            }
+        }
+    }
+
+    fn end_collection(&mut self, victim: &Victim) -> bool {
+        if victim.damaged {
+            self.placement.space.mark_damaged(victim.id);
+            return true;
+        }
+        if !self.journal_has_room(CHANGE_BYTES_MAX) {
+            return false;
+        }
+        self.record(&[Change::FreeContainer { id: victim.id }]);
+        self.placement.space.free(victim.id);
+        self.checkpoints.relieved();
+        self.counters.containers_collected += 1;
+        true
+    }
+}

@@ -1,0 +1,196 @@
+//! A group becomes part of the store: frames placed, one journal record, tables changed.
+//!
+//! This is the only step that changes tables for clients, and it runs to its end: every page it
+//! needs is resident, the journal has room for the record and the containers for the frames before
+//! the first byte moves. Live and in recovery the same [`Change`]s are applied.
+
+use format::record::Change;
+use format::units::{Fingerprint, Lba, Pbn, VolumeId};
+use tables::PageError;
+
+use crate::buffer::{Group, Plan, Slot, Work};
+use crate::engine::Engine;
+use crate::placement::Placed;
+use crate::state::Wanted;
+
+use crate::record::CHANGE_BYTES_MAX;
+
+impl Engine {
+    /// Applies groups from the oldest on.
+    pub(crate) fn commit_groups(&mut self) -> bool {
+        let mut moved = false;
+        while self.stopped.is_none() && self.front_is_ready() {
+            match self.commit_front() {
+                Ok(true) => moved = true,
+                Ok(false) => break,
+                Err(error) => self.stop_for(&error),
+            }
+        }
+        moved
+    }
+
+    fn commit_front(&mut self) -> Result<bool, PageError> {
+        let Some(group) = self.buffer.groups.front() else { return Ok(false) };
+        match &group.work {
+            Work::Slots(_) => self.commit_slots(),
+            Work::Unmap { volume, first, end } => {
+                let (volume, first, end) = (volume.id, *first, *end);
+                self.commit_unmap(volume, first, end)
+            }
+            Work::Admin { change, .. } => {
+                let change = change.clone();
+                self.commit_admin(change)
+            }
+        }
+    }
+
+    fn commit_slots(&mut self) -> Result<bool, PageError> {
+        let Some(group) = self.buffer.groups.pop_front() else { return Ok(false) };
+        let outcome = self.try_commit_slots(&group);
+        self.buffer.groups.push_front(group);
+        if let Ok(true) = outcome {
+            self.finish_group();
+        }
+        outcome
+    }
+
+    fn try_commit_slots(&mut self, group: &Group) -> Result<bool, PageError> {
+        if self.checkpoints.tables_are_behind(&self.state) {
+            return Ok(false);
+        }
+        let maps = self.map_changes(group.slots());
+        let stores = new_chunks(group);
+        if !self.want_commit(&maps, &stores)? {
+            return Ok(false);
+        }
+        let body_bytes = CHANGE_BYTES_MAX * (group.slots().len() + stores.len() + 2);
+        let frame_bytes: u64 = stores.iter().map(|new| room_bytes(new.frame)).sum();
+        if !self.journal_has_room(body_bytes) || !self.placement.has_room(frame_bytes, 0) {
+            return Ok(false);
+        }
+        let mut changes = Vec::with_capacity(maps.len() + stores.len() + 2);
+        for new in &stores {
+            if !self.place_new(new, &mut changes) {
+                self.stop_writing(crate::outcome::RequestError::NoSpace);
+                return Ok(false);
+            }
+        }
+        changes.extend(maps);
+        let popped = stores.iter().filter(|new| new.pbn.0 < self.state.next_pbn).count() as u64;
+        self.record(&changes);
+        self.let_go(group.slots(), &stores, popped);
+        Ok(true)
+    }
+
+    /// Runs of what the group maps; chunks of volumes deleted meanwhile are left out.
+    fn map_changes(&self, slots: &[Slot]) -> Vec<Change> {
+        let mut runs = Runs::default();
+        for slot in slots.iter().filter(|slot| self.is_mapped_somewhere(slot)) {
+            let pbn = match slot.plan {
+                Plan::Duplicate(pbn) | Plan::New { pbn, .. } => pbn,
+                _ => Pbn::NONE,
+            };
+            runs.push(slot.volume, slot.lba, pbn);
+        }
+        runs.changes
+    }
+
+    fn is_mapped_somewhere(&self, slot: &Slot) -> bool {
+        slot.plan != Plan::Void && self.state.catalog.get(slot.volume).is_some()
+    }
+
+    fn want_commit(&mut self, maps: &[Change], stores: &[NewChunk<'_>]) -> Result<bool, PageError> {
+        let mut wanted = Wanted::default();
+        let mut here = self.state.want_inserts(stores.len() as u64, &mut wanted)?;
+        for new in stores {
+            here &= self.state.want_lookup(&new.fingerprint, &mut wanted)?;
+            here &= self.state.want_pba(new.pbn, &mut wanted)?;
+        }
+        let pops = stores.iter().filter(|new| new.pbn.0 < self.state.next_pbn).count() as u64;
+        here &= self.state.want_free_pop(pops, &mut wanted)?;
+        for map in maps {
+            here &= self.state.want_change(map, &mut wanted)?;
+        }
+        self.hold_pages(wanted, |lookups| &mut lookups.apply_pins);
+        Ok(here)
+    }
+
+    fn place_new(&mut self, new: &NewChunk<'_>, changes: &mut Vec<Change>) -> bool {
+        let NewChunk { pbn, fingerprint, frame } = *new;
+        let Some(pba) = self.placement.place(&Placed { frame, pbn, fingerprint }, changes) else {
+            return false;
+        };
+        changes.push(Change::Store { pbn, fingerprint, pba });
+        true
+    }
+
+    /// What looked-up chunks held is let go: they are in the tables now.
+    fn let_go(&mut self, slots: &[Slot], stores: &[NewChunk<'_>], popped: u64) {
+        for new in stores {
+            self.lookups.pending.remove(&new.fingerprint);
+        }
+        self.lookups.popped_ahead -= popped;
+        self.lookups.fresh_ahead -= stores.len() as u64 - popped;
+        for slot in slots {
+            let Plan::Duplicate(pbn) = slot.plan else { continue };
+            if let Some(holders) = self.lookups.held.get_mut(&pbn) {
+                *holders -= 1;
+                if *holders == 0 {
+                    self.lookups.held.remove(&pbn);
+                }
+            }
+        }
+    }
+
+    /// The oldest group has been applied: it leaves the write buffer.
+    pub(crate) fn finish_group(&mut self) {
+        let Some(group) = self.buffer.pop_applied() else { return };
+        self.counters.groups += 1;
+        let chunk_bytes = self.geometry.chunk_bytes;
+        let mut intake = self.intake.lock();
+        for chunks in group.reservations {
+            intake.space.settle(chunks, chunk_bytes);
+        }
+    }
+}
+
+/// A chunk that enters the store with a group.
+struct NewChunk<'a> {
+    pbn: Pbn,
+    fingerprint: Fingerprint,
+    frame: &'a [u8],
+}
+
+fn new_chunks(group: &Group) -> Vec<NewChunk<'_>> {
+    let new_chunk = |slot: &Slot| match slot.plan {
+        Plan::New { pbn, frame } => {
+            Some(NewChunk { pbn, fingerprint: slot.fingerprint?, frame: group.frame(frame)? })
+        }
+        _ => None,
+    };
+    group.slots().iter().filter_map(new_chunk).collect()
+}
+
+/// Room in containers that a frame takes, its directory entry included.
+fn room_bytes(frame: &[u8]) -> u64 {
+    (frame.len() + format::directory::DIRECTORY_ENTRY_BYTES) as u64
+}
+
+/// Map changes in the making: neighbours become one run.
+#[derive(Default)]
+struct Runs {
+    changes: Vec<Change>,
+}
+
+impl Runs {
+    fn push(&mut self, volume: VolumeId, lba: Lba, pbn: Pbn) {
+        if let Some(Change::Map { volume: of, first, pbns }) = self.changes.last_mut()
+            && *of == volume
+            && first.0 + pbns.len() as u64 == lba.0
+        {
+            pbns.push(pbn);
+            return;
+        }
+        self.changes.push(Change::Map { volume, first: lba, pbns: vec![pbn] });
+    }
+}

@@ -1,0 +1,145 @@
+//! Making a store: how large each file is, and the first root.
+
+use disk::{Disk, SharedBuf, AlignedBuf, IoError};
+use format::BLOCK_BYTES;
+use format::root::{HashShape, JournalPosition, Root, Totals};
+use format::FORMAT_VERSION;
+use format::superblock::{DATA_ZONES_MAX, GEOMETRY_BLOCKS, Geometry, root_block};
+use format::units::{CONTAINER_BYTES, Compression, Zone};
+use thiserror::Error;
+
+use crate::devices::Devices;
+use crate::options::CreateOptions;
+
+/// Smallest capacity in all: room for the reserve and for writing beside it.
+const CAPACITY_BYTES_MIN: u64 = 64 << 20;
+const TABLES_BYTES_MIN: u64 = 64 << 20;
+const JOURNAL_BYTES_MIN: u64 = 16 << 20;
+const JOURNAL_BYTES_DEFAULT_MAX: u64 = 256 << 20;
+
+/// Why a store of these sizes cannot be.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// Too small to work in.
+    #[error("{capacity_bytes} bytes are too small for a store: give it at least 64M")]
+    TooSmall {
+        /// What was asked for, in all.
+        capacity_bytes: u64,
+    },
+    /// More containers than a container number can name.
+    #[error("{capacity_bytes} bytes are more than one store can hold (16 PiB)")]
+    TooLarge {
+        /// What was asked for, in all.
+        capacity_bytes: u64,
+    },
+    /// No such chunk size.
+    #[error("a chunk cannot have {chunk_bytes} bytes: choose 4K, 8K, 16K, 32K or 64K")]
+    ChunkSize {
+        /// What was asked for.
+        chunk_bytes: u32,
+    },
+    /// Too many data files.
+    #[error("{zones} data files are too many: use 1 to 64")]
+    TooManyZones {
+        /// What was asked for.
+        zones: usize,
+    },
+    /// The journal or the tables are too small to work with.
+    #[error("the journal needs at least 16M and the tables at least 64M")]
+    MetadataTooSmall,
+}
+
+/// Why a store could not be made.
+#[derive(Debug, Error)]
+#[error("the new store could not be written: {0}")]
+pub struct CreateError(#[from] IoError);
+
+/// The sizes of everything in a store of `options`.
+///
+/// # Errors
+/// [`PlanError`] says which size cannot be.
+pub fn plan(options: &CreateOptions) -> Result<Geometry, PlanError> {
+    let capacity_bytes: u64 = options.capacity_bytes.iter().sum();
+    let chunk_bytes = options.chunk_bytes;
+    if !(chunk_bytes.is_power_of_two() && (4096..=65536).contains(&chunk_bytes)) {
+        return Err(PlanError::ChunkSize { chunk_bytes });
+    }
+    if options.capacity_bytes.len() > DATA_ZONES_MAX {
+        return Err(PlanError::TooManyZones { zones: options.capacity_bytes.len() });
+    }
+    if capacity_bytes < CAPACITY_BYTES_MIN {
+        return Err(PlanError::TooSmall { capacity_bytes });
+    }
+    let containers = |bytes: &u64| u32::try_from(bytes / u64::from(CONTAINER_BYTES));
+    let data: Result<Vec<u32>, _> = options.capacity_bytes.iter().map(containers).collect();
+    let data = data.map_err(|_| PlanError::TooLarge { capacity_bytes })?;
+    let total: u64 = data.iter().map(|&count| u64::from(count)).sum();
+    if total >= u64::from(u32::MAX) {
+        return Err(PlanError::TooLarge { capacity_bytes });
+    }
+    let journal_default =
+        (capacity_bytes / 64).clamp(JOURNAL_BYTES_MIN, JOURNAL_BYTES_DEFAULT_MAX);
+    let tables_default = (capacity_bytes / 16).max(TABLES_BYTES_MIN);
+    let whole_blocks = |bytes: u64| bytes / BLOCK_BYTES as u64 * BLOCK_BYTES as u64;
+    let journal_bytes = whole_blocks(options.journal_bytes.unwrap_or(journal_default));
+    let tables_bytes = whole_blocks(options.tables_bytes.unwrap_or(tables_default));
+    if journal_bytes < JOURNAL_BYTES_MIN || tables_bytes < TABLES_BYTES_MIN {
+        return Err(PlanError::MetadataTooSmall);
+    }
+    Ok(Geometry {
+        version: FORMAT_VERSION,
+        uuid: options.uuid,
+        bucket_seed: options.bucket_seed,
+        chunk_bytes,
+        container_bytes: CONTAINER_BYTES,
+        journal_bytes,
+        tables_bytes,
+        data,
+    })
+}
+
+/// Writes geometry and the first root to the empty files of a new store.
+///
+/// # Errors
+/// [`CreateError`] when the device fails.
+pub fn create(
+    disk: Box<dyn Disk>,
+    geometry: &Geometry,
+    compression: Compression,
+) -> Result<(), CreateError> {
+    let mut devices = Devices::new(disk);
+    for block in GEOMETRY_BLOCKS {
+        write_block(&mut devices, block, &geometry.encode())?;
+    }
+    let root = first_root(compression);
+    write_block(&mut devices, root_block(root.generation), &root.encode(geometry.uuid))?;
+    devices.sync_now(Zone::Superblock)?;
+    Ok(())
+}
+
+fn write_block(devices: &mut Devices, block: u64, bytes: &[u8]) -> Result<(), IoError> {
+    let buf = AlignedBuf::padded(bytes);
+    let offset_bytes = block * BLOCK_BYTES as u64;
+    devices.write_now(Zone::Superblock, offset_bytes, SharedBuf::from(buf))
+}
+
+fn first_root(compression: Compression) -> Root {
+    Root {
+        generation: 1,
+        clean: true,
+        journal: JournalPosition { sequence: 1, offset_bytes: 0, previous_crc: 0 },
+        next_incarnation: 1,
+        compression,
+        trees: Default::default(),
+        hash: HashShape::default(),
+        next_pbn: 1,
+        free_head: 0,
+        free_tail: 0,
+        next_volume: 1,
+        catalog_slots: 0,
+        open_container: None,
+        next_container_sequence: 1,
+        totals: Totals::default(),
+    }
+}

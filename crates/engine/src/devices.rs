@@ -1,0 +1,195 @@
+//! The engine's side of the disk: every I/O in flight has a purpose.
+//!
+//! Writes of frames and journal records are counted in the order they were issued, so that a flush
+//! can ask whether everything issued up to a moment has reached the device before it syncs.
+
+use std::collections::BTreeSet;
+
+use disk::{AlignedBuf, Completion, Disk, Io, IoError, IoKind, SharedBuf};
+use format::units::{ContainerId, Zone};
+use hashbrown::HashMap;
+use tables::PageRead;
+
+/// Why an I/O was issued.
+#[derive(Debug)]
+pub(crate) enum Purpose {
+    /// A table page for the cache.
+    Page(PageRead),
+    /// Table pages leaving the cache.
+    Pages(Vec<u64>),
+    /// Bytes of frames for a read, by the read's number and its span.
+    Frames { read: u64, span: usize, container: ContainerId },
+    /// The container that is being collected.
+    Victim,
+    /// A journal record.
+    Journal,
+    /// Frames or directory of a container.
+    Container(ContainerId),
+    /// A sync of the running flush.
+    FlushSync,
+    /// A sync of table pages, of the running checkpoint.
+    TablesSync,
+    /// The root of the running checkpoint.
+    Root,
+    /// The sync behind it.
+    RootSync,
+}
+
+/// An I/O that has ended.
+pub(crate) struct Ended {
+    pub(crate) purpose: Purpose,
+    pub(crate) zone: Zone,
+    pub(crate) result: Result<(), IoError>,
+    pub(crate) buf: Option<AlignedBuf>,
+}
+
+/// The disk, and why each I/O on it was issued.
+pub(crate) struct Devices {
+    disk: Box<dyn Disk>,
+    purposes: HashMap<u64, Purpose>,
+    next_tag: u64,
+    /// Tags of frame and journal writes in flight.
+    promised_writes: BTreeSet<u64>,
+    /// Tags of table page writes in flight.
+    table_writes: BTreeSet<u64>,
+    done: Vec<Completion>,
+}
+
+impl Devices {
+    pub(crate) fn new(disk: Box<dyn Disk>) -> Self {
+        Self {
+            disk,
+            purposes: HashMap::new(),
+            next_tag: 1,
+            promised_writes: BTreeSet::new(),
+            table_writes: BTreeSet::new(),
+            done: Vec::new(),
+        }
+    }
+
+    fn issue(&mut self, zone: Zone, offset_bytes: u64, kind: IoKind, purpose: Purpose) {
+        let tag = self.next_tag;
+        self.next_tag += 1;
+        match purpose {
+            Purpose::Journal | Purpose::Container(_) => self.promised_writes.insert(tag),
+            Purpose::Pages(_) => self.table_writes.insert(tag),
+            _ => false,
+        };
+        self.purposes.insert(tag, purpose);
+        self.disk.submit(Io { zone, offset_bytes, kind, tag });
+    }
+
+    pub(crate) fn read(
+        &mut self,
+        zone: Zone,
+        offset_bytes: u64,
+        length_bytes: usize,
+        purpose: Purpose,
+    ) {
+        let buf = AlignedBuf::new_zeroed(length_bytes);
+        self.issue(zone, offset_bytes, IoKind::Read { buf }, purpose);
+    }
+
+    pub(crate) fn write(
+        &mut self,
+        zone: Zone,
+        offset_bytes: u64,
+        buf: SharedBuf,
+        purpose: Purpose,
+    ) {
+        self.issue(zone, offset_bytes, IoKind::Write { buf }, purpose);
+    }
+
+    pub(crate) fn sync(&mut self, zone: Zone, purpose: Purpose) {
+        self.issue(zone, 0, IoKind::Sync, purpose);
+    }
+
+    /// The tag that the next I/O will have: all issued before are smaller.
+    pub(crate) fn mark(&self) -> u64 {
+        self.next_tag
+    }
+
+    /// Whether every frame and journal write issued before `mark` has ended.
+    pub(crate) fn written_before(&self, mark: u64) -> bool {
+        self.promised_writes.first().is_none_or(|&tag| tag >= mark)
+    }
+
+    /// Whether every table page write issued before `mark` has ended.
+    pub(crate) fn tables_written_before(&self, mark: u64) -> bool {
+        self.table_writes.first().is_none_or(|&tag| tag >= mark)
+    }
+
+    /// Table page writes in flight.
+    pub(crate) fn table_writes_out(&self) -> usize {
+        self.table_writes.len()
+    }
+
+    /// What has ended since the last call, without waiting.
+    pub(crate) fn poll(&mut self, ended: &mut Vec<Ended>) {
+        self.disk.poll(&mut self.done);
+        for completion in self.done.drain(..) {
+            let Some(purpose) = self.purposes.remove(&completion.tag) else { continue };
+            self.promised_writes.remove(&completion.tag);
+            self.table_writes.remove(&completion.tag);
+            let Completion { zone, result, buf, .. } = completion;
+            ended.push(Ended { purpose, zone, result, buf });
+        }
+    }
+
+    pub(crate) fn in_flight(&self) -> usize {
+        self.purposes.len()
+    }
+
+    pub(crate) fn size_bytes(&self, zone: Zone) -> u64 {
+        self.disk.size_bytes(zone)
+    }
+
+    /// Reads and waits: only before the engine runs, and for checks.
+    pub(crate) fn read_now(
+        &mut self,
+        zone: Zone,
+        offset_bytes: u64,
+        length_bytes: usize,
+    ) -> Result<AlignedBuf, IoError> {
+        let buf = AlignedBuf::new_zeroed(length_bytes);
+        self.run_now(zone, offset_bytes, IoKind::Read { buf })
+            .map(|buf| buf.unwrap_or_else(|| AlignedBuf::new_zeroed(length_bytes)))
+    }
+
+    /// Writes and waits: only before the engine runs.
+    pub(crate) fn write_now(
+        &mut self,
+        zone: Zone,
+        offset_bytes: u64,
+        buf: SharedBuf,
+    ) -> Result<(), IoError> {
+        self.run_now(zone, offset_bytes, IoKind::Write { buf }).map(|_| ())
+    }
+
+    /// Syncs and waits: only before the engine runs.
+    pub(crate) fn sync_now(&mut self, zone: Zone) -> Result<(), IoError> {
+        self.run_now(zone, 0, IoKind::Sync).map(|_| ())
+    }
+
+    fn run_now(
+        &mut self,
+        zone: Zone,
+        offset_bytes: u64,
+        kind: IoKind,
+    ) -> Result<Option<AlignedBuf>, IoError> {
+        let tag = self.next_tag;
+        self.next_tag += 1;
+        self.disk.submit(Io { zone, offset_bytes, kind, tag });
+        loop {
+            self.disk.wait(&mut self.done);
+            let Some(at) = self.done.iter().position(|completion| completion.tag == tag) else {
+                if self.disk.in_flight() == 0 {
+                    return Err(IoError::lost(zone, offset_bytes));
+                }
+                continue;
+            };
+            let completion = self.done.swap_remove(at);
+            return completion.result.map(|()| completion.buf);
+        }
+    }
+}

@@ -1,0 +1,351 @@
+//! The core: one owner of all tables, one thread, no locks, no clock, no randomness.
+//!
+//! [`Engine::step`] does everything that can be done now and never waits: it takes what the disk,
+//! the workers and the doors have brought, moves groups, reads, the running flush, the running
+//! checkpoint and the running collection on, and returns whether anything moved. [`Engine::run`]
+//! steps until nothing moves and then waits at the doorbell. A simulator drives the same steps
+//! with a seeded disk and inline workers and gets the same run to the byte.
+//!
+//! When a write or a sync fails, or a page that a write needs is damaged, nothing can be promised
+//! any more: the engine *stops writing* ([`Engine::stop_writing`]), answers every write and flush
+//! with the cause, and goes on reading.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use disk::Doorbell;
+use format::superblock::Geometry;
+use format::units::{Fingerprint, Pbn};
+use hashbrown::HashMap;
+use journal::Writer;
+use reduce::{JobDone, Workers};
+use tables::{PageError, PageRead, PinSet};
+
+use crate::buffer::{Frames, Group, WriteBuffer};
+use crate::checkpoint::Checkpoints;
+use crate::collect::Collection;
+use crate::devices::{Devices, Ended, Purpose};
+use crate::extents::ExtentsParked;
+use crate::flush::Flushing;
+use crate::intake::{Intake, Request, WriteRequest};
+use crate::outcome::RequestError;
+use crate::placement::Placement;
+use crate::read::Reads;
+use crate::state::{State, Wanted};
+use crate::stats::Counters;
+use crate::volumes::Volumes;
+use crate::zone_name;
+
+/// How long [`Engine::run`] waits at the doorbell before it ticks.
+const TICK_MS: u32 = 100;
+/// Wake-ups without a tick after which one is made up, so that steady small traffic ticks too.
+const WAKES_PER_TICK: u32 = 256;
+
+/// A running store. Made by [`crate::open`]; driven by [`Engine::run`] or step by step.
+pub struct Engine {
+    pub(crate) geometry: Geometry,
+    pub(crate) devices: Devices,
+    pub(crate) intake: Arc<Intake>,
+    pub(crate) doorbell: Doorbell,
+    pub(crate) workers: Workers,
+    pub(crate) state: State,
+    pub(crate) placement: Placement,
+    pub(crate) journal: Writer,
+    pub(crate) buffer: WriteBuffer,
+    pub(crate) volumes: Volumes,
+    pub(crate) reads: Reads,
+    pub(crate) extents_parked: ExtentsParked,
+    pub(crate) flushing: Flushing,
+    pub(crate) checkpoints: Checkpoints,
+    pub(crate) collection: Collection,
+    pub(crate) lookups: Lookups,
+    pub(crate) counters: Counters,
+    pub(crate) chunks_damaged: Arc<AtomicU64>,
+    pub(crate) memory_bytes_max: u64,
+    /// Incarnation that journal records carry: one per opening.
+    pub(crate) incarnation: u64,
+    /// Sequence of the newest record appended.
+    pub(crate) appended_sequence: u64,
+    /// Writes that wait for space, not acknowledged.
+    pub(crate) waiting: VecDeque<WriteRequest>,
+    pub(crate) requests: VecDeque<Request>,
+    /// Set once: why nothing is written any more.
+    pub(crate) stopped: Option<RequestError>,
+    pub(crate) closing: Closing,
+    /// Whether the last step ended without an open group having changed.
+    idle_group: u64,
+    ended: Vec<Ended>,
+    jobs: Vec<JobDone>,
+}
+
+/// How far a close has come.
+pub(crate) enum Closing {
+    No,
+    /// Draining; answered when the clean root is durable.
+    Draining(Vec<crate::client::Done>),
+    Closed,
+}
+
+/// What looked-up groups hold until they are applied.
+#[derive(Default)]
+pub(crate) struct Lookups {
+    /// New chunks that are not in the Hash-PBN table yet.
+    pub(crate) pending: HashMap<Fingerprint, Pbn>,
+    /// Stored chunks that groups are about to retain: collection must not forget them.
+    pub(crate) held: HashMap<Pbn, u32>,
+    /// Free PBNs taken from the queue's head ahead of its pops.
+    pub(crate) popped_ahead: u64,
+    /// Fresh PBNs taken ahead of `next_pbn`.
+    pub(crate) fresh_ahead: u64,
+    /// Pages held for the group at the head of the look-up stage, and of the apply stage.
+    pub(crate) look_up_pins: PinSet,
+    pub(crate) apply_pins: PinSet,
+    pub(crate) freeze_pins: PinSet,
+    /// The same for unmapping deleted volumes, and for collection.
+    pub(crate) background_pins: PinSet,
+    pub(crate) collect_pins: PinSet,
+}
+
+/// Everything an engine is made from.
+pub(crate) struct Parts {
+    pub(crate) geometry: Geometry,
+    pub(crate) devices: Devices,
+    pub(crate) intake: Arc<Intake>,
+    pub(crate) doorbell: Doorbell,
+    pub(crate) workers: Workers,
+    pub(crate) state: State,
+    pub(crate) placement: Placement,
+    pub(crate) journal: Writer,
+    pub(crate) volumes: Volumes,
+    pub(crate) checkpoints: Checkpoints,
+    pub(crate) flushing: Flushing,
+    pub(crate) incarnation: u64,
+    pub(crate) memory_bytes_max: u64,
+}
+
+impl Engine {
+    pub(crate) fn new(parts: Parts) -> Self {
+        let chunk_bytes = parts.geometry.chunk_bytes;
+        Self {
+            appended_sequence: parts.journal.next().sequence - 1,
+            geometry: parts.geometry,
+            devices: parts.devices,
+            intake: parts.intake,
+            doorbell: parts.doorbell,
+            workers: parts.workers,
+            state: parts.state,
+            placement: parts.placement,
+            journal: parts.journal,
+            buffer: WriteBuffer::new(chunk_bytes),
+            volumes: parts.volumes,
+            reads: Reads::default(),
+            extents_parked: ExtentsParked::default(),
+            flushing: parts.flushing,
+            checkpoints: parts.checkpoints,
+            collection: Collection::default(),
+            lookups: Lookups::default(),
+            counters: Counters::default(),
+            chunks_damaged: Arc::new(AtomicU64::new(0)),
+            memory_bytes_max: parts.memory_bytes_max,
+            incarnation: parts.incarnation,
+            waiting: VecDeque::new(),
+            requests: VecDeque::new(),
+            stopped: None,
+            closing: Closing::No,
+            idle_group: 0,
+            ended: Vec::new(),
+            jobs: Vec::new(),
+        }
+    }
+
+    /// Works until the store is closed.
+    ///
+    /// # Errors
+    /// [`RequestError::WriteFailed`] and its kin: why the store could not be closed cleanly. It
+    /// opens again by recovery.
+    pub fn run(mut self) -> Result<(), RequestError> {
+        let mut wakes = 0;
+        loop {
+            while self.step() {}
+            if matches!(self.closing, Closing::Closed) {
+                break;
+            }
+            wakes += 1;
+            if !self.doorbell.wait(Some(TICK_MS)) || wakes == WAKES_PER_TICK {
+                wakes = 0;
+                self.tick();
+            }
+        }
+        self.stopped.map_or(Ok(()), Err)
+    }
+
+    /// Whether the store is closed and steps do nothing any more.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        matches!(self.closing, Closing::Closed)
+    }
+
+    /// Whether a close was asked for.
+    pub(crate) fn closing_now(&self) -> bool {
+        !matches!(self.closing, Closing::No)
+    }
+
+    /// Does everything that can be done now; true when anything moved.
+    pub fn step(&mut self) -> bool {
+        let mut moved = self.take_ended();
+        moved |= self.take_jobs();
+        moved |= self.take_requests();
+        moved |= self.advance_waiting();
+        moved |= self.advance_groups();
+        moved |= self.advance_reads();
+        moved |= self.advance_deletions();
+        moved |= self.advance_collection();
+        moved |= self.advance_flush();
+        moved |= self.advance_checkpoint();
+        moved |= self.advance_closing();
+        self.keep_cache_in_bounds();
+        self.publish_space();
+        moved
+    }
+
+    /// Time has passed: an open group that nothing was added to is closed, and what has long been
+    /// acknowledged is made durable.
+    pub fn tick(&mut self) {
+        let newest = self.buffer.newest_group();
+        if self.buffer.has_open() && self.idle_group == newest {
+            self.buffer.close_open();
+        }
+        self.idle_group = newest;
+        self.flushing.tick();
+    }
+
+    fn take_ended(&mut self) -> bool {
+        let mut ended = std::mem::take(&mut self.ended);
+        self.devices.poll(&mut ended);
+        let moved = !ended.is_empty();
+        for io in ended.drain(..) {
+            self.end_io(io);
+        }
+        self.ended = ended;
+        moved
+    }
+
+    fn end_io(&mut self, io: Ended) {
+        let failed_write = io.result.is_err()
+            && !matches!(
+                io.purpose,
+                Purpose::Page(_) | Purpose::Frames { .. } | Purpose::Victim
+            );
+        if failed_write {
+            self.stop_writing(RequestError::WriteFailed { zone: zone_name(io.zone) });
+        }
+        match io.purpose {
+            Purpose::Page(read) => self.page_ended(read, io.result.is_ok(), io.buf.as_deref()),
+            Purpose::Pages(blocks) => self.state.store.write_done(&blocks),
+            Purpose::Frames { read, span, container } => {
+                self.placement.space.unpin(container);
+                self.frames_ended(read, span, &io.result, io.buf);
+            }
+            Purpose::Victim => self.victim_read(io.result.is_ok(), io.buf),
+            Purpose::Journal => {}
+            Purpose::Container(id) => self.placement.write_ended(id),
+            Purpose::FlushSync => self.flushing.sync_ended(),
+            Purpose::TablesSync => self.checkpoints.tables_synced(),
+            Purpose::Root => self.checkpoints.root_written(),
+            Purpose::RootSync => self.checkpoints.root_synced(),
+        }
+    }
+
+    fn page_ended(&mut self, read: PageRead, ok: bool, bytes: Option<&[u8]>) {
+        self.counters.table_reads += 1;
+        let bytes = if ok { bytes.ok_or(()) } else { Err(()) };
+        // A damaged page is remembered by the store: whoever wants it is told.
+        let _ = self.state.store.page_arrived(read, bytes);
+        self.reads.retry_parked();
+    }
+
+    fn take_jobs(&mut self) -> bool {
+        let mut jobs = std::mem::take(&mut self.jobs);
+        self.workers.poll(&mut jobs);
+        let moved = !jobs.is_empty();
+        for job in jobs.drain(..) {
+            match job {
+                JobDone::Fingerprints { tag, fingerprints } => {
+                    self.fingerprints_made(tag, fingerprints);
+                }
+                JobDone::Frames { tag, bytes, ends } => {
+                    let (group, job) = untag(tag);
+                    if let Some(group) = self.buffer.group_mut(group) {
+                        group.frames[job] = Some(Frames { bytes, ends });
+                        group.jobs_out -= 1;
+                    }
+                }
+                JobDone::Panicked { .. } => self.stop_writing(RequestError::WorkerLost),
+            }
+        }
+        self.jobs = jobs;
+        moved
+    }
+
+    /// Submits the reads that wants have named.
+    pub(crate) fn submit_page_reads(&mut self, reads: Vec<PageRead>) {
+        for read in reads {
+            let offset_bytes = read.pointer.block() * format::BLOCK_BYTES as u64;
+            let zone = format::units::Zone::Tables;
+            self.devices.read(zone, offset_bytes, format::BLOCK_BYTES, Purpose::Page(read));
+        }
+    }
+
+    /// Gives back what an earlier attempt held, now that a later one holds its own.
+    pub(crate) fn hold_pages(&mut self, wanted: Wanted, of: fn(&mut Lookups) -> &mut PinSet) {
+        let earlier = std::mem::replace(of(&mut self.lookups), wanted.pins);
+        self.state.store.release_pins(earlier);
+        self.submit_page_reads(wanted.reads);
+    }
+
+    /// From now on nothing is written: every write, flush and change is answered with `error`.
+    pub(crate) fn stop_writing(&mut self, error: RequestError) {
+        if self.stopped.is_some() {
+            return;
+        }
+        self.stopped = Some(error.clone());
+        for write in std::mem::take(&mut self.waiting) {
+            if let Some(done) = write.done {
+                done.fail(error.clone());
+            }
+        }
+        self.flushing.fail(&error);
+        for group in &mut self.buffer.groups {
+            fail_admin(group, &error);
+        }
+    }
+
+    /// A page that a write needs is damaged.
+    pub(crate) fn stop_for(&mut self, error: &PageError) {
+        self.stop_writing(damaged_table(error));
+    }
+}
+
+fn fail_admin(group: &mut Group, error: &RequestError) {
+    if let crate::buffer::Work::Admin { answer, .. } = &mut group.work
+        && let Some((done, _)) = answer.take()
+    {
+        done.fail(error.clone());
+    }
+}
+
+/// What a damaged page means to a request.
+pub(crate) fn damaged_table(error: &PageError) -> RequestError {
+    let id = error.page();
+    RequestError::DamagedTable { tree: id.tree.0, index: id.index }
+}
+
+/// A worker job's tag: its group and its number in it.
+pub(crate) fn tag(group: u64, job: usize) -> u64 {
+    group << 16 | job as u64
+}
+
+fn untag(tag: u64) -> (u64, usize) {
+    (tag >> 16, (tag & 0xffff) as usize)
+}

@@ -1,0 +1,87 @@
+//! The figures of [`Stats`], taken from totals that are exact at every step.
+
+use std::sync::atomic::Ordering;
+
+use format::BLOCK_BYTES;
+use format::units::{CONTAINER_BYTES, Codec, Compression, Zone};
+
+use crate::engine::Engine;
+use crate::stats::{Counters, Stats, VolumeStats};
+
+impl Engine {
+    /// The store as it is now, what is buffered not included.
+    pub(crate) fn stats(&self) -> Stats {
+        let chunk_bytes = u64::from(self.geometry.chunk_bytes);
+        let totals = &self.state.totals;
+        let logical_bytes = totals.mapped_chunks * chunk_bytes;
+        let unique_bytes = totals.unique_chunks * chunk_bytes;
+        let stored_bytes = totals.live_frame_bytes;
+        let table_bytes = self.state.store.used_blocks() * BLOCK_BYTES as u64;
+        let journal_bytes = self.geometry.journal_bytes;
+        let capacity_bytes =
+            self.geometry.containers_total() * u64::from(CONTAINER_BYTES);
+        let free_bytes = self.free_bytes();
+        let superblock_bytes = self.devices.size_bytes(Zone::Superblock);
+        let occupied_bytes = capacity_bytes - free_bytes;
+        Stats {
+            logical_bytes,
+            unique_chunks: totals.unique_chunks,
+            unique_bytes,
+            stored_bytes,
+            table_bytes,
+            journal_bytes,
+            device_bytes: occupied_bytes + table_bytes + journal_bytes + superblock_bytes,
+            free_bytes,
+            capacity_bytes,
+            dead_bytes: totals.dead_frame_bytes,
+            dedup_ratio: ratio(logical_bytes, unique_bytes),
+            compression_ratio: ratio(unique_bytes, stored_bytes),
+            reduction_ratio: ratio(logical_bytes, stored_bytes),
+            memory_bytes: self.state.store.resident_bytes() + self.intake.credits.used_bytes(),
+            memory_bytes_max: self.memory_bytes_max,
+            compression: compression_name(self.state.compression),
+            chunk_bytes: self.geometry.chunk_bytes,
+            volumes: self.volume_stats(),
+            counters: self.counters(),
+        }
+    }
+
+    /// Containers that are free or will be, and what is left of the open one.
+    fn free_bytes(&self) -> u64 {
+        let space = &self.placement.space;
+        let containers = space.free_containers() + space.quarantined_containers();
+        containers * u64::from(CONTAINER_BYTES) + self.placement.open_room_bytes()
+    }
+
+    fn volume_stats(&self) -> Vec<VolumeStats> {
+        let chunk_bytes = u64::from(self.geometry.chunk_bytes);
+        let figures = |volume: &std::sync::Arc<crate::volume::VolumeShared>| VolumeStats {
+            name: volume.name(),
+            size_bytes: volume.size_bytes(),
+            mapped_bytes: chunk_bytes
+                * self.state.catalog.get(volume.id).map_or(0, |entry| entry.mapped_chunks),
+        };
+        self.volumes.iter().map(figures).collect()
+    }
+
+    fn counters(&self) -> Counters {
+        Counters {
+            chunks_absorbed: self.buffer.absorbed,
+            chunks_damaged: self.chunks_damaged.load(Ordering::Relaxed),
+            ..self.counters.clone()
+        }
+    }
+}
+
+fn ratio(of: u64, to: u64) -> f64 {
+    if to == 0 { 1.0 } else { of as f64 / to as f64 }
+}
+
+/// `lz4`, `zstd:3` or `none`.
+fn compression_name(compression: Compression) -> String {
+    match compression.codec {
+        Codec::Raw => "none".to_owned(),
+        Codec::Lz4 => "lz4".to_owned(),
+        Codec::Zstd => format!("zstd:{}", compression.level),
+    }
+}

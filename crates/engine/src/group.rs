@@ -1,0 +1,282 @@
+//! A group on its way to the tables: filled, fingerprinted, looked up, compressed.
+//!
+//! Filling and looking up happen in group order; hashing and compression of several groups run
+//! in parallel in between. A chunk that is looked up and not found is given its PBN at once and
+//! stands in [`crate::engine::Lookups::pending`] until its group is applied, so that a second copy
+//! of it, in whatever later group, finds it: two concurrent writes of the same content make one
+//! PBN. A chunk that is found is *held* until its group retains it: collection moves held chunks
+//! even when nothing refers to them yet.
+
+use format::units::{Fingerprint, Pbn};
+use reduce::{ChunkRef, Job};
+use tables::PageError;
+
+use crate::buffer::{Base, GROUP_SLOTS, Group, Plan, SlotData, Stage, Work};
+use crate::engine::{Engine, tag};
+use crate::outcome::RequestError;
+use crate::state::Wanted;
+
+/// Chunks of one worker job: small enough that a group spreads over the workers.
+pub(crate) const JOB_CHUNKS: usize = 64;
+const _: () = assert!(GROUP_SLOTS.is_multiple_of(JOB_CHUNKS));
+
+impl Engine {
+    /// Moves groups through their stages as far as they go.
+    pub(crate) fn advance_groups(&mut self) -> bool {
+        if self.stopped.is_some() {
+            return false;
+        }
+        let mut moved = self.fill_groups();
+        moved |= self.look_up_groups();
+        moved |= self.commit_groups();
+        moved
+    }
+
+    /// The first group in `stage`, if every group before it is further.
+    fn first_in(&self, stage: Stage) -> Option<u64> {
+        let group = self.buffer.groups.iter().find(|group| group.stage as u8 <= stage as u8)?;
+        (group.stage == stage).then_some(group.id)
+    }
+
+    fn fill_groups(&mut self) -> bool {
+        let mut moved = false;
+        while let Some(id) = self.first_in(Stage::Filling) {
+            if !self.fill_group(id) {
+                break;
+            }
+            self.send_to_fingerprint(id);
+            moved = true;
+        }
+        moved
+    }
+
+    /// Completes the partly written chunks of a group; false while reads for them are out.
+    fn fill_group(&mut self, id: u64) -> bool {
+        let Some(group) = self.buffer.group(id) else { return true };
+        let partial = |slot: &crate::buffer::Slot| matches!(slot.data, SlotData::Partial(_));
+        if !group.slots().iter().any(partial) {
+            return true;
+        }
+        let mut filled = true;
+        for at in 0..group.slots().len() {
+            filled &= self.fill_slot(id, at);
+        }
+        filled
+    }
+
+    fn fill_slot(&mut self, id: u64, at: usize) -> bool {
+        let Some(slot) = self.buffer.slot(id, at) else { return true };
+        let SlotData::Partial(partial) = &slot.data else { return true };
+        let (volume, lba, base) = (slot.volume, slot.lba, partial.base);
+        match base {
+            Base::Reading => false,
+            Base::Zeros => {
+                self.slot_filled(id, at, None);
+                true
+            }
+            Base::Buffered { group, slot } if self.buffer.group(group).is_some() => {
+                let chunk = self.buffered_chunk(group, slot);
+                self.slot_filled(id, at, chunk.as_ref().map(ChunkRef::bytes));
+                true
+            }
+            Base::Stored | Base::Buffered { .. } => {
+                if let Some(SlotData::Partial(partial)) = self.slot_data(id, at) {
+                    partial.base = Base::Reading;
+                }
+                self.read_base(volume, lba, id, at);
+                false
+            }
+        }
+    }
+
+    fn buffered_chunk(&self, group: u64, slot: usize) -> Option<ChunkRef> {
+        match &self.buffer.slot(group, slot)?.data {
+            SlotData::Whole(chunk) => Some(chunk.clone()),
+            _ => None,
+        }
+    }
+
+    fn slot_data(&mut self, id: u64, at: usize) -> Option<&mut SlotData> {
+        self.buffer.group_mut(id)?.slots_mut().get_mut(at).map(|slot| &mut slot.data)
+    }
+
+    /// The bytes around a partly written chunk are known (None: zeros).
+    pub(crate) fn slot_filled(&mut self, id: u64, at: usize, base: Option<&[u8]>) {
+        let Some(data) = self.slot_data(id, at) else { return };
+        if let SlotData::Partial(partial) = std::mem::replace(data, SlotData::Zeros) {
+            *data = SlotData::Whole(partial.fill(base));
+        }
+        self.reads.retry_parked();
+    }
+
+    /// The bytes around a partly written chunk cannot be read: the writes to it fail, and the chunk
+    /// stays as it is.
+    pub(crate) fn slot_base_lost(&mut self, id: u64, at: usize, error: &RequestError) {
+        if let Some(SlotData::Partial(partial)) = self.slot_data(id, at) {
+            partial.acks.iter().for_each(|ack| ack.fail(error));
+        }
+        self.buffer.void_slot(id, at);
+        self.reads.retry_parked();
+    }
+
+    fn send_to_fingerprint(&mut self, id: u64) {
+        let Some(group) = self.buffer.group_mut(id) else { return };
+        if !matches!(group.work, Work::Slots(_)) {
+            group.stage = Stage::Applying;
+            return;
+        }
+        let chunks: Vec<ChunkRef> = group
+            .slots()
+            .iter()
+            .filter_map(|slot| match &slot.data {
+                SlotData::Whole(chunk) => Some(chunk.clone()),
+                _ => None,
+            })
+            .collect();
+        group.jobs_out = chunks.len().div_ceil(JOB_CHUNKS);
+        group.stage =
+            if group.jobs_out == 0 { Stage::LookingUp } else { Stage::Fingerprinting };
+        for (job, part) in chunks.chunks(JOB_CHUNKS).enumerate() {
+            self.workers.submit(Job::Fingerprint { tag: tag(id, job), chunks: part.to_vec() });
+        }
+    }
+
+    /// Takes the fingerprints of one job; chunks that turn out to be zeros are let go.
+    pub(crate) fn fingerprints_made(&mut self, of: u64, made: Vec<Option<Fingerprint>>) {
+        let (id, job) = (of >> 16, (of & 0xffff) as usize);
+        let Some(group) = self.buffer.group_mut(id) else { return };
+        let whole = |slot: &&mut crate::buffer::Slot| !matches!(slot.data, SlotData::Zeros);
+        let members = group.slots_mut().iter_mut().filter(whole);
+        for (slot, fingerprint) in members.skip(job * JOB_CHUNKS).zip(made) {
+            slot.fingerprint = fingerprint;
+            if fingerprint.is_none() {
+                slot.plan = Plan::Unmap;
+            }
+        }
+        group.jobs_out -= 1;
+        if group.jobs_out == 0 {
+            group.stage = Stage::LookingUp;
+            let zeros = group.slots_mut().iter_mut().filter(|slot| slot.plan == Plan::Unmap);
+            let zeros = zeros.map(|slot| slot.data = SlotData::Zeros).count();
+            self.counters.chunks_zero += zeros as u64;
+        }
+    }
+
+    fn look_up_groups(&mut self) -> bool {
+        let mut moved = false;
+        while let Some(id) = self.first_in(Stage::LookingUp) {
+            match self.look_up_group(id) {
+                Ok(true) => moved = true,
+                Ok(false) => break,
+                Err(error) => {
+                    self.stop_for(&error);
+                    break;
+                }
+            }
+        }
+        moved
+    }
+
+    /// Decides what becomes of each chunk of a group, once all buckets are here.
+    fn look_up_group(&mut self, id: u64) -> Result<bool, PageError> {
+        let Some(group) = self.buffer.group(id) else { return Ok(true) };
+        let fingerprints: Vec<Option<Fingerprint>> =
+            group.slots().iter().map(|slot| slot.fingerprint).collect();
+        let here = self.want_lookups(&fingerprints)?;
+        if !here {
+            return Ok(false);
+        }
+        let mut frame = 0;
+        let mut plans = Vec::with_capacity(fingerprints.len());
+        for fingerprint in &fingerprints {
+            plans.push(match fingerprint {
+                None => Plan::Unmap,
+                Some(fingerprint) => self.plan(fingerprint, &mut frame),
+            });
+        }
+        self.send_to_compress(id, &plans);
+        Ok(true)
+    }
+
+    fn want_lookups(&mut self, fingerprints: &[Option<Fingerprint>]) -> Result<bool, PageError> {
+        let mut wanted = Wanted::default();
+        let mut here = true;
+        let mut unknown = 0;
+        for fingerprint in fingerprints.iter().flatten() {
+            if !self.lookups.pending.contains_key(fingerprint) {
+                here &= self.state.want_lookup(fingerprint, &mut wanted)?;
+                unknown += 1;
+            }
+        }
+        let pops = (self.lookups.popped_ahead + unknown).min(self.checkpoints.free_pbns(&self.state));
+        here &= self.state.want_free_pop(pops, &mut wanted)?;
+        self.hold_pages(wanted, |lookups| &mut lookups.look_up_pins);
+        Ok(here)
+    }
+
+    fn plan(&mut self, fingerprint: &Fingerprint, frame: &mut usize) -> Plan {
+        let pending = self.lookups.pending.get(fingerprint).copied();
+        let stored = || self.state.hash.lookup(&self.state.store, fingerprint);
+        if let Some(pbn) = pending.or_else(stored) {
+            self.counters.chunks_duplicate += 1;
+            *self.lookups.held.entry(pbn).or_default() += 1;
+            return Plan::Duplicate(pbn);
+        }
+        self.counters.chunks_unique += 1;
+        let pbn = self.allocate_pbn();
+        self.lookups.pending.insert(*fingerprint, pbn);
+        *frame += 1;
+        Plan::New { pbn, frame: *frame - 1 }
+    }
+
+    /// A freed PBN if one is past its checkpoint, else a fresh one.
+    fn allocate_pbn(&mut self) -> Pbn {
+        if self.lookups.popped_ahead < self.checkpoints.free_pbns(&self.state)
+            && let Some(pbn) = self.state.free.peek(&self.state.store, self.lookups.popped_ahead)
+        {
+            self.lookups.popped_ahead += 1;
+            return pbn;
+        }
+        self.lookups.fresh_ahead += 1;
+        Pbn(self.state.next_pbn + self.lookups.fresh_ahead - 1)
+    }
+
+    fn send_to_compress(&mut self, id: u64, plans: &[Plan]) {
+        let compression = self.state.compression;
+        let Some(group) = self.buffer.group_mut(id) else { return };
+        let mut chunks = Vec::new();
+        for (slot, &plan) in group.slots_mut().iter_mut().zip(plans) {
+            slot.plan = if slot.plan == Plan::Void { Plan::Void } else { plan };
+            if let (Plan::New { pbn, .. }, SlotData::Whole(chunk)) = (plan, &slot.data) {
+                chunks.push((chunk.clone(), pbn));
+            }
+        }
+        group.jobs_out = chunks.len().div_ceil(JOB_CHUNKS);
+        group.frames.resize_with(group.jobs_out, || None);
+        group.stage = Stage::Compressing;
+        for (job, part) in chunks.chunks(JOB_CHUNKS).enumerate() {
+            let chunks = part.to_vec();
+            self.workers.submit(Job::Compress { tag: tag(id, job), compression, chunks });
+        }
+    }
+
+    /// A group whose jobs are all back is ready to be applied.
+    pub(crate) fn front_is_ready(&mut self) -> bool {
+        let Some(group) = self.buffer.groups.front_mut() else { return false };
+        if group.stage == Stage::Compressing && group.jobs_out == 0 {
+            group.stage = Stage::Applying;
+        }
+        group.stage == Stage::Applying
+    }
+}
+
+impl Group {
+    /// The frame of a new chunk.
+    pub(crate) fn frame(&self, frame: usize) -> Option<&[u8]> {
+        let frames = self.frames.get(frame / JOB_CHUNKS)?.as_ref()?;
+        let at = frame % JOB_CHUNKS;
+        let start = if at == 0 { 0 } else { *frames.ends.get(at - 1)? };
+        frames.bytes.get(start as usize..*frames.ends.get(at)? as usize)
+    }
+}
+

@@ -1,0 +1,275 @@
+//! The one place where doors' threads and the core's thread meet.
+//!
+//! A request enters a queue; its place there is its place in the one order of the store. A write
+//! is acknowledged *here*, on the door's own thread, as soon as it has both of:
+//!
+//! * credits of the write buffer (taken when its buffer was made, given back when the buffer is
+//!   dropped): memory is bounded, and a fast client is slowed to the speed of the store;
+//! * a reservation of space for its worst case (every chunk unique and incompressible, every
+//!   table page it may touch new): what is acknowledged has its room.
+//!
+//! Since the queue is FIFO, a read that comes after an acknowledgement is looked at by the core
+//! after that write is in the write buffer: read-your-writes needs no further lock.
+//!
+//! A write without a reservation is queued unacknowledged; the core lets it wait while space can
+//! be collected and fails it with no-space when not.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use disk::Doorbell;
+use format::BLOCK_BYTES;
+use format::directory::DIRECTORY_ENTRY_BYTES;
+use format::frame::FRAME_HEADER_BYTES;
+use format::units::Compression;
+use reduce::ChunkBuf;
+
+use crate::client::Done;
+use crate::outcome::RequestError;
+use crate::volume::VolumeShared;
+
+/// A request as the core sees it.
+pub(crate) enum Request {
+    Write(WriteRequest),
+    Read { volume: Arc<VolumeShared>, offset_bytes: u64, length_bytes: u32, done: Done },
+    Unmap(UnmapRequest),
+    Flush { done: Done },
+    Extents(ExtentsRequest),
+    Admin { request: AdminRequest, done: Done },
+}
+
+pub(crate) struct WriteRequest {
+    pub(crate) volume: Arc<VolumeShared>,
+    pub(crate) offset_bytes: u64,
+    pub(crate) buf: Arc<ChunkBuf>,
+    /// Chunks it touches.
+    pub(crate) chunks: u64,
+    /// Whether it covers its chunks wholly. Only then is it acknowledged at the door: what must
+    /// read the rest of a chunk first may still fail.
+    pub(crate) whole: bool,
+    /// Whether its worst case is reserved.
+    pub(crate) reserved: bool,
+    /// Answered when durable rather than when buffered.
+    pub(crate) durable: bool,
+    /// None when it was acknowledged at the door.
+    pub(crate) done: Option<Done>,
+}
+
+pub(crate) struct UnmapRequest {
+    pub(crate) volume: Arc<VolumeShared>,
+    pub(crate) offset_bytes: u64,
+    pub(crate) length_bytes: u64,
+    pub(crate) durable: bool,
+    pub(crate) done: Done,
+}
+
+pub(crate) struct ExtentsRequest {
+    pub(crate) volume: Arc<VolumeShared>,
+    pub(crate) offset_bytes: u64,
+    pub(crate) length_bytes: u64,
+    pub(crate) extents_max: u32,
+    pub(crate) done: Done,
+}
+
+/// What changes or lists volumes and settings.
+pub(crate) enum AdminRequest {
+    OpenVolume { name: String },
+    ListVolumes,
+    CreateVolume { name: String, size_bytes: u64, read_only: bool },
+    ResizeVolume { name: String, size_bytes: u64 },
+    RenameVolume { name: String, new_name: String },
+    DeleteVolume { name: String },
+    SetCompression(Compression),
+    Compression,
+    Stats,
+    Close,
+}
+
+/// Space that may still be promised, and what is promised already.
+#[derive(Debug, Default)]
+pub(crate) struct SpaceBudget {
+    limit_bytes: u64,
+    limit_chunks: u64,
+    reserved_bytes: u64,
+    reserved_chunks: u64,
+    /// Writes wait for space: later ones may not overtake them.
+    waiting: bool,
+}
+
+/// Worst case of one chunk and of one request, in bytes of containers.
+fn worst_case_bytes(chunks: u64, chunk_bytes: u32) -> u64 {
+    let per_chunk =
+        u64::from(chunk_bytes) + (FRAME_HEADER_BYTES + DIRECTORY_ENTRY_BYTES) as u64;
+    chunks * per_chunk + BLOCK_BYTES as u64
+}
+
+impl SpaceBudget {
+    /// Reserves the worst case of a write of `chunks`, or says that it does not fit now.
+    pub(crate) fn try_reserve(&mut self, chunks: u64, chunk_bytes: u32) -> bool {
+        let bytes = self.reserved_bytes + worst_case_bytes(chunks, chunk_bytes);
+        let chunks = self.reserved_chunks + chunks;
+        if bytes > self.limit_bytes || chunks > self.limit_chunks {
+            return false;
+        }
+        (self.reserved_bytes, self.reserved_chunks) = (bytes, chunks);
+        true
+    }
+
+    /// Gives a reservation back, its write having been applied or dropped.
+    pub(crate) fn settle(&mut self, chunks: u64, chunk_bytes: u32) {
+        self.reserved_bytes -= worst_case_bytes(chunks, chunk_bytes);
+        self.reserved_chunks -= chunks;
+    }
+
+    /// What the core sees as free, worst cases of applied writes already taken off.
+    pub(crate) fn set_limit(&mut self, limit_bytes: u64, limit_chunks: u64, waiting: bool) {
+        (self.limit_bytes, self.limit_chunks, self.waiting) = (limit_bytes, limit_chunks, waiting);
+    }
+}
+
+pub(crate) struct IntakeState {
+    requests: VecDeque<Request>,
+    pub(crate) space: SpaceBudget,
+    /// Set once: every further request gets it.
+    refused: Option<RequestError>,
+}
+
+/// The queue between doors and the core.
+pub(crate) struct Intake {
+    state: Mutex<IntakeState>,
+    doorbell: Doorbell,
+    pub(crate) credits: Arc<Credits>,
+    pub(crate) chunk_bytes: u32,
+    pub(crate) sync: bool,
+}
+
+impl Intake {
+    pub(crate) fn new(doorbell: Doorbell, buffer_bytes: u64, chunk_bytes: u32, sync: bool) -> Self {
+        Self {
+            state: Mutex::new(IntakeState {
+                requests: VecDeque::new(),
+                space: SpaceBudget::default(),
+                refused: None,
+            }),
+            doorbell,
+            credits: Arc::new(Credits::new(buffer_bytes)),
+            chunk_bytes,
+            sync,
+        }
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, IntakeState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Queues a write; true when it is acknowledged by this call.
+    pub(crate) fn write(&self, mut request: WriteRequest) -> bool {
+        let mut state = self.lock();
+        if let Some(error) = state.refused.clone() {
+            drop(state);
+            if let Some(done) = request.done {
+                done.fail(error);
+            }
+            return false;
+        }
+        request.reserved =
+            !state.space.waiting && state.space.try_reserve(request.chunks, self.chunk_bytes);
+        let acknowledged = request.reserved && !request.durable && request.whole;
+        if acknowledged {
+            request.done = None;
+        }
+        state.requests.push_back(Request::Write(request));
+        drop(state);
+        self.doorbell.ring();
+        acknowledged
+    }
+
+    /// Queues any other request.
+    pub(crate) fn push(&self, request: Request) {
+        let mut state = self.lock();
+        if let Some(error) = state.refused.clone() {
+            drop(state);
+            request.refuse(error);
+            return;
+        }
+        state.requests.push_back(request);
+        drop(state);
+        self.doorbell.ring();
+    }
+
+    /// Moves all that is queued to the end of `into`.
+    pub(crate) fn take(&self, into: &mut VecDeque<Request>) {
+        into.append(&mut self.lock().requests);
+    }
+
+    /// From now on every new request is answered with `error`.
+    pub(crate) fn refuse(&self, error: RequestError) {
+        self.lock().refused.get_or_insert(error);
+        self.credits.open_wide();
+    }
+}
+
+impl Request {
+    fn refuse(self, error: RequestError) {
+        match self {
+            Self::Write(write) => {
+                if let Some(done) = write.done {
+                    done.fail(error);
+                }
+            }
+            Self::Unmap(unmap) => unmap.done.fail(error),
+            Self::Extents(extents) => extents.done.fail(error),
+            Self::Read { done, .. } | Self::Flush { done } | Self::Admin { done, .. } => {
+                done.fail(error);
+            }
+        }
+    }
+
+    /// Answers a request that the core will not look at any more.
+    pub(crate) fn fail(self, error: &RequestError) {
+        self.refuse(error.clone());
+    }
+}
+
+/// Bytes that may still enter the write buffer.
+pub(crate) struct Credits {
+    free_bytes: Mutex<i64>,
+    returned: Condvar,
+    total_bytes: i64,
+}
+
+impl Credits {
+    fn new(total_bytes: u64) -> Self {
+        let total_bytes = i64::try_from(total_bytes).unwrap_or(i64::MAX);
+        Self { free_bytes: Mutex::new(total_bytes), returned: Condvar::new(), total_bytes }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, i64> {
+        self.free_bytes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes `length_bytes`, waiting for them; what is larger than the whole waits for all of it.
+    pub(crate) fn take(&self, length_bytes: usize) {
+        let wanted = length_bytes as i64;
+        let mut free = self.lock();
+        while *free < wanted.min(self.total_bytes) {
+            free = self.returned.wait(free).unwrap_or_else(PoisonError::into_inner);
+        }
+        *free -= wanted;
+    }
+
+    pub(crate) fn give_back(&self, length_bytes: usize) {
+        *self.lock() += length_bytes as i64;
+        self.returned.notify_all();
+    }
+
+    /// Nobody waits any more: the engine has stopped and answers everything with an error.
+    fn open_wide(&self) {
+        self.give_back(usize::try_from(i64::MAX / 4).unwrap_or(usize::MAX));
+    }
+
+    /// Bytes that are in the write buffer now.
+    pub(crate) fn used_bytes(&self) -> u64 {
+        u64::try_from(self.total_bytes - *self.lock()).unwrap_or(0)
+    }
+}

@@ -1,0 +1,154 @@
+//! A store before its engine runs: tables with a disk behind them that may be waited for.
+
+use format::BLOCK_BYTES;
+use format::catalog::{self, CatalogEntry};
+use format::page::Page;
+use format::record::Change;
+use format::root::Root;
+use format::units::{BlockPtr, ContainerId, TreeId, TreeRoot, Zone};
+use format::container_page::ContainerState;
+use tables::{PageError, PageRead, ReachWalker};
+
+use crate::devices::Devices;
+use crate::open::OpenError;
+use crate::state::{State, Wanted};
+
+/// Pages read at a time while trees are walked.
+const WALK_PAGES: usize = 256;
+
+/// Tables and the disk that they wait for.
+pub(crate) struct Loading {
+    pub(crate) devices: Devices,
+    pub(crate) state: State,
+}
+
+impl Loading {
+    /// Reads the pages that wants have named, and waits for them.
+    pub(crate) fn load_pages(&mut self, reads: Vec<PageRead>) -> Result<(), OpenError> {
+        for read in reads {
+            let bytes = self.read_block(read.pointer);
+            self.state.store.page_arrived(read, bytes.as_deref().map_err(|_| ()))?;
+        }
+        Ok(())
+    }
+
+    fn read_block(&mut self, pointer: BlockPtr) -> Result<disk::AlignedBuf, disk::IoError> {
+        let offset_bytes = pointer.block() * BLOCK_BYTES as u64;
+        self.devices.read_now(Zone::Tables, offset_bytes, BLOCK_BYTES)
+    }
+
+    /// Repeats `want` until all it names is here.
+    pub(crate) fn wait_for(
+        &mut self,
+        mut want: impl FnMut(&mut State, &mut Wanted) -> Result<bool, PageError>,
+    ) -> Result<Wanted, OpenError> {
+        loop {
+            let mut wanted = Wanted::default();
+            let here = want(&mut self.state, &mut wanted)?;
+            if here {
+                return Ok(wanted);
+            }
+            let reads = std::mem::take(&mut wanted.reads);
+            self.load_pages(reads)?;
+            self.state.store.release_pins(wanted.pins);
+        }
+    }
+
+    /// Applies one change, its pages read first.
+    pub(crate) fn apply(&mut self, change: &Change) -> Result<(), OpenError> {
+        let wanted = self.wait_for(|state, wanted| state.want_change(change, wanted))?;
+        self.state.apply(change);
+        self.state.live_changes.clear();
+        self.state.store.release_pins(wanted.pins);
+        self.state.store.shrink();
+        Ok(())
+    }
+
+    /// Marks every block that either root names; the older's own stay out of use for now.
+    pub(crate) fn mark_reachable(
+        &mut self,
+        newest: &Root,
+        older: Option<&Root>,
+    ) -> Result<(), OpenError> {
+        let mut walker = ReachWalker::new();
+        self.walk_root(&mut walker, newest)?;
+        if let Some(older) = older {
+            walker.begin_older();
+            // What the older root names matters only if it can be read at all.
+            let _ = self.walk_root(&mut walker, older);
+        }
+        self.state.store.adopt_reach(walker);
+        Ok(())
+    }
+
+    fn walk_root(&mut self, walker: &mut ReachWalker, root: &Root) -> Result<(), OpenError> {
+        for (number, tree) in root.trees.iter().enumerate() {
+            walker.add_tree(TreeId(number as u32), *tree);
+        }
+        self.walk(walker)?;
+        let leaves = walker.take_catalog_leaves();
+        for entry in self.catalog_entries(&leaves)? {
+            walker.add_tree(TreeId::volume(entry.id), entry.root);
+        }
+        self.walk(walker)
+    }
+
+    fn walk(&mut self, walker: &mut ReachWalker) -> Result<(), OpenError> {
+        loop {
+            let reads = walker.next_reads(WALK_PAGES);
+            if reads.is_empty() {
+                return Ok(());
+            }
+            for read in reads {
+                let bytes = self.read_block(read.pointer)?;
+                walker.feed(&read, &bytes)?;
+            }
+        }
+    }
+
+    /// The volumes that the given leaves of a catalog hold.
+    fn catalog_entries(&mut self, leaves: &[PageRead]) -> Result<Vec<CatalogEntry>, OpenError> {
+        let mut entries = Vec::new();
+        for leaf in leaves {
+            let bytes = self.read_block(leaf.pointer)?;
+            let page = Page::from_bytes(&bytes).map_err(OpenError::Catalog)?;
+            page.check(leaf.id, leaf.pointer.tag()).map_err(OpenError::Catalog)?;
+            for slot in 0..catalog::SLOTS {
+                entries.extend(catalog::get(&page, slot).map_err(OpenError::Catalog)?);
+            }
+        }
+        Ok(entries)
+    }
+
+    /// Brings catalog and container table into memory.
+    pub(crate) fn load_tables(&mut self, root: &Root) -> Result<(), OpenError> {
+        for (number, tree) in root.trees.iter().enumerate() {
+            self.state.store.add_tree(TreeId(number as u32), *tree);
+        }
+        let wanted = self.wait_for(|state, wanted| {
+            let State { store, catalog, containers, .. } = state;
+            let here = catalog.want_load(store, &mut wanted.pins, &mut wanted.reads)?;
+            Ok(here & containers.want_load(store, &mut wanted.pins, &mut wanted.reads)?)
+        })?;
+        let State { store, catalog, containers, .. } = &mut self.state;
+        catalog.load(store)?;
+        containers.load(store)?;
+        self.state.store.release_pins(wanted.pins);
+        let roots: Vec<(TreeId, TreeRoot)> = self
+            .state
+            .catalog
+            .iter()
+            .map(|entry| (TreeId::volume(entry.id), entry.root))
+            .collect();
+        for (tree, root) in roots {
+            self.state.store.add_tree(tree, root);
+        }
+        Ok(())
+    }
+
+    /// Containers that are not free.
+    pub(crate) fn containers_in_use(&self) -> Vec<ContainerId> {
+        let containers = self.state.containers.iter();
+        containers.filter(|(_, entry)| entry.state != ContainerState::Free).map(|(id, _)| id).collect()
+    }
+}

@@ -1,0 +1,324 @@
+//! Opening a store: geometry, the newest root, the tables it names, the journal behind it.
+//!
+//! 1. Geometry (two copies) and the newest valid root slot.
+//! 2. The trees are walked from both roots, so that every block either root names is known.
+//! 3. Catalog and container table are loaded, and the journal's prefix is applied
+//!    ([`crate::recovery`]).
+//! 4. The open container's directory is made again from its frames.
+//! 5. A record of a new incarnation is appended and synced: whatever stale records lie behind the
+//!    journal's end can never be taken for a continuation.
+//!
+//! Opening the older root, when the newer slot is lost, replays a longer piece of the same journal
+//! to the same state.
+
+use std::sync::Arc;
+
+use containers::space::QUARANTINE_CHECKPOINTS;
+use containers::{ContainerUse, OpenContainer, SealedUse, Space};
+use disk::{Disk, Doorbell, IoError, ZoneName};
+use format::BLOCK_BYTES;
+use format::container_page::{ContainerEntry, ContainerState};
+use format::record::Change;
+use format::root::Root;
+use format::superblock::{self, Geometry};
+use format::units::{CONTAINER_BYTES, ContainerId, Zone};
+use journal::Writer;
+use reduce::Workers;
+use tables::{CatalogTable, ContainerTable, FreePbns, HashPbn, PageError, PageStore, PageStoreOptions};
+use thiserror::Error;
+
+use crate::checkpoint::Checkpoints;
+use crate::client::Client;
+use crate::devices::Devices;
+use crate::engine::{Engine, Parts};
+use crate::flush::Flushing;
+use crate::intake::Intake;
+use crate::loading::Loading;
+use crate::options::{MEMORY_BYTES_MIN, Options};
+use crate::placement::Placement;
+use crate::recovery::Recovered;
+use crate::state::State;
+use crate::volumes::Volumes;
+
+/// Why a store cannot be opened.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// Neither copy of the geometry can be read as one.
+    #[error("this is not a Tamis store, or both copies of its geometry are lost: {0}")]
+    Geometry(#[source] format::FormatError),
+    /// Neither root slot holds a valid root.
+    #[error("both root slots of the superblock are damaged: {0}")]
+    Roots(#[source] format::FormatError),
+    /// A page that the newest root names is damaged.
+    #[error("a page of the tables is damaged, and the store cannot be opened without it: {0}")]
+    Page(#[from] PageError),
+    /// The catalog of volumes is damaged.
+    #[error("the catalog of volumes is damaged: {0}")]
+    Catalog(#[source] format::FormatError),
+    /// A journal record holds what no program writes.
+    #[error("a record of the journal is sealed well but makes no sense: {0}")]
+    Record(#[source] format::FormatError),
+    /// A file is shorter than the geometry says.
+    #[error(
+        "{} has {found_bytes} bytes, but the store was made with {expected_bytes}: \
+         bring the whole file back",
+        ZoneName(*.zone)
+    )]
+    ZoneTooShort {
+        /// Which file.
+        zone: Zone,
+        /// As made.
+        expected_bytes: u64,
+        /// As found.
+        found_bytes: u64,
+    },
+    /// The device failed.
+    #[error("the device failed: {0}")]
+    Io(#[from] IoError),
+    /// Too little memory.
+    #[error("{memory_bytes} bytes of memory are too little: give at least 64M")]
+    Memory {
+        /// What was given.
+        memory_bytes: u64,
+    },
+}
+
+/// What opening found and did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OpenReport {
+    /// It had been closed cleanly: nothing was replayed.
+    pub clean: bool,
+    /// The newest root slot was unreadable, and the older one was taken.
+    pub older_root: bool,
+    /// Journal records applied.
+    pub records_replayed: u64,
+    /// Bytes of the journal that were read back.
+    pub journal_bytes_replayed: u64,
+    /// Frames checked because no sync was known to cover them.
+    pub frames_checked: u64,
+    /// The journal was cut before a record whose frames never reached the disk.
+    pub cut: bool,
+}
+
+/// A store with its journal applied, not yet running.
+pub(crate) struct Opened {
+    pub(crate) geometry: Geometry,
+    pub(crate) devices: Devices,
+    pub(crate) state: State,
+    pub(crate) newest: Root,
+    /// Where the older root's journal begins; the newest's, if there is no older.
+    pub(crate) tail_offset_bytes: u64,
+    pub(crate) recovered: Recovered,
+    /// Containers that the newest root names as not free.
+    pub(crate) named: Vec<ContainerId>,
+    pub(crate) report: OpenReport,
+}
+
+/// Opens a store for work.
+///
+/// # Errors
+/// [`OpenError`] names the structure that cannot be used.
+pub fn open(
+    disk: Box<dyn Disk>,
+    doorbell: Doorbell,
+    options: &Options,
+) -> Result<(Engine, Client, OpenReport), OpenError> {
+    if options.memory_bytes < MEMORY_BYTES_MIN {
+        return Err(OpenError::Memory { memory_bytes: options.memory_bytes });
+    }
+    let mut opened = load(disk, options.cache_pages())?;
+    opened.mend_directories()?;
+    let placement = placement(&opened);
+    let Opened { geometry, mut devices, state, newest, tail_offset_bytes, recovered, .. } = opened;
+    let incarnation = recovered.incarnation + 1;
+    let resume = recovered.position;
+    let mut journal = Writer::resume(
+        geometry.journal_bytes,
+        geometry.uuid,
+        resume,
+        tail_offset_bytes,
+        incarnation,
+    );
+    announce(&mut devices, &mut journal, incarnation, &geometry)?;
+    let chunk_bytes = geometry.chunk_bytes;
+    let buffer_bytes = options.write_buffer_bytes();
+    let intake = Arc::new(Intake::new(doorbell.clone(), buffer_bytes, chunk_bytes, options.sync));
+    let waker = doorbell.clone();
+    let workers = Workers::new(options.worker_threads, Arc::new(move || waker.ring()));
+    let dirty_pages_max = dirty_pages_max(&geometry, options);
+    let volumes = Volumes::load(&state, chunk_bytes);
+    let mut engine = Engine::new(Parts {
+        flushing: Flushing::new(journal.next().sequence - 1),
+        checkpoints: Checkpoints::new(&newest, dirty_pages_max),
+        memory_bytes_max: options.memory_bytes,
+        volumes,
+        geometry,
+        devices,
+        intake: Arc::clone(&intake),
+        doorbell,
+        workers,
+        state,
+        placement,
+        journal,
+        incarnation,
+    });
+    engine.publish_space();
+    Ok((engine, Client::new(intake), opened.report))
+}
+
+/// Dirty pages that start a checkpoint: half the cache, and no more than the tables' file can take
+/// three times over.
+fn dirty_pages_max(geometry: &Geometry, options: &Options) -> usize {
+    let tables_blocks = (geometry.tables_bytes / BLOCK_BYTES as u64) as usize;
+    (options.cache_pages() / 2).min(tables_blocks / 16)
+}
+
+/// Loads a store without changing anything on disk.
+pub(crate) fn load(disk: Box<dyn Disk>, cache_pages: usize) -> Result<Opened, OpenError> {
+    let mut devices = Devices::new(disk);
+    let geometry = read_geometry(&mut devices)?;
+    check_zones(&devices, &geometry)?;
+    let (newest, older) = read_roots(&mut devices, &geometry)?;
+    let state = empty_state(&geometry, &newest, cache_pages);
+    let mut loading = Loading { devices, state };
+    loading.mark_reachable(&newest, older.as_ref())?;
+    loading.load_tables(&newest)?;
+    let named = loading.containers_in_use();
+    let recovered = loading.replay(&geometry, &newest)?;
+    let report = OpenReport {
+        clean: newest.clean && recovered.records == 0,
+        older_root: older.is_none() && newest.generation > 1,
+        records_replayed: recovered.records,
+        journal_bytes_replayed: recovered.position.offset_bytes - newest.journal.offset_bytes,
+        frames_checked: recovered.frames_checked,
+        cut: recovered.cut,
+    };
+    let Loading { devices, state } = loading;
+    let tail_offset_bytes =
+        older.as_ref().map_or(newest.journal.offset_bytes, |root| root.journal.offset_bytes);
+    Ok(Opened { geometry, devices, state, newest, tail_offset_bytes, recovered, named, report })
+}
+
+fn read_geometry(devices: &mut Devices) -> Result<Geometry, OpenError> {
+    let mut failure = None;
+    for block in superblock::GEOMETRY_BLOCKS {
+        let offset_bytes = block * BLOCK_BYTES as u64;
+        let block = devices.read_now(Zone::Superblock, offset_bytes, BLOCK_BYTES);
+        match block.map(|block| Geometry::decode(&block)) {
+            Ok(Ok(geometry)) => return Ok(geometry),
+            Ok(Err(error)) => failure = failure.or(Some(OpenError::Geometry(error))),
+            Err(error) => failure = failure.or(Some(OpenError::Io(error))),
+        }
+    }
+    Err(failure.unwrap_or(OpenError::Memory { memory_bytes: 0 }))
+}
+
+fn check_zones(devices: &Devices, geometry: &Geometry) -> Result<(), OpenError> {
+    let data = geometry.data.iter().enumerate().map(|(number, &containers)| {
+        (Zone::Data(number as u16), u64::from(containers) * u64::from(CONTAINER_BYTES))
+    });
+    let fixed = [(Zone::Journal, geometry.journal_bytes), (Zone::Tables, geometry.tables_bytes)];
+    for (zone, expected_bytes) in fixed.into_iter().chain(data) {
+        let found_bytes = devices.size_bytes(zone);
+        if found_bytes < expected_bytes {
+            return Err(OpenError::ZoneTooShort { zone, expected_bytes, found_bytes });
+        }
+    }
+    Ok(())
+}
+
+/// The newest root and, if it is valid too, the one before it.
+fn read_roots(
+    devices: &mut Devices,
+    geometry: &Geometry,
+) -> Result<(Root, Option<Root>), OpenError> {
+    let mut roots = Vec::new();
+    let mut failure = None;
+    for slot in 0..2 {
+        let offset_bytes = superblock::root_block(slot) * BLOCK_BYTES as u64;
+        let block = devices.read_now(Zone::Superblock, offset_bytes, BLOCK_BYTES)?;
+        match Root::decode(&block, geometry.uuid) {
+            Ok(root) => roots.push(root),
+            Err(error) => failure = Some(error),
+        }
+    }
+    roots.sort_by_key(|root| std::cmp::Reverse(root.generation));
+    let mut roots = roots.into_iter();
+    match (roots.next(), failure) {
+        (Some(newest), _) => Ok((newest, roots.next())),
+        (None, Some(error)) => Err(OpenError::Roots(error)),
+        (None, None) => Err(OpenError::Memory { memory_bytes: 0 }),
+    }
+}
+
+fn empty_state(geometry: &Geometry, root: &Root, cache_pages: usize) -> State {
+    let store = PageStore::new(PageStoreOptions {
+        cache_pages,
+        tables_blocks: geometry.tables_bytes / BLOCK_BYTES as u64,
+    });
+    State {
+        store,
+        hash: HashPbn::new(root.hash, geometry.bucket_seed),
+        free: FreePbns::new(root.free_head, root.free_tail),
+        containers: ContainerTable::new(geometry.containers_total()),
+        catalog: CatalogTable::new(root.catalog_slots),
+        totals: root.totals,
+        next_pbn: root.next_pbn,
+        next_volume: root.next_volume,
+        compression: root.compression,
+        open_container: root.open_container,
+        next_container_sequence: root.next_container_sequence,
+        live_changes: Vec::new(),
+    }
+}
+
+/// The containers as the tables know them, the open one resumed.
+fn placement(opened: &Opened) -> Placement {
+    let state = &opened.state;
+    let uses = state.containers.iter().map(|(id, entry)| container_use(opened, id, &entry));
+    let space = Space::new(&opened.geometry, uses);
+    let open = state.open_container.zip(opened.recovered.open_entries.clone()).map(
+        |(open, entries)| OpenContainer::resume(open.id, open.sequence, open.fill_bytes, entries),
+    );
+    Placement::new(space, open, state.next_container_sequence, &opened.geometry)
+}
+
+/// A container that was freed since the newest root stays out of use until two roots follow.
+fn container_use(opened: &Opened, id: ContainerId, entry: &ContainerEntry) -> ContainerUse {
+    let ContainerEntry { live_bytes, used_bytes, state, sequence } = *entry;
+    match state {
+        ContainerState::Free if opened.named.binary_search(&id).is_ok() => {
+            ContainerUse::Quarantined { checkpoints: QUARANTINE_CHECKPOINTS }
+        }
+        ContainerState::Free => ContainerUse::Free,
+        ContainerState::Open => ContainerUse::Open { live_bytes },
+        ContainerState::Sealed => {
+            ContainerUse::Sealed(SealedUse { live_bytes, used_bytes, sequence, damaged: false })
+        }
+    }
+}
+
+/// Appends the record that opens a new incarnation, and syncs it with all that was replayed: what
+/// recovery found may have been in the device's cache only.
+fn announce(
+    devices: &mut Devices,
+    journal: &mut Writer,
+    incarnation: u64,
+    geometry: &Geometry,
+) -> Result<(), OpenError> {
+    let mut body = Vec::new();
+    Change::Opened { incarnation }.encode(&mut body);
+    let durable = journal.next().sequence - 1;
+    let Ok(appended) = journal.append(&body, durable) else {
+        return Ok(());
+    };
+    for write in appended.writes {
+        devices.write_now(Zone::Journal, write.offset_bytes, write.buf)?;
+    }
+    for number in 0..geometry.data.len() {
+        devices.sync_now(Zone::Data(number as u16))?;
+    }
+    devices.sync_now(Zone::Journal)?;
+    Ok(())
+}

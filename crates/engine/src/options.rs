@@ -1,0 +1,54 @@
+//! What a caller chooses when a store is made and when it is opened.
+
+use format::units::Compression;
+
+/// What is fixed when a store is made.
+#[derive(Clone, Debug)]
+pub struct CreateOptions {
+    /// Physical room for frames, summed over all data zones; rounded down to whole containers.
+    pub capacity_bytes: Vec<u64>,
+    /// Chunk size: 4096, 8192, 16384, 32768 or 65536 bytes.
+    pub chunk_bytes: u32,
+    /// What new frames are written with; changeable later.
+    pub compression: Compression,
+    /// Room for table pages; by default a sixteenth of the capacity and at least 64 MiB.
+    pub tables_bytes: Option<u64>,
+    /// Length of the journal's ring; by default 16 to 256 MiB, by capacity.
+    pub journal_bytes: Option<u64>,
+    /// Identity of the store: 16 random bytes of the caller's.
+    pub uuid: [u8; 16],
+    /// Key of the bucket hash, so that nobody without it can aim chunks at one bucket.
+    pub bucket_seed: [u8; 16],
+}
+
+/// Smallest memory an engine works in.
+pub const MEMORY_BYTES_MIN: u64 = 64 << 20;
+
+/// What is chosen each time a store is opened.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Bounds table cache, write buffer and reads together; at least [`MEMORY_BYTES_MIN`].
+    pub memory_bytes: u64,
+    /// Threads that fingerprint and compress; 0 does it on the core's thread (deterministic).
+    pub worker_threads: usize,
+    /// Acknowledge only what is durable.
+    pub sync: bool,
+}
+
+impl Options {
+    /// Pages of the table cache: half the memory.
+    pub(crate) fn cache_pages(&self) -> usize {
+        usize::try_from(self.memory_bytes / 2).unwrap_or(usize::MAX) / format::BLOCK_BYTES
+    }
+
+    /// Bytes of client data that may wait in the write buffer: a quarter, at most 256 MiB.
+    pub(crate) fn write_buffer_bytes(&self) -> u64 {
+        (self.memory_bytes / 4).clamp(8 << 20, 256 << 20)
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { memory_bytes: 1 << 30, worker_threads: 2, sync: false }
+    }
+}

@@ -1,0 +1,275 @@
+//! What a request comes back with.
+//!
+//! The core only thinks: a read's reply carries compressed frames and buffered chunks, and whoever
+//! asked puts them together with [`ReadPieces::assemble`] on its own thread. Decompression and
+//! verification therefore run in parallel and cost the core nothing.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use disk::AlignedBuf;
+use format::units::Compression;
+use reduce::{ChunkRef, expand_frame};
+use thiserror::Error;
+
+use crate::stats::Stats;
+
+/// Why a request failed, by what its sender can do about it.
+#[derive(Debug, Clone, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RequestError {
+    /// Physical space has run out and nothing can be collected.
+    #[error("the store is full: trim or delete data, or make the store larger")]
+    NoSpace,
+    /// The volume may not be written.
+    #[error("volume {volume} is read-only")]
+    ReadOnly {
+        /// Name of the volume.
+        volume: String,
+    },
+    /// The range ends beyond the volume or is not in units of 512 bytes.
+    #[error(
+        "the range of {length_bytes} bytes at {offset_bytes} is not inside the volume \
+         of {size_bytes} bytes, or not in units of 512"
+    )]
+    OutOfRange {
+        /// First byte asked for.
+        offset_bytes: u64,
+        /// Bytes asked for.
+        length_bytes: u64,
+        /// Size of the volume.
+        size_bytes: u64,
+    },
+    /// No volume has this name.
+    #[error("there is no volume {name}")]
+    NoSuchVolume {
+        /// The name asked for.
+        name: String,
+    },
+    /// A volume of this name exists.
+    #[error("a volume {name} exists already")]
+    VolumeExists {
+        /// The name asked for.
+        name: String,
+    },
+    /// The name cannot be a volume's.
+    #[error(
+        "{name:?} cannot name a volume: use 1 to 255 bytes without '/', '@' or control \
+         characters, not starting with '-' or '.'"
+    )]
+    BadName {
+        /// The name asked for.
+        name: String,
+    },
+    /// The size cannot be a volume's.
+    #[error(
+        "a volume cannot have {size_bytes} bytes: use a multiple of 512 \
+         from 512 bytes to 1 PiB"
+    )]
+    BadSize {
+        /// The size asked for.
+        size_bytes: u64,
+    },
+    /// A stored chunk fails its check: its bytes are lost, all others are served.
+    #[error("chunk {lba} of volume {volume} is damaged on disk; run `tamis check`")]
+    Damaged {
+        /// Name of the volume.
+        volume: String,
+        /// Address of the chunk in units of the chunk size.
+        lba: u64,
+    },
+    /// A page of a table fails its check, so what it maps cannot be served.
+    #[error("a page of table {tree:#x} (leaf {index}) is damaged on disk; run `tamis check`")]
+    DamagedTable {
+        /// The table.
+        tree: u32,
+        /// The leaf in it.
+        index: u64,
+    },
+    /// The device failed a read.
+    #[error("the device could not be read at offset {offset_bytes} of {zone}")]
+    ReadFailed {
+        /// Name of the file in the store.
+        zone: String,
+        /// Where in it.
+        offset_bytes: u64,
+    },
+    /// The device failed a write or a sync: nothing can be promised any more until it is reopened.
+    #[error("the device failed to write {zone}; the store stopped so as to lose nothing: mend the device and start again")]
+    WriteFailed {
+        /// Name of the file in the store.
+        zone: String,
+    },
+    /// A worker met a bug in this program; what it worked on cannot be written.
+    #[error("a worker of the server failed; the store stopped so as to lose nothing: restart it and report this")]
+    WorkerLost,
+    /// The engine is closing.
+    #[error("the store is being closed")]
+    Closing,
+}
+
+/// A run of a volume that is wholly mapped or wholly not.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Length of the run.
+    pub length_bytes: u64,
+    /// True where nothing is stored: it reads as zeros.
+    pub hole: bool,
+}
+
+/// A run of a read's bytes that is data or a hole.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// From the start of the read.
+    pub offset_bytes: u32,
+    /// Length of the run.
+    pub length_bytes: u32,
+    /// True where the bytes are zeros because nothing is stored.
+    pub hole: bool,
+}
+
+/// A volume as it is listed.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct VolumeInfo {
+    /// Its name.
+    pub name: String,
+    /// Its stable number.
+    pub id: u32,
+    /// Its logical size.
+    pub size_bytes: u64,
+    /// Bytes of it that are mapped to chunks.
+    pub mapped_bytes: u64,
+    /// Whether writes are refused.
+    pub read_only: bool,
+}
+
+/// What a request that succeeded comes back with.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Reply {
+    /// It is done.
+    Done,
+    /// Bytes, still as they are stored.
+    Read(ReadPieces),
+    /// Runs of data and holes.
+    Extents(Vec<Extent>),
+    /// A handle to a volume.
+    Volume(crate::volume::VolumeHandle),
+    /// One volume.
+    VolumeInfo(VolumeInfo),
+    /// All volumes.
+    Volumes(Vec<VolumeInfo>),
+    /// What new frames are compressed with.
+    Compression(Compression),
+    /// Figures of the store.
+    Stats(Box<Stats>),
+}
+
+/// Where the bytes of one part of a read come from.
+#[derive(Debug)]
+pub(crate) enum Piece {
+    /// Nothing stored: zeros.
+    Zeros,
+    /// A chunk that is still in the write buffer.
+    Plain(ChunkRef),
+    /// A frame in a buffer that was read from disk or copied from the open container.
+    Frame { buf: Arc<AlignedBuf>, offset_bytes: u32, length_bytes: u32 },
+    /// A frame whose bytes are still on their way; replaced before the reply is given.
+    Pending,
+}
+
+/// One chunk's part of a read.
+#[derive(Debug)]
+pub(crate) struct PiecePart {
+    pub(crate) piece: Piece,
+    /// Address of the chunk.
+    pub(crate) lba: u64,
+    /// Bytes of the chunk to leave out at its start.
+    pub(crate) skip_bytes: u32,
+    /// Bytes of the chunk to take.
+    pub(crate) take_bytes: u32,
+}
+
+/// The bytes of a read, as they are stored: put them together with [`ReadPieces::assemble`].
+#[derive(Debug)]
+pub struct ReadPieces {
+    pub(crate) parts: Vec<PiecePart>,
+    pub(crate) chunk_bytes: u32,
+    pub(crate) volume: Arc<crate::volume::VolumeShared>,
+    pub(crate) damaged: Arc<AtomicU64>,
+}
+
+impl ReadPieces {
+    /// Bytes that [`ReadPieces::assemble`] fills.
+    #[must_use]
+    pub fn length_bytes(&self) -> usize {
+        self.parts.iter().map(|part| part.take_bytes as usize).sum()
+    }
+
+    /// The read as runs of data and holes, merged, in order.
+    #[must_use]
+    pub fn segments(&self) -> Vec<Segment> {
+        let mut segments: Vec<Segment> = Vec::new();
+        let mut offset_bytes = 0;
+        for part in &self.parts {
+            let hole = matches!(part.piece, Piece::Zeros);
+            match segments.last_mut() {
+                Some(last) if last.hole == hole => last.length_bytes += part.take_bytes,
+                _ => segments.push(Segment { offset_bytes, length_bytes: part.take_bytes, hole }),
+            }
+            offset_bytes += part.take_bytes;
+        }
+        segments
+    }
+
+    /// Decompresses and verifies every part into `out`, which is [`ReadPieces::length_bytes`] long.
+    ///
+    /// # Errors
+    /// [`RequestError::Damaged`] names the first chunk whose stored bytes fail their check.
+    pub fn assemble(&self, out: &mut [u8]) -> Result<(), RequestError> {
+        let mut scratch = Vec::new();
+        let mut rest = out;
+        for part in &self.parts {
+            let Some((target, after)) = rest.split_at_mut_checked(part.take_bytes as usize) else {
+                break;
+            };
+            self.assemble_part(part, target, &mut scratch)?;
+            rest = after;
+        }
+        Ok(())
+    }
+
+    fn assemble_part(
+        &self,
+        part: &PiecePart,
+        target: &mut [u8],
+        scratch: &mut Vec<u8>,
+    ) -> Result<(), RequestError> {
+        let skip = part.skip_bytes as usize;
+        match &part.piece {
+            Piece::Zeros => target.fill(0),
+            Piece::Plain(chunk) => {
+                let bytes = chunk.bytes().get(skip..skip + target.len());
+                target.copy_from_slice(bytes.ok_or_else(|| self.damage(part))?);
+            }
+            Piece::Frame { buf, offset_bytes, length_bytes } => {
+                let (start, length) = (*offset_bytes as usize, *length_bytes as usize);
+                let frame = buf.get(start..start + length).ok_or_else(|| self.damage(part))?;
+                if target.len() == self.chunk_bytes as usize {
+                    expand_frame(frame, target).map_err(|_| self.damage(part))?;
+                } else {
+                    scratch.resize(self.chunk_bytes as usize, 0);
+                    expand_frame(frame, scratch).map_err(|_| self.damage(part))?;
+                    target.copy_from_slice(&scratch[skip..skip + target.len()]);
+                }
+            }
+            Piece::Pending => return Err(self.damage(part)),
+        }
+        Ok(())
+    }
+
+    fn damage(&self, part: &PiecePart) -> RequestError {
+        self.damaged.fetch_add(1, Ordering::Relaxed);
+        RequestError::Damaged { volume: self.volume.name(), lba: part.lba }
+    }
+}

@@ -1,0 +1,167 @@
+//! Where frames go: the open container, those being written out, and the space of all.
+//!
+//! Frames are appended byte by byte to the open container; when the next does not fit, it is
+//! sealed with its directory and a free one is opened. Both are changes of their own in the same
+//! journal record as the frames, so recovery knows the containers without looking for them.
+//! A sealed container stays readable in memory until its last write has ended.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use containers::{ContainerWrite, OpenContainer, SealedImage, Space, usable_bytes_per_container};
+use format::directory::DIRECTORY_ENTRY_BYTES;
+use format::record::Change;
+use format::superblock::Geometry;
+use format::units::{ContainerId, Fingerprint, Pba, Pbn, Zone};
+
+use crate::devices::{Devices, Purpose};
+
+/// Containers that only collection may open: without them a full store could not be compacted.
+pub(crate) const RESERVED_CONTAINERS: u64 = 2;
+
+/// A frame to be placed.
+pub(crate) struct Placed<'a> {
+    pub(crate) frame: &'a [u8],
+    pub(crate) pbn: Pbn,
+    pub(crate) fingerprint: Fingerprint,
+}
+
+/// The write side of the containers.
+pub(crate) struct Placement {
+    pub(crate) space: Space,
+    open: Option<OpenContainer>,
+    /// Sealed containers whose writes have not all ended.
+    sealed: Vec<SealedImage>,
+    /// Writes to be issued.
+    ready: Vec<ContainerWrite>,
+    chunk_bytes: u32,
+    unsynced_zones: BTreeSet<u16>,
+    pub(crate) unsynced_bytes: u64,
+    next_sequence: u32,
+    uuid: [u8; 16],
+}
+
+impl Placement {
+    pub(crate) fn new(
+        space: Space,
+        open: Option<OpenContainer>,
+        next_sequence: u32,
+        geometry: &Geometry,
+    ) -> Self {
+        Self {
+            space,
+            open,
+            sealed: Vec::new(),
+            ready: Vec::new(),
+            chunk_bytes: geometry.chunk_bytes,
+            unsynced_zones: BTreeSet::new(),
+            unsynced_bytes: 0,
+            next_sequence,
+            uuid: geometry.uuid,
+        }
+    }
+
+    /// Worst-case bytes of frames and directory entries that surely fit into the open container.
+    pub(crate) fn open_room_bytes(&self) -> u64 {
+        let Some(open) = &self.open else { return 0 };
+        let taken = u64::from(open.fill_bytes())
+            + (open.entries().len() * DIRECTORY_ENTRY_BYTES) as u64;
+        self.usable_bytes().saturating_sub(taken)
+    }
+
+    /// Worst-case bytes that surely fit into an empty container.
+    pub(crate) fn usable_bytes(&self) -> u64 {
+        usable_bytes_per_container(self.chunk_bytes)
+    }
+
+    /// Whether frames of `bytes` (directory entries included) surely find room.
+    pub(crate) fn has_room(&self, bytes: u64, keep_containers: u64) -> bool {
+        let free = self.space.free_containers().saturating_sub(keep_containers);
+        self.open_room_bytes() + free * self.usable_bytes() >= bytes
+    }
+
+    /// Places a frame; `changes` gets the sealing and opening it caused. None when no container is
+    /// free, which reservations rule out.
+    pub(crate) fn place(
+        &mut self,
+        placed: &Placed<'_>,
+        changes: &mut Vec<Change>,
+    ) -> Option<Pba> {
+        if let Some(open) = &mut self.open
+            && let Ok(pba) = open.append(placed.frame, placed.pbn, placed.fingerprint)
+        {
+            return Some(pba);
+        }
+        self.roll(changes)?;
+        self.open.as_mut()?.append(placed.frame, placed.pbn, placed.fingerprint).ok()
+    }
+
+    fn roll(&mut self, changes: &mut Vec<Change>) -> Option<()> {
+        let id = self.space.allocate()?;
+        if let Some(full) = self.open.take() {
+            let (id, sequence) = (full.id(), full.sequence());
+            let (writes, used_bytes, image) = full.seal(self.uuid);
+            self.ready.extend(writes);
+            self.space.seal(id, sequence, used_bytes);
+            changes.push(Change::SealContainer { id, used_bytes });
+            self.sealed.push(image);
+        }
+        let sequence = self.next_sequence;
+        self.next_sequence += 1;
+        changes.push(Change::OpenContainer { id, sequence });
+        self.open = Some(OpenContainer::new(id, sequence));
+        Some(())
+    }
+
+    /// Issues what is ready: whole segments, and with `flush` the padded tail too.
+    pub(crate) fn issue(&mut self, flush: bool, geometry: &Geometry, devices: &mut Devices) -> u64 {
+        if let Some(open) = &mut self.open {
+            self.ready.extend(open.take_writes(flush));
+        }
+        let mut bytes = 0;
+        for write in self.ready.drain(..) {
+            let Some((zone, start_bytes)) = geometry.container_zone(write.container) else {
+                continue;
+            };
+            if let Zone::Data(number) = zone {
+                self.unsynced_zones.insert(number);
+            }
+            bytes += write.buf.len() as u64;
+            let offset_bytes = start_bytes + u64::from(write.offset_bytes);
+            devices.write(zone, offset_bytes, write.buf, Purpose::Container(write.container));
+        }
+        self.unsynced_bytes += bytes;
+        bytes
+    }
+
+    /// A write of this container has ended; a sealed one whose last it was leaves memory.
+    pub(crate) fn write_ended(&mut self, id: ContainerId) {
+        if let Some(open) = &mut self.open
+            && open.id() == id
+        {
+            return open.write_done();
+        }
+        let ended = |image: &mut SealedImage| image.id() == id && image.write_done();
+        if let Some(at) = self.sealed.iter_mut().position(ended) {
+            self.sealed.swap_remove(at);
+        }
+    }
+
+    /// Data zones written since they were last asked for.
+    pub(crate) fn take_unsynced_zones(&mut self) -> BTreeSet<u16> {
+        self.unsynced_bytes = 0;
+        std::mem::take(&mut self.unsynced_zones)
+    }
+
+    /// A frame's bytes while its container is in memory.
+    pub(crate) fn read(&self, pba: Pba) -> Option<Cow<'_, [u8]>> {
+        let open = self.open.as_ref().and_then(|open| open.read(pba));
+        open.or_else(|| self.sealed.iter().find_map(|image| image.read(pba)))
+    }
+
+    /// Whether a container's bytes are not all on disk yet.
+    pub(crate) fn is_in_memory(&self, id: ContainerId) -> bool {
+        self.open.as_ref().is_some_and(|open| open.id() == id)
+            || self.sealed.iter().any(|image| image.id() == id)
+    }
+}

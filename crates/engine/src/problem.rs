@@ -1,0 +1,83 @@
+//! What a check can find wrong, each as one sentence.
+
+use serde::Serialize;
+use thiserror::Error;
+
+/// A broken invariant.
+#[derive(Clone, Debug, Error, PartialEq, Eq, Serialize)]
+#[serde(tag = "problem", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Problem {
+    /// A map names a chunk that is not stored.
+    #[error("chunk {lba} of volume {volume} names PBN {pbn}, which is not stored")]
+    #[expect(missing_docs, reason = "the sentence above says what each field is")]
+    MapNamesNoChunk { volume: String, lba: u64, pbn: u64 },
+    /// A map goes on beyond its volume's end.
+    #[error("chunk {lba} of volume {volume} is mapped beyond the volume's end")]
+    #[expect(missing_docs, reason = "the sentence above says what each field is")]
+    MapBeyondEnd { volume: String, lba: u64 },
+    /// A volume's count of mapped chunks is off.
+    #[error("volume {volume} has {counted} mapped chunks, but its entry says {recorded}")]
+    #[expect(missing_docs, reason = "the sentence above says what each field is")]
+    MappedCount { volume: String, counted: u64, recorded: u64 },
+    /// A reference count is off.
+    #[error("PBN {pbn} is mapped {counted} times, but its reference count is {recorded}")]
+    #[expect(missing_docs, reason = "the sentence above says what each field is")]
+    References { pbn: u64, counted: u32, recorded: u32 },
+    /// A total of the root is off.
+    #[error("{what}: counted {counted}, recorded {recorded}")]
+    #[expect(missing_docs, reason = "the sentence above says what each field is")]
+    Total { what: &'static str, counted: u64, recorded: u64 },
+    /// The Hash-PBN table names a chunk that is not stored.
+    #[error("bucket {bucket} of the Hash-PBN table names PBN {pbn}, which is not stored")]
+    #[expect(missing_docs, reason = "the sentence above says what each field is")]
+    EntryWithoutChunk { bucket: u64, pbn: u64 },
+    /// A fingerprint stands where no look-up finds it, or twice.
+    #[error("the Hash-PBN table does not find PBN {pbn} by the fingerprint in bucket {bucket}")]
+    #[expect(missing_docs, reason = "the sentence above says what each field is")]
+    EntryMisplaced { bucket: u64, pbn: u64 },
+    /// A stored chunk has no fingerprint: its duplicates would not be found.
+    #[error("PBN {pbn} has no entry in the Hash-PBN table")]
+    #[expect(missing_docs, reason = "the sentence above says what each field is")]
+    ChunkWithoutEntry { pbn: u64 },
+    /// A chunk's place cannot be.
+    #[error("PBN {pbn} lies at byte {offset_bytes} of container {container}, where no frame is")]
+    #[expect(missing_docs, reason = "the sentence above says what each field is")]
+    FrameMisplaced { pbn: u64, container: u32, offset_bytes: u32 },
+    /// Two chunks share bytes.
+    #[error("PBN {pbn} and PBN {other} overlap in container {container}")]
+    #[expect(missing_docs, reason = "the sentence above says what each field is")]
+    FramesOverlap { container: u32, pbn: u64, other: u64 },
+    /// A container's live bytes are off.
+    #[error("container {container} has {counted} live bytes, but its entry says {recorded}")]
+    #[expect(missing_docs, reason = "the sentence above says what each field is")]
+    LiveBytes { container: u32, counted: u64, recorded: u64 },
+    /// A sealed container's directory is damaged; it can be made again from the frames.
+    #[error("the directory of container {container} is damaged")]
+    #[expect(missing_docs, reason = "the sentence above says what each field is")]
+    Directory { container: u32 },
+    /// A directory does not list a chunk that the tables say is there.
+    #[error("the directory of container {container} does not list PBN {pbn}")]
+    #[expect(missing_docs, reason = "the sentence above says what each field is")]
+    DirectoryLacks { container: u32, pbn: u64 },
+    /// A frame fails its check.
+    #[error("the frame of PBN {pbn} in container {container} is damaged")]
+    #[expect(missing_docs, reason = "the sentence above says what each field is")]
+    DamagedFrame { pbn: u64, container: u32 },
+    /// What a damaged or missing frame means to a volume.
+    #[error("chunk {lba} of volume {volume} is lost with PBN {pbn}")]
+    #[expect(missing_docs, reason = "the sentence above says what each field is")]
+    LostChunk { volume: String, lba: u64, pbn: u64 },
+    /// A container could not be read at all.
+    #[error("container {container} cannot be read")]
+    #[expect(missing_docs, reason = "the sentence above says what each field is")]
+    UnreadableContainer { container: u32 },
+    /// A page of a table is damaged.
+    #[error("a page of table {tree:#x} is damaged; what its leaf {index} holds is lost")]
+    #[expect(missing_docs, reason = "the sentence above says what each field is")]
+    DamagedPage { tree: u32, index: u64 },
+    /// A free PBN is in use.
+    #[error("PBN {pbn} is listed as free but names a chunk, or is listed twice")]
+    #[expect(missing_docs, reason = "the sentence above says what each field is")]
+    FreePbnInUse { pbn: u64 },
+}

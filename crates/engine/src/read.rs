@@ -1,0 +1,363 @@
+//! Reads: the write buffer first, then the map, then frames from memory or disk.
+//!
+//! A read is resolved in one go, once every page it needs is here and no chunk of it waits for
+//! the rest of its bytes: each chunk becomes a piece (zeros, a buffered chunk, a frame in memory,
+//! or a place on disk). Frames that lie next to each other in a container are fetched by one I/O.
+//! The container is pinned while it is read, so that nobody reuses it meanwhile. Decompression is
+//! left to whoever asked ([`crate::ReadPieces::assemble`]).
+//!
+//! A read that must wait is parked and tried again when pages arrive or chunks are filled.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use disk::{AlignedBuf, IoError};
+use format::BLOCK_BYTES;
+use format::units::{ContainerId, Lba, Pba, TreeId, VolumeId};
+use tables::{PageError, lba_pbn, pbn_pba};
+
+use crate::buffer::{Newest, SlotData};
+use crate::client::Done;
+use crate::devices::Purpose;
+use crate::engine::{Engine, damaged_table};
+use crate::outcome::{Piece, PiecePart, ReadPieces, Reply, RequestError};
+use crate::state::Wanted;
+use crate::volume::VolumeShared;
+use crate::zone_name;
+
+/// Longest stretch of a container that one I/O fetches.
+const SPAN_BYTES_MAX: u32 = 1 << 20;
+
+/// For whom a read is.
+enum ReadFor {
+    Client(Done),
+    /// The stored bytes around a partly written chunk: slot of a group.
+    Base {
+        group: u64,
+        slot: usize,
+    },
+}
+
+struct ReadOp {
+    volume: Arc<VolumeShared>,
+    offset_bytes: u64,
+    length_bytes: u32,
+    whom: ReadFor,
+}
+
+/// A stretch of a container on its way.
+struct Span {
+    container: ContainerId,
+    first_bytes: u32,
+    end_bytes: u32,
+    /// Parts whose frames lie in it.
+    parts: Vec<(usize, Pba)>,
+}
+
+struct Fetching {
+    op: ReadOp,
+    parts: Vec<PiecePart>,
+    spans: Vec<Span>,
+    spans_left: usize,
+    failed: Option<RequestError>,
+}
+
+/// Reads that wait for pages, and reads that wait for frames.
+#[derive(Default)]
+pub(crate) struct Reads {
+    parked: VecDeque<ReadOp>,
+    retry: bool,
+    fetching: BTreeMap<u64, Fetching>,
+    next_read: u64,
+}
+
+impl Reads {
+    /// Something that parked reads may have waited for has come.
+    pub(crate) fn retry_parked(&mut self) {
+        self.retry = true;
+    }
+
+    pub(crate) fn any(&self) -> bool {
+        !self.parked.is_empty() || !self.fetching.is_empty()
+    }
+}
+
+/// What resolving a read came to.
+enum Resolved {
+    Waits,
+    Parts(Vec<PiecePart>, Vec<Span>),
+}
+
+impl Engine {
+    pub(crate) fn accept_read(
+        &mut self,
+        volume: Arc<VolumeShared>,
+        offset_bytes: u64,
+        length_bytes: u32,
+        done: Done,
+    ) {
+        if let Err(error) = volume.check_range(offset_bytes, u64::from(length_bytes)) {
+            return done.fail(error);
+        }
+        self.counters.reads += 1;
+        self.counters.bytes_read += u64::from(length_bytes);
+        let whom = ReadFor::Client(done);
+        self.try_read(ReadOp { volume, offset_bytes, length_bytes, whom });
+    }
+
+    /// Reads what is stored around a partly written chunk.
+    pub(crate) fn read_base(&mut self, volume: VolumeId, lba: Lba, group: u64, slot: usize) {
+        let chunk_bytes = self.geometry.chunk_bytes;
+        let volume = VolumeShared::new(volume, "", u64::MAX, true, chunk_bytes);
+        let offset_bytes = lba.0 * u64::from(chunk_bytes);
+        let whom = ReadFor::Base { group, slot };
+        self.try_read(ReadOp { volume, offset_bytes, length_bytes: chunk_bytes, whom });
+    }
+
+    /// Tries parked reads again, in the order in which they came.
+    pub(crate) fn advance_reads(&mut self) -> bool {
+        let waits = !self.reads.parked.is_empty() || self.extents_wait();
+        if !std::mem::take(&mut self.reads.retry) || !waits {
+            return false;
+        }
+        self.advance_extents();
+        for op in std::mem::take(&mut self.reads.parked) {
+            self.try_read(op);
+        }
+        true
+    }
+
+    fn try_read(&mut self, op: ReadOp) {
+        match self.resolve(&op) {
+            Ok(Resolved::Waits) => self.reads.parked.push_back(op),
+            Ok(Resolved::Parts(parts, spans)) => self.fetch(op, parts, spans),
+            Err(error) => self.end_read(op, Err(damaged_table(&error))),
+        }
+    }
+
+    fn resolve(&mut self, op: &ReadOp) -> Result<Resolved, PageError> {
+        let mut parts = self.buffered_parts(op);
+        let Some(stored) = parts.as_mut().map(|parts| stored_parts(parts)) else {
+            return Ok(Resolved::Waits);
+        };
+        let Some(parts) = parts else { return Ok(Resolved::Waits) };
+        if stored.is_empty() {
+            return Ok(Resolved::Parts(parts, Vec::new()));
+        }
+        let mut wanted = Wanted::default();
+        let here = self.want_stored(op.volume.id, &stored, &parts, &mut wanted);
+        let resolved = match here {
+            Ok(true) => self.locate(op.volume.id, parts, &stored),
+            Ok(false) => Ok(Resolved::Waits),
+            Err(error) => Err(error),
+        };
+        self.submit_page_reads(wanted.reads);
+        self.state.store.release_pins(wanted.pins);
+        resolved
+    }
+
+    /// The parts of a read with what the write buffer holds of them; what it does not hold is
+    /// [`Piece::Pending`]. None while a chunk is not whole yet.
+    fn buffered_parts(&self, op: &ReadOp) -> Option<Vec<PiecePart>> {
+        let chunk_bytes = u64::from(self.geometry.chunk_bytes);
+        let end_bytes = op.offset_bytes + u64::from(op.length_bytes);
+        let mut parts = Vec::with_capacity(op.length_bytes as usize / chunk_bytes as usize + 2);
+        let mut at_bytes = op.offset_bytes;
+        while at_bytes < end_bytes {
+            let lba = at_bytes / chunk_bytes;
+            let skip_bytes = at_bytes % chunk_bytes;
+            let take_bytes = (chunk_bytes - skip_bytes).min(end_bytes - at_bytes);
+            let piece = match &op.whom {
+                ReadFor::Base { .. } => Piece::Pending,
+                ReadFor::Client(_) => self.buffered_piece(op.volume.id, Lba(lba))?,
+            };
+            let (skip_bytes, take_bytes_32) = (skip_bytes as u32, take_bytes as u32);
+            parts.push(PiecePart { piece, lba, skip_bytes, take_bytes: take_bytes_32 });
+            at_bytes += take_bytes;
+        }
+        Some(parts)
+    }
+
+    fn buffered_piece(&self, volume: VolumeId, lba: Lba) -> Option<Piece> {
+        match self.buffer.newest(volume, lba) {
+            Newest::Nothing => Some(Piece::Pending),
+            Newest::Unmapped => Some(Piece::Zeros),
+            Newest::Slot { group, slot } => match &self.buffer.slot(group, slot)?.data {
+                SlotData::Zeros => Some(Piece::Zeros),
+                SlotData::Whole(chunk) => Some(Piece::Plain(chunk.clone())),
+                SlotData::Partial(_) => None,
+            },
+        }
+    }
+
+    fn want_stored(
+        &mut self,
+        volume: VolumeId,
+        stored: &[usize],
+        parts: &[PiecePart],
+        wanted: &mut Wanted,
+    ) -> Result<bool, PageError> {
+        let tree = TreeId::volume(volume);
+        let mut here = true;
+        for &at in stored {
+            let lba = Lba(parts[at].lba);
+            let leaf = lba_pbn::place(lba).0;
+            if !self.state.store.want(&mut wanted.pins, tree, leaf, &mut wanted.reads)? {
+                here = false;
+                continue;
+            }
+            let pbn = lba_pbn::get(&self.state.store, tree, lba);
+            if !pbn.is_none() {
+                here &= self.state.want_pba(pbn, wanted)?;
+            }
+        }
+        Ok(here)
+    }
+
+    /// Finds where the stored parts are; all pages are here.
+    fn locate(
+        &mut self,
+        volume: VolumeId,
+        mut parts: Vec<PiecePart>,
+        stored: &[usize],
+    ) -> Result<Resolved, PageError> {
+        let tree = TreeId::volume(volume);
+        let mut spans: Vec<Span> = Vec::new();
+        for &at in stored {
+            let pbn = lba_pbn::get(&self.state.store, tree, Lba(parts[at].lba));
+            if pbn.is_none() {
+                parts[at].piece = Piece::Zeros;
+                continue;
+            }
+            let Some(entry) = pbn_pba::get(&self.state.store, pbn) else { continue };
+            if let Some(frame) = self.placement.read(entry.pba) {
+                parts[at].piece = frame_piece(&frame);
+                continue;
+            }
+            add_to_spans(&mut spans, at, entry.pba);
+        }
+        Ok(Resolved::Parts(parts, spans))
+    }
+
+    fn fetch(&mut self, op: ReadOp, parts: Vec<PiecePart>, spans: Vec<Span>) {
+        if spans.is_empty() {
+            return self.finish_read(op, parts);
+        }
+        let read = self.reads.next_read;
+        self.reads.next_read += 1;
+        for (number, span) in spans.iter().enumerate() {
+            let container = span.container;
+            self.placement.space.pin(container);
+            let Some((zone, start_bytes)) = self.geometry.container_zone(container) else {
+                continue;
+            };
+            let offset_bytes = start_bytes + u64::from(span.first_bytes);
+            let length_bytes = (span.end_bytes - span.first_bytes) as usize;
+            let purpose = Purpose::Frames { read, span: number, container };
+            self.devices.read(zone, offset_bytes, length_bytes, purpose);
+        }
+        let spans_left = spans.len();
+        let fetching = Fetching { op, parts, spans, spans_left, failed: None };
+        self.reads.fetching.insert(read, fetching);
+    }
+
+    /// One stretch of a read has come.
+    pub(crate) fn frames_ended(
+        &mut self,
+        read: u64,
+        span: usize,
+        result: &Result<(), IoError>,
+        buf: Option<AlignedBuf>,
+    ) {
+        let Some(fetching) = self.reads.fetching.get_mut(&read) else { return };
+        fetching.spans_left -= 1;
+        match (result, buf) {
+            (Ok(()), Some(buf)) => fetching.spans[span].hand_out(buf, &mut fetching.parts),
+            _ => {
+                let container = fetching.spans[span].container;
+                let place = self.geometry.container_zone(container);
+                fetching.failed = place.map(|(zone, start_bytes)| RequestError::ReadFailed {
+                    zone: zone_name(zone),
+                    offset_bytes: start_bytes + u64::from(fetching.spans[span].first_bytes),
+                });
+            }
+        }
+        if fetching.spans_left > 0 {
+            return;
+        }
+        let Some(fetching) = self.reads.fetching.remove(&read) else { return };
+        match fetching.failed {
+            Some(error) => self.end_read(fetching.op, Err(error)),
+            None => self.finish_read(fetching.op, fetching.parts),
+        }
+    }
+
+    fn finish_read(&mut self, op: ReadOp, parts: Vec<PiecePart>) {
+        let pieces = ReadPieces {
+            parts,
+            chunk_bytes: self.geometry.chunk_bytes,
+            volume: Arc::clone(&op.volume),
+            damaged: Arc::clone(&self.chunks_damaged),
+        };
+        self.end_read(op, Ok(pieces));
+    }
+
+    fn end_read(&mut self, op: ReadOp, outcome: Result<ReadPieces, RequestError>) {
+        match (op.whom, outcome) {
+            (ReadFor::Client(done), Ok(pieces)) => done.reply(Reply::Read(pieces)),
+            (ReadFor::Client(done), Err(error)) => done.fail(error),
+            (ReadFor::Base { group, slot }, Ok(pieces)) => {
+                let mut base = vec![0; self.geometry.chunk_bytes as usize];
+                match pieces.assemble(&mut base) {
+                    Ok(()) => self.slot_filled(group, slot, Some(&base)),
+                    Err(error) => self.slot_base_lost(group, slot, &error),
+                }
+            }
+            (ReadFor::Base { group, slot }, Err(error)) => {
+                self.slot_base_lost(group, slot, &error);
+            }
+        }
+    }
+}
+
+impl Span {
+    fn hand_out(&self, buf: AlignedBuf, parts: &mut [PiecePart]) {
+        let buf = Arc::new(buf);
+        for &(at, pba) in &self.parts {
+            parts[at].piece = Piece::Frame {
+                buf: Arc::clone(&buf),
+                offset_bytes: pba.offset_bytes - self.first_bytes,
+                length_bytes: pba.length_bytes,
+            };
+        }
+    }
+}
+
+/// Parts that the write buffer does not hold.
+fn stored_parts(parts: &[PiecePart]) -> Vec<usize> {
+    let pending = |part: &PiecePart| matches!(part.piece, Piece::Pending);
+    (0..parts.len()).filter(|&at| pending(&parts[at])).collect()
+}
+
+fn frame_piece(frame: &[u8]) -> Piece {
+    let mut buf = AlignedBuf::new_zeroed(frame.len().next_multiple_of(BLOCK_BYTES));
+    buf[..frame.len()].copy_from_slice(frame);
+    Piece::Frame { buf: Arc::new(buf), offset_bytes: 0, length_bytes: frame.len() as u32 }
+}
+
+fn add_to_spans(spans: &mut Vec<Span>, at: usize, pba: Pba) {
+    let block_bytes = BLOCK_BYTES as u32;
+    let first_bytes = pba.offset_bytes / block_bytes * block_bytes;
+    let end_bytes = (pba.offset_bytes + pba.length_bytes).next_multiple_of(block_bytes);
+    if let Some(last) = spans.last_mut()
+        && last.container == pba.container
+        && (last.first_bytes..=last.end_bytes).contains(&first_bytes)
+        && end_bytes.max(last.end_bytes) - last.first_bytes <= SPAN_BYTES_MAX
+    {
+        last.end_bytes = last.end_bytes.max(end_bytes);
+        last.parts.push((at, pba));
+        return;
+    }
+    let parts = vec![(at, pba)];
+    spans.push(Span { container: pba.container, first_bytes, end_bytes, parts });
+}

@@ -1,0 +1,58 @@
+//! Changes become records of the journal.
+
+use format::record::Change;
+
+use crate::devices::Purpose;
+use crate::engine::Engine;
+use crate::state::LiveChange;
+use format::units::Zone;
+
+/// Largest encoding of one change that is not a long run or a name.
+pub(crate) const CHANGE_BYTES_MAX: usize = 96;
+
+impl Engine {
+    /// Whether a record of `body_bytes` fits into the ring now; if not, a checkpoint is asked for.
+    pub(crate) fn journal_has_room(&mut self, body_bytes: usize) -> bool {
+        let fits = self.journal.fits(body_bytes);
+        if !fits {
+            self.checkpoints.ask();
+        }
+        fits
+    }
+
+    /// Appends a record of `changes` to the journal and applies them. The caller has made sure of
+    /// the pages and of the journal's room.
+    pub(crate) fn record(&mut self, changes: &[Change]) {
+        let mut body = Vec::with_capacity(changes.len() * CHANGE_BYTES_MAX);
+        for change in changes {
+            change.encode(&mut body);
+        }
+        if !self.append(&body) {
+            return;
+        }
+        for change in changes {
+            self.state.apply(change);
+        }
+        for live in self.state.live_changes.drain(..) {
+            let LiveChange { container, added_bytes, removed_bytes } = live;
+            self.placement.space.change_live(container, added_bytes, removed_bytes);
+        }
+        let bytes = self.placement.issue(false, &self.geometry, &mut self.devices);
+        self.counters.data_bytes_written += bytes;
+    }
+
+    fn append(&mut self, body: &[u8]) -> bool {
+        let durable = self.flushing.durable_sequence();
+        let Ok(appended) = self.journal.append(body, durable) else {
+            let zone = crate::zone_name(Zone::Journal);
+            self.stop_writing(crate::outcome::RequestError::WriteFailed { zone });
+            return false;
+        };
+        for write in appended.writes {
+            self.counters.journal_bytes_written += write.buf.len() as u64;
+            self.devices.write(Zone::Journal, write.offset_bytes, write.buf, Purpose::Journal);
+        }
+        self.appended_sequence = appended.sequence;
+        true
+    }
+}

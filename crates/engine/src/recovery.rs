@@ -1,0 +1,217 @@
+//! The journal's prefix: which records count, and what they change.
+//!
+//! The journal is gone through twice. First only to learn the last known sync: every record
+//! carries the sequence that was durable when it was written. Then to apply: a record after that
+//! sync may name frames that never reached the disk, so its frames are checked, and the journal is
+//! *cut* before the first record that misses one. What comes after the cut was never promised.
+//! Records are applied change by change, by the code that applied them live.
+//!
+//! A record that seals a container after the last known sync may have outlived the container's
+//! directory; such a directory is written again from the frames.
+
+use containers::{directory_of, scan};
+use disk::AlignedBuf;
+use format::BLOCK_BYTES;
+use format::container_page::ContainerEntry;
+use format::directory::{DirectoryEntry, encode_tail};
+use format::frame;
+use format::record::Change;
+use format::root::{JournalPosition, Root};
+use format::superblock::Geometry;
+use format::units::{CONTAINER_BYTES, ContainerId, Pba, Pbn, Zone};
+use journal::{Replay, ReplayRecord, ReplayStep};
+use reduce::{expand_frame, fingerprint_batch};
+
+use crate::loading::Loading;
+use crate::open::{OpenError, Opened};
+
+/// What replaying came to.
+pub(crate) struct Recovered {
+    /// Where the journal goes on.
+    pub(crate) position: JournalPosition,
+    /// The newest incarnation seen.
+    pub(crate) incarnation: u64,
+    pub(crate) records: u64,
+    pub(crate) frames_checked: u64,
+    pub(crate) cut: bool,
+    /// What the open container holds.
+    pub(crate) open_entries: Option<Vec<DirectoryEntry>>,
+    /// Containers sealed by records that no known sync covers.
+    pub(crate) sealed: Vec<ContainerId>,
+}
+
+impl Loading {
+    /// Applies the journal from the root on.
+    pub(crate) fn replay(
+        &mut self,
+        geometry: &Geometry,
+        root: &Root,
+    ) -> Result<Recovered, OpenError> {
+        let mut synced_sequence = 0;
+        let mut scan = Replay::new(geometry.journal_bytes, geometry.uuid, root.journal);
+        while let Some(record) = self.next_record(&mut scan)? {
+            synced_sequence = synced_sequence.max(record.durable_sequence);
+        }
+        let mut recovered = Recovered {
+            position: root.journal,
+            incarnation: root.next_incarnation.saturating_sub(1),
+            records: 0,
+            frames_checked: 0,
+            cut: false,
+            open_entries: None,
+            sealed: Vec::new(),
+        };
+        let mut replay = Replay::new(geometry.journal_bytes, geometry.uuid, root.journal);
+        while let Some(record) = self.next_record(&mut replay)? {
+            let changes = record.changes().map_err(OpenError::Record)?;
+            if record.sequence > synced_sequence {
+                if !self.frames_are_there(geometry, &changes, &mut recovered)? {
+                    recovered.cut = true;
+                    break;
+                }
+                recovered.note_seals(&changes);
+            }
+            for change in &changes {
+                self.apply(change)?;
+            }
+            recovered.records += 1;
+            recovered.incarnation = recovered.incarnation.max(record.incarnation);
+            recovered.position = replay.position();
+        }
+        recovered.open_entries = self.open_entries(geometry)?;
+        Ok(recovered)
+    }
+
+    fn next_record(&mut self, replay: &mut Replay) -> Result<Option<ReplayRecord>, OpenError> {
+        let mut step = replay.buffered();
+        loop {
+            match step {
+                Some(ReplayStep::Record(record)) => return Ok(Some(record)),
+                Some(ReplayStep::End(_)) => return Ok(None),
+                Some(ReplayStep::More) | None => {
+                    let (offset_bytes, length_bytes) = replay.needs();
+                    let bytes =
+                        self.devices.read_now(Zone::Journal, offset_bytes, length_bytes)?;
+                    step = Some(replay.feed(&bytes));
+                }
+            }
+        }
+    }
+
+    /// Whether every frame that a record names has reached the disk.
+    fn frames_are_there(
+        &mut self,
+        geometry: &Geometry,
+        changes: &[Change],
+        recovered: &mut Recovered,
+    ) -> Result<bool, OpenError> {
+        for change in changes {
+            let (pbn, pba) = match change {
+                Change::Store { pbn, pba, .. } => (*pbn, *pba),
+                Change::Move { pbn, to } => (*pbn, *to),
+                _ => continue,
+            };
+            recovered.frames_checked += 1;
+            if !self.frame_is_there(geometry, pbn, pba)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn frame_is_there(
+        &mut self,
+        geometry: &Geometry,
+        pbn: Pbn,
+        pba: Pba,
+    ) -> Result<bool, OpenError> {
+        let Some((zone, start_bytes)) = geometry.container_zone(pba.container) else {
+            return Ok(false);
+        };
+        let block_bytes = BLOCK_BYTES as u32;
+        let first_bytes = pba.offset_bytes / block_bytes * block_bytes;
+        let skip = (pba.offset_bytes - first_bytes) as usize;
+        let end = skip + pba.length_bytes as usize;
+        let offset_bytes = start_bytes + u64::from(first_bytes);
+        let length_bytes = end.next_multiple_of(BLOCK_BYTES);
+        let bytes = self.devices.read_now(zone, offset_bytes, length_bytes)?;
+        let frame = bytes.get(skip..end).map(frame::decode);
+        Ok(matches!(frame, Some(Ok((header, _))) if header.pbn == pbn))
+    }
+
+    /// What the open container holds, from its frames.
+    fn open_entries(
+        &mut self,
+        geometry: &Geometry,
+    ) -> Result<Option<Vec<DirectoryEntry>>, OpenError> {
+        let Some(open) = self.state.open_container else { return Ok(None) };
+        let Some((zone, start_bytes)) = geometry.container_zone(open.id) else { return Ok(None) };
+        let image = self.devices.read_now(zone, start_bytes, CONTAINER_BYTES as usize)?;
+        let filled = image.get(..open.fill_bytes as usize).unwrap_or(&image);
+        Ok(Some(entries_by_scan(open.id, filled, geometry.chunk_bytes)))
+    }
+}
+
+impl Opened {
+    /// Writes the directories again that did not outlive the crash.
+    pub(crate) fn mend_directories(&mut self) -> Result<(), OpenError> {
+        for id in std::mem::take(&mut self.recovered.sealed) {
+            let Some((zone, start_bytes)) = self.geometry.container_zone(id) else { continue };
+            let length_bytes = CONTAINER_BYTES as usize;
+            let image = self.devices.read_now(zone, start_bytes, length_bytes)?;
+            let ContainerEntry { sequence, used_bytes, .. } = self.state.containers.get(id);
+            if directory_of(id, sequence, self.geometry.uuid, &image).is_ok() {
+                continue;
+            }
+            let used = image.get(..used_bytes as usize).unwrap_or(&image);
+            let entries = entries_by_scan(id, used, self.geometry.chunk_bytes);
+            let tail = encode_tail(&entries, id, sequence, self.geometry.uuid);
+            let mut buf = AlignedBuf::new_zeroed(tail.len().next_multiple_of(BLOCK_BYTES));
+            let padding_bytes = buf.len() - tail.len();
+            buf[padding_bytes..].copy_from_slice(&tail);
+            let offset_bytes = start_bytes + u64::from(CONTAINER_BYTES) - buf.len() as u64;
+            self.devices.write_now(zone, offset_bytes, buf.into())?;
+        }
+        Ok(())
+    }
+}
+
+impl Recovered {
+    fn note_seals(&mut self, changes: &[Change]) {
+        let sealed = changes.iter().filter_map(|change| match change {
+            Change::SealContainer { id, .. } => Some(*id),
+            _ => None,
+        });
+        self.sealed.extend(sealed);
+    }
+}
+
+/// What a container holds according to its frames: each is expanded and fingerprinted.
+pub(crate) fn entries_by_scan(
+    id: ContainerId,
+    image: &[u8],
+    chunk_bytes: u32,
+) -> Vec<DirectoryEntry> {
+    let mut plain = vec![0; chunk_bytes as usize];
+    let mut fingerprints = Vec::new();
+    let mut entries = Vec::new();
+    let range = 0..image.len() as u32;
+    for (header, pba) in scan(id, image, range, frame::claimed_bytes).frames {
+        let start = pba.offset_bytes as usize;
+        let Some(frame) = image.get(start..start + pba.length_bytes as usize) else { continue };
+        if expand_frame(frame, &mut plain).is_err() {
+            continue;
+        }
+        fingerprints.clear();
+        fingerprint_batch(&[&plain], &mut fingerprints);
+        if let Some(Some(fingerprint)) = fingerprints.first() {
+            entries.push(DirectoryEntry {
+                fingerprint: *fingerprint,
+                pbn: header.pbn,
+                offset_bytes: pba.offset_bytes,
+                length_bytes: pba.length_bytes,
+            });
+        }
+    }
+    entries
+}

@@ -1,0 +1,415 @@
+//! The tables, and the one function that changes them.
+//!
+//! Everything durable changes by applying a [`Change`], live and in recovery alike: a live group
+//! builds its changes, appends them to the journal and applies them; recovery decodes the same
+//! changes and applies them again. There is no second path that could disagree.
+//!
+//! A change first names the pages it needs (`want_*`, which may ask for reads), and is applied only
+//! when all are resident; then it runs to its end. Whatever a want finds resident is pinned.
+//!
+//! Counting: `Store` enters a chunk with no references, that is, dead; `Map` retains what it maps
+//! before it releases what it replaces. Dead is exactly count 0, and the totals and the live bytes
+//! of containers follow from the transitions alone.
+
+use format::catalog::{CatalogEntry, VolumeState};
+use format::map_page;
+use format::pba_page::PbaEntry;
+use format::record::Change;
+use format::root::{HashShape, OpenContainer, Totals};
+use format::units::{Compression, ContainerId, Fingerprint, Lba, Pba, Pbn, TreeId, VolumeId};
+use tables::{
+    CatalogTable, ContainerTable, FreePbns, HashPbn, NextLeaf, PageError, PageRead, PageStore, PageWrite,
+    PinSet, lba_pbn, pbn_pba,
+};
+
+/// All tables with their totals.
+pub(crate) struct State {
+    pub(crate) store: PageStore,
+    pub(crate) hash: HashPbn,
+    pub(crate) free: FreePbns,
+    pub(crate) containers: ContainerTable,
+    pub(crate) catalog: CatalogTable,
+    pub(crate) totals: Totals,
+    pub(crate) next_pbn: u64,
+    pub(crate) next_volume: u32,
+    pub(crate) compression: Compression,
+    pub(crate) open_container: Option<OpenContainer>,
+    pub(crate) next_container_sequence: u32,
+    /// Live bytes gained and lost by containers since this was last taken.
+    pub(crate) live_changes: Vec<LiveChange>,
+}
+
+/// Live bytes that a container gained or lost.
+pub(crate) struct LiveChange {
+    pub(crate) container: ContainerId,
+    pub(crate) added_bytes: u32,
+    pub(crate) removed_bytes: u32,
+}
+
+/// Where wants put the pages they hold and the reads they need.
+#[derive(Default)]
+pub(crate) struct Wanted {
+    pub(crate) pins: PinSet,
+    pub(crate) reads: Vec<PageRead>,
+}
+
+impl State {
+    /// The shape of the hash table, for a root.
+    pub(crate) fn hash_shape(&self) -> HashShape {
+        self.hash.shape()
+    }
+
+    /// Gives every changed page its place in the next root, the catalog's last: it holds the roots
+    /// of the volumes' maps.
+    pub(crate) fn freeze(&mut self, generation: u64) -> Result<Vec<PageWrite>, PageError> {
+        let Self { store, containers, catalog, .. } = self;
+        containers.store(store);
+        let mut writes = store.freeze_trees(generation)?;
+        for id in catalog.ids() {
+            catalog.set_root(id, store.tree_root(TreeId::volume(id)));
+        }
+        catalog.store(store);
+        writes.extend(store.freeze_catalog(generation)?);
+        Ok(writes)
+    }
+
+    /// Names the pages that `change` needs; true when all are here.
+    pub(crate) fn want_change(
+        &mut self,
+        change: &Change,
+        wanted: &mut Wanted,
+    ) -> Result<bool, PageError> {
+        match change {
+            Change::Store { pbn, fingerprint, .. } => self.want_store(*pbn, fingerprint, wanted),
+            Change::Map { volume, first, pbns } => self.want_map(*volume, *first, pbns, wanted),
+            Change::Unmap { volume, first, count } => {
+                self.want_unmap(*volume, *first, *count, wanted)
+            }
+            Change::Move { pbn, .. } => self.want_pba(*pbn, wanted),
+            Change::Forget { pbn, fingerprint } => self.want_forget(*pbn, fingerprint, wanted),
+            _ => Ok(true),
+        }
+    }
+
+    /// Pages to enter a new chunk, with room for one more bucket split.
+    pub(crate) fn want_store(
+        &mut self,
+        pbn: Pbn,
+        fingerprint: &Fingerprint,
+        wanted: &mut Wanted,
+    ) -> Result<bool, PageError> {
+        let mut here = self.want_inserts(1, wanted)?;
+        here &= self.want_lookup(fingerprint, wanted)?;
+        here &= self.want_pba(pbn, wanted)?;
+        if pbn.0 < self.next_pbn {
+            here &= self.want_free_pop(1, wanted)?;
+        }
+        Ok(here)
+    }
+
+    /// Pages of the buckets that the next `inserts` insertions may split.
+    pub(crate) fn want_inserts(
+        &mut self,
+        inserts: u64,
+        wanted: &mut Wanted,
+    ) -> Result<bool, PageError> {
+        self.hash.want_insert(&mut self.store, &mut wanted.pins, inserts, &mut wanted.reads)
+    }
+
+    /// Pages to look a fingerprint up.
+    pub(crate) fn want_lookup(
+        &mut self,
+        fingerprint: &Fingerprint,
+        wanted: &mut Wanted,
+    ) -> Result<bool, PageError> {
+        self.hash.want_lookup(&mut self.store, &mut wanted.pins, fingerprint, &mut wanted.reads)
+    }
+
+    /// The page of one PBN.
+    pub(crate) fn want_pba(&mut self, pbn: Pbn, wanted: &mut Wanted) -> Result<bool, PageError> {
+        pbn_pba::want(&mut self.store, &mut wanted.pins, pbn, &mut wanted.reads)
+    }
+
+    /// Pages of the next `count` free PBNs.
+    pub(crate) fn want_free_pop(
+        &mut self,
+        count: u64,
+        wanted: &mut Wanted,
+    ) -> Result<bool, PageError> {
+        self.free.want_pop(&mut self.store, &mut wanted.pins, count, &mut wanted.reads)
+    }
+
+    /// Pages to map a run: the map's leaves, and those of every PBN retained or released.
+    pub(crate) fn want_map(
+        &mut self,
+        volume: VolumeId,
+        first: Lba,
+        pbns: &[Pbn],
+        wanted: &mut Wanted,
+    ) -> Result<bool, PageError> {
+        let tree = TreeId::volume(volume);
+        let mut here = true;
+        let mut at = 0;
+        while at < pbns.len() {
+            let lba = Lba(first.0 + at as u64);
+            let (leaf, slot) = lba_pbn::place(lba);
+            let count = (map_page::SLOTS - slot).min(pbns.len() - at);
+            if self.store.want(&mut wanted.pins, tree, leaf, &mut wanted.reads)? {
+                for offset in 0..count {
+                    let old = lba_pbn::get(&self.store, tree, Lba(lba.0 + offset as u64));
+                    if !old.is_none() {
+                        here &= self.want_pba(old, wanted)?;
+                    }
+                }
+            } else {
+                here = false;
+            }
+            at += count;
+        }
+        for &pbn in pbns.iter().filter(|pbn| !pbn.is_none()) {
+            here &= self.want_pba(pbn, wanted)?;
+        }
+        Ok(here)
+    }
+
+    /// Pages to unmap a range: only leaves that exist.
+    pub(crate) fn want_unmap(
+        &mut self,
+        volume: VolumeId,
+        first: Lba,
+        count: u64,
+        wanted: &mut Wanted,
+    ) -> Result<bool, PageError> {
+        let tree = TreeId::volume(volume);
+        let end = first.0.saturating_add(count);
+        let mut here = true;
+        let mut from = lba_pbn::place(first).0;
+        loop {
+            match self.store.next_leaf(tree, from, &mut wanted.reads)? {
+                NextLeaf::Missing => return Ok(false),
+                NextLeaf::End => return Ok(here),
+                NextLeaf::Found(leaf) if leaf_start(leaf) >= end => return Ok(here),
+                NextLeaf::Found(leaf) => {
+                    here &= self.want_unmap_leaf(tree, leaf, first.0, end, wanted)?;
+                    from = leaf + 1;
+                }
+            }
+        }
+    }
+
+    fn want_unmap_leaf(
+        &mut self,
+        tree: TreeId,
+        leaf: u64,
+        first: u64,
+        end: u64,
+        wanted: &mut Wanted,
+    ) -> Result<bool, PageError> {
+        if !self.store.want(&mut wanted.pins, tree, leaf, &mut wanted.reads)? {
+            return Ok(false);
+        }
+        let mut here = true;
+        for lba in leaf_range(leaf, first, end) {
+            let old = lba_pbn::get(&self.store, tree, Lba(lba));
+            if !old.is_none() {
+                here &= self.want_pba(old, wanted)?;
+            }
+        }
+        Ok(here)
+    }
+
+    /// Pages to let a dead chunk leave the tables.
+    pub(crate) fn want_forget(
+        &mut self,
+        pbn: Pbn,
+        fingerprint: &Fingerprint,
+        wanted: &mut Wanted,
+    ) -> Result<bool, PageError> {
+        let mut here = self.want_pba(pbn, wanted)?;
+        let store = &mut self.store;
+        here &=
+            self.hash.want_remove(store, &mut wanted.pins, fingerprint, &mut wanted.reads)?;
+        here &= self.free.want_push(store, &mut wanted.pins, 1, &mut wanted.reads)?;
+        Ok(here)
+    }
+
+    /// Changes the tables; every page it needs is resident.
+    pub(crate) fn apply(&mut self, change: &Change) {
+        match change {
+            Change::Store { pbn, fingerprint, pba } => self.store_chunk(*pbn, fingerprint, *pba),
+            Change::Map { volume, first, pbns } => self.map_run(*volume, *first, pbns),
+            Change::Unmap { volume, first, count } => self.unmap(*volume, *first, *count),
+            Change::Move { pbn, to } => self.move_chunk(*pbn, *to),
+            Change::Forget { pbn, fingerprint } => self.forget(*pbn, fingerprint),
+            Change::OpenContainer { id, sequence } => {
+                self.containers.open(*id, *sequence);
+                self.next_container_sequence = sequence + 1;
+                self.open_container =
+                    Some(OpenContainer { id: *id, fill_bytes: 0, sequence: *sequence });
+            }
+            Change::SealContainer { id, used_bytes } => {
+                self.containers.seal(*id, *used_bytes);
+                self.open_container = None;
+            }
+            Change::FreeContainer { id } => self.containers.free(*id),
+            Change::SetCompression(compression) => self.compression = *compression,
+            Change::Opened { .. } => {}
+            volume_change => self.apply_to_catalog(volume_change),
+        }
+    }
+
+    fn store_chunk(&mut self, pbn: Pbn, fingerprint: &Fingerprint, pba: Pba) {
+        if pbn.0 == self.next_pbn {
+            self.next_pbn += 1;
+        } else {
+            self.free.pop(&mut self.store);
+        }
+        pbn_pba::set(&mut self.store, pbn, PbaEntry { pba, references: 0 });
+        self.hash.insert(&mut self.store, fingerprint, pbn);
+        self.totals.dead_chunks += 1;
+        self.totals.dead_frame_bytes += u64::from(pba.length_bytes);
+        self.fill(pba);
+    }
+
+    fn fill(&mut self, pba: Pba) {
+        let end_bytes = pba.offset_bytes + pba.length_bytes;
+        self.containers.fill_to(pba.container, end_bytes);
+        if let Some(open) = &mut self.open_container
+            && open.id == pba.container
+        {
+            open.fill_bytes = open.fill_bytes.max(end_bytes);
+        }
+    }
+
+    fn retain(&mut self, pbn: Pbn) {
+        let retained = pbn_pba::retain(&mut self.store, pbn);
+        if let Some(retained) = retained.filter(|retained| retained.revived) {
+            let length_bytes = retained.pba.length_bytes;
+            self.totals.dead_chunks -= 1;
+            self.totals.dead_frame_bytes -= u64::from(length_bytes);
+            self.totals.unique_chunks += 1;
+            self.totals.live_frame_bytes += u64::from(length_bytes);
+            self.change_live(retained.pba.container, length_bytes, 0);
+        }
+    }
+
+    fn release(&mut self, pbn: Pbn) {
+        let released = pbn_pba::release(&mut self.store, pbn);
+        if let Some(released) = released.filter(|released| released.died) {
+            let length_bytes = released.pba.length_bytes;
+            self.totals.dead_chunks += 1;
+            self.totals.dead_frame_bytes += u64::from(length_bytes);
+            self.totals.unique_chunks -= 1;
+            self.totals.live_frame_bytes -= u64::from(length_bytes);
+            self.change_live(released.pba.container, 0, length_bytes);
+        }
+    }
+
+    fn change_live(&mut self, container: ContainerId, added_bytes: u32, removed_bytes: u32) {
+        self.containers.change_live(container, added_bytes, removed_bytes);
+        self.live_changes.push(LiveChange { container, added_bytes, removed_bytes });
+    }
+
+    fn map_run(&mut self, volume: VolumeId, first: Lba, pbns: &[Pbn]) {
+        for &pbn in pbns.iter().filter(|pbn| !pbn.is_none()) {
+            self.retain(pbn);
+        }
+        let tree = TreeId::volume(volume);
+        let mut released = Vec::with_capacity(pbns.len());
+        lba_pbn::set_run(&mut self.store, tree, first, pbns, &mut released);
+        let mapped = pbns.iter().filter(|pbn| !pbn.is_none()).count() as u64;
+        self.count_mapped(volume, mapped, released.len() as u64);
+        for pbn in released {
+            self.release(pbn);
+        }
+    }
+
+    fn unmap(&mut self, volume: VolumeId, first: Lba, count: u64) {
+        let tree = TreeId::volume(volume);
+        let end = first.0.saturating_add(count);
+        let mut from = lba_pbn::place(first).0;
+        let mut reads = Vec::new();
+        let mut released = Vec::new();
+        while let Ok(NextLeaf::Found(leaf)) = self.store.next_leaf(tree, from, &mut reads) {
+            if leaf_start(leaf) >= end {
+                break;
+            }
+            let range = leaf_range(leaf, first.0, end);
+            let (start, length) = (range.start, (range.end - range.start) as usize);
+            lba_pbn::clear_run(&mut self.store, tree, Lba(start), length, &mut released);
+            from = leaf + 1;
+        }
+        self.count_mapped(volume, 0, released.len() as u64);
+        for pbn in released {
+            self.release(pbn);
+        }
+    }
+
+    fn count_mapped(&mut self, volume: VolumeId, added: u64, removed: u64) {
+        self.totals.mapped_chunks = self.totals.mapped_chunks + added - removed;
+        if let Some(entry) = self.catalog.get_mut(volume) {
+            entry.mapped_chunks = entry.mapped_chunks + added - removed;
+        }
+    }
+
+    fn move_chunk(&mut self, pbn: Pbn, to: Pba) {
+        let Some(entry) = pbn_pba::get(&self.store, pbn) else { return };
+        pbn_pba::set(&mut self.store, pbn, PbaEntry { pba: to, references: entry.references });
+        if entry.references > 0 {
+            self.change_live(entry.pba.container, 0, entry.pba.length_bytes);
+            self.change_live(to.container, to.length_bytes, 0);
+        }
+        self.fill(to);
+    }
+
+    fn forget(&mut self, pbn: Pbn, fingerprint: &Fingerprint) {
+        let Some(entry) = pbn_pba::get(&self.store, pbn) else { return };
+        self.hash.remove(&mut self.store, fingerprint);
+        pbn_pba::clear(&mut self.store, pbn);
+        self.free.push(&mut self.store, pbn);
+        self.totals.dead_chunks -= 1;
+        self.totals.dead_frame_bytes -= u64::from(entry.pba.length_bytes);
+    }
+
+    fn apply_to_catalog(&mut self, change: &Change) {
+        match change {
+            Change::CreateVolume { id, size_bytes, read_only, name } => {
+                self.catalog.insert(CatalogEntry {
+                    id: *id,
+                    name: name.clone(),
+                    size_bytes: *size_bytes,
+                    mapped_chunks: 0,
+                    state: VolumeState::Live,
+                    read_only: *read_only,
+                    root: Default::default(),
+                    created_generation: 0,
+                });
+                self.store.add_tree(TreeId::volume(*id), Default::default());
+                self.next_volume = self.next_volume.max(id.0 + 1);
+            }
+            Change::ResizeVolume { id, size_bytes } => {
+                if let Some(entry) = self.catalog.get_mut(*id) {
+                    entry.size_bytes = *size_bytes;
+                }
+            }
+            Change::RenameVolume { id, name } => self.catalog.rename(*id, name),
+            Change::DeleteVolume { id } => self.catalog.mark_deleting(*id),
+            Change::DropVolume { id } => {
+                self.catalog.remove(*id);
+                self.store.drop_tree(TreeId::volume(*id));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// First LBA of a leaf of a volume's map.
+pub(crate) fn leaf_start(leaf: u64) -> u64 {
+    leaf * map_page::SLOTS as u64
+}
+
+/// The LBAs of a leaf that lie in `first..end`.
+pub(crate) fn leaf_range(leaf: u64, first: u64, end: u64) -> std::ops::Range<u64> {
+    let start = leaf_start(leaf);
+    start.max(first)..(start + map_page::SLOTS as u64).min(end)
+}

@@ -1,0 +1,83 @@
+//! Figures of a store, as `tamis stats` shows them.
+
+use serde::{Deserialize, Serialize};
+
+/// Everything `tamis stats --json` prints; all sizes in bytes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Stats {
+    /// Mapped by volumes.
+    pub logical_bytes: u64,
+    /// Chunks that are stored and referred to.
+    pub unique_chunks: u64,
+    /// The same before compression.
+    pub unique_bytes: u64,
+    /// Frames of those chunks.
+    pub stored_bytes: u64,
+    /// Table pages in use.
+    pub table_bytes: u64,
+    /// The journal's ring.
+    pub journal_bytes: u64,
+    /// In use in all: containers, table pages, journal, superblock.
+    pub device_bytes: u64,
+    /// Room for frames that is free, or free after the next checkpoints.
+    pub free_bytes: u64,
+    /// Room for frames in all.
+    pub capacity_bytes: u64,
+    /// Frames that nothing refers to, until collected.
+    pub dead_bytes: u64,
+    /// `logical_bytes / unique_bytes`.
+    pub dedup_ratio: f64,
+    /// `unique_bytes / stored_bytes`.
+    pub compression_ratio: f64,
+    /// `logical_bytes / stored_bytes`.
+    pub reduction_ratio: f64,
+    /// Table cache and write buffer as they are now.
+    pub memory_bytes: u64,
+    /// The bound they keep to.
+    pub memory_bytes_max: u64,
+    /// What new frames are written with.
+    pub compression: String,
+    /// Size of a chunk.
+    pub chunk_bytes: u32,
+    /// Every volume.
+    pub volumes: Vec<VolumeStats>,
+    /// What happened since the store was opened.
+    pub counters: Counters,
+}
+
+/// Figures of one volume.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VolumeStats {
+    /// Its name.
+    pub name: String,
+    /// Its logical size.
+    pub size_bytes: u64,
+    /// Mapped to chunks.
+    pub mapped_bytes: u64,
+}
+
+/// What happened since the store was opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "each name says it; all count events since the store was opened")]
+pub struct Counters {
+    pub reads: u64,
+    pub writes: u64,
+    pub trims: u64,
+    pub flushes: u64,
+    pub bytes_read: u64,
+    pub bytes_written: u64,
+    pub chunks_duplicate: u64,
+    pub chunks_unique: u64,
+    pub chunks_zero: u64,
+    pub chunks_absorbed: u64,
+    pub chunks_damaged: u64,
+    pub groups: u64,
+    pub syncs: u64,
+    pub checkpoints: u64,
+    pub containers_collected: u64,
+    pub chunks_moved: u64,
+    pub table_reads: u64,
+    pub table_writes: u64,
+    pub data_bytes_written: u64,
+    pub journal_bytes_written: u64,
+}

@@ -1,0 +1,180 @@
+//! TRIM, WRITE_ZEROES, shrinking and deleting: chunks let go by range.
+//!
+//! Partly covered chunks at either end are zeroed like any partial write. A short run of whole
+//! chunks becomes slots of zeros in the open group; a long one is a group of its own that is
+//! applied in pieces, leaf by leaf of the map, each piece a record: the work per step is bounded,
+//! and what was never mapped costs nothing, however large.
+
+use std::sync::Arc;
+
+use format::map_page;
+use format::record::Change;
+use format::units::{Lba, TreeId, VolumeId};
+use tables::{NextLeaf, PageError};
+
+use crate::buffer::{Ack, Sectors, SlotData, Work};
+use crate::engine::Engine;
+use crate::intake::UnmapRequest;
+use crate::record::CHANGE_BYTES_MAX;
+use crate::state::{Wanted, leaf_range, leaf_start};
+use crate::volume::VolumeShared;
+
+/// Up to this many chunks a run is zeroed slot by slot.
+const SLOTS_MAX: u64 = 128;
+/// Leaves that one piece of a long unmap covers.
+const LEAVES_PER_PIECE: usize = 8;
+
+/// What one piece of an unmap did.
+pub(crate) enum Piece {
+    /// Its pages are not here yet, or the journal is full.
+    Waits,
+    /// It is recorded; the unmap goes on at this chunk.
+    Applied(u64),
+    /// Nothing mapped is left in the range.
+    Finished,
+}
+
+impl Engine {
+    /// Takes a TRIM or WRITE_ZEROES into the write buffer.
+    pub(crate) fn accept_unmap(&mut self, unmap: UnmapRequest) {
+        let UnmapRequest { volume, offset_bytes, length_bytes, durable, done } = unmap;
+        if let Err(error) = volume.check_change(offset_bytes, length_bytes) {
+            return done.fail(error);
+        }
+        self.counters.trims += 1;
+        let ack = Ack::new(Some(done));
+        self.buffer_unmap(&volume, offset_bytes, length_bytes, &ack);
+        self.acknowledge(ack, durable);
+    }
+
+    /// Zeroes a range in the order of the write buffer.
+    pub(crate) fn buffer_unmap(
+        &mut self,
+        volume: &Arc<VolumeShared>,
+        offset_bytes: u64,
+        length_bytes: u64,
+        ack: &Arc<Ack>,
+    ) {
+        let chunk_bytes = u64::from(self.geometry.chunk_bytes);
+        let end_bytes = offset_bytes + length_bytes;
+        let first = offset_bytes.div_ceil(chunk_bytes);
+        let end = end_bytes / chunk_bytes;
+        if first > end {
+            return self.zero_sectors(volume.id, offset_bytes, length_bytes, ack);
+        }
+        let head_bytes = first * chunk_bytes - offset_bytes;
+        self.zero_sectors(volume.id, offset_bytes, head_bytes.min(length_bytes), ack);
+        if end - first > SLOTS_MAX {
+            let volume = Arc::clone(volume);
+            self.buffer.push_closed(Work::Unmap { volume, first, end });
+        } else {
+            for lba in first..end {
+                self.buffer.put(volume.id, Lba(lba), SlotData::Zeros);
+            }
+        }
+        self.zero_sectors(volume.id, end * chunk_bytes, end_bytes - end * chunk_bytes, ack);
+    }
+
+    fn zero_sectors(&mut self, id: VolumeId, offset_bytes: u64, length_bytes: u64, ack: &Arc<Ack>) {
+        if length_bytes == 0 {
+            return;
+        }
+        let chunk_bytes = u64::from(self.geometry.chunk_bytes);
+        let sectors = Sectors {
+            offset_bytes: (offset_bytes % chunk_bytes) as usize,
+            length_bytes: length_bytes as usize,
+            source: None,
+            ack,
+        };
+        self.buffer.put_sectors(id, Lba(offset_bytes / chunk_bytes), &sectors);
+    }
+
+    /// Applies the next piece of the unmap at the front of the write buffer.
+    pub(crate) fn commit_unmap(
+        &mut self,
+        volume: VolumeId,
+        first: u64,
+        end: u64,
+    ) -> Result<bool, PageError> {
+        if self.state.catalog.get(volume).is_none() {
+            self.finish_group();
+            return Ok(true);
+        }
+        match self.unmap_piece(volume, first, end, |lookups| &mut lookups.apply_pins)? {
+            Piece::Waits => Ok(false),
+            Piece::Applied(next) => {
+                self.move_unmap_on(next);
+                Ok(true)
+            }
+            Piece::Finished => {
+                self.finish_group();
+                Ok(true)
+            }
+        }
+    }
+
+    fn move_unmap_on(&mut self, next: u64) {
+        if let Some(group) = self.buffer.groups.front_mut()
+            && let Work::Unmap { first, .. } = &mut group.work
+        {
+            *first = next;
+        }
+    }
+
+    /// Unmaps up to [`LEAVES_PER_PIECE`] leaves from `first` on, as one record.
+    pub(crate) fn unmap_piece(
+        &mut self,
+        volume: VolumeId,
+        first: u64,
+        end: u64,
+        pins: fn(&mut crate::engine::Lookups) -> &mut tables::PinSet,
+    ) -> Result<Piece, PageError> {
+        let mut wanted = Wanted::default();
+        let ranges = self.want_leaves(volume, first, end, &mut wanted);
+        self.hold_pages(wanted, pins);
+        let Some(ranges) = ranges? else { return Ok(Piece::Waits) };
+        let Some(last) = ranges.last() else { return Ok(Piece::Finished) };
+        let next = last.end;
+        if !self.journal_has_room(CHANGE_BYTES_MAX * ranges.len()) {
+            return Ok(Piece::Waits);
+        }
+        let change = |range: &std::ops::Range<u64>| Change::Unmap {
+            volume,
+            first: Lba(range.start),
+            count: range.end - range.start,
+        };
+        let changes: Vec<Change> = ranges.iter().map(change).collect();
+        self.record(&changes);
+        Ok(Piece::Applied(next))
+    }
+
+    /// The parts of the next leaves that lie in `first..end`; None while pages are missing.
+    fn want_leaves(
+        &mut self,
+        volume: VolumeId,
+        first: u64,
+        end: u64,
+        wanted: &mut Wanted,
+    ) -> Result<Option<Vec<std::ops::Range<u64>>>, PageError> {
+        let tree = TreeId::volume(volume);
+        let mut ranges = Vec::new();
+        let mut from = first / map_page::SLOTS as u64;
+        while ranges.len() < LEAVES_PER_PIECE {
+            match self.state.store.next_leaf(tree, from, &mut wanted.reads)? {
+                NextLeaf::Missing => return Ok(None),
+                NextLeaf::Found(leaf) if leaf_start(leaf) < end => {
+                    let range = leaf_range(leaf, first, end);
+                    let (start, count) = (Lba(range.start), range.end - range.start);
+                    if !self.state.want_unmap(volume, start, count, wanted)? {
+                        // What is here already goes first: a piece need not be a full one.
+                        return Ok((!ranges.is_empty()).then_some(ranges));
+                    }
+                    ranges.push(range);
+                    from = leaf + 1;
+                }
+                NextLeaf::End | NextLeaf::Found(_) => break,
+            }
+        }
+        Ok(Some(ranges))
+    }
+}

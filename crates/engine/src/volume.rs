@@ -1,0 +1,140 @@
+//! What doors hold of a volume: a handle whose size follows every resize.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use format::units::VolumeId;
+
+use crate::outcome::RequestError;
+
+/// Requests are in units of this.
+pub const SECTOR_BYTES: u64 = 512;
+/// The largest volume.
+pub const VOLUME_BYTES_MAX: u64 = 1 << 50;
+
+/// The part of a volume that doors and the core share.
+#[derive(Debug)]
+pub(crate) struct VolumeShared {
+    pub(crate) id: VolumeId,
+    name: Mutex<String>,
+    size_bytes: AtomicU64,
+    pub(crate) read_only: bool,
+    gone: AtomicBool,
+    chunk_bytes: u32,
+}
+
+impl VolumeShared {
+    pub(crate) fn new(
+        id: VolumeId,
+        name: &str,
+        size_bytes: u64,
+        read_only: bool,
+        chunk_bytes: u32,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            id,
+            name: Mutex::new(name.to_owned()),
+            size_bytes: AtomicU64::new(size_bytes),
+            read_only,
+            gone: AtomicBool::new(false),
+            chunk_bytes,
+        })
+    }
+
+    pub(crate) fn name(&self) -> String {
+        self.name.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn rename(&self, name: &str) {
+        name.clone_into(&mut self.name.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    pub(crate) fn size_bytes(&self) -> u64 {
+        self.size_bytes.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_size_bytes(&self, size_bytes: u64) {
+        self.size_bytes.store(size_bytes, Ordering::Release);
+    }
+
+    pub(crate) fn is_gone(&self) -> bool {
+        self.gone.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_gone(&self) {
+        self.gone.store(true, Ordering::Release);
+    }
+
+    /// Whether a request may touch this range.
+    pub(crate) fn check_range(
+        &self,
+        offset_bytes: u64,
+        length_bytes: u64,
+    ) -> Result<(), RequestError> {
+        if self.is_gone() {
+            return Err(RequestError::NoSuchVolume { name: self.name() });
+        }
+        let size_bytes = self.size_bytes();
+        let inside = offset_bytes.checked_add(length_bytes).is_some_and(|end| end <= size_bytes);
+        let aligned = offset_bytes % SECTOR_BYTES == 0 && length_bytes % SECTOR_BYTES == 0;
+        if inside && aligned {
+            return Ok(());
+        }
+        Err(RequestError::OutOfRange { offset_bytes, length_bytes, size_bytes })
+    }
+
+    /// Whether a request may change this range.
+    pub(crate) fn check_change(
+        &self,
+        offset_bytes: u64,
+        length_bytes: u64,
+    ) -> Result<(), RequestError> {
+        self.check_range(offset_bytes, length_bytes)?;
+        if self.read_only {
+            return Err(RequestError::ReadOnly { volume: self.name() });
+        }
+        Ok(())
+    }
+}
+
+/// A volume of a running engine; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct VolumeHandle(pub(crate) Arc<VolumeShared>);
+
+impl VolumeHandle {
+    /// Its stable number.
+    #[must_use]
+    pub fn id(&self) -> VolumeId {
+        self.0.id
+    }
+
+    /// Its name now.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.0.name()
+    }
+
+    /// Its logical size now.
+    #[must_use]
+    pub fn size_bytes(&self) -> u64 {
+        self.0.size_bytes()
+    }
+
+    /// Whether writes are refused.
+    #[must_use]
+    pub fn read_only(&self) -> bool {
+        self.0.read_only
+    }
+
+    /// Size of its chunks.
+    #[must_use]
+    pub fn chunk_bytes(&self) -> u32 {
+        self.0.chunk_bytes
+    }
+
+    /// Whether it has been deleted.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        self.0.is_gone()
+    }
+}

@@ -1,0 +1,169 @@
+//! Writes enter the write buffer here, in the order of the intake queue.
+
+use std::sync::Arc;
+
+use format::units::Lba;
+use reduce::ChunkRef;
+
+use crate::buffer::{Ack, Sectors, SlotData};
+use crate::engine::Engine;
+use crate::intake::{Request, WriteRequest};
+use crate::outcome::RequestError;
+use crate::volume::VolumeShared;
+
+impl Engine {
+    /// Takes what doors have queued, in order.
+    pub(crate) fn take_requests(&mut self) -> bool {
+        self.intake.take(&mut self.requests);
+        let moved = !self.requests.is_empty();
+        while let Some(request) = self.requests.pop_front() {
+            self.take_request(request);
+        }
+        moved
+    }
+
+    fn take_request(&mut self, request: Request) {
+        if let Some(error) = self.refusal(&request) {
+            return request.fail(&error);
+        }
+        match request {
+            Request::Write(write) if write.reserved => self.buffer_write(write),
+            Request::Write(write) => self.waiting.push_back(write),
+            Request::Read { volume, offset_bytes, length_bytes, done } => {
+                self.accept_read(volume, offset_bytes, length_bytes, done);
+            }
+            Request::Unmap(unmap) => self.accept_unmap(unmap),
+            Request::Flush { done } => self.accept_flush(done),
+            Request::Extents(extents) => self.accept_extents(extents),
+            Request::Admin { request, done } => self.accept_admin(request, done),
+        }
+    }
+
+    /// Why a request that changes something cannot be taken, if so.
+    fn refusal(&self, request: &Request) -> Option<RequestError> {
+        let reads = match request {
+            Request::Read { .. } | Request::Extents(_) => true,
+            Request::Admin { request, .. } => !request.changes(),
+            _ => false,
+        };
+        if reads { None } else { self.stopped.clone() }
+    }
+
+    /// A write whose worst case is reserved enters the open group.
+    pub(crate) fn buffer_write(&mut self, write: WriteRequest) {
+        let length_bytes = write.buf.bytes().len() as u64;
+        if let Err(error) = write.volume.check_change(write.offset_bytes, length_bytes) {
+            self.intake.lock().space.settle(write.chunks, self.geometry.chunk_bytes);
+            if let Some(done) = write.done {
+                done.fail(error);
+            }
+            return;
+        }
+        self.counters.writes += 1;
+        self.counters.bytes_written += length_bytes;
+        let ack = Ack::new(write.done);
+        if length_bytes > 0 {
+            self.buffer_chunks(&write.volume, write.offset_bytes, &write.buf, &ack);
+            self.buffer.reserve_with_newest(write.chunks);
+        }
+        self.acknowledge(ack, write.durable);
+    }
+
+    /// Ends the request's own part of its answer: now, or when it is durable.
+    pub(crate) fn acknowledge(&mut self, ack: Arc<Ack>, durable: bool) {
+        if durable {
+            let group = self.buffer.newest_group();
+            self.flushing.wait_for_ack(group, ack);
+        } else {
+            ack.part_done();
+        }
+    }
+
+    fn buffer_chunks(
+        &mut self,
+        volume: &VolumeShared,
+        offset_bytes: u64,
+        buf: &Arc<reduce::ChunkBuf>,
+        ack: &Arc<Ack>,
+    ) {
+        let chunk_bytes = u64::from(self.geometry.chunk_bytes);
+        let end_bytes = offset_bytes + buf.bytes().len() as u64;
+        let mut at_bytes = offset_bytes;
+        while at_bytes < end_bytes {
+            let lba = Lba(at_bytes / chunk_bytes);
+            let skip_bytes = at_bytes % chunk_bytes;
+            let take_bytes = (chunk_bytes - skip_bytes).min(end_bytes - at_bytes);
+            let source_bytes = (at_bytes - offset_bytes) as usize;
+            if take_bytes == chunk_bytes {
+                let chunk = ChunkRef::new(Arc::clone(buf), source_bytes as u32, chunk_bytes as u32);
+                self.buffer.put(volume.id, lba, SlotData::Whole(chunk));
+            } else {
+                let sectors = Sectors {
+                    offset_bytes: skip_bytes as usize,
+                    length_bytes: take_bytes as usize,
+                    source: Some((buf, source_bytes)),
+                    ack,
+                };
+                self.buffer.put_sectors(volume.id, lba, &sectors);
+            }
+            at_bytes += take_bytes;
+        }
+    }
+
+    /// Writes that wait for space: in as soon as their worst case fits, no-space when it never will.
+    pub(crate) fn advance_waiting(&mut self) -> bool {
+        let mut moved = false;
+        while let Some(write) = self.waiting.front() {
+            let chunks = write.chunks;
+            let chunk_bytes = self.geometry.chunk_bytes;
+            if self.intake.lock().space.try_reserve(chunks, chunk_bytes) {
+                self.checkpoints.relieved();
+                if let Some(mut write) = self.waiting.pop_front() {
+                    write.reserved = true;
+                    self.buffer_write(write);
+                }
+            } else if self.space_may_come() {
+                break;
+            } else if let Some(write) = self.waiting.pop_front()
+                && let Some(done) = write.done
+            {
+                done.fail(RequestError::NoSpace);
+            }
+            moved = true;
+        }
+        moved
+    }
+
+    /// Whether anything under way, or collection, can still free space.
+    fn space_may_come(&mut self) -> bool {
+        if self.buffer.has_open() && self.buffer.closed_groups() == 0 {
+            self.buffer.close_open();
+        }
+        !self.buffer.groups.is_empty()
+            || self.volumes.has_deletions()
+            || self.can_collect()
+            || self.checkpoints.relief_may_come()
+    }
+
+    /// Tells doors how much may still be promised.
+    pub(crate) fn publish_space(&mut self) {
+        use crate::placement::RESERVED_CONTAINERS;
+        let space = &self.placement.space;
+        let free = space.free_containers().saturating_sub(RESERVED_CONTAINERS);
+        let bytes =
+            free * self.placement.usable_bytes() + self.placement.open_room_bytes();
+        let reserve_blocks = self.checkpoints.reserve_blocks();
+        let blocks = self.state.store.free_blocks().saturating_sub(reserve_blocks);
+        let waiting = !self.waiting.is_empty();
+        self.intake.lock().space.set_limit(bytes, blocks / PAGES_PER_CHUNK_MAX, waiting);
+    }
+
+    /// Whether space is so short that checkpoints and collection should hurry.
+    pub(crate) fn space_is_short(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+}
+
+/// Table pages that one chunk may make new: a leaf of the map with an inner page above, a bucket
+/// and the pages of its PBN.
+const PAGES_PER_CHUNK_MAX: u64 = 4;
