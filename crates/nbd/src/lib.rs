@@ -1,1 +1,39 @@
-//! Room nbd.
+//! Room nbd: the door through which block clients come (Linux `nbd`, QEMU, libnbd, fio).
+//!
+//! ```text
+//! server.rs ─ listen.rs, socket.rs      accept, the connections there are, stop
+//!   └─ connection.rs                    one connection, from its greeting to its end
+//!        ├─ handshake.rs ─ exports.rs   bytes in, bytes out: which volume, under which terms
+//!        ├─ session.rs ─ validate.rs    the reader: requests into the engine, acknowledgements out
+//!        └─ writer.rs ─ reply.rs        the writer: outcomes of the engine into replies
+//!             link.rs                   what reader, writer and the engine's core share
+//! wire.rs                               every message of the protocol, as bytes
+//! ```
+//!
+//! The protocol is that of <https://github.com/NetworkBlockDevice/nbd/blob/master/doc/proto.md>:
+//! fixed newstyle negotiation, structured replies, `base:allocation`. `wire` and `handshake` do no
+//! I/O and are fuzzed. Threads and blocking sockets, and why: `docs/decisions/004-nbd-threads.md`.
+
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")
+)]
+
+mod connection;
+mod error;
+mod exports;
+pub mod handshake;
+mod incoming;
+mod link;
+mod listen;
+mod reply;
+mod server;
+mod session;
+mod socket;
+mod validate;
+pub mod wire;
+mod writer;
+
+pub use error::{ListenError, NbdError};
+pub use listen::Listen;
+pub use server::{Server, ServerOptions};

@@ -1,0 +1,150 @@
+//! One connection from its greeting to its end, on a thread of its own.
+//!
+//! Negotiation has a deadline, so that a silent client cannot hold a place for ever; transmission
+//! has none, for a disk may be idle. A client that disconnects, or whose half of the connection
+//! ends, is still sent what it is owed. [`Connection::drain`] ends that half from our side; after
+//! [`Connection::cut`] nobody is waited for.
+
+use std::net::Shutdown;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use engine::{Client, VolumeHandle};
+
+use crate::error::Hangup;
+use crate::handshake::{Agreed, Handshake, Step};
+use crate::incoming::Incoming;
+use crate::link::Link;
+use crate::session::Session;
+use crate::socket::{Socket, time_left};
+use crate::writer;
+
+/// How long one read waits in transmission. Only the deadline of a payload needs it to end.
+const READ_TIME: Duration = Duration::from_secs(5);
+/// What a thread of this room needs of stack.
+pub(crate) const STACK_BYTES: usize = 512 << 10;
+
+/// A connection that is served.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    socket: Arc<Socket>,
+    /// Set when transmission begins.
+    link: OnceLock<Arc<Link>>,
+}
+
+impl Connection {
+    pub(crate) fn new(socket: Socket) -> Self {
+        Self { socket: Arc::new(socket), link: OnceLock::new() }
+    }
+
+    /// Serves the client until it goes or is cut off.
+    pub(crate) fn serve(
+        &self,
+        client: &Client,
+        closing: &AtomicBool,
+        handshake_time_max: Duration,
+    ) {
+        let mut incoming = Incoming::new();
+        let deadline = Instant::now() + handshake_time_max;
+        if let Ok(agreed) = self.negotiate(&mut incoming, client, closing, deadline) {
+            // A client whose connection failed sees that for itself.
+            let _ = self.transmit(incoming, agreed, client, closing);
+        }
+        self.socket.shutdown(Shutdown::Both);
+    }
+
+    fn negotiate(
+        &self,
+        incoming: &mut Incoming,
+        client: &Client,
+        closing: &AtomicBool,
+        deadline: Instant,
+    ) -> Result<Agreed<VolumeHandle>, Hangup> {
+        let mut out = Vec::new();
+        let mut handshake = Handshake::begin(&mut out);
+        loop {
+            let (taken, step) = handshake.advance(
+                incoming.unread(),
+                client,
+                closing.load(Ordering::Acquire),
+                &mut out,
+            );
+            incoming.consume(taken);
+            self.socket.send_until(&out, deadline)?;
+            out.clear();
+            match step {
+                Step::Transmit(agreed) => return Ok(agreed),
+                Step::Close => return Err(Hangup),
+                Step::Negotiate if taken > 0 => {}
+                Step::Negotiate => {
+                    self.socket.set_read_timeout(Some(time_left(deadline)?))?;
+                    incoming.fill(&mut &*self.socket)?;
+                }
+            }
+        }
+    }
+
+    fn transmit(
+        &self,
+        incoming: Incoming,
+        agreed: Agreed<VolumeHandle>,
+        client: &Client,
+        closing: &AtomicBool,
+    ) -> Result<(), Hangup> {
+        self.socket.set_read_timeout(Some(READ_TIME))?;
+        self.socket.set_write_timeout(None)?;
+        let structured = agreed.structured;
+        let link = Arc::clone(self.link.get_or_init(|| Arc::new(Link::new(self.socket.clone()))));
+        thread::scope(|scope| {
+            // However the reader ends, by a panic too, the writer must come to know.
+            let _ending = EndReading(&link);
+            let writer_link = &link;
+            thread::Builder::new()
+                .name("nbd-writer".to_owned())
+                .stack_size(STACK_BYTES)
+                .spawn_scoped(scope, move || {
+                    let _ending = BreakOff(writer_link);
+                    writer::run(writer_link, structured);
+                })?;
+            Session::new(client, agreed, &self.socket, incoming, Arc::clone(&link), closing).run()
+        })
+    }
+
+    /// Whether the client is still owed a reply.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.link.get().is_some_and(|link| link.is_busy())
+    }
+
+    /// Takes no further requests; what is in flight is answered, and then it is over.
+    pub(crate) fn drain(&self) {
+        self.socket.shutdown(Shutdown::Read);
+    }
+
+    /// Ends it now.
+    pub(crate) fn cut(&self) {
+        match self.link.get() {
+            Some(link) => link.break_off(),
+            None => self.socket.shutdown(Shutdown::Both),
+        }
+    }
+}
+
+/// Tells the writer, when dropped, that no request will follow.
+struct EndReading<'a>(&'a Link);
+
+impl Drop for EndReading<'_> {
+    fn drop(&mut self) {
+        self.0.end_reading();
+    }
+}
+
+/// Ends the connection when the writer does: a reader without a writer would wait for ever.
+struct BreakOff<'a>(&'a Link);
+
+impl Drop for BreakOff<'_> {
+    fn drop(&mut self) {
+        self.0.break_off();
+    }
+}

@@ -1,0 +1,52 @@
+//! The volumes of the engine as exports. Nothing is remembered: a volume that is made or deleted
+//! while the server runs is there or gone for the next client that asks.
+
+use engine::{Client, RequestError, VolumeHandle};
+
+use crate::handshake::{Export, Exports, NotServed};
+
+impl Export for VolumeHandle {
+    fn name(&self) -> String {
+        self.name()
+    }
+
+    fn size_bytes(&self) -> u64 {
+        self.size_bytes()
+    }
+
+    fn read_only(&self) -> bool {
+        self.read_only()
+    }
+
+    fn preferred_bytes(&self) -> u32 {
+        self.chunk_bytes()
+    }
+}
+
+impl Exports for Client {
+    type Export = VolumeHandle;
+
+    fn list(&self) -> Result<Vec<String>, NotServed> {
+        let volumes = self.volumes().map_err(|error| not_served(&error))?;
+        Ok(volumes.into_iter().map(|volume| volume.name).collect())
+    }
+
+    fn open(&self, name: &str) -> Result<VolumeHandle, NotServed> {
+        if !name.is_empty() {
+            return self.volume(name).map_err(|error| not_served(&error));
+        }
+        let mut names = self.list()?;
+        match (names.pop(), names.is_empty()) {
+            (Some(only), true) => self.volume(&only).map_err(|error| not_served(&error)),
+            (Some(_), false) => Err(NotServed::Several),
+            (None, _) => Err(NotServed::Unknown),
+        }
+    }
+}
+
+fn not_served(error: &RequestError) -> NotServed {
+    match error {
+        RequestError::NoSuchVolume { .. } | RequestError::BadName { .. } => NotServed::Unknown,
+        _ => NotServed::Closing,
+    }
+}

@@ -1,0 +1,288 @@
+//! What the three parties of one connection share: the reader, the writer, and the engine's core.
+//!
+//! ```text
+//! reader ── begin ──> slots ── (the engine works) ── complete ──> outcomes ── take ──> writer
+//!    └──── room ────────────────<──── released, once sent ───────────────────────────────┘
+//! ```
+//!
+//! - A request is *in flight* from `begin` until its reply has been sent, for until then it holds
+//!   memory. Count and bytes of what is in flight are bounded, and the reader waits for room: a
+//!   client that sends faster than it reads is not read from any further.
+//! - The core only ever pushes onto a list under a lock that nobody holds for long. It wakes the
+//!   writer only when the writer sleeps.
+//! - Reader and writer both send, each while it holds `sending`. When the writer has it, the reader
+//!   leaves its acknowledgements to the writer instead of waiting.
+//! - Once the connection is *broken* nobody waits for anything any more. Outcomes that still
+//!   come are dropped: the engine may outlive its clients.
+
+use std::io::Write;
+use std::net::Shutdown;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
+
+use engine::{Completions, Reply, RequestError};
+
+use crate::error::Hangup;
+use crate::socket::Socket;
+use crate::wire::{Command, Request};
+
+/// Requests in flight on one connection.
+pub(crate) const REQUESTS_MAX: usize = 256;
+/// Bytes of reads in flight on one connection; one read may exceed it alone.
+pub(crate) const READ_BYTES_MAX: usize = 64 << 20;
+/// Acknowledgements that may wait for the writer.
+const HANDED_OVER_BYTES_MAX: usize = 64 << 10;
+
+/// How a request ended.
+pub(crate) type Outcome = Result<Reply, RequestError>;
+
+/// What there is for the writer to send.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    /// Encoded already.
+    pub(crate) replies: Vec<u8>,
+    pub(crate) outcomes: Vec<(Request, Outcome)>,
+}
+
+/// How much of a connection's allowance something takes.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Load {
+    requests: usize,
+    read_bytes: usize,
+}
+
+impl Load {
+    pub(crate) fn add(&mut self, request: &Request) {
+        self.requests += 1;
+        self.read_bytes += read_bytes(request);
+    }
+
+    fn has_room_for(&self, request: &Request) -> bool {
+        let read_bytes = read_bytes(request);
+        self.requests < REQUESTS_MAX
+            && (read_bytes == 0
+                || self.read_bytes == 0
+                || self.read_bytes + read_bytes <= READ_BYTES_MAX)
+    }
+}
+
+fn read_bytes(request: &Request) -> usize {
+    if request.command == Command::Read { request.length_bytes as usize } else { 0 }
+}
+
+#[derive(Debug)]
+struct State {
+    /// Requests that the engine has, by tag.
+    slots: Vec<Option<Request>>,
+    vacant: Vec<usize>,
+    in_flight: Load,
+    batch: Batch,
+    /// There will be requests yet.
+    reading: bool,
+    broken: bool,
+    writer_sleeps: bool,
+}
+
+/// One connection in transmission.
+#[derive(Debug)]
+pub(crate) struct Link {
+    socket: Arc<Socket>,
+    sending: Mutex<()>,
+    state: Mutex<State>,
+    /// The writer waits here for something to send.
+    work_came: Condvar,
+    /// The reader waits here for room.
+    room_came: Condvar,
+}
+
+impl Link {
+    pub(crate) fn new(socket: Arc<Socket>) -> Self {
+        Self {
+            socket,
+            sending: Mutex::new(()),
+            state: Mutex::new(State {
+                slots: Vec::new(),
+                vacant: Vec::new(),
+                in_flight: Load::default(),
+                batch: Batch::default(),
+                reading: true,
+                broken: false,
+                writer_sleeps: false,
+            }),
+            work_came: Condvar::new(),
+            room_came: Condvar::new(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wake_writer(&self, state: &State) {
+        if state.writer_sleeps {
+            self.work_came.notify_one();
+        }
+    }
+
+    /// Whether `request` may begin now. There will not be less room until it does.
+    pub(crate) fn has_room_for(&self, request: &Request) -> bool {
+        self.state().in_flight.has_room_for(request)
+    }
+
+    /// Waits until `request` may begin.
+    ///
+    /// # Errors
+    /// [`Hangup`] when the connection is broken.
+    pub(crate) fn wait_for_room(&self, request: &Request) -> Result<(), Hangup> {
+        let mut state = self.state();
+        while !state.broken && !state.in_flight.has_room_for(request) {
+            state = self.room_came.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        if state.broken { Err(Hangup) } else { Ok(()) }
+    }
+
+    /// Puts `request` in flight; returns the tag that the engine is to know it by.
+    pub(crate) fn begin(&self, request: Request) -> u64 {
+        let state = &mut *self.state();
+        state.in_flight.add(&request);
+        let slot = state.vacant.pop().unwrap_or_else(|| {
+            state.slots.push(None);
+            state.slots.len() - 1
+        });
+        state.slots[slot] = Some(request);
+        slot as u64
+    }
+
+    /// A request ended without an outcome: its sender answers it.
+    pub(crate) fn retire(&self, tag: u64) {
+        let mut state = self.state();
+        if let Some(request) = state.vacate(tag) {
+            state.release(Load { requests: 1, read_bytes: read_bytes(&request) });
+        }
+    }
+
+    /// Sends `bytes` now. Waits for the client when it does not read.
+    ///
+    /// # Errors
+    /// [`Hangup`] when the client is gone, which breaks the connection.
+    pub(crate) fn send(&self, bytes: &[u8]) -> Result<(), Hangup> {
+        let sending = self.sending.lock().unwrap_or_else(PoisonError::into_inner);
+        self.send_holding(&sending, bytes)
+    }
+
+    fn send_holding(&self, _sending: &MutexGuard<'_, ()>, bytes: &[u8]) -> Result<(), Hangup> {
+        (&*self.socket).write_all(bytes).map_err(|_| {
+            self.break_off();
+            Hangup
+        })
+    }
+
+    /// Sends `bytes` now, or leaves them to the writer when that is sending.
+    ///
+    /// # Errors
+    /// [`Hangup`] as for [`Link::send`].
+    pub(crate) fn send_or_hand_over(&self, bytes: &[u8]) -> Result<(), Hangup> {
+        match self.sending.try_lock() {
+            Ok(sending) => return self.send_holding(&sending, bytes),
+            Err(TryLockError::Poisoned(sending)) => {
+                return self.send_holding(&sending.into_inner(), bytes);
+            }
+            Err(TryLockError::WouldBlock) => {}
+        }
+        let mut state = self.state();
+        let waiting = &mut state.batch.replies;
+        if waiting.len() + bytes.len() > HANDED_OVER_BYTES_MAX {
+            drop(state);
+            return self.send(bytes);
+        }
+        waiting.extend_from_slice(bytes);
+        self.wake_writer(&state);
+        Ok(())
+    }
+
+    /// Waits until there is something to send and swaps it with the empty `batch`. False when there
+    /// will be nothing more.
+    pub(crate) fn take(&self, batch: &mut Batch) -> bool {
+        let mut state = self.state();
+        loop {
+            if state.broken {
+                return false;
+            }
+            if !state.batch.replies.is_empty() || !state.batch.outcomes.is_empty() {
+                std::mem::swap(&mut state.batch, batch);
+                return true;
+            }
+            if !state.reading && state.in_flight == Load::default() {
+                return false;
+            }
+            state.writer_sleeps = true;
+            state = self.work_came.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.writer_sleeps = false;
+        }
+    }
+
+    /// What was in flight has been sent.
+    pub(crate) fn release(&self, load: Load) {
+        self.state().release(load);
+        self.room_came.notify_one();
+    }
+
+    /// There will be no further requests: when what is in flight has been sent, it is over.
+    pub(crate) fn end_reading(&self) {
+        let mut state = self.state();
+        state.reading = false;
+        self.wake_writer(&state);
+    }
+
+    /// Whether a reply is still owed.
+    pub(crate) fn is_busy(&self) -> bool {
+        let state = self.state();
+        !state.broken && state.in_flight != Load::default()
+    }
+
+    /// Gives the connection up, whatever is in flight.
+    pub(crate) fn break_off(&self) {
+        self.socket.shutdown(Shutdown::Both);
+        let mut state = self.state();
+        state.broken = true;
+        let dropped = std::mem::take(&mut state.batch);
+        self.work_came.notify_all();
+        self.room_came.notify_all();
+        drop(state);
+        drop(dropped);
+    }
+}
+
+impl State {
+    fn vacate(&mut self, tag: u64) -> Option<Request> {
+        let slot = usize::try_from(tag).ok()?;
+        let request = self.slots.get_mut(slot)?.take()?;
+        self.vacant.push(slot);
+        Some(request)
+    }
+
+    fn release(&mut self, load: Load) {
+        self.in_flight.requests -= load.requests;
+        self.in_flight.read_bytes -= load.read_bytes;
+    }
+}
+
+impl Completions for Link {
+    fn complete(&self, tag: u64, outcome: Outcome) {
+        let mut state = self.state();
+        let request = state.vacate(tag);
+        match request {
+            Some(request) if !state.broken => {
+                state.batch.outcomes.push((request, outcome));
+                self.wake_writer(&state);
+            }
+            _ => {
+                // Freeing the bytes of a read takes its time.
+                drop(state);
+                drop(outcome);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,133 @@
+use std::io::Read;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use engine::{Completions, Reply, RequestError};
+
+use super::{Batch, Hangup, Link, Load, READ_BYTES_MAX, REQUESTS_MAX};
+use crate::socket::Socket;
+use crate::wire::{Command, Request};
+
+fn link() -> (Arc<Link>, UnixStream) {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    (Arc::new(Link::new(Arc::new(Socket::Unix(ours)))), theirs)
+}
+
+fn request(command: Command, length_bytes: u32) -> Request {
+    Request { flags: 0, command, cookie: 1, offset_bytes: 0, length_bytes }
+}
+
+fn release_all(link: &Link, batch: &mut Batch) {
+    let mut load = Load::default();
+    batch.outcomes.drain(..).for_each(|(request, _)| load.add(&request));
+    link.release(load);
+}
+
+#[test]
+fn a_connection_has_so_many_requests_and_no_more() {
+    let (link, _client) = link();
+    let flush = request(Command::Flush, 0);
+    let tags: Vec<u64> = (0..REQUESTS_MAX)
+        .map(|_| {
+            assert!(link.has_room_for(&flush));
+            link.begin(flush)
+        })
+        .collect();
+    assert!(!link.has_room_for(&flush));
+    link.complete(tags[3], Ok(Reply::Done));
+    // Its reply is not sent yet.
+    assert!(!link.has_room_for(&flush));
+    let mut batch = Batch::default();
+    assert!(link.take(&mut batch));
+    assert_eq!(batch.outcomes.len(), 1);
+    release_all(&link, &mut batch);
+    assert!(link.has_room_for(&flush));
+}
+
+#[test]
+fn a_connection_has_so_many_bytes_of_reads_and_no_more() {
+    let (link, _client) = link();
+    let half = request(Command::Read, u32::try_from(READ_BYTES_MAX / 2).unwrap());
+    let tag = link.begin(half);
+    link.begin(half);
+    assert!(!link.has_room_for(&request(Command::Read, 512)));
+    assert!(link.has_room_for(&request(Command::Write, u32::MAX)));
+    link.retire(tag);
+    assert!(link.has_room_for(&half));
+}
+
+#[test]
+fn the_reader_is_woken_when_a_reply_has_been_sent() {
+    let (link, _client) = link();
+    let flush = request(Command::Flush, 0);
+    for _ in 0..REQUESTS_MAX {
+        link.begin(flush);
+    }
+    let reader = {
+        let link = Arc::clone(&link);
+        thread::spawn(move || link.wait_for_room(&flush))
+    };
+    thread::sleep(Duration::from_millis(20));
+    link.complete(0, Err(RequestError::NoSpace));
+    let mut batch = Batch::default();
+    assert!(link.take(&mut batch));
+    release_all(&link, &mut batch);
+    assert_eq!(reader.join().unwrap(), Ok(()));
+}
+
+#[test]
+fn it_is_over_when_reading_has_ended_and_everything_is_sent() {
+    let (link, _client) = link();
+    let tag = link.begin(request(Command::Flush, 0));
+    link.end_reading();
+    let writer = {
+        let link = Arc::clone(&link);
+        thread::spawn(move || {
+            let (mut batch, mut answered) = (Batch::default(), 0);
+            while link.take(&mut batch) {
+                answered += batch.outcomes.len();
+                release_all(&link, &mut batch);
+            }
+            answered
+        })
+    };
+    thread::sleep(Duration::from_millis(20));
+    assert!(link.is_busy());
+    link.complete(tag, Ok(Reply::Done));
+    assert_eq!(writer.join().unwrap(), 1);
+    assert!(!link.is_busy());
+}
+
+#[test]
+fn nobody_waits_on_a_broken_connection() {
+    let (link, _client) = link();
+    let flush = request(Command::Flush, 0);
+    let tags: Vec<u64> = (0..REQUESTS_MAX).map(|_| link.begin(flush)).collect();
+    link.complete(tags[0], Ok(Reply::Done));
+    link.break_off();
+    assert_eq!(link.wait_for_room(&flush), Err(Hangup));
+    assert!(!link.take(&mut Batch::default()));
+    assert_eq!(link.send(b"x"), Err(Hangup));
+    // The engine does not know yet.
+    link.complete(tags[1], Ok(Reply::Done));
+    link.complete(9999, Ok(Reply::Done));
+}
+
+#[test]
+fn acknowledgements_are_left_to_a_writer_that_is_sending() {
+    let (link, mut client) = link();
+    link.send_or_hand_over(b"now").unwrap();
+    let mut batch = Batch::default();
+    {
+        let _sending = link.sending.lock().unwrap();
+        link.send_or_hand_over(b"later").unwrap();
+        assert!(link.take(&mut batch));
+    }
+    assert_eq!(batch.replies, b"later");
+    link.break_off();
+    let mut sent = Vec::new();
+    client.read_to_end(&mut sent).unwrap();
+    assert_eq!(sent, b"now");
+}

@@ -1,0 +1,269 @@
+//! Replies, gathered into one buffer: the one map from errors to the protocol's numbers, simple and
+//! structured replies, and reads put together in place.
+//!
+//! The bytes of a read are assembled where they are sent from. A structured reply with holes has a
+//! header before each run of data, and how many there are is known before anything is assembled:
+//! so all data is assembled behind the room that all headers take, and each run then moves forward
+//! to its place. A run never moves backward, hence none is overwritten before it has moved, and a
+//! read without holes moves nothing.
+//!
+//! The buffer keeps its length between replies, for clearing it again would cost as much as filling
+//! it; it is cut back only after an unusually long reply.
+
+use engine::{Extent, ReadPieces, RequestError, Segment};
+
+use crate::handshake::ALLOCATION_CONTEXT;
+use crate::validate::beyond_the_end;
+use crate::wire::{
+    CHUNK_BLOCK_STATUS, CHUNK_DONE, CHUNK_ERROR, CHUNK_NONE, Command, DATA_CHUNK_PREFIX_BYTES,
+    Errno, HOLE_CHUNK_BYTES, SIMPLE_REPLY_BYTES, STATE_HOLE, STATE_ZERO, STRING_BYTES_MAX,
+    chunk_header, data_chunk_prefix, hole_chunk, simple_reply,
+};
+
+/// A buffer that has grown beyond this is cut back when it is empty.
+const KEPT_BYTES_MAX: usize = 2 << 20;
+/// Longest extent whose length is whole sectors and fits its field.
+const EXTENT_BYTES_MAX: u64 = u32::MAX as u64 - 511;
+
+/// The protocol's number for an error of the engine.
+pub(crate) fn errno(error: &RequestError, command: Command) -> Errno {
+    match error {
+        RequestError::NoSpace => Errno::NoSpace,
+        RequestError::ReadOnly { .. } => Errno::NotPermitted,
+        RequestError::OutOfRange { .. } => beyond_the_end(command),
+        // A volume that was deleted under its clients: they are to disconnect.
+        RequestError::Closing | RequestError::NoSuchVolume { .. } => Errno::Shutdown,
+        RequestError::VolumeExists { .. }
+        | RequestError::BadName { .. }
+        | RequestError::BadSize { .. } => Errno::Invalid,
+        _ => Errno::Io,
+    }
+}
+
+/// The bytes of a read before they are put together.
+pub(crate) trait Pieces {
+    fn length_bytes(&self) -> usize;
+    fn segments(&self) -> Vec<Segment>;
+    fn assemble(&self, out: &mut [u8]) -> Result<(), RequestError>;
+}
+
+impl Pieces for ReadPieces {
+    fn length_bytes(&self) -> usize {
+        self.length_bytes()
+    }
+
+    fn segments(&self) -> Vec<Segment> {
+        self.segments()
+    }
+
+    fn assemble(&self, out: &mut [u8]) -> Result<(), RequestError> {
+        self.assemble(out)
+    }
+}
+
+/// A read that is answered.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ReadRange {
+    pub(crate) cookie: u64,
+    pub(crate) offset_bytes: u64,
+    pub(crate) length_bytes: u32,
+    /// At most one run may be sent.
+    pub(crate) unfragmented: bool,
+}
+
+/// Replies that wait to be sent.
+#[derive(Debug)]
+pub(crate) struct Replies {
+    bytes: Vec<u8>,
+    filled: usize,
+    structured: bool,
+}
+
+impl Replies {
+    pub(crate) fn new(structured: bool) -> Self {
+        Self { bytes: Vec::new(), filled: 0, structured }
+    }
+
+    /// What is to be sent.
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.filled]
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.filled == 0
+    }
+
+    /// Everything has been sent.
+    pub(crate) fn clear(&mut self) {
+        self.filled = 0;
+        if self.bytes.len() > KEPT_BYTES_MAX {
+            self.bytes.truncate(KEPT_BYTES_MAX);
+            self.bytes.shrink_to_fit();
+        }
+    }
+
+    /// Room for `length` bytes behind what there is. Counted as filled; its contents are old.
+    fn room(&mut self, length: usize) -> &mut [u8] {
+        let start = self.filled;
+        self.filled += length;
+        if self.bytes.len() < self.filled {
+            self.bytes.resize(self.filled, 0);
+        }
+        &mut self.bytes[start..self.filled]
+    }
+
+    /// Replies that are encoded already.
+    pub(crate) fn append(&mut self, bytes: &[u8]) {
+        self.room(bytes.len()).copy_from_slice(bytes);
+    }
+
+    /// Success without data.
+    pub(crate) fn done(&mut self, cookie: u64) {
+        self.append(&simple_reply(0, cookie));
+    }
+
+    /// A failure. Where replies are structured it comes with its sentence.
+    pub(crate) fn fail(&mut self, cookie: u64, errno: Errno, sentence: &str) {
+        if !self.structured {
+            return self.append(&simple_reply(errno as u32, cookie));
+        }
+        let sentence = &sentence.as_bytes()[..sentence.floor_char_boundary(STRING_BYTES_MAX)];
+        // At most STRING_BYTES_MAX, so it fits both fields.
+        let length = u16::try_from(sentence.len()).unwrap_or(u16::MAX);
+        self.append(&chunk_header(CHUNK_DONE, CHUNK_ERROR, cookie, u32::from(length) + 6));
+        self.append(&(errno as u32).to_be_bytes());
+        self.append(&length.to_be_bytes());
+        self.append(sentence);
+    }
+
+    /// The engine failed a request.
+    pub(crate) fn error(&mut self, cookie: u64, command: Command, error: &RequestError) {
+        self.fail(cookie, errno(error, command), &error.to_string());
+    }
+
+    /// A read of nothing.
+    pub(crate) fn empty_read(&mut self, cookie: u64) {
+        if self.structured {
+            self.append(&chunk_header(CHUNK_DONE, CHUNK_NONE, cookie, 0));
+        } else {
+            self.done(cookie);
+        }
+    }
+
+    /// The bytes of a read, or the error that putting them together ended with.
+    pub(crate) fn read(&mut self, range: &ReadRange, pieces: &impl Pieces) {
+        let start = self.filled;
+        if pieces.length_bytes() != range.length_bytes as usize {
+            return self.fail(range.cookie, Errno::Io, "the read came back with another length");
+        }
+        let done = if self.structured {
+            self.structured_read(range, pieces)
+        } else {
+            self.simple_read(range, pieces)
+        };
+        if let Err(error) = done {
+            self.filled = start;
+            self.error(range.cookie, Command::Read, &error);
+        }
+    }
+
+    fn simple_read(&mut self, range: &ReadRange, pieces: &impl Pieces) -> Result<(), RequestError> {
+        let out = self.room(SIMPLE_REPLY_BYTES + range.length_bytes as usize);
+        let (header, data) = out.split_at_mut(SIMPLE_REPLY_BYTES);
+        header.copy_from_slice(&simple_reply(0, range.cookie));
+        pieces.assemble(data)
+    }
+
+    fn structured_read(
+        &mut self,
+        range: &ReadRange,
+        pieces: &impl Pieces,
+    ) -> Result<(), RequestError> {
+        let segments = runs(range, pieces.segments());
+        if let [Segment { hole: true, .. }] = segments.as_slice() {
+            let ReadRange { cookie, offset_bytes, length_bytes, .. } = *range;
+            self.append(&hole_chunk(CHUNK_DONE, cookie, offset_bytes, length_bytes));
+            return Ok(());
+        }
+        let headers: usize = segments.iter().map(header_bytes).sum();
+        let out = self.room(headers + range.length_bytes as usize);
+        pieces.assemble(&mut out[headers..])?;
+        let written = lay_out(out, headers, range, &segments);
+        self.filled -= out.len() - written;
+        Ok(())
+    }
+
+    /// Extents of `base:allocation`, in order from where the request begins.
+    pub(crate) fn extents(&mut self, cookie: u64, extents: &[Extent]) {
+        // Behind an extent that must be cut, the next would be taken for another place.
+        let cut = extents.iter().position(|extent| extent.length_bytes > EXTENT_BYTES_MAX);
+        let extents = cut.and_then(|at| extents.get(..=at)).unwrap_or(extents);
+        let extents = || extents.iter().filter(|extent| extent.length_bytes > 0);
+        let count = u32::try_from(extents().count()).unwrap_or(u32::MAX);
+        if count == 0 {
+            return self.fail(cookie, Errno::Io, "no extent was found");
+        }
+        self.append(&chunk_header(CHUNK_DONE, CHUNK_BLOCK_STATUS, cookie, 4 + 8 * count));
+        self.append(&ALLOCATION_CONTEXT.to_be_bytes());
+        for extent in extents() {
+            let length_bytes = extent.length_bytes.min(EXTENT_BYTES_MAX);
+            let state = if extent.hole { STATE_HOLE | STATE_ZERO } else { 0 };
+            self.append(&u32::try_from(length_bytes).unwrap_or(u32::MAX).to_be_bytes());
+            self.append(&state.to_be_bytes());
+        }
+    }
+}
+
+/// The runs that are sent: those of the read, or all of it as one where it may not be fragmented
+/// and is not one already.
+fn runs(range: &ReadRange, segments: Vec<Segment>) -> Vec<Segment> {
+    let whole = Segment { offset_bytes: 0, length_bytes: range.length_bytes, hole: false };
+    let fragmented = segments.len() > 1;
+    if (range.unfragmented && fragmented) || !is_cover(range.length_bytes, &segments) {
+        return vec![whole];
+    }
+    segments
+}
+
+/// Whether the segments are all of a read, in order. What a client is not sent it does not notice,
+/// so this is not left to trust.
+fn is_cover(length_bytes: u32, segments: &[Segment]) -> bool {
+    let end = segments.iter().try_fold(0_u32, |end, segment| {
+        let follows = segment.offset_bytes == end && segment.length_bytes > 0;
+        follows.then(|| end.checked_add(segment.length_bytes)).flatten()
+    });
+    end == Some(length_bytes)
+}
+
+fn header_bytes(segment: &Segment) -> usize {
+    if segment.hole { HOLE_CHUNK_BYTES } else { DATA_CHUNK_PREFIX_BYTES }
+}
+
+/// Puts headers and runs in their places in `out`, whose data lie behind `headers` bytes; returns
+/// how long the reply is.
+fn lay_out(out: &mut [u8], headers: usize, range: &ReadRange, segments: &[Segment]) -> usize {
+    let mut end = 0;
+    for (at, segment) in segments.iter().enumerate() {
+        let flags = if at + 1 == segments.len() { CHUNK_DONE } else { 0 };
+        let (cookie, length) = (range.cookie, segment.length_bytes as usize);
+        let offset_bytes = range.offset_bytes + u64::from(segment.offset_bytes);
+        let behind = end + header_bytes(segment);
+        if segment.hole {
+            let chunk = hole_chunk(flags, cookie, offset_bytes, segment.length_bytes);
+            out[end..behind].copy_from_slice(&chunk);
+            end = behind;
+        } else {
+            let source = headers + segment.offset_bytes as usize;
+            if source != behind {
+                out.copy_within(source..source + length, behind);
+            }
+            let prefix = data_chunk_prefix(flags, cookie, offset_bytes, segment.length_bytes);
+            out[end..behind].copy_from_slice(&prefix);
+            end = behind + length;
+        }
+    }
+    end
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,241 @@
+//! The server: what it listens at, the connections there are, and how it stops.
+//!
+//! One thread accepts at each address; each connection has a thread of its own and, in
+//! transmission, a second one that writes. [`Server::stop`] goes from mild to hard:
+//!
+//! 1. No connection is accepted any more, and every new request is answered with ESHUTDOWN.
+//! 2. When nothing is in flight, or after [`FINISH_TIME_MAX`], nothing further is read.
+//! 3. When everything is answered, or after [`DRAIN_TIME_MAX`], the connections are cut.
+//!
+//! After it nothing of this room uses the engine, unless the engine itself does not answer.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use engine::Client;
+
+use crate::connection::{Connection, STACK_BYTES};
+use crate::error::NbdError;
+use crate::listen::{Listen, Listener};
+use crate::socket::Socket;
+
+/// How long requests that are in flight at a stop may take.
+const FINISH_TIME_MAX: Duration = Duration::from_millis(1000);
+/// How long clients may then take to read their replies.
+const DRAIN_TIME_MAX: Duration = Duration::from_millis(700);
+/// How long threads may take to notice that they were cut off.
+const CUT_TIME_MAX: Duration = Duration::from_millis(300);
+/// How often a stop looks whether something is in flight.
+const LOOK_TIME: Duration = Duration::from_millis(5);
+/// Pause after a failed accept (no file descriptors left), so as not to spin.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// What a server is started with.
+#[derive(Clone, Debug)]
+pub struct ServerOptions {
+    /// Where to listen.
+    pub listen: Vec<Listen>,
+    /// Connections at one time; what comes beyond is closed at once.
+    pub connections_max: usize,
+    /// How long a client may take to choose its export.
+    pub handshake_time_max: Duration,
+}
+
+impl Default for ServerOptions {
+    fn default() -> Self {
+        Self {
+            listen: Vec::new(),
+            connections_max: 128,
+            handshake_time_max: Duration::from_secs(30),
+        }
+    }
+}
+
+/// The volumes of an engine, served until [`Server::stop`] or drop.
+#[derive(Debug)]
+pub struct Server {
+    addresses: Vec<Listen>,
+    acceptors: Vec<(Arc<Listener>, JoinHandle<()>)>,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    client: Client,
+    connections_max: usize,
+    handshake_time_max: Duration,
+    closing: AtomicBool,
+    connections: Mutex<Connections>,
+    /// A connection has ended.
+    ended: Condvar,
+}
+
+#[derive(Default)]
+struct Connections {
+    next_id: u64,
+    open: HashMap<u64, Arc<Connection>>,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let open = self.connections().open.len();
+        f.debug_struct("Shared").field("connections", &open).finish_non_exhaustive()
+    }
+}
+
+impl Server {
+    /// Serves the volumes of `client`'s engine at every address of `options`, or at none.
+    ///
+    /// # Errors
+    /// [`NbdError`] names the address that cannot be listened at.
+    pub fn start(client: Client, options: ServerOptions) -> Result<Self, NbdError> {
+        let shared = Arc::new(Shared {
+            client,
+            connections_max: options.connections_max,
+            handshake_time_max: options.handshake_time_max,
+            closing: AtomicBool::new(false),
+            connections: Mutex::default(),
+            ended: Condvar::new(),
+        });
+        let mut server = Self { addresses: Vec::new(), acceptors: Vec::new(), shared };
+        for address in &options.listen {
+            server.listen(address)?;
+        }
+        Ok(server)
+    }
+
+    fn listen(&mut self, address: &Listen) -> Result<(), NbdError> {
+        let (listener, address) = Listener::bind(address)?;
+        let listener = Arc::new(listener);
+        let (for_thread, shared) = (Arc::clone(&listener), Arc::clone(&self.shared));
+        let acceptor = thread::Builder::new()
+            .name("nbd-accept".to_owned())
+            .stack_size(STACK_BYTES)
+            .spawn(move || accept_all(&for_thread, &shared))
+            .map_err(|source| NbdError::Thread { address: address.to_string(), source })?;
+        self.acceptors.push((listener, acceptor));
+        self.addresses.push(address);
+        Ok(())
+    }
+
+    /// Where it listens, with the ports that it got.
+    #[must_use]
+    pub fn addresses(&self) -> &[Listen] {
+        &self.addresses
+    }
+
+    /// Connections that are open.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.shared.connections().open.len()
+    }
+
+    /// Stops serving; returns within about two seconds.
+    pub fn stop(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        self.shared.closing.store(true, Ordering::Release);
+        for (listener, acceptor) in self.acceptors.drain(..) {
+            listener.close();
+            // It cannot have panicked with anything that is to be said here.
+            let _ = acceptor.join();
+        }
+        self.shared.finish();
+        self.shared.for_each(Connection::drain);
+        if !self.shared.wait_until_none(DRAIN_TIME_MAX) {
+            self.shared.for_each(Connection::cut);
+            self.shared.wait_until_none(CUT_TIME_MAX);
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl Shared {
+    fn connections(&self) -> MutexGuard<'_, Connections> {
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn for_each(&self, action: impl Fn(&Connection)) {
+        // Not under the lock: what is done to a connection may end it.
+        let open: Vec<_> = self.connections().open.values().map(Arc::clone).collect();
+        open.iter().for_each(|connection| action(connection));
+    }
+
+    /// Waits until nothing is in flight, for a while.
+    fn finish(&self) {
+        let deadline = Instant::now() + FINISH_TIME_MAX;
+        let is_busy = || self.connections().open.values().any(|connection| connection.is_busy());
+        while is_busy() && Instant::now() < deadline {
+            thread::sleep(LOOK_TIME);
+        }
+    }
+
+    /// Waits until no connection is open, for `time_max`; false when there still is one.
+    fn wait_until_none(&self, time_max: Duration) -> bool {
+        let connections = self.connections();
+        let (connections, _) = self
+            .ended
+            .wait_timeout_while(connections, time_max, |connections| !connections.open.is_empty())
+            .unwrap_or_else(PoisonError::into_inner);
+        connections.open.is_empty()
+    }
+
+    fn admit(&self, socket: Socket) -> Option<(u64, Arc<Connection>)> {
+        let mut connections = self.connections();
+        if connections.open.len() >= self.connections_max {
+            return None;
+        }
+        let (id, connection) = (connections.next_id, Arc::new(Connection::new(socket)));
+        connections.next_id += 1;
+        connections.open.insert(id, Arc::clone(&connection));
+        Some((id, connection))
+    }
+}
+
+fn accept_all(listener: &Listener, shared: &Arc<Shared>) {
+    loop {
+        let accepted = listener.accept();
+        if shared.closing.load(Ordering::Acquire) {
+            return;
+        }
+        match accepted {
+            Ok(socket) => begin(socket, shared),
+            Err(_) => thread::sleep(ACCEPT_PAUSE),
+        }
+    }
+}
+
+fn begin(socket: Socket, shared: &Arc<Shared>) {
+    // One too many is closed by being dropped.
+    let Some((id, connection)) = shared.admit(socket) else { return };
+    let place = Place { shared: Arc::clone(shared), id };
+    // When no thread can be had, the place is given back with the closure.
+    let _ = thread::Builder::new().name("nbd-reader".to_owned()).stack_size(STACK_BYTES).spawn(
+        move || {
+            let shared = &place.shared;
+            connection.serve(&shared.client, &shared.closing, shared.handshake_time_max);
+        },
+    );
+}
+
+/// A connection's place among those that are open; given back when dropped.
+struct Place {
+    shared: Arc<Shared>,
+    id: u64,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.shared.connections().open.remove(&self.id);
+        self.shared.ended.notify_all();
+    }
+}

@@ -1,0 +1,206 @@
+//! The reader's thread in transmission: requests off the socket, into the engine.
+//!
+//! What ends at once is answered here: writes that the write buffer took, refusals, CACHE. Those
+//! answers are gathered while the next request is already here, and sent before this thread waits
+//! for anything: the client, room, or the write buffer's credits, which
+//! [`Client::buffer`] waits for.
+//!
+//! Nothing is taken from the engine before it is needed: room among the requests in flight first,
+//! then credits, then the payload, straight into the buffer that the engine keeps. Only the client
+//! can make us wait while we hold credits, and not for longer than [`PAYLOAD_TIME_MAX`].
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use engine::{Accepted, Client, Done, RequestError, VolumeHandle};
+
+use crate::error::Hangup;
+use crate::handshake::Agreed;
+use crate::incoming::Incoming;
+use crate::link::Link;
+use crate::reply::Replies;
+use crate::socket::Socket;
+use crate::validate::{self, Terms};
+use crate::wire::{
+    COMMAND_FUA, COMMAND_REQ_ONE, Command, Errno, PAYLOAD_BYTES_MAX, REQUEST_BYTES, Request,
+};
+
+/// How long the payload of one write may take to arrive.
+const PAYLOAD_TIME_MAX: Duration = Duration::from_secs(30);
+/// Payload that is refused is thrown away up to this length; beyond it the client is no client.
+const DISCARDED_BYTES_MAX: usize = 2 * PAYLOAD_BYTES_MAX as usize;
+/// Answers are sent when there are so many bytes of them.
+const GATHERED_BYTES: usize = 4 << 10;
+/// Extents in one reply.
+const EXTENTS_MAX: u32 = 1024;
+
+/// One connection in transmission, from the reader's end.
+pub(crate) struct Session<'a> {
+    client: &'a Client,
+    volume: VolumeHandle,
+    structured: bool,
+    allocation: bool,
+    socket: &'a Socket,
+    incoming: Incoming,
+    link: Arc<Link>,
+    answers: Replies,
+    closing: &'a AtomicBool,
+}
+
+impl<'a> Session<'a> {
+    pub(crate) fn new(
+        client: &'a Client,
+        agreed: Agreed<VolumeHandle>,
+        socket: &'a Socket,
+        incoming: Incoming,
+        link: Arc<Link>,
+        closing: &'a AtomicBool,
+    ) -> Self {
+        let Agreed { export: volume, structured, allocation } = agreed;
+        let answers = Replies::new(structured);
+        Self { client, volume, structured, allocation, socket, incoming, link, answers, closing }
+    }
+
+    /// Serves requests until the client disconnects.
+    ///
+    /// # Errors
+    /// [`Hangup`] when it does so without a word, or talks nonsense.
+    pub(crate) fn run(&mut self) -> Result<(), Hangup> {
+        loop {
+            let request = self.next_request()?;
+            if request.command == Command::Disconnect {
+                return self.send_answers();
+            }
+            match self.verdict(&request) {
+                Ok(()) => self.serve(request)?,
+                Err((errno, sentence)) => self.refuse(&request, errno, &sentence)?,
+            }
+            if self.answers.as_bytes().len() >= GATHERED_BYTES {
+                self.send_answers()?;
+            }
+        }
+    }
+
+    fn next_request(&mut self) -> Result<Request, Hangup> {
+        loop {
+            if let Some(bytes) = self.incoming.take_array::<REQUEST_BYTES>() {
+                return Request::decode(&bytes).ok_or(Hangup);
+            }
+            self.send_answers()?;
+            self.incoming.fill(&mut &*self.socket)?;
+        }
+    }
+
+    fn send_answers(&mut self) -> Result<(), Hangup> {
+        if !self.answers.is_empty() {
+            self.link.send_or_hand_over(self.answers.as_bytes())?;
+            self.answers.clear();
+        }
+        Ok(())
+    }
+
+    fn verdict(&self, request: &Request) -> Result<(), (Errno, String)> {
+        if self.closing.load(Ordering::Acquire) || self.volume.is_gone() {
+            return Err((Errno::Shutdown, RequestError::Closing.to_string()));
+        }
+        let terms = Terms {
+            size_bytes: self.volume.size_bytes(),
+            read_only: self.volume.read_only(),
+            structured: self.structured,
+            allocation: self.allocation,
+        };
+        validate::check(request, &terms)
+            .map_err(|refusal| (refusal.errno, refusal.sentence.to_owned()))
+    }
+
+    fn refuse(&mut self, request: &Request, errno: Errno, sentence: &str) -> Result<(), Hangup> {
+        let payload_bytes = request.payload_bytes();
+        if payload_bytes > DISCARDED_BYTES_MAX {
+            return Err(Hangup);
+        }
+        self.answers.fail(request.cookie, errno, sentence);
+        if self.incoming.unread().len() < payload_bytes {
+            self.send_answers()?;
+        }
+        self.incoming.discard(&mut &*self.socket, payload_bytes)
+    }
+
+    fn serve(&mut self, request: Request) -> Result<(), Hangup> {
+        match request.command {
+            Command::Read if request.length_bytes == 0 => {
+                self.answers.empty_read(request.cookie);
+                Ok(())
+            }
+            Command::Cache => self.nothing_to_do(&request),
+            Command::Flush => {
+                let done = self.begin(request)?;
+                self.client.flush(done);
+                Ok(())
+            }
+            _ if request.length_bytes == 0 => self.nothing_to_do(&request),
+            Command::Write => self.write(request),
+            _ => self.ask(request),
+        }
+    }
+
+    fn nothing_to_do(&mut self, request: &Request) -> Result<(), Hangup> {
+        self.answers.done(request.cookie);
+        Ok(())
+    }
+
+    /// What the writer will answer.
+    fn ask(&mut self, request: Request) -> Result<(), Hangup> {
+        let done = self.begin(request)?;
+        let Request { offset_bytes, length_bytes, command, .. } = request;
+        let wide = u64::from(length_bytes);
+        match command {
+            Command::Read => self.client.read(&self.volume, offset_bytes, length_bytes, done),
+            Command::BlockStatus => {
+                let count = if request.has(COMMAND_REQ_ONE) { 1 } else { EXTENTS_MAX };
+                self.client.extents(&self.volume, offset_bytes, wide, count, done);
+            }
+            _ => {
+                let durable = request.has(COMMAND_FUA);
+                self.client.trim(&self.volume, offset_bytes, wide, durable, done);
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, request: Request) -> Result<(), Hangup> {
+        // Room first: waiting for it may depend on the client, and must not while we hold credits.
+        self.wait_for_room(&request)?;
+        let length = request.payload_bytes();
+        if self.incoming.unread().len() < length {
+            self.send_answers()?;
+        }
+        let mut buf = self.client.buffer(length);
+        let source = &mut &*self.socket;
+        self.incoming.read_exact(source, buf.bytes_mut(), PAYLOAD_TIME_MAX)?;
+        let done = self.begin(request)?;
+        let (tag, durable) = (done.tag, request.has(COMMAND_FUA));
+        match self.client.write(&self.volume, request.offset_bytes, buf, durable, done) {
+            Accepted::Now => {
+                self.link.retire(tag);
+                self.answers.done(request.cookie);
+            }
+            Accepted::Later => {}
+        }
+        Ok(())
+    }
+
+    fn wait_for_room(&mut self, request: &Request) -> Result<(), Hangup> {
+        if self.link.has_room_for(request) {
+            return Ok(());
+        }
+        self.send_answers()?;
+        self.link.wait_for_room(request)
+    }
+
+    fn begin(&mut self, request: Request) -> Result<Done, Hangup> {
+        self.wait_for_room(&request)?;
+        let tag = self.link.begin(request);
+        Ok(Done { sink: Arc::clone(&self.link) as _, tag })
+    }
+}

@@ -1,0 +1,112 @@
+//! A connected socket of either kind, for a reader and a writer thread at the same time.
+
+use std::io::{self, IoSliceMut, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use rustix::net::sockopt::{
+    set_socket_keepalive, set_tcp_keepcnt, set_tcp_keepidle, set_tcp_keepintvl,
+};
+
+use crate::error::Hangup;
+
+/// A peer that vanished without a word is noticed after two minutes: 60 s + 6 x 10 s.
+const KEEP_ALIVE_IDLE: Duration = Duration::from_secs(60);
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
+const KEEP_ALIVE_PROBES: u32 = 6;
+
+/// A connected socket.
+#[derive(Debug)]
+pub(crate) enum Socket {
+    Unix(UnixStream),
+    Tcp(TcpStream),
+}
+
+impl Socket {
+    /// A TCP connection, set up for requests and replies.
+    pub(crate) fn tcp(stream: TcpStream) -> io::Result<Self> {
+        stream.set_nodelay(true)?;
+        set_socket_keepalive(&stream, true)?;
+        set_tcp_keepidle(&stream, KEEP_ALIVE_IDLE)?;
+        set_tcp_keepintvl(&stream, KEEP_ALIVE_INTERVAL)?;
+        set_tcp_keepcnt(&stream, KEEP_ALIVE_PROBES)?;
+        Ok(Self::Tcp(stream))
+    }
+
+    /// How long one read waits; `None` for ever.
+    pub(crate) fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        match self {
+            Self::Unix(stream) => stream.set_read_timeout(timeout),
+            Self::Tcp(stream) => stream.set_read_timeout(timeout),
+        }
+    }
+
+    /// How long one write waits; `None` for ever.
+    pub(crate) fn set_write_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        match self {
+            Self::Unix(stream) => stream.set_write_timeout(timeout),
+            Self::Tcp(stream) => stream.set_write_timeout(timeout),
+        }
+    }
+
+    /// Ends one or both directions and wakes whoever waits on them. That a connection has ended
+    /// already is no failure.
+    pub(crate) fn shutdown(&self, how: Shutdown) {
+        let _ = match self {
+            Self::Unix(stream) => stream.shutdown(how),
+            Self::Tcp(stream) => stream.shutdown(how),
+        };
+    }
+
+    /// Sends all of `bytes` before `deadline`. Leaves a timeout behind.
+    pub(crate) fn send_until(&self, mut bytes: &[u8], deadline: Instant) -> Result<(), Hangup> {
+        while !bytes.is_empty() {
+            self.set_write_timeout(Some(time_left(deadline)?))?;
+            match (&*self).write(bytes) {
+                Ok(0) => return Err(Hangup),
+                Ok(sent) => bytes = &bytes[sent..],
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return Err(Hangup),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What is left until `deadline`.
+///
+/// # Errors
+/// [`Hangup`] when it has passed.
+pub(crate) fn time_left(deadline: Instant) -> Result<Duration, Hangup> {
+    deadline.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()).ok_or(Hangup)
+}
+
+impl Read for &Socket {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Socket::Unix(stream) => (&mut &*stream).read(out),
+            Socket::Tcp(stream) => (&mut &*stream).read(out),
+        }
+    }
+
+    fn read_vectored(&mut self, outs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        match self {
+            Socket::Unix(stream) => (&mut &*stream).read_vectored(outs),
+            Socket::Tcp(stream) => (&mut &*stream).read_vectored(outs),
+        }
+    }
+}
+
+impl Write for &Socket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Socket::Unix(stream) => (&mut &*stream).write(bytes),
+            Socket::Tcp(stream) => (&mut &*stream).write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

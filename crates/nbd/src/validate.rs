@@ -1,0 +1,206 @@
+//! A request against its export: the error that the protocol prescribes, or none.
+//!
+//! Checked before a single byte of payload is taken, so that what is refused costs nothing but the
+//! draining of its payload. The engine checks ranges again when it takes a request, for a volume
+//! may be resized in between.
+
+use crate::handshake::BLOCK_BYTES_MIN;
+use crate::wire::{
+    COMMAND_DF, COMMAND_FAST_ZERO, COMMAND_FUA, COMMAND_NO_HOLE, COMMAND_REQ_ONE, Command, Errno,
+    PAYLOAD_BYTES_MAX, Request,
+};
+
+/// What a request is held against.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Terms {
+    pub(crate) size_bytes: u64,
+    pub(crate) read_only: bool,
+    pub(crate) structured: bool,
+    pub(crate) allocation: bool,
+}
+
+/// Why a request is refused.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub(crate) errno: Errno,
+    pub(crate) sentence: &'static str,
+}
+
+const fn refusal(errno: Errno, sentence: &'static str) -> Result<(), Refusal> {
+    Err(Refusal { errno, sentence })
+}
+
+/// Whether `request` may be carried out.
+pub(crate) fn check(request: &Request, terms: &Terms) -> Result<(), Refusal> {
+    if terms.read_only && changes(request.command) {
+        return refusal(Errno::NotPermitted, "the export is read-only");
+    }
+    check_flags(request, terms)?;
+    check_length(request, terms)?;
+    check_range(request, terms)
+}
+
+fn changes(command: Command) -> bool {
+    matches!(command, Command::Write | Command::Trim | Command::WriteZeroes)
+}
+
+fn check_flags(request: &Request, terms: &Terms) -> Result<(), Refusal> {
+    // FUA may stand on every command and means something on those that change bytes.
+    let known = COMMAND_FUA
+        | match request.command {
+            Command::Read if terms.structured => COMMAND_DF,
+            Command::WriteZeroes => COMMAND_NO_HOLE | COMMAND_FAST_ZERO,
+            Command::BlockStatus => COMMAND_REQ_ONE,
+            Command::Unknown(_) => return refusal(Errno::Invalid, "the command is unknown"),
+            _ => 0,
+        };
+    if request.flags & !known != 0 {
+        return refusal(Errno::Invalid, "a flag is unknown or does not go with the command");
+    }
+    if request.command == Command::BlockStatus && !terms.allocation {
+        return refusal(Errno::Invalid, "no metadata context was chosen");
+    }
+    Ok(())
+}
+
+fn check_length(request: &Request, terms: &Terms) -> Result<(), Refusal> {
+    let length_bytes = request.length_bytes;
+    match request.command {
+        Command::Read | Command::Write if length_bytes > PAYLOAD_BYTES_MAX => {
+            let unfragmented = terms.structured && request.has(COMMAND_DF);
+            let errno = if unfragmented { Errno::Overflow } else { Errno::Invalid };
+            refusal(errno, "the request is longer than the maximum block size")
+        }
+        Command::BlockStatus if length_bytes == 0 => {
+            refusal(Errno::Invalid, "no extent is that short")
+        }
+        Command::Flush if (request.offset_bytes, length_bytes) != (0, 0) => {
+            refusal(Errno::Invalid, "a flush has no range")
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_range(request: &Request, terms: &Terms) -> Result<(), Refusal> {
+    let length_bytes = u64::from(request.length_bytes);
+    let end_bytes = request.offset_bytes.checked_add(length_bytes);
+    if end_bytes.is_none_or(|end_bytes| end_bytes > terms.size_bytes) {
+        return refusal(beyond_the_end(request.command), "the range ends beyond the export");
+    }
+    let unit = u64::from(BLOCK_BYTES_MIN);
+    if !(request.offset_bytes | length_bytes).is_multiple_of(unit) {
+        return refusal(Errno::Invalid, "the range is not in units of 512 bytes");
+    }
+    Ok(())
+}
+
+/// The error for a range that is not inside the export.
+pub(crate) fn beyond_the_end(command: Command) -> Errno {
+    match command {
+        Command::Write | Command::WriteZeroes => Errno::NoSpace,
+        _ => Errno::Invalid,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Refusal, Terms, check};
+    use crate::wire::{
+        COMMAND_DF, COMMAND_FAST_ZERO, COMMAND_FUA, COMMAND_NO_HOLE, COMMAND_REQ_ONE, Command,
+        Errno, PAYLOAD_BYTES_MAX, Request,
+    };
+
+    const TERMS: Terms =
+        Terms { size_bytes: 1 << 40, read_only: false, structured: true, allocation: true };
+    const RANGED: [Command; 6] = [
+        Command::Read,
+        Command::Write,
+        Command::Trim,
+        Command::Cache,
+        Command::WriteZeroes,
+        Command::BlockStatus,
+    ];
+
+    fn verdict(terms: &Terms, command: Command, flags: u16, range: (u64, u32)) -> Option<Errno> {
+        let (offset_bytes, length_bytes) = range;
+        let request = Request { flags, command, cookie: 0, offset_bytes, length_bytes };
+        check(&request, terms).err().map(|refusal: Refusal| refusal.errno)
+    }
+
+    #[test]
+    fn flags_go_with_their_commands_only() {
+        let own = |command| match command {
+            Command::Read => COMMAND_DF,
+            Command::WriteZeroes => COMMAND_NO_HOLE | COMMAND_FAST_ZERO,
+            Command::BlockStatus => COMMAND_REQ_ONE,
+            _ => 0,
+        };
+        for command in RANGED {
+            for bit in 0..16 {
+                let flag = 1 << bit;
+                let known = flag & (own(command) | COMMAND_FUA) != 0;
+                let expected = if known { None } else { Some(Errno::Invalid) };
+                assert_eq!(verdict(&TERMS, command, flag, (0, 512)), expected, "{command:?}");
+            }
+        }
+        let simple = Terms { structured: false, ..TERMS };
+        assert_eq!(verdict(&simple, Command::Read, COMMAND_DF, (0, 512)), Some(Errno::Invalid));
+    }
+
+    #[test]
+    fn ranges_end_inside_the_export() {
+        for command in RANGED {
+            let beyond = match command {
+                Command::Write | Command::WriteZeroes => Errno::NoSpace,
+                _ => Errno::Invalid,
+            };
+            let end = TERMS.size_bytes;
+            assert_eq!(verdict(&TERMS, command, 0, (end - 512, 512)), None);
+            for range in [(end - 512, 1024), (end, 512), (u64::MAX - 511, 512), (u64::MAX, 1)] {
+                assert_eq!(verdict(&TERMS, command, 0, range), Some(beyond), "{command:?}");
+            }
+            for range in [(1, 512), (0, 511), (256, 256)] {
+                assert_eq!(verdict(&TERMS, command, 0, range), Some(Errno::Invalid));
+            }
+        }
+    }
+
+    #[test]
+    fn only_payloads_are_bounded() {
+        let long = (0, PAYLOAD_BYTES_MAX + 512);
+        assert_eq!(verdict(&TERMS, Command::Read, 0, long), Some(Errno::Invalid));
+        assert_eq!(verdict(&TERMS, Command::Read, COMMAND_DF, long), Some(Errno::Overflow));
+        assert_eq!(verdict(&TERMS, Command::Write, 0, long), Some(Errno::Invalid));
+        for command in [Command::Trim, Command::Cache, Command::WriteZeroes, Command::BlockStatus] {
+            assert_eq!(verdict(&TERMS, command, 0, (0, u32::MAX - 511)), None);
+        }
+    }
+
+    #[test]
+    fn nothing_is_nothing_except_for_extents() {
+        for command in RANGED {
+            let expected = (command == Command::BlockStatus).then_some(Errno::Invalid);
+            assert_eq!(verdict(&TERMS, command, 0, (4096, 0)), expected);
+        }
+    }
+
+    #[test]
+    fn a_read_only_export_is_only_read() {
+        let terms = Terms { read_only: true, ..TERMS };
+        for command in RANGED {
+            let changes = [Command::Write, Command::Trim, Command::WriteZeroes].contains(&command);
+            let expected = changes.then_some(Errno::NotPermitted);
+            assert_eq!(verdict(&terms, command, 0, (0, 512)), expected);
+        }
+        assert_eq!(verdict(&terms, Command::Flush, 0, (0, 0)), None);
+    }
+
+    #[test]
+    fn what_was_not_agreed_is_refused() {
+        let terms = Terms { allocation: false, ..TERMS };
+        assert_eq!(verdict(&terms, Command::BlockStatus, 0, (0, 512)), Some(Errno::Invalid));
+        assert_eq!(verdict(&TERMS, Command::Unknown(8), 0, (0, 0)), Some(Errno::Invalid));
+        assert_eq!(verdict(&TERMS, Command::Flush, 0, (0, 512)), Some(Errno::Invalid));
+        assert_eq!(verdict(&TERMS, Command::Flush, COMMAND_FUA, (0, 0)), None);
+    }
+}

@@ -1,0 +1,266 @@
+//! What well-behaved clients see: the bytes that they wrote, on every kind of connection.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::io::{Read, Write};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nbd::wire::option::{OPT_ABORT, OPT_LIST, REP_ACK, REP_SERVER};
+use nbd::wire::{COMMAND_DF, COMMAND_FUA, COMMAND_NO_HOLE, COMMAND_REQ_ONE, Command, Fields};
+use nbd::{Listen, NbdError, Server, ServerOptions};
+use proptest::prelude::{ProptestConfig, Strategy, prop_oneof, proptest};
+use support::{Answer, Peer, Store, request};
+
+const SECTORS: u64 = 512;
+const SIZE_BYTES: u64 = SECTORS * 512;
+
+#[derive(Clone, Debug)]
+enum Step {
+    Write { fill: u8, durable: bool },
+    Read { whole: bool },
+    Trim,
+    Zero,
+    Flush,
+    Status { one: bool },
+}
+
+fn steps() -> impl Strategy<Value = Vec<(Step, u64, u64)>> {
+    let step = prop_oneof![
+        4 => (1_u8..4, proptest::bool::ANY)
+            .prop_map(|(fill, durable)| Step::Write { fill, durable }),
+        4 => proptest::bool::ANY.prop_map(|whole| Step::Read { whole }),
+        1 => proptest::strategy::Just(Step::Trim),
+        1 => proptest::strategy::Just(Step::Zero),
+        1 => proptest::strategy::Just(Step::Flush),
+        2 => proptest::bool::ANY.prop_map(|one| Step::Status { one }),
+    ];
+    // Ranges that are whole chunks now and then.
+    let range = prop_oneof![
+        (0..SECTORS - 128, 1_u64..128),
+        (0..SECTORS / 8 - 16, 1_u64..16).prop_map(|(chunk, chunks)| (8 * chunk, 8 * chunks)),
+    ];
+    let sized = (step, range).prop_map(|(step, (sector, sectors))| (step, sector, sectors));
+    proptest::collection::vec(sized, 1..60)
+}
+
+/// The bytes of a structured read.
+fn read_structured<S: Read + Write>(
+    peer: &mut Peer<S>,
+    flags: u16,
+    offset_bytes: u64,
+    length_bytes: u32,
+) -> Vec<u8> {
+    let mut answer = peer.ask(&request(Command::Read, flags, offset_bytes, length_bytes), b"");
+    let mut bytes = vec![0xcc; length_bytes as usize];
+    for chunks in 1.. {
+        let Answer::Chunk { done, kind, payload, .. } = answer else { panic!("a simple reply") };
+        let mut fields = Fields::new(&payload);
+        let start = usize::try_from(fields.u64().unwrap() - offset_bytes).unwrap();
+        match kind {
+            1 => bytes[start..start + payload.len() - 8].copy_from_slice(&payload[8..]),
+            2 => bytes[start..start + fields.u32().unwrap() as usize].fill(0),
+            _ => panic!("a chunk of kind {kind}"),
+        }
+        if done {
+            assert!(chunks == 1 || flags & COMMAND_DF == 0);
+            return bytes;
+        }
+        answer = peer.answer();
+    }
+    bytes
+}
+
+/// Extents as (length, state).
+fn status<S: Read + Write>(
+    peer: &mut Peer<S>,
+    flags: u16,
+    offset_bytes: u64,
+    length_bytes: u32,
+) -> Vec<(usize, u32)> {
+    let answer = peer.ask(&request(Command::BlockStatus, flags, offset_bytes, length_bytes), b"");
+    let Answer::Chunk { done: true, kind: 5, payload, .. } = answer else { panic!("{answer:?}") };
+    let mut fields = Fields::new(&payload);
+    assert_eq!(fields.u32(), Some(1));
+    let mut extents = Vec::new();
+    while let Some(length) = fields.u32() {
+        extents.push((length as usize, fields.u32().unwrap()));
+    }
+    extents
+}
+
+fn carry_out<S: Read + Write>(
+    peer: &mut Peer<S>,
+    model: &mut [u8],
+    step: &Step,
+    sector: u64,
+    sectors: u64,
+) {
+    let (offset_bytes, length) = (sector * 512, usize::try_from(sectors * 512).unwrap());
+    let length_bytes = u32::try_from(length).unwrap();
+    let start = usize::try_from(offset_bytes).unwrap();
+    let range = &mut model[start..start + length];
+    let mut change = |command, flags, payload: &[u8]| {
+        let answer = peer.ask(&request(command, flags, offset_bytes, length_bytes), payload);
+        assert_eq!(answer, Answer::Simple { errno: 0, cookie: 77 });
+    };
+    match *step {
+        Step::Write { fill, durable } => {
+            range.fill(fill);
+            change(Command::Write, if durable { COMMAND_FUA } else { 0 }, range);
+        }
+        Step::Trim => {
+            range.fill(0);
+            change(Command::Trim, 0, b"");
+        }
+        Step::Zero => {
+            range.fill(0);
+            change(Command::WriteZeroes, COMMAND_NO_HOLE, b"");
+        }
+        Step::Flush => {
+            let flushed = peer.ask(&request(Command::Flush, 0, 0, 0), b"");
+            assert_eq!(flushed.errno(), 0);
+        }
+        Step::Read { whole } => {
+            let flags = if whole { COMMAND_DF } else { 0 };
+            assert_eq!(read_structured(peer, flags, offset_bytes, length_bytes), range);
+        }
+        Step::Status { one } => {
+            let flags = if one { COMMAND_REQ_ONE } else { 0 };
+            let extents = status(peer, flags, offset_bytes, length_bytes);
+            let mut at = 0;
+            for (length, state) in &extents {
+                // A hole is zeros; zeros need not be a hole.
+                assert!(matches!(state, 0 | 3));
+                assert!(*state == 0 || range[at..at + length].iter().all(|byte| *byte == 0));
+                at += length;
+            }
+            assert!(!extents.is_empty() && at <= range.len() && (!one || extents.len() == 1));
+        }
+    }
+}
+
+#[test]
+fn a_volume_is_what_was_written_to_it() {
+    let (store, server) = Store::serving(&[]);
+    let number = AtomicU32::new(0);
+    proptest!(ProptestConfig::with_cases(24), |(steps in steps())| {
+        let name = format!("disk{}", number.fetch_add(1, Ordering::Relaxed));
+        store.client.create_volume(&name, SIZE_BYTES, false).unwrap();
+        let mut peer = Peer::structured(&server, &name);
+        let mut model = vec![0; usize::try_from(SIZE_BYTES).unwrap()];
+        for (step, sector, sectors) in &steps {
+            carry_out(&mut peer, &mut model, step, *sector, *sectors);
+        }
+        let mut plain = Peer::simple(&server, &name);
+        assert_eq!(plain.read(0, u32::try_from(SIZE_BYTES).unwrap()), model);
+    });
+}
+
+#[test]
+fn pipelined_requests_are_all_answered() {
+    let (_store, server) = Store::serving(&[("disk", 16 << 20)]);
+    let mut peer = Peer::simple(&server, "disk");
+    let mut sender = peer.stream.try_clone().unwrap();
+    const REQUESTS: u64 = 2000;
+    let sending = thread::spawn(move || {
+        let mut bytes = Vec::new();
+        for cookie in 0..REQUESTS {
+            let command = if cookie % 3 == 0 { Command::Write } else { Command::Trim };
+            let mut request = request(command, 0, cookie * 4096, 4096);
+            request.cookie = cookie;
+            request.encode(&mut bytes);
+            bytes.resize(bytes.len() + request.payload_bytes(), 0x11);
+        }
+        sender.write_all(&bytes).unwrap();
+    });
+    let mut answered = vec![false; usize::try_from(REQUESTS).unwrap()];
+    for _ in 0..REQUESTS {
+        let Answer::Simple { errno: 0, cookie } = peer.answer() else { panic!("an error") };
+        assert!(!std::mem::replace(&mut answered[usize::try_from(cookie).unwrap()], true));
+    }
+    sending.join().unwrap();
+    assert_eq!(peer.read(3 * 4096, 4096), [0x11; 4096]);
+    assert_eq!(peer.read(4 * 4096, 4096), [0; 4096]);
+}
+
+#[test]
+fn what_one_connection_wrote_every_other_reads() {
+    let (store, server) = Store::serving(&[("disk", SIZE_BYTES)]);
+    let options = ServerOptions {
+        listen: vec![Listen::parse("tcp:127.0.0.1:0").unwrap()],
+        ..Default::default()
+    };
+    let over_tcp = Server::start(store.client.clone(), options).unwrap();
+    let mut near = Peer::simple(&server, "disk");
+    let mut far = Peer::tcp(&over_tcp.addresses()[0]);
+    far.greet();
+    // The only volume is the default one.
+    far.go("");
+    for round in 1..20 {
+        let write = request(Command::Write, 0, 4096, 1024);
+        assert_eq!(far.ask(&write, &[round; 1024]).errno(), 0);
+        assert_eq!(near.read(4096, 1024), [round; 1024]);
+    }
+    assert_eq!(near.ask(&request(Command::Flush, 0, 0, 0), b"").errno(), 0);
+}
+
+#[test]
+fn the_list_follows_the_volumes() {
+    let (store, server) = Store::serving(&[("a", SIZE_BYTES)]);
+    let mut peer = Peer::unix(&server);
+    peer.greet();
+    let mut list = || {
+        let mut names = Vec::new();
+        peer.option(OPT_LIST, b"");
+        loop {
+            match peer.option_reply() {
+                (REP_SERVER, data) => names.push(String::from_utf8(data[4..].to_vec()).unwrap()),
+                (kind, _) => break assert_eq!(kind, REP_ACK),
+            }
+        }
+        names
+    };
+    assert_eq!(list(), ["a"]);
+    store.client.create_volume("b", SIZE_BYTES, false).unwrap();
+    assert_eq!(list(), ["a", "b"]);
+    store.client.delete_volume("a").unwrap();
+    assert_eq!(list(), ["b"]);
+    peer.option(OPT_ABORT, b"");
+    assert_eq!(peer.last_option_reply(), REP_ACK);
+    assert!(peer.is_closed());
+}
+
+#[test]
+fn a_volume_that_grows_can_be_written_where_it_grew() {
+    let (store, server) = Store::serving(&[("disk", SIZE_BYTES)]);
+    let mut peer = Peer::simple(&server, "disk");
+    let beyond = request(Command::Write, 0, SIZE_BYTES, 512);
+    assert_eq!(peer.ask(&beyond, &[1; 512]).errno(), 28);
+    store.client.resize_volume("disk", 2 * SIZE_BYTES).unwrap();
+    assert_eq!(peer.ask(&beyond, &[1; 512]).errno(), 0);
+    assert_eq!(peer.read(SIZE_BYTES, 512), [1; 512]);
+}
+
+#[test]
+fn a_server_without_work_stops_at_once() {
+    let (store, server) = Store::serving(&[("disk", SIZE_BYTES)]);
+    let mut idle = Peer::simple(&server, "disk");
+    let mut undecided = Peer::unix(&server);
+    undecided.greet();
+    let address = server.addresses()[0].clone();
+    let begun = Instant::now();
+    server.stop();
+    assert!(begun.elapsed() < Duration::from_millis(500));
+    assert!(idle.is_closed() && undecided.is_closed());
+    // Its socket is gone, so the next one has the address to itself.
+    let options = ServerOptions { listen: vec![address.clone()], ..Default::default() };
+    let next = Server::start(store.client.clone(), options.clone()).unwrap();
+    let refused = Server::start(store.client.clone(), options).unwrap_err();
+    assert!(matches!(refused, NbdError::InUse { .. }));
+    let mut peer = Peer::simple(&next, "disk");
+    assert_eq!(peer.read(0, 512), [0; 512]);
+}
