@@ -19,7 +19,7 @@
 //! |---|---|---|
 //! | geometry, roots | [`superblock`], [`root`] | zone superblock |
 //! | journal records and the changes in them | [`record`] | zone journal |
-//! | pages: pointers, maps, PBAs, buckets, containers, volumes | [`page`] and its kinds | zone tables |
+//! | table pages: pointers, maps, PBAs, buckets, ... | [`page`] and its kinds | zone tables |
 //! | frames, directories | [`frame`], [`directory`] | zones data |
 
 #![cfg_attr(

@@ -1,8 +1,8 @@
 //! The geometry: what a store is made of, written once when it is created.
 //!
 //! Zone superblock is 16 blocks. Blocks 0 and 3 hold the same geometry: one may be damaged.
-//! Blocks 1 and 2 are the slots of the roots ([`crate::root`]), generation `g` in block `1 + g % 2`:
-//! writing a root never touches the one before. The other blocks are zeros.
+//! Blocks 1 and 2 are the slots of the roots ([`crate::root`]), generation `g` in block
+//! `1 + g % 2`: writing a root never touches the one before. The other blocks are zeros.
 //!
 //! The version is looked at before anything else, its checksum included, so that a program too old
 //! for a store says so, whatever newer versions do with the rest.

@@ -1,0 +1,5 @@
+//! The journal against a model, and the corners one by one.
+
+mod corners;
+mod crashes;
+mod medium;
