@@ -116,8 +116,9 @@ pub(crate) enum CliError {
     #[error("stopped by a signal before it was done")]
     Interrupted { signal: u8 },
     #[error(
-        "{problems} problems were found; the store can still be served, and what is damaged fails \
-         its reads"
+        "damage was found, in {problems} {}: the store can still be served, and what is damaged \
+         fails its reads",
+        if *problems == 1 { "place" } else { "places" }
     )]
     DamageFound { problems: usize },
     #[error("not deleted")]

@@ -22,7 +22,6 @@ use crate::error::CliError;
 const MEMORY_BYTES_FOR_QUESTIONS: u64 = 256 << 20;
 
 /// An engine that runs in this process, on a thread of its own.
-#[derive(Debug)]
 pub(crate) struct OpenStore {
     client: Client,
     core: JoinHandle<Result<(), RequestError>>,
