@@ -34,7 +34,7 @@ pub(crate) const GROUP_SLOTS: usize = 256;
 pub(crate) enum Stage {
     /// Takes writes.
     Open,
-    /// Closed; partly written chunks wait for the rest of their bytes.
+    /// Closed; partly written chunks may still wait for the rest of their bytes.
     Filling,
     /// Workers fingerprint its chunks.
     Fingerprinting,
@@ -234,6 +234,8 @@ pub(crate) struct WriteBuffer {
     newest: HashMap<(VolumeId, Lba), (u64, usize)>,
     next_group: u64,
     chunk_bytes: usize,
+    /// Partly written slots, by group and place.
+    pub(crate) unfilled: Vec<(u64, usize)>,
     /// Chunks whose earlier write was absorbed.
     pub(crate) absorbed: u64,
 }
@@ -245,6 +247,7 @@ impl WriteBuffer {
             newest: HashMap::new(),
             next_group: 1,
             chunk_bytes: chunk_bytes as usize,
+            unfilled: Vec::new(),
             absorbed: 0,
         }
     }
@@ -328,15 +331,14 @@ impl WriteBuffer {
     }
 
     fn unmapped_since(&self, volume: VolumeId, lba: Lba, after: u64) -> bool {
-        self.unmaps(volume).any(|(group, first, end)| group > after && (first..end).contains(&lba.0))
+        self.unmaps(volume)
+            .any(|(group, first, end)| group > after && (first..end).contains(&lba.0))
     }
 
     /// Ranges of a volume that unapplied groups unmap.
     pub(crate) fn unmaps(&self, of: VolumeId) -> impl Iterator<Item = (u64, u64, u64)> {
         self.groups.iter().filter_map(move |group| match &group.work {
-            Work::Unmap { volume, first, end } if volume.id == of => {
-                Some((group.id, *first, *end))
-            }
+            Work::Unmap { volume, first, end } if volume.id == of => Some((group.id, *first, *end)),
             _ => None,
         })
     }
@@ -398,6 +400,11 @@ impl WriteBuffer {
         if let Some(slot) = self.slot_in_open(volume, lba) {
             slot.data.lay_over(chunk_bytes, sectors);
         }
+        if let Some(&place) = self.newest.get(&(volume, lba))
+            && !self.unfilled.contains(&place)
+        {
+            self.unfilled.push(place);
+        }
     }
 
     fn slot_in_open(&mut self, volume: VolumeId, lba: Lba) -> Option<&mut Slot> {
@@ -433,6 +440,11 @@ impl WriteBuffer {
         if self.newest.get(&key) == Some(&(id, at)) {
             self.newest.remove(&key);
         }
+    }
+
+    /// Whether a slot still counts: its group is not applied and its write has not failed.
+    pub(crate) fn is_buffered(&self, group: u64, slot: usize) -> bool {
+        self.slot(group, slot).is_some_and(|slot| slot.plan != Plan::Void)
     }
 
     /// Removes the oldest group, which has been applied.

@@ -364,13 +364,7 @@ impl Checker {
         }
     }
 
-    fn check_directory(
-        &mut self,
-        id: ContainerId,
-        sequence: u32,
-        image: &[u8],
-        chunks: &[Stored],
-    ) {
+    fn check_directory(&mut self, id: ContainerId, sequence: u32, image: &[u8], chunks: &[Stored]) {
         let Ok(entries) = directory_of(id, sequence, self.geometry.uuid, image) else {
             self.found(Problem::Directory { container: id.0 });
             return;

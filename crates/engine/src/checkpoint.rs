@@ -170,9 +170,8 @@ impl Engine {
     fn checkpoint_is_due(&self) -> bool {
         let checkpoints = &self.checkpoints;
         let replay_bytes = self.journal.next().offset_bytes - checkpoints.position.offset_bytes;
-        let pressed = self.space_is_short()
-            && self.buffer.groups.is_empty()
-            && checkpoints.relief_may_come();
+        let pressed =
+            self.space_is_short() && self.buffer.groups.is_empty() && checkpoints.relief_may_come();
         checkpoints.asked
             || pressed
             || (checkpoints.closing && !checkpoints.clean)
@@ -265,7 +264,12 @@ impl Engine {
         self.counters.table_writes += run.len() as u64;
         let blocks = run.iter().map(|write| write.block).collect();
         let offset_bytes = first.block * BLOCK_BYTES as u64;
-        self.devices.write(Zone::Tables, offset_bytes, SharedBuf::from(buf), Purpose::Pages(blocks));
+        self.devices.write(
+            Zone::Tables,
+            offset_bytes,
+            SharedBuf::from(buf),
+            Purpose::Pages(blocks),
+        );
     }
 
     fn write_root_when_durable(&mut self) -> bool {
@@ -309,11 +313,7 @@ impl Engine {
         if busy || self.stopped.is_some() || !self.state.store.over_budget() {
             return;
         }
-        let generation = self.checkpoints.generation + 1;
-        let Ok(writes) = self.state.store.clean_batch(CLEAN_PAGES, generation) else {
-            return self.checkpoints.ask();
-        };
-        let mut writes = VecDeque::from(writes);
+        let mut writes = VecDeque::from(self.state.store.clean_batch(CLEAN_PAGES));
         while let Some(run) = take_run(&mut writes) {
             self.write_pages(&run);
         }

@@ -9,9 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use format::units::Compression;
 use reduce::{ChunkBuf, Permit};
 
-use crate::intake::{
-    AdminRequest, ExtentsRequest, Intake, Request, UnmapRequest, WriteRequest,
-};
+use crate::intake::{AdminRequest, ExtentsRequest, Intake, Request, UnmapRequest, WriteRequest};
 use crate::outcome::{Extent, Reply, RequestError, VolumeInfo};
 use crate::stats::Stats;
 use crate::volume::VolumeHandle;
@@ -90,7 +88,8 @@ impl Client {
         }
         let chunk_bytes = u64::from(self.intake.chunk_bytes);
         let end_bytes = offset_bytes + length_bytes;
-        let whole = offset_bytes.is_multiple_of(chunk_bytes) && end_bytes.is_multiple_of(chunk_bytes);
+        let whole =
+            offset_bytes.is_multiple_of(chunk_bytes) && end_bytes.is_multiple_of(chunk_bytes);
         let request = WriteRequest {
             volume: Arc::clone(&volume.0),
             whole,
@@ -226,8 +225,7 @@ impl Client {
         offset_bytes: u64,
         length_bytes: u64,
     ) -> Result<(), RequestError> {
-        self.wait_for(|done| self.trim(volume, offset_bytes, length_bytes, false, done))
-            .map(|_| ())
+        self.wait_for(|done| self.trim(volume, offset_bytes, length_bytes, false, done)).map(|_| ())
     }
 
     /// Flushes and waits.

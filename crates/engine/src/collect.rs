@@ -88,13 +88,8 @@ impl Engine {
             return false;
         }
         let Some(id) = self.choose_victim(self.containers_are_short()) else { return false };
-        self.collection.victim = Some(Victim {
-            id,
-            image: None,
-            entries: Vec::new(),
-            cursor: 0,
-            damaged: false,
-        });
+        self.collection.victim =
+            Some(Victim { id, image: None, entries: Vec::new(), cursor: 0, damaged: false });
         if let Some((zone, start_bytes)) = self.geometry.container_zone(id) {
             let length_bytes = CONTAINER_BYTES as usize;
             self.devices.read(zone, start_bytes, length_bytes, Purpose::Victim);
@@ -187,11 +182,8 @@ impl Engine {
 
     fn fate(&self, container: ContainerId, entry: &DirectoryEntry) -> Fate {
         let Some(stored) = pbn_pba::get(&self.state.store, entry.pbn) else { return Fate::Stale };
-        let here = Pba {
-            container,
-            offset_bytes: entry.offset_bytes,
-            length_bytes: entry.length_bytes,
-        };
+        let here =
+            Pba { container, offset_bytes: entry.offset_bytes, length_bytes: entry.length_bytes };
         if stored.pba != here {
             return Fate::Stale;
         }

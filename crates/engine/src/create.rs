@@ -1,9 +1,9 @@
 //! Making a store: how large each file is, and the first root.
 
-use disk::{Disk, SharedBuf, AlignedBuf, IoError};
+use disk::{AlignedBuf, Disk, IoError, SharedBuf};
 use format::BLOCK_BYTES;
-use format::root::{HashShape, JournalPosition, Root, Totals};
 use format::FORMAT_VERSION;
+use format::root::{HashShape, JournalPosition, Root, Totals};
 use format::superblock::{DATA_ZONES_MAX, GEOMETRY_BLOCKS, Geometry, root_block};
 use format::units::{CONTAINER_BYTES, Compression, Zone};
 use thiserror::Error;
@@ -78,8 +78,7 @@ pub fn plan(options: &CreateOptions) -> Result<Geometry, PlanError> {
     if total >= u64::from(u32::MAX) {
         return Err(PlanError::TooLarge { capacity_bytes });
     }
-    let journal_default =
-        (capacity_bytes / 64).clamp(JOURNAL_BYTES_MIN, JOURNAL_BYTES_DEFAULT_MAX);
+    let journal_default = (capacity_bytes / 64).clamp(JOURNAL_BYTES_MIN, JOURNAL_BYTES_DEFAULT_MAX);
     let tables_default = (capacity_bytes / 16).max(TABLES_BYTES_MIN);
     let whole_blocks = |bytes: u64| bytes / BLOCK_BYTES as u64 * BLOCK_BYTES as u64;
     let journal_bytes = whole_blocks(options.journal_bytes.unwrap_or(journal_default));

@@ -233,10 +233,7 @@ impl Engine {
 
     fn end_io(&mut self, io: Ended) {
         let failed_write = io.result.is_err()
-            && !matches!(
-                io.purpose,
-                Purpose::Page(_) | Purpose::Frames { .. } | Purpose::Victim
-            );
+            && !matches!(io.purpose, Purpose::Page(_) | Purpose::Frames { .. } | Purpose::Victim);
         if failed_write {
             self.stop_writing(RequestError::WriteFailed { zone: zone_name(io.zone) });
         }

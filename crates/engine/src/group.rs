@@ -38,10 +38,19 @@ impl Engine {
         (group.stage == stage).then_some(group.id)
     }
 
+    /// Completes partly written chunks as soon as what is around them is known, in the open group
+    /// too: whoever wrote them, or reads them, waits for it.
     fn fill_groups(&mut self) -> bool {
         let mut moved = false;
+        for (id, at) in std::mem::take(&mut self.buffer.unfilled) {
+            if self.fill_slot(id, at) {
+                moved = true;
+            } else {
+                self.buffer.unfilled.push((id, at));
+            }
+        }
         while let Some(id) = self.first_in(Stage::Filling) {
-            if !self.fill_group(id) {
+            if self.buffer.unfilled.iter().any(|&(of, _)| of == id) {
                 break;
             }
             self.send_to_fingerprint(id);
@@ -50,20 +59,7 @@ impl Engine {
         moved
     }
 
-    /// Completes the partly written chunks of a group; false while reads for them are out.
-    fn fill_group(&mut self, id: u64) -> bool {
-        let Some(group) = self.buffer.group(id) else { return true };
-        let partial = |slot: &crate::buffer::Slot| matches!(slot.data, SlotData::Partial(_));
-        if !group.slots().iter().any(partial) {
-            return true;
-        }
-        let mut filled = true;
-        for at in 0..group.slots().len() {
-            filled &= self.fill_slot(id, at);
-        }
-        filled
-    }
-
+    /// Completes a chunk; false while what is around it is unknown.
     fn fill_slot(&mut self, id: u64, at: usize) -> bool {
         let Some(slot) = self.buffer.slot(id, at) else { return true };
         let SlotData::Partial(partial) = &slot.data else { return true };
@@ -74,8 +70,8 @@ impl Engine {
                 self.slot_filled(id, at, None);
                 true
             }
-            Base::Buffered { group, slot } if self.buffer.group(group).is_some() => {
-                let chunk = self.buffered_chunk(group, slot);
+            Base::Buffered { group, slot } if self.buffer.is_buffered(group, slot) => {
+                let Some(chunk) = self.buffered_chunk(group, slot) else { return false };
                 self.slot_filled(id, at, chunk.as_ref().map(ChunkRef::bytes));
                 true
             }
@@ -89,10 +85,12 @@ impl Engine {
         }
     }
 
-    fn buffered_chunk(&self, group: u64, slot: usize) -> Option<ChunkRef> {
+    /// The bytes of a slot (inner None: zeros), unless it is partly written itself.
+    fn buffered_chunk(&self, group: u64, slot: usize) -> Option<Option<ChunkRef>> {
         match &self.buffer.slot(group, slot)?.data {
-            SlotData::Whole(chunk) => Some(chunk.clone()),
-            _ => None,
+            SlotData::Whole(chunk) => Some(Some(chunk.clone())),
+            SlotData::Zeros => Some(None),
+            SlotData::Partial(_) => None,
         }
     }
 
@@ -134,8 +132,7 @@ impl Engine {
             })
             .collect();
         group.jobs_out = chunks.len().div_ceil(JOB_CHUNKS);
-        group.stage =
-            if group.jobs_out == 0 { Stage::LookingUp } else { Stage::Fingerprinting };
+        group.stage = if group.jobs_out == 0 { Stage::LookingUp } else { Stage::Fingerprinting };
         for (job, part) in chunks.chunks(JOB_CHUNKS).enumerate() {
             self.workers.submit(Job::Fingerprint { tag: tag(id, job), chunks: part.to_vec() });
         }
@@ -208,7 +205,8 @@ impl Engine {
                 unknown += 1;
             }
         }
-        let pops = (self.lookups.popped_ahead + unknown).min(self.checkpoints.free_pbns(&self.state));
+        let pops =
+            (self.lookups.popped_ahead + unknown).min(self.checkpoints.free_pbns(&self.state));
         here &= self.state.want_free_pop(pops, &mut wanted)?;
         self.hold_pages(wanted, |lookups| &mut lookups.look_up_pins);
         Ok(here)
@@ -279,4 +277,3 @@ impl Group {
         frames.bytes.get(start as usize..*frames.ends.get(at)? as usize)
     }
 }
-

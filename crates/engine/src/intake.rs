@@ -98,8 +98,7 @@ pub(crate) struct SpaceBudget {
 
 /// Worst case of one chunk and of one request, in bytes of containers.
 fn worst_case_bytes(chunks: u64, chunk_bytes: u32) -> u64 {
-    let per_chunk =
-        u64::from(chunk_bytes) + (FRAME_HEADER_BYTES + DIRECTORY_ENTRY_BYTES) as u64;
+    let per_chunk = u64::from(chunk_bytes) + (FRAME_HEADER_BYTES + DIRECTORY_ENTRY_BYTES) as u64;
     chunks * per_chunk + BLOCK_BYTES as u64
 }
 

@@ -2,11 +2,11 @@
 
 use format::BLOCK_BYTES;
 use format::catalog::{self, CatalogEntry};
+use format::container_page::ContainerState;
 use format::page::Page;
 use format::record::Change;
 use format::root::Root;
 use format::units::{BlockPtr, ContainerId, TreeId, TreeRoot, Zone};
-use format::container_page::ContainerState;
 use tables::{PageError, PageRead, ReachWalker};
 
 use crate::devices::Devices;
@@ -70,7 +70,8 @@ impl Loading {
         newest: &Root,
         older: Option<&Root>,
     ) -> Result<(), OpenError> {
-        let mut walker = ReachWalker::new();
+        let mut walker =
+            ReachWalker::new(self.devices.size_bytes(Zone::Tables) / BLOCK_BYTES as u64);
         self.walk_root(&mut walker, newest)?;
         if let Some(older) = older {
             walker.begin_older();
@@ -83,12 +84,12 @@ impl Loading {
 
     fn walk_root(&mut self, walker: &mut ReachWalker, root: &Root) -> Result<(), OpenError> {
         for (number, tree) in root.trees.iter().enumerate() {
-            walker.add_tree(TreeId(number as u32), *tree);
+            walker.add_tree(TreeId(number as u32), *tree)?;
         }
         self.walk(walker)?;
         let leaves = walker.take_catalog_leaves();
         for entry in self.catalog_entries(&leaves)? {
-            walker.add_tree(TreeId::volume(entry.id), entry.root);
+            walker.add_tree(TreeId::volume(entry.id), entry.root)?;
         }
         self.walk(walker)
     }
@@ -134,12 +135,8 @@ impl Loading {
         catalog.load(store)?;
         containers.load(store)?;
         self.state.store.release_pins(wanted.pins);
-        let roots: Vec<(TreeId, TreeRoot)> = self
-            .state
-            .catalog
-            .iter()
-            .map(|entry| (TreeId::volume(entry.id), entry.root))
-            .collect();
+        let roots: Vec<(TreeId, TreeRoot)> =
+            self.state.catalog.iter().map(|entry| (TreeId::volume(entry.id), entry.root)).collect();
         for (tree, root) in roots {
             self.state.store.add_tree(tree, root);
         }
@@ -149,6 +146,9 @@ impl Loading {
     /// Containers that are not free.
     pub(crate) fn containers_in_use(&self) -> Vec<ContainerId> {
         let containers = self.state.containers.iter();
-        containers.filter(|(_, entry)| entry.state != ContainerState::Free).map(|(id, _)| id).collect()
+        containers
+            .filter(|(_, entry)| entry.state != ContainerState::Free)
+            .map(|(id, _)| id)
+            .collect()
     }
 }

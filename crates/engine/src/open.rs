@@ -24,7 +24,9 @@ use format::superblock::{self, Geometry};
 use format::units::{CONTAINER_BYTES, ContainerId, Zone};
 use journal::Writer;
 use reduce::Workers;
-use tables::{CatalogTable, ContainerTable, FreePbns, HashPbn, PageError, PageStore, PageStoreOptions};
+use tables::{
+    CatalogTable, ContainerTable, FreePbns, HashPbn, PageError, PageStore, PageStoreOptions,
+};
 use thiserror::Error;
 
 use crate::checkpoint::Checkpoints;
@@ -255,6 +257,7 @@ fn read_roots(
 fn empty_state(geometry: &Geometry, root: &Root, cache_pages: usize) -> State {
     let store = PageStore::new(PageStoreOptions {
         cache_pages,
+        dirty_pages_max: cache_pages / 2,
         tables_blocks: geometry.tables_bytes / BLOCK_BYTES as u64,
     });
     State {
@@ -278,9 +281,10 @@ fn placement(opened: &Opened) -> Placement {
     let state = &opened.state;
     let uses = state.containers.iter().map(|(id, entry)| container_use(opened, id, &entry));
     let space = Space::new(&opened.geometry, uses);
-    let open = state.open_container.zip(opened.recovered.open_entries.clone()).map(
-        |(open, entries)| OpenContainer::resume(open.id, open.sequence, open.fill_bytes, entries),
-    );
+    let open =
+        state.open_container.zip(opened.recovered.open_entries.clone()).map(|(open, entries)| {
+            OpenContainer::resume(open.id, open.sequence, open.fill_bytes, entries)
+        });
     Placement::new(space, open, state.next_container_sequence, &opened.geometry)
 }
 

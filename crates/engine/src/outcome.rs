@@ -95,13 +95,17 @@ pub enum RequestError {
         offset_bytes: u64,
     },
     /// The device failed a write or a sync: nothing can be promised any more until it is reopened.
-    #[error("the device failed to write {zone}; the store stopped so as to lose nothing: mend the device and start again")]
+    #[error(
+        "the device failed to write {zone}; the store stopped so as to lose nothing: mend the device and start again"
+    )]
     WriteFailed {
         /// Name of the file in the store.
         zone: String,
     },
     /// A worker met a bug in this program; what it worked on cannot be written.
-    #[error("a worker of the server failed; the store stopped so as to lose nothing: restart it and report this")]
+    #[error(
+        "a worker of the server failed; the store stopped so as to lose nothing: restart it and report this"
+    )]
     WorkerLost,
     /// The engine is closing.
     #[error("the store is being closed")]

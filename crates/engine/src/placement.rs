@@ -64,8 +64,8 @@ impl Placement {
     /// Worst-case bytes of frames and directory entries that surely fit into the open container.
     pub(crate) fn open_room_bytes(&self) -> u64 {
         let Some(open) = &self.open else { return 0 };
-        let taken = u64::from(open.fill_bytes())
-            + (open.entries().len() * DIRECTORY_ENTRY_BYTES) as u64;
+        let taken =
+            u64::from(open.fill_bytes()) + (open.entries().len() * DIRECTORY_ENTRY_BYTES) as u64;
         self.usable_bytes().saturating_sub(taken)
     }
 
@@ -82,11 +82,7 @@ impl Placement {
 
     /// Places a frame; `changes` gets the sealing and opening it caused. None when no container is
     /// free, which reservations rule out.
-    pub(crate) fn place(
-        &mut self,
-        placed: &Placed<'_>,
-        changes: &mut Vec<Change>,
-    ) -> Option<Pba> {
+    pub(crate) fn place(&mut self, placed: &Placed<'_>, changes: &mut Vec<Change>) -> Option<Pba> {
         if let Some(open) = &mut self.open
             && let Ok(pba) = open.append(placed.frame, placed.pbn, placed.fingerprint)
         {

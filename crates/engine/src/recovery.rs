@@ -90,8 +90,7 @@ impl Loading {
                 Some(ReplayStep::End(_)) => return Ok(None),
                 Some(ReplayStep::More) | None => {
                     let (offset_bytes, length_bytes) = replay.needs();
-                    let bytes =
-                        self.devices.read_now(Zone::Journal, offset_bytes, length_bytes)?;
+                    let bytes = self.devices.read_now(Zone::Journal, offset_bytes, length_bytes)?;
                     step = Some(replay.feed(&bytes));
                 }
             }

@@ -18,8 +18,8 @@ use format::record::Change;
 use format::root::{HashShape, OpenContainer, Totals};
 use format::units::{Compression, ContainerId, Fingerprint, Lba, Pba, Pbn, TreeId, VolumeId};
 use tables::{
-    CatalogTable, ContainerTable, FreePbns, HashPbn, NextLeaf, PageError, PageRead, PageStore, PageWrite,
-    PinSet, lba_pbn, pbn_pba,
+    CatalogTable, ContainerTable, FreePbns, HashPbn, NextLeaf, OutOfBlocks, PageError, PageRead,
+    PageStore, PageWrite, PinSet, lba_pbn, pbn_pba,
 };
 
 /// All tables with their totals.
@@ -61,7 +61,7 @@ impl State {
 
     /// Gives every changed page its place in the next root, the catalog's last: it holds the roots
     /// of the volumes' maps.
-    pub(crate) fn freeze(&mut self, generation: u64) -> Result<Vec<PageWrite>, PageError> {
+    pub(crate) fn freeze(&mut self, generation: u64) -> Result<Vec<PageWrite>, OutOfBlocks> {
         let Self { store, containers, catalog, .. } = self;
         containers.store(store);
         let mut writes = store.freeze_trees(generation)?;
@@ -227,8 +227,7 @@ impl State {
     ) -> Result<bool, PageError> {
         let mut here = self.want_pba(pbn, wanted)?;
         let store = &mut self.store;
-        here &=
-            self.hash.want_remove(store, &mut wanted.pins, fingerprint, &mut wanted.reads)?;
+        here &= self.hash.want_remove(store, &mut wanted.pins, fingerprint, &mut wanted.reads)?;
         here &= self.free.want_push(store, &mut wanted.pins, 1, &mut wanted.reads)?;
         Ok(here)
     }
@@ -283,7 +282,7 @@ impl State {
 
     fn retain(&mut self, pbn: Pbn) {
         let retained = pbn_pba::retain(&mut self.store, pbn);
-        if let Some(retained) = retained.filter(|retained| retained.revived) {
+        if retained.revived {
             let length_bytes = retained.pba.length_bytes;
             self.totals.dead_chunks -= 1;
             self.totals.dead_frame_bytes -= u64::from(length_bytes);
@@ -295,7 +294,7 @@ impl State {
 
     fn release(&mut self, pbn: Pbn) {
         let released = pbn_pba::release(&mut self.store, pbn);
-        if let Some(released) = released.filter(|released| released.died) {
+        if released.died {
             let length_bytes = released.pba.length_bytes;
             self.totals.dead_chunks += 1;
             self.totals.dead_frame_bytes += u64::from(length_bytes);
@@ -306,7 +305,8 @@ impl State {
     }
 
     fn change_live(&mut self, container: ContainerId, added_bytes: u32, removed_bytes: u32) {
-        self.containers.change_live(container, added_bytes, removed_bytes);
+        self.containers.add_live(container, added_bytes);
+        self.containers.remove_live(container, removed_bytes);
         self.live_changes.push(LiveChange { container, added_bytes, removed_bytes });
     }
 

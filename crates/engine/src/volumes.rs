@@ -137,7 +137,8 @@ impl Engine {
     }
 
     fn describe(&self, volume: &VolumeShared) -> VolumeInfo {
-        let mapped_chunks = self.state.catalog.get(volume.id).map_or(0, |entry| entry.mapped_chunks);
+        let mapped_chunks =
+            self.state.catalog.get(volume.id).map_or(0, |entry| entry.mapped_chunks);
         VolumeInfo {
             name: volume.name(),
             id: volume.id.0,

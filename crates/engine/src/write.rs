@@ -150,8 +150,7 @@ impl Engine {
         use crate::placement::RESERVED_CONTAINERS;
         let space = &self.placement.space;
         let free = space.free_containers().saturating_sub(RESERVED_CONTAINERS);
-        let bytes =
-            free * self.placement.usable_bytes() + self.placement.open_room_bytes();
+        let bytes = free * self.placement.usable_bytes() + self.placement.open_room_bytes();
         let reserve_blocks = self.checkpoints.reserve_blocks();
         let blocks = self.state.store.free_blocks().saturating_sub(reserve_blocks);
         let waiting = !self.waiting.is_empty();

@@ -198,7 +198,9 @@ impl Simulation {
                 let volume = self.volumes[volume].clone();
                 self.client.trim(&volume, offset_bytes, length_bytes, false, done);
             }
-            Request::Read { volume, first, count } => return self.read_and_compare(volume, first, count),
+            Request::Read { volume, first, count } => {
+                return self.read_and_compare(volume, first, count);
+            }
             Request::Flush => {
                 let done = self.done(Some(self.oracle.written()));
                 self.client.flush(done);
@@ -307,9 +309,8 @@ impl Simulation {
     }
 
     fn answer_of(&mut self, wanted: u64) -> Result<Option<Reply>, Failure> {
-        let answers = std::mem::take(
-            &mut *self.inbox.0.lock().unwrap_or_else(PoisonError::into_inner),
-        );
+        let answers =
+            std::mem::take(&mut *self.inbox.0.lock().unwrap_or_else(PoisonError::into_inner));
         let mut found = None;
         for (tag, outcome) in answers {
             let step = self.summary.requests;
@@ -373,9 +374,8 @@ impl Simulation {
 
     fn compare(&mut self) -> Result<(), Failure> {
         let mut oracle = std::mem::take(&mut self.oracle);
-        let settled = oracle.settle(self.crash, volume_name, |(volume, lba)| {
-            self.read_chunk(volume, lba)
-        });
+        let settled =
+            oracle.settle(self.crash, volume_name, |(volume, lba)| self.read_chunk(volume, lba));
         self.oracle = oracle;
         settled
     }
