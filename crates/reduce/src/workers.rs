@@ -132,13 +132,8 @@ impl Workers {
 
 impl Drop for Workers {
     fn drop(&mut self) {
-        let abandoned = {
-            let mut queue = lock(&self.shared.queue);
-            queue.closing = true;
-            std::mem::take(&mut queue.jobs)
-        };
+        lock(&self.shared.queue).closing = true;
         self.shared.job_waits.notify_all();
-        drop(abandoned);
         for thread in self.threads.drain(..) {
             // A thread that panicked outside a job has nothing left to give back.
             let _ = thread.join();

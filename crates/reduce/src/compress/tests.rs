@@ -181,6 +181,21 @@ fn a_chunk_of_another_length_is_refused_by_name() {
     }
 }
 
+/// Sound payloads under sound checksums, but of a chunk that is shorter than the header says: what
+/// they leave of the reader's buffer unwritten must not pass for data.
+#[test]
+fn a_payload_that_expands_to_too_little_is_refused() {
+    for compression in all_compressions().into_iter().skip(1) {
+        let short = frame_of(compression, Pbn(1), &text(2048, 4));
+        let (header, payload) = frame::decode(&short).unwrap();
+        let mut frame = vec![0; FRAME_HEADER_BYTES];
+        frame.extend_from_slice(payload);
+        frame::write_header(&mut frame, &FrameHeader { plain_bytes: 4096, ..header });
+        let error = expand_frame(&frame, &mut [0; 4096]).unwrap_err();
+        assert!(matches!(error, ReduceError::Payload { plain_bytes: 4096, .. }), "{error}");
+    }
+}
+
 #[test]
 fn frames_are_appended_after_what_is_there() {
     let mut out = b"before".to_vec();
