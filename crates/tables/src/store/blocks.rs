@@ -1,0 +1,131 @@
+//! Blocks: which are in use, one bit each, and which one is next.
+//!
+//! The zone is divided into segments of 256 blocks. Allocation goes on in one segment until it has
+//! no free block left, then moves to the next segment that is wholly free, or, if there is none, to
+//! the next with any. So a freeze is written in runs of a megabyte for as long as there are any.
+
+/// Blocks in a segment.
+const SEGMENT_BLOCKS: u64 = 256;
+const WORD_BLOCKS: u64 = 64;
+const SEGMENT_WORDS: usize = (SEGMENT_BLOCKS / WORD_BLOCKS) as usize;
+
+/// The blocks of zone tables.
+pub(super) struct Blocks {
+    /// Bit set: in use. Behind the zone's end all are set.
+    words: Vec<u64>,
+    free_in_segment: Vec<u16>,
+    free: u64,
+    wholly_free: usize,
+    segment: usize,
+}
+
+impl Blocks {
+    /// All blocks free but block 0, which is never used.
+    pub(super) fn new(blocks: u64) -> Self {
+        let segments = blocks.div_ceil(SEGMENT_BLOCKS);
+        let blocks_in =
+            |segment: u64| (blocks - segment * SEGMENT_BLOCKS).min(SEGMENT_BLOCKS) as u16;
+        let free_in_segment: Vec<u16> = (0..segments).map(blocks_in).collect();
+        let is_whole = |&&free: &&u16| u64::from(free) == SEGMENT_BLOCKS;
+        let mut new = Self {
+            words: vec![0; segments as usize * SEGMENT_WORDS],
+            wholly_free: free_in_segment.iter().filter(is_whole).count(),
+            free_in_segment,
+            free: blocks,
+            segment: 0,
+        };
+        for beyond in blocks..segments * SEGMENT_BLOCKS {
+            new.words[(beyond / WORD_BLOCKS) as usize] |= 1 << (beyond % WORD_BLOCKS);
+        }
+        new.take(0);
+        new
+    }
+
+    pub(super) fn free(&self) -> u64 {
+        self.free
+    }
+
+    pub(super) fn is_used(&self, block: u64) -> bool {
+        let word = self.words.get((block / WORD_BLOCKS) as usize);
+        word.is_none_or(|word| word >> (block % WORD_BLOCKS) & 1 == 1)
+    }
+
+    /// Takes the next free block.
+    pub(super) fn allocate(&mut self) -> Option<u64> {
+        if self.free == 0 {
+            return None;
+        }
+        if self.free_in_segment[self.segment] == 0 {
+            self.segment = self.segment_after()?;
+        }
+        let first = self.segment * SEGMENT_WORDS;
+        let word = (first..first + SEGMENT_WORDS).find(|&word| self.words[word] != u64::MAX)?;
+        let block = word as u64 * WORD_BLOCKS + u64::from(self.words[word].trailing_ones());
+        self.take(block);
+        Some(block)
+    }
+
+    fn segment_after(&self) -> Option<usize> {
+        let wanted = if self.wholly_free > 0 { SEGMENT_BLOCKS as u16 } else { 1 };
+        let segments = self.free_in_segment.len();
+        let after = (self.segment + 1..segments).chain(0..=self.segment);
+        after.into_iter().find(|&segment| self.free_in_segment[segment] >= wanted)
+    }
+
+    /// Marks a block used; true when it was free.
+    pub(super) fn take(&mut self, block: u64) -> bool {
+        if self.is_used(block) {
+            return false;
+        }
+        let free = &mut self.free_in_segment[(block / SEGMENT_BLOCKS) as usize];
+        self.wholly_free -= usize::from(u64::from(*free) == SEGMENT_BLOCKS);
+        *free -= 1;
+        self.free -= 1;
+        self.words[(block / WORD_BLOCKS) as usize] |= 1 << (block % WORD_BLOCKS);
+        true
+    }
+
+    /// Makes a block free that is in use.
+    pub(super) fn release(&mut self, block: u64) {
+        debug_assert!(self.is_used(block), "block {block} is freed twice");
+        let free = &mut self.free_in_segment[(block / SEGMENT_BLOCKS) as usize];
+        *free += 1;
+        self.wholly_free += usize::from(u64::from(*free) == SEGMENT_BLOCKS);
+        self.free += 1;
+        self.words[(block / WORD_BLOCKS) as usize] &= !(1 << (block % WORD_BLOCKS));
+    }
+
+    pub(super) fn resident_bytes(&self) -> u64 {
+        (self.words.len() * size_of::<u64>() + self.free_in_segment.len() * size_of::<u16>()) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::{Blocks, SEGMENT_BLOCKS};
+
+    #[test]
+    fn every_block_but_the_first_is_handed_out_once() {
+        for blocks in [1, 2, 63, 64, 65, 255, 256, 257, 1000] {
+            let mut space = Blocks::new(blocks);
+            assert_eq!(space.free(), blocks - 1);
+            let all: BTreeSet<u64> = std::iter::from_fn(|| space.allocate()).collect();
+            assert_eq!(all, (1..blocks).collect());
+            assert_eq!(space.free(), 0);
+        }
+    }
+
+    #[test]
+    fn wholly_free_segments_are_filled_in_order_before_holes() {
+        let mut space = Blocks::new(4 * SEGMENT_BLOCKS);
+        (0..2 * SEGMENT_BLOCKS).for_each(|_| assert!(space.allocate().is_some()));
+        (10..20).for_each(|block| space.release(block));
+        let rest = space.free() - 10;
+        let taken: Vec<u64> = (0..rest).filter_map(|_| space.allocate()).collect();
+        let last = *taken.last().unwrap();
+        assert!(taken.is_sorted() && last == 4 * SEGMENT_BLOCKS - 1);
+        assert_eq!(space.allocate(), Some(10));
+    }
+}

@@ -1,0 +1,265 @@
+//! Frames: the pages in memory, found by name, in a slab.
+//!
+//! A look-up is one probe of a hash map with a cheap hash of our own and allocates nothing. The
+//! dirty pages stand in a queue, each exactly once, oldest change first: a freeze takes them all, and
+//! cleaning takes the cold ones from its front.
+
+use std::collections::VecDeque;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Arc;
+
+use format::BLOCK_BYTES;
+use format::page::Page;
+use format::units::PageId;
+use hashbrown::HashMap;
+
+use super::PageRead;
+use super::pins::PinSet;
+
+/// A map by page, tree or block. Its order is never looked at.
+pub(super) type PageMap<K, V> = HashMap<K, V, BuildHasherDefault<PageHasher>>;
+
+/// Place of a frame in the slab.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Slot(u32);
+
+/// A page in memory.
+pub(super) struct Frame {
+    pub(super) id: PageId,
+    pub(super) page: Arc<Page>,
+    /// Where the page is on disk, or was before it was changed; 0 when it never was.
+    pub(super) block: u64,
+    /// None for the topmost page of a tree.
+    pub(super) parent: Option<Slot>,
+    /// Children that are resident or on their way.
+    pub(super) children: u32,
+    pub(super) pins: u32,
+    serial: u32,
+    dirty: bool,
+    /// The write to `block` is in flight.
+    pub(super) writing: bool,
+    /// Wanted since the clock's hand last passed.
+    pub(super) referenced: bool,
+}
+
+impl Frame {
+    /// A page that was read.
+    pub(super) fn read(read: PageRead, page: Arc<Page>, parent: Option<Slot>) -> Self {
+        Self {
+            id: read.id,
+            page,
+            block: read.pointer.block(),
+            parent,
+            children: 0,
+            pins: 0,
+            serial: 0,
+            dirty: false,
+            writing: false,
+            referenced: true,
+        }
+    }
+
+    /// A page that did not exist.
+    pub(super) fn made(id: PageId, parent: Option<Slot>) -> Self {
+        let page = Arc::new(Page::empty(id));
+        Self {
+            id,
+            page,
+            block: 0,
+            parent,
+            children: 0,
+            pins: 0,
+            serial: 0,
+            dirty: false,
+            writing: false,
+            referenced: true,
+        }
+    }
+
+    /// Whether nothing but the cache has a use for it.
+    pub(super) fn is_droppable(&self) -> bool {
+        !self.dirty && !self.writing && self.pins == 0 && self.children == 0
+    }
+}
+
+/// The slab of frames.
+#[derive(Default)]
+pub(super) struct Frames {
+    slots: Vec<Option<Frame>>,
+    vacant: Vec<Slot>,
+    by_id: PageMap<PageId, Slot>,
+    /// Slot and serial of every dirty page, and of some that were removed since.
+    dirty: VecDeque<(Slot, u32)>,
+    dirty_pages: usize,
+    serial_next: u32,
+}
+
+impl Frames {
+    pub(super) fn find(&self, id: PageId) -> Option<Slot> {
+        self.by_id.get(&id).copied()
+    }
+
+    #[expect(clippy::expect_used, reason = "slots are handed out for occupied frames only")]
+    pub(super) fn get(&self, slot: Slot) -> &Frame {
+        self.slots[slot.0 as usize].as_ref().expect("an occupied frame")
+    }
+
+    #[expect(clippy::expect_used, reason = "slots are handed out for occupied frames only")]
+    pub(super) fn get_mut(&mut self, slot: Slot) -> &mut Frame {
+        self.slots[slot.0 as usize].as_mut().expect("an occupied frame")
+    }
+
+    pub(super) fn insert(&mut self, mut frame: Frame) -> Slot {
+        let id = frame.id;
+        frame.serial = self.serial_next;
+        self.serial_next = self.serial_next.wrapping_add(1);
+        let slot = match self.vacant.pop() {
+            Some(slot) => {
+                self.slots[slot.0 as usize] = Some(frame);
+                slot
+            }
+            None => {
+                self.slots.push(Some(frame));
+                Slot((self.slots.len() - 1) as u32)
+            }
+        };
+        let earlier = self.by_id.insert(id, slot);
+        debug_assert!(earlier.is_none(), "{id} is in the cache twice");
+        slot
+    }
+
+    /// Takes a frame out; its parent does not learn of it.
+    #[expect(clippy::expect_used, reason = "slots are handed out for occupied frames only")]
+    pub(super) fn remove(&mut self, slot: Slot) -> Frame {
+        let frame = self.slots[slot.0 as usize].take().expect("an occupied frame");
+        self.by_id.remove(&frame.id);
+        self.vacant.push(slot);
+        self.dirty_pages -= usize::from(frame.dirty);
+        frame
+    }
+
+    /// Drops the page in `slot` when nothing but the cache has a use for it.
+    pub(super) fn drop_if_cold(&mut self, place: usize) {
+        let Some(frame) = self.slots.get_mut(place).and_then(Option::as_mut) else { return };
+        if !frame.is_droppable() || std::mem::take(&mut frame.referenced) {
+            return;
+        }
+        if let Some(parent) = self.remove(Slot(place as u32)).parent {
+            self.get_mut(parent).children -= 1;
+        }
+    }
+
+    /// The bytes of a page that is dirty from now on.
+    pub(super) fn change(&mut self, slot: Slot) -> &mut Page {
+        self.mark_dirty(slot);
+        Arc::make_mut(&mut self.get_mut(slot).page)
+    }
+
+    pub(super) fn mark_dirty(&mut self, slot: Slot) {
+        let frame = self.get_mut(slot);
+        if frame.dirty {
+            return;
+        }
+        frame.dirty = true;
+        let serial = frame.serial;
+        self.dirty.push_back((slot, serial));
+        self.dirty_pages += 1;
+    }
+
+    /// The page is on disk, or will be when its write has ended; it must not be in the queue.
+    pub(super) fn mark_clean(&mut self, slot: Slot) {
+        let frame = self.get_mut(slot);
+        debug_assert!(frame.dirty, "{} is cleaned twice", frame.id);
+        frame.dirty = false;
+        self.dirty_pages -= 1;
+    }
+
+    /// The dirty page whose change is oldest, out of the queue: it is cleaned, or put back.
+    pub(super) fn pop_dirty(&mut self) -> Option<Slot> {
+        while let Some((slot, serial)) = self.dirty.pop_front() {
+            let frame = self.slots.get(slot.0 as usize).and_then(Option::as_ref);
+            if frame.is_some_and(|frame| frame.serial == serial && frame.dirty) {
+                return Some(slot);
+            }
+        }
+        None
+    }
+
+    pub(super) fn put_back_dirty(&mut self, slot: Slot) {
+        let serial = self.get(slot).serial;
+        self.dirty.push_back((slot, serial));
+    }
+
+    pub(super) fn pin(&mut self, slot: Slot, pins: &mut PinSet) {
+        let frame = self.get_mut(slot);
+        frame.referenced = true;
+        frame.pins += 1;
+        pins.held.push((slot, frame.serial));
+    }
+
+    pub(super) fn release(&mut self, pins: PinSet) {
+        for (slot, serial) in pins.held {
+            if let Some(frame) = &mut self.slots[slot.0 as usize]
+                && frame.serial == serial
+            {
+                frame.pins -= 1;
+            }
+        }
+    }
+
+    pub(super) fn dirty_pages(&self) -> usize {
+        self.dirty_pages
+    }
+
+    pub(super) fn resident_pages(&self) -> usize {
+        self.by_id.len()
+    }
+
+    /// Number of slots, vacant ones included.
+    pub(super) fn places(&self) -> usize {
+        self.slots.len()
+    }
+
+    pub(super) fn resident_bytes(&self) -> u64 {
+        let per_page = BLOCK_BYTES + 64;
+        let slab = self.slots.capacity() * size_of::<Option<Frame>>();
+        let map = self.by_id.capacity() * (size_of::<(PageId, Slot)>() + 1);
+        let queue = self.dirty.capacity() * size_of::<(Slot, u32)>();
+        (self.resident_pages() * per_page + slab + map + queue) as u64
+    }
+}
+
+/// Hashes the few integers of a page's name by one multiplication each and a fold at the end.
+#[derive(Default)]
+pub(super) struct PageHasher(u64);
+
+impl PageHasher {
+    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+
+    fn add(&mut self, value: u64) {
+        self.0 = (self.0.rotate_left(23) ^ value).wrapping_mul(Self::ODD);
+    }
+}
+
+impl Hasher for PageHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.add(u64::from(byte)));
+    }
+
+    fn write_u8(&mut self, value: u8) {
+        self.add(u64::from(value));
+    }
+
+    fn write_u32(&mut self, value: u32) {
+        self.add(u64::from(value));
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        self.add(value);
+    }
+
+    fn finish(&self) -> u64 {
+        // The map uses the top bits as well as the bottom ones; a product is weak in the latter.
+        self.0 ^ self.0 >> 32
+    }
+}

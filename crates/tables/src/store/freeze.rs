@@ -1,0 +1,129 @@
+//! Freezing: every dirty page gets its place in the next checkpoint, in one go.
+//!
+//! Children go before parents, level by level over all trees, because a parent holds the block and
+//! the tag of its child; the ancestors of a dirty page are therefore written with it. Within a level
+//! pages go in the order of their trees, so that neighbours in a table are neighbours on disk.
+//!
+//! The roots of the volumes' maps stand in leaves of the catalog. Hence two steps: first all trees
+//! but the catalog; then the engine puts the new roots into the catalog; then the catalog.
+
+use std::sync::Arc;
+
+use format::units::{BlockPtr, TreeId};
+
+use super::frames::Slot;
+use super::{PageStore, PageWrite};
+use crate::error::OutOfBlocks;
+
+impl PageStore {
+    /// Gives every dirty page of all trees but the catalog a block; the live trees go on at once.
+    /// [`Self::freeze_catalog`] must follow before anything else is changed. The writes come in
+    /// ascending order of blocks.
+    ///
+    /// # Errors
+    /// [`OutOfBlocks`], and no page has moved.
+    pub fn freeze_trees(&mut self, generation: u64) -> Result<Vec<PageWrite>, OutOfBlocks> {
+        self.freeze(generation, |tree| tree != TreeId::CATALOG)
+    }
+
+    /// Gives every dirty page of the catalog a block: the checkpoint is complete, and
+    /// [`Self::tree_root`] is what its root names.
+    ///
+    /// # Errors
+    /// [`OutOfBlocks`], and no page of the catalog has moved.
+    pub fn freeze_catalog(&mut self, generation: u64) -> Result<Vec<PageWrite>, OutOfBlocks> {
+        let writes = self.freeze(generation, |tree| tree == TreeId::CATALOG)?;
+        self.space.frozen();
+        self.generation_next = generation + 1;
+        Ok(writes)
+    }
+
+    fn freeze(
+        &mut self,
+        generation: u64,
+        is_due: impl Fn(TreeId) -> bool,
+    ) -> Result<Vec<PageWrite>, OutOfBlocks> {
+        let mut due = self.take_dirty(is_due);
+        let (pages, free_blocks) = (due.len() as u64, self.free_blocks());
+        if pages > free_blocks {
+            due.iter().for_each(|&slot| self.frames.put_back_dirty(slot));
+            return Err(OutOfBlocks { pages, free_blocks });
+        }
+        self.sort_for_writing(&mut due);
+        let place = |slot| {
+            let id = self.frames.get(slot).id;
+            let block = self.space.allocate(id)?;
+            Some(self.place(slot, block, generation))
+        };
+        let mut writes: Vec<PageWrite> = due.into_iter().filter_map(place).collect();
+        writes.sort_unstable_by_key(|write| write.block);
+        Ok(writes)
+    }
+
+    /// Takes the dirty pages of the trees that are due out of the queue, with all their ancestors.
+    fn take_dirty(&mut self, is_due: impl Fn(TreeId) -> bool) -> Vec<Slot> {
+        let mut due = Vec::with_capacity(self.frames.dirty_pages());
+        let mut others = Vec::new();
+        let mut at = 0;
+        loop {
+            while let Some(slot) = self.frames.pop_dirty() {
+                let list =
+                    if is_due(self.frames.get(slot).id.tree) { &mut due } else { &mut others };
+                list.push(slot);
+            }
+            let Some(&slot) = due.get(at) else { break };
+            if let Some(parent) = self.frames.get(slot).parent {
+                self.frames.mark_dirty(parent);
+            }
+            at += 1;
+        }
+        others.into_iter().for_each(|slot| self.frames.put_back_dirty(slot));
+        due
+    }
+
+    /// Children before parents, neighbours beside each other.
+    pub(super) fn sort_for_writing(&self, slots: &mut [Slot]) {
+        slots.sort_unstable_by_key(|&slot| {
+            let id = self.frames.get(slot).id;
+            (id.level, id.tree, id.index)
+        });
+    }
+
+    /// Moves a dirty page, taken out of the queue, to `block`.
+    pub(super) fn place(&mut self, slot: Slot, block: u64, generation: u64) -> PageWrite {
+        self.frames.mark_clean(slot);
+        let frame = self.frames.get_mut(slot);
+        debug_assert!(has_written_children(frame), "{} is written before its children", frame.id);
+        let crc = Arc::make_mut(&mut frame.page).seal(generation);
+        let former = std::mem::replace(&mut frame.block, block);
+        frame.writing = true;
+        let (id, parent, page) = (frame.id, frame.parent, Arc::clone(&frame.page));
+        self.point(parent, id, BlockPtr::new(block, crc));
+        if former != 0 {
+            self.space.free(former);
+        }
+        PageWrite { block, page }
+    }
+
+    /// The writes to these blocks have ended.
+    pub fn write_done(&mut self, blocks: &[u64]) {
+        for &block in blocks {
+            let Some(id) = self.space.write_ended(block) else { continue };
+            if let Some(slot) = self.frames.find(id) {
+                let frame = self.frames.get_mut(slot);
+                frame.writing &= frame.block != block;
+            }
+        }
+    }
+
+    /// The root of the last freeze is durable in its slot, and with it everything it names: blocks
+    /// that neither root slot names become free.
+    pub fn checkpoint_durable(&mut self) {
+        self.space.checkpoint_durable();
+    }
+}
+
+fn has_written_children(frame: &super::Frame) -> bool {
+    use format::pointer_page::{FANOUT, get};
+    frame.id.level == 0 || (0..FANOUT).all(|slot| get(&frame.page, slot) != super::UNWRITTEN)
+}

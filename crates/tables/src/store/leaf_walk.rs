@@ -1,0 +1,94 @@
+//! Walking over the leaves that exist, without touching them.
+//!
+//! Inner pages say which subtrees exist, so an empty volume of any size is walked in one look.
+
+use format::pointer_page::FANOUT;
+use format::units::TreeId;
+
+use super::path::{
+    Path, ancestor, child_slot, first_used, fits, index_above, index_below, leaf_id,
+};
+use super::{PageRead, PageStore};
+use crate::error::PageError;
+
+/// What follows in a tree.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum NextLeaf {
+    /// The leaf of this index exists.
+    Found(u64),
+    /// No further leaf exists.
+    End,
+    /// A page has to be read first.
+    Missing,
+}
+
+enum Step {
+    /// On from this leaf index.
+    From(u64),
+    Is(NextLeaf),
+}
+
+impl PageStore {
+    /// The first leaf that exists at `from` or behind it. Leaves themselves are not read.
+    ///
+    /// # Errors
+    /// [`PageError`] when an inner page on the way is damaged.
+    pub fn next_leaf(
+        &mut self,
+        tree: TreeId,
+        from: u64,
+        reads: &mut Vec<PageRead>,
+    ) -> Result<NextLeaf, PageError> {
+        let mut from = from;
+        loop {
+            match self.next_step(tree, from, reads)? {
+                Step::From(further) => from = further,
+                Step::Is(next) => return Ok(next),
+            }
+        }
+    }
+
+    /// Goes down towards `from` until there is a leaf, a gap, or a page to be read.
+    fn next_step(
+        &mut self,
+        tree: TreeId,
+        from: u64,
+        reads: &mut Vec<PageRead>,
+    ) -> Result<Step, PageError> {
+        let root = self.tree_root(tree);
+        if root.pointer.is_none() || !fits(root.depth, from) {
+            return Ok(Step::Is(NextLeaf::End));
+        }
+        let leaf = leaf_id(tree, from);
+        for level in (1..=root.depth).rev() {
+            let page = match self.path_to(ancestor(leaf, level)) {
+                Path::Here(slot) => slot,
+                Path::Absent { .. } => return Ok(skip(from, level)),
+                Path::Missing { read, parent } => {
+                    self.request(read, parent, reads)?;
+                    return Ok(Step::Is(NextLeaf::Missing));
+                }
+            };
+            self.frames.get_mut(page).referenced = true;
+            let wanted = child_slot(ancestor(leaf, level - 1));
+            match first_used(self.page_at(page), wanted) {
+                Some(found) if found == wanted => {}
+                Some(found) => {
+                    let child = index_above(from, level) * FANOUT as u64 + found as u64;
+                    return Ok(at(index_below(child, level - 1)));
+                }
+                None => return Ok(skip(from, level)),
+            }
+        }
+        Ok(Step::Is(NextLeaf::Found(from)))
+    }
+}
+
+/// On behind the subtree of `level` that holds leaf `from`.
+fn skip(from: u64, level: u8) -> Step {
+    at(index_below(index_above(from, level) + 1, level))
+}
+
+fn at(leaf: Option<u64>) -> Step {
+    leaf.map_or(Step::Is(NextLeaf::End), Step::From)
+}

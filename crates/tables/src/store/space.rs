@@ -1,0 +1,141 @@
+//! Space: when a block may be written again.
+//!
+//! There are two root slots, and root `g` goes into the slot of root `g - 2`. A block that a live
+//! page leaves may be named by the newest root and by older ones; it waits in *quarantine*:
+//!
+//! ```text
+//! freed --freeze g--> frozen --root g durable--> aged --root g + 1 durable--> free
+//! ```
+//!
+//! When root `g + 1` is durable, the slots hold roots `g` and `g + 1`, and neither names a block
+//! that was freed before freeze `g`. Two blocks are treated apart:
+//!
+//! - A *fresh* block was given to a page between two freezes (by cleaning). Freed before the second
+//!   of them, no root ever named it: it is free at once.
+//! - No block is free while a write to it is in flight: the late write would hit its next owner.
+
+use format::units::PageId;
+
+use super::blocks::Blocks;
+use super::frames::PageMap;
+
+struct Write {
+    id: PageId,
+    /// The block is to be free when the write has ended.
+    freed: bool,
+}
+
+/// The blocks of zone tables and what keeps them from being used again.
+pub(super) struct Space {
+    blocks: Blocks,
+    total: u64,
+    freed: Vec<u64>,
+    frozen: Vec<u64>,
+    aged: Vec<u64>,
+    /// Blocks in none of the lists, to be free when their write has ended.
+    late: u64,
+    /// Given to pages since the last freeze.
+    fresh: PageMap<u64, ()>,
+    writes: PageMap<u64, Write>,
+}
+
+impl Space {
+    pub(super) fn new(tables_blocks: u64) -> Self {
+        Self {
+            blocks: Blocks::new(tables_blocks),
+            total: tables_blocks.saturating_sub(1),
+            freed: Vec::new(),
+            frozen: Vec::new(),
+            aged: Vec::new(),
+            late: 0,
+            fresh: PageMap::default(),
+            writes: PageMap::default(),
+        }
+    }
+
+    /// A block for `id`, to be written now, as part of a checkpoint.
+    pub(super) fn allocate(&mut self, id: PageId) -> Option<u64> {
+        let block = self.blocks.allocate()?;
+        self.writes.insert(block, Write { id, freed: false });
+        Some(block)
+    }
+
+    /// A block for `id`, to be written now, ahead of the next checkpoint.
+    pub(super) fn allocate_fresh(&mut self, id: PageId) -> Option<u64> {
+        let block = self.allocate(id)?;
+        self.fresh.insert(block, ());
+        Some(block)
+    }
+
+    /// A live page leaves `block`.
+    pub(super) fn free(&mut self, block: u64) {
+        if self.fresh.remove(&block).is_some() {
+            self.release(block);
+        } else {
+            self.freed.push(block);
+        }
+    }
+
+    fn release(&mut self, block: u64) {
+        match self.writes.get_mut(&block) {
+            Some(write) => {
+                write.freed = true;
+                self.late += 1;
+            }
+            None => self.blocks.release(block),
+        }
+    }
+
+    /// A write has ended; the page that it was for, unless it has left the block.
+    pub(super) fn write_ended(&mut self, block: u64) -> Option<PageId> {
+        let write = self.writes.remove(&block)?;
+        if write.freed {
+            self.late -= 1;
+            self.blocks.release(block);
+            return None;
+        }
+        Some(write.id)
+    }
+
+    /// All trees are frozen: what is live now is named by the coming root.
+    pub(super) fn frozen(&mut self) {
+        self.fresh.clear();
+        self.frozen.append(&mut self.freed);
+    }
+
+    /// The root of the last freeze is durable.
+    pub(super) fn checkpoint_durable(&mut self) {
+        for block in std::mem::replace(&mut self.aged, std::mem::take(&mut self.frozen)) {
+            self.release(block);
+        }
+    }
+
+    /// Opening: the newest root names `block`.
+    pub(super) fn mark_used(&mut self, block: u64) {
+        self.blocks.take(block);
+    }
+
+    /// Opening: only the older root names `block`; the next checkpoint replaces it.
+    pub(super) fn mark_aged(&mut self, block: u64) {
+        if self.blocks.take(block) {
+            self.aged.push(block);
+        }
+    }
+
+    pub(super) fn free_blocks(&self) -> u64 {
+        self.blocks.free()
+    }
+
+    pub(super) fn quarantined_blocks(&self) -> u64 {
+        (self.freed.len() + self.frozen.len() + self.aged.len()) as u64 + self.late
+    }
+
+    pub(super) fn used_blocks(&self) -> u64 {
+        self.total - self.free_blocks() - self.quarantined_blocks()
+    }
+
+    pub(super) fn resident_bytes(&self) -> u64 {
+        let waiting = self.freed.capacity() + self.frozen.capacity() + self.aged.capacity();
+        self.blocks.resident_bytes() + (waiting * size_of::<u64>()) as u64
+    }
+}
