@@ -220,14 +220,8 @@ impl Run {
         }
     }
 
-    /// Knows the lengths of true frames, and claims an absurd one for any other place.
     fn scan(&self) -> Scanned {
-        let fill_bytes = self.open.fill_bytes();
-        scan(ID, &self.device.bytes, 0..fill_bytes, |rest| {
-            let offset_bytes = fill_bytes - rest.len() as u32;
-            let at = self.frames.binary_search_by_key(&offset_bytes, |(pba, _)| pba.offset_bytes);
-            Some(at.map_or(usize::MAX, |at| self.frames[at].1.len()))
-        })
+        scan(ID, &self.device.bytes, 0..self.open.fill_bytes(), frame::claimed_bytes)
     }
 
     /// A scan of the device finds exactly the frames.
@@ -364,7 +358,7 @@ fn a_scan_stops_at_the_first_damaged_frame() {
 #[test]
 fn a_scan_does_not_walk_into_unwritten_space() {
     let zeros = vec![0; 5 * BLOCK_BYTES];
-    let claim = |_: &[u8]| Some(FRAME_HEADER_BYTES);
+    let claim = frame::claimed_bytes;
     let scanned = scan(ID, &zeros, 0..zeros.len() as u32, claim);
     assert!(scanned.frames.is_empty());
     assert_eq!(scanned.end_bytes, 0);
