@@ -306,7 +306,8 @@ Examples:
   tamis import /srv/store vm1 /dev/sdb --overwrite
       replaces all that vm1 held
 
-The store must not be served; for one that is, use the qemu-img line that `tamis serve` prints.")]
+A volume that is made for the image is called NAME.importing until it is complete. The store must
+not be served; for one that is, use the qemu-img line that `tamis serve` prints.")]
 pub(crate) struct ImportArgs {
     /// Directory of the store
     pub(crate) store: PathBuf,

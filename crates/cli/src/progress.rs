@@ -135,13 +135,11 @@ fn terminal_bar(verb: &'static str, unit: Unit, total: Option<u64>) -> ProgressB
 fn template(unit: Unit, total_known: bool) -> &'static str {
     match (unit, total_known) {
         (Unit::Bytes, true) => {
-            "{prefix} {bar:24} {percent:>3}% {binary_bytes} of {binary_total_bytes}, \
-             {binary_bytes_per_sec}, {eta} left  {msg}"
+            "{prefix} {wide_bar} {percent:>3}%  {binary_bytes_per_sec}, {eta} left  {msg}"
         }
         (Unit::Bytes, false) => "{prefix} {spinner} {binary_bytes}, {binary_bytes_per_sec}  {msg}",
         (Unit::Steps, _) => {
-            "{prefix} {bar:24} {percent:>3}% {human_pos} of {human_len}, {per_sec}, {eta} left  \
-             {msg}"
+            "{prefix} {wide_bar} {percent:>3}%  {human_pos} of {human_len}, {eta} left"
         }
     }
 }
@@ -169,10 +167,10 @@ mod tests {
     fn a_line_tells_amount_speed_time_left_and_savings() {
         let mut progress = Progress::new("importing", Unit::Bytes, Some(40 << 30));
         progress.set_done(10 << 30);
-        progress.note_now_and_then(|| Some("stored 2.50 GiB".to_owned()));
+        progress.note_now_and_then(|| Some("75% saved".to_owned()));
         assert_eq!(
             progress.line(Duration::from_secs(20)),
-            "importing 10 GiB of 40 GiB (25%), 512 MiB/s, 60 s left, stored 2.50 GiB"
+            "importing 10 GiB of 40 GiB (25%), 512 MiB/s, 60 s left, 75% saved"
         );
     }
 

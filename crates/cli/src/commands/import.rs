@@ -193,10 +193,12 @@ impl Import<'_> {
         let mut volume_bytes = self.client.volume(name)?.size_bytes();
         let mut at = 0;
         loop {
-            self.interrupt.check()?;
             let length = read_full(&mut stream, &mut piece).map_err(|source| {
                 CliError::ImageUnreadable { path: "standard input".into(), source }
             })?;
+            // A signal at a terminal ends the program before the pipe as well: what looks like the
+            // end of the image is then none.
+            self.interrupt.check()?;
             let (image, _) = piece.split_at(length);
             let end_bytes = padded(at + length as u64);
             if end_bytes > volume_bytes {
@@ -234,13 +236,8 @@ impl Import<'_> {
 
     fn show(&mut self, done_bytes: u64) {
         self.progress.set_done(done_bytes);
-        let (client, before, data_bytes) = (self.client, &self.before, self.data_bytes);
-        self.progress.note_now_and_then(|| {
-            let stats = client.stats().ok()?;
-            let grown_bytes = stats.stored_bytes.saturating_sub(before.stored_bytes);
-            let saved = 100 - (grown_bytes * 100 / data_bytes.max(1)).min(100);
-            Some(format!("stored {}, {saved}% saved", human_bytes(grown_bytes)))
-        });
+        let (client, before) = (self.client, &self.before);
+        self.progress.note_now_and_then(|| saved_note(before, &client.stats().ok()?));
     }
 
     fn summary(self, volume: String, image_bytes: u64) -> Result<Summary, CliError> {
@@ -249,6 +246,16 @@ impl Import<'_> {
         let seconds = self.progress.finish().as_secs_f64();
         Ok(Summary { volume, image_bytes, data_bytes: self.data_bytes, stored_bytes, seconds })
     }
+}
+
+/// What was saved between two looks, of what the engine has placed by the second: what still waits
+/// in the write buffer is neither saved nor stored.
+fn saved_note(before: &Stats, now: &Stats) -> Option<String> {
+    let placed = |stats: &Stats| stats.counters.chunks_duplicate + stats.counters.chunks_unique;
+    let chunks = placed(now).checked_sub(placed(before)).filter(|chunks| *chunks > 0)?;
+    let placed_bytes = chunks * u64::from(now.chunk_bytes);
+    let grown_bytes = now.stored_bytes.saturating_sub(before.stored_bytes).min(placed_bytes);
+    Some(format!("{}% saved", (placed_bytes - grown_bytes) * 100 / placed_bytes))
 }
 
 /// Whether the volume may be enlarged.
@@ -261,4 +268,31 @@ enum Room {
 /// The size of a volume that holds an image of `bytes`: whole sectors.
 fn padded(bytes: u64) -> u64 {
     bytes.next_multiple_of(SECTOR_BYTES)
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::{Counters, Stats};
+
+    use super::{padded, saved_note};
+
+    fn stats(chunks_unique: u64, chunks_duplicate: u64, stored_bytes: u64) -> Stats {
+        let counters = Counters { chunks_unique, chunks_duplicate, ..Counters::default() };
+        Stats { counters, stored_bytes, chunk_bytes: 4096, ..Stats::default() }
+    }
+
+    #[test]
+    fn savings_are_of_what_has_been_placed() {
+        let before = stats(10, 10, 40_000);
+        assert_eq!(saved_note(&before, &before), None);
+        let now = stats(20, 20, 40_000 + 20_480);
+        assert_eq!(saved_note(&before, &now).unwrap(), "75% saved");
+        let incompressible = stats(20, 10, 40_000 + 41_200);
+        assert_eq!(saved_note(&before, &incompressible).unwrap(), "0% saved");
+    }
+
+    #[test]
+    fn volumes_are_whole_sectors() {
+        assert_eq!((padded(0), padded(1), padded(512), padded(513)), (0, 512, 512, 1024));
+    }
 }

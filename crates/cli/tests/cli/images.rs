@@ -113,3 +113,21 @@ fn what_is_no_raw_image_or_does_not_fit_is_refused() {
     let names = tamis(&format!("volume list {store} --json")).ok().json();
     assert_eq!(names.as_array().unwrap().len(), 1, "{names}");
 }
+
+#[test]
+fn a_stream_that_ends_by_a_signal_leaves_no_volume() {
+    let folder = Folder::new();
+    let store = folder.store("64M");
+    let mut import = command(["import", &store, "v", "-"]);
+    let mut child = import.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    std::io::Write::write_all(&mut stdin, &noise(13, 5 << 20)).unwrap();
+    // More than the pipe holds was taken, so it reads and hears signals by now.
+    let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    drop(stdin);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let listed = tamis(&format!("volume list {store} --json")).ok().json();
+    assert_eq!(listed, serde_json::json!([]));
+    tamis(&format!("check {store}")).ok();
+}
