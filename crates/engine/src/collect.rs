@@ -12,6 +12,7 @@
 
 use containers::directory_of;
 use disk::AlignedBuf;
+use format::container_page::ContainerEntry;
 use format::directory::DirectoryEntry;
 use format::frame;
 use format::record::Change;
@@ -122,9 +123,10 @@ impl Engine {
             return;
         };
         let chunk_bytes = self.geometry.chunk_bytes;
-        let sequence = self.state.containers.get(victim.id).sequence;
+        let ContainerEntry { sequence, used_bytes, .. } = self.state.containers.get(victim.id);
+        let used = image.get(..used_bytes as usize).unwrap_or(&image);
         victim.entries = directory_of(victim.id, sequence, self.geometry.uuid, &image)
-            .unwrap_or_else(|_| entries_by_scan(victim.id, &image, chunk_bytes));
+            .unwrap_or_else(|_| entries_by_scan(victim.id, used, chunk_bytes));
         victim.image = Some(image);
     }
 

@@ -14,7 +14,7 @@ use disk::AlignedBuf;
 use format::BLOCK_BYTES;
 use format::container_page::ContainerEntry;
 use format::directory::{DirectoryEntry, encode_tail};
-use format::frame;
+use format::frame::{self, FrameHeader};
 use format::record::Change;
 use format::root::{JournalPosition, Root};
 use format::superblock::Geometry;
@@ -186,31 +186,38 @@ impl Recovered {
 }
 
 /// What a container holds according to its frames: each is expanded and fingerprinted.
+///
+/// Where the store was once opened after a cut, bytes of frames that were never promised may lie
+/// between the cut and the block at which the container went on: the walk takes up again at the
+/// next block. An entry for such a frame does no harm, since the tables place its chunk elsewhere.
 pub(crate) fn entries_by_scan(
     id: ContainerId,
     image: &[u8],
     chunk_bytes: u32,
 ) -> Vec<DirectoryEntry> {
-    let mut plain = vec![0; chunk_bytes as usize];
-    let mut fingerprints = Vec::new();
     let mut entries = Vec::new();
-    let range = 0..image.len() as u32;
-    for (header, pba) in scan(id, image, range, frame::claimed_bytes).frames {
-        let start = pba.offset_bytes as usize;
-        let Some(frame) = image.get(start..start + pba.length_bytes as usize) else { continue };
-        if expand_frame(frame, &mut plain).is_err() {
-            continue;
-        }
-        fingerprints.clear();
-        fingerprint_batch(&[&plain], &mut fingerprints);
-        if let Some(Some(fingerprint)) = fingerprints.first() {
-            entries.push(DirectoryEntry {
-                fingerprint: *fingerprint,
-                pbn: header.pbn,
-                offset_bytes: pba.offset_bytes,
-                length_bytes: pba.length_bytes,
-            });
-        }
+    let mut at = 0;
+    while at < image.len() as u32 {
+        let scanned = scan(id, image, at..image.len() as u32, frame::claimed_bytes);
+        let entry = |&(header, pba): &(FrameHeader, Pba)| entry_of(header, pba, image, chunk_bytes);
+        entries.extend(scanned.frames.iter().filter_map(entry));
+        at = (scanned.end_bytes + 1).next_multiple_of(BLOCK_BYTES as u32);
     }
     entries
+}
+
+fn entry_of(
+    header: FrameHeader,
+    pba: Pba,
+    image: &[u8],
+    chunk_bytes: u32,
+) -> Option<DirectoryEntry> {
+    let mut plain = vec![0; chunk_bytes as usize];
+    let (offset_bytes, length_bytes) = (pba.offset_bytes, pba.length_bytes);
+    let frame = image.get(offset_bytes as usize..(offset_bytes + length_bytes) as usize)?;
+    expand_frame(frame, &mut plain).ok()?;
+    let mut fingerprints = Vec::new();
+    fingerprint_batch(&[&plain], &mut fingerprints);
+    let fingerprint = fingerprints.pop().flatten()?;
+    Some(DirectoryEntry { fingerprint, pbn: header.pbn, offset_bytes, length_bytes })
 }
