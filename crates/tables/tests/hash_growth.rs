@@ -145,3 +145,44 @@ fn a_table_larger_than_its_cache_loses_nothing() {
     }
     assert!(device.pages_read > 10_000, "the cache was far too small: {}", device.pages_read);
 }
+
+/// Insertions find the way to overflow pages that do not exist yet, also when nothing but what was
+/// wanted is resident, the buckets are full, and several entries of a group meet in one of them.
+#[test]
+fn full_buckets_take_whole_groups_with_only_wanted_pages_resident() {
+    const ENTRIES: u64 = 15_000;
+    let mut device = Device::new(());
+    let mut store = device.open(options(1000));
+    let mut hash = HashPbn::new(HashShape::default(), [6; 16]);
+    (1..=ENTRIES).for_each(|number| insert(&mut hash, &mut store, number));
+    let trees = [TreeId::HASH_PBN, TreeId::HASH_OVERFLOW];
+    let trees = freeze(&mut store, &mut device, 1, &trees).unwrap();
+    device.checkpoint(&mut store, Checkpoint { trees, model: () }, |_, ()| ());
+    let shape = hash.shape();
+    let unsplit = (1 << shape.level) - shape.split;
+    assert!(unsplit > 5, "buckets are as full as they get: {shape:?}");
+    for group in 0..300 {
+        let mut store = device.open(options(1));
+        let mut hash = HashPbn::new(shape, [6; 16]);
+        // Keys of one unsplit bucket, or of any.
+        let bucket = shape.split + group % unsplit;
+        let is_due = |key: &Fingerprint| group % 3 == 0 || hash.bucket_of(key) == bucket;
+        let keys = (ENTRIES + 1..).map(fingerprint).filter(is_due);
+        let keys: Vec<Fingerprint> =
+            keys.skip(group as usize).take(1 + group as usize % 9).collect();
+        let count = keys.len() as u64;
+        let pins = device.wait_for(&mut store, |store, pins, reads| {
+            let mut here = hash.want_insert(store, pins, count, reads)?;
+            for key in &keys {
+                here &= hash.want_lookup(store, pins, key, reads)?;
+            }
+            Ok(here)
+        });
+        (0..10).for_each(|_| store.shrink());
+        for key in &keys {
+            assert_eq!(hash.insert(&mut store, key, Pbn(1)), None);
+        }
+        assert!(keys.iter().all(|key| hash.lookup(&store, key) == Some(Pbn(1))));
+        store.release_pins(pins);
+    }
+}

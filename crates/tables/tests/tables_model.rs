@@ -374,7 +374,7 @@ impl Rig {
                 self.containers.open(container, bytes);
                 *entry = ContainerEntry { state: ContainerState::Open, sequence: bytes, ..*entry };
             }
-            ContainerState::Open if bytes % 2 == 0 => {
+            ContainerState::Open if bytes.is_multiple_of(2) => {
                 self.containers.fill_to(container, bytes);
                 self.containers.add_live(container, bytes / 2);
                 entry.used_bytes = entry.used_bytes.max(bytes);
