@@ -2,4 +2,5 @@
 
 mod corners;
 mod crashes;
+mod hostile;
 mod medium;

@@ -6,6 +6,8 @@ use crate::replay::{End, Replay, ReplayRecord, ReplayStep};
 use crate::writer::JournalWrite;
 
 const SECTOR_BYTES: usize = 512;
+/// More than any test's journal takes.
+const STEPS_MAX: usize = 10_000;
 
 /// Zone journal.
 pub(super) struct Medium {
@@ -97,13 +99,14 @@ pub(super) fn replay_all(
     driving: Driving,
 ) -> (Vec<ReplayRecord>, End) {
     let mut records = Vec::new();
-    loop {
+    for _ in 0..STEPS_MAX {
         match next_step(replay, medium, driving) {
             ReplayStep::Record(record) => records.push(record),
             ReplayStep::More => {}
             ReplayStep::End(end) => return (records, end),
         }
     }
+    panic!("{STEPS_MAX} steps and no end");
 }
 
 /// One step, with a read if it takes one.

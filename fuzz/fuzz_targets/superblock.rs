@@ -1,0 +1,32 @@
+//! Geometry and root: what is decoded is sound, and encoded to the same again.
+#![no_main]
+
+use format::root::Root;
+use format::superblock::Geometry;
+use format::units::ContainerId;
+use libfuzzer_sys::fuzz_target;
+use tamis_fuzz::{block, heal};
+
+const UUID: [u8; 16] = [0; 16];
+
+fuzz_target!(|input: &[u8]| {
+    let _ = (Geometry::decode(input).is_ok(), Root::decode(input, UUID).is_ok());
+    let mut geometry = block(input);
+    heal(&mut geometry, |bytes| Geometry::decode(bytes).map(drop));
+    if let Ok(geometry) = Geometry::decode(&geometry) {
+        assert_eq!(geometry.check(), Ok(()));
+        let last = ContainerId((geometry.containers_total() - 1) as u32);
+        assert!(geometry.container_zone(last).is_some());
+        assert!(
+            geometry
+                .container_zone(ContainerId(last.0.wrapping_add(1)))
+                .is_none_or(|_| last.0 == u32::MAX)
+        );
+        assert_eq!(Geometry::decode(&geometry.encode()), Ok(geometry));
+    }
+    let mut root = block(input);
+    heal(&mut root, |bytes| Root::decode(bytes, UUID).map(drop));
+    if let Ok(root) = Root::decode(&root, UUID) {
+        assert_eq!(Root::decode(&root.encode(UUID), UUID), Ok(root));
+    }
+});
