@@ -1,8 +1,9 @@
 //! Collection: dead chunks leave the tables, live frames move, the container becomes free.
 //!
-//! Two kinds of work. A container in which nothing lives is taken at once: its dead chunks are
-//! forgotten and it is free. When space is short, the emptiest container is compacted as well:
-//! its live frames are copied as they are into the open container, only their PBA changes.
+//! Two kinds of work. A container in which nothing lives is taken whenever clients leave time for it
+//! or half of the containers are in use: its dead chunks are forgotten and it is free. When space
+//! is short, the emptiest container is compacted as well: its live frames are copied as they are
+//! into the open container, only their PBA changes.
 //!
 //! The victim is read whole; its directory says what is in it (or, should that be damaged, a scan
 //! of its frames). Entries are worked off in slices, each one journal record; an entry counts only
@@ -26,8 +27,9 @@ use crate::record::CHANGE_BYTES_MAX;
 use crate::recovery::entries_by_scan;
 use crate::state::Wanted;
 
-/// Entries of one slice.
+/// Entries of one slice, and bytes of their frames: a fraction of the reserved containers.
 const SLICE_ENTRIES: usize = 128;
+const SLICE_BYTES: u64 = 1 << 20;
 /// A container is compacted only if at least this much of it is dead.
 const DEAD_BYTES_MIN: u32 = CONTAINER_BYTES / 16;
 /// Containers below which space counts as short, beside a sixteenth of all.
@@ -52,6 +54,18 @@ enum Fate {
     Stale,
     Move,
     Forget,
+}
+
+impl Victim {
+    fn slice_end(&self) -> usize {
+        let mut bytes = 0;
+        let fits = |entry: &&DirectoryEntry| {
+            bytes += u64::from(entry.length_bytes);
+            bytes <= SLICE_BYTES
+        };
+        let slice = self.entries.iter().skip(self.cursor).take(SLICE_ENTRIES);
+        self.cursor + slice.take_while(fits).count()
+    }
 }
 
 impl Collection {
@@ -88,6 +102,9 @@ impl Engine {
         if self.closing_now() {
             return false;
         }
+        if !self.is_time_to_collect() {
+            return false;
+        }
         let Some(id) = self.choose_victim(self.containers_are_short()) else { return false };
         self.collection.victim =
             Some(Victim { id, image: None, entries: Vec::new(), cursor: 0, damaged: false });
@@ -96,6 +113,13 @@ impl Engine {
             self.devices.read(zone, start_bytes, length_bytes, Purpose::Victim);
         }
         true
+    }
+
+    /// Clients' work goes first while there is room for it.
+    fn is_time_to_collect(&self) -> bool {
+        let free = self.placement.space.free_containers();
+        let idle = self.flushing.is_idle() && self.buffer.groups.is_empty() && !self.reads.any();
+        idle || free * 2 < self.geometry.containers_total()
     }
 
     fn containers_are_short(&self) -> bool {
@@ -145,7 +169,7 @@ impl Engine {
     }
 
     fn try_collect_slice(&mut self, victim: &mut Victim) -> Result<bool, PageError> {
-        let end = (victim.cursor + SLICE_ENTRIES).min(victim.entries.len());
+        let end = victim.slice_end();
         let Victim { entries, image, cursor, id, damaged } = victim;
         let Some(image) = image else { return Ok(false) };
         let slice = &entries[*cursor..end];

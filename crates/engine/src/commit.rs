@@ -146,6 +146,8 @@ impl Engine {
     pub(crate) fn finish_group(&mut self) {
         let Some(group) = self.buffer.pop_applied() else { return };
         self.counters.groups += 1;
+        // First less is promised, then the reservation ends: never the other way round.
+        self.publish_space();
         let chunk_bytes = self.geometry.chunk_bytes;
         let mut intake = self.intake.lock();
         for chunks in group.reservations {

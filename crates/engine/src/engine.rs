@@ -73,6 +73,8 @@ pub struct Engine {
     /// Set once: why nothing is written any more.
     pub(crate) stopped: Option<RequestError>,
     pub(crate) closing: Closing,
+    /// What doors were last told of space.
+    pub(crate) published: (u64, u64, bool),
     /// Whether the last step ended without an open group having changed.
     idle_group: u64,
     ended: Vec<Ended>,
@@ -153,6 +155,7 @@ impl Engine {
             requests: VecDeque::new(),
             stopped: None,
             closing: Closing::No,
+            published: (0, 0, false),
             idle_group: 0,
             ended: Vec::new(),
             jobs: Vec::new(),

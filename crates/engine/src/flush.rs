@@ -81,6 +81,11 @@ impl Flushing {
         self.waiters.push((group, Answer::Reply(done, reply)));
     }
 
+    /// Whether time has passed since the last round, and nobody waits for one.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.ticks > 0 && self.waiters.is_empty() && self.round.is_none()
+    }
+
     /// A round is wanted even if nobody waits.
     pub(crate) fn ask(&mut self) {
         self.wanted = true;

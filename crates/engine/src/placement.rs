@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use containers::{ContainerWrite, OpenContainer, SealedImage, Space, usable_bytes_per_container};
+use format::BLOCK_BYTES;
 use format::directory::DIRECTORY_ENTRY_BYTES;
 use format::record::Change;
 use format::superblock::Geometry;
@@ -17,6 +18,7 @@ use format::units::{ContainerId, Fingerprint, Pba, Pbn, Zone};
 use crate::devices::{Devices, Purpose};
 
 /// Containers that only collection may open: without them a full store could not be compacted.
+/// They also absorb what a slice of collection takes between two announcements of free space.
 pub(crate) const RESERVED_CONTAINERS: u64 = 2;
 
 /// A frame to be placed.

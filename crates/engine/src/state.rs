@@ -13,7 +13,7 @@
 
 use format::catalog::{CatalogEntry, VolumeState};
 use format::map_page;
-use format::pba_page::PbaEntry;
+use format::pba_page::{self, PbaEntry};
 use format::record::Change;
 use format::root::{HashShape, OpenContainer, Totals};
 use format::units::{Compression, ContainerId, Fingerprint, Lba, Pba, Pbn, TreeId, VolumeId};
@@ -51,6 +51,8 @@ pub(crate) struct LiveChange {
 pub(crate) struct Wanted {
     pub(crate) pins: PinSet,
     pub(crate) reads: Vec<PageRead>,
+    /// Leaf of the PBN-PBA table that was pinned last: neighbours mostly share one.
+    pinned_pba_leaf: Option<u64>,
 }
 
 impl State {
@@ -127,7 +129,15 @@ impl State {
 
     /// The page of one PBN.
     pub(crate) fn want_pba(&mut self, pbn: Pbn, wanted: &mut Wanted) -> Result<bool, PageError> {
-        pbn_pba::want(&mut self.store, &mut wanted.pins, pbn, &mut wanted.reads)
+        let leaf = pbn.0 / pba_page::SLOTS as u64;
+        if wanted.pinned_pba_leaf == Some(leaf) {
+            return Ok(true);
+        }
+        let here = pbn_pba::want(&mut self.store, &mut wanted.pins, pbn, &mut wanted.reads)?;
+        if here {
+            wanted.pinned_pba_leaf = Some(leaf);
+        }
+        Ok(here)
     }
 
     /// Pages of the next `count` free PBNs.

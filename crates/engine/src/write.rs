@@ -145,16 +145,18 @@ impl Engine {
             || self.checkpoints.relief_may_come()
     }
 
-    /// Tells doors how much may still be promised.
+    /// Tells doors how much may still be promised, if that has changed.
     pub(crate) fn publish_space(&mut self) {
         use crate::placement::RESERVED_CONTAINERS;
-        let space = &self.placement.space;
-        let free = space.free_containers().saturating_sub(RESERVED_CONTAINERS);
+        let free = self.placement.space.free_containers().saturating_sub(RESERVED_CONTAINERS);
         let bytes = free * self.placement.usable_bytes() + self.placement.open_room_bytes();
         let reserve_blocks = self.checkpoints.reserve_blocks();
         let blocks = self.state.store.free_blocks().saturating_sub(reserve_blocks);
-        let waiting = !self.waiting.is_empty();
-        self.intake.lock().space.set_limit(bytes, blocks / PAGES_PER_CHUNK_MAX, waiting);
+        let limit = (bytes, blocks / PAGES_PER_CHUNK_MAX, !self.waiting.is_empty());
+        if self.published != limit {
+            self.published = limit;
+            self.intake.lock().space.set_limit(limit.0, limit.1, limit.2);
+        }
     }
 
     /// Whether space is so short that checkpoints and collection should hurry.

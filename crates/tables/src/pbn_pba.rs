@@ -73,7 +73,8 @@ pub fn clear(store: &mut PageStore, pbn: Pbn) {
     }
     let page = store.page_mut(TREE, leaf);
     pba_page::set(page, slot, None);
-    if page.payload().iter().all(|&byte| byte == 0) {
+    // From the end: collection clears a page from its start, so that the rest is met at once.
+    if page.payload().iter().rev().all(|&byte| byte == 0) {
         store.remove_page(TREE, leaf);
     }
 }
