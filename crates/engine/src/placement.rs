@@ -66,8 +66,9 @@ impl Placement {
     /// Worst-case bytes of frames and directory entries that surely fit into the open container.
     pub(crate) fn open_room_bytes(&self) -> u64 {
         let Some(open) = &self.open else { return 0 };
-        let taken =
-            u64::from(open.fill_bytes()) + (open.entries().len() * DIRECTORY_ENTRY_BYTES) as u64;
+        // Counted as padded already: a flush may come at any moment.
+        let frames_bytes = u64::from(open.fill_bytes()).next_multiple_of(BLOCK_BYTES as u64);
+        let taken = frames_bytes + (open.entries().len() * DIRECTORY_ENTRY_BYTES) as u64;
         self.usable_bytes().saturating_sub(taken)
     }
 
