@@ -4,8 +4,6 @@
 
 mod device;
 
-use std::sync::Arc;
-
 use device::{Checkpoint, Device, freeze};
 use format::map_page;
 use format::units::{PageId, Pbn, TreeId, TreeRoot, VolumeId};
@@ -130,42 +128,4 @@ fn the_walker_reports_a_damaged_page_and_a_pointer_out_of_the_zone() {
     assert!(matches!(walker.feed(&reads[0], &bytes), Err(PageError::Damaged { .. })));
     let mut small = ReachWalker::new(2);
     assert!(matches!(small.add_tree(TREE, root), Err(PageError::OutOfRange { .. })));
-}
-
-/// Pinned leaves stay however small the cache, and writes in flight keep their bytes.
-#[test]
-fn frozen_bytes_do_not_change_and_pinned_pages_stay() {
-    let mut store = PageStore::new(PageStoreOptions { cache_pages: 1, ..OPTIONS });
-    let (mut pins, mut reads) = (PinSet::default(), Vec::new());
-    map_page::set(store.page_mut(TREE, 3), 0, Pbn(1));
-    assert!(store.want(&mut pins, TREE, 3, &mut reads).unwrap());
-    let writes = store.freeze_trees(1).unwrap();
-    let rest = store.freeze_catalog(1).unwrap();
-    assert!(rest.is_empty() && writes.len() == 2);
-    let bytes: Vec<Vec<u8>> = writes.iter().map(|w| w.page.as_bytes().to_vec()).collect();
-    map_page::set(store.page_mut(TREE, 3), 0, Pbn(2));
-    assert!(writes.iter().zip(&bytes).all(|(write, bytes)| write.page.as_bytes()[..] == bytes[..]));
-    assert_eq!(writes.iter().map(|write| Arc::strong_count(&write.page)).min(), Some(1));
-    store.write_done(&writes.iter().map(|write| write.block).collect::<Vec<_>>());
-    let again = store.freeze_trees(2).unwrap();
-    store.write_done(&again.iter().map(|write| write.block).collect::<Vec<_>>());
-    store.shrink();
-    assert!(store.page(TREE, 3).is_some(), "it is pinned");
-    store.release_pins(pins);
-    (0..3).for_each(|_| store.shrink());
-    assert!(store.page(TREE, 3).is_none() && !store.over_budget());
-}
-
-/// A volume of any size that holds nothing costs no page, no read and one look.
-#[test]
-fn an_empty_volume_costs_nothing() {
-    let mut store = PageStore::new(OPTIONS);
-    store.add_tree(TREE, TreeRoot::default());
-    let (mut pins, mut reads) = (PinSet::default(), Vec::new());
-    for index in [0, 1 << 20, u64::MAX / 677] {
-        assert!(store.want(&mut pins, TREE, index, &mut reads).unwrap());
-        assert_eq!(store.next_leaf(TREE, index, &mut reads), Ok(NextLeaf::End));
-        assert!(store.page(TREE, index).is_none());
-    }
-    assert!(pins.is_empty() && reads.is_empty() && store.resident_pages() == 0);
 }

@@ -186,3 +186,41 @@ fn full_buckets_take_whole_groups_with_only_wanted_pages_resident() {
         store.release_pins(pins);
     }
 }
+
+/// A split whose entries all move, to a bucket that needs an overflow page at once, below inner
+/// pages that nothing else wants.
+#[test]
+fn a_split_finds_the_way_to_its_new_bucket() {
+    // One entry more splits bucket 4 into 4 and 516, which is not below the same inner page.
+    const ENTRIES: u64 = 62 * 516;
+    let split = &HashPbn::new(HashShape { level: 10, ..HashShape::default() }, [6; 16]);
+    let keys_of = |bucket| {
+        let is_there = move |key: &Fingerprint| split.bucket_of(key) == bucket;
+        (1 << 40..).map(fingerprint).filter(is_there).take(120)
+    };
+    // The neighbour has an overflow page already, so the inner page above both exists.
+    let crowd: Vec<Fingerprint> = keys_of(515).chain(keys_of(516)).collect();
+    let mut device = Device::new(());
+    let mut store = device.open(options(10_000));
+    let mut hash = HashPbn::new(HashShape::default(), [6; 16]);
+    for &key in &crowd {
+        assert_eq!(hash.insert(&mut store, &key, Pbn(1)), None);
+    }
+    (241..=ENTRIES).for_each(|number| insert(&mut hash, &mut store, number));
+    assert_eq!((hash.buckets(), hash.shape().split), (516, 4));
+    let trees = [TreeId::HASH_PBN, TreeId::HASH_OVERFLOW];
+    let trees = freeze(&mut store, &mut device, 1, &trees).unwrap();
+    device.checkpoint(&mut store, Checkpoint { trees, model: () }, |_, ()| ());
+    let mut store = device.open(options(1));
+    let elsewhere = |key: &Fingerprint| hash.bucket_of(key) == 100;
+    let key = (1 << 41..).map(fingerprint).find(elsewhere).unwrap();
+    let pins = device.wait_for(&mut store, |store, pins, reads| {
+        let here = hash.want_insert(store, pins, 1, reads)?;
+        Ok(here & hash.want_lookup(store, pins, &key, reads)?)
+    });
+    (0..10).for_each(|_| store.shrink());
+    hash.insert(&mut store, &key, Pbn(2));
+    assert!(hash.buckets() == 517 && crowd.iter().all(|key| hash.bucket_of(key) >= 515));
+    assert!(crowd[120..].iter().all(|key| hash.lookup(&store, key) == Some(Pbn(1))));
+    store.release_pins(pins);
+}
