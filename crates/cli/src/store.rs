@@ -18,6 +18,11 @@ use engine::{Client, Compression, OpenReport, Options, RequestError, Stats, Volu
 use crate::args::EngineArgs;
 use crate::error::CliError;
 
+/// A killed server's kernel side finishes its I/O before it lets the files go: for so long a lock
+/// that nobody answers for is waited for.
+const LOCK_RETRY: Duration = Duration::from_millis(50);
+const LOCK_TRIES: u32 = 60;
+
 /// Memory of an engine that only answers a question.
 const MEMORY_BYTES_FOR_QUESTIONS: u64 = 256 << 20;
 
@@ -35,11 +40,27 @@ pub(crate) struct OpenStore {
 
 /// The files of the store at `path`, locked; completions ring `doorbell`.
 pub(crate) fn open_files(path: &Path, doorbell: &Doorbell) -> Result<StoreFiles, CliError> {
-    open_store_files(path, IoEngine::Auto, doorbell).map_err(|error| match error {
-        OpenError::NoStore { .. } => CliError::NoStore { store: path.to_owned() },
-        OpenError::Locked { .. } => CliError::InUse { store: path.to_owned() },
-        other => CliError::OpenFiles(other),
-    })
+    let mut tries_left = LOCK_TRIES;
+    loop {
+        match open_store_files(path, IoEngine::Auto, doorbell) {
+            Err(OpenError::Locked { .. }) if tries_left > 0 && !is_served(path) => {
+                tries_left -= 1;
+                std::thread::sleep(LOCK_RETRY);
+            }
+            Err(OpenError::NoStore { .. }) => {
+                return Err(CliError::NoStore { store: path.to_owned() });
+            }
+            Err(OpenError::Locked { .. }) => {
+                return Err(CliError::InUse { store: path.to_owned() });
+            }
+            outcome => return outcome.map_err(CliError::OpenFiles),
+        }
+    }
+}
+
+/// Whether a server answers for the store.
+fn is_served(path: &Path) -> bool {
+    matches!(admin::Client::connect(path), Ok(Some(_)) | Err(_))
 }
 
 /// What an engine and its disk sleep on.
