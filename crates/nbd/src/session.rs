@@ -119,11 +119,13 @@ impl<'a> Session<'a> {
         if payload_bytes > DISCARDED_BYTES_MAX {
             return Err(Hangup);
         }
-        self.answers.fail(request.cookie, errno, sentence);
         if self.incoming.unread().len() < payload_bytes {
             self.send_answers()?;
         }
-        self.incoming.discard(&mut &*self.socket, payload_bytes)
+        // A client that is still sending its payload does not expect an answer to it.
+        self.incoming.discard(&mut &*self.socket, payload_bytes)?;
+        self.answers.fail(request.cookie, errno, sentence);
+        Ok(())
     }
 
     fn serve(&mut self, request: Request) -> Result<(), Hangup> {

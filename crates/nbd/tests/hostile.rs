@@ -5,7 +5,7 @@
 
 mod support;
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -58,7 +58,7 @@ fn illegal() -> Vec<Case> {
     cases
 }
 
-fn check(peer: &mut Peer<impl std::io::Read + Write>, cases: &[Case]) {
+fn check(peer: &mut Peer<impl Read + Write>, cases: &[Case]) {
     for (request, errno) in cases {
         let payload = vec![0xaa; request.payload_bytes()];
         let answer = peer.ask(request, &payload);
@@ -119,6 +119,21 @@ fn requests_for_nothing_do_nothing() {
             check(&mut peer, &[(request(command, COMMAND_FUA, 4096, 0), 0)]);
         }
     }
+}
+
+/// libnbd takes an answer to a write that it is still sending for a broken server.
+#[test]
+fn a_refused_write_is_answered_behind_its_payload() {
+    let (_store, server) = Store::serving(&[("disk", SIZE_BYTES)]);
+    let mut peer = Peer::simple(&server, "disk");
+    let mut header = Vec::new();
+    request(Command::Write, 0, 1, 1 << 20).encode(&mut header);
+    peer.send(&header);
+    peer.stream.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+    assert!(peer.stream.read(&mut [0]).is_err());
+    peer.stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    peer.send(&[0; 1 << 20]);
+    assert_eq!(peer.answer().errno(), INVALID);
 }
 
 #[test]
