@@ -59,6 +59,7 @@ impl Tables {
 
     fn insert(&mut self, keys: &[(Fingerprint, u64)]) -> Outcome {
         let Self { store, hash, pins, reads } = self;
+        hash.touch(store, keys.iter().map(|(key, _)| key));
         hash.want_insert(store, pins, keys.len() as u64, reads)?;
         for (key, pbn) in keys {
             hash.want_lookup(store, pins, key, reads)?;
@@ -79,6 +80,7 @@ impl Tables {
 
     fn look_up(&mut self, keys: &[(Fingerprint, u64)]) -> Outcome {
         let Self { store, hash, pins, reads } = self;
+        hash.touch(store, keys.iter().map(|(key, _)| key));
         for (key, _) in keys {
             hash.want_lookup(store, pins, key, reads)?;
         }
@@ -89,6 +91,8 @@ impl Tables {
     }
 
     fn retain(&mut self, keys: &[(Fingerprint, u64)]) -> Outcome {
+        self.store
+            .touch(keys.iter().map(|(_, pbn)| (TreeId::PBN_PBA, pbn_pba::place(Pbn(*pbn)).0)));
         for (_, pbn) in keys {
             pbn_pba::want(&mut self.store, &mut self.pins, Pbn(*pbn), &mut self.reads)?;
         }

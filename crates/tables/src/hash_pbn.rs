@@ -17,7 +17,7 @@ mod split;
 
 use format::bucket::{self, CAPACITY};
 use format::root::HashShape;
-use format::units::{Fingerprint, Pbn};
+use format::units::{Fingerprint, Pbn, TreeId};
 
 use crate::error::PageError;
 use crate::store::{PageRead, PageStore, PinSet, Wanted};
@@ -107,6 +107,16 @@ impl HashPbn {
         chain.want_room(store, pins, reads)
     }
 
+    /// Brings the buckets of a group near, ahead of [`Self::want_lookup`] for each: see
+    /// [`PageStore::touch`].
+    pub fn touch<'a>(
+        &self,
+        store: &PageStore,
+        fingerprints: impl Iterator<Item = &'a Fingerprint>,
+    ) {
+        store.touch(fingerprints.map(|key| (TreeId::HASH_PBN, self.bucket_of(key))));
+    }
+
     /// The chunk with this fingerprint; its bucket must have been wanted.
     #[must_use]
     pub fn lookup(&self, store: &PageStore, fingerprint: &Fingerprint) -> Option<Pbn> {
@@ -144,10 +154,8 @@ impl HashPbn {
         fingerprint: &Fingerprint,
         pbn: Pbn,
     ) -> Option<Pbn> {
-        let chain = self.chain_of(fingerprint);
-        let former = chain.replace(store, fingerprint, pbn);
+        let former = self.chain_of(fingerprint).insert(store, fingerprint, pbn);
         if former.is_none() {
-            chain.push(store, fingerprint, pbn);
             self.shape.entries += 1;
             if split::is_due(&self.shape) {
                 self.split(store);

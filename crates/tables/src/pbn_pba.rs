@@ -68,10 +68,8 @@ pub fn set(store: &mut PageStore, pbn: Pbn, entry: PbaEntry) {
 /// Removes the entry of `pbn`. Its leaf must have been wanted.
 pub fn clear(store: &mut PageStore, pbn: Pbn) {
     let (leaf, slot) = place(pbn);
-    if store.page(TREE, leaf).is_none() {
-        return;
-    }
-    let page = store.page_mut(TREE, leaf);
+    let Some(at) = store.find_leaf(TREE, leaf) else { return };
+    let page = store.page_at_mut(at);
     pba_page::set(page, slot, None);
     // From the end: collection clears a page from its start, so that the rest is met at once.
     if page.payload().iter().rev().all(|&byte| byte == 0) {
@@ -100,10 +98,8 @@ pub fn release(store: &mut PageStore, pbn: Pbn) -> Released {
 fn count(store: &mut PageStore, pbn: Pbn, change: impl Fn(u32) -> u32) -> (Pba, Option<u32>) {
     let (leaf, slot) = place(pbn);
     let vacant = (Pba::default(), None);
-    if store.page(TREE, leaf).is_none() {
-        return vacant;
-    }
-    let page = store.page_mut(TREE, leaf);
+    let Some(at) = store.find_leaf(TREE, leaf) else { return vacant };
+    let page = store.page_at_mut(at);
     let Some(PbaEntry { pba, references }) = pba_page::get(page, slot) else { return vacant };
     pba_page::set(page, slot, Some(PbaEntry { pba, references: change(references) }));
     (pba, Some(references))

@@ -35,6 +35,7 @@ mod path;
 mod pins;
 mod reach;
 mod space;
+mod touch;
 
 use std::sync::Arc;
 
@@ -43,7 +44,8 @@ use format::pointer_page::{self, FANOUT};
 use format::units::{BlockPtr, PageId, TreeId, TreeRoot};
 
 use crate::error::PageError;
-use frames::{Frame, Frames, PageMap, Slot};
+pub(crate) use frames::Slot;
+use frames::{Frame, Frames, PageMap};
 pub use leaf_walk::NextLeaf;
 use path::{Path, child_slot, depth_for, fits, leaf_id};
 pub use pins::PinSet;
@@ -255,12 +257,19 @@ impl PageStore {
     /// A leaf; none when it is absent. It must have been wanted.
     #[must_use]
     pub fn page(&self, tree: TreeId, index: u64) -> Option<&Page> {
-        let slot = self.frames.find(leaf_id(tree, index))?;
-        Some(self.page_at(slot))
+        self.find_leaf(tree, index).map(|slot| self.page_at(slot))
+    }
+
+    pub(crate) fn find_leaf(&self, tree: TreeId, index: u64) -> Option<Slot> {
+        self.frames.find(leaf_id(tree, index))
     }
 
     pub(crate) fn page_at(&self, slot: Slot) -> &Page {
         &self.frames.get(slot).page
+    }
+
+    pub(crate) fn page_at_mut(&mut self, slot: Slot) -> &mut Page {
+        self.frames.change(slot)
     }
 
     /// How many operations hold the page.

@@ -5,7 +5,7 @@ use format::page::Page;
 use format::units::{Fingerprint, Pbn, TreeId};
 
 use crate::error::PageError;
-use crate::store::{PageRead, PageStore, PinSet, Wanted};
+use crate::store::{PageRead, PageStore, PinSet, Slot, Wanted};
 
 /// Overflow pages that a bucket has places for. With a keyed hash and the mean load that the table
 /// keeps, no bucket ever needs more than a few.
@@ -82,6 +82,11 @@ impl Chain {
         self.pages(store).position(holds).map(|number| number as u64)
     }
 
+    fn find_page(self, store: &PageStore, number: u64) -> Option<Slot> {
+        let (tree, index) = self.place(number);
+        store.find_leaf(tree, index)
+    }
+
     fn page_mut(self, store: &mut PageStore, number: u64) -> &mut Page {
         let (tree, index) = self.place(number);
         store.page_mut(tree, index)
@@ -92,30 +97,38 @@ impl Chain {
         store.remove_page(tree, index);
     }
 
-    /// Gives the entry of `fingerprint`, if there is one, another chunk; returns the former.
-    pub(super) fn replace(
+    /// Enters a chunk; returns the one that had this fingerprint before. A new entry goes to the last
+    /// page, or to a further one when that is full.
+    pub(super) fn insert(
         self,
         store: &mut PageStore,
         fingerprint: &Fingerprint,
         pbn: Pbn,
     ) -> Option<Pbn> {
-        let number = self.find(store, fingerprint)?;
-        let page = self.page_mut(store, number);
-        let former = bucket::remove(page, fingerprint);
-        push_to(page, fingerprint, pbn);
-        former
-    }
-
-    /// Adds an entry to the last page, or to a new one when that is full.
-    pub(super) fn push(self, store: &mut PageStore, fingerprint: &Fingerprint, pbn: Pbn) {
-        let pages = self.pages(store).count() as u64;
-        let mut last = pages.saturating_sub(1);
-        let page = self.page_mut(store, last);
-        if bucket::len(page) == CAPACITY {
-            bucket::set_overflowed(page, true);
-            last += 1;
+        let (mut pages, mut last) = (0, None);
+        while let Some(slot) = self.find_page(store, pages) {
+            let page = store.page_at(slot);
+            if bucket::find(page, fingerprint).is_some() {
+                let page = store.page_at_mut(slot);
+                let former = bucket::remove(page, fingerprint);
+                push_to(page, fingerprint, pbn);
+                return former;
+            }
+            (pages, last) = (pages + 1, Some(slot));
+            if !bucket::overflowed(page) {
+                break;
+            }
         }
-        push_to(self.page_mut(store, last), fingerprint, pbn);
+        let page = match last {
+            Some(slot) if bucket::len(store.page_at(slot)) < CAPACITY => store.page_at_mut(slot),
+            Some(slot) => {
+                bucket::set_overflowed(store.page_at_mut(slot), true);
+                self.page_mut(store, pages)
+            }
+            None => self.page_mut(store, pages),
+        };
+        push_to(page, fingerprint, pbn);
+        None
     }
 
     /// Removes an entry; the last of the chain takes its place, and the last page goes when it is

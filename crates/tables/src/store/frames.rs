@@ -23,7 +23,8 @@ pub(super) type PageMap<K, V> = HashMap<K, V, BuildHasherDefault<PageHasher>>;
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Slot(u32);
 
-/// A page in memory.
+/// A page in memory. Its frame is one cache line.
+#[repr(align(64))]
 pub(super) struct Frame {
     pub(super) id: PageId,
     pub(super) page: Arc<Page>,
@@ -81,6 +82,8 @@ impl Frame {
         !self.dirty && !self.writing && self.pins == 0 && self.children == 0
     }
 }
+
+const _: () = assert!(size_of::<Option<Frame>>() == 64);
 
 /// The slab of frames.
 #[derive(Default)]
