@@ -2,13 +2,15 @@
 //!
 //! The socket lies in the system's folder for such things, because its path may be no longer than
 //! 108 bytes wherever the clone is. A server that is dropped is killed, so that no scenario that
-//! fails leaves one behind.
+//! fails leaves one behind; one that lives far longer than any scenario needs is killed as well, so
+//! that a request it never answers turns into an error of the client that waits for it.
 
 use std::fs::{self, File};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
-use std::thread::sleep;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -19,6 +21,8 @@ use crate::program::Program;
 
 /// After this a server that neither answers nor ends is taken for hung.
 const PATIENCE: Duration = Duration::from_secs(300);
+/// How long a server may live before it is taken for hung, and everything that waits for it.
+const LIFE_MAX: Duration = Duration::from_secs(600);
 const LOG: &str = "server.log";
 const LOG_LINES_TOLD: usize = 20;
 
@@ -35,6 +39,8 @@ pub(crate) struct Store {
 #[derive(Debug)]
 pub(crate) struct Server {
     child: Child,
+    /// Dropped with the server, which ends its watch.
+    _watched: Sender<()>,
 }
 
 impl Store {
@@ -78,7 +84,7 @@ impl Store {
         let output = log.try_clone().map_err(Failure::file(&self.log))?;
         let child = command.stdout(Stdio::from(output)).stderr(Stdio::from(log)).spawn();
         let child = child.map_err(|source| Failure::Start { command: text, source })?;
-        Ok(Server { child })
+        Ok(Server { _watched: watch(child.id()), child })
     }
 
     /// Makes a volume; the server runs.
@@ -198,6 +204,18 @@ pub(crate) fn tell_log(work: &Path) {
     let lines: Vec<&str> = text.lines().collect();
     let told = lines.iter().skip(lines.len().saturating_sub(LOG_LINES_TOLD));
     told.for_each(|line| println!("  server: {line}"));
+}
+
+/// Kills the process once it has lived too long, unless what is returned is dropped before.
+fn watch(process: u32) -> Sender<()> {
+    let (watched, ended) = channel();
+    spawn(move || {
+        if ended.recv_timeout(LIFE_MAX) == Err(RecvTimeoutError::Timeout) {
+            println!("the server still runs after {} s and is killed", LIFE_MAX.as_secs());
+            Program::new("kill").arg("-KILL").arg(process.to_string()).succeeds();
+        }
+    });
+    watched
 }
 
 fn in_process(source: std::io::Error) -> Failure {
