@@ -94,6 +94,8 @@ proptest! {
         bytes.extend_from_slice(&payload);
         frame::write_header(&mut bytes, &header);
         prop_assert_eq!(frame::decode(&bytes), Ok((header, payload.as_slice())));
+        prop_assert_eq!(frame::claimed_bytes(&bytes), Some(bytes.len()));
+        prop_assert_eq!(frame::claimed_bytes(&bytes[..FRAME_HEADER_BYTES - 1]), None);
         bytes.push(0);
         prop_assert!(frame::decode(&bytes).is_err(), "a byte too many passed");
     }
