@@ -15,18 +15,23 @@ use crate::state::Wanted;
 
 use crate::record::CHANGE_BYTES_MAX;
 
+/// Groups, or pieces of one long unmap, that one step applies: reads go in between.
+const COMMITS_PER_STEP: usize = 8;
+
 impl Engine {
     /// Applies groups from the oldest on.
     pub(crate) fn commit_groups(&mut self) -> bool {
-        let mut moved = false;
-        while self.stopped.is_none() && self.front_is_ready() {
+        for committed in 0..COMMITS_PER_STEP {
+            if self.stopped.is_some() || !self.front_is_ready() {
+                return committed > 0;
+            }
             match self.commit_front() {
-                Ok(true) => moved = true,
-                Ok(false) => break,
+                Ok(true) => {}
+                Ok(false) => return committed > 0,
                 Err(error) => self.stop_for(&error),
             }
         }
-        moved
+        true
     }
 
     fn commit_front(&mut self) -> Result<bool, PageError> {

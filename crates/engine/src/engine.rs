@@ -180,7 +180,7 @@ impl Engine {
                 self.tick();
             }
         }
-        self.stopped.map_or(Ok(()), Err)
+        self.stopped.take().map_or(Ok(()), Err)
     }
 
     /// Whether the store is closed and steps do nothing any more.
@@ -324,6 +324,17 @@ impl Engine {
     /// A page that a write needs is damaged.
     pub(crate) fn stop_for(&mut self, error: &PageError) {
         self.stop_writing(damaged_table(error));
+    }
+}
+
+impl Drop for Engine {
+    /// Whoever asks after the end, or asked just before it, is told.
+    fn drop(&mut self) {
+        self.intake.refuse(RequestError::Closing);
+        self.intake.take(&mut self.requests);
+        for request in self.requests.drain(..) {
+            request.fail(&RequestError::Closing);
+        }
     }
 }
 
