@@ -5,7 +5,7 @@
 //! one page at a time, and never stops to be rebuilt. Splits happen inside [`HashPbn::insert`]
 //! and depend on nothing but the entries, so replaying the journal splits the same buckets.
 //!
-//! A bucket is a page; one that is full goes on in a *chain* of overflow pages. All pages of a chain
+//! A bucket is a page; one that is full goes on in a *chain* of overflow pages. Its pages
 //! but the last are full, so a new entry goes to the last page, and a removed one is replaced
 //! by the last entry of the chain. Buckets that wait for their split near the end of a doubling
 //! hold up to twice the mean, so short chains are usual there, and chains of more than one overflow

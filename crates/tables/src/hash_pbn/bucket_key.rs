@@ -1,6 +1,6 @@
 //! Which bucket a fingerprint belongs to: a keyed hash and the shape of the table.
 //!
-//! Fingerprints are random bytes, but clients choose the content they come from and could search for
+//! Fingerprints are random bytes, but clients choose the content they come from and could look for
 //! content whose fingerprints meet in one bucket. The key is the store's own, so they do not know
 //! what to search for.
 

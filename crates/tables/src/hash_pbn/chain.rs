@@ -97,8 +97,8 @@ impl Chain {
         store.remove_page(tree, index);
     }
 
-    /// Enters a chunk; returns the one that had this fingerprint before. A new entry goes to the last
-    /// page, or to a further one when that is full.
+    /// Enters a chunk; returns the one that had this fingerprint before. A new entry goes to the
+    /// last page, or to a further one when that is full.
     pub(super) fn insert(
         self,
         store: &mut PageStore,

@@ -1,12 +1,13 @@
 //! Cleaning: cold dirty pages are written ahead of the checkpoint, so that they can be dropped.
 //!
 //! The queue of dirty pages is gone through from the oldest change on; a page that was wanted since
-//! it was last looked at, or is held, or has children in the cache, goes back to its end. The blocks
+//! it was last looked at, or is held, or has children in the cache, goes back to its end. Blocks
 //! given out here are fresh: a page that is changed again before the checkpoint gives its block
 //! back at once.
 
-use super::frames::Slot;
-use super::{PageStore, PageWrite};
+use super::page_io::PageWrite;
+use super::page_store::PageStore;
+use super::slot::Slot;
 
 /// Dirty pages that are looked at for each one that is to be cleaned.
 const LOOKS_PER_PAGE: usize = 4;

@@ -5,7 +5,7 @@
 //! leave after their last leaf. How far the hand goes in one call is bounded, so that a cache full
 //! of pages that must stay does not stop the core.
 
-use super::PageStore;
+use super::page_store::PageStore;
 
 /// Steps of the hand for each page that is too many.
 const STEPS_PER_PAGE: usize = 64;

@@ -1,8 +1,8 @@
 //! Frames: the pages in memory, found by name, in a slab.
 //!
 //! A look-up is one probe of a hash map with a cheap hash of our own and allocates nothing. The
-//! dirty pages stand in a queue, each exactly once, oldest change first: a freeze takes them all, and
-//! cleaning takes the cold ones from its front.
+//! dirty pages stand in a queue, each exactly once, oldest change first: a freeze takes them all,
+//! and cleaning takes the cold ones from its front.
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -13,15 +13,12 @@ use format::page::Page;
 use format::units::PageId;
 use hashbrown::HashMap;
 
-use super::PageRead;
+use super::page_io::PageRead;
 use super::pins::PinSet;
+use super::slot::Slot;
 
 /// A map by page, tree or block. Its order is never looked at.
 pub(super) type PageMap<K, V> = HashMap<K, V, BuildHasherDefault<PageHasher>>;
-
-/// Place of a frame in the slab.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Slot(u32);
 
 /// A page in memory. Its frame is one cache line.
 #[repr(align(64))]

@@ -1,7 +1,7 @@
 //! Freezing: every dirty page gets its place in the next checkpoint, in one go.
 //!
 //! Children go before parents, level by level over all trees, because a parent holds the block and
-//! the tag of its child; the ancestors of a dirty page are therefore written with it. Within a level
+//! the tag of its child; the ancestors of a dirty page are therefore written too. Within a level
 //! pages go in the order of their trees, so that neighbours in a table are neighbours on disk.
 //!
 //! The roots of the volumes' maps stand in leaves of the catalog. Hence two steps: first all trees
@@ -9,10 +9,14 @@
 
 use std::sync::Arc;
 
+use format::pointer_page::{self, FANOUT};
 use format::units::{BlockPtr, TreeId};
 
-use super::frames::Slot;
-use super::{PageStore, PageWrite};
+use super::frames::Frame;
+use super::page_io::PageWrite;
+use super::page_store::PageStore;
+use super::path::UNWRITTEN;
+use super::slot::Slot;
 use crate::error::OutOfBlocks;
 
 impl PageStore {
@@ -123,7 +127,7 @@ impl PageStore {
     }
 }
 
-fn has_written_children(frame: &super::Frame) -> bool {
-    use format::pointer_page::{FANOUT, get};
-    frame.id.level == 0 || (0..FANOUT).all(|slot| get(&frame.page, slot) != super::UNWRITTEN)
+fn has_written_children(frame: &Frame) -> bool {
+    let is_written = |slot| pointer_page::get(&frame.page, slot) != UNWRITTEN;
+    frame.id.level == 0 || (0..FANOUT).all(is_written)
 }

@@ -5,10 +5,11 @@
 use format::pointer_page::FANOUT;
 use format::units::TreeId;
 
+use super::page_io::PageRead;
+use super::page_store::PageStore;
 use super::path::{
     Path, ancestor, child_slot, first_used, fits, index_above, index_below, leaf_id,
 };
-use super::{PageRead, PageStore};
 use crate::error::PageError;
 
 /// What follows in a tree.

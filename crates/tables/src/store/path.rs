@@ -1,14 +1,14 @@
-//! Arithmetic of the trees, and the way from a root to a page.
-//!
-//! A page is looked for from below: the deepest resident page of its path says what comes next,
-//! and since the parent of a resident page is resident, nothing above it need be looked at.
+//! Arithmetic of the trees: who is above and below whom.
 
 use format::page::Page;
 use format::pointer_page::{self, FANOUT};
-use format::units::{PageId, TreeId};
+use format::units::{BlockPtr, PageId, TreeId};
 
-use super::frames::Slot;
-use super::{PageRead, PageStore};
+use super::page_io::PageRead;
+use super::slot::Slot;
+
+/// Stands for the block of a page that has none yet.
+pub(super) const UNWRITTEN: BlockPtr = BlockPtr::new(BlockPtr::BLOCKS_MAX - 1, 0);
 
 /// How far the way to a page is resident.
 pub(super) enum Path {
@@ -61,39 +61,6 @@ pub(super) fn depth_for(index: u64) -> u8 {
 /// The first pointer from `slot` on that is not none.
 pub(super) fn first_used(page: &Page, slot: usize) -> Option<usize> {
     (slot..FANOUT).find(|&slot| !pointer_page::get(page, slot).is_none())
-}
-
-impl PageStore {
-    /// How far the way to `page` is resident.
-    pub(super) fn path_to(&self, page: PageId) -> Path {
-        let root = self.tree_root(page.tree);
-        if root.pointer.is_none()
-            || page.level > root.depth
-            || !fits(root.depth - page.level, page.index)
-        {
-            return Path::Absent { above: None };
-        }
-        if let Some(slot) = self.frames.find(page) {
-            return Path::Here(slot);
-        }
-        let mut child = page;
-        while child.level < root.depth {
-            let above = ancestor(child, child.level + 1);
-            if let Some(slot) = self.frames.find(above) {
-                return self.below(slot, child);
-            }
-            child = above;
-        }
-        Path::Missing { read: PageRead { id: child, pointer: root.pointer }, parent: None }
-    }
-
-    fn below(&self, parent: Slot, child: PageId) -> Path {
-        let pointer = pointer_page::get(self.page_at(parent), child_slot(child));
-        if pointer.is_none() {
-            return Path::Absent { above: Some(parent) };
-        }
-        Path::Missing { read: PageRead { id: child, pointer }, parent: Some(parent) }
-    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! A pin names a frame by place and by serial number, so that it is void, not misplaced, when its
 //! page was removed by the very operation that held it.
 
-use super::frames::Slot;
+use super::slot::Slot;
 
 /// What the wants of one operation hold; to be given back with
 /// [`super::PageStore::release_pins`], or the pages stay in the cache for good.

@@ -13,7 +13,8 @@ use format::pointer_page::{self, FANOUT};
 use format::units::{BlockPtr, PageId, TreeId, TreeRoot};
 use hashbrown::HashSet;
 
-use super::{PageRead, PageStore, checked_page};
+use super::page_io::{PageRead, checked_page};
+use super::page_store::PageStore;
 use crate::error::PageError;
 
 const WORD_BLOCKS: u64 = 64;

@@ -1,7 +1,7 @@
 //! Touching: pages of a group are brought into the processor's caches side by side.
 //!
 //! A look-up in tables far larger than those caches waits for memory three times in a row: for the
-//! map, the frame, the page. One after the other, the look-ups of a group wait for each of them. Done
+//! map, the frame, the page. One after the other, the look-ups of a group wait for each. Done
 //! in three short loops, the processor overlaps the waits of many pages. Measured with
 //! `examples/lookup_cost.rs`: a third of the cost of a look-up is saved.
 
@@ -9,7 +9,7 @@ use std::hint::black_box;
 
 use format::units::TreeId;
 
-use super::PageStore;
+use super::page_store::PageStore;
 
 /// Pages that are touched side by side; their places fit a few cache lines.
 const SIDE_BY_SIDE: usize = 64;

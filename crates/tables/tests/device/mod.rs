@@ -12,6 +12,9 @@ use tables::{
     OutOfBlocks, PageError, PageRead, PageStore, PageStoreOptions, PageWrite, PinSet, ReachWalker,
 };
 
+/// What a want returns.
+pub(crate) type Here = Result<bool, PageError>;
+
 /// Trees of a root with their roots.
 pub(crate) type Trees = BTreeMap<TreeId, TreeRoot>;
 
@@ -102,7 +105,7 @@ impl<M: Clone> Device<M> {
     pub(crate) fn wait_for(
         &mut self,
         store: &mut PageStore,
-        mut want: impl FnMut(&mut PageStore, &mut PinSet, &mut Vec<PageRead>) -> Result<bool, PageError>,
+        mut want: impl FnMut(&mut PageStore, &mut PinSet, &mut Vec<PageRead>) -> Here,
     ) -> PinSet {
         let mut held = PinSet::default();
         for _ in 0..1000 {

@@ -1,0 +1,283 @@
+//! The store itself: wanting pages, taking them in, and handing them to operations.
+//!
+//! Every operation has two halves. `want` may miss and asks for one page at a time, the topmost
+//! that is missing, because only its parent knows where a page is. `page`, `page_mut` and
+//! `remove_page` find everything resident. What wants hold in between is in a [`PinSet`].
+
+use std::sync::Arc;
+
+use format::page::Page;
+use format::units::{BlockPtr, PageId, TreeId, TreeRoot};
+
+use super::frames::{Frame, Frames, PageMap};
+use super::page_io::{PageRead, checked_page};
+use super::path::{Path, leaf_id};
+use super::pins::PinSet;
+use super::slot::Slot;
+use super::space::Space;
+use crate::error::PageError;
+
+/// How large a store's tables and their cache are.
+#[derive(Copy, Clone, Debug)]
+pub struct PageStoreOptions {
+    /// Pages that the cache keeps; operations under way may exceed it for as long as they last.
+    pub cache_pages: usize,
+    /// Dirty pages at which a checkpoint is due.
+    pub dirty_pages_max: usize,
+    /// Length of the zone, block 0 included.
+    pub tables_blocks: u64,
+}
+
+/// A leaf that an operation wants.
+pub(crate) enum Wanted {
+    /// Resident, and pinned.
+    Here(Slot),
+    /// Not in the tree; its path is resident and pinned.
+    Absent,
+    /// A page on its path has to be read first.
+    Coming,
+}
+
+/// A page on its way from the disk.
+pub(super) struct Arriving {
+    pub(super) parent: Option<Slot>,
+    pointer: BlockPtr,
+}
+
+/// All trees of a store.
+pub struct PageStore {
+    pub(super) options: PageStoreOptions,
+    pub(super) trees: PageMap<TreeId, TreeRoot>,
+    pub(super) frames: Frames,
+    pub(super) space: Space,
+    pub(super) arriving: PageMap<PageId, Arriving>,
+    pub(super) damaged: PageMap<PageId, PageError>,
+    /// Place of the clock's hand.
+    pub(super) hand: usize,
+    /// Generation that the next checkpoint will have, as far as is known.
+    pub(super) generation_next: u64,
+}
+
+impl PageStore {
+    /// A store without trees and with every block free.
+    #[must_use]
+    pub fn new(options: PageStoreOptions) -> Self {
+        Self {
+            options,
+            trees: PageMap::default(),
+            frames: Frames::default(),
+            space: Space::new(options.tables_blocks),
+            arriving: PageMap::default(),
+            damaged: PageMap::default(),
+            hand: 0,
+            generation_next: 1,
+        }
+    }
+
+    /// Adds a tree as a checkpoint knows it; the default root is an empty tree.
+    pub fn add_tree(&mut self, tree: TreeId, root: TreeRoot) {
+        self.trees.insert(tree, root);
+    }
+
+    /// Root of a tree. It is what a checkpoint may hold only right after a freeze of the tree.
+    #[must_use]
+    pub fn tree_root(&self, tree: TreeId) -> TreeRoot {
+        self.trees.get(&tree).copied().unwrap_or_default()
+    }
+
+    /// Forgets an empty tree; false, and the tree stays, when it is not empty.
+    pub fn drop_tree(&mut self, tree: TreeId) -> bool {
+        let empty = self.tree_root(tree).pointer.is_none();
+        if empty {
+            self.trees.remove(&tree);
+        }
+        empty
+    }
+
+    /// Asks for a leaf: true when it is resident, or known to be absent, so that [`Self::page`],
+    /// [`Self::page_mut`] and [`Self::remove_page`] work. What is resident is pinned. Else the
+    /// first page that is missing on its path is added to `reads`, unless it is on its way.
+    ///
+    /// # Errors
+    /// [`PageError`] when the leaf or a page above it is damaged.
+    pub fn want(
+        &mut self,
+        pins: &mut PinSet,
+        tree: TreeId,
+        index: u64,
+        reads: &mut Vec<PageRead>,
+    ) -> Result<bool, PageError> {
+        self.want_leaf(pins, tree, index, reads).map(|wanted| !matches!(wanted, Wanted::Coming))
+    }
+
+    pub(crate) fn want_leaf(
+        &mut self,
+        pins: &mut PinSet,
+        tree: TreeId,
+        index: u64,
+        reads: &mut Vec<PageRead>,
+    ) -> Result<Wanted, PageError> {
+        let leaf = leaf_id(tree, index);
+        if let Some(slot) = self.frames.find(leaf) {
+            self.frames.pin(slot, pins);
+            return Ok(Wanted::Here(slot));
+        }
+        match self.path_to(leaf) {
+            Path::Here(slot) => {
+                self.frames.pin(slot, pins);
+                Ok(Wanted::Here(slot))
+            }
+            Path::Absent { above } => {
+                if let Some(above) = above {
+                    self.frames.pin(above, pins);
+                }
+                Ok(Wanted::Absent)
+            }
+            Path::Missing { read, parent } => {
+                self.request(read, parent, reads)?;
+                Ok(Wanted::Coming)
+            }
+        }
+    }
+
+    /// Adds the read of a page, unless it is on its way already.
+    pub(super) fn request(
+        &mut self,
+        read: PageRead,
+        parent: Option<Slot>,
+        reads: &mut Vec<PageRead>,
+    ) -> Result<(), PageError> {
+        if let Some(error) = self.damaged.get(&read.id) {
+            return Err(error.clone());
+        }
+        if self.arriving.contains_key(&read.id) {
+            return Ok(());
+        }
+        let (id, block) = (read.id, read.pointer.block());
+        let tables_blocks = self.options.tables_blocks;
+        if block >= tables_blocks {
+            return Err(PageError::OutOfRange { id, block, tables_blocks });
+        }
+        self.arriving.insert(id, Arriving { parent, pointer: read.pointer });
+        if let Some(parent) = parent {
+            self.frames.get_mut(parent).children += 1;
+        }
+        reads.push(read);
+        Ok(())
+    }
+
+    /// Takes a page that was read; `Err` when the device failed. A page that nobody waits for is
+    /// ignored.
+    ///
+    /// # Errors
+    /// [`PageError`] when it is not the page asked for; it is remembered, and every want of it or
+    /// of what is below it fails from now on.
+    pub fn page_arrived(
+        &mut self,
+        read: PageRead,
+        bytes: Result<&[u8], ()>,
+    ) -> Result<(), PageError> {
+        let expected = self.arriving.get(&read.id).map(|arriving| arriving.pointer);
+        if expected != Some(read.pointer) {
+            return Ok(());
+        }
+        let Some(Arriving { parent, .. }) = self.arriving.remove(&read.id) else { return Ok(()) };
+        match checked_page(&read, bytes) {
+            Ok(page) => {
+                let frame = Frame::read(read, Arc::new(page), parent);
+                self.frames.insert(frame);
+                Ok(())
+            }
+            Err(error) => {
+                if let Some(parent) = parent {
+                    self.frames.get_mut(parent).children -= 1;
+                }
+                self.damaged.insert(read.id, error.clone());
+                Err(error)
+            }
+        }
+    }
+
+    /// A leaf; none when it is absent. It must have been wanted.
+    #[must_use]
+    pub fn page(&self, tree: TreeId, index: u64) -> Option<&Page> {
+        self.find_leaf(tree, index).map(|slot| self.page_at(slot))
+    }
+
+    pub(crate) fn find_leaf(&self, tree: TreeId, index: u64) -> Option<Slot> {
+        self.frames.find(leaf_id(tree, index))
+    }
+
+    pub(crate) fn page_at(&self, slot: Slot) -> &Page {
+        &self.frames.get(slot).page
+    }
+
+    pub(crate) fn page_at_mut(&mut self, slot: Slot) -> &mut Page {
+        self.frames.change(slot)
+    }
+
+    /// How many operations hold the page.
+    pub(crate) fn pins_at(&self, slot: Slot) -> u32 {
+        self.frames.get(slot).pins
+    }
+
+    /// A leaf to be changed, made when it is absent. It must have been wanted.
+    ///
+    /// # Panics
+    /// When the way to the leaf is not resident: the caller did not want it.
+    pub fn page_mut(&mut self, tree: TreeId, index: u64) -> &mut Page {
+        let leaf = leaf_id(tree, index);
+        let slot = match self.frames.find(leaf) {
+            Some(slot) => slot,
+            None => self.make(leaf),
+        };
+        self.frames.change(slot)
+    }
+
+    /// Gives back what wants have pinned.
+    pub fn release_pins(&mut self, pins: PinSet) {
+        self.frames.release(pins);
+    }
+
+    /// Blocks that pages can be written to now.
+    #[must_use]
+    pub fn free_blocks(&self) -> u64 {
+        self.space.free_blocks()
+    }
+
+    /// Blocks that no live page is in, but that a root may still name.
+    #[must_use]
+    pub fn quarantined_blocks(&self) -> u64 {
+        self.space.quarantined_blocks()
+    }
+
+    /// Blocks that live pages are in.
+    #[must_use]
+    pub fn used_blocks(&self) -> u64 {
+        self.space.used_blocks()
+    }
+
+    /// Pages that differ from the disk.
+    #[must_use]
+    pub fn dirty_pages(&self) -> usize {
+        self.frames.dirty_pages()
+    }
+
+    /// Whether so many pages are dirty that a checkpoint is due.
+    #[must_use]
+    pub fn checkpoint_is_due(&self) -> bool {
+        self.dirty_pages() >= self.options.dirty_pages_max
+    }
+
+    /// Pages in the cache.
+    #[must_use]
+    pub fn resident_pages(&self) -> usize {
+        self.frames.resident_pages()
+    }
+
+    /// Memory that the cache takes, its bookkeeping included.
+    #[must_use]
+    pub fn resident_bytes(&self) -> u64 {
+        self.frames.resident_bytes() + self.space.resident_bytes()
+    }
+}
