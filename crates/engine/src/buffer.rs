@@ -22,8 +22,9 @@ use format::units::{Fingerprint, Lba, Pbn, VolumeId};
 use hashbrown::HashMap;
 use reduce::{ChunkBuf, ChunkRef};
 
-use crate::client::Done;
-use crate::outcome::{Reply, RequestError};
+use crate::done::Done;
+use crate::error::RequestError;
+use crate::outcome::Reply;
 use crate::volume::{SECTOR_BYTES, VolumeShared};
 
 /// Slots of a group, at most.

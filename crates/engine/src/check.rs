@@ -9,44 +9,14 @@
 //! Memory: four bytes a PBN and 24 bytes a stored chunk.
 
 use disk::Disk;
-use serde::Serialize;
 
 use crate::checker::Checker;
-use crate::open::{OpenError, load};
-pub use crate::problem::Problem;
+use crate::open::load;
+use crate::open_error::OpenError;
+use crate::problem::{CheckProgress, CheckReport};
 
 /// Pages of the table cache while checking: 256 MiB.
 const CACHE_PAGES: usize = 64 << 10;
-
-/// How far a check has come.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct CheckProgress {
-    /// What is being checked.
-    pub stage: &'static str,
-    /// Of `total`.
-    pub done: u64,
-    /// Steps of this stage.
-    pub total: u64,
-}
-
-/// What a check found.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct CheckReport {
-    /// Every broken invariant; none in a sound store.
-    pub problems: Vec<Problem>,
-    /// Volumes checked.
-    pub volumes: u64,
-    /// Mapped chunks of all volumes.
-    pub mapped_chunks: u64,
-    /// Stored chunks, dead ones included.
-    pub stored_chunks: u64,
-    /// Containers that hold something.
-    pub containers: u64,
-    /// Frames read and verified.
-    pub frames_verified: u64,
-    /// Journal records that were applied in memory.
-    pub records_replayed: u64,
-}
 
 /// Checks a closed store, writing nothing.
 ///

@@ -12,9 +12,10 @@ use format::units::{CONTAINER_BYTES, ContainerId, Pba, Pbn, TreeId};
 use format::{bucket, map_page, pba_page};
 use tables::NextLeaf;
 
-use crate::check::{CheckProgress, CheckReport, Problem};
 use crate::loading::Loading;
-use crate::open::{OpenError, Opened};
+use crate::open::Opened;
+use crate::open_error::OpenError;
+use crate::problem::{CheckProgress, CheckReport, Problem};
 
 /// A stored chunk's place.
 struct Stored {

@@ -17,118 +17,22 @@ use std::collections::VecDeque;
 
 use disk::{AlignedBuf, SharedBuf};
 use format::BLOCK_BYTES;
-use format::root::{JournalPosition, Root};
+use format::root::Root;
 use format::units::{TreeId, Zone};
 use tables::{PageError, PageWrite};
 
+use crate::checkpoints::Phase;
 use crate::devices::Purpose;
 use crate::engine::Engine;
-use crate::outcome::RequestError;
+use crate::error::RequestError;
 use crate::state::{State, Wanted};
 
 /// Pages of one write.
 const PAGES_PER_WRITE: usize = 256;
 /// Writes of table pages in flight at most: clients' I/O goes in between.
 const WRITES_OUT_MAX: usize = 4;
-/// Checkpoints without relief after which space will not come.
-const PRESSURE_ROUNDS_MAX: u32 = 3;
 /// Pages that are cleaned at a time to make room in the cache.
 const CLEAN_PAGES: usize = 256;
-
-enum Phase {
-    Idle,
-    Pages { writes: VecDeque<PageWrite> },
-    PagesOut { mark: u64 },
-    TablesSync,
-    Durable,
-    Root,
-    RootSync,
-}
-
-/// The running checkpoint and what the last ones left.
-pub(crate) struct Checkpoints {
-    phase: Phase,
-    /// The root being made.
-    next_root: Option<Box<Root>>,
-    ended: bool,
-    asked: bool,
-    closing: bool,
-    clean: bool,
-    /// The newest durable root's generation, and where its journal begins.
-    generation: u64,
-    position: JournalPosition,
-    /// Free PBNs before this place in their queue are past a checkpoint.
-    free_limit: u64,
-    dirty_pages_max: usize,
-    pressure_rounds: u32,
-}
-
-impl Checkpoints {
-    pub(crate) fn new(root: &Root, dirty_pages_max: usize) -> Self {
-        Self {
-            phase: Phase::Idle,
-            next_root: None,
-            ended: false,
-            asked: false,
-            closing: false,
-            clean: false,
-            generation: root.generation,
-            position: root.journal,
-            free_limit: root.free_tail,
-            dirty_pages_max,
-            pressure_rounds: 0,
-        }
-    }
-
-    /// A checkpoint is wanted soon.
-    pub(crate) fn ask(&mut self) {
-        self.asked = true;
-    }
-
-    /// Asks for the last, clean checkpoint; true once it is durable.
-    pub(crate) fn close(&mut self) -> bool {
-        self.closing = true;
-        self.clean
-    }
-
-    pub(crate) fn tables_synced(&mut self) {
-        self.ended = true;
-    }
-
-    pub(crate) fn root_written(&mut self) {
-        self.ended = true;
-    }
-
-    pub(crate) fn root_synced(&mut self) {
-        self.ended = true;
-    }
-
-    /// Table blocks that are kept so that trims, collection and checkpoints always go on: what
-    /// three intervals may hold beside the live pages.
-    pub(crate) fn reserve_blocks(&self) -> u64 {
-        3 * self.dirty_pages_max as u64 + 64
-    }
-
-    /// PBNs in the free queue that may be handed out.
-    pub(crate) fn free_pbns(&self, state: &State) -> u64 {
-        self.free_limit.saturating_sub(state.free.head())
-    }
-
-    /// Whether further checkpoints may still set space free.
-    pub(crate) fn relief_may_come(&self) -> bool {
-        self.pressure_rounds < PRESSURE_ROUNDS_MAX
-    }
-
-    /// Space has come.
-    pub(crate) fn relieved(&mut self) {
-        self.pressure_rounds = 0;
-    }
-
-    /// Whether writers must wait for the running checkpoint.
-    pub(crate) fn tables_are_behind(&self, state: &State) -> bool {
-        !matches!(self.phase, Phase::Idle) && state.store.dirty_pages() > 2 * self.dirty_pages_max
-    }
-}
 
 impl Engine {
     /// Moves the running checkpoint on, or begins one.

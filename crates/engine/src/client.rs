@@ -9,35 +9,12 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use format::units::Compression;
 use reduce::{ChunkBuf, Permit};
 
+use crate::done::{Completions, Done};
+use crate::error::RequestError;
 use crate::intake::{AdminRequest, ExtentsRequest, Intake, Request, UnmapRequest, WriteRequest};
-use crate::outcome::{Extent, Reply, RequestError, VolumeInfo};
+use crate::outcome::{Extent, Reply, VolumeInfo};
 use crate::stats::Stats;
 use crate::volume::VolumeHandle;
-
-/// Where outcomes go. Called on the core's thread: must not block.
-pub trait Completions: Send + Sync {
-    /// The request that was given `tag` has ended.
-    fn complete(&self, tag: u64, outcome: Result<Reply, RequestError>);
-}
-
-/// Whom to tell when one request has ended.
-#[derive(Clone)]
-pub struct Done {
-    /// Whom.
-    pub sink: Arc<dyn Completions>,
-    /// What the sink knows the request by.
-    pub tag: u64,
-}
-
-impl Done {
-    pub(crate) fn reply(self, reply: Reply) {
-        self.sink.complete(self.tag, Ok(reply));
-    }
-
-    pub(crate) fn fail(self, error: RequestError) {
-        self.sink.complete(self.tag, Err(error));
-    }
-}
 
 /// Whether a write is acknowledged already.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]

@@ -20,6 +20,7 @@ use format::record::Change;
 use format::units::{CONTAINER_BYTES, ContainerId, Pba};
 use tables::{PageError, pbn_pba};
 
+use crate::collection::Victim;
 use crate::devices::Purpose;
 use crate::engine::Engine;
 use crate::placement::Placed;
@@ -27,51 +28,16 @@ use crate::record::CHANGE_BYTES_MAX;
 use crate::recovery::entries_by_scan;
 use crate::state::Wanted;
 
-/// Entries of one slice, and bytes of their frames: a fraction of the reserved containers.
-const SLICE_ENTRIES: usize = 128;
-const SLICE_BYTES: u64 = 1 << 20;
 /// A container is compacted only if at least this much of it is dead.
 const DEAD_BYTES_MIN: u32 = CONTAINER_BYTES / 16;
 /// Containers below which space counts as short, beside a sixteenth of all.
 const FREE_CONTAINERS_MIN: u64 = 6;
-
-struct Victim {
-    id: ContainerId,
-    image: Option<AlignedBuf>,
-    entries: Vec<DirectoryEntry>,
-    cursor: usize,
-    damaged: bool,
-}
-
-/// The container being collected.
-#[derive(Default)]
-pub(crate) struct Collection {
-    victim: Option<Victim>,
-}
 
 /// What becomes of one entry of a slice.
 enum Fate {
     Stale,
     Move,
     Forget,
-}
-
-impl Victim {
-    fn slice_end(&self) -> usize {
-        let mut bytes = 0;
-        let fits = |entry: &&DirectoryEntry| {
-            bytes += u64::from(entry.length_bytes);
-            bytes <= SLICE_BYTES
-        };
-        let slice = self.entries.iter().skip(self.cursor).take(SLICE_ENTRIES);
-        self.cursor + slice.take_while(fits).count()
-    }
-}
-
-impl Collection {
-    pub(crate) fn is_busy(&self) -> bool {
-        self.victim.is_some()
-    }
 }
 
 impl Engine {

@@ -76,7 +76,7 @@ impl Engine {
         let mut changes = Vec::with_capacity(maps.len() + stores.len() + 2);
         for new in &stores {
             if !self.place_new(new, &mut changes) {
-                self.stop_writing(crate::outcome::RequestError::NoSpace);
+                self.stop_writing(crate::error::RequestError::NoSpace);
                 return Ok(false);
             }
         }

@@ -23,15 +23,14 @@ use reduce::{JobDone, Workers};
 use tables::{PageError, PageRead, PinSet};
 
 use crate::buffer::{Frames, Group, WriteBuffer};
-use crate::checkpoint::Checkpoints;
-use crate::collect::Collection;
+use crate::checkpoints::Checkpoints;
+use crate::collection::Collection;
 use crate::devices::{Devices, Ended, Purpose};
-use crate::extents::ExtentsParked;
-use crate::flush::Flushing;
+use crate::error::RequestError;
+use crate::flushing::Flushing;
 use crate::intake::{Intake, Request, WriteRequest};
-use crate::outcome::RequestError;
 use crate::placement::Placement;
-use crate::read::Reads;
+use crate::reads::Reads;
 use crate::state::{State, Wanted};
 use crate::stats::Counters;
 use crate::volumes::Volumes;
@@ -55,7 +54,6 @@ pub struct Engine {
     pub(crate) buffer: WriteBuffer,
     pub(crate) volumes: Volumes,
     pub(crate) reads: Reads,
-    pub(crate) extents_parked: ExtentsParked,
     pub(crate) flushing: Flushing,
     pub(crate) checkpoints: Checkpoints,
     pub(crate) collection: Collection,
@@ -85,7 +83,7 @@ pub struct Engine {
 pub(crate) enum Closing {
     No,
     /// Draining; answered when the clean root is durable.
-    Draining(Vec<crate::client::Done>),
+    Draining(Vec<crate::done::Done>),
     Closed,
 }
 
@@ -142,7 +140,6 @@ impl Engine {
             buffer: WriteBuffer::new(chunk_bytes),
             volumes: parts.volumes,
             reads: Reads::default(),
-            extents_parked: ExtentsParked::default(),
             flushing: parts.flushing,
             checkpoints: parts.checkpoints,
             collection: Collection::default(),

@@ -4,8 +4,6 @@
 //! exists, a hole of any size is one step. A reply may cover less than was asked, so the work per
 //! request is bounded.
 
-use std::collections::VecDeque;
-
 use format::map_page;
 use format::units::{Lba, TreeId, VolumeId};
 use tables::{NextLeaf, PageError, lba_pbn};
@@ -17,10 +15,6 @@ use crate::state::{Wanted, leaf_start};
 
 /// Leaves that one request looks at.
 const LEAVES_MAX: usize = 64;
-
-/// Requests that wait for pages.
-#[derive(Default)]
-pub(crate) struct ExtentsParked(VecDeque<ExtentsRequest>);
 
 /// What the write buffer holds of a range, laid over the map.
 struct Overlay {
@@ -104,14 +98,9 @@ impl Engine {
 
     /// Tries requests again that waited for pages.
     pub(crate) fn advance_extents(&mut self) {
-        for request in std::mem::take(&mut self.extents_parked.0) {
+        for request in std::mem::take(&mut self.reads.extents) {
             self.try_extents(request);
         }
-    }
-
-    /// Whether any request waits.
-    pub(crate) fn extents_wait(&self) -> bool {
-        !self.extents_parked.0.is_empty()
     }
 
     fn try_extents(&mut self, request: ExtentsRequest) {
@@ -121,7 +110,7 @@ impl Engine {
         self.state.store.release_pins(wanted.pins);
         match walked {
             Err(error) => request.done.fail(damaged_table(&error)),
-            Ok(chunks) if chunks.is_empty() => self.extents_parked.0.push_back(request),
+            Ok(chunks) if chunks.is_empty() => self.reads.extents.push_back(request),
             Ok(chunks) => {
                 let extents = self.in_bytes(&request, &chunks);
                 request.done.reply(Reply::Extents(extents));

@@ -8,117 +8,18 @@
 //!
 //! One round runs at a time; flushes that arrive meanwhile share the next: group commit.
 
-use std::sync::Arc;
-
 use format::units::Zone;
 
-use crate::buffer::Ack;
-use crate::client::Done;
 use crate::devices::Purpose;
+use crate::done::Done;
 use crate::engine::Engine;
-use crate::outcome::{Reply, RequestError};
+use crate::flushing::Round;
+use crate::outcome::Reply;
 
 /// Unsynced data that starts a round by itself: it bounds what recovery must check.
 const UNSYNCED_BYTES_MAX: u64 = 64 << 20;
 /// Ticks without a flush after which what is acknowledged is made durable anyway.
 const TICKS_UNSYNCED_MAX: u32 = 10;
-
-enum Answer {
-    Ack(Arc<Ack>),
-    Reply(Done, Reply),
-}
-
-impl Answer {
-    fn ok(self) {
-        match self {
-            Self::Ack(ack) => ack.part_done(),
-            Self::Reply(done, reply) => done.reply(reply),
-        }
-    }
-
-    fn fail(self, error: &RequestError) {
-        match self {
-            Self::Ack(ack) => ack.fail(error),
-            Self::Reply(done, _) => done.fail(error.clone()),
-        }
-    }
-}
-
-struct Round {
-    /// Records up to this one become durable.
-    sequence: u64,
-    /// Groups up to this one become durable.
-    group: u64,
-    /// I/O issued before this mark must have ended.
-    mark: u64,
-    syncs_left: Option<usize>,
-}
-
-/// Who waits for durability, and the round that runs.
-pub(crate) struct Flushing {
-    waiters: Vec<(u64, Answer)>,
-    round: Option<Round>,
-    durable_sequence: u64,
-    wanted: bool,
-    ticks: u32,
-}
-
-impl Flushing {
-    pub(crate) fn new(durable_sequence: u64) -> Self {
-        Self { waiters: Vec::new(), round: None, durable_sequence, wanted: false, ticks: 0 }
-    }
-
-    /// All records up to this one are durable, with the frames they name.
-    pub(crate) fn durable_sequence(&self) -> u64 {
-        self.durable_sequence
-    }
-
-    pub(crate) fn wait_for_ack(&mut self, group: u64, ack: Arc<Ack>) {
-        self.waiters.push((group, Answer::Ack(ack)));
-    }
-
-    pub(crate) fn wait_for_reply(&mut self, group: u64, done: Done, reply: Reply) {
-        self.waiters.push((group, Answer::Reply(done, reply)));
-    }
-
-    /// Whether time has passed since the last round, and nobody waits for one.
-    pub(crate) fn is_idle(&self) -> bool {
-        self.ticks > 0 && self.waiters.is_empty() && self.round.is_none()
-    }
-
-    /// A round is wanted even if nobody waits.
-    pub(crate) fn ask(&mut self) {
-        self.wanted = true;
-    }
-
-    pub(crate) fn tick(&mut self) {
-        self.ticks += 1;
-    }
-
-    pub(crate) fn sync_ended(&mut self) {
-        if let Some(Round { syncs_left: Some(left), .. }) = &mut self.round {
-            *left -= 1;
-        }
-    }
-
-    /// Everyone who waits is told `error`, and no round runs any more.
-    pub(crate) fn fail(&mut self, error: &RequestError) {
-        self.round = None;
-        for (_, answer) in self.waiters.drain(..) {
-            answer.fail(error);
-        }
-    }
-
-    fn answer_up_to(&mut self, group: u64) {
-        let (ready, later) =
-            std::mem::take(&mut self.waiters).into_iter().partition(|(of, _)| *of <= group);
-        self.waiters = later;
-        let ready: Vec<(u64, Answer)> = ready;
-        for (_, answer) in ready {
-            answer.ok();
-        }
-    }
-}
 
 impl Engine {
     /// Takes a FLUSH.

@@ -13,7 +13,7 @@ use tables::PageError;
 
 use crate::buffer::{Base, GROUP_SLOTS, Group, Plan, SlotData, Stage, Work};
 use crate::engine::{Engine, tag};
-use crate::outcome::RequestError;
+use crate::error::RequestError;
 use crate::state::Wanted;
 
 /// Chunks of one worker job: small enough that a group spreads over the workers.

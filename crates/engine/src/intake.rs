@@ -24,8 +24,8 @@ use format::frame::FRAME_HEADER_BYTES;
 use format::units::Compression;
 use reduce::ChunkBuf;
 
-use crate::client::Done;
-use crate::outcome::RequestError;
+use crate::done::Done;
+use crate::error::RequestError;
 use crate::volume::VolumeShared;
 
 /// A request as the core sees it.
@@ -83,6 +83,20 @@ pub(crate) enum AdminRequest {
     Compression,
     Stats,
     Close,
+}
+
+impl AdminRequest {
+    /// Whether it changes the store.
+    pub(crate) fn changes(&self) -> bool {
+        !matches!(
+            self,
+            Self::OpenVolume { .. }
+                | Self::ListVolumes
+                | Self::Compression
+                | Self::Stats
+                | Self::Close
+        )
+    }
 }
 
 /// Space that may still be promised, and what is promised already.

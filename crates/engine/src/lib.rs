@@ -3,10 +3,14 @@
 //! ```text
 //! client.rs ─ intake.rs ─┬─ write.rs ─ buffer.rs ─ group.rs ─ commit.rs ─ placement.rs ─ state.rs
 //!   doors' side          ├─ read.rs, extents.rs
-//!                        ├─ unmap.rs, volumes.rs
+//!                        ├─ unmap.rs, administer.rs
 //!                        └─ flush.rs ─ checkpoint.rs ─ collect.rs
-//! create.rs ─ recovery.rs ─ engine.rs (the loop) ─ check.rs
+//! create.rs    open.rs ─ loading.rs ─ recovery.rs ─ mend.rs    check.rs ─ checker.rs
 //! ```
+//!
+//! `engine.rs` holds the core's state and the loop; what a verb needs to remember lies in a file of
+//! its own (`flushing`, `checkpoints`, `collection`, `reads`, `volumes`), and the verb's file above
+//! adds its methods to the core. Imports go one way: verbs, core, state.
 //!
 //! Rooms below know nothing of each other; here they meet. There is no thread, clock or randomness
 //! in this crate: [`Engine::run`] works on the thread of whoever calls it.
@@ -15,28 +19,37 @@
     allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")
 )]
 
+mod administer;
 mod buffer;
 mod check;
 mod checker;
 mod checkpoint;
+mod checkpoints;
 mod client;
 mod collect;
+mod collection;
 mod commit;
 mod create;
 mod devices;
+mod done;
 mod engine;
+mod error;
 mod extents;
 mod figures;
 mod flush;
+mod flushing;
 mod group;
 mod intake;
 mod loading;
+mod mend;
 mod open;
+mod open_error;
 mod options;
 mod outcome;
 mod placement;
 mod problem;
 mod read;
+mod reads;
 mod record;
 mod recovery;
 mod state;
@@ -46,14 +59,18 @@ mod volume;
 mod volumes;
 mod write;
 
-pub use check::{CheckProgress, CheckReport, Problem, check};
-pub use client::{Accepted, Client, Completions, Done};
+pub use check::check;
+pub use client::{Accepted, Client};
 pub use create::{CreateError, PlanError, create, plan};
+pub use done::{Completions, Done};
 pub use engine::Engine;
+pub use error::RequestError;
 pub use format::units::{Codec, Compression, VolumeId, Zone};
-pub use open::{OpenError, OpenReport, open};
+pub use open::open;
+pub use open_error::{OpenError, OpenReport};
 pub use options::{CreateOptions, MEMORY_BYTES_MIN, Options};
-pub use outcome::{Extent, ReadPieces, Reply, RequestError, Segment, VolumeInfo};
+pub use outcome::{Extent, ReadPieces, Reply, Segment, VolumeInfo};
+pub use problem::{CheckProgress, CheckReport, Problem};
 pub use reduce::ChunkBuf;
 pub use stats::{Counters, Stats, VolumeStats};
 pub use volume::{SECTOR_BYTES, VOLUME_BYTES_MAX, VolumeHandle};

@@ -10,7 +10,7 @@ use format::units::{BlockPtr, ContainerId, TreeId, TreeRoot, Zone};
 use tables::{PageError, PageRead, ReachWalker};
 
 use crate::devices::Devices;
-use crate::open::OpenError;
+use crate::open_error::OpenError;
 use crate::state::{State, Wanted};
 
 /// Pages read at a time while trees are walked.

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use containers::space::QUARANTINE_CHECKPOINTS;
 use containers::{ContainerUse, OpenContainer, SealedUse, Space};
-use disk::{Disk, Doorbell, IoError, ZoneName};
+use disk::{Disk, Doorbell};
 use format::BLOCK_BYTES;
 use format::container_page::{ContainerEntry, ContainerState};
 use format::record::Change;
@@ -24,84 +24,21 @@ use format::superblock::{self, Geometry};
 use format::units::{CONTAINER_BYTES, ContainerId, Zone};
 use journal::Writer;
 use reduce::Workers;
-use tables::{
-    CatalogTable, ContainerTable, FreePbns, HashPbn, PageError, PageStore, PageStoreOptions,
-};
-use thiserror::Error;
+use tables::{CatalogTable, ContainerTable, FreePbns, HashPbn, PageStore, PageStoreOptions};
 
-use crate::checkpoint::Checkpoints;
+use crate::checkpoints::Checkpoints;
 use crate::client::Client;
 use crate::devices::Devices;
 use crate::engine::{Engine, Parts};
-use crate::flush::Flushing;
+use crate::flushing::Flushing;
 use crate::intake::Intake;
 use crate::loading::Loading;
+use crate::open_error::{OpenError, OpenReport};
 use crate::options::{MEMORY_BYTES_MIN, Options};
 use crate::placement::Placement;
 use crate::recovery::Recovered;
 use crate::state::State;
 use crate::volumes::Volumes;
-
-/// Why a store cannot be opened.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum OpenError {
-    /// Neither copy of the geometry can be read as one.
-    #[error("this is not a Tamis store, or both copies of its geometry are lost: {0}")]
-    Geometry(#[source] format::FormatError),
-    /// Neither root slot holds a valid root.
-    #[error("both root slots of the superblock are damaged: {0}")]
-    Roots(#[source] format::FormatError),
-    /// A page that the newest root names is damaged.
-    #[error("a page of the tables is damaged, and the store cannot be opened without it: {0}")]
-    Page(#[from] PageError),
-    /// The catalog of volumes is damaged.
-    #[error("the catalog of volumes is damaged: {0}")]
-    Catalog(#[source] format::FormatError),
-    /// A journal record holds what no program writes.
-    #[error("a record of the journal is sealed well but makes no sense: {0}")]
-    Record(#[source] format::FormatError),
-    /// A file is shorter than the geometry says.
-    #[error(
-        "{} has {found_bytes} bytes, but the store was made with {expected_bytes}: \
-         bring the whole file back",
-        ZoneName(*.zone)
-    )]
-    ZoneTooShort {
-        /// Which file.
-        zone: Zone,
-        /// As made.
-        expected_bytes: u64,
-        /// As found.
-        found_bytes: u64,
-    },
-    /// The device failed.
-    #[error("the device failed: {0}")]
-    Io(#[from] IoError),
-    /// Too little memory.
-    #[error("{memory_bytes} bytes of memory are too little: give at least 64M")]
-    Memory {
-        /// What was given.
-        memory_bytes: u64,
-    },
-}
-
-/// What opening found and did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct OpenReport {
-    /// It had been closed cleanly: nothing was replayed.
-    pub clean: bool,
-    /// The newest root slot was unreadable, and the older one was taken.
-    pub older_root: bool,
-    /// Journal records applied.
-    pub records_replayed: u64,
-    /// Bytes of the journal that were read back.
-    pub journal_bytes_replayed: u64,
-    /// Frames checked because no sync was known to cover them.
-    pub frames_checked: u64,
-    /// The journal was cut before a record whose frames never reached the disk.
-    pub cut: bool,
-}
 
 /// A store with its journal applied, not yet running.
 pub(crate) struct Opened {
@@ -314,9 +251,7 @@ fn announce(
     let mut body = Vec::new();
     Change::Opened { incarnation }.encode(&mut body);
     let durable = journal.next().sequence - 1;
-    let Ok(appended) = journal.append(&body, durable) else {
-        return Ok(());
-    };
+    let appended = journal.append(&body, durable).map_err(|_| OpenError::JournalFull)?;
     for write in appended.writes {
         devices.write_now(Zone::Journal, write.offset_bytes, write.buf)?;
     }

@@ -1,4 +1,4 @@
-//! What a check can find wrong, each as one sentence.
+//! What a check can find wrong, each as one sentence, and its report.
 
 use serde::Serialize;
 use thiserror::Error;
@@ -80,4 +80,34 @@ pub enum Problem {
     #[error("PBN {pbn} is listed as free but names a chunk, or is listed twice")]
     #[expect(missing_docs, reason = "the sentence above says what each field is")]
     FreePbnInUse { pbn: u64 },
+}
+
+/// How far a check has come.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct CheckProgress {
+    /// What is being checked.
+    pub stage: &'static str,
+    /// Of `total`.
+    pub done: u64,
+    /// Steps of this stage.
+    pub total: u64,
+}
+
+/// What a check found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct CheckReport {
+    /// Every broken invariant; none in a sound store.
+    pub problems: Vec<Problem>,
+    /// Volumes checked.
+    pub volumes: u64,
+    /// Mapped chunks of all volumes.
+    pub mapped_chunks: u64,
+    /// Stored chunks, dead ones included.
+    pub stored_chunks: u64,
+    /// Containers that hold something.
+    pub containers: u64,
+    /// Frames read and verified.
+    pub frames_verified: u64,
+    /// Journal records that were applied in memory.
+    pub records_replayed: u64,
 }

@@ -8,79 +8,23 @@
 //!
 //! A read that must wait is parked and tried again when pages arrive or chunks are filled.
 
-use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use disk::{AlignedBuf, IoError};
 use format::BLOCK_BYTES;
-use format::units::{ContainerId, Lba, Pba, TreeId, VolumeId};
+use format::units::{Lba, TreeId, VolumeId};
 use tables::{PageError, lba_pbn, pbn_pba};
 
 use crate::buffer::{Newest, SlotData};
-use crate::client::Done;
 use crate::devices::Purpose;
+use crate::done::Done;
 use crate::engine::{Engine, damaged_table};
-use crate::outcome::{Piece, PiecePart, ReadPieces, Reply, RequestError};
+use crate::error::RequestError;
+use crate::outcome::{Piece, PiecePart, ReadPieces, Reply};
+use crate::reads::{Fetching, ReadFor, ReadOp, Span, add_to_spans};
 use crate::state::Wanted;
 use crate::volume::VolumeShared;
 use crate::zone_name;
-
-/// Longest stretch of a container that one I/O fetches.
-const SPAN_BYTES_MAX: u32 = 1 << 20;
-
-/// For whom a read is.
-enum ReadFor {
-    Client(Done),
-    /// The stored bytes around a partly written chunk: slot of a group.
-    Base {
-        group: u64,
-        slot: usize,
-    },
-}
-
-struct ReadOp {
-    volume: Arc<VolumeShared>,
-    offset_bytes: u64,
-    length_bytes: u32,
-    whom: ReadFor,
-}
-
-/// A stretch of a container on its way.
-struct Span {
-    container: ContainerId,
-    first_bytes: u32,
-    end_bytes: u32,
-    /// Parts whose frames lie in it.
-    parts: Vec<(usize, Pba)>,
-}
-
-struct Fetching {
-    op: ReadOp,
-    parts: Vec<PiecePart>,
-    spans: Vec<Span>,
-    spans_left: usize,
-    failed: Option<RequestError>,
-}
-
-/// Reads that wait for pages, and reads that wait for frames.
-#[derive(Default)]
-pub(crate) struct Reads {
-    parked: VecDeque<ReadOp>,
-    retry: bool,
-    fetching: BTreeMap<u64, Fetching>,
-    next_read: u64,
-}
-
-impl Reads {
-    /// Something that parked reads may have waited for has come.
-    pub(crate) fn retry_parked(&mut self) {
-        self.retry = true;
-    }
-
-    pub(crate) fn any(&self) -> bool {
-        !self.parked.is_empty() || !self.fetching.is_empty()
-    }
-}
 
 /// What resolving a read came to.
 enum Resolved {
@@ -116,7 +60,7 @@ impl Engine {
 
     /// Tries parked reads again, in the order in which they came.
     pub(crate) fn advance_reads(&mut self) -> bool {
-        let waits = !self.reads.parked.is_empty() || self.extents_wait();
+        let waits = !self.reads.parked.is_empty() || !self.reads.extents.is_empty();
         if !std::mem::take(&mut self.reads.retry) || !waits {
             return false;
         }
@@ -320,19 +264,6 @@ impl Engine {
     }
 }
 
-impl Span {
-    fn hand_out(&self, buf: AlignedBuf, parts: &mut [PiecePart]) {
-        let buf = Arc::new(buf);
-        for &(at, pba) in &self.parts {
-            parts[at].piece = Piece::Frame {
-                buf: Arc::clone(&buf),
-                offset_bytes: pba.offset_bytes - self.first_bytes,
-                length_bytes: pba.length_bytes,
-            };
-        }
-    }
-}
-
 /// Parts that the write buffer does not hold.
 fn stored_parts(parts: &[PiecePart]) -> Vec<usize> {
     let pending = |part: &PiecePart| matches!(part.piece, Piece::Pending);
@@ -343,21 +274,4 @@ fn frame_piece(frame: &[u8]) -> Piece {
     let mut buf = AlignedBuf::new_zeroed(frame.len().next_multiple_of(BLOCK_BYTES));
     buf[..frame.len()].copy_from_slice(frame);
     Piece::Frame { buf: Arc::new(buf), offset_bytes: 0, length_bytes: frame.len() as u32 }
-}
-
-fn add_to_spans(spans: &mut Vec<Span>, at: usize, pba: Pba) {
-    let block_bytes = BLOCK_BYTES as u32;
-    let first_bytes = pba.offset_bytes / block_bytes * block_bytes;
-    let end_bytes = (pba.offset_bytes + pba.length_bytes).next_multiple_of(block_bytes);
-    if let Some(last) = spans.last_mut()
-        && last.container == pba.container
-        && (last.first_bytes..=last.end_bytes).contains(&first_bytes)
-        && end_bytes.max(last.end_bytes) - last.first_bytes <= SPAN_BYTES_MAX
-    {
-        last.end_bytes = last.end_bytes.max(end_bytes);
-        last.parts.push((at, pba));
-        return;
-    }
-    let parts = vec![(at, pba)];
-    spans.push(Span { container: pba.container, first_bytes, end_bytes, parts });
 }

@@ -10,10 +10,14 @@ use format::units::Zone;
 /// Largest encoding of one change that is not a long run or a name.
 pub(crate) const CHANGE_BYTES_MAX: usize = 96;
 
+/// Journal that only openings may use: a record each, until a checkpoint frees more.
+const JOURNAL_SPARE_BYTES: u64 = 2 << 20;
+
 impl Engine {
     /// Whether a record of `body_bytes` fits into the ring now; if not, a checkpoint is asked for.
     pub(crate) fn journal_has_room(&mut self, body_bytes: usize) -> bool {
-        let fits = self.journal.fits(body_bytes);
+        let spare = self.journal.free_bytes() >= JOURNAL_SPARE_BYTES;
+        let fits = spare && self.journal.fits(body_bytes);
         if !fits {
             self.checkpoints.ask();
         }
@@ -45,7 +49,7 @@ impl Engine {
         let durable = self.flushing.durable_sequence();
         let Ok(appended) = self.journal.append(body, durable) else {
             let zone = crate::zone_name(Zone::Journal);
-            self.stop_writing(crate::outcome::RequestError::WriteFailed { zone });
+            self.stop_writing(crate::error::RequestError::WriteFailed { zone });
             return false;
         };
         for write in appended.writes {

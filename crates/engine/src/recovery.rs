@@ -5,15 +5,10 @@
 //! sync may name frames that never reached the disk, so its frames are checked, and the journal is
 //! *cut* before the first record that misses one. What comes after the cut was never promised.
 //! Records are applied change by change, by the code that applied them live.
-//!
-//! A record that seals a container after the last known sync may have outlived the container's
-//! directory; such a directory is written again from the frames.
 
-use containers::{directory_of, scan};
-use disk::AlignedBuf;
+use containers::scan;
 use format::BLOCK_BYTES;
-use format::container_page::ContainerEntry;
-use format::directory::{DirectoryEntry, encode_tail};
+use format::directory::DirectoryEntry;
 use format::frame::{self, FrameHeader};
 use format::record::Change;
 use format::root::{JournalPosition, Root};
@@ -23,7 +18,7 @@ use journal::{Replay, ReplayRecord, ReplayStep};
 use reduce::{expand_frame, fingerprint_batch};
 
 use crate::loading::Loading;
-use crate::open::{OpenError, Opened};
+use crate::open_error::OpenError;
 
 /// What replaying came to.
 pub(crate) struct Recovered {
@@ -148,30 +143,6 @@ impl Loading {
         let image = self.devices.read_now(zone, start_bytes, CONTAINER_BYTES as usize)?;
         let filled = image.get(..open.fill_bytes as usize).unwrap_or(&image);
         Ok(Some(entries_by_scan(open.id, filled, geometry.chunk_bytes)))
-    }
-}
-
-impl Opened {
-    /// Writes the directories again that did not outlive the crash.
-    pub(crate) fn mend_directories(&mut self) -> Result<(), OpenError> {
-        for id in std::mem::take(&mut self.recovered.sealed) {
-            let Some((zone, start_bytes)) = self.geometry.container_zone(id) else { continue };
-            let length_bytes = CONTAINER_BYTES as usize;
-            let image = self.devices.read_now(zone, start_bytes, length_bytes)?;
-            let ContainerEntry { sequence, used_bytes, .. } = self.state.containers.get(id);
-            if directory_of(id, sequence, self.geometry.uuid, &image).is_ok() {
-                continue;
-            }
-            let used = image.get(..used_bytes as usize).unwrap_or(&image);
-            let entries = entries_by_scan(id, used, self.geometry.chunk_bytes);
-            let tail = encode_tail(&entries, id, sequence, self.geometry.uuid);
-            let mut buf = AlignedBuf::new_zeroed(tail.len().next_multiple_of(BLOCK_BYTES));
-            let padding_bytes = buf.len() - tail.len();
-            buf[padding_bytes..].copy_from_slice(&tail);
-            let offset_bytes = start_bytes + u64::from(CONTAINER_BYTES) - buf.len() as u64;
-            self.devices.write_now(zone, offset_bytes, buf.into())?;
-        }
-        Ok(())
     }
 }
 

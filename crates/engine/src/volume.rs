@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use format::units::VolumeId;
 
-use crate::outcome::RequestError;
+use crate::error::RequestError;
 
 /// Requests are in units of this.
 pub const SECTOR_BYTES: u64 = 512;

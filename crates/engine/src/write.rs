@@ -7,8 +7,8 @@ use reduce::ChunkRef;
 
 use crate::buffer::{Ack, Sectors, SlotData};
 use crate::engine::Engine;
+use crate::error::RequestError;
 use crate::intake::{Request, WriteRequest};
-use crate::outcome::RequestError;
 use crate::volume::VolumeShared;
 
 impl Engine {

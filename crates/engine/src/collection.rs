@@ -1,0 +1,42 @@
+//! The container being collected.
+
+use disk::AlignedBuf;
+use format::directory::DirectoryEntry;
+use format::units::ContainerId;
+
+/// Entries of one slice, and bytes of their frames: a fraction of the reserved containers.
+const SLICE_ENTRIES: usize = 128;
+const SLICE_BYTES: u64 = 1 << 20;
+/// The container being collected.
+pub(crate) struct Victim {
+    pub(crate) id: ContainerId,
+    pub(crate) image: Option<AlignedBuf>,
+    pub(crate) entries: Vec<DirectoryEntry>,
+    pub(crate) cursor: usize,
+    pub(crate) damaged: bool,
+}
+
+/// The container being collected.
+#[derive(Default)]
+pub(crate) struct Collection {
+    pub(crate) victim: Option<Victim>,
+}
+
+impl Victim {
+    /// The end of the slice that begins at the cursor.
+    pub(crate) fn slice_end(&self) -> usize {
+        let mut bytes = 0;
+        let fits = |entry: &&DirectoryEntry| {
+            bytes += u64::from(entry.length_bytes);
+            bytes <= SLICE_BYTES
+        };
+        let slice = self.entries.iter().skip(self.cursor).take(SLICE_ENTRIES);
+        self.cursor + slice.take_while(fits).count()
+    }
+}
+
+impl Collection {
+    pub(crate) fn is_busy(&self) -> bool {
+        self.victim.is_some()
+    }
+}

@@ -1,0 +1,101 @@
+//! Why a request can fail.
+
+use thiserror::Error;
+
+/// Why a request failed, by what its sender can do about it.
+#[derive(Debug, Clone, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RequestError {
+    /// Physical space has run out and nothing can be collected.
+    #[error("the store is full: trim or delete data, or make the store larger")]
+    NoSpace,
+    /// The volume may not be written.
+    #[error("volume {volume} is read-only")]
+    ReadOnly {
+        /// Name of the volume.
+        volume: String,
+    },
+    /// The range ends beyond the volume or is not in units of 512 bytes.
+    #[error(
+        "the range of {length_bytes} bytes at {offset_bytes} is not inside the volume \
+         of {size_bytes} bytes, or not in units of 512"
+    )]
+    OutOfRange {
+        /// First byte asked for.
+        offset_bytes: u64,
+        /// Bytes asked for.
+        length_bytes: u64,
+        /// Size of the volume.
+        size_bytes: u64,
+    },
+    /// No volume has this name.
+    #[error("there is no volume {name}")]
+    NoSuchVolume {
+        /// The name asked for.
+        name: String,
+    },
+    /// A volume of this name exists.
+    #[error("a volume {name} exists already")]
+    VolumeExists {
+        /// The name asked for.
+        name: String,
+    },
+    /// The name cannot be a volume's.
+    #[error(
+        "{name:?} cannot name a volume: use 1 to 255 bytes without '/', '@' or control \
+         characters, not starting with '-' or '.'"
+    )]
+    BadName {
+        /// The name asked for.
+        name: String,
+    },
+    /// The size cannot be a volume's.
+    #[error(
+        "a volume cannot have {size_bytes} bytes: use a multiple of 512 \
+         from 512 bytes to 1 PiB"
+    )]
+    BadSize {
+        /// The size asked for.
+        size_bytes: u64,
+    },
+    /// A stored chunk fails its check: its bytes are lost, all others are served.
+    #[error("chunk {lba} of volume {volume} is damaged on disk; run `tamis check`")]
+    Damaged {
+        /// Name of the volume.
+        volume: String,
+        /// Address of the chunk in units of the chunk size.
+        lba: u64,
+    },
+    /// A page of a table fails its check, so what it maps cannot be served.
+    #[error("a page of table {tree:#x} (leaf {index}) is damaged on disk; run `tamis check`")]
+    DamagedTable {
+        /// The table.
+        tree: u32,
+        /// The leaf in it.
+        index: u64,
+    },
+    /// The device failed a read.
+    #[error("the device could not be read at offset {offset_bytes} of {zone}")]
+    ReadFailed {
+        /// Name of the file in the store.
+        zone: String,
+        /// Where in it.
+        offset_bytes: u64,
+    },
+    /// The device failed a write or a sync: nothing can be promised any more until it is reopened.
+    #[error(
+        "the device failed to write {zone}; the store stopped so as to lose nothing: mend the device and start again"
+    )]
+    WriteFailed {
+        /// Name of the file in the store.
+        zone: String,
+    },
+    /// A worker met a bug in this program; what it worked on cannot be written.
+    #[error(
+        "a worker of the server failed; the store stopped so as to lose nothing: restart it and report this"
+    )]
+    WorkerLost,
+    /// The engine is closing.
+    #[error("the store is being closed")]
+    Closing,
+}

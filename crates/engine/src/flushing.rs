@@ -1,0 +1,107 @@
+//! Who waits for durability, and the round that makes it.
+
+use std::sync::Arc;
+
+use crate::buffer::Ack;
+use crate::done::Done;
+use crate::error::RequestError;
+use crate::outcome::Reply;
+
+/// How one who waits is answered.
+pub(crate) enum Answer {
+    Ack(Arc<Ack>),
+    Reply(Done, Reply),
+}
+
+impl Answer {
+    fn ok(self) {
+        match self {
+            Self::Ack(ack) => ack.part_done(),
+            Self::Reply(done, reply) => done.reply(reply),
+        }
+    }
+
+    fn fail(self, error: &RequestError) {
+        match self {
+            Self::Ack(ack) => ack.fail(error),
+            Self::Reply(done, _) => done.fail(error.clone()),
+        }
+    }
+}
+
+/// A round under way.
+pub(crate) struct Round {
+    /// Records up to this one become durable.
+    pub(crate) sequence: u64,
+    /// Groups up to this one become durable.
+    pub(crate) group: u64,
+    /// I/O issued before this mark must have ended.
+    pub(crate) mark: u64,
+    pub(crate) syncs_left: Option<usize>,
+}
+
+/// Who waits for durability, and the round that runs.
+pub(crate) struct Flushing {
+    pub(crate) waiters: Vec<(u64, Answer)>,
+    pub(crate) round: Option<Round>,
+    pub(crate) durable_sequence: u64,
+    pub(crate) wanted: bool,
+    pub(crate) ticks: u32,
+}
+
+impl Flushing {
+    pub(crate) fn new(durable_sequence: u64) -> Self {
+        Self { waiters: Vec::new(), round: None, durable_sequence, wanted: false, ticks: 0 }
+    }
+
+    /// All records up to this one are durable, with the frames they name.
+    pub(crate) fn durable_sequence(&self) -> u64 {
+        self.durable_sequence
+    }
+
+    pub(crate) fn wait_for_ack(&mut self, group: u64, ack: Arc<Ack>) {
+        self.waiters.push((group, Answer::Ack(ack)));
+    }
+
+    pub(crate) fn wait_for_reply(&mut self, group: u64, done: Done, reply: Reply) {
+        self.waiters.push((group, Answer::Reply(done, reply)));
+    }
+
+    /// Whether time has passed since the last round, and nobody waits for one.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.ticks > 0 && self.waiters.is_empty() && self.round.is_none()
+    }
+
+    /// A round is wanted even if nobody waits.
+    pub(crate) fn ask(&mut self) {
+        self.wanted = true;
+    }
+
+    pub(crate) fn tick(&mut self) {
+        self.ticks += 1;
+    }
+
+    pub(crate) fn sync_ended(&mut self) {
+        if let Some(Round { syncs_left: Some(left), .. }) = &mut self.round {
+            *left -= 1;
+        }
+    }
+
+    /// Everyone who waits is told `error`, and no round runs any more.
+    pub(crate) fn fail(&mut self, error: &RequestError) {
+        self.round = None;
+        for (_, answer) in self.waiters.drain(..) {
+            answer.fail(error);
+        }
+    }
+
+    pub(crate) fn answer_up_to(&mut self, group: u64) {
+        let (ready, later) =
+            std::mem::take(&mut self.waiters).into_iter().partition(|(of, _)| *of <= group);
+        self.waiters = later;
+        let ready: Vec<(u64, Answer)> = ready;
+        for (_, answer) in ready {
+            answer.ok();
+        }
+    }
+}

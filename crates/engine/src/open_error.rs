@@ -1,0 +1,70 @@
+//! Why a store cannot be opened, and what opening one did.
+
+use disk::{IoError, ZoneName};
+use format::units::Zone;
+use tables::PageError;
+use thiserror::Error;
+
+/// Why a store cannot be opened.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// Neither copy of the geometry can be read as one.
+    #[error("this is not a Tamis store, or both copies of its geometry are lost: {0}")]
+    Geometry(#[source] format::FormatError),
+    /// Neither root slot holds a valid root.
+    #[error("both root slots of the superblock are damaged: {0}")]
+    Roots(#[source] format::FormatError),
+    /// A page that the newest root names is damaged.
+    #[error("a page of the tables is damaged, and the store cannot be opened without it: {0}")]
+    Page(#[from] PageError),
+    /// The catalog of volumes is damaged.
+    #[error("the catalog of volumes is damaged: {0}")]
+    Catalog(#[source] format::FormatError),
+    /// A journal record holds what no program writes.
+    #[error("a record of the journal is sealed well but makes no sense: {0}")]
+    Record(#[source] format::FormatError),
+    /// A file is shorter than the geometry says.
+    #[error(
+        "{} has {found_bytes} bytes, but the store was made with {expected_bytes}: \
+         bring the whole file back",
+        ZoneName(*.zone)
+    )]
+    ZoneTooShort {
+        /// Which file.
+        zone: Zone,
+        /// As made.
+        expected_bytes: u64,
+        /// As found.
+        found_bytes: u64,
+    },
+    /// The journal has no room for the record that an opening makes.
+    #[error("the journal is full; this store was opened and killed too many times in a row")]
+    JournalFull,
+    /// The device failed.
+    #[error("the device failed: {0}")]
+    Io(#[from] IoError),
+    /// Too little memory.
+    #[error("{memory_bytes} bytes of memory are too little: give at least 64M")]
+    Memory {
+        /// What was given.
+        memory_bytes: u64,
+    },
+}
+
+/// What opening found and did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OpenReport {
+    /// It had been closed cleanly: nothing was replayed.
+    pub clean: bool,
+    /// The newest root slot was unreadable, and the older one was taken.
+    pub older_root: bool,
+    /// Journal records applied.
+    pub records_replayed: u64,
+    /// Bytes of the journal that were read back.
+    pub journal_bytes_replayed: u64,
+    /// Frames checked because no sync was known to cover them.
+    pub frames_checked: u64,
+    /// The journal was cut before a record whose frames never reached the disk.
+    pub cut: bool,
+}

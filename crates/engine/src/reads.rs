@@ -1,0 +1,107 @@
+//! Reads that wait for pages, and reads that wait for frames.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use disk::AlignedBuf;
+use format::BLOCK_BYTES;
+use format::units::{ContainerId, Pba};
+
+use crate::done::Done;
+use crate::error::RequestError;
+use crate::intake::ExtentsRequest;
+use crate::outcome::{Piece, PiecePart};
+use crate::volume::VolumeShared;
+
+/// Longest stretch of a container that one I/O fetches.
+const SPAN_BYTES_MAX: u32 = 1 << 20;
+
+/// For whom a read is.
+pub(crate) enum ReadFor {
+    Client(Done),
+    /// The stored bytes around a partly written chunk: slot of a group.
+    Base {
+        group: u64,
+        slot: usize,
+    },
+}
+
+/// A read under way.
+pub(crate) struct ReadOp {
+    pub(crate) volume: Arc<VolumeShared>,
+    pub(crate) offset_bytes: u64,
+    pub(crate) length_bytes: u32,
+    pub(crate) whom: ReadFor,
+}
+
+/// A stretch of a container on its way.
+pub(crate) struct Span {
+    pub(crate) container: ContainerId,
+    pub(crate) first_bytes: u32,
+    pub(crate) end_bytes: u32,
+    /// Parts whose frames lie in it.
+    pub(crate) parts: Vec<(usize, Pba)>,
+}
+
+/// A read whose frames are on their way.
+pub(crate) struct Fetching {
+    pub(crate) op: ReadOp,
+    pub(crate) parts: Vec<PiecePart>,
+    pub(crate) spans: Vec<Span>,
+    pub(crate) spans_left: usize,
+    pub(crate) failed: Option<RequestError>,
+}
+
+/// Reads that wait for pages, and reads that wait for frames.
+#[derive(Default)]
+pub(crate) struct Reads {
+    pub(crate) parked: VecDeque<ReadOp>,
+    pub(crate) retry: bool,
+    pub(crate) fetching: BTreeMap<u64, Fetching>,
+    pub(crate) next_read: u64,
+    /// Questions for extents that wait for pages.
+    pub(crate) extents: VecDeque<ExtentsRequest>,
+}
+
+impl Reads {
+    /// Something that parked reads may have waited for has come.
+    pub(crate) fn retry_parked(&mut self) {
+        self.retry = true;
+    }
+
+    pub(crate) fn any(&self) -> bool {
+        !self.parked.is_empty() || !self.fetching.is_empty()
+    }
+}
+
+impl Span {
+    /// Gives every part its frame.
+    pub(crate) fn hand_out(&self, buf: AlignedBuf, parts: &mut [PiecePart]) {
+        let buf = Arc::new(buf);
+        for &(at, pba) in &self.parts {
+            parts[at].piece = Piece::Frame {
+                buf: Arc::clone(&buf),
+                offset_bytes: pba.offset_bytes - self.first_bytes,
+                length_bytes: pba.length_bytes,
+            };
+        }
+    }
+}
+
+/// Adds a frame to the stretches to be read.
+pub(crate) fn add_to_spans(spans: &mut Vec<Span>, at: usize, pba: Pba) {
+    let block_bytes = BLOCK_BYTES as u32;
+    let first_bytes = pba.offset_bytes / block_bytes * block_bytes;
+    let end_bytes = (pba.offset_bytes + pba.length_bytes).next_multiple_of(block_bytes);
+    if let Some(last) = spans.last_mut()
+        && last.container == pba.container
+        && (last.first_bytes..=last.end_bytes).contains(&first_bytes)
+        && end_bytes.max(last.end_bytes) - last.first_bytes <= SPAN_BYTES_MAX
+    {
+        last.end_bytes = last.end_bytes.max(end_bytes);
+        last.parts.push((at, pba));
+        return;
+    }
+    let parts = vec![(at, pba)];
+    spans.push(Span { container: pba.container, first_bytes, end_bytes, parts });
+}
