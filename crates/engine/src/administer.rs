@@ -15,12 +15,13 @@ use format::record::Change;
 use format::units::VolumeId;
 use tables::PageError;
 
-use crate::buffer::{Ack, AdminAnswer, Work};
+use crate::buffer::{AdminAnswer, Work};
 use crate::done::Done;
 use crate::engine::{Closing, Engine};
 use crate::error::RequestError;
 use crate::intake::AdminRequest;
 use crate::outcome::{Reply, VolumeInfo};
+use crate::partial::Ack;
 use crate::record::CHANGE_BYTES_MAX;
 use crate::unmap::Piece;
 use crate::volume::{SECTOR_BYTES, VOLUME_BYTES_MAX, VolumeHandle, VolumeShared};

@@ -14,18 +14,17 @@
 //! any. It is exact whatever stage that event's group is in.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use format::record::Change;
 use format::units::{Fingerprint, Lba, Pbn, VolumeId};
 use hashbrown::HashMap;
-use reduce::{ChunkBuf, ChunkRef};
+use reduce::ChunkRef;
 
 use crate::done::Done;
-use crate::error::RequestError;
 use crate::outcome::Reply;
-use crate::volume::{SECTOR_BYTES, VolumeShared};
+use crate::partial::{Base, Partial, Sectors, sector_bits};
+use crate::volume::VolumeShared;
 
 /// Slots of a group, at most.
 pub(crate) const GROUP_SLOTS: usize = 256;
@@ -77,82 +76,6 @@ pub(crate) enum SlotData {
     Zeros,
     Whole(ChunkRef),
     Partial(Box<Partial>),
-}
-
-/// A chunk of which only some sectors have been written.
-pub(crate) struct Partial {
-    pub(crate) base: Base,
-    /// The whole chunk; only sectors of `written` count.
-    pub(crate) overlay: Vec<u8>,
-    /// Bit i: sector i is written.
-    pub(crate) written: u128,
-    /// Keeps the write-buffer credit of what was copied into `overlay`.
-    pub(crate) credit: Vec<Arc<ChunkBuf>>,
-    /// Requests to be answered once the chunk is whole.
-    pub(crate) acks: Vec<Arc<Ack>>,
-}
-
-/// Sectors that a request writes into one chunk.
-pub(crate) struct Sectors<'a> {
-    pub(crate) offset_bytes: usize,
-    pub(crate) length_bytes: usize,
-    /// The request's buffer and where in it the bytes begin; None writes zeros.
-    pub(crate) source: Option<(&'a Arc<ChunkBuf>, usize)>,
-    pub(crate) ack: &'a Arc<Ack>,
-}
-
-/// The answer to a request that ends in several parts: told when the last has ended, or at the
-/// first failure.
-pub(crate) struct Ack {
-    parts_left: AtomicU32,
-    done: Mutex<Option<Done>>,
-}
-
-impl Ack {
-    /// An answer that one part, the caller's own, still holds back.
-    pub(crate) fn new(done: Option<Done>) -> Arc<Self> {
-        Arc::new(Self { parts_left: AtomicU32::new(1), done: Mutex::new(done) })
-    }
-
-    fn take(&self) -> Option<Done> {
-        self.done.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-
-    /// One part more holds the answer back.
-    pub(crate) fn hold(&self) {
-        self.parts_left.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// A part has ended well.
-    pub(crate) fn part_done(&self) {
-        if self.parts_left.fetch_sub(1, Ordering::AcqRel) == 1
-            && let Some(done) = self.take()
-        {
-            done.reply(Reply::Done);
-        }
-    }
-
-    /// A part has failed: so has the request.
-    pub(crate) fn fail(&self, error: &RequestError) {
-        if let Some(done) = self.take() {
-            done.fail(error.clone());
-        }
-    }
-}
-
-/// Where the unwritten sectors of a partial chunk come from.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Base {
-    Zeros,
-    /// What the map says once all earlier groups are filled.
-    Stored,
-    /// A slot of an earlier group (or the map, once that group is applied).
-    Buffered {
-        group: u64,
-        slot: usize,
-    },
-    /// A read of it is under way.
-    Reading,
 }
 
 /// What becomes of a slot.
@@ -513,36 +436,6 @@ impl SlotData {
             _ => unreachable!("made partial above"),
         }
     }
-}
-
-impl Partial {
-    /// The whole chunk, its unwritten sectors taken from `base` (zeros when None). Requests that
-    /// waited for it are answered.
-    pub(crate) fn fill(mut self, base: Option<&[u8]>) -> ChunkRef {
-        let sector_bytes = SECTOR_BYTES as usize;
-        for (sector, target) in self.overlay.chunks_exact_mut(sector_bytes).enumerate() {
-            if self.written >> sector & 1 == 1 {
-                continue;
-            }
-            let start = sector * sector_bytes;
-            match base.and_then(|base| base.get(start..start + sector_bytes)) {
-                Some(bytes) => target.copy_from_slice(bytes),
-                None => target.fill(0),
-            }
-        }
-        self.acks.iter().for_each(|ack| ack.part_done());
-        let length_bytes = self.overlay.len();
-        let buf = Arc::new(ChunkBuf::keeping(self.overlay, self.credit));
-        ChunkRef::new(buf, 0, length_bytes as u32)
-    }
-}
-
-/// The bits of the sectors in a range of a chunk.
-fn sector_bits(offset_bytes: usize, length_bytes: usize) -> u128 {
-    let (first, count) =
-        (offset_bytes / SECTOR_BYTES as usize, length_bytes / SECTOR_BYTES as usize);
-    let ones = if count >= 128 { u128::MAX } else { (1u128 << count) - 1 };
-    ones << first
 }
 
 impl AdminAnswer {

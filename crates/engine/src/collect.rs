@@ -1,9 +1,9 @@
 //! Collection: dead chunks leave the tables, live frames move, the container becomes free.
 //!
-//! Two kinds of work. A container in which nothing lives is taken whenever clients leave time for it
-//! or half of the containers are in use: its dead chunks are forgotten and it is free. When space
-//! is short, the emptiest container is compacted as well: its live frames are copied as they are
-//! into the open container, only their PBA changes.
+//! Two kinds of work. A container in which nothing lives is taken whenever clients leave time for
+//! it or half of the containers are in use: its dead chunks are forgotten and it is free. When
+//! space is short, the emptiest container is compacted as well: its live frames are copied as they
+//! are into the open container, only their PBA changes.
 //!
 //! The victim is read whole; its directory says what is in it (or, should that be damaged, a scan
 //! of its frames). Entries are worked off in slices, each one journal record; an entry counts only

@@ -84,7 +84,8 @@ pub enum RequestError {
     },
     /// The device failed a write or a sync: nothing can be promised any more until it is reopened.
     #[error(
-        "the device failed to write {zone}; the store stopped so as to lose nothing: mend the device and start again"
+        "the device failed to write {zone}; the store stopped so as to lose nothing: mend the \
+         device and start again"
     )]
     WriteFailed {
         /// Name of the file in the store.
@@ -92,7 +93,8 @@ pub enum RequestError {
     },
     /// A worker met a bug in this program; what it worked on cannot be written.
     #[error(
-        "a worker of the server failed; the store stopped so as to lose nothing: restart it and report this"
+        "a worker of the server failed; the store stopped so as to lose nothing: restart it and \
+         report this"
     )]
     WorkerLost,
     /// The engine is closing.

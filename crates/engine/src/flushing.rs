@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::buffer::Ack;
 use crate::done::Done;
 use crate::error::RequestError;
 use crate::outcome::Reply;
+use crate::partial::Ack;
 
 /// How one who waits is answered.
 pub(crate) enum Answer {

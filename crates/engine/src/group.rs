@@ -11,9 +11,10 @@ use format::units::{Fingerprint, Pbn};
 use reduce::{ChunkRef, Job};
 use tables::PageError;
 
-use crate::buffer::{Base, GROUP_SLOTS, Group, Plan, SlotData, Stage, Work};
+use crate::buffer::{GROUP_SLOTS, Group, Plan, SlotData, Stage, Work};
 use crate::engine::{Engine, tag};
 use crate::error::RequestError;
+use crate::partial::Base;
 use crate::state::Wanted;
 
 /// Chunks of one worker job: small enough that a group spreads over the workers.

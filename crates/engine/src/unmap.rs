@@ -12,9 +12,10 @@ use format::record::Change;
 use format::units::{Lba, TreeId, VolumeId};
 use tables::{NextLeaf, PageError};
 
-use crate::buffer::{Ack, Sectors, SlotData, Work};
+use crate::buffer::{SlotData, Work};
 use crate::engine::Engine;
 use crate::intake::UnmapRequest;
+use crate::partial::{Ack, Sectors};
 use crate::record::CHANGE_BYTES_MAX;
 use crate::state::{Wanted, leaf_range, leaf_start};
 use crate::volume::VolumeShared;

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use format::units::Lba;
 use reduce::ChunkRef;
 
-use crate::buffer::{Ack, Sectors, SlotData};
+use crate::buffer::SlotData;
 use crate::engine::Engine;
 use crate::error::RequestError;
 use crate::intake::{Request, WriteRequest};
+use crate::partial::{Ack, Sectors};
 use crate::volume::VolumeShared;
 
 impl Engine {
@@ -110,7 +111,8 @@ impl Engine {
         }
     }
 
-    /// Writes that wait for space: in as soon as their worst case fits, no-space when it never will.
+    /// Writes that wait for space: in as soon as their worst case fits, no-space when it never
+    /// will.
     pub(crate) fn advance_waiting(&mut self) -> bool {
         let mut moved = false;
         while let Some(write) = self.waiting.front() {

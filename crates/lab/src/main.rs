@@ -1,4 +1,8 @@
 //! `cargo run -p lab -- simulate --seed N --steps M`: runs of the real engine on a simulated disk.
+//!
+//! Each seed is one run: requests, a power failure at some device write, recovery, a check of every
+//! invariant, and the question whether what is left is a prefix of what was written. The first
+//! failure is printed with its seed, which repeats it.
 
 use clap::{Parser, Subcommand};
 use lab::{Plan, Simulation};
