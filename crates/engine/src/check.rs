@@ -26,7 +26,7 @@ pub fn check(
     disk: Box<dyn Disk>,
     progress: &mut dyn FnMut(CheckProgress),
 ) -> Result<CheckReport, OpenError> {
-    let opened = load(disk, CACHE_PAGES)?;
+    let opened = load(disk, CACHE_PAGES, false)?;
     let mut checker = Checker::new(opened);
     checker.check_maps(progress)?;
     checker.check_chunks(progress)?;

@@ -44,7 +44,7 @@ impl Checker {
         let pbns = state.next_pbn as usize;
         let records_replayed = report.records_replayed;
         Self {
-            loading: Loading { devices, state },
+            loading: Loading { devices, state, may_write: false },
             geometry,
             report: CheckReport { records_replayed, ..CheckReport::default() },
             references: vec![0; pbns],

@@ -25,10 +25,9 @@ use crate::checkpoints::Phase;
 use crate::devices::Purpose;
 use crate::engine::Engine;
 use crate::error::RequestError;
+use crate::page_runs::{page_bytes, take_run};
 use crate::state::{State, Wanted};
 
-/// Pages of one write.
-const PAGES_PER_WRITE: usize = 256;
 /// Writes of table pages in flight at most: clients' I/O goes in between.
 const WRITES_OUT_MAX: usize = 4;
 /// Pages that are cleaned at a time to make room in the cache.
@@ -49,23 +48,23 @@ impl Engine {
                     return false;
                 }
                 self.devices.sync(Zone::Tables, Purpose::TablesSync);
-                self.to_phase(Phase::TablesSync)
+                self.enter_phase(Phase::TablesSync)
             }
             Phase::TablesSync if self.checkpoints.ended => {
                 self.flushing.ask();
-                self.to_phase(Phase::Durable)
+                self.enter_phase(Phase::Durable)
             }
             Phase::Durable => self.write_root_when_durable(),
             Phase::Root if self.checkpoints.ended => {
                 self.devices.sync(Zone::Superblock, Purpose::RootSync);
-                self.to_phase(Phase::RootSync)
+                self.enter_phase(Phase::RootSync)
             }
             Phase::RootSync if self.checkpoints.ended => self.end_checkpoint(),
             _ => false,
         }
     }
 
-    fn to_phase(&mut self, phase: Phase) -> bool {
+    fn enter_phase(&mut self, phase: Phase) -> bool {
         self.checkpoints.phase = phase;
         self.checkpoints.ended = false;
         true
@@ -90,7 +89,7 @@ impl Engine {
         match self.freeze() {
             Ok(Some(writes)) => {
                 self.checkpoints.asked = false;
-                self.to_phase(Phase::Pages { writes })
+                self.enter_phase(Phase::Pages { writes })
             }
             Ok(None) => false,
             Err(error) => {
@@ -150,7 +149,7 @@ impl Engine {
             let Phase::Pages { writes } = &mut self.checkpoints.phase else { return moved };
             let Some(run) = take_run(writes) else {
                 let mark = self.devices.mark();
-                return self.to_phase(Phase::PagesOut { mark });
+                return self.enter_phase(Phase::PagesOut { mark });
             };
             self.write_pages(&run);
             moved = true;
@@ -161,19 +160,10 @@ impl Engine {
     /// Writes pages of consecutive blocks as one.
     pub(crate) fn write_pages(&mut self, run: &[PageWrite]) {
         let Some(first) = run.first() else { return };
-        let mut buf = AlignedBuf::new_zeroed(run.len() * BLOCK_BYTES);
-        for (target, write) in buf.chunks_exact_mut(BLOCK_BYTES).zip(run) {
-            target.copy_from_slice(write.page.as_bytes());
-        }
         self.counters.table_writes += run.len() as u64;
         let blocks = run.iter().map(|write| write.block).collect();
         let offset_bytes = first.block * BLOCK_BYTES as u64;
-        self.devices.write(
-            Zone::Tables,
-            offset_bytes,
-            SharedBuf::from(buf),
-            Purpose::Pages(blocks),
-        );
+        self.devices.write(Zone::Tables, offset_bytes, page_bytes(run), Purpose::Pages(blocks));
     }
 
     fn write_root_when_durable(&mut self) -> bool {
@@ -186,7 +176,7 @@ impl Engine {
         buf.copy_from_slice(&root.encode(self.geometry.uuid)[..]);
         let offset_bytes = format::superblock::root_block(root.generation) * BLOCK_BYTES as u64;
         self.devices.write(Zone::Superblock, offset_bytes, SharedBuf::from(buf), Purpose::Root);
-        self.to_phase(Phase::Root)
+        self.enter_phase(Phase::Root)
     }
 
     fn end_checkpoint(&mut self) -> bool {
@@ -203,7 +193,7 @@ impl Engine {
         if !self.waiting.is_empty() {
             self.checkpoints.pressure_rounds += 1;
         }
-        self.to_phase(Phase::Idle)
+        self.enter_phase(Phase::Idle)
     }
 
     /// Gives cold dirty pages a place and lets cold pages go, so that the cache keeps its size.
@@ -222,18 +212,4 @@ impl Engine {
             self.write_pages(&run);
         }
     }
-}
-
-/// Takes pages of consecutive blocks from the front.
-fn take_run(writes: &mut VecDeque<PageWrite>) -> Option<Vec<PageWrite>> {
-    let first = writes.pop_front()?;
-    let mut run = vec![first];
-    while run.len() < PAGES_PER_WRITE
-        && let Some(next) = writes.front()
-        && let Some(last) = run.last()
-        && next.block == last.block + 1
-    {
-        run.extend(writes.pop_front());
-    }
-    Some(run)
 }

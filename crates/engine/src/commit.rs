@@ -105,6 +105,8 @@ impl Engine {
     }
 
     fn want_commit(&mut self, maps: &[Change], stores: &[NewChunk<'_>]) -> Result<bool, PageError> {
+        let fingerprints = stores.iter().map(|new| &new.fingerprint);
+        self.state.hash.touch(&self.state.store, fingerprints);
         let mut wanted = Wanted::default();
         let mut here = self.state.want_inserts(stores.len() as u64, &mut wanted)?;
         for new in stores {

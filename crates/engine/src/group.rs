@@ -197,6 +197,7 @@ impl Engine {
     }
 
     fn want_lookups(&mut self, fingerprints: &[Option<Fingerprint>]) -> Result<bool, PageError> {
+        self.state.hash.touch(&self.state.store, fingerprints.iter().flatten());
         let mut wanted = Wanted::default();
         let mut here = true;
         let mut unknown = 0;

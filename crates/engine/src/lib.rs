@@ -46,6 +46,7 @@ mod open;
 mod open_error;
 mod options;
 mod outcome;
+mod page_runs;
 mod partial;
 mod placement;
 mod problem;

@@ -11,15 +11,21 @@ use tables::{PageError, PageRead, ReachWalker};
 
 use crate::devices::Devices;
 use crate::open_error::OpenError;
+use crate::page_runs::{page_bytes, take_run};
 use crate::state::{State, Wanted};
 
 /// Pages read at a time while trees are walked.
 const WALK_PAGES: usize = 256;
 
+/// Pages that are cleaned at a time to make room in the cache.
+const CLEAN_PAGES: usize = 1024;
+
 /// Tables and the disk that they wait for.
 pub(crate) struct Loading {
     pub(crate) devices: Devices,
     pub(crate) state: State,
+    /// False for a check, which changes nothing on disk.
+    pub(crate) may_write: bool,
 }
 
 impl Loading {
@@ -60,7 +66,25 @@ impl Loading {
         self.state.apply(change);
         self.state.live_changes.clear();
         self.state.store.release_pins(wanted.pins);
+        self.keep_cache_in_bounds()
+    }
+
+    /// Dirty pages leave the cache as they do live: no root names the blocks they are given.
+    fn keep_cache_in_bounds(&mut self) -> Result<(), OpenError> {
+        if !self.state.store.over_budget() {
+            return Ok(());
+        }
         self.state.store.shrink();
+        if !self.may_write || !self.state.store.over_budget() {
+            return Ok(());
+        }
+        let mut writes = self.state.store.clean_batch(CLEAN_PAGES).into();
+        while let Some(run) = take_run(&mut writes) {
+            let blocks: Vec<u64> = run.iter().map(|write| write.block).collect();
+            let offset_bytes = run.first().map_or(0, |write| write.block * BLOCK_BYTES as u64);
+            self.devices.write_now(Zone::Tables, offset_bytes, page_bytes(&run))?;
+            self.state.store.write_done(&blocks);
+        }
         Ok(())
     }
 

@@ -66,7 +66,7 @@ pub fn open(
     if options.memory_bytes < MEMORY_BYTES_MIN {
         return Err(OpenError::Memory { memory_bytes: options.memory_bytes });
     }
-    let mut opened = load(disk, options.cache_pages())?;
+    let mut opened = load(disk, options.cache_pages(), true)?;
     opened.mend_directories()?;
     let placement = placement(&opened);
     let Opened { geometry, mut devices, state, newest, tail_offset_bytes, recovered, .. } = opened;
@@ -113,14 +113,18 @@ fn dirty_pages_max(geometry: &Geometry, options: &Options) -> usize {
     (options.cache_pages() / 2).min(tables_blocks / 16)
 }
 
-/// Loads a store without changing anything on disk.
-pub(crate) fn load(disk: Box<dyn Disk>, cache_pages: usize) -> Result<Opened, OpenError> {
+/// Loads a store; with `may_write` table pages may leave the cache for blocks that no root names.
+pub(crate) fn load(
+    disk: Box<dyn Disk>,
+    cache_pages: usize,
+    may_write: bool,
+) -> Result<Opened, OpenError> {
     let mut devices = Devices::new(disk);
     let geometry = read_geometry(&mut devices)?;
     check_zones(&devices, &geometry)?;
     let (newest, older) = read_roots(&mut devices, &geometry)?;
     let state = empty_state(&geometry, &newest, cache_pages);
-    let mut loading = Loading { devices, state };
+    let mut loading = Loading { devices, state, may_write };
     loading.mark_reachable(&newest, older.as_ref())?;
     loading.load_tables(&newest)?;
     let named = loading.containers_in_use();
@@ -133,7 +137,7 @@ pub(crate) fn load(disk: Box<dyn Disk>, cache_pages: usize) -> Result<Opened, Op
         frames_checked: recovered.frames_checked,
         cut: recovered.cut,
     };
-    let Loading { devices, state } = loading;
+    let Loading { devices, state, .. } = loading;
     let tail_offset_bytes =
         older.as_ref().map_or(newest.journal.offset_bytes, |root| root.journal.offset_bytes);
     Ok(Opened { geometry, devices, state, newest, tail_offset_bytes, recovered, named, report })

@@ -76,7 +76,8 @@ impl VolumeShared {
         }
         let size_bytes = self.size_bytes();
         let inside = offset_bytes.checked_add(length_bytes).is_some_and(|end| end <= size_bytes);
-        let aligned = offset_bytes % SECTOR_BYTES == 0 && length_bytes % SECTOR_BYTES == 0;
+        let aligned =
+            offset_bytes.is_multiple_of(SECTOR_BYTES) && length_bytes.is_multiple_of(SECTOR_BYTES);
         if inside && aligned {
             return Ok(());
         }

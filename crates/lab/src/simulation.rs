@@ -315,10 +315,10 @@ impl Simulation {
         for (tag, outcome) in answers {
             let step = self.summary.requests;
             let reply = outcome.map_err(|source| Failure::Request { step, source })?;
-            if let Some(at) = self.waiting.iter().position(|(of, _)| *of == tag) {
-                if let (_, Some(flushed)) = self.waiting.swap_remove(at) {
-                    self.oracle.flushed(flushed);
-                }
+            if let Some(at) = self.waiting.iter().position(|(of, _)| *of == tag)
+                && let (_, Some(flushed)) = self.waiting.swap_remove(at)
+            {
+                self.oracle.flushed(flushed);
             }
             if tag == wanted {
                 found = Some(reply);
