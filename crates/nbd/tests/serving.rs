@@ -187,6 +187,59 @@ fn pipelined_requests_are_all_answered() {
     assert_eq!(peer.read(4 * 4096, 4096), [0; 4096]);
 }
 
+/// Writes of sectors meet in chunks, in groups of the write buffer and in reads of what is stored,
+/// while others of the same chunks are under way.
+#[test]
+fn overlapping_writes_in_flight_count_in_the_order_in_which_they_came() {
+    const WRITES: u64 = 3000;
+    const SECTORS: u64 = 40_960;
+    let (_store, server) = Store::serving(&[("disk", 512 * SECTORS)]);
+    let mut model = vec![0; usize::try_from(512 * SECTORS).unwrap()];
+    // Twice: over nothing, and over what is stored.
+    for round in 0..2 {
+        let mut peer = Peer::simple(&server, "disk");
+        let mut sender = peer.stream.try_clone().unwrap();
+        let mut bytes = Vec::new();
+        let mut dice = round;
+        let mut roll = |below: u64| {
+            dice = u64::wrapping_add(dice, 1).wrapping_mul(6_364_136_223_846_793_005);
+            (dice >> 33) % below
+        };
+        for number in 0..WRITES {
+            let sectors = 1 + roll(32);
+            let offset_bytes = 512 * roll(SECTORS - sectors);
+            let length_bytes = u32::try_from(512 * sectors).unwrap();
+            let write = request(Command::Write, 0, offset_bytes, length_bytes);
+            write.encode(&mut bytes);
+            let fill = u8::try_from(number % 251).unwrap() + 1;
+            bytes.resize(bytes.len() + write.payload_bytes(), fill);
+            let start = usize::try_from(offset_bytes).unwrap();
+            model[start..start + write.payload_bytes()].fill(fill);
+        }
+        let sending = thread::spawn(move || sender.write_all(&bytes).unwrap());
+        (0..WRITES).for_each(|_| assert_eq!(peer.answer().errno(), 0));
+        sending.join().unwrap();
+        assert_eq!(peer.ask(&request(Command::Flush, 0, 0, 0), b"").errno(), 0);
+        for (block, expected) in model.chunks(4096).enumerate() {
+            let read = peer.read(block as u64 * 4096, 4096);
+            assert!(read == expected, "block {block} is not what was written in round {round}");
+        }
+    }
+}
+
+#[test]
+fn a_long_trim_ends_where_it_is_to_end() {
+    let (_store, server) = Store::serving(&[("disk", 16 << 20)]);
+    let mut peer = Peer::simple(&server, "disk");
+    let write = request(Command::Write, 0, 6 << 20, 4 << 20);
+    assert_eq!(peer.ask(&write, &[1; 4 << 20]).errno(), 0);
+    // Ends inside a leaf of the map, with mapped chunks behind it.
+    assert_eq!(peer.ask(&request(Command::Trim, 0, 0, 8 << 20), b"").errno(), 0);
+    assert_eq!(peer.ask(&request(Command::Flush, 0, 0, 0), b"").errno(), 0);
+    assert!(peer.read(0, 8 << 20).iter().all(|byte| *byte == 0));
+    assert!(peer.read(8 << 20, 2 << 20).iter().all(|byte| *byte == 1));
+}
+
 #[test]
 fn what_one_connection_wrote_every_other_reads() {
     let (store, server) = Store::serving(&[("disk", SIZE_BYTES)]);
