@@ -205,16 +205,17 @@ fn overlapping_writes_in_flight_count_in_the_order_in_which_they_came() {
             dice = u64::wrapping_add(dice, 1).wrapping_mul(6_364_136_223_846_793_005);
             (dice >> 33) % below
         };
-        for number in 0..WRITES {
+        for _ in 0..WRITES {
             let sectors = 1 + roll(32);
             let offset_bytes = 512 * roll(SECTORS - sectors);
             let length_bytes = u32::try_from(512 * sectors).unwrap();
-            let write = request(Command::Write, 0, offset_bytes, length_bytes);
-            write.encode(&mut bytes);
-            let fill = u8::try_from(number % 251).unwrap() + 1;
-            bytes.resize(bytes.len() + write.payload_bytes(), fill);
+            request(Command::Write, 0, offset_bytes, length_bytes).encode(&mut bytes);
+            // Of no two writes the same, so that they fill containers and are read from the disk.
+            let payload: Vec<u8> =
+                (0..64 * sectors).flat_map(|_| roll(1 << 31).to_le_bytes()).collect();
             let start = usize::try_from(offset_bytes).unwrap();
-            model[start..start + write.payload_bytes()].fill(fill);
+            model[start..start + payload.len()].copy_from_slice(&payload);
+            bytes.extend_from_slice(&payload);
         }
         let sending = thread::spawn(move || sender.write_all(&bytes).unwrap());
         (0..WRITES).for_each(|_| assert_eq!(peer.answer().errno(), 0));
