@@ -99,23 +99,36 @@ impl Engine {
         self.buffer.group_mut(id)?.slots_mut().get_mut(at).map(|slot| &mut slot.data)
     }
 
+    /// The read of what is around a partly written chunk has ended. Its slot may have been
+    /// overwritten as a whole meanwhile, and is then none of this read's business.
+    pub(crate) fn base_read(&mut self, id: u64, at: usize, base: Result<&[u8], RequestError>) {
+        let waits = |data: &mut SlotData| matches!(data, SlotData::Partial(partial) if partial.base == Base::Reading);
+        if self.slot_data(id, at).is_some_and(waits) {
+            match base {
+                Ok(bytes) => self.slot_filled(id, at, Some(bytes)),
+                Err(error) => self.slot_base_lost(id, at, &error),
+            }
+        }
+        self.reads.retry_parked();
+    }
+
     /// The bytes around a partly written chunk are known (None: zeros).
-    pub(crate) fn slot_filled(&mut self, id: u64, at: usize, base: Option<&[u8]>) {
+    fn slot_filled(&mut self, id: u64, at: usize, base: Option<&[u8]>) {
         let Some(data) = self.slot_data(id, at) else { return };
-        if let SlotData::Partial(partial) = std::mem::replace(data, SlotData::Zeros) {
-            *data = SlotData::Whole(partial.fill(base));
+        match std::mem::replace(data, SlotData::Zeros) {
+            SlotData::Partial(partial) => *data = SlotData::Whole(partial.fill(base)),
+            whole => *data = whole,
         }
         self.reads.retry_parked();
     }
 
     /// The bytes around a partly written chunk cannot be read: the writes to it fail, and the chunk
     /// stays as it is.
-    pub(crate) fn slot_base_lost(&mut self, id: u64, at: usize, error: &RequestError) {
+    fn slot_base_lost(&mut self, id: u64, at: usize, error: &RequestError) {
         if let Some(SlotData::Partial(partial)) = self.slot_data(id, at) {
             partial.acks.iter().for_each(|ack| ack.fail(error));
         }
         self.buffer.void_slot(id, at);
-        self.reads.retry_parked();
     }
 
     fn send_to_fingerprint(&mut self, id: u64) {

@@ -252,13 +252,11 @@ impl Engine {
             (ReadFor::Client(done), Err(error)) => done.fail(error),
             (ReadFor::Base { group, slot }, Ok(pieces)) => {
                 let mut base = vec![0; self.geometry.chunk_bytes as usize];
-                match pieces.assemble(&mut base) {
-                    Ok(()) => self.slot_filled(group, slot, Some(&base)),
-                    Err(error) => self.slot_base_lost(group, slot, &error),
-                }
+                let read = pieces.assemble(&mut base);
+                self.base_read(group, slot, read.map(|()| &base[..]));
             }
             (ReadFor::Base { group, slot }, Err(error)) => {
-                self.slot_base_lost(group, slot, &error);
+                self.base_read(group, slot, Err(error));
             }
         }
     }

@@ -160,7 +160,7 @@ impl Engine {
         let tree = TreeId::volume(volume);
         let mut ranges = Vec::new();
         let mut from = first / map_page::SLOTS as u64;
-        while ranges.len() < LEAVES_PER_PIECE {
+        while ranges.len() < LEAVES_PER_PIECE && first < end {
             match self.state.store.next_leaf(tree, from, &mut wanted.reads)? {
                 NextLeaf::Missing => return Ok(None),
                 NextLeaf::Found(leaf) if leaf_start(leaf) < end => {
