@@ -212,6 +212,7 @@ fn step(scenario: &Scenario, setting: &Setting, steps: &mut Steps) {
 
 fn empty(folder: &Path) -> Result<(), Failure> {
     if folder.exists() {
+        mounts::release(folder);
         fs::remove_dir_all(folder).map_err(Failure::file(folder))?;
     }
     fs::create_dir_all(folder).map_err(Failure::file(folder))

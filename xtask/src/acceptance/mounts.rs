@@ -3,6 +3,7 @@
 //!
 //! Each layer is undone when its value is dropped, in the reverse order, so that a scenario that
 //! fails half-way leaves no mount behind. The happy way undoes them by name and listens for errors.
+//! What a run that was itself killed has left is let go of by the next one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -125,10 +126,45 @@ impl Mount {
     }
 }
 
+/// Lets go of every mount and loop device under `folder` that an earlier run has left there.
+pub(crate) fn release(folder: &Path) {
+    let loops = Program::new("losetup").args(["--list", "--noheadings", "-O", "NAME,BACK-FILE"]);
+    let loops = loops.output().unwrap_or_default();
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    for place in second_words_under(&mounts, folder).into_iter().rev() {
+        Program::new("umount").arg("--lazy").arg(place.1).succeeds();
+    }
+    for (device, _) in second_words_under(&loops, folder) {
+        Program::new("losetup").arg("--detach").arg(device).succeeds();
+    }
+}
+
+/// First and second word of the lines whose second word is a path under `folder`.
+fn second_words_under<'a>(lines: &'a str, folder: &Path) -> Vec<(&'a str, &'a str)> {
+    let pairs = lines.lines().filter_map(|line| {
+        let mut words = line.split_whitespace();
+        words.next().zip(words.next())
+    });
+    pairs.filter(|(_, path)| Path::new(path).starts_with(folder)).collect()
+}
+
 impl Drop for Mount {
     fn drop(&mut self) {
         if self.mounted {
             Program::new("umount").arg("--lazy").path(&self.folder).succeeds();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::second_words_under;
+
+    #[test]
+    fn only_what_lies_under_the_folder_is_let_go_of() {
+        let mounts = "/dev/fuse /w/fuse fuse rw 0 0\n/dev/vda / ext4 rw 0 0\n/dev/x /wide ext4\n";
+        assert_eq!(second_words_under(mounts, Path::new("/w")), [("/dev/fuse", "/w/fuse")]);
     }
 }
