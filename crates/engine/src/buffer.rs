@@ -309,20 +309,20 @@ impl WriteBuffer {
             Newest::Slot { group, slot } => Base::Buffered { group, slot },
         };
         let chunk_bytes = self.chunk_bytes;
-        if self.slot_in_open(volume, lba).is_none() {
-            let partial = Partial {
+        if let Some(slot) = self.slot_in_open(volume, lba) {
+            slot.data.lay_over(chunk_bytes, sectors);
+            self.absorbed += 1;
+        } else {
+            let mut data = SlotData::Partial(Box::new(Partial {
                 base,
                 overlay: vec![0; chunk_bytes],
                 written: 0,
                 credit: Vec::new(),
                 acks: Vec::new(),
-            };
-            self.push_slot(volume, lba, SlotData::Partial(Box::new(partial)));
-        } else {
-            self.absorbed += 1;
-        }
-        if let Some(slot) = self.slot_in_open(volume, lba) {
-            slot.data.lay_over(chunk_bytes, sectors);
+            }));
+            // Before it is pushed: the last slot of a group closes the group.
+            data.lay_over(chunk_bytes, sectors);
+            self.push_slot(volume, lba, data);
         }
         if let Some(&place) = self.newest.get(&(volume, lba))
             && !self.unfilled.contains(&place)

@@ -72,10 +72,12 @@ impl Client {
             whole,
             offset_bytes,
             buf: Arc::new(buf),
+            from_bytes: 0,
             chunks: end_bytes.div_ceil(chunk_bytes) - offset_bytes / chunk_bytes,
             reserved: false,
             durable: durable || self.intake.sync,
             done: Some(done),
+            ack: None,
         };
         if self.intake.write(request) { Accepted::Now } else { Accepted::Later }
     }

@@ -307,10 +307,8 @@ impl Engine {
             return;
         }
         self.stopped = Some(error.clone());
-        for write in std::mem::take(&mut self.waiting) {
-            if let Some(done) = write.done {
-                done.fail(error.clone());
-            }
+        for mut write in std::mem::take(&mut self.waiting) {
+            write.answer().fail(&error);
         }
         self.flushing.fail(&error);
         for group in &mut self.buffer.groups {

@@ -26,6 +26,7 @@ use reduce::ChunkBuf;
 
 use crate::done::Done;
 use crate::error::RequestError;
+use crate::partial::Ack;
 use crate::volume::VolumeShared;
 
 /// A request as the core sees it.
@@ -42,7 +43,9 @@ pub(crate) struct WriteRequest {
     pub(crate) volume: Arc<VolumeShared>,
     pub(crate) offset_bytes: u64,
     pub(crate) buf: Arc<ChunkBuf>,
-    /// Chunks it touches.
+    /// Where in `buf` the bytes begin that are not in the write buffer yet.
+    pub(crate) from_bytes: usize,
+    /// Chunks that those touch.
     pub(crate) chunks: u64,
     /// Whether it covers its chunks wholly. Only then is it acknowledged at the door: what must
     /// read the rest of a chunk first may still fail.
@@ -53,6 +56,16 @@ pub(crate) struct WriteRequest {
     pub(crate) durable: bool,
     /// None when it was acknowledged at the door.
     pub(crate) done: Option<Done>,
+    /// Its answer, once the first part is in the write buffer.
+    pub(crate) ack: Option<Arc<Ack>>,
+}
+
+impl WriteRequest {
+    /// Its answer: one for all its parts.
+    pub(crate) fn answer(&mut self) -> Arc<Ack> {
+        let done = &mut self.done;
+        Arc::clone(self.ack.get_or_insert_with(|| Ack::new(done.take())))
+    }
 }
 
 pub(crate) struct UnmapRequest {

@@ -1,5 +1,6 @@
 //! Writes enter the write buffer here, in the order of the intake queue.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use format::units::Lba;
@@ -51,23 +52,41 @@ impl Engine {
     }
 
     /// A write whose worst case is reserved enters the open group.
-    pub(crate) fn buffer_write(&mut self, write: WriteRequest) {
+    pub(crate) fn buffer_write(&mut self, mut write: WriteRequest) {
+        let chunks = write.chunks;
+        if self.buffer_part(&mut write, chunks) {
+            let ack = write.answer();
+            self.acknowledge(ack, write.durable);
+        }
+    }
+
+    /// The next `chunks` of a write enter the open group; false when the volume forbids it and the
+    /// write has failed.
+    fn buffer_part(&mut self, write: &mut WriteRequest, chunks: u64) -> bool {
+        let chunk_bytes = u64::from(self.geometry.chunk_bytes);
         let length_bytes = write.buf.bytes().len() as u64;
         if let Err(error) = write.volume.check_change(write.offset_bytes, length_bytes) {
-            self.intake.lock().space.settle(write.chunks, self.geometry.chunk_bytes);
-            if let Some(done) = write.done {
-                done.fail(error);
-            }
-            return;
+            self.intake.lock().space.settle(chunks, self.geometry.chunk_bytes);
+            write.answer().fail(&error);
+            return false;
         }
-        self.counters.writes += 1;
-        self.counters.bytes_written += length_bytes;
-        let ack = Ack::new(write.done);
-        if length_bytes > 0 {
-            self.buffer_chunks(&write.volume, write.offset_bytes, &write.buf, &ack);
-            self.buffer.reserve_with_newest(write.chunks);
+        let ack = write.answer();
+        let first = (write.offset_bytes + write.from_bytes as u64) / chunk_bytes;
+        let end_bytes = ((first + chunks) * chunk_bytes).min(write.offset_bytes + length_bytes);
+        let part = write.from_bytes..(end_bytes - write.offset_bytes) as usize;
+        if write.from_bytes == 0 {
+            self.counters.writes += 1;
         }
-        self.acknowledge(ack, write.durable);
+        self.counters.bytes_written += part.len() as u64;
+        if !part.is_empty() {
+            self.buffer_chunks(&write.volume, write.offset_bytes, &write.buf, part.clone(), &ack);
+            self.buffer.reserve_with_newest(chunks);
+        } else {
+            self.intake.lock().space.settle(chunks, self.geometry.chunk_bytes);
+        }
+        write.from_bytes = part.end;
+        write.chunks -= chunks;
+        true
     }
 
     /// Ends the request's own part of its answer: now, or when it is durable.
@@ -85,11 +104,12 @@ impl Engine {
         volume: &VolumeShared,
         offset_bytes: u64,
         buf: &Arc<reduce::ChunkBuf>,
+        part: Range<usize>,
         ack: &Arc<Ack>,
     ) {
         let chunk_bytes = u64::from(self.geometry.chunk_bytes);
-        let end_bytes = offset_bytes + buf.bytes().len() as u64;
-        let mut at_bytes = offset_bytes;
+        let end_bytes = offset_bytes + part.end as u64;
+        let mut at_bytes = offset_bytes + part.start as u64;
         while at_bytes < end_bytes {
             let lba = Lba(at_bytes / chunk_bytes);
             let skip_bytes = at_bytes % chunk_bytes;
@@ -112,28 +132,48 @@ impl Engine {
     }
 
     /// Writes that wait for space: in as soon as their worst case fits, no-space when it never
-    /// will.
+    /// will. One that is larger than all the room enters piece by piece.
     pub(crate) fn advance_waiting(&mut self) -> bool {
         let mut moved = false;
-        while let Some(write) = self.waiting.front() {
-            let chunks = write.chunks;
-            let chunk_bytes = self.geometry.chunk_bytes;
-            if self.intake.lock().space.try_reserve(chunks, chunk_bytes) {
+        while let Some(mut write) = self.waiting.pop_front() {
+            let chunks = self.reserve_some(write.chunks);
+            if chunks > 0 {
                 self.checkpoints.relieved();
-                if let Some(mut write) = self.waiting.pop_front() {
-                    write.reserved = true;
-                    self.buffer_write(write);
+                if !self.buffer_part(&mut write, chunks) {
+                    moved = true;
+                    continue;
                 }
+                if write.chunks > 0 {
+                    self.waiting.push_front(write);
+                    return true;
+                }
+                let ack = write.answer();
+                self.acknowledge(ack, write.durable);
             } else if self.space_may_come() {
+                self.waiting.push_front(write);
                 break;
-            } else if let Some(write) = self.waiting.pop_front()
-                && let Some(done) = write.done
-            {
-                done.fail(RequestError::NoSpace);
+            } else {
+                write.answer().fail(&RequestError::NoSpace);
             }
             moved = true;
         }
         moved
+    }
+
+    /// Reserves the worst case of `chunks`; if that is too much although nothing else is on its
+    /// way, of fewer. 0 when there is no room now.
+    fn reserve_some(&mut self, chunks: u64) -> u64 {
+        let chunk_bytes = self.geometry.chunk_bytes;
+        let alone = self.buffer.groups.is_empty();
+        let mut wanted = chunks;
+        let mut intake = self.intake.lock();
+        while wanted > 0 {
+            if intake.space.try_reserve(wanted, chunk_bytes) {
+                return wanted;
+            }
+            wanted = if alone { wanted / 2 } else { 0 };
+        }
+        0
     }
 
     /// Whether anything under way, or collection, can still free space.

@@ -36,7 +36,11 @@ pub(crate) fn next_request(dice: &mut Dice, volumes: usize) -> Request {
 }
 
 fn whole_write(dice: &mut Dice, volume: usize) -> Request {
-    let longest = if dice.once_in(8) { 300 } else { 12 };
+    let longest = match dice.below(8) {
+        0 => 300,
+        1..4 => 40,
+        _ => 4,
+    };
     let first = dice.below(VOLUME_CHUNKS);
     let count = (1 + dice.below(longest)).min(VOLUME_CHUNKS - first);
     let bytes = (0..count).flat_map(|_| content(dice.below(CONTENTS))).collect();
