@@ -19,7 +19,7 @@ const CLASSES: usize = 11;
 /// The largest buffer that is kept: a whole container.
 const CLASS_BYTES_MAX: usize = BLOCK_BYTES << (CLASSES - 1);
 /// What the shelf keeps at most.
-const SHELF_BYTES_MAX: usize = 32 << 20;
+const SHELF_BYTES_MAX: usize = 16 << 20;
 
 struct Shelf {
     classes: [Vec<Memory>; CLASSES],

@@ -11,7 +11,9 @@ use reduce::{ChunkBuf, Permit};
 
 use crate::done::{Completions, Done};
 use crate::error::RequestError;
-use crate::intake::{AdminRequest, ExtentsRequest, Intake, Request, UnmapRequest, WriteRequest};
+use crate::intake::{
+    AdminRequest, ExtentsRequest, Intake, ReadRequest, Request, UnmapRequest, WriteRequest,
+};
 use crate::outcome::{Extent, Reply, VolumeInfo};
 use crate::stats::Stats;
 use crate::volume::VolumeHandle;
@@ -30,12 +32,18 @@ pub enum Accepted {
 pub struct Client {
     intake: Arc<Intake>,
     permit: Arc<dyn Fn(usize) + Send + Sync>,
+    read_permit: Arc<dyn Fn(usize) + Send + Sync>,
 }
 
 impl Client {
     pub(crate) fn new(intake: Arc<Intake>) -> Self {
         let credits = Arc::clone(&intake.credits);
-        Self { intake, permit: Arc::new(move |bytes| credits.give_back(bytes)) }
+        let read_credits = Arc::clone(&intake.read_credits);
+        Self {
+            intake,
+            permit: Arc::new(move |bytes| credits.give_back(bytes)),
+            read_permit: Arc::new(move |bytes| read_credits.give_back(bytes)),
+        }
     }
 
     /// A buffer for a write of `length_bytes`; waits while the write buffer is full.
@@ -82,13 +90,19 @@ impl Client {
         if self.intake.write(request) { Accepted::Now } else { Accepted::Later }
     }
 
-    /// Reads; the outcome is [`Reply::Read`].
+    /// Reads; the outcome is [`Reply::Read`]. Waits while other reads, whose replies have not been
+    /// dropped, take all the memory that is meant for them.
     pub fn read(&self, volume: &VolumeHandle, offset_bytes: u64, length_bytes: u32, done: Done) {
         if let Err(error) = volume.0.check_range(offset_bytes, u64::from(length_bytes)) {
             return done.fail(error);
         }
         let volume = Arc::clone(&volume.0);
-        self.intake.push(Request::Read { volume, offset_bytes, length_bytes, done });
+        // Frames as they are stored, and the reply that is made from them.
+        let credit = 2 * length_bytes as usize;
+        self.intake.read_credits.take(credit);
+        let permit = Permit::new(Arc::clone(&self.read_permit), credit);
+        let request = ReadRequest { volume, offset_bytes, length_bytes, permit, done };
+        self.intake.push(Request::Read(request));
     }
 
     /// Unmaps whole chunks and zeroes partial ones: TRIM and WRITE_ZEROES alike.

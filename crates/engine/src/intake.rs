@@ -22,21 +22,31 @@ use format::BLOCK_BYTES;
 use format::directory::DIRECTORY_ENTRY_BYTES;
 use format::frame::FRAME_HEADER_BYTES;
 use format::units::Compression;
-use reduce::ChunkBuf;
+use reduce::{ChunkBuf, Permit};
 
 use crate::done::Done;
 use crate::error::RequestError;
+use crate::options::Options;
 use crate::partial::Ack;
 use crate::volume::VolumeShared;
 
 /// A request as the core sees it.
 pub(crate) enum Request {
     Write(WriteRequest),
-    Read { volume: Arc<VolumeShared>, offset_bytes: u64, length_bytes: u32, done: Done },
+    Read(ReadRequest),
     Unmap(UnmapRequest),
     Flush { done: Done },
     Extents(ExtentsRequest),
     Admin { request: AdminRequest, done: Done },
+}
+
+pub(crate) struct ReadRequest {
+    pub(crate) volume: Arc<VolumeShared>,
+    pub(crate) offset_bytes: u64,
+    pub(crate) length_bytes: u32,
+    /// Its share of the memory for reads, until the reply is dropped.
+    pub(crate) permit: Permit,
+    pub(crate) done: Done,
 }
 
 pub(crate) struct WriteRequest {
@@ -164,13 +174,16 @@ pub(crate) struct IntakeState {
 pub(crate) struct Intake {
     state: Mutex<IntakeState>,
     doorbell: Doorbell,
+    /// Of the write buffer.
     pub(crate) credits: Arc<Credits>,
+    /// Of reads under way.
+    pub(crate) read_credits: Arc<Credits>,
     pub(crate) chunk_bytes: u32,
     pub(crate) sync: bool,
 }
 
 impl Intake {
-    pub(crate) fn new(doorbell: Doorbell, buffer_bytes: u64, chunk_bytes: u32, sync: bool) -> Self {
+    pub(crate) fn new(doorbell: Doorbell, options: &Options, chunk_bytes: u32) -> Self {
         Self {
             state: Mutex::new(IntakeState {
                 requests: VecDeque::new(),
@@ -178,9 +191,10 @@ impl Intake {
                 refused: None,
             }),
             doorbell,
-            credits: Arc::new(Credits::new(buffer_bytes)),
+            credits: Arc::new(Credits::new(options.write_buffer_bytes())),
+            read_credits: Arc::new(Credits::new(options.read_bytes())),
             chunk_bytes,
-            sync,
+            sync: options.sync,
         }
     }
 
@@ -232,6 +246,7 @@ impl Intake {
     pub(crate) fn refuse(&self, error: RequestError) {
         self.lock().refused.get_or_insert(error);
         self.credits.open_wide();
+        self.read_credits.open_wide();
     }
 }
 
@@ -245,9 +260,8 @@ impl Request {
             }
             Self::Unmap(unmap) => unmap.done.fail(error),
             Self::Extents(extents) => extents.done.fail(error),
-            Self::Read { done, .. } | Self::Flush { done } | Self::Admin { done, .. } => {
-                done.fail(error);
-            }
+            Self::Read(read) => read.done.fail(error),
+            Self::Flush { done } | Self::Admin { done, .. } => done.fail(error),
         }
     }
 
@@ -257,7 +271,7 @@ impl Request {
     }
 }
 
-/// Bytes that may still enter the write buffer.
+/// Bytes of memory that may still be taken for one use.
 pub(crate) struct Credits {
     free_bytes: Mutex<i64>,
     returned: Condvar,

@@ -81,8 +81,7 @@ pub fn open(
     );
     announce(&mut devices, &mut journal, incarnation, &geometry)?;
     let chunk_bytes = geometry.chunk_bytes;
-    let buffer_bytes = options.write_buffer_bytes();
-    let intake = Arc::new(Intake::new(doorbell.clone(), buffer_bytes, chunk_bytes, options.sync));
+    let intake = Arc::new(Intake::new(doorbell.clone(), options, chunk_bytes));
     let waker = doorbell.clone();
     let workers = Workers::new(options.worker_threads, Arc::new(move || waker.ring()));
     let dirty_pages_max = dirty_pages_max(&geometry, options);

@@ -24,6 +24,9 @@ pub struct CreateOptions {
 /// Smallest memory an engine works in.
 pub const MEMORY_BYTES_MIN: u64 = 64 << 20;
 
+/// What a page in the cache costs: its block, its counts, and the allocator's rounding.
+const PAGE_COST_BYTES: u64 = 5 << 10;
+
 /// What is chosen each time a store is opened.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -38,7 +41,12 @@ pub struct Options {
 impl Options {
     /// Pages of the table cache: half the memory.
     pub(crate) fn cache_pages(&self) -> usize {
-        usize::try_from(self.memory_bytes / 2).unwrap_or(usize::MAX) / format::BLOCK_BYTES
+        usize::try_from(self.memory_bytes / 2 / PAGE_COST_BYTES).unwrap_or(usize::MAX)
+    }
+
+    /// Bytes of reads that may be under way: an eighth, at most 128 MiB.
+    pub(crate) fn read_bytes(&self) -> u64 {
+        (self.memory_bytes / 8).clamp(8 << 20, 128 << 20)
     }
 
     /// Bytes of client data that may wait in the write buffer: a quarter, at most 256 MiB.

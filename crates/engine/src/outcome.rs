@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use disk::AlignedBuf;
 use format::units::Compression;
-use reduce::{ChunkRef, expand_frame};
+use reduce::{ChunkRef, Permit, expand_frame};
 
 use crate::error::RequestError;
 use crate::stats::Stats;
@@ -103,6 +103,8 @@ pub struct ReadPieces {
     pub(crate) chunk_bytes: u32,
     pub(crate) volume: Arc<crate::volume::VolumeShared>,
     pub(crate) damaged: Arc<AtomicU64>,
+    /// Gives its memory back to the engine's bound when the reply is dropped.
+    pub(crate) _permit: Option<Permit>,
 }
 
 impl ReadPieces {

@@ -17,9 +17,9 @@ use tables::{PageError, lba_pbn, pbn_pba};
 
 use crate::buffer::{Newest, SlotData};
 use crate::devices::Purpose;
-use crate::done::Done;
 use crate::engine::{Engine, damaged_table};
 use crate::error::RequestError;
+use crate::intake::ReadRequest;
 use crate::outcome::{Piece, PiecePart, ReadPieces, Reply};
 use crate::reads::{Fetching, ReadFor, ReadOp, Span, add_to_spans};
 use crate::state::Wanted;
@@ -33,20 +33,15 @@ enum Resolved {
 }
 
 impl Engine {
-    pub(crate) fn accept_read(
-        &mut self,
-        volume: Arc<VolumeShared>,
-        offset_bytes: u64,
-        length_bytes: u32,
-        done: Done,
-    ) {
+    pub(crate) fn accept_read(&mut self, read: ReadRequest) {
+        let ReadRequest { volume, offset_bytes, length_bytes, permit, done } = read;
         if let Err(error) = volume.check_range(offset_bytes, u64::from(length_bytes)) {
             return done.fail(error);
         }
         self.counters.reads += 1;
         self.counters.bytes_read += u64::from(length_bytes);
-        let whom = ReadFor::Client(done);
-        self.try_read(ReadOp { volume, offset_bytes, length_bytes, whom });
+        let (whom, permit) = (ReadFor::Client(done), Some(permit));
+        self.try_read(ReadOp { volume, offset_bytes, length_bytes, whom, permit });
     }
 
     /// Reads what is stored around a partly written chunk.
@@ -55,7 +50,8 @@ impl Engine {
         let volume = VolumeShared::new(volume, "", u64::MAX, true, chunk_bytes);
         let offset_bytes = lba.0 * u64::from(chunk_bytes);
         let whom = ReadFor::Base { group, slot };
-        self.try_read(ReadOp { volume, offset_bytes, length_bytes: chunk_bytes, whom });
+        let length_bytes = chunk_bytes;
+        self.try_read(ReadOp { volume, offset_bytes, length_bytes, whom, permit: None });
     }
 
     /// Tries parked reads again, in the order in which they came.
@@ -236,12 +232,13 @@ impl Engine {
         }
     }
 
-    fn finish_read(&mut self, op: ReadOp, parts: Vec<PiecePart>) {
+    fn finish_read(&mut self, mut op: ReadOp, parts: Vec<PiecePart>) {
         let pieces = ReadPieces {
             parts,
             chunk_bytes: self.geometry.chunk_bytes,
             volume: Arc::clone(&op.volume),
             damaged: Arc::clone(&self.chunks_damaged),
+            _permit: op.permit.take(),
         };
         self.end_read(op, Ok(pieces));
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use disk::AlignedBuf;
 use format::BLOCK_BYTES;
 use format::units::{ContainerId, Pba};
+use reduce::Permit;
 
 use crate::done::Done;
 use crate::error::RequestError;
@@ -32,6 +33,7 @@ pub(crate) struct ReadOp {
     pub(crate) offset_bytes: u64,
     pub(crate) length_bytes: u32,
     pub(crate) whom: ReadFor,
+    pub(crate) permit: Option<Permit>,
 }
 
 /// A stretch of a container on its way.

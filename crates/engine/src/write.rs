@@ -31,9 +31,7 @@ impl Engine {
         match request {
             Request::Write(write) if write.reserved => self.buffer_write(write),
             Request::Write(write) => self.waiting.push_back(write),
-            Request::Read { volume, offset_bytes, length_bytes, done } => {
-                self.accept_read(volume, offset_bytes, length_bytes, done);
-            }
+            Request::Read(read) => self.accept_read(read),
             Request::Unmap(unmap) => self.accept_unmap(unmap),
             Request::Flush { done } => self.accept_flush(done),
             Request::Extents(extents) => self.accept_extents(extents),
@@ -44,7 +42,7 @@ impl Engine {
     /// Why a request that changes something cannot be taken, if so.
     fn refusal(&self, request: &Request) -> Option<RequestError> {
         let reads = match request {
-            Request::Read { .. } | Request::Extents(_) => true,
+            Request::Read(_) | Request::Extents(_) => true,
             Request::Admin { request, .. } => !request.changes(),
             _ => false,
         };
