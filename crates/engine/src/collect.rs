@@ -146,6 +146,9 @@ impl Engine {
         if !self.journal_has_room(CHANGE_BYTES_MAX * (slice.len() + 2)) {
             return Ok(false);
         }
+        if self.placement.is_behind() {
+            return Ok(false);
+        }
         if !self.placement.has_room(bytes, 0) {
             self.checkpoints.ask();
             return Ok(false);

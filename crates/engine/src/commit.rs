@@ -60,7 +60,7 @@ impl Engine {
     }
 
     fn try_commit_slots(&mut self, group: &Group) -> Result<bool, PageError> {
-        if self.checkpoints.tables_are_behind(&self.state) {
+        if self.placement.is_behind() || self.checkpoints.tables_are_behind(&self.state) {
             return Ok(false);
         }
         let maps = self.map_changes(group.slots());

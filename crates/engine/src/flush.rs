@@ -74,6 +74,7 @@ impl Engine {
             sequence: self.appended_sequence,
             group,
             mark: self.devices.mark(),
+            zones: self.placement.take_unsynced_zones(),
             syncs_left: None,
         });
         self.end_round();
@@ -84,7 +85,7 @@ impl Engine {
         let Some(round) = &mut self.flushing.round else { return false };
         match round.syncs_left {
             None if self.devices.written_before(round.mark) => {
-                let zones = self.placement.take_unsynced_zones();
+                let zones = std::mem::take(&mut round.zones);
                 round.syncs_left = Some(zones.len() + 1);
                 self.devices.sync(Zone::Journal, Purpose::FlushSync);
                 for number in zones {

@@ -1,5 +1,6 @@
 //! Who waits for durability, and the round that makes it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::done::Done;
@@ -37,6 +38,9 @@ pub(crate) struct Round {
     pub(crate) group: u64,
     /// I/O issued before this mark must have ended.
     pub(crate) mark: u64,
+    /// Data zones that were written before the mark. What is written to them later may not have
+    /// ended when they are synced, so it counts for the next round.
+    pub(crate) zones: BTreeSet<u16>,
     pub(crate) syncs_left: Option<usize>,
 }
 

@@ -19,6 +19,8 @@ use crate::state::Wanted;
 
 /// Chunks of one worker job: small enough that a group spreads over the workers.
 pub(crate) const JOB_CHUNKS: usize = 64;
+/// Chunks whose frames may be in memory beside them.
+const FRAMES_BYTES_MAX: usize = 16 << 20;
 const _: () = assert!(GROUP_SLOTS.is_multiple_of(JOB_CHUNKS));
 
 impl Engine {
@@ -176,6 +178,9 @@ impl Engine {
     fn look_up_groups(&mut self) -> bool {
         let mut moved = false;
         while let Some(id) = self.first_in(Stage::LookingUp) {
+            if self.groups_looked_up() >= self.groups_looked_up_max() {
+                break;
+            }
             match self.look_up_group(id) {
                 Ok(true) => moved = true,
                 Ok(false) => break,
@@ -186,6 +191,18 @@ impl Engine {
             }
         }
         moved
+    }
+
+    /// Groups whose frames are in memory beside their chunks.
+    fn groups_looked_up(&self) -> usize {
+        let past = |group: &&Group| group.stage as u8 > Stage::LookingUp as u8;
+        self.buffer.groups.iter().take_while(past).count()
+    }
+
+    /// So many that the workers always have work, and memory its bound.
+    fn groups_looked_up_max(&self) -> usize {
+        let group_bytes = GROUP_SLOTS * self.geometry.chunk_bytes as usize;
+        (FRAMES_BYTES_MAX / group_bytes).clamp(2, 16)
     }
 
     /// Decides what becomes of each chunk of a group, once all buckets are here.

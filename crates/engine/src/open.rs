@@ -105,11 +105,11 @@ pub fn open(
     Ok((engine, Client::new(intake), opened.report))
 }
 
-/// Dirty pages that start a checkpoint: half the cache, and no more than the tables' file can take
-/// three times over.
+/// Dirty pages that start a checkpoint: a quarter of the cache, since a page that changes while it
+/// is written is there twice; and no more than the tables' file can take three times over.
 fn dirty_pages_max(geometry: &Geometry, options: &Options) -> usize {
     let tables_blocks = (geometry.tables_bytes / BLOCK_BYTES as u64) as usize;
-    (options.cache_pages() / 2).min(tables_blocks / 16)
+    (options.cache_pages() / 4).min(tables_blocks / 16)
 }
 
 /// Loads a store; with `may_write` table pages may leave the cache for blocks that no root names.

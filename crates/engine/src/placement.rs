@@ -21,6 +21,9 @@ use crate::devices::{Devices, Purpose};
 /// They also absorb what a slice of collection takes between two announcements of free space.
 pub(crate) const RESERVED_CONTAINERS: u64 = 2;
 
+/// Sealed containers whose writes may be on their way at once.
+const SEALED_IN_MEMORY_MAX: usize = 4;
+
 /// A frame to be placed.
 pub(crate) struct Placed<'a> {
     pub(crate) frame: &'a [u8],
@@ -144,6 +147,11 @@ impl Placement {
         if let Some(at) = self.sealed.iter_mut().position(ended) {
             self.sealed.swap_remove(at);
         }
+    }
+
+    /// Whether the device is so far behind that no more frames should be placed.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.sealed.len() >= SEALED_IN_MEMORY_MAX
     }
 
     /// Data zones written since they were last asked for.
