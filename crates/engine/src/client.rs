@@ -52,7 +52,8 @@ impl Client {
         // What does not fill its chunks is copied into whole ones: at most one at either end.
         let chunk_bytes = self.intake.chunk_bytes as usize;
         let ragged = !length_bytes.is_multiple_of(chunk_bytes);
-        let credit = if ragged { length_bytes + 2 * chunk_bytes } else { length_bytes };
+        let copied = if ragged { 2 * chunk_bytes } else { 0 };
+        let credit = pooled_bytes(length_bytes) + copied;
         self.intake.credits.take(credit);
         ChunkBuf::with_permit(length_bytes, Permit::new(Arc::clone(&self.permit), credit))
     }
@@ -98,7 +99,7 @@ impl Client {
         }
         let volume = Arc::clone(&volume.0);
         // Frames as they are stored, and the reply that is made from them.
-        let credit = 2 * length_bytes as usize;
+        let credit = 2 * pooled_bytes(length_bytes as usize);
         self.intake.read_credits.take(credit);
         let permit = Permit::new(Arc::clone(&self.read_permit), credit);
         let request = ReadRequest { volume, offset_bytes, length_bytes, permit, done };
@@ -158,6 +159,11 @@ impl Client {
     fn admin(&self, request: AdminRequest) -> Result<Reply, RequestError> {
         self.wait_for(|done| self.intake.push(Request::Admin { request, done }))
     }
+}
+
+/// Memory that a buffer of this length takes: pools hand out powers of two.
+fn pooled_bytes(length_bytes: usize) -> usize {
+    length_bytes.next_power_of_two()
 }
 
 /// The blocking forms.

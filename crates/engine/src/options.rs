@@ -30,7 +30,8 @@ const PAGE_COST_BYTES: u64 = 5 << 10;
 /// What is chosen each time a store is opened.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Bounds table cache, write buffer and reads together; at least [`MEMORY_BYTES_MIN`].
+    /// Bounds table cache, write buffer and reads together; at least [`MEMORY_BYTES_MIN`]. What
+    /// their shares leave over is for frames on their way and for what the allocator keeps.
     pub memory_bytes: u64,
     /// Threads that fingerprint and compress; 0 does it on the core's thread (deterministic).
     pub worker_threads: usize,
@@ -39,19 +40,19 @@ pub struct Options {
 }
 
 impl Options {
-    /// Pages of the table cache: half the memory.
+    /// Pages of the table cache: three eighths of the memory.
     pub(crate) fn cache_pages(&self) -> usize {
-        usize::try_from(self.memory_bytes / 2 / PAGE_COST_BYTES).unwrap_or(usize::MAX)
+        usize::try_from(self.memory_bytes * 3 / 8 / PAGE_COST_BYTES).unwrap_or(usize::MAX)
     }
 
-    /// Bytes of reads that may be under way: an eighth, at most 128 MiB.
+    /// Bytes of reads that may be under way: a tenth, at most 128 MiB.
     pub(crate) fn read_bytes(&self) -> u64 {
-        (self.memory_bytes / 8).clamp(8 << 20, 128 << 20)
+        (self.memory_bytes / 10).clamp(8 << 20, 128 << 20)
     }
 
-    /// Bytes of client data that may wait in the write buffer: a quarter, at most 256 MiB.
+    /// Bytes of client data that may wait in the write buffer: a fifth, at most 256 MiB.
     pub(crate) fn write_buffer_bytes(&self) -> u64 {
-        (self.memory_bytes / 4).clamp(8 << 20, 256 << 20)
+        (self.memory_bytes / 5).clamp(8 << 20, 256 << 20)
     }
 }
 
