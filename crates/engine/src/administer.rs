@@ -192,6 +192,8 @@ impl Engine {
 
     fn begin_close(&mut self, done: Done) {
         self.intake.refuse(RequestError::Closing);
+        // What slipped in just before is part of what is drained.
+        self.intake.take(&mut self.requests);
         self.buffer.close_open();
         match &mut self.closing {
             Closing::Draining(waiters) => waiters.push(done),

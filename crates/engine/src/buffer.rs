@@ -22,6 +22,7 @@ use hashbrown::HashMap;
 use reduce::ChunkRef;
 
 use crate::done::Done;
+use crate::error::RequestError;
 use crate::outcome::Reply;
 use crate::partial::{Base, Partial, Sectors, sector_bits};
 use crate::volume::VolumeShared;
@@ -394,6 +395,13 @@ impl SlotData {
     fn answer(self) {
         if let Self::Partial(partial) = self {
             partial.acks.iter().for_each(|ack| ack.part_done());
+        }
+    }
+
+    /// The requests that wait for this chunk fail.
+    pub(crate) fn fail(&self, error: &RequestError) {
+        if let Self::Partial(partial) = self {
+            partial.acks.iter().for_each(|ack| ack.fail(error));
         }
     }
 

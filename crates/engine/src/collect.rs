@@ -146,7 +146,7 @@ impl Engine {
         if !self.journal_has_room(CHANGE_BYTES_MAX * (slice.len() + 2)) {
             return Ok(false);
         }
-        if self.placement.is_behind() {
+        if self.placement.is_behind() || self.checkpoints.tables_are_behind(&self.state) {
             return Ok(false);
         }
         if !self.placement.has_room(bytes, 0) {
@@ -219,7 +219,9 @@ impl Engine {
     }
 
     fn end_collection(&mut self, victim: &Victim) -> bool {
-        if victim.damaged {
+        // Whatever the directory left out stays where it is, and so does the container.
+        let left_bytes = self.state.containers.get(victim.id).live_bytes;
+        if victim.damaged || left_bytes > 0 {
             self.placement.space.mark_damaged(victim.id);
             return true;
         }

@@ -307,12 +307,14 @@ impl Engine {
             return;
         }
         self.stopped = Some(error.clone());
+        self.intake.refuse_writes(error.clone());
         for mut write in std::mem::take(&mut self.waiting) {
             write.answer().fail(&error);
         }
         self.flushing.fail(&error);
         for group in &mut self.buffer.groups {
             fail_admin(group, &error);
+            group.slots().iter().for_each(|slot| slot.data.fail(&error));
         }
     }
 

@@ -168,6 +168,8 @@ pub(crate) struct IntakeState {
     pub(crate) space: SpaceBudget,
     /// Set once: every further request gets it.
     refused: Option<RequestError>,
+    /// Set once: every further write gets it.
+    writes_refused: Option<RequestError>,
 }
 
 /// The queue between doors and the core.
@@ -189,6 +191,7 @@ impl Intake {
                 requests: VecDeque::new(),
                 space: SpaceBudget::default(),
                 refused: None,
+                writes_refused: None,
             }),
             doorbell,
             credits: Arc::new(Credits::new(options.write_buffer_bytes())),
@@ -205,7 +208,8 @@ impl Intake {
     /// Queues a write; true when it is acknowledged by this call.
     pub(crate) fn write(&self, mut request: WriteRequest) -> bool {
         let mut state = self.lock();
-        if let Some(error) = state.refused.clone() {
+        let refused = state.refused.as_ref().or(state.writes_refused.as_ref());
+        if let Some(error) = refused.cloned() {
             drop(state);
             if let Some(done) = request.done {
                 done.fail(error);
@@ -240,6 +244,11 @@ impl Intake {
     /// Moves all that is queued to the end of `into`.
     pub(crate) fn take(&self, into: &mut VecDeque<Request>) {
         into.append(&mut self.lock().requests);
+    }
+
+    /// From now on no write is acknowledged: each is answered with `error`.
+    pub(crate) fn refuse_writes(&self, error: RequestError) {
+        self.lock().writes_refused.get_or_insert(error);
     }
 
     /// From now on every new request is answered with `error`.

@@ -1,34 +1,45 @@
 //! Directories that did not outlive a crash are written again.
 //!
 //! A record that seals a container after the last known sync may have outlived the container's
-//! directory. The frames are all there, or the record would have been cut; the directory is made
-//! from them.
+//! directory, and what stands in its place may be the directory of a life that was cut: same
+//! container, same sequence, other chunks. So a directory counts only if it says exactly what the
+//! container's frames and the tables say together, and is written from them otherwise.
 
 use containers::directory_of;
 use disk::AlignedBuf;
 use format::BLOCK_BYTES;
-use format::container_page::ContainerEntry;
-use format::directory::encode_tail;
-use format::units::CONTAINER_BYTES;
+use format::container_page::{ContainerEntry, ContainerState};
+use format::directory::{DirectoryEntry, encode_tail};
+use format::superblock::Geometry;
+use format::units::{CONTAINER_BYTES, ContainerId, Pba};
+use tables::pbn_pba;
 
-use crate::open::Opened;
+use crate::loading::Loading;
 use crate::open_error::OpenError;
 use crate::recovery::entries_by_scan;
 
-impl Opened {
-    /// Writes the directories again that did not outlive the crash.
-    pub(crate) fn mend_directories(&mut self) -> Result<(), OpenError> {
-        for id in std::mem::take(&mut self.recovered.sealed) {
-            let Some((zone, start_bytes)) = self.geometry.container_zone(id) else { continue };
-            let length_bytes = CONTAINER_BYTES as usize;
-            let image = self.devices.read_now(zone, start_bytes, length_bytes)?;
-            let ContainerEntry { sequence, used_bytes, .. } = self.state.containers.get(id);
-            if directory_of(id, sequence, self.geometry.uuid, &image).is_ok() {
+impl Loading {
+    /// Checks the directories of these containers and writes those again that are not right.
+    pub(crate) fn mend_directories(
+        &mut self,
+        geometry: &Geometry,
+        sealed: &[ContainerId],
+    ) -> Result<(), OpenError> {
+        for &id in sealed {
+            let ContainerEntry { sequence, used_bytes, state, .. } = self.state.containers.get(id);
+            if state != ContainerState::Sealed {
                 continue;
             }
+            let Some((zone, start_bytes)) = geometry.container_zone(id) else { continue };
+            let image = self.devices.read_now(zone, start_bytes, CONTAINER_BYTES as usize)?;
             let used = image.get(..used_bytes as usize).unwrap_or(&image);
-            let entries = entries_by_scan(id, used, self.geometry.chunk_bytes);
-            let tail = encode_tail(&entries, id, sequence, self.geometry.uuid);
+            let scanned = entries_by_scan(id, used, geometry.chunk_bytes);
+            let entries = self.placed_here(id, scanned)?;
+            let written = directory_of(id, sequence, geometry.uuid, &image);
+            if written.is_ok_and(|written| written == entries) {
+                continue;
+            }
+            let tail = encode_tail(&entries, id, sequence, geometry.uuid);
             let mut buf = AlignedBuf::new_zeroed(tail.len().next_multiple_of(BLOCK_BYTES));
             let padding_bytes = buf.len() - tail.len();
             buf[padding_bytes..].copy_from_slice(&tail);
@@ -36,5 +47,25 @@ impl Opened {
             self.devices.write_now(zone, offset_bytes, buf.into())?;
         }
         Ok(())
+    }
+
+    /// The entries whose chunks the tables place where the entry says.
+    fn placed_here(
+        &mut self,
+        container: ContainerId,
+        scanned: Vec<DirectoryEntry>,
+    ) -> Result<Vec<DirectoryEntry>, OpenError> {
+        let mut entries = Vec::with_capacity(scanned.len());
+        for entry in scanned {
+            let DirectoryEntry { offset_bytes, length_bytes, .. } = entry;
+            let here = Pba { container, offset_bytes, length_bytes };
+            let wanted = self.wait_for(|state, wanted| state.want_pba(entry.pbn, wanted))?;
+            let stored = pbn_pba::get(&self.state.store, entry.pbn);
+            self.state.store.release_pins(wanted.pins);
+            if stored.is_some_and(|stored| stored.pba == here) {
+                entries.push(entry);
+            }
+        }
+        Ok(entries)
     }
 }

@@ -66,8 +66,7 @@ pub fn open(
     if options.memory_bytes < MEMORY_BYTES_MIN {
         return Err(OpenError::Memory { memory_bytes: options.memory_bytes });
     }
-    let mut opened = load(disk, options.cache_pages(), true)?;
-    opened.mend_directories()?;
+    let opened = load(disk, options.cache_pages(), true)?;
     let placement = placement(&opened);
     let Opened { geometry, mut devices, state, newest, tail_offset_bytes, recovered, .. } = opened;
     let incarnation = recovered.incarnation + 1;
@@ -105,6 +104,9 @@ pub fn open(
     Ok((engine, Client::new(intake), opened.report))
 }
 
+/// Container sequences left out after a crash: more than an unsynced window can open.
+const SEQUENCES_SKIPPED: u32 = 1024;
+
 /// Dirty pages that start a checkpoint: a quarter of the cache, since a page that changes while it
 /// is written is there twice; and no more than the tables' file can take three times over.
 fn dirty_pages_max(geometry: &Geometry, options: &Options) -> usize {
@@ -128,6 +130,9 @@ pub(crate) fn load(
     loading.load_tables(&newest)?;
     let named = loading.containers_in_use();
     let recovered = loading.replay(&geometry, &newest)?;
+    if may_write {
+        loading.mend_directories(&geometry, &recovered.sealed)?;
+    }
     let report = OpenReport {
         clean: newest.clean && recovered.records == 0,
         older_root: older.is_none() && newest.generation > 1,
@@ -179,17 +184,20 @@ fn read_roots(
     let mut failure = None;
     for slot in 0..2 {
         let offset_bytes = superblock::root_block(slot) * BLOCK_BYTES as u64;
-        let block = devices.read_now(Zone::Superblock, offset_bytes, BLOCK_BYTES)?;
-        match Root::decode(&block, geometry.uuid) {
-            Ok(root) => roots.push(root),
-            Err(error) => failure = Some(error),
+        match devices.read_now(Zone::Superblock, offset_bytes, BLOCK_BYTES) {
+            Ok(block) => match Root::decode(&block, geometry.uuid) {
+                Ok(root) => roots.push(root),
+                Err(error) => failure = Some(OpenError::Roots(error)),
+            },
+            // One slot that cannot be read is no worse than one that is damaged.
+            Err(error) => failure = failure.or(Some(OpenError::Io(error))),
         }
     }
     roots.sort_by_key(|root| std::cmp::Reverse(root.generation));
     let mut roots = roots.into_iter();
     match (roots.next(), failure) {
         (Some(newest), _) => Ok((newest, roots.next())),
-        (None, Some(error)) => Err(OpenError::Roots(error)),
+        (None, Some(error)) => Err(error),
         (None, None) => Err(OpenError::Memory { memory_bytes: 0 }),
     }
 }
@@ -225,7 +233,10 @@ fn placement(opened: &Opened) -> Placement {
         state.open_container.zip(opened.recovered.open_entries.clone()).map(|(open, entries)| {
             OpenContainer::resume(open.id, open.sequence, open.fill_bytes, entries)
         });
-    Placement::new(space, open, state.next_container_sequence, &opened.geometry)
+    // What was cut may have used the next numbers: its directories must not pass for new ones.
+    let skipped = if opened.report.clean { 0 } else { SEQUENCES_SKIPPED };
+    let next_sequence = state.next_container_sequence.wrapping_add(skipped);
+    Placement::new(space, open, next_sequence, &opened.geometry)
 }
 
 /// A container that was freed since the newest root stays out of use until two roots follow.
@@ -254,12 +265,13 @@ fn announce(
     let mut body = Vec::new();
     Change::Opened { incarnation }.encode(&mut body);
     let durable = journal.next().sequence - 1;
+    // The record says that all before it is durable: so it must be, before the record is written.
+    for number in 0..geometry.data.len() {
+        devices.sync_now(Zone::Data(number as u16))?;
+    }
     let appended = journal.append(&body, durable).map_err(|_| OpenError::JournalFull)?;
     for write in appended.writes {
         devices.write_now(Zone::Journal, write.offset_bytes, write.buf)?;
-    }
-    for number in 0..geometry.data.len() {
-        devices.sync_now(Zone::Data(number as u16))?;
     }
     devices.sync_now(Zone::Journal)?;
     Ok(())

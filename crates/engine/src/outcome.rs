@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use disk::AlignedBuf;
-use format::units::Compression;
+use format::units::{Compression, Pbn};
 use reduce::{ChunkRef, Permit, expand_frame};
 
 use crate::error::RequestError;
@@ -79,7 +79,7 @@ pub(crate) enum Piece {
     /// A chunk that is still in the write buffer.
     Plain(ChunkRef),
     /// A frame in a buffer that was read from disk or copied from the open container.
-    Frame { buf: Arc<AlignedBuf>, offset_bytes: u32, length_bytes: u32 },
+    Frame { buf: Arc<AlignedBuf>, offset_bytes: u32, length_bytes: u32, pbn: Pbn },
     /// A frame whose bytes are still on their way; replaced before the reply is given.
     Pending,
 }
@@ -160,14 +160,17 @@ impl ReadPieces {
                 let bytes = chunk.bytes().get(skip..skip + target.len());
                 target.copy_from_slice(bytes.ok_or_else(|| self.damage(part))?);
             }
-            Piece::Frame { buf, offset_bytes, length_bytes } => {
+            Piece::Frame { buf, offset_bytes, length_bytes, pbn } => {
                 let (start, length) = (*offset_bytes as usize, *length_bytes as usize);
                 let frame = buf.get(start..start + length).ok_or_else(|| self.damage(part))?;
-                if target.len() == self.chunk_bytes as usize {
-                    expand_frame(frame, target).map_err(|_| self.damage(part))?;
-                } else {
-                    scratch.resize(self.chunk_bytes as usize, 0);
-                    expand_frame(frame, scratch).map_err(|_| self.damage(part))?;
+                let whole = target.len() == self.chunk_bytes as usize;
+                scratch.resize(if whole { 0 } else { self.chunk_bytes as usize }, 0);
+                let expanded = expand_frame(frame, if whole { &mut *target } else { scratch });
+                // A sound frame of another chunk is a write that went elsewhere.
+                if !expanded.is_ok_and(|header| header.pbn == *pbn) {
+                    return Err(self.damage(part));
+                }
+                if !whole {
                     target.copy_from_slice(&scratch[skip..skip + target.len()]);
                 }
             }

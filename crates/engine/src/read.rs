@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use disk::{AlignedBuf, IoError};
 use format::BLOCK_BYTES;
-use format::units::{Lba, TreeId, VolumeId};
+use format::units::{Lba, Pbn, TreeId, VolumeId};
 use tables::{PageError, lba_pbn, pbn_pba};
 
 use crate::buffer::{Newest, SlotData};
@@ -171,10 +171,10 @@ impl Engine {
             }
             let Some(entry) = pbn_pba::get(&self.state.store, pbn) else { continue };
             if let Some(frame) = self.placement.read(entry.pba) {
-                parts[at].piece = frame_piece(&frame);
+                parts[at].piece = frame_piece(&frame, pbn);
                 continue;
             }
-            add_to_spans(&mut spans, at, entry.pba);
+            add_to_spans(&mut spans, at, entry.pba, pbn);
         }
         Ok(Resolved::Parts(parts, spans))
     }
@@ -265,8 +265,8 @@ fn stored_parts(parts: &[PiecePart]) -> Vec<usize> {
     (0..parts.len()).filter(|&at| pending(&parts[at])).collect()
 }
 
-fn frame_piece(frame: &[u8]) -> Piece {
+fn frame_piece(frame: &[u8], pbn: Pbn) -> Piece {
     let mut buf = AlignedBuf::new_zeroed(frame.len().next_multiple_of(BLOCK_BYTES));
     buf[..frame.len()].copy_from_slice(frame);
-    Piece::Frame { buf: Arc::new(buf), offset_bytes: 0, length_bytes: frame.len() as u32 }
+    Piece::Frame { buf: Arc::new(buf), offset_bytes: 0, length_bytes: frame.len() as u32, pbn }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use disk::AlignedBuf;
 use format::BLOCK_BYTES;
-use format::units::{ContainerId, Pba};
+use format::units::{ContainerId, Pba, Pbn};
 use reduce::Permit;
 
 use crate::done::Done;
@@ -42,7 +42,7 @@ pub(crate) struct Span {
     pub(crate) first_bytes: u32,
     pub(crate) end_bytes: u32,
     /// Parts whose frames lie in it.
-    pub(crate) parts: Vec<(usize, Pba)>,
+    pub(crate) parts: Vec<(usize, Pba, Pbn)>,
 }
 
 /// A read whose frames are on their way.
@@ -80,18 +80,19 @@ impl Span {
     /// Gives every part its frame.
     pub(crate) fn hand_out(&self, buf: AlignedBuf, parts: &mut [PiecePart]) {
         let buf = Arc::new(buf);
-        for &(at, pba) in &self.parts {
+        for &(at, pba, pbn) in &self.parts {
             parts[at].piece = Piece::Frame {
                 buf: Arc::clone(&buf),
                 offset_bytes: pba.offset_bytes - self.first_bytes,
                 length_bytes: pba.length_bytes,
+                pbn,
             };
         }
     }
 }
 
 /// Adds a frame to the stretches to be read.
-pub(crate) fn add_to_spans(spans: &mut Vec<Span>, at: usize, pba: Pba) {
+pub(crate) fn add_to_spans(spans: &mut Vec<Span>, at: usize, pba: Pba, pbn: Pbn) {
     let block_bytes = BLOCK_BYTES as u32;
     let first_bytes = pba.offset_bytes / block_bytes * block_bytes;
     let end_bytes = (pba.offset_bytes + pba.length_bytes).next_multiple_of(block_bytes);
@@ -101,9 +102,9 @@ pub(crate) fn add_to_spans(spans: &mut Vec<Span>, at: usize, pba: Pba) {
         && end_bytes.max(last.end_bytes) - last.first_bytes <= SPAN_BYTES_MAX
     {
         last.end_bytes = last.end_bytes.max(end_bytes);
-        last.parts.push((at, pba));
+        last.parts.push((at, pba, pbn));
         return;
     }
-    let parts = vec![(at, pba)];
+    let parts = vec![(at, pba, pbn)];
     spans.push(Span { container: pba.container, first_bytes, end_bytes, parts });
 }

@@ -13,7 +13,7 @@ use format::frame::{self, FrameHeader};
 use format::record::Change;
 use format::root::{JournalPosition, Root};
 use format::superblock::Geometry;
-use format::units::{CONTAINER_BYTES, ContainerId, Pba, Pbn, Zone};
+use format::units::{CONTAINER_BYTES, ContainerId, Fingerprint, Pba, Pbn, Zone};
 use journal::{Replay, ReplayRecord, ReplayStep};
 use reduce::{expand_frame, fingerprint_batch};
 
@@ -92,7 +92,9 @@ impl Loading {
         }
     }
 
-    /// Whether every frame that a record names has reached the disk.
+    /// Whether every frame that a record names has reached the disk. Its checksum and name are not
+    /// enough: after an earlier cut the frame of another chunk, never promised, may lie at the same
+    /// place under the same PBN. Its bytes must have the chunk's fingerprint.
     fn frames_are_there(
         &mut self,
         geometry: &Geometry,
@@ -100,37 +102,55 @@ impl Loading {
         recovered: &mut Recovered,
     ) -> Result<bool, OpenError> {
         for change in changes {
-            let (pbn, pba) = match change {
-                Change::Store { pbn, pba, .. } => (*pbn, *pba),
-                Change::Move { pbn, to } => (*pbn, *to),
+            let there = match change {
+                Change::Store { pbn, fingerprint, pba } => {
+                    self.fingerprint_at(geometry, *pbn, *pba)? == Some(*fingerprint)
+                }
+                Change::Move { pbn, to } => match self.fingerprint_at(geometry, *pbn, *to)? {
+                    Some(fingerprint) => self.names(&fingerprint, *pbn)?,
+                    None => false,
+                },
                 _ => continue,
             };
             recovered.frames_checked += 1;
-            if !self.frame_is_there(geometry, pbn, pba)? {
+            if !there {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    fn frame_is_there(
+    /// Whether the Hash-PBN table finds this chunk by this fingerprint.
+    fn names(&mut self, fingerprint: &Fingerprint, pbn: Pbn) -> Result<bool, OpenError> {
+        let wanted = self.wait_for(|state, wanted| state.want_lookup(fingerprint, wanted))?;
+        let found = self.state.hash.lookup(&self.state.store, fingerprint);
+        self.state.store.release_pins(wanted.pins);
+        Ok(found == Some(pbn))
+    }
+
+    /// The fingerprint of the chunk whose frame is at `pba`; None when no frame of `pbn` is there.
+    fn fingerprint_at(
         &mut self,
         geometry: &Geometry,
         pbn: Pbn,
         pba: Pba,
-    ) -> Result<bool, OpenError> {
+    ) -> Result<Option<Fingerprint>, OpenError> {
         let Some((zone, start_bytes)) = geometry.container_zone(pba.container) else {
-            return Ok(false);
+            return Ok(None);
         };
         let block_bytes = BLOCK_BYTES as u32;
         let first_bytes = pba.offset_bytes / block_bytes * block_bytes;
-        let skip = (pba.offset_bytes - first_bytes) as usize;
-        let end = skip + pba.length_bytes as usize;
+        let skip = pba.offset_bytes - first_bytes;
+        let length_bytes = (skip + pba.length_bytes).next_multiple_of(block_bytes) as usize;
         let offset_bytes = start_bytes + u64::from(first_bytes);
-        let length_bytes = end.next_multiple_of(BLOCK_BYTES);
         let bytes = self.devices.read_now(zone, offset_bytes, length_bytes)?;
-        let frame = bytes.get(skip..end).map(frame::decode);
-        Ok(matches!(frame, Some(Ok((header, _))) if header.pbn == pbn))
+        let here = Pba { offset_bytes: skip, ..pba };
+        let entry = bytes
+            .get(skip as usize..)
+            .and_then(|rest| frame::decode(rest.get(..pba.length_bytes as usize)?).ok())
+            .filter(|(header, _)| header.pbn == pbn)
+            .and_then(|(header, _)| entry_of(header, here, &bytes, geometry.chunk_bytes));
+        Ok(entry.map(|entry| entry.fingerprint))
     }
 
     /// What the open container holds, from its frames.

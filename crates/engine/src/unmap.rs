@@ -14,6 +14,7 @@ use tables::{NextLeaf, PageError};
 
 use crate::buffer::{SlotData, Work};
 use crate::engine::Engine;
+use crate::error::RequestError;
 use crate::intake::UnmapRequest;
 use crate::partial::{Ack, Sectors};
 use crate::record::CHANGE_BYTES_MAX;
@@ -42,10 +43,26 @@ impl Engine {
         if let Err(error) = volume.check_change(offset_bytes, length_bytes) {
             return done.fail(error);
         }
+        let ragged = self.ragged_chunks(offset_bytes, length_bytes);
+        let chunk_bytes = self.geometry.chunk_bytes;
+        if ragged > 0 && !self.intake.lock().space.try_reserve(ragged, chunk_bytes) {
+            return done.fail(RequestError::NoSpace);
+        }
         self.counters.trims += 1;
         let ack = Ack::new(Some(done));
         self.buffer_unmap(&volume, offset_bytes, length_bytes, &ack);
+        if ragged > 0 {
+            self.buffer.reserve_with_newest(ragged);
+        }
         self.acknowledge(ack, durable);
+    }
+
+    /// Chunks that a range covers in part: their rest is written again.
+    fn ragged_chunks(&self, offset_bytes: u64, length_bytes: u64) -> u64 {
+        let chunk_bytes = u64::from(self.geometry.chunk_bytes);
+        let end_bytes = offset_bytes + length_bytes;
+        let ends = [offset_bytes, end_bytes];
+        ends.iter().filter(|end| !end.is_multiple_of(chunk_bytes)).count() as u64
     }
 
     /// Zeroes a range in the order of the write buffer.
@@ -130,6 +147,9 @@ impl Engine {
         end: u64,
         pins: fn(&mut crate::engine::Lookups) -> &mut tables::PinSet,
     ) -> Result<Piece, PageError> {
+        if self.checkpoints.tables_are_behind(&self.state) {
+            return Ok(Piece::Waits);
+        }
         let mut wanted = Wanted::default();
         let ranges = self.want_leaves(volume, first, end, &mut wanted);
         self.hold_pages(wanted, pins);
