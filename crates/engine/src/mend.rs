@@ -34,7 +34,7 @@ impl Loading {
             let image = self.devices.read_now(zone, start_bytes, CONTAINER_BYTES as usize)?;
             let used = image.get(..used_bytes as usize).unwrap_or(&image);
             let scanned = entries_by_scan(id, used, geometry.chunk_bytes);
-            let entries = self.placed_here(id, scanned)?;
+            let (entries, _) = self.placed_here(id, scanned)?;
             let written = directory_of(id, sequence, geometry.uuid, &image);
             if written.is_ok_and(|written| written == entries) {
                 continue;
@@ -49,23 +49,26 @@ impl Loading {
         Ok(())
     }
 
-    /// The entries whose chunks the tables place where the entry says.
-    fn placed_here(
+    /// The entries whose chunks the tables place where the entry says, and how many bytes of them
+    /// live.
+    pub(crate) fn placed_here(
         &mut self,
         container: ContainerId,
         scanned: Vec<DirectoryEntry>,
-    ) -> Result<Vec<DirectoryEntry>, OpenError> {
+    ) -> Result<(Vec<DirectoryEntry>, u64), OpenError> {
         let mut entries = Vec::with_capacity(scanned.len());
+        let mut live_bytes = 0;
         for entry in scanned {
             let DirectoryEntry { offset_bytes, length_bytes, .. } = entry;
             let here = Pba { container, offset_bytes, length_bytes };
             let wanted = self.wait_for(|state, wanted| state.want_pba(entry.pbn, wanted))?;
             let stored = pbn_pba::get(&self.state.store, entry.pbn);
             self.state.store.release_pins(wanted.pins);
-            if stored.is_some_and(|stored| stored.pba == here) {
+            if let Some(stored) = stored.filter(|stored| stored.pba == here) {
+                live_bytes += if stored.references > 0 { u64::from(length_bytes) } else { 0 };
                 entries.push(entry);
             }
         }
-        Ok(entries)
+        Ok((entries, live_bytes))
     }
 }

@@ -153,7 +153,8 @@ impl Loading {
         Ok(entry.map(|entry| entry.fingerprint))
     }
 
-    /// What the open container holds, from its frames.
+    /// What the open container holds, from its frames. None when one that lives is damaged: its
+    /// directory would lack chunks, so nothing is added to it any more, and it is never collected.
     fn open_entries(
         &mut self,
         geometry: &Geometry,
@@ -162,7 +163,10 @@ impl Loading {
         let Some((zone, start_bytes)) = geometry.container_zone(open.id) else { return Ok(None) };
         let image = self.devices.read_now(zone, start_bytes, CONTAINER_BYTES as usize)?;
         let filled = image.get(..open.fill_bytes as usize).unwrap_or(&image);
-        Ok(Some(entries_by_scan(open.id, filled, geometry.chunk_bytes)))
+        let scanned = entries_by_scan(open.id, filled, geometry.chunk_bytes);
+        let (entries, live_bytes) = self.placed_here(open.id, scanned)?;
+        let recorded_bytes = u64::from(self.state.containers.get(open.id).live_bytes);
+        Ok((live_bytes == recorded_bytes).then_some(entries))
     }
 }
 

@@ -1,0 +1,227 @@
+//! A test stand: a store on a disk in memory, and an engine that a thread steps or a test does.
+//!
+//! The thread of [`Stand`] does what `Engine::run` does, with shorter ticks, and lets itself be
+//! stopped without a close, as by a kill. [`Hand`] leaves every step to the test, so that requests
+//! meet each other in the write buffer.
+#![allow(dead_code, reason = "every test binary uses a part of it")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod content;
+mod hand;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+use disk::{Doorbell, MemoryDisk};
+use engine::{
+    CheckReport, Client, Codec, Compression, CreateOptions, Engine, OpenError, OpenReport, Options,
+    RequestError, VolumeHandle, Zone,
+};
+
+pub use content::{Dice, fresh, packed};
+pub use hand::Hand;
+
+pub const MIB: u64 = 1 << 20;
+pub const GIB: u64 = 1 << 30;
+pub const CHUNK: u64 = 4096;
+
+/// What a test wants of its store; the rest is as small as may be.
+#[derive(Clone)]
+pub struct Wish {
+    pub capacities: Vec<u64>,
+    pub chunk_bytes: u32,
+    pub compression: Compression,
+    pub options: Options,
+    pub seed: u64,
+}
+
+impl Default for Wish {
+    fn default() -> Self {
+        Self {
+            capacities: vec![128 * MIB],
+            chunk_bytes: CHUNK as u32,
+            compression: Compression { codec: Codec::Lz4, level: 0 },
+            options: Options { memory_bytes: 64 * MIB, worker_threads: 0, sync: false },
+            seed: 1,
+        }
+    }
+}
+
+impl Wish {
+    /// A new store on a new disk.
+    pub fn disk(&self) -> MemoryDisk {
+        let geometry = engine::plan(&CreateOptions {
+            capacity_bytes: self.capacities.clone(),
+            chunk_bytes: self.chunk_bytes,
+            compression: self.compression,
+            tables_bytes: None,
+            journal_bytes: None,
+            uuid: [3; 16],
+            bucket_seed: [5; 16],
+        })
+        .unwrap();
+        let mut zones = vec![
+            (Zone::Superblock, 64 << 10),
+            (Zone::Journal, geometry.journal_bytes),
+            (Zone::Tables, geometry.tables_bytes),
+        ];
+        zones.extend((0..).map(Zone::Data).zip(self.capacities.iter().copied()));
+        let disk = MemoryDisk::new(&zones, self.seed);
+        engine::create(Box::new(disk.clone()), &geometry, self.compression).unwrap();
+        disk
+    }
+
+    /// A new store, running.
+    pub fn stand(&self) -> Stand {
+        self.open(self.disk())
+    }
+
+    /// The store on `disk`, running.
+    pub fn open(&self, disk: MemoryDisk) -> Stand {
+        self.try_open(disk).unwrap()
+    }
+
+    pub fn try_open(&self, disk: MemoryDisk) -> Result<Stand, OpenError> {
+        let (engine, client, report, doorbell) = self.load(&disk)?;
+        let killed = Arc::new(AtomicBool::new(false));
+        let stop = Arc::clone(&killed);
+        let bell = doorbell.clone();
+        let running = std::thread::spawn(move || drive(engine, &bell, &stop));
+        Ok(Stand { disk, client, report, doorbell, killed, running: Some(running) })
+    }
+
+    pub fn load(
+        &self,
+        disk: &MemoryDisk,
+    ) -> Result<(Engine, Client, OpenReport, Doorbell), OpenError> {
+        let doorbell = Doorbell::new().unwrap();
+        disk.set_doorbell(&doorbell);
+        let (engine, client, report) =
+            engine::open(Box::new(disk.clone()), doorbell.clone(), &self.options)?;
+        Ok((engine, client, report, doorbell))
+    }
+}
+
+fn drive(mut engine: Engine, doorbell: &Doorbell, killed: &AtomicBool) {
+    loop {
+        while !killed.load(Ordering::Acquire) && engine.step() {}
+        if engine.is_closed() || killed.load(Ordering::Acquire) {
+            return;
+        }
+        if !doorbell.wait(Some(2)) {
+            engine.tick();
+        }
+    }
+}
+
+/// A running store.
+pub struct Stand {
+    pub disk: MemoryDisk,
+    pub client: Client,
+    pub report: OpenReport,
+    doorbell: Doorbell,
+    killed: Arc<AtomicBool>,
+    running: Option<JoinHandle<()>>,
+}
+
+impl Stand {
+    /// A volume of this name, made now.
+    pub fn volume(&self, name: &str, size_bytes: u64) -> VolumeHandle {
+        self.client.create_volume(name, size_bytes, false).unwrap();
+        self.client.volume(name).unwrap()
+    }
+
+    pub fn write(&self, volume: &VolumeHandle, offset_bytes: u64, bytes: &[u8]) {
+        self.client.write_at(volume, offset_bytes, bytes).unwrap();
+    }
+
+    pub fn read(&self, volume: &VolumeHandle, offset_bytes: u64, length_bytes: u64) -> Vec<u8> {
+        self.try_read(volume, offset_bytes, length_bytes).unwrap()
+    }
+
+    pub fn try_read(
+        &self,
+        volume: &VolumeHandle,
+        offset_bytes: u64,
+        length_bytes: u64,
+    ) -> Result<Vec<u8>, RequestError> {
+        let mut bytes = vec![0xaa; length_bytes as usize];
+        self.client.read_at(volume, offset_bytes, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    pub fn flush(&self) {
+        self.client.flush_blocking().unwrap();
+    }
+
+    pub fn trim(&self, volume: &VolumeHandle, offset_bytes: u64, length_bytes: u64) {
+        self.client.trim_blocking(volume, offset_bytes, length_bytes).unwrap();
+    }
+
+    pub fn stats(&self) -> engine::Stats {
+        self.client.stats().unwrap()
+    }
+
+    /// Waits until `done` of the store's figures.
+    pub fn wait_until(&self, what: &str, done: impl Fn(&engine::Stats) -> bool) {
+        for _ in 0..5000 {
+            if done(&self.stats()) {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        panic!("{what} never came: {:?}", self.stats());
+    }
+
+    /// Closes the store and gives its disk.
+    pub fn close(mut self) -> MemoryDisk {
+        self.client.close().unwrap();
+        self.running.take().unwrap().join().unwrap();
+        self.disk.clone()
+    }
+
+    /// The power goes: what was not durable is lost, kept or torn as `seed` says.
+    pub fn cut_power(mut self, seed: u64) -> MemoryDisk {
+        let after = self.disk.crash(seed);
+        self.stop();
+        after
+    }
+
+    /// The engine is gone, and what it had submitted is on the disk.
+    pub fn kill(mut self, seed: u64) -> MemoryDisk {
+        self.stop();
+        self.disk.restart(seed)
+    }
+
+    fn stop(&mut self) {
+        self.killed.store(true, Ordering::Release);
+        self.doorbell.ring();
+        if let Some(running) = self.running.take() {
+            running.join().unwrap();
+        }
+    }
+}
+
+impl Drop for Stand {
+    fn drop(&mut self) {
+        self.killed.store(true, Ordering::Release);
+        self.doorbell.ring();
+        if let Some(running) = self.running.take() {
+            // After a failure what it says is of no interest.
+            let _ = running.join();
+        }
+    }
+}
+
+/// The check of a store that is not running.
+pub fn check(disk: &MemoryDisk) -> CheckReport {
+    engine::check(Box::new(disk.clone()), &mut |_| {}).unwrap()
+}
+
+/// The check of a sound store.
+pub fn check_clean(disk: &MemoryDisk) -> CheckReport {
+    let report = check(disk);
+    assert!(report.problems.is_empty(), "{:#?}", report.problems.iter().take(5).collect::<Vec<_>>());
+    report
+}
