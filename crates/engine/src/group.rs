@@ -104,8 +104,11 @@ impl Engine {
     /// The read of what is around a partly written chunk has ended. Its slot may have been
     /// overwritten as a whole meanwhile, and is then none of this read's business.
     pub(crate) fn base_read(&mut self, id: u64, at: usize, base: Result<&[u8], RequestError>) {
-        let waits = |data: &mut SlotData| matches!(data, SlotData::Partial(partial) if partial.base == Base::Reading);
-        if self.slot_data(id, at).is_some_and(waits) {
+        let waits = match self.slot_data(id, at) {
+            Some(SlotData::Partial(partial)) => partial.base == Base::Reading,
+            _ => false,
+        };
+        if waits {
             match base {
                 Ok(bytes) => self.slot_filled(id, at, Some(bytes)),
                 Err(error) => self.slot_base_lost(id, at, &error),
