@@ -91,6 +91,13 @@ impl Client {
         if self.intake.write(request) { Accepted::Now } else { Accepted::Later }
     }
 
+    /// Bytes of reads that one connection should have under way at most, so that one which does not
+    /// take its replies leaves memory to the others.
+    #[must_use]
+    pub fn read_share_bytes(&self) -> usize {
+        self.intake.read_credits.total_bytes() / READERS / 2
+    }
+
     /// Reads; the outcome is [`Reply::Read`]. Waits while other reads, whose replies have not been
     /// dropped, take all the memory that is meant for them.
     pub fn read(&self, volume: &VolumeHandle, offset_bytes: u64, length_bytes: u32, done: Done) {
@@ -160,6 +167,9 @@ impl Client {
         self.wait_for(|done| self.intake.push(Request::Admin { request, done }))
     }
 }
+
+/// Connections among which the memory of reads is divided.
+const READERS: usize = 8;
 
 /// Memory that a buffer of this length takes: pools hand out powers of two.
 fn pooled_bytes(length_bytes: usize) -> usize {

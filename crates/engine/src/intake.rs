@@ -317,6 +317,11 @@ impl Credits {
         self.give_back(usize::try_from(i64::MAX / 4).unwrap_or(usize::MAX));
     }
 
+    /// Bytes of all.
+    pub(crate) fn total_bytes(&self) -> usize {
+        usize::try_from(self.total_bytes).unwrap_or(usize::MAX)
+    }
+
     /// Bytes that are in the write buffer now.
     pub(crate) fn used_bytes(&self) -> u64 {
         u64::try_from(self.total_bytes - *self.lock()).unwrap_or(0)

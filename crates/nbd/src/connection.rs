@@ -96,7 +96,9 @@ impl Connection {
         self.socket.set_read_timeout(Some(READ_TIME))?;
         self.socket.set_write_timeout(None)?;
         let structured = agreed.structured;
-        let link = Arc::clone(self.link.get_or_init(|| Arc::new(Link::new(self.socket.clone()))));
+        let share_bytes = client.read_share_bytes();
+        let new_link = || Arc::new(Link::new(self.socket.clone(), share_bytes));
+        let link = Arc::clone(self.link.get_or_init(new_link));
         thread::scope(|scope| {
             // However the reader ends, by a panic too, the writer must come to know.
             let _ending = EndReading(&link);

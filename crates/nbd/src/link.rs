@@ -27,7 +27,8 @@ use crate::wire::{Command, Request};
 
 /// Requests in flight on one connection.
 pub(crate) const REQUESTS_MAX: usize = 256;
-/// Bytes of reads in flight on one connection; one read may exceed it alone.
+/// Bytes of reads in flight on one connection, however much memory the engine has; one read may
+/// exceed it alone.
 pub(crate) const READ_BYTES_MAX: usize = 64 << 20;
 /// Acknowledgements that may wait for the writer.
 const HANDED_OVER_BYTES_MAX: usize = 64 << 10;
@@ -56,12 +57,12 @@ impl Load {
         self.read_bytes += read_bytes(request);
     }
 
-    fn has_room_for(&self, request: &Request) -> bool {
+    fn has_room_for(&self, request: &Request, read_bytes_max: usize) -> bool {
         let read_bytes = read_bytes(request);
         self.requests < REQUESTS_MAX
             && (read_bytes == 0
                 || self.read_bytes == 0
-                || self.read_bytes + read_bytes <= READ_BYTES_MAX)
+                || self.read_bytes + read_bytes <= read_bytes_max)
     }
 }
 
@@ -87,6 +88,8 @@ struct State {
 pub(crate) struct Link {
     socket: Arc<Socket>,
     sending: Mutex<()>,
+    /// Bytes of reads that may be in flight: a share that leaves other connections theirs.
+    read_bytes_max: usize,
     state: Mutex<State>,
     /// The writer waits here for something to send.
     work_came: Condvar,
@@ -95,10 +98,11 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    pub(crate) fn new(socket: Arc<Socket>) -> Self {
+    pub(crate) fn new(socket: Arc<Socket>, read_share_bytes: usize) -> Self {
         Self {
             socket,
             sending: Mutex::new(()),
+            read_bytes_max: read_share_bytes.min(READ_BYTES_MAX),
             state: Mutex::new(State {
                 slots: Vec::new(),
                 vacant: Vec::new(),
@@ -125,7 +129,7 @@ impl Link {
 
     /// Whether `request` may begin now. There will not be less room until it does.
     pub(crate) fn has_room_for(&self, request: &Request) -> bool {
-        self.state().in_flight.has_room_for(request)
+        self.state().in_flight.has_room_for(request, self.read_bytes_max)
     }
 
     /// Waits until `request` may begin.
@@ -134,7 +138,7 @@ impl Link {
     /// [`Hangup`] when the connection is broken.
     pub(crate) fn wait_for_room(&self, request: &Request) -> Result<(), Hangup> {
         let mut state = self.state();
-        while !state.broken && !state.in_flight.has_room_for(request) {
+        while !state.broken && !state.in_flight.has_room_for(request, self.read_bytes_max) {
             state = self.room_came.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         if state.broken { Err(Hangup) } else { Ok(()) }

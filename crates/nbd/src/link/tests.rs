@@ -12,7 +12,7 @@ use crate::wire::{Command, Request};
 
 fn link() -> (Arc<Link>, UnixStream) {
     let (ours, theirs) = UnixStream::pair().unwrap();
-    (Arc::new(Link::new(Arc::new(Socket::Unix(ours)))), theirs)
+    (Arc::new(Link::new(Arc::new(Socket::Unix(ours)), READ_BYTES_MAX)), theirs)
 }
 
 fn request(command: Command, length_bytes: u32) -> Request {
