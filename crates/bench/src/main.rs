@@ -1,2 +1,90 @@
-//! Under construction.
-fn main() {}
+//! `cargo run --release -p bench -- in-process | nbd | report`: what Tamis does per second, beside
+//! what the same machine does without it in the same minutes.
+//!
+//! - `in-process` drives the engine without sockets, beside the sum of its kernels (a copy, BLAKE3,
+//!   LZ4) on as many cores: what the thinking costs.
+//! - `nbd` drives the built server with fio, beside `nbdkit file` and a raw file with `O_DIRECT` on
+//!   the same disk: what a client gets.
+//! - `report` does both and writes them down with machine, command and commit.
+//!
+//! Nothing here passes or fails: figures are printed beside their targets. Each is a median of
+//! rounds in which all contestants take turns, with its range, because a shared machine is never
+//! the same twice, and with the load average, so that a reader knows how shared it was.
+
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")
+)]
+
+mod answers;
+mod args;
+mod cpu_time;
+mod failure;
+mod fio;
+mod in_process;
+mod kernels;
+mod machine;
+mod nbd;
+mod nbdkit;
+mod program;
+mod report;
+mod samples;
+mod served;
+mod source;
+mod store;
+mod table;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Args, Mode};
+use crate::failure::Failure;
+use crate::machine::Machine;
+use crate::report::Report;
+
+/// The same as the server's, so that both allocate alike.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    match run(&Args::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("{failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &Args) -> Result<(), Failure> {
+    let folder = args.dir.join(format!("bench-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).map_err(Failure::file(&folder))?;
+    let report = measure(args, &folder);
+    // What a round left behind is large; a folder that stays after a failure is told by its name.
+    std::fs::remove_dir_all(&folder).map_err(Failure::file(&folder))?;
+    let report = report?;
+    if args.json {
+        println!("{}", report.json());
+    } else {
+        println!("{report}");
+    }
+    match args.mode {
+        Mode::Report => report.write(&args.out),
+        Mode::InProcess | Mode::Nbd => Ok(()),
+    }
+}
+
+fn measure(args: &Args, folder: &Path) -> Result<Report, Failure> {
+    let machine = Machine::look()?;
+    let in_process = match args.mode {
+        Mode::InProcess | Mode::Report => Some(in_process::measure(args, folder)?),
+        Mode::Nbd => None,
+    };
+    let nbd = match args.mode {
+        Mode::Nbd | Mode::Report => Some(nbd::measure(args, folder)?),
+        Mode::InProcess => None,
+    };
+    Ok(Report { machine, in_process, nbd })
+}

@@ -1,0 +1,61 @@
+//! What a run is told on the command line.
+
+use std::path::PathBuf;
+
+use clap::{Parser, ValueEnum};
+
+/// Measures Tamis beside its rivals on this machine.
+#[derive(Debug, Parser)]
+#[command(name = "bench", after_help = "Build the server first: cargo build --release -p cli")]
+pub(crate) struct Args {
+    /// What to measure.
+    #[arg(value_enum)]
+    pub(crate) mode: Mode,
+    /// Rounds; every figure is their median.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) rounds: u64,
+    /// MiB that one sequential run writes or reads.
+    #[arg(long, default_value_t = 1024, value_parser = clap::value_parser!(u64).range(1..1 << 20))]
+    pub(crate) size_mib: u64,
+    /// Seconds of one random run.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) seconds: u64,
+    /// What the engine and the server get as --memory, in MiB.
+    #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u64).range(64..1 << 20))]
+    pub(crate) memory_mib: u64,
+    /// Folder on the disk to measure; everything in it is made in a folder of its own and removed.
+    #[arg(long, default_value = "target/bench")]
+    pub(crate) dir: PathBuf,
+    /// The server to measure.
+    #[arg(long, default_value = "target/release/tamis")]
+    pub(crate) tamis: PathBuf,
+    /// Print JSON instead of Markdown.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Where `report` writes its tables.
+    #[arg(long, default_value = "docs/measurements/002-first-figures.md")]
+    pub(crate) out: PathBuf,
+}
+
+/// What to measure.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Mode {
+    /// The engine without sockets, beside its kernels.
+    InProcess,
+    /// The server by fio, beside nbdkit and a raw file.
+    Nbd,
+    /// Both, written to --out.
+    Report,
+}
+
+impl Args {
+    /// Bytes of one sequential run.
+    pub(crate) fn size_bytes(&self) -> u64 {
+        self.size_mib << 20
+    }
+
+    /// Bytes of memory of the engine.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        self.memory_mib << 20
+    }
+}

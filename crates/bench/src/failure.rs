@@ -1,0 +1,62 @@
+//! Why a measurement could not be made.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+
+use thiserror::Error;
+
+/// Why there are no figures.
+#[derive(Debug, Error)]
+pub(crate) enum Failure {
+    /// A file or folder.
+    #[error("{}: {source}", path.display())]
+    File { path: PathBuf, source: io::Error },
+    /// A program that is not there or may not be run.
+    #[error("`{command}` cannot be run: {source}")]
+    Start { command: String, source: io::Error },
+    /// A program that failed.
+    #[error("`{command}` failed with {status}:\n{said}")]
+    Command { command: String, status: ExitStatus, said: String },
+    /// A program whose JSON does not say what was asked.
+    #[error("the answer of `{command}` lacks {missing}")]
+    Answer { command: String, missing: &'static str },
+    /// A server that ended or stayed silent.
+    #[error("{server} does not answer; it said:\n{said}")]
+    Silent { server: &'static str, said: String },
+    /// A thread could not be made.
+    #[error("a thread cannot be made: {0}")]
+    Thread(io::Error),
+    /// The engine's thread ended by itself.
+    #[error("the engine's thread panicked")]
+    EngineVanished,
+    /// The store did not keep what the source holds: its speed means nothing.
+    #[error("the store holds {found} unique chunks, but {expected} were written")]
+    Unfaithful { expected: u64, found: u64 },
+    /// The sizes cannot be.
+    #[error(transparent)]
+    Plan(#[from] engine::PlanError),
+    /// The files of a store cannot be made.
+    #[error(transparent)]
+    CreateFiles(#[from] disk::CreateFilesError),
+    /// The files of a store cannot be opened.
+    #[error(transparent)]
+    OpenFiles(#[from] disk::OpenError),
+    /// The store cannot be made.
+    #[error(transparent)]
+    Create(#[from] engine::CreateError),
+    /// The store cannot be opened.
+    #[error(transparent)]
+    Open(#[from] engine::OpenError),
+    /// The store refuses.
+    #[error(transparent)]
+    Request(#[from] engine::RequestError),
+}
+
+impl Failure {
+    /// For `map_err`: the file or folder at `path`.
+    pub(crate) fn file(path: &Path) -> impl FnOnce(io::Error) -> Failure {
+        let path = path.to_owned();
+        move |source| Failure::File { path, source }
+    }
+}

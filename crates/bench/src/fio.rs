@@ -1,0 +1,202 @@
+//! fio: the client that all contestants have in common.
+//!
+//! `dedupe_percentage=50` makes half of the *requests* repeat the one before, so that at 1 MiB
+//! duplicates come in runs of 256 chunks. `buffer_compress_percentage=50` makes every 512 bytes
+//! half random and half zeros.
+//!
+//! With a repeatable seed a run that reaches its end starts over with the same bytes, which would
+//! be nothing but duplicates. A random run therefore never reaches it (`io_size`).
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::failure::Failure;
+use crate::program::{output, words};
+
+/// More than any random run writes.
+const IO_SIZE: &str = "--io_size=1T";
+
+/// Where to.
+#[derive(Clone, Debug)]
+pub(crate) enum Target {
+    /// A volume of a server.
+    Nbd { uri: String },
+    /// A file, past the page cache.
+    Direct { path: PathBuf },
+}
+
+/// What to do there.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Pattern {
+    Write,
+    Read,
+    RandomWrite,
+}
+
+/// One run.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Job {
+    pub(crate) pattern: Pattern,
+    pub(crate) block_bytes: u64,
+    pub(crate) depth: u32,
+    /// Connections, each with `depth` requests in flight.
+    pub(crate) connections: u32,
+    pub(crate) offset_bytes: u64,
+    pub(crate) size_bytes: u64,
+    /// Of a random run; a sequential one goes once through its range.
+    pub(crate) seconds: u64,
+    pub(crate) seed: u64,
+    /// Does the clock run on until a final flush has been answered.
+    pub(crate) flush: bool,
+}
+
+/// Makes a file with all its blocks.
+pub(crate) fn preallocate(path: &Path, size_bytes: u64) -> Result<(), Failure> {
+    let size = size_bytes.to_string();
+    output(Command::new("fallocate").args(["--length", &size]).arg(path)).map(drop)
+}
+
+/// Writes the first bytes of a file and forgets how long that took.
+///
+/// The disk of a virtual machine is often itself a file with holes, in which the first write to a
+/// block takes several times as long as every later one. Whoever gets the fresh blocks would be
+/// measured making the host's file grow.
+pub(crate) fn write_once(path: &Path, size_bytes: u64) -> Result<(), Failure> {
+    let size_bytes = size_bytes.next_multiple_of(ONCE_BYTES);
+    Job { size_bytes, ..ONCE }.run(&Target::direct(path)).map(drop)
+}
+
+const ONCE_BYTES: u64 = 1 << 20;
+const ONCE: Job = Job {
+    pattern: Pattern::Write,
+    block_bytes: ONCE_BYTES,
+    depth: 16,
+    connections: 1,
+    offset_bytes: 0,
+    size_bytes: 0,
+    seconds: 0,
+    seed: 1,
+    flush: true,
+};
+
+/// What fio measured.
+#[derive(Copy, Clone, Debug, PartialEq)]
+pub(crate) struct Speed {
+    pub(crate) mib_per_second: f64,
+    pub(crate) thousands_per_second: f64,
+}
+
+impl Job {
+    /// Runs it.
+    pub(crate) fn run(&self, target: &Target) -> Result<Speed, Failure> {
+        let mut command = Command::new("fio");
+        command.args(self.arguments()).args(target.arguments());
+        let answer = output(&mut command)?;
+        self.read_answer(&answer).ok_or_else(|| Failure::Answer {
+            command: words(&command),
+            missing: "the bandwidth of a run without errors",
+        })
+    }
+
+    fn arguments(&self) -> Vec<String> {
+        let mut arguments = vec![
+            "--name=bench".to_owned(),
+            "--output-format=json".to_owned(),
+            "--group_reporting".to_owned(),
+            "--thread".to_owned(),
+            "--buffer_compress_percentage=50".to_owned(),
+            "--dedupe_percentage=50".to_owned(),
+            format!("--rw={}", self.pattern.name()),
+            format!("--bs={}", self.block_bytes),
+            format!("--iodepth={}", self.depth),
+            format!("--numjobs={}", self.connections),
+            format!("--offset={}", self.offset_bytes),
+            format!("--size={}", self.size_bytes),
+            format!("--randseed={}", self.seed),
+            format!("--end_fsync={}", u8::from(self.flush)),
+        ];
+        if self.pattern == Pattern::RandomWrite {
+            arguments.extend(["--norandommap".to_owned(), IO_SIZE.to_owned()]);
+            arguments.push(format!("--runtime={}", self.seconds));
+        }
+        arguments
+    }
+
+    fn read_answer(&self, answer: &str) -> Option<Speed> {
+        // With some engines fio prints lines of its own before.
+        let json: Value = serde_json::from_str(answer.get(answer.find('{')?..)?).ok()?;
+        let job = json.get("jobs")?.get(0)?;
+        let side = job.get(if self.pattern == Pattern::Read { "read" } else { "write" })?;
+        let bytes_per_second = side.get("bw_bytes")?.as_f64().filter(|speed| *speed > 0.0)?;
+        (job.get("error")?.as_u64()? == 0).then_some(Speed {
+            mib_per_second: bytes_per_second / f64::from(1 << 20),
+            thousands_per_second: side.get("iops")?.as_f64()? / 1000.0,
+        })
+    }
+}
+
+impl Pattern {
+    fn name(self) -> &'static str {
+        match self {
+            Pattern::Write => "write",
+            Pattern::Read => "read",
+            Pattern::RandomWrite => "randwrite",
+        }
+    }
+}
+
+impl Target {
+    /// A file past the page cache.
+    pub(crate) fn direct(path: &Path) -> Self {
+        Self::Direct { path: path.to_owned() }
+    }
+
+    fn arguments(&self) -> Vec<String> {
+        match self {
+            Target::Nbd { uri } => vec!["--ioengine=nbd".to_owned(), format!("--uri={uri}")],
+            Target::Direct { path } => vec![
+                "--ioengine=io_uring".to_owned(),
+                "--direct=1".to_owned(),
+                format!("--filename={}", path.display()),
+            ],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Job, Pattern, Speed};
+
+    const JOB: Job = Job {
+        pattern: Pattern::Write,
+        block_bytes: 1 << 20,
+        depth: 4,
+        connections: 1,
+        offset_bytes: 0,
+        size_bytes: 1 << 30,
+        seconds: 5,
+        seed: 1,
+        flush: true,
+    };
+
+    #[test]
+    fn speed_is_read_from_behind_what_fio_prints_first() {
+        let answer = "fio: connected to NBD server\n{\"jobs\":[{\"error\":0,\
+                      \"read\":{\"bw_bytes\":0,\"iops\":0.0},\
+                      \"write\":{\"bw_bytes\":2097152,\"iops\":500.0}}]}";
+        let speed = Speed { mib_per_second: 2.0, thousands_per_second: 0.5 };
+        assert_eq!(JOB.read_answer(answer), Some(speed));
+        assert_eq!(Job { pattern: Pattern::Read, ..JOB }.read_answer(answer), None);
+        assert_eq!(JOB.read_answer(&answer.replace("\"error\":0", "\"error\":5")), None);
+        assert_eq!(JOB.read_answer("fio: cannot connect"), None);
+    }
+
+    #[test]
+    fn only_a_random_run_has_a_time_limit() {
+        let limited = |job: Job| job.arguments().contains(&"--runtime=5".to_owned());
+        assert!(!limited(JOB));
+        assert!(limited(Job { pattern: Pattern::RandomWrite, ..JOB }));
+    }
+}

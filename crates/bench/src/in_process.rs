@@ -1,0 +1,171 @@
+//! A sequential write through the engine alone, beside the sum of its kernels.
+//!
+//! Each round has a store of its own. The clock runs from the first buffer asked for to the end of
+//! a flush, so all bytes are durable. The kernels run right after over the same bytes on the same
+//! cores; the ratio is their time by the engine's. What a round stored is counted before its figure
+//! is believed: every duplicate found, nothing lost.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+use std::time::Instant;
+
+use engine::{Accepted, Client, Completions, Done, Options, Reply, VolumeHandle};
+use serde::Serialize;
+
+use crate::answers::Answers;
+use crate::args::Args;
+use crate::cpu_time::by_thread;
+use crate::failure::Failure;
+use crate::fio::write_once;
+use crate::kernels::{self, KernelTimes};
+use crate::machine::load_average;
+use crate::samples::Samples;
+use crate::source::{REQUEST_BYTES, REQUEST_CHUNKS, RING_REQUESTS, Source};
+use crate::store::{CAPACITY_BYTES, CORE, Store, data_file};
+
+const SEED: u64 = 2;
+const VOLUME: &str = "bench";
+
+/// Figures of all rounds. Kernels are timed by each core's clock, threads of the engine by the
+/// processor time they took; both per 4-KiB chunk, summed over cores.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct InProcess {
+    pub(crate) written_bytes: u64,
+    pub(crate) memory_bytes: u64,
+    pub(crate) cores: usize,
+    pub(crate) engine_mib_per_second: Samples,
+    pub(crate) kernels_mib_per_second: Samples,
+    /// Time of the kernels by time of the engine.
+    pub(crate) ratio: Samples,
+    pub(crate) copy_ns: Samples,
+    pub(crate) fingerprint_ns: Samples,
+    pub(crate) compress_ns: Samples,
+    pub(crate) core_thread_ns: Samples,
+    pub(crate) workers_ns: Samples,
+    pub(crate) client_thread_ns: Samples,
+    /// Of the last minute, when a round began.
+    pub(crate) load_average: Samples,
+}
+
+/// One round of the engine.
+struct Round {
+    seconds: f64,
+    core_ns: u64,
+    workers_ns: u64,
+    client_ns: u64,
+}
+
+/// All rounds, in `folder`.
+pub(crate) fn measure(args: &Args, folder: &Path) -> Result<InProcess, Failure> {
+    let source = Source::new(RING_REQUESTS, SEED);
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let requests = args.size_mib;
+    let (written_bytes, memory_bytes) = (args.size_bytes(), args.memory_bytes());
+    let mut figures = InProcess { written_bytes, memory_bytes, cores, ..InProcess::default() };
+    let options = Options { memory_bytes, worker_threads: cores, sync: false };
+    for _ in 0..args.rounds {
+        figures.load_average.push(load_average());
+        let path = folder.join("in-process");
+        Store::make(&path, CAPACITY_BYTES)?;
+        write_once(&data_file(&path), args.size_bytes() / 2)?;
+        let round = engine_round(&source, requests, &path, &options)?;
+        std::fs::remove_dir_all(&path).map_err(Failure::file(&path))?;
+        let kernels = kernels::run(&source, requests, cores)?;
+        figures.add(requests, &round, &kernels);
+    }
+    Ok(figures)
+}
+
+impl InProcess {
+    fn add(&mut self, requests: u64, round: &Round, kernels: &KernelTimes) {
+        let chunks = (requests * REQUEST_CHUNKS as u64) as f64;
+        let kernels_seconds = kernels.wall.as_secs_f64();
+        self.engine_mib_per_second.push(requests as f64 / round.seconds);
+        self.kernels_mib_per_second.push(requests as f64 / kernels_seconds);
+        self.ratio.push(kernels_seconds / round.seconds);
+        self.copy_ns.push(kernels.copy.as_nanos() as f64 / chunks);
+        self.fingerprint_ns.push(kernels.fingerprint.as_nanos() as f64 / chunks);
+        self.compress_ns.push(kernels.compress.as_nanos() as f64 / chunks);
+        self.core_thread_ns.push(round.core_ns as f64 / chunks);
+        self.workers_ns.push(round.workers_ns as f64 / chunks);
+        self.client_thread_ns.push(round.client_ns as f64 / chunks);
+    }
+}
+
+fn engine_round(
+    source: &Source,
+    requests: u64,
+    path: &Path,
+    options: &Options,
+) -> Result<Round, Failure> {
+    let store = Store::open(path, options)?;
+    store.client.create_volume(VOLUME, requests * REQUEST_BYTES as u64, false)?;
+    let volume = store.client.volume(VOLUME)?;
+    let round = timed_write(source, requests, &store.client, &volume)?;
+    let (expected, found) = (source.unique_chunks(requests), store.client.stats()?.unique_chunks);
+    store.close()?;
+    if found == expected { Ok(round) } else { Err(Failure::Unfaithful { expected, found }) }
+}
+
+fn timed_write(
+    source: &Source,
+    requests: u64,
+    client: &Client,
+    volume: &VolumeHandle,
+) -> Result<Round, Failure> {
+    let before = by_thread();
+    let begun = Instant::now();
+    let answers = Arc::new(Answers::default());
+    for number in 0..requests {
+        let mut buffer = client.buffer(REQUEST_BYTES);
+        source.copy_request(number, buffer.bytes_mut());
+        let done = Done { sink: Arc::clone(&answers) as Arc<dyn Completions>, tag: number };
+        answers.expect();
+        let offset_bytes = number * REQUEST_BYTES as u64;
+        if client.write(volume, offset_bytes, buffer, false, done) == Accepted::Now {
+            answers.complete(number, Ok(Reply::Done));
+        }
+    }
+    // A flush covers what is acknowledged, so that is waited for.
+    answers.wait()?;
+    client.flush_blocking()?;
+    let seconds = begun.elapsed().as_secs_f64();
+    let after = by_thread();
+    let spent = |name: &str| {
+        let at = |times: &std::collections::BTreeMap<String, u64>| {
+            times.get(name).copied().unwrap_or_default()
+        };
+        at(&after).saturating_sub(at(&before))
+    };
+    // The writer is the main thread, which has the program's name.
+    Ok(Round {
+        seconds,
+        core_ns: spent(CORE),
+        workers_ns: spent("reduce"),
+        client_ns: spent("bench"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::engine_round;
+    use crate::kernels;
+    use crate::source::Source;
+    use crate::store::Store;
+    use engine::Options;
+
+    /// At toy size, so that the benchmark never rots; a figure of it means nothing.
+    #[test]
+    fn a_round_stores_every_unique_chunk_once() {
+        let path = std::env::temp_dir().join(format!("tamis-bench-{}", std::process::id()));
+        Store::make(&path, 64 << 20).unwrap();
+        let source = Source::new(2, 1);
+        let options = Options { memory_bytes: 64 << 20, worker_threads: 2, sync: false };
+        let round = engine_round(&source, 6, &path, &options).unwrap();
+        std::fs::remove_dir_all(&path).unwrap();
+        assert!(round.seconds > 0.0 && round.core_ns > 0);
+        let kernels = kernels::run(&source, 6, 2).unwrap();
+        assert!(kernels.compress.as_nanos() > 0);
+    }
+}

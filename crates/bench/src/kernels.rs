@@ -1,0 +1,84 @@
+//! The least that has to be done to every byte, and nothing else: copy it in, fingerprint its
+//! chunk, compress the unique ones. No table, no journal, no disk, no other thread to wait for.
+//!
+//! All cores do it at once, because cores that share memory and power are slower together: the
+//! engine has no more than that either. They take requests from one counter, so that none idles at
+//! the end.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use engine::{ChunkBuf, Codec, Compression};
+use format::units::Pbn;
+
+use crate::failure::Failure;
+use crate::source::{CHUNK_BYTES, REQUEST_BYTES, Source};
+
+/// What stores are made with unless asked otherwise.
+pub(crate) const COMPRESSION: Compression = Compression { codec: Codec::Lz4, level: 0 };
+
+/// Buffers that a core fills in turn, as the engine's come out of a pool.
+const BUFFERS: usize = 16;
+
+/// Time of all requests: by the clock, and summed over the cores for each kernel.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct KernelTimes {
+    pub(crate) wall: Duration,
+    pub(crate) copy: Duration,
+    pub(crate) fingerprint: Duration,
+    pub(crate) compress: Duration,
+}
+
+/// Runs the kernels over the first `requests` of `source` on `cores` threads.
+pub(crate) fn run(source: &Source, requests: u64, cores: usize) -> Result<KernelTimes, Failure> {
+    let next = AtomicU64::new(0);
+    let begun = Instant::now();
+    let parts = thread::scope(|scope| {
+        let work = || core(source, requests, &next);
+        let threads: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().map(thread::ScopedJoinHandle::join).collect::<Result<Vec<_>, _>>()
+    });
+    let mut times = KernelTimes { wall: begun.elapsed(), ..KernelTimes::default() };
+    for part in parts.map_err(|_| Failure::EngineVanished)? {
+        times.copy += part.copy;
+        times.fingerprint += part.fingerprint;
+        times.compress += part.compress;
+    }
+    Ok(times)
+}
+
+fn core(source: &Source, requests: u64, next: &AtomicU64) -> KernelTimes {
+    let mut times = KernelTimes::default();
+    let new_buffer = || ChunkBuf::new(vec![0; REQUEST_BYTES]);
+    let mut buffers: Vec<ChunkBuf> = (0..BUFFERS).map(|_| new_buffer()).collect();
+    let (mut fingerprints, mut frames) = (Vec::new(), Vec::new());
+    for turn in (0..BUFFERS).cycle() {
+        let number = next.fetch_add(1, Ordering::Relaxed);
+        if number >= requests {
+            break;
+        }
+        let buffer = &mut buffers[turn];
+        timed(&mut times.copy, || source.copy_request(number, buffer.bytes_mut()));
+        let chunks: Vec<&[u8]> = buffer.bytes().chunks_exact(CHUNK_BYTES).collect();
+        fingerprints.clear();
+        timed(&mut times.fingerprint, || {
+            reduce::fingerprint_batch(&chunks, &mut fingerprints);
+        });
+        std::hint::black_box(&fingerprints);
+        frames.clear();
+        timed(&mut times.compress, || {
+            for (chunk, _) in chunks.iter().zip(source.unique_of(number)).filter(|(_, new)| **new) {
+                reduce::compress_frame(COMPRESSION, Pbn(1), chunk, &mut frames);
+            }
+        });
+        std::hint::black_box(&frames);
+    }
+    times
+}
+
+fn timed(sum: &mut Duration, work: impl FnOnce()) {
+    let begun = Instant::now();
+    work();
+    *sum += begun.elapsed();
+}

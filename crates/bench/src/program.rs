@@ -1,0 +1,145 @@
+//! Other programs: run to their end, or as servers that end with us.
+
+use std::fs::{self, File};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use crate::failure::Failure;
+
+/// After this a server that neither answers nor ends is given up.
+const PATIENCE: Duration = Duration::from_secs(120);
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Runs a program and returns what it printed.
+pub(crate) fn output(command: &mut Command) -> Result<String, Failure> {
+    let text = words(command);
+    let output = command.stdin(Stdio::null()).output();
+    let output = output.map_err(|source| Failure::Start { command: text.clone(), source })?;
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    if output.status.success() {
+        return Ok(printed);
+    }
+    let said = printed + &String::from_utf8_lossy(&output.stderr);
+    Err(Failure::Command { command: text, status: output.status, said })
+}
+
+/// A command as one would type it.
+pub(crate) fn words(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
+}
+
+/// A server of NBD that listens at a socket; killed when dropped.
+pub(crate) struct Server {
+    name: &'static str,
+    child: Child,
+    socket: PathBuf,
+    log: PathBuf,
+}
+
+impl Server {
+    /// Starts `command` and waits until it answers at `socket`.
+    pub(crate) fn start(
+        name: &'static str,
+        command: &mut Command,
+        socket: PathBuf,
+        log: PathBuf,
+    ) -> Result<Self, Failure> {
+        let file = File::options().create(true).append(true).open(&log);
+        let file = file.map_err(Failure::file(&log))?;
+        let errors = file.try_clone().map_err(Failure::file(&log))?;
+        command.stdin(Stdio::null()).stdout(file).stderr(errors);
+        let child = command.spawn();
+        let child = child.map_err(|source| Failure::Start { command: words(command), source })?;
+        let mut server = Self { name, child, socket, log };
+        server.wait_until_ready()?;
+        Ok(server)
+    }
+
+    /// Asks it to end, and waits until it has.
+    pub(crate) fn stop(mut self) -> Result<(), Failure> {
+        output(Command::new("kill").arg("-TERM").arg(self.child.id().to_string()))?;
+        let begun = Instant::now();
+        while begun.elapsed() < PATIENCE {
+            if !self.runs() {
+                return Ok(());
+            }
+            sleep(PAUSE);
+        }
+        Err(self.silent())
+    }
+
+    /// The largest resident size it ever had, in bytes.
+    pub(crate) fn peak_bytes(&self) -> Option<u64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
+        read_peak(&status)
+    }
+
+    fn wait_until_ready(&mut self) -> Result<(), Failure> {
+        let begun = Instant::now();
+        while begun.elapsed() < PATIENCE && self.runs() {
+            if UnixStream::connect(&self.socket).is_ok() {
+                return Ok(());
+            }
+            sleep(PAUSE);
+        }
+        Err(self.silent())
+    }
+
+    fn runs(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    fn silent(&self) -> Failure {
+        let said = fs::read_to_string(&self.log).unwrap_or_default();
+        Failure::Silent { server: self.name, said }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // These fail when the process has already ended, and then there is nothing left to do.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = fs::remove_file(&self.socket);
+    }
+}
+
+/// A socket's path: short, for it may have no more than 108 bytes wherever the measured disk is.
+pub(crate) fn socket_path(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("bench-{}-{name}.sock", std::process::id()))
+}
+
+/// The URI of `export` at `socket`.
+pub(crate) fn uri(socket: &Path, export: &str) -> String {
+    format!("nbd+unix:///{export}?socket={}", socket.display())
+}
+
+fn read_peak(status: &str) -> Option<u64> {
+    let facts = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: u64 = facts.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib << 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::{output, read_peak};
+
+    #[test]
+    fn a_program_that_fails_tells_what_it_said() {
+        let failure = output(Command::new("sh").args(["-c", "echo so; exit 3"])).unwrap_err();
+        let told = failure.to_string();
+        assert!(told.contains("sh -c echo so") && told.ends_with("so\n"), "{told}");
+    }
+
+    #[test]
+    fn the_peak_is_read_from_what_the_kernel_says() {
+        assert_eq!(read_peak("VmPeak:\t9 kB\nVmHWM:\t    2048 kB\n"), Some(2 << 20));
+        assert_eq!(read_peak("VmPeak:\t9 kB\n"), None);
+    }
+}

@@ -1,0 +1,102 @@
+//! The contestant Tamis: a store made for one round, served by the built program.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::args::Args;
+use crate::failure::Failure;
+use crate::fio::{Target, write_once};
+use crate::program::{Server, output, socket_path, uri, words};
+use crate::store::{CAPACITY_BYTES, data_file};
+
+const VOLUME: &str = "bench";
+
+/// A served store.
+pub(crate) struct Tamis {
+    program: PathBuf,
+    store: PathBuf,
+    memory: String,
+    server: Option<Server>,
+}
+
+/// Chunks that were written, and those of them that were found to be stored already.
+#[derive(Copy, Clone, Debug, Default)]
+pub(crate) struct Counted {
+    pub(crate) chunks: u64,
+    pub(crate) duplicates: u64,
+}
+
+impl Tamis {
+    /// Makes a store with a volume of `size_bytes` and serves it.
+    pub(crate) fn start(args: &Args, store: PathBuf, size_bytes: u64) -> Result<Self, Failure> {
+        let memory = format!("{}M", args.memory_mib);
+        let mut tamis = Self { program: args.tamis.clone(), store, memory, server: None };
+        let (capacity, size) = (CAPACITY_BYTES.to_string(), size_bytes.to_string());
+        output(tamis.command("init").args(["--capacity", &capacity]))?;
+        // Every round writes about a quarter of the volume, compressed, and its random runs.
+        write_once(&data_file(&tamis.store), size_bytes)?;
+        output(tamis.command("volume create").args([VOLUME, "--size", &size]))?;
+        tamis.serve()?;
+        Ok(tamis)
+    }
+
+    /// Ends the server and starts it again: nothing it knew is in memory any more.
+    pub(crate) fn restart(&mut self) -> Result<(), Failure> {
+        self.stop()?;
+        self.serve()
+    }
+
+    /// Ends the server and removes the store.
+    pub(crate) fn remove(mut self) -> Result<(), Failure> {
+        self.stop()?;
+        std::fs::remove_dir_all(&self.store).map_err(Failure::file(&self.store))
+    }
+
+    /// Where clients find the volume.
+    pub(crate) fn target(&self) -> Target {
+        Target::Nbd { uri: uri(&socket_path("tamis"), VOLUME) }
+    }
+
+    /// The largest resident size of the server since it was started, in MiB.
+    pub(crate) fn peak_mib(&self) -> f64 {
+        let peak_bytes = self.server.as_ref().and_then(Server::peak_bytes).unwrap_or_default();
+        peak_bytes as f64 / f64::from(1 << 20)
+    }
+
+    /// What the server counted since it was started.
+    pub(crate) fn counted(&self) -> Result<Counted, Failure> {
+        let mut command = self.command("stats");
+        let answer = output(command.arg("--json"))?;
+        let read = || {
+            let stats: Value = serde_json::from_str(&answer).ok()?;
+            let counters = stats.get("counters")?;
+            Some(Counted {
+                chunks: counters.get("bytes_written")?.as_u64()? / 4096,
+                duplicates: counters.get("chunks_duplicate")?.as_u64()?,
+            })
+        };
+        read().ok_or_else(|| Failure::Answer { command: words(&command), missing: "counters" })
+    }
+
+    fn serve(&mut self) -> Result<(), Failure> {
+        let socket = socket_path("tamis");
+        let mut command = self.command("serve");
+        command.args(["--memory", &self.memory]);
+        command.arg("--nbd").arg(format!("unix:{}", socket.display()));
+        let log = self.store.with_extension("log");
+        self.server = Some(Server::start("tamis", &mut command, socket, log)?);
+        Ok(())
+    }
+
+    fn stop(&mut self) -> Result<(), Failure> {
+        self.server.take().map_or(Ok(()), Server::stop)
+    }
+
+    fn command(&self, words: &str) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(words.split(' ')).arg(&self.store);
+        command
+    }
+}

@@ -1,0 +1,73 @@
+//! A store on the real disk, made for one round, and its engine on a thread of its own.
+
+use std::path::{Path, PathBuf};
+use std::thread::{self, JoinHandle};
+
+use disk::{Doorbell, IoEngine, create_store_files, open_store_files};
+use engine::{Client, CreateOptions, Options, RequestError, Zone};
+
+use crate::failure::Failure;
+use crate::kernels::COMPRESSION;
+use crate::source::CHUNK_BYTES;
+
+/// Room of every measured store. A store promises room for the worst case of what is buffered: one
+/// much smaller than any that people make would be measured waiting for promises.
+pub(crate) const CAPACITY_BYTES: u64 = 16 << 30;
+/// Name of the engine's thread.
+pub(crate) const CORE: &str = "core";
+
+/// The file of a store's data zone, when it has one.
+pub(crate) fn data_file(store: &Path) -> PathBuf {
+    store.join("data")
+}
+
+/// A running engine.
+pub(crate) struct Store {
+    pub(crate) client: Client,
+    core: JoinHandle<Result<(), RequestError>>,
+}
+
+impl Store {
+    /// Makes a store of `capacity_bytes` at `path`.
+    pub(crate) fn make(path: &Path, capacity_bytes: u64) -> Result<(), Failure> {
+        let geometry = engine::plan(&CreateOptions {
+            capacity_bytes: vec![capacity_bytes],
+            chunk_bytes: CHUNK_BYTES as u32,
+            compression: COMPRESSION,
+            tables_bytes: None,
+            journal_bytes: None,
+            uuid: [7; 16],
+            bucket_seed: [9; 16],
+        })?;
+        let container_bytes = u64::from(geometry.container_bytes);
+        let data_bytes =
+            geometry.data.iter().map(|&count| u64::from(count) * container_bytes).sum();
+        let sizes = [
+            (Zone::Journal, geometry.journal_bytes),
+            (Zone::Tables, geometry.tables_bytes),
+            (Zone::Data(0), data_bytes),
+        ];
+        create_store_files(path, &sizes, &[])?;
+        let disk = open_store_files(path, IoEngine::Auto, &Doorbell::new()?)?.disk;
+        Ok(engine::create(disk, &geometry, COMPRESSION)?)
+    }
+
+    /// Opens the store at `path` and starts its engine.
+    pub(crate) fn open(path: &Path, options: &Options) -> Result<Self, Failure> {
+        let doorbell = Doorbell::new()?;
+        let files = open_store_files(path, IoEngine::Auto, &doorbell)?;
+        let (engine, client, _) = engine::open(files.disk, doorbell, options)?;
+        let core = thread::Builder::new()
+            .name(CORE.to_owned())
+            .spawn(move || engine.run())
+            .map_err(Failure::Thread)?;
+        Ok(Self { client, core })
+    }
+
+    /// Writes everything out and ends the engine.
+    pub(crate) fn close(self) -> Result<(), Failure> {
+        let closed = self.client.close();
+        let ended = self.core.join().map_err(|_| Failure::EngineVanished)?;
+        Ok(closed.and(ended)?)
+    }
+}
