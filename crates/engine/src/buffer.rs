@@ -318,7 +318,7 @@ impl WriteBuffer {
                 base,
                 overlay: vec![0; chunk_bytes],
                 written: 0,
-                credit: Vec::new(),
+                credit: None,
                 acks: Vec::new(),
             }));
             // Before it is pushed: the last slot of a group closes the group.
@@ -414,7 +414,8 @@ impl SlotData {
             None => target.fill(0),
             Some((buf, at)) => {
                 target.copy_from_slice(&buf.bytes()[at..at + length_bytes]);
-                partial.credit.push(Arc::clone(buf));
+                // One is enough: it pays for the copy, and what it pays for replaces the others.
+                partial.credit.get_or_insert_with(|| Arc::clone(buf));
             }
         }
         ack.hold();
@@ -426,17 +427,16 @@ impl SlotData {
     }
 
     fn make_partial(&mut self, chunk_bytes: usize) -> &mut Partial {
-        let whole = |overlay, written, credit| {
-            let acks = Vec::new();
+        let whole = |overlay, written| {
+            let (credit, acks) = (None, Vec::new());
             Box::new(Partial { base: Base::Zeros, overlay, written, credit, acks })
         };
         match self {
             Self::Partial(_) => {}
-            Self::Zeros => *self = Self::Partial(whole(vec![0; chunk_bytes], 0, Vec::new())),
+            Self::Zeros => *self = Self::Partial(whole(vec![0; chunk_bytes], 0)),
             Self::Whole(chunk) => {
                 let all = sector_bits(0, chunk_bytes);
-                let credit = vec![Arc::clone(chunk.buf())];
-                *self = Self::Partial(whole(chunk.bytes().to_vec(), all, credit));
+                *self = Self::Partial(whole(chunk.bytes().to_vec(), all));
             }
         }
         match self {

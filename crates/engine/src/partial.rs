@@ -17,8 +17,8 @@ pub(crate) struct Partial {
     pub(crate) overlay: Vec<u8>,
     /// Bit i: sector i is written.
     pub(crate) written: u128,
-    /// Keeps the write-buffer credit of what was copied into `overlay`.
-    pub(crate) credit: Vec<Arc<ChunkBuf>>,
+    /// A buffer whose write-buffer credit pays for `overlay`.
+    pub(crate) credit: Option<Arc<ChunkBuf>>,
     /// Requests to be answered once the chunk is whole.
     pub(crate) acks: Vec<Arc<Ack>>,
 }
@@ -103,7 +103,7 @@ impl Partial {
         }
         self.acks.iter().for_each(|ack| ack.part_done());
         let length_bytes = self.overlay.len();
-        let buf = Arc::new(ChunkBuf::keeping(self.overlay, self.credit));
+        let buf = Arc::new(ChunkBuf::keeping(self.overlay, self.credit.into_iter().collect()));
         ChunkRef::new(buf, 0, length_bytes as u32)
     }
 }

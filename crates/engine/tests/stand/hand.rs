@@ -3,9 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use disk::MemoryDisk;
-use engine::{
-    Accepted, Client, Completions, Done, Engine, Reply, RequestError, VolumeHandle,
-};
+use engine::{Accepted, Client, Completions, Done, Engine, Reply, RequestError, VolumeHandle};
 
 use super::Wish;
 

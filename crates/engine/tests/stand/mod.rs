@@ -3,7 +3,12 @@
 //! The thread of [`Stand`] does what `Engine::run` does, with shorter ticks, and lets itself be
 //! stopped without a close, as by a kill. [`Hand`] leaves every step to the test, so that requests
 //! meet each other in the write buffer.
-#![allow(dead_code, reason = "every test binary uses a part of it")]
+#![allow(
+    dead_code,
+    unused_imports,
+    unreachable_pub,
+    reason = "every test binary uses a part of it"
+)]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod content;
@@ -18,6 +23,8 @@ use engine::{
     CheckReport, Client, Codec, Compression, CreateOptions, Engine, OpenError, OpenReport, Options,
     RequestError, VolumeHandle, Zone,
 };
+
+use proptest::test_runner::Config as ProptestConfig;
 
 pub use content::{Dice, fresh, packed};
 pub use hand::Hand;
@@ -188,6 +195,12 @@ impl Stand {
         after
     }
 
+    /// A flush, and then the power goes.
+    pub fn cut_power_flushed(self, seed: u64) -> MemoryDisk {
+        self.flush();
+        self.cut_power(seed)
+    }
+
     /// The engine is gone, and what it had submitted is on the disk.
     pub fn kill(mut self, seed: u64) -> MemoryDisk {
         self.stop();
@@ -214,6 +227,12 @@ impl Drop for Stand {
     }
 }
 
+/// So many cases of a property, or as many as `PROPTEST_CASES` says.
+pub fn cases(usual: u32) -> ProptestConfig {
+    let asked = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
+    ProptestConfig { cases: asked.unwrap_or(usual), ..ProptestConfig::default() }
+}
+
 /// The check of a store that is not running.
 pub fn check(disk: &MemoryDisk) -> CheckReport {
     engine::check(Box::new(disk.clone()), &mut |_| {}).unwrap()
@@ -222,6 +241,10 @@ pub fn check(disk: &MemoryDisk) -> CheckReport {
 /// The check of a sound store.
 pub fn check_clean(disk: &MemoryDisk) -> CheckReport {
     let report = check(disk);
-    assert!(report.problems.is_empty(), "{:#?}", report.problems.iter().take(5).collect::<Vec<_>>());
+    assert!(
+        report.problems.is_empty(),
+        "{:#?}",
+        report.problems.iter().take(5).collect::<Vec<_>>()
+    );
     report
 }
