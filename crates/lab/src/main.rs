@@ -37,7 +37,7 @@ enum Command {
 fn main() -> std::process::ExitCode {
     let Command::Simulate { seed, seeds, steps, crashes } = Arguments::parse().command;
     for seed in seed..seed + seeds {
-        let plan = Plan { seed, steps, crashes, ..Plan::default() };
+        let plan = Plan { steps, crashes, ..Plan::of_seed(seed) };
         match Simulation::new(&plan).and_then(Simulation::run) {
             Ok(summary) => println!(
                 "seed {seed}: {} requests, {} crashes, {} records replayed, {} cuts",

@@ -29,11 +29,23 @@ pub struct Plan {
     pub volumes: usize,
     /// Physical room.
     pub capacity_bytes: u64,
+    /// Different contents that are written.
+    pub contents: u64,
 }
 
-impl Default for Plan {
-    fn default() -> Self {
-        Self { seed: 1, steps: 200, crashes: 5, volumes: 2, capacity_bytes: 128 << 20 }
+impl Plan {
+    /// What the seed makes of a run: every third has few contents and much room, the others fill
+    /// their containers and collect them.
+    #[must_use]
+    pub fn of_seed(seed: u64) -> Self {
+        let (contents, capacity_bytes) =
+            if seed.is_multiple_of(3) { (400, 128 << 20) } else { (1 << 40, 64 << 20) };
+        Self { seed, steps: 200, crashes: 5, volumes: 2, capacity_bytes, contents }
+    }
+
+    /// Whether writes may have to wait for space.
+    fn is_tight(&self) -> bool {
+        self.contents > 400
     }
 }
 
@@ -191,9 +203,9 @@ impl Simulation {
 
     fn request(&mut self) -> Result<(), Failure> {
         self.summary.requests += 1;
-        match next_request(&mut self.dice, self.plan.volumes) {
+        match next_request(&mut self.dice, self.plan.volumes, self.plan.contents) {
             Request::Write { volume, offset_bytes, bytes, durable } => {
-                self.write(volume, offset_bytes, &bytes, durable);
+                self.write(volume, offset_bytes, &bytes, durable)?;
             }
             Request::Trim { volume, offset_bytes, length_bytes } => {
                 self.note_effects(volume, offset_bytes, &vec![0; length_bytes as usize]);
@@ -226,7 +238,13 @@ impl Simulation {
         Done { sink: Arc::clone(&self.inbox) as Arc<dyn Completions>, tag: self.next_tag }
     }
 
-    fn write(&mut self, volume: usize, offset_bytes: u64, bytes: &[u8], durable: bool) {
+    fn write(
+        &mut self,
+        volume: usize,
+        offset_bytes: u64,
+        bytes: &[u8],
+        durable: bool,
+    ) -> Result<(), Failure> {
         self.note_effects(volume, offset_bytes, bytes);
         let flushes = durable.then(|| self.oracle.written());
         let done = self.done(flushes);
@@ -235,7 +253,11 @@ impl Simulation {
         let handle = self.volumes[volume].clone();
         if self.client.write(&handle, offset_bytes, buf, durable, done) == Accepted::Now {
             self.waiting.pop();
+        } else if self.plan.is_tight() {
+            // It may wait for space, and until it is answered it has no place in the order.
+            self.wait_for(self.next_tag)?;
         }
+        Ok(())
     }
 
     fn note_effects(&mut self, volume: usize, offset_bytes: u64, bytes: &[u8]) {
@@ -277,6 +299,7 @@ impl Simulation {
         loop {
             if !self.engine.step() {
                 still += 1;
+                self.engine.tick();
             }
             if let Some(reply) = self.answer_of(tag)? {
                 return Ok(Some(reply));

@@ -3,8 +3,6 @@
 use crate::dice::Dice;
 use crate::oracle::CHUNK_BYTES;
 
-/// Contents to draw from: few, so that most writes are duplicates of something.
-const CONTENTS: u64 = 400;
 /// Chunks of a simulated volume.
 pub(crate) const VOLUME_CHUNKS: u64 = 3000;
 
@@ -19,11 +17,13 @@ pub(crate) enum Request {
 }
 
 /// The next request of a run.
-pub(crate) fn next_request(dice: &mut Dice, volumes: usize) -> Request {
+/// Contents are drawn from `contents`: few make most writes duplicates of something, many fill
+/// containers and have them collected.
+pub(crate) fn next_request(dice: &mut Dice, volumes: usize, contents: u64) -> Request {
     let volume = dice.below(volumes as u64) as usize;
     match dice.below(100) {
-        0..50 => whole_write(dice, volume),
-        50..60 => ragged_write(dice, volume),
+        0..50 => whole_write(dice, volume, contents),
+        50..60 => ragged_write(dice, volume, contents),
         60..70 => trim(dice, volume),
         70..90 => {
             let first = dice.below(VOLUME_CHUNKS);
@@ -35,7 +35,7 @@ pub(crate) fn next_request(dice: &mut Dice, volumes: usize) -> Request {
     }
 }
 
-fn whole_write(dice: &mut Dice, volume: usize) -> Request {
+fn whole_write(dice: &mut Dice, volume: usize, contents: u64) -> Request {
     let longest = match dice.below(8) {
         0 => 300,
         1..4 => 40,
@@ -43,17 +43,17 @@ fn whole_write(dice: &mut Dice, volume: usize) -> Request {
     };
     let first = dice.below(VOLUME_CHUNKS);
     let count = (1 + dice.below(longest)).min(VOLUME_CHUNKS - first);
-    let bytes = (0..count).flat_map(|_| content(dice.below(CONTENTS))).collect();
+    let bytes = (0..count).flat_map(|_| content(dice.below(contents))).collect();
     let durable = dice.once_in(10);
     Request::Write { volume, offset_bytes: first * CHUNK_BYTES as u64, bytes, durable }
 }
 
 /// Sectors anywhere, whole chunks or not.
-fn ragged_write(dice: &mut Dice, volume: usize) -> Request {
+fn ragged_write(dice: &mut Dice, volume: usize, contents: u64) -> Request {
     let sectors = VOLUME_CHUNKS * 8;
     let first = dice.below(sectors);
     let count = (1 + dice.below(24)).min(sectors - first);
-    let source = content(dice.below(CONTENTS));
+    let source = content(dice.below(contents));
     let bytes: Vec<u8> = source.iter().copied().cycle().take(count as usize * 512).collect();
     Request::Write { volume, offset_bytes: first * 512, bytes, durable: dice.once_in(10) }
 }

@@ -3,7 +3,7 @@
 use lab::{Plan, Simulation};
 
 fn run(seed: u64, steps: u64) {
-    let plan = Plan { seed, steps, crashes: 4, ..Plan::default() };
+    let plan = Plan { steps, crashes: 4, ..Plan::of_seed(seed) };
     let summary = Simulation::new(&plan).and_then(Simulation::run);
     match summary {
         Ok(summary) => assert_eq!(summary.crashes, 4),
