@@ -2,7 +2,8 @@
 //!
 //! In every round all contestants take turns at each job, each round beginning with another one.
 //! The store is new in every round and every run writes bytes of its own, so that
-//! nothing is a duplicate of an earlier run. Every contestant's blocks have been written once before
+//! nothing is a duplicate of an earlier run. Every contestant's blocks have been written once
+//! before
 //! ([`write_once`]). Two things are said of a sequential write: how fast it is acknowledged, where
 //! nbdkit's page cache is at its best, and how fast it is durable, when the clock runs on until a
 //! flush is answered. What an acknowledged run left behind is flushed before anybody else's turn.
