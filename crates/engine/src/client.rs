@@ -72,6 +72,9 @@ impl Client {
             done.fail(error);
             return Accepted::Later;
         }
+        if length_bytes == 0 {
+            return self.write_nothing(durable, done);
+        }
         let chunk_bytes = u64::from(self.intake.chunk_bytes);
         let end_bytes = offset_bytes + length_bytes;
         let whole =
@@ -89,6 +92,15 @@ impl Client {
             ack: None,
         };
         if self.intake.write(request) { Accepted::Now } else { Accepted::Later }
+    }
+
+    /// A write without bytes needs no space, however full the store is.
+    fn write_nothing(&self, durable: bool, done: Done) -> Accepted {
+        if !durable {
+            return Accepted::Now;
+        }
+        self.flush(done);
+        Accepted::Later
     }
 
     /// Bytes of reads that one connection should have under way at most, so that one which does not

@@ -28,12 +28,13 @@ use crate::collection::Collection;
 use crate::devices::{Devices, Ended, Purpose};
 use crate::error::RequestError;
 use crate::flushing::Flushing;
-use crate::intake::{Intake, Request, WriteRequest};
+use crate::intake::{Intake, Request};
 use crate::placement::Placement;
 use crate::reads::Reads;
 use crate::state::{State, Wanted};
 use crate::stats::Counters;
 use crate::volumes::Volumes;
+use crate::waiting::Waiting;
 use crate::zone_name;
 
 /// How long [`Engine::run`] waits at the doorbell before it ticks.
@@ -65,8 +66,8 @@ pub struct Engine {
     pub(crate) incarnation: u64,
     /// Sequence of the newest record appended.
     pub(crate) appended_sequence: u64,
-    /// Writes that wait for space, not acknowledged.
-    pub(crate) waiting: VecDeque<WriteRequest>,
+    /// What waits for space, not acknowledged.
+    pub(crate) waiting: VecDeque<Waiting>,
     pub(crate) requests: VecDeque<Request>,
     /// Set once: why nothing is written any more.
     pub(crate) stopped: Option<RequestError>,
@@ -308,9 +309,7 @@ impl Engine {
         }
         self.stopped = Some(error.clone());
         self.intake.refuse_writes(error.clone());
-        for mut write in std::mem::take(&mut self.waiting) {
-            write.answer().fail(&error);
-        }
+        std::mem::take(&mut self.waiting).into_iter().for_each(|waiting| waiting.fail(&error));
         self.flushing.fail(&error);
         for group in &mut self.buffer.groups {
             fail_admin(group, &error);

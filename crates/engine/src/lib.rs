@@ -59,6 +59,8 @@ mod stats;
 mod unmap;
 mod volume;
 mod volumes;
+mod wait;
+mod waiting;
 mod write;
 
 pub use check::check;

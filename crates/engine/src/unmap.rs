@@ -14,12 +14,12 @@ use tables::{NextLeaf, PageError};
 
 use crate::buffer::{SlotData, Work};
 use crate::engine::Engine;
-use crate::error::RequestError;
 use crate::intake::UnmapRequest;
 use crate::partial::{Ack, Sectors};
 use crate::record::CHANGE_BYTES_MAX;
 use crate::state::{Wanted, leaf_range, leaf_start};
 use crate::volume::VolumeShared;
+use crate::waiting::Waiting;
 
 /// Up to this many chunks a run is zeroed slot by slot.
 const SLOTS_MAX: u64 = 128;
@@ -39,14 +39,28 @@ pub(crate) enum Piece {
 impl Engine {
     /// Takes a TRIM or WRITE_ZEROES into the write buffer.
     pub(crate) fn accept_unmap(&mut self, unmap: UnmapRequest) {
-        let UnmapRequest { volume, offset_bytes, length_bytes, durable, done } = unmap;
-        if let Err(error) = volume.check_change(offset_bytes, length_bytes) {
-            return done.fail(error);
+        let UnmapRequest { offset_bytes, length_bytes, .. } = unmap;
+        if let Err(error) = unmap.volume.check_change(offset_bytes, length_bytes) {
+            return unmap.done.fail(error);
         }
         let ragged = self.ragged_chunks(offset_bytes, length_bytes);
         let chunk_bytes = self.geometry.chunk_bytes;
-        if ragged > 0 && !self.intake.lock().space.try_reserve(ragged, chunk_bytes) {
-            return done.fail(RequestError::NoSpace);
+        if ragged == 0 || self.intake.lock().space.try_reserve(ragged, chunk_bytes) {
+            self.buffer_reserved_unmap(unmap, ragged);
+        } else {
+            self.waiting.push_front(Waiting::Unmap(unmap, ragged));
+        }
+    }
+
+    /// An unmap whose `ragged` chunks are reserved enters the write buffer.
+    pub(crate) fn buffer_reserved_unmap(&mut self, unmap: UnmapRequest, ragged: u64) {
+        let UnmapRequest { volume, offset_bytes, length_bytes, durable, done } = unmap;
+        if let Err(error) = volume.check_change(offset_bytes, length_bytes) {
+            // The volume may have shrunk while the unmap waited.
+            if ragged > 0 {
+                self.intake.lock().space.settle(ragged, self.geometry.chunk_bytes);
+            }
+            return done.fail(error);
         }
         self.counters.trims += 1;
         let ack = Ack::new(Some(done));

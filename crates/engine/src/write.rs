@@ -12,6 +12,7 @@ use crate::error::RequestError;
 use crate::intake::{Request, WriteRequest};
 use crate::partial::{Ack, Sectors};
 use crate::volume::VolumeShared;
+use crate::waiting::Waiting;
 
 impl Engine {
     /// Takes what doors have queued, in order.
@@ -30,7 +31,7 @@ impl Engine {
         }
         match request {
             Request::Write(write) if write.reserved => self.buffer_write(write),
-            Request::Write(write) => self.waiting.push_back(write),
+            Request::Write(write) => self.waiting.push_back(Waiting::Write(write)),
             Request::Read(read) => self.accept_read(read),
             Request::Unmap(unmap) => self.accept_unmap(unmap),
             Request::Flush { done } => self.accept_flush(done),
@@ -60,7 +61,7 @@ impl Engine {
 
     /// The next `chunks` of a write enter the open group; false when the volume forbids it and the
     /// write has failed.
-    fn buffer_part(&mut self, write: &mut WriteRequest, chunks: u64) -> bool {
+    pub(crate) fn buffer_part(&mut self, write: &mut WriteRequest, chunks: u64) -> bool {
         let chunk_bytes = u64::from(self.geometry.chunk_bytes);
         let length_bytes = write.buf.bytes().len() as u64;
         if let Err(error) = write.volume.check_change(write.offset_bytes, length_bytes) {
@@ -129,62 +130,6 @@ impl Engine {
         }
     }
 
-    /// Writes that wait for space: in as soon as their worst case fits, no-space when it never
-    /// will. One that is larger than all the room enters piece by piece.
-    pub(crate) fn advance_waiting(&mut self) -> bool {
-        let mut moved = false;
-        while let Some(mut write) = self.waiting.pop_front() {
-            let chunks = self.reserve_some(write.chunks);
-            if chunks > 0 {
-                self.checkpoints.relieved();
-                if !self.buffer_part(&mut write, chunks) {
-                    moved = true;
-                    continue;
-                }
-                if write.chunks > 0 {
-                    self.waiting.push_front(write);
-                    return true;
-                }
-                let ack = write.answer();
-                self.acknowledge(ack, write.durable);
-            } else if self.space_may_come() {
-                self.waiting.push_front(write);
-                break;
-            } else {
-                write.answer().fail(&RequestError::NoSpace);
-            }
-            moved = true;
-        }
-        moved
-    }
-
-    /// Reserves the worst case of `chunks`; if that is too much although nothing else is on its
-    /// way, of fewer. 0 when there is no room now.
-    fn reserve_some(&mut self, chunks: u64) -> u64 {
-        let chunk_bytes = self.geometry.chunk_bytes;
-        let alone = self.buffer.groups.is_empty();
-        let mut wanted = chunks;
-        let mut intake = self.intake.lock();
-        while wanted > 0 {
-            if intake.space.try_reserve(wanted, chunk_bytes) {
-                return wanted;
-            }
-            wanted = if alone { wanted / 2 } else { 0 };
-        }
-        0
-    }
-
-    /// Whether anything under way, or collection, can still free space.
-    fn space_may_come(&mut self) -> bool {
-        if self.buffer.has_open() && self.buffer.closed_groups() == 0 {
-            self.buffer.close_open();
-        }
-        !self.buffer.groups.is_empty()
-            || self.volumes.has_deletions()
-            || self.can_collect()
-            || self.checkpoints.relief_may_come()
-    }
-
     /// Tells doors how much may still be promised, if that has changed.
     pub(crate) fn publish_space(&mut self) {
         use crate::placement::RESERVED_CONTAINERS;
@@ -197,11 +142,6 @@ impl Engine {
             self.published = limit;
             self.intake.lock().space.set_limit(limit.0, limit.1, limit.2);
         }
-    }
-
-    /// Whether space is so short that checkpoints and collection should hurry.
-    pub(crate) fn space_is_short(&self) -> bool {
-        !self.waiting.is_empty()
     }
 }
 

@@ -212,6 +212,10 @@ impl Simulation {
                 let done = self.done(None);
                 let volume = self.volumes[volume].clone();
                 self.client.trim(&volume, offset_bytes, length_bytes, false, done);
+                if self.plan.is_tight() {
+                    // Its ends may wait for space, as a write may.
+                    self.wait_for(self.next_tag)?;
+                }
             }
             Request::Read { volume, first, count } => {
                 return self.read_and_compare(volume, first, count);

@@ -1,0 +1,109 @@
+//! Space is short: what waits for it enters the write buffer as soon as its worst case fits, and
+//! fails with no-space once nothing under way can free any.
+//!
+//! Unmaps go first: they take little and give back more.
+
+use std::sync::Arc;
+
+use crate::engine::Engine;
+use crate::error::RequestError;
+use crate::intake::{UnmapRequest, WriteRequest};
+use crate::waiting::Waiting;
+
+/// What came of the one that has waited longest.
+enum Turn {
+    /// It is in the write buffer, or has failed.
+    Left,
+    /// A part of it is in the write buffer.
+    Began,
+    /// There is no room now.
+    Waits,
+}
+
+impl Engine {
+    /// Those that wait for space enter as far as there is room.
+    pub(crate) fn advance_waiting(&mut self) -> bool {
+        let mut moved = false;
+        while let Some(waiting) = self.waiting.pop_front() {
+            let turn = match waiting {
+                Waiting::Write(write) => self.let_write_in(write),
+                Waiting::Unmap(unmap, ragged) => self.let_unmap_in(unmap, ragged),
+            };
+            match turn {
+                Turn::Left => moved = true,
+                Turn::Began => return true,
+                Turn::Waits if self.space_may_come() => break,
+                Turn::Waits => {
+                    if let Some(waiting) = self.waiting.pop_front() {
+                        waiting.fail(&RequestError::NoSpace);
+                    }
+                    moved = true;
+                }
+            }
+        }
+        moved
+    }
+
+    /// One that is larger than all the room enters piece by piece.
+    fn let_write_in(&mut self, mut write: WriteRequest) -> Turn {
+        let chunks = self.reserve_some(write.chunks);
+        if chunks == 0 {
+            self.waiting.push_front(Waiting::Write(write));
+            return Turn::Waits;
+        }
+        self.checkpoints.relieved();
+        if !self.buffer_part(&mut write, chunks) {
+            return Turn::Left;
+        }
+        if write.chunks > 0 {
+            self.waiting.push_front(Waiting::Write(write));
+            return Turn::Began;
+        }
+        let ack = write.answer();
+        self.acknowledge(ack, write.durable);
+        Turn::Left
+    }
+
+    fn let_unmap_in(&mut self, unmap: UnmapRequest, ragged: u64) -> Turn {
+        if !self.intake.lock().space.try_reserve(ragged, self.geometry.chunk_bytes) {
+            self.waiting.push_front(Waiting::Unmap(unmap, ragged));
+            return Turn::Waits;
+        }
+        self.checkpoints.relieved();
+        self.buffer_reserved_unmap(unmap, ragged);
+        Turn::Left
+    }
+
+    /// Reserves the worst case of `chunks`; if that is too much although nothing else is on its
+    /// way, of fewer. 0 when there is no room now.
+    fn reserve_some(&mut self, chunks: u64) -> u64 {
+        let chunk_bytes = self.geometry.chunk_bytes;
+        let alone = self.buffer.groups.is_empty();
+        let intake = Arc::clone(&self.intake);
+        let mut intake = intake.lock();
+        let mut wanted = chunks;
+        while wanted > 0 {
+            if intake.space.try_reserve(wanted, chunk_bytes) {
+                return wanted;
+            }
+            wanted = if alone { wanted / 2 } else { 0 };
+        }
+        0
+    }
+
+    /// Whether anything under way, or collection, can still free space.
+    fn space_may_come(&mut self) -> bool {
+        if self.buffer.has_open() && self.buffer.closed_groups() == 0 {
+            self.buffer.close_open();
+        }
+        !self.buffer.groups.is_empty()
+            || self.volumes.has_deletions()
+            || self.can_collect()
+            || self.checkpoints.relief_may_come()
+    }
+
+    /// Whether space is so short that checkpoints and collection should hurry.
+    pub(crate) fn space_is_short(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+}
