@@ -227,7 +227,7 @@ impl Checker {
         }
         let recorded = self.loading.state.hash_shape().entries;
         if entries != recorded {
-            let what = "entries of the Hash-PBN table";
+            let what = "entries of the Hash-PBN table".into();
             self.found(Problem::Total { what, counted: entries, recorded });
         }
         for at in 0..self.known.len() {
@@ -401,7 +401,7 @@ impl Checker {
             ("bytes of dead frames", dead_bytes, totals.dead_frame_bytes),
         ] {
             if counted != recorded {
-                self.found(Problem::Total { what, counted, recorded });
+                self.found(Problem::Total { what: what.into(), counted, recorded });
             }
         }
     }

@@ -1,10 +1,12 @@
 //! What a check can find wrong, each as one sentence, and its report.
 
-use serde::Serialize;
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// A broken invariant.
-#[derive(Clone, Debug, Error, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Error, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "problem", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Problem {
@@ -27,7 +29,7 @@ pub enum Problem {
     /// A total of the root is off.
     #[error("{what}: counted {counted}, recorded {recorded}")]
     #[expect(missing_docs, reason = "the sentence above says what each field is")]
-    Total { what: &'static str, counted: u64, recorded: u64 },
+    Total { what: Cow<'static, str>, counted: u64, recorded: u64 },
     /// The Hash-PBN table names a chunk that is not stored.
     #[error("bucket {bucket} of the Hash-PBN table names PBN {pbn}, which is not stored")]
     #[expect(missing_docs, reason = "the sentence above says what each field is")]
@@ -76,6 +78,18 @@ pub enum Problem {
     #[error("a page of table {tree:#x} is damaged; what its leaf {index} holds is lost")]
     #[expect(missing_docs, reason = "the sentence above says what each field is")]
     DamagedPage { tree: u32, index: u64 },
+    /// One of the two copies of the geometry is not what the store was made with.
+    #[error("the copy of the geometry in block {block} of the superblock is damaged")]
+    #[expect(missing_docs, reason = "the sentence above says what each field is")]
+    GeometryCopy { block: u64 },
+    /// A root slot does not hold the root that was written to it.
+    #[error("the root slot in block {block} of the superblock is damaged")]
+    #[expect(missing_docs, reason = "the sentence above says what each field is")]
+    RootSlot { block: u64 },
+    /// A frame passes its checksum, but holds other bytes than its chunk had.
+    #[error("PBN {pbn} in container {container} does not have the fingerprint it is stored under")]
+    #[expect(missing_docs, reason = "the sentence above says what each field is")]
+    WrongFingerprint { pbn: u64, container: u32 },
     /// A free PBN is in use.
     #[error("PBN {pbn} is listed as free but names a chunk, or is listed twice")]
     #[expect(missing_docs, reason = "the sentence above says what each field is")]
