@@ -12,6 +12,7 @@ use format::units::{CONTAINER_BYTES, ContainerId, Pba, Pbn, TreeId};
 use format::{bucket, map_page, pba_page};
 use tables::NextLeaf;
 
+use crate::lba_runs::LbaRuns;
 use crate::loading::Loading;
 use crate::open::Opened;
 use crate::open_error::OpenError;
@@ -418,16 +419,17 @@ impl Checker {
         let total = volumes.len() as u64;
         for (done, volume) in (0..).zip(&volumes) {
             progress(CheckProgress { stage: "losses", done, total });
+            let mut runs = LbaRuns::default();
             self.each_leaf(TreeId::volume(volume.id), |checker, leaf, page| {
                 for slot in 0..map_page::SLOTS {
                     let pbn = map_page::get(page, slot);
                     if checker.lost.contains(&pbn) {
-                        let lba = leaf * map_page::SLOTS as u64 + slot as u64;
-                        let (volume, pbn) = (volume.name.clone(), pbn.0);
-                        checker.found(Problem::LostChunk { volume, lba, pbn });
+                        runs.add(leaf * map_page::SLOTS as u64 + slot as u64);
                     }
                 }
             })?;
+            let chunk_bytes = self.geometry.chunk_bytes;
+            self.report.problems.extend(runs.lost(&volume.name, chunk_bytes));
         }
         Ok(())
     }

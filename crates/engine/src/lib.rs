@@ -40,6 +40,7 @@ mod flush;
 mod flushing;
 mod group;
 mod intake;
+mod lba_runs;
 mod loading;
 mod mend;
 mod open;

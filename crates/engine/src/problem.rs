@@ -66,10 +66,17 @@ pub enum Problem {
     #[error("the frame of PBN {pbn} in container {container} is damaged")]
     #[expect(missing_docs, reason = "the sentence above says what each field is")]
     DamagedFrame { pbn: u64, container: u32 },
-    /// What a damaged or missing frame means to a volume.
-    #[error("chunk {lba} of volume {volume} is lost with PBN {pbn}")]
+    /// What damage means to a volume: these chunks cannot be read, and nothing brings them back.
+    #[error("{count} chunks of volume {volume} from chunk {lba} on ({bytes} bytes) are lost")]
     #[expect(missing_docs, reason = "the sentence above says what each field is")]
-    LostChunk { volume: String, lba: u64, pbn: u64 },
+    LostChunks { volume: String, lba: u64, count: u64, bytes: u64 },
+    /// What damage means to a volume until a repair: these chunks cannot be read now.
+    #[error(
+        "{count} chunks of volume {volume} from chunk {lba} on ({bytes} bytes) cannot be read \
+         until `tamis check --repair` has mended their tables"
+    )]
+    #[expect(missing_docs, reason = "the sentence above says what each field is")]
+    HiddenChunks { volume: String, lba: u64, count: u64, bytes: u64 },
     /// A container could not be read at all.
     #[error("container {container} cannot be read")]
     #[expect(missing_docs, reason = "the sentence above says what each field is")]
@@ -78,6 +85,40 @@ pub enum Problem {
     #[error("a page of table {tree:#x} is damaged; what its leaf {index} holds is lost")]
     #[expect(missing_docs, reason = "the sentence above says what each field is")]
     DamagedPage { tree: u32, index: u64 },
+    /// An inner page of a table is damaged.
+    #[error("{table}: page {index} of level {level} is damaged, and what is below it hard to find")]
+    #[expect(missing_docs, reason = "the sentence above says what each field is")]
+    DamagedInnerPage { table: String, level: u8, index: u64 },
+    /// A page that is needed only should the newer root be lost.
+    #[error("{table}: page {index} of level {level} of the older root is damaged")]
+    #[expect(missing_docs, reason = "the sentence above says what each field is")]
+    OlderPage { table: String, level: u8, index: u64 },
+    /// A page of the catalog is gone: nothing says which volumes stood there.
+    #[error("leaf {index} of the catalog of volumes is lost, and the volumes in it with it")]
+    #[expect(missing_docs, reason = "the sentence above says what each field is")]
+    LostCatalog { index: u64 },
+    /// A record of the journal that was durable is not there any more.
+    #[error(
+        "record {sequence} of the journal, at byte {offset_bytes}, is damaged: what was flushed \
+         since, up to record {last_sequence}, cannot be applied"
+    )]
+    #[expect(missing_docs, reason = "the sentence above says what each field is")]
+    Journal { sequence: u64, offset_bytes: u64, last_sequence: u64 },
+    /// A record that is needed only should the newer root be lost.
+    #[error(
+        "record {sequence} of the journal, at byte {offset_bytes}, is damaged; only the older \
+         root needs it"
+    )]
+    #[expect(missing_docs, reason = "the sentence above says what each field is")]
+    OlderJournal { sequence: u64, offset_bytes: u64 },
+    /// A file is shorter than it was made.
+    #[error("{zone} has {found_bytes} bytes, but the store was made with {expected_bytes}")]
+    #[expect(missing_docs, reason = "the sentence above says what each field is")]
+    ShortZone { zone: String, expected_bytes: u64, found_bytes: u64 },
+    /// A place of a device fails its reads.
+    #[error("{zone} cannot be read at byte {offset_bytes}")]
+    #[expect(missing_docs, reason = "the sentence above says what each field is")]
+    Unreadable { zone: String, offset_bytes: u64 },
     /// One of the two copies of the geometry is not what the store was made with.
     #[error("the copy of the geometry in block {block} of the superblock is damaged")]
     #[expect(missing_docs, reason = "the sentence above says what each field is")]
