@@ -171,6 +171,9 @@ pub(crate) struct ServeArgs {
     /// Acknowledge a write only when it is durable
     #[arg(long)]
     pub(crate) sync: bool,
+    /// Say on standard error when a checkpoint or the collection of a container begins and ends
+    #[arg(long)]
+    pub(crate) verbose: bool,
     /// Print one line of JSON when the store is being served, for programs
     #[arg(long)]
     pub(crate) json: bool,

@@ -13,7 +13,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use disk::{DiskIdentity, Doorbell, IoEngine, OpenError, StoreFiles, open_store_files};
-use engine::{Client, Compression, OpenReport, Options, RequestError, Stats, VolumeInfo};
+use engine::{Client, Compression, Notice, OpenReport, Options, RequestError, Stats, VolumeInfo};
 
 use crate::args::EngineArgs;
 use crate::error::CliError;
@@ -74,17 +74,20 @@ pub(crate) fn is_there(path: &Path) -> bool {
 }
 
 impl OpenStore {
-    /// Opens the store at `path`; `when_over` is called when its engine has ended.
+    /// Opens the store at `path`; `observer` is told what happens inside, and `when_over` is called
+    /// when its engine has ended.
     pub(crate) fn open(
         path: &Path,
         options: Options,
+        observer: impl Fn(&Notice) + Send + 'static,
         when_over: impl FnOnce() + Send + 'static,
     ) -> Result<Self, CliError> {
         let started = Instant::now();
         let doorbell = new_doorbell()?;
         let files = open_files(path, &doorbell)?;
-        let (engine, client, report) = engine::open(files.disk, doorbell, &options)?;
+        let (mut engine, client, report) = engine::open(files.disk, doorbell, &options)?;
         let opened_in = started.elapsed();
+        engine.observe(Box::new(observer));
         let core = thread::Builder::new()
             .name("core".to_owned())
             .spawn(move || {
@@ -114,7 +117,7 @@ impl OpenStore {
         options: Options,
         work: impl FnOnce(&Self) -> Result<T, CliError>,
     ) -> Result<T, CliError> {
-        let store = Self::open(path, options, || ())?;
+        let store = Self::open(path, options, |_| (), || ())?;
         let result = work(&store);
         let closed = store.close();
         let value = result?;
@@ -143,7 +146,7 @@ impl Store {
     ) -> Result<T, CliError> {
         let mut store = match connect(path)? {
             Some(client) => Self::Served(client),
-            None => Self::Here(OpenStore::open(path, question_options(), || ())?),
+            None => Self::Here(OpenStore::open(path, question_options(), |_| (), || ())?),
         };
         let result = work(&mut store);
         let closed = store.close();

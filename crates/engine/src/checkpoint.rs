@@ -25,6 +25,7 @@ use crate::checkpoints::Phase;
 use crate::devices::Purpose;
 use crate::engine::Engine;
 use crate::error::RequestError;
+use crate::notice::Notice;
 use crate::page_runs::{page_bytes, take_run};
 use crate::state::{State, Wanted};
 
@@ -89,6 +90,8 @@ impl Engine {
         match self.freeze() {
             Ok(Some(writes)) => {
                 self.checkpoints.asked = false;
+                let generation = self.checkpoints.generation + 1;
+                self.tell(&Notice::CheckpointBegan { generation });
                 self.enter_phase(Phase::Pages { writes })
             }
             Ok(None) => false,
@@ -190,6 +193,7 @@ impl Engine {
         self.state.store.checkpoint_durable();
         self.placement.space.checkpoint_durable();
         self.counters.checkpoints += 1;
+        self.tell(&Notice::CheckpointEnded { generation: root.generation });
         if !self.waiting.is_empty() {
             self.checkpoints.pressure_rounds += 1;
         }

@@ -23,6 +23,7 @@ use tables::{PageError, pbn_pba};
 use crate::collection::Victim;
 use crate::devices::Purpose;
 use crate::engine::Engine;
+use crate::notice::Notice;
 use crate::placement::Placed;
 use crate::record::CHANGE_BYTES_MAX;
 use crate::recovery::entries_by_scan;
@@ -74,6 +75,7 @@ impl Engine {
         let Some(id) = self.choose_victim(self.containers_are_short()) else { return false };
         self.collection.victim =
             Some(Victim { id, image: None, entries: Vec::new(), cursor: 0, damaged: false });
+        self.tell(&Notice::CollectionBegan { container: id.0 });
         if let Some((zone, start_bytes)) = self.geometry.container_zone(id) {
             let length_bytes = CONTAINER_BYTES as usize;
             self.devices.read(zone, start_bytes, length_bytes, Purpose::Victim);
@@ -108,9 +110,10 @@ impl Engine {
         let Some(victim) = &mut self.collection.victim else { return };
         let image = buf.filter(|_| ok);
         let Some(image) = image else {
-            self.placement.space.mark_damaged(victim.id);
+            let id = victim.id;
+            self.placement.space.mark_damaged(id);
             self.collection.victim = None;
-            return;
+            return self.tell(&Notice::CollectionEnded { container: id.0, freed: false });
         };
         let chunk_bytes = self.geometry.chunk_bytes;
         let ContainerEntry { sequence, used_bytes, .. } = self.state.containers.get(victim.id);
@@ -223,6 +226,7 @@ impl Engine {
         let left_bytes = self.state.containers.get(victim.id).live_bytes;
         if victim.damaged || left_bytes > 0 {
             self.placement.space.mark_damaged(victim.id);
+            self.tell(&Notice::CollectionEnded { container: victim.id.0, freed: false });
             return true;
         }
         if !self.journal_has_room(CHANGE_BYTES_MAX) {
@@ -232,6 +236,7 @@ impl Engine {
         self.placement.space.free(victim.id);
         self.checkpoints.relieved();
         self.counters.containers_collected += 1;
+        self.tell(&Notice::CollectionEnded { container: victim.id.0, freed: true });
         true
     }
 }

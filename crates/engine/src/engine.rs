@@ -29,6 +29,7 @@ use crate::devices::{Devices, Ended, Purpose};
 use crate::error::RequestError;
 use crate::flushing::Flushing;
 use crate::intake::{Intake, Request};
+use crate::notice::{Notice, Observer};
 use crate::placement::Placement;
 use crate::reads::Reads;
 use crate::state::{State, Wanted};
@@ -71,6 +72,7 @@ pub struct Engine {
     pub(crate) requests: VecDeque<Request>,
     /// Set once: why nothing is written any more.
     pub(crate) stopped: Option<RequestError>,
+    observer: Option<Observer>,
     pub(crate) closing: Closing,
     /// What doors were last told of space.
     pub(crate) published: (u64, u64, bool),
@@ -152,11 +154,23 @@ impl Engine {
             waiting: VecDeque::new(),
             requests: VecDeque::new(),
             stopped: None,
+            observer: None,
             closing: Closing::No,
             published: (0, 0, false),
             idle_group: 0,
             ended: Vec::new(),
             jobs: Vec::new(),
+        }
+    }
+
+    /// From now on `observer` is told what happens inside.
+    pub fn observe(&mut self, observer: Observer) {
+        self.observer = Some(observer);
+    }
+
+    pub(crate) fn tell(&self, notice: &Notice) {
+        if let Some(observer) = &self.observer {
+            observer(notice);
         }
     }
 
@@ -233,10 +247,11 @@ impl Engine {
     }
 
     fn end_io(&mut self, io: Ended) {
-        let failed_write = io.result.is_err()
-            && !matches!(io.purpose, Purpose::Page(_) | Purpose::Frames { .. } | Purpose::Victim);
-        if failed_write {
-            self.stop_writing(RequestError::WriteFailed { zone: zone_name(io.zone) });
+        let reads =
+            matches!(io.purpose, Purpose::Page(_) | Purpose::Frames { .. } | Purpose::Victim);
+        if let (Err(error), false) = (&io.result, reads) {
+            let (zone, reason) = (zone_name(io.zone), error.to_string());
+            self.stop_writing(RequestError::WriteFailed { zone, reason });
         }
         match io.purpose {
             Purpose::Page(read) => self.page_ended(read, io.result.is_ok(), io.buf.as_deref()),
@@ -308,6 +323,7 @@ impl Engine {
             return;
         }
         self.stopped = Some(error.clone());
+        self.tell(&Notice::WritingStopped { error: error.clone() });
         self.intake.refuse_writes(error.clone());
         std::mem::take(&mut self.waiting).into_iter().for_each(|waiting| waiting.fail(&error));
         self.flushing.fail(&error);

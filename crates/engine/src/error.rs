@@ -84,12 +84,14 @@ pub enum RequestError {
     },
     /// The device failed a write or a sync: nothing can be promised any more until it is reopened.
     #[error(
-        "the device failed to write {zone}; the store stopped so as to lose nothing: mend the \
-         device and start again"
+        "the device failed ({reason}); the store stopped so as to lose nothing: mend the device \
+         and start again"
     )]
     WriteFailed {
         /// Name of the file in the store.
         zone: String,
+        /// What failed, and the kernel's word.
+        reason: String,
     },
     /// A worker met a bug in this program; what it worked on cannot be written.
     #[error(

@@ -41,6 +41,7 @@ impl Engine {
             compression: compression_name(self.state.compression),
             chunk_bytes: self.geometry.chunk_bytes,
             volumes: self.volume_stats(),
+            writing_stopped: self.stopped.as_ref().map(ToString::to_string),
             counters: self.counters(),
         }
     }

@@ -49,7 +49,8 @@ impl Engine {
         let durable = self.flushing.durable_sequence();
         let Ok(appended) = self.journal.append(body, durable) else {
             let zone = crate::zone_name(Zone::Journal);
-            self.stop_writing(crate::error::RequestError::WriteFailed { zone });
+            let reason = format!("{zone} has no room for a record that was promised some");
+            self.stop_writing(crate::error::RequestError::WriteFailed { zone, reason });
             return false;
         };
         for write in appended.writes {

@@ -41,6 +41,8 @@ pub struct Stats {
     pub chunk_bytes: u32,
     /// Every volume.
     pub volumes: Vec<VolumeStats>,
+    /// Why nothing is written any more, until the store is opened again; none while all is well.
+    pub writing_stopped: Option<String>,
     /// What happened since the store was opened.
     pub counters: Counters,
 }

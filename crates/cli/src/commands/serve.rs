@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use admin::{EngineService, Server as ControlServer, SharedStatus, Status};
-use engine::{Client, VolumeInfo};
+use engine::{Client, Notice, VolumeInfo};
 use nbd::{Listen, Server as NbdServer, ServerOptions};
 use serde::Serialize;
 
@@ -68,7 +68,12 @@ pub(super) fn run(args: ServeArgs) -> Result<(), CliError> {
     }
     let options = engine_options(&args.engine, args.sync);
     let engine_ended = move || tell(&events, Event::EngineEnded);
-    let store = OpenStore::open(&args.store, options, engine_ended)?;
+    let verbose = args.verbose;
+    if verbose {
+        output::say("opening the store");
+    }
+    let observer = move |notice: &Notice| observe(notice, verbose);
+    let store = OpenStore::open(&args.store, options, observer, engine_ended)?;
     let served = serve(&store, &args, &woken);
     let closed = store.close();
     served?;
@@ -87,6 +92,16 @@ fn hear_signals(events: Sender<Event>) -> Result<(), CliError> {
 fn tell(events: &Sender<Event>, event: Event) {
     // Nobody listens any more when the process is ending anyway.
     let _ = events.send(event);
+}
+
+/// Tells the operator what nobody else would: at once that writing has stopped, and the rest when
+/// asked for.
+fn observe(notice: &Notice, verbose: bool) {
+    match notice {
+        Notice::WritingStopped { .. } => output::say(format_args!("error: {notice}")),
+        _ if verbose => output::say(notice),
+        _ => {}
+    }
 }
 
 fn serve(store: &OpenStore, args: &ServeArgs, woken: &Receiver<Event>) -> Result<(), CliError> {

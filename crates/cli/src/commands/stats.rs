@@ -74,6 +74,9 @@ impl Rates {
 fn text(report: &Report) -> String {
     let mut text = String::new();
     // Writing to a string does not fail.
+    if let Some(reason) = &report.stats.writing_stopped {
+        let _ = write!(text, "writing has stopped, reads go on: {reason}\n\n");
+    }
     let _ = write!(text, "{}\n{}", reduction(&report.stats), room(&report.stats));
     if let Some(rates) = &report.rates {
         let _ = write!(text, "\n{}", traffic(rates));
@@ -192,6 +195,16 @@ mod tests {
         );
         assert_eq!(lines[2], "after compression     5 GiB  2.00x  lz4");
         assert_eq!(lines[3], "reduction in all             8.00x");
+    }
+
+    #[test]
+    fn a_store_that_stopped_writing_says_so_first() {
+        let stats = Stats { writing_stopped: Some("the device failed".to_owned()), ..stats() };
+        let text = text(&Report { stats, served: true, rates: None });
+        assert!(
+            text.starts_with("writing has stopped, reads go on: the device failed\n"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Stores in directories of their own, commands run on them, images to put in.
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -138,7 +138,22 @@ impl Served {
     /// Serves with these further words on the command line.
     pub(crate) fn start(store: &str, words: &str) -> Self {
         let line = format!("serve {store} --json --memory 64M {words}");
-        let mut child = command(line.split_whitespace())
+        Self::spawn(command(line.split_whitespace()))
+    }
+
+    /// Serves from a process that may write no file beyond `file_bytes_max`: the kernel refuses
+    /// what lies behind, as a device does that fails from there on.
+    pub(crate) fn start_failing(store: &str, file_bytes_max: u64) -> Self {
+        let blocks = file_bytes_max / 512;
+        let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &script, env!("CARGO_BIN_EXE_tamis")]);
+        shell.args(["serve", store, "--json", "--memory", "64M"]);
+        Self::spawn(shell)
+    }
+
+    fn spawn(mut command: Command) -> Self {
+        let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -149,7 +164,7 @@ impl Served {
         out.read_line(&mut first).unwrap();
         let ready = serde_json::from_str(&first).unwrap_or_else(|_| {
             let mut said = String::new();
-            std::io::Read::read_to_string(&mut child.stderr.take().unwrap(), &mut said).unwrap();
+            child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
             panic!("not ready: {first:?} {said}")
         });
         Self { child, out, ready }
@@ -171,12 +186,19 @@ impl Served {
     }
 
     /// Ends it as Ctrl-C would; returns its exit code.
-    pub(crate) fn interrupt(mut self) -> Option<i32> {
+    pub(crate) fn interrupt(self) -> Option<i32> {
+        self.interrupt_and_hear().0
+    }
+
+    /// The same, with all that it said on standard error.
+    pub(crate) fn interrupt_and_hear(mut self) -> (Option<i32>, String) {
         kill_process(self.pid(), Signal::INT).unwrap();
         let started = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
-                return status.code();
+                let mut said = String::new();
+                self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+                return (status.code(), said);
             }
             assert!(started.elapsed() < Duration::from_secs(20), "it does not end");
             std::thread::sleep(Duration::from_millis(10));

@@ -4,6 +4,7 @@
 
 mod crash;
 mod damage;
+mod failing;
 mod harness;
 mod help;
 mod images;

@@ -195,6 +195,7 @@ fn extents_are_these_bytes() {
 #[test]
 fn errors_become_the_numbers_of_the_protocol() {
     let beyond = RequestError::OutOfRange { offset_bytes: 0, length_bytes: 1, size_bytes: 0 };
+    let failed = RequestError::WriteFailed { zone: String::new(), reason: String::new() };
     let cases = [
         (RequestError::NoSpace, Command::Write, Errno::NoSpace),
         (RequestError::ReadOnly { volume: String::new() }, Command::Trim, Errno::NotPermitted),
@@ -204,7 +205,7 @@ fn errors_become_the_numbers_of_the_protocol() {
         (beyond, Command::WriteZeroes, Errno::NoSpace),
         (RequestError::Closing, Command::Flush, Errno::Shutdown),
         (RequestError::NoSuchVolume { name: String::new() }, Command::Read, Errno::Shutdown),
-        (RequestError::WriteFailed { zone: String::new() }, Command::Flush, Errno::Io),
+        (failed, Command::Flush, Errno::Io),
         (RequestError::Damaged { volume: String::new(), lba: 0 }, Command::Read, Errno::Io),
     ];
     for (error, command, expected) in cases {

@@ -1,0 +1,60 @@
+//! What an engine says of itself while it works, for whoever runs it.
+
+use std::fmt;
+
+use crate::error::RequestError;
+
+/// Something that happened inside the engine and that no request's answer tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Notice {
+    /// The tables are frozen, their pages are being written.
+    CheckpointBegan {
+        /// Of the root being made.
+        generation: u64,
+    },
+    /// The root is durable.
+    CheckpointEnded {
+        /// Of that root.
+        generation: u64,
+    },
+    /// A container is being read, so that its room comes back.
+    CollectionBegan {
+        /// Its number.
+        container: u32,
+    },
+    /// The container is free, or stays as it is because something in it is damaged.
+    CollectionEnded {
+        /// Its number.
+        container: u32,
+        /// Whether its room came back.
+        freed: bool,
+    },
+    /// Nothing is written any more until the store is opened again; reads go on.
+    WritingStopped {
+        /// What every write is answered with.
+        error: RequestError,
+    },
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::CheckpointBegan { generation } => write!(f, "checkpoint {generation} begins"),
+            Self::CheckpointEnded { generation } => write!(f, "checkpoint {generation} is durable"),
+            Self::CollectionBegan { container } => write!(f, "collecting container {container}"),
+            Self::CollectionEnded { container, freed: true } => {
+                write!(f, "container {container} is free")
+            }
+            Self::CollectionEnded { container, freed: false } => {
+                write!(f, "container {container} stays: something in it is damaged")
+            }
+            Self::WritingStopped { error } => {
+                write!(f, "writing has stopped, reads go on: {error}")
+            }
+        }
+    }
+}
+
+/// Who is told; called on the core's thread, which waits for it.
+pub type Observer = Box<dyn Fn(&Notice) + Send>;
