@@ -1,9 +1,12 @@
 """Writes numbered chunks over several connections until the server dies, and logs what it does.
 
-usage: tagged_writer.py SEED FIRST-NUMBER CONNECTIONS URI...
+usage: tagged_writer.py URI...
+
+Each line of standard input, `SEED FIRST-NUMBER CONNECTIONS`, makes it connect (again) and write.
 
 The log (see acceptance/prefix.rs) goes to standard output, a line per event, each written in one
-piece: what is sent is logged before it is sent, what is answered after it is answered.
+piece: what is sent is logged before it is sent, what is answered after it is answered. `B` says
+that every connection is broken.
 """
 
 import errno
@@ -117,16 +120,14 @@ class Connection:
         log("G %d" % number)
 
 
-def main():
-    seed, first_number, connections = (int(word) for word in sys.argv[1:4])
-    uris = sys.argv[4:]
+def write_until_broken(seed, first_number, connections, uris):
     # One connection waits for every answer: what survives is then a prefix to the letter.
     in_flight_max = 1 if connections == 1 else IN_FLIGHT_MAX
     numbers = itertools.count(first_number)
     connections_made, threads = [], []
     for index in range(connections):
         dice = random.Random(seed * 1000 + index)
-        uri = uris[index % len(uris)]
+        uri = uris[(seed + index) % len(uris)]
         connection = Connection(index, uri, dice, numbers, in_flight_max)
         connections_made.append(connection)
         threads.append(threading.Thread(target=connection.run))
@@ -138,6 +139,13 @@ def main():
     if refused:
         names = ", ".join(sorted(errno.errorcode.get(code, str(code)) for code in refused))
         sys.exit("the server refused a legal request: %s" % names)
+
+
+def main():
+    for order in sys.stdin:
+        seed, first_number, connections = (int(word) for word in order.split())
+        write_until_broken(seed, first_number, connections, sys.argv[1:])
+        log("B")
 
 
 if __name__ == "__main__":

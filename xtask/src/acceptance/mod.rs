@@ -15,12 +15,14 @@ mod images;
 mod kill;
 mod memory;
 mod mounts;
+mod phases;
 mod prefix;
 mod real_disk;
 mod real_fs;
 mod seed;
 mod server;
 mod table;
+mod tagged;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -5,7 +5,9 @@
 //! fails leaves one behind; one that lives far longer than any scenario needs is killed as well, so
 //! that a request it never answers turns into an error of the client that waits for it.
 
+use std::cell::Cell;
 use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
@@ -16,6 +18,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::acceptance::Setting;
+use crate::clients;
 use crate::failure::Failure;
 use crate::program::Program;
 
@@ -23,6 +26,8 @@ use crate::program::Program;
 const PATIENCE: Duration = Duration::from_secs(300);
 /// How long a server may live before it is taken for hung, and everything that waits for it.
 const LIFE_MAX: Duration = Duration::from_secs(600);
+/// Between two looks at what is about to happen.
+const GLANCE: Duration = Duration::from_millis(1);
 const LOG: &str = "server.log";
 const LOG_LINES_TOLD: usize = 20;
 
@@ -33,12 +38,17 @@ pub(crate) struct Store {
     folder: PathBuf,
     socket: PathBuf,
     log: PathBuf,
+    /// How long the last opening took, to the answer of the doors.
+    opening_took: Cell<Duration>,
 }
 
 /// A running server.
 #[derive(Debug)]
 pub(crate) struct Server {
     child: Child,
+    log: PathBuf,
+    /// Where in the log its own words begin.
+    log_start: u64,
     /// Dropped with the server, which ends its watch.
     _watched: Sender<()>,
 }
@@ -52,6 +62,7 @@ impl Store {
             folder: setting.work.join("store"),
             socket: std::env::temp_dir().join(socket),
             log: setting.work.join(LOG),
+            opening_took: Cell::default(),
         };
         store.tamis("init").path(&store.folder).args(["--capacity", capacity]).run()?;
         Ok(store)
@@ -60,13 +71,29 @@ impl Store {
     /// Starts the server and waits until it answers.
     pub(crate) fn serve(&self, options: &[&str]) -> Result<Server, Failure> {
         let mut server = self.start(options)?;
+        let begun = Instant::now();
         server.wait_until_ready(&self.socket)?;
+        self.opening_took.set(begun.elapsed());
         Ok(server)
     }
 
-    /// Starts the server and kills it a little later, wherever its start has come to.
-    pub(crate) fn interrupt_start(&self, pause: Duration) -> Result<(), Failure> {
-        let server = self.start(&[])?;
+    /// How long the last server took until it answered.
+    pub(crate) fn opening_took(&self) -> Duration {
+        self.opening_took.get()
+    }
+
+    /// Starts the server and kills it `pause` after it began to open the store, wherever that has
+    /// come to; returns what it said. It must be one that says so.
+    pub(crate) fn interrupt_opening(
+        &self,
+        options: &[&str],
+        pause: Duration,
+    ) -> Result<String, Failure> {
+        let server = self.start(options)?;
+        let begun = Instant::now();
+        while server.told()?.is_empty() && begun.elapsed() < PATIENCE {
+            sleep(GLANCE);
+        }
         sleep(pause);
         server.kill()
     }
@@ -77,14 +104,16 @@ impl Store {
         }
         let log = File::options().create(true).append(true).open(&self.log);
         let log = log.map_err(Failure::file(&self.log))?;
-        let program = self.tamis("serve").path(&self.folder).arg("--nbd").arg(self.listen());
+        let log_start = self.log.metadata().map_or(0, |facts| facts.len());
+        let program = dying_with_us(&self.tamis).arg("serve").path(&self.folder);
+        let program = program.arg("--nbd").arg(self.listen());
         let program = program.args(options.iter().copied());
         let text = program.to_string();
         let mut command = program.into_command();
         let output = log.try_clone().map_err(Failure::file(&self.log))?;
         let child = command.stdout(Stdio::from(output)).stderr(Stdio::from(log)).spawn();
         let child = child.map_err(|source| Failure::Start { command: text, source })?;
-        Ok(Server { _watched: watch(child.id()), child })
+        Ok(Server { _watched: watch(child.id()), child, log: self.log.clone(), log_start })
     }
 
     /// Makes a volume; the server runs.
@@ -134,9 +163,19 @@ impl Server {
         self.child.id()
     }
 
-    /// kill -9: no warning, no goodbye.
-    pub(crate) fn kill(mut self) -> Result<(), Failure> {
-        self.child.kill().and_then(|()| self.child.wait()).map(drop).map_err(in_process)
+    /// What it has said so far.
+    pub(crate) fn told(&self) -> Result<String, Failure> {
+        let mut text = String::new();
+        let mut log = File::open(&self.log).map_err(Failure::file(&self.log))?;
+        let read =
+            log.seek(SeekFrom::Start(self.log_start)).and_then(|_| log.read_to_string(&mut text));
+        read.map(|_| text).map_err(Failure::file(&self.log))
+    }
+
+    /// kill -9: no warning, no goodbye. Returns what it had said in its life.
+    pub(crate) fn kill(mut self) -> Result<String, Failure> {
+        self.child.kill().and_then(|()| self.child.wait()).map_err(in_process)?;
+        self.told()
     }
 
     /// Asks it to end, and expects that it does so well.
@@ -167,7 +206,7 @@ impl Server {
             if let Some(status) = self.child.try_wait().map_err(in_process)? {
                 return Err(Failure::unmet("a server that starts", status.to_string()));
             }
-            sleep(Duration::from_millis(20));
+            sleep(GLANCE);
         }
         Err(Failure::unmet("a server that answers", "silence"))
     }
@@ -196,6 +235,13 @@ impl Stats {
             field: field.to_owned(),
         })
     }
+
+    /// One of its counters.
+    pub(crate) fn counter(&self, field: &str) -> Result<u64, Failure> {
+        let counters =
+            Stats { command: self.command.clone(), answer: self.answer["counters"].clone() };
+        counters.number(field)
+    }
 }
 
 /// Prints the end of what the server said, for a scenario that failed.
@@ -204,6 +250,15 @@ pub(crate) fn tell_log(work: &Path) {
     let lines: Vec<&str> = text.lines().collect();
     let told = lines.iter().skip(lines.len().saturating_sub(LOG_LINES_TOLD));
     told.for_each(|line| println!("  server: {line}"));
+}
+
+/// The server's program, in a process that the kernel kills when ours dies, however that comes.
+fn dying_with_us(tamis: &Path) -> Program {
+    if clients::missing(&["setpriv"]).is_empty() {
+        Program::new("setpriv").args(["--pdeathsig", "KILL"]).path(tamis)
+    } else {
+        Program::new(tamis)
+    }
 }
 
 /// Kills the process once it has lived too long, unless what is returned is dropped before.
