@@ -53,7 +53,7 @@ pub use doorbell::Doorbell;
 pub use error::{CreateFilesError, FileError, IoError, OpenError, Verb};
 pub use io::{Completion, Disk, Io, IoKind};
 pub use layout::{SUPERBLOCK_BYTES, ZoneName};
-pub use memory::{Fault, MemoryCounters, MemoryDisk};
+pub use memory::{Fault, Loss, MemoryCounters, MemoryDisk};
 pub use open::{DiskIdentity, IoEngine, StoreFiles, open_store_files};
 pub use place::free_bytes;
 pub use psync::PsyncDisk;

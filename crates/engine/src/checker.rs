@@ -37,11 +37,13 @@ pub(crate) struct Checker {
     known: Vec<bool>,
     fingerprinted: Vec<bool>,
     lost: BTreeSet<Pbn>,
+    /// Containers whose sealing no sync is known to cover: an opening mends their directories.
+    to_mend: Vec<ContainerId>,
 }
 
 impl Checker {
     pub(crate) fn new(opened: Opened) -> Self {
-        let Opened { geometry, devices, state, report, .. } = opened;
+        let Opened { geometry, devices, state, report, recovered, .. } = opened;
         let pbns = state.next_pbn as usize;
         let records_replayed = report.records_replayed;
         Self {
@@ -53,6 +55,7 @@ impl Checker {
             known: vec![false; pbns],
             fingerprinted: vec![false; pbns],
             lost: BTreeSet::new(),
+            to_mend: recovered.sealed,
         }
     }
 
@@ -361,7 +364,7 @@ impl Checker {
                 self.lost.insert(chunk.pbn);
             }
         }
-        if state == ContainerState::Sealed {
+        if state == ContainerState::Sealed && !self.to_mend.contains(&id) {
             self.check_directory(id, sequence, &image, chunks);
         }
     }

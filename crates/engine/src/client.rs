@@ -49,13 +49,29 @@ impl Client {
     /// A buffer for a write of `length_bytes`; waits while the write buffer is full.
     #[must_use]
     pub fn buffer(&self, length_bytes: usize) -> ChunkBuf {
+        let credit = self.buffer_credit(length_bytes);
+        self.intake.credits.take(credit);
+        ChunkBuf::with_permit(length_bytes, Permit::new(Arc::clone(&self.permit), credit))
+    }
+
+    /// As [`Client::buffer`], but None while the write buffer is full: for a caller on the core's
+    /// own thread, which must not wait for itself.
+    #[must_use]
+    pub fn try_buffer(&self, length_bytes: usize) -> Option<ChunkBuf> {
+        let credit = self.buffer_credit(length_bytes);
+        let granted = self.intake.credits.try_take(credit);
+        granted.then(|| {
+            ChunkBuf::with_permit(length_bytes, Permit::new(Arc::clone(&self.permit), credit))
+        })
+    }
+
+    /// What a write of this length takes of the write buffer.
+    fn buffer_credit(&self, length_bytes: usize) -> usize {
         // What does not fill its chunks is copied into whole ones: at most one at either end.
         let chunk_bytes = self.intake.chunk_bytes as usize;
         let ragged = !length_bytes.is_multiple_of(chunk_bytes);
         let copied = if ragged { 2 * chunk_bytes } else { 0 };
-        let credit = pooled_bytes(length_bytes) + copied;
-        self.intake.credits.take(credit);
-        ChunkBuf::with_permit(length_bytes, Permit::new(Arc::clone(&self.permit), credit))
+        pooled_bytes(length_bytes) + copied
     }
 
     /// Writes `buf` at `offset_bytes`. With `durable` (FUA) it is answered when it is durable.
@@ -169,6 +185,12 @@ impl Client {
         }));
     }
 
+    /// Asks for a change of volumes or settings, or for what there is of them. The blocking forms
+    /// below say what each comes back with.
+    pub fn administer(&self, request: AdminRequest, done: Done) {
+        self.intake.push(Request::Admin { request, done });
+    }
+
     fn wait_for(&self, send: impl FnOnce(Done)) -> Result<Reply, RequestError> {
         let slot = Arc::new(OneReply::default());
         send(Done { sink: Arc::clone(&slot) as Arc<dyn Completions>, tag: 0 });
@@ -176,7 +198,7 @@ impl Client {
     }
 
     fn admin(&self, request: AdminRequest) -> Result<Reply, RequestError> {
-        self.wait_for(|done| self.intake.push(Request::Admin { request, done }))
+        self.wait_for(|done| self.administer(request, done))
     }
 }
 

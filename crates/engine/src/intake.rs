@@ -94,8 +94,11 @@ pub(crate) struct ExtentsRequest {
     pub(crate) done: Done,
 }
 
-/// What changes or lists volumes and settings.
-pub(crate) enum AdminRequest {
+/// What changes or lists volumes and settings; each is what the method of [`crate::Client`] of the
+/// same name does.
+#[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the methods of the client say what each is and takes")]
+pub enum AdminRequest {
     OpenVolume { name: String },
     ListVolumes,
     CreateVolume { name: String, size_bytes: u64, read_only: bool },
@@ -305,6 +308,17 @@ impl Credits {
             free = self.returned.wait(free).unwrap_or_else(PoisonError::into_inner);
         }
         *free -= wanted;
+    }
+
+    /// Takes `length_bytes` if [`Credits::take`] would not wait for them.
+    pub(crate) fn try_take(&self, length_bytes: usize) -> bool {
+        let wanted = length_bytes as i64;
+        let mut free = self.lock();
+        let granted = *free >= wanted.min(self.total_bytes);
+        if granted {
+            *free -= wanted;
+        }
+        granted
     }
 
     pub(crate) fn give_back(&self, length_bytes: usize) {

@@ -66,7 +66,21 @@ pub fn open(
     if options.memory_bytes < MEMORY_BYTES_MIN {
         return Err(OpenError::Memory { memory_bytes: options.memory_bytes });
     }
-    let opened = load(disk, options.cache_pages(), true)?;
+    open_with_cache(disk, doorbell, options, options.cache_pages())
+}
+
+/// As [`open`], with a table cache of so many pages, whatever the memory: with a few hundred, pages
+/// leave the cache in the smallest store, which is what a simulator wants to see.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_with_cache(
+    disk: Box<dyn Disk>,
+    doorbell: Doorbell,
+    options: &Options,
+    cache_pages: usize,
+) -> Result<(Engine, Client, OpenReport), OpenError> {
+    let opened = load(disk, cache_pages, true)?;
     let placement = placement(&opened);
     let Opened { geometry, mut devices, state, newest, tail_offset_bytes, recovered, .. } = opened;
     let incarnation = recovered.incarnation + 1;
@@ -83,7 +97,7 @@ pub fn open(
     let intake = Arc::new(Intake::new(doorbell.clone(), options, chunk_bytes));
     let waker = doorbell.clone();
     let workers = Workers::new(options.worker_threads, Arc::new(move || waker.ring()));
-    let dirty_pages_max = dirty_pages_max(&geometry, options);
+    let dirty_pages_max = dirty_pages_max(&geometry, cache_pages);
     let volumes = Volumes::load(&state, chunk_bytes);
     let mut engine = Engine::new(Parts {
         flushing: Flushing::new(journal.next().sequence - 1),
@@ -109,9 +123,9 @@ const SEQUENCES_SKIPPED: u32 = 1024;
 
 /// Dirty pages that start a checkpoint: a quarter of the cache, since a page that changes while it
 /// is written is there twice; and no more than the tables' file can take three times over.
-fn dirty_pages_max(geometry: &Geometry, options: &Options) -> usize {
+fn dirty_pages_max(geometry: &Geometry, cache_pages: usize) -> usize {
     let tables_blocks = (geometry.tables_bytes / BLOCK_BYTES as u64) as usize;
-    (options.cache_pages() / 4).min(tables_blocks / 16)
+    (cache_pages / 4).min(tables_blocks / 16)
 }
 
 /// Loads a store; with `may_write` table pages may leave the cache for blocks that no root names.

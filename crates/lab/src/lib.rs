@@ -1,22 +1,41 @@
 //! The lab: the real engine on a simulated disk, one seed, and an oracle that knows every write.
 //!
+//! ```text
+//! workload.rs   a seed becomes a script      script.rs   a script is text, and text a script
+//! simulation.rs life after life of one store session.rs  requests; answers.rs: their answers
+//! opening.rs    the engine, step by step     tap.rs      the disk, listened to at every write
+//! aside.rs      what each crash would leave  oracle.rs   which prefixes explain what is found
+//! shrink.rs     a failing script made short
+//! ```
+//!
 //! [`Simulation`] drives an [`engine::Engine`] step by step on one thread: inline workers, a
-//! [`disk::MemoryDisk`] that completes out of order by the seed, no clock. Between steps it cuts
-//! the power, lets unsynced writes be lost, kept or torn, opens the store again and asks the
-//! `oracle` whether what is left is a prefix of what was written that holds everything flushed.
-//! The same seed gives the same run to the byte.
+//! [`disk::MemoryDisk`] that completes out of order by the seed, no clock. At every write of the
+//! run, those of recoveries included, it looks aside: what if the power went here, or the process
+//! died? What would be left is checked, opened, compared with the oracle, and crashed once more
+//! while it is being opened. The run itself goes on, through crashes of its own.
+//! The same seed gives the same run to the byte: [`Summary::digest`] says so.
 #![cfg_attr(
     test,
     allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")
 )]
 
+mod answers;
+mod aside;
 mod dice;
 mod failure;
+mod opening;
 mod oracle;
+mod script;
+mod session;
+mod shrink;
 mod simulation;
+mod tap;
 mod workload;
 
+pub use aside::Points;
 pub use dice::Dice;
-pub use failure::Failure;
-
-pub use simulation::{Plan, Simulation, Summary};
+pub use failure::{Broken, Failure};
+pub use script::{End, Life, Request, Script, ScriptError, Shape, Verb};
+pub use shrink::{Shrunk, shrink};
+pub use simulation::{Look, Simulation, Summary};
+pub use workload::Plan;

@@ -1,15 +1,19 @@
 //! `cargo run -p lab -- simulate --seed N --steps M`: runs of the real engine on a simulated disk.
 //!
-//! Each seed is one run: requests, a power failure at some device write, recovery, a check of every
-//! invariant, and the question whether what is left is a prefix of what was written. The first
-//! failure is printed with its seed, which repeats it.
+//! Each seed is one run (`lab`'s head says of what). A seed that fails is made short and printed as
+//! a script, which `lab replay` runs again.
+
+mod night;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use lab::{Plan, Simulation};
+use lab::{Look, Script, Simulation};
 
 /// Proves, or breaks, what the engine promises.
 #[derive(Parser)]
-#[command(name = "lab", after_help = "Example: lab simulate --seed 1 --seeds 50 --steps 300")]
+#[command(name = "lab", after_help = "Example: lab simulate --seeds 50 --jobs 2")]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -17,37 +21,38 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Write, crash, recover, compare: again and again.
-    Simulate {
-        /// First seed; the same seed gives the same run.
-        #[arg(long, default_value_t = 1)]
-        seed: u64,
-        /// How many seeds, one run each.
-        #[arg(long, default_value_t = 1)]
-        seeds: u64,
-        /// Requests between two crashes.
-        #[arg(long, default_value_t = 200)]
-        steps: u64,
-        /// Crashes of a run.
-        #[arg(long, default_value_t = 5)]
-        crashes: u64,
+    /// Write, crash at every write, recover, compare: again and again.
+    Simulate(night::Arguments),
+    /// Run a script that a failing seed was shrunk to.
+    Replay {
+        /// The script, as it was printed.
+        file: PathBuf,
     },
 }
 
-fn main() -> std::process::ExitCode {
-    let Command::Simulate { seed, seeds, steps, crashes } = Arguments::parse().command;
-    for seed in seed..seed + seeds {
-        let plan = Plan { steps, crashes, ..Plan::of_seed(seed) };
-        match Simulation::new(&plan).and_then(Simulation::run) {
-            Ok(summary) => println!(
-                "seed {seed}: {} requests, {} crashes, {} records replayed, {} cuts",
-                summary.requests, summary.crashes, summary.records_replayed, summary.cuts
-            ),
-            Err(failure) => {
-                println!("seed {seed} with {steps} steps and {crashes} crashes: {failure}");
-                return std::process::ExitCode::FAILURE;
-            }
+fn main() -> ExitCode {
+    match Arguments::parse().command {
+        Command::Simulate(arguments) => night::simulate(&arguments),
+        Command::Replay { file } => replay(&file),
+    }
+}
+
+fn replay(file: &std::path::Path) -> ExitCode {
+    let script = std::fs::read_to_string(file)
+        .map_err(|error| format!("{} cannot be read: {error}", file.display()))
+        .and_then(|text| text.parse::<Script>().map_err(|error| error.to_string()));
+    let run = script.and_then(|script| {
+        let run = Simulation::of_script(script, Look::Everywhere).and_then(Simulation::run);
+        run.map_err(|failure| failure.to_string())
+    });
+    match run {
+        Ok(summary) => {
+            println!("nothing is wrong: {} crash points", summary.points.total());
+            ExitCode::SUCCESS
+        }
+        Err(sentence) => {
+            println!("{sentence}");
+            ExitCode::FAILURE
         }
     }
-    std::process::ExitCode::SUCCESS
 }

@@ -1,119 +1,237 @@
 //! What a store must hold: every effect in order, and which prefixes explain what is found.
 //!
-//! An *effect* gives one chunk of one volume new bytes; a request is a row of effects. Since the
-//! last crash all effects are kept, per chunk as versions. After a crash each chunk's bytes allow
-//! some prefix lengths; the store is right if one length, not below the flushed one, is allowed by
-//! every chunk.
+//! The store is a set of registers: each chunk of each volume, each volume's entry (there or not,
+//! name, size), the compression. An *effect* gives one register a new value; a request is a row of
+//! effects, in the order in which a crash may cut it. Since the last crash all effects are kept,
+//! per register as versions. After a crash each register's value allows some prefix lengths; the
+//! store is right if one length, not below the flushed one, is allowed by every register.
+//!
+//! Chunks of a volume that is not found, or beyond its end, cannot be looked at and rule nothing
+//! out: the volume's own entry does.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
 
-use crate::failure::Failure;
+use engine::{Codec, Compression};
+
+use crate::failure::Broken;
 
 /// Bytes of a chunk in the lab.
 pub(crate) const CHUNK_BYTES: usize = 4096;
 
-/// A chunk of one of the volumes: volume number and LBA.
-pub(crate) type Place = (usize, u64);
-
-/// One chunk's new bytes.
-#[derive(Clone, Debug)]
-pub(crate) struct Effect {
-    /// Where.
-    pub(crate) place: Place,
-    /// What it reads as afterwards.
-    pub(crate) bytes: Vec<u8>,
+/// What has a value of its own.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Register {
+    Compression,
+    Volume(u32),
+    Chunk(u32, u64),
 }
 
-/// Versions of every chunk since the last crash.
+/// A volume as it is listed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) name: String,
+    pub(crate) size_bytes: u64,
+    pub(crate) read_only: bool,
+}
+
+/// What a register can hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Value {
+    /// No volume, or a chunk of zeros.
+    Nothing,
+    Chunk(Arc<[u8]>),
+    Volume(Entry),
+    Compression(Compression),
+}
+
+impl Value {
+    /// A chunk's value: zeros are nothing.
+    pub(crate) fn of_chunk(bytes: &[u8]) -> Self {
+        if bytes.iter().all(|&byte| byte == 0) { Self::Nothing } else { Self::Chunk(bytes.into()) }
+    }
+}
+
+/// A store as it is found after a crash.
 #[derive(Clone, Debug, Default)]
+pub(crate) struct Found {
+    pub(crate) values: BTreeMap<Register, Value>,
+}
+
+impl Found {
+    pub(crate) fn volume(&self, slot: u32) -> Option<&Entry> {
+        match self.values.get(&Register::Volume(slot)) {
+            Some(Value::Volume(entry)) => Some(entry),
+            _ => None,
+        }
+    }
+
+    /// The value of a register, None when it cannot be looked at.
+    fn value(&self, register: Register) -> Option<&Value> {
+        if let Register::Chunk(slot, lba) = register {
+            let size_bytes = self.volume(slot)?.size_bytes;
+            if lba >= size_bytes.div_ceil(CHUNK_BYTES as u64) {
+                return None;
+            }
+        }
+        Some(self.values.get(&register).unwrap_or(&Value::Nothing))
+    }
+}
+
+/// Versions of every register since the last crash.
+#[derive(Clone, Debug)]
 pub(crate) struct Oracle {
-    /// Bytes of every chunk at the last crash; absent is zeros.
-    base: BTreeMap<Place, Vec<u8>>,
-    /// Versions since: number of the effect (from 1 on) and bytes.
-    versions: BTreeMap<Place, Vec<(usize, Vec<u8>)>>,
+    /// Values at the last crash; absent is nothing.
+    base: BTreeMap<Register, Value>,
+    /// Versions since: number of the effect (from 1 on) and value.
+    versions: BTreeMap<Register, Vec<(usize, Value)>>,
     written: usize,
-    flushed: usize,
+    /// A volume may have been deleted and its chunks not be let go yet.
+    deleting: bool,
+}
+
+impl Default for Oracle {
+    fn default() -> Self {
+        let compression = Value::Compression(Compression { codec: Codec::Lz4, level: 0 });
+        Self {
+            base: [(Register::Compression, compression)].into(),
+            versions: BTreeMap::new(),
+            written: 0,
+            deleting: false,
+        }
+    }
 }
 
 impl Oracle {
     /// Effects since the last crash.
-    #[must_use]
     pub(crate) fn written(&self) -> usize {
         self.written
     }
 
     /// Adds an effect.
-    pub(crate) fn write(&mut self, effect: Effect) {
+    pub(crate) fn write(&mut self, register: Register, value: Value) {
         self.written += 1;
-        self.versions.entry(effect.place).or_default().push((self.written, effect.bytes));
+        self.deleting |= matches!((register, &value), (Register::Volume(_), Value::Nothing));
+        self.versions.entry(register).or_default().push((self.written, value));
     }
 
-    /// The first `written` effects are flushed.
-    pub(crate) fn flushed(&mut self, written: usize) {
-        self.flushed = self.flushed.max(written);
+    /// Takes back all effects after the first `written`.
+    pub(crate) fn withdraw_to(&mut self, written: usize) {
+        for versions in self.versions.values_mut() {
+            while versions.pop_if(|(number, _)| *number > written).is_some() {}
+        }
+        self.written = self.written.min(written);
     }
 
-    /// What a chunk reads as now.
-    #[must_use]
-    pub(crate) fn read(&self, place: Place) -> Vec<u8> {
-        let newest = self.versions.get(&place).and_then(|versions| versions.last());
-        newest.map(|(_, bytes)| bytes.clone()).unwrap_or_else(|| self.base_of(place))
+    /// What a register holds now.
+    pub(crate) fn now(&self, register: Register) -> &Value {
+        self.at(register, self.written)
     }
 
-    fn base_of(&self, place: Place) -> Vec<u8> {
-        self.base.get(&place).cloned().unwrap_or_else(|| vec![0; CHUNK_BYTES])
+    /// What a register held after the first `written` effects.
+    pub(crate) fn at(&self, register: Register, written: usize) -> &Value {
+        let versions = self.versions_of(register);
+        let newest = versions.iter().rev().find(|(number, _)| *number <= written);
+        newest.map_or_else(|| self.base_of(register), |(_, value)| value)
     }
 
-    /// Chunks that were ever written.
-    pub(crate) fn places(&self) -> impl Iterator<Item = Place> {
-        let mut places: Vec<Place> =
-            self.base.keys().chain(self.versions.keys()).copied().collect();
-        places.sort_unstable();
-        places.dedup();
-        places.into_iter()
+    /// What a register held after the first `since` effects, and all that it has held later.
+    pub(crate) fn since(&self, register: Register, since: usize) -> impl Iterator<Item = &Value> {
+        let later = self.versions_of(register).iter().filter(move |(number, _)| *number > since);
+        std::iter::once(self.at(register, since)).chain(later.map(|(_, value)| value))
     }
 
-    /// Takes what a store holds after a crash as the new beginning.
+    /// Whether a register ever held a value since the last crash, the one at that crash included.
+    pub(crate) fn ever_held(&self, register: Register, value: &Value) -> bool {
+        self.since(register, 0).any(|held| held == value)
+    }
+
+    fn versions_of(&self, register: Register) -> &[(usize, Value)] {
+        self.versions.get(&register).map_or(&[], Vec::as_slice)
+    }
+
+    fn base_of(&self, register: Register) -> &Value {
+        self.base.get(&register).unwrap_or(&Value::Nothing)
+    }
+
+    /// A volume's entry now.
+    pub(crate) fn volume(&self, slot: u32) -> Option<&Entry> {
+        match self.now(Register::Volume(slot)) {
+            Value::Volume(entry) => Some(entry),
+            _ => None,
+        }
+    }
+
+    /// Chunks of a volume in a range that were ever written, in order.
+    pub(crate) fn chunks(&self, slot: u32, range: Range<u64>) -> Vec<u64> {
+        let range = Register::Chunk(slot, range.start)..Register::Chunk(slot, range.end);
+        let keys = self.base.range(range.clone()).map(|(register, _)| *register);
+        let keys = keys.chain(self.versions.range(range).map(|(register, _)| *register));
+        let mut lbas: Vec<u64> = keys
+            .filter_map(|register| match register {
+                Register::Chunk(_, lba) => Some(lba),
+                _ => None,
+            })
+            .collect();
+        lbas.sort_unstable();
+        lbas.dedup();
+        lbas
+    }
+
+    /// Whether deleted volumes may still hold chunks.
+    pub(crate) fn deleting(&self) -> bool {
+        self.deleting
+    }
+
+    /// Deleted volumes have let their chunks go.
+    pub(crate) fn deletions_ended(&mut self) {
+        self.deleting = false;
+    }
+
+    /// The prefix lengths that explain what is found.
     ///
     /// # Errors
-    /// [`Failure::NotAPrefix`] when no prefix explains it.
-    pub(crate) fn settle(
-        &mut self,
-        crash: u64,
-        volume_name: impl Fn(usize) -> String,
-        mut found: impl FnMut(Place) -> Result<Vec<u8>, Failure>,
-    ) -> Result<(), Failure> {
+    /// [`Broken::NotAPrefix`] when none does that holds the first `flushed` effects.
+    pub(crate) fn explain(&self, flushed: usize, found: &Found) -> Result<(), Broken> {
         let mut allowed = vec![true; self.written + 1];
-        allowed[..self.flushed].fill(false);
-        let mut base = BTreeMap::new();
-        for place in self.places() {
-            let bytes = found(place)?;
-            self.rule_out(place, &bytes, &mut allowed);
+        allowed[..flushed].fill(false);
+        let registers = self.base.keys().chain(self.versions.keys()).chain(found.values.keys());
+        let mut registers: Vec<Register> = registers.copied().collect();
+        // Entries first: they say what can be looked at, and rule out most.
+        registers.sort_unstable();
+        registers.dedup();
+        for register in registers {
+            let Some(value) = found.value(register) else { continue };
+            self.rule_out(register, value, &mut allowed);
             if !allowed.iter().any(|&allowed| allowed) {
-                return Err(Failure::NotAPrefix {
-                    crash,
+                return Err(Broken::NotAPrefix {
                     written: self.written,
-                    flushed: self.flushed,
-                    lba: place.1,
-                    volume: volume_name(place.0),
+                    flushed,
+                    register: format!("{register:?}"),
+                    known: self.ever_held(register, value),
                 });
             }
-            base.insert(place, bytes);
         }
-        *self = Self { base, ..Self::default() };
         Ok(())
     }
 
-    /// Forbids the prefix lengths at which a chunk would read as something else.
-    fn rule_out(&self, place: Place, bytes: &[u8], allowed: &mut [bool]) {
+    /// Takes what was found as the new beginning.
+    pub(crate) fn settle(&mut self, found: Found) {
+        let deleting = self.deleting;
+        *self = Self { base: found.values, versions: BTreeMap::new(), written: 0, deleting };
+        self.base.retain(|_, value| *value != Value::Nothing);
+    }
+
+    /// Forbids the prefix lengths at which a register would hold something else.
+    fn rule_out(&self, register: Register, value: &Value, allowed: &mut [bool]) {
         let mut start = 0;
-        let mut fits = self.base_of(place) == bytes;
-        let versions = self.versions.get(&place).map_or(&[][..], Vec::as_slice);
-        for (number, version) in versions {
+        let mut fits = self.base_of(register) == value;
+        for (number, version) in self.versions_of(register) {
             if !fits {
                 allowed[start..*number].fill(false);
             }
-            (start, fits) = (*number, version == bytes);
+            (start, fits) = (*number, version == value);
         }
         if !fits {
             allowed[start..].fill(false);
@@ -125,45 +243,86 @@ impl Oracle {
 mod tests {
     use super::*;
 
-    fn chunk(byte: u8) -> Vec<u8> {
-        vec![byte; CHUNK_BYTES]
+    fn chunk(byte: u8) -> Value {
+        Value::of_chunk(&[byte; CHUNK_BYTES])
     }
 
-    fn settle(oracle: &mut Oracle, found: &[(Place, u8)]) -> Result<(), Failure> {
-        let found: BTreeMap<Place, u8> = found.iter().copied().collect();
-        let name = |volume: usize| format!("v{volume}");
-        oracle.settle(1, name, |place| Ok(chunk(found.get(&place).copied().unwrap_or(0))))
+    fn volume(size_chunks: u64) -> Value {
+        let size_bytes = size_chunks * CHUNK_BYTES as u64;
+        Value::Volume(Entry { name: "v0".to_owned(), size_bytes, read_only: false })
     }
 
+    fn found(chunks: &[(u64, u8)]) -> Found {
+        let mut found = Found::default();
+        let compression = Compression { codec: Codec::Lz4, level: 0 };
+        found.values.insert(Register::Compression, Value::Compression(compression));
+        found.values.insert(Register::Volume(0), volume(2));
+        for &(lba, byte) in chunks {
+            found.values.insert(Register::Chunk(0, lba), chunk(byte));
+        }
+        found
+    }
+
+    /// A volume of two chunks, then three writes.
     fn three_writes() -> Oracle {
         let mut oracle = Oracle::default();
+        oracle.write(Register::Volume(0), volume(2));
         for (lba, byte) in [(0, 1), (1, 2), (0, 3)] {
-            oracle.write(Effect { place: (0, lba), bytes: chunk(byte) });
+            oracle.write(Register::Chunk(0, lba), chunk(byte));
         }
         oracle
     }
 
     #[test]
     fn every_prefix_is_right() {
-        for found in [&[][..], &[((0, 0), 1)], &[((0, 0), 1), ((0, 1), 2)]] {
-            settle(&mut three_writes(), found).unwrap();
+        for chunks in [&[][..], &[(0, 1)], &[(0, 1), (1, 2)], &[(0, 3), (1, 2)]] {
+            three_writes().explain(0, &found(chunks)).unwrap();
         }
-        settle(&mut three_writes(), &[((0, 0), 3), ((0, 1), 2)]).unwrap();
     }
 
     #[test]
     fn a_hole_in_the_order_is_wrong() {
-        assert!(settle(&mut three_writes(), &[((0, 1), 2)]).is_err());
-        assert!(settle(&mut three_writes(), &[((0, 0), 3)]).is_err());
+        assert!(three_writes().explain(0, &found(&[(1, 2)])).is_err());
+        assert!(three_writes().explain(0, &found(&[(0, 3)])).is_err());
+        assert!(three_writes().explain(0, &found(&[(0, 9)])).is_err());
     }
 
     #[test]
     fn what_was_flushed_must_be_there() {
+        assert!(three_writes().explain(3, &found(&[(0, 1)])).is_err());
+        three_writes().explain(3, &found(&[(0, 1), (1, 2)])).unwrap();
+    }
+
+    #[test]
+    fn volumes_are_points_of_the_order() {
+        let mut nothing = found(&[]);
+        nothing.values.remove(&Register::Volume(0));
+        three_writes().explain(0, &nothing).unwrap();
+        assert!(three_writes().explain(1, &nothing).is_err());
+        let mut small = found(&[(0, 3)]);
+        small.values.insert(Register::Volume(0), volume(1));
+        assert!(three_writes().explain(0, &small).is_err(), "it was never so small");
         let mut oracle = three_writes();
-        oracle.flushed(2);
-        assert!(settle(&mut oracle, &[((0, 0), 1)]).is_err());
+        oracle.write(Register::Chunk(0, 1), Value::Nothing);
+        assert!(oracle.explain(0, &small).is_err());
+        oracle.write(Register::Volume(0), volume(1));
+        oracle.explain(0, &small).unwrap();
+    }
+
+    #[test]
+    fn what_is_withdrawn_was_never_written() {
         let mut oracle = three_writes();
-        oracle.flushed(2);
-        settle(&mut oracle, &[((0, 0), 1), ((0, 1), 2)]).unwrap();
+        oracle.withdraw_to(3);
+        oracle.explain(3, &found(&[(0, 1), (1, 2)])).unwrap();
+        assert!(oracle.explain(0, &found(&[(0, 3), (1, 2)])).is_err());
+    }
+
+    #[test]
+    fn settled_is_the_new_beginning() {
+        let mut oracle = three_writes();
+        oracle.settle(found(&[(0, 1)]));
+        assert_eq!(oracle.written(), 0);
+        assert_eq!(oracle.now(Register::Chunk(0, 0)), &chunk(1));
+        assert_eq!(oracle.chunks(0, 0..9), [0]);
     }
 }

@@ -1,77 +1,295 @@
-//! What a simulated client does: a mix that meets every path of the engine often.
+//! What a seed makes of a run: a store of some shape and a mix of requests that meets every path of
+//! the engine often.
 
-use crate::dice::Dice;
+use engine::{Codec, Compression};
+
+use crate::dice::{Dice, mixed};
 use crate::oracle::CHUNK_BYTES;
+use crate::script::{End, Life, Request, Script, Shape, Verb};
 
-/// Chunks of a simulated volume.
-pub(crate) const VOLUME_CHUNKS: u64 = 3000;
+/// Sectors of a chunk.
+pub(crate) const SECTORS: u64 = CHUNK_BYTES as u64 / 512;
 
-/// One request of the simulated client.
+/// What to simulate.
 #[derive(Clone, Debug)]
-pub(crate) enum Request {
-    Write { volume: usize, offset_bytes: u64, bytes: Vec<u8>, durable: bool },
-    Trim { volume: usize, offset_bytes: u64, length_bytes: u64 },
-    Read { volume: usize, first: u64, count: u64 },
-    Flush,
-    Tick,
+pub struct Plan {
+    /// Of everything.
+    pub seed: u64,
+    /// Requests of each life of the store.
+    pub steps: u64,
+    /// Lives: each ends with a crash, or with a close.
+    pub crashes: u64,
+    /// Whether the power is also cut at every single write, to look what that would leave.
+    pub every_write: bool,
+    /// The store.
+    pub shape: Shape,
 }
 
-/// The next request of a run.
-/// Contents are drawn from `contents`: few make most writes duplicates of something, many fill
-/// containers and have them collected.
-pub(crate) fn next_request(dice: &mut Dice, volumes: usize, contents: u64) -> Request {
-    let volume = dice.below(volumes as u64) as usize;
-    match dice.below(100) {
-        0..50 => whole_write(dice, volume, contents),
-        50..60 => ragged_write(dice, volume, contents),
-        60..70 => trim(dice, volume),
-        70..90 => {
-            let first = dice.below(VOLUME_CHUNKS);
-            let count = (1 + dice.below(32)).min(VOLUME_CHUNKS - first);
-            Request::Read { volume, first, count }
+/// Kinds of stores, in turn by seed.
+const SHAPES: u64 = 4;
+
+impl Plan {
+    /// What the seed makes of a run.
+    #[must_use]
+    pub fn of_seed(seed: u64) -> Self {
+        let base = Shape {
+            seed,
+            zones: 1,
+            containers: 8,
+            tables_bytes: 6 << 20,
+            journal_bytes: 3 << 20,
+            cache_pages: 4096,
+            contents: 60,
+            tight: false,
+        };
+        let shape = match seed % SHAPES {
+            // Few contents: most chunks are duplicates of something, in two data files.
+            0 => Shape { zones: 2, ..base },
+            // Few pages in memory and volumes of many leaves: tables live on disk.
+            1 => Shape { cache_pages: 96, contents: 4000, tables_bytes: 16 << 20, ..base },
+            // A store that fills, collects and uses its containers again.
+            2 => Shape {
+                tables_bytes: 4 << 20,
+                cache_pages: 512,
+                contents: 1 << 40,
+                tight: true,
+                ..base
+            },
+            // The same in three data files, with duplicates, so that the dead come back.
+            _ => {
+                let (zones, containers, contents) = (3, 3, 6000);
+                Shape { zones, containers, contents, tables_bytes: 6 << 20, tight: true, ..base }
+            }
+        };
+        Self { seed, steps: 60, crashes: 3, every_write: true, shape }
+    }
+
+    /// Every request of the run.
+    #[must_use]
+    pub fn script(&self) -> Script {
+        let mut workload = Workload {
+            dice: Dice::new(mixed(self.seed, 1)),
+            shape: &self.shape,
+            volumes: Vec::new(),
+            next_volume: 0,
+            renames: 0,
+        };
+        let mut lives = Vec::new();
+        for _ in 0..self.crashes {
+            let requests = (0..self.steps).map(|_| workload.next_request()).collect();
+            lives.push(Life { requests, end: workload.end() });
         }
-        90..97 => Request::Flush,
-        _ => Request::Tick,
+        Script { shape: self.shape.clone(), lives }
     }
 }
 
-fn whole_write(dice: &mut Dice, volume: usize, contents: u64) -> Request {
-    let longest = match dice.below(8) {
-        0 => 300,
-        1..4 => 40,
-        _ => 4,
-    };
-    let first = dice.below(VOLUME_CHUNKS);
-    let count = (1 + dice.below(longest)).min(VOLUME_CHUNKS - first);
-    let bytes = (0..count).flat_map(|_| content(dice.below(contents))).collect();
-    let durable = dice.once_in(10);
-    Request::Write { volume, offset_bytes: first * CHUNK_BYTES as u64, bytes, durable }
+/// A volume as the workload believes it to be; crashes may know better.
+#[derive(Clone, Debug)]
+struct Believed {
+    number: u32,
+    sectors: u64,
+    read_only: bool,
 }
 
-/// Sectors anywhere, whole chunks or not.
-fn ragged_write(dice: &mut Dice, volume: usize, contents: u64) -> Request {
-    let sectors = VOLUME_CHUNKS * 8;
-    let first = dice.below(sectors);
-    let count = (1 + dice.below(24)).min(sectors - first);
-    let source = content(dice.below(contents));
-    let bytes: Vec<u8> = source.iter().copied().cycle().take(count as usize * 512).collect();
-    Request::Write { volume, offset_bytes: first * 512, bytes, durable: dice.once_in(10) }
+struct Workload<'a> {
+    dice: Dice,
+    shape: &'a Shape,
+    volumes: Vec<Believed>,
+    next_volume: u32,
+    renames: u32,
 }
 
-fn trim(dice: &mut Dice, volume: usize) -> Request {
-    let sectors = VOLUME_CHUNKS * 8;
-    let longest = if dice.once_in(4) { sectors } else { 400 };
-    let first = dice.below(sectors);
-    let count = (1 + dice.below(longest)).min(sectors - first);
-    Request::Trim { volume, offset_bytes: first * 512, length_bytes: count * 512 }
+impl Workload<'_> {
+    fn end(&mut self) -> End {
+        if self.dice.once_in(6) { End::Close } else { End::of_number(self.dice.roll()) }
+    }
+
+    fn next_request(&mut self) -> Request {
+        let verb = if self.volumes.iter().all(|volume| volume.read_only) {
+            self.create()
+        } else {
+            self.next_verb()
+        };
+        let steps = match self.dice.below(16) {
+            0 => 40,
+            1..4 => 0,
+            _ => self.dice.below(10) as u32,
+        };
+        Request { verb, steps }
+    }
+
+    fn next_verb(&mut self) -> Verb {
+        match self.dice.below(100) {
+            0..40 => self.whole_write(),
+            40..52 => self.ragged_write(),
+            52..62 => self.trim(),
+            62..72 => self.read(),
+            72..75 => self.extents(),
+            75..86 => Verb::Flush,
+            86..88 => Verb::Tick,
+            88 => Verb::Idle,
+            89 => Verb::Stats,
+            90 => Verb::Bad { volume: self.volume().number },
+            91..94 => self.create(),
+            94..96 => self.resize(),
+            96 => self.rename(),
+            97..99 => self.delete(),
+            _ => self.compress(),
+        }
+    }
+
+    /// Any volume.
+    fn volume(&mut self) -> Believed {
+        let at = self.dice.below(self.volumes.len() as u64) as usize;
+        self.volumes[at].clone()
+    }
+
+    /// A volume that may be written.
+    fn writable(&mut self) -> Believed {
+        let writable: Vec<&Believed> =
+            self.volumes.iter().filter(|volume| !volume.read_only).collect();
+        let at = self.dice.below(writable.len() as u64) as usize;
+        writable[at].clone()
+    }
+
+    fn is_sparse(&self) -> bool {
+        self.shape.cache_pages < 256
+    }
+
+    fn sectors(&mut self) -> u64 {
+        if self.is_sparse() && self.dice.once_in(2) {
+            return 1 << 27;
+        }
+        let chunks = match self.dice.below(3) {
+            0 => 1 + self.dice.below(40),
+            1 => 400,
+            _ if self.shape.tight => 8000,
+            _ => 3000,
+        };
+        let ragged = if self.dice.once_in(4) { self.dice.below(SECTORS) } else { 0 };
+        chunks * SECTORS + ragged
+    }
+
+    fn create(&mut self) -> Verb {
+        let number = self.next_volume;
+        self.next_volume += 1;
+        let read_only = !self.volumes.is_empty() && self.dice.once_in(8);
+        // The first is one in which there is room for a workload.
+        let sectors = if number == 0 { 8000 * SECTORS } else { self.sectors() };
+        self.volumes.push(Believed { number, sectors, read_only });
+        Verb::Create { volume: number, sectors, read_only }
+    }
+
+    fn resize(&mut self) -> Verb {
+        let at = self.dice.below(self.volumes.len() as u64) as usize;
+        let sectors = self.sectors();
+        self.volumes[at].sectors = sectors;
+        Verb::Resize { volume: self.volumes[at].number, sectors }
+    }
+
+    fn rename(&mut self) -> Verb {
+        self.renames += 1;
+        Verb::Rename { volume: self.volume().number, number: self.renames }
+    }
+
+    fn delete(&mut self) -> Verb {
+        let at = self.dice.below(self.volumes.len() as u64) as usize;
+        Verb::Delete { volume: self.volumes.swap_remove(at).number }
+    }
+
+    fn compress(&mut self) -> Verb {
+        Verb::Compress(match self.dice.below(4) {
+            0 => Compression { codec: Codec::Raw, level: 0 },
+            1 => Compression { codec: Codec::Zstd, level: 1 },
+            _ => Compression { codec: Codec::Lz4, level: 0 },
+        })
+    }
+
+    /// Where to begin: near where others do, so that much is written over.
+    fn first(&mut self, sectors: u64) -> u64 {
+        if sectors > 1 << 24 {
+            let leaf = self.dice.below(600);
+            return (leaf * 677 * SECTORS * 3 + self.dice.below(4 * SECTORS)).min(sectors - 1);
+        }
+        let hot = sectors.min(if self.shape.tight { sectors } else { 600 * SECTORS });
+        self.dice.below(hot)
+    }
+
+    fn whole_write(&mut self) -> Verb {
+        let Believed { number: volume, sectors, .. } = self.writable();
+        let longest = match (self.shape.tight, self.dice.below(8)) {
+            (true, 0..3) => 300,
+            (false, 0) => 100,
+            (_, 1..4) => 40,
+            _ => 4,
+        };
+        let first = self.first(sectors) / SECTORS * SECTORS;
+        let count = (SECTORS * (1 + self.dice.below(longest))).min(sectors - first);
+        let content = self.dice.roll() % (1 << 32);
+        Verb::Write { volume, first, count, content, durable: self.dice.once_in(10) }
+    }
+
+    /// Sectors anywhere, whole chunks or not.
+    fn ragged_write(&mut self) -> Verb {
+        let Believed { number: volume, sectors, .. } = self.writable();
+        let first = self.first(sectors);
+        let longest = if self.dice.once_in(12) { 1 } else { 24 };
+        let count = self.dice.below(1 + longest).min(sectors - first);
+        let content = self.dice.roll() % (1 << 32);
+        Verb::Write { volume, first, count, content, durable: self.dice.once_in(10) }
+    }
+
+    fn trim(&mut self) -> Verb {
+        let Believed { number: volume, sectors, .. } = self.writable();
+        let longest = match self.dice.below(6) {
+            0 => sectors,
+            1 => 8000,
+            _ => 400,
+        };
+        let mut first = self.first(sectors);
+        let mut count = self.dice.below(1 + longest).min(sectors - first);
+        if self.dice.once_in(2) {
+            first = first / SECTORS * SECTORS;
+            count = (count.div_ceil(SECTORS) * SECTORS).min(sectors - first);
+        }
+        Verb::Trim { volume, first, count, durable: self.dice.once_in(10) }
+    }
+
+    fn read(&mut self) -> Verb {
+        let Believed { number: volume, sectors, .. } = self.volume();
+        let first = self.first(sectors);
+        let count = (1 + self.dice.below(256)).min(sectors - first);
+        Verb::Read { volume, first, count }
+    }
+
+    fn extents(&mut self) -> Verb {
+        let Believed { number: volume, sectors, .. } = self.volume();
+        let first = self.first(sectors) / SECTORS * SECTORS;
+        let count = (SECTORS * (1 + self.dice.below(2000))).min(sectors - first);
+        Verb::Extents { volume, first, count }
+    }
+}
+
+/// The bytes of `count` sectors from sector `first` on, of the contents that `content` stands for.
+pub(crate) fn bytes_of(content: u64, contents: u64, first: u64, count: u64) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(count as usize * 512);
+    let mut sector = first;
+    while sector < first + count {
+        let (chunk, skip) = (sector / SECTORS, sector % SECTORS);
+        let take = (SECTORS - skip).min(first + count - sector);
+        let whole = chunk_of(mixed(content, chunk - first / SECTORS) % contents);
+        bytes.extend_from_slice(&whole[skip as usize * 512..(skip + take) as usize * 512]);
+        sector += take;
+    }
+    bytes
 }
 
 /// Content `number`: zeros, half compressible, or not compressible at all.
-fn content(number: u64) -> Vec<u8> {
+fn chunk_of(number: u64) -> Vec<u8> {
     let mut dice = Dice::new(number);
     let random = match number % 8 {
         0 => 0,
-        1..6 => CHUNK_BYTES / 2,
+        1..4 => CHUNK_BYTES / 2,
         _ => CHUNK_BYTES,
     };
     let mut bytes = vec![0; CHUNK_BYTES];

@@ -38,6 +38,7 @@ use device::Device;
 
 pub use device::MemoryCounters;
 pub use faults::Fault;
+pub use power::Loss;
 
 /// A handle to a disk in memory; clones are the same disk.
 #[derive(Clone)]
@@ -116,7 +117,21 @@ impl MemoryDisk {
     pub fn crash(&self, seed: u64) -> Self {
         let mut device = self.device();
         device.crashed = true;
-        Self::from_device(device.after_power_loss(seed))
+        Self::from_device(device.after_power_loss(seed, Loss::Mixed))
+    }
+
+    /// What a power loss at this moment would leave, while this disk goes on as if nothing had
+    /// happened: a simulator looks at every moment of one run.
+    #[must_use]
+    pub fn left_by_power_loss(&self, seed: u64, loss: Loss) -> Self {
+        Self::from_device(self.device().after_power_loss(seed, loss))
+    }
+
+    /// What the death of the owner at this moment would leave, while this disk goes on: all that
+    /// landed, still unsynced, and of the writes in flight what the seed says.
+    #[must_use]
+    pub fn left_by_kill(&self, seed: u64) -> Self {
+        Self::from_device(self.device().after_kill(seed))
     }
 
     /// The disk after its owner died and the power stayed: what was in flight lands, what is

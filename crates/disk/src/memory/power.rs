@@ -11,21 +11,53 @@ use crate::splitmix::SplitMix;
 /// The unit in which devices write whole: less is never torn.
 const SECTOR_BYTES: usize = 512;
 
+/// What becomes of the writes that are not durable when the power goes.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// Each is lost, kept or torn, as the seed says.
+    Mixed,
+    /// All are lost: the whole volatile cache was.
+    All,
+    /// None is, those in flight included.
+    None,
+}
+
 impl Device {
     /// Durable bytes, and of every other write, landed or in flight, what the seed lets survive.
-    pub(super) fn after_power_loss(&self, seed: u64) -> Self {
+    pub(super) fn after_power_loss(&self, seed: u64, loss: Loss) -> Self {
         let mut prng = SplitMix::new(seed);
-        let mut media: Vec<_> = self.media.iter().map(|at| at.surviving(&mut prng)).collect();
+        let surviving = |medium: &Medium| medium.surviving(loss, &mut prng);
+        let mut media: Vec<_> = self.media.iter().map(surviving).collect();
         // What is in flight may reach the medium in any order, and after all that landed.
         let mut writes = self.writes_in_flight();
         while !writes.is_empty() {
             let (zone, offset_bytes, bytes) = writes.swap_remove(prng.below(writes.len()));
             if let Some(medium) = media.iter_mut().find(|medium| medium.zone == zone) {
-                survive(&mut medium.durable, offset_bytes, &bytes, &mut prng);
+                survive(&mut medium.durable, offset_bytes, &bytes, loss, &mut prng);
             }
         }
         for medium in &mut media {
             medium.current = medium.durable.clone();
+        }
+        self.successor(media, prng)
+    }
+
+    /// Everything that had landed is there, and of what was in flight each write is there, in part
+    /// there or not at all; nothing is made durable by it.
+    pub(super) fn after_kill(&self, seed: u64) -> Self {
+        let mut prng = SplitMix::new(seed);
+        let mut media = self.media.clone();
+        let mut writes = self.writes_in_flight();
+        while !writes.is_empty() {
+            let (zone, offset_bytes, bytes) = writes.swap_remove(prng.below(writes.len()));
+            let Some(medium) = media.iter_mut().find(|medium| medium.zone == zone) else {
+                continue;
+            };
+            match prng.below(3) {
+                0 => {}
+                1 => medium.land_write(offset_bytes, bytes),
+                _ => medium.land_torn(offset_bytes, &bytes, &mut prng),
+            }
         }
         self.successor(media, prng)
     }
@@ -66,10 +98,10 @@ impl Device {
 
 impl Medium {
     /// The medium with what became of its unsynced writes: all that is left is durable.
-    fn surviving(&self, prng: &mut SplitMix) -> Self {
+    fn surviving(&self, loss: Loss, prng: &mut SplitMix) -> Self {
         let mut durable = self.durable.clone();
         for write in &self.unsynced {
-            survive(&mut durable, write.offset_bytes, &write.bytes, prng);
+            survive(&mut durable, write.offset_bytes, &write.bytes, loss, prng);
         }
         let (zone, size_bytes) = (self.zone, self.size_bytes);
         let current = Image::default();
@@ -88,8 +120,13 @@ impl Medium {
 }
 
 /// Loses, keeps or tears a write.
-fn survive(image: &mut Image, offset_bytes: u64, bytes: &[u8], prng: &mut SplitMix) {
-    match prng.below(3) {
+fn survive(image: &mut Image, offset_bytes: u64, bytes: &[u8], loss: Loss, prng: &mut SplitMix) {
+    let fate = match loss {
+        Loss::Mixed => prng.below(3),
+        Loss::All => 0,
+        Loss::None => 1,
+    };
+    match fate {
         0 => {}
         1 => image.write(offset_bytes, bytes),
         _ => {

@@ -1,0 +1,137 @@
+//! What a session waits for, and what each answer must be.
+
+use engine::{Reply, RequestError};
+
+use crate::failure::Broken;
+use crate::opening::strange;
+use crate::oracle::{CHUNK_BYTES, Register, Value};
+use crate::session::{Range, SECTOR_BYTES, Session, Waiting};
+use crate::workload::SECTORS;
+
+/// Steps without any movement after which a run is stuck.
+const STILL_MAX: u32 = 3_000;
+
+impl Session<'_> {
+    /// Steps until the request of `tag` is answered.
+    pub(crate) fn wait_for(&mut self, tag: u64) -> Result<Result<Reply, RequestError>, Broken> {
+        self.waiting.remove(&tag);
+        let mut still = 0;
+        loop {
+            let moved = self.step()?;
+            if let Some(outcome) = self.take_answers_but(tag)? {
+                return Ok(outcome);
+            }
+            self.note_stillness(moved, &mut still)?;
+        }
+    }
+
+    pub(crate) fn wait_for_all(&mut self) -> Result<(), Broken> {
+        let mut still = 0;
+        while !self.waiting.is_empty() {
+            let moved = self.step()?;
+            self.take_answers()?;
+            self.note_stillness(moved, &mut still)?;
+        }
+        Ok(())
+    }
+
+    fn note_stillness(&mut self, moved: bool, still: &mut u32) -> Result<(), Broken> {
+        if moved {
+            return Ok(());
+        }
+        *still += 1;
+        self.opening.tick();
+        let waiting = self.waiting.len();
+        if *still > STILL_MAX { Err(Broken::StandsStill { waiting }) } else { Ok(()) }
+    }
+
+    pub(crate) fn take_answers(&mut self) -> Result<(), Broken> {
+        self.take_answers_but(0).map(drop)
+    }
+
+    /// Takes what has been answered; the answer of `tag` is handed back.
+    fn take_answers_but(
+        &mut self,
+        tag: u64,
+    ) -> Result<Option<Result<Reply, RequestError>>, Broken> {
+        let mut handed_back = None;
+        for (of, outcome) in self.opening.answers() {
+            self.digest.add(of);
+            self.digest.add(u64::from(outcome.is_ok()));
+            if of == tag {
+                handed_back = Some(outcome);
+            } else if let Some(waiting) = self.waiting.remove(&of) {
+                self.take_answer(&waiting, outcome)?;
+            }
+        }
+        Ok(handed_back)
+    }
+
+    fn take_answer(
+        &mut self,
+        waiting: &Waiting,
+        outcome: Result<Reply, RequestError>,
+    ) -> Result<(), Broken> {
+        match (waiting, outcome) {
+            (Waiting::Refused, Err(_)) | (Waiting::Plain, Ok(_)) => Ok(()),
+            (Waiting::Refused, Ok(reply)) => Err(strange("what cannot be", &reply)),
+            (Waiting::Read(range, since), Ok(Reply::Read(pieces))) => {
+                let mut bytes = vec![0; pieces.length_bytes()];
+                pieces.assemble(&mut bytes).map_err(Broken::Request)?;
+                self.digest.add_bytes(&bytes);
+                self.compare_read(*range, *since, &bytes)
+            }
+            (Waiting::Extents(range, since), Ok(Reply::Extents(extents))) => {
+                self.compare_extents(*range, *since, &extents)
+            }
+            (_, Ok(reply)) => Err(strange("a request", &reply)),
+            (_, Err(error)) => Err(Broken::Request(error)),
+        }
+    }
+
+    /// Every chunk of a read must be what it was when the read was made, or has become since.
+    fn compare_read(&self, range: Range, since: usize, bytes: &[u8]) -> Result<(), Broken> {
+        let Range { volume, first, count } = range;
+        let mut sector = first;
+        while sector < first + count {
+            let (lba, skip) = (sector / SECTORS, sector % SECTORS);
+            let take = (SECTORS - skip).min(first + count - sector);
+            let at = ((sector - first) * SECTOR_BYTES) as usize;
+            let read = &bytes[at..at + (take * SECTOR_BYTES) as usize];
+            let start = (skip * SECTOR_BYTES) as usize;
+            let fits = |value: &Value| match value {
+                Value::Chunk(chunk) => &chunk[start..start + read.len()] == read,
+                _ => read.iter().all(|&byte| byte == 0),
+            };
+            if !self.oracle.since(Register::Chunk(volume, lba), since).any(fits) {
+                return Err(self.wrong(volume, lba));
+            }
+            sector += take;
+        }
+        Ok(())
+    }
+
+    /// What is told to be a hole holds nothing.
+    fn compare_extents(
+        &self,
+        range: Range,
+        since: usize,
+        extents: &[engine::Extent],
+    ) -> Result<(), Broken> {
+        let mut at_bytes = range.first * SECTOR_BYTES;
+        for extent in extents {
+            let end_bytes = at_bytes + extent.length_bytes;
+            let chunk_bytes = CHUNK_BYTES as u64;
+            let chunks = at_bytes.div_ceil(chunk_bytes)..end_bytes / chunk_bytes;
+            for lba in self.oracle.chunks(range.volume, chunks).into_iter().filter(|_| extent.hole)
+            {
+                let register = Register::Chunk(range.volume, lba);
+                if !self.oracle.since(register, since).any(|value| *value == Value::Nothing) {
+                    return Err(self.wrong(range.volume, lba));
+                }
+            }
+            at_bytes = end_bytes;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,124 @@
+//! What is looked at after a crash: does the store open, is it whole, does it hold a prefix?
+
+use disk::MemoryDisk;
+
+use crate::failure::Broken;
+use crate::opening::Opening;
+use crate::oracle::{CHUNK_BYTES, Found, Oracle, Register, Value};
+use crate::script::Shape;
+use crate::tap::{Ear, Point, Watch};
+
+/// How many crashes were looked at aside of a run.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct Points {
+    /// At a write of the run.
+    pub crashes: u64,
+    /// At a write of the recovery after such a crash.
+    pub recoveries: u64,
+    /// Of all, those at which the journal was cut before a record without its frames.
+    pub cuts: u64,
+    /// Of all, those at which the newest root slot was lost.
+    pub older_roots: u64,
+}
+
+impl Points {
+    /// Adds those of another run.
+    pub fn add(&mut self, other: Self) {
+        self.crashes += other.crashes;
+        self.recoveries += other.recoveries;
+        self.cuts += other.cuts;
+        self.older_roots += other.older_roots;
+    }
+
+    /// All of them.
+    #[must_use]
+    pub fn total(self) -> u64 {
+        self.crashes + self.recoveries
+    }
+}
+
+/// Looks at what one crash would leave, and at a crash of the recovery from it.
+pub(crate) fn look(
+    point: &Point,
+    oracle: &Oracle,
+    shape: &Shape,
+    points: &mut Points,
+) -> Result<(), (String, Broken)> {
+    points.crashes += 1;
+    let place = format!("{} at write {}", point.crash, point.write);
+    let ear = Ear::new(Watch::One, shape.seed ^ point.write, point.flushed);
+    recover(point, oracle, shape, &ear, points).map_err(|broken| (place.clone(), broken))?;
+    for second in ear.take_points() {
+        points.recoveries += 1;
+        let ear = Ear::new(Watch::Nothing, 0, point.flushed);
+        recover(&second, oracle, shape, &ear, points).map_err(|broken| {
+            let recovery = format!("{} at write {} of the recovery", second.crash, second.write);
+            (format!("{place}, {recovery}"), broken)
+        })?;
+    }
+    Ok(())
+}
+
+fn recover(
+    point: &Point,
+    oracle: &Oracle,
+    shape: &Shape,
+    ear: &Ear,
+    points: &mut Points,
+) -> Result<(), Broken> {
+    check(&point.disk)?;
+    let mut opening = Opening::new(&point.disk, shape, ear.clone())?;
+    ear.heard().stop();
+    points.cuts += u64::from(opening.report.cut);
+    points.older_roots += u64::from(opening.report.older_root);
+    compare(&mut opening, oracle, point.flushed).map(drop)
+}
+
+/// Every invariant of a store at rest.
+pub(crate) fn check(disk: &MemoryDisk) -> Result<(), Broken> {
+    let report = engine::check(Box::new(disk.clone()), &mut |_| {}).map_err(Broken::DoesNotOpen)?;
+    match report.problems.first() {
+        None => Ok(()),
+        Some(first) => {
+            Err(Broken::Inconsistent { count: report.problems.len(), first: first.to_string() })
+        }
+    }
+}
+
+/// What an opened store holds, if a prefix explains it and its figures are those of its contents.
+pub(crate) fn compare(
+    opening: &mut Opening,
+    oracle: &Oracle,
+    flushed: usize,
+) -> Result<Found, Broken> {
+    let found = opening.find(oracle)?;
+    oracle.explain(flushed, &found)?;
+    if !oracle.deleting() {
+        compare_figures(opening, &found)?;
+    }
+    Ok(found)
+}
+
+/// Deduplication is exact: as many chunks are stored as there are different contents.
+fn compare_figures(opening: &mut Opening, found: &Found) -> Result<(), Broken> {
+    let chunks = |value: &Value| match value {
+        Value::Chunk(bytes) => Some(std::sync::Arc::clone(bytes)),
+        _ => None,
+    };
+    let in_volumes = found.values.iter().filter(|(at, _)| matches!(at, Register::Chunk(..)));
+    let mut contents: Vec<_> = in_volumes.filter_map(|(_, value)| chunks(value)).collect();
+    let mapped = contents.len() as u64;
+    contents.sort_unstable();
+    contents.dedup();
+    let stats = opening.stats()?;
+    let figures = [
+        ("mapped bytes", stats.logical_bytes, mapped * CHUNK_BYTES as u64),
+        ("unique chunks", stats.unique_chunks, contents.len() as u64),
+    ];
+    for (what, said, counted) in figures {
+        if said != counted {
+            return Err(Broken::Figure { what, said, counted });
+        }
+    }
+    Ok(())
+}

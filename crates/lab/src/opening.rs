@@ -1,0 +1,236 @@
+//! One opening of a store, with somebody who asks, on one thread: no call waits for another.
+//!
+//! The engine is stepped here and nowhere else, so that each step can be followed by a look at the
+//! crashes that the tap has seen aside.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use disk::{Doorbell, MemoryDisk};
+use engine::{
+    AdminRequest, Client, Completions, Done, Engine, OpenReport, Options, Reply, RequestError,
+    Stats, VolumeHandle,
+};
+
+use crate::failure::Broken;
+use crate::oracle::{CHUNK_BYTES, Entry, Found, Oracle, Register, Value};
+use crate::script::Shape;
+use crate::tap::{Ear, Tap};
+
+/// Steps without any movement after which a run is stuck.
+const STILL_MAX: u32 = 3_000;
+/// Chunks of one read while a store is compared.
+const READ_CHUNKS: u64 = 128;
+/// Chunks between two that were written which are read as well: they must be zeros.
+const GAP_CHUNKS: u64 = 16;
+
+/// An answer and whose it is.
+pub(crate) type Answer = (u64, Result<Reply, RequestError>);
+
+/// Outcomes as they come, and what they make durable.
+struct Inbox {
+    state: Mutex<InboxState>,
+    ear: Ear,
+}
+
+#[derive(Default)]
+struct InboxState {
+    answers: Vec<Answer>,
+    /// Effects that are durable when the request of this tag is answered well.
+    covers: BTreeMap<u64, usize>,
+}
+
+impl Completions for Inbox {
+    fn complete(&self, tag: u64, outcome: Result<Reply, RequestError>) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(covered) = state.covers.remove(&tag)
+            && outcome.is_ok()
+        {
+            let mut heard = self.ear.heard();
+            heard.flushed = heard.flushed.max(covered);
+        }
+        state.answers.push((tag, outcome));
+    }
+}
+
+/// A running store.
+pub(crate) struct Opening {
+    pub(crate) client: Client,
+    pub(crate) report: OpenReport,
+    pub(crate) ear: Ear,
+    pub(crate) volumes: BTreeMap<u32, VolumeHandle>,
+    engine: Engine,
+    inbox: Arc<Inbox>,
+    next_tag: u64,
+}
+
+/// The number of the volume that has this name.
+pub(crate) fn volume_of_name(name: &str) -> Option<u32> {
+    name.strip_prefix('v')?.split('r').next()?.parse().ok()
+}
+
+impl Opening {
+    /// Opens what is on the disk.
+    pub(crate) fn new(disk: &MemoryDisk, shape: &Shape, ear: Ear) -> Result<Self, Broken> {
+        let doorbell = Doorbell::new().map_err(|error| Broken::Machine(error.to_string()))?;
+        let options = Options { memory_bytes: 64 << 20, worker_threads: 0, sync: false };
+        let tap = Box::new(Tap::new(disk.clone(), ear.clone()));
+        let (engine, client, report) =
+            engine::open_with_cache(tap, doorbell, &options, shape.cache_pages)
+                .map_err(Broken::DoesNotOpen)?;
+        let inbox = Arc::new(Inbox { state: Mutex::default(), ear: ear.clone() });
+        let volumes = BTreeMap::new();
+        let mut opening = Self { client, report, ear, volumes, engine, inbox, next_tag: 0 };
+        opening.open_volumes()?;
+        Ok(opening)
+    }
+
+    /// One step; false when nothing moved.
+    pub(crate) fn step(&mut self) -> bool {
+        self.engine.step()
+    }
+
+    pub(crate) fn tick(&mut self) {
+        self.engine.tick();
+    }
+
+    /// Whom to tell of the next request; well answered, it makes `covers` effects durable.
+    pub(crate) fn done(&mut self, covers: Option<usize>) -> Done {
+        self.next_tag += 1;
+        if let Some(covers) = covers {
+            let mut state = self.inbox.state.lock().unwrap_or_else(PoisonError::into_inner);
+            state.covers.insert(self.next_tag, covers);
+        }
+        Done { sink: Arc::clone(&self.inbox) as Arc<dyn Completions>, tag: self.next_tag }
+    }
+
+    /// The tag of the newest request.
+    pub(crate) fn tag(&self) -> u64 {
+        self.next_tag
+    }
+
+    /// What has been answered since the last call.
+    pub(crate) fn answers(&self) -> Vec<Answer> {
+        let mut state = self.inbox.state.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut state.answers)
+    }
+
+    /// Asks and steps until the answer; nothing else may be waiting for one.
+    pub(crate) fn ask(&mut self, send: impl FnOnce(&Client, Done)) -> Result<Reply, Broken> {
+        let done = self.done(None);
+        let tag = self.tag();
+        send(&self.client, done);
+        let mut still = 0;
+        loop {
+            let moved = self.step();
+            if let Some((_, outcome)) = self.answers().into_iter().find(|(of, _)| *of == tag) {
+                return outcome.map_err(Broken::Request);
+            }
+            if !moved {
+                still += 1;
+                self.tick();
+            }
+            if still > STILL_MAX {
+                return Err(Broken::StandsStill { waiting: 1 });
+            }
+        }
+    }
+
+    fn administer(&mut self, request: AdminRequest) -> Result<Reply, Broken> {
+        self.ask(|client, done| client.administer(request, done))
+    }
+
+    /// The figures of the store.
+    pub(crate) fn stats(&mut self) -> Result<Stats, Broken> {
+        match self.administer(AdminRequest::Stats)? {
+            Reply::Stats(stats) => Ok(*stats),
+            other => Err(strange("stats", &other)),
+        }
+    }
+
+    fn open_volumes(&mut self) -> Result<(), Broken> {
+        let listed = match self.administer(AdminRequest::ListVolumes)? {
+            Reply::Volumes(listed) => listed,
+            other => return Err(strange("a list of volumes", &other)),
+        };
+        for info in listed {
+            let name = info.name;
+            let request = AdminRequest::OpenVolume { name: name.clone() };
+            match (self.administer(request)?, volume_of_name(&name)) {
+                (Reply::Volume(volume), Some(number)) => {
+                    self.volumes.insert(number, volume);
+                }
+                (other, _) => return Err(strange(&name, &other)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Everything that the oracle has ever heard of, as the store has it now.
+    pub(crate) fn find(&mut self, oracle: &Oracle) -> Result<Found, Broken> {
+        let mut found = Found::default();
+        match self.administer(AdminRequest::Compression)? {
+            Reply::Compression(compression) => {
+                found.values.insert(Register::Compression, Value::Compression(compression));
+            }
+            other => return Err(strange("compression", &other)),
+        }
+        let volumes: Vec<(u32, VolumeHandle)> =
+            self.volumes.iter().map(|(number, volume)| (*number, volume.clone())).collect();
+        for (number, volume) in volumes {
+            let (name, size_bytes) = (volume.name(), volume.size_bytes());
+            let entry = Entry { name, size_bytes, read_only: volume.read_only() };
+            found.values.insert(Register::Volume(number), Value::Volume(entry));
+            let chunks = size_bytes.div_ceil(CHUNK_BYTES as u64);
+            for (first, end) in runs(&oracle.chunks(number, 0..chunks), chunks) {
+                self.find_chunks(number, &volume, first, end, &mut found)?;
+            }
+        }
+        Ok(found)
+    }
+
+    fn find_chunks(
+        &mut self,
+        number: u32,
+        volume: &VolumeHandle,
+        first: u64,
+        end: u64,
+        found: &mut Found,
+    ) -> Result<(), Broken> {
+        let chunk_bytes = CHUNK_BYTES as u64;
+        let end_bytes = (end * chunk_bytes).min(volume.size_bytes());
+        let length_bytes = (end_bytes - first * chunk_bytes) as u32;
+        let offset_bytes = first * chunk_bytes;
+        let reply =
+            self.ask(|client, done| client.read(volume, offset_bytes, length_bytes, done))?;
+        let Reply::Read(pieces) = reply else { return Err(strange("a read", &reply)) };
+        // The last chunk of a volume may be cut off by its end: the rest counts as zeros.
+        let mut bytes = vec![0; (end - first) as usize * CHUNK_BYTES];
+        pieces.assemble(&mut bytes[..length_bytes as usize]).map_err(Broken::Request)?;
+        for (lba, bytes) in (first..).zip(bytes.chunks_exact(CHUNK_BYTES)) {
+            match Value::of_chunk(bytes) {
+                Value::Nothing => {}
+                value => drop(found.values.insert(Register::Chunk(number, lba), value)),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Ranges that hold all of these chunks, none longer than one read.
+fn runs(lbas: &[u64], end: u64) -> Vec<(u64, u64)> {
+    let mut runs: Vec<(u64, u64)> = Vec::new();
+    for &lba in lbas {
+        match runs.last_mut() {
+            Some((first, last)) if lba <= *last + GAP_CHUNKS && lba < *first + READ_CHUNKS => {
+                *last = lba + 1;
+            }
+            _ => runs.push((lba, (lba + 1).min(end))),
+        }
+    }
+    runs
+}
+
+pub(crate) fn strange(request: &str, reply: &impl std::fmt::Debug) -> Broken {
+    Broken::Answer { request: request.to_owned(), answer: format!("{reply:?}") }
+}

@@ -1,0 +1,322 @@
+//! A run as text: the shape of the store, and life by life what is asked of it.
+//!
+//! ```text
+//! store seed=7 zones=1 containers=8 tables=4194304 journal=4194304 cache=256 contents=400
+//! create 0 24000          volume 0 of 24000 sectors; `ro` makes it read-only
+//! write 0 16 24 77 fua /3 24 sectors from sector 16, contents from 77 on; then 3 steps
+//! trim 0 0 8000           also `fua`
+//! read 0 0 64
+//! flush
+//! end power mixed 12      or: power all|none N, kill N, close
+//! ```
+//!
+//! Everything that chance decides in a run is in its script, but for the crashes that are looked
+//! at aside, whose kind and seed follow from the store's seed and the number of the write.
+
+use std::fmt;
+use std::str::FromStr;
+
+use disk::Loss;
+use engine::{Codec, Compression};
+use thiserror::Error;
+
+/// A whole run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Script {
+    /// The store.
+    pub shape: Shape,
+    /// From opening to opening.
+    pub lives: Vec<Life>,
+}
+
+/// What a store of the lab is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Of the disk's order of completion and of the crashes that are looked at aside.
+    pub seed: u64,
+    /// Data files.
+    pub zones: u16,
+    /// Containers of each.
+    pub containers: u32,
+    /// Length of the tables' file.
+    pub tables_bytes: u64,
+    /// Length of the journal's ring.
+    pub journal_bytes: u64,
+    /// Pages of the table cache.
+    pub cache_pages: usize,
+    /// Different contents that are written.
+    pub contents: u64,
+    /// Whether writes may have to wait for space.
+    pub tight: bool,
+}
+
+/// From one opening to the end of the process, the machine or the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Life {
+    /// What is asked.
+    pub requests: Vec<Request>,
+    /// How it ends.
+    pub end: End,
+}
+
+/// A request, and the engine's steps after it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// What.
+    pub verb: Verb,
+    /// Steps before the next.
+    pub steps: u32,
+}
+
+/// What can be asked. Ranges are in sectors; volumes have numbers that are never used again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the head of the file says what each is")]
+pub enum Verb {
+    Create { volume: u32, sectors: u64, read_only: bool },
+    Resize { volume: u32, sectors: u64 },
+    Rename { volume: u32, number: u32 },
+    Delete { volume: u32 },
+    Compress(Compression),
+    Write { volume: u32, first: u64, count: u64, content: u64, durable: bool },
+    Trim { volume: u32, first: u64, count: u64, durable: bool },
+    Read { volume: u32, first: u64, count: u64 },
+    Extents { volume: u32, first: u64, count: u64 },
+    Bad { volume: u32 },
+    Flush,
+    Tick,
+    Stats,
+    Idle,
+}
+
+/// How a life ends.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The power goes.
+    Power(Loss, u64),
+    /// The process dies, the machine lives.
+    Kill(u64),
+    /// The store is closed.
+    Close,
+}
+
+impl End {
+    /// An end that a number chooses.
+    #[must_use]
+    pub fn of_number(number: u64) -> Self {
+        match number % 8 {
+            0..4 => Self::Power(Loss::Mixed, number >> 8),
+            4 => Self::Power(Loss::All, number >> 8),
+            5 => Self::Power(Loss::None, number >> 8),
+            _ => Self::Kill(number >> 8),
+        }
+    }
+}
+
+/// A line that is none of a script.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[error("line {line} is not one of a script: {text}")]
+pub struct ScriptError {
+    /// Which, from 1.
+    pub line: usize,
+    /// It.
+    pub text: String,
+}
+
+impl fmt::Display for Script {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.shape)?;
+        for life in &self.lives {
+            for request in &life.requests {
+                writeln!(f, "{request}")?;
+            }
+            writeln!(f, "end {}", life.end)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { seed, zones, containers, tables_bytes, journal_bytes, cache_pages, .. } = self;
+        let (contents, tight) = (self.contents, self.tight);
+        write!(
+            f,
+            "store seed={seed} zones={zones} containers={containers} tables={tables_bytes} \
+             journal={journal_bytes} cache={cache_pages} contents={contents} tight={tight}"
+        )
+    }
+}
+
+impl fmt::Display for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.verb)?;
+        if self.steps > 0 { write!(f, " /{}", self.steps) } else { Ok(()) }
+    }
+}
+
+impl fmt::Display for Verb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let flag = |set, word: &'static str| if set { word } else { "" };
+        match self {
+            Self::Create { volume, sectors, read_only } => {
+                write!(f, "create {volume} {sectors}{}", flag(*read_only, " ro"))
+            }
+            Self::Resize { volume, sectors } => write!(f, "resize {volume} {sectors}"),
+            Self::Rename { volume, number } => write!(f, "rename {volume} {number}"),
+            Self::Delete { volume } => write!(f, "delete {volume}"),
+            Self::Compress(Compression { codec, level }) => {
+                write!(f, "compress {} {level}", *codec as u8)
+            }
+            Self::Write { volume, first, count, content, durable } => {
+                write!(f, "write {volume} {first} {count} {content}{}", flag(*durable, " fua"))
+            }
+            Self::Trim { volume, first, count, durable } => {
+                write!(f, "trim {volume} {first} {count}{}", flag(*durable, " fua"))
+            }
+            Self::Read { volume, first, count } => write!(f, "read {volume} {first} {count}"),
+            Self::Extents { volume, first, count } => {
+                write!(f, "extents {volume} {first} {count}")
+            }
+            Self::Bad { volume } => write!(f, "bad {volume}"),
+            Self::Flush => f.write_str("flush"),
+            Self::Tick => f.write_str("tick"),
+            Self::Stats => f.write_str("stats"),
+            Self::Idle => f.write_str("idle"),
+        }
+    }
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Power(Loss::Mixed, seed) => write!(f, "power mixed {seed}"),
+            Self::Power(Loss::All, seed) => write!(f, "power all {seed}"),
+            Self::Power(Loss::None, seed) => write!(f, "power none {seed}"),
+            Self::Kill(seed) => write!(f, "kill {seed}"),
+            Self::Close => f.write_str("close"),
+        }
+    }
+}
+
+impl FromStr for Script {
+    type Err = ScriptError;
+
+    fn from_str(text: &str) -> Result<Self, ScriptError> {
+        let mut shape = None;
+        let mut lives = Vec::new();
+        let mut requests = Vec::new();
+        for (at, text) in text.lines().enumerate() {
+            let line = text.split('#').next().unwrap_or("");
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let understood = match words.as_slice() {
+                [] => Some(()),
+                ["store", facts @ ..] => parse_shape(facts).map(|read| shape = Some(read)),
+                ["end", end @ ..] => parse_end(end).map(|end| {
+                    lives.push(Life { requests: std::mem::take(&mut requests), end });
+                }),
+                words => parse_request(words).map(|request| requests.push(request)),
+            };
+            understood.ok_or_else(|| ScriptError { line: at + 1, text: text.to_owned() })?;
+        }
+        if !requests.is_empty() {
+            lives.push(Life { requests, end: End::Close });
+        }
+        let shape = shape.ok_or(ScriptError { line: 1, text: "no store".to_owned() })?;
+        Ok(Self { shape, lives })
+    }
+}
+
+fn parse_shape(facts: &[&str]) -> Option<Shape> {
+    let fact = |name: &str| {
+        let value = facts.iter().find_map(|fact| fact.strip_prefix(name)?.strip_prefix('='));
+        value?.parse::<u64>().ok()
+    };
+    Some(Shape {
+        seed: fact("seed")?,
+        zones: u16::try_from(fact("zones")?).ok()?,
+        containers: u32::try_from(fact("containers")?).ok()?,
+        tables_bytes: fact("tables")?,
+        journal_bytes: fact("journal")?,
+        cache_pages: usize::try_from(fact("cache")?).ok()?,
+        contents: fact("contents").filter(|&contents| contents > 0)?,
+        tight: facts.contains(&"tight=true"),
+    })
+}
+
+fn parse_end(words: &[&str]) -> Option<End> {
+    Some(match words {
+        ["power", "mixed", seed] => End::Power(Loss::Mixed, seed.parse().ok()?),
+        ["power", "all", seed] => End::Power(Loss::All, seed.parse().ok()?),
+        ["power", "none", seed] => End::Power(Loss::None, seed.parse().ok()?),
+        ["kill", seed] => End::Kill(seed.parse().ok()?),
+        ["close"] => End::Close,
+        _ => return None,
+    })
+}
+
+fn parse_request(words: &[&str]) -> Option<Request> {
+    let (words, steps) = match words {
+        [words @ .., last] if last.starts_with('/') => (words, last[1..].parse().ok()?),
+        words => (words, 0),
+    };
+    let (words, flag) = match words {
+        [words @ .., flag @ ("fua" | "ro")] => (words, Some(*flag)),
+        words => (words, None),
+    };
+    let (&verb, numbers) = words.split_first()?;
+    let numbers: Option<Vec<u64>> = numbers.iter().map(|word| word.parse().ok()).collect();
+    let verb = parse_verb(verb, &numbers?, flag)?;
+    Some(Request { verb, steps })
+}
+
+fn parse_verb(verb: &str, numbers: &[u64], flag: Option<&str>) -> Option<Verb> {
+    let durable = flag == Some("fua");
+    let volume = numbers.first().and_then(|&volume| u32::try_from(volume).ok());
+    Some(match (verb, numbers) {
+        ("create", &[_, sectors]) => {
+            Verb::Create { volume: volume?, sectors, read_only: flag == Some("ro") }
+        }
+        ("resize", &[_, sectors]) => Verb::Resize { volume: volume?, sectors },
+        ("rename", &[_, number]) => {
+            Verb::Rename { volume: volume?, number: u32::try_from(number).ok()? }
+        }
+        ("delete", &[_]) => Verb::Delete { volume: volume? },
+        ("compress", &[codec, level]) => {
+            let codec = [Codec::Raw, Codec::Lz4, Codec::Zstd].get(codec as usize).copied()?;
+            Verb::Compress(Compression { codec, level: i8::try_from(level).ok()? })
+        }
+        ("write", &[_, first, count, content]) => {
+            Verb::Write { volume: volume?, first, count, content, durable }
+        }
+        ("trim", &[_, first, count]) => Verb::Trim { volume: volume?, first, count, durable },
+        ("read", &[_, first, count]) => Verb::Read { volume: volume?, first, count },
+        ("extents", &[_, first, count]) => Verb::Extents { volume: volume?, first, count },
+        ("bad", &[_]) => Verb::Bad { volume: volume? },
+        ("flush", []) => Verb::Flush,
+        ("tick", []) => Verb::Tick,
+        ("stats", []) => Verb::Stats,
+        ("idle", []) => Verb::Idle,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Script;
+    use crate::workload::Plan;
+
+    #[test]
+    fn a_script_is_read_as_it_was_written() {
+        for seed in 0..20 {
+            let script = Plan::of_seed(seed).script();
+            assert_eq!(script.to_string().parse(), Ok(script));
+        }
+    }
+
+    #[test]
+    fn a_line_that_makes_no_sense_is_named() {
+        let text = "store seed=1 zones=1 containers=8 tables=1 journal=1 cache=1 contents=1\nfly 1";
+        let error = text.parse::<Script>().unwrap_err();
+        assert_eq!((error.line, error.text.as_str()), (2, "fly 1"));
+    }
+}

@@ -1,0 +1,422 @@
+//! One life of a store: the requests of a script, the oracle that knows what they mean, and a look
+//! aside at every write.
+
+use std::collections::BTreeMap;
+
+use engine::{Accepted, AdminRequest, Reply, RequestError, VolumeHandle};
+
+use crate::aside::{Points, look};
+use crate::dice::Digest;
+use crate::failure::Broken;
+use crate::opening::{Opening, strange};
+use crate::oracle::{CHUNK_BYTES, Entry, Oracle, Register, Value};
+use crate::script::{Shape, Verb};
+use crate::workload::{SECTORS, bytes_of};
+
+/// Requests without an answer before the session waits for them.
+const WAITING_MAX: usize = 64;
+/// Chunks acknowledged in a store with room before they are waited for: so no write has to wait.
+const BACKLOG_CHUNKS_MAX: u64 = 120;
+pub(crate) const SECTOR_BYTES: u64 = 512;
+
+/// A request without an answer.
+pub(crate) enum Waiting {
+    /// It must end well.
+    Plain,
+    /// It must be refused.
+    Refused,
+    /// A range of a volume, read after so many effects.
+    Read(Range, usize),
+    Extents(Range, usize),
+}
+
+/// Sectors of a volume.
+#[derive(Copy, Clone)]
+pub(crate) struct Range {
+    pub(crate) volume: u32,
+    pub(crate) first: u64,
+    pub(crate) count: u64,
+}
+
+/// A running store and what it must hold.
+pub(crate) struct Session<'a> {
+    pub(crate) opening: Opening,
+    pub(crate) oracle: Oracle,
+    /// Of every answer.
+    pub(crate) digest: Digest,
+    pub(crate) points: Points,
+    /// Where aside of the run something was found wrong.
+    pub(crate) aside: Option<String>,
+    /// What the engine last said of itself.
+    pub(crate) figures: engine::Counters,
+    shape: &'a Shape,
+    pub(crate) waiting: BTreeMap<u64, Waiting>,
+    backlog_chunks: u64,
+}
+
+impl<'a> Session<'a> {
+    pub(crate) fn new(opening: Opening, oracle: Oracle, shape: &'a Shape) -> Self {
+        Self {
+            opening,
+            oracle,
+            digest: Digest::default(),
+            points: Points::default(),
+            aside: None,
+            figures: engine::Counters::default(),
+            shape,
+            waiting: BTreeMap::new(),
+            backlog_chunks: 0,
+        }
+    }
+
+    /// Effects that are known to be durable.
+    pub(crate) fn flushed(&self) -> usize {
+        self.opening.ear.heard().flushed
+    }
+
+    /// Looks at the crashes that the tap has seen.
+    pub(crate) fn look_aside(&mut self) -> Result<(), Broken> {
+        for point in self.opening.ear.take_points() {
+            if let Err((aside, broken)) = look(&point, &self.oracle, self.shape, &mut self.points) {
+                self.aside = Some(aside);
+                return Err(broken);
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn step(&mut self) -> Result<bool, Broken> {
+        let moved = self.opening.step();
+        self.look_aside()?;
+        Ok(moved)
+    }
+
+    /// Asks one thing.
+    pub(crate) fn perform(&mut self, verb: &Verb) -> Result<(), Broken> {
+        match *verb {
+            Verb::Create { volume, sectors, read_only } => {
+                self.create(volume, sectors, read_only)?
+            }
+            Verb::Resize { volume, sectors } => self.resize(volume, sectors)?,
+            Verb::Rename { volume, number } => self.rename(volume, number)?,
+            Verb::Delete { volume } => self.delete(volume)?,
+            Verb::Compress(compression) => {
+                self.oracle.write(Register::Compression, Value::Compression(compression));
+                self.change(AdminRequest::SetCompression(compression))?;
+            }
+            Verb::Write { volume, first, count, content, durable } => {
+                self.write(Range { volume, first, count }, content, durable)?;
+            }
+            Verb::Trim { volume, first, count, durable } => {
+                self.trim(Range { volume, first, count }, durable)?;
+            }
+            Verb::Read { volume, first, count } => self.read(Range { volume, first, count }),
+            Verb::Extents { volume, first, count } => self.extents(Range { volume, first, count }),
+            Verb::Bad { volume } => self.bad(volume),
+            Verb::Flush => {
+                let done = self.done(Waiting::Plain, Some(self.oracle.written()));
+                self.opening.client.flush(done);
+            }
+            Verb::Tick => self.opening.tick(),
+            Verb::Stats => {
+                let done = self.done(Waiting::Plain, None);
+                self.opening.client.administer(AdminRequest::Stats, done);
+            }
+            Verb::Idle => self.idle()?,
+        }
+        self.take_answers()?;
+        if self.waiting.len() > WAITING_MAX {
+            self.wait_for_all()?;
+        }
+        Ok(())
+    }
+
+    fn done(&mut self, waiting: Waiting, covers: Option<usize>) -> engine::Done {
+        let done = self.opening.done(covers);
+        self.waiting.insert(done.tag, waiting);
+        done
+    }
+
+    /// The part of a range that lies in the volume, with the volume; None when there is neither.
+    fn clip(&self, range: Range) -> Option<(VolumeHandle, Range)> {
+        let Range { volume, first, count } = range;
+        let sectors = self.oracle.volume(volume)?.size_bytes / SECTOR_BYTES;
+        let handle = self.opening.volumes.get(&volume)?.clone();
+        let count = count.min(sectors.checked_sub(first)?);
+        Some((handle, Range { volume, first, count }))
+    }
+
+    fn write(&mut self, range: Range, content: u64, durable: bool) -> Result<(), Broken> {
+        let Some((handle, range)) = self.clip(range) else { return Ok(()) };
+        let Range { first, count, .. } = range;
+        let bytes = bytes_of(content, self.shape.contents, first, count);
+        let mut buf = loop {
+            match self.opening.client.try_buffer(bytes.len()) {
+                Some(buf) => break buf,
+                None => self.drain()?,
+            }
+        };
+        buf.bytes_mut().copy_from_slice(&bytes);
+        let offset_bytes = first * SECTOR_BYTES;
+        if handle.read_only() {
+            let done = self.done(Waiting::Refused, None);
+            self.opening.client.write(&handle, offset_bytes, buf, durable, done);
+            return Ok(());
+        }
+        let before = self.oracle.written();
+        let changed = self.note(range, Some(&bytes));
+        let covers = durable.then(|| self.oracle.written());
+        let done = self.done(Waiting::Plain, covers);
+        let tag = done.tag;
+        let accepted = self.opening.client.write(&handle, offset_bytes, buf, durable, done);
+        if accepted == Accepted::Now {
+            self.waiting.remove(&tag);
+        } else if self.shape.tight {
+            // It may wait for space, and until it is answered it has no place in the order.
+            self.settle_place(tag, before, &changed)?;
+        }
+        self.backlog_chunks += count.div_ceil(SECTORS) + 1;
+        if !self.shape.tight && self.backlog_chunks > BACKLOG_CHUNKS_MAX {
+            self.drain()?;
+        }
+        Ok(())
+    }
+
+    /// Waits for a write that may fail for want of space. If it does, some of its first chunks may
+    /// have been taken: the store itself says how many.
+    fn settle_place(
+        &mut self,
+        tag: u64,
+        before: usize,
+        changed: &[Register],
+    ) -> Result<(), Broken> {
+        match self.wait_for(tag)? {
+            Ok(_) => return Ok(()),
+            Err(RequestError::NoSpace) => {}
+            Err(error) => return Err(Broken::Request(error)),
+        }
+        let mut taken = 0;
+        for (number, register) in changed.iter().enumerate() {
+            let Register::Chunk(volume, lba) = *register else { continue };
+            let held = self.read_chunk(volume, lba)?;
+            let new = self.oracle.at(*register, before + number + 1);
+            let old = self.oracle.at(*register, before);
+            if held == *new && (taken == number || new != old) {
+                if taken < number {
+                    return Err(self.wrong(volume, lba));
+                }
+                taken = number + 1;
+            } else if held != *old {
+                return Err(self.wrong(volume, lba));
+            }
+        }
+        self.oracle.withdraw_to(before + taken);
+        Ok(())
+    }
+
+    pub(crate) fn wrong(&self, volume: u32, lba: u64) -> Broken {
+        Broken::WrongBytes { volume: format!("v{volume}"), lba }
+    }
+
+    fn read_chunk(&mut self, volume: u32, lba: u64) -> Result<Value, Broken> {
+        let range = Range { volume, first: lba * SECTORS, count: SECTORS };
+        let Some((handle, range)) = self.clip(range) else { return Ok(Value::Nothing) };
+        let done = self.done(Waiting::Plain, None);
+        let (tag, length_bytes) = (done.tag, (range.count * SECTOR_BYTES) as u32);
+        self.opening.client.read(&handle, range.first * SECTOR_BYTES, length_bytes, done);
+        match self.wait_for(tag)?.map_err(Broken::Request)? {
+            Reply::Read(pieces) => {
+                let mut bytes = vec![0; CHUNK_BYTES];
+                let read = &mut bytes[..length_bytes as usize];
+                pieces.assemble(read).map_err(Broken::Request)?;
+                Ok(Value::of_chunk(&bytes))
+            }
+            other => Err(strange("a read", &other)),
+        }
+    }
+
+    /// Notes what a write of these bytes, or of zeros, changes, chunk by chunk.
+    fn note(&mut self, range: Range, bytes: Option<&[u8]>) -> Vec<Register> {
+        let Range { volume, first, count } = range;
+        let lbas: Vec<u64> = match bytes {
+            Some(_) => (first / SECTORS..(first + count).div_ceil(SECTORS)).collect(),
+            None => self.oracle.chunks(volume, first / SECTORS..(first + count).div_ceil(SECTORS)),
+        };
+        let mut changed = Vec::new();
+        for lba in lbas.into_iter().filter(|_| count > 0) {
+            let register = Register::Chunk(volume, lba);
+            let (start, end) = (first.max(lba * SECTORS), (first + count).min((lba + 1) * SECTORS));
+            let inside = ((start - lba * SECTORS) * SECTOR_BYTES) as usize
+                ..((end - lba * SECTORS) * SECTOR_BYTES) as usize;
+            let mut chunk = match self.oracle.now(register) {
+                Value::Chunk(chunk) => chunk.to_vec(),
+                _ if bytes.is_none() => continue,
+                _ => vec![0; CHUNK_BYTES],
+            };
+            match bytes {
+                Some(bytes) => {
+                    let at = ((start - first) * SECTOR_BYTES) as usize;
+                    chunk[inside.clone()].copy_from_slice(&bytes[at..at + inside.len()]);
+                }
+                None => chunk[inside].fill(0),
+            }
+            self.oracle.write(register, Value::of_chunk(&chunk));
+            changed.push(register);
+        }
+        changed
+    }
+
+    fn trim(&mut self, range: Range, durable: bool) -> Result<(), Broken> {
+        let Some((handle, range)) = self.clip(range) else { return Ok(()) };
+        let (offset_bytes, length_bytes) = (range.first * SECTOR_BYTES, range.count * SECTOR_BYTES);
+        let refused = handle.read_only();
+        let before = self.oracle.written();
+        let changed = if refused { Vec::new() } else { self.note(range, None) };
+        let covers = (durable && !refused).then(|| self.oracle.written());
+        let done = self.done(if refused { Waiting::Refused } else { Waiting::Plain }, covers);
+        let tag = done.tag;
+        self.opening.client.trim(&handle, offset_bytes, length_bytes, durable, done);
+        let ragged = !range.first.is_multiple_of(SECTORS) || !range.count.is_multiple_of(SECTORS);
+        if self.shape.tight && ragged && !refused {
+            self.settle_place(tag, before, &changed)?;
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, range: Range) {
+        let Some((handle, range)) = self.clip(range) else { return };
+        let done = self.done(Waiting::Read(range, self.oracle.written()), None);
+        let length_bytes = (range.count * SECTOR_BYTES) as u32;
+        self.opening.client.read(&handle, range.first * SECTOR_BYTES, length_bytes, done);
+    }
+
+    fn extents(&mut self, range: Range) {
+        let Some((handle, range)) = self.clip(range) else { return };
+        if range.count == 0 {
+            return;
+        }
+        let (offset_bytes, length_bytes) = (range.first * SECTOR_BYTES, range.count * SECTOR_BYTES);
+        let done = self.done(Waiting::Extents(range, self.oracle.written()), None);
+        self.opening.client.extents(&handle, offset_bytes, length_bytes, 64, done);
+    }
+
+    /// Requests that must be refused and change nothing.
+    fn bad(&mut self, volume: u32) {
+        let (Some(handle), Some(entry)) =
+            (self.opening.volumes.get(&volume).cloned(), self.oracle.volume(volume).cloned())
+        else {
+            return;
+        };
+        let done = self.done(Waiting::Refused, None);
+        self.opening.client.read(&handle, entry.size_bytes, 512, done);
+        let done = self.done(Waiting::Refused, None);
+        self.opening.client.trim(&handle, 100, 512, false, done);
+        let done = self.done(Waiting::Refused, None);
+        let (name, size_bytes) = (entry.name, 512);
+        let request = AdminRequest::CreateVolume { name, size_bytes, read_only: false };
+        self.opening.client.administer(request, done);
+    }
+
+    /// A change of volumes or settings whose effects are noted: durable once answered.
+    fn change(&mut self, request: AdminRequest) -> Result<(), Broken> {
+        let done = self.done(Waiting::Plain, Some(self.oracle.written()));
+        self.opening.client.administer(request, done);
+        // Names and sizes change when the core takes the request.
+        self.step().map(drop)
+    }
+
+    fn create(&mut self, volume: u32, sectors: u64, read_only: bool) -> Result<(), Broken> {
+        let (name, size_bytes) = (format!("v{volume}"), sectors * SECTOR_BYTES);
+        let entry = Entry { name: name.clone(), size_bytes, read_only };
+        self.oracle.write(Register::Volume(volume), Value::Volume(entry));
+        self.change(AdminRequest::CreateVolume { name: name.clone(), size_bytes, read_only })?;
+        let done = self.done(Waiting::Plain, None);
+        let tag = done.tag;
+        self.opening.client.administer(AdminRequest::OpenVolume { name }, done);
+        match self.wait_for(tag)?.map_err(Broken::Request)? {
+            Reply::Volume(handle) => {
+                self.opening.volumes.insert(volume, handle);
+                Ok(())
+            }
+            other => Err(strange("a volume", &other)),
+        }
+    }
+
+    fn resize(&mut self, volume: u32, sectors: u64) -> Result<(), Broken> {
+        let Some(entry) = self.oracle.volume(volume).cloned() else { return Ok(()) };
+        let old_sectors = entry.size_bytes / SECTOR_BYTES;
+        if sectors < old_sectors {
+            let tail = Range { volume, first: sectors, count: old_sectors - sectors };
+            self.note(tail, None);
+        }
+        let size_bytes = sectors * SECTOR_BYTES;
+        let name = entry.name.clone();
+        self.oracle.write(Register::Volume(volume), Value::Volume(Entry { size_bytes, ..entry }));
+        self.change(AdminRequest::ResizeVolume { name, size_bytes })
+    }
+
+    fn rename(&mut self, volume: u32, number: u32) -> Result<(), Broken> {
+        let Some(entry) = self.oracle.volume(volume).cloned() else { return Ok(()) };
+        let new_name = format!("v{volume}r{number}");
+        let name = entry.name.clone();
+        let renamed = Entry { name: new_name.clone(), ..entry };
+        self.oracle.write(Register::Volume(volume), Value::Volume(renamed));
+        self.change(AdminRequest::RenameVolume { name, new_name })
+    }
+
+    fn delete(&mut self, volume: u32) -> Result<(), Broken> {
+        let Some(entry) = self.oracle.volume(volume).cloned() else { return Ok(()) };
+        // What is still being read of it would be refused.
+        self.wait_for_all()?;
+        self.opening.volumes.remove(&volume);
+        self.oracle.write(Register::Volume(volume), Value::Nothing);
+        self.change(AdminRequest::DeleteVolume { name: entry.name })
+    }
+
+    /// Asks the engine what it has done.
+    pub(crate) fn tally(&mut self) -> Result<(), Broken> {
+        let done = self.done(Waiting::Plain, None);
+        let tag = done.tag;
+        self.opening.client.administer(AdminRequest::Stats, done);
+        if let Ok(Reply::Stats(stats)) = self.wait_for(tag)? {
+            self.figures = stats.counters;
+        }
+        Ok(())
+    }
+
+    /// Closes the store: everything is durable then.
+    pub(crate) fn close(&mut self) -> Result<(), Broken> {
+        self.wait_for_all()?;
+        let done = self.done(Waiting::Plain, Some(self.oracle.written()));
+        self.opening.client.administer(AdminRequest::Close, done);
+        self.wait_for_all()
+    }
+
+    /// Lets the store do whatever it does when nobody asks anything.
+    pub(crate) fn idle(&mut self) -> Result<(), Broken> {
+        self.wait_for_all()?;
+        let mut still = 0;
+        while still < 40 {
+            if self.step()? {
+                still = 0;
+            } else {
+                still += 1;
+                self.opening.tick();
+            }
+        }
+        self.backlog_chunks = 0;
+        self.oracle.deletions_ended();
+        Ok(())
+    }
+
+    /// Waits until nothing acknowledged is on its way any more.
+    fn drain(&mut self) -> Result<(), Broken> {
+        self.wait_for_all()?;
+        for _ in 0..4 {
+            while self.step()? {}
+            self.opening.tick();
+        }
+        self.backlog_chunks = 0;
+        Ok(())
+    }
+}

@@ -1,0 +1,169 @@
+//! The disk as the engine of the lab sees it: a memory disk with somebody listening.
+//!
+//! Every operation submitted and every completion goes into a digest, by which two runs of one seed
+//! are compared. And at each write the tap can look aside: what would be left if the power went,
+//! or the process died, with this write in flight? Such a [`Point`] costs little, since copies of a
+//! memory disk share what they have in common.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use disk::{Completion, Disk, Io, IoKind, MemoryDisk};
+use format::units::Zone;
+
+use crate::dice::{Digest, mixed};
+use crate::script::End;
+
+/// Which writes are looked at.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Watch {
+    Nothing,
+    /// Each.
+    Every,
+    /// One of all, each as likely as the others.
+    One,
+}
+
+/// What a crash at one write would leave.
+pub(crate) struct Point {
+    /// Which write of this opening, from 1.
+    pub(crate) write: u64,
+    pub(crate) crash: End,
+    /// Effects that were known to be durable at that moment.
+    pub(crate) flushed: usize,
+    pub(crate) disk: MemoryDisk,
+}
+
+/// What the tap has heard.
+pub(crate) struct Heard {
+    pub(crate) digest: Digest,
+    pub(crate) writes: u64,
+    pub(crate) points: Vec<Point>,
+    /// Effects that were answered as durable; the inbox keeps it.
+    pub(crate) flushed: usize,
+    watch: Watch,
+    seed: u64,
+}
+
+/// A handle to what a tap has heard.
+#[derive(Clone)]
+pub(crate) struct Ear(Arc<Mutex<Heard>>);
+
+impl Ear {
+    pub(crate) fn new(watch: Watch, seed: u64, flushed: usize) -> Self {
+        let (digest, points) = (Digest::default(), Vec::new());
+        Self(Arc::new(Mutex::new(Heard { digest, writes: 0, points, flushed, watch, seed })))
+    }
+
+    pub(crate) fn heard(&self) -> MutexGuard<'_, Heard> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn take_points(&self) -> Vec<Point> {
+        std::mem::take(&mut self.heard().points)
+    }
+}
+
+/// A memory disk that is listened to.
+pub(crate) struct Tap {
+    disk: MemoryDisk,
+    ear: Ear,
+}
+
+impl Tap {
+    pub(crate) fn new(disk: MemoryDisk, ear: Ear) -> Self {
+        Self { disk, ear }
+    }
+}
+
+impl Disk for Tap {
+    fn submit(&mut self, io: Io) {
+        let mut heard = self.ear.heard();
+        heard.listen(&io);
+        let is_write = matches!(io.kind, IoKind::Write { .. });
+        self.disk.submit(io);
+        if is_write {
+            heard.writes += 1;
+            heard.look(&self.disk);
+        }
+    }
+
+    fn poll(&mut self, done: &mut Vec<Completion>) {
+        let before = done.len();
+        self.disk.poll(done);
+        self.ear.heard().listen_to_ends(&done[before..]);
+    }
+
+    fn wait(&mut self, done: &mut Vec<Completion>) {
+        let before = done.len();
+        self.disk.wait(done);
+        self.ear.heard().listen_to_ends(&done[before..]);
+    }
+
+    fn in_flight(&self) -> usize {
+        self.disk.in_flight()
+    }
+
+    fn size_bytes(&self, zone: Zone) -> u64 {
+        self.disk.size_bytes(zone)
+    }
+}
+
+impl Heard {
+    fn listen(&mut self, io: &Io) {
+        self.digest.add(mixed(zone_number(io.zone), io.offset_bytes));
+        match &io.kind {
+            IoKind::Read { buf } => self.digest.add(mixed(1, buf.len() as u64)),
+            IoKind::Write { buf } => self.digest.add_bytes(buf),
+            IoKind::Sync => self.digest.add(3),
+        }
+    }
+
+    fn listen_to_ends(&mut self, ends: &[Completion]) {
+        for end in ends {
+            self.digest.add(mixed(end.tag, u64::from(end.result.is_ok())));
+        }
+    }
+
+    /// Nothing more is looked at.
+    pub(crate) fn stop(&mut self) {
+        self.watch = Watch::Nothing;
+    }
+
+    /// Looks aside, if this write is to be looked at.
+    fn look(&mut self, disk: &MemoryDisk) {
+        let number = mixed(self.seed, self.writes);
+        match self.watch {
+            Watch::Nothing => return,
+            Watch::Every => {}
+            Watch::One if (number >> 32).is_multiple_of(self.writes) => self.points.clear(),
+            Watch::One => return,
+        }
+        let crash = End::of_number(number);
+        if let Some(left) = leave(disk, crash) {
+            self.points.push(Point {
+                write: self.writes,
+                crash,
+                flushed: self.flushed,
+                disk: left,
+            });
+        }
+    }
+}
+
+/// The disk that a crash would leave; None for a close, which is none.
+pub(crate) fn leave(disk: &MemoryDisk, crash: End) -> Option<MemoryDisk> {
+    match crash {
+        End::Power(loss, seed) => Some(disk.left_by_power_loss(seed, loss)),
+        End::Kill(seed) => Some(disk.left_by_kill(seed)),
+        End::Close => None,
+    }
+}
+
+fn zone_number(zone: Zone) -> u64 {
+    match zone {
+        Zone::Superblock => 0,
+        Zone::Journal => 1,
+        Zone::Tables => 2,
+        Zone::Data(number) => 3 + u64::from(number),
+    }
+}
