@@ -4,7 +4,8 @@
 //! installed; where not, nothing fails: the scenarios that need a missing client are skipped by
 //! name.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
 use crate::program::Program;
@@ -30,6 +31,13 @@ const CLIENTS: [(&str, &[&str]); 10] = [
     ("debootstrap", &["debootstrap"]),
 ];
 
+/// The same for the soak alone; some of them are large.
+const SOAK_CLIENTS: [(&str, &[&str]); 2] =
+    [("mkfs.btrfs", &["btrfs-progs"]), ("postgres", &["postgresql"])];
+
+/// Where Debian keeps the programs of a PostgreSQL server, a folder per version.
+const POSTGRES: &str = "/usr/lib/postgresql";
+
 /// Those of `names` that are not on this machine.
 pub(crate) fn missing<'a>(names: &[&'a str]) -> Vec<&'a str> {
     names.iter().copied().filter(|name| !is_here(name)).collect()
@@ -39,6 +47,11 @@ pub(crate) fn missing<'a>(names: &[&'a str]) -> Vec<&'a str> {
 fn is_here(name: &str) -> bool {
     match name {
         "python3-libnbd" => Program::new(PYTHON).args(["-c", "import nbd"]).succeeds(),
+        "python3" => Path::new(PYTHON).is_file(),
+        "python3-sqlite3" => Program::new(PYTHON).args(["-c", "import sqlite3"]).succeeds(),
+        "postgres" => postgres_programs().is_some(),
+        "xfs in the kernel" => kernel_knows("xfs"),
+        "btrfs in the kernel" => kernel_knows("btrfs"),
         "root" => is_root(),
         "loop devices" => Path::new("/dev/loop-control").exists(),
         "fuse" => Path::new("/dev/fuse").exists(),
@@ -46,10 +59,34 @@ fn is_here(name: &str) -> bool {
     }
 }
 
+/// Whether the running kernel can mount this file system, as far as it says by itself.
+pub(crate) fn kernel_knows(file_system: &str) -> bool {
+    let known = fs::read_to_string("/proc/filesystems").unwrap_or_default();
+    known.lines().any(|line| line.trim() == file_system)
+}
+
+/// The folder of the newest PostgreSQL's programs.
+pub(crate) fn postgres_programs() -> Option<PathBuf> {
+    let versions = fs::read_dir(POSTGRES).ok()?.flatten();
+    let number = |path: &PathBuf| path.file_name()?.to_str()?.parse::<u32>().ok();
+    let newest = versions.map(|version| version.path()).max_by_key(number)?;
+    Some(newest.join("bin")).filter(|folder| folder.join("postgres").is_file())
+}
+
 /// Installs the missing clients, where that can be done, and says what could not be.
 pub(crate) fn install() {
+    install_all(&CLIENTS);
+}
+
+/// The same with those that only the soak needs.
+pub(crate) fn install_for_soak() {
+    install_all(&CLIENTS);
+    install_all(&SOAK_CLIENTS);
+}
+
+fn install_all(clients: &[(&str, &[&str])]) {
     for round in 0.. {
-        let candidates = CLIENTS.iter().filter(|(name, _)| !is_here(name));
+        let candidates = clients.iter().filter(|(name, _)| !is_here(name));
         let mut packages: Vec<&str> =
             candidates.filter_map(|(_, packages)| packages.get(round).copied()).collect();
         packages.dedup();

@@ -6,6 +6,8 @@
 //! - `tidy` holds the laws of the house that the compiler cannot hold: who may import whom, how
 //!   long a file may be, which names and calls are banned in which room.
 //! - `test` is *the* test command of the README and the only thing that `.ci/run` calls.
+//! - `soak` lets real programs work on a volume for as long as one likes, and kills the server
+//!   under them.
 //! - `acceptance` drives the built server with real clients (qemu-img, nbdfuse, libnbd, fio, the
 //!   kernel's file systems) through scenarios that are the promises of the product.
 
@@ -18,6 +20,7 @@ mod acceptance;
 mod clients;
 mod failure;
 mod program;
+mod soak;
 mod steps;
 mod test_command;
 mod tidy;
@@ -32,7 +35,10 @@ usage: cargo xtask tidy                      the laws of the house
        cargo xtask test                      everything that must pass before a change is merged
        cargo xtask acceptance [NAME...]      real clients against the built server
                   [--short] [--kills N] [--seed N]
-       cargo xtask acceptance --list         the scenarios and what each shows";
+       cargo xtask acceptance --list         the scenarios and what each shows
+       cargo xtask soak [NAME...]            real programs, killed again and again
+                  [--minutes N] [--short] [--seed N]
+       cargo xtask soak --list               the scenarios and what each shows";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -40,6 +46,8 @@ fn main() -> ExitCode {
     let outcome = match words.as_slice() {
         ["tidy"] => tidy::run(&root()),
         ["test"] => test_command::run(&root()),
+        ["soak", rest @ ..] => soak::run(&root(), rest),
+        [acceptance::RELEASE, folder] => acceptance::release_when_orphaned(Path::new(folder)),
         ["acceptance", rest @ ..] => acceptance::run(&root(), rest),
         _ => Err(Failure::Usage { text: USAGE }),
     };

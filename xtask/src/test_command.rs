@@ -10,6 +10,7 @@ use crate::acceptance;
 use crate::clients;
 use crate::failure::Failure;
 use crate::program::Program;
+use crate::soak;
 use crate::steps::{Counts, Steps};
 use crate::tidy;
 
@@ -23,6 +24,7 @@ pub(crate) fn run(root: &Path) -> Result<(), Failure> {
     steps.run("clippy", || cargo(root, &clippy).show().map(one));
     steps.run("tests", || tests(root));
     acceptance::run_short(root, &mut steps);
+    soak::run_short(root, &mut steps);
     steps.finish()
 }
 

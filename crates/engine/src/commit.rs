@@ -70,7 +70,12 @@ impl Engine {
         }
         let body_bytes = CHANGE_BYTES_MAX * (group.slots().len() + stores.len() + 2);
         let frame_bytes: u64 = stores.iter().map(|new| room_bytes(new.frame)).sum();
-        if !self.journal_has_room(body_bytes) || !self.placement.has_room(frame_bytes, 0) {
+        if !self.journal_has_room(body_bytes) {
+            return Ok(false);
+        }
+        if !self.placement.has_room(frame_bytes, 0) {
+            // Collection has used up what is kept for it; checkpoints bring back what it freed.
+            self.checkpoints.ask();
             return Ok(false);
         }
         let mut changes = Vec::with_capacity(maps.len() + stores.len() + 2);

@@ -43,6 +43,8 @@ const VOLUME_SIZE: &str = "10G";
 /// What the living data fill to a third, so that collection has to move chunks.
 const CAPACITY: &str = "64M";
 const SERVE: [&str; 3] = ["--verbose", "--memory", "64M"];
+/// After so many rounds a new client takes over: libnbd for Python keeps what it has sent.
+const ROUNDS_PER_WRITER: u64 = 8;
 /// Every so many rounds the server is asked, just before its end, what collection has done.
 const ROUNDS_PER_STATS: u64 = 10;
 
@@ -64,9 +66,13 @@ pub(super) fn run(setting: &Setting) -> Result<(), Failure> {
         landed: Landed::default(),
         chunks_moved: 0,
     };
-    let mut round = 0;
+    let mut round: u64 = 0;
     while scene.landed.kills() < kills {
         round += 1;
+        if round.is_multiple_of(ROUNDS_PER_WRITER) {
+            let next = Writer::start(setting, &scene.store, &VOLUMES)?;
+            std::mem::replace(&mut scene.writer, next).end()?;
+        }
         scene.round(round, server)?;
         server = scene.recover(round)?;
     }
@@ -104,7 +110,7 @@ impl Scene<'_> {
         let connections = if round % 2 == 1 { 1 } else { 8 };
         let (history, told) = self.write_until_killed(round, connections, server)?;
         let phases = self.landed.count(&told);
-        if round % 2 == 0 {
+        if round.is_multiple_of(2) {
             self.store.check()?;
         }
         let server = self.store.serve(&SERVE)?;
@@ -120,7 +126,7 @@ impl Scene<'_> {
         }
         self.state = found;
         // Between two rounds the server ends in either way, idle.
-        if round % 2 == 0 {
+        if round.is_multiple_of(2) {
             server.stop()?
         } else {
             self.kill(server)?

@@ -14,18 +14,21 @@ mod hostile;
 mod images;
 mod kill;
 mod memory;
-mod mounts;
+pub(crate) mod mounts;
 mod phases;
 mod prefix;
 mod real_disk;
 mod real_fs;
 mod seed;
-mod server;
+pub(crate) mod server;
 mod table;
 mod tagged;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+
+pub(crate) use mounts::{RELEASE, release_when_orphaned};
+pub(crate) use seed::Dice;
 
 use crate::clients;
 use crate::failure::Failure;
@@ -33,12 +36,12 @@ use crate::program::Program;
 use crate::steps::{Counts, Steps};
 
 /// One promise and how it is shown.
-struct Scenario {
-    name: &'static str,
-    shows: &'static str,
+pub(crate) struct Scenario {
+    pub(crate) name: &'static str,
+    pub(crate) shows: &'static str,
     /// Clients and privileges without which it cannot run.
-    needs: &'static [&'static str],
-    run: fn(&Setting) -> Result<(), Failure>,
+    pub(crate) needs: &'static [&'static str],
+    pub(crate) run: fn(&Setting) -> Result<(), Failure>,
 }
 
 /// The order is that of the time they take.
@@ -86,24 +89,45 @@ const SHORT: [&str; 5] = ["hostile", "full", "kill", "real-fs", "real-disk"];
 
 /// What a scenario may know of the run it is part of.
 #[derive(Clone, Debug)]
-struct Setting {
+pub(crate) struct Setting {
     /// The workspace.
     root: PathBuf,
     /// The server's binary.
     tamis: PathBuf,
     /// A folder of the scenario's own, empty at its start.
-    work: PathBuf,
+    pub(crate) work: PathBuf,
     /// Run small.
-    short: bool,
+    pub(crate) short: bool,
     /// How many kills `kill` makes, if said.
     kills: Option<u64>,
+    /// How long each scenario of a soak goes on, if said.
+    pub(crate) minutes: Option<u64>,
     /// Where every random choice comes from.
-    seed: u64,
+    pub(crate) seed: u64,
 }
 
 impl Setting {
+    /// What the command line asked for, with the server built.
+    pub(crate) fn new(root: &Path, wanted: &Wanted) -> Result<Setting, Failure> {
+        Ok(Setting {
+            root: root.to_path_buf(),
+            tamis: built(root, !wanted.short)?,
+            work: PathBuf::new(),
+            short: wanted.short,
+            kills: wanted.kills,
+            minutes: wanted.minutes,
+            seed: wanted.seed.unwrap_or_else(seed::fresh),
+        })
+    }
+
+    /// That of the short forms inside `cargo xtask test`. The seed is fixed: a failure there is the
+    /// change's, not the dice's. The full forms throw new dice every time.
+    pub(crate) fn short(root: &Path) -> Result<Setting, Failure> {
+        Setting::new(root, &Wanted { short: true, seed: Some(1), ..Wanted::default() })
+    }
+
     /// A Python script of ours.
-    fn script(&self, name: &str) -> Program {
+    pub(crate) fn script(&self, name: &str) -> Program {
         Program::new(clients::PYTHON).path(&self.root.join("xtask/scripts").join(name))
     }
 
@@ -117,62 +141,49 @@ impl Setting {
 
 /// What the command line asked for.
 #[derive(Debug, Default, PartialEq)]
-struct Wanted {
-    names: Vec<String>,
+pub(crate) struct Wanted {
+    pub(crate) names: Vec<String>,
     list: bool,
     short: bool,
     kills: Option<u64>,
+    minutes: Option<u64>,
     seed: Option<u64>,
 }
 
 /// `cargo xtask acceptance ...`.
 pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<(), Failure> {
-    let wanted = parse(arguments).ok_or(Failure::Usage { text: crate::USAGE })?;
+    let names: Vec<&str> = SCENARIOS.iter().map(|scenario| scenario.name).collect();
+    let wanted = parse(arguments, &names).ok_or(Failure::Usage { text: crate::USAGE })?;
     if wanted.list {
         for scenario in &SCENARIOS {
             println!("{:10} {}", scenario.name, scenario.shows);
         }
         return Ok(());
     }
-    let setting = Setting {
-        root: root.to_path_buf(),
-        tamis: built(root, !wanted.short)?,
-        work: PathBuf::new(),
-        short: wanted.short,
-        kills: wanted.kills,
-        seed: wanted.seed.unwrap_or_else(seed::fresh),
-    };
+    let setting = Setting::new(root, &wanted)?;
     let mut steps = Steps::default();
     let all = wanted.names.is_empty();
     for scenario in &SCENARIOS {
         if all || wanted.names.iter().any(|name| name == scenario.name) {
-            step(scenario, &setting, &mut steps);
+            step("acceptance", scenario, &setting, &mut steps);
         }
     }
     steps.finish()
 }
 
-/// The short forms, as steps of `cargo xtask test`. The seed is fixed: a failure there is the
-/// change's, not the dice's. The full `kill` throws new dice every time.
+/// The short forms, as steps of `cargo xtask test`.
 pub(crate) fn run_short(root: &Path, steps: &mut Steps) {
-    let tamis = match built(root, false) {
-        Ok(tamis) => tamis,
+    let setting = match Setting::short(root) {
+        Ok(setting) => setting,
         Err(failure) => return steps.run("acceptance", || Err(failure)),
     };
-    let setting = Setting {
-        root: root.to_path_buf(),
-        tamis,
-        work: PathBuf::new(),
-        short: true,
-        kills: None,
-        seed: 1,
-    };
     for scenario in SCENARIOS.iter().filter(|scenario| SHORT.contains(&scenario.name)) {
-        step(scenario, &setting, steps);
+        step("acceptance", scenario, &setting, steps);
     }
 }
 
-fn parse(arguments: &[&str]) -> Option<Wanted> {
+/// Reads the command line of `acceptance` or `soak`, whose scenarios have these `names`.
+pub(crate) fn parse(arguments: &[&str], names: &[&str]) -> Option<Wanted> {
     let mut wanted = Wanted::default();
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
@@ -180,18 +191,18 @@ fn parse(arguments: &[&str]) -> Option<Wanted> {
             "--list" => wanted.list = true,
             "--short" => wanted.short = true,
             "--kills" => wanted.kills = Some(words.next()?.parse().ok()?),
+            "--minutes" => wanted.minutes = Some(words.next()?.parse().ok()?),
             "--seed" => wanted.seed = Some(words.next()?.parse().ok()?),
-            name if SCENARIOS.iter().any(|scenario| scenario.name == name) => {
-                wanted.names.push(name.to_owned());
-            }
+            name if names.contains(&name) => wanted.names.push(name.to_owned()),
             _ => return None,
         }
     }
     Some(wanted)
 }
 
-fn step(scenario: &Scenario, setting: &Setting, steps: &mut Steps) {
-    let name = format!("acceptance {}", scenario.name);
+/// Runs one scenario `of` the acceptance or of the soak.
+pub(crate) fn step(of: &str, scenario: &Scenario, setting: &Setting, steps: &mut Steps) {
+    let name = format!("{of} {}", scenario.name);
     let missing = clients::missing(scenario.needs);
     if !missing.is_empty() {
         return steps.skip(&name, &format!("needs {}", missing.join(", ")));
@@ -200,6 +211,7 @@ fn step(scenario: &Scenario, setting: &Setting, steps: &mut Steps) {
         println!("{}", scenario.shows);
         let work = setting.root.join("target/acceptance/work").join(scenario.name);
         empty(&work)?;
+        let _guard = mounts::Guard::over(&work)?;
         let outcome = (scenario.run)(&Setting { work: work.clone(), ..setting.clone() });
         match outcome {
             Ok(()) => empty(&work).map(|()| Counts::ONE),
@@ -238,10 +250,17 @@ mod tests {
 
     #[test]
     fn the_command_line_is_read_whole_or_not_at_all() {
-        let wanted = parse(&["kill", "--kills", "7", "--seed", "3", "--short"]).unwrap();
-        let names = vec!["kill".to_owned()];
-        let expected = Wanted { names, list: false, short: true, kills: Some(7), seed: Some(3) };
-        assert_eq!(wanted, expected);
+        let parse = |line: &[&str]| parse(line, &["kill", "full"]);
+        let wanted = parse(&["kill", "--kills", "7", "--seed", "3", "--short", "--minutes", "2"]);
+        let expected = Wanted {
+            names: vec!["kill".to_owned()],
+            list: false,
+            short: true,
+            kills: Some(7),
+            minutes: Some(2),
+            seed: Some(3),
+        };
+        assert_eq!(wanted, Some(expected));
         assert_eq!(parse(&["no-such-scenario"]), None);
         assert_eq!(parse(&["--kills"]), None);
     }

@@ -6,6 +6,7 @@
 //! What a run that was itself killed has left is let go of by the next one.
 
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::thread::sleep;
@@ -15,6 +16,8 @@ use crate::failure::Failure;
 use crate::program::Program;
 
 const PATIENCE: Duration = Duration::from_secs(60);
+/// The word by which a second process is told to be a [`Guard`].
+pub(crate) const RELEASE: &str = "release-when-orphaned";
 
 /// A volume as a block device of this machine.
 #[derive(Debug)]
@@ -66,6 +69,16 @@ impl Disk {
         } else {
             Err(Failure::unmet("an nbdfuse that ends well", status.to_string()))
         }
+    }
+
+    /// Takes it away after its server has died: what was not yet on the volume is lost.
+    pub(crate) fn abandon(mut self) -> Result<(), Failure> {
+        self.attached = false;
+        Program::new("losetup").arg("--detach").path(&self.device).run()?;
+        self.wait_until_unused()?;
+        Program::new("fusermount3").args(["-u", "-z"]).path(&self.folder).run()?;
+        // It may have fallen over its broken connection; how it ends says nothing.
+        self.nbdfuse.wait().map(drop).map_err(Failure::file(&self.folder))
     }
 
     fn wait_for(&mut self, file: &Path) -> Result<(), Failure> {
@@ -124,17 +137,84 @@ impl Mount {
         self.mounted = false;
         Program::new("umount").path(&self.folder).run()
     }
+
+    /// Unmounts what is left of it after its disk has gone. What still runs on it is ending.
+    pub(crate) fn abandon(mut self) -> Result<(), Failure> {
+        let begun = Instant::now();
+        loop {
+            let outcome = Program::new("umount").path(&self.folder).run();
+            if outcome.is_ok() || begun.elapsed() > UNMOUNT_PATIENCE {
+                self.mounted = outcome.is_err();
+                return outcome;
+            }
+            sleep(Duration::from_millis(50));
+        }
+    }
 }
+
+/// A second process that releases what lies under a folder when this one ends in whatever way, a
+/// kill -9 or a Ctrl-C included: it waits for the end of its input, which only we hold open.
+#[derive(Debug)]
+pub(crate) struct Guard {
+    child: Child,
+}
+
+impl Guard {
+    /// Watches over `folder` from now on.
+    pub(crate) fn over(folder: &Path) -> Result<Guard, Failure> {
+        let own = std::env::current_exe().map_err(Failure::file(folder))?;
+        let program = Program::new(own).arg(RELEASE).path(folder);
+        let command = program.to_string();
+        // In a group of its own: a Ctrl-C is not for it.
+        let started = program.into_command().stdin(Stdio::piped()).process_group(0).spawn();
+        let child = started.map_err(|source| Failure::Start { command, source })?;
+        Ok(Guard { child })
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        // It ends by itself, having found nothing to release.
+        drop(self.child.wait());
+    }
+}
+
+/// What the second process does: `cargo xtask` calls it by the name [`RELEASE`].
+pub(crate) fn release_when_orphaned(folder: &Path) -> Result<(), Failure> {
+    std::io::copy(&mut std::io::stdin(), &mut std::io::sink()).map_err(Failure::file(folder))?;
+    let begun = Instant::now();
+    // What used the mounts is dying at the same time as our parent.
+    while is_mounted_under(folder) && begun.elapsed() < UNMOUNT_PATIENCE {
+        release(folder);
+        sleep(Duration::from_millis(100));
+    }
+    Ok(())
+}
+
+fn is_mounted_under(folder: &Path) -> bool {
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    !second_words_under(&mounts, folder).is_empty() || !loops_under(folder).is_empty()
+}
+
+fn loops_under(folder: &Path) -> Vec<String> {
+    let loops = Program::new("losetup").args(["--list", "--noheadings", "-O", "NAME,BACK-FILE"]);
+    let loops = loops.output().unwrap_or_default();
+    let found = second_words_under(&loops, folder);
+    found.into_iter().map(|(device, _)| device.to_owned()).collect()
+}
+
+/// How long whoever used a file system may take to let go of it.
+const UNMOUNT_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Lets go of every mount and loop device under `folder` that an earlier run has left there.
 pub(crate) fn release(folder: &Path) {
-    let loops = Program::new("losetup").args(["--list", "--noheadings", "-O", "NAME,BACK-FILE"]);
-    let loops = loops.output().unwrap_or_default();
+    let loops = loops_under(folder);
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
     for place in second_words_under(&mounts, folder).into_iter().rev() {
         Program::new("umount").arg("--lazy").arg(place.1).succeeds();
     }
-    for (device, _) in second_words_under(&loops, folder) {
+    for device in loops {
         Program::new("losetup").arg("--detach").arg(device).succeeds();
     }
 }

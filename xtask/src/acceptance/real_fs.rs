@@ -6,7 +6,6 @@
 //! only made and judged by `xfs_repair`, and the scenario says so. At the end a 2 TiB thin volume
 //! takes a `mkfs.ext4` that discards all of it, and must cost next to nothing.
 
-use std::fs;
 use std::path::Path;
 
 use crate::acceptance::mounts::{Disk, Mount};
@@ -38,7 +37,7 @@ pub(super) fn run(setting: &Setting) -> Result<(), Failure> {
     }
     if !clients::missing(&["mkfs.xfs"]).is_empty() {
         println!("xfs: skipped, mkfs.xfs is not here");
-    } else if kernel_knows(&XFS) {
+    } else if clients::kernel_knows(XFS.name) {
         live(setting, &store, &XFS, &tree)?;
     } else {
         println!("xfs: this kernel cannot mount it; made and judged only");
@@ -125,9 +124,4 @@ fn on_device(words: &[&'static str], disk: &Disk) -> Program {
 
 fn count_files(tree: &Path) -> Result<usize, Failure> {
     Ok(Program::new("find").path(tree).args(["-type", "f"]).output()?.lines().count())
-}
-
-fn kernel_knows(kind: &Kind) -> bool {
-    let known = fs::read_to_string("/proc/filesystems").unwrap_or_default();
-    known.lines().any(|line| line.trim() == kind.name)
 }
