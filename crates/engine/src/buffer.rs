@@ -18,13 +18,14 @@ use std::sync::Arc;
 
 use format::record::Change;
 use format::units::{Fingerprint, Lba, Pbn, VolumeId};
-use hashbrown::HashMap;
-use reduce::ChunkRef;
+use hashbrown::hash_map::Entry;
+use reduce::{ChunkBuf, ChunkRef};
 
 use crate::done::Done;
 use crate::error::RequestError;
 use crate::outcome::Reply;
 use crate::partial::{Base, Partial, Sectors, sector_bits};
+use crate::place_hash::PlaceMap;
 use crate::volume::VolumeShared;
 
 /// Slots of a group, at most.
@@ -96,7 +97,7 @@ pub(crate) enum Plan {
 
 /// Frames that one compression job made.
 pub(crate) struct Frames {
-    pub(crate) bytes: Vec<u8>,
+    pub(crate) bytes: ChunkBuf,
     pub(crate) ends: Vec<u32>,
 }
 
@@ -156,7 +157,7 @@ pub(crate) enum Newest {
 /// All groups that are not applied, and what they hold of each chunk.
 pub(crate) struct WriteBuffer {
     pub(crate) groups: VecDeque<Group>,
-    newest: HashMap<(VolumeId, Lba), (u64, usize)>,
+    newest: PlaceMap<(VolumeId, Lba), (u64, usize)>,
     next_group: u64,
     chunk_bytes: usize,
     /// Partly written slots, by group and place.
@@ -169,7 +170,7 @@ impl WriteBuffer {
     pub(crate) fn new(chunk_bytes: u32) -> Self {
         Self {
             groups: VecDeque::new(),
-            newest: HashMap::new(),
+            newest: PlaceMap::default(),
             next_group: 1,
             chunk_bytes: chunk_bytes as usize,
             unfilled: Vec::new(),
@@ -362,8 +363,14 @@ impl WriteBuffer {
         slot.plan = Plan::Void;
         slot.data = SlotData::Zeros;
         let key = (slot.volume, slot.lba);
-        if self.newest.get(&key) == Some(&(id, at)) {
-            self.newest.remove(&key);
+        self.no_longer_newest(key, (id, at));
+    }
+
+    fn no_longer_newest(&mut self, key: (VolumeId, Lba), place: (u64, usize)) {
+        if let Entry::Occupied(newest) = self.newest.entry(key)
+            && *newest.get() == place
+        {
+            newest.remove();
         }
     }
 
@@ -376,10 +383,7 @@ impl WriteBuffer {
     pub(crate) fn pop_applied(&mut self) -> Option<Group> {
         let group = self.groups.pop_front()?;
         for (at, slot) in group.slots().iter().enumerate() {
-            let key = (slot.volume, slot.lba);
-            if self.newest.get(&key) == Some(&(group.id, at)) {
-                self.newest.remove(&key);
-            }
+            self.no_longer_newest((slot.volume, slot.lba), (group.id, at));
         }
         Some(group)
     }

@@ -4,13 +4,16 @@
 //! needs is resident, the journal has room for the record and the containers for the frames before
 //! the first byte moves. Live and in recovery the same [`Change`]s are applied.
 
+use containers::NewFrame;
+use format::directory::DIRECTORY_ENTRY_BYTES;
 use format::record::Change;
-use format::units::{Fingerprint, Lba, Pbn, VolumeId};
+use format::units::{Lba, Pbn, VolumeId};
+use hashbrown::hash_map::Entry;
 use tables::PageError;
 
 use crate::buffer::{Group, Plan, Slot, Work};
 use crate::engine::Engine;
-use crate::placement::Placed;
+use crate::group::JOB_CHUNKS;
 use crate::state::Wanted;
 
 use crate::record::CHANGE_BYTES_MAX;
@@ -69,7 +72,7 @@ impl Engine {
             return Ok(false);
         }
         let body_bytes = CHANGE_BYTES_MAX * (group.slots().len() + stores.len() + 2);
-        let frame_bytes: u64 = stores.iter().map(|new| room_bytes(new.frame)).sum();
+        let frame_bytes: u64 = stores.iter().map(room_bytes).sum();
         if !self.journal_has_room(body_bytes) {
             return Ok(false);
         }
@@ -79,8 +82,8 @@ impl Engine {
             return Ok(false);
         }
         let mut changes = Vec::with_capacity(maps.len() + stores.len() + 2);
-        for new in &stores {
-            if !self.place_new(new, &mut changes) {
+        for (frames, new) in group.frames.iter().flatten().zip(stores.chunks(JOB_CHUNKS)) {
+            if self.placement.place_all(frames.bytes.bytes(), new, &mut changes).is_none() {
                 self.stop_writing(crate::error::RequestError::NoSpace);
                 return Ok(false);
             }
@@ -109,9 +112,9 @@ impl Engine {
         slot.plan != Plan::Void && self.state.catalog.get(slot.volume).is_some()
     }
 
-    fn want_commit(&mut self, maps: &[Change], stores: &[NewChunk<'_>]) -> Result<bool, PageError> {
+    fn want_commit(&mut self, maps: &[Change], stores: &[NewFrame]) -> Result<bool, PageError> {
         let fingerprints = stores.iter().map(|new| &new.fingerprint);
-        self.state.hash.touch(&self.state.store, fingerprints);
+        self.state.hash.touch(&mut self.state.store, fingerprints);
         let mut wanted = Wanted::default();
         let mut here = self.state.want_inserts(stores.len() as u64, &mut wanted)?;
         for new in stores {
@@ -127,17 +130,8 @@ impl Engine {
         Ok(here)
     }
 
-    fn place_new(&mut self, new: &NewChunk<'_>, changes: &mut Vec<Change>) -> bool {
-        let NewChunk { pbn, fingerprint, frame } = *new;
-        let Some(pba) = self.placement.place(&Placed { frame, pbn, fingerprint }, changes) else {
-            return false;
-        };
-        changes.push(Change::Store { pbn, fingerprint, pba });
-        true
-    }
-
     /// What looked-up chunks held is let go: they are in the tables now.
-    fn let_go(&mut self, slots: &[Slot], stores: &[NewChunk<'_>], popped: u64) {
+    fn let_go(&mut self, slots: &[Slot], stores: &[NewFrame], popped: u64) {
         for new in stores {
             self.lookups.pending.remove(&new.fingerprint);
         }
@@ -145,10 +139,10 @@ impl Engine {
         self.lookups.fresh_ahead -= stores.len() as u64 - popped;
         for slot in slots {
             let Plan::Duplicate(pbn) = slot.plan else { continue };
-            if let Some(holders) = self.lookups.held.get_mut(&pbn) {
-                *holders -= 1;
-                if *holders == 0 {
-                    self.lookups.held.remove(&pbn);
+            if let Entry::Occupied(mut holders) = self.lookups.held.entry(pbn) {
+                *holders.get_mut() -= 1;
+                if *holders.get() == 0 {
+                    holders.remove();
                 }
             }
         }
@@ -168,17 +162,12 @@ impl Engine {
     }
 }
 
-/// A chunk that enters the store with a group.
-struct NewChunk<'a> {
-    pbn: Pbn,
-    fingerprint: Fingerprint,
-    frame: &'a [u8],
-}
-
-fn new_chunks(group: &Group) -> Vec<NewChunk<'_>> {
+/// The chunks that enter the store with a group, in the order of their frames.
+fn new_chunks(group: &Group) -> Vec<NewFrame> {
     let new_chunk = |slot: &Slot| match slot.plan {
         Plan::New { pbn, frame } => {
-            Some(NewChunk { pbn, fingerprint: slot.fingerprint?, frame: group.frame(frame)? })
+            let (fingerprint, length_bytes) = (slot.fingerprint?, group.frame_bytes(frame)?);
+            Some(NewFrame { pbn, fingerprint, length_bytes })
         }
         _ => None,
     };
@@ -186,8 +175,8 @@ fn new_chunks(group: &Group) -> Vec<NewChunk<'_>> {
 }
 
 /// Room in containers that a frame takes, its directory entry included.
-fn room_bytes(frame: &[u8]) -> u64 {
-    (frame.len() + format::directory::DIRECTORY_ENTRY_BYTES) as u64
+fn room_bytes(frame: &NewFrame) -> u64 {
+    u64::from(frame.length_bytes) + DIRECTORY_ENTRY_BYTES as u64
 }
 
 /// Map changes in the making: neighbours become one run.

@@ -30,6 +30,7 @@ use crate::error::RequestError;
 use crate::flushing::Flushing;
 use crate::intake::{Intake, Request};
 use crate::notice::{Notice, Observer};
+use crate::place_hash::PlaceMap;
 use crate::placement::Placement;
 use crate::reads::Reads;
 use crate::state::{State, Wanted};
@@ -96,7 +97,7 @@ pub(crate) struct Lookups {
     /// New chunks that are not in the Hash-PBN table yet.
     pub(crate) pending: HashMap<Fingerprint, Pbn>,
     /// Stored chunks that groups are about to retain: collection must not forget them.
-    pub(crate) held: HashMap<Pbn, u32>,
+    pub(crate) held: PlaceMap<Pbn, u32>,
     /// Free PBNs taken from the queue's head ahead of its pops.
     pub(crate) popped_ahead: u64,
     /// Fresh PBNs taken ahead of `next_pbn`.

@@ -8,19 +8,18 @@
 //! even when nothing refers to them yet.
 
 use format::units::{Fingerprint, Pbn};
-use reduce::{ChunkRef, Job};
+use reduce::{ChunkBatch, ChunkRef, Job};
 use tables::PageError;
 
 use crate::buffer::{GROUP_SLOTS, Group, Plan, SlotData, Stage, Work};
 use crate::engine::{Engine, tag};
 use crate::error::RequestError;
+use crate::options::FRAMES_BYTES_MAX;
 use crate::partial::Base;
-use crate::state::Wanted;
+use crate::state::{State, Wanted};
 
 /// Chunks of one worker job: small enough that a group spreads over the workers.
 pub(crate) const JOB_CHUNKS: usize = 64;
-/// Chunks whose frames may be in memory beside them.
-const FRAMES_BYTES_MAX: usize = 16 << 20;
 const _: () = assert!(GROUP_SLOTS.is_multiple_of(JOB_CHUNKS));
 
 impl Engine {
@@ -142,18 +141,22 @@ impl Engine {
             group.stage = Stage::Applying;
             return;
         }
-        let chunks: Vec<ChunkRef> = group
-            .slots()
-            .iter()
-            .filter_map(|slot| match &slot.data {
-                SlotData::Whole(chunk) => Some(chunk.clone()),
-                _ => None,
-            })
-            .collect();
-        group.jobs_out = chunks.len().div_ceil(JOB_CHUNKS);
-        group.stage = if group.jobs_out == 0 { Stage::LookingUp } else { Stage::Fingerprinting };
-        for (job, part) in chunks.chunks(JOB_CHUNKS).enumerate() {
-            self.workers.submit(Job::Fingerprint { tag: tag(id, job), chunks: part.to_vec() });
+        let mut chunks = group.slots().iter().filter_map(|slot| match &slot.data {
+            SlotData::Whole(chunk) => Some(chunk),
+            _ => None,
+        });
+        let mut jobs = Vec::with_capacity(GROUP_SLOTS / JOB_CHUNKS);
+        loop {
+            let batch: ChunkBatch = chunks.by_ref().take(JOB_CHUNKS).collect();
+            if batch.is_empty() {
+                break;
+            }
+            jobs.push(batch);
+        }
+        group.jobs_out = jobs.len();
+        group.stage = if jobs.is_empty() { Stage::LookingUp } else { Stage::Fingerprinting };
+        for (job, chunks) in jobs.into_iter().enumerate() {
+            self.workers.submit(Job::Fingerprint { tag: tag(id, job), chunks });
         }
     }
 
@@ -213,44 +216,56 @@ impl Engine {
         let Some(group) = self.buffer.group(id) else { return Ok(true) };
         let fingerprints: Vec<Option<Fingerprint>> =
             group.slots().iter().map(|slot| slot.fingerprint).collect();
-        let here = self.want_lookups(&fingerprints)?;
-        if !here {
-            return Ok(false);
-        }
+        let Some(stored) = self.stored_pbns(&fingerprints)? else { return Ok(false) };
+        let mut stored = stored.into_iter();
         let mut frame = 0;
         let mut plans = Vec::with_capacity(fingerprints.len());
         for fingerprint in &fingerprints {
             plans.push(match fingerprint {
                 None => Plan::Unmap,
-                Some(fingerprint) => self.plan(fingerprint, &mut frame),
+                Some(fingerprint) => self.plan(fingerprint, stored.next().flatten(), &mut frame),
             });
         }
         self.send_to_compress(id, &plans);
         Ok(true)
     }
 
-    fn want_lookups(&mut self, fingerprints: &[Option<Fingerprint>]) -> Result<bool, PageError> {
-        self.state.hash.touch(&self.state.store, fingerprints.iter().flatten());
+    /// What the Hash-PBN table says of the fingerprints that are there; None while pages are
+    /// missing.
+    fn stored_pbns(
+        &mut self,
+        fingerprints: &[Option<Fingerprint>],
+    ) -> Result<Option<Vec<Option<Pbn>>>, PageError> {
+        let fingerprints = fingerprints.iter().flatten();
+        let mut stored = Vec::with_capacity(GROUP_SLOTS);
+        let State { hash, store, .. } = &mut self.state;
+        let all_here = hash.look_up_group(store, fingerprints.clone(), &mut stored);
         let mut wanted = Wanted::default();
         let mut here = true;
-        let mut unknown = 0;
-        for fingerprint in fingerprints.iter().flatten() {
-            if !self.lookups.pending.contains_key(fingerprint) {
+        if !all_here {
+            for fingerprint in fingerprints.clone() {
                 here &= self.state.want_lookup(fingerprint, &mut wanted)?;
-                unknown += 1;
             }
         }
-        let pops =
-            (self.lookups.popped_ahead + unknown).min(self.checkpoints.free_pbns(&self.state));
+        let new_chunks_max = fingerprints.clone().count() as u64;
+        let pops = (self.lookups.popped_ahead + new_chunks_max)
+            .min(self.checkpoints.free_pbns(&self.state));
         here &= self.state.want_free_pop(pops, &mut wanted)?;
         self.hold_pages(wanted, |lookups| &mut lookups.look_up_pins);
-        Ok(here)
+        if !here {
+            return Ok(None);
+        }
+        if !all_here {
+            stored.clear();
+            let State { hash, store, .. } = &self.state;
+            stored.extend(fingerprints.map(|fingerprint| hash.lookup(store, fingerprint)));
+        }
+        Ok(Some(stored))
     }
 
-    fn plan(&mut self, fingerprint: &Fingerprint, frame: &mut usize) -> Plan {
-        let pending = self.lookups.pending.get(fingerprint).copied();
-        let stored = || self.state.hash.lookup(&self.state.store, fingerprint);
-        if let Some(pbn) = pending.or_else(stored) {
+    fn plan(&mut self, fingerprint: &Fingerprint, stored: Option<Pbn>, frame: &mut usize) -> Plan {
+        // A chunk is in one of both: it leaves the pending ones when it enters the table.
+        if let Some(pbn) = stored.or_else(|| self.lookups.pending.get(fingerprint).copied()) {
             self.counters.chunks_duplicate += 1;
             *self.lookups.held.entry(pbn).or_default() += 1;
             return Plan::Duplicate(pbn);
@@ -277,19 +292,27 @@ impl Engine {
     fn send_to_compress(&mut self, id: u64, plans: &[Plan]) {
         let compression = self.state.compression;
         let Some(group) = self.buffer.group_mut(id) else { return };
-        let mut chunks = Vec::new();
+        let mut jobs: Vec<(ChunkBatch, Vec<Pbn>)> = Vec::with_capacity(GROUP_SLOTS / JOB_CHUNKS);
         for (slot, &plan) in group.slots_mut().iter_mut().zip(plans) {
             slot.plan = if slot.plan == Plan::Void { Plan::Void } else { plan };
-            if let (Plan::New { pbn, .. }, SlotData::Whole(chunk)) = (plan, &slot.data) {
-                chunks.push((chunk.clone(), pbn));
+            if let (Plan::New { pbn, frame }, SlotData::Whole(chunk)) = (plan, &slot.data) {
+                if frame.is_multiple_of(JOB_CHUNKS) {
+                    jobs.push((
+                        ChunkBatch::with_capacity(JOB_CHUNKS),
+                        Vec::with_capacity(JOB_CHUNKS),
+                    ));
+                }
+                if let Some((chunks, pbns)) = jobs.last_mut() {
+                    chunks.push(chunk);
+                    pbns.push(pbn);
+                }
             }
         }
-        group.jobs_out = chunks.len().div_ceil(JOB_CHUNKS);
+        group.jobs_out = jobs.len();
         group.frames.resize_with(group.jobs_out, || None);
         group.stage = Stage::Compressing;
-        for (job, part) in chunks.chunks(JOB_CHUNKS).enumerate() {
-            let chunks = part.to_vec();
-            self.workers.submit(Job::Compress { tag: tag(id, job), compression, chunks });
+        for (job, (chunks, pbns)) in jobs.into_iter().enumerate() {
+            self.workers.submit(Job::Compress { tag: tag(id, job), compression, chunks, pbns });
         }
     }
 
@@ -304,11 +327,11 @@ impl Engine {
 }
 
 impl Group {
-    /// The frame of a new chunk.
-    pub(crate) fn frame(&self, frame: usize) -> Option<&[u8]> {
+    /// Length of the frame of a new chunk.
+    pub(crate) fn frame_bytes(&self, frame: usize) -> Option<u32> {
         let frames = self.frames.get(frame / JOB_CHUNKS)?.as_ref()?;
         let at = frame % JOB_CHUNKS;
         let start = if at == 0 { 0 } else { *frames.ends.get(at - 1)? };
-        frames.bytes.get(start as usize..*frames.ends.get(at)? as usize)
+        Some(*frames.ends.get(at)? - start)
     }
 }

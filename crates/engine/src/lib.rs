@@ -50,6 +50,7 @@ mod options;
 mod outcome;
 mod page_runs;
 mod partial;
+mod place_hash;
 mod placement;
 mod problem;
 mod read;

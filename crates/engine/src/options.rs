@@ -27,6 +27,9 @@ pub const MEMORY_BYTES_MIN: u64 = 64 << 20;
 /// What a page in the cache costs: its block, its counts, and the allocator's rounding.
 const PAGE_COST_BYTES: u64 = 5 << 10;
 
+/// Bytes of the chunks whose frames may be in memory beside them.
+pub(crate) const FRAMES_BYTES_MAX: usize = 16 << 20;
+
 /// What is chosen each time a store is opened.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -48,6 +51,12 @@ impl Options {
     /// Bytes of reads that may be under way: a tenth, at most 128 MiB.
     pub(crate) fn read_bytes(&self) -> u64 {
         (self.memory_bytes / 10).clamp(8 << 20, 128 << 20)
+    }
+
+    /// Bytes of recycled memory, in use and idle: of the write buffer, and of the frames of what is
+    /// looked up, which take as much as their chunks at most.
+    pub(crate) fn pooled_bytes(&self) -> usize {
+        usize::try_from(self.write_buffer_bytes()).unwrap_or(usize::MAX) + FRAMES_BYTES_MAX
     }
 
     /// Bytes of client data that may wait in the write buffer: a fifth, at most 256 MiB.

@@ -8,7 +8,9 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use containers::{ContainerWrite, OpenContainer, SealedImage, Space, usable_bytes_per_container};
+use containers::{
+    ContainerWrite, NewFrame, OpenContainer, SealedImage, Space, usable_bytes_per_container,
+};
 use format::BLOCK_BYTES;
 use format::directory::DIRECTORY_ENTRY_BYTES;
 use format::record::Change;
@@ -96,6 +98,34 @@ impl Placement {
         }
         self.roll(changes)?;
         self.open.as_mut()?.append(placed.frame, placed.pbn, placed.fingerprint).ok()
+    }
+
+    /// Places the `new` frames, which lie one after the other at the start of `bytes`; `changes`
+    /// gets them, and what they caused, in order. None as for [`Self::place`].
+    pub(crate) fn place_all(
+        &mut self,
+        mut bytes: &[u8],
+        mut new: &[NewFrame],
+        changes: &mut Vec<Change>,
+    ) -> Option<()> {
+        let mut pbas = Vec::with_capacity(new.len());
+        while !new.is_empty() {
+            pbas.clear();
+            let taken = match &mut self.open {
+                Some(open) => open.append_batch(bytes, new, &mut pbas),
+                None => 0,
+            };
+            let (placed, rest) = new.split_at(taken);
+            for (NewFrame { pbn, fingerprint, length_bytes }, pba) in placed.iter().zip(&pbas) {
+                changes.push(Change::Store { pbn: *pbn, fingerprint: *fingerprint, pba: *pba });
+                bytes = bytes.get(*length_bytes as usize..)?;
+            }
+            new = rest;
+            if !new.is_empty() {
+                self.roll(changes)?;
+            }
+        }
+        Some(())
     }
 
     fn roll(&mut self, changes: &mut Vec<Change>) -> Option<()> {

@@ -43,6 +43,8 @@ pub struct ChunkBuf {
     /// May be longer than the buffer: the pool hands out whole size classes.
     bytes: Vec<u8>,
     length_bytes: usize,
+    /// Whether `bytes` goes back to the pool.
+    pooled: bool,
     /// Held for its drop only; after `bytes` has gone back to the pool.
     permit: Option<Permit>,
     /// Other buffers whose permits pay for what was copied from them into this one.
@@ -60,8 +62,16 @@ impl ChunkBuf {
     /// Its contents are unspecified: whoever takes it fills all of it.
     #[must_use]
     pub fn with_permit(length_bytes: usize, permit: Permit) -> Self {
+        let mut buf = Self::pooled(length_bytes);
+        buf.permit = Some(permit);
+        buf
+    }
+
+    /// The same without a permit, for what is bounded in another way.
+    #[must_use]
+    pub fn pooled(length_bytes: usize) -> Self {
         let bytes = pool::take(length_bytes);
-        Self { bytes, length_bytes, permit: Some(permit), credit: Vec::new() }
+        Self { bytes, length_bytes, pooled: true, permit: None, credit: Vec::new() }
     }
 
     /// A buffer over `bytes` that were copied out of other buffers, and keeps those buffers'
@@ -69,7 +79,7 @@ impl ChunkBuf {
     #[must_use]
     pub fn keeping(bytes: Vec<u8>, credit: Vec<Arc<ChunkBuf>>) -> Self {
         let length_bytes = bytes.len();
-        Self { bytes, length_bytes, permit: None, credit }
+        Self { bytes, length_bytes, pooled: false, permit: None, credit }
     }
 
     /// The bytes.
@@ -87,7 +97,9 @@ impl ChunkBuf {
 
 impl Drop for ChunkBuf {
     fn drop(&mut self) {
-        pool::give_back(std::mem::take(&mut self.bytes));
+        if self.pooled {
+            pool::give_back(std::mem::take(&mut self.bytes));
+        }
     }
 }
 
@@ -136,9 +148,71 @@ impl ChunkRef {
     }
 }
 
+/// Chunks for one job. Neighbours mostly lie in one buffer, and a reference to a buffer costs two
+/// writes to a cache line that two processors fight for: so one is held per buffer, not per chunk.
+#[derive(Debug, Default)]
+pub struct ChunkBatch {
+    bufs: Vec<Arc<ChunkBuf>>,
+    chunks: Vec<BatchedChunk>,
+}
+
+#[derive(Copy, Clone, Debug)]
+struct BatchedChunk {
+    buf: u32,
+    offset_bytes: u32,
+    length_bytes: u32,
+}
+
+impl ChunkBatch {
+    /// A batch with room for `chunks` chunks.
+    #[must_use]
+    pub fn with_capacity(chunks: usize) -> Self {
+        Self { bufs: Vec::new(), chunks: Vec::with_capacity(chunks) }
+    }
+
+    /// Adds a chunk at the end.
+    pub fn push(&mut self, chunk: &ChunkRef) {
+        if !self.bufs.last().is_some_and(|last| Arc::ptr_eq(last, &chunk.buf)) {
+            self.bufs.push(Arc::clone(&chunk.buf));
+        }
+        let buf = (self.bufs.len() - 1) as u32;
+        let ChunkRef { offset_bytes, length_bytes, .. } = *chunk;
+        self.chunks.push(BatchedChunk { buf, offset_bytes, length_bytes });
+    }
+
+    /// Number of chunks.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.chunks.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.chunks.is_empty()
+    }
+
+    /// The chunks' bytes, in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        self.chunks.iter().map(|chunk| {
+            let start = chunk.offset_bytes as usize;
+            &self.bufs[chunk.buf as usize].bytes()[start..start + chunk.length_bytes as usize]
+        })
+    }
+}
+
+impl<'a> FromIterator<&'a ChunkRef> for ChunkBatch {
+    fn from_iter<I: IntoIterator<Item = &'a ChunkRef>>(chunks: I) -> Self {
+        let chunks = chunks.into_iter();
+        let mut batch = Self::with_capacity(chunks.size_hint().0);
+        chunks.for_each(|chunk| batch.push(chunk));
+        batch
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{ChunkBuf, ChunkRef, Permit};
+    use super::{ChunkBatch, ChunkBuf, ChunkRef, Permit};
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -164,6 +238,19 @@ mod tests {
         assert_eq!(second.bytes(), [7; 4096]);
         drop(second);
         assert_eq!(given_back.load(Ordering::Relaxed), 8192);
+    }
+
+    #[test]
+    fn a_batch_holds_each_buffer_once_and_gives_its_chunks_in_order() {
+        let bufs = [1, 2].map(|byte| Arc::new(ChunkBuf::new(vec![byte; 8192])));
+        let chunk = |buf: usize, at: u32| ChunkRef::new(Arc::clone(&bufs[buf]), at * 4096, 4096);
+        let chunks = [chunk(0, 0), chunk(0, 1), chunk(1, 1), chunk(0, 1)];
+        let batch: ChunkBatch = chunks.iter().collect();
+        drop(chunks);
+        assert_eq!(batch.len(), 4);
+        assert_eq!(batch.iter().map(|bytes| bytes[0]).collect::<Vec<_>>(), [1, 1, 2, 1]);
+        assert_eq!(Arc::strong_count(&bufs[0]), 3);
+        assert_eq!(Arc::strong_count(&bufs[1]), 2);
     }
 
     #[test]

@@ -25,29 +25,30 @@ pub const fn frame_bytes_max(plain_bytes: usize) -> usize {
     FRAME_HEADER_BYTES + plain_bytes
 }
 
-/// Appends the frame of chunk `plain`, named `pbn`, to `out`; returns the frame's length in bytes.
+/// Makes the frame of chunk `plain`, named `pbn`, at the start of `out`; returns the frame's length
+/// in bytes. What `out` holds behind it means nothing.
 ///
 /// # Panics
-/// When `plain` is no chunk: empty, longer than 64 KiB or not of whole 512-byte sectors.
-pub fn compress_frame(compression: Compression, pbn: Pbn, plain: &[u8], out: &mut Vec<u8>) -> u32 {
-    let frame_start = out.len();
-    out.resize(frame_start + FRAME_HEADER_BYTES, 0);
-    let payload_start = out.len();
+/// When `plain` is no chunk (empty, longer than 64 KiB or not of whole 512-byte sectors), or `out`
+/// is shorter than [`frame_bytes_max`] of it.
+pub fn compress_frame(compression: Compression, pbn: Pbn, plain: &[u8], out: &mut [u8]) -> usize {
+    let out = &mut out[..frame_bytes_max(plain.len())];
+    let payload = &mut out[FRAME_HEADER_BYTES..];
     let payload_bytes_max = plain.len() - plain.len() / SAVING_MIN;
-    out.resize(payload_start + payload_bytes_max, 0);
-    let packed = codec::pack(compression, plain, &mut out[payload_start..]);
-    out.truncate(payload_start + packed.unwrap_or(0));
+    let packed = codec::pack(compression, plain, &mut payload[..payload_bytes_max]);
     if packed.is_none() {
-        out.extend_from_slice(plain);
+        payload.copy_from_slice(plain);
     }
+    let stored_bytes = packed.unwrap_or(plain.len());
     let header = FrameHeader {
         codec: if packed.is_some() { compression.codec } else { Codec::Raw },
-        stored_bytes: (out.len() - payload_start) as u32,
+        stored_bytes: stored_bytes as u32,
         plain_bytes: plain.len() as u32,
         pbn,
     };
-    frame::write_header(&mut out[frame_start..], &header);
-    (out.len() - frame_start) as u32
+    let frame_bytes = FRAME_HEADER_BYTES + stored_bytes;
+    frame::write_header(&mut out[..frame_bytes], &header);
+    frame_bytes
 }
 
 /// Verifies `frame` and expands it into `plain_out`, which is exactly as long as the chunk.

@@ -5,8 +5,8 @@
 //!   [`lanes`]);
 //! * [`compress_frame`] and [`expand_frame`] turn a chunk into its stored frame and back
 //!   ([`compress`]);
-//! * [`ChunkBuf`] and [`ChunkRef`] carry chunks from a door to the workers without copying
-//!   ([`chunk`], [`pool`]);
+//! * [`ChunkBuf`], [`ChunkRef`] and [`ChunkBatch`] carry chunks from a door to the workers without
+//!   copying ([`chunk`], [`pool`]);
 //! * [`Workers`] runs batches on a pool of threads, or inline ([`workers`]).
 //!
 //! The functions are pure: the same input gives the same bytes, whatever was computed before, on
@@ -25,7 +25,7 @@ mod lanes;
 pub mod pool;
 pub mod workers;
 
-pub use chunk::{ChunkBuf, ChunkRef, Permit};
+pub use chunk::{ChunkBatch, ChunkBuf, ChunkRef, Permit};
 pub use compress::{compress_frame, expand_frame, frame_bytes_max};
 pub use error::ReduceError;
 pub use fingerprint::fingerprint_batch;

@@ -12,7 +12,7 @@
 //! and the thread goes on. Dropping the pool abandons jobs that have not begun, and joins the
 //! threads.
 
-use crate::chunk::ChunkRef;
+use crate::chunk::{ChunkBatch, ChunkBuf};
 use crate::compress::{compress_frame, frame_bytes_max};
 use crate::fingerprint::fingerprint_batch;
 use format::units::{Compression, Fingerprint, Pbn};
@@ -29,7 +29,7 @@ pub enum Job {
         /// Names the job.
         tag: u64,
         /// The chunks.
-        chunks: Vec<ChunkRef>,
+        chunks: ChunkBatch,
     },
     /// Make a frame of every chunk.
     Compress {
@@ -37,8 +37,10 @@ pub enum Job {
         tag: u64,
         /// With what.
         compression: Compression,
-        /// The chunks and their names.
-        chunks: Vec<(ChunkRef, Pbn)>,
+        /// The chunks.
+        chunks: ChunkBatch,
+        /// Their names.
+        pbns: Vec<Pbn>,
     },
 }
 
@@ -56,8 +58,8 @@ pub enum JobDone {
     Frames {
         /// The job's.
         tag: u64,
-        /// All frames, one after the other.
-        bytes: Vec<u8>,
+        /// All frames, one after the other, and what means nothing behind them.
+        bytes: ChunkBuf,
         /// Where each frame ends in `bytes`.
         ends: Vec<u32>,
     },
@@ -178,27 +180,32 @@ impl Job {
     fn run(self) -> JobDone {
         match self {
             Self::Fingerprint { tag, chunks } => {
-                let bytes: Vec<&[u8]> = chunks.iter().map(ChunkRef::bytes).collect();
+                let bytes: Vec<&[u8]> = chunks.iter().collect();
                 let mut fingerprints = Vec::with_capacity(bytes.len());
                 fingerprint_batch(&bytes, &mut fingerprints);
                 JobDone::Fingerprints { tag, fingerprints }
             }
-            Self::Compress { tag, compression, chunks } => {
-                let (bytes, ends) = compress_batch(compression, &chunks);
+            Self::Compress { tag, compression, chunks, pbns } => {
+                let (bytes, ends) = compress_batch(compression, &chunks, &pbns);
                 JobDone::Frames { tag, bytes, ends }
             }
         }
     }
 }
 
-/// The chunks' frames one after the other, and where each ends. Allocates once for all of them.
-fn compress_batch(compression: Compression, chunks: &[(ChunkRef, Pbn)]) -> (Vec<u8>, Vec<u32>) {
-    let bytes_max = chunks.iter().map(|(chunk, _)| frame_bytes_max(chunk.bytes().len())).sum();
-    let mut bytes = Vec::with_capacity(bytes_max);
+/// The chunks' frames one after the other, and where each ends.
+fn compress_batch(
+    compression: Compression,
+    chunks: &ChunkBatch,
+    pbns: &[Pbn],
+) -> (ChunkBuf, Vec<u32>) {
+    let bytes_max = chunks.iter().map(|chunk| frame_bytes_max(chunk.len())).sum();
+    let mut bytes = ChunkBuf::pooled(bytes_max);
     let mut ends = Vec::with_capacity(chunks.len());
-    for (chunk, pbn) in chunks {
-        compress_frame(compression, *pbn, chunk.bytes(), &mut bytes);
-        ends.push(bytes.len() as u32);
+    let mut end = 0;
+    for (chunk, pbn) in chunks.iter().zip(pbns) {
+        end += compress_frame(compression, *pbn, chunk, &mut bytes.bytes_mut()[end..]);
+        ends.push(end as u32);
     }
     (bytes, ends)
 }

@@ -2,7 +2,7 @@
 //! submitter.
 
 use super::{Job, JobDone, Workers};
-use crate::chunk::{ChunkBuf, ChunkRef, Permit};
+use crate::chunk::{ChunkBatch, ChunkBuf, ChunkRef, Permit};
 use crate::compress::expand_frame;
 use format::units::{Codec, Compression, Fingerprint, Pbn};
 use std::collections::BTreeMap;
@@ -20,7 +20,10 @@ enum Output {
 fn output(done: JobDone) -> (u64, Output) {
     match done {
         JobDone::Fingerprints { tag, fingerprints } => (tag, Output::Fingerprints(fingerprints)),
-        JobDone::Frames { tag, bytes, ends } => (tag, Output::Frames(bytes, ends)),
+        JobDone::Frames { tag, bytes, ends } => {
+            let frames_bytes = ends.last().map_or(0, |&end| end as usize);
+            (tag, Output::Frames(bytes.bytes()[..frames_bytes].to_vec(), ends))
+        }
         JobDone::Panicked { tag } => (tag, Output::Panicked),
     }
 }
@@ -62,13 +65,13 @@ fn chunks(seed: u32) -> Vec<ChunkRef> {
 fn jobs() -> Vec<Job> {
     (0..60u32)
         .map(|n| {
-            let (tag, chunks) = (u64::from(n), chunks(n / 2));
+            let (tag, chunks) = (u64::from(n), chunks(n / 2).iter().collect());
             let codec = [Codec::Raw, Codec::Lz4, Codec::Zstd][n as usize % 3];
             let compression = Compression { codec, level: n as i8 % 5 };
-            let named = |chunks: Vec<ChunkRef>| (1..).map(Pbn).zip(chunks).map(|(p, c)| (c, p));
+            let pbns = (1..=8).map(Pbn).collect();
             match n % 2 {
                 0 => Job::Fingerprint { tag, chunks },
-                _ => Job::Compress { tag, compression, chunks: named(chunks).collect() },
+                _ => Job::Compress { tag, compression, chunks, pbns },
             }
         })
         .collect()
@@ -85,7 +88,8 @@ fn results_are_the_same_with_any_number_of_threads() {
 fn frames_are_found_by_their_ends() {
     let compression = Compression { codec: Codec::Lz4, level: 0 };
     let named: Vec<_> = chunks(3).into_iter().zip((10..).map(Pbn)).collect();
-    let job = Job::Compress { tag: 1, compression, chunks: named.clone() };
+    let pbns = named.iter().map(|(_, pbn)| *pbn).collect();
+    let job = Job::Compress { tag: 1, compression, chunks: chunks(3).iter().collect(), pbns };
     let Some(Output::Frames(bytes, ends)) = run(2, vec![job]).remove(&1) else {
         panic!("no frames")
     };
@@ -107,8 +111,8 @@ fn a_job_that_panics_completes_and_the_pool_goes_on() {
         let compression = Compression { codec: Codec::Raw, level: 0 };
         let broken = (0..8)
             .map(|tag| {
-                let chunks = vec![(not_a_chunk.clone(), Pbn(1))];
-                Job::Compress { tag: 1000 + tag, compression, chunks }
+                let chunks = [&not_a_chunk].into_iter().collect();
+                Job::Compress { tag: 1000 + tag, compression, chunks, pbns: vec![Pbn(1)] }
             })
             .chain(jobs())
             .collect();
@@ -130,7 +134,10 @@ fn dropping_the_pool_gives_every_permit_back() {
                 counter.fetch_sub(bytes, Ordering::Relaxed);
             });
             let buf = Arc::new(ChunkBuf::with_permit(4096, Permit::new(give_back, 4096)));
-            workers.submit(Job::Fingerprint { tag, chunks: vec![ChunkRef::new(buf, 0, 4096)] });
+            workers.submit(Job::Fingerprint {
+                tag,
+                chunks: [&ChunkRef::new(buf, 0, 4096)].into_iter().collect(),
+            });
         }
         drop(workers);
         assert_eq!(held.load(Ordering::Relaxed), 0, "{threads} threads");
@@ -141,8 +148,8 @@ fn dropping_the_pool_gives_every_permit_back() {
 fn an_empty_job_completes() {
     let compression = Compression { codec: Codec::Zstd, level: 3 };
     let jobs = vec![
-        Job::Fingerprint { tag: 0, chunks: Vec::new() },
-        Job::Compress { tag: 1, compression, chunks: Vec::new() },
+        Job::Fingerprint { tag: 0, chunks: ChunkBatch::default() },
+        Job::Compress { tag: 1, compression, chunks: ChunkBatch::default(), pbns: Vec::new() },
     ];
     let outputs = run(1, jobs);
     assert_eq!(outputs[&0], Output::Fingerprints(Vec::new()));

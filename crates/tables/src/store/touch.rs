@@ -7,6 +7,7 @@
 
 use std::hint::black_box;
 
+use format::page::Page;
 use format::units::TreeId;
 
 use super::page_store::PageStore;
@@ -17,16 +18,34 @@ const SIDE_BY_SIDE: usize = 64;
 impl PageStore {
     /// Touches those of the leaves that are resident, ahead of wants of a whole group of them. It
     /// changes nothing but the time that those take.
-    pub fn touch(&self, leaves: impl Iterator<Item = (TreeId, u64)>) {
-        let mut leaves = leaves.fuse().peekable();
-        while leaves.peek().is_some() {
+    pub(crate) fn touch(&mut self, leaves: impl Iterator<Item = (TreeId, u64)>) {
+        self.visit(leaves, |_| {});
+    }
+
+    /// Calls `visit` for each of the leaves in order, with None for one that is not resident, and
+    /// counts it as wanted. No page is pinned: what is done with it is done inside the call.
+    pub(crate) fn visit(
+        &mut self,
+        leaves: impl Iterator<Item = (TreeId, u64)>,
+        mut visit: impl FnMut(Option<&Page>),
+    ) {
+        let mut leaves = leaves.fuse();
+        loop {
             let mut slots = [None; SIDE_BY_SIDE];
+            let mut count = 0;
             for (slot, (tree, index)) in slots.iter_mut().zip(&mut leaves) {
                 *slot = self.find_leaf(tree, index);
+                count += 1;
             }
-            let pages = slots.map(|slot| slot.map(|slot| self.page_at(slot)));
-            let first_bytes = pages.iter().flatten().map(|page| page.payload()[0]);
+            let slots = &slots[..count];
+            slots.iter().flatten().for_each(|&slot| self.frames.get_mut(slot).referenced = true);
+            let resident = slots.iter().flatten();
+            let first_bytes = resident.map(|&slot| self.page_at(slot).payload()[0]);
             black_box(first_bytes.fold(0, u8::wrapping_add));
+            slots.iter().for_each(|slot| visit(slot.map(|slot| self.page_at(slot))));
+            if count < SIDE_BY_SIDE {
+                return;
+            }
         }
     }
 }
