@@ -7,7 +7,7 @@
 use std::fs::{self, File};
 use std::path::Path;
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::acceptance::Setting;
 use crate::acceptance::server::Store;
@@ -24,9 +24,14 @@ const LOAD: [&str; 7] = [
     "--verify=crc32c",
     "--buffer_compress_percentage=50",
 ];
+/// Between two looks at what is about to happen.
+const GLANCE: Duration = Duration::from_millis(10);
 const STATE: &str = "local-load-0-verify.state";
-const MILLISECONDS_MIN: u64 = 500;
-const MILLISECONDS_MAX: u64 = 4_000;
+/// The trigger is pulled once the server has counted so many writes; it works a moment later.
+const WRITES_MIN: u64 = 50;
+const WRITES_MAX: u64 = 4_000;
+/// How long fio may take to get there.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(super) fn run(setting: &Setting) -> Result<(), Failure> {
     let mut rounds = Rounds::new(setting);
@@ -43,14 +48,18 @@ pub(super) fn run(setting: &Setting) -> Result<(), Failure> {
         let kill = format!("--trigger=kill -9 {}", server.process());
         let writes = load(seed).args(["--iodepth=16", "--do_verify=0", "--verify_state_save=1"]);
         let writes = writes.arg(format!("--trigger-file={}", trigger.display())).arg(kill);
-        let pause = rounds.dice.between(MILLISECONDS_MIN, MILLISECONDS_MAX);
-        let told = let_fire(writes, &trigger, Duration::from_millis(pause))?;
+        let enough = rounds.dice.between(WRITES_MIN, WRITES_MAX);
+        let told = let_fire(writes, &trigger, || Ok(store.stats()?.counter("writes")? >= enough))?;
         server.kill()?;
         store.check()?;
         server = store.serve(&["--sync"])?;
         let reads = load(seed).args(["--iodepth=1", "--verify_only", "--verify_state_load=1"]);
         let read = reads.arg("--verify_fatal=1").output()?;
-        println!("round {round}: {}; then {}", issued(&told), issued(&read));
+        let ((_, written), (verified, _)) = (issued(&told), issued(&read));
+        println!("round {round}: {written} writes sent before the kill, {verified} verified");
+        if verified == 0 {
+            return Err(Failure::unmet("writes that fio can verify", read));
+        }
         let state = setting.work.join(STATE);
         fs::remove_file(&state).map_err(Failure::file(&state))?;
     }
@@ -58,28 +67,47 @@ pub(super) fn run(setting: &Setting) -> Result<(), Failure> {
     store.check()
 }
 
-/// Runs fio, makes its trigger file a little later, and returns what fio said. The trigger ends
-/// fio, and its server with it, so its exit code says nothing; the saved state does.
-fn let_fire(fio: Program, trigger: &Path, pause: Duration) -> Result<String, Failure> {
-    let (command, text) = (fio.to_string(), String::from_utf8_lossy);
+/// Runs fio, makes its trigger file once it `has_written`, and returns what fio said. The trigger
+/// ends fio, and its server with it, so its exit code says nothing; the saved state does.
+fn let_fire(
+    fio: Program,
+    trigger: &Path,
+    has_written: impl Fn() -> Result<bool, Failure>,
+) -> Result<String, Failure> {
+    let command = fio.to_string();
     let mut command_line = fio.into_command();
     command_line.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
     let started = |source| Failure::Start { command: command.clone(), source };
     let child = command_line.spawn().map_err(started)?;
-    sleep(pause);
+    let begun = Instant::now();
+    while !has_written()? && begun.elapsed() < PATIENCE {
+        sleep(GLANCE);
+    }
     File::create(trigger).map_err(Failure::file(trigger))?;
     let output = child.wait_with_output().map_err(started)?;
     // fio takes the trigger away itself once it has fired.
     if trigger.exists() {
         fs::remove_file(trigger).map_err(Failure::file(trigger))?;
     }
-    Ok(text(&output.stdout).into_owned())
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// How many reads and writes a run of fio says it issued.
-fn issued(said: &str) -> String {
+fn issued(said: &str) -> (u64, u64) {
     let facts = said.lines().find_map(|line| line.trim().strip_prefix("issued rwts: total="));
-    let mut numbers = facts.unwrap_or("0,0").split(',');
-    let (reads, writes) = (numbers.next().unwrap_or("0"), numbers.next().unwrap_or("0"));
-    format!("{reads} reads and {writes} writes issued")
+    let mut numbers =
+        facts.unwrap_or_default().split(',').map(|number| number.parse().unwrap_or(0));
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::issued;
+
+    #[test]
+    fn what_fio_issued_is_read() {
+        let said = "x\n     issued rwts: total=3669,10750,0,0 short=0,0,0,0 dropped=0,0,0,0\n";
+        assert_eq!(issued(said), (3669, 10750));
+        assert_eq!(issued("fio: it failed"), (0, 0));
+    }
 }
