@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use engine::{Stats, VolumeInfo};
+use engine::{ScrubRequest, ScrubStep, Stats, VolumeInfo};
 use format::units::Compression;
 
 use crate::error::{CallError, ConnectError};
@@ -146,6 +146,14 @@ impl Client {
     /// Sets what new frames are compressed with.
     pub fn set_compression(&mut self, compression: Compression) -> Result<(), CallError> {
         self.call_for_nothing(&Request::SetCompression { compression: compression.into() })
+    }
+
+    /// One step of a scrub.
+    pub fn scrub(&mut self, step: ScrubRequest) -> Result<ScrubStep, CallError> {
+        match self.call(&Request::Scrub { step })? {
+            Response::Scrub { step } => Ok(*step),
+            _ => Err(CallError::WrongResponse),
+        }
     }
 
     /// Figures of the store.

@@ -5,7 +5,7 @@
 //! answered by one [`Response`] line, in order. What fails is a [`Refusal`]: its kind says what
 //! the caller can do (and becomes an exit code), its sentence is the engine's own words.
 
-use engine::{RequestError, Stats, VolumeInfo};
+use engine::{RequestError, ScrubRequest, ScrubStep, Stats, VolumeInfo};
 use format::units::{Codec, Compression};
 use serde::{Deserialize, Serialize};
 
@@ -69,6 +69,11 @@ pub enum Request {
     },
     /// Figures of the store.
     Stats,
+    /// One step of a scrub.
+    Scrub {
+        /// From where, and how thoroughly.
+        step: ScrubRequest,
+    },
 }
 
 /// What the server answers.
@@ -98,6 +103,11 @@ pub enum Response {
     Stats {
         /// As they are now.
         stats: Box<Stats>,
+    },
+    /// To [`Request::Scrub`].
+    Scrub {
+        /// What it did.
+        step: Box<ScrubStep>,
     },
     /// It was not done.
     Refused(Refusal),

@@ -64,6 +64,7 @@ impl EngineService {
                 }
                 None => Response::Refused(unknown_codec()),
             },
+            Request::Scrub { step } => Response::Scrub { step: Box::new(client.scrub(step)?) },
             Request::Stats => Response::Stats { stats: Box::new(client.stats()?) },
         };
         Ok(response)

@@ -64,6 +64,7 @@ pub(crate) enum Command {
     Export(ExportArgs),
     Stats(StatsArgs),
     Check(CheckArgs),
+    Scrub(ScrubArgs),
     Set(SetArgs),
     Completions(CompletionsArgs),
 }
@@ -382,6 +383,47 @@ pub(crate) struct CheckArgs {
     pub(crate) format: Format,
 }
 
+/// Read and verify all that is stored, and heal what can be healed; also while it is served
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tamis scrub /srv/store
+      reads every frame, directory, page of tables and copy in the superblock; what has a second
+      copy heals, the rest is named with the volumes and chunks it affects
+  tamis scrub /srv/store --fingerprint --rate 50M
+      recomputes every fingerprint as well, and reads 50 MiB a second
+  tamis scrub /srv/store --status
+
+Ctrl-C pauses it: the next `tamis scrub` goes on where it was. A chunk that is damaged heals as well
+when a client writes the same content again. Exit code 0 means sound or healed, 5 that damage is
+left.")]
+pub(crate) struct ScrubArgs {
+    /// Directory of the store
+    pub(crate) store: PathBuf,
+    /// Expand every chunk and compare its fingerprint with the Hash-PBN table
+    #[arg(long)]
+    pub(crate) fingerprint: bool,
+    /// How much to read a second: a size, or unlimited [default: 100M while the store is being
+    /// served, else unlimited]
+    #[arg(long, value_name = "SIZE", value_parser = parse_rate)]
+    pub(crate) rate: Option<Rate>,
+    /// Begin again, even if an earlier scrub was paused
+    #[arg(long)]
+    pub(crate) restart: bool,
+    /// Only show how far a scrub has come and what the last one found
+    #[arg(long, conflicts_with_all = ["fingerprint", "rate", "restart"])]
+    pub(crate) status: bool,
+    #[command(flatten)]
+    pub(crate) format: Format,
+}
+
+/// How fast something may be read.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Rate {
+    Unlimited,
+    BytesPerSecond(u64),
+}
+
 /// Change settings of a store
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -414,6 +456,16 @@ fn parse_chunk_size(text: &str) -> Result<u32, String> {
     let bytes = parse_size(text).map_err(|error| error.to_string())?;
     let found = ALLOWED.into_iter().find(|allowed| u64::from(*allowed) == bytes);
     found.ok_or_else(|| "use 4K, 8K, 16K, 32K or 64K".to_owned())
+}
+
+fn parse_rate(text: &str) -> Result<Rate, String> {
+    if text == "unlimited" {
+        return Ok(Rate::Unlimited);
+    }
+    match parse_size(text).map_err(|error| error.to_string())? {
+        0 => Err("it must be more than nothing, or unlimited".to_owned()),
+        bytes => Ok(Rate::BytesPerSecond(bytes)),
+    }
 }
 
 fn parse_memory(text: &str) -> Result<u64, String> {
@@ -483,6 +535,8 @@ mod tests {
             "tamis serve s --capacity 1G",
             "tamis serve s --threads 0",
             "tamis volume create s v",
+            "tamis scrub s --rate 0",
+            "tamis scrub s --status --restart",
             "tamis set s",
         ] {
             assert!(Cli::try_parse_from(line.split(' ')).is_err(), "{line}");

@@ -59,6 +59,8 @@ pub(crate) enum CliError {
         store.display()
     )]
     ServedNoCheck { store: PathBuf, pid: u32 },
+    #[error("the store at {} is being scrubbed by another process already", store.display())]
+    ScrubRunning { store: PathBuf },
     #[error("the store at {} is being served by process {pid} already", store.display())]
     ServedAlready { store: PathBuf, pid: u32 },
     #[error(
@@ -172,6 +174,7 @@ impl CliError {
             | Self::ServedMoveByNbd { .. }
             | Self::ServedNoCheck { .. }
             | Self::ServedAlready { .. }
+            | Self::ScrubRunning { .. }
             | Self::OpenFiles(disk::OpenError::Locked { .. })
             | Self::ServeControl(ServeError::InUse { .. })
             | Self::ServeNbd(nbd::NbdError::InUse { .. }) => Exit::InUse,

@@ -20,6 +20,7 @@ mod image;
 mod interrupt;
 mod output;
 mod progress;
+mod scrub_record;
 mod shell;
 mod size;
 mod store;

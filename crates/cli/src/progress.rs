@@ -25,6 +25,8 @@ pub(crate) struct Progress {
     verb: &'static str,
     unit: Unit,
     total: Option<u64>,
+    /// Done before this operation began.
+    before: u64,
     done: u64,
     started: Instant,
     bar: Option<ProgressBar>,
@@ -42,12 +44,32 @@ impl Progress {
             verb,
             unit,
             total,
+            before: 0,
             done: 0,
             started,
             bar,
             last_line: started,
             last_note: None,
             note: String::new(),
+        }
+    }
+
+    /// Of an operation of which `done` of `total` units were done earlier.
+    pub(crate) fn going_on(verb: &'static str, unit: Unit, done: u64, total: u64) -> Self {
+        let mut progress = Self::new(verb, unit, Some(total));
+        (progress.before, progress.done) = (done, done);
+        if let Some(bar) = &progress.bar {
+            bar.set_position(done);
+            bar.reset_eta();
+        }
+        progress
+    }
+
+    /// There is more to do, or less, than was thought.
+    pub(crate) fn set_total(&mut self, units: u64) {
+        self.total = Some(units);
+        if let Some(bar) = &self.bar {
+            bar.set_length(units);
         }
     }
 
@@ -100,7 +122,7 @@ impl Progress {
             let percent = u128::from(self.done) * 100 / u128::from(total);
             line.push_str(&format!(" of {} ({percent}%)", self.amount(total)));
         }
-        let speed = self.done as f64 / elapsed.as_secs_f64().max(1e-3);
+        let speed = (self.done - self.before) as f64 / elapsed.as_secs_f64().max(1e-3);
         line.push_str(&format!(", {}/s", self.amount(speed as u64)));
         if let Some(total) = self.total.filter(|total| *total > self.done && speed >= 1.0) {
             let left = Duration::from_secs_f64((total - self.done) as f64 / speed);

@@ -13,10 +13,14 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use disk::{DiskIdentity, Doorbell, IoEngine, OpenError, StoreFiles, open_store_files};
-use engine::{Client, Compression, Notice, OpenReport, Options, RequestError, Stats, VolumeInfo};
+use engine::{
+    Client, Compression, Notice, OpenReport, Options, RequestError, ScrubRequest, ScrubStep, Stats,
+    VolumeInfo,
+};
 
 use crate::args::EngineArgs;
 use crate::error::CliError;
+use crate::scrub_record::ScrubRecord;
 
 /// A killed server's kernel side finishes its I/O before it lets the files go: for so long a lock
 /// that nobody answers for is waited for.
@@ -73,6 +77,22 @@ pub(crate) fn is_there(path: &Path) -> bool {
     path.join("superblock").symlink_metadata().is_ok()
 }
 
+/// Containers with known damage that are read again before anything else is done.
+const RECALLED_AT_ONCE: usize = 64;
+
+/// The engine learns what scrubs of the store at `path` have found damaged, so that it is shown and
+/// heals; much of it in the background.
+fn recall_damage(path: &Path, client: &Client) {
+    let record = ScrubRecord::load(path);
+    if record.damaged.len() <= RECALLED_AT_ONCE {
+        return record.recall(client);
+    }
+    let client = client.clone();
+    // Without the thread it is known to the next scrub only, which is no harm.
+    let recalling = thread::Builder::new().name("recall".to_owned());
+    let _ = recalling.spawn(move || record.recall(&client));
+}
+
 impl OpenStore {
     /// Opens the store at `path`; `observer` is told what happens inside, and `when_over` is called
     /// when its engine has ended.
@@ -96,6 +116,7 @@ impl OpenStore {
                 ended
             })
             .map_err(|source| CliError::System { action: "a thread cannot be made", source })?;
+        recall_damage(path, &client);
         Ok(Self { client, core, report, opened_in, identity: files.identity })
     }
 
@@ -233,6 +254,14 @@ impl Store {
             Self::Served(client) => client.set_compression(compression)?,
         }
         Ok(())
+    }
+
+    /// One step of a scrub.
+    pub(crate) fn scrub(&mut self, request: ScrubRequest) -> Result<ScrubStep, CliError> {
+        Ok(match self {
+            Self::Here(store) => store.client.scrub(request)?,
+            Self::Served(client) => client.scrub(request)?,
+        })
     }
 
     /// Figures of the store.

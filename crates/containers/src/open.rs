@@ -104,6 +104,12 @@ impl OpenContainer {
         self.image.in_memory.end
     }
 
+    /// What is below has been handed out to be written and never changes again.
+    #[must_use]
+    pub fn handed_bytes(&self) -> u32 {
+        self.handed_bytes
+    }
+
     /// What the directory will say.
     #[must_use]
     pub fn entries(&self) -> &[DirectoryEntry] {

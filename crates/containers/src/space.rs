@@ -158,6 +158,16 @@ impl Space {
         }
     }
 
+    /// Every frame of the sealed container can be read again: it may be collected.
+    pub fn mark_sound(&mut self, id: ContainerId) {
+        if let Some(ContainerUse::Sealed(sealed)) = self.uses.get_mut(id.0 as usize)
+            && sealed.damaged
+        {
+            sealed.damaged = false;
+            self.emptiness.insert(id.0, sealed.live_bytes);
+        }
+    }
+
     /// The sealed container with the least live bytes that is not damaged, of equals the oldest.
     #[must_use]
     pub fn victim(&self) -> Option<(ContainerId, SealedUse)> {

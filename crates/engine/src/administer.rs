@@ -47,6 +47,7 @@ impl Engine {
                 return done.reply(Reply::Compression(self.state.compression));
             }
             AdminRequest::Stats => return done.reply(Reply::Stats(Box::new(self.stats()))),
+            AdminRequest::Scrub(request) => return self.accept_scrub(request, done),
             AdminRequest::Close => return self.begin_close(done),
             AdminRequest::CreateVolume { name, size_bytes, read_only } => {
                 self.create_volume(&name, size_bytes, read_only)
@@ -211,7 +212,8 @@ impl Engine {
             && self.waiting.is_empty()
             && self.requests.is_empty()
             && !self.reads.any()
-            && !self.collection.is_busy();
+            && !self.collection.is_busy()
+            && !self.scrub.is_busy();
         let ready = self.stopped.is_some() || (drained && self.checkpoints.close());
         if !ready || (self.stopped.is_some() && self.devices.in_flight() > 0) {
             return false;

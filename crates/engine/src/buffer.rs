@@ -88,6 +88,12 @@ pub(crate) enum Plan {
     Void,
     Unmap,
     Duplicate(Pbn),
+    /// A duplicate of a chunk whose stored frame is damaged: frame `frame` among the group's
+    /// replaces it, for all who share the chunk.
+    Heal {
+        pbn: Pbn,
+        frame: usize,
+    },
     /// Frame `frame` among the group's frames.
     New {
         pbn: Pbn,

@@ -175,6 +175,9 @@ impl Engine {
             self.flushing.ask();
             return false;
         }
+        if self.checkpoints.superblock_is_mended {
+            return false;
+        }
         let mut buf = AlignedBuf::new_zeroed(BLOCK_BYTES);
         buf.copy_from_slice(&root.encode(self.geometry.uuid)[..]);
         let offset_bytes = format::superblock::root_block(root.generation) * BLOCK_BYTES as u64;
@@ -194,6 +197,7 @@ impl Engine {
         self.placement.space.checkpoint_durable();
         self.counters.checkpoints += 1;
         self.tell(&Notice::CheckpointEnded { generation: root.generation });
+        self.checkpoints.newest = root;
         if !self.waiting.is_empty() {
             self.checkpoints.pressure_rounds += 1;
         }

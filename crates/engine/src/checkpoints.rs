@@ -31,6 +31,10 @@ pub(crate) struct Checkpoints {
     pub(crate) clean: bool,
     /// The newest durable root's generation, and where its journal begins.
     pub(crate) generation: u64,
+    /// That root: the second copy of its slot.
+    pub(crate) newest: Box<Root>,
+    /// A scrub writes to the superblock: the next root waits, so that not both slots are torn.
+    pub(crate) superblock_is_mended: bool,
     pub(crate) position: JournalPosition,
     /// Free PBNs before this place in their queue are past a checkpoint.
     pub(crate) free_limit: u64,
@@ -48,6 +52,8 @@ impl Checkpoints {
             closing: false,
             clean: false,
             generation: root.generation,
+            newest: Box::new(root.clone()),
+            superblock_is_mended: false,
             position: root.journal,
             free_limit: root.free_tail,
             dirty_pages_max,
@@ -64,6 +70,11 @@ impl Checkpoints {
     pub(crate) fn close(&mut self) -> bool {
         self.closing = true;
         self.clean
+    }
+
+    /// Whether a root is on its way to its slot.
+    pub(crate) fn is_writing_root(&self) -> bool {
+        matches!(self.phase, Phase::Root | Phase::RootSync)
     }
 
     pub(crate) fn tables_synced(&mut self) {

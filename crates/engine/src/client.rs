@@ -15,6 +15,7 @@ use crate::intake::{
     AdminRequest, ExtentsRequest, Intake, ReadRequest, Request, UnmapRequest, WriteRequest,
 };
 use crate::outcome::{Extent, Reply, VolumeInfo};
+use crate::scrub::{ScrubRequest, ScrubStep};
 use crate::stats::Stats;
 use crate::volume::VolumeHandle;
 
@@ -351,6 +352,14 @@ impl Client {
     pub fn stats(&self) -> Result<Stats, RequestError> {
         match self.admin(AdminRequest::Stats)? {
             Reply::Stats(stats) => Ok(*stats),
+            _ => Err(RequestError::Closing),
+        }
+    }
+
+    /// One step of a scrub.
+    pub fn scrub(&self, request: ScrubRequest) -> Result<ScrubStep, RequestError> {
+        match self.admin(AdminRequest::Scrub(request))? {
+            Reply::Scrub(step) => Ok(*step),
             _ => Err(RequestError::Closing),
         }
     }

@@ -158,7 +158,10 @@ impl Engine {
         }
         let mut changes = Vec::new();
         for entry in slice {
-            *damaged |= !self.collect_entry(*id, entry, image, &mut changes);
+            if !self.collect_entry(*id, entry, image, &mut changes) {
+                *damaged = true;
+                self.scrub.damage.note(entry.pbn, *id);
+            }
         }
         if !changes.is_empty() {
             self.record(&changes);

@@ -68,7 +68,8 @@ impl Engine {
         }
         let maps = self.map_changes(group.slots());
         let stores = new_chunks(group);
-        if !self.want_commit(&maps, &stores)? {
+        let heals = healed_chunks(group);
+        if !self.want_commit(&maps, &stores, heals.len())? {
             return Ok(false);
         }
         let body_bytes = CHANGE_BYTES_MAX * (group.slots().len() + stores.len() + 2);
@@ -88,11 +89,19 @@ impl Engine {
                 return Ok(false);
             }
         }
+        store_anew(&mut changes, &heals);
         changes.extend(maps);
-        let popped = stores.iter().filter(|new| new.pbn.0 < self.state.next_pbn).count() as u64;
+        let popped = self.popped(&stores, heals.len());
         self.record(&changes);
-        self.let_go(group.slots(), &stores, popped);
+        self.let_go(group.slots(), &stores, popped, heals.len());
+        self.counters.chunks_healed += heals.len() as u64;
         Ok(true)
+    }
+
+    /// How many of the chunks have their PBNs from the queue of free ones.
+    fn popped(&self, stores: &[NewFrame], heals: usize) -> u64 {
+        let known = stores.iter().filter(|new| new.pbn.0 < self.state.next_pbn);
+        (known.count() - heals) as u64
     }
 
     /// Runs of what the group maps; chunks of volumes deleted meanwhile are left out.
@@ -100,7 +109,7 @@ impl Engine {
         let mut runs = Runs::default();
         for slot in slots.iter().filter(|slot| self.is_mapped_somewhere(slot)) {
             let pbn = match slot.plan {
-                Plan::Duplicate(pbn) | Plan::New { pbn, .. } => pbn,
+                Plan::Duplicate(pbn) | Plan::New { pbn, .. } | Plan::Heal { pbn, .. } => pbn,
                 _ => Pbn::NONE,
             };
             runs.push(slot.volume, slot.lba, pbn);
@@ -112,7 +121,12 @@ impl Engine {
         slot.plan != Plan::Void && self.state.catalog.get(slot.volume).is_some()
     }
 
-    fn want_commit(&mut self, maps: &[Change], stores: &[NewFrame]) -> Result<bool, PageError> {
+    fn want_commit(
+        &mut self,
+        maps: &[Change],
+        stores: &[NewFrame],
+        heals: usize,
+    ) -> Result<bool, PageError> {
         let fingerprints = stores.iter().map(|new| &new.fingerprint);
         self.state.hash.touch(&mut self.state.store, fingerprints);
         let mut wanted = Wanted::default();
@@ -121,7 +135,7 @@ impl Engine {
             here &= self.state.want_lookup(&new.fingerprint, &mut wanted)?;
             here &= self.state.want_pba(new.pbn, &mut wanted)?;
         }
-        let pops = stores.iter().filter(|new| new.pbn.0 < self.state.next_pbn).count() as u64;
+        let pops = self.popped(stores, heals);
         here &= self.state.want_free_pop(pops, &mut wanted)?;
         for map in maps {
             here &= self.state.want_change(map, &mut wanted)?;
@@ -131,14 +145,14 @@ impl Engine {
     }
 
     /// What looked-up chunks held is let go: they are in the tables now.
-    fn let_go(&mut self, slots: &[Slot], stores: &[NewFrame], popped: u64) {
+    fn let_go(&mut self, slots: &[Slot], stores: &[NewFrame], popped: u64, heals: usize) {
         for new in stores {
             self.lookups.pending.remove(&new.fingerprint);
         }
         self.lookups.popped_ahead -= popped;
-        self.lookups.fresh_ahead -= stores.len() as u64 - popped;
+        self.lookups.fresh_ahead -= (stores.len() - heals) as u64 - popped;
         for slot in slots {
-            let Plan::Duplicate(pbn) = slot.plan else { continue };
+            let (Plan::Duplicate(pbn) | Plan::Heal { pbn, .. }) = slot.plan else { continue };
             if let Entry::Occupied(mut holders) = self.lookups.held.entry(pbn) {
                 *holders.get_mut() -= 1;
                 if *holders.get() == 0 {
@@ -162,16 +176,36 @@ impl Engine {
     }
 }
 
-/// The chunks that enter the store with a group, in the order of their frames.
+/// The chunks that a group stores, new ones and those it heals, in the order of their frames.
 fn new_chunks(group: &Group) -> Vec<NewFrame> {
     let new_chunk = |slot: &Slot| match slot.plan {
-        Plan::New { pbn, frame } => {
+        Plan::New { pbn, frame } | Plan::Heal { pbn, frame } => {
             let (fingerprint, length_bytes) = (slot.fingerprint?, group.frame_bytes(frame)?);
             Some(NewFrame { pbn, fingerprint, length_bytes })
         }
         _ => None,
     };
     group.slots().iter().filter_map(new_chunk).collect()
+}
+
+/// The chunks among those that are stored already, and whose frames are damaged.
+fn healed_chunks(group: &Group) -> Vec<Pbn> {
+    let healed = |slot: &Slot| match slot.plan {
+        Plan::Heal { pbn, .. } => Some(pbn),
+        _ => None,
+    };
+    group.slots().iter().filter_map(healed).collect()
+}
+
+/// What is stored already only gets another place.
+fn store_anew(changes: &mut [Change], heals: &[Pbn]) {
+    for change in changes.iter_mut().filter(|_| !heals.is_empty()) {
+        if let Change::Store { pbn, pba, .. } = change
+            && heals.contains(pbn)
+        {
+            *change = Change::Move { pbn: *pbn, to: *pba };
+        }
+    }
 }
 
 /// Room in containers that a frame takes, its directory entry included.

@@ -33,6 +33,10 @@ pub(crate) enum Purpose {
     Root,
     /// The sync behind it.
     RootSync,
+    /// A read of the scrub's step under way, by its key.
+    Scrub(u64),
+    /// A write or sync by which a scrub heals something: nothing was promised that it may break.
+    ScrubWrite,
 }
 
 /// An I/O that has ended.

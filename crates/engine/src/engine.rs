@@ -33,6 +33,7 @@ use crate::notice::{Notice, Observer};
 use crate::place_hash::PlaceMap;
 use crate::placement::Placement;
 use crate::reads::Reads;
+use crate::scrub_state::Scrub;
 use crate::state::{State, Wanted};
 use crate::stats::Counters;
 use crate::volumes::Volumes;
@@ -60,6 +61,7 @@ pub struct Engine {
     pub(crate) flushing: Flushing,
     pub(crate) checkpoints: Checkpoints,
     pub(crate) collection: Collection,
+    pub(crate) scrub: Scrub,
     pub(crate) lookups: Lookups,
     pub(crate) counters: Counters,
     pub(crate) chunks_damaged: Arc<AtomicU64>,
@@ -106,9 +108,10 @@ pub(crate) struct Lookups {
     pub(crate) look_up_pins: PinSet,
     pub(crate) apply_pins: PinSet,
     pub(crate) freeze_pins: PinSet,
-    /// The same for unmapping deleted volumes, and for collection.
+    /// The same for unmapping deleted volumes, for collection, and for scrub.
     pub(crate) background_pins: PinSet,
     pub(crate) collect_pins: PinSet,
+    pub(crate) scrub_pins: PinSet,
 }
 
 /// Everything an engine is made from.
@@ -147,6 +150,7 @@ impl Engine {
             flushing: parts.flushing,
             checkpoints: parts.checkpoints,
             collection: Collection::default(),
+            scrub: Scrub::default(),
             lookups: Lookups::default(),
             counters: Counters::default(),
             chunks_damaged: Arc::new(AtomicU64::new(0)),
@@ -217,6 +221,7 @@ impl Engine {
         moved |= self.advance_reads();
         moved |= self.advance_deletions();
         moved |= self.advance_collection();
+        moved |= self.advance_scrub();
         moved |= self.advance_flush();
         moved |= self.advance_checkpoint();
         moved |= self.advance_closing();
@@ -248,9 +253,15 @@ impl Engine {
     }
 
     fn end_io(&mut self, io: Ended) {
-        let reads =
-            matches!(io.purpose, Purpose::Page(_) | Purpose::Frames { .. } | Purpose::Victim);
-        if let (Err(error), false) = (&io.result, reads) {
+        let harmless = matches!(
+            io.purpose,
+            Purpose::Page(_)
+                | Purpose::Frames { .. }
+                | Purpose::Victim
+                | Purpose::Scrub(_)
+                | Purpose::ScrubWrite
+        );
+        if let (Err(error), false) = (&io.result, harmless) {
             let (zone, reason) = (zone_name(io.zone), error.to_string());
             self.stop_writing(RequestError::WriteFailed { zone, reason });
         }
@@ -268,6 +279,8 @@ impl Engine {
             Purpose::TablesSync => self.checkpoints.tables_synced(),
             Purpose::Root => self.checkpoints.root_written(),
             Purpose::RootSync => self.checkpoints.root_synced(),
+            Purpose::Scrub(key) => self.scrub.read_ended(key, io.buf.filter(|_| io.result.is_ok())),
+            Purpose::ScrubWrite => self.scrub.write_ended(io.result.is_ok()),
         }
     }
 
@@ -295,6 +308,7 @@ impl Engine {
                         group.jobs_out -= 1;
                     }
                 }
+                JobDone::Verified { tag, verdicts } => self.scrub.verified(tag, verdicts),
                 JobDone::Panicked { .. } => self.stop_writing(RequestError::WorkerLost),
             }
         }
@@ -344,6 +358,7 @@ impl Drop for Engine {
     /// Whoever asks after the end, or asked just before it, is told.
     fn drop(&mut self) {
         self.intake.refuse(RequestError::Closing);
+        self.scrub.fail(&RequestError::Closing);
         self.intake.take(&mut self.requests);
         for request in self.requests.drain(..) {
             request.fail(&RequestError::Closing);

@@ -268,6 +268,10 @@ impl Engine {
         if let Some(pbn) = stored.or_else(|| self.lookups.pending.get(fingerprint).copied()) {
             self.counters.chunks_duplicate += 1;
             *self.lookups.held.entry(pbn).or_default() += 1;
+            if self.scrub.damage.begin_heal(pbn) {
+                *frame += 1;
+                return Plan::Heal { pbn, frame: *frame - 1 };
+            }
             return Plan::Duplicate(pbn);
         }
         self.counters.chunks_unique += 1;
@@ -295,7 +299,9 @@ impl Engine {
         let mut jobs: Vec<(ChunkBatch, Vec<Pbn>)> = Vec::with_capacity(GROUP_SLOTS / JOB_CHUNKS);
         for (slot, &plan) in group.slots_mut().iter_mut().zip(plans) {
             slot.plan = if slot.plan == Plan::Void { Plan::Void } else { plan };
-            if let (Plan::New { pbn, frame }, SlotData::Whole(chunk)) = (plan, &slot.data) {
+            if let (Plan::New { pbn, frame } | Plan::Heal { pbn, frame }, SlotData::Whole(chunk)) =
+                (plan, &slot.data)
+            {
                 if frame.is_multiple_of(JOB_CHUNKS) {
                     jobs.push((
                         ChunkBatch::with_capacity(JOB_CHUNKS),

@@ -28,6 +28,7 @@ use crate::done::Done;
 use crate::error::RequestError;
 use crate::options::Options;
 use crate::partial::Ack;
+use crate::scrub::ScrubRequest;
 use crate::volume::VolumeShared;
 
 /// A request as the core sees it.
@@ -108,6 +109,7 @@ pub enum AdminRequest {
     SetCompression(Compression),
     Compression,
     Stats,
+    Scrub(ScrubRequest),
     Close,
 }
 
@@ -120,6 +122,7 @@ impl AdminRequest {
                 | Self::ListVolumes
                 | Self::Compression
                 | Self::Stats
+                | Self::Scrub(_)
                 | Self::Close
         )
     }

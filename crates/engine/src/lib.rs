@@ -4,13 +4,14 @@
 //! client.rs ─ intake.rs ─┬─ write.rs ─ buffer.rs ─ group.rs ─ commit.rs ─ placement.rs ─ state.rs
 //!   doors' side          ├─ read.rs, extents.rs
 //!                        ├─ unmap.rs, administer.rs
-//!                        └─ flush.rs ─ checkpoint.rs ─ collect.rs
+//!                        ├─ flush.rs ─ checkpoint.rs ─ collect.rs
+//!                        └─ scrub.rs ─ scrub_steps.rs ─ its four stages
 //! create.rs    open.rs ─ loading.rs ─ recovery.rs ─ mend.rs    check.rs ─ checker.rs
 //! ```
 //!
 //! `engine.rs` holds the core's state and the loop; what a verb needs to remember lies in a file of
-//! its own (`flushing`, `checkpoints`, `collection`, `reads`, `volumes`), and the verb's file above
-//! adds its methods to the core. Imports go one way: verbs, core, state.
+//! its own (`flushing`, `checkpoints`, `collection`, `reads`, `volumes`, `scrub_state`), and the
+//! verb's file above adds its methods to the core. Imports go one way: verbs, core, state.
 //!
 //! Rooms below know nothing of each other; here they meet. There is no thread, clock or randomness
 //! in this crate: [`Engine::run`] works on the thread of whoever calls it.
@@ -57,6 +58,17 @@ mod read;
 mod reads;
 mod record;
 mod recovery;
+mod scrub;
+mod scrub_containers;
+mod scrub_damage;
+mod scrub_heal;
+mod scrub_losses;
+mod scrub_stages;
+mod scrub_state;
+mod scrub_steps;
+mod scrub_superblock;
+mod scrub_tables;
+mod scrub_verdicts;
 mod state;
 mod stats;
 mod unmap;
@@ -81,6 +93,9 @@ pub use options::{CreateOptions, MEMORY_BYTES_MIN, Options};
 pub use outcome::{Extent, ReadPieces, Reply, Segment, VolumeInfo};
 pub use problem::{CheckProgress, CheckReport, Problem};
 pub use reduce::ChunkBuf;
+pub use scrub::{
+    DAMAGED_LISTED_MAX, DamagedChunk, ScrubFinding, ScrubPosition, ScrubRequest, ScrubStep,
+};
 pub use stats::{Counters, Stats, VolumeStats};
 pub use volume::{SECTOR_BYTES, VOLUME_BYTES_MAX, VolumeHandle};
 

@@ -12,6 +12,7 @@ use format::units::{Compression, Pbn};
 use reduce::{ChunkRef, Permit, expand_frame};
 
 use crate::error::RequestError;
+use crate::scrub::ScrubStep;
 use crate::stats::Stats;
 
 /// A run of a volume that is wholly mapped or wholly not.
@@ -69,6 +70,8 @@ pub enum Reply {
     Compression(Compression),
     /// Figures of the store.
     Stats(Box<Stats>),
+    /// What a step of a scrub did.
+    Scrub(Box<ScrubStep>),
 }
 
 /// Where the bytes of one part of a read come from.

@@ -12,7 +12,7 @@ use containers::{
     ContainerWrite, NewFrame, OpenContainer, SealedImage, Space, usable_bytes_per_container,
 };
 use format::BLOCK_BYTES;
-use format::directory::DIRECTORY_ENTRY_BYTES;
+use format::directory::{DIRECTORY_ENTRY_BYTES, DirectoryEntry};
 use format::record::Change;
 use format::superblock::Geometry;
 use format::units::{ContainerId, Fingerprint, Pba, Pbn, Zone};
@@ -194,6 +194,12 @@ impl Placement {
     pub(crate) fn read(&self, pba: Pba) -> Option<Cow<'_, [u8]>> {
         let open = self.open.as_ref().and_then(|open| open.read(pba));
         open.or_else(|| self.sealed.iter().find_map(|image| image.read(pba)))
+    }
+
+    /// What of the open container `id` has been handed to the device, and what it holds.
+    pub(crate) fn open_container(&self, id: ContainerId) -> Option<(u32, &[DirectoryEntry])> {
+        let open = self.open.as_ref().filter(|open| open.id() == id)?;
+        Some((open.handed_bytes(), open.entries()))
     }
 
     /// Whether a container's bytes are not all on disk yet.

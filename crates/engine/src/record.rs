@@ -36,10 +36,14 @@ impl Engine {
         }
         for change in changes {
             self.state.apply(change);
+            if let Some(container) = self.scrub.damage.settle(change) {
+                self.placement.space.mark_sound(container);
+            }
         }
         for live in self.state.live_changes.drain(..) {
             let LiveChange { container, added_bytes, removed_bytes } = live;
             self.placement.space.change_live(container, added_bytes, removed_bytes);
+            self.scrub.live_changed(container);
         }
         let bytes = self.placement.issue(false, &self.geometry, &mut self.devices);
         self.counters.data_bytes_written += bytes;

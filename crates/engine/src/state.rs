@@ -365,7 +365,13 @@ impl State {
     fn move_chunk(&mut self, pbn: Pbn, to: Pba) {
         let Some(entry) = pbn_pba::get(&self.store, pbn) else { return };
         pbn_pba::set(&mut self.store, pbn, PbaEntry { pba: to, references: entry.references });
-        if entry.references > 0 {
+        let totals = &mut self.totals;
+        let is_live = entry.references > 0;
+        let frames =
+            if is_live { &mut totals.live_frame_bytes } else { &mut totals.dead_frame_bytes };
+        // A chunk that is stored anew because its frame was damaged may be packed otherwise.
+        *frames = *frames + u64::from(to.length_bytes) - u64::from(entry.pba.length_bytes);
+        if is_live {
             self.change_live(entry.pba.container, 0, entry.pba.length_bytes);
             self.change_live(to.container, to.length_bytes, 0);
         }

@@ -39,6 +39,9 @@ pub struct Stats {
     pub compression: String,
     /// Size of a chunk.
     pub chunk_bytes: u32,
+    /// Stored chunks that are known to be damaged.
+    #[serde(default)]
+    pub damaged_chunks: u64,
     /// Every volume.
     pub volumes: Vec<VolumeStats>,
     /// Why nothing is written any more, until the store is opened again; none while all is well.
@@ -73,6 +76,8 @@ pub struct Counters {
     pub chunks_zero: u64,
     pub chunks_absorbed: u64,
     pub chunks_damaged: u64,
+    #[serde(default)]
+    pub chunks_healed: u64,
     pub groups: u64,
     pub syncs: u64,
     pub checkpoints: u64,

@@ -7,6 +7,7 @@
 //!   ([`compress`]);
 //! * [`ChunkBuf`], [`ChunkRef`] and [`ChunkBatch`] carry chunks from a door to the workers without
 //!   copying ([`chunk`], [`pool`]);
+//! * [`verify_frames`] says of stored frames which are damaged ([`verify`]);
 //! * [`Workers`] runs batches on a pool of threads, or inline ([`workers`]).
 //!
 //! The functions are pure: the same input gives the same bytes, whatever was computed before, on
@@ -23,10 +24,12 @@ pub mod error;
 pub mod fingerprint;
 mod lanes;
 pub mod pool;
+pub mod verify;
 pub mod workers;
 
 pub use chunk::{ChunkBatch, ChunkBuf, ChunkRef, Permit};
 pub use compress::{compress_frame, expand_frame, frame_bytes_max};
 pub use error::ReduceError;
 pub use fingerprint::fingerprint_batch;
+pub use verify::{FramePlace, Image, Verdict, verify_frames};
 pub use workers::{Job, JobDone, Workers};

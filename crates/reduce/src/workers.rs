@@ -1,4 +1,4 @@
-//! The threads on which batches are fingerprinted and compressed.
+//! The threads on which batches are fingerprinted, compressed and verified.
 //!
 //! One queue of jobs under a lock, N threads that take from it, one list of what is done. A job is
 //! a whole batch, tens of microseconds of work, so a plain lock is never contended enough to
@@ -15,6 +15,7 @@
 use crate::chunk::{ChunkBatch, ChunkBuf};
 use crate::compress::{compress_frame, frame_bytes_max};
 use crate::fingerprint::fingerprint_batch;
+use crate::verify::{FramePlace, Image, Verdict, verify_frames};
 use format::units::{Compression, Fingerprint, Pbn};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -42,6 +43,17 @@ pub enum Job {
         /// Their names.
         pbns: Vec<Pbn>,
     },
+    /// Verify every frame.
+    Verify {
+        /// Names the job.
+        tag: u64,
+        /// What holds the frames.
+        image: Arc<dyn Image>,
+        /// Where they are.
+        frames: Vec<FramePlace>,
+        /// Length of the chunks, when they are to be fingerprinted.
+        plain_bytes: Option<u32>,
+    },
 }
 
 /// What became of a [`Job`].
@@ -62,6 +74,13 @@ pub enum JobDone {
         bytes: ChunkBuf,
         /// Where each frame ends in `bytes`.
         ends: Vec<u32>,
+    },
+    /// Of [`Job::Verify`].
+    Verified {
+        /// The job's.
+        tag: u64,
+        /// One per frame, in order.
+        verdicts: Vec<Verdict>,
     },
     /// The job hit a bug and has no result.
     Panicked {
@@ -173,7 +192,9 @@ impl Shared {
 impl Job {
     fn tag(&self) -> u64 {
         match self {
-            Self::Fingerprint { tag, .. } | Self::Compress { tag, .. } => *tag,
+            Self::Fingerprint { tag, .. }
+            | Self::Compress { tag, .. }
+            | Self::Verify { tag, .. } => *tag,
         }
     }
 
@@ -188,6 +209,9 @@ impl Job {
             Self::Compress { tag, compression, chunks, pbns } => {
                 let (bytes, ends) = compress_batch(compression, &chunks, &pbns);
                 JobDone::Frames { tag, bytes, ends }
+            }
+            Self::Verify { tag, image, frames, plain_bytes } => {
+                JobDone::Verified { tag, verdicts: verify_frames(&image, &frames, plain_bytes) }
             }
         }
     }

@@ -35,4 +35,6 @@ pub use container_table::ContainerTable;
 pub use error::{OutOfBlocks, PageError};
 pub use free_pbns::FreePbns;
 pub use hash_pbn::{HashPbn, overflow_place};
-pub use store::{NextLeaf, PageRead, PageStore, PageStoreOptions, PageWrite, PinSet, ReachWalker};
+pub use store::{
+    NextLeaf, NextPage, PageRead, PageStore, PageStoreOptions, PageWrite, PinSet, ReachWalker,
+};

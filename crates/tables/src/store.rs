@@ -41,6 +41,7 @@ mod shape;
 mod slot;
 mod space;
 mod touch;
+mod verify;
 
 pub use leaf_walk::NextLeaf;
 pub use page_io::{PageRead, PageWrite};
@@ -49,3 +50,4 @@ pub use page_store::{PageStore, PageStoreOptions};
 pub use pins::PinSet;
 pub use reach::ReachWalker;
 pub(crate) use slot::Slot;
+pub use verify::NextPage;

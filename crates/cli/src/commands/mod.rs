@@ -5,6 +5,7 @@ mod completions;
 mod export;
 mod import;
 mod init;
+mod scrub;
 mod serve;
 mod served;
 mod set;
@@ -24,6 +25,7 @@ pub(crate) fn run(command: Command) -> Result<(), CliError> {
         Command::Export(args) => export::run(&args),
         Command::Stats(args) => stats::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Scrub(args) => scrub::run(&args),
         Command::Set(args) => set::run(&args),
         Command::Completions(args) => completions::run(&args),
     }

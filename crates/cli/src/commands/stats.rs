@@ -128,6 +128,11 @@ fn room(stats: &Stats) -> Table {
     row("tables", stats.table_bytes, String::new());
     row("journal", stats.journal_bytes, String::new());
     row("on the device", stats.device_bytes, "data, tables and journal".into());
+    if stats.damaged_chunks > 0 {
+        let damaged_bytes = stats.damaged_chunks * u64::from(stats.chunk_bytes);
+        let chunks = human_count(stats.damaged_chunks);
+        row("damaged", damaged_bytes, format!("{chunks} chunks; `tamis scrub` says which"));
+    }
     let bound = human_bytes(stats.memory_bytes_max);
     row("memory", stats.memory_bytes, format!("of {bound} allowed"));
     table

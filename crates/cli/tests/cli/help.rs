@@ -18,6 +18,7 @@ fn every_command_explains_itself_with_an_example() {
         "export",
         "stats",
         "check",
+        "scrub",
         "set",
         "completions",
     ] {

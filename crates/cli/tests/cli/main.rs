@@ -8,6 +8,7 @@ mod failing;
 mod harness;
 mod help;
 mod images;
+mod scrub;
 mod served;
 mod space;
 mod volumes;

@@ -3,7 +3,8 @@
 
 use super::{Job, JobDone, Workers};
 use crate::chunk::{ChunkBatch, ChunkBuf, ChunkRef, Permit};
-use crate::compress::expand_frame;
+use crate::compress::{compress_frame, expand_frame, frame_bytes_max};
+use crate::verify::{FramePlace, Verdict};
 use format::units::{Codec, Compression, Fingerprint, Pbn};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,6 +15,7 @@ use std::time::Duration;
 enum Output {
     Fingerprints(Vec<Option<Fingerprint>>),
     Frames(Vec<u8>, Vec<u32>),
+    Verified(Vec<Verdict>),
     Panicked,
 }
 
@@ -24,6 +26,7 @@ fn output(done: JobDone) -> (u64, Output) {
             let frames_bytes = ends.last().map_or(0, |&end| end as usize);
             (tag, Output::Frames(bytes.bytes()[..frames_bytes].to_vec(), ends))
         }
+        JobDone::Verified { tag, verdicts } => (tag, Output::Verified(verdicts)),
         JobDone::Panicked { tag } => (tag, Output::Panicked),
     }
 }
@@ -62,6 +65,18 @@ fn chunks(seed: u32) -> Vec<ChunkRef> {
     (0..8).map(|n| ChunkRef::new(Arc::clone(&buf), n * 4096, 4096)).collect()
 }
 
+fn verify(tag: u64, compression: Compression, chunks: &ChunkBatch) -> Job {
+    let (mut image, mut frames) = (Vec::new(), Vec::new());
+    for (pbn, chunk) in (1..).map(Pbn).zip(chunks.iter()) {
+        let offset_bytes = image.len() as u32;
+        let mut frame = vec![0; frame_bytes_max(chunk.len())];
+        let length_bytes = compress_frame(compression, pbn, chunk, &mut frame) as u32;
+        image.extend_from_slice(&frame[..length_bytes as usize]);
+        frames.push(FramePlace { offset_bytes, length_bytes, pbn });
+    }
+    Job::Verify { tag, image: Arc::new(image), frames, plain_bytes: Some(4096) }
+}
+
 fn jobs() -> Vec<Job> {
     (0..60u32)
         .map(|n| {
@@ -69,8 +84,9 @@ fn jobs() -> Vec<Job> {
             let codec = [Codec::Raw, Codec::Lz4, Codec::Zstd][n as usize % 3];
             let compression = Compression { codec, level: n as i8 % 5 };
             let pbns = (1..=8).map(Pbn).collect();
-            match n % 2 {
-                0 => Job::Fingerprint { tag, chunks },
+            match n % 5 {
+                0 | 2 => Job::Fingerprint { tag, chunks },
+                4 => verify(tag, compression, &chunks),
                 _ => Job::Compress { tag, compression, chunks, pbns },
             }
         })

@@ -97,6 +97,11 @@ impl Space {
         Some(write.id)
     }
 
+    /// Whether a write to `block` is in flight.
+    pub(super) fn is_being_written(&self, block: u64) -> bool {
+        self.writes.contains_key(&block)
+    }
+
     /// All trees are frozen: what is live now is named by the coming root.
     pub(super) fn frozen(&mut self) {
         self.fresh.clear();

@@ -1,0 +1,276 @@
+//! `tamis scrub`: everything stored is read and verified, and heals where it can.
+//!
+//! ```text
+//! lock ── position of scrub.json, or the beginning ── step ── pace ── step ... ── result
+//!                 a signal, or the end of the server: the position is kept, the next run goes on
+//! ```
+//!
+//! The engine makes one step at a time, here or in the server of the store; the pace is set by
+//! waiting between steps. So a scrub lasts as long as its command, and a paused one costs nothing.
+
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use engine::{DamagedChunk, ScrubRequest};
+use serde::Serialize;
+
+use crate::args::{Rate, ScrubArgs};
+use crate::error::CliError;
+use crate::interrupt::Interrupt;
+use crate::output;
+use crate::progress::{Progress, Unit, human_duration};
+use crate::scrub_record::{ScrubLock, ScrubRecord, ScrubRun, unix_seconds};
+use crate::size::{human_bytes, human_count};
+use crate::store::{self, Store};
+
+/// Between two times that the position is kept: so much is read again after a crash.
+const SAVE_INTERVAL: Duration = Duration::from_secs(5);
+/// A wait is cut into these, so that a signal is heard.
+const WAIT_MAX: Duration = Duration::from_millis(100);
+/// Of a store that is being served, unless asked for otherwise.
+const RATE_SERVED: u64 = 100 << 20;
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Report<'a> {
+    complete: bool,
+    running: bool,
+    sound: bool,
+    problems: usize,
+    healed: usize,
+    #[serde(flatten)]
+    run: &'a ScrubRun,
+    /// Each finding as a sentence.
+    sentences: Vec<String>,
+    damaged: &'a [DamagedChunk],
+}
+
+pub(super) fn run(args: &ScrubArgs) -> Result<(), CliError> {
+    if !store::is_there(&args.store) {
+        return Err(CliError::NoStore { store: args.store.clone() });
+    }
+    if args.status {
+        return status(args);
+    }
+    // In this order: who sees that it runs may interrupt it.
+    let interrupt = Interrupt::listen()
+        .map_err(|source| CliError::System { action: "signals cannot be heard", source })?;
+    let _lock = ScrubLock::take(&args.store)?;
+    let mut record = ScrubRecord::load(&args.store);
+    let run = take_up(&mut record, args);
+    let outcome = Store::with(&args.store, |store| {
+        Scrubbing::new(args, record, run).drive(store, &interrupt)
+    });
+    let (record, run) = outcome?;
+    if args.format.json {
+        output::print_json(&report(&run, &record.damaged, false))?;
+    } else {
+        print_text(&run)?;
+    }
+    match run.problems() {
+        0 => Ok(()),
+        problems => Err(CliError::DamageFound { problems }),
+    }
+}
+
+/// The scrub that was interrupted, if it is what is asked for, or a new one.
+fn take_up(record: &mut ScrubRecord, args: &ScrubArgs) -> ScrubRun {
+    let earlier = record.run.take().filter(|run| run.position.is_some() && !args.restart);
+    match earlier {
+        Some(run) if run.fingerprints || !args.fingerprint => {
+            output::say(format_args!(
+                "going on at {} of {}; --restart begins again",
+                human_bytes(run.bytes_read),
+                human_bytes(run.bytes_total)
+            ));
+            run
+        }
+        _ => ScrubRun::begin(args.fingerprint),
+    }
+}
+
+/// A scrub and where it is kept.
+struct Scrubbing<'a> {
+    path: &'a Path,
+    rate: Option<Rate>,
+    record: ScrubRecord,
+    run: ScrubRun,
+    progress: Option<Progress>,
+    saved: Instant,
+    /// Before this the next step would be too soon.
+    due: Instant,
+}
+
+impl<'a> Scrubbing<'a> {
+    fn new(args: &'a ScrubArgs, record: ScrubRecord, run: ScrubRun) -> Self {
+        let now = Instant::now();
+        let (path, rate) = (args.store.as_path(), args.rate);
+        Self { path, rate, record, run, progress: None, saved: now, due: now }
+    }
+
+    fn drive(
+        mut self,
+        store: &mut Store,
+        interrupt: &Interrupt,
+    ) -> Result<(ScrubRecord, ScrubRun), CliError> {
+        let rate = self.rate.unwrap_or(if store.is_served() {
+            Rate::BytesPerSecond(RATE_SERVED)
+        } else {
+            Rate::Unlimited
+        });
+        while let Some(position) = self.run.position {
+            let request = ScrubRequest { position, fingerprints: self.run.fingerprints };
+            let begun = Instant::now();
+            let outcome = self.wait(interrupt).and_then(|()| store.scrub(request));
+            let step = match outcome {
+                Ok(step) => step,
+                Err(error) => return Err(self.pause(error)),
+            };
+            self.run.add(&step, begun.elapsed().as_secs_f64());
+            self.record.damaged.clone_from(&step.damaged);
+            self.pace(rate, step.bytes_read);
+            self.show();
+            if self.saved.elapsed() >= SAVE_INTERVAL {
+                self.save()?;
+            }
+        }
+        self.progress = None;
+        self.run.conclude(&self.record.damaged);
+        self.record.last = Some(self.run.clone());
+        self.record.run = None;
+        self.record.save(self.path)?;
+        Ok((self.record, self.run))
+    }
+
+    /// Keeps the position; the error that ends this command for now.
+    fn pause(&mut self, error: CliError) -> CliError {
+        self.progress = None;
+        if let Err(unsaved) = self.save() {
+            return unsaved;
+        }
+        output::say(format_args!(
+            "paused at {} of {}: `tamis scrub` goes on from there",
+            human_bytes(self.run.bytes_read),
+            human_bytes(self.run.bytes_total)
+        ));
+        error
+    }
+
+    fn save(&mut self) -> Result<(), CliError> {
+        self.saved = Instant::now();
+        self.record.run = Some(self.run.clone());
+        self.record.save(self.path)
+    }
+
+    fn pace(&mut self, rate: Rate, bytes: u64) {
+        if let Rate::BytesPerSecond(rate) = rate {
+            let takes = Duration::from_secs_f64(bytes as f64 / rate as f64);
+            // What could not be read in its time is not made up for by reading faster later.
+            self.due = self.due.max(Instant::now() - takes) + takes;
+        }
+    }
+
+    fn wait(&self, interrupt: &Interrupt) -> Result<(), CliError> {
+        loop {
+            interrupt.check()?;
+            let left = self.due.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            thread::sleep(left.min(WAIT_MAX));
+        }
+    }
+
+    fn show(&mut self) {
+        let (done, total) = (self.run.bytes_read, self.run.bytes_total);
+        let (problems, healed) = (self.run.problems(), self.run.healed());
+        let progress = self
+            .progress
+            .get_or_insert_with(|| Progress::going_on("scrubbing", Unit::Bytes, done, total));
+        progress.set_total(total);
+        progress.set_done(done.min(total));
+        progress.note_now_and_then(|| {
+            (problems + healed > 0).then(|| format!("{problems} damaged, {healed} healed"))
+        });
+    }
+}
+
+fn status(args: &ScrubArgs) -> Result<(), CliError> {
+    let record = ScrubRecord::load(&args.store);
+    let running = ScrubLock::is_taken(&args.store)?;
+    if args.format.json {
+        let run = record.run.as_ref().or(record.last.as_ref()).cloned().unwrap_or_default();
+        return output::print_json(&report(&run, &record.damaged, running));
+    }
+    output::print_line(match &record.run {
+        Some(run) => format!(
+            "{} at {} of {} after {}: {} damaged, {} healed so far",
+            if running { "running," } else { "paused" },
+            human_bytes(run.bytes_read),
+            human_bytes(run.bytes_total),
+            human_duration(Duration::from_secs_f64(run.seconds.max(0.0))),
+            human_count(run.problems() as u64),
+            human_count(run.healed() as u64),
+        ),
+        None if running => "running, just begun".to_owned(),
+        None => "no scrub is under way".to_owned(),
+    })?;
+    output::print_line(match &record.last {
+        Some(run) => format!("the last one ended {}: {}", ago(run), summary(run)),
+        None => "none has come to its end yet".to_owned(),
+    })
+}
+
+fn ago(run: &ScrubRun) -> String {
+    let seconds = unix_seconds().saturating_sub(run.seen_unix_seconds);
+    format!("{} ago", human_duration(Duration::from_secs(seconds)))
+}
+
+fn report<'a>(run: &'a ScrubRun, damaged: &'a [DamagedChunk], running: bool) -> Report<'a> {
+    Report {
+        complete: run.position.is_none() && run.begun_unix_seconds > 0,
+        running,
+        sound: run.problems() == 0,
+        problems: run.problems(),
+        healed: run.healed(),
+        run,
+        sentences: sentences(run),
+        damaged,
+    }
+}
+
+fn sentences(run: &ScrubRun) -> Vec<String> {
+    let healed = |healed: bool| if healed { " (healed)" } else { "" };
+    let findings = run.findings.iter();
+    findings.map(|finding| format!("{}{}", finding.problem, healed(finding.healed))).collect()
+}
+
+fn print_text(run: &ScrubRun) -> Result<(), CliError> {
+    for sentence in sentences(run) {
+        output::print_line(sentence)?;
+    }
+    output::print_line(summary(run))
+}
+
+fn summary(run: &ScrubRun) -> String {
+    let found = match (run.problems(), run.healed()) {
+        (0, 0) => "all is sound".to_owned(),
+        (0, healed) => format!("all is sound, {} healed", human_count(healed as u64)),
+        (problems, healed) => format!(
+            "{} damaged, {} healed",
+            human_count(problems as u64),
+            human_count(healed as u64)
+        ),
+    };
+    let speed = run.bytes_read as f64 / run.seconds.max(1e-3);
+    format!(
+        "{found}: {} frames in {} containers and {} pages of tables, {} read in {} ({}/s)",
+        human_count(run.frames),
+        human_count(run.containers),
+        human_count(run.pages),
+        human_bytes(run.bytes_read),
+        human_duration(Duration::from_secs_f64(run.seconds.max(0.0))),
+        human_bytes(speed as u64),
+    )
+}

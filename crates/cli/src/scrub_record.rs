@@ -1,0 +1,237 @@
+//! What is remembered of scrubs: the file `scrub.json` in the store's directory.
+//!
+//! It holds where an interrupted scrub goes on, what the last complete one found, and which chunks
+//! are known to be damaged. It is advice and no part of the store: the engine never reads it, a
+//! format version does not cover it, and without it the next scrub begins at the beginning. That is
+//! why it is a file: the tables would need a new kind of change to hold it, and would have to be
+//! right about it after every crash, where a position that is a few seconds old costs a few seconds
+//! of reading, and damage that is read again is known for certain.
+//!
+//! Whoever scrubs holds a lock on the store's directory, so there is one scrub of a store at a
+//! time, served or not. The file is written beside itself and renamed: it is there whole or not.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use engine::{
+    Client, DAMAGED_LISTED_MAX, DamagedChunk, Problem, ScrubFinding, ScrubPosition, ScrubRequest,
+    ScrubStep,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::error::CliError;
+
+const FILE_NAME: &str = "scrub.json";
+/// Findings kept word for word; more are counted.
+const FINDINGS_MAX: usize = 10_000;
+
+/// The file.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ScrubRecord {
+    /// The scrub under way, or interrupted.
+    pub(crate) run: Option<ScrubRun>,
+    /// The last that came to its end.
+    pub(crate) last: Option<ScrubRun>,
+    /// Chunks known to be damaged.
+    pub(crate) damaged: Vec<DamagedChunk>,
+}
+
+/// One scrub, as far as it has come.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ScrubRun {
+    /// Where it goes on; none when it is complete.
+    pub(crate) position: Option<ScrubPosition>,
+    pub(crate) fingerprints: bool,
+    pub(crate) seconds: f64,
+    pub(crate) begun_unix_seconds: u64,
+    pub(crate) seen_unix_seconds: u64,
+    pub(crate) bytes_read: u64,
+    pub(crate) bytes_total: u64,
+    pub(crate) pages: u64,
+    pub(crate) containers: u64,
+    pub(crate) frames: u64,
+    pub(crate) findings: Vec<ScrubFinding>,
+    /// Findings that are not among these, and not healed.
+    pub(crate) findings_left_out: u64,
+}
+
+impl ScrubRun {
+    /// A scrub that begins.
+    pub(crate) fn begin(fingerprints: bool) -> Self {
+        let now = unix_seconds();
+        Self {
+            position: Some(ScrubPosition::default()),
+            fingerprints,
+            begun_unix_seconds: now,
+            seen_unix_seconds: now,
+            ..Self::default()
+        }
+    }
+
+    /// Takes in what a step did.
+    pub(crate) fn add(&mut self, step: &ScrubStep, seconds: f64) {
+        self.position = step.next;
+        self.seconds += seconds;
+        self.seen_unix_seconds = unix_seconds();
+        self.bytes_read += step.bytes_read;
+        self.bytes_total = step.bytes_total;
+        self.pages += step.pages;
+        self.containers += step.containers;
+        self.frames += step.frames;
+        for finding in &step.findings {
+            if self.findings.len() < FINDINGS_MAX {
+                self.findings.push(finding.clone());
+            } else {
+                self.findings_left_out += u64::from(!finding.healed);
+            }
+        }
+    }
+
+    /// The scrub is complete: chunks that are not damaged any more have healed meanwhile. Of very
+    /// many not all are listed, and then nothing is concluded.
+    pub(crate) fn conclude(&mut self, damaged: &[DamagedChunk]) {
+        if damaged.len() >= DAMAGED_LISTED_MAX {
+            return;
+        }
+        for finding in &mut self.findings {
+            if let Problem::DamagedFrame { pbn, .. } | Problem::WrongFingerprint { pbn, .. } =
+                finding.problem
+            {
+                finding.healed |= !damaged.iter().any(|chunk| chunk.pbn == pbn);
+            }
+        }
+    }
+
+    /// What was found and is damaged still.
+    pub(crate) fn problems(&self) -> usize {
+        let left = self.findings.iter().filter(|finding| !finding.healed).count();
+        left + usize::try_from(self.findings_left_out).unwrap_or(usize::MAX)
+    }
+
+    /// What was found and is sound again.
+    pub(crate) fn healed(&self) -> usize {
+        self.findings.iter().filter(|finding| finding.healed).count()
+    }
+}
+
+impl ScrubRecord {
+    /// What is remembered of the store at `path`; a file that cannot be understood is none.
+    pub(crate) fn load(path: &Path) -> Self {
+        let bytes = fs::read(path.join(FILE_NAME)).unwrap_or_default();
+        serde_json::from_slice(&bytes).unwrap_or_default()
+    }
+
+    /// Remembers it for the store at `path`.
+    pub(crate) fn save(&self, path: &Path) -> Result<(), CliError> {
+        let failed = |source| CliError::System {
+            action: "what the scrub found cannot be kept in scrub.json of the store",
+            source,
+        };
+        let beside = path.join(format!("{FILE_NAME}.new"));
+        let write = || {
+            let mut options = OpenOptions::new();
+            let mut file =
+                options.write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
+            file.write_all(&serde_json::to_vec_pretty(self)?)?;
+            file.sync_all()?;
+            fs::rename(&beside, path.join(FILE_NAME))
+        };
+        write().map_err(failed)
+    }
+
+    /// Has the engine read the containers again in which damage is known, so that it knows it too.
+    pub(crate) fn recall(&self, client: &Client) {
+        let mut containers: Vec<u32> = self.damaged.iter().map(|chunk| chunk.container).collect();
+        containers.sort_unstable();
+        containers.dedup();
+        for container in containers {
+            let position = ScrubPosition::Containers { container };
+            let request = ScrubRequest { position, fingerprints: false };
+            // The store is being closed: what is not recalled stays in the file.
+            if client.scrub(request).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// Held by whoever scrubs the store.
+pub(crate) struct ScrubLock {
+    _directory: File,
+}
+
+impl ScrubLock {
+    /// Takes the lock; an error when somebody has it.
+    pub(crate) fn take(path: &Path) -> Result<Self, CliError> {
+        Self::try_take(path)?.ok_or_else(|| CliError::ScrubRunning { store: path.to_owned() })
+    }
+
+    /// Whether somebody scrubs the store at `path` now.
+    pub(crate) fn is_taken(path: &Path) -> Result<bool, CliError> {
+        Self::try_take(path).map(|lock| lock.is_none())
+    }
+
+    fn try_take(path: &Path) -> Result<Option<Self>, CliError> {
+        let failed = |source| CliError::System {
+            action: "the directory of the store cannot be locked",
+            source,
+        };
+        let directory = File::open(path).map_err(|source| match source.kind() {
+            ErrorKind::NotFound => CliError::NoStore { store: PathBuf::from(path) },
+            _ => failed(source),
+        })?;
+        match directory.try_lock() {
+            Ok(()) => Ok(Some(Self { _directory: directory })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(source)) => Err(failed(source)),
+        }
+    }
+}
+
+/// Seconds since 1970.
+pub(crate) fn unix_seconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::{DamagedChunk, Problem, ScrubFinding, ScrubPosition, ScrubStep};
+
+    use super::{ScrubLock, ScrubRecord, ScrubRun};
+    use crate::testing::Folder;
+
+    #[test]
+    fn what_is_saved_is_loaded_and_nonsense_is_nothing() {
+        let folder = Folder::new();
+        assert_eq!(ScrubRecord::load(folder.path()), ScrubRecord::default());
+        let mut run = ScrubRun::begin(true);
+        let problem = Problem::DamagedFrame { pbn: 7, container: 2 };
+        let next = Some(ScrubPosition::Tables { tree: 1 << 31, level: Some(2), index: 9 });
+        let findings = vec![ScrubFinding { problem, healed: false }];
+        run.add(&ScrubStep { next, findings, frames: 4, ..ScrubStep::default() }, 1.5);
+        let damaged = vec![DamagedChunk { pbn: 7, container: 2 }];
+        let record = ScrubRecord { run: Some(run.clone()), last: None, damaged };
+        record.save(folder.path()).unwrap();
+        assert_eq!(ScrubRecord::load(folder.path()), record);
+        std::fs::write(folder.path().join("scrub.json"), "{\"run\": 3").unwrap();
+        assert_eq!(ScrubRecord::load(folder.path()), ScrubRecord::default());
+
+        run.conclude(&record.damaged);
+        assert_eq!((run.problems(), run.healed()), (1, 0));
+        run.conclude(&[]);
+        assert_eq!((run.problems(), run.healed()), (0, 1));
+    }
+
+    #[test]
+    fn one_scrub_at_a_time() {
+        let folder = Folder::new();
+        let lock = ScrubLock::take(folder.path()).unwrap();
+        assert!(ScrubLock::is_taken(folder.path()).unwrap());
+        assert!(ScrubLock::take(folder.path()).is_err());
+        drop(lock);
+        assert!(!ScrubLock::is_taken(folder.path()).unwrap());
+    }
+}

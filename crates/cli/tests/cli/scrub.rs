@@ -1,0 +1,143 @@
+//! Scrub on real files: damage found and healed, pauses, a served store with clients on it.
+
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::harness::{Folder, Served, command, installed, noise, tamis};
+
+/// Flips bytes of the store's data in the middle of the chunk that begins with `start`.
+fn spoil(folder: &Folder, start: &[u8]) {
+    let path = folder.join("store/data");
+    let bytes = fs::read(&path).unwrap();
+    let at = bytes.windows(start.len()).position(|window| window == start).unwrap() + 1000;
+    let data = File::options().write(true).open(&path).unwrap();
+    data.write_all_at(&[!bytes[at], !bytes[at + 1]], at as u64).unwrap();
+}
+
+#[test]
+fn damage_is_named_stays_known_and_heals_when_its_content_comes_again() {
+    let folder = Folder::new();
+    let store = folder.store("64M");
+    let (image, piece) = (folder.path("in.img"), folder.path("piece.img"));
+    let content = noise(3, 8 << 20);
+    fs::write(&image, &content).unwrap();
+    fs::write(&piece, &content[40 * 4096..41 * 4096]).unwrap();
+    tamis(&format!("import {store} v {image}")).ok();
+    assert!(tamis(&format!("scrub {store}")).ok().out.starts_with("all is sound: 2,048 frames"));
+    let status = tamis(&format!("scrub {store} --status")).ok().out;
+    assert!(
+        status.contains("no scrub is under way") && status.contains("all is sound"),
+        "{status}"
+    );
+
+    spoil(&folder, &content[40 * 4096..40 * 4096 + 64]);
+    let found = tamis(&format!("scrub {store} --fingerprint --json"));
+    assert_eq!(found.code, Some(5), "{found:?}");
+    let json = found.json();
+    assert_eq!((&json["sound"], &json["complete"]), (&false.into(), &true.into()), "{json}");
+    let sentences = json["sentences"].to_string();
+    assert!(sentences.contains("volume v from chunk 40 on"), "{sentences}");
+    assert_eq!(json["frames"], 2047);
+
+    // Whoever opens the store next knows it.
+    assert_eq!(tamis(&format!("stats {store} --json")).ok().json()["damaged_chunks"], 1);
+    assert!(tamis(&format!("stats {store}")).ok().out.contains("damaged"));
+    assert_eq!(tamis(&format!("export {store} v {}", folder.path("no.img"))).code, Some(5));
+    tamis(&format!("import {store} w {piece}")).ok();
+    assert_eq!(tamis(&format!("stats {store} --json")).ok().json()["damaged_chunks"], 0);
+    let out = folder.path("out.img");
+    tamis(&format!("export {store} v {out}")).ok();
+    assert!(fs::read(&out).unwrap() == content);
+    tamis(&format!("scrub {store} --fingerprint")).ok();
+    tamis(&format!("check {store}")).ok();
+}
+
+#[test]
+fn a_copy_of_the_geometry_heals_and_that_is_no_damage() {
+    let folder = Folder::new();
+    let store = folder.store("64M");
+    let path = folder.join("store/superblock");
+    OpenOptions::new().write(true).open(path).unwrap().write_all_at(&[9; 8], 3 * 4096).unwrap();
+    let healed = tamis(&format!("scrub {store}")).ok().out;
+    assert!(healed.contains("geometry in block 3") && healed.contains("(healed)"), "{healed}");
+    assert!(tamis(&format!("scrub {store}")).ok().out.starts_with("all is sound: 0 frames"));
+}
+
+#[test]
+fn a_paused_scrub_goes_on_where_it_was() {
+    let folder = Folder::new();
+    let store = folder.store("128M");
+    let image = folder.path("in.img");
+    fs::write(&image, noise(5, 40 << 20)).unwrap();
+    tamis(&format!("import {store} v {image}")).ok();
+    let line = format!("scrub {store} --rate 1M");
+    let mut slow = command(line.split_whitespace())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    while tamis(&format!("scrub {store} --status --json")).ok().json()["running"] != true {}
+    tamis(&format!("scrub {store}")).fails(4, "is being scrubbed by another process");
+    let pid = Pid::from_raw(i32::try_from(slow.id()).unwrap()).unwrap();
+    kill_process(pid, Signal::INT).unwrap();
+    assert_eq!(slow.wait().unwrap().code(), Some(130));
+
+    let status = tamis(&format!("scrub {store} --status")).ok().out;
+    assert!(status.starts_with("paused at "), "{status}");
+    let resumed = tamis(&format!("scrub {store} --json")).ok();
+    assert!(resumed.err.contains("going on at "), "{resumed:?}");
+    let json = resumed.json();
+    assert_eq!((&json["complete"], &json["frames"]), (&true.into(), &10_240.into()), "{json}");
+    let status = tamis(&format!("scrub {store} --status --json")).ok().json();
+    assert_eq!((&status["running"], &status["complete"]), (&false.into(), &true.into()));
+}
+
+/// Copies write over each other, so that chunks die, containers are collected and used again.
+#[test]
+fn a_served_store_is_scrubbed_while_it_is_written() {
+    if !installed("nbdcopy") {
+        return;
+    }
+    let folder = Folder::new();
+    let store = folder.path("store");
+    let served = Served::start(&store, "--create --capacity 96M --size 24M");
+    let uri = served.uri();
+    let images: Vec<String> = (0..4)
+        .map(|number| {
+            let image = folder.path(&format!("{number}.img"));
+            fs::write(&image, noise(number + 20, 24 << 20)).unwrap();
+            image
+        })
+        .collect();
+    let copy = |image: &str| {
+        let copied = Command::new("nbdcopy").args(["--flush", "--", image, &uri]).status();
+        assert!(copied.unwrap().success());
+    };
+    copy(&images[0]);
+    let scrubbed = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let mut turns = 1;
+            while !scrubbed.load(Ordering::Acquire) || turns < 8 {
+                copy(&images[turns % images.len()]);
+                turns += 1;
+            }
+            turns
+        });
+        for words in ["--rate unlimited", "--fingerprint --rate 200M", "--rate unlimited"] {
+            let outcome = tamis(&format!("scrub {store} {words} --json")).ok();
+            assert_eq!(outcome.json()["findings"], serde_json::json!([]), "{outcome:?}");
+        }
+        scrubbed.store(true, Ordering::Release);
+        assert!(writer.join().unwrap() >= 8);
+    });
+    let collected = tamis(&format!("stats {store} --json")).ok().json();
+    assert!(collected["counters"]["containers_collected"].as_u64().unwrap() > 0, "{collected}");
+    assert_eq!(served.interrupt(), Some(0));
+    tamis(&format!("check {store}")).ok();
+}

@@ -1,0 +1,142 @@
+//! The stored chunks that are known to be damaged, and how each leaves this list.
+//!
+//! ```text
+//!                 scrub, collection                 a client writes the same content
+//! sound or unknown ----------------> damaged ---------------------------------------> healing
+//!        ^                              |  Move (healed, or moved after all), Forget      |
+//!        +------------------------------+-------------------------------------------------+
+//! ```
+//!
+//! A duplicate that hits a damaged chunk is not only counted: its frame is made again and stored at
+//! a new place under the **same PBN** (`Plan::Heal`, recorded as `Move`), so every volume that
+//! shares the chunk reads right again. Only the first one heals; those behind it are ordinary
+//! duplicates, since groups are applied in order.
+//!
+//! Invariant: what is listed is placed by the tables in the container that is named here. It holds
+//! because a PBN changes its place by `Move` and loses it by `Forget` only, and every record passes
+//! through [`Damage::settle`].
+//!
+//! The list is in memory: a format that kept it would have to be right about damage after every
+//! crash, while reading those containers again says what is true now. The caller of a scrub
+//! remembers which they are (`cli`: the file `scrub.json`) and asks for them at the next opening.
+
+use std::collections::BTreeMap;
+
+use format::record::Change;
+use format::units::{ContainerId, Pbn};
+
+use crate::scrub::{DAMAGED_LISTED_MAX, DamagedChunk};
+
+/// Chunks remembered at most: memory is bounded. More are reported, and found again by a scrub.
+const CHUNKS_MAX: usize = 1 << 20;
+
+struct Damaged {
+    container: ContainerId,
+    /// A group on its way brings its bytes.
+    healing: bool,
+}
+
+/// The chunks that are known to be damaged.
+#[derive(Default)]
+pub(crate) struct Damage {
+    chunks: BTreeMap<Pbn, Damaged>,
+    /// How many of them lie in each container.
+    containers: BTreeMap<ContainerId, u32>,
+}
+
+impl Damage {
+    /// The frame of `pbn`, which the tables place in `container`, is damaged.
+    pub(crate) fn note(&mut self, pbn: Pbn, container: ContainerId) {
+        if self.chunks.len() < CHUNKS_MAX && !self.contains(pbn) {
+            self.chunks.insert(pbn, Damaged { container, healing: false });
+            *self.containers.entry(container).or_default() += 1;
+        }
+    }
+
+    /// Whether a duplicate of `pbn` is to bring its bytes again: true once.
+    pub(crate) fn begin_heal(&mut self, pbn: Pbn) -> bool {
+        match self.chunks.get_mut(&pbn) {
+            Some(damaged) if !damaged.healing => {
+                damaged.healing = true;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// A change has been applied; the container in which nothing is damaged any more because of it.
+    pub(crate) fn settle(&mut self, change: &Change) -> Option<ContainerId> {
+        if self.chunks.is_empty() {
+            return None;
+        }
+        let (Change::Move { pbn, .. } | Change::Forget { pbn, .. }) = change else { return None };
+        let container = self.remove(*pbn)?;
+        (!self.is_in(container)).then_some(container)
+    }
+
+    fn remove(&mut self, pbn: Pbn) -> Option<ContainerId> {
+        let Damaged { container, .. } = self.chunks.remove(&pbn)?;
+        if let Some(count) = self.containers.get_mut(&container) {
+            *count -= 1;
+            if *count == 0 {
+                self.containers.remove(&container);
+            }
+        }
+        Some(container)
+    }
+
+    /// The frame of `pbn` turned out to be sound.
+    pub(crate) fn clear(&mut self, pbn: Pbn) {
+        if self.chunks.get(&pbn).is_some_and(|damaged| !damaged.healing) {
+            self.remove(pbn);
+        }
+    }
+
+    /// Whether a chunk in this container is damaged.
+    pub(crate) fn is_in(&self, container: ContainerId) -> bool {
+        self.containers.contains_key(&container)
+    }
+
+    pub(crate) fn contains(&self, pbn: Pbn) -> bool {
+        self.chunks.contains_key(&pbn)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.chunks.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.chunks.is_empty()
+    }
+
+    /// The first of them.
+    pub(crate) fn list(&self) -> Vec<DamagedChunk> {
+        let all = self.chunks.iter().take(DAMAGED_LISTED_MAX);
+        all.map(|(pbn, damaged)| DamagedChunk { pbn: pbn.0, container: damaged.container.0 })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Damage;
+    use format::record::Change;
+    use format::units::{ContainerId, Fingerprint, Pba, Pbn};
+
+    #[test]
+    fn a_chunk_heals_once_and_its_container_is_sound_with_its_last_chunk() {
+        let mut damage = Damage::default();
+        let container = ContainerId(4);
+        damage.note(Pbn(7), container);
+        damage.note(Pbn(8), container);
+        assert!(damage.begin_heal(Pbn(7)));
+        assert!(!damage.begin_heal(Pbn(7)) && !damage.begin_heal(Pbn(9)));
+        damage.clear(Pbn(7));
+        assert!(damage.contains(Pbn(7)), "what heals it is on its way");
+        let moved = Change::Move { pbn: Pbn(7), to: Pba::default() };
+        assert_eq!((damage.settle(&moved), damage.len()), (None, 1));
+        let forgotten = Change::Forget { pbn: Pbn(8), fingerprint: Fingerprint::default() };
+        assert_eq!(damage.settle(&forgotten), Some(container));
+        assert!(damage.is_empty() && damage.settle(&moved).is_none());
+    }
+}

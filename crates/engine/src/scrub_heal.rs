@@ -1,0 +1,165 @@
+//! Scrub of one container, last part: what is damaged heals where a second copy exists.
+//!
+//! A chunk's second copy is in the memory of the open container, or in the write buffer, in a
+//! duplicate that had been looked up before the damage was known (one that is looked up later
+//! heals by itself: `Plan::Heal`). It is stored at a new place, as collection does: a `Move`. A
+//! dead chunk needs no copy; it is forgotten, so that no duplicate is mapped to it any more.
+
+use disk::AlignedBuf;
+use format::BLOCK_BYTES;
+use format::container_page::ContainerState;
+use format::directory::{DIRECTORY_ENTRY_BYTES, DirectoryEntry, encode_tail, tail_bytes};
+use format::frame;
+use format::record::Change;
+use format::units::{CONTAINER_BYTES, Fingerprint, Pba, Pbn};
+use reduce::{Verdict, compress_frame, frame_bytes_max};
+use tables::pbn_pba;
+
+use crate::buffer::{Plan, SlotData, Work};
+use crate::engine::Engine;
+use crate::placement::Placed;
+use crate::problem::Problem;
+use crate::record::CHANGE_BYTES_MAX;
+use crate::scrub_stages::{ContainerPhase, ContainerScrub, Listed};
+use crate::scrub_state::{Progress, Running};
+use crate::state::Wanted;
+
+impl Engine {
+    /// Heals the damaged chunks one by one, as far as that can be done.
+    pub(crate) fn heal_container(
+        &mut self,
+        running: &mut Running,
+        at: &mut ContainerScrub,
+    ) -> Progress {
+        let Some(&frame) = at.to_heal.last() else {
+            at.phase = ContainerPhase::Mending;
+            return Progress::Moved;
+        };
+        if !self.want_heal(&frame) {
+            return Progress::Waits;
+        }
+        at.to_heal.pop();
+        let place = frame.pba(at.id);
+        let stored = pbn_pba::get(&self.state.store, frame.pbn);
+        let Some(stored) = stored.filter(|stored| stored.pba == place) else {
+            // It was moved or forgotten: nobody misses this frame.
+            return Progress::Moved;
+        };
+        self.scrub.damage.note(frame.pbn, at.id);
+        let is_dead = stored.references == 0 && !self.lookups.held.contains_key(&frame.pbn);
+        let healed = self.stopped.is_none()
+            && self.journal_has_room(2 * CHANGE_BYTES_MAX)
+            && (if is_dead { self.forget_damaged(&frame) } else { self.heal_chunk(&frame, place) });
+        let (pbn, container) = (frame.pbn.0, at.id.0);
+        let problem = match frame.verdict {
+            Verdict::Damaged => Problem::DamagedFrame { pbn, container },
+            _ => Problem::WrongFingerprint { pbn, container },
+        };
+        running.found(problem, healed);
+        Progress::Moved
+    }
+
+    /// Asks for the pages that healing a chunk needs; those that are damaged are passed over.
+    fn want_heal(&mut self, frame: &Listed) -> bool {
+        let mut wanted = Wanted::default();
+        let mut here = self.state.want_pba(frame.pbn, &mut wanted).unwrap_or(true);
+        if let Some(fingerprint) = &frame.fingerprint {
+            let forget = self.state.want_forget(frame.pbn, fingerprint, &mut wanted);
+            here &= forget.unwrap_or(true);
+        }
+        self.hold_pages(wanted, |lookups| &mut lookups.scrub_pins);
+        here
+    }
+
+    fn forget_damaged(&mut self, frame: &Listed) -> bool {
+        let Some(fingerprint) = frame.fingerprint else { return false };
+        let pbn = frame.pbn;
+        let mut wanted = Wanted::default();
+        let here = self.state.want_forget(pbn, &fingerprint, &mut wanted);
+        self.hold_pages(wanted, |lookups| &mut lookups.scrub_pins);
+        // Where a page is damaged nothing is changed; neither is another chunk's entry to go.
+        let found = || self.state.hash.lookup(&self.state.store, &fingerprint);
+        if !matches!(here, Ok(true)) || found() != Some(pbn) {
+            return false;
+        }
+        self.record(&[Change::Forget { pbn, fingerprint }]);
+        true
+    }
+
+    fn heal_chunk(&mut self, frame: &Listed, place: Pba) -> bool {
+        let Some(copy) = self.second_copy(frame, place) else { return false };
+        let room_bytes = (copy.len() + DIRECTORY_ENTRY_BYTES) as u64;
+        if self.placement.is_behind() || !self.placement.has_room(room_bytes, 0) {
+            return false;
+        }
+        let Some(fingerprint) = frame.fingerprint else { return false };
+        let mut changes = Vec::new();
+        let placed = Placed { frame: &copy, pbn: frame.pbn, fingerprint };
+        let Some(to) = self.placement.place(&placed, &mut changes) else { return false };
+        changes.push(Change::Move { pbn: frame.pbn, to });
+        self.record(&changes);
+        true
+    }
+
+    /// A sound frame of the chunk from memory.
+    fn second_copy(&self, frame: &Listed, place: Pba) -> Option<Vec<u8>> {
+        let kept = self.placement.read(place);
+        let is_sound = |bytes: &[u8]| {
+            frame.verdict == Verdict::Damaged
+                && frame::decode(bytes).is_ok_and(|(header, _)| header.pbn == frame.pbn)
+        };
+        kept.filter(|kept| is_sound(kept)).map(|kept| kept.into_owned()).or_else(|| {
+            let chunk = self.buffered_duplicate(frame.pbn)?;
+            let plain = chunk.bytes();
+            let mut bytes = vec![0; frame_bytes_max(plain.len())];
+            let length_bytes = compress_frame(self.state.compression, frame.pbn, plain, &mut bytes);
+            bytes.truncate(length_bytes);
+            Some(bytes)
+        })
+    }
+
+    /// The bytes of a buffered write that is about to be mapped to this chunk.
+    fn buffered_duplicate(&self, pbn: Pbn) -> Option<&reduce::ChunkRef> {
+        let groups = self.buffer.groups.iter();
+        let slots = groups.filter(|group| matches!(group.work, Work::Slots(_)));
+        slots.flat_map(|group| group.slots()).find_map(|slot| match &slot.data {
+            SlotData::Whole(chunk) if slot.plan == Plan::Duplicate(pbn) => Some(chunk),
+            _ => None,
+        })
+    }
+
+    /// Writes the directory again from the frames, if it is damaged.
+    pub(crate) fn mend_container(
+        &mut self,
+        running: &mut Running,
+        at: &mut ContainerScrub,
+    ) -> Progress {
+        let is_sealed = at.life.state == ContainerState::Sealed;
+        if at.directory_is_sound || !is_sealed || self.stopped.is_some() || !self.is_in_life(at) {
+            return self.end_container(running, at, None);
+        }
+        let entries: Vec<DirectoryEntry> = at.frames.iter().filter_map(entry).collect();
+        let tail_bytes = tail_bytes(entries.len()).next_multiple_of(BLOCK_BYTES);
+        let frames_end = at.life.used_bytes.next_multiple_of(BLOCK_BYTES as u32);
+        let Some((zone, start_bytes)) = self.geometry.container_zone(at.id) else {
+            return self.end_container(running, at, None);
+        };
+        if frames_end as usize + tail_bytes > CONTAINER_BYTES as usize {
+            return self.end_container(running, at, Some(false));
+        }
+        let tail = encode_tail(&entries, at.id, at.life.sequence, self.geometry.uuid);
+        let mut buf = AlignedBuf::new_zeroed(tail_bytes);
+        buf[tail_bytes - tail.len()..].copy_from_slice(&tail);
+        let offset_bytes = start_bytes + u64::from(CONTAINER_BYTES) - tail_bytes as u64;
+        self.scrub_write(&mut running.io, zone, offset_bytes, buf);
+        at.phase = ContainerPhase::Writing;
+        Progress::Moved
+    }
+}
+
+/// What the directory is to say of a frame; nothing of one that is damaged or means nothing.
+fn entry(frame: &Listed) -> Option<DirectoryEntry> {
+    let Listed { pbn, offset_bytes, length_bytes, fingerprint, verdict, placed } = *frame;
+    let fingerprint: Fingerprint = fingerprint.filter(|_| placed && verdict != Verdict::Damaged)?;
+    Some(DirectoryEntry { fingerprint, pbn, offset_bytes, length_bytes })
+}

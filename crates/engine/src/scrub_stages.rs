@@ -1,0 +1,177 @@
+//! What each stage of a scrub's step remembers from one attempt to go on to the next. What is done
+//! with it stands in the file of the stage.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use disk::AlignedBuf;
+use format::container_page::{ContainerEntry, ContainerState};
+use format::directory::DirectoryEntry;
+use format::units::{ContainerId, Fingerprint, Pba, Pbn};
+use reduce::Verdict;
+use tables::PageRead;
+
+/// The superblock being read.
+#[derive(Default)]
+pub(crate) struct SuperblockScrub {
+    pub(crate) phase: SuperblockPhase,
+    /// Of the newest root when the blocks were read.
+    pub(crate) generation: u64,
+    /// Bytes of the blocks by their place in [`BLOCKS`]; none could not be read.
+    pub(crate) blocks: Vec<(usize, Option<AlignedBuf>)>,
+    /// Blocks to be written again.
+    pub(crate) to_mend: VecDeque<(u64, AlignedBuf)>,
+    pub(crate) mended: Vec<u64>,
+    pub(crate) damaged: Vec<u64>,
+}
+
+#[derive(Copy, Clone, Default, PartialEq, Eq)]
+pub(crate) enum SuperblockPhase {
+    /// Until no root is being written.
+    #[default]
+    Waiting,
+    Reading,
+    /// A block is to be written, is being written, is being synced.
+    Mending,
+    Writing(u64),
+    Syncing(u64),
+    /// The next checkpoint overwrites the damaged slot.
+    Checkpoint,
+}
+
+/// Pages being read.
+pub(crate) struct TablesScrub {
+    pub(crate) tree: u32,
+    pub(crate) level: Option<u8>,
+    pub(crate) index: u64,
+    pub(crate) pages: Vec<PageRead>,
+    /// By number of the read: where its first page is in `pages`, and how many there are.
+    pub(crate) runs: Vec<(usize, usize)>,
+    pub(crate) gathered: bool,
+    /// All trees have been gone through.
+    pub(crate) last: bool,
+    /// Pages that failed once.
+    pub(crate) again: Vec<PageRead>,
+    pub(crate) second: bool,
+}
+
+impl TablesScrub {
+    pub(crate) fn new(tree: u32, level: Option<u8>, index: u64) -> Self {
+        Self {
+            tree,
+            level,
+            index,
+            pages: Vec::new(),
+            runs: Vec::new(),
+            gathered: false,
+            last: false,
+            again: Vec::new(),
+            second: false,
+        }
+    }
+}
+
+/// The container being read.
+pub(crate) struct ContainerScrub {
+    pub(crate) from: u32,
+    pub(crate) id: ContainerId,
+    pub(crate) life: ContainerEntry,
+    pub(crate) phase: ContainerPhase,
+    /// What of it has reached the device.
+    pub(crate) length_bytes: u32,
+    pub(crate) filling: Vec<u8>,
+    pub(crate) image: Arc<Vec<u8>>,
+    pub(crate) frames: Vec<Listed>,
+    pub(crate) next_job: usize,
+    pub(crate) judged: usize,
+    pub(crate) live_bytes: u64,
+    pub(crate) frames_sound: u64,
+    pub(crate) directory_is_sound: bool,
+    /// The PBN-PBA table was gone through, up to this leaf.
+    pub(crate) traced: Option<u64>,
+    pub(crate) to_heal: Vec<Listed>,
+}
+
+/// A frame that should be there.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Listed {
+    pub(crate) pbn: Pbn,
+    pub(crate) offset_bytes: u32,
+    pub(crate) length_bytes: u32,
+    /// As listed; where nothing lists it, as its sound frame has it.
+    pub(crate) fingerprint: Option<Fingerprint>,
+    pub(crate) verdict: Verdict,
+    /// Whether the tables placed its chunk here when it was judged.
+    pub(crate) placed: bool,
+}
+
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ContainerPhase {
+    Choosing,
+    Settling { mark: u64 },
+    Reading,
+    Tracing,
+    Verifying,
+    Judging,
+    Healing,
+    Mending,
+    Writing,
+    Syncing,
+}
+
+impl Listed {
+    pub(crate) fn pba(&self, container: ContainerId) -> Pba {
+        let Self { offset_bytes, length_bytes, .. } = *self;
+        Pba { container, offset_bytes, length_bytes }
+    }
+}
+
+impl From<&DirectoryEntry> for Listed {
+    fn from(entry: &DirectoryEntry) -> Self {
+        let DirectoryEntry { fingerprint, pbn, offset_bytes, length_bytes } = *entry;
+        let (fingerprint, verdict) = (Some(fingerprint), Verdict::Damaged);
+        Self { pbn, offset_bytes, length_bytes, fingerprint, verdict, placed: false }
+    }
+}
+
+impl ContainerScrub {
+    pub(crate) fn new(from: u32) -> Self {
+        Self {
+            from,
+            id: ContainerId(from),
+            life: ContainerEntry::default(),
+            phase: ContainerPhase::Choosing,
+            length_bytes: 0,
+            filling: Vec::new(),
+            image: Arc::default(),
+            frames: Vec::new(),
+            next_job: 0,
+            judged: 0,
+            live_bytes: 0,
+            frames_sound: 0,
+            directory_is_sound: true,
+            traced: None,
+            to_heal: Vec::new(),
+        }
+    }
+
+    pub(crate) fn is_sealed(&self) -> bool {
+        self.life.state == ContainerState::Sealed
+    }
+}
+
+/// Leaves of maps that one step looks at.
+const LEAVES_PER_STEP: u32 = 512;
+
+/// The map being gone through.
+pub(crate) struct LossesScrub {
+    pub(crate) volume: u32,
+    pub(crate) leaf: u64,
+    pub(crate) leaves_left: u32,
+}
+
+impl LossesScrub {
+    pub(crate) fn new(volume: u32, leaf: u64) -> Self {
+        Self { volume, leaf, leaves_left: LEAVES_PER_STEP }
+    }
+}

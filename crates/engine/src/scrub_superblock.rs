@@ -1,0 +1,148 @@
+//! Scrub of the superblock: both copies of the geometry, both root slots.
+//!
+//! The geometry is in memory, and so is the newest root: they are the second copies. A damaged copy
+//! of the geometry is written again, one block and a sync at a time. So is the slot of the newest
+//! root, for as long as it is damaged the older slot is the only root: the next checkpoint, which
+//! would write over that, waits. The other slot is what the next checkpoint writes, so one is asked
+//! for.
+
+use disk::AlignedBuf;
+use format::BLOCK_BYTES;
+use format::root::Root;
+use format::superblock::{GEOMETRY_BLOCKS, Geometry, ROOT_BLOCKS, root_block};
+use format::units::Zone;
+
+use crate::engine::Engine;
+use crate::problem::Problem;
+use crate::scrub::ScrubPosition;
+use crate::scrub_stages::{SuperblockPhase, SuperblockScrub};
+use crate::scrub_state::{Progress, Running, ScrubRead};
+
+const BLOCKS: [u64; 4] = [GEOMETRY_BLOCKS[0], GEOMETRY_BLOCKS[1], ROOT_BLOCKS[0], ROOT_BLOCKS[1]];
+
+impl Engine {
+    pub(crate) fn scrub_superblock(
+        &mut self,
+        running: &mut Running,
+        at: &mut SuperblockScrub,
+    ) -> Progress {
+        match at.phase {
+            SuperblockPhase::Waiting if self.checkpoints.is_writing_root() => Progress::Waits,
+            SuperblockPhase::Waiting => {
+                at.generation = self.checkpoints.generation;
+                at.blocks.clear();
+                for (mark, block) in BLOCKS.into_iter().enumerate() {
+                    let offset_bytes = block * BLOCK_BYTES as u64;
+                    let (zone, length_bytes) = (Zone::Superblock, BLOCK_BYTES);
+                    running.io.read(ScrubRead { zone, offset_bytes, length_bytes, mark });
+                }
+                at.phase = SuperblockPhase::Reading;
+                Progress::Moved
+            }
+            SuperblockPhase::Reading => self.take_superblock(running, at),
+            SuperblockPhase::Mending => self.mend_superblock(running, at),
+            SuperblockPhase::Writing(_) | SuperblockPhase::Syncing(_) if running.io.writes() => {
+                Progress::Waits
+            }
+            SuperblockPhase::Writing(block) => {
+                self.scrub_sync(&mut running.io, Zone::Superblock);
+                at.phase = SuperblockPhase::Syncing(block);
+                Progress::Moved
+            }
+            SuperblockPhase::Syncing(block) => {
+                if !running.io.take_write_failed() {
+                    at.mended.push(block);
+                }
+                at.phase = SuperblockPhase::Mending;
+                Progress::Moved
+            }
+            SuperblockPhase::Checkpoint => self.await_checkpoint(running, at),
+        }
+    }
+
+    fn take_superblock(&mut self, running: &mut Running, at: &mut SuperblockScrub) -> Progress {
+        while let Some((read, buf)) = running.io.take_arrived() {
+            at.blocks.push((read.mark, buf));
+        }
+        if !running.io.is_over() {
+            return Progress::Waits;
+        }
+        let moved_on = self.checkpoints.generation != at.generation;
+        at.phase = SuperblockPhase::Waiting;
+        if moved_on || self.checkpoints.is_writing_root() {
+            return Progress::Moved;
+        }
+        running.step.bytes_read += (BLOCKS.len() * BLOCK_BYTES) as u64;
+        for (mark, bytes) in std::mem::take(&mut at.blocks) {
+            self.judge_block(at, BLOCKS[mark], bytes.as_deref());
+        }
+        self.checkpoints.superblock_is_mended = self.stopped.is_none() && !at.to_mend.is_empty();
+        if self.stopped.is_some() {
+            at.to_mend.clear();
+        }
+        at.phase = SuperblockPhase::Mending;
+        Progress::Moved
+    }
+
+    fn judge_block(&self, at: &mut SuperblockScrub, block: u64, bytes: Option<&[u8]>) {
+        if GEOMETRY_BLOCKS.contains(&block) {
+            let read = bytes.and_then(|bytes| Geometry::decode(bytes).ok());
+            if read.as_ref() != Some(&self.geometry) {
+                at.damaged.push(block);
+                at.to_mend.push_back((block, AlignedBuf::padded(&self.geometry.encode())));
+            }
+            return;
+        }
+        let newest = &self.checkpoints.newest;
+        let is_newest = block == root_block(at.generation);
+        let expected = if is_newest { at.generation } else { at.generation - 1 };
+        let read = bytes.and_then(|bytes| Root::decode(bytes, self.geometry.uuid).ok());
+        // The first root of a store has none before it.
+        if expected == 0 || read.is_some_and(|root| root.generation == expected) {
+            return;
+        }
+        at.damaged.push(block);
+        if is_newest {
+            let bytes = newest.encode(self.geometry.uuid);
+            at.to_mend.push_back((block, AlignedBuf::padded(&bytes)));
+        }
+    }
+
+    fn mend_superblock(&mut self, running: &mut Running, at: &mut SuperblockScrub) -> Progress {
+        if let Some((block, buf)) = at.to_mend.pop_front() {
+            let offset_bytes = block * BLOCK_BYTES as u64;
+            self.scrub_write(&mut running.io, Zone::Superblock, offset_bytes, buf);
+            at.phase = SuperblockPhase::Writing(block);
+            return Progress::Moved;
+        }
+        self.checkpoints.superblock_is_mended = false;
+        let older = root_block(at.generation + 1);
+        if at.damaged.contains(&older) && self.stopped.is_none() {
+            self.checkpoints.ask();
+            at.phase = SuperblockPhase::Checkpoint;
+            return Progress::Moved;
+        }
+        end(running, at)
+    }
+
+    fn await_checkpoint(&mut self, running: &mut Running, at: &mut SuperblockScrub) -> Progress {
+        if self.checkpoints.generation > at.generation {
+            at.mended.push(root_block(at.generation + 1));
+        } else if self.stopped.is_none() {
+            return Progress::Waits;
+        }
+        end(running, at)
+    }
+}
+
+fn end(running: &mut Running, at: &SuperblockScrub) -> Progress {
+    for &block in &at.damaged {
+        let problem = if GEOMETRY_BLOCKS.contains(&block) {
+            Problem::GeometryCopy { block }
+        } else {
+            Problem::RootSlot { block }
+        };
+        running.found(problem, at.mended.contains(&block));
+    }
+    Progress::Done(Some(ScrubPosition::Tables { tree: 0, level: None, index: 0 }))
+}

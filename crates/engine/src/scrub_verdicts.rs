@@ -1,0 +1,258 @@
+//! Scrub of one container, second half: what its frames are worth, by workers and by the tables.
+
+use std::sync::Arc;
+
+use format::container_page::ContainerState;
+use format::pba_page;
+use format::units::{Fingerprint, Pbn, TreeId};
+use reduce::{FramePlace, Image, Job, Verdict};
+use tables::{NextLeaf, PageError, pbn_pba};
+
+use crate::engine::Engine;
+use crate::problem::Problem;
+use crate::scrub_stages::{ContainerPhase, ContainerScrub, Listed};
+use crate::scrub_state::{Progress, Running};
+use crate::state::Wanted;
+
+/// Frames of one job, and jobs at a time: clients' jobs go in between.
+const JOB_FRAMES: usize = 64;
+const JOBS_OUT_MAX: usize = 2;
+/// Frames judged at a time: their pages are held together.
+const SLICE_FRAMES: usize = 128;
+/// Leaves of the PBN-PBA table that one attempt goes through.
+const LEAVES_PER_ATTEMPT: usize = 64;
+
+impl Engine {
+    /// Has workers verify the frames.
+    pub(crate) fn verify_container(
+        &mut self,
+        running: &mut Running,
+        at: &mut ContainerScrub,
+    ) -> Progress {
+        let mut moved = false;
+        while let Some((job, verdicts)) = running.verdicts.pop_first() {
+            let first = job as usize * JOB_FRAMES;
+            for (frame, verdict) in at.frames.iter_mut().skip(first).zip(verdicts) {
+                frame.verdict = verdict;
+            }
+            running.jobs_out -= 1;
+            moved = true;
+        }
+        let jobs = at.frames.len().div_ceil(JOB_FRAMES);
+        while at.next_job < jobs && running.jobs_out < JOBS_OUT_MAX {
+            let first = at.next_job * JOB_FRAMES;
+            let places = at.frames.iter().skip(first).take(JOB_FRAMES).map(place).collect();
+            // Without a directory the fingerprints are needed to write one.
+            let expand = running.fingerprints || at.traced.is_some();
+            self.workers.submit(Job::Verify {
+                tag: at.next_job as u64,
+                image: Arc::clone(&at.image) as Arc<dyn Image>,
+                frames: places,
+                plain_bytes: expand.then_some(self.geometry.chunk_bytes),
+            });
+            at.next_job += 1;
+            running.jobs_out += 1;
+            moved = true;
+        }
+        if running.jobs_out == 0 && at.next_job == jobs {
+            at.phase = ContainerPhase::Judging;
+            return Progress::Moved;
+        }
+        if moved { Progress::Moved } else { Progress::Waits }
+    }
+
+    /// Holds verdicts against what the tables say, a slice at a time.
+    pub(crate) fn judge_container(
+        &mut self,
+        running: &mut Running,
+        at: &mut ContainerScrub,
+    ) -> Progress {
+        let end = (at.judged + SLICE_FRAMES).min(at.frames.len());
+        let mut slice: Vec<Listed> = at.frames[at.judged..end].to_vec();
+        let Some(lookups) = self.want_judged(&slice, running.fingerprints) else {
+            return Progress::Waits;
+        };
+        for frame in &mut slice {
+            if self.judge(running, at, frame, lookups) {
+                self.scrub.damage.clear(frame.pbn);
+            }
+        }
+        at.frames[at.judged..end].copy_from_slice(&slice);
+        at.judged = end;
+        if at.judged < at.frames.len() {
+            return Progress::Moved;
+        }
+        let recorded_bytes = u64::from(self.state.containers.get(at.id).live_bytes);
+        let changed = running.counting.is_none_or(|(_, changed)| changed) || !self.is_in_life(at);
+        let is_sealed = at.life.state == ContainerState::Sealed;
+        if is_sealed && at.traced.is_none() && !changed && at.live_bytes != recorded_bytes {
+            at.directory_is_sound = false;
+            at.phase = ContainerPhase::Tracing;
+        } else {
+            at.phase = ContainerPhase::Healing;
+        }
+        Progress::Moved
+    }
+
+    /// Asks for the pages of a slice; none while some have to be read. What stands in a damaged
+    /// page cannot be judged: the page is found by itself. False if that is a bucket.
+    fn want_judged(&mut self, slice: &[Listed], fingerprints: bool) -> Option<bool> {
+        let mut wanted = Wanted::default();
+        let (mut here, mut lookups) = (true, true);
+        for frame in slice {
+            here &= self.state.want_pba(frame.pbn, &mut wanted).unwrap_or(true);
+            if let (true, Verdict::Fingerprinted(made)) = (fingerprints, frame.verdict) {
+                let bucket = self.state.want_lookup(&made, &mut wanted);
+                lookups &= bucket.is_ok();
+                here &= bucket.unwrap_or(true);
+            }
+        }
+        self.hold_pages(wanted, |lookups| &mut lookups.scrub_pins);
+        here.then_some(lookups)
+    }
+
+    /// Judges one frame; true if it is right. `lookups` says whether its bucket can be had.
+    fn judge(
+        &self,
+        running: &mut Running,
+        at: &mut ContainerScrub,
+        frame: &mut Listed,
+        lookups: bool,
+    ) -> bool {
+        let stored = pbn_pba::get(&self.state.store, frame.pbn);
+        frame.placed = stored.is_some_and(|stored| stored.pba == frame.pba(at.id));
+        if !frame.placed {
+            return false;
+        }
+        let lives = stored.is_some_and(|stored| stored.references > 0);
+        at.live_bytes += if lives { u64::from(frame.length_bytes) } else { 0 };
+        let is_right = match frame.verdict {
+            Verdict::Damaged => false,
+            Verdict::Sound => true,
+            Verdict::Fingerprinted(made) => {
+                let listed = *frame.fingerprint.get_or_insert(made);
+                if running.fingerprints && lookups {
+                    self.is_found_by(frame.pbn, made, listed, running)
+                } else {
+                    made == listed
+                }
+            }
+        };
+        if is_right {
+            at.frames_sound += 1;
+        } else {
+            at.to_heal.push(*frame);
+        }
+        is_right
+    }
+
+    /// Whether the chunk has the fingerprint under which the Hash-PBN table finds it. An entry that
+    /// is missing is no damage of the chunk, and is told as what it is.
+    fn is_found_by(
+        &self,
+        pbn: Pbn,
+        made: Fingerprint,
+        listed: Fingerprint,
+        running: &mut Running,
+    ) -> bool {
+        let found = self.state.hash.lookup(&self.state.store, &made);
+        if found == Some(pbn) {
+            return true;
+        }
+        if made == listed {
+            running.found(Problem::ChunkWithoutEntry { pbn: pbn.0 }, false);
+        }
+        made == listed
+    }
+
+    /// Finds what the PBN-PBA table places in the container.
+    pub(crate) fn trace_container(&mut self, at: &mut ContainerScrub) -> Progress {
+        if at.traced.is_none() {
+            at.frames.clear();
+            (at.next_job, at.judged, at.live_bytes, at.frames_sound) = (0, 0, 0, 0);
+            at.to_heal.clear();
+        }
+        let from = at.traced.unwrap_or(0);
+        let traced = self.trace_leaves(from, at);
+        match traced {
+            Ok(Traced::Waits(leaf)) => {
+                at.traced = Some(leaf);
+                Progress::Waits
+            }
+            Ok(Traced::On(leaf)) => {
+                at.traced = Some(leaf);
+                Progress::Moved
+            }
+            // What stands below a damaged inner page is not found.
+            Ok(Traced::End) | Err(_) => {
+                at.traced = Some(u64::MAX);
+                at.frames.sort_unstable_by_key(|frame| frame.offset_bytes);
+                at.phase = ContainerPhase::Verifying;
+                Progress::Moved
+            }
+        }
+    }
+
+    fn trace_leaves(&mut self, from: u64, at: &mut ContainerScrub) -> Result<Traced, PageError> {
+        let mut from = from;
+        for _ in 0..LEAVES_PER_ATTEMPT {
+            let mut wanted = Wanted::default();
+            let next = self.state.store.next_leaf(TreeId::PBN_PBA, from, &mut wanted.reads)?;
+            let leaf = match next {
+                NextLeaf::Found(leaf) => Some(leaf),
+                NextLeaf::End => return Ok(Traced::End),
+                NextLeaf::Missing => None,
+            };
+            let here = match leaf {
+                Some(leaf) => self.want_leaf(leaf, &mut wanted),
+                None => Ok(false),
+            };
+            self.hold_pages(wanted, |lookups| &mut lookups.scrub_pins);
+            let Some(leaf) = leaf else { return Ok(Traced::Waits(from)) };
+            match here {
+                Ok(true) => self.trace_leaf(leaf, at),
+                Ok(false) => return Ok(Traced::Waits(leaf)),
+                Err(_) => {}
+            }
+            from = leaf + 1;
+        }
+        Ok(Traced::On(from))
+    }
+
+    fn want_leaf(&mut self, leaf: u64, wanted: &mut Wanted) -> Result<bool, PageError> {
+        self.state.store.want(&mut wanted.pins, TreeId::PBN_PBA, leaf, &mut wanted.reads)
+    }
+
+    fn trace_leaf(&self, leaf: u64, at: &mut ContainerScrub) {
+        let Some(page) = self.state.store.page(TreeId::PBN_PBA, leaf) else { return };
+        for slot in 0..pba_page::SLOTS {
+            let Some(entry) = pba_page::get(page, slot) else { continue };
+            let (offset_bytes, length_bytes) = (entry.pba.offset_bytes, entry.pba.length_bytes);
+            if entry.pba.container != at.id || offset_bytes + length_bytes > at.length_bytes {
+                continue;
+            }
+            let pbn = Pbn(leaf * pba_page::SLOTS as u64 + slot as u64);
+            let (fingerprint, verdict) = (None, Verdict::Damaged);
+            at.frames.push(Listed {
+                pbn,
+                offset_bytes,
+                length_bytes,
+                fingerprint,
+                verdict,
+                placed: false,
+            });
+        }
+    }
+}
+
+/// How far the PBN-PBA table has been gone through.
+enum Traced {
+    Waits(u64),
+    On(u64),
+    End,
+}
+
+fn place(frame: &Listed) -> FramePlace {
+    let Listed { pbn, offset_bytes, length_bytes, .. } = *frame;
+    FramePlace { offset_bytes, length_bytes, pbn }
+}

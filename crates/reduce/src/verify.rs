@@ -1,0 +1,107 @@
+//! Verifying stored frames in bulk: the checksum of each, and on request the fingerprint of what
+//! it expands to.
+//!
+//! A frame is asked for by the place where its chunk is said to be. It is sound when a whole frame
+//! of that very chunk lies there. The checksum finds what the medium did to it; the fingerprint
+//! finds as well what happened before the checksum was made.
+
+use crate::compress::expand_frame;
+use crate::fingerprint::fingerprint_batch;
+use format::frame;
+use format::units::{Fingerprint, Pbn};
+use std::fmt::Debug;
+use std::ops::Deref;
+
+/// Bytes that outlive their job, whoever holds them.
+pub trait Image: Deref<Target = [u8]> + Debug + Send + Sync {}
+
+impl<T: Deref<Target = [u8]> + Debug + Send + Sync> Image for T {}
+
+/// A frame to be verified.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct FramePlace {
+    /// In the image.
+    pub offset_bytes: u32,
+    /// Of the frame, header included.
+    pub length_bytes: u32,
+    /// The chunk that it should be of.
+    pub pbn: Pbn,
+}
+
+/// What became of a frame.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is not a whole frame of its chunk.
+    Damaged,
+    /// Its checksum is right.
+    Sound,
+    /// So it is, and the chunk has this fingerprint.
+    Fingerprinted(Fingerprint),
+}
+
+/// Verifies each frame of `image`; with `plain_bytes`, the length of its chunks, it is expanded and
+/// fingerprinted as well.
+#[must_use]
+pub fn verify_frames(
+    image: &[u8],
+    frames: &[FramePlace],
+    plain_bytes: Option<u32>,
+) -> Vec<Verdict> {
+    let mut plain = vec![0; plain_bytes.unwrap_or(0) as usize];
+    frames.iter().map(|place| verify(image, place, plain_bytes.map(|_| &mut plain))).collect()
+}
+
+fn verify(image: &[u8], place: &FramePlace, plain: Option<&mut Vec<u8>>) -> Verdict {
+    let FramePlace { offset_bytes, length_bytes, pbn } = *place;
+    let start = offset_bytes as usize;
+    let Some(bytes) = image.get(start..start.saturating_add(length_bytes as usize)) else {
+        return Verdict::Damaged;
+    };
+    let Some(plain) = plain else {
+        let sound = frame::decode(bytes).is_ok_and(|(header, _)| header.pbn == pbn);
+        return if sound { Verdict::Sound } else { Verdict::Damaged };
+    };
+    if !expand_frame(bytes, plain).is_ok_and(|header| header.pbn == pbn) {
+        return Verdict::Damaged;
+    }
+    let mut made = Vec::with_capacity(1);
+    fingerprint_batch(&[plain], &mut made);
+    // Chunks of zeros are never stored.
+    made.pop().flatten().map_or(Verdict::Damaged, Verdict::Fingerprinted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FramePlace, Verdict, verify_frames};
+    use crate::compress::{compress_frame, frame_bytes_max};
+    use crate::fingerprint::fingerprint_batch;
+    use format::units::{Codec, Compression, Pbn};
+
+    #[test]
+    fn each_frame_is_judged_by_itself() {
+        let compression = Compression { codec: Codec::Lz4, level: 0 };
+        let (mut image, mut places, mut expected) = (Vec::new(), Vec::new(), Vec::new());
+        for n in 1..=20u64 {
+            let chunk: Vec<u8> = (0..4096u64).map(|at| (at / (n + 7) % 251 + 1) as u8).collect();
+            let offset_bytes = image.len() as u32;
+            let mut frame = vec![0; frame_bytes_max(chunk.len())];
+            let length_bytes = compress_frame(compression, Pbn(n), &chunk, &mut frame) as u32;
+            image.extend_from_slice(&frame[..length_bytes as usize]);
+            places.push(FramePlace { offset_bytes, length_bytes, pbn: Pbn(n) });
+            fingerprint_batch(&[&chunk], &mut expected);
+        }
+        let damaged_at = (places[4].offset_bytes + 20) as usize;
+        image[damaged_at] ^= 1;
+        places[7].pbn = Pbn(99);
+        places[19].length_bytes += 1;
+        let is_bad = |at: usize| [4, 7, 19].contains(&at);
+        for (at, verdict) in verify_frames(&image, &places, None).into_iter().enumerate() {
+            assert_eq!(verdict == Verdict::Damaged, is_bad(at), "frame {at}: {verdict:?}");
+        }
+        for (at, verdict) in verify_frames(&image, &places, Some(4096)).into_iter().enumerate() {
+            let sound = expected[at].map(Verdict::Fingerprinted);
+            let verdict_expected = if is_bad(at) { Some(Verdict::Damaged) } else { sound };
+            assert_eq!(Some(verdict), verdict_expected, "frame {at}");
+        }
+    }
+}
