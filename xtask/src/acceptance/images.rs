@@ -12,8 +12,9 @@ use crate::clients;
 use crate::failure::Failure;
 use crate::program::Program;
 
-/// What the second system has more than the first.
-const MORE_PACKAGES: &str = "--include=git,curl,vim-nox,openssh-client,gdb";
+/// What the second system has more than the first. Only packages whose dependencies are real ones:
+/// debootstrap does not know what a virtual package (as gdb needs one) is provided by.
+const MORE_PACKAGES: &str = "--include=git,curl,vim-nox,openssh-client,strace";
 
 /// Two Debian systems, or in short form two small trees, each as an ext4 image.
 pub(super) fn pair(setting: &Setting) -> Result<[PathBuf; 2], Failure> {
