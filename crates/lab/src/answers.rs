@@ -73,11 +73,13 @@ impl Session<'_> {
         outcome: Result<Reply, RequestError>,
     ) -> Result<(), Broken> {
         match (waiting, outcome) {
-            (Waiting::Refused, Err(_)) | (Waiting::Plain, Ok(_)) => Ok(()),
+            (Waiting::Refused, Err(_)) | (Waiting::Plain | Waiting::Change(_), Ok(_)) => Ok(()),
             (Waiting::Refused, Ok(reply)) => Err(strange("what cannot be", &reply)),
             (Waiting::Read(range, since), Ok(Reply::Read(pieces))) => {
                 let mut bytes = vec![0; pieces.length_bytes()];
-                pieces.assemble(&mut bytes).map_err(Broken::Request)?;
+                if let Err(error) = pieces.assemble(&mut bytes) {
+                    return self.fail(&error, &[]);
+                }
                 self.digest.add_bytes(&bytes);
                 self.compare_read(*range, *since, &bytes)
             }
@@ -85,7 +87,8 @@ impl Session<'_> {
                 self.compare_extents(*range, *since, &extents)
             }
             (_, Ok(reply)) => Err(strange("a request", &reply)),
-            (_, Err(error)) => Err(Broken::Request(error)),
+            (Waiting::Change(changed), Err(error)) => self.fail(&error, changed),
+            (_, Err(error)) => self.fail(&error, &[]),
         }
     }
 
@@ -103,7 +106,9 @@ impl Session<'_> {
                 Value::Chunk(chunk) => &chunk[start..start + read.len()] == read,
                 _ => read.iter().all(|&byte| byte == 0),
             };
-            if !self.oracle.since(Register::Chunk(volume, lba), since).any(fits) {
+            let register = Register::Chunk(volume, lba);
+            let excused = self.oracle.is_excused(register);
+            if !excused && !self.oracle.since(register, since).any(fits) {
                 return Err(self.wrong(volume, lba));
             }
             sector += take;
@@ -126,12 +131,29 @@ impl Session<'_> {
             for lba in self.oracle.chunks(range.volume, chunks).into_iter().filter(|_| extent.hole)
             {
                 let register = Register::Chunk(range.volume, lba);
-                if !self.oracle.since(register, since).any(|value| *value == Value::Nothing) {
+                let excused = self.oracle.is_excused(register);
+                let mut values = self.oracle.since(register, since);
+                if !excused && !values.any(|value| *value == Value::Nothing) {
                     return Err(self.wrong(range.volume, lba));
                 }
             }
             at_bytes = end_bytes;
         }
+        Ok(())
+    }
+
+    /// A request failed. If the disk is to blame, what it was to change may be either.
+    pub(crate) fn fail(
+        &mut self,
+        error: &RequestError,
+        changed: &[Register],
+    ) -> Result<(), Broken> {
+        if !self.trouble.is_some_and(|trouble| trouble.excuses(error)) {
+            return Err(Broken::Request(error.clone()));
+        }
+        self.failed += 1;
+        self.stopped |= matches!(error, RequestError::WriteFailed { .. });
+        self.oracle.excuse(changed);
         Ok(())
     }
 }

@@ -5,7 +5,7 @@
 //! simulation.rs life after life of one store session.rs  requests; answers.rs: their answers
 //! opening.rs    the engine, step by step     tap.rs      the disk, listened to at every write
 //! aside.rs      what each crash would leave  oracle.rs   which prefixes explain what is found
-//! shrink.rs     a failing script made short
+//! trouble.rs    what else goes wrong with a disk   shrink.rs  a failing script made short
 //! ```
 //!
 //! [`Simulation`] drives an [`engine::Engine`] step by step on one thread: inline workers, a
@@ -30,6 +30,7 @@ mod session;
 mod shrink;
 mod simulation;
 mod tap;
+mod trouble;
 mod workload;
 
 pub use aside::Points;
@@ -38,4 +39,5 @@ pub use failure::{Broken, Failure};
 pub use script::{End, Life, Request, Script, ScriptError, Shape, Verb};
 pub use shrink::{Shrunk, shrink};
 pub use simulation::{Look, Simulation, Summary};
+pub use trouble::Trouble;
 pub use workload::Plan;

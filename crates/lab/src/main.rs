@@ -47,7 +47,11 @@ fn replay(file: &std::path::Path) -> ExitCode {
     });
     match run {
         Ok(summary) => {
-            println!("nothing is wrong: {} crash points", summary.points.total());
+            println!(
+                "nothing is wrong: {} crash points, {} requests failed by the disk",
+                summary.points.total(),
+                summary.failed
+            );
             ExitCode::SUCCESS
         }
         Err(sentence) => {

@@ -16,6 +16,7 @@ use crate::failure::Broken;
 use crate::oracle::{CHUNK_BYTES, Entry, Found, Oracle, Register, Value};
 use crate::script::Shape;
 use crate::tap::{Ear, Tap};
+use crate::trouble::Trouble;
 
 /// Steps without any movement after which a run is stuck.
 const STILL_MAX: u32 = 3_000;
@@ -59,6 +60,8 @@ pub(crate) struct Opening {
     pub(crate) report: OpenReport,
     pub(crate) ear: Ear,
     pub(crate) volumes: BTreeMap<u32, VolumeHandle>,
+    /// Chunks may be unreadable.
+    pub(crate) tolerant: bool,
     engine: Engine,
     inbox: Arc<Inbox>,
     next_tag: u64,
@@ -80,7 +83,8 @@ impl Opening {
                 .map_err(Broken::DoesNotOpen)?;
         let inbox = Arc::new(Inbox { state: Mutex::default(), ear: ear.clone() });
         let volumes = BTreeMap::new();
-        let mut opening = Self { client, report, ear, volumes, engine, inbox, next_tag: 0 };
+        let mut opening =
+            Self { client, report, ear, volumes, tolerant: false, engine, inbox, next_tag: 0 };
         opening.open_volumes()?;
         Ok(opening)
     }
@@ -189,6 +193,19 @@ impl Opening {
         Ok(found)
     }
 
+    fn read(
+        &mut self,
+        volume: &VolumeHandle,
+        offset_bytes: u64,
+        out: &mut [u8],
+    ) -> Result<(), Broken> {
+        let length_bytes = out.len() as u32;
+        let reply =
+            self.ask(|client, done| client.read(volume, offset_bytes, length_bytes, done))?;
+        let Reply::Read(pieces) = reply else { return Err(strange("a read", &reply)) };
+        pieces.assemble(out).map_err(Broken::Request)
+    }
+
     fn find_chunks(
         &mut self,
         number: u32,
@@ -201,12 +218,22 @@ impl Opening {
         let end_bytes = (end * chunk_bytes).min(volume.size_bytes());
         let length_bytes = (end_bytes - first * chunk_bytes) as u32;
         let offset_bytes = first * chunk_bytes;
-        let reply =
-            self.ask(|client, done| client.read(volume, offset_bytes, length_bytes, done))?;
-        let Reply::Read(pieces) = reply else { return Err(strange("a read", &reply)) };
         // The last chunk of a volume may be cut off by its end: the rest counts as zeros.
         let mut bytes = vec![0; (end - first) as usize * CHUNK_BYTES];
-        pieces.assemble(&mut bytes[..length_bytes as usize]).map_err(Broken::Request)?;
+        let out = &mut bytes[..length_bytes as usize];
+        match self.read(volume, offset_bytes, out) {
+            Ok(()) => {}
+            Err(Broken::Request(_)) if self.tolerant && end - first > 1 => {
+                // Which of them is it?
+                return (first..end)
+                    .try_for_each(|lba| self.find_chunks(number, volume, lba, lba + 1, found));
+            }
+            Err(Broken::Request(error)) if self.tolerant && Trouble::Rot.excuses(&error) => {
+                found.unreadable.insert(Register::Chunk(number, first));
+                return Ok(());
+            }
+            Err(broken) => return Err(broken),
+        }
         for (lba, bytes) in (first..).zip(bytes.chunks_exact(CHUNK_BYTES)) {
             match Value::of_chunk(bytes) {
                 Value::Nothing => {}

@@ -9,7 +9,7 @@
 //! Chunks of a volume that is not found, or beyond its end, cannot be looked at and rule nothing
 //! out: the volume's own entry does.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -57,6 +57,8 @@ impl Value {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Found {
     pub(crate) values: BTreeMap<Register, Value>,
+    /// Chunks whose reads fail.
+    pub(crate) unreadable: BTreeSet<Register>,
 }
 
 impl Found {
@@ -89,6 +91,8 @@ pub(crate) struct Oracle {
     written: usize,
     /// A volume may have been deleted and its chunks not be let go yet.
     deleting: bool,
+    /// Changed by requests that failed with the disk: they may hold either.
+    excused: BTreeSet<Register>,
 }
 
 impl Default for Oracle {
@@ -99,6 +103,7 @@ impl Default for Oracle {
             versions: BTreeMap::new(),
             written: 0,
             deleting: false,
+            excused: BTreeSet::new(),
         }
     }
 }
@@ -114,6 +119,16 @@ impl Oracle {
         self.written += 1;
         self.deleting |= matches!((register, &value), (Register::Volume(_), Value::Nothing));
         self.versions.entry(register).or_default().push((self.written, value));
+    }
+
+    /// What a failed request was to change: it may be either.
+    pub(crate) fn excuse(&mut self, registers: &[Register]) {
+        self.excused.extend(registers);
+    }
+
+    /// Whether a failed request was to change a register.
+    pub(crate) fn is_excused(&self, register: Register) -> bool {
+        self.excused.contains(&register)
     }
 
     /// Takes back all effects after the first `written`.
@@ -203,6 +218,9 @@ impl Oracle {
         registers.dedup();
         for register in registers {
             let Some(value) = found.value(register) else { continue };
+            if self.excused.contains(&register) || found.unreadable.contains(&register) {
+                continue;
+            }
             self.rule_out(register, value, &mut allowed);
             if !allowed.iter().any(|&allowed| allowed) {
                 return Err(Broken::NotAPrefix {
@@ -216,10 +234,26 @@ impl Oracle {
         Ok(())
     }
 
+    /// Different contents that these registers may hold now.
+    pub(crate) fn contents(&self, registers: &BTreeSet<Register>) -> u64 {
+        let mut contents: Vec<_> = registers
+            .iter()
+            .filter(|register| !self.excused.contains(register))
+            .filter_map(|&register| match self.now(register) {
+                Value::Chunk(bytes) => Some(bytes),
+                _ => None,
+            })
+            .collect();
+        contents.sort_unstable();
+        contents.dedup();
+        contents.len() as u64
+    }
+
     /// Takes what was found as the new beginning.
     pub(crate) fn settle(&mut self, found: Found) {
         let deleting = self.deleting;
-        *self = Self { base: found.values, versions: BTreeMap::new(), written: 0, deleting };
+        let (versions, excused) = Default::default();
+        *self = Self { base: found.values, versions, written: 0, deleting, excused };
         self.base.retain(|_, value| *value != Value::Nothing);
     }
 

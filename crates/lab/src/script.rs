@@ -20,6 +20,8 @@ use disk::Loss;
 use engine::{Codec, Compression};
 use thiserror::Error;
 
+use crate::trouble::Trouble;
+
 /// A whole run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Script {
@@ -86,6 +88,7 @@ pub enum Verb {
     Tick,
     Stats,
     Idle,
+    Trouble { kind: Trouble, number: u64 },
 }
 
 /// How a life ends.
@@ -182,6 +185,7 @@ impl fmt::Display for Verb {
             Self::Tick => f.write_str("tick"),
             Self::Stats => f.write_str("stats"),
             Self::Idle => f.write_str("idle"),
+            Self::Trouble { kind, number } => write!(f, "trouble {} {number}", kind.name()),
         }
     }
 }
@@ -263,6 +267,10 @@ fn parse_request(words: &[&str]) -> Option<Request> {
         [words @ .., flag @ ("fua" | "ro")] => (words, Some(*flag)),
         words => (words, None),
     };
+    if let ["trouble", kind, number] = words {
+        let (kind, number) = (Trouble::of_name(kind)?, number.parse().ok()?);
+        return Some(Request { verb: Verb::Trouble { kind, number }, steps });
+    }
     let (&verb, numbers) = words.split_first()?;
     let numbers: Option<Vec<u64>> = numbers.iter().map(|word| word.parse().ok()).collect();
     let verb = parse_verb(verb, &numbers?, flag)?;

@@ -11,10 +11,12 @@ use crate::failure::Broken;
 use crate::opening::{Opening, strange};
 use crate::oracle::{CHUNK_BYTES, Entry, Oracle, Register, Value};
 use crate::script::{Shape, Verb};
+use crate::trouble::Trouble;
 use crate::workload::{SECTORS, bytes_of};
 
-/// Requests without an answer before the session waits for them.
-const WAITING_MAX: usize = 64;
+/// Requests without an answer before the session waits for them: were they all the longest reads,
+/// they would have memory, for which nobody may wait on the core's own thread.
+const WAITING_MAX: usize = 24;
 /// Chunks acknowledged in a store with room before they are waited for: so no write has to wait.
 const BACKLOG_CHUNKS_MAX: u64 = 120;
 pub(crate) const SECTOR_BYTES: u64 = 512;
@@ -23,6 +25,8 @@ pub(crate) const SECTOR_BYTES: u64 = 512;
 pub(crate) enum Waiting {
     /// It must end well.
     Plain,
+    /// The same; these are what it changes.
+    Change(Vec<Register>),
     /// It must be refused.
     Refused,
     /// A range of a volume, read after so many effects.
@@ -47,6 +51,12 @@ pub(crate) struct Session<'a> {
     pub(crate) points: Points,
     /// Where aside of the run something was found wrong.
     pub(crate) aside: Option<String>,
+    /// Requests that failed with the disk.
+    pub(crate) failed: u64,
+    /// What is wrong with the disk.
+    pub(crate) trouble: Option<Trouble>,
+    /// A write was answered with a failure of the disk: no later one may be acknowledged.
+    pub(crate) stopped: bool,
     /// What the engine last said of itself.
     pub(crate) figures: engine::Counters,
     shape: &'a Shape,
@@ -62,6 +72,9 @@ impl<'a> Session<'a> {
             digest: Digest::default(),
             points: Points::default(),
             aside: None,
+            failed: 0,
+            trouble: None,
+            stopped: false,
             figures: engine::Counters::default(),
             shape,
             waiting: BTreeMap::new(),
@@ -93,6 +106,17 @@ impl<'a> Session<'a> {
 
     /// Asks one thing.
     pub(crate) fn perform(&mut self, verb: &Verb) -> Result<(), Broken> {
+        let changes_volumes = matches!(
+            verb,
+            Verb::Create { .. }
+                | Verb::Resize { .. }
+                | Verb::Rename { .. }
+                | Verb::Delete { .. }
+                | Verb::Compress(_)
+        );
+        if changes_volumes && self.trouble.is_some() {
+            return Ok(());
+        }
         match *verb {
             Verb::Create { volume, sectors, read_only } => {
                 self.create(volume, sectors, read_only)?
@@ -123,6 +147,7 @@ impl<'a> Session<'a> {
                 self.opening.client.administer(AdminRequest::Stats, done);
             }
             Verb::Idle => self.idle()?,
+            Verb::Trouble { kind, number } => self.begin_trouble(kind, number)?,
         }
         self.take_answers()?;
         if self.waiting.len() > WAITING_MAX {
@@ -166,11 +191,14 @@ impl<'a> Session<'a> {
         let before = self.oracle.written();
         let changed = self.note(range, Some(&bytes));
         let covers = durable.then(|| self.oracle.written());
-        let done = self.done(Waiting::Plain, covers);
+        let done = self.done(Waiting::Change(changed.clone()), covers);
         let tag = done.tag;
         let accepted = self.opening.client.write(&handle, offset_bytes, buf, durable, done);
         if accepted == Accepted::Now {
             self.waiting.remove(&tag);
+            if self.stopped && count > 0 {
+                return Err(strange("a write to a store that stopped", &accepted));
+            }
         } else if self.shape.tight {
             // It may wait for space, and until it is answered it has no place in the order.
             self.settle_place(tag, before, &changed)?;
@@ -193,7 +221,7 @@ impl<'a> Session<'a> {
         match self.wait_for(tag)? {
             Ok(_) => return Ok(()),
             Err(RequestError::NoSpace) => {}
-            Err(error) => return Err(Broken::Request(error)),
+            Err(error) => return self.fail(&error, changed),
         }
         let mut taken = 0;
         for (number, register) in changed.iter().enumerate() {
@@ -273,7 +301,8 @@ impl<'a> Session<'a> {
         let before = self.oracle.written();
         let changed = if refused { Vec::new() } else { self.note(range, None) };
         let covers = (durable && !refused).then(|| self.oracle.written());
-        let done = self.done(if refused { Waiting::Refused } else { Waiting::Plain }, covers);
+        let waiting = if refused { Waiting::Refused } else { Waiting::Change(changed.clone()) };
+        let done = self.done(waiting, covers);
         let tag = done.tag;
         self.opening.client.trim(&handle, offset_bytes, length_bytes, durable, done);
         let ragged = !range.first.is_multiple_of(SECTORS) || !range.count.is_multiple_of(SECTORS);
@@ -390,6 +419,19 @@ impl<'a> Session<'a> {
         let done = self.done(Waiting::Plain, Some(self.oracle.written()));
         self.opening.client.administer(AdminRequest::Close, done);
         self.wait_for_all()
+    }
+
+    fn begin_trouble(&mut self, kind: Trouble, number: u64) -> Result<(), Broken> {
+        self.wait_for_all()?;
+        self.look_aside()?;
+        let mut heard = self.opening.ear.heard();
+        heard.mischief.begin(kind, number);
+        if kind != Trouble::Slow {
+            // What a crash would leave now is judged by what it finds when the disk is mended.
+            heard.stop();
+            self.trouble = Some(kind);
+        }
+        Ok(())
     }
 
     /// Lets the store do whatever it does when nobody asks anything.

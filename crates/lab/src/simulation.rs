@@ -14,6 +14,7 @@ use crate::oracle::{CHUNK_BYTES, Oracle};
 use crate::script::{End, Life, Script, Shape};
 use crate::session::Session;
 use crate::tap::{Ear, Watch, leave};
+use crate::trouble::Trouble;
 use crate::workload::Plan;
 
 /// What a run did.
@@ -35,6 +36,10 @@ pub struct Summary {
     pub checkpoints: u64,
     /// Containers that were collected.
     pub collected: u64,
+    /// Lives in which something went wrong with the disk.
+    pub troubles: u64,
+    /// Requests that failed for it.
+    pub failed: u64,
     /// Stands for every operation on the disk and every answer, in their order.
     pub digest: u64,
 }
@@ -50,6 +55,8 @@ impl Summary {
         self.cuts += other.cuts;
         self.checkpoints += other.checkpoints;
         self.collected += other.collected;
+        self.troubles += other.troubles;
+        self.failed += other.failed;
         self.digest ^= other.digest;
     }
 }
@@ -75,6 +82,8 @@ pub struct Simulation {
     flushed: usize,
     /// Whether it ended with a close.
     closed: bool,
+    /// What went wrong with the disk in the last life.
+    trouble: Option<Trouble>,
     /// Where in the run we are.
     life: usize,
     last_life: usize,
@@ -114,6 +123,7 @@ impl Simulation {
             oracle: Oracle::default(),
             flushed: 0,
             closed: true,
+            trouble: None,
             life: 0,
             last_life: 0,
             request: 0,
@@ -143,18 +153,27 @@ impl Simulation {
         for life in &lives {
             self.life += 1;
             self.request = 0;
-            self.live(life)?;
+            match self.trouble.take() {
+                Some(trouble) if trouble.damages() => {
+                    self.look_at_damage(trouble)?;
+                    break;
+                }
+                trouble => self.live(life, trouble.is_some())?,
+            }
         }
-        check(&self.disk).map_err(in_run)?;
+        if self.closed && self.trouble.is_none() {
+            check(&self.disk).map_err(in_run)?;
+        }
         self.summary.digest = self.digest.value();
         Ok(())
     }
 
     /// One life: opening, requests, end.
-    fn live(&mut self, life: &Life) -> Outcome<()> {
+    fn live(&mut self, life: &Life, mended: bool) -> Outcome<()> {
         let shape = self.script.shape.clone();
         check(&self.disk).map_err(in_run)?;
         let watch = match self.look {
+            _ if mended => Watch::Nothing,
             Look::Everywhere => Watch::Every,
             Look::LastLife if self.life >= self.last_life => Watch::Every,
             _ => Watch::Nothing,
@@ -169,8 +188,11 @@ impl Simulation {
         lived.map_err(|broken| (session.aside.take(), broken))?;
         self.flushed = session.flushed();
         self.closed = life.end == End::Close;
+        self.trouble = session.trouble;
         let left = leave(&self.disk, life.end);
         self.disk = left.unwrap_or_else(|| self.disk.left_by_kill(shape.seed));
+        self.disk.heal();
+        self.closed &= self.trouble.is_none();
         self.oracle = session.oracle;
         self.summary.crashes += u64::from(!self.closed);
         Ok(())
@@ -194,6 +216,27 @@ impl Simulation {
         Ok(opening)
     }
 
+    /// A store whose medium holds wrong bytes: it is refused, or every chunk reads as it must or
+    /// not at all; and one rotten bit costs one stored chunk.
+    fn look_at_damage(&mut self, trouble: Trouble) -> Outcome<()> {
+        let ear = Ear::new(Watch::Nothing, 0, 0);
+        let mut opening = match Opening::new(&self.disk, &self.script.shape, ear) {
+            Ok(opening) => opening,
+            Err(Broken::DoesNotOpen(_)) if trouble.lies() => return Ok(()),
+            Err(broken) => return Err(in_run(broken)),
+        };
+        opening.tolerant = true;
+        let found = opening.find(&self.oracle).map_err(in_run)?;
+        let flushed = if trouble.lies() { 0 } else { self.flushed };
+        self.oracle.explain(flushed, &found).map_err(in_run)?;
+        let lost = self.oracle.contents(&found.unreadable);
+        if trouble == Trouble::Rot && lost > 1 {
+            let (what, counted) = ("stored chunks that one rotten bit costs", 1);
+            return Err(in_run(Broken::Figure { what, said: lost, counted }));
+        }
+        Ok(())
+    }
+
     fn go_through(&mut self, session: &mut Session<'_>, life: &Life) -> Result<(), Broken> {
         if session.oracle.deleting() {
             session.idle()?;
@@ -207,6 +250,10 @@ impl Simulation {
             }
             session.take_answers()?;
         }
+        session.wait_for_all()?;
+        if session.trouble.is_some() {
+            return Ok(());
+        }
         session.tally()?;
         if life.end == End::Close { session.close() } else { Ok(()) }
     }
@@ -217,6 +264,8 @@ impl Simulation {
         self.digest.add(heard.digest.value());
         self.summary.writes += heard.writes;
         self.summary.points.add(session.points);
+        self.summary.troubles += u64::from(session.trouble.is_some());
+        self.summary.failed += session.failed;
         self.summary.checkpoints += session.figures.checkpoints;
         self.summary.collected += session.figures.containers_collected;
     }

@@ -12,6 +12,7 @@ use format::units::Zone;
 
 use crate::dice::{Digest, mixed};
 use crate::script::End;
+use crate::trouble::Mischief;
 
 /// Which writes are looked at.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -40,6 +41,11 @@ pub(crate) struct Heard {
     pub(crate) points: Vec<Point>,
     /// Effects that were answered as durable; the inbox keeps it.
     pub(crate) flushed: usize,
+    /// What goes wrong with the disk.
+    pub(crate) mischief: Mischief,
+    /// Roots submitted, and operations on their zone that have ended: two make a durable root.
+    roots: u64,
+    root_ends: u64,
     watch: Watch,
     seed: u64,
 }
@@ -50,8 +56,17 @@ pub(crate) struct Ear(Arc<Mutex<Heard>>);
 
 impl Ear {
     pub(crate) fn new(watch: Watch, seed: u64, flushed: usize) -> Self {
-        let (digest, points) = (Digest::default(), Vec::new());
-        Self(Arc::new(Mutex::new(Heard { digest, writes: 0, points, flushed, watch, seed })))
+        Self(Arc::new(Mutex::new(Heard {
+            digest: Digest::default(),
+            writes: 0,
+            points: Vec::new(),
+            flushed,
+            mischief: Mischief::default(),
+            roots: 0,
+            root_ends: 0,
+            watch,
+            seed,
+        })))
     }
 
     pub(crate) fn heard(&self) -> MutexGuard<'_, Heard> {
@@ -80,17 +95,21 @@ impl Disk for Tap {
         let mut heard = self.ear.heard();
         heard.listen(&io);
         let is_write = matches!(io.kind, IoKind::Write { .. });
-        self.disk.submit(io);
+        let root = (is_write && io.zone == Zone::Superblock).then_some(io.offset_bytes);
+        heard.roots += u64::from(root.is_some());
+        heard.mischief.submit(&mut self.disk, io);
         if is_write {
             heard.writes += 1;
-            heard.look(&self.disk);
+            heard.look(&self.disk, root);
         }
     }
 
     fn poll(&mut self, done: &mut Vec<Completion>) {
         let before = done.len();
+        let mut heard = self.ear.heard();
+        heard.mischief.poll(&mut self.disk, done);
         self.disk.poll(done);
-        self.ear.heard().listen_to_ends(&done[before..]);
+        heard.listen_to_ends(&done[before..]);
     }
 
     fn wait(&mut self, done: &mut Vec<Completion>) {
@@ -100,7 +119,7 @@ impl Disk for Tap {
     }
 
     fn in_flight(&self) -> usize {
-        self.disk.in_flight()
+        self.disk.in_flight() + self.ear.heard().mischief.in_flight()
     }
 
     fn size_bytes(&self, zone: Zone) -> u64 {
@@ -120,6 +139,7 @@ impl Heard {
 
     fn listen_to_ends(&mut self, ends: &[Completion]) {
         for end in ends {
+            self.root_ends += u64::from(end.zone == Zone::Superblock);
             self.digest.add(mixed(end.tag, u64::from(end.result.is_ok())));
         }
     }
@@ -129,8 +149,19 @@ impl Heard {
         self.watch = Watch::Nothing;
     }
 
+    /// The root slot that is lost with a crash, if one is: the one that is being written, for a
+    /// sector may come out torn after all; or, once the newest root is durable, either.
+    fn lost_slot(&self, number: u64, root: Option<u64>) -> Option<u64> {
+        let durable = self.roots > 0 && self.root_ends == 2 * self.roots;
+        match root {
+            Some(slot) => number.is_multiple_of(2).then_some(slot),
+            None if durable && number.is_multiple_of(8) => Some(4096 << (number >> 3 & 1)),
+            None => None,
+        }
+    }
+
     /// Looks aside, if this write is to be looked at.
-    fn look(&mut self, disk: &MemoryDisk) {
+    fn look(&mut self, disk: &MemoryDisk, root: Option<u64>) {
         let number = mixed(self.seed, self.writes);
         match self.watch {
             Watch::Nothing => return,
@@ -140,6 +171,9 @@ impl Heard {
         }
         let crash = End::of_number(number);
         if let Some(left) = leave(disk, crash) {
+            if let Some(slot) = self.lost_slot(number >> 16, root) {
+                left.corrupt(Zone::Superblock, slot + 16, |byte| *byte ^= 0x55);
+            }
             self.points.push(Point {
                 write: self.writes,
                 crash,

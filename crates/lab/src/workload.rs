@@ -1,11 +1,13 @@
 //! What a seed makes of a run: a store of some shape and a mix of requests that meets every path of
 //! the engine often.
 
+use disk::Loss;
 use engine::{Codec, Compression};
 
 use crate::dice::{Dice, mixed};
 use crate::oracle::CHUNK_BYTES;
 use crate::script::{End, Life, Request, Script, Shape, Verb};
+use crate::trouble::Trouble;
 
 /// Sectors of a chunk.
 pub(crate) const SECTORS: u64 = CHUNK_BYTES as u64 / 512;
@@ -79,6 +81,9 @@ impl Plan {
             let requests = (0..self.steps).map(|_| workload.next_request()).collect();
             lives.push(Life { requests, end: workload.end() });
         }
+        if mixed(self.seed, 2).is_multiple_of(3) {
+            workload.make_trouble(&mut lives);
+        }
         Script { shape: self.shape.clone(), lives }
     }
 }
@@ -100,6 +105,23 @@ struct Workload<'a> {
 }
 
 impl Workload<'_> {
+    /// Something goes wrong with the disk in the last life.
+    fn make_trouble(&mut self, lives: &mut [Life]) {
+        let [.., before, last] = lives else { return };
+        let (kind, _) = Trouble::ALL[self.dice.below(Trouble::ALL.len() as u64) as usize];
+        let verb = Verb::Trouble { kind, number: self.dice.roll() >> 8 };
+        let mut at = self.dice.below(1 + last.requests.len() as u64 / 2) as usize;
+        if kind == Trouble::Rot {
+            // What rots before a crash may look like the crash itself; after a close it may not.
+            (before.end, at) = (End::Close, 0);
+        }
+        if kind == Trouble::Unsyncable {
+            // What the kernel could not write is in its cache, and nobody knows it is not on disk.
+            last.end = End::Power(Loss::Mixed, self.dice.roll() >> 8);
+        }
+        last.requests.insert(at, Request { verb, steps: 0 });
+    }
+
     fn end(&mut self) -> End {
         if self.dice.once_in(6) { End::Close } else { End::of_number(self.dice.roll()) }
     }

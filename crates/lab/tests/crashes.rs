@@ -1,18 +1,73 @@
-//! A few seeds of the simulator in every test run: fixed ones, and fresh ones that are printed.
+//! The simulator's share of every test run: fixed seeds, fresh ones that are printed, and every
+//! kind of trouble with the disk.
 
-use lab::{Plan, Simulation, Summary};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-fn run(seed: u64) -> Summary {
-    let plan = Plan { steps: 30, ..Plan::of_seed(seed) };
-    match Simulation::new(&plan).and_then(Simulation::run) {
+use lab::{Look, Plan, Script, Simulation, Summary, Trouble, Verb};
+
+fn run(plan: &Plan) -> Summary {
+    match Simulation::new(plan).and_then(Simulation::run) {
         Ok(summary) => summary,
-        Err(failure) => panic!("seed {seed}: {failure}"),
+        Err(failure) => panic!(
+            "{failure}\nagain: cargo run -p lab -- simulate --seed {} --steps {} --crashes {}",
+            plan.seed, plan.steps, plan.crashes
+        ),
     }
+}
+
+fn short(seed: u64) -> Plan {
+    Plan { steps: 25, crashes: 2, ..Plan::of_seed(seed) }
 }
 
 #[test]
 fn a_seed_is_a_run_to_the_byte() {
     for seed in 1..=4 {
-        assert_eq!(run(seed), run(seed), "seed {seed}");
+        assert_eq!(run(&short(seed)), run(&short(seed)), "seed {seed}");
+    }
+}
+
+#[test]
+fn fixed_and_fresh_seeds_survive_a_crash_at_every_write() {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let fresh = now.map_or(1, |now| now.as_micros() as u64 >> 4);
+    println!("fresh seeds {fresh} to {}", fresh + 3);
+    let points: u64 =
+        (100..108).chain(fresh..fresh + 4).map(|seed| run(&short(seed)).points.total()).sum();
+    assert!(points > 300, "{points} crash points");
+}
+
+#[test]
+fn long_runs_survive_their_own_crashes() {
+    for seed in 200..208 {
+        run(&Plan { steps: 400, every_write: false, ..Plan::of_seed(seed) });
+    }
+}
+
+/// The run of a seed, with nothing but this trouble.
+fn troubled(seed: u64, kind: Trouble) -> Summary {
+    let mut script: Script = Plan { steps: 40, crashes: 2, ..Plan::of_seed(seed) }.script();
+    for life in &mut script.lives {
+        life.requests.retain(|request| !matches!(request.verb, Verb::Trouble { .. }));
+    }
+    let trouble = lab::Request { verb: Verb::Trouble { kind, number: seed }, steps: 0 };
+    if let [before, last] = &mut script.lives[..] {
+        before.end = lab::End::Close;
+        last.requests.insert(0, trouble);
+        let read = |at: u64| Verb::Read { volume: 0, first: 256 * at, count: 256 };
+        last.requests.extend((0..19).map(|at| lab::Request { verb: read(at), steps: 9 }));
+        last.end = lab::End::of_number(0);
+    }
+    match Simulation::of_script(script, Look::Nowhere).and_then(Simulation::run) {
+        Ok(summary) => summary,
+        Err(failure) => panic!("seed {seed}, {}: {failure}", kind.name()),
+    }
+}
+
+#[test]
+fn a_failing_disk_costs_errors_and_nothing_else() {
+    for (kind, name) in Trouble::ALL {
+        let failed: u64 = (0..12).map(|seed| troubled(seed, kind).failed).sum();
+        let strikes = !matches!(kind, Trouble::Slow | Trouble::Elsewhere | Trouble::Lost);
+        assert!(failed > 0 || !strikes, "{name} made no request fail");
     }
 }

@@ -1,0 +1,186 @@
+//! What can go wrong with a disk while it is used, each begun by a line of a script.
+//!
+//! ```text
+//! trouble unreadable N   reads of one block of a data file fail
+//! trouble unwritable N   the next write to some file fails, and that place from then on
+//! trouble unsyncable N   syncs of some file fail; what they should have kept is lost
+//! trouble rot N          one bit of a data file flips at rest
+//! trouble lost N         the next write to tables or data is acknowledged and never done
+//! trouble elsewhere N    the same goes to another place of its file
+//! trouble slow N         some file's operations are held back for a while
+//! ```
+
+use disk::{Completion, Disk, Fault, Io, IoKind, MemoryDisk};
+use engine::RequestError;
+use format::units::Zone;
+
+use crate::dice::mixed;
+
+/// What goes wrong.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the head of the file says what each is")]
+pub enum Trouble {
+    Unreadable,
+    Unwritable,
+    Unsyncable,
+    Rot,
+    Lost,
+    Elsewhere,
+    Slow,
+}
+
+impl Trouble {
+    /// All there are, with their names in scripts.
+    pub const ALL: [(Self, &str); 7] = [
+        (Self::Unreadable, "unreadable"),
+        (Self::Unwritable, "unwritable"),
+        (Self::Unsyncable, "unsyncable"),
+        (Self::Rot, "rot"),
+        (Self::Lost, "lost"),
+        (Self::Elsewhere, "elsewhere"),
+        (Self::Slow, "slow"),
+    ];
+
+    /// What scripts call it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(trouble, _)| *trouble == self).map_or("", |(_, name)| name)
+    }
+
+    /// What scripts call so.
+    pub(crate) fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(_, of)| *of == name).map(|(trouble, _)| *trouble)
+    }
+
+    /// Whether a request may fail so from then on.
+    pub(crate) fn excuses(self, error: &RequestError) -> bool {
+        let failed = matches!(
+            error,
+            RequestError::WriteFailed { .. }
+                | RequestError::ReadFailed { .. }
+                | RequestError::Damaged { .. }
+                | RequestError::DamagedTable { .. }
+        );
+        failed && self != Self::Slow
+    }
+
+    /// Whether bytes on the medium are wrong for good: a check may find problems, and an opening
+    /// may be refused.
+    pub(crate) fn damages(self) -> bool {
+        matches!(self, Self::Rot | Self::Lost | Self::Elsewhere)
+    }
+
+    /// Whether a write that was answered as durable may be lost: the device lied.
+    pub(crate) fn lies(self) -> bool {
+        matches!(self, Self::Lost | Self::Elsewhere)
+    }
+}
+
+/// What a tap does to the disk behind it.
+#[derive(Default)]
+pub(crate) struct Mischief {
+    /// Begins with the next operation.
+    coming: Option<(Trouble, u64)>,
+    /// Strikes the next write that it can.
+    armed: Option<(Trouble, u64)>,
+    /// Held back until so many polls have passed.
+    slow: Option<(Zone, u64)>,
+    held: Vec<Io>,
+    /// Writes that are said to be done.
+    claimed: Vec<Completion>,
+}
+
+/// Polls for which a slow file's operations are held back.
+const SLOW_POLLS: u64 = 60;
+/// Where in a data file trouble strikes: in the first so many bytes, or up to 64 times as many.
+const STRUCK_BYTES: u64 = 32 << 10;
+
+impl Mischief {
+    pub(crate) fn begin(&mut self, trouble: Trouble, number: u64) {
+        self.coming = Some((trouble, number));
+    }
+
+    fn data_zone(disk: &MemoryDisk, number: u64) -> Zone {
+        let zones = (0..4).map(Zone::Data).filter(|&zone| disk.size_bytes(zone) > 0).count();
+        Zone::Data((number % zones.max(1) as u64) as u16)
+    }
+
+    fn any_zone(disk: &MemoryDisk, number: u64) -> Zone {
+        match number % 4 {
+            0 => Zone::Journal,
+            1 => Zone::Tables,
+            2 => Zone::Superblock,
+            _ => Self::data_zone(disk, number / 4),
+        }
+    }
+
+    /// Begins what is coming.
+    pub(crate) fn strike(&mut self, disk: &MemoryDisk) {
+        let Some((trouble, number)) = self.coming.take() else { return };
+        let struck_bytes = STRUCK_BYTES << (2 * (mixed(number, 6) % 4));
+        let offset_bytes = mixed(number, 5) % struck_bytes;
+        match trouble {
+            Trouble::Unreadable => {
+                disk.inject(Fault::Read { zone: Self::data_zone(disk, number), offset_bytes });
+            }
+            Trouble::Unsyncable => disk.inject(Fault::Sync { zone: Self::any_zone(disk, number) }),
+            Trouble::Rot => {
+                let bit = 1 << (number % 8);
+                disk.corrupt(Self::data_zone(disk, number), offset_bytes, |byte| *byte ^= bit);
+            }
+            Trouble::Slow => self.slow = Some((Self::any_zone(disk, number), SLOW_POLLS)),
+            Trouble::Unwritable | Trouble::Lost | Trouble::Elsewhere => {
+                self.armed = Some((trouble, number));
+            }
+        }
+    }
+
+    /// Lets an operation through to the disk, or not.
+    pub(crate) fn submit(&mut self, disk: &mut MemoryDisk, mut io: Io) {
+        self.strike(disk);
+        if self.slow.is_some_and(|(zone, _)| zone == io.zone) {
+            return self.held.push(io);
+        }
+        let is_write = matches!(io.kind, IoKind::Write { .. });
+        let (zone, offset_bytes) = (io.zone, io.offset_bytes);
+        let can_lie = matches!(zone, Zone::Tables | Zone::Data(_));
+        match self.armed {
+            Some((Trouble::Unwritable, number))
+                if is_write && zone == Self::any_zone(disk, number) =>
+            {
+                self.armed = None;
+                disk.inject(Fault::Write { zone, offset_bytes });
+            }
+            Some((Trouble::Lost, _)) if is_write && can_lie => {
+                self.armed = None;
+                let claim = Completion { tag: io.tag, zone, result: Ok(()), buf: None };
+                return self.claimed.push(claim);
+            }
+            Some((Trouble::Elsewhere, number)) if is_write && can_lie => {
+                self.armed = None;
+                // Back by up to 64 blocks: among what was written before.
+                let back = 4096 * (1 + number % 64);
+                io.offset_bytes = io.offset_bytes.saturating_sub(back);
+            }
+            _ => {}
+        }
+        disk.submit(io);
+    }
+
+    /// What it says is done; and what was held back long enough goes on.
+    pub(crate) fn poll(&mut self, disk: &mut MemoryDisk, done: &mut Vec<Completion>) {
+        self.strike(disk);
+        done.append(&mut self.claimed);
+        if let Some((_, polls)) = &mut self.slow {
+            *polls = polls.saturating_sub(1);
+            if *polls == 0 {
+                self.slow = None;
+                self.held.drain(..).for_each(|io| disk.submit(io));
+            }
+        }
+    }
+
+    pub(crate) fn in_flight(&self) -> usize {
+        self.held.len() + self.claimed.len()
+    }
+}
