@@ -43,9 +43,9 @@ pub struct Options {
 }
 
 impl Options {
-    /// Pages of the table cache: three eighths of the memory.
+    /// Pages of the table cache: a third of the memory.
     pub(crate) fn cache_pages(&self) -> usize {
-        usize::try_from(self.memory_bytes * 3 / 8 / PAGE_COST_BYTES).unwrap_or(usize::MAX)
+        usize::try_from(self.memory_bytes / 3 / PAGE_COST_BYTES).unwrap_or(usize::MAX)
     }
 
     /// Bytes of reads that may be under way: a tenth, at most 128 MiB.
