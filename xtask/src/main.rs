@@ -1,4 +1,5 @@
-//! The project's own tasks: `cargo xtask tidy`, `cargo xtask test`, `cargo xtask acceptance`.
+//! The project's own tasks: `cargo xtask tidy`, `cargo xtask test`, `cargo xtask acceptance`,
+//! `cargo xtask fuzz`.
 //!
 //! Everything that a developer or CI runs goes through here, in Rust, so that there is one way to
 //! do it and nothing lives in a shell script that no test covers:
@@ -10,6 +11,7 @@
 //!   under them.
 //! - `acceptance` drives the built server with real clients (qemu-img, nbdfuse, libnbd, fio, the
 //!   kernel's file systems) through scenarios that are the promises of the product.
+//! - `fuzz` feeds every decoder, and the whole engine, with whatever a fuzzer thinks of.
 
 #![cfg_attr(
     test,
@@ -19,9 +21,11 @@
 mod acceptance;
 mod clients;
 mod failure;
+mod fuzz;
 mod program;
 mod soak;
 mod steps;
+mod table;
 mod test_command;
 mod tidy;
 
@@ -38,7 +42,9 @@ usage: cargo xtask tidy                      the laws of the house
        cargo xtask acceptance --list         the scenarios and what each shows
        cargo xtask soak [NAME...]            real programs, killed again and again
                   [--minutes N] [--short] [--seed N]
-       cargo xtask soak --list               the scenarios and what each shows";
+       cargo xtask soak --list               the scenarios and what each shows
+       cargo xtask fuzz [TARGET...]          every fuzz target for a while (nightly, cargo-fuzz)
+                  [--seconds N]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -49,6 +55,7 @@ fn main() -> ExitCode {
         ["soak", rest @ ..] => soak::run(&root(), rest),
         [acceptance::RELEASE, folder] => acceptance::release_when_orphaned(Path::new(folder)),
         ["acceptance", rest @ ..] => acceptance::run(&root(), rest),
+        ["fuzz", rest @ ..] => fuzz::run(&root(), rest),
         _ => Err(Failure::Usage { text: USAGE }),
     };
     match outcome {

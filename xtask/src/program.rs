@@ -99,6 +99,22 @@ impl Program {
         if status.success() { Ok(()) } else { Err(refused(text, status, "")) }
     }
 
+    /// Runs it in silence, with a look at every line of its standard error.
+    pub(crate) fn overhear(mut self, mut look: impl FnMut(&str)) -> Result<(), Failure> {
+        let text = self.to_string();
+        self.command.stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = self.command.spawn().map_err(|source| start(&text, source))?;
+        let mut said = String::new();
+        for line in child.stderr.take().into_iter().flat_map(|err| BufReader::new(err).lines()) {
+            let line = line.map_err(|source| start(&text, source))?;
+            look(&line);
+            said.push_str(&line);
+            said.push('\n');
+        }
+        let status = child.wait().map_err(|source| start(&text, source))?;
+        if status.success() { Ok(()) } else { Err(refused(text, status, &said)) }
+    }
+
     /// The command itself, for those that must talk to it while it runs.
     pub(crate) fn into_command(self) -> Command {
         self.command
@@ -157,5 +173,9 @@ mod tests {
         let program = Program::new("sh").args(["-c", "echo a; echo b"]);
         program.watch(|line| seen.push(line.to_owned())).unwrap();
         assert_eq!(seen, ["a", "b"]);
+        let mut overheard = Vec::new();
+        let program = Program::new("sh").args(["-c", "echo a; echo b >&2; exit 1"]);
+        assert!(program.overhear(|line| overheard.push(line.to_owned())).is_err());
+        assert_eq!(overheard, ["b"]);
     }
 }

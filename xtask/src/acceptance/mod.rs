@@ -21,7 +21,6 @@ mod real_disk;
 mod real_fs;
 mod seed;
 pub(crate) mod server;
-mod table;
 mod tagged;
 
 use std::fs;

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::acceptance::table::Table;
+use crate::table::Table;
 
 /// One thing that a kill can interrupt; a checkpoint and a collection may be on their way together.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Ord, PartialOrd)]

@@ -7,10 +7,10 @@
 use std::path::PathBuf;
 
 use crate::acceptance::server::{Stats, Store};
-use crate::acceptance::table::{Table, percent_off};
 use crate::acceptance::{Setting, images};
 use crate::failure::Failure;
 use crate::program::Program;
+use crate::table::{Table, percent_off};
 
 /// How far the number of unique chunks may lie from the count, in percent.
 const CHUNKS_OFF_MAX: f64 = 0.1;
