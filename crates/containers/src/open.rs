@@ -20,6 +20,7 @@ use crate::segments::{SEGMENT_BYTES, Segments};
 use disk::{AlignedBuf, SharedBuf};
 use format::directory::{self, DirectoryEntry};
 use format::units::{BLOCK_BYTES, CONTAINER_BYTES, ContainerId, Fingerprint, Pba, Pbn, UUID_BYTES};
+use mutants::mutant;
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -215,6 +216,9 @@ impl OpenContainer {
         let mut writes = self.take_writes(true);
         let used_bytes = self.fill_bytes();
         let container = self.id();
+        if mutant!(DropsDirectoryEntry) {
+            self.entries.pop();
+        }
         let tail = directory::encode_tail(&self.entries, container, self.sequence, uuid);
         let tail_bytes = tail.len().next_multiple_of(BLOCK_BYTES);
         let mut buf = AlignedBuf::new_zeroed(tail_bytes);

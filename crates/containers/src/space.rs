@@ -16,6 +16,7 @@ use crate::promise::usable_bytes_per_container;
 use format::superblock::Geometry;
 use format::units::{ContainerId, Zone};
 use hashbrown::HashMap;
+use mutants::mutant;
 use std::collections::VecDeque;
 
 /// Durable checkpoints that have to follow a container's freeing before it is written again: one
@@ -189,7 +190,10 @@ impl Space {
             _ => return debug_assert!(false, "freed a container that is not in use"),
         }
         let until = self.checkpoints + QUARANTINE_CHECKPOINTS;
-        self.uses[id.0 as usize] = ContainerUse::Quarantined { checkpoints: until };
+        self.uses[id.0 as usize] = match mutant!(ReusesContainerAtOnce) {
+            true => ContainerUse::Free,
+            false => ContainerUse::Quarantined { checkpoints: until },
+        };
         self.list(id.0);
     }
 

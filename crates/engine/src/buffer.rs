@@ -19,6 +19,7 @@ use std::sync::Arc;
 use format::record::Change;
 use format::units::{Fingerprint, Lba, Pbn, VolumeId};
 use hashbrown::hash_map::Entry;
+use mutants::mutant;
 use reduce::{ChunkBuf, ChunkRef};
 
 use crate::done::Done;
@@ -301,6 +302,9 @@ impl WriteBuffer {
     /// Puts a whole chunk (or zeros) into the open group.
     pub(crate) fn put(&mut self, volume: VolumeId, lba: Lba, data: SlotData) {
         if let Some(slot) = self.slot_in_open(volume, lba) {
+            if mutant!(KeepsOlderWrite) {
+                return;
+            }
             let absorbed = std::mem::replace(&mut slot.data, data);
             self.absorbed += 1;
             absorbed.answer();

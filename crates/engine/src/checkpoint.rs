@@ -19,6 +19,7 @@ use disk::{AlignedBuf, SharedBuf};
 use format::BLOCK_BYTES;
 use format::root::Root;
 use format::units::{TreeId, Zone};
+use mutants::mutant;
 use tables::{PageError, PageWrite};
 
 use crate::checkpoints::Phase;
@@ -48,7 +49,8 @@ impl Engine {
                 if !self.devices.tables_written_before(mark) {
                     return false;
                 }
-                self.devices.sync(Zone::Tables, Purpose::TablesSync);
+                let pages = if mutant!(WritesRootUnsynced) { Zone::Journal } else { Zone::Tables };
+                self.devices.sync(pages, Purpose::TablesSync);
                 self.enter_phase(Phase::TablesSync)
             }
             Phase::TablesSync if self.checkpoints.ended => {
@@ -171,7 +173,8 @@ impl Engine {
 
     fn write_root_when_durable(&mut self) -> bool {
         let Some(root) = &self.checkpoints.next_root else { return false };
-        if self.flushing.durable_sequence() + 1 < root.journal.sequence {
+        let durable = self.flushing.durable_sequence() + 1 >= root.journal.sequence;
+        if !durable && !mutant!(WritesRootBeforeRecords) {
             self.flushing.ask();
             return false;
         }
@@ -188,7 +191,9 @@ impl Engine {
     fn end_checkpoint(&mut self) -> bool {
         let Some(root) = self.checkpoints.next_root.take() else { return false };
         let checkpoints = &mut self.checkpoints;
-        self.journal.release_to(checkpoints.position.offset_bytes);
+        let older =
+            if mutant!(ForgetsOlderJournal) { &root.journal } else { &checkpoints.position };
+        self.journal.release_to(older.offset_bytes);
         checkpoints.position = root.journal;
         checkpoints.generation = root.generation;
         checkpoints.free_limit = root.free_tail;

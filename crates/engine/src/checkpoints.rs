@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use format::root::{JournalPosition, Root};
+use mutants::mutant;
 use tables::PageWrite;
 
 use crate::state::State;
@@ -97,7 +98,8 @@ impl Checkpoints {
 
     /// PBNs in the free queue that may be handed out.
     pub(crate) fn free_pbns(&self, state: &State) -> u64 {
-        self.free_limit.saturating_sub(state.free.head())
+        let limit = if mutant!(ReusesPbnAtOnce) { state.free.tail() } else { self.free_limit };
+        limit.saturating_sub(state.free.head())
     }
 
     /// Whether further checkpoints may still set space free.

@@ -18,6 +18,7 @@ use format::directory::DirectoryEntry;
 use format::frame;
 use format::record::Change;
 use format::units::{CONTAINER_BYTES, ContainerId, Pba};
+use mutants::mutant;
 use tables::{PageError, pbn_pba};
 
 use crate::collection::Victim;
@@ -188,7 +189,7 @@ impl Engine {
         if stored.pba != here {
             return Fate::Stale;
         }
-        let held = self.lookups.held.contains_key(&entry.pbn);
+        let held = self.lookups.held.contains_key(&entry.pbn) && !mutant!(ForgetsHeldChunk);
         if stored.references > 0 || held { Fate::Move } else { Fate::Forget }
     }
 

@@ -9,6 +9,7 @@ use format::directory::DIRECTORY_ENTRY_BYTES;
 use format::record::Change;
 use format::units::{Lba, Pbn, VolumeId};
 use hashbrown::hash_map::Entry;
+use mutants::mutant;
 use tables::PageError;
 
 use crate::buffer::{Group, Plan, Slot, Work};
@@ -92,7 +93,9 @@ impl Engine {
         store_anew(&mut changes, &heals);
         changes.extend(maps);
         let popped = self.popped(&stores, heals.len());
+        let rest = mutant!(SplitsGroup).then(|| changes.split_off(changes.len() / 2));
         self.record(&changes);
+        rest.into_iter().for_each(|rest| self.record(&rest));
         self.let_go(group.slots(), &stores, popped, heals.len());
         self.counters.chunks_healed += heals.len() as u64;
         Ok(true)
@@ -170,7 +173,7 @@ impl Engine {
         self.publish_space();
         let chunk_bytes = self.geometry.chunk_bytes;
         let mut intake = self.intake.lock();
-        for chunks in group.reservations {
+        for chunks in group.reservations.into_iter().filter(|_| !mutant!(KeepsPromise)) {
             intake.space.settle(chunks, chunk_bytes);
         }
     }

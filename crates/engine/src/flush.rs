@@ -9,6 +9,7 @@
 //! One round runs at a time; flushes that arrive meanwhile share the next: group commit.
 
 use format::units::Zone;
+use mutants::mutant;
 
 use crate::devices::Purpose;
 use crate::done::Done;
@@ -77,6 +78,9 @@ impl Engine {
             zones: self.placement.take_unsynced_zones(),
             syncs_left: None,
         });
+        if mutant!(AnswersFlushUnsynced) {
+            self.flushing.answer_up_to(group);
+        }
         self.end_round();
         true
     }

@@ -8,6 +8,7 @@
 //! even when nothing refers to them yet.
 
 use format::units::{Fingerprint, Pbn};
+use mutants::mutant;
 use reduce::{ChunkBatch, ChunkRef, Job};
 use tables::PageError;
 
@@ -265,7 +266,9 @@ impl Engine {
 
     fn plan(&mut self, fingerprint: &Fingerprint, stored: Option<Pbn>, frame: &mut usize) -> Plan {
         // A chunk is in one of both: it leaves the pending ones when it enters the table.
-        if let Some(pbn) = stored.or_else(|| self.lookups.pending.get(fingerprint).copied()) {
+        let pending = || self.lookups.pending.get(fingerprint).copied();
+        if let Some(pbn) = stored.or_else(|| pending().filter(|_| !mutant!(MissesPendingDuplicate)))
+        {
             self.counters.chunks_duplicate += 1;
             *self.lookups.held.entry(pbn).or_default() += 1;
             if self.scrub.damage.begin_heal(pbn) {

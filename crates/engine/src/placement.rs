@@ -16,6 +16,7 @@ use format::directory::{DIRECTORY_ENTRY_BYTES, DirectoryEntry};
 use format::record::Change;
 use format::superblock::Geometry;
 use format::units::{ContainerId, Fingerprint, Pba, Pbn, Zone};
+use mutants::mutant;
 
 use crate::devices::{Devices, Purpose};
 
@@ -155,7 +156,9 @@ impl Placement {
             let Some((zone, start_bytes)) = geometry.container_zone(write.container) else {
                 continue;
             };
-            if let Zone::Data(number) = zone {
+            if let Zone::Data(number) = zone
+                && !mutant!(SkipsDataSync)
+            {
                 self.unsynced_zones.insert(number);
             }
             bytes += write.buf.len() as u64;

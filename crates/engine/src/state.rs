@@ -17,6 +17,7 @@ use format::pba_page::{self, PbaEntry};
 use format::record::Change;
 use format::root::{HashShape, OpenContainer, Totals};
 use format::units::{Compression, ContainerId, Fingerprint, Lba, Pba, Pbn, TreeId, VolumeId};
+use mutants::mutant;
 use tables::{
     CatalogTable, ContainerTable, FreePbns, HashPbn, NextLeaf, OutOfBlocks, PageError, PageRead,
     PageStore, PageWrite, PinSet, lba_pbn, pbn_pba,
@@ -329,7 +330,7 @@ impl State {
         lba_pbn::set_run(&mut self.store, tree, first, pbns, &mut released);
         let mapped = pbns.iter().filter(|pbn| !pbn.is_none()).count() as u64;
         self.count_mapped(volume, mapped, released.len() as u64);
-        for pbn in released {
+        for pbn in released.into_iter().filter(|_| !mutant!(ForgetsRelease)) {
             self.release(pbn);
         }
     }
@@ -380,7 +381,9 @@ impl State {
 
     fn forget(&mut self, pbn: Pbn, fingerprint: &Fingerprint) {
         let Some(entry) = pbn_pba::get(&self.store, pbn) else { return };
-        self.hash.remove(&mut self.store, fingerprint);
+        if !mutant!(KeepsHashEntry) {
+            self.hash.remove(&mut self.store, fingerprint);
+        }
         pbn_pba::clear(&mut self.store, pbn);
         self.free.push(&mut self.store, pbn);
         self.totals.dead_chunks -= 1;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use format::map_page;
 use format::record::Change;
 use format::units::{Lba, TreeId, VolumeId};
+use mutants::mutant;
 use tables::{NextLeaf, PageError};
 
 use crate::buffer::{SlotData, Work};
@@ -100,6 +101,7 @@ impl Engine {
             let volume = Arc::clone(volume);
             self.buffer.push_closed(Work::Unmap { volume, first, end });
         } else {
+            let end = if mutant!(TrimsOneTooMany) && first < end { end + 1 } else { end };
             for lba in first..end {
                 self.buffer.put(volume.id, Lba(lba), SlotData::Zeros);
             }

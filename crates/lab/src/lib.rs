@@ -6,6 +6,7 @@
 //! opening.rs    the engine, step by step     tap.rs      the disk, listened to at every write
 //! aside.rs      what each crash would leave  oracle.rs   which prefixes explain what is found
 //! trouble.rs    what else goes wrong with a disk   shrink.rs  a failing script made short
+//! image/        stores of earlier releases, kept for the tests
 //! ```
 //!
 //! [`Simulation`] drives an [`engine::Engine`] step by step on one thread: inline workers, a
@@ -23,6 +24,7 @@ mod answers;
 mod aside;
 mod dice;
 mod failure;
+pub mod image;
 mod opening;
 mod oracle;
 mod script;

@@ -2,14 +2,18 @@
 //!
 //! Each seed is one run (`lab`'s head says of what). A seed that fails is made short and printed as
 //! a script, which `lab replay` runs again.
+//!
+//! With `--features mutants` there is also `canary`: known bugs, each of which must be found.
 
+#[cfg(feature = "mutants")]
+mod canary;
 mod night;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use lab::{Look, Script, Simulation};
+use lab::{Look, Script, Simulation, image};
 
 /// Proves, or breaks, what the engine promises.
 #[derive(Parser)]
@@ -28,12 +32,23 @@ enum Command {
         /// The script, as it was printed.
         file: PathBuf,
     },
+    /// Make the stored image of today's format version, for the tests of all later ones.
+    Image {
+        /// Where `vN.image` and `vN.txt` go.
+        folder: PathBuf,
+    },
+    /// Let known bugs live, one at a time: the simulator must find each.
+    #[cfg(feature = "mutants")]
+    Canary(canary::Arguments),
 }
 
 fn main() -> ExitCode {
     match Arguments::parse().command {
         Command::Simulate(arguments) => night::simulate(&arguments),
         Command::Replay { file } => replay(&file),
+        Command::Image { folder } => make_image(&folder),
+        #[cfg(feature = "mutants")]
+        Command::Canary(arguments) => canary::run(&arguments),
     }
 }
 
@@ -59,4 +74,23 @@ fn replay(file: &std::path::Path) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn make_image(folder: &std::path::Path) -> ExitCode {
+    let path = folder.join(format!("v{}.image", format::FORMAT_VERSION));
+    let made = image::make().and_then(|disk| {
+        let packed = image::pack(&disk)?;
+        let recorded = image::record(&disk)?;
+        std::fs::write(&path, &packed)?;
+        std::fs::write(path.with_extension("txt"), recorded)?;
+        Ok(packed.len())
+    });
+    match made {
+        Ok(bytes) => println!("{}: {bytes} bytes", path.display()),
+        Err(error) => {
+            println!("{}: {error}", path.display());
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
 }

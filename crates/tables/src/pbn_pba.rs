@@ -9,6 +9,7 @@
 
 use format::pba_page::{self, PbaEntry, SLOTS};
 use format::units::{Pba, Pbn, TreeId};
+use mutants::mutant;
 
 use crate::error::PageError;
 use crate::store::{PageRead, PageStore, PinSet};
@@ -80,7 +81,9 @@ pub fn clear(store: &mut PageStore, pbn: Pbn) {
 /// One reference more to `pbn`, whose leaf must have been wanted. A PBN that names nothing is left
 /// so, and counts as not revived.
 pub fn retain(store: &mut PageStore, pbn: Pbn) -> Retained {
-    let (pba, before) = count(store, pbn, |references| references.saturating_add(1));
+    let references_max = if mutant!(SaturatesCount) { 4 } else { u32::MAX };
+    let (pba, before) =
+        count(store, pbn, |references| references.saturating_add(1).min(references_max));
     Retained { revived: before == Some(0), pba }
 }
 

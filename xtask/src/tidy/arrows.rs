@@ -8,17 +8,18 @@ use super::finding::Finding;
 use super::workspace::Package;
 
 /// Each room with the rooms it may import, from the bottom up.
-const ARROWS: [(&str, &[&str]); 13] = [
+const ARROWS: [(&str, &[&str]); 14] = [
+    ("mutants", &[]),
     ("format", &[]),
     ("disk", &["format"]),
     ("reduce", &["format"]),
-    ("tables", &["disk", "format"]),
-    ("journal", &["disk", "format"]),
-    ("containers", &["disk", "format"]),
-    ("engine", &["tables", "journal", "containers", "reduce", "disk", "format"]),
+    ("tables", &["disk", "format", "mutants"]),
+    ("journal", &["disk", "format", "mutants"]),
+    ("containers", &["disk", "format", "mutants"]),
+    ("engine", &["tables", "journal", "containers", "reduce", "disk", "format", "mutants"]),
     ("nbd", &["engine", "disk", "format"]),
     ("admin", &["engine", "disk", "format"]),
-    ("lab", &["engine", "tables", "journal", "containers", "reduce", "disk", "format"]),
+    ("lab", &["engine", "tables", "journal", "containers", "reduce", "disk", "format", "mutants"]),
     ("cli", &["nbd", "admin", "engine", "disk", "format"]),
     ("bench", &["nbd", "engine", "tables", "journal", "containers", "reduce", "disk", "format"]),
     ("xtask", &[]),

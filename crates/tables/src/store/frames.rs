@@ -12,6 +12,7 @@ use format::BLOCK_BYTES;
 use format::page::Page;
 use format::units::PageId;
 use hashbrown::HashMap;
+use mutants::mutant;
 
 use super::page_io::PageRead;
 use super::pins::PinSet;
@@ -76,7 +77,8 @@ impl Frame {
 
     /// Whether nothing but the cache has a use for it.
     pub(super) fn is_droppable(&self) -> bool {
-        !self.dirty && !self.writing && self.pins == 0 && self.children == 0
+        let written = !self.writing || mutant!(DropsPageBeingWritten);
+        !self.dirty && written && self.pins == 0 && self.children == 0
     }
 }
 

@@ -15,6 +15,7 @@
 //! - No block is free while a write to it is in flight: the late write would hit its next owner.
 
 use format::units::PageId;
+use mutants::mutant;
 
 use super::blocks::Blocks;
 use super::frames::PageMap;
@@ -69,7 +70,7 @@ impl Space {
 
     /// A live page leaves `block`.
     pub(super) fn free(&mut self, block: u64) {
-        if self.fresh.remove(&block).is_some() {
+        if self.fresh.remove(&block).is_some() || mutant!(ReusesBlockAtOnce) {
             self.release(block);
         } else {
             self.freed.push(block);
@@ -110,6 +111,9 @@ impl Space {
 
     /// The root of the last freeze is durable.
     pub(super) fn checkpoint_durable(&mut self) {
+        if mutant!(ForgetsOlderBlocks) {
+            self.aged.append(&mut self.frozen);
+        }
         for block in std::mem::replace(&mut self.aged, std::mem::take(&mut self.frozen)) {
             self.release(block);
         }

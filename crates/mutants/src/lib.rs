@@ -1,0 +1,164 @@
+//! Known bugs, each at the place where it would cost data: what hunts bugs is shown to find them.
+//!
+//! A test that has never failed proves little, and a simulator that found nothing for a month may
+//! be right or blind. So the engine carries bugs on purpose: where a promise is kept, a word asks
+//! [`mutant!`] whether to break it. Without the feature `alive` the answer is the constant `false`
+//! and no code is left of the question; a build without debug assertions that has the feature does
+//! not compile. With it, `lab canary` lets one bug live at a time and simulates until it is found.
+//!
+//! A mutant is one decision left out or turned round, as a slip of the keyboard or a wrong thought
+//! would do it. What it does is said here; where, the compiler finds.
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")
+)]
+
+#[cfg(all(feature = "alive", not(debug_assertions)))]
+compile_error!("`mutants/alive` plants bugs that lose data: no optimised build may have it");
+
+#[cfg(feature = "alive")]
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A bug that can be let live.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Mutant {
+    /// A flush is answered when its writes have ended, without a sync.
+    AnswersFlushUnsynced,
+    /// A flush syncs the journal and forgets the frames.
+    SkipsDataSync,
+    /// A root is written without its pages having been synced.
+    WritesRootUnsynced,
+    /// A root is written though frames and records that it counts in are not durable.
+    WritesRootBeforeRecords,
+    /// The journal is released up to the newest root, as if the older one were not there.
+    ForgetsOlderJournal,
+    /// A group becomes two records: a crash may keep half of it.
+    SplitsGroup,
+    /// An overwrite inside the open group is dropped, the older bytes stay.
+    KeepsOlderWrite,
+    /// An unmap of chunk after chunk takes one chunk more than was asked for.
+    TrimsOneTooMany,
+    /// A chunk that is overwritten keeps its reference.
+    ForgetsRelease,
+    /// Reference counts stop at four, and go down from there.
+    SaturatesCount,
+    /// A duplicate of a chunk that is on its way is stored again.
+    MissesPendingDuplicate,
+    /// Collection forgets a chunk that a group is about to map.
+    ForgetsHeldChunk,
+    /// A collected chunk stays in the Hash-PBN table.
+    KeepsHashEntry,
+    /// A freed PBN is handed out before a checkpoint.
+    ReusesPbnAtOnce,
+    /// A container's directory lacks its last chunk.
+    DropsDirectoryEntry,
+    /// A freed container is written again at once.
+    ReusesContainerAtOnce,
+    /// A block of the tables is given out again as soon as a page has left it.
+    ReusesBlockAtOnce,
+    /// A block that only the older root names is given out again.
+    ForgetsOlderBlocks,
+    /// A page leaves the cache while it is being written.
+    DropsPageBeingWritten,
+    /// The space promised to a write is never given back.
+    KeepsPromise,
+    /// Replay takes a record whose body does not have its checksum.
+    BelievesTornRecord,
+    /// Replay takes records that do not continue the ones before them.
+    BelievesStaleRecord,
+    /// Recovery does not look whether the frames of a record have arrived.
+    BelievesFrames,
+    /// Replay leaves out what was unmapped.
+    ForgetsUnmapAtReplay,
+    /// Replay leaves out what collection moved.
+    ForgetsMoveAtReplay,
+    /// Directories that a crash cut off are not written again.
+    SkipsMending,
+    /// An opening says that what it believed is durable, and does not sync it.
+    AnnouncesUnsynced,
+}
+
+impl Mutant {
+    /// All of them.
+    pub const ALL: [Self; 27] = [
+        Self::AnswersFlushUnsynced,
+        Self::SkipsDataSync,
+        Self::WritesRootUnsynced,
+        Self::WritesRootBeforeRecords,
+        Self::ForgetsOlderJournal,
+        Self::SplitsGroup,
+        Self::KeepsOlderWrite,
+        Self::TrimsOneTooMany,
+        Self::ForgetsRelease,
+        Self::SaturatesCount,
+        Self::MissesPendingDuplicate,
+        Self::ForgetsHeldChunk,
+        Self::KeepsHashEntry,
+        Self::ReusesPbnAtOnce,
+        Self::DropsDirectoryEntry,
+        Self::ReusesContainerAtOnce,
+        Self::ReusesBlockAtOnce,
+        Self::ForgetsOlderBlocks,
+        Self::DropsPageBeingWritten,
+        Self::KeepsPromise,
+        Self::BelievesTornRecord,
+        Self::BelievesStaleRecord,
+        Self::BelievesFrames,
+        Self::ForgetsUnmapAtReplay,
+        Self::ForgetsMoveAtReplay,
+        Self::SkipsMending,
+        Self::AnnouncesUnsynced,
+    ];
+}
+
+/// Whether a bug lives: `if mutant!(ForgetsRelease) { return; }`.
+#[macro_export]
+macro_rules! mutant {
+    ($name:ident) => {
+        $crate::is_alive($crate::Mutant::$name)
+    };
+}
+
+/// Whether this bug lives; [`mutant!`] says it shorter.
+#[cfg(not(feature = "alive"))]
+#[inline(always)]
+#[must_use]
+pub const fn is_alive(_: Mutant) -> bool {
+    false
+}
+
+/// The one that lives, counted from 1; 0 is none.
+#[cfg(feature = "alive")]
+static ALIVE: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether this bug lives; [`mutant!`] says it shorter.
+#[cfg(feature = "alive")]
+#[must_use]
+pub fn is_alive(mutant: Mutant) -> bool {
+    ALIVE.load(Ordering::Relaxed) == mutant as usize + 1
+}
+
+/// Lets one bug live in the whole process, or none.
+#[cfg(feature = "alive")]
+pub fn let_live(mutant: Option<Mutant>) {
+    ALIVE.store(mutant.map_or(0, |mutant| mutant as usize + 1), Ordering::Relaxed);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Mutant;
+
+    #[test]
+    fn every_mutant_is_listed_once() {
+        for (number, mutant) in Mutant::ALL.into_iter().enumerate() {
+            assert_eq!(mutant as usize, number, "{mutant:?}");
+        }
+    }
+
+    #[cfg(not(feature = "alive"))]
+    #[test]
+    fn without_the_feature_nothing_lives() {
+        const { assert!(!mutant!(ForgetsRelease)) };
+        assert!(Mutant::ALL.into_iter().all(|mutant| !super::is_alive(mutant)));
+    }
+}
