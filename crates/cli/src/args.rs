@@ -34,6 +34,8 @@ Exit codes:
   5  damage was found
   6  no space, in the store or on the disk
   7  the store, volume or file exists already
+  8  damage was found and repaired, and nothing is lost
+  9  damage was found and repaired, and something is lost; it is named
   130, 143  stopped by SIGINT or SIGTERM before it was done
 
 Sizes are bytes or have a unit: 4K, 1.5G and 2TiB are powers of 1024; KB, MB, GB and TB are powers
@@ -369,16 +371,25 @@ pub(crate) struct StatsArgs {
     pub(crate) format: Format,
 }
 
-/// Verify every invariant of a store that is not being served
+/// Verify every invariant of a store that is not being served, and mend it if asked to
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Example:
+Examples:
   tamis check /srv/store
+  tamis check /srv/store --repair
 Reads all tables, containers and counts and changes nothing. Exit code 0 means sound, 5 means that
-damage was found; each piece is named with what it affects.")]
+damage was found; each piece is named with what it affects: volumes, chunks and bytes.
+With --repair the tables are made again from what is intact: reference counts, Hash-PBN and PBN-PBA
+tables, free PBNs, container table, directories, roots, and files that were cut short. Chunks that
+nothing can bring back stay errors when they are read, until they are written again. Nothing is
+overwritten before all is written anew. Exit code 8 means that all is well again, 9 that something
+is lost, 5 that the store could not be repaired and is as it was.")]
 pub(crate) struct CheckArgs {
     /// Directory of the store
     pub(crate) store: PathBuf,
+    /// Mend what can be mended
+    #[arg(long)]
+    pub(crate) repair: bool,
     #[command(flatten)]
     pub(crate) format: Format,
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use admin::{CallError, ConnectError, RefusalKind, ServeError};
 use disk::{CreateFilesError, FileError};
-use engine::{CreateError, PlanError, RequestError};
+use engine::{CreateError, PlanError, RepairError, RequestError};
 use thiserror::Error;
 
 use crate::shell::shell_path;
@@ -27,6 +27,8 @@ pub(crate) enum Exit {
     Damage = 5,
     NoSpace = 6,
     Exists = 7,
+    Repaired = 8,
+    RepairedWithLosses = 9,
 }
 
 /// Why a command failed.
@@ -118,11 +120,26 @@ pub(crate) enum CliError {
     #[error("stopped by a signal before it was done")]
     Interrupted { signal: u8 },
     #[error(
-        "damage was found, in {problems} {}: the store can still be served, and what is damaged \
-         fails its reads",
+        "damage was found, in {problems} {}: `tamis check --repair` mends what can be mended, and \
+         the rest fails its reads",
         if *problems == 1 { "place" } else { "places" }
     )]
     DamageFound { problems: usize },
+    #[error(
+        "damage was found, in {problems} {}, and all of it is repaired: nothing is lost",
+        if *problems == 1 { "place" } else { "places" }
+    )]
+    Repaired { problems: usize },
+    #[error(
+        "damage was found and repaired, but not without losses: {chunks} chunks fail their reads \
+         until they are written again{}",
+        if *records == 0 { String::new() } else {
+            format!(", and the last {records} groups of writes are gone as if never made")
+        }
+    )]
+    RepairedWithLosses { chunks: u64, records: u64 },
+    #[error("the file {} could not be made as long as it was: {source}", path.display())]
+    NotLengthened { path: PathBuf, source: io::Error },
     #[error("not deleted")]
     NotConfirmed,
     #[error("{action}: {source}")]
@@ -141,6 +158,8 @@ pub(crate) enum CliError {
     OpenFiles(disk::OpenError),
     #[error(transparent)]
     Open(#[from] engine::OpenError),
+    #[error(transparent)]
+    Repair(#[from] RepairError),
     #[error(transparent)]
     Request(#[from] RequestError),
     #[error(transparent)]
@@ -186,6 +205,11 @@ impl CliError {
             | Self::OutputTooSmall { .. }
             | Self::Plan(_) => Exit::Usage,
             Self::DamageFound { .. } => Exit::Damage,
+            Self::Repaired { .. } => Exit::Repaired,
+            Self::RepairedWithLosses { .. } => Exit::RepairedWithLosses,
+            Self::Repair(RepairError::Write(_)) => Exit::Failed,
+            Self::Repair(RepairError::NoRoom { .. }) => Exit::NoSpace,
+            Self::Repair(_) => Exit::Damage,
             Self::CreateFiles(
                 CreateFilesError::NoSpace { .. } | CreateFilesError::DeviceTooSmall { .. },
             ) => Exit::NoSpace,

@@ -1,19 +1,28 @@
 //! `tamis check`: every invariant between tables, containers, counts and space, from the disk.
 //!
-//! The store is loaded as at opening, its journal applied in memory, nothing written. Then each
+//! First a survey: both copies of the geometry, both roots, every page below either of them, and
+//! the journal from the older root to its end and behind it. If an opening would succeed, the store
+//! is loaded as at opening, its journal applied in memory, nothing written. Then each
 //! table is walked once: maps give reference counts, the PBN-PBA table must have the same; what it
 //! places in containers must not overlap and must sum up to their live bytes; the Hash-PBN table
 //! and it must name each other; every live frame is read and verified, and every directory. If
 //! frames are lost, the maps are walked again to say which chunks of which volumes they were.
 //!
-//! Memory: four bytes a PBN and 24 bytes a stored chunk.
+//! A store that would not open is not walked so: the accounts of a repair say what is lost, and
+//! what cannot be read before one.
+//!
+//! Memory: 12 bytes a PBN and 24 bytes a stored chunk; the accounts take 50 bytes a PBN.
 
 use disk::Disk;
 
 use crate::checker::Checker;
+use crate::damage_reads::DamageReads;
+use crate::devices::Devices;
 use crate::open::load;
 use crate::open_error::OpenError;
 use crate::problem::{CheckProgress, CheckReport};
+use crate::repair::Accounts;
+use crate::survey::Survey;
 
 /// Pages of the table cache while checking: 256 MiB.
 const CACHE_PAGES: usize = 64 << 10;
@@ -21,12 +30,33 @@ const CACHE_PAGES: usize = 64 << 10;
 /// Checks a closed store, writing nothing.
 ///
 /// # Errors
-/// [`OpenError`] when it cannot even be loaded.
+/// [`OpenError`] when nothing is left to check: no geometry, or no root.
 pub fn check(
     disk: Box<dyn Disk>,
     progress: &mut dyn FnMut(CheckProgress),
 ) -> Result<CheckReport, OpenError> {
-    let opened = load(disk, CACHE_PAGES, false)?;
+    let mut reads = DamageReads::new(Devices::new(disk));
+    progress(CheckProgress { stage: "structures", done: 0, total: 1 });
+    let survey = Survey::of(&mut reads)?;
+    progress(CheckProgress { stage: "structures", done: 1, total: 1 });
+    let mut problems = survey.problems.clone();
+    let mut report = if survey.is_fatal() || !reads.failed.is_empty() {
+        let report = Accounts::of(&mut reads, &survey, progress).report();
+        problems.extend(reads.problems());
+        report
+    } else {
+        invariants(reads.devices, progress)?
+    };
+    problems.append(&mut report.problems);
+    Ok(CheckReport { problems, ..report })
+}
+
+/// Walks the tables of a store that loads.
+fn invariants(
+    devices: Devices,
+    progress: &mut dyn FnMut(CheckProgress),
+) -> Result<CheckReport, OpenError> {
+    let opened = load(devices, CACHE_PAGES, false)?;
     let mut checker = Checker::new(opened);
     checker.check_maps(progress)?;
     checker.check_chunks(progress)?;

@@ -3,15 +3,18 @@
 use std::collections::BTreeSet;
 
 use containers::directory_of;
+use disk::AlignedBuf;
 use format::catalog::CatalogEntry;
 use format::container_page::ContainerState;
 use format::frame;
 use format::page::Page;
 use format::superblock::Geometry;
-use format::units::{CONTAINER_BYTES, ContainerId, Pba, Pbn, TreeId};
+use format::units::{ContainerId, Fingerprint, Pba, Pbn, TreeId};
 use format::{bucket, map_page, pba_page};
 use tables::NextLeaf;
 
+use crate::damage_reads::read_with_holes;
+use crate::directory_check::{directory_problems, start_of};
 use crate::lba_runs::LbaRuns;
 use crate::loading::Loading;
 use crate::open::Opened;
@@ -36,6 +39,8 @@ pub(crate) struct Checker {
     /// PBNs that the PBN-PBA table knows: bit by PBN.
     known: Vec<bool>,
     fingerprinted: Vec<bool>,
+    /// The first bytes of each fingerprint in the Hash-PBN table, by PBN.
+    fingerprints: Vec<u64>,
     lost: BTreeSet<Pbn>,
     /// Containers whose sealing no sync is known to cover: an opening mends their directories.
     to_mend: Vec<ContainerId>,
@@ -54,6 +59,7 @@ impl Checker {
             stored: Vec::new(),
             known: vec![false; pbns],
             fingerprinted: vec![false; pbns],
+            fingerprints: vec![0; pbns],
             lost: BTreeSet::new(),
             to_mend: recovered.sealed,
         }
@@ -245,7 +251,7 @@ impl Checker {
     fn check_fingerprint(
         &mut self,
         bucket: u64,
-        fingerprint: &format::units::Fingerprint,
+        fingerprint: &Fingerprint,
         pbn: Pbn,
     ) -> Result<(), OpenError> {
         let at = pbn.0 as usize;
@@ -262,6 +268,7 @@ impl Checker {
             self.found(Problem::EntryMisplaced { bucket, pbn: pbn.0 });
         }
         self.fingerprinted[at] = true;
+        self.fingerprints[at] = start_of(fingerprint);
         Ok(())
     }
 
@@ -347,13 +354,7 @@ impl Checker {
         sequence: u32,
         chunks: &[Stored],
     ) {
-        let Some((zone, start_bytes)) = self.geometry.container_zone(id) else { return };
-        let length_bytes = CONTAINER_BYTES as usize;
-        let Ok(image) = self.loading.devices.read_now(zone, start_bytes, length_bytes) else {
-            self.found(Problem::UnreadableContainer { container: id.0 });
-            self.lost.extend(chunks.iter().map(|chunk| chunk.pbn));
-            return;
-        };
+        let image = self.read_container(id);
         for chunk in chunks {
             let start = chunk.pba.offset_bytes as usize;
             let frame = image.get(start..start + chunk.pba.length_bytes as usize);
@@ -369,21 +370,24 @@ impl Checker {
         }
     }
 
+    /// A container's bytes; what the device does not give is zeros, and a problem.
+    fn read_container(&mut self, id: ContainerId) -> AlignedBuf {
+        let devices = &mut self.loading.devices;
+        let (image, failed) = read_with_holes(devices, &self.geometry, id);
+        if !failed.is_empty() {
+            self.found(Problem::UnreadableContainer { container: id.0 });
+        }
+        image
+    }
+
     fn check_directory(&mut self, id: ContainerId, sequence: u32, image: &[u8], chunks: &[Stored]) {
         let Ok(entries) = directory_of(id, sequence, self.geometry.uuid, image) else {
             self.found(Problem::Directory { container: id.0 });
             return;
         };
-        let listed: BTreeSet<(u32, u32, Pbn)> = entries
-            .iter()
-            .map(|entry| (entry.offset_bytes, entry.length_bytes, entry.pbn))
-            .collect();
-        for chunk in chunks {
-            let Pba { offset_bytes, length_bytes, .. } = chunk.pba;
-            if !listed.contains(&(offset_bytes, length_bytes, chunk.pbn)) {
-                self.found(Problem::DirectoryLacks { container: id.0, pbn: chunk.pbn.0 });
-            }
-        }
+        let placed = chunks.iter().map(|chunk| (chunk.pba, chunk.pbn));
+        let problems = directory_problems(id, &entries, placed, &self.fingerprints);
+        self.report.problems.extend(problems);
     }
 
     /// Compares the totals of the store with what was counted.

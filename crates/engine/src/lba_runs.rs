@@ -28,6 +28,14 @@ impl LbaRuns {
             Problem::LostChunks { volume, lba, count, bytes }
         })
     }
+
+    /// That these chunks cannot be read before a repair.
+    pub(crate) fn hidden(&self, volume: &str, chunk_bytes: u32) -> impl Iterator<Item = Problem> {
+        self.0.iter().map(move |&(lba, count)| {
+            let (volume, bytes) = (volume.to_owned(), count * u64::from(chunk_bytes));
+            Problem::HiddenChunks { volume, lba, count, bytes }
+        })
+    }
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use disk::{Disk, Doorbell};
 use format::BLOCK_BYTES;
 use format::container_page::{ContainerEntry, ContainerState};
 use format::record::Change;
-use format::root::Root;
+use format::root::{JournalPosition, Root};
 use format::superblock::{self, Geometry};
 use format::units::{CONTAINER_BYTES, ContainerId, Zone};
 use journal::Writer;
@@ -33,6 +33,7 @@ use crate::devices::Devices;
 use crate::engine::{Engine, Parts};
 use crate::flushing::Flushing;
 use crate::intake::Intake;
+use crate::journal_image::{LOOK_AHEAD_BYTES, look_behind};
 use crate::loading::Loading;
 use crate::open_error::{OpenError, OpenReport};
 use crate::options::{MEMORY_BYTES_MIN, Options};
@@ -81,7 +82,7 @@ pub fn open_with_cache(
     options: &Options,
     cache_pages: usize,
 ) -> Result<(Engine, Client, OpenReport), OpenError> {
-    let opened = load(disk, cache_pages, true)?;
+    let opened = load(Devices::new(disk), cache_pages, true)?;
     let placement = placement(&opened);
     let Opened { geometry, mut devices, state, newest, tail_offset_bytes, recovered, .. } = opened;
     let incarnation = recovered.incarnation + 1;
@@ -132,11 +133,10 @@ fn dirty_pages_max(geometry: &Geometry, cache_pages: usize) -> usize {
 
 /// Loads a store; with `may_write` table pages may leave the cache for blocks that no root names.
 pub(crate) fn load(
-    disk: Box<dyn Disk>,
+    mut devices: Devices,
     cache_pages: usize,
     may_write: bool,
 ) -> Result<Opened, OpenError> {
-    let mut devices = Devices::new(disk);
     let geometry = read_geometry(&mut devices)?;
     check_zones(&devices, &geometry)?;
     let (newest, older) = read_roots(&mut devices, &geometry)?;
@@ -146,6 +146,7 @@ pub(crate) fn load(
     loading.load_tables(&newest)?;
     let named = loading.containers_in_use();
     let recovered = loading.replay(&geometry, &newest)?;
+    refuse_a_damaged_journal(&mut loading.devices, &geometry, recovered.position)?;
     if may_write {
         loading.mend_directories(&geometry, &recovered.sealed)?;
     }
@@ -163,14 +164,37 @@ pub(crate) fn load(
     Ok(Opened { geometry, devices, state, newest, tail_offset_bytes, recovered, named, report })
 }
 
+/// A journal that ends where a record behind its end says that it went on has lost what was
+/// flushed: to open the store would be to serve old bytes.
+fn refuse_a_damaged_journal(
+    devices: &mut Devices,
+    geometry: &Geometry,
+    end: JournalPosition,
+) -> Result<(), OpenError> {
+    let JournalPosition { sequence, offset_bytes, .. } = end;
+    let behind = look_behind(geometry, offset_bytes, LOOK_AHEAD_BYTES, |at_bytes, length_bytes| {
+        devices.read_now(Zone::Journal, at_bytes, length_bytes)
+    });
+    match behind {
+        Ok(behind) if behind.durable_sequence >= sequence => {
+            Err(OpenError::Journal { sequence, offset_bytes })
+        }
+        // What lies behind the end is nobody's, and may be unreadable.
+        _ => Ok(()),
+    }
+}
+
 fn read_geometry(devices: &mut Devices) -> Result<Geometry, OpenError> {
     let mut failure = None;
+    let mut blank = true;
     for block in superblock::GEOMETRY_BLOCKS {
         let offset_bytes = block * BLOCK_BYTES as u64;
         let block = devices.read_now(Zone::Superblock, offset_bytes, BLOCK_BYTES);
+        blank &= block.as_ref().is_ok_and(|block| block.iter().all(|&byte| byte == 0));
         match block.map(|block| Geometry::decode(&block)) {
             Ok(Ok(geometry)) => return Ok(geometry),
-            Ok(Err(error)) => failure = failure.or(Some(OpenError::Geometry(error))),
+            Ok(Err(_)) if blank => failure = Some(OpenError::Unfinished),
+            Ok(Err(error)) => failure = Some(OpenError::Geometry(error)),
             Err(error) => failure = failure.or(Some(OpenError::Io(error))),
         }
     }
@@ -181,7 +205,11 @@ fn check_zones(devices: &Devices, geometry: &Geometry) -> Result<(), OpenError> 
     let data = geometry.data.iter().enumerate().map(|(number, &containers)| {
         (Zone::Data(number as u16), u64::from(containers) * u64::from(CONTAINER_BYTES))
     });
-    let fixed = [(Zone::Journal, geometry.journal_bytes), (Zone::Tables, geometry.tables_bytes)];
+    let fixed = [
+        (Zone::Superblock, superblock::SUPERBLOCK_BYTES),
+        (Zone::Journal, geometry.journal_bytes),
+        (Zone::Tables, geometry.tables_bytes),
+    ];
     for (zone, expected_bytes) in fixed.into_iter().chain(data) {
         let found_bytes = devices.size_bytes(zone);
         if found_bytes < expected_bytes {
@@ -203,6 +231,9 @@ fn read_roots(
         match devices.read_now(Zone::Superblock, offset_bytes, BLOCK_BYTES) {
             Ok(block) => match Root::decode(&block, geometry.uuid) {
                 Ok(root) => roots.push(root),
+                Err(_) if block.iter().all(|&byte| byte == 0) => {
+                    failure = failure.or(Some(OpenError::Unfinished));
+                }
                 Err(error) => failure = Some(OpenError::Roots(error)),
             },
             // One slot that cannot be read is no worse than one that is damaged.

@@ -13,13 +13,39 @@ pub enum OpenError {
     #[error("this is not a Tamis store, or both copies of its geometry are lost: {0}")]
     Geometry(#[source] format::FormatError),
     /// Neither root slot holds a valid root.
-    #[error("both root slots of the superblock are damaged: {0}")]
+    #[error(
+        "both root slots of the superblock are damaged: {0}; bring the file superblock back from a \
+         copy"
+    )]
     Roots(#[source] format::FormatError),
     /// A page that the newest root names is damaged.
-    #[error("a page of the tables is damaged, and the store cannot be opened without it: {0}")]
+    #[error(
+        "a page of the tables is damaged, and the store cannot be opened without it: {0}; \
+         `tamis check --repair` mends what can be mended"
+    )]
     Page(#[from] PageError),
+    /// A record that was durable is not in the journal any more.
+    #[error(
+        "record {sequence} of the journal is damaged, at byte {offset_bytes}, and what was flushed \
+         behind it cannot be applied; `tamis check --repair` goes back to the moment before it"
+    )]
+    Journal {
+        /// The record.
+        sequence: u64,
+        /// Where it should be, counted through all laps.
+        offset_bytes: u64,
+    },
+    /// The superblock is blank, or both root slots are.
+    #[error(
+        "the superblock holds no root: if the making of this store was stopped, remove its \
+         directory and make it again with `tamis init`; if the store was in use, bring the file \
+         superblock back from a copy"
+    )]
+    Unfinished,
     /// The catalog of volumes is damaged.
-    #[error("the catalog of volumes is damaged: {0}")]
+    #[error(
+        "the catalog of volumes is damaged: {0}; `tamis check --repair` mends what can be mended"
+    )]
     Catalog(#[source] format::FormatError),
     /// A journal record holds what no program writes.
     #[error("a record of the journal is sealed well but makes no sense: {0}")]

@@ -7,6 +7,7 @@
 //! Records are applied change by change, by the code that applied them live.
 
 use containers::scan;
+use disk::IoError;
 use format::BLOCK_BYTES;
 use format::directory::DirectoryEntry;
 use format::frame::{self, FrameHeader};
@@ -18,6 +19,7 @@ use journal::{Replay, ReplayRecord, ReplayStep};
 use mutants::mutant;
 use reduce::{expand_frame, fingerprint_batch};
 
+use crate::devices::Devices;
 use crate::loading::Loading;
 use crate::open_error::OpenError;
 
@@ -105,12 +107,14 @@ impl Loading {
         for change in changes {
             let there = match change {
                 Change::Store { pbn, fingerprint, pba } => {
-                    self.fingerprint_at(geometry, *pbn, *pba)? == Some(*fingerprint)
+                    fingerprint_at(&mut self.devices, geometry, *pbn, *pba)? == Some(*fingerprint)
                 }
-                Change::Move { pbn, to } => match self.fingerprint_at(geometry, *pbn, *to)? {
-                    Some(fingerprint) => self.names(&fingerprint, *pbn)?,
-                    None => false,
-                },
+                Change::Move { pbn, to } => {
+                    match fingerprint_at(&mut self.devices, geometry, *pbn, *to)? {
+                        Some(fingerprint) => self.names(&fingerprint, *pbn)?,
+                        None => false,
+                    }
+                }
                 _ => continue,
             };
             recovered.frames_checked += 1;
@@ -127,31 +131,6 @@ impl Loading {
         let found = self.state.hash.lookup(&self.state.store, fingerprint);
         self.state.store.release_pins(wanted.pins);
         Ok(found == Some(pbn))
-    }
-
-    /// The fingerprint of the chunk whose frame is at `pba`; None when no frame of `pbn` is there.
-    fn fingerprint_at(
-        &mut self,
-        geometry: &Geometry,
-        pbn: Pbn,
-        pba: Pba,
-    ) -> Result<Option<Fingerprint>, OpenError> {
-        let Some((zone, start_bytes)) = geometry.container_zone(pba.container) else {
-            return Ok(None);
-        };
-        let block_bytes = BLOCK_BYTES as u32;
-        let first_bytes = pba.offset_bytes / block_bytes * block_bytes;
-        let skip = pba.offset_bytes - first_bytes;
-        let length_bytes = (skip + pba.length_bytes).next_multiple_of(block_bytes) as usize;
-        let offset_bytes = start_bytes + u64::from(first_bytes);
-        let bytes = self.devices.read_now(zone, offset_bytes, length_bytes)?;
-        let here = Pba { offset_bytes: skip, ..pba };
-        let entry = bytes
-            .get(skip as usize..)
-            .and_then(|rest| frame::decode(rest.get(..pba.length_bytes as usize)?).ok())
-            .filter(|(header, _)| header.pbn == pbn)
-            .and_then(|(header, _)| entry_of(header, here, &bytes, geometry.chunk_bytes));
-        Ok(entry.map(|entry| entry.fingerprint))
     }
 
     /// What the open container holds, from its frames. None when one that lives is damaged: its
@@ -190,6 +169,31 @@ impl Recovered {
     }
 }
 
+/// The fingerprint of the chunk whose frame is at `pba`; None when no frame of `pbn` is there.
+pub(crate) fn fingerprint_at(
+    devices: &mut Devices,
+    geometry: &Geometry,
+    pbn: Pbn,
+    pba: Pba,
+) -> Result<Option<Fingerprint>, IoError> {
+    let Some((zone, start_bytes)) = geometry.container_zone(pba.container) else {
+        return Ok(None);
+    };
+    let block_bytes = BLOCK_BYTES as u32;
+    let first_bytes = pba.offset_bytes / block_bytes * block_bytes;
+    let skip = pba.offset_bytes - first_bytes;
+    let length_bytes = (skip + pba.length_bytes).next_multiple_of(block_bytes) as usize;
+    let offset_bytes = start_bytes + u64::from(first_bytes);
+    let bytes = devices.read_now(zone, offset_bytes, length_bytes)?;
+    let here = Pba { offset_bytes: skip, ..pba };
+    let entry = bytes
+        .get(skip as usize..)
+        .and_then(|rest| frame::decode(rest.get(..pba.length_bytes as usize)?).ok())
+        .filter(|(header, _)| header.pbn == pbn)
+        .and_then(|(header, _)| entry_of(header, here, &bytes, geometry.chunk_bytes));
+    Ok(entry.map(|entry| entry.fingerprint))
+}
+
 /// What a container holds according to its frames: each is expanded and fingerprinted.
 ///
 /// Where the store was once opened after a cut, bytes of frames that were never promised may lie
@@ -211,7 +215,7 @@ pub(crate) fn entries_by_scan(
     entries
 }
 
-fn entry_of(
+pub(crate) fn entry_of(
     header: FrameHeader,
     pba: Pba,
     image: &[u8],

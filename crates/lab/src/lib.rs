@@ -22,6 +22,10 @@
 
 mod answers;
 mod aside;
+mod damage;
+mod damage_driver;
+mod damage_hit;
+mod damage_store;
 mod dice;
 mod failure;
 pub mod image;
@@ -36,6 +40,7 @@ mod trouble;
 mod workload;
 
 pub use aside::Points;
+pub use damage::{DamageRow, DamageTable};
 pub use dice::Dice;
 pub use failure::{Broken, Failure};
 pub use script::{End, Life, Request, Script, ScriptError, Shape, Verb};

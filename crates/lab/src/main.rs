@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use lab::{Look, Script, Simulation, image};
+use lab::{DamageTable, Look, Script, Simulation, image};
 
 /// Proves, or breaks, what the engine promises.
 #[derive(Parser)]
@@ -40,6 +40,18 @@ enum Command {
     /// Let known bugs live, one at a time: the simulator must find each.
     #[cfg(feature = "mutants")]
     Canary(canary::Arguments),
+    /// Damage stores, check, open and repair them: what is read is right or an error.
+    Damage {
+        /// Of everything; the same seed gives the same hits.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// How many.
+        #[arg(long, default_value_t = 1000)]
+        hits: u64,
+        /// Print the table as JSON.
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 fn main() -> ExitCode {
@@ -49,6 +61,7 @@ fn main() -> ExitCode {
         Command::Image { folder } => make_image(&folder),
         #[cfg(feature = "mutants")]
         Command::Canary(arguments) => canary::run(&arguments),
+        Command::Damage { seed, hits, json } => damage(seed, hits, json),
     }
 }
 
@@ -93,4 +106,27 @@ fn make_image(folder: &std::path::Path) -> ExitCode {
         }
     }
     ExitCode::SUCCESS
+}
+
+fn damage(seed: u64, hits: u64, json: bool) -> ExitCode {
+    let table = DamageTable::run(seed, hits, |done| {
+        if done.is_multiple_of(100) {
+            eprintln!("{done} of {hits} hits");
+        }
+    });
+    let table = match table {
+        Ok(table) => table,
+        Err(sentence) => {
+            println!("no store could be made: {sentence}");
+            return ExitCode::FAILURE;
+        }
+    };
+    println!("{}", if json { table.json() } else { table.to_string() });
+    for (refusal, times) in &table.refusals {
+        eprintln!("{times} times: {refusal}");
+    }
+    for failure in &table.failures {
+        eprintln!("{failure}");
+    }
+    if table.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -1,16 +1,20 @@
-//! `tamis check`: every invariant of a closed store. It changes nothing.
+//! `tamis check`: every invariant of a closed store. It changes nothing, unless it shall repair.
 
+use std::fs::OpenOptions;
+use std::path::Path;
 use std::time::Duration;
 
-use engine::CheckReport;
+use disk::ZoneName;
+use engine::{CheckReport, OpenError, Problem, RepairReport};
 use serde::Serialize;
 
 use crate::args::CheckArgs;
 use crate::error::CliError;
 use crate::output;
 use crate::progress::{Progress, Unit, human_duration};
-use crate::size::human_count;
+use crate::size::{human_bytes, human_count};
 use crate::store;
+use crate::table::{Align, Table};
 
 /// What `--json` prints.
 #[derive(Serialize)]
@@ -21,6 +25,18 @@ struct Finding<'a> {
     report: &'a CheckReport,
     /// Each problem as a sentence.
     sentences: Vec<String>,
+    /// What was mended, and what is still wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repair: Option<Repaired>,
+}
+
+/// What a repair did.
+#[derive(Serialize)]
+struct Repaired {
+    #[serde(flatten)]
+    report: RepairReport,
+    /// What a check finds afterwards.
+    left: Vec<Problem>,
 }
 
 pub(super) fn run(args: &CheckArgs) -> Result<(), CliError> {
@@ -28,18 +44,80 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), CliError> {
         let pid = server.status()?.pid;
         return Err(CliError::ServedNoCheck { store: args.store.clone(), pid });
     }
-    let files = store::open_files(&args.store, &store::new_doorbell()?)?;
     let mut stages = Stages::default();
-    let report = engine::check(files.disk, &mut |at| stages.show(at.stage, at.done, at.total))?;
-    let elapsed = stages.finish();
-    if args.format.json {
-        print_json(&report, elapsed)?
-    } else {
-        print_text(&report, elapsed)?
+    let report = match check(&args.store, &mut stages) {
+        Err(CliError::Open(OpenError::ZoneTooShort { zone, expected_bytes, .. }))
+            if args.repair =>
+        {
+            lengthen(&args.store, &ZoneName(zone).to_string(), expected_bytes)?;
+            check(&args.store, &mut stages)?
+        }
+        report => report?,
+    };
+    let is_lost = |problem: &Problem| matches!(problem, Problem::LostChunks { .. });
+    let mendable = args.repair && !report.problems.iter().all(is_lost);
+    if !args.format.json {
+        print_text(&report, stages.so_far())?;
     }
-    match report.problems.len() {
-        0 => Ok(()),
-        problems => Err(CliError::DamageFound { problems }),
+    let repaired = if mendable { Some(repair(args, &report, &mut stages)?) } else { None };
+    let outcome = outcome(&report, repaired.as_ref());
+    match (args.format.json, &repaired) {
+        (true, _) => print_json(&report, repaired, stages.finish())?,
+        (false, Some(repaired)) => print_repair(repaired)?,
+        (false, None) => {}
+    }
+    outcome
+}
+
+fn check(store: &Path, stages: &mut Stages) -> Result<CheckReport, CliError> {
+    let files = store::open_files(store, &store::new_doorbell()?)?;
+    let report = engine::check(files.disk, &mut |at| stages.show(at.stage, at.done, at.total));
+    stages.end_stage();
+    Ok(report?)
+}
+
+fn repair(
+    args: &CheckArgs,
+    report: &CheckReport,
+    stages: &mut Stages,
+) -> Result<Repaired, CliError> {
+    for problem in &report.problems {
+        if let Problem::ShortZone { zone, expected_bytes, .. } = problem {
+            lengthen(&args.store, zone, *expected_bytes)?;
+        }
+    }
+    let files = store::open_files(&args.store, &store::new_doorbell()?)?;
+    let show = &mut |at: engine::CheckProgress| stages.show(at.stage, at.done, at.total);
+    let report = engine::repair(files.disk, show)?;
+    let left = check(&args.store, stages)?.problems;
+    Ok(Repaired { report, left })
+}
+
+/// Gives a file the length that it was made with; what was cut off is zeros, which is damage that
+/// a repair can look at.
+fn lengthen(store: &Path, zone: &str, expected_bytes: u64) -> Result<(), CliError> {
+    let numbered = store.join(zone);
+    let is_only = zone == "data.0" && !numbered.exists();
+    let path = if is_only { store.join("data") } else { numbered };
+    let lengthened =
+        OpenOptions::new().write(true).open(&path).and_then(|file| file.set_len(expected_bytes));
+    lengthened.map_err(|source| CliError::NotLengthened { path, source })
+}
+
+fn outcome(report: &CheckReport, repaired: Option<&Repaired>) -> Result<(), CliError> {
+    let problems = report.problems.len();
+    match repaired {
+        None if problems == 0 => Ok(()),
+        None => Err(CliError::DamageFound { problems }),
+        Some(Repaired { report, left }) => {
+            let (chunks, records) = (report.lost_chunks, report.lost_records);
+            let is_lost = |problem: &Problem| matches!(problem, Problem::LostChunks { .. });
+            match left.iter().filter(|problem| !is_lost(problem)).count() {
+                0 if chunks == 0 && records == 0 => Err(CliError::Repaired { problems }),
+                0 => Err(CliError::RepairedWithLosses { chunks, records }),
+                problems => Err(CliError::DamageFound { problems }),
+            }
+        }
     }
 }
 
@@ -68,22 +146,28 @@ impl Stages {
         }
     }
 
-    fn finish(mut self) -> Duration {
+    fn so_far(&mut self) -> Duration {
         self.end_stage();
         self.elapsed
     }
+
+    fn finish(mut self) -> Duration {
+        self.so_far()
+    }
 }
 
-fn print_json(report: &CheckReport, elapsed: Duration) -> Result<(), CliError> {
+fn print_json(
+    report: &CheckReport,
+    repair: Option<Repaired>,
+    elapsed: Duration,
+) -> Result<(), CliError> {
     let sentences: Vec<String> = report.problems.iter().map(ToString::to_string).collect();
     let (sound, seconds) = (sentences.is_empty(), elapsed.as_secs_f64());
-    output::print_json(&Finding { sound, seconds, report, sentences })
+    output::print_json(&Finding { sound, seconds, report, sentences, repair })
 }
 
 fn print_text(report: &CheckReport, elapsed: Duration) -> Result<(), CliError> {
-    for problem in &report.problems {
-        output::print_line(problem)?;
-    }
+    print_problems(&report.problems)?;
     if report.problems.is_empty() {
         output::print_line(format_args!(
             "the store is sound: {} volumes with {} mapped chunks, {} chunks stored in {} \
@@ -97,4 +181,41 @@ fn print_text(report: &CheckReport, elapsed: Duration) -> Result<(), CliError> {
         ))?;
     }
     Ok(())
+}
+
+/// What is damaged, in sentences; then what that means to volumes, in a table.
+fn print_problems(problems: &[Problem]) -> Result<(), CliError> {
+    let mut affected = Table::with_heading([
+        ("volume", Align::Left),
+        ("first chunk", Align::Right),
+        ("chunks", Align::Right),
+        ("bytes", Align::Right),
+        ("what of it", Align::Left),
+    ]);
+    let mut row = |volume: &String, lba: u64, count: u64, bytes: u64, fate: &str| {
+        let (lba, bytes) = (lba.to_string(), human_bytes(bytes));
+        affected.row([volume.clone(), lba, human_count(count), bytes, fate.to_owned()]);
+    };
+    for problem in problems {
+        match problem {
+            Problem::LostChunks { volume, lba, count, bytes } => {
+                row(volume, *lba, *count, *bytes, "lost");
+            }
+            Problem::HiddenChunks { volume, lba, count, bytes } => {
+                row(volume, *lba, *count, *bytes, "not readable before a repair");
+            }
+            problem => output::print_line(problem)?,
+        }
+    }
+    if affected.is_empty() { Ok(()) } else { output::print_line(affected) }
+}
+
+fn print_repair(repaired: &Repaired) -> Result<(), CliError> {
+    let Repaired { report, left } = repaired;
+    output::print_line(format_args!(
+        "repaired: {} pages of tables and {} directories written anew",
+        human_count(report.pages_written),
+        human_count(report.directories_written),
+    ))?;
+    print_problems(left)
 }

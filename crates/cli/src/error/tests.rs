@@ -34,6 +34,8 @@ fn examples() -> Vec<(CliError, Exit)> {
             Exit::InUse,
         ),
         (CliError::DamageFound { problems: 2 }, Exit::Damage),
+        (CliError::Repaired { problems: 2 }, Exit::Repaired),
+        (CliError::RepairedWithLosses { chunks: 3, records: 1 }, Exit::RepairedWithLosses),
         (RequestError::Damaged { volume: "v".into(), lba: 7 }.into(), Exit::Damage),
         (CallError::Refused(refusal(RefusalKind::Damaged)).into(), Exit::Damage),
         (RequestError::NoSpace.into(), Exit::NoSpace),

@@ -8,6 +8,7 @@ mod failing;
 mod harness;
 mod help;
 mod images;
+mod repair;
 mod scrub;
 mod served;
 mod space;

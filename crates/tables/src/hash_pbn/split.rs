@@ -41,6 +41,16 @@ pub(super) fn want(
 }
 
 impl HashPbn {
+    /// The shape that a table has when it holds `entries`, if it had at least `shape` before.
+    #[must_use]
+    pub fn grown(shape: &HashShape, entries: u64) -> HashShape {
+        let mut shape = HashShape { entries, ..*shape };
+        while is_due(&shape) {
+            advance(&mut shape);
+        }
+        shape
+    }
+
     /// Splits the next bucket, all pages of which are resident.
     pub(super) fn split(&mut self, store: &mut PageStore) {
         let (from, to) = (self.shape.split, self.buckets());

@@ -1,0 +1,77 @@
+//! Damaged stores are repaired from the command line, and say what is lost.
+
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::FileExt;
+
+use crate::harness::{Folder, noise, tamis};
+
+const IMAGE_BYTES: usize = 8 << 20;
+
+fn filled(folder: &Folder) -> (String, String) {
+    let store = folder.store("64M");
+    let image = folder.path("in.img");
+    fs::write(&image, noise(5, IMAGE_BYTES)).unwrap();
+    tamis(&format!("import {store} v {image}")).ok();
+    (store, image)
+}
+
+fn zone(folder: &Folder, name: &str) -> File {
+    let path = folder.join("store").join(name);
+    OpenOptions::new().read(true).write(true).open(path).unwrap()
+}
+
+#[test]
+fn tables_that_are_lost_are_made_again() {
+    let folder = Folder::new();
+    let (store, image) = filled(&folder);
+    let tables = zone(&folder, "tables");
+    let mut block = [0; 4096];
+    // Every page of the Hash-PBN and PBN-PBA tables.
+    for at in 1..2048 {
+        tables.read_exact_at(&mut block, at * 4096).unwrap();
+        if matches!(block[4], 1..=3) {
+            tables.write_all_at(&[0x5a; 64], at * 4096 + 40).unwrap();
+        }
+    }
+    let found = tamis(&format!("check {store}"));
+    assert_eq!(found.code, Some(5), "{found:?}");
+    let repaired = tamis(&format!("check {store} --repair"));
+    assert_eq!(repaired.code, Some(8), "{repaired:?}");
+    tamis(&format!("check {store}")).ok();
+    let out = folder.path("out.img");
+    tamis(&format!("export {store} v {out}")).ok();
+    assert!(fs::read(out).unwrap() == fs::read(image).unwrap());
+}
+
+#[test]
+fn lost_chunks_are_named_and_stay_errors() {
+    let folder = Folder::new();
+    let (store, _) = filled(&folder);
+    zone(&folder, "data").write_all_at(&[0; 8192], 1 << 20).unwrap();
+    let repaired = tamis(&format!("check {store} --repair --json"));
+    assert_eq!(repaired.code, Some(9), "{repaired:?}");
+    let lost = repaired.json()["repair"]["lost_chunks"].as_u64().unwrap();
+    assert!((2..=4).contains(&lost), "{lost} chunks");
+    let found = tamis(&format!("check {store} --json"));
+    assert_eq!(found.code, Some(5), "{found:?}");
+    let problems = found.json()["problems"].as_array().unwrap().clone();
+    let chunks: u64 = problems.iter().map(|problem| problem["count"].as_u64().unwrap()).sum();
+    assert_eq!(chunks, lost);
+    let out = folder.path("out.img");
+    assert_eq!(tamis(&format!("export {store} v {out}")).code, Some(5));
+}
+
+#[test]
+fn a_file_that_was_cut_short_is_made_long_again() {
+    let folder = Folder::new();
+    let (store, image) = filled(&folder);
+    zone(&folder, "journal").set_len(8192).unwrap();
+    let found = tamis(&format!("check {store}"));
+    assert_eq!(found.code, Some(5), "{found:?}");
+    assert!(found.out.contains("journal"), "{found:?}");
+    let repaired = tamis(&format!("check {store} --repair"));
+    assert_eq!(repaired.code, Some(8), "{repaired:?}");
+    let out = folder.path("out.img");
+    tamis(&format!("export {store} v {out}")).ok();
+    assert!(fs::read(out).unwrap() == fs::read(image).unwrap());
+}

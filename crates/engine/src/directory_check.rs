@@ -1,0 +1,38 @@
+//! Whether a directory says of a container's chunks what the tables say.
+
+use std::collections::BTreeMap;
+
+use format::directory::DirectoryEntry;
+use format::units::{ContainerId, Fingerprint, Pba, Pbn};
+
+use crate::problem::Problem;
+
+/// What is wrong with the directory of a container that holds `chunks`; `fingerprints` has the
+/// start of each PBN's.
+pub(crate) fn directory_problems(
+    id: ContainerId,
+    entries: &[DirectoryEntry],
+    chunks: impl Iterator<Item = (Pba, Pbn)>,
+    fingerprints: &[u64],
+) -> Vec<Problem> {
+    let place = |entry: &DirectoryEntry| (entry.offset_bytes, entry.length_bytes, entry.pbn);
+    let listed: BTreeMap<(u32, u32, Pbn), u64> =
+        entries.iter().map(|entry| (place(entry), start_of(&entry.fingerprint))).collect();
+    let problem = |(pba, pbn): (Pba, Pbn)| {
+        let (container, number) = (id.0, pbn.0);
+        let expected = fingerprints.get(number as usize).copied().unwrap_or(0);
+        match listed.get(&(pba.offset_bytes, pba.length_bytes, pbn)) {
+            None => Some(Problem::DirectoryLacks { container, pbn: number }),
+            Some(start) if *start != expected => {
+                Some(Problem::WrongFingerprint { container, pbn: number })
+            }
+            Some(_) => None,
+        }
+    };
+    chunks.filter_map(problem).collect()
+}
+
+/// Enough of a fingerprint to tell it from another.
+pub(crate) fn start_of(fingerprint: &Fingerprint) -> u64 {
+    fingerprint.0.first_chunk().map_or(0, |start| u64::from_le_bytes(*start))
+}

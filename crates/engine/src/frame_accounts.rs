@@ -1,0 +1,230 @@
+//! Containers in the accounts of a repair: which frames are there, and what directories still tell.
+//!
+//! Every container in use is read whole, once. A chunk counts as stored if its frame passes its
+//! check and carries its PBN. A chunk whose place is unknown is looked for in the directories (or,
+//! where one is damaged, in the frames themselves): its fingerprint must be the one that the
+//! Hash-PBN table has for it, or, when that is lost as well, the container that was opened last
+//! has it, since a PBN is given out again only after its container was collected.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use containers::directory_of;
+use format::container_page::{ContainerEntry, ContainerState};
+use format::directory::{DirectoryEntry, decode_footer};
+use format::frame;
+use format::superblock::Geometry;
+use format::units::{ContainerId, Fingerprint, Pba, Pbn};
+
+use crate::damage_reads::DamageReads;
+use crate::ledger::{Ledger, Place};
+use crate::problem::{CheckProgress, Problem};
+use crate::recovery::{entries_by_scan, entry_of};
+
+/// Where a chunk of unknown place may be.
+struct Candidate {
+    sequence: u32,
+    pba: Pba,
+    fingerprint: Fingerprint,
+}
+
+/// What reading the containers came to.
+#[derive(Default)]
+pub(crate) struct FrameAccounts {
+    pub(crate) problems: Vec<Problem>,
+    /// Containers whose directories have to be written.
+    pub(crate) without_directory: BTreeSet<ContainerId>,
+    /// Chunks whose place was unknown and was found.
+    pub(crate) found_again: BTreeSet<Pbn>,
+    pub(crate) frames_verified: u64,
+    candidates: BTreeMap<Pbn, Candidate>,
+}
+
+/// A container as read.
+struct Image<'a> {
+    id: ContainerId,
+    bytes: &'a [u8],
+    chunk_bytes: u32,
+    /// Its directory, or what stands for it.
+    entries: Vec<DirectoryEntry>,
+}
+
+impl FrameAccounts {
+    /// Reads all containers and settles where every chunk is.
+    pub(crate) fn read(
+        ledger: &mut Ledger,
+        reads: &mut DamageReads,
+        geometry: &Geometry,
+        progress: &mut dyn FnMut(CheckProgress),
+    ) -> Self {
+        let mut accounts = Self::default();
+        let mut stored = stored_chunks(ledger);
+        stored.sort_unstable_by_key(|(pba, _)| (pba.container, pba.offset_bytes));
+        let searching = ledger.places.contains(&Place::Unknown);
+        let total = geometry.containers_total();
+        let mut rest = &stored[..];
+        for id in (0..total as u32).map(ContainerId) {
+            progress(CheckProgress { stage: "containers", done: u64::from(id.0), total });
+            let count = rest.partition_point(|(pba, _)| pba.container <= id);
+            let (chunks, after) = rest.split_at(count);
+            rest = after;
+            let entry = ledger.containers[id.0 as usize];
+            let is_free = entry.is_some_and(|entry| entry.state == ContainerState::Free);
+            if !(is_free && chunks.is_empty()) {
+                let bytes = reads.container(geometry, id);
+                accounts.read_container(ledger, geometry, id, &bytes, chunks, searching);
+            }
+        }
+        for (pba, pbn) in rest {
+            let (container, offset_bytes) = (pba.container.0, pba.offset_bytes);
+            let problem = Problem::FrameMisplaced { pbn: pbn.0, container, offset_bytes };
+            accounts.lose(ledger, *pbn, problem);
+        }
+        accounts.settle_unknown(ledger);
+        accounts
+    }
+
+    fn read_container(
+        &mut self,
+        ledger: &mut Ledger,
+        geometry: &Geometry,
+        id: ContainerId,
+        bytes: &[u8],
+        chunks: &[(Pba, Pbn)],
+        searching: bool,
+    ) {
+        let known = ledger.containers[id.0 as usize];
+        let footer_sequence = || decode_footer(bytes).map_or(0, |footer| footer.sequence);
+        let sequence = known.map_or_else(footer_sequence, |entry| entry.sequence);
+        let is_open = ledger.open.is_some_and(|open| open.id == id)
+            || known.is_some_and(|entry| entry.state == ContainerState::Open);
+        let directory = directory_of(id, sequence, geometry.uuid, bytes).ok().filter(|_| !is_open);
+        let was_sealed = known.is_none_or(|entry| entry.state == ContainerState::Sealed);
+        if directory.is_none() {
+            self.without_directory.insert(id);
+            if was_sealed && !is_open && known.is_some() {
+                self.problems.push(Problem::Directory { container: id.0 });
+            }
+        }
+        let filled_bytes = match (known, ledger.open.filter(|open| open.id == id)) {
+            (_, Some(open)) => open.fill_bytes,
+            (Some(entry), None) => entry.used_bytes,
+            (None, None) => u32::MAX,
+        };
+        let entries = match directory {
+            Some(entries) => entries,
+            None if searching => {
+                let filled = bytes.get(..filled_bytes as usize).unwrap_or(bytes);
+                entries_by_scan(id, filled, geometry.chunk_bytes)
+            }
+            None => Vec::new(),
+        };
+        ledger.containers[id.0 as usize].get_or_insert(ContainerEntry {
+            state: ContainerState::Sealed,
+            sequence,
+            ..ContainerEntry::default()
+        });
+        let image = Image { id, bytes, chunk_bytes: geometry.chunk_bytes, entries };
+        self.verify(ledger, &image, chunks);
+        if searching {
+            self.search(ledger, &image, sequence);
+        }
+    }
+
+    /// Checks the frames of chunks that the tables place here, and their fingerprints.
+    fn verify(&mut self, ledger: &mut Ledger, image: &Image<'_>, chunks: &[(Pba, Pbn)]) {
+        let listed: BTreeMap<(u32, u32, Pbn), Fingerprint> = image
+            .entries
+            .iter()
+            .map(|entry| ((entry.offset_bytes, entry.length_bytes, entry.pbn), entry.fingerprint))
+            .collect();
+        for &(pba, pbn) in chunks {
+            self.frames_verified += 1;
+            let container = image.id.0;
+            if !image.has_frame(pba, pbn) {
+                self.lose(ledger, pbn, Problem::DamagedFrame { pbn: pbn.0, container });
+                continue;
+            }
+            let told = listed.get(&(pba.offset_bytes, pba.length_bytes, pbn)).copied();
+            if told.is_none() && !self.without_directory.contains(&image.id) {
+                self.problems.push(Problem::DirectoryLacks { container, pbn: pbn.0 });
+                self.without_directory.insert(image.id);
+            }
+            let known = ledger.fingerprints[pbn.0 as usize];
+            if known.is_some() && (told.is_none() || told == known) {
+                continue;
+            }
+            // Nobody or two say what it is: the chunk itself does.
+            let actual = if known.is_none() && told.is_some() { told } else { image.expand(pba) };
+            if told.is_some() && told != actual {
+                self.problems.push(Problem::WrongFingerprint { pbn: pbn.0, container });
+                self.without_directory.insert(image.id);
+            }
+            match actual {
+                Some(_) => ledger.fingerprints[pbn.0 as usize] = actual,
+                None => self.lose(ledger, pbn, Problem::DamagedFrame { pbn: pbn.0, container }),
+            }
+        }
+    }
+
+    fn search(&mut self, ledger: &Ledger, image: &Image<'_>, sequence: u32) {
+        for entry in &image.entries {
+            let DirectoryEntry { fingerprint, pbn, offset_bytes, length_bytes } = *entry;
+            let at = pbn.0 as usize;
+            let expected = ledger.fingerprints.get(at).copied().flatten();
+            let pba = Pba { container: image.id, offset_bytes, length_bytes };
+            let is_wanted = ledger.places.get(at) == Some(&Place::Unknown)
+                && expected.map_or(ledger.fingerprints_lost, |expected| expected == fingerprint)
+                && image.has_frame(pba, pbn);
+            let is_newer = self.candidates.get(&pbn).is_none_or(|best| best.sequence <= sequence);
+            if is_wanted && is_newer {
+                self.candidates.insert(pbn, Candidate { sequence, pba, fingerprint });
+            }
+        }
+    }
+
+    fn lose(&mut self, ledger: &mut Ledger, pbn: Pbn, problem: Problem) {
+        self.problems.push(problem);
+        ledger.places[pbn.0 as usize] = Place::Vacant;
+        ledger.fingerprints[pbn.0 as usize] = None;
+    }
+
+    fn settle_unknown(&mut self, ledger: &mut Ledger) {
+        for (pbn, candidate) in std::mem::take(&mut self.candidates) {
+            ledger.places[pbn.0 as usize] = Place::At(candidate.pba);
+            ledger.fingerprints[pbn.0 as usize] = Some(candidate.fingerprint);
+            self.found_again.insert(pbn);
+        }
+        for (place, fingerprint) in ledger.places.iter_mut().zip(&mut ledger.fingerprints) {
+            if *place == Place::Unknown {
+                (*place, *fingerprint) = (Place::Vacant, None);
+            }
+        }
+    }
+}
+
+impl Image<'_> {
+    fn frame(&self, pba: Pba) -> Option<&[u8]> {
+        let start = pba.offset_bytes as usize;
+        self.bytes.get(start..start + pba.length_bytes as usize)
+    }
+
+    fn has_frame(&self, pba: Pba, pbn: Pbn) -> bool {
+        let decoded = self.frame(pba).and_then(|frame| frame::decode(frame).ok());
+        decoded.is_some_and(|(header, _)| header.pbn == pbn)
+    }
+
+    /// The fingerprint of the chunk whose frame is there.
+    fn expand(&self, pba: Pba) -> Option<Fingerprint> {
+        let (header, _) = frame::decode(self.frame(pba)?).ok()?;
+        entry_of(header, pba, self.bytes, self.chunk_bytes).map(|entry| entry.fingerprint)
+    }
+}
+
+/// Every chunk whose place is known.
+pub(crate) fn stored_chunks(ledger: &Ledger) -> Vec<(Pba, Pbn)> {
+    let placed = (0..).map(Pbn).zip(&ledger.places).filter_map(|(pbn, place)| match place {
+        Place::At(pba) => Some((*pba, pbn)),
+        _ => None,
+    });
+    placed.collect()
+}

@@ -1,0 +1,131 @@
+//! The journal as a check sees it: where it ends, and whether it should have gone on.
+//!
+//! A journal ends at the first record that does not continue it, and after a crash that is how it
+//! must be. But a record says which record was durable when it was written. If one is found behind
+//! the end that says so of what is missing, then what is missing was synced, was never cut (a cut
+//! falls behind the last known sync), and has been damaged since.
+
+use format::BLOCK_BYTES;
+use format::record::{RECORD_BYTES_MAX, decode_header, verify_body};
+use format::root::JournalPosition;
+use format::superblock::Geometry;
+use format::units::{Zone, uuid_prefix};
+use journal::{Replay, ReplayRecord, ReplayStep};
+
+use crate::damage_reads::DamageReads;
+
+/// How far behind the end an opening looks for what should not be there: more than the damage of
+/// some blocks can hide. A check looks through the whole ring.
+pub(crate) const LOOK_AHEAD_BYTES: u64 = 8 << 20;
+
+/// Blocks that are looked through at a time.
+const PIECE_BYTES: u64 = 4 << 20;
+
+/// What stands behind the end of a journal.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Behind {
+    /// The highest sequence known to have been durable; 0 if none is.
+    pub(crate) durable_sequence: u64,
+    /// The highest sequence of any whole record.
+    pub(crate) last_sequence: u64,
+}
+
+/// Looks through `length_bytes` of the ring from `offset_bytes` on.
+pub(crate) fn look_behind<E>(
+    geometry: &Geometry,
+    offset_bytes: u64,
+    length_bytes: u64,
+    mut read: impl FnMut(u64, usize) -> Result<disk::AlignedBuf, E>,
+) -> Result<Behind, E> {
+    let ring_bytes = geometry.journal_bytes;
+    let mut behind = Behind::default();
+    let mut at = offset_bytes % ring_bytes;
+    let mut left_bytes = length_bytes.min(ring_bytes);
+    while left_bytes > 0 {
+        let piece_bytes = PIECE_BYTES.min(left_bytes).min(ring_bytes - at);
+        let more_bytes = (piece_bytes + RECORD_BYTES_MAX as u64).min(ring_bytes - at);
+        let bytes = read(at, more_bytes as usize)?;
+        look_at(geometry, &bytes, piece_bytes as usize, &mut behind);
+        left_bytes -= piece_bytes;
+        at = (at + piece_bytes) % ring_bytes;
+    }
+    Ok(behind)
+}
+
+/// Notes every whole record that begins in the first `starts_bytes`.
+fn look_at(geometry: &Geometry, bytes: &[u8], starts_bytes: usize, behind: &mut Behind) {
+    for start in (0..starts_bytes).step_by(BLOCK_BYTES) {
+        let Some(rest) = bytes.get(start..) else { return };
+        let Ok(header) = decode_header(rest) else { continue };
+        let ours = header.uuid_prefix == uuid_prefix(geometry.uuid);
+        if ours && verify_body(&header, rest).is_ok() {
+            behind.durable_sequence = behind.durable_sequence.max(header.durable_sequence);
+            behind.last_sequence = behind.last_sequence.max(header.sequence);
+        }
+    }
+}
+
+/// Where a journal that starts at a root goes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct JournalImage {
+    pub(crate) end: JournalPosition,
+    pub(crate) incarnation: u64,
+    /// The highest sequence that a record up to the end says was durable.
+    pub(crate) synced_sequence: u64,
+    pub(crate) behind: Behind,
+}
+
+impl JournalImage {
+    pub(crate) fn read(
+        reads: &mut DamageReads,
+        geometry: &Geometry,
+        from: JournalPosition,
+    ) -> Self {
+        let mut image = Self { end: from, ..Self::default() };
+        each_record(reads, geometry, from, |_, record, end| {
+            image.end = end;
+            image.incarnation = image.incarnation.max(record.incarnation);
+            image.synced_sequence = image.synced_sequence.max(record.durable_sequence);
+            true
+        });
+        let length_bytes = geometry.journal_bytes;
+        let found = look_behind(geometry, image.end.offset_bytes, length_bytes, |at, length| {
+            Ok::<_, std::convert::Infallible>(reads.read(Zone::Journal, at, length))
+        });
+        image.behind = found.unwrap_or_default();
+        image
+    }
+
+    /// Whether a record that was durable is missing at the end.
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.behind.durable_sequence >= self.end.sequence
+    }
+}
+
+/// Hands out the records from a position on, each with the position behind it, until `look` says
+/// that it has seen enough.
+pub(crate) fn each_record(
+    reads: &mut DamageReads,
+    geometry: &Geometry,
+    from: JournalPosition,
+    mut look: impl FnMut(&mut DamageReads, ReplayRecord, JournalPosition) -> bool,
+) {
+    let mut replay = Replay::new(geometry.journal_bytes, geometry.uuid, from);
+    let mut step = replay.buffered();
+    loop {
+        match step {
+            Some(ReplayStep::Record(record)) => {
+                let end = replay.position();
+                if !look(reads, record, end) {
+                    return;
+                }
+                step = replay.buffered();
+            }
+            Some(ReplayStep::End(_)) => return,
+            Some(ReplayStep::More) | None => {
+                let (offset_bytes, length_bytes) = replay.needs();
+                step = Some(replay.feed(&reads.read(Zone::Journal, offset_bytes, length_bytes)));
+            }
+        }
+    }
+}

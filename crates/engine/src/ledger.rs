@@ -1,0 +1,357 @@
+//! The tables as far as they can be known: what is intact in them, and the journal behind them.
+//!
+//! A repair cannot run the journal through [`crate::state::State`], which takes its tables for
+//! whole. It keeps accounts instead: where each chunk is and under which fingerprint, which volumes
+//! there are, and what their maps say that differs from the pages on disk. What nobody knows is
+//! *unknown* and stays so until a record or a container tells. Counts of references, live bytes,
+//! free PBNs and totals are not looked at: they follow from the rest.
+//!
+//! Memory: 50 bytes a PBN, and 24 bytes for each chunk that the journal maps.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use format::catalog::{CatalogEntry, VolumeState};
+use format::container_page::{self, ContainerEntry, ContainerState};
+use format::page::Page;
+use format::record::Change;
+use format::root::{OpenContainer, Root};
+use format::superblock::Geometry;
+use format::units::{
+    BlockPtr, Compression, ContainerId, Fingerprint, PageId, Pba, Pbn, TreeId, VolumeId,
+};
+use format::{BLOCK_BYTES, bucket, pba_page};
+
+use crate::damage_reads::DamageReads;
+use crate::journal_image::each_record;
+use crate::problem::CheckProgress;
+use crate::recovery::fingerprint_at;
+use crate::survey::{RootImage, Survey};
+use crate::tree_image::read_page;
+
+/// Where a chunk is.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Nowhere: its PBN names nothing.
+    #[default]
+    Vacant,
+    /// In a container.
+    At(Pba),
+    /// The page that says so is lost.
+    Unknown,
+}
+
+/// A volume and what the journal changed in its map.
+pub(crate) struct VolumeLedger {
+    pub(crate) entry: CatalogEntry,
+    /// What these chunks are mapped to; none: unmapped.
+    pub(crate) set: BTreeMap<u64, Pbn>,
+    /// Chunks unmapped, unless `set` says otherwise.
+    cleared: Vec<Range<u64>>,
+}
+
+impl VolumeLedger {
+    fn new(entry: CatalogEntry) -> Self {
+        Self { entry, set: BTreeMap::new(), cleared: Vec::new() }
+    }
+
+    fn unmap(&mut self, first: u64, count: u64) {
+        let end = first.saturating_add(count);
+        let mut behind = self.set.split_off(&first);
+        self.set.append(&mut behind.split_off(&end));
+        self.cleared.push(first..end);
+    }
+
+    fn settle(&mut self) {
+        self.cleared.sort_by_key(|range| range.start);
+        let mut merged: Vec<Range<u64>> = Vec::new();
+        for range in self.cleared.drain(..) {
+            match merged.last_mut() {
+                Some(last) if last.end >= range.start => last.end = last.end.max(range.end),
+                _ => merged.push(range),
+            }
+        }
+        self.cleared = merged;
+    }
+
+    /// What the journal says of a chunk, if it says anything.
+    pub(crate) fn journaled(&self, lba: u64) -> Option<Pbn> {
+        self.set.get(&lba).copied().or_else(|| {
+            let after = self.cleared.partition_point(|range| range.start <= lba);
+            let cleared = after.checked_sub(1).map(|at| &self.cleared[at]);
+            cleared.filter(|range| range.contains(&lba)).map(|_| Pbn::NONE)
+        })
+    }
+}
+
+/// All accounts.
+pub(crate) struct Ledger {
+    pub(crate) places: Vec<Place>,
+    pub(crate) fingerprints: Vec<Option<Fingerprint>>,
+    /// None: unknown.
+    pub(crate) containers: Vec<Option<ContainerEntry>>,
+    pub(crate) volumes: BTreeMap<VolumeId, VolumeLedger>,
+    pub(crate) compression: Compression,
+    pub(crate) open: Option<OpenContainer>,
+    pub(crate) next_volume: u32,
+    pub(crate) next_container_sequence: u32,
+    pub(crate) next_incarnation: u64,
+    /// Whether pages of the Hash-PBN table are lost.
+    pub(crate) fingerprints_lost: bool,
+    pub(crate) records: u64,
+}
+
+impl Ledger {
+    /// What the survey's base and its journal say.
+    pub(crate) fn read(
+        reads: &mut DamageReads,
+        survey: &Survey,
+        progress: &mut dyn FnMut(CheckProgress),
+    ) -> Self {
+        let mut ledger = Self::empty(&survey.geometry, &survey.base);
+        let mut pages = Pages { reads, survey };
+        progress(CheckProgress { stage: "tables", done: 0, total: 4 });
+        ledger.read_places(&mut pages);
+        progress(CheckProgress { stage: "tables", done: 1, total: 4 });
+        ledger.read_fingerprints(&mut pages);
+        progress(CheckProgress { stage: "tables", done: 2, total: 4 });
+        ledger.read_containers(&mut pages);
+        progress(CheckProgress { stage: "tables", done: 3, total: 4 });
+        ledger.replay(reads, survey);
+        ledger.volumes.values_mut().for_each(VolumeLedger::settle);
+        ledger
+    }
+
+    fn empty(geometry: &Geometry, base: &RootImage) -> Self {
+        let Root { next_pbn, .. } = base.root;
+        let volumes = base.volumes.iter().cloned();
+        Self {
+            places: vec![Place::Vacant; next_pbn as usize],
+            fingerprints: vec![None; next_pbn as usize],
+            containers: vec![Some(ContainerEntry::default()); geometry.containers_total() as usize],
+            volumes: volumes.map(|entry| (entry.id, VolumeLedger::new(entry))).collect(),
+            compression: base.root.compression,
+            open: base.root.open_container,
+            next_volume: base.root.next_volume,
+            next_container_sequence: base.root.next_container_sequence,
+            next_incarnation: base.root.next_incarnation,
+            fingerprints_lost: false,
+            records: 0,
+        }
+    }
+
+    fn read_places(&mut self, pages: &mut Pages<'_>) {
+        pages.each_leaf(TreeId::PBN_PBA, |leaf, page| {
+            let first = leaf * pba_page::SLOTS as u64;
+            for (slot, place) in slots(&mut self.places, first, pba_page::SLOTS).enumerate() {
+                *place = match page {
+                    Some(page) => pba_page::get(page, slot)
+                        .map_or(Place::Vacant, |entry| Place::At(entry.pba)),
+                    None => Place::Unknown,
+                };
+            }
+        });
+        if let Some(none) = self.places.first_mut() {
+            *none = Place::Vacant;
+        }
+    }
+
+    fn read_fingerprints(&mut self, pages: &mut Pages<'_>) {
+        for tree in [TreeId::HASH_PBN, TreeId::HASH_OVERFLOW] {
+            pages.each_leaf(tree, |_, page| {
+                let Some(page) = page else {
+                    self.fingerprints_lost = true;
+                    return;
+                };
+                for (fingerprint, pbn) in (0..bucket::len(page)).map(|at| bucket::entry(page, at)) {
+                    if let Some(known) = self.fingerprints.get_mut(pbn.0 as usize) {
+                        *known = Some(fingerprint);
+                    }
+                }
+            });
+        }
+    }
+
+    fn read_containers(&mut self, pages: &mut Pages<'_>) {
+        pages.each_leaf(TreeId::CONTAINERS, |leaf, page| {
+            let first = leaf * container_page::SLOTS as u64;
+            let entries = slots(&mut self.containers, first, container_page::SLOTS);
+            for (slot, entry) in entries.enumerate() {
+                *entry = page.and_then(|page| container_page::get(page, slot).ok());
+            }
+        });
+    }
+
+    /// Containers that hold something.
+    pub(crate) fn containers_in_use(&self) -> u64 {
+        let in_use = |entry: &&ContainerEntry| entry.state != ContainerState::Free;
+        self.containers.iter().flatten().filter(in_use).count() as u64
+    }
+
+    /// Applies the journal's prefix: up to its end, or up to a frame behind the last known sync
+    /// that is not there.
+    fn replay(&mut self, reads: &mut DamageReads, survey: &Survey) {
+        let RootImage { root, journal, .. } = &survey.base;
+        let geometry = &survey.geometry;
+        each_record(reads, geometry, root.journal, |reads, record, _| {
+            let Ok(changes) = record.changes() else { return false };
+            let proven = record.sequence <= journal.synced_sequence;
+            if !proven && !self.frames_are_there(reads, geometry, &changes) {
+                return false;
+            }
+            changes.iter().for_each(|change| self.apply(change));
+            self.next_incarnation = self.next_incarnation.max(record.incarnation + 1);
+            self.records += 1;
+            true
+        });
+    }
+
+    fn frames_are_there(
+        &mut self,
+        reads: &mut DamageReads,
+        geometry: &Geometry,
+        changes: &[Change],
+    ) -> bool {
+        changes.iter().all(|change| {
+            let (pbn, expected, pba) = match change {
+                Change::Store { pbn, fingerprint, pba } => (*pbn, Some(*fingerprint), *pba),
+                Change::Move { pbn, to } => {
+                    (*pbn, self.fingerprints.get(pbn.0 as usize).copied().flatten(), *to)
+                }
+                _ => return true,
+            };
+            let found = fingerprint_at(&mut reads.devices, geometry, pbn, pba).ok().flatten();
+            found.is_some() && (expected.is_none() || found == expected)
+        })
+    }
+
+    fn apply(&mut self, change: &Change) {
+        match change {
+            Change::Store { pbn, fingerprint, pba } => {
+                self.place(*pbn, *pba);
+                self.fingerprints[pbn.0 as usize] = Some(*fingerprint);
+            }
+            Change::Move { pbn, to } => self.place(*pbn, *to),
+            Change::Forget { pbn, .. } => {
+                self.reach(*pbn);
+                self.places[pbn.0 as usize] = Place::Vacant;
+                self.fingerprints[pbn.0 as usize] = None;
+            }
+            Change::OpenContainer { id, sequence } => {
+                let state = ContainerState::Open;
+                let entry = ContainerEntry { state, sequence: *sequence, ..Default::default() };
+                self.set_container(*id, entry);
+                self.open = Some(OpenContainer { id: *id, fill_bytes: 0, sequence: *sequence });
+                self.next_container_sequence = sequence.wrapping_add(1);
+            }
+            Change::SealContainer { id, used_bytes } => {
+                if let Some(Some(entry)) = self.containers.get_mut(id.0 as usize) {
+                    (entry.state, entry.used_bytes) = (ContainerState::Sealed, *used_bytes);
+                }
+                self.open = None;
+            }
+            Change::FreeContainer { id } => self.set_container(*id, ContainerEntry::default()),
+            Change::SetCompression(compression) => self.compression = *compression,
+            Change::Opened { .. } => {}
+            volume_change => self.apply_to_volumes(volume_change),
+        }
+    }
+
+    /// Makes room for a PBN: damage may have hidden how many there are.
+    fn reach(&mut self, pbn: Pbn) {
+        let end = (pbn.0 as usize + 1).max(self.places.len());
+        self.places.resize(end, Place::Vacant);
+        self.fingerprints.resize(end, None);
+    }
+
+    fn place(&mut self, pbn: Pbn, pba: Pba) {
+        self.reach(pbn);
+        self.places[pbn.0 as usize] = Place::At(pba);
+        let end_bytes = pba.offset_bytes + pba.length_bytes;
+        if let Some(Some(entry)) = self.containers.get_mut(pba.container.0 as usize) {
+            entry.used_bytes = entry.used_bytes.max(end_bytes);
+        }
+        if let Some(open) = self.open.as_mut().filter(|open| open.id == pba.container) {
+            open.fill_bytes = open.fill_bytes.max(end_bytes);
+        }
+    }
+
+    fn set_container(&mut self, id: ContainerId, entry: ContainerEntry) {
+        if let Some(place) = self.containers.get_mut(id.0 as usize) {
+            *place = Some(entry);
+        }
+    }
+
+    fn apply_to_volumes(&mut self, change: &Change) {
+        let volume = |ledger: &mut Self, id: &VolumeId, look: &dyn Fn(&mut VolumeLedger)| {
+            if let Some(volume) = ledger.volumes.get_mut(id) {
+                look(volume);
+            }
+        };
+        match change {
+            Change::Map { volume: id, first, pbns } => volume(self, id, &|volume| {
+                volume.set.extend((first.0..).zip(pbns.iter().copied()));
+            }),
+            Change::Unmap { volume: id, first, count } => {
+                volume(self, id, &|volume| volume.unmap(first.0, *count));
+            }
+            Change::CreateVolume { id, size_bytes, read_only, name } => {
+                let entry = CatalogEntry {
+                    id: *id,
+                    name: name.clone(),
+                    size_bytes: *size_bytes,
+                    mapped_chunks: 0,
+                    state: VolumeState::Live,
+                    read_only: *read_only,
+                    root: Default::default(),
+                    created_generation: 0,
+                };
+                self.volumes.insert(*id, VolumeLedger::new(entry));
+                self.next_volume = self.next_volume.max(id.0 + 1);
+            }
+            Change::ResizeVolume { id, size_bytes } => {
+                volume(self, id, &|volume| volume.entry.size_bytes = *size_bytes);
+            }
+            Change::RenameVolume { id, name } => {
+                volume(self, id, &|volume| volume.entry.name.clone_from(name));
+            }
+            Change::DeleteVolume { id } => {
+                volume(self, id, &|volume| volume.entry.state = VolumeState::Deleting);
+            }
+            Change::DropVolume { id } => {
+                self.volumes.remove(id);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn slots<T>(all: &mut [T], first: u64, count: usize) -> impl Iterator<Item = &mut T> {
+    all.iter_mut().skip(first as usize).take(count)
+}
+
+/// The base's pages, one by one.
+pub(crate) struct Pages<'a> {
+    pub(crate) reads: &'a mut DamageReads,
+    pub(crate) survey: &'a Survey,
+}
+
+impl Pages<'_> {
+    /// Leaf `index` at `pointer`, if it still is what the survey found.
+    pub(crate) fn page(&mut self, tree: TreeId, index: u64, pointer: BlockPtr) -> Option<Page> {
+        let tables_blocks = self.survey.geometry.tables_bytes / BLOCK_BYTES as u64;
+        read_page(self.reads, tables_blocks, PageId { tree, level: 0, index }, pointer).ok()
+    }
+
+    /// Every leaf that is intact, and every one that is lost, as None.
+    fn each_leaf(&mut self, tree: TreeId, mut look: impl FnMut(u64, Option<&Page>)) {
+        let Some(image) = self.survey.base.trees.get(&tree) else { return };
+        for (&index, &pointer) in &image.leaves {
+            let page = self.page(tree, index, pointer);
+            look(index, page.as_ref());
+        }
+        for index in image.lost.iter().flat_map(Clone::clone) {
+            look(index, None);
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Maps in the accounts of a repair: what each volume maps, and which of it is lost.
+//!
+//! A chunk is lost if its frame is, or if the leaf that maps it is and the journal says nothing of
+//! it. In a rebuilt map such a chunk names a PBN that names nothing: reading it is an error,
+//! writing or unmapping it makes an end of that.
+
+use std::collections::BTreeSet;
+
+use format::catalog::VolumeState;
+use format::map_page::{self, SLOTS};
+use format::page::Page;
+use format::units::{BlockPtr, Pbn, TreeId, VolumeId};
+
+use crate::lba_runs::LbaRuns;
+use crate::ledger::{Ledger, Pages, Place, VolumeLedger};
+use crate::problem::{CheckProgress, Problem};
+
+/// Stands for what a lost leaf mapped.
+pub(crate) const UNKNOWN: Pbn = Pbn::MAX;
+
+/// One leaf of a map, as it should be.
+pub(crate) struct MapLeaf {
+    pub(crate) index: u64,
+    pub(crate) slots: Vec<Pbn>,
+    /// The page on disk, if it is intact.
+    pub(crate) old: Option<(BlockPtr, Page)>,
+}
+
+/// What counting the maps came to.
+#[derive(Default)]
+pub(crate) struct MapAccounts {
+    /// By PBN.
+    pub(crate) references: Vec<u32>,
+    pub(crate) problems: Vec<Problem>,
+    pub(crate) lost_chunks: u64,
+    /// Whether a rebuilt map needs a PBN for what nobody knows.
+    pub(crate) any_unknown: bool,
+}
+
+impl MapAccounts {
+    pub(crate) fn count(
+        ledger: &Ledger,
+        pages: &mut Pages<'_>,
+        found_again: &BTreeSet<Pbn>,
+        progress: &mut dyn FnMut(CheckProgress),
+    ) -> Self {
+        let mut accounts = Self { references: vec![0; ledger.places.len()], ..Self::default() };
+        let total = ledger.volumes.len() as u64;
+        let hidden_leaves = pages.survey.other.as_ref().filter(|_| !pages.survey.base_is_newest);
+        for (done, (id, volume)) in (0..).zip(&ledger.volumes) {
+            progress(CheckProgress { stage: "maps", done, total });
+            let newest = hidden_leaves.and_then(|newest| newest.trees.get(&TreeId::volume(*id)));
+            let (mut lost, mut hidden) = (LbaRuns::default(), LbaRuns::default());
+            each_map_leaf(ledger, pages, *id, |leaf| {
+                let leaf_is_hidden = newest.is_some_and(|newest| newest.is_lost(leaf.index));
+                for (lba, &pbn) in (leaf.index * SLOTS as u64..).zip(&leaf.slots) {
+                    if pbn.is_none() {
+                        continue;
+                    }
+                    if let Some(references) = accounts.references.get_mut(pbn.0 as usize) {
+                        *references = references.saturating_add(1);
+                    }
+                    accounts.any_unknown |= !ledger.is_known(pbn);
+                    if !ledger.is_stored(pbn) {
+                        accounts.lost_chunks += 1;
+                        lost.add(lba);
+                    } else if leaf_is_hidden || found_again.contains(&pbn) {
+                        hidden.add(lba);
+                    }
+                }
+            });
+            let (name, chunk_bytes) = (&volume.entry.name, pages.survey.geometry.chunk_bytes);
+            accounts.problems.extend(lost.lost(name, chunk_bytes));
+            accounts.problems.extend(hidden.hidden(name, chunk_bytes));
+        }
+        accounts
+    }
+}
+
+impl Ledger {
+    /// Whether a PBN was ever handed out.
+    fn is_known(&self, pbn: Pbn) -> bool {
+        (pbn.0 as usize) < self.places.len()
+    }
+
+    /// Whether its frame is there.
+    pub(crate) fn is_stored(&self, pbn: Pbn) -> bool {
+        matches!(self.places.get(pbn.0 as usize), Some(Place::At(_)))
+    }
+}
+
+/// Hands out every leaf of a volume's map that maps anything, in ascending order.
+pub(crate) fn each_map_leaf(
+    ledger: &Ledger,
+    pages: &mut Pages<'_>,
+    id: VolumeId,
+    mut look: impl FnMut(MapLeaf),
+) {
+    let Some(volume) = ledger.volumes.get(&id) else { return };
+    let tree = TreeId::volume(id);
+    let survey = pages.survey;
+    let image = survey.base.trees.get(&tree);
+    let mut indexes: BTreeSet<u64> = volume.set.keys().map(|lba| lba / SLOTS as u64).collect();
+    if let Some(image) = image {
+        indexes.extend(image.leaves.keys());
+        indexes.extend(image.lost.iter().flat_map(Clone::clone));
+    }
+    let chunks = volume.entry.size_bytes.div_ceil(u64::from(survey.geometry.chunk_bytes));
+    for index in indexes {
+        let pointer = image.and_then(|image| image.leaves.get(&index)).copied();
+        let old = pointer.and_then(|at| pages.page(tree, index, at).map(|page| (at, page)));
+        let is_lost =
+            old.is_none() && (pointer.is_some() || image.is_some_and(|i| i.is_lost(index)));
+        let slots = slots_of(volume, index, old.as_ref().map(|(_, page)| page), is_lost, chunks);
+        if slots.iter().any(|pbn| !pbn.is_none()) {
+            look(MapLeaf { index, slots, old });
+        }
+    }
+}
+
+fn slots_of(
+    volume: &VolumeLedger,
+    index: u64,
+    old: Option<&Page>,
+    is_lost: bool,
+    chunks: u64,
+) -> Vec<Pbn> {
+    let is_live = volume.entry.state == VolumeState::Live;
+    let on_disk = |slot| match old {
+        Some(page) => map_page::get(page, slot),
+        None if is_lost && is_live => UNKNOWN,
+        None => Pbn::NONE,
+    };
+    let lbas = (index * SLOTS as u64..).zip(0..SLOTS);
+    let slots = lbas.map(|(lba, slot)| match volume.journaled(lba) {
+        _ if lba >= chunks && is_live => Pbn::NONE,
+        Some(pbn) => pbn,
+        None => on_disk(slot),
+    });
+    slots.collect()
+}

@@ -1,0 +1,108 @@
+//! Writes whole trees to blocks that no root names; pages that are right already stay.
+
+use disk::{AlignedBuf, IoError};
+use format::BLOCK_BYTES;
+use format::page::Page;
+use format::pointer_page::{self, FANOUT};
+use format::units::{BlockPtr, PageId, TreeId, TreeRoot, Zone};
+
+use crate::damage_reads::DamageReads;
+use crate::devices::Devices;
+use crate::repair_error::RepairError;
+use crate::tree_image::Blocks;
+
+/// Pages written as one.
+const RUN_PAGES: usize = 256;
+
+/// Gives pages their blocks, and writes them in runs.
+pub(crate) struct PageWriter {
+    used: Blocks,
+    blocks: u64,
+    next_block: u64,
+    generation: u64,
+    run_block: u64,
+    run: Vec<u8>,
+    pub(crate) pages_written: u64,
+}
+
+impl PageWriter {
+    /// A writer for blocks that are not `used`.
+    pub(crate) fn new(used: Blocks, blocks: u64, generation: u64) -> Self {
+        let (run_block, run) = (0, Vec::new());
+        Self { used, blocks, next_block: 1, generation, run_block, run, pages_written: 0 }
+    }
+
+    /// Writes a page, or names the one on disk if that is the same.
+    pub(crate) fn put(
+        &mut self,
+        devices: &mut Devices,
+        mut page: Page,
+        old: Option<&(BlockPtr, Page)>,
+    ) -> Result<BlockPtr, RepairError> {
+        if let Some((pointer, _)) = old.filter(|(_, old)| old.payload() == page.payload()) {
+            return Ok(*pointer);
+        }
+        let Some(block) = (self.next_block..self.blocks).find(|&block| !self.used.contains(block))
+        else {
+            return Err(RepairError::NoRoom { blocks: self.blocks });
+        };
+        self.next_block = block + 1;
+        let crc = page.seal(self.generation);
+        let continues = self.run_block + (self.run.len() / BLOCK_BYTES) as u64 == block;
+        if !continues || self.run.len() >= RUN_PAGES * BLOCK_BYTES {
+            self.write_run(devices)?;
+            self.run_block = block;
+        }
+        self.run.extend_from_slice(page.as_bytes());
+        self.pages_written += 1;
+        Ok(BlockPtr::new(block, crc))
+    }
+
+    fn write_run(&mut self, devices: &mut Devices) -> Result<(), IoError> {
+        if self.run.is_empty() {
+            return Ok(());
+        }
+        let mut buf = AlignedBuf::new_zeroed(self.run.len());
+        buf.copy_from_slice(&self.run);
+        self.run.clear();
+        devices.write_now(Zone::Tables, self.run_block * BLOCK_BYTES as u64, buf.into())
+    }
+
+    /// Writes what is left and makes all of it durable.
+    pub(crate) fn finish(&mut self, devices: &mut Devices) -> Result<(), IoError> {
+        self.write_run(devices)?;
+        devices.sync_now(Zone::Tables)
+    }
+
+    /// Writes the inner pages above leaves, which come in ascending order.
+    pub(crate) fn put_inner(
+        &mut self,
+        reads: &mut DamageReads,
+        tree: TreeId,
+        leaves: Vec<(u64, BlockPtr)>,
+        mut old: impl FnMut(&mut DamageReads, PageId) -> Option<(BlockPtr, Page)>,
+    ) -> Result<TreeRoot, RepairError> {
+        let Some(&(last, _)) = leaves.last() else { return Ok(TreeRoot::default()) };
+        let mut depth = 0;
+        let (mut below, mut last) = (leaves, last);
+        while depth == 0 || last > 0 {
+            depth += 1;
+            last /= FANOUT as u64;
+            let mut level: Vec<(u64, BlockPtr)> = Vec::new();
+            let parent = |child: &(u64, BlockPtr)| child.0 / FANOUT as u64;
+            for children in below.chunk_by(|one, other| parent(one) == parent(other)) {
+                let Some(index) = children.first().map(parent) else { continue };
+                let id = PageId { tree, level: depth, index };
+                let mut page = Page::empty(id);
+                for (child, pointer) in children {
+                    pointer_page::set(&mut page, (child % FANOUT as u64) as usize, *pointer);
+                }
+                let old = old(reads, id);
+                level.push((index, self.put(&mut reads.devices, page, old.as_ref())?));
+            }
+            below = level;
+        }
+        let pointer = below.first().map_or(BlockPtr::NONE, |(_, pointer)| *pointer);
+        Ok(TreeRoot { pointer, depth })
+    }
+}

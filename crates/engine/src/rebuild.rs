@@ -1,0 +1,436 @@
+//! A store's tables made again from the accounts, below new roots.
+//!
+//! Nothing that either root names is overwritten: a crash leaves the store as it was before. The
+//! order is that of a checkpoint: directories, pages, a sync of each, then a root into the slot
+//! that does *not* hold the root from which the accounts started, a sync, and the same again into
+//! the other slot. From then on the journal begins behind everything that any record ever said.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use disk::{AlignedBuf, IoError, SharedBuf};
+use format::container_page::{self, ContainerEntry, ContainerState};
+use format::directory::{DirectoryEntry, encode_tail};
+use format::page::Page;
+use format::pba_page::{self, PbaEntry};
+use format::root::{HashShape, JournalPosition, Root, Totals};
+use format::superblock::{Geometry, root_block};
+use format::units::{
+    BlockPtr, CONTAINER_BYTES, ContainerId, PageId, Pba, Pbn, TreeId, TreeRoot, Zone,
+};
+use format::{BLOCK_BYTES, bucket, catalog, map_page};
+use tables::{HashPbn, overflow_place};
+
+use crate::damage_reads::DamageReads;
+use crate::frame_accounts::{FrameAccounts, stored_chunks};
+use crate::ledger::{Ledger, Pages, Place};
+use crate::map_accounts::{MapAccounts, each_map_leaf};
+use crate::page_writer::PageWriter;
+use crate::problem::CheckProgress;
+use crate::repair_error::RepairError;
+use crate::survey::Survey;
+use crate::tree_image::read_page;
+
+/// Container sequences left out, so that no directory of a lost life passes for a new one.
+const SEQUENCES_SKIPPED: u32 = 1024;
+
+/// What a rebuild wrote.
+#[derive(Copy, Clone, Debug, Default)]
+pub(crate) struct Written {
+    pub(crate) pages: u64,
+    pub(crate) directories: u64,
+}
+
+/// Everything that a rebuild works from.
+pub(crate) struct Rebuild<'a> {
+    pub(crate) reads: &'a mut DamageReads,
+    pub(crate) survey: &'a Survey,
+    pub(crate) ledger: Ledger,
+    pub(crate) frames: FrameAccounts,
+    pub(crate) maps: MapAccounts,
+    writer: PageWriter,
+    totals: Totals,
+    trees: BTreeMap<TreeId, TreeRoot>,
+    directories: u64,
+}
+
+impl<'a> Rebuild<'a> {
+    pub(crate) fn new(
+        reads: &'a mut DamageReads,
+        survey: &'a Survey,
+        ledger: Ledger,
+        frames: FrameAccounts,
+        maps: MapAccounts,
+    ) -> Self {
+        let mut used = survey.base.blocks.clone();
+        survey.other.iter().for_each(|other| used.add_all(&other.blocks));
+        let writer = PageWriter::new(used, tables_blocks(&survey.geometry), generation(survey));
+        let (totals, trees) = (Totals::default(), BTreeMap::new());
+        Self { reads, survey, ledger, frames, maps, writer, totals, trees, directories: 0 }
+    }
+
+    /// Writes it all; the last thing written is what makes it count.
+    pub(crate) fn write(
+        mut self,
+        progress: &mut dyn FnMut(CheckProgress),
+    ) -> Result<Written, RepairError> {
+        let mut stage = |done| progress(CheckProgress { stage: "rebuilding", done, total: 6 });
+        stage(0);
+        let shape = self.write_fingerprints()?;
+        stage(1);
+        self.write_containers()?;
+        stage(2);
+        self.write_places()?;
+        stage(3);
+        self.write_maps()?;
+        let (next_pbn, free_tail) = self.write_free_pbns()?;
+        stage(4);
+        let catalog_slots = self.write_catalog()?;
+        self.writer.finish(&mut self.reads.devices)?;
+        for number in 0..self.survey.geometry.data.len() {
+            self.reads.devices.sync_now(Zone::Data(number as u16))?;
+        }
+        stage(5);
+        let root = self.root(shape, next_pbn, free_tail, catalog_slots);
+        self.write_roots(root)?;
+        stage(6);
+        Ok(Written { pages: self.writer.pages_written, directories: self.directories })
+    }
+
+    fn put_leaf(&mut self, index: u64, page: Page) -> Result<(u64, BlockPtr), RepairError> {
+        let tree = page.id().tree;
+        let image = self.survey.base.trees.get(&tree);
+        let pointer = image.and_then(|image| image.leaves.get(&index)).copied();
+        let mut pages = Pages { reads: self.reads, survey: self.survey };
+        let old = pointer.and_then(|at| pages.page(tree, index, at).map(|page| (at, page)));
+        Ok((index, self.writer.put(&mut self.reads.devices, page, old.as_ref())?))
+    }
+
+    fn put_tree(
+        &mut self,
+        tree: TreeId,
+        leaves: Vec<(u64, BlockPtr)>,
+    ) -> Result<TreeRoot, RepairError> {
+        let image = self.survey.base.trees.get(&tree);
+        let blocks = tables_blocks(&self.survey.geometry);
+        let root = self.writer.put_inner(self.reads, tree, leaves, |reads, id| {
+            let pointer = *image?.inner.get(&(id.level, id.index))?;
+            let page = read_page(reads, blocks, id, pointer).ok()?;
+            Some((pointer, page))
+        })?;
+        self.trees.insert(tree, root);
+        Ok(root)
+    }
+
+    /// The Hash-PBN table. A chunk of which a second copy under another PBN lives is left out.
+    fn write_fingerprints(&mut self) -> Result<HashShape, RepairError> {
+        let key = HashPbn::new(self.survey.base.root.hash, self.survey.geometry.bucket_seed);
+        let mut entries: Vec<_> = stored_chunks(&self.ledger)
+            .into_iter()
+            .filter_map(|(_, pbn)| Some((self.ledger.fingerprints[pbn.0 as usize]?, pbn)))
+            .collect();
+        let references = &self.maps.references;
+        entries.sort_unstable_by_key(|&(fingerprint, pbn)| {
+            (fingerprint, std::cmp::Reverse(references[pbn.0 as usize]), pbn)
+        });
+        let places = &mut self.ledger.places;
+        entries.dedup_by(|second, first| {
+            let twice = second.0 == first.0;
+            if twice && references[second.1.0 as usize] == 0 {
+                places[second.1.0 as usize] = Place::Vacant;
+            }
+            twice
+        });
+        let shape = HashPbn::grown(&key.shape(), entries.len() as u64);
+        let key = HashPbn::new(shape, self.survey.geometry.bucket_seed);
+        entries.sort_by_cached_key(|(fingerprint, _)| key.bucket_of(fingerprint));
+        let (mut leaves, mut overflow) = (Vec::new(), Vec::new());
+        for bucket in
+            entries.chunk_by(|one, other| key.bucket_of(&one.0) == key.bucket_of(&other.0))
+        {
+            let number = bucket.first().map_or(0, |(fingerprint, _)| key.bucket_of(fingerprint));
+            self.put_bucket(number, bucket, &mut leaves, &mut overflow)?;
+        }
+        self.put_tree(TreeId::HASH_PBN, leaves)?;
+        self.put_tree(TreeId::HASH_OVERFLOW, overflow)?;
+        Ok(shape)
+    }
+
+    fn put_bucket(
+        &mut self,
+        number: u64,
+        entries: &[(format::units::Fingerprint, Pbn)],
+        leaves: &mut Vec<(u64, BlockPtr)>,
+        overflow: &mut Vec<(u64, BlockPtr)>,
+    ) -> Result<(), RepairError> {
+        let parts = entries.len().div_ceil(bucket::CAPACITY);
+        for (part, entries) in entries.chunks(bucket::CAPACITY).enumerate() {
+            let (tree, index) = match part.checked_sub(1) {
+                None => (TreeId::HASH_PBN, number),
+                Some(part) => (TreeId::HASH_OVERFLOW, overflow_place(number, part as u64)),
+            };
+            let mut page = Page::empty(PageId { tree, level: 0, index });
+            for (fingerprint, pbn) in entries {
+                // A part is no longer than a page.
+                let _ = bucket::push(&mut page, fingerprint, *pbn);
+            }
+            bucket::set_overflowed(&mut page, part + 1 < parts);
+            let kept = self.same_bucket(tree, index, &page);
+            let leaf = match kept {
+                Some(pointer) => (index, pointer),
+                None => self.put_leaf(index, page)?,
+            };
+            if tree == TreeId::HASH_PBN { &mut *leaves } else { &mut *overflow }.push(leaf);
+        }
+        Ok(())
+    }
+
+    /// The page on disk that holds the same entries, in whatever order.
+    fn same_bucket(&mut self, tree: TreeId, index: u64, page: &Page) -> Option<BlockPtr> {
+        let pointer = *self.survey.base.trees.get(&tree)?.leaves.get(&index)?;
+        let mut pages = Pages { reads: self.reads, survey: self.survey };
+        let old = pages.page(tree, index, pointer)?;
+        let entries = |page: &Page| -> BTreeSet<_> {
+            (0..bucket::len(page)).map(|at| bucket::entry(page, at)).collect()
+        };
+        let same = bucket::overflowed(&old) == bucket::overflowed(page);
+        (same && entries(&old) == entries(page)).then_some(pointer)
+    }
+
+    /// Container table, totals of frames, and the directories that are missing.
+    fn write_containers(&mut self) -> Result<(), RepairError> {
+        let mut stored = stored_chunks(&self.ledger);
+        stored.sort_unstable_by_key(|(pba, _)| (pba.container, pba.offset_bytes));
+        let mut table = vec![ContainerEntry::default(); self.ledger.containers.len()];
+        for chunks in stored.chunk_by(|one, other| one.0.container == other.0.container) {
+            let Some(id) = chunks.first().map(|(pba, _)| pba.container) else { continue };
+            let entry = self.container_entry(id, chunks);
+            if self.frames.without_directory.contains(&id) {
+                self.write_directory(id, entry.sequence, chunks)?;
+            }
+            if let Some(place) = table.get_mut(id.0 as usize) {
+                *place = entry;
+            }
+        }
+        let mut leaves = Vec::new();
+        for (leaf, entries) in (0..).zip(table.chunks(container_page::SLOTS)) {
+            if entries.iter().any(|entry| *entry != ContainerEntry::default()) {
+                let id = PageId { tree: TreeId::CONTAINERS, level: 0, index: leaf };
+                let mut page = Page::empty(id);
+                for (slot, entry) in entries.iter().enumerate() {
+                    container_page::set(&mut page, slot, entry);
+                }
+                leaves.push(self.put_leaf(leaf, page)?);
+            }
+        }
+        self.put_tree(TreeId::CONTAINERS, leaves).map(|_| ())
+    }
+
+    fn container_entry(&mut self, id: ContainerId, chunks: &[(Pba, Pbn)]) -> ContainerEntry {
+        let known = self.ledger.containers.get(id.0 as usize).copied().flatten();
+        let known = known.filter(|entry| entry.state != ContainerState::Free).unwrap_or_default();
+        let mut entry = ContainerEntry { live_bytes: 0, state: ContainerState::Sealed, ..known };
+        for (pba, pbn) in chunks {
+            entry.used_bytes = entry.used_bytes.max(pba.offset_bytes + pba.length_bytes);
+            if self.maps.references[pbn.0 as usize] > 0 {
+                entry.live_bytes += pba.length_bytes;
+                self.totals.unique_chunks += 1;
+                self.totals.live_frame_bytes += u64::from(pba.length_bytes);
+            } else {
+                self.totals.dead_chunks += 1;
+                self.totals.dead_frame_bytes += u64::from(pba.length_bytes);
+            }
+        }
+        if entry.sequence == 0 {
+            entry.sequence = self.ledger.next_container_sequence;
+            self.ledger.next_container_sequence += 1;
+        }
+        entry
+    }
+
+    /// Writes a directory, the bytes before it in its first block as they are.
+    fn write_directory(
+        &mut self,
+        id: ContainerId,
+        sequence: u32,
+        chunks: &[(Pba, Pbn)],
+    ) -> Result<(), RepairError> {
+        let geometry = &self.survey.geometry;
+        let Some((zone, start_bytes)) = geometry.container_zone(id) else { return Ok(()) };
+        let entry = |&(pba, pbn): &(Pba, Pbn)| {
+            let fingerprint = self.ledger.fingerprints[pbn.0 as usize]?;
+            let Pba { offset_bytes, length_bytes, .. } = pba;
+            Some(DirectoryEntry { fingerprint, pbn, offset_bytes, length_bytes })
+        };
+        let entries: Vec<_> = chunks.iter().filter_map(entry).collect();
+        let tail = encode_tail(&entries, id, sequence, geometry.uuid);
+        let length_bytes = tail.len().next_multiple_of(BLOCK_BYTES);
+        let offset_bytes = start_bytes + u64::from(CONTAINER_BYTES) - length_bytes as u64;
+        let mut buf = self.reads.read(zone, offset_bytes, length_bytes);
+        let frames_end = chunks.last().map_or(0, |(pba, _)| pba.offset_bytes + pba.length_bytes);
+        if frames_end as usize + tail.len() > CONTAINER_BYTES as usize {
+            return Ok(());
+        }
+        buf[length_bytes - tail.len()..].copy_from_slice(&tail);
+        self.reads.devices.write_now(zone, offset_bytes, buf.into())?;
+        self.directories += 1;
+        Ok(())
+    }
+
+    fn write_places(&mut self) -> Result<(), RepairError> {
+        let mut leaves = Vec::new();
+        let count = self.ledger.places.len().div_ceil(pba_page::SLOTS) as u64;
+        for leaf in 0..count {
+            let mut page = Page::empty(PageId { tree: TreeId::PBN_PBA, level: 0, index: leaf });
+            let first = leaf as usize * pba_page::SLOTS;
+            let places = self.ledger.places.iter().zip(&self.maps.references).skip(first);
+            let mut any = false;
+            for (slot, (place, &references)) in places.take(pba_page::SLOTS).enumerate() {
+                if let Place::At(pba) = *place {
+                    pba_page::set(&mut page, slot, Some(PbaEntry { pba, references }));
+                    any = true;
+                }
+            }
+            if any {
+                leaves.push(self.put_leaf(leaf, page)?);
+            }
+        }
+        self.put_tree(TreeId::PBN_PBA, leaves).map(|_| ())
+    }
+
+    fn write_maps(&mut self) -> Result<(), RepairError> {
+        let lost_pbn = Pbn(self.ledger.places.len() as u64);
+        let ids: Vec<_> = self.ledger.volumes.keys().copied().collect();
+        for id in ids {
+            let tree = TreeId::volume(id);
+            let (mut mapped, mut leaves) = (0, Vec::new());
+            let mut outcome = Ok(());
+            let (reads, survey) = (&mut *self.reads, self.survey);
+            // Leaves are gathered as pages first: reading and writing share the devices.
+            let mut batch = Vec::new();
+            each_map_leaf(&self.ledger, &mut Pages { reads, survey }, id, |leaf| {
+                let mut page = Page::empty(PageId { tree, level: 0, index: leaf.index });
+                for (slot, pbn) in leaf.slots.iter().enumerate() {
+                    mapped += u64::from(!pbn.is_none());
+                    map_page::set(&mut page, slot, (*pbn).min(lost_pbn));
+                }
+                match leaf.old {
+                    Some((at, old)) if old.payload() == page.payload() => {
+                        batch.push((leaf.index, Err(at)));
+                    }
+                    _ => batch.push((leaf.index, Ok(Box::new(page)))),
+                }
+            });
+            for (index, leaf) in batch {
+                match leaf {
+                    Err(pointer) => leaves.push((index, pointer)),
+                    Ok(page) if outcome.is_ok() => match self.put_leaf(index, *page) {
+                        Ok(leaf) => leaves.push(leaf),
+                        Err(error) => outcome = Err(error),
+                    },
+                    Ok(_) => {}
+                }
+            }
+            outcome?;
+            let root = self.put_tree(tree, leaves)?;
+            self.totals.mapped_chunks += mapped;
+            if let Some(volume) = self.ledger.volumes.get_mut(&id) {
+                (volume.entry.mapped_chunks, volume.entry.root) = (mapped, root);
+            }
+        }
+        Ok(())
+    }
+
+    /// The queue of free PBNs, from its beginning: all that name nothing and that no map names.
+    fn write_free_pbns(&mut self) -> Result<(u64, u64), RepairError> {
+        let next_pbn = self.ledger.places.len() as u64 + u64::from(self.maps.any_unknown);
+        let used = self.ledger.places.iter().zip(&self.maps.references);
+        let free: Vec<Pbn> = (0..)
+            .map(Pbn)
+            .zip(used)
+            .filter(|(pbn, (place, references))| {
+                !pbn.is_none() && **place == Place::Vacant && **references == 0
+            })
+            .map(|(pbn, _)| pbn)
+            .collect();
+        let mut leaves = Vec::new();
+        for (leaf, pbns) in (0..).zip(free.chunks(map_page::SLOTS)) {
+            let mut page = Page::empty(PageId { tree: TreeId::FREE_PBNS, level: 0, index: leaf });
+            pbns.iter().enumerate().for_each(|(slot, pbn)| map_page::set(&mut page, slot, *pbn));
+            leaves.push(self.put_leaf(leaf, page)?);
+        }
+        self.put_tree(TreeId::FREE_PBNS, leaves)?;
+        Ok((next_pbn, free.len() as u64))
+    }
+
+    fn write_catalog(&mut self) -> Result<u64, RepairError> {
+        let volumes: Vec<_> =
+            self.ledger.volumes.values().map(|volume| volume.entry.clone()).collect();
+        let mut leaves = Vec::new();
+        for (leaf, entries) in (0..).zip(volumes.chunks(catalog::SLOTS)) {
+            let mut page = Page::empty(PageId { tree: TreeId::CATALOG, level: 0, index: leaf });
+            for (slot, entry) in entries.iter().enumerate() {
+                catalog::set(&mut page, slot, Some(entry));
+            }
+            leaves.push(self.put_leaf(leaf, page)?);
+        }
+        self.put_tree(TreeId::CATALOG, leaves)?;
+        Ok(volumes.len() as u64)
+    }
+
+    fn root(&self, hash: HashShape, next_pbn: u64, free_tail: u64, catalog_slots: u64) -> Root {
+        let Survey { base, other, .. } = self.survey;
+        let journals = other.iter().map(|other| &other.journal).chain([&base.journal]);
+        let last = journals.map(|journal| journal.end.sequence.max(journal.behind.last_sequence));
+        let sequence = last.max().unwrap_or(0) + 1;
+        let offset_bytes = base.journal.end.offset_bytes;
+        let trees = std::array::from_fn(|number| {
+            self.trees.get(&TreeId(number as u32)).copied().unwrap_or_default()
+        });
+        Root {
+            generation: generation(self.survey),
+            clean: true,
+            journal: JournalPosition { sequence, offset_bytes, previous_crc: 0 },
+            next_incarnation: self.ledger.next_incarnation + 1,
+            compression: self.ledger.compression,
+            trees,
+            hash,
+            next_pbn,
+            free_head: 0,
+            free_tail,
+            next_volume: self.ledger.next_volume,
+            catalog_slots,
+            open_container: None,
+            next_container_sequence: self.ledger.next_container_sequence + SEQUENCES_SKIPPED,
+            totals: self.totals,
+        }
+    }
+
+    fn write_roots(&mut self, mut root: Root) -> Result<(), IoError> {
+        let Survey { geometry, bad_copies, .. } = self.survey;
+        for &block in bad_copies {
+            self.write_block(block, &geometry.encode())?;
+        }
+        for _ in 0..2 {
+            self.write_block(root_block(root.generation), &root.encode(geometry.uuid))?;
+            self.reads.devices.sync_now(Zone::Superblock)?;
+            root.generation += 1;
+        }
+        Ok(())
+    }
+
+    fn write_block(&mut self, block: u64, bytes: &[u8]) -> Result<(), IoError> {
+        let buf = SharedBuf::from(AlignedBuf::padded(bytes));
+        self.reads.devices.write_now(Zone::Superblock, block * BLOCK_BYTES as u64, buf)
+    }
+}
+
+fn tables_blocks(geometry: &Geometry) -> u64 {
+    geometry.tables_bytes / BLOCK_BYTES as u64
+}
+
+/// Of the first new root: newer than both, and in the slot that does not hold the base.
+fn generation(survey: &Survey) -> u64 {
+    let base = survey.base.root.generation;
+    let newest = survey.other.as_ref().map_or(base, |other| base.max(other.root.generation));
+    if (newest + 1) % 2 == base % 2 { newest + 2 } else { newest + 1 }
+}

@@ -1,0 +1,114 @@
+//! `tamis check --repair`: a store made whole again from what is intact of it.
+//!
+//! [`Survey`] (superblock, roots, tables, journal) -> [`Ledger`] (what tables and journal say) ->
+//! [`FrameAccounts`] (what containers say) -> [`MapAccounts`] (what volumes map, what of it is
+//! lost) -> [`Rebuild`] (tables below new roots). Until the last step nothing is written, and that
+//! step overwrites nothing that the roots name.
+
+use disk::Disk;
+
+use crate::damage_reads::DamageReads;
+use crate::devices::Devices;
+use crate::frame_accounts::FrameAccounts;
+use crate::ledger::{Ledger, Pages};
+use crate::map_accounts::MapAccounts;
+use crate::open_error::OpenError;
+use crate::problem::{CheckProgress, CheckReport, Problem};
+use crate::rebuild::Rebuild;
+use crate::repair_error::RepairError;
+use crate::survey::{Survey, is_device_failure};
+use format::units::TreeId;
+
+/// What a repair did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct RepairReport {
+    /// What was wrong, as far as the rebuilding saw it.
+    pub found: Vec<Problem>,
+    /// Chunks of volumes that are lost: reading them is an error until they are written again.
+    pub lost_chunks: u64,
+    /// Records of the journal that could not be applied: the store is as it was before them.
+    pub lost_records: u64,
+    /// Pages of tables that were written.
+    pub pages_written: u64,
+    /// Directories of containers that were written.
+    pub directories_written: u64,
+}
+
+/// What is known before anything is written.
+pub(crate) struct Accounts {
+    pub(crate) ledger: Ledger,
+    pub(crate) frames: FrameAccounts,
+    pub(crate) maps: MapAccounts,
+}
+
+impl Accounts {
+    pub(crate) fn of(
+        reads: &mut DamageReads,
+        survey: &Survey,
+        progress: &mut dyn FnMut(CheckProgress),
+    ) -> Self {
+        let mut ledger = Ledger::read(reads, survey, progress);
+        let frames = FrameAccounts::read(&mut ledger, reads, &survey.geometry, progress);
+        let mut pages = Pages { reads, survey };
+        let maps = MapAccounts::count(&ledger, &mut pages, &frames.found_again, progress);
+        Self { ledger, frames, maps }
+    }
+
+    /// What a check says of a store that cannot be opened.
+    pub(crate) fn report(&self) -> CheckReport {
+        let problems = [&self.frames.problems, &self.maps.problems];
+        CheckReport {
+            problems: problems.into_iter().flatten().cloned().collect(),
+            volumes: self.ledger.volumes.len() as u64,
+            mapped_chunks: self.maps.references.iter().map(|&count| u64::from(count)).sum(),
+            stored_chunks: self.frames.frames_verified,
+            containers: self.ledger.containers_in_use(),
+            frames_verified: self.frames.frames_verified,
+            records_replayed: self.ledger.records,
+        }
+    }
+}
+
+/// Repairs a closed store.
+///
+/// # Errors
+/// [`RepairError`] says why it was left as it is.
+pub fn repair(
+    disk: Box<dyn Disk>,
+    progress: &mut dyn FnMut(CheckProgress),
+) -> Result<RepairReport, RepairError> {
+    let mut reads = DamageReads::new(Devices::new(disk));
+    let survey = Survey::of(&mut reads)?;
+    refuse_what_cannot_be(&survey)?;
+    let accounts = Accounts::of(&mut reads, &survey, progress);
+    if let Some(error) = reads.failed.iter().find(|error| is_device_failure(error)) {
+        return Err(RepairError::Device(error.clone()));
+    }
+    let mut found = survey.problems.clone();
+    found.extend(accounts.report().problems);
+    let journal = &survey.base.journal;
+    let lost_records = (journal.behind.last_sequence + 1).saturating_sub(journal.end.sequence);
+    let lost_records = if journal.is_damaged() { lost_records } else { 0 };
+    let lost_chunks = accounts.maps.lost_chunks;
+    let Accounts { ledger, frames, maps } = accounts;
+    let written = Rebuild::new(&mut reads, &survey, ledger, frames, maps).write(progress)?;
+    let (pages_written, directories_written) = (written.pages, written.directories);
+    Ok(RepairReport { found, lost_chunks, lost_records, pages_written, directories_written })
+}
+
+fn refuse_what_cannot_be(survey: &Survey) -> Result<(), RepairError> {
+    for problem in &survey.problems {
+        if let Problem::ShortZone { zone, expected_bytes, found_bytes } = problem {
+            let (expected_bytes, found_bytes) = (*expected_bytes, *found_bytes);
+            return Err(RepairError::ShortZone { zone: zone.clone(), expected_bytes, found_bytes });
+        }
+    }
+    let Some(catalog) = survey.base.trees.get(&TreeId::CATALOG) else {
+        return Err(OpenError::Unfinished.into());
+    };
+    let lost = catalog.lost.first().map(|range| range.start);
+    match lost.or(catalog.damaged.iter().find(|id| id.level == 0).map(|id| id.index)) {
+        Some(leaf) => Err(RepairError::Catalog { leaf }),
+        None => Ok(()),
+    }
+}

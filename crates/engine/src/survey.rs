@@ -1,0 +1,305 @@
+//! A survey: what of superblock, roots, tables and journal is intact, and from which root to go on.
+//!
+//! Both roots give the same state, the older one by a longer journal. So damage to pages or to the
+//! journal that only one of them needs costs nothing: the survey takes the root that loses least,
+//! the newer one if neither loses anything.
+
+use std::collections::BTreeMap;
+
+use disk::{IoError, ZoneName};
+use format::BLOCK_BYTES;
+use format::catalog::{self, CatalogEntry};
+use format::root::{Root, TREES};
+use format::superblock::{GEOMETRY_BLOCKS, Geometry, ROOT_BLOCKS, SUPERBLOCK_BYTES};
+use format::units::{CONTAINER_BYTES, PageId, TreeId, Zone};
+use format::{container_page, map_page, pba_page};
+
+use crate::damage_reads::DamageReads;
+use crate::journal_image::JournalImage;
+use crate::open_error::OpenError;
+use crate::problem::Problem;
+use crate::tree_image::{Blocks, TreeImage, TreeWalk, read_page};
+
+/// A root and the trees below it.
+pub(crate) struct RootImage {
+    pub(crate) root: Root,
+    pub(crate) volumes: Vec<CatalogEntry>,
+    pub(crate) trees: BTreeMap<TreeId, TreeImage>,
+    pub(crate) blocks: Blocks,
+    pub(crate) journal: JournalImage,
+}
+
+impl RootImage {
+    /// Whether a page below this root, or a record behind it, is damaged.
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.journal.is_damaged() || self.trees.values().any(|tree| !tree.damaged.is_empty())
+    }
+
+    /// What going on from here would lose: first a journal, then volumes, maps, other pages.
+    fn loss(&self) -> (bool, u64, u64, usize) {
+        let lost = |of: &dyn Fn(TreeId) -> bool| {
+            let trees = self.trees.iter().filter(|(id, _)| of(**id));
+            trees.map(|(_, tree)| tree.lost_leaves()).sum::<u64>()
+        };
+        let pages = self.trees.values().map(|tree| tree.damaged.len()).sum();
+        let catalog = lost(&|id| id == TreeId::CATALOG);
+        let maps = lost(&|id| id.volume_id().is_some());
+        (self.journal.is_damaged(), catalog, maps, pages)
+    }
+}
+
+/// What a survey found.
+pub(crate) struct Survey {
+    pub(crate) geometry: Geometry,
+    /// Blocks of the superblock whose copy of the geometry is damaged.
+    pub(crate) bad_copies: Vec<u64>,
+    /// The root to go on from.
+    pub(crate) base: RootImage,
+    pub(crate) other: Option<RootImage>,
+    /// Whether the base is the root that an opening takes.
+    pub(crate) base_is_newest: bool,
+    pub(crate) problems: Vec<Problem>,
+}
+
+impl Survey {
+    /// Looks at everything but containers.
+    pub(crate) fn of(reads: &mut DamageReads) -> Result<Self, OpenError> {
+        let mut problems = Vec::new();
+        let (geometry, bad_copies) = geometry(reads)?;
+        let copy = |&block: &u64| Problem::GeometryCopy { block };
+        problems.extend(bad_copies.iter().map(copy));
+        problems.extend(short_zones(reads, &geometry));
+        let mut roots = roots(reads, &geometry, &mut problems)
+            .map_err(|error| short_superblock(reads).unwrap_or(error))?;
+        roots.sort_by_key(|root| std::cmp::Reverse(root.generation));
+        let mut roots = roots.into_iter();
+        let Some(newest) = roots.next() else { return Err(no_roots()) };
+        let newest = image(reads, &geometry, newest, None);
+        let mut older = roots.next().map(|root| image(reads, &geometry, root, Some(&newest)));
+        if let Some(older) = &mut older {
+            // The newer root proves that all before it was durable.
+            let proven = newest.root.journal.sequence.saturating_sub(1);
+            let durable = &mut older.journal.behind.durable_sequence;
+            *durable = proven.max(*durable);
+        }
+        let older_is_better = older.as_ref().is_some_and(|older| older.loss() < newest.loss());
+        let (base, other) = match older {
+            Some(older) if older_is_better => (older, Some(newest)),
+            older => (newest, older),
+        };
+        let base_is_newest = !older_is_better;
+        let mut survey = Self { geometry, bad_copies, base, other, base_is_newest, problems };
+        survey.name_damage();
+        Ok(survey)
+    }
+
+    /// Whether an opening would fail or lose something.
+    pub(crate) fn is_fatal(&self) -> bool {
+        let short = |problem: &Problem| matches!(problem, Problem::ShortZone { .. });
+        !self.base_is_newest || self.base.is_damaged() || self.problems.iter().any(short)
+    }
+
+    fn name_damage(&mut self) {
+        let (newest, older) = match &self.other {
+            Some(other) if !self.base_is_newest => (other, Some(&self.base)),
+            other => (&self.base, other.as_ref()),
+        };
+        let mut problems: Vec<_> = damaged_pages(newest).map(page_problem).collect();
+        problems.extend(newest.journal.is_damaged().then(|| {
+            let JournalImage { end, behind, .. } = &newest.journal;
+            let (sequence, offset_bytes) = (end.sequence, end.offset_bytes);
+            Problem::Journal { sequence, offset_bytes, last_sequence: behind.last_sequence }
+        }));
+        let catalog = self.base.trees.get(&TreeId::CATALOG);
+        let lost = catalog.iter().flat_map(|catalog| catalog.lost.iter().flat_map(Clone::clone));
+        problems.extend(lost.map(|index| Problem::LostCatalog { index }));
+        if let Some(older) = older {
+            let shared = |id: &PageId| damaged_pages(newest).any(|other| other == *id);
+            let own = damaged_pages(older).filter(|id| !shared(id));
+            problems.extend(own.map(|PageId { tree, level, index }| Problem::OlderPage {
+                table: tree.to_string(),
+                level,
+                index,
+            }));
+            let end = older.journal.end;
+            // Its journal has to reach where the newer root goes on.
+            if end.sequence < newest.root.journal.sequence {
+                let (sequence, offset_bytes) = (end.sequence, end.offset_bytes);
+                problems.push(Problem::OlderJournal { sequence, offset_bytes });
+            }
+        }
+        self.problems.extend(problems);
+    }
+}
+
+fn damaged_pages(image: &RootImage) -> impl Iterator<Item = PageId> {
+    image.trees.values().flat_map(|tree| tree.damaged.iter().copied())
+}
+
+fn page_problem(PageId { tree, level, index }: PageId) -> Problem {
+    match level {
+        0 => Problem::DamagedPage { tree: tree.0, index },
+        _ => Problem::DamagedInnerPage { table: tree.to_string(), level, index },
+    }
+}
+
+/// That there is no root to go on from.
+fn no_roots() -> OpenError {
+    OpenError::Unfinished
+}
+
+/// That the file of the superblock is too short for what should be in it.
+fn short_superblock(reads: &DamageReads) -> Option<OpenError> {
+    let (zone, expected_bytes) = (Zone::Superblock, SUPERBLOCK_BYTES);
+    let found_bytes = reads.devices.size_bytes(zone);
+    let short = found_bytes < expected_bytes;
+    short.then_some(OpenError::ZoneTooShort { zone, expected_bytes, found_bytes })
+}
+
+fn geometry(reads: &mut DamageReads) -> Result<(Geometry, Vec<u64>), OpenError> {
+    let mut bad = Vec::new();
+    let (mut found, mut failure) = (None, None);
+    let mut blank = true;
+    for block in GEOMETRY_BLOCKS {
+        let bytes = reads.block(Zone::Superblock, block);
+        blank &= bytes.iter().all(|&byte| byte == 0);
+        match Geometry::decode(&bytes) {
+            Ok(geometry) => found = found.or(Some(geometry)),
+            Err(error) => {
+                bad.push(block);
+                failure = failure.or(Some(error).filter(|_| !blank));
+            }
+        }
+    }
+    match (found, failure) {
+        (Some(geometry), _) => Ok((geometry, bad)),
+        (None, Some(error)) => Err(OpenError::Geometry(error)),
+        (None, None) => Err(no_roots()),
+    }
+}
+
+fn short_zones(reads: &DamageReads, geometry: &Geometry) -> Vec<Problem> {
+    let data = (0..).zip(&geometry.data).map(|(number, &containers)| {
+        (Zone::Data(number), u64::from(containers) * u64::from(CONTAINER_BYTES))
+    });
+    let fixed = [
+        (Zone::Superblock, SUPERBLOCK_BYTES),
+        (Zone::Journal, geometry.journal_bytes),
+        (Zone::Tables, geometry.tables_bytes),
+    ];
+    let all = fixed.into_iter().chain(data);
+    all.filter_map(|(zone, expected_bytes)| {
+        let found_bytes = reads.devices.size_bytes(zone);
+        let zone = ZoneName(zone).to_string();
+        let short = found_bytes < expected_bytes;
+        short.then_some(Problem::ShortZone { zone, expected_bytes, found_bytes })
+    })
+    .collect()
+}
+
+fn roots(
+    reads: &mut DamageReads,
+    geometry: &Geometry,
+    problems: &mut Vec<Problem>,
+) -> Result<Vec<Root>, OpenError> {
+    let mut roots = Vec::new();
+    let mut damaged = Vec::new();
+    for block in ROOT_BLOCKS {
+        let bytes = reads.block(Zone::Superblock, block);
+        match Root::decode(&bytes, geometry.uuid) {
+            Ok(root) => roots.push(root),
+            Err(error) => damaged.push((block, error, bytes.iter().all(|&byte| byte == 0))),
+        }
+    }
+    let [first, ..] = &roots[..] else {
+        let blank = damaged.iter().all(|(_, _, blank)| *blank);
+        let error = damaged.pop().filter(|_| !blank);
+        return Err(error.map_or_else(no_roots, |(_, error, _)| OpenError::Roots(error)));
+    };
+    // A store that has seen no checkpoint has nothing in the other slot.
+    let is_young = first.generation <= 1;
+    let bad = damaged.into_iter().filter(|(_, _, blank)| !(is_young && *blank));
+    problems.extend(bad.map(|(block, _, _)| Problem::RootSlot { block }));
+    Ok(roots)
+}
+
+/// Everything below a root; what `newest` has read need not be read again.
+fn image(
+    reads: &mut DamageReads,
+    geometry: &Geometry,
+    root: Root,
+    newest: Option<&RootImage>,
+) -> RootImage {
+    let tables_blocks = geometry.tables_bytes / BLOCK_BYTES as u64;
+    let mut blocks = Blocks::new(tables_blocks);
+    let mut trees = BTreeMap::new();
+    let mut walk = |reads: &mut DamageReads, tree, tree_root, leaves_end| {
+        let known = newest.and_then(|newest| newest.trees.get(&tree));
+        let blocks = &mut blocks;
+        let image =
+            TreeWalk { reads, tables_blocks, blocks, known }.walk(tree, tree_root, leaves_end);
+        trees.insert(tree, image);
+    };
+    for (number, tree_root) in (0..TREES as u32).zip(root.trees) {
+        let tree = TreeId(number);
+        walk(reads, tree, tree_root, leaves_end(&root, geometry, tree));
+    }
+    let journal = JournalImage::read(reads, geometry, root.journal);
+    let mut image =
+        RootImage { root, volumes: Vec::new(), trees, blocks: Blocks::default(), journal };
+    image.volumes = volumes(reads, tables_blocks, &mut image);
+    for volume in &image.volumes {
+        let tree = TreeId::volume(volume.id);
+        let known = newest.and_then(|newest| newest.trees.get(&tree));
+        let blocks = &mut blocks;
+        let chunks = volume.size_bytes.div_ceil(u64::from(geometry.chunk_bytes));
+        let leaves_end = chunks.div_ceil(map_page::SLOTS as u64);
+        let walked =
+            TreeWalk { reads, tables_blocks, blocks, known }.walk(tree, volume.root, leaves_end);
+        image.trees.insert(tree, walked);
+    }
+    image.blocks = blocks;
+    image
+}
+
+/// Leaves that a tree can have.
+fn leaves_end(root: &Root, geometry: &Geometry, tree: TreeId) -> u64 {
+    let buckets = (1 << root.hash.level) + root.hash.split;
+    match tree {
+        TreeId::CATALOG => root.catalog_slots.div_ceil(catalog::SLOTS as u64),
+        TreeId::HASH_PBN => buckets,
+        TreeId::HASH_OVERFLOW => tables::overflow_place(buckets, 0),
+        TreeId::PBN_PBA => root.next_pbn.div_ceil(pba_page::SLOTS as u64),
+        TreeId::FREE_PBNS => root.free_tail.div_ceil(map_page::SLOTS as u64),
+        _ => geometry.containers_total().div_ceil(container_page::SLOTS as u64),
+    }
+}
+
+/// The volumes that intact leaves of the catalog hold.
+fn volumes(
+    reads: &mut DamageReads,
+    tables_blocks: u64,
+    image: &mut RootImage,
+) -> Vec<CatalogEntry> {
+    let Some(tree) = image.trees.get_mut(&TreeId::CATALOG) else { return Vec::new() };
+    let mut volumes = Vec::new();
+    for (&index, &pointer) in &tree.leaves {
+        let id = PageId { tree: TreeId::CATALOG, level: 0, index };
+        let Ok(page) = read_page(reads, tables_blocks, id, pointer) else { continue };
+        for slot in 0..catalog::SLOTS {
+            match catalog::get(&page, slot) {
+                Ok(entry) => volumes.extend(entry),
+                Err(_) => tree.damaged.push(id),
+            }
+        }
+    }
+    volumes
+}
+
+/// Whether an error means that the device failed, rather than that bytes are not there.
+pub(crate) fn is_device_failure(error: &IoError) -> bool {
+    !matches!(
+        error,
+        IoError::OutOfRange { .. } | IoError::EndOfFile { .. } | IoError::NoSuchZone { .. }
+    )
+}

@@ -1,0 +1,191 @@
+//! Which pages of a tree are intact: every one is read, whatever is wrong with those above it.
+//!
+//! A damaged inner page still has most of its pointers. None of them can be believed, but each can
+//! be tried: a page that passes its checksum, has the right name and the tag that the pointer says
+//! is the one. A pointer that leads to nothing of the kind, or is zero, means that what is below it
+//! is lost, since nobody can say that there was nothing.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use format::page::Page;
+use format::pointer_page::{self, FANOUT};
+use format::units::{BlockPtr, PageId, TreeId, TreeRoot, Zone};
+
+use crate::damage_reads::DamageReads;
+
+/// Blocks of the tables, as a set.
+#[derive(Clone, Default)]
+pub(crate) struct Blocks(Vec<u64>);
+
+impl Blocks {
+    pub(crate) fn new(blocks: u64) -> Self {
+        Self(vec![0; blocks.div_ceil(64) as usize])
+    }
+
+    pub(crate) fn insert(&mut self, block: u64) {
+        if let Some(word) = self.0.get_mut((block / 64) as usize) {
+            *word |= 1 << (block % 64);
+        }
+    }
+
+    pub(crate) fn contains(&self, block: u64) -> bool {
+        self.0.get((block / 64) as usize).is_some_and(|word| word >> (block % 64) & 1 == 1)
+    }
+
+    pub(crate) fn add_all(&mut self, other: &Self) {
+        self.0.iter_mut().zip(&other.0).for_each(|(word, other)| *word |= other);
+    }
+}
+
+/// The pages of a tree.
+#[derive(Default)]
+pub(crate) struct TreeImage {
+    /// Intact leaves.
+    pub(crate) leaves: BTreeMap<u64, BlockPtr>,
+    /// Intact inner pages, by level and index.
+    pub(crate) inner: BTreeMap<(u8, u64), BlockPtr>,
+    /// Leaves of which nobody knows what they hold, in ascending ranges.
+    pub(crate) lost: Vec<Range<u64>>,
+    pub(crate) damaged: Vec<PageId>,
+}
+
+impl TreeImage {
+    /// Whether what leaf `index` holds is unknown.
+    pub(crate) fn is_lost(&self, index: u64) -> bool {
+        let after = self.lost.partition_point(|range| range.start <= index);
+        after.checked_sub(1).is_some_and(|at| self.lost[at].contains(&index))
+    }
+
+    pub(crate) fn lost_leaves(&self) -> u64 {
+        self.lost.iter().map(|range| range.end - range.start).sum()
+    }
+
+    fn settle(&mut self) {
+        self.lost.sort_by_key(|range| range.start);
+        let mut merged: Vec<Range<u64>> = Vec::new();
+        for range in self.lost.drain(..) {
+            match merged.last_mut() {
+                Some(last) if last.end >= range.start => last.end = last.end.max(range.end),
+                _ => merged.push(range),
+            }
+        }
+        self.lost = merged;
+    }
+}
+
+/// Reads a page and checks that it is the one.
+pub(crate) fn read_page(
+    reads: &mut DamageReads,
+    tables_blocks: u64,
+    id: PageId,
+    pointer: BlockPtr,
+) -> Result<Page, Option<Box<Page>>> {
+    if pointer.block() >= tables_blocks {
+        return Err(None);
+    }
+    let bytes = reads.block(Zone::Tables, pointer.block());
+    let page = Page::from_bytes(&bytes).map_err(|_| None)?;
+    match page.check(id, pointer.tag()) {
+        Ok(()) => Ok(page),
+        Err(_) => Err(Some(Box::new(page))),
+    }
+}
+
+/// Walks a tree. `leaves_end` bounds what may be lost; `known` are leaves that need no reading.
+pub(crate) struct TreeWalk<'a> {
+    pub(crate) reads: &'a mut DamageReads,
+    pub(crate) tables_blocks: u64,
+    pub(crate) blocks: &'a mut Blocks,
+    pub(crate) known: Option<&'a TreeImage>,
+}
+
+impl TreeWalk<'_> {
+    pub(crate) fn walk(&mut self, tree: TreeId, root: TreeRoot, leaves_end: u64) -> TreeImage {
+        let mut image = TreeImage::default();
+        let mut stack = Vec::new();
+        if !root.pointer.is_none() {
+            stack.push((PageId { tree, level: root.depth, index: 0 }, root.pointer));
+        }
+        while let Some((id, pointer)) = stack.pop() {
+            if self.is_known(id, pointer) {
+                self.blocks.insert(pointer.block());
+                image.leaves.insert(id.index, pointer);
+                continue;
+            }
+            match read_page(self.reads, self.tables_blocks, id, pointer) {
+                Ok(page) => {
+                    self.blocks.insert(pointer.block());
+                    if id.level == 0 {
+                        image.leaves.insert(id.index, pointer);
+                    } else {
+                        image.inner.insert((id.level, id.index), pointer);
+                        stack.extend(children(id, &page));
+                    }
+                }
+                Err(remains) => {
+                    image.damaged.push(id);
+                    self.salvage(id, remains.as_deref(), leaves_end, &mut image, &mut stack);
+                }
+            }
+        }
+        image.settle();
+        image
+    }
+
+    fn is_known(&self, id: PageId, pointer: BlockPtr) -> bool {
+        let known = self.known.filter(|_| id.level == 0);
+        known.is_some_and(|known| known.leaves.get(&id.index) == Some(&pointer))
+    }
+
+    /// Finds what is still to be found below a damaged page.
+    fn salvage(
+        &mut self,
+        id: PageId,
+        remains: Option<&Page>,
+        leaves_end: u64,
+        image: &mut TreeImage,
+        stack: &mut Vec<(PageId, BlockPtr)>,
+    ) {
+        let Some(remains) = remains.filter(|_| id.level > 0) else {
+            return lose(id, leaves_end, image);
+        };
+        for slot in 0..FANOUT {
+            let Some((child, pointer)) = child_of(id, remains, slot) else { return };
+            if first_leaf(child).is_none_or(|first| first >= leaves_end) {
+                return;
+            }
+            let sound = !pointer.is_none()
+                && read_page(self.reads, self.tables_blocks, child, pointer).is_ok();
+            if sound {
+                stack.push((child, pointer));
+            } else {
+                lose(child, leaves_end, image);
+            }
+        }
+    }
+}
+
+fn child_of(id: PageId, page: &Page, slot: usize) -> Option<(PageId, BlockPtr)> {
+    let index = id.index.checked_mul(FANOUT as u64)?.checked_add(slot as u64)?;
+    let child = PageId { tree: id.tree, level: id.level.checked_sub(1)?, index };
+    Some((child, pointer_page::get(page, slot)))
+}
+
+fn children(id: PageId, page: &Page) -> Vec<(PageId, BlockPtr)> {
+    let all = (0..FANOUT).filter_map(|slot| child_of(id, page, slot));
+    all.filter(|(_, pointer)| !pointer.is_none()).collect()
+}
+
+fn first_leaf(id: PageId) -> Option<u64> {
+    (0..id.level).try_fold(id.index, |index, _| index.checked_mul(FANOUT as u64))
+}
+
+fn lose(id: PageId, leaves_end: u64, image: &mut TreeImage) {
+    let Some(start) = first_leaf(id) else { return };
+    let next = PageId { index: id.index + 1, ..id };
+    let end = first_leaf(next).unwrap_or(u64::MAX).min(leaves_end);
+    if start < end {
+        image.lost.push(start..end);
+    }
+}

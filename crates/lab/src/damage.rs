@@ -1,0 +1,341 @@
+//! `lab damage`: stores of the real engine are hit, checked, opened, repaired and read to the end.
+//!
+//! Of every hit it is asked: does the check see it, unless no byte changed that means anything? Is
+//! every byte that is read right, or an error? Does a refusal name what is damaged? Is a repaired
+//! store sound but for what the repair said is lost, do exactly those chunks fail, and can it be
+//! written again? What the last sync before a crash wrote is a class of its own: nothing on disk
+//! proves that it was there, so damage to it looks like an earlier crash, and the store must be
+//! as it was a moment before.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use disk::{Disk, MemoryDisk};
+use engine::{CheckReport, Problem, RepairReport};
+
+use crate::damage_driver::{ChunkRead, Driver};
+use crate::damage_hit::{Hit, Meaning};
+use crate::damage_store::Place;
+use crate::damage_store::{KINDS, Sample, VOLUME_CHUNKS, VOLUMES, content, volume_name};
+use crate::dice::Dice;
+
+/// What became of hits on one kind of structure.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct DamageRow {
+    /// How many.
+    pub hits: u64,
+    /// Seen by the check.
+    pub detected: u64,
+    /// Sound after the repair, with nothing lost.
+    pub repaired: u64,
+    /// Sound after the repair but for what it said is lost.
+    pub with_losses: u64,
+    /// Refused by the repair, in a sentence.
+    pub refused: u64,
+    /// Proven to change nothing.
+    pub harmless: u64,
+    /// Not to be told from a crash a moment earlier.
+    pub like_a_crash: u64,
+}
+
+/// What a run of hits came to.
+#[derive(Clone, Debug, Default)]
+pub struct DamageTable {
+    /// By what was aimed at.
+    pub rows: BTreeMap<String, DamageRow>,
+    /// Broken promises, each with its hit.
+    pub failures: Vec<String>,
+    /// Why repairs refused, and how often.
+    pub refusals: BTreeMap<String, u64>,
+}
+
+impl DamageTable {
+    /// Damages stores `hits` times.
+    ///
+    /// # Errors
+    /// A sentence, when the stores cannot even be made.
+    pub fn run(seed: u64, hits: u64, mut progress: impl FnMut(u64)) -> Result<Self, String> {
+        let samples: Result<Vec<Sample>, String> =
+            (0..).zip(KINDS).map(|(number, kind)| Sample::make(kind, seed + number)).collect();
+        let samples = samples?;
+        let mut table = Self::default();
+        let mut dice = Dice::new(seed);
+        for number in 0..hits {
+            let sample = &samples[(number % samples.len() as u64) as usize];
+            let hit = Hit::choose(sample, &mut dice);
+            let seed = dice.roll();
+            let mut trial = Trial { sample, hit: &hit, seed, failures: Vec::new(), refusal: None };
+            let fate = catch_unwind(AssertUnwindSafe(|| trial.run()));
+            let fate = fate.unwrap_or_else(|_| {
+                trial.failures.push("a panic".to_owned());
+                Fate::default()
+            });
+            for failure in trial.failures {
+                table.failures.push(format!("hit {number}, {hit:?}: {failure}"));
+            }
+            if let Some(refusal) = trial.refusal {
+                *table.refusals.entry(refusal).or_default() += 1;
+            }
+            fate.count(table.rows.entry(hit.aim.clone()).or_default());
+            progress(number + 1);
+        }
+        Ok(table)
+    }
+
+    /// The sum of all rows.
+    #[must_use]
+    pub fn total(&self) -> DamageRow {
+        let mut total = DamageRow::default();
+        for row in self.rows.values() {
+            total.hits += row.hits;
+            total.detected += row.detected;
+            total.repaired += row.repaired;
+            total.with_losses += row.with_losses;
+            total.refused += row.refused;
+            total.harmless += row.harmless;
+            total.like_a_crash += row.like_a_crash;
+        }
+        total
+    }
+
+    /// The table as JSON.
+    #[must_use]
+    pub fn json(&self) -> String {
+        let row = |(name, row): (&String, &DamageRow)| {
+            let DamageRow { hits, detected, repaired, with_losses, refused, harmless, .. } = row;
+            format!(
+                "{{\"structure\":{name:?},\"hits\":{hits},\"detected\":{detected},\
+                 \"repaired\":{repaired},\"with_losses\":{with_losses},\"refused\":{refused},\
+                 \"harmless\":{harmless},\"like_a_crash\":{}}}",
+                row.like_a_crash
+            )
+        };
+        let rows: Vec<String> = self.rows.iter().map(row).collect();
+        format!("{{\"rows\":[{}],\"failures\":{:?}}}", rows.join(","), self.failures)
+    }
+}
+
+impl fmt::Display for DamageTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "| structure | hits | detected | repaired | with losses | refused | harmless | \
+             like a crash |\n|---|---|---|---|---|---|---|---|"
+        )?;
+        let total = self.total();
+        let all = "all".to_owned();
+        for (name, row) in self.rows.iter().chain([(&all, &total)]) {
+            let DamageRow { hits, detected, repaired, with_losses, refused, harmless, .. } = row;
+            writeln!(
+                f,
+                "| {name} | {hits} | {detected} | {repaired} | {with_losses} | {refused} | \
+                 {harmless} | {} |",
+                row.like_a_crash
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// What became of one hit.
+#[derive(Copy, Clone, Debug, Default)]
+struct Fate {
+    detected: bool,
+    repaired: bool,
+    lost: bool,
+    refused: bool,
+    like_a_crash: bool,
+}
+
+impl Fate {
+    fn count(self, row: &mut DamageRow) {
+        row.hits += 1;
+        row.detected += u64::from(self.detected);
+        row.repaired += u64::from(self.repaired && !self.lost);
+        row.with_losses += u64::from(self.repaired && self.lost);
+        row.refused += u64::from(self.refused);
+        row.like_a_crash += u64::from(self.like_a_crash && !self.detected);
+        row.harmless += u64::from(!self.detected && !self.like_a_crash);
+    }
+}
+
+/// What reading a whole store came to.
+#[derive(Default)]
+struct Reading {
+    failed: Vec<Place>,
+    older: u64,
+}
+
+struct Trial<'a> {
+    sample: &'a Sample,
+    hit: &'a Hit,
+    seed: u64,
+    failures: Vec<String>,
+    refusal: Option<String>,
+}
+
+impl Trial<'_> {
+    fn fail(&mut self, failure: impl Into<String>) {
+        self.failures.push(failure.into());
+    }
+
+    fn run(&mut self) -> Fate {
+        let disk = self.sample.copy(self.seed);
+        self.hit.strike(self.sample, &disk);
+        let meaning = self.hit.meaning(self.sample);
+        let mut fate = Fate::default();
+        match check(self.hit.view(&disk)) {
+            Ok(report) => fate.detected = !report.problems.is_empty(),
+            Err(sentence) => {
+                fate.detected = true;
+                self.must_name_a_structure(&sentence);
+            }
+        }
+        let view = self.hit.view(&disk.restart(self.seed));
+        // Where proven and unproven bytes were hit together, the unproven may be gone besides.
+        let may_be_older = self.hit.touches_unproven(self.sample);
+        match Driver::open(view) {
+            Err(sentence) if fate.detected => self.must_name_a_structure(&sentence),
+            Err(sentence) => self.fail(format!("clean, but it does not open: {sentence}")),
+            Ok(mut driver) => {
+                let reading = self.read_all(&mut driver, may_be_older);
+                fate.like_a_crash = reading.older > 0 || meaning == Meaning::Unproven;
+                if !fate.detected && !reading.failed.is_empty() {
+                    self.fail(format!("clean, but {} reads fail", reading.failed.len()));
+                }
+            }
+        }
+        if meaning == Meaning::Proven && !fate.detected {
+            self.fail("not detected");
+        }
+        if fate.detected {
+            self.repair(&disk.restart(self.seed), may_be_older, &mut fate);
+        }
+        fate
+    }
+
+    fn must_name_a_structure(&mut self, sentence: &str) {
+        let names = ["journal", "root", "geometry", "tables", "catalog", "superblock", "data"];
+        if !names.iter().any(|name| sentence.contains(name)) {
+            self.fail(format!("a refusal names no structure: {sentence}"));
+        }
+    }
+
+    fn repair(&mut self, disk: &MemoryDisk, may_be_older: bool, fate: &mut Fate) {
+        let report = match engine::repair(Box::new(disk.clone()), &mut |_| {}) {
+            Ok(report) => report,
+            Err(error) => {
+                fate.refused = true;
+                self.must_name_a_structure(&error.to_string());
+                self.refusal = Some(error.to_string());
+                return;
+            }
+        };
+        fate.repaired = true;
+        fate.lost = report.lost_chunks > 0 || report.lost_records > 0;
+        let after = self.check_after("after the repair", disk);
+        if after != report.lost_chunks {
+            self.fail(format!("the repair lost {} chunks, {after} are", report.lost_chunks));
+        }
+        let driver = Driver::open(Box::new(disk.clone()));
+        match driver {
+            Err(sentence) => self.fail(format!("repaired, but it does not open: {sentence}")),
+            Ok(driver) => self.use_repaired(driver, &report, may_be_older, disk),
+        }
+    }
+
+    /// Chunks that the check says are lost; anything else is a failure.
+    fn check_after(&mut self, when: &str, disk: &MemoryDisk) -> u64 {
+        let mut lost = 0;
+        match check(Box::new(disk.clone())) {
+            Err(sentence) => self.fail(format!("{when}: {sentence}")),
+            Ok(report) => {
+                for problem in report.problems {
+                    match problem {
+                        Problem::LostChunks { count, .. } => lost += count,
+                        other => self.fail(format!("{when}: {other}")),
+                    }
+                }
+            }
+        }
+        lost
+    }
+
+    /// Reads a repaired store, writes what is lost again, and looks at it once more.
+    fn use_repaired(
+        &mut self,
+        mut driver: Driver,
+        report: &RepairReport,
+        may_be_older: bool,
+        disk: &MemoryDisk,
+    ) {
+        let reading = self.read_all(&mut driver, may_be_older || report.lost_records > 0);
+        if reading.failed.len() as u64 != report.lost_chunks {
+            let (failed, lost) = (reading.failed.len(), report.lost_chunks);
+            self.fail(format!("{failed} reads fail, and the repair said {lost} chunks"));
+        }
+        let mut dice = Dice::new(self.seed);
+        let others = (0..20).map(|_| (0, dice.below(VOLUME_CHUNKS)));
+        let places: Vec<Place> = reading.failed.iter().copied().chain(others).collect();
+        for (number, place) in (1_000_000..).zip(places) {
+            let volume = driver.call(move |client| client.volume(&volume_name(place.0)));
+            let Ok(volume) = volume else { return self.fail("a repaired volume is gone") };
+            let bytes = content(number);
+            let written = driver.write(&volume, place.1, &bytes);
+            if !written || driver.read(&volume, place.1) != ChunkRead::Bytes(bytes) {
+                return self.fail(format!("chunk {} of v{} cannot be written", place.1, place.0));
+            }
+        }
+        if driver.close().is_err() {
+            return self.fail("a repaired store cannot be closed");
+        }
+        if self.check_after("written after the repair", disk) > 0 {
+            self.fail("chunks are lost that were written again");
+        }
+    }
+
+    fn read_all(&mut self, driver: &mut Driver, may_be_older: bool) -> Reading {
+        let mut reading = Reading::default();
+        for volume in 0..VOLUMES {
+            let found = driver.call(move |client| client.volume(&volume_name(volume)));
+            let Ok(handle) = found else {
+                self.fail(format!("volume v{volume} is gone"));
+                continue;
+            };
+            for lba in 0..VOLUME_CHUNKS {
+                let place = (volume, lba);
+                match driver.read(&handle, lba) {
+                    ChunkRead::Hangs => return self.hangs(reading, place),
+                    ChunkRead::Failed(_) => reading.failed.push(place),
+                    ChunkRead::Bytes(bytes) => match self.version(place, &bytes) {
+                        Some(true) => {}
+                        Some(false) if may_be_older => reading.older += 1,
+                        _ => self.fail(format!("wrong bytes in chunk {lba} of v{volume}")),
+                    },
+                }
+            }
+        }
+        reading
+    }
+
+    fn hangs(&mut self, reading: Reading, place: Place) -> Reading {
+        self.fail(format!("the read of chunk {} of v{} never ends", place.1, place.0));
+        reading
+    }
+
+    /// Whether the bytes are the chunk's newest, or what it held before; None: neither.
+    fn version(&self, place: Place, bytes: &[u8]) -> Option<bool> {
+        let versions = self.sample.versions.get(&place).map_or(&[][..], Vec::as_slice);
+        let newest = versions.last().copied().unwrap_or(0);
+        if bytes == content(newest) {
+            return Some(true);
+        }
+        let older = versions.iter().copied().chain([0]);
+        older.into_iter().any(|version| bytes == content(version)).then_some(false)
+    }
+}
+
+fn check(disk: Box<dyn Disk>) -> Result<CheckReport, String> {
+    engine::check(disk, &mut |_| {}).map_err(|error| error.to_string())
+}

@@ -1,0 +1,155 @@
+//! An engine stepped in place, for stores that may be damaged: every call comes to an end.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use disk::{Disk, Doorbell};
+use engine::{Client, Completions, Done, Engine, Options, Reply, RequestError, VolumeHandle};
+
+use crate::oracle::CHUNK_BYTES;
+
+/// Steps without any movement after which nothing will come.
+const STILL_MAX: u32 = 2_000;
+
+type Outcome = Result<Reply, RequestError>;
+
+#[derive(Default)]
+struct Inbox(Mutex<Option<Outcome>>);
+
+impl Completions for Inbox {
+    fn complete(&self, _: u64, outcome: Outcome) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+    }
+}
+
+/// What a read of one chunk came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ChunkRead {
+    Bytes(Vec<u8>),
+    Failed(String),
+    /// The engine stood still.
+    Hangs,
+}
+
+/// A store that runs when it is asked something.
+pub(crate) struct Driver {
+    engine: Engine,
+    client: Client,
+}
+
+impl Driver {
+    /// Opens a store.
+    ///
+    /// # Errors
+    /// The engine's sentence.
+    pub(crate) fn open(disk: Box<dyn Disk>) -> Result<Self, String> {
+        let doorbell = Doorbell::new().map_err(|error| error.to_string())?;
+        let options = Options { memory_bytes: 64 << 20, worker_threads: 0, sync: false };
+        let opened = engine::open(disk, doorbell, &options);
+        opened.map(|(engine, client, _)| Self { engine, client }).map_err(|e| e.to_string())
+    }
+
+    /// Makes a blocking call on a thread of its own while the engine is stepped.
+    pub(crate) fn call<T: Send + 'static>(
+        &mut self,
+        call: impl FnOnce(Client) -> T + Send + 'static,
+    ) -> T {
+        let client = self.client.clone();
+        let caller = std::thread::spawn(move || call(client));
+        while !caller.is_finished() {
+            if !self.engine.step() {
+                self.engine.tick();
+                std::thread::yield_now();
+            }
+        }
+        match caller.join() {
+            Ok(value) => value,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+
+    /// Ends the store cleanly.
+    pub(crate) fn close(mut self) -> Result<(), RequestError> {
+        self.call(|client| client.close())
+    }
+
+    fn ask(&mut self, send: impl FnOnce(&Client, Done)) -> Option<Outcome> {
+        let inbox = Arc::new(Inbox::default());
+        send(&self.client, Done { sink: Arc::clone(&inbox) as Arc<dyn Completions>, tag: 1 });
+        let mut still = 0;
+        while still < STILL_MAX {
+            if !self.engine.step() {
+                still += 1;
+            }
+            let mut outcome = inbox.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if outcome.is_some() {
+                return outcome.take();
+            }
+        }
+        None
+    }
+
+    /// Lets background work go on for a while.
+    pub(crate) fn idle(&mut self, ticks: u32) {
+        for _ in 0..ticks {
+            self.engine.tick();
+            for _ in 0..10_000 {
+                if !self.engine.step() {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Writes a chunk; false if it failed.
+    pub(crate) fn write(&mut self, volume: &VolumeHandle, lba: u64, bytes: &[u8]) -> bool {
+        let mut buf = self.client.buffer(bytes.len());
+        buf.bytes_mut().copy_from_slice(bytes);
+        let inbox = Arc::new(Inbox::default());
+        let done = Done { sink: Arc::clone(&inbox) as Arc<dyn Completions>, tag: 1 };
+        let offset_bytes = lba * CHUNK_BYTES as u64;
+        let accepted = self.client.write(volume, offset_bytes, buf, false, done);
+        let mut still = 0;
+        while self.engine.step() {}
+        while accepted != engine::Accepted::Now && still < STILL_MAX {
+            if let Some(outcome) = inbox.0.lock().unwrap_or_else(PoisonError::into_inner).take() {
+                return outcome.is_ok();
+            }
+            if !self.engine.step() {
+                still += 1;
+                self.engine.tick();
+            }
+        }
+        accepted == engine::Accepted::Now
+    }
+
+    /// Trims chunks.
+    pub(crate) fn trim(&mut self, volume: &VolumeHandle, lba: u64, count: u64) {
+        let (offset_bytes, length_bytes) = (lba * CHUNK_BYTES as u64, count * CHUNK_BYTES as u64);
+        self.ask(|client, done| client.trim(volume, offset_bytes, length_bytes, false, done));
+    }
+
+    /// Makes everything durable.
+    pub(crate) fn flush(&mut self) -> bool {
+        matches!(self.ask(|client, done| client.flush(done)), Some(Ok(_)))
+    }
+
+    /// Reads one chunk.
+    pub(crate) fn read(&mut self, volume: &VolumeHandle, lba: u64) -> ChunkRead {
+        let offset_bytes = lba * CHUNK_BYTES as u64;
+        let outcome = self.ask(|client, done| {
+            client.read(volume, offset_bytes, CHUNK_BYTES as u32, done);
+        });
+        match outcome {
+            None => ChunkRead::Hangs,
+            Some(Err(error)) => ChunkRead::Failed(error.to_string()),
+            Some(Ok(Reply::Read(pieces))) => {
+                let mut bytes = vec![0; pieces.length_bytes()];
+                match pieces.assemble(&mut bytes) {
+                    Ok(()) => ChunkRead::Bytes(bytes),
+                    Err(error) => ChunkRead::Failed(error.to_string()),
+                }
+            }
+            Some(Ok(_)) => ChunkRead::Failed("a read was answered as something else".to_owned()),
+        }
+    }
+}

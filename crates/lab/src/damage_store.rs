@@ -1,0 +1,215 @@
+//! Stores to be damaged: made by the real engine, with an oracle of every version of every chunk.
+
+use std::collections::BTreeMap;
+
+use disk::MemoryDisk;
+use engine::{Codec, Compression, CreateOptions, Structure, VolumeHandle, Zone, structures};
+
+use crate::damage_driver::Driver;
+use crate::dice::Dice;
+use crate::oracle::CHUNK_BYTES;
+
+/// Number of a volume, and a chunk in it.
+pub(crate) type Place = (usize, u64);
+
+/// Chunks of a volume.
+pub(crate) const VOLUME_CHUNKS: u64 = 2500;
+pub(crate) const VOLUMES: usize = 3;
+
+/// A store, what it holds, and where everything of it lies.
+pub(crate) struct Sample {
+    pub(crate) disk: MemoryDisk,
+    pub(crate) structures: Vec<Structure>,
+    /// The contents that each chunk had, newest last; absent: zeros always.
+    pub(crate) versions: BTreeMap<Place, Vec<u64>>,
+    pub(crate) zones: Vec<(Zone, u64)>,
+}
+
+/// What kind of store.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Closed cleanly.
+    Closed,
+    /// The power went after a flush: the journal has to be applied.
+    Dirty,
+    /// Closed after much was trimmed and collected.
+    Compacted,
+    /// Collected, and the power went.
+    CompactedDirty,
+}
+
+pub(crate) const KINDS: [Kind; 4] =
+    [Kind::Closed, Kind::Dirty, Kind::Compacted, Kind::CompactedDirty];
+
+/// Bytes of content `number`; 0 is zeros.
+pub(crate) fn content(number: u64) -> Vec<u8> {
+    let mut bytes = vec![0; CHUNK_BYTES];
+    let random = match number {
+        0 => 0,
+        _ if number.is_multiple_of(4) => CHUNK_BYTES,
+        _ => CHUNK_BYTES / 2,
+    };
+    let mut dice = Dice::new(number);
+    for word in bytes[..random].chunks_exact_mut(8) {
+        word.copy_from_slice(&dice.roll().to_le_bytes());
+    }
+    bytes
+}
+
+/// Name of a volume.
+pub(crate) fn volume_name(volume: usize) -> String {
+    format!("v{volume}")
+}
+
+struct Maker {
+    dice: Dice,
+    driver: Driver,
+    volumes: Vec<VolumeHandle>,
+    versions: BTreeMap<Place, Vec<u64>>,
+    next_content: u64,
+}
+
+impl Maker {
+    fn open(disk: &MemoryDisk, dice: Dice) -> Result<Self, String> {
+        let driver = Driver::open(Box::new(disk.clone()))?;
+        let versions = BTreeMap::new();
+        Ok(Self { dice, driver, volumes: Vec::new(), versions, next_content: 1 })
+    }
+
+    fn find_volumes(&mut self) -> Result<(), String> {
+        self.volumes.clear();
+        for volume in 0..VOLUMES {
+            let found = self.driver.call(move |client| client.volume(&volume_name(volume)));
+            self.volumes.push(found.map_err(|error| error.to_string())?);
+        }
+        Ok(())
+    }
+
+    fn reopen(&mut self, disk: &MemoryDisk) -> Result<(), String> {
+        let driver = Driver::open(Box::new(disk.clone()));
+        let old = std::mem::replace(&mut self.driver, driver?);
+        drop(old);
+        self.find_volumes()
+    }
+
+    fn write(&mut self, place: Place, number: u64) -> Result<(), String> {
+        if !self.driver.write(&self.volumes[place.0], place.1, &content(number)) {
+            return Err(format!("chunk {} could not be written", place.1));
+        }
+        self.versions.entry(place).or_default().push(number);
+        Ok(())
+    }
+
+    fn write_some(&mut self, count: u64) -> Result<(), String> {
+        for _ in 0..count {
+            let volume = self.dice.below(VOLUMES as u64) as usize;
+            let lba = self.dice.below(VOLUME_CHUNKS);
+            let number = match self.dice.below(4) {
+                0 => 1 + self.dice.below(self.next_content),
+                _ => {
+                    self.next_content += 1;
+                    self.next_content
+                }
+            };
+            self.write((volume, lba), number)?;
+        }
+        Ok(())
+    }
+
+    fn trim_some(&mut self, longest: u64) {
+        let volume = self.dice.below(VOLUMES as u64) as usize;
+        let first = self.dice.below(VOLUME_CHUNKS);
+        let count = (1 + self.dice.below(longest)).min(VOLUME_CHUNKS - first);
+        self.driver.trim(&self.volumes[volume], first, count);
+        for lba in first..first + count {
+            if let Some(versions) = self.versions.get_mut(&(volume, lba)) {
+                versions.push(0);
+            }
+        }
+    }
+
+    fn flush(&mut self) -> Result<(), String> {
+        if self.driver.flush() { Ok(()) } else { Err("a flush failed".to_owned()) }
+    }
+}
+
+impl Sample {
+    /// Makes a store of this kind.
+    ///
+    /// # Errors
+    /// A sentence, when the engine fails on a sound disk.
+    pub(crate) fn make(kind: Kind, seed: u64) -> Result<Self, String> {
+        let (disk, zones) = new_disk(seed)?;
+        let mut maker = Maker::open(&disk, Dice::new(seed))?;
+        for volume in 0..VOLUMES {
+            let size_bytes = VOLUME_CHUNKS * CHUNK_BYTES as u64;
+            let make = move |client: engine::Client| {
+                client.create_volume(&volume_name(volume), size_bytes, false)
+            };
+            maker.driver.call(make).map_err(|error| error.to_string())?;
+        }
+        maker.find_volumes()?;
+        maker.write_some(2000)?;
+        maker.trim_some(200);
+        maker.driver.call(|client| client.close()).map_err(|error| error.to_string())?;
+        maker.reopen(&disk)?;
+        if matches!(kind, Kind::Compacted | Kind::CompactedDirty) {
+            for _ in 0..6 {
+                maker.write_some(1500)?;
+                maker.trim_some(VOLUME_CHUNKS);
+                maker.flush()?;
+                maker.driver.idle(20);
+            }
+        }
+        maker.write_some(600)?;
+        maker.trim_some(300);
+        maker.driver.call(|client| client.close()).map_err(|error| error.to_string())?;
+        let disk = if matches!(kind, Kind::Dirty | Kind::CompactedDirty) {
+            maker.reopen(&disk)?;
+            for _ in 0..6 {
+                maker.write_some(150)?;
+                maker.trim_some(40);
+                maker.flush()?;
+            }
+            // The last record is the one that nothing proves.
+            maker.write((0, 7), 3)?;
+            maker.flush()?;
+            disk.crash(seed)
+        } else {
+            disk.restart(seed)
+        };
+        let structures =
+            structures(Box::new(disk.restart(seed))).map_err(|error| error.to_string())?;
+        Ok(Self { disk, structures, versions: maker.versions, zones })
+    }
+
+    /// A copy to be damaged.
+    pub(crate) fn copy(&self, seed: u64) -> MemoryDisk {
+        self.disk.restart(seed)
+    }
+}
+
+fn new_disk(seed: u64) -> Result<(MemoryDisk, Vec<(Zone, u64)>), String> {
+    let capacity_bytes = 64 << 20;
+    let compression = Compression { codec: Codec::Lz4, level: 0 };
+    let geometry = engine::plan(&CreateOptions {
+        capacity_bytes: vec![capacity_bytes],
+        chunk_bytes: CHUNK_BYTES as u32,
+        compression,
+        tables_bytes: None,
+        journal_bytes: None,
+        uuid: [11; 16],
+        bucket_seed: [13; 16],
+    })
+    .map_err(|error| error.to_string())?;
+    let zones = vec![
+        (Zone::Superblock, 64 << 10),
+        (Zone::Journal, geometry.journal_bytes),
+        (Zone::Tables, geometry.tables_bytes),
+        (Zone::Data(0), capacity_bytes),
+    ];
+    let disk = MemoryDisk::new(&zones, seed);
+    engine::create(Box::new(disk.clone()), &geometry, compression)
+        .map_err(|error| error.to_string())?;
+    Ok((disk, zones))
+}
