@@ -72,6 +72,16 @@ pub(crate) struct WriteRequest {
 }
 
 impl WriteRequest {
+    /// Bytes that it writes: all of them, unless a shrink stood before it in the queue when it was
+    /// acknowledged at the door. Then it is taken as far as the volume still reaches, as if it
+    /// had come before the shrink.
+    pub(crate) fn length_bytes(&self) -> u64 {
+        let length_bytes = self.buf.bytes().len() as u64;
+        let acknowledged = self.done.is_none() && self.ack.is_none();
+        let reach_bytes = self.volume.size_bytes().saturating_sub(self.offset_bytes);
+        if acknowledged { length_bytes.min(reach_bytes) } else { length_bytes }
+    }
+
     /// Its answer: one for all its parts.
     pub(crate) fn answer(&mut self) -> Arc<Ack> {
         let done = &mut self.done;

@@ -63,7 +63,7 @@ impl Engine {
     /// write has failed.
     pub(crate) fn buffer_part(&mut self, write: &mut WriteRequest, chunks: u64) -> bool {
         let chunk_bytes = u64::from(self.geometry.chunk_bytes);
-        let length_bytes = write.buf.bytes().len() as u64;
+        let length_bytes = write.length_bytes();
         if let Err(error) = write.volume.check_change(write.offset_bytes, length_bytes) {
             self.intake.lock().space.settle(chunks, self.geometry.chunk_bytes);
             write.answer().fail(&error);

@@ -3,8 +3,8 @@
 
 mod stand;
 
-use engine::RequestError;
-use stand::{CHUNK, GIB, MIB, Wish, check_clean, fresh};
+use engine::{AdminRequest, RequestError};
+use stand::{CHUNK, GIB, Hand, MIB, Wish, check_clean, fresh};
 
 fn names(stand: &stand::Stand) -> Vec<String> {
     stand.client.volumes().unwrap().into_iter().map(|volume| volume.name).collect()
@@ -176,6 +176,32 @@ fn a_deleted_volume_gives_its_space_back_and_its_name() {
     assert_eq!(stand.read(&keeper, 32 * MIB, CHUNK), fresh(1, CHUNK));
     assert_eq!(stand.stats().unique_chunks, MIB / CHUNK + 1);
     check_clean(&stand.close());
+}
+
+/// Acknowledged is acknowledged: what of a write lies inside the volume stays, though a shrink that
+/// nobody had looked at yet stood before it in the queue.
+#[test]
+fn a_write_that_meets_a_shrink_in_the_queue_keeps_what_is_inside() {
+    for kept_sectors in [0, 1, 8, 12, 31, 32] {
+        let mut hand = Hand::new(&Wish::default());
+        let volume = hand.volume("v", MIB);
+        let (_, done) = hand.done();
+        let size_bytes = MIB / 2 + kept_sectors * 512;
+        let name = "v".to_owned();
+        hand.client.administer(AdminRequest::ResizeVolume { name, size_bytes }, done);
+        let bytes = fresh(1, 4 * CHUNK);
+        assert_eq!(hand.write(&volume, MIB / 2, &bytes), None, "acknowledged at the door");
+        hand.settle();
+        hand.beside(|client| client.resize_volume("v", MIB)).unwrap();
+        let kept_bytes = kept_sectors as usize * 512;
+        let found = hand.read(&volume, MIB / 2, 4 * CHUNK as u32);
+        assert!(found[..kept_bytes] == bytes[..kept_bytes], "{kept_sectors} sectors are kept");
+        assert!(
+            found[kept_bytes..].iter().all(|&byte| byte == 0),
+            "{kept_sectors} sectors, no more"
+        );
+        check_clean(&hand.close());
+    }
 }
 
 #[test]
