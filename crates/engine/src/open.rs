@@ -316,6 +316,9 @@ fn announce(
     for number in (0..geometry.data.len()).filter(|_| !mutant!(AnnouncesUnsynced)) {
         devices.sync_now(Zone::Data(number as u16))?;
     }
+    // The journal as well: if this record alone outlived the power, those that it calls durable
+    // would seem to have rotted.
+    devices.sync_now(Zone::Journal)?;
     let appended = journal.append(&body, durable).map_err(|_| OpenError::JournalFull)?;
     for write in appended.writes {
         devices.write_now(Zone::Journal, write.offset_bytes, write.buf)?;
