@@ -75,24 +75,30 @@ pub(crate) struct JournalImage {
     pub(crate) behind: Behind,
 }
 
+impl Behind {
+    /// What stands anywhere in the ring.
+    pub(crate) fn whole_ring(reads: &mut DamageReads, geometry: &Geometry) -> Self {
+        let found = look_behind(geometry, 0, geometry.journal_bytes, |at, length| {
+            Ok::<_, std::convert::Infallible>(reads.read(Zone::Journal, at, length))
+        });
+        found.unwrap_or_default()
+    }
+}
+
 impl JournalImage {
     pub(crate) fn read(
         reads: &mut DamageReads,
         geometry: &Geometry,
         from: JournalPosition,
+        behind: Behind,
     ) -> Self {
-        let mut image = Self { end: from, ..Self::default() };
+        let mut image = Self { end: from, behind, ..Self::default() };
         each_record(reads, geometry, from, |_, record, end| {
             image.end = end;
             image.incarnation = image.incarnation.max(record.incarnation);
             image.synced_sequence = image.synced_sequence.max(record.durable_sequence);
             true
         });
-        let length_bytes = geometry.journal_bytes;
-        let found = look_behind(geometry, image.end.offset_bytes, length_bytes, |at, length| {
-            Ok::<_, std::convert::Infallible>(reads.read(Zone::Journal, at, length))
-        });
-        image.behind = found.unwrap_or_default();
         image
     }
 

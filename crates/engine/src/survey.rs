@@ -15,7 +15,7 @@ use format::units::{CONTAINER_BYTES, PageId, TreeId, Zone};
 use format::{container_page, map_page, pba_page};
 
 use crate::damage_reads::DamageReads;
-use crate::journal_image::JournalImage;
+use crate::journal_image::{Behind, JournalImage};
 use crate::open_error::OpenError;
 use crate::problem::Problem;
 use crate::tree_image::{Blocks, TreeImage, TreeWalk, read_page};
@@ -74,8 +74,10 @@ impl Survey {
         roots.sort_by_key(|root| std::cmp::Reverse(root.generation));
         let mut roots = roots.into_iter();
         let Some(newest) = roots.next() else { return Err(no_roots()) };
-        let newest = image(reads, &geometry, newest, None);
-        let mut older = roots.next().map(|root| image(reads, &geometry, root, Some(&newest)));
+        let behind = Behind::whole_ring(reads, &geometry);
+        let newest = image(reads, &geometry, newest, None, behind);
+        let mut older =
+            roots.next().map(|root| image(reads, &geometry, root, Some(&newest), behind));
         if let Some(older) = &mut older {
             // The newer root proves that all before it was durable.
             let proven = newest.root.journal.sequence.saturating_sub(1);
@@ -229,6 +231,7 @@ fn image(
     geometry: &Geometry,
     root: Root,
     newest: Option<&RootImage>,
+    behind: Behind,
 ) -> RootImage {
     let tables_blocks = geometry.tables_bytes / BLOCK_BYTES as u64;
     let mut blocks = Blocks::new(tables_blocks);
@@ -244,7 +247,7 @@ fn image(
         let tree = TreeId(number);
         walk(reads, tree, tree_root, leaves_end(&root, geometry, tree));
     }
-    let journal = JournalImage::read(reads, geometry, root.journal);
+    let journal = JournalImage::read(reads, geometry, root.journal, behind);
     let mut image =
         RootImage { root, volumes: Vec::new(), trees, blocks: Blocks::default(), journal };
     image.volumes = volumes(reads, tables_blocks, &mut image);
