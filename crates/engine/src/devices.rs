@@ -90,7 +90,7 @@ impl Devices {
         length_bytes: usize,
         purpose: Purpose,
     ) {
-        let buf = AlignedBuf::new_zeroed(length_bytes);
+        let buf = AlignedBuf::new_stale(length_bytes);
         self.issue(zone, offset_bytes, IoKind::Read { buf }, purpose);
     }
 
@@ -155,7 +155,7 @@ impl Devices {
         offset_bytes: u64,
         length_bytes: usize,
     ) -> Result<AlignedBuf, IoError> {
-        let buf = AlignedBuf::new_zeroed(length_bytes);
+        let buf = AlignedBuf::new_stale(length_bytes);
         self.run_now(zone, offset_bytes, IoKind::Read { buf })
             .map(|buf| buf.unwrap_or_else(|| AlignedBuf::new_zeroed(length_bytes)))
     }

@@ -62,7 +62,7 @@ impl PageWriter {
         if self.run.is_empty() {
             return Ok(());
         }
-        let mut buf = AlignedBuf::new_zeroed(self.run.len());
+        let mut buf = AlignedBuf::new_stale(self.run.len());
         buf.copy_from_slice(&self.run);
         self.run.clear();
         devices.write_now(Zone::Tables, self.run_block * BLOCK_BYTES as u64, buf.into())
