@@ -1,8 +1,8 @@
 //! `cargo xtask test`: the test command of the README and of CI.
 //!
-//! In the order of what breaks soonest: form, laws, lints, tests, and then the server with real
-//! clients in short form. It works in a fresh clone without input, needs no clock to be right, and
-//! ends with one line: `N passed, N failed`.
+//! In the order of what breaks soonest: form, laws, lints, tests, the canary, and then the server
+//! with real clients in short form. It works in a fresh clone without input, needs no clock to be
+//! right, and ends with one line: `N passed, N failed`.
 
 use std::path::Path;
 
@@ -23,6 +23,8 @@ pub(crate) fn run(root: &Path) -> Result<(), Failure> {
     let clippy = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
     steps.run("clippy", || cargo(root, &clippy).show().map(one));
     steps.run("tests", || tests(root));
+    let canary = ["run", "--quiet", "-p", "lab", "--features", "mutants", "--", "canary"];
+    steps.run("canary", || cargo(root, &canary).show().map(one));
     acceptance::run_short(root, &mut steps);
     soak::run_short(root, &mut steps);
     steps.finish()

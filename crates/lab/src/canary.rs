@@ -1,10 +1,10 @@
 //! `lab canary`: the simulator is shown bugs that are known, and must find every one.
 //!
 //! One [`Mutant`] lives at a time, and seeds run, from the first on, until one fails. A mutant that
-//! outlives the seeds it is allowed says that the simulator is blind there. All those seeds run
-//! without any mutant as well, and must pass: a simulator that cries at everything would find all
-//! mutants too. Seeds run beside each other, but what is told is the first seed that fails, so the
-//! answer is the same with any number of jobs.
+//! outlives the seeds it is allowed says that the simulator is blind there. The seeds up to the
+//! last that found one run without any mutant as well, and must pass: a simulator that cries at
+//! everything would find all mutants too. Seeds run beside each other, but what is told is the
+//! first seed that fails, so the answer is the same with any number of jobs.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
@@ -18,20 +18,15 @@ use mutants::Mutant;
 const SEEDS_MAX: u64 = 6;
 /// Mutants that the simulator has not been shown to find so soon: questions, not promises. They run
 /// when they are asked for by name.
-const OPEN: [Mutant; 13] = [
-    Mutant::KeepsPromise,
+const OPEN: [Mutant; 8] = [
     Mutant::SplitsGroup,
     Mutant::ForgetsOlderJournal,
     Mutant::ForgetsHeldChunk,
-    Mutant::KeepsHashEntry,
     Mutant::ReusesPbnAtOnce,
     Mutant::ReusesContainerAtOnce,
-    Mutant::ForgetsOlderBlocks,
     Mutant::DropsPageBeingWritten,
     Mutant::BelievesStaleRecord,
-    Mutant::ForgetsMoveAtReplay,
     Mutant::SkipsMending,
-    Mutant::AnnouncesUnsynced,
 ];
 /// Requests of each life of a store.
 const STEPS: u64 = 60;
@@ -70,7 +65,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
         return ExitCode::FAILURE;
     }
     let Arguments { seeds: allowed, jobs, .. } = *arguments;
-    let mut all_right = true;
+    let (mut all_right, mut last) = (true, 0);
     println!("{:28} {:>5}  {:>7}  found by", "mutant", "seeds", "allowed");
     for &mutant in &mutants {
         let found = first_failing(Some(mutant), allowed, jobs);
@@ -78,6 +73,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
         let name = format!("{mutant:?}");
         match found {
             Some(Found { seed, check, said }) => {
+                last = last.max(seed);
                 println!("{name:28} {seed:5}  {allowed:7}  {check}");
                 if arguments.mutant.is_some() {
                     println!("{said}");
@@ -86,11 +82,11 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
             None => println!("{name:28} {:>5}  {allowed:7}  NOT FOUND", "-"),
         }
     }
-    match first_failing(None, allowed, jobs) {
-        None => println!("{:28} {:>5}  {allowed:7}  nothing, as it should be", "none", "-"),
+    match first_failing(None, last, jobs) {
+        None => println!("{:28} {:>5}  {last:7}  nothing, as it should be", "none", "-"),
         Some(Found { seed, said, .. }) => {
             all_right = false;
-            println!("{:28} {seed:5}  {allowed:7}  FAILED without a mutant: {said}", "none");
+            println!("{:28} {seed:5}  {last:7}  FAILED without a mutant: {said}", "none");
         }
     }
     if all_right { ExitCode::SUCCESS } else { ExitCode::FAILURE }
