@@ -139,6 +139,12 @@ pub(crate) fn load(
 ) -> Result<Opened, OpenError> {
     let geometry = read_geometry(&mut devices)?;
     check_zones(&devices, &geometry)?;
+    if may_write {
+        // The newest root may be in the device's cache only, left there by a process that was
+        // killed. If the power took it back, the slot would hold a root again whose pages are
+        // by then written over.
+        devices.sync_now(Zone::Superblock)?;
+    }
     let (newest, older) = read_roots(&mut devices, &geometry)?;
     let state = empty_state(&geometry, &newest, cache_pages);
     let mut loading = Loading { devices, state, may_write };

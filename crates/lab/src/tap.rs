@@ -43,9 +43,9 @@ pub(crate) struct Heard {
     pub(crate) flushed: usize,
     /// What goes wrong with the disk.
     pub(crate) mischief: Mischief,
-    /// Roots submitted, and operations on their zone that have ended: two make a durable root.
-    roots: u64,
-    root_ends: u64,
+    /// Writes and syncs of the superblock that have ended since the newest root was submitted: two
+    /// make it durable. None before the first root.
+    root_ends: Option<u64>,
     watch: Watch,
     seed: u64,
 }
@@ -62,8 +62,7 @@ impl Ear {
             points: Vec::new(),
             flushed,
             mischief: Mischief::default(),
-            roots: 0,
-            root_ends: 0,
+            root_ends: None,
             watch,
             seed,
         })))
@@ -96,7 +95,9 @@ impl Disk for Tap {
         heard.listen(&io);
         let is_write = matches!(io.kind, IoKind::Write { .. });
         let root = (is_write && io.zone == Zone::Superblock).then_some(io.offset_bytes);
-        heard.roots += u64::from(root.is_some());
+        if root.is_some() {
+            heard.root_ends = Some(0);
+        }
         heard.mischief.submit(&mut self.disk, io);
         if is_write {
             heard.writes += 1;
@@ -139,7 +140,9 @@ impl Heard {
 
     fn listen_to_ends(&mut self, ends: &[Completion]) {
         for end in ends {
-            self.root_ends += u64::from(end.zone == Zone::Superblock);
+            if let Some(root_ends) = &mut self.root_ends {
+                *root_ends += u64::from(end.zone == Zone::Superblock && end.buf.is_none());
+            }
             self.digest.add(mixed(end.tag, u64::from(end.result.is_ok())));
         }
     }
@@ -152,7 +155,7 @@ impl Heard {
     /// The root slot that is lost with a crash, if one is: the one that is being written, for a
     /// sector may come out torn after all; or, once the newest root is durable, either.
     fn lost_slot(&self, number: u64, root: Option<u64>) -> Option<u64> {
-        let durable = self.roots > 0 && self.root_ends == 2 * self.roots;
+        let durable = self.root_ends.is_some_and(|ends| ends >= 2);
         match root {
             Some(slot) => number.is_multiple_of(2).then_some(slot),
             None if durable && number.is_multiple_of(8) => Some(4096 << (number >> 3 & 1)),

@@ -7,7 +7,7 @@ use rustix::io::Errno;
 
 use super::faults::Fault;
 use super::image::Image;
-use crate::buffer::SharedBuf;
+use crate::buffer::{AlignedBuf, SharedBuf};
 use crate::doorbell::Doorbell;
 use crate::error::{IoError, Verb};
 use crate::io::{Completion, Io, IoKind};
@@ -181,6 +181,19 @@ impl Medium {
         self.landed += 1;
         self.current.write(offset_bytes, &bytes);
         self.unsynced.push_back(Unsynced { number: self.landed, offset_bytes, bytes });
+    }
+
+    /// What is kept of writes that are not durable has this byte too.
+    pub(super) fn corrupt_unsynced(&mut self, offset_bytes: u64, byte: u8) {
+        for write in &mut self.unsynced {
+            let at = offset_bytes.checked_sub(write.offset_bytes).map(|at| at as usize);
+            if let Some(at) = at.filter(|&at| at < write.bytes.len()) {
+                let mut bytes = AlignedBuf::padded(&write.bytes);
+                bytes[at] = byte;
+                let length_bytes = write.bytes.len();
+                write.bytes = SharedBuf::from(bytes).slice(0..length_bytes);
+            }
+        }
     }
 
     fn sync(&mut self, landed_before: u64) {

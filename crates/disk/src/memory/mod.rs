@@ -75,8 +75,8 @@ impl MemoryDisk {
         bytes
     }
 
-    /// Changes one byte at rest, behind the back of whoever owns the disk: it stays changed after a
-    /// power loss too, unless a write that was not durable is kept over it.
+    /// Changes one byte at rest, behind the back of whoever owns the disk: it stays changed after
+    /// syncs and power losses too, whatever becomes of writes that are not durable.
     pub fn corrupt(&self, zone: Zone, offset_bytes: u64, change: impl FnOnce(&mut u8)) {
         let mut device = self.device();
         let Some(medium) = device.medium_mut(zone) else { return };
@@ -85,6 +85,7 @@ impl MemoryDisk {
         change(&mut byte[0]);
         medium.current.write(offset_bytes, &byte);
         medium.durable.write(offset_bytes, &byte);
+        medium.corrupt_unsynced(offset_bytes, byte[0]);
     }
 
     /// Makes operations fail until [`MemoryDisk::heal`].

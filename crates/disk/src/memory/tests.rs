@@ -215,6 +215,17 @@ fn corruption_at_rest_stays() {
     assert_eq!(disk.crash(0).peek(TABLES, BLOCK + 4, 3), [1, 0x81, 1]);
 }
 
+/// A byte that was read as rotten does not come back because an earlier write of it is synced.
+#[test]
+fn corruption_outlives_a_sync_of_what_was_there_before() {
+    let mut disk = disk(9);
+    run(&mut disk, [write(1, 1)]);
+    disk.corrupt(TABLES, BLOCK + 5, |byte| *byte ^= 0x80);
+    run(&mut disk, [sync()]);
+    assert_eq!(disk.peek(TABLES, BLOCK + 4, 3), [1, 0x81, 1]);
+    assert_eq!(disk.crash(0).peek(TABLES, BLOCK + 4, 3), [1, 0x81, 1]);
+}
+
 #[test]
 fn a_huge_zone_costs_only_what_is_written() {
     let mut disk = disk(1);
