@@ -45,32 +45,33 @@ impl Device {
     /// Everything that had landed is there, and of what was in flight each write is there, in part
     /// there or not at all; nothing is made durable by it.
     pub(super) fn after_kill(&self, seed: u64) -> Self {
-        let mut prng = SplitMix::new(seed);
-        let mut media = self.media.clone();
-        let mut writes = self.writes_in_flight();
-        while !writes.is_empty() {
-            let (zone, offset_bytes, bytes) = writes.swap_remove(prng.below(writes.len()));
-            let Some(medium) = media.iter_mut().find(|medium| medium.zone == zone) else {
-                continue;
-            };
-            match prng.below(3) {
-                0 => {}
-                1 => medium.land_write(offset_bytes, bytes),
-                _ => medium.land_torn(offset_bytes, &bytes, &mut prng),
-            }
-        }
-        self.successor(media, prng)
+        self.after_landing(seed, |medium, offset_bytes, bytes, prng| match prng.below(3) {
+            0 => {}
+            1 => medium.land_write(offset_bytes, bytes),
+            _ => medium.land_torn(offset_bytes, &bytes, prng),
+        })
     }
 
     /// Everything landed, nothing made durable by it.
     pub(super) fn after_owner_died(&self, seed: u64) -> Self {
+        self.after_landing(seed, |medium, offset_bytes, bytes, _| {
+            medium.land_write(offset_bytes, bytes);
+        })
+    }
+
+    /// What is there once `land` has had each write in flight, in an order of the seed's.
+    fn after_landing(
+        &self,
+        seed: u64,
+        land: impl Fn(&mut Medium, u64, SharedBuf, &mut SplitMix),
+    ) -> Self {
         let mut prng = SplitMix::new(seed);
         let mut media = self.media.clone();
         let mut writes = self.writes_in_flight();
         while !writes.is_empty() {
             let (zone, offset_bytes, bytes) = writes.swap_remove(prng.below(writes.len()));
             if let Some(medium) = media.iter_mut().find(|medium| medium.zone == zone) {
-                medium.land_write(offset_bytes, bytes);
+                land(medium, offset_bytes, bytes, &mut prng);
             }
         }
         self.successor(media, prng)
