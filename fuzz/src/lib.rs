@@ -5,6 +5,11 @@
 //! puts the one in the place of the other, so that no target knows an offset and the format has no
 //! hook for fuzzers. Every input is decoded as it came as well.
 
+pub mod input;
+pub mod ring;
+pub mod script;
+pub mod store;
+
 use format::{BLOCK_BYTES, FormatError};
 
 /// Checksums in a structure, of structures in structures.

@@ -1,6 +1,6 @@
 //! The caller's end: one connection, one request at a time.
 
-use std::io::BufReader;
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
@@ -16,11 +16,11 @@ use crate::socket::{self, SOCKET_NAME};
 /// A server that says nothing for so long is taken for hung.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
 
-/// A connection to the server of a store.
+/// A connection to the server of a store: over its control socket, unless told otherwise.
 #[derive(Debug)]
-pub struct Client {
-    reader: BufReader<UnixStream>,
-    writer: UnixStream,
+pub struct Client<R = BufReader<UnixStream>, W = UnixStream> {
+    reader: R,
+    writer: W,
 }
 
 impl Client {
@@ -34,15 +34,27 @@ impl Client {
         let Some(stream) = socket::connect(directory).map_err(socket_error)? else {
             return Ok(None);
         };
-        let mut client = Self::over(stream).map_err(socket_error)?;
-        client.greet()?;
-        Ok(Some(client))
+        let (reader, writer) = ends_of(stream).map_err(socket_error)?;
+        Self::over(reader, writer).map(Some)
     }
+}
 
-    fn over(stream: UnixStream) -> std::io::Result<Self> {
-        stream.set_read_timeout(Some(ANSWER_TIME_MAX))?;
-        stream.set_write_timeout(Some(ANSWER_TIME_MAX))?;
-        Ok(Self { writer: stream.try_clone()?, reader: BufReader::new(stream) })
+fn ends_of(stream: UnixStream) -> std::io::Result<(BufReader<UnixStream>, UnixStream)> {
+    stream.set_read_timeout(Some(ANSWER_TIME_MAX))?;
+    stream.set_write_timeout(Some(ANSWER_TIME_MAX))?;
+    let writer = stream.try_clone()?;
+    Ok((BufReader::new(stream), writer))
+}
+
+impl<R: BufRead, W: Write> Client<R, W> {
+    /// Speaks to the server that writes what `reader` reads; takes its greeting.
+    ///
+    /// # Errors
+    /// [`ConnectError`] when the greeting is none of this release.
+    pub fn over(reader: R, writer: W) -> Result<Self, ConnectError> {
+        let mut client = Self { reader, writer };
+        client.greet()?;
+        Ok(client)
     }
 
     fn greet(&mut self) -> Result<(), ConnectError> {
@@ -91,7 +103,7 @@ impl Client {
 ///
 /// # Errors
 /// Each returns the [`CallError`] of [`Client::call`].
-impl Client {
+impl<R: BufRead, W: Write> Client<R, W> {
     /// Who serves the store, and where.
     pub fn status(&mut self) -> Result<Status, CallError> {
         match self.call(&Request::Status)? {

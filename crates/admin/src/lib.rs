@@ -33,6 +33,6 @@ pub use error::{CallError, ConnectError, ServeError};
 pub use protocol::{
     CompressionSetting, PROTOCOL_VERSION, Refusal, RefusalKind, Request, Response, Status,
 };
-pub use server::{Server, Service};
+pub use server::{Server, Service, answer_all};
 pub use service::{EngineService, SharedStatus};
 pub use socket::SOCKET_NAME;

@@ -6,7 +6,7 @@
 //! room touches the engine any more.
 
 use std::collections::HashMap;
-use std::io::BufReader;
+use std::io::{BufRead, BufReader, Write};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -170,8 +170,20 @@ fn hello(busy: bool) -> Hello {
 fn converse(stream: UnixStream, service: &impl Service) -> Result<(), CallError> {
     stream.set_read_timeout(Some(IDLE_TIME_MAX))?;
     stream.set_write_timeout(Some(SEND_TIME_MAX))?;
-    let mut writer = stream.try_clone()?;
-    let mut reader = BufReader::new(stream);
+    let writer = stream.try_clone()?;
+    answer_all(BufReader::new(stream), writer, service)
+}
+
+/// Greets, and answers the requests that `reader` reads, until there are no more.
+///
+/// # Errors
+/// [`CallError`] when one end fails, or the other side says what is no request and nobody can know
+/// where the next one begins.
+pub fn answer_all(
+    mut reader: impl BufRead,
+    mut writer: impl Write,
+    service: &impl Service,
+) -> Result<(), CallError> {
     line::send(&mut writer, &hello(false))?;
     loop {
         match line::receive::<Request>(&mut reader, REQUEST_BYTES_MAX) {

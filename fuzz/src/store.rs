@@ -1,0 +1,258 @@
+//! Small stores made by the real engine, damage that no checksum shows, and an engine stepped in
+//! place.
+//!
+//! A CRC is linear: which four bytes keep it as it was, after others changed, is 32 equations with
+//! 32 unknowns. So any structure is changed here without its checksum, nor a tag of it in whatever
+//! points to it, telling. The format has no hook for it, and no offset is known.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use disk::{Doorbell, MemoryDisk};
+use engine::{
+    AdminRequest, Client, Completions, Done, Engine, Options, Reply, RequestError, Structure,
+    VolumeHandle, structures,
+};
+use format::superblock::{Geometry, SUPERBLOCK_BYTES};
+use format::units::{CONTAINER_BYTES, Codec, Compression, Zone};
+
+const CHUNK_BYTES: usize = 4096;
+const CONTAINERS: u32 = 4;
+const TABLES_BYTES: u64 = 4 << 20;
+const JOURNAL_BYTES: u64 = 3 << 20;
+/// Pages in memory.
+const CACHE_PAGES: usize = 512;
+/// Steps without any movement after which nothing will come.
+const STILL_MAX: u32 = 2_000;
+/// Steps that a request may take: a small store is scrubbed in fewer.
+const STEPS_MAX: u32 = 200_000;
+/// Four bytes are looked for in so many places where they keep the checksum.
+const PATCH_BYTES: usize = 4;
+
+/// A store and where everything of it lies.
+pub struct Sample {
+    /// The store.
+    pub disk: MemoryDisk,
+    /// All that means something.
+    pub structures: Vec<Structure>,
+}
+
+/// One that was closed, and one whose power went after a flush.
+pub fn samples() -> &'static [Sample; 2] {
+    static SAMPLES: OnceLock<[Sample; 2]> = OnceLock::new();
+    SAMPLES.get_or_init(|| [sample(true), sample(false)])
+}
+
+fn new_disk() -> MemoryDisk {
+    let geometry = Geometry {
+        version: format::FORMAT_VERSION,
+        uuid: [7; 16],
+        bucket_seed: [9; 16],
+        chunk_bytes: CHUNK_BYTES as u32,
+        container_bytes: CONTAINER_BYTES,
+        journal_bytes: JOURNAL_BYTES,
+        tables_bytes: TABLES_BYTES,
+        data: vec![CONTAINERS; 2],
+    };
+    let data_bytes = u64::from(CONTAINERS) * u64::from(CONTAINER_BYTES);
+    let zones = [
+        (Zone::Superblock, SUPERBLOCK_BYTES),
+        (Zone::Journal, JOURNAL_BYTES),
+        (Zone::Tables, TABLES_BYTES),
+        (Zone::Data(0), data_bytes),
+        (Zone::Data(1), data_bytes),
+    ];
+    let disk = MemoryDisk::new(&zones, 1);
+    let lz4 = Compression { codec: Codec::Lz4, level: 0 };
+    engine::create(Box::new(disk.clone()), &geometry, lz4).expect("a new store is made");
+    disk
+}
+
+/// Volumes, one of them deleted; chunks, some twice; a sealed container and an open one.
+fn sample(closed: bool) -> Sample {
+    let disk = new_disk();
+    let mut life = Running::open(&disk).expect("a new store opens");
+    let create = |name: &str| AdminRequest::CreateVolume {
+        name: name.to_owned(),
+        size_bytes: 64 << 20,
+        read_only: false,
+    };
+    for name in ["a", "b", "c"] {
+        life.administer(create(name)).expect("there is room for a volume");
+    }
+    let (a, b) = (life.volume("a"), life.volume("b"));
+    for number in 0..1200 {
+        life.write(&a, number * 5 % 1500, number);
+    }
+    life.flush();
+    if !closed {
+        life.administer(AdminRequest::Close).expect("a sound store closes");
+        drop(life);
+        life = Running::open(&disk).expect("a closed store opens");
+    }
+    let b = if closed { b } else { life.volume("b") };
+    for number in 0..100 {
+        life.write(&b, 9000 + number, number * 20);
+    }
+    life.administer(AdminRequest::DeleteVolume { name: "c".to_owned() }).expect("it is there");
+    life.flush();
+    if closed {
+        life.administer(AdminRequest::Close).expect("a sound store closes");
+    }
+    let disk = disk.left_by_power_loss(1, disk::Loss::All);
+    let structures = structures(Box::new(disk.left_by_kill(1))).expect("a sound store is read");
+    Sample { disk, structures }
+}
+
+/// Half of it compresses.
+fn content(number: u64) -> Vec<u8> {
+    let mut bytes = vec![0; CHUNK_BYTES];
+    for (at, byte) in bytes.iter_mut().enumerate().take(CHUNK_BYTES - 512) {
+        *byte = (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (at % 57)) as u8 ^ at as u8;
+    }
+    let mut noise = number;
+    for word in bytes[..3500].chunks_exact_mut(8) {
+        noise = noise.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+        word.copy_from_slice(&(noise ^ noise >> 29).to_le_bytes());
+    }
+    bytes
+}
+
+/// Changes four bytes at `patch_at` so that the checksum of all is what it was of `before`. False
+/// when `patch_at` is too near the end.
+pub fn keep_checksum(bytes: &mut [u8], before: &[u8], patch_at: usize) -> bool {
+    if patch_at + PATCH_BYTES > bytes.len() {
+        return false;
+    }
+    let mut wanted = crc32c::crc32c(bytes) ^ crc32c::crc32c(before);
+    // What each bit of the patch does to the checksum, and the bits that make it, reduced until
+    // each row leads with a bit of its own.
+    let mut rows: Vec<(u32, u32)> = Vec::with_capacity(32);
+    let still = vec![0; bytes.len()];
+    let base = crc32c::crc32c(&still);
+    for bit in 0..32 {
+        let mut one = still.clone();
+        one[patch_at + bit / 8] = 1 << (bit % 8);
+        let mut row = (crc32c::crc32c(&one) ^ base, 1u32 << bit);
+        for &(effect, bits) in &rows {
+            if row.0 ^ effect < row.0 {
+                row = (row.0 ^ effect, row.1 ^ bits);
+            }
+        }
+        rows.push(row);
+        rows.sort_unstable_by(|a, b| b.cmp(a));
+    }
+    let mut patch = 0;
+    for (effect, bits) in rows {
+        if wanted ^ effect < wanted {
+            (wanted, patch) = (wanted ^ effect, patch ^ bits);
+        }
+    }
+    let place = &mut bytes[patch_at..patch_at + PATCH_BYTES];
+    place.iter_mut().zip(patch.to_le_bytes()).for_each(|(byte, bits)| *byte ^= bits);
+    true
+}
+
+/// Puts bytes on a disk behind everybody's back.
+pub fn put(disk: &MemoryDisk, zone: Zone, offset_bytes: u64, bytes: &[u8]) {
+    let held = disk.peek(zone, offset_bytes, bytes.len());
+    for (at, (new, old)) in (0..).zip(bytes.iter().zip(held)) {
+        if *new != old {
+            disk.corrupt(zone, offset_bytes + at, |byte| *byte = *new);
+        }
+    }
+}
+
+type Outcome = Result<Reply, RequestError>;
+
+#[derive(Default)]
+struct Inbox(Mutex<Option<Outcome>>);
+
+impl Inbox {
+    fn take(&self) -> Option<Outcome> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl Completions for Inbox {
+    fn complete(&self, _: u64, outcome: Outcome) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+    }
+}
+
+/// A store that runs when it is asked something.
+pub struct Running {
+    engine: Engine,
+    client: Client,
+}
+
+impl Running {
+    /// Opens what is on the disk.
+    ///
+    /// # Errors
+    /// The engine's sentence.
+    pub fn open(disk: &MemoryDisk) -> Result<Self, String> {
+        let doorbell = Doorbell::new().expect("the machine has an eventfd");
+        let options = Options { memory_bytes: 64 << 20, worker_threads: 0, sync: false };
+        let disk = Box::new(disk.clone());
+        let opened = engine::open_with_cache(disk, doorbell, &options, CACHE_PAGES);
+        opened.map(|(engine, client, _)| Self { engine, client }).map_err(|error| error.to_string())
+    }
+
+    /// Asks, and steps until there is an answer; None when none will come.
+    pub fn ask(&mut self, send: impl FnOnce(&Client, Done)) -> Option<Outcome> {
+        let inbox = Arc::new(Inbox::default());
+        send(&self.client, Done { sink: Arc::clone(&inbox) as Arc<dyn Completions>, tag: 1 });
+        let mut still = 0;
+        for _ in 0..STEPS_MAX {
+            if !self.engine.step() {
+                still += 1;
+                self.engine.tick();
+            }
+            let outcome = inbox.take();
+            if outcome.is_some() || still > STILL_MAX {
+                return outcome;
+            }
+        }
+        None
+    }
+
+    /// Asks about volumes and the store.
+    pub fn administer(&mut self, request: AdminRequest) -> Outcome {
+        let asked = format!("{request:?}");
+        let outcome = self.ask(|client, done| client.administer(request, done));
+        outcome.unwrap_or_else(|| panic!("no answer to {asked}"))
+    }
+
+    fn volume(&mut self, name: &str) -> VolumeHandle {
+        match self.administer(AdminRequest::OpenVolume { name: name.to_owned() }) {
+            Ok(Reply::Volume(volume)) => volume,
+            other => panic!("no volume but {other:?}"),
+        }
+    }
+
+    fn write(&mut self, volume: &VolumeHandle, lba: u64, number: u64) {
+        let mut buf = self.client.try_buffer(CHUNK_BYTES).expect("there is memory");
+        buf.bytes_mut().copy_from_slice(&content(number));
+        let inbox = Arc::new(Inbox::default());
+        let done = Done { sink: inbox as Arc<dyn Completions>, tag: 1 };
+        self.client.write(volume, lba * CHUNK_BYTES as u64, buf, false, done);
+        while self.engine.step() {}
+    }
+
+    fn flush(&mut self) {
+        let outcome = self.ask(|client, done| client.flush(done));
+        assert!(matches!(outcome, Some(Ok(_))), "a flush on a sound disk");
+    }
+
+    /// Lets it do what it does when nobody asks.
+    pub fn idle(&mut self) {
+        for _ in 0..20 {
+            self.engine.tick();
+            for _ in 0..1_000 {
+                if !self.engine.step() {
+                    break;
+                }
+            }
+        }
+    }
+}
