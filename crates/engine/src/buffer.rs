@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use format::record::Change;
 use format::units::{Fingerprint, Lba, Pbn, VolumeId};
+use hashbrown::HashSet;
 use hashbrown::hash_map::Entry;
 use mutants::mutant;
 use reduce::{ChunkBuf, ChunkRef};
@@ -396,6 +397,17 @@ impl WriteBuffer {
             self.no_longer_newest((slot.volume, slot.lba), (group.id, at));
         }
         Some(group)
+    }
+
+    /// Stored chunks that groups are about to retain: collection must not forget them.
+    pub(crate) fn held(&self) -> HashSet<Pbn> {
+        let plans = self.groups.iter().flat_map(Group::slots).map(|slot| slot.plan);
+        plans
+            .filter_map(|plan| match plan {
+                Plan::Duplicate(pbn) | Plan::Heal { pbn, .. } => Some(pbn),
+                _ => None,
+            })
+            .collect()
     }
 
     /// The bytes of a filled slot: None for zeros.

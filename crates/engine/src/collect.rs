@@ -17,7 +17,8 @@ use format::container_page::ContainerEntry;
 use format::directory::DirectoryEntry;
 use format::frame;
 use format::record::Change;
-use format::units::{CONTAINER_BYTES, ContainerId, Pba};
+use format::units::{CONTAINER_BYTES, ContainerId, Pba, Pbn};
+use hashbrown::HashSet;
 use mutants::mutant;
 use tables::{PageError, pbn_pba};
 
@@ -157,9 +158,11 @@ impl Engine {
             self.checkpoints.ask();
             return Ok(false);
         }
+        let held = self.buffer.held();
         let mut changes = Vec::new();
         for entry in slice {
-            if !self.collect_entry(*id, entry, image, &mut changes) {
+            let fate = self.fate(*id, entry, &held);
+            if !self.collect_entry(fate, entry, image, &mut changes) {
                 *damaged = true;
                 self.scrub.damage.note(entry.pbn, *id);
             }
@@ -182,27 +185,27 @@ impl Engine {
         Ok(here)
     }
 
-    fn fate(&self, container: ContainerId, entry: &DirectoryEntry) -> Fate {
+    fn fate(&self, container: ContainerId, entry: &DirectoryEntry, held: &HashSet<Pbn>) -> Fate {
         let Some(stored) = pbn_pba::get(&self.state.store, entry.pbn) else { return Fate::Stale };
         let here =
             Pba { container, offset_bytes: entry.offset_bytes, length_bytes: entry.length_bytes };
         if stored.pba != here {
             return Fate::Stale;
         }
-        let held = self.lookups.held.contains_key(&entry.pbn) && !mutant!(ForgetsHeldChunk);
+        let held = held.contains(&entry.pbn) && !mutant!(ForgetsHeldChunk);
         if stored.references > 0 || held { Fate::Move } else { Fate::Forget }
     }
 
     /// Moves or forgets one chunk; false if its frame is damaged.
     fn collect_entry(
         &mut self,
-        container: ContainerId,
+        fate: Fate,
         entry: &DirectoryEntry,
         image: &[u8],
         changes: &mut Vec<Change>,
     ) -> bool {
         let DirectoryEntry { pbn, fingerprint, offset_bytes, length_bytes } = *entry;
-        match self.fate(container, entry) {
+        match fate {
             Fate::Stale => true,
             Fate::Forget => {
                 changes.push(Change::Forget { pbn, fingerprint });

@@ -8,14 +8,13 @@ use containers::NewFrame;
 use format::directory::DIRECTORY_ENTRY_BYTES;
 use format::record::Change;
 use format::units::{Lba, Pbn, VolumeId};
-use hashbrown::hash_map::Entry;
 use mutants::mutant;
 use tables::PageError;
 
 use crate::buffer::{Group, Plan, Slot, Work};
 use crate::engine::Engine;
 use crate::group::JOB_CHUNKS;
-use crate::state::Wanted;
+use crate::state::{State, Wanted};
 
 use crate::record::CHANGE_BYTES_MAX;
 
@@ -96,7 +95,7 @@ impl Engine {
         let rest = mutant!(SplitsGroup).then(|| changes.split_off(changes.len() / 2));
         self.record(&changes);
         rest.into_iter().for_each(|rest| self.record(&rest));
-        self.let_go(group.slots(), &stores, popped, heals.len());
+        self.let_go(&stores, popped, heals.len());
         self.counters.chunks_healed += heals.len() as u64;
         Ok(true)
     }
@@ -130,12 +129,10 @@ impl Engine {
         stores: &[NewFrame],
         heals: usize,
     ) -> Result<bool, PageError> {
-        let fingerprints = stores.iter().map(|new| &new.fingerprint);
-        self.state.hash.touch(&mut self.state.store, fingerprints);
         let mut wanted = Wanted::default();
         let mut here = self.state.want_inserts(stores.len() as u64, &mut wanted)?;
+        here &= self.want_buckets(stores, &mut wanted)?;
         for new in stores {
-            here &= self.state.want_lookup(&new.fingerprint, &mut wanted)?;
             here &= self.state.want_pba(new.pbn, &mut wanted)?;
         }
         let pops = self.popped(stores, heals);
@@ -147,22 +144,38 @@ impl Engine {
         Ok(here)
     }
 
+    /// Asks for the buckets that new chunks enter. When it has to wait it holds all of them.
+    fn want_buckets(
+        &mut self,
+        stores: &[NewFrame],
+        wanted: &mut Wanted,
+    ) -> Result<bool, PageError> {
+        let mut to_want = Vec::new();
+        let State { hash, store, .. } = &mut self.state;
+        let fingerprints = stores.iter().map(|new| &new.fingerprint);
+        if hash.room_for_group(store, fingerprints, &mut to_want).is_some() {
+            let mut here = true;
+            for at in to_want {
+                here &= self.state.want_lookup(&stores[at].fingerprint, wanted)?;
+            }
+            if here {
+                return Ok(true);
+            }
+        }
+        let mut here = true;
+        for new in stores {
+            here &= self.state.want_lookup(&new.fingerprint, wanted)?;
+        }
+        Ok(here)
+    }
+
     /// What looked-up chunks held is let go: they are in the tables now.
-    fn let_go(&mut self, slots: &[Slot], stores: &[NewFrame], popped: u64, heals: usize) {
+    fn let_go(&mut self, stores: &[NewFrame], popped: u64, heals: usize) {
         for new in stores {
             self.lookups.pending.remove(&new.fingerprint);
         }
         self.lookups.popped_ahead -= popped;
         self.lookups.fresh_ahead -= (stores.len() - heals) as u64 - popped;
-        for slot in slots {
-            let (Plan::Duplicate(pbn) | Plan::Heal { pbn, .. }) = slot.plan else { continue };
-            if let Entry::Occupied(mut holders) = self.lookups.held.entry(pbn) {
-                *holders.get_mut() -= 1;
-                if *holders.get() == 0 {
-                    holders.remove();
-                }
-            }
-        }
     }
 
     /// The oldest group has been applied: it leaves the write buffer.

@@ -30,7 +30,6 @@ use crate::error::RequestError;
 use crate::flushing::Flushing;
 use crate::intake::{Intake, Request};
 use crate::notice::{Notice, Observer};
-use crate::place_hash::PlaceMap;
 use crate::placement::Placement;
 use crate::reads::Reads;
 use crate::scrub_state::Scrub;
@@ -98,8 +97,6 @@ pub(crate) enum Closing {
 pub(crate) struct Lookups {
     /// New chunks that are not in the Hash-PBN table yet.
     pub(crate) pending: HashMap<Fingerprint, Pbn>,
-    /// Stored chunks that groups are about to retain: collection must not forget them.
-    pub(crate) held: PlaceMap<Pbn, u32>,
     /// Free PBNs taken from the queue's head ahead of its pops.
     pub(crate) popped_ahead: u64,
     /// Fresh PBNs taken ahead of `next_pbn`.

@@ -4,13 +4,14 @@
 //! in parallel in between. A chunk that is looked up and not found is given its PBN at once and
 //! stands in [`crate::engine::Lookups::pending`] until its group is applied, so that a second copy
 //! of it, in whatever later group, finds it: two concurrent writes of the same content make one
-//! PBN. A chunk that is found is *held* until its group retains it: collection moves held chunks
-//! even when nothing refers to them yet.
+//! PBN. A chunk that is found is *held* until its group retains it
+//! ([`crate::buffer::WriteBuffer::held`]): collection moves held chunks even when nothing refers to
+//! them yet.
 
 use format::units::{Fingerprint, Pbn};
 use mutants::mutant;
 use reduce::{ChunkBatch, ChunkRef, Job};
-use tables::PageError;
+use tables::{PageError, Seen};
 
 use crate::buffer::{GROUP_SLOTS, Group, Plan, SlotData, Stage, Work};
 use crate::engine::{Engine, tag};
@@ -238,30 +239,32 @@ impl Engine {
         fingerprints: &[Option<Fingerprint>],
     ) -> Result<Option<Vec<Option<Pbn>>>, PageError> {
         let fingerprints = fingerprints.iter().flatten();
-        let mut stored = Vec::with_capacity(GROUP_SLOTS);
+        let mut seen = Vec::with_capacity(GROUP_SLOTS);
         let State { hash, store, .. } = &mut self.state;
-        let all_here = hash.look_up_group(store, fingerprints.clone(), &mut stored);
+        hash.look_up_group(store, fingerprints.clone(), &mut seen);
+        let is_missing = seen.contains(&Seen::Missing);
         let mut wanted = Wanted::default();
         let mut here = true;
-        if !all_here {
-            for fingerprint in fingerprints.clone() {
+        for (fingerprint, seen) in fingerprints.clone().zip(&seen) {
+            // While some are missing all are held, or they might take turns in being here.
+            if is_missing || *seen == Seen::Further {
                 here &= self.state.want_lookup(fingerprint, &mut wanted)?;
             }
         }
-        let new_chunks_max = fingerprints.clone().count() as u64;
-        let pops = (self.lookups.popped_ahead + new_chunks_max)
+        let pops = (self.lookups.popped_ahead + seen.len() as u64)
             .min(self.checkpoints.free_pbns(&self.state));
         here &= self.state.want_free_pop(pops, &mut wanted)?;
         self.hold_pages(wanted, |lookups| &mut lookups.look_up_pins);
         if !here {
             return Ok(None);
         }
-        if !all_here {
-            stored.clear();
-            let State { hash, store, .. } = &self.state;
-            stored.extend(fingerprints.map(|fingerprint| hash.lookup(store, fingerprint)));
-        }
-        Ok(Some(stored))
+        let State { hash, store, .. } = &self.state;
+        let stored = fingerprints.zip(&seen).map(|(fingerprint, seen)| match seen {
+            Seen::Stored(pbn) => Some(*pbn),
+            Seen::Absent => None,
+            Seen::Further | Seen::Missing => hash.lookup(store, fingerprint),
+        });
+        Ok(Some(stored.collect()))
     }
 
     fn plan(&mut self, fingerprint: &Fingerprint, stored: Option<Pbn>, frame: &mut usize) -> Plan {
@@ -270,7 +273,6 @@ impl Engine {
         if let Some(pbn) = stored.or_else(|| pending().filter(|_| !mutant!(MissesPendingDuplicate)))
         {
             self.counters.chunks_duplicate += 1;
-            *self.lookups.held.entry(pbn).or_default() += 1;
             if self.scrub.damage.begin_heal(pbn) {
                 *frame += 1;
                 return Plan::Heal { pbn, frame: *frame - 1 };

@@ -46,7 +46,7 @@ impl Engine {
             return Progress::Moved;
         };
         self.scrub.damage.note(frame.pbn, at.id);
-        let is_dead = stored.references == 0 && !self.lookups.held.contains_key(&frame.pbn);
+        let is_dead = stored.references == 0 && !self.buffer.held().contains(&frame.pbn);
         let healed = self.stopped.is_none()
             && self.journal_has_room(2 * CHANGE_BYTES_MAX)
             && (if is_dead { self.forget_damaged(&frame) } else { self.heal_chunk(&frame, place) });

@@ -166,11 +166,8 @@ impl State {
             let (leaf, slot) = lba_pbn::place(lba);
             let count = (map_page::SLOTS - slot).min(pbns.len() - at);
             if self.store.want(&mut wanted.pins, tree, leaf, &mut wanted.reads)? {
-                for offset in 0..count {
-                    let old = lba_pbn::get(&self.store, tree, Lba(lba.0 + offset as u64));
-                    if !old.is_none() {
-                        here &= self.want_pba(old, wanted)?;
-                    }
+                for old in lba_pbn::mapped_in_leaf(&self.store, tree, lba, count) {
+                    here &= self.want_pba(old, wanted)?;
                 }
             } else {
                 here = false;
@@ -220,11 +217,10 @@ impl State {
             return Ok(false);
         }
         let mut here = true;
-        for lba in leaf_range(leaf, first, end) {
-            let old = lba_pbn::get(&self.store, tree, Lba(lba));
-            if !old.is_none() {
-                here &= self.want_pba(old, wanted)?;
-            }
+        let range = leaf_range(leaf, first, end);
+        let count = (range.end - range.start) as usize;
+        for old in lba_pbn::mapped_in_leaf(&self.store, tree, Lba(range.start), count) {
+            here &= self.want_pba(old, wanted)?;
         }
         Ok(here)
     }

@@ -99,6 +99,14 @@ pub fn entry(page: &Page, slot: usize) -> (Fingerprint, Pbn) {
     (Fingerprint(array_at(payload, entry_at(slot))), pbn_at(payload, slot))
 }
 
+/// The first byte of the place that the next entry gets, none when the page is full. It means
+/// nothing; to read it brings the place near.
+#[must_use]
+pub fn byte_of_next(page: &Page) -> Option<u8> {
+    let slot = len(page);
+    (slot < CAPACITY).then(|| page.payload()[entry_at(slot)])
+}
+
 /// Whether the bucket goes on in an overflow page.
 #[must_use]
 pub fn overflowed(page: &Page) -> bool {

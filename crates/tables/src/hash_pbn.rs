@@ -13,17 +13,19 @@
 
 mod bucket_key;
 mod chain;
+mod in_group;
 mod split;
 
 use format::bucket::{self, CAPACITY};
 use format::root::HashShape;
-use format::units::{Fingerprint, Pbn, TreeId};
+use format::units::{Fingerprint, Pbn};
 
 use crate::error::PageError;
 use crate::store::{PageRead, PageStore, PinSet, Wanted};
 use bucket_key::{BucketKey, bucket_of, buckets};
 use chain::Chain;
 pub use chain::overflow_place;
+pub use in_group::Seen;
 
 /// Entries per bucket above which the table grows.
 const LOAD_MEAN: u64 = 62;
@@ -105,39 +107,6 @@ impl HashPbn {
             }
         }
         chain.want_room(store, pins, reads)
-    }
-
-    /// Brings the buckets of a group near, ahead of [`Self::want_lookup`] for each: see
-    /// `store/touch.rs`.
-    pub fn touch<'a>(
-        &self,
-        store: &mut PageStore,
-        fingerprints: impl Iterator<Item = &'a Fingerprint>,
-    ) {
-        store.touch(fingerprints.map(|key| (TreeId::HASH_PBN, self.bucket_of(key))));
-    }
-
-    /// Looks a whole group up: the chunk with each of the fingerprints, in order, is added to
-    /// `found`. False, and what was added means nothing, when the page of a bucket is not resident
-    /// or a bucket has more than one: then each has to be wanted and looked up.
-    #[must_use]
-    pub fn look_up_group<'a>(
-        &self,
-        store: &mut PageStore,
-        fingerprints: impl Iterator<Item = &'a Fingerprint> + Clone,
-        found: &mut Vec<Option<Pbn>>,
-    ) -> bool {
-        let buckets = fingerprints.clone().map(|key| (TreeId::HASH_PBN, self.bucket_of(key)));
-        let (mut fingerprints, mut all_here) = (fingerprints, true);
-        store.visit(buckets, |page| match (fingerprints.next(), page) {
-            (Some(fingerprint), Some(page)) => {
-                let pbn = bucket::find(page, fingerprint);
-                all_here &= pbn.is_some() || !bucket::overflowed(page);
-                found.push(pbn);
-            }
-            _ => all_here = false,
-        });
-        all_here
     }
 
     /// The chunk with this fingerprint; its bucket must have been wanted.

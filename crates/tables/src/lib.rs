@@ -34,7 +34,7 @@ pub use catalog_table::CatalogTable;
 pub use container_table::ContainerTable;
 pub use error::{OutOfBlocks, PageError};
 pub use free_pbns::FreePbns;
-pub use hash_pbn::{HashPbn, overflow_place};
+pub use hash_pbn::{HashPbn, Seen, overflow_place};
 pub use store::{
     NextLeaf, NextPage, PageRead, PageStore, PageStoreOptions, PageWrite, PinSet, ReachWalker,
 };

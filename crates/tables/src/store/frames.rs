@@ -1,9 +1,13 @@
 //! Frames: the pages in memory, found by name, in a slab.
 //!
 //! A look-up is one probe of a hash map with a cheap hash of our own and allocates nothing. The
-//! dirty pages stand in a queue, each exactly once, oldest change first: a freeze takes them all,
-//! and cleaning takes the cold ones from its front.
+//! page of each kind of tree that was found last is found again without it, because neighbours
+//! are looked for one after the other.
+//!
+//! The dirty pages stand in a queue, each exactly once, oldest change first: a freeze takes them
+//! all, and cleaning takes the cold ones from its front.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
@@ -84,12 +88,18 @@ impl Frame {
 
 const _: () = assert!(size_of::<Option<Frame>>() == 64);
 
+/// Kinds of trees of which the page found last is remembered: each of the store's own, and all maps
+/// of volumes together.
+const RECENT_KINDS: usize = 8;
+
 /// The slab of frames.
 #[derive(Default)]
 pub(super) struct Frames {
     slots: Vec<Option<Frame>>,
     vacant: Vec<Slot>,
     by_id: PageMap<PageId, Slot>,
+    /// What was found last, by kind of tree. A hint: the slot may hold another page by now.
+    recent: [Cell<Option<(PageId, Slot)>>; RECENT_KINDS],
     /// Slot and serial of every dirty page, and of some that were removed since.
     dirty: VecDeque<(Slot, u32)>,
     dirty_pages: usize,
@@ -98,7 +108,16 @@ pub(super) struct Frames {
 
 impl Frames {
     pub(super) fn find(&self, id: PageId) -> Option<Slot> {
-        self.by_id.get(&id).copied()
+        let recent = &self.recent[(id.tree.0 as usize).min(RECENT_KINDS - 1)];
+        if let Some((found, slot)) = recent.get()
+            && found == id
+            && self.slots[slot.0 as usize].as_ref().is_some_and(|frame| frame.id == id)
+        {
+            return Some(slot);
+        }
+        let slot = self.by_id.get(&id).copied()?;
+        recent.set(Some((id, slot)));
+        Some(slot)
     }
 
     #[expect(clippy::expect_used, reason = "slots are handed out for occupied frames only")]

@@ -16,12 +16,6 @@ use super::page_store::PageStore;
 const SIDE_BY_SIDE: usize = 64;
 
 impl PageStore {
-    /// Touches those of the leaves that are resident, ahead of wants of a whole group of them. It
-    /// changes nothing but the time that those take.
-    pub(crate) fn touch(&mut self, leaves: impl Iterator<Item = (TreeId, u64)>) {
-        self.visit(leaves, |_| {});
-    }
-
     /// Calls `visit` for each of the leaves in order, with None for one that is not resident, and
     /// counts it as wanted. No page is pinned: what is done with it is done inside the call.
     pub(crate) fn visit(
