@@ -113,10 +113,13 @@ impl Client {
 
     /// A write without bytes needs no space, however full the store is.
     fn write_nothing(&self, durable: bool, done: Done) -> Accepted {
-        if !durable {
+        if let Some(error) = self.intake.refusal_of_writes() {
+            done.fail(error);
+        } else if durable {
+            self.flush(done);
+        } else {
             return Accepted::Now;
         }
-        self.flush(done);
         Accepted::Later
     }
 

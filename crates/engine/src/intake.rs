@@ -188,6 +188,12 @@ pub(crate) struct IntakeState {
     writes_refused: Option<RequestError>,
 }
 
+impl IntakeState {
+    fn refusal_of_writes(&self) -> Option<RequestError> {
+        self.refused.as_ref().or(self.writes_refused.as_ref()).cloned()
+    }
+}
+
 /// The queue between doors and the core.
 pub(crate) struct Intake {
     state: Mutex<IntakeState>,
@@ -224,8 +230,7 @@ impl Intake {
     /// Queues a write; true when it is acknowledged by this call.
     pub(crate) fn write(&self, mut request: WriteRequest) -> bool {
         let mut state = self.lock();
-        let refused = state.refused.as_ref().or(state.writes_refused.as_ref());
-        if let Some(error) = refused.cloned() {
+        if let Some(error) = state.refusal_of_writes() {
             drop(state);
             if let Some(done) = request.done {
                 done.fail(error);
@@ -242,6 +247,11 @@ impl Intake {
         drop(state);
         self.doorbell.ring();
         acknowledged
+    }
+
+    /// What a write would be answered with at once, if writes are refused.
+    pub(crate) fn refusal_of_writes(&self) -> Option<RequestError> {
+        self.lock().refusal_of_writes()
     }
 
     /// Queues any other request.

@@ -169,7 +169,11 @@ impl Engine {
                 parts[at].piece = Piece::Zeros;
                 continue;
             }
-            let Some(entry) = pbn_pba::get(&self.state.store, pbn) else { continue };
+            // Without a place, or with one that cannot be, it stays pending: it is damaged.
+            let stored = pbn_pba::get(&self.state.store, pbn);
+            let Some(entry) = stored.filter(|stored| self.geometry.has_place(stored.pba)) else {
+                continue;
+            };
             if let Some(frame) = self.placement.read(entry.pba) {
                 parts[at].piece = frame_piece(&frame, pbn);
                 continue;

@@ -3,7 +3,9 @@
 
 mod stand;
 
-use engine::{Codec, Compression, VolumeHandle};
+use disk::Fault;
+use engine::{Accepted, Codec, Compression, VolumeHandle};
+use format::units::Zone;
 use proptest::prelude::{Just, Strategy, any, prop, prop_oneof};
 use proptest::{prop_assert, proptest};
 use stand::{CHUNK, Dice, Hand, MIB, Wish, cases, check_clean, fresh};
@@ -412,4 +414,23 @@ fn concurrent_writers_leave_whole_writes() {
         }
     });
     check_clean(&stand.close());
+}
+
+/// After a failed sync nothing is acknowledged any more, not even a write without bytes.
+#[test]
+fn an_empty_write_is_refused_like_any_other() {
+    let mut hand = Hand::new(&Wish::default());
+    let volume = hand.volume("v", MIB);
+    assert_eq!(hand.write(&volume, 0, &[]), None);
+    hand.disk.inject(Fault::Sync { zone: Zone::Journal });
+    let flush = hand.flush();
+    hand.write(&volume, 0, &fresh(1, CHUNK));
+    let failed = hand.flush();
+    assert!(hand.wait(flush).is_err() || hand.wait(failed).is_err());
+    for durable in [false, true] {
+        let (tag, done) = hand.done();
+        let buf = hand.client.buffer(0);
+        assert_eq!(hand.client.write(&volume, 0, buf, durable, done), Accepted::Later);
+        assert!(matches!(hand.outcome(tag), Some(Err(_))));
+    }
 }

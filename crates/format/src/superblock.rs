@@ -11,7 +11,7 @@ use crate::FORMAT_VERSION;
 use crate::error::{FormatError, Structure};
 use crate::field::{array_at, put_bytes, put_u32, put_u64, u32_at, u64_at};
 use crate::record::RECORD_BYTES_MAX;
-use crate::units::{BLOCK_BYTES, BlockPtr, CONTAINER_BYTES, ContainerId, UUID_BYTES, Zone};
+use crate::units::{BLOCK_BYTES, BlockPtr, CONTAINER_BYTES, ContainerId, Pba, UUID_BYTES, Zone};
 
 /// Length of zone superblock.
 pub const SUPERBLOCK_BYTES: u64 = 16 * BLOCK_BYTES as u64;
@@ -188,6 +188,15 @@ impl Geometry {
             }
         }
         None
+    }
+
+    /// Whether a frame can be at `pba`. A page that passes its checks and says otherwise was
+    /// written by a bug or an enemy: whoever reads what it names must not be led astray.
+    #[must_use]
+    pub fn has_place(&self, pba: Pba) -> bool {
+        let end_bytes = u64::from(pba.offset_bytes) + u64::from(pba.length_bytes);
+        u64::from(pba.container.0) < self.containers_total()
+            && end_bytes <= u64::from(self.container_bytes)
     }
 }
 

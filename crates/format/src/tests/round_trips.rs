@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 use proptest::sample::select;
 
-use super::values::{change, directory_entry, geometry, pbn, root};
+use super::values::{change, directory_entry, geometry, pba, pbn, root};
 use crate::directory::{
     DIRECTORY_ENTRY_BYTES, FOOTER_BYTES, decode_entries, decode_footer, encode_tail, tail_bytes,
 };
@@ -15,7 +15,7 @@ use crate::record::{
 };
 use crate::root::Root;
 use crate::superblock::{GEOMETRY_BLOCKS, Geometry, ROOT_BLOCKS, root_block};
-use crate::units::{Codec, ContainerId, Lba, Pbn, VolumeId, Zone, uuid_prefix};
+use crate::units::{Codec, ContainerId, Lba, Pba, Pbn, VolumeId, Zone, uuid_prefix};
 use crate::{BLOCK_BYTES, CONTAINER_BYTES};
 
 proptest! {
@@ -121,7 +121,9 @@ proptest! {
     }
 
     #[test]
-    fn containers_follow_each_other_through_the_zones(geometry in geometry(), id: u32) {
+    fn containers_follow_each_other_through_the_zones(
+        geometry in geometry(), id: u32, pba in pba(),
+    ) {
         let mut left = u64::from(id);
         let mut expected = None;
         for (number, &count) in geometry.data.iter().enumerate() {
@@ -136,6 +138,9 @@ proptest! {
         if id_is_known {
             prop_assert_eq!(geometry.container_zone(ContainerId(id)), expected);
         }
+        let pba = Pba { container: ContainerId(id), ..pba };
+        let fits = pba.offset_bytes + pba.length_bytes <= CONTAINER_BYTES;
+        prop_assert_eq!(geometry.has_place(pba), id_is_known && fits);
     }
 }
 
