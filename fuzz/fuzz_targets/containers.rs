@@ -19,6 +19,7 @@ use format::units::{
 };
 use format::{BLOCK_BYTES, FormatError, Structure};
 use libfuzzer_sys::fuzz_target;
+use tamis_fuzz::canary;
 use tamis_fuzz::heal;
 use tamis_fuzz::input::Input;
 
@@ -208,7 +209,7 @@ fn go_on(mut container: Container) {
     assert_eq!(listed.iter().map(entry_place).collect::<Vec<_>>(), places);
 }
 
-fuzz_target!(|input: &[u8]| {
+fuzz_target!(init: canary::release(), |input: &[u8]| {
     let mut input = Input::new(input);
     let mut container = Container::write(&mut input);
     let before = container.bytes.clone();

@@ -6,9 +6,10 @@
 
 use lab::{Look, Simulation};
 use libfuzzer_sys::fuzz_target;
+use tamis_fuzz::canary;
 use tamis_fuzz::script::script;
 
-fuzz_target!(|input: &[u8]| {
+fuzz_target!(init: canary::release(), |input: &[u8]| {
     let script = script(input);
     let text = script.to_string();
     let run = Simulation::of_script(script, Look::Nowhere).and_then(Simulation::run);

@@ -12,6 +12,7 @@ use format::root::JournalPosition;
 use format::units::Zone;
 use journal::{Replay, ReplayRecord, ReplayStep, Writer};
 use libfuzzer_sys::fuzz_target;
+use tamis_fuzz::canary;
 use tamis_fuzz::input::Input;
 use tamis_fuzz::ring::{UUID, WrittenRing, complete, put};
 
@@ -70,7 +71,7 @@ fn replay(
     panic!("no end in sight after {steps_max} steps");
 }
 
-fuzz_target!(|input: &[u8]| {
+fuzz_target!(init: canary::release(), |input: &[u8]| {
     let mut input = Input::new(input);
     let mut ring = WrittenRing::write(&mut input);
     let before = ring.bytes();

@@ -8,6 +8,7 @@
 use disk::MemoryDisk;
 use engine::{AdminRequest, Reply, ScrubPosition, ScrubRequest};
 use libfuzzer_sys::fuzz_target;
+use tamis_fuzz::canary;
 use tamis_fuzz::input::Input;
 use tamis_fuzz::store::{Running, Sample, keep_checksum, put, samples};
 
@@ -118,7 +119,7 @@ fn live(disk: &MemoryDisk, input: &mut Input<'_>) -> bool {
     true
 }
 
-fuzz_target!(|input: &[u8]| {
+fuzz_target!(init: canary::release(), |input: &[u8]| {
     let mut input = Input::new(input);
     let sample = &samples()[usize::from(input.byte() % 2)];
     let disk = sample.disk.left_by_kill(1);

@@ -5,6 +5,7 @@
 //! puts the one in the place of the other, so that no target knows an offset and the format has no
 //! hook for fuzzers. Every input is decoded as it came as well.
 
+pub mod canary;
 pub mod input;
 pub mod ring;
 pub mod script;

@@ -6,9 +6,9 @@
 //! ```
 //!
 //! Whatever the bytes, the script is one that the lab's own workload could have made: the oracle
-//! promises nothing beyond. Numbers of volumes are never used again, trouble comes in the last
-//! life, and rot only right after a close (`crates/lab/src/workload.rs` says why). It is short, so
-//! that a fuzzer runs many.
+//! promises nothing beyond. Numbers and names of volumes are never used again, trouble comes in
+//! the last life, and rot only right after a close (`crates/lab/src/workload.rs` says why). It is
+//! short, so that a fuzzer runs many.
 
 use disk::Loss;
 use format::units::{Codec, Compression};
@@ -111,7 +111,7 @@ impl Decoder<'_> {
             13 | 14 => Verb::Flush,
             15 => self.create(),
             16 => Verb::Resize { volume: self.volume(), sectors: self.sectors() },
-            17 => Verb::Rename { volume: self.volume(), number: u32::from(self.input.byte()) },
+            17 => Verb::Rename { volume: self.volume(), number: self.requests as u32 },
             18 => Verb::Delete { volume: self.volume() },
             19 => self.compress(),
             20 => self.rare(),

@@ -25,7 +25,7 @@ const CACHE_PAGES: usize = 512;
 const STILL_MAX: u32 = 2_000;
 /// Steps that a request may take: a small store is scrubbed in fewer.
 const STEPS_MAX: u32 = 200_000;
-/// Four bytes are looked for in so many places where they keep the checksum.
+/// Bytes that keep a checksum.
 const PATCH_BYTES: usize = 4;
 
 /// A store and where everything of it lies.
@@ -149,6 +149,7 @@ pub fn keep_checksum(bytes: &mut [u8], before: &[u8], patch_at: usize) -> bool {
     }
     let place = &mut bytes[patch_at..patch_at + PATCH_BYTES];
     place.iter_mut().zip(patch.to_le_bytes()).for_each(|(byte, bits)| *byte ^= bits);
+    assert!(crc32c::crc32c(bytes) == crc32c::crc32c(before), "four bytes make any checksum");
     true
 }
 

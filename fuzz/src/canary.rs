@@ -1,0 +1,15 @@
+//! Known bugs for the fuzzers: one lives that `TAMIS_MUTANT` names when they are built with the
+//! feature `mutants`. Without the feature this is nothing.
+
+/// Lets the bug live that the build names, for the whole process.
+///
+/// # Panics
+/// When there is no bug of that name.
+pub fn release() {
+    #[cfg(feature = "mutants")]
+    if let Some(name) = option_env!("TAMIS_MUTANT") {
+        let known = mutants::Mutant::ALL.into_iter().find(|one| format!("{one:?}") == name);
+        assert!(known.is_some(), "there is no mutant {name}");
+        mutants::let_live(known);
+    }
+}
