@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use containers::space::QUARANTINE_CHECKPOINTS;
 use containers::{ContainerUse, OpenContainer, SealedUse, Space};
-use disk::{Disk, Doorbell};
+use disk::{AlignedBuf, Disk, Doorbell};
 use format::BLOCK_BYTES;
 use format::container_page::{ContainerEntry, ContainerState};
 use format::record::Change;
@@ -145,7 +145,10 @@ pub(crate) fn load(
         // by then written over.
         devices.sync_now(Zone::Superblock)?;
     }
-    let (newest, older) = read_roots(&mut devices, &geometry)?;
+    let Roots { newest, older, unread } = read_roots(&mut devices, &geometry)?;
+    if may_write {
+        replace_unread(&mut devices, &geometry, &newest, unread)?;
+    }
     let state = empty_state(&geometry, &newest, cache_pages);
     let mut loading = Loading { devices, state, may_write };
     loading.mark_reachable(&newest, older.as_ref())?;
@@ -225,13 +228,33 @@ fn check_zones(devices: &Devices, geometry: &Geometry) -> Result<(), OpenError> 
     Ok(())
 }
 
-/// The newest root and, if it is valid too, the one before it.
-fn read_roots(
+/// What the two slots hold.
+struct Roots {
+    newest: Root,
+    /// The one before it, if it is valid too.
+    older: Option<Root>,
+    /// Where a slot lies that the device did not give.
+    unread: Option<u64>,
+}
+
+/// Writes the newest known root over a slot that could not be read. It may hold a newer one, and
+/// be read next time: by then the store has written over what that names.
+fn replace_unread(
     devices: &mut Devices,
     geometry: &Geometry,
-) -> Result<(Root, Option<Root>), OpenError> {
+    newest: &Root,
+    unread: Option<u64>,
+) -> Result<(), OpenError> {
+    let Some(offset_bytes) = unread else { return Ok(()) };
+    let block = AlignedBuf::padded(&newest.encode(geometry.uuid));
+    devices.write_now(Zone::Superblock, offset_bytes, block.into())?;
+    devices.sync_now(Zone::Superblock)?;
+    Ok(())
+}
+
+fn read_roots(devices: &mut Devices, geometry: &Geometry) -> Result<Roots, OpenError> {
     let mut roots = Vec::new();
-    let mut failure = None;
+    let (mut failure, mut unread) = (None, None);
     for slot in 0..2 {
         let offset_bytes = superblock::root_block(slot) * BLOCK_BYTES as u64;
         match devices.read_now(Zone::Superblock, offset_bytes, BLOCK_BYTES) {
@@ -243,13 +266,16 @@ fn read_roots(
                 Err(error) => failure = Some(OpenError::Roots(error)),
             },
             // One slot that cannot be read is no worse than one that is damaged.
-            Err(error) => failure = failure.or(Some(OpenError::Io(error))),
+            Err(error) => {
+                unread = Some(offset_bytes);
+                failure = failure.or(Some(OpenError::Io(error)));
+            }
         }
     }
     roots.sort_by_key(|root| std::cmp::Reverse(root.generation));
     let mut roots = roots.into_iter();
     match (roots.next(), failure) {
-        (Some(newest), _) => Ok((newest, roots.next())),
+        (Some(newest), _) => Ok(Roots { newest, older: roots.next(), unread }),
         (None, Some(error)) => Err(error),
         (None, None) => Err(OpenError::Memory { memory_bytes: 0 }),
     }

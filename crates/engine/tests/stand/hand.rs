@@ -37,6 +37,11 @@ impl Hand {
 
     pub fn open(wish: &Wish, disk: MemoryDisk) -> Self {
         let (engine, client, _, _) = wish.load(&disk).unwrap();
+        Self::of(disk, engine, client)
+    }
+
+    /// An engine whose disk is `disk`, whatever stands before it.
+    pub fn of(disk: MemoryDisk, engine: Engine, client: Client) -> Self {
         Self { disk, engine, client, inbox: Arc::default(), next_tag: 0 }
     }
 

@@ -13,6 +13,7 @@
 
 mod content;
 mod hand;
+mod looker;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,6 +29,7 @@ use proptest::test_runner::Config as ProptestConfig;
 
 pub use content::{Dice, fresh, packed};
 pub use hand::Hand;
+pub use looker::Looker;
 
 pub const MIB: u64 = 1 << 20;
 pub const GIB: u64 = 1 << 30;
