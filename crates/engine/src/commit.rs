@@ -90,9 +90,10 @@ impl Engine {
             }
         }
         store_anew(&mut changes, &heals);
+        let half = changes.len() + maps.len() / 2;
         changes.extend(maps);
         let popped = self.popped(&stores, heals.len());
-        let rest = mutant!(SplitsGroup).then(|| changes.split_off(changes.len() / 2));
+        let rest = mutant!(SplitsGroup).then(|| changes.split_off(half));
         self.record(&changes);
         rest.into_iter().for_each(|rest| self.record(&rest));
         self.let_go(&stores, popped, heals.len());

@@ -92,9 +92,7 @@ fn a_repair_may_be_cut_off_at_every_write() {
     let map = structures(Box::new(copy_of(&disk))).unwrap();
     for kinds in [
         &["PBN-PBA table, leaf", "directory", "frame"][..],
-        &["Hash-PBN table, leaf", "container table"],
-        &["map, leaf"],
-        &["root"],
+        &["root", "Hash-PBN table, leaf", "container table"],
         &["geometry", "map, inner page", "PBN-PBA table, leaf", "Hash-PBN table, leaf"],
     ] {
         let disk = copy_of(&disk);

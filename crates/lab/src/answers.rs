@@ -1,6 +1,6 @@
 //! What a session waits for, and what each answer must be.
 
-use engine::{Reply, RequestError};
+use engine::{Problem, Reply, RequestError};
 
 use crate::failure::Broken;
 use crate::opening::strange;
@@ -86,9 +86,38 @@ impl Session<'_> {
             (Waiting::Extents(range, since), Ok(Reply::Extents(extents))) => {
                 self.compare_extents(*range, *since, &extents)
             }
+            (Waiting::Scrub, Ok(Reply::Scrub(step))) => {
+                self.scrub = step.next.unwrap_or_default();
+                // A root slot may have been lost with the last crash.
+                let lost = |problem: &Problem| matches!(problem, Problem::RootSlot { .. });
+                match step.findings.iter().find(|finding| !lost(&finding.problem)) {
+                    Some(finding) if self.trouble.is_none() => {
+                        Err(strange("a scrub", &finding.problem))
+                    }
+                    _ => Ok(()),
+                }
+            }
             (_, Ok(reply)) => Err(strange("a request", &reply)),
             (Waiting::Change(changed), Err(error)) => self.fail(&error, changed),
             (_, Err(error)) => self.fail(&error, &[]),
+        }
+    }
+
+    /// A chunk as the store has it now.
+    pub(crate) fn read_chunk(&mut self, volume: u32, lba: u64) -> Result<Value, Broken> {
+        let range = Range { volume, first: lba * SECTORS, count: SECTORS };
+        let Some((handle, range)) = self.clip(range) else { return Ok(Value::Nothing) };
+        let done = self.done(Waiting::Plain, None);
+        let (tag, length_bytes) = (done.tag, (range.count * SECTOR_BYTES) as u32);
+        self.opening.client.read(&handle, range.first * SECTOR_BYTES, length_bytes, done);
+        match self.wait_for(tag)?.map_err(Broken::Request)? {
+            Reply::Read(pieces) => {
+                let mut bytes = vec![0; CHUNK_BYTES];
+                let read = &mut bytes[..length_bytes as usize];
+                pieces.assemble(read).map_err(Broken::Request)?;
+                Ok(Value::of_chunk(&bytes))
+            }
+            other => Err(strange("a read", &other)),
         }
     }
 

@@ -31,6 +31,7 @@ mod failure;
 pub mod image;
 mod opening;
 mod oracle;
+pub mod schedules;
 mod script;
 mod session;
 mod shrink;

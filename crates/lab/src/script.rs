@@ -7,7 +7,8 @@
 //! trim 0 0 8000           also `fua`
 //! read 0 0 64
 //! flush
-//! end power mixed 12      or: power all|none N, kill N, close
+//! scrub 1                 the next step of a scrub, fingerprints too
+//! end power mixed 12      or: power few|all|none N, kill N, close; `root`: its newest slot too
 //! ```
 //!
 //! Everything that chance decides in a run is in its script, but for the crashes that are looked
@@ -59,6 +60,14 @@ pub struct Life {
     pub requests: Vec<Request>,
     /// How it ends.
     pub end: End,
+    /// Whether the crash costs the slot of the newest root, if that was durable.
+    pub root_lost: bool,
+}
+
+impl Life {
+    fn new(requests: Vec<Request>, end: End, root_lost: bool) -> Self {
+        Self { requests, end, root_lost }
+    }
 }
 
 /// A request, and the engine's steps after it.
@@ -87,6 +96,7 @@ pub enum Verb {
     Flush,
     Tick,
     Stats,
+    Scrub { fingerprints: bool },
     Idle,
     Trouble { kind: Trouble, number: u64 },
 }
@@ -107,7 +117,8 @@ impl End {
     #[must_use]
     pub fn of_number(number: u64) -> Self {
         match number % 8 {
-            0..4 => Self::Power(Loss::Mixed, number >> 8),
+            0..3 => Self::Power(Loss::Mixed, number >> 8),
+            3 => Self::Power(Loss::Few, number >> 8),
             4 => Self::Power(Loss::All, number >> 8),
             5 => Self::Power(Loss::None, number >> 8),
             _ => Self::Kill(number >> 8),
@@ -132,7 +143,7 @@ impl fmt::Display for Script {
             for request in &life.requests {
                 writeln!(f, "{request}")?;
             }
-            writeln!(f, "end {}", life.end)?;
+            writeln!(f, "end {}{}", life.end, if life.root_lost { " root" } else { "" })?;
         }
         Ok(())
     }
@@ -184,6 +195,7 @@ impl fmt::Display for Verb {
             Self::Flush => f.write_str("flush"),
             Self::Tick => f.write_str("tick"),
             Self::Stats => f.write_str("stats"),
+            Self::Scrub { fingerprints } => write!(f, "scrub {}", u8::from(*fingerprints)),
             Self::Idle => f.write_str("idle"),
             Self::Trouble { kind, number } => write!(f, "trouble {} {number}", kind.name()),
         }
@@ -194,6 +206,7 @@ impl fmt::Display for End {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Power(Loss::Mixed, seed) => write!(f, "power mixed {seed}"),
+            Self::Power(Loss::Few, seed) => write!(f, "power few {seed}"),
             Self::Power(Loss::All, seed) => write!(f, "power all {seed}"),
             Self::Power(Loss::None, seed) => write!(f, "power none {seed}"),
             Self::Kill(seed) => write!(f, "kill {seed}"),
@@ -215,15 +228,16 @@ impl FromStr for Script {
             let understood = match words.as_slice() {
                 [] => Some(()),
                 ["store", facts @ ..] => parse_shape(facts).map(|read| shape = Some(read)),
-                ["end", end @ ..] => parse_end(end).map(|end| {
-                    lives.push(Life { requests: std::mem::take(&mut requests), end });
-                }),
+                ["end", end @ .., "root"] => parse_end(end)
+                    .map(|end| lives.push(Life::new(std::mem::take(&mut requests), end, true))),
+                ["end", end @ ..] => parse_end(end)
+                    .map(|end| lives.push(Life::new(std::mem::take(&mut requests), end, false))),
                 words => parse_request(words).map(|request| requests.push(request)),
             };
             understood.ok_or_else(|| ScriptError { line: at + 1, text: text.to_owned() })?;
         }
         if !requests.is_empty() {
-            lives.push(Life { requests, end: End::Close });
+            lives.push(Life::new(requests, End::Close, false));
         }
         let shape = shape.ok_or(ScriptError { line: 1, text: "no store".to_owned() })?;
         Ok(Self { shape, lives })
@@ -250,6 +264,7 @@ fn parse_shape(facts: &[&str]) -> Option<Shape> {
 fn parse_end(words: &[&str]) -> Option<End> {
     Some(match words {
         ["power", "mixed", seed] => End::Power(Loss::Mixed, seed.parse().ok()?),
+        ["power", "few", seed] => End::Power(Loss::Few, seed.parse().ok()?),
         ["power", "all", seed] => End::Power(Loss::All, seed.parse().ok()?),
         ["power", "none", seed] => End::Power(Loss::None, seed.parse().ok()?),
         ["kill", seed] => End::Kill(seed.parse().ok()?),
@@ -303,6 +318,7 @@ fn parse_verb(verb: &str, numbers: &[u64], flag: Option<&str>) -> Option<Verb> {
         ("flush", []) => Verb::Flush,
         ("tick", []) => Verb::Tick,
         ("stats", []) => Verb::Stats,
+        ("scrub", &[fingerprints]) => Verb::Scrub { fingerprints: fingerprints != 0 },
         ("idle", []) => Verb::Idle,
         _ => return None,
     })

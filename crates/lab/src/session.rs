@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use engine::{Accepted, AdminRequest, Reply, RequestError, VolumeHandle};
+use engine::{
+    Accepted, AdminRequest, Reply, RequestError, ScrubPosition, ScrubRequest, VolumeHandle,
+};
 
 use crate::aside::{Points, look};
 use crate::dice::Digest;
@@ -32,6 +34,8 @@ pub(crate) enum Waiting {
     /// A range of a volume, read after so many effects.
     Read(Range, usize),
     Extents(Range, usize),
+    /// A step of a scrub: on a sound disk it finds nothing.
+    Scrub,
 }
 
 /// Sectors of a volume.
@@ -57,6 +61,10 @@ pub(crate) struct Session<'a> {
     pub(crate) trouble: Option<Trouble>,
     /// A write was answered with a failure of the disk: no later one may be acknowledged.
     pub(crate) stopped: bool,
+    /// Some file's operations were held back: room may come too late for a write not to wait.
+    slowed: bool,
+    /// Where the scrub goes on.
+    pub(crate) scrub: ScrubPosition,
     /// What the engine last said of itself.
     pub(crate) figures: engine::Counters,
     shape: &'a Shape,
@@ -75,6 +83,8 @@ impl<'a> Session<'a> {
             failed: 0,
             trouble: None,
             stopped: false,
+            slowed: false,
+            scrub: ScrubPosition::default(),
             figures: engine::Counters::default(),
             shape,
             waiting: BTreeMap::new(),
@@ -146,6 +156,11 @@ impl<'a> Session<'a> {
                 let done = self.done(Waiting::Plain, None);
                 self.opening.client.administer(AdminRequest::Stats, done);
             }
+            Verb::Scrub { fingerprints } => {
+                let done = self.done(Waiting::Scrub, None);
+                let request = ScrubRequest { position: self.scrub, fingerprints };
+                self.opening.client.administer(AdminRequest::Scrub(request), done);
+            }
             Verb::Idle => self.idle()?,
             Verb::Trouble { kind, number } => self.begin_trouble(kind, number)?,
         }
@@ -156,14 +171,14 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    fn done(&mut self, waiting: Waiting, covers: Option<usize>) -> engine::Done {
+    pub(crate) fn done(&mut self, waiting: Waiting, covers: Option<usize>) -> engine::Done {
         let done = self.opening.done(covers);
         self.waiting.insert(done.tag, waiting);
         done
     }
 
     /// The part of a range that lies in the volume, with the volume; None when there is neither.
-    fn clip(&self, range: Range) -> Option<(VolumeHandle, Range)> {
+    pub(crate) fn clip(&self, range: Range) -> Option<(VolumeHandle, Range)> {
         let Range { volume, first, count } = range;
         let sectors = self.oracle.volume(volume)?.size_bytes / SECTOR_BYTES;
         let handle = self.opening.volumes.get(&volume)?.clone();
@@ -188,6 +203,7 @@ impl<'a> Session<'a> {
             self.opening.client.write(&handle, offset_bytes, buf, durable, done);
             return Ok(());
         }
+        let is_whole = count > 0 && (first | count).is_multiple_of(SECTORS);
         let before = self.oracle.written();
         let changed = self.note(range, Some(&bytes));
         let covers = durable.then(|| self.oracle.written());
@@ -199,9 +215,11 @@ impl<'a> Session<'a> {
             if self.stopped && count > 0 {
                 return Err(strange("a write to a store that stopped", &accepted));
             }
-        } else if self.shape.tight {
+        } else if self.shape.tight || self.slowed {
             // It may wait for space, and until it is answered it has no place in the order.
             self.settle_place(tag, before, &changed)?;
+        } else if is_whole && !durable && self.trouble.is_none() {
+            return Err(strange("a write to a store with room", &accepted));
         }
         self.backlog_chunks += count.div_ceil(SECTORS) + 1;
         if !self.shape.tight && self.backlog_chunks > BACKLOG_CHUNKS_MAX {
@@ -244,23 +262,6 @@ impl<'a> Session<'a> {
 
     pub(crate) fn wrong(&self, volume: u32, lba: u64) -> Broken {
         Broken::WrongBytes { volume: format!("v{volume}"), lba }
-    }
-
-    fn read_chunk(&mut self, volume: u32, lba: u64) -> Result<Value, Broken> {
-        let range = Range { volume, first: lba * SECTORS, count: SECTORS };
-        let Some((handle, range)) = self.clip(range) else { return Ok(Value::Nothing) };
-        let done = self.done(Waiting::Plain, None);
-        let (tag, length_bytes) = (done.tag, (range.count * SECTOR_BYTES) as u32);
-        self.opening.client.read(&handle, range.first * SECTOR_BYTES, length_bytes, done);
-        match self.wait_for(tag)?.map_err(Broken::Request)? {
-            Reply::Read(pieces) => {
-                let mut bytes = vec![0; CHUNK_BYTES];
-                let read = &mut bytes[..length_bytes as usize];
-                pieces.assemble(read).map_err(Broken::Request)?;
-                Ok(Value::of_chunk(&bytes))
-            }
-            other => Err(strange("a read", &other)),
-        }
     }
 
     /// Notes what a write of these bytes, or of zeros, changes, chunk by chunk.
@@ -426,6 +427,7 @@ impl<'a> Session<'a> {
         self.look_aside()?;
         let mut heard = self.opening.ear.heard();
         heard.mischief.begin(kind, number);
+        self.slowed |= kind == Trouble::Slow;
         if kind != Trouble::Slow {
             // What a crash would leave now is judged by what it finds when the disk is mended.
             heard.stop();

@@ -6,14 +6,14 @@ use engine::{Codec, Compression, Zone};
 use format::superblock::{Geometry, SUPERBLOCK_BYTES};
 use format::units::CONTAINER_BYTES;
 
-use crate::aside::{self, Points, check, compare};
+use crate::aside::{self, Points, check, check_crashed, compare};
 use crate::dice::{Digest, mixed};
 use crate::failure::{Broken, Failure};
 use crate::opening::Opening;
 use crate::oracle::{CHUNK_BYTES, Oracle};
 use crate::script::{End, Life, Script, Shape};
 use crate::session::Session;
-use crate::tap::{Ear, Watch, leave};
+use crate::tap::{Ear, Watch, leave, lose_slot};
 use crate::trouble::Trouble;
 use crate::workload::Plan;
 
@@ -32,6 +32,8 @@ pub struct Summary {
     pub records_replayed: u64,
     /// Crashes of the run that cost unflushed records.
     pub cuts: u64,
+    /// Crashes of the run that cost a root slot.
+    pub slots_lost: u64,
     /// Checkpoints that lives lived to count.
     pub checkpoints: u64,
     /// Containers that were collected.
@@ -53,6 +55,7 @@ impl Summary {
         self.points.add(other.points);
         self.records_replayed += other.records_replayed;
         self.cuts += other.cuts;
+        self.slots_lost += other.slots_lost;
         self.checkpoints += other.checkpoints;
         self.collected += other.collected;
         self.troubles += other.troubles;
@@ -149,7 +152,7 @@ impl Simulation {
     fn run_through(&mut self) -> Outcome<()> {
         let mut lives = std::mem::take(&mut self.script.lives);
         self.last_life = lives.len();
-        lives.push(Life { requests: Vec::new(), end: End::Close });
+        lives.push(Life { requests: Vec::new(), end: End::Close, root_lost: false });
         for life in &lives {
             self.life += 1;
             self.request = 0;
@@ -171,7 +174,7 @@ impl Simulation {
     /// One life: opening, requests, end.
     fn live(&mut self, life: &Life, mended: bool) -> Outcome<()> {
         let shape = self.script.shape.clone();
-        check(&self.disk).map_err(in_run)?;
+        check_crashed(&self.disk).map_err(in_run)?;
         let watch = match self.look {
             _ if mended => Watch::Nothing,
             Look::Everywhere => Watch::Every,
@@ -190,6 +193,13 @@ impl Simulation {
         self.closed = life.end == End::Close;
         self.trouble = session.trouble;
         let left = leave(&self.disk, life.end);
+        if let (Some(left), Some(slot)) = (&left, ear.heard().newest_slot())
+            && life.root_lost
+            && self.trouble.is_none()
+        {
+            lose_slot(left, slot);
+            self.summary.slots_lost += 1;
+        }
         self.disk = left.unwrap_or_else(|| self.disk.left_by_kill(shape.seed));
         self.disk.heal();
         self.closed &= self.trouble.is_none();

@@ -43,9 +43,9 @@ pub(crate) struct Heard {
     pub(crate) flushed: usize,
     /// What goes wrong with the disk.
     pub(crate) mischief: Mischief,
-    /// Writes and syncs of the superblock that have ended since the newest root was submitted: two
-    /// make it durable. None before the first root.
-    root_ends: Option<u64>,
+    /// Where the newest root was submitted to, and the writes and syncs of the superblock that have
+    /// ended since: two make it durable. None before the first root.
+    root: Option<(u64, u64)>,
     watch: Watch,
     seed: u64,
 }
@@ -62,7 +62,7 @@ impl Ear {
             points: Vec::new(),
             flushed,
             mischief: Mischief::default(),
-            root_ends: None,
+            root: None,
             watch,
             seed,
         })))
@@ -95,8 +95,8 @@ impl Disk for Tap {
         heard.listen(&io);
         let is_write = matches!(io.kind, IoKind::Write { .. });
         let root = (is_write && io.zone == Zone::Superblock).then_some(io.offset_bytes);
-        if root.is_some() {
-            heard.root_ends = Some(0);
+        if let Some(slot) = root {
+            heard.root = Some((slot, 0));
         }
         heard.mischief.submit(&mut self.disk, io);
         if is_write {
@@ -140,8 +140,8 @@ impl Heard {
 
     fn listen_to_ends(&mut self, ends: &[Completion]) {
         for end in ends {
-            if let Some(root_ends) = &mut self.root_ends {
-                *root_ends += u64::from(end.zone == Zone::Superblock && end.buf.is_none());
+            if let Some((_, ends)) = &mut self.root {
+                *ends += u64::from(end.zone == Zone::Superblock && end.buf.is_none());
             }
             self.digest.add(mixed(end.tag, u64::from(end.result.is_ok())));
         }
@@ -152,10 +152,15 @@ impl Heard {
         self.watch = Watch::Nothing;
     }
 
+    /// The slot of the newest root, if that is durable: the older one stands for it.
+    pub(crate) fn newest_slot(&self) -> Option<u64> {
+        self.root.filter(|(_, ends)| *ends >= 2).map(|(slot, _)| slot)
+    }
+
     /// The root slot that is lost with a crash, if one is: the one that is being written, for a
     /// sector may come out torn after all; or, once the newest root is durable, either.
     fn lost_slot(&self, number: u64, root: Option<u64>) -> Option<u64> {
-        let durable = self.root_ends.is_some_and(|ends| ends >= 2);
+        let durable = self.newest_slot().is_some();
         match root {
             Some(slot) => number.is_multiple_of(2).then_some(slot),
             None if durable && number.is_multiple_of(8) => Some(4096 << (number >> 3 & 1)),
@@ -175,7 +180,7 @@ impl Heard {
         let crash = End::of_number(number);
         if let Some(left) = leave(disk, crash) {
             if let Some(slot) = self.lost_slot(number >> 16, root) {
-                left.corrupt(Zone::Superblock, slot + 16, |byte| *byte ^= 0x55);
+                lose_slot(&left, slot);
             }
             self.points.push(Point {
                 write: self.writes,
@@ -194,6 +199,11 @@ pub(crate) fn leave(disk: &MemoryDisk, crash: End) -> Option<MemoryDisk> {
         End::Kill(seed) => Some(disk.left_by_kill(seed)),
         End::Close => None,
     }
+}
+
+/// A root slot comes out damaged; one that is damaged stays so.
+pub(crate) fn lose_slot(disk: &MemoryDisk, slot: u64) {
+    (16..24).for_each(|at| disk.corrupt(Zone::Superblock, slot + at, |byte| *byte = 0xff));
 }
 
 fn zone_number(zone: Zone) -> u64 {

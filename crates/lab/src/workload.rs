@@ -23,6 +23,8 @@ pub struct Plan {
     pub crashes: u64,
     /// Whether the power is also cut at every single write, to look what that would leave.
     pub every_write: bool,
+    /// Whether clients hardly ever flush, so that much is not durable when the power goes.
+    pub careless: bool,
     /// The store.
     pub shape: Shape,
 }
@@ -63,7 +65,8 @@ impl Plan {
                 Shape { zones, containers, contents, tables_bytes: 6 << 20, tight: true, ..base }
             }
         };
-        Self { seed, steps: 60, crashes: 3, every_write: true, shape }
+        let careless = seed / SHAPES % 4 == 3;
+        Self { seed, steps: 60, crashes: 3, every_write: true, careless, shape }
     }
 
     /// Every request of the run.
@@ -71,15 +74,19 @@ impl Plan {
     pub fn script(&self) -> Script {
         let mut workload = Workload {
             dice: Dice::new(mixed(self.seed, 1)),
+            scrubs: Dice::new(mixed(self.seed, 3)),
             shape: &self.shape,
+            careless: self.careless,
             volumes: Vec::new(),
             next_volume: 0,
             renames: 0,
         };
         let mut lives = Vec::new();
-        for _ in 0..self.crashes {
+        for life in 0..self.crashes {
             let requests = (0..self.steps).map(|_| workload.next_request()).collect();
-            lives.push(Life { requests, end: workload.end() });
+            let end = workload.end();
+            let root_lost = mixed(self.seed, 1 << 32 | life).is_multiple_of(6);
+            lives.push(Life { requests, end, root_lost: root_lost && end != End::Close });
         }
         if mixed(self.seed, 2).is_multiple_of(3) {
             workload.make_trouble(&mut lives);
@@ -98,7 +105,10 @@ struct Believed {
 
 struct Workload<'a> {
     dice: Dice,
+    /// Of scrubs alone: with them all else is as it was without.
+    scrubs: Dice,
     shape: &'a Shape,
+    careless: bool,
     volumes: Vec<Believed>,
     next_volume: u32,
     renames: u32,
@@ -141,16 +151,21 @@ impl Workload<'_> {
     }
 
     fn next_verb(&mut self) -> Verb {
+        if self.careless && self.dice.once_in(3) {
+            return Verb::Tick;
+        }
         match self.dice.below(100) {
             0..40 => self.whole_write(),
             40..52 => self.ragged_write(),
             52..62 => self.trim(),
             62..72 => self.read(),
             72..75 => self.extents(),
+            75..86 if self.careless && !self.dice.once_in(8) => self.whole_write(),
             75..86 => Verb::Flush,
             86..88 => Verb::Tick,
             88 => Verb::Idle,
-            89 => Verb::Stats,
+            89 if self.scrubs.once_in(4) => Verb::Stats,
+            89 => Verb::Scrub { fingerprints: self.scrubs.once_in(2) },
             90 => Verb::Bad { volume: self.volume().number },
             91..94 => self.create(),
             94..96 => self.resize(),
@@ -176,6 +191,18 @@ impl Workload<'_> {
 
     fn is_sparse(&self) -> bool {
         self.shape.cache_pages < 256
+    }
+
+    /// What is written: anything, or what others have written too.
+    fn content(&mut self) -> u64 {
+        if self.careless && !self.dice.once_in(3) {
+            return self.dice.below(12);
+        }
+        self.dice.roll() % (1 << 32)
+    }
+
+    fn is_durable(&mut self) -> bool {
+        self.dice.once_in(if self.careless { 80 } else { 10 })
     }
 
     fn sectors(&mut self) -> u64 {
@@ -230,11 +257,16 @@ impl Workload<'_> {
     /// Where to begin: near where others do, so that much is written over.
     fn first(&mut self, sectors: u64) -> u64 {
         if sectors > 1 << 24 {
-            let leaf = self.dice.below(600);
+            let leaves = if self.careless { 150 } else { 600 };
+            let leaf = self.dice.below(leaves);
             return (leaf * 677 * SECTORS * 3 + self.dice.below(4 * SECTORS)).min(sectors - 1);
         }
-        let hot = sectors.min(if self.shape.tight { sectors } else { 600 * SECTORS });
-        self.dice.below(hot)
+        let hot = match self.shape.tight {
+            _ if self.careless && self.dice.once_in(3) => 16 * SECTORS,
+            true => sectors,
+            false => 600 * SECTORS,
+        };
+        self.dice.below(hot.min(sectors))
     }
 
     fn whole_write(&mut self) -> Verb {
@@ -247,8 +279,8 @@ impl Workload<'_> {
         };
         let first = self.first(sectors) / SECTORS * SECTORS;
         let count = (SECTORS * (1 + self.dice.below(longest))).min(sectors - first);
-        let content = self.dice.roll() % (1 << 32);
-        Verb::Write { volume, first, count, content, durable: self.dice.once_in(10) }
+        let content = self.content();
+        Verb::Write { volume, first, count, content, durable: self.is_durable() }
     }
 
     /// Sectors anywhere, whole chunks or not.
@@ -257,8 +289,8 @@ impl Workload<'_> {
         let first = self.first(sectors);
         let longest = if self.dice.once_in(12) { 1 } else { 24 };
         let count = self.dice.below(1 + longest).min(sectors - first);
-        let content = self.dice.roll() % (1 << 32);
-        Verb::Write { volume, first, count, content, durable: self.dice.once_in(10) }
+        let content = self.content();
+        Verb::Write { volume, first, count, content, durable: self.is_durable() }
     }
 
     fn trim(&mut self) -> Verb {
@@ -274,7 +306,7 @@ impl Workload<'_> {
             first = first / SECTORS * SECTORS;
             count = (count.div_ceil(SECTORS) * SECTORS).min(sectors - first);
         }
-        Verb::Trim { volume, first, count, durable: self.dice.once_in(10) }
+        Verb::Trim { volume, first, count, durable: self.is_durable() }
     }
 
     fn read(&mut self) -> Verb {

@@ -3,7 +3,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use lab::{Look, Plan, Script, Simulation, Summary, Trouble, Verb};
+use lab::{Look, Plan, Script, Simulation, Summary, Trouble, Verb, schedules};
 
 fn run(plan: &Plan) -> Summary {
     match Simulation::new(plan).and_then(Simulation::run) {
@@ -70,4 +70,18 @@ fn a_failing_disk_costs_errors_and_nothing_else() {
         let strikes = !matches!(kind, Trouble::Slow | Trouble::Elsewhere | Trouble::Lost);
         assert!(failed > 0 || !strikes, "{name} made no request fail");
     }
+}
+
+/// What seeds hardly come upon: each shows known bugs to the canary, and passes without them.
+#[test]
+fn schedules_pass() {
+    let run = |script, look| {
+        let run = Simulation::of_script(script, look).and_then(Simulation::run);
+        run.unwrap_or_else(|failure| panic!("{failure}"))
+    };
+    let lapped = run(schedules::lapped_journal(), Look::Nowhere);
+    assert_eq!(lapped.slots_lost, 1, "{lapped:?}");
+    assert!(lapped.checkpoints >= 3 && lapped.records_replayed > 100, "{lapped:?}");
+    let in_flight = run(schedules::groups_in_flight(), Look::Everywhere);
+    assert!(in_flight.points.total() > 50, "{in_flight:?}");
 }

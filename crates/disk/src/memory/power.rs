@@ -16,6 +16,8 @@ const SECTOR_BYTES: usize = 512;
 pub enum Loss {
     /// Each is lost, kept or torn, as the seed says.
     Mixed,
+    /// Most are kept; one in eight is lost or torn.
+    Few,
     /// All are lost: the whole volatile cache was.
     All,
     /// None is, those in flight included.
@@ -124,6 +126,7 @@ impl Medium {
 fn survive(image: &mut Image, offset_bytes: u64, bytes: &[u8], loss: Loss, prng: &mut SplitMix) {
     let fate = match loss {
         Loss::Mixed => prng.below(3),
+        Loss::Few => [0, 2].get(prng.below(16)).copied().unwrap_or(1),
         Loss::All => 0,
         Loss::None => 1,
     };
