@@ -67,6 +67,7 @@ pub(crate) enum Command {
     Stats(StatsArgs),
     Check(CheckArgs),
     Scrub(ScrubArgs),
+    Grow(GrowArgs),
     Set(SetArgs),
     Completions(CompletionsArgs),
 }
@@ -135,6 +136,29 @@ impl StoreShape {
             compression: Compression { codec: Codec::Lz4, level: 0 },
         }
     }
+}
+
+/// Make a store larger, which is not being served
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tamis grow /srv/store --capacity 800G        lengthen the last data file
+  tamis grow /srv/store --data /dev/sdd        add a disk, used whole
+  tamis grow /srv/store                        use what the last data device has grown by
+Volumes stay as they are: `tamis volume resize` makes them larger.")]
+pub(crate) struct GrowArgs {
+    /// Directory of the store
+    pub(crate) store: PathBuf,
+    /// Room for data in all that the store is to have; needed where files grow, and shared by
+    /// those that are added
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) capacity: Option<u64>,
+    /// Where more data is kept: a file to be made, or a block device, which is used whole; may be
+    /// given several times
+    #[arg(long, value_name = "PATH")]
+    pub(crate) data: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) format: Format,
 }
 
 /// Serve the volumes of a store over NBD until SIGINT or SIGTERM

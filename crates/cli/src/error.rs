@@ -140,6 +140,11 @@ pub(crate) enum CliError {
     RepairedWithLosses { chunks: u64, records: u64 },
     #[error("the file {} could not be made as long as it was: {source}", path.display())]
     NotLengthened { path: PathBuf, source: io::Error },
+    #[error(
+        "say how large the store is to be with --capacity: it has {} now",
+        human_bytes(*present_bytes)
+    )]
+    GrowToWhat { present_bytes: u64 },
     #[error("not deleted")]
     NotConfirmed,
     #[error("{action}: {source}")]
@@ -203,6 +208,7 @@ impl CliError {
             | Self::ImageNotSeekable { .. }
             | Self::ImageNotRaw { .. }
             | Self::OutputTooSmall { .. }
+            | Self::GrowToWhat { .. }
             | Self::Plan(_) => Exit::Usage,
             Self::DamageFound { .. } => Exit::Damage,
             Self::Repaired { .. } => Exit::Repaired,

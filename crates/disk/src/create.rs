@@ -26,7 +26,7 @@ use crate::place::{self, Opened, free_bytes};
 type Result<T> = std::result::Result<T, CreateFilesError>;
 
 /// Zeros are written in parts of this size.
-const ZEROS_BYTES: usize = 1 << 20;
+pub(crate) const ZEROS_BYTES: usize = 1 << 20;
 /// A device counts as blank when it begins with so many zeros: partition tables, and all common
 /// file systems and volume managers, leave their mark here.
 const BLANK_BYTES: usize = 1 << 20;
@@ -105,7 +105,7 @@ fn refuse_existing(dir: &Path, zones: &[(Zone, u64)]) -> Result<()> {
 
 /// What was made so far: removed again unless it is kept.
 #[derive(Default)]
-struct Made {
+pub(crate) struct Made {
     files: Vec<PathBuf>,
     directory: Option<PathBuf>,
 }
@@ -120,7 +120,7 @@ impl Made {
         Ok(())
     }
 
-    fn zone(
+    pub(crate) fn zone(
         &mut self,
         zone: Zone,
         size_bytes: u64,
@@ -169,7 +169,7 @@ impl Made {
         })
     }
 
-    fn keep(mut self) {
+    pub(crate) fn keep(mut self) {
         self.files.clear();
         self.directory = None;
     }
@@ -244,7 +244,7 @@ fn claim_device(path: &Path, size_bytes: u64, zeroed: bool) -> Result<()> {
     Ok(())
 }
 
-fn refused(action: &'static str, path: &Path, error: io::Error) -> CreateFilesError {
+pub(crate) fn refused(action: &'static str, path: &Path, error: io::Error) -> CreateFilesError {
     let path = path.to_owned();
     match error.kind() {
         ErrorKind::AlreadyExists => CreateFilesError::AlreadyExists { path },
@@ -261,7 +261,7 @@ fn parent(path: &Path) -> Result<PathBuf> {
 }
 
 /// A new name is durable only after its directory was synced.
-fn sync_directory(dir: &Path) -> Result<()> {
+pub(crate) fn sync_directory(dir: &Path) -> Result<()> {
     let synced = File::open(dir).and_then(|dir| dir.sync_all());
     synced.map_err(|source| FileError::new("sync the directory", dir, source).into())
 }

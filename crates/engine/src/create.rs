@@ -18,7 +18,7 @@ const JOURNAL_BYTES_MIN: u64 = 16 << 20;
 const JOURNAL_BYTES_DEFAULT_MAX: u64 = 256 << 20;
 
 /// Why a store of these sizes cannot be.
-#[derive(Debug, Error, PartialEq, Eq)]
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PlanError {
     /// Too small to work in.
@@ -45,6 +45,17 @@ pub enum PlanError {
         /// What was asked for.
         zones: usize,
     },
+    /// What a store should grow to is not more than it has.
+    #[error(
+        "the store has room for {present_bytes} bytes of data already: \
+         {capacity_bytes} would not be more; a container takes 4M"
+    )]
+    NotLarger {
+        /// What was asked for, in all.
+        capacity_bytes: u64,
+        /// What there is, in all.
+        present_bytes: u64,
+    },
     /// The journal or the tables are too small to work with.
     #[error("the journal needs at least 16M and the tables at least 64M")]
     MetadataTooSmall,
@@ -65,24 +76,16 @@ pub fn plan(options: &CreateOptions) -> Result<Geometry, PlanError> {
     if !(chunk_bytes.is_power_of_two() && (4096..=65536).contains(&chunk_bytes)) {
         return Err(PlanError::ChunkSize { chunk_bytes });
     }
-    if options.capacity_bytes.len() > DATA_ZONES_MAX {
-        return Err(PlanError::TooManyZones { zones: options.capacity_bytes.len() });
-    }
     if capacity_bytes < CAPACITY_BYTES_MIN {
         return Err(PlanError::TooSmall { capacity_bytes });
     }
-    let containers = |bytes: &u64| u32::try_from(bytes / u64::from(CONTAINER_BYTES));
-    let data: Result<Vec<u32>, _> = options.capacity_bytes.iter().map(containers).collect();
-    let data = data.map_err(|_| PlanError::TooLarge { capacity_bytes })?;
-    let total: u64 = data.iter().map(|&count| u64::from(count)).sum();
-    if total >= u64::from(u32::MAX) {
-        return Err(PlanError::TooLarge { capacity_bytes });
-    }
+    let data: Result<Vec<u32>, _> =
+        options.capacity_bytes.iter().map(|&bytes| containers_in(bytes)).collect();
+    let data = data?;
+    check_data(&data)?;
     let journal_default = (capacity_bytes / 64).clamp(JOURNAL_BYTES_MIN, JOURNAL_BYTES_DEFAULT_MAX);
-    let tables_default = (capacity_bytes / 16).max(TABLES_BYTES_MIN);
-    let whole_blocks = |bytes: u64| bytes / BLOCK_BYTES as u64 * BLOCK_BYTES as u64;
     let journal_bytes = whole_blocks(options.journal_bytes.unwrap_or(journal_default));
-    let tables_bytes = whole_blocks(options.tables_bytes.unwrap_or(tables_default));
+    let tables_bytes = options.tables_bytes.map_or(tables_bytes_for(capacity_bytes), whole_blocks);
     if journal_bytes < JOURNAL_BYTES_MIN || tables_bytes < TABLES_BYTES_MIN {
         return Err(PlanError::MetadataTooSmall);
     }
@@ -96,6 +99,34 @@ pub fn plan(options: &CreateOptions) -> Result<Geometry, PlanError> {
         tables_bytes,
         data,
     })
+}
+
+/// Containers in a data zone of this length.
+pub(crate) fn containers_in(zone_bytes: u64) -> Result<u32, PlanError> {
+    let containers = u32::try_from(zone_bytes / u64::from(CONTAINER_BYTES));
+    containers.map_err(|_| PlanError::TooLarge { capacity_bytes: zone_bytes })
+}
+
+/// Whether a store can have data zones of so many containers; their bytes in all.
+pub(crate) fn check_data(data: &[u32]) -> Result<u64, PlanError> {
+    if data.len() > DATA_ZONES_MAX {
+        return Err(PlanError::TooManyZones { zones: data.len() });
+    }
+    let total: u64 = data.iter().map(|&count| u64::from(count)).sum();
+    let capacity_bytes = total * u64::from(CONTAINER_BYTES);
+    if total >= u64::from(u32::MAX) {
+        return Err(PlanError::TooLarge { capacity_bytes });
+    }
+    Ok(capacity_bytes)
+}
+
+/// What the tables of a store of this capacity should have.
+pub(crate) fn tables_bytes_for(capacity_bytes: u64) -> u64 {
+    whole_blocks((capacity_bytes / 16).max(TABLES_BYTES_MIN))
+}
+
+fn whole_blocks(bytes: u64) -> u64 {
+    bytes / BLOCK_BYTES as u64 * BLOCK_BYTES as u64
 }
 
 /// Writes geometry and the first root to the empty files of a new store.

@@ -6,7 +6,7 @@
 //!                        ├─ unmap.rs, administer.rs
 //!                        ├─ flush.rs ─ checkpoint.rs ─ collect.rs
 //!                        └─ scrub.rs ─ scrub_steps.rs ─ its four stages
-//! create.rs    open.rs ─ loading.rs ─ recovery.rs ─ mend.rs    check.rs ─ checker.rs
+//! create.rs, grow.rs    open.rs ─ loading.rs ─ recovery.rs ─ mend.rs    check.rs ─ checker.rs
 //! ```
 //!
 //! `engine.rs` holds the core's state and the loop; what a verb needs to remember lies in a file of
@@ -42,7 +42,9 @@ mod figures;
 mod flush;
 mod flushing;
 mod frame_accounts;
+mod geometry;
 mod group;
+mod grow;
 mod intake;
 mod journal_image;
 mod lba_runs;
@@ -98,6 +100,7 @@ pub use done::{Completions, Done};
 pub use engine::Engine;
 pub use error::RequestError;
 pub use format::units::{Codec, Compression, VolumeId, Zone};
+pub use grow::{GrowOptions, Growing, plan_growth};
 pub use intake::AdminRequest;
 pub use notice::{Notice, Observer};
 pub use open::{open, open_with_cache};

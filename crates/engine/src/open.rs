@@ -21,7 +21,7 @@ use format::container_page::{ContainerEntry, ContainerState};
 use format::record::Change;
 use format::root::{JournalPosition, Root};
 use format::superblock::{self, Geometry};
-use format::units::{CONTAINER_BYTES, ContainerId, Zone};
+use format::units::{ContainerId, Zone};
 use journal::Writer;
 use mutants::mutant;
 use reduce::Workers;
@@ -32,6 +32,7 @@ use crate::client::Client;
 use crate::devices::Devices;
 use crate::engine::{Engine, Parts};
 use crate::flushing::Flushing;
+use crate::geometry::{agree_on_geometry, check_zones, read_geometry};
 use crate::intake::Intake;
 use crate::journal_image::{LOOK_AHEAD_BYTES, look_behind};
 use crate::loading::Loading;
@@ -144,6 +145,7 @@ pub(crate) fn load(
         // killed. If the power took it back, the slot would hold a root again whose pages are
         // by then written over.
         devices.sync_now(Zone::Superblock)?;
+        agree_on_geometry(&mut devices, &geometry)?;
     }
     let Roots { newest, older, unread } = read_roots(&mut devices, &geometry)?;
     if may_write {
@@ -191,41 +193,6 @@ fn refuse_a_damaged_journal(
         // What lies behind the end is nobody's, and may be unreadable.
         _ => Ok(()),
     }
-}
-
-fn read_geometry(devices: &mut Devices) -> Result<Geometry, OpenError> {
-    let mut failure = None;
-    let mut blank = true;
-    for block in superblock::GEOMETRY_BLOCKS {
-        let offset_bytes = block * BLOCK_BYTES as u64;
-        let block = devices.read_now(Zone::Superblock, offset_bytes, BLOCK_BYTES);
-        blank &= block.as_ref().is_ok_and(|block| block.iter().all(|&byte| byte == 0));
-        match block.map(|block| Geometry::decode(&block)) {
-            Ok(Ok(geometry)) => return Ok(geometry),
-            Ok(Err(_)) if blank => failure = Some(OpenError::Unfinished),
-            Ok(Err(error)) => failure = Some(OpenError::Geometry(error)),
-            Err(error) => failure = failure.or(Some(OpenError::Io(error))),
-        }
-    }
-    Err(failure.unwrap_or(OpenError::Memory { memory_bytes: 0 }))
-}
-
-fn check_zones(devices: &Devices, geometry: &Geometry) -> Result<(), OpenError> {
-    let data = geometry.data.iter().enumerate().map(|(number, &containers)| {
-        (Zone::Data(number as u16), u64::from(containers) * u64::from(CONTAINER_BYTES))
-    });
-    let fixed = [
-        (Zone::Superblock, superblock::SUPERBLOCK_BYTES),
-        (Zone::Journal, geometry.journal_bytes),
-        (Zone::Tables, geometry.tables_bytes),
-    ];
-    for (zone, expected_bytes) in fixed.into_iter().chain(data) {
-        let found_bytes = devices.size_bytes(zone);
-        if found_bytes < expected_bytes {
-            return Err(OpenError::ZoneTooShort { zone, expected_bytes, found_bytes });
-        }
-    }
-    Ok(())
 }
 
 /// What the two slots hold.

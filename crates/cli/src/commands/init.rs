@@ -116,7 +116,7 @@ fn default_capacity(path: &Path) -> Result<u64, CliError> {
 }
 
 /// The size of the block device at `path`, if it is one.
-fn device_bytes(path: Option<&Path>) -> Result<Option<u64>, CliError> {
+pub(super) fn device_bytes(path: Option<&Path>) -> Result<Option<u64>, CliError> {
     let is_device = |path: &Path| {
         fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_block_device())
     };

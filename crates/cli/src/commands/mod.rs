@@ -3,6 +3,7 @@
 mod check;
 mod completions;
 mod export;
+mod grow;
 mod import;
 mod init;
 mod scrub;
@@ -26,6 +27,7 @@ pub(crate) fn run(command: Command) -> Result<(), CliError> {
         Command::Stats(args) => stats::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Scrub(args) => scrub::run(&args),
+        Command::Grow(args) => grow::run(&args),
         Command::Set(args) => set::run(&args),
         Command::Completions(args) => completions::run(&args),
     }

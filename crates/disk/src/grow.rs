@@ -1,0 +1,125 @@
+//! Making the files of a store larger, and adding data files to it.
+//!
+//! A store does not care how long a file is beyond what its geometry says, so whatever was done
+//! when this fails half-way harms nobody; it is undone as far as that goes. Nothing that exists is
+//! overwritten, and every file gets all of its blocks now, as when the store was made.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::ErrorKind;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use format::units::Zone;
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::Errno;
+
+use crate::create::{Made, ZEROS_BYTES, refused, sync_directory};
+use crate::error::{CreateFilesError, FileError};
+use crate::layout::zone_path;
+use crate::place::{self, free_bytes};
+
+type Result<T> = std::result::Result<T, CreateFilesError>;
+
+/// How the files of a store are to change.
+#[derive(Clone, Debug, Default)]
+pub struct FileGrowth {
+    /// Data zones that there are.
+    pub data_zones: usize,
+    /// Zones that become longer, and the lengths that they get.
+    pub longer: Vec<(Zone, u64)>,
+    /// Data zones to be made, numbered on from those that there are, with their lengths; each in
+    /// the store's directory, or at a path of its own.
+    pub added: Vec<(Zone, u64, Option<PathBuf>)>,
+}
+
+/// Whether a zone of the store in `dir` is a block device, whose length is not ours to choose.
+///
+/// # Errors
+/// [`FileError`] when it cannot be looked at.
+pub fn zone_is_device(
+    dir: &Path,
+    zone: Zone,
+    data_zones: usize,
+) -> std::result::Result<bool, FileError> {
+    let path = zone_path(dir, zone, data_zones);
+    place::is_device(&path).map_err(|source| FileError::new("look at", path, source))
+}
+
+/// Makes the files of the store in `dir` larger, durably. The caller holds the store's lock.
+///
+/// # Errors
+/// As [`crate::create_store_files`]; the store is as it was.
+pub fn grow_store_files(dir: &Path, growth: &FileGrowth) -> Result<()> {
+    let mut made = Made::default();
+    for (zone, size_bytes, target) in &growth.added {
+        // Never a lone one: it stands beside others.
+        let path = zone_path(dir, *zone, 2);
+        if path.symlink_metadata().is_ok() {
+            return Err(CreateFilesError::AlreadyExists { path });
+        }
+        made.zone(*zone, *size_bytes, &path, target.as_deref())?;
+    }
+    for &(zone, size_bytes) in &growth.longer {
+        lengthen(&zone_path(dir, zone, growth.data_zones), size_bytes)?;
+    }
+    if growth.data_zones == 1 && !growth.added.is_empty() {
+        let [lone, first] = [1, 2].map(|zones| zone_path(dir, Zone::Data(0), zones));
+        fs::rename(&lone, &first).map_err(|error| refused("rename", &lone, error))?;
+    }
+    sync_directory(dir)?;
+    made.keep();
+    Ok(())
+}
+
+/// Makes a file `size_bytes` long, if it is shorter. A device has the length that it has.
+fn lengthen(path: &Path, size_bytes: u64) -> Result<()> {
+    if place::is_device(path).unwrap_or(false) {
+        return Ok(());
+    }
+    let file = OpenOptions::new().write(true).open(path);
+    let file = file.map_err(|error| refused("open", path, error))?;
+    let metadata = file.metadata().map_err(|error| refused("look at", path, error))?;
+    let present_bytes = metadata.len();
+    if present_bytes >= size_bytes {
+        return Ok(());
+    }
+    let free = free_bytes(path)?;
+    extend(&file, present_bytes, size_bytes, free).map_err(|error| {
+        // Back to what it was, or what was got so far would be lost to everybody.
+        let _ = file.set_len(present_bytes);
+        match error.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
+                let (path, needed_bytes) = (path.to_owned(), size_bytes - present_bytes);
+                CreateFilesError::NoSpace { path, needed_bytes, free_bytes: free }
+            }
+            _ => FileError::new("lengthen", path, error).into(),
+        }
+    })
+}
+
+fn extend(file: &File, from_bytes: u64, to_bytes: u64, free_bytes: u64) -> std::io::Result<()> {
+    if to_bytes - from_bytes > free_bytes {
+        return Err(ErrorKind::StorageFull.into());
+    }
+    let allocated = loop {
+        match fallocate(file, FallocateFlags::empty(), from_bytes, to_bytes - from_bytes) {
+            Err(Errno::INTR) => {}
+            outcome => break outcome,
+        }
+    };
+    match allocated {
+        Ok(()) => {}
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
+            let zeros = vec![0; ZEROS_BYTES];
+            let mut at_bytes = from_bytes;
+            while at_bytes < to_bytes {
+                let left = usize::try_from(to_bytes - at_bytes).unwrap_or(usize::MAX);
+                let part = zeros.get(..left).unwrap_or(&zeros);
+                file.write_all_at(part, at_bytes)?;
+                at_bytes += part.len() as u64;
+            }
+        }
+        Err(errno) => return Err(errno.into()),
+    }
+    file.sync_all()
+}

@@ -1,0 +1,72 @@
+//! The geometry on disk: two blocks of zone superblock that say the same.
+
+use disk::{AlignedBuf, IoError};
+use format::BLOCK_BYTES;
+use format::superblock::{self, GEOMETRY_BLOCKS, Geometry};
+use format::units::{CONTAINER_BYTES, Zone};
+
+use crate::devices::Devices;
+use crate::open_error::OpenError;
+
+/// The geometry in the first block that holds one.
+pub(crate) fn read_geometry(devices: &mut Devices) -> Result<Geometry, OpenError> {
+    let mut failure = None;
+    let mut blank = true;
+    for block in superblock::GEOMETRY_BLOCKS {
+        let offset_bytes = block * BLOCK_BYTES as u64;
+        let block = devices.read_now(Zone::Superblock, offset_bytes, BLOCK_BYTES);
+        blank &= block.as_ref().is_ok_and(|block| block.iter().all(|&byte| byte == 0));
+        match block.map(|block| Geometry::decode(&block)) {
+            Ok(Ok(geometry)) => return Ok(geometry),
+            Ok(Err(_)) if blank => failure = Some(OpenError::Unfinished),
+            Ok(Err(error)) => failure = Some(OpenError::Geometry(error)),
+            Err(error) => failure = failure.or(Some(OpenError::Io(error))),
+        }
+    }
+    Err(failure.unwrap_or(OpenError::Memory { memory_bytes: 0 }))
+}
+
+/// Whether all zones are as long as the geometry says; they may be longer.
+pub(crate) fn check_zones(devices: &Devices, geometry: &Geometry) -> Result<(), OpenError> {
+    let data = geometry.data.iter().enumerate().map(|(number, &containers)| {
+        (Zone::Data(number as u16), u64::from(containers) * u64::from(CONTAINER_BYTES))
+    });
+    let fixed = [
+        (Zone::Superblock, superblock::SUPERBLOCK_BYTES),
+        (Zone::Journal, geometry.journal_bytes),
+        (Zone::Tables, geometry.tables_bytes),
+    ];
+    for (zone, expected_bytes) in fixed.into_iter().chain(data) {
+        let found_bytes = devices.size_bytes(zone);
+        if found_bytes < expected_bytes {
+            return Err(OpenError::ZoneTooShort { zone, expected_bytes, found_bytes });
+        }
+    }
+    Ok(())
+}
+
+/// Makes all blocks of the geometry say the same, where one says something else that is sound: the
+/// store was growing when the power went. Damaged ones are a scrub's business.
+pub(crate) fn agree_on_geometry(devices: &mut Devices, geometry: &Geometry) -> Result<(), IoError> {
+    for block in GEOMETRY_BLOCKS {
+        let offset_bytes = block * BLOCK_BYTES as u64;
+        let Ok(bytes) = devices.read_now(Zone::Superblock, offset_bytes, BLOCK_BYTES) else {
+            continue;
+        };
+        if Geometry::decode(&bytes).is_ok_and(|other| other != *geometry) {
+            write_geometry(devices, block, geometry)?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes one of the geometry's blocks, durably.
+pub(crate) fn write_geometry(
+    devices: &mut Devices,
+    block: u64,
+    geometry: &Geometry,
+) -> Result<(), IoError> {
+    let buf = AlignedBuf::padded(&geometry.encode());
+    devices.write_now(Zone::Superblock, block * BLOCK_BYTES as u64, buf.into())?;
+    devices.sync_now(Zone::Superblock)
+}

@@ -1,0 +1,147 @@
+//! Growing a store whose engine does not run: more containers, and tables to match.
+//!
+//! Containers are numbered through the data zones in their order, so a store grows at its end only:
+//! the last data zone becomes longer, or further ones follow it. No number changes its meaning,
+//! and the tables, in which a container that was never named is free, need no change at all.
+//!
+//! The files are made larger first. Then the geometry is written, to one of its blocks after the
+//! other, each made durable before the next: it fits one sector, so at any moment a block holds
+//! the old geometry or the new one. A power cut in between leaves two that differ. An opening then
+//! goes by the first, which is the newer, and writes it over the second before it does anything
+//! else (`geometry.rs`), so that the loss of the first can never bring the old one back.
+
+use disk::Disk;
+use format::superblock::{GEOMETRY_BLOCKS, Geometry};
+use format::units::Zone;
+
+use crate::create::{CreateError, PlanError, check_data, containers_in, tables_bytes_for};
+use crate::devices::Devices;
+use crate::geometry::{check_zones, read_geometry, write_geometry};
+use crate::open_error::OpenError;
+
+/// What a store is to get.
+#[derive(Clone, Debug, Default)]
+pub struct GrowOptions {
+    /// Length of the last data zone, if it is to be longer.
+    pub last_zone_bytes: Option<u64>,
+    /// Lengths of the data zones that follow it.
+    pub added_bytes: Vec<u64>,
+    /// The longest that zone tables can be, where it cannot be made longer at will.
+    pub tables_bytes_max: Option<u64>,
+}
+
+/// The sizes of everything in a store of `geometry` that has grown. The tables keep a sixteenth of
+/// the capacity, as far as they can.
+///
+/// # Errors
+/// [`PlanError`] says which size cannot be; [`PlanError::NotLarger`] when nothing would grow.
+pub fn plan_growth(geometry: &Geometry, options: &GrowOptions) -> Result<Geometry, PlanError> {
+    let mut grown = geometry.clone();
+    if let (Some(bytes), Some(last)) = (options.last_zone_bytes, grown.data.last_mut()) {
+        *last = containers_in(bytes)?.max(*last);
+    }
+    for &bytes in &options.added_bytes {
+        grown.data.push(containers_in(bytes)?);
+    }
+    let capacity_bytes = check_data(&grown.data)?;
+    if grown.containers_total() <= geometry.containers_total() || grown.data.contains(&0) {
+        let present_bytes = check_data(&geometry.data)?;
+        return Err(PlanError::NotLarger { capacity_bytes, present_bytes });
+    }
+    let tables_bytes = tables_bytes_for(capacity_bytes);
+    let tables_bytes = tables_bytes.min(options.tables_bytes_max.unwrap_or(u64::MAX));
+    grown.tables_bytes = grown.tables_bytes.max(tables_bytes);
+    Ok(grown)
+}
+
+/// A store whose files are open and whose engine does not run.
+pub struct Growing {
+    devices: Devices,
+    geometry: Geometry,
+}
+
+impl Growing {
+    /// Reads what the store is made of.
+    ///
+    /// # Errors
+    /// [`OpenError`] as when it is opened.
+    pub fn begin(disk: Box<dyn Disk>) -> Result<Self, OpenError> {
+        let mut devices = Devices::new(disk);
+        let geometry = read_geometry(&mut devices)?;
+        check_zones(&devices, &geometry)?;
+        Ok(Self { devices, geometry })
+    }
+
+    /// What the store is made of.
+    #[must_use]
+    pub fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    /// How long a zone's file or device was when it was opened.
+    #[must_use]
+    pub fn zone_bytes(&self, zone: Zone) -> u64 {
+        self.devices.size_bytes(zone)
+    }
+
+    /// Makes the store what [`plan_growth`] said. Its files must be so large, durably.
+    ///
+    /// # Errors
+    /// [`CreateError`] when the device fails; the store is then the old one or the new one.
+    pub fn finish(mut self, grown: &Geometry) -> Result<(), CreateError> {
+        for block in GEOMETRY_BLOCKS {
+            write_geometry(&mut self.devices, block, grown)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONTAINER: u64 = 4 << 20;
+
+    fn geometry() -> Geometry {
+        Geometry {
+            version: format::FORMAT_VERSION,
+            uuid: [1; 16],
+            bucket_seed: [2; 16],
+            chunk_bytes: 4096,
+            container_bytes: CONTAINER as u32,
+            journal_bytes: 16 << 20,
+            tables_bytes: 64 << 20,
+            data: vec![16, 8],
+        }
+    }
+
+    #[test]
+    fn a_store_grows_at_its_end_and_its_tables_with_it() {
+        let longer =
+            GrowOptions { last_zone_bytes: Some(1000 * CONTAINER + 7), ..Default::default() };
+        let grown = plan_growth(&geometry(), &longer).unwrap();
+        assert_eq!(grown.data, [16, 1000]);
+        assert_eq!(grown.tables_bytes, 1016 * CONTAINER / 16);
+        let fixed = GrowOptions { tables_bytes_max: Some(100 << 20), ..longer };
+        assert_eq!(plan_growth(&geometry(), &fixed).unwrap().tables_bytes, 100 << 20);
+        let further = GrowOptions { added_bytes: vec![3 * CONTAINER], ..Default::default() };
+        let grown = plan_growth(&geometry(), &further).unwrap();
+        assert_eq!((grown.data.as_slice(), grown.tables_bytes), ([16, 8, 3].as_slice(), 64 << 20));
+    }
+
+    #[test]
+    fn what_does_not_grow_is_refused() {
+        let present_bytes = 24 * CONTAINER;
+        let same = PlanError::NotLarger { capacity_bytes: present_bytes, present_bytes };
+        let nothing = GrowOptions::default();
+        assert_eq!(plan_growth(&geometry(), &nothing), Err(same.clone()));
+        let shorter = GrowOptions { last_zone_bytes: Some(CONTAINER), ..Default::default() };
+        assert_eq!(plan_growth(&geometry(), &shorter), Err(same.clone()));
+        let tiny = GrowOptions { added_bytes: vec![CONTAINER - 1], ..Default::default() };
+        assert_eq!(plan_growth(&geometry(), &tiny), Err(same));
+        let many = GrowOptions { added_bytes: vec![CONTAINER; 63], ..Default::default() };
+        assert_eq!(plan_growth(&geometry(), &many), Err(PlanError::TooManyZones { zones: 65 }));
+        let huge = GrowOptions { last_zone_bytes: Some(u64::MAX), ..Default::default() };
+        assert!(matches!(plan_growth(&geometry(), &huge), Err(PlanError::TooLarge { .. })));
+    }
+}
