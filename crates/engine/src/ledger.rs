@@ -195,6 +195,9 @@ impl Ledger {
         let geometry = &survey.geometry;
         each_record(reads, geometry, root.journal, |reads, record, _| {
             let Ok(changes) = record.changes() else { return false };
+            if !changes.iter().all(|change| has_place(geometry, change)) {
+                return false;
+            }
             let proven = record.sequence <= journal.synced_sequence;
             if !proven && !self.frames_are_there(reads, geometry, &changes) {
                 return false;
@@ -257,7 +260,7 @@ impl Ledger {
         }
     }
 
-    /// Makes room for a PBN: damage may have hidden how many there are.
+    /// Makes room for a PBN that the tables can hold: damage may have hidden how many there are.
     fn reach(&mut self, pbn: Pbn) {
         let end = (pbn.0 as usize + 1).max(self.places.len());
         self.places.resize(end, Place::Vacant);
@@ -353,5 +356,17 @@ impl Pages<'_> {
         for index in image.lost.iter().flat_map(Clone::clone) {
             look(index, None);
         }
+    }
+}
+
+/// Whether the store has room for what a change names; a record that passes its checks and says
+/// otherwise was written by a bug or an enemy.
+fn has_place(geometry: &Geometry, change: &Change) -> bool {
+    match change {
+        Change::Store { pbn, pba: to, .. } | Change::Move { pbn, to } => {
+            geometry.has_pbn(*pbn) && geometry.has_place(*to)
+        }
+        Change::Forget { pbn, .. } => geometry.has_pbn(*pbn),
+        _ => true,
     }
 }

@@ -96,7 +96,7 @@ impl Engine {
         let newest = &self.checkpoints.newest;
         let is_newest = block == root_block(at.generation);
         let expected = if is_newest { at.generation } else { at.generation - 1 };
-        let read = bytes.and_then(|bytes| Root::decode(bytes, self.geometry.uuid).ok());
+        let read = bytes.and_then(|bytes| Root::decode_in(bytes, &self.geometry).ok());
         // The first root of a store has none before it.
         if expected == 0 || read.is_some_and(|root| root.generation == expected) {
             return;

@@ -208,7 +208,7 @@ fn roots(
     let mut damaged = Vec::new();
     for block in ROOT_BLOCKS {
         let bytes = reads.block(Zone::Superblock, block);
-        match Root::decode(&bytes, geometry.uuid) {
+        match Root::decode_in(&bytes, geometry) {
             Ok(root) => roots.push(root),
             Err(error) => damaged.push((block, error, bytes.iter().all(|&byte| byte == 0))),
         }

@@ -11,8 +11,10 @@
 use crate::FORMAT_VERSION;
 use crate::error::{FormatError, Structure};
 use crate::field::{array_at, put_bytes, put_u32, put_u64, u32_at, u64_at};
-use crate::superblock::{CRC_AT, MAGIC_AT, UUID_AT, VERSION_AT, check_start};
-use crate::units::{BLOCK_BYTES, BlockPtr, Codec, Compression, ContainerId, TreeRoot, UUID_BYTES};
+use crate::superblock::{CRC_AT, Geometry, MAGIC_AT, UUID_AT, VERSION_AT, check_start};
+use crate::units::{
+    BLOCK_BYTES, BlockPtr, Codec, Compression, ContainerId, Pbn, TreeRoot, UUID_BYTES,
+};
 
 /// Trees whose roots stand in the root block; a [`crate::units::TreeId`] below is its index.
 pub const TREES: usize = 6;
@@ -237,6 +239,20 @@ impl Root {
             next_container_sequence: u32_at(block, NEXT_CONTAINER_SEQUENCE_AT),
             totals: decode_totals(block),
         })
+    }
+
+    /// The root of a store of this geometry.
+    ///
+    /// # Errors
+    /// [`FormatError`] as for [`Root::decode`], and when it counts more chunks than such a store
+    /// has room for.
+    pub fn decode_in(block: &[u8], geometry: &Geometry) -> Result<Self, FormatError> {
+        let root = Self::decode(block, geometry.uuid)?;
+        let newest = Pbn(root.next_pbn.saturating_sub(1));
+        if !geometry.has_pbn(newest) {
+            return Err(FormatError::field(Structure::Root, "count of chunks", root.next_pbn));
+        }
+        Ok(root)
     }
 }
 

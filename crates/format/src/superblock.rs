@@ -11,7 +11,10 @@ use crate::FORMAT_VERSION;
 use crate::error::{FormatError, Structure};
 use crate::field::{array_at, put_bytes, put_u32, put_u64, u32_at, u64_at};
 use crate::record::RECORD_BYTES_MAX;
-use crate::units::{BLOCK_BYTES, BlockPtr, CONTAINER_BYTES, ContainerId, Pba, UUID_BYTES, Zone};
+use crate::units::{
+    BLOCK_BYTES, BlockPtr, CONTAINER_BYTES, ContainerId, Pba, Pbn, UUID_BYTES, Zone,
+};
+use crate::{container_page, pba_page};
 
 /// Length of zone superblock.
 pub const SUPERBLOCK_BYTES: u64 = 16 * BLOCK_BYTES as u64;
@@ -159,13 +162,26 @@ impl Geometry {
             (is_tables, "tables length", self.tables_bytes),
             ((1..=DATA_ZONES_MAX).contains(&zones), "count of data zones", zones as u64),
             (self.data.iter().all(|&containers| containers != 0), "empty data zone", 0),
-            (total <= u64::from(u32::MAX), "count of containers", total),
+            (total <= self.containers_max(), "count of containers", total),
         ] {
             if !sound {
                 return Err(FormatError::field(Structure::Superblock, field, found));
             }
         }
         Ok(())
+    }
+
+    /// As many containers as have numbers, and a place in the tables each.
+    fn containers_max(&self) -> u64 {
+        let listed = (self.tables_bytes / BLOCK_BYTES as u64) * container_page::SLOTS as u64;
+        listed.min(u64::from(u32::MAX))
+    }
+
+    /// Whether a chunk can have this name: the tables have room to say where it is. Whoever counts
+    /// up to a name that was read must not count for ever, nor take memory for all below it.
+    #[must_use]
+    pub fn has_pbn(&self, pbn: Pbn) -> bool {
+        pbn.0 / (pba_page::SLOTS as u64) < self.tables_bytes / BLOCK_BYTES as u64
     }
 
     /// Containers in all data zones; their ids are the numbers below it.

@@ -1,0 +1,73 @@
+//! Structures with sound checksums that no program writes: a store is refused, or checked without
+//! taking memory for what it claims. Found by the fuzz target `store`.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+use disk::MemoryDisk;
+use engine::{Codec, Compression, OpenError, Zone};
+use format::BLOCK_BYTES;
+use format::root::Root;
+use format::superblock::{Geometry, ROOT_BLOCKS, SUPERBLOCK_BYTES};
+use format::units::CONTAINER_BYTES;
+
+const UUID: [u8; 16] = [7; 16];
+const CONTAINERS: u32 = 4;
+
+fn geometry() -> Geometry {
+    Geometry {
+        version: format::FORMAT_VERSION,
+        uuid: UUID,
+        bucket_seed: [9; 16],
+        chunk_bytes: 4096,
+        container_bytes: CONTAINER_BYTES,
+        journal_bytes: 2 << 20,
+        tables_bytes: 4 << 20,
+        data: vec![CONTAINERS],
+    }
+}
+
+fn new_store() -> MemoryDisk {
+    let geometry = geometry();
+    let data_bytes = u64::from(CONTAINERS) * u64::from(CONTAINER_BYTES);
+    let disk = MemoryDisk::new(
+        &[
+            (Zone::Superblock, SUPERBLOCK_BYTES),
+            (Zone::Journal, geometry.journal_bytes),
+            (Zone::Tables, geometry.tables_bytes),
+            (Zone::Data(0), data_bytes),
+        ],
+        1,
+    );
+    let lz4 = Compression { codec: Codec::Lz4, level: 0 };
+    engine::create(Box::new(disk.clone()), &geometry, lz4).unwrap();
+    disk
+}
+
+/// Changes every root that is there, and makes its checksum right.
+fn forge_roots(disk: &MemoryDisk, change: impl Fn(&mut Root)) {
+    for offset_bytes in ROOT_BLOCKS.map(|block| block * BLOCK_BYTES as u64) {
+        let bytes = disk.peek(Zone::Superblock, offset_bytes, BLOCK_BYTES);
+        let Ok(mut root) = Root::decode(&bytes, UUID) else { continue };
+        change(&mut root);
+        for (at, forged) in (offset_bytes..).zip(root.encode(UUID)) {
+            disk.corrupt(Zone::Superblock, at, |byte| *byte = forged);
+        }
+    }
+}
+
+#[test]
+fn a_root_that_counts_more_chunks_than_fit_is_no_root() {
+    let disk = new_store();
+    forge_roots(&disk, |root| root.next_pbn = 1 << 44);
+    let checked = engine::check(Box::new(disk.clone()), &mut |_| {});
+    assert!(matches!(checked, Err(OpenError::Roots(_))), "{checked:?}");
+    assert!(engine::repair(Box::new(disk), &mut |_| {}).is_err());
+}
+
+#[test]
+fn a_store_has_no_more_containers_than_its_tables_can_list() {
+    let listed = 1024 * 254;
+    assert_eq!(Geometry { data: vec![listed], ..geometry() }.check(), Ok(()));
+    for data in [vec![listed + 1], vec![1 << 28, 3]] {
+        assert!(Geometry { data, ..geometry() }.check().is_err());
+    }
+}
