@@ -40,8 +40,9 @@ pub fn script(input: &[u8]) -> Script {
     while !decoder.is_at_end() {
         match decoder.next() {
             Next::Request(request) => life.push(request),
-            Next::End(end) => {
-                decoder.lives.push(Life { requests: std::mem::take(&mut life), end });
+            Next::End(end, root_lost) => {
+                let requests = std::mem::take(&mut life);
+                decoder.lives.push(Life { requests, end, root_lost });
             }
             Next::Trouble(_, number) if decoder.lives.is_empty() => {
                 // Trouble needs a life before it; a slow disk is none.
@@ -54,7 +55,8 @@ pub fn script(input: &[u8]) -> Script {
             }
         }
     }
-    decoder.lives.push(Life { requests: life, end: End::Power(Loss::Mixed, 1) });
+    let end = End::Power(Loss::Mixed, 1);
+    decoder.lives.push(Life { requests: life, end, root_lost: false });
     Script { shape: decoder.shape, lives: decoder.lives }
 }
 
@@ -82,7 +84,8 @@ fn shape(input: &mut Input<'_>) -> Shape {
 
 enum Next {
     Request(Request),
-    End(End),
+    /// And whether it costs the slot of the newest root.
+    End(End, bool),
     Trouble(Trouble, u64),
 }
 
@@ -116,7 +119,7 @@ impl Decoder<'_> {
             19 => self.compress(),
             20 => self.rare(),
             21 => return self.trouble(),
-            _ => return Next::End(self.end()),
+            _ => return self.end(),
         };
         let steps = match self.input.byte() {
             few @ 0..192 => u32::from(few % 12),
@@ -213,17 +216,22 @@ impl Decoder<'_> {
     }
 
     fn rare(&mut self) -> Verb {
-        match self.input.byte() % 4 {
+        match self.input.byte() % 6 {
             0 => Verb::Tick,
             1 => Verb::Stats,
             2 => Verb::Idle,
+            4 => Verb::Scrub { fingerprints: false },
+            5 => Verb::Scrub { fingerprints: true },
             _ => Verb::Bad { volume: self.volume() },
         }
     }
 
-    fn end(&mut self) -> End {
+    fn end(&mut self) -> Next {
         let number = u64::from(self.input.word());
-        if number % 8 == 7 { End::Close } else { End::of_number(number) }
+        if number % 8 == 7 {
+            return Next::End(End::Close, false);
+        }
+        Next::End(End::of_number(number), number & 8 != 0)
     }
 
     fn trouble(&mut self) -> Next {
@@ -247,7 +255,7 @@ impl Decoder<'_> {
         while !self.is_at_end() {
             match self.next() {
                 Next::Request(request) => requests.push(request),
-                Next::End(chosen) => {
+                Next::End(chosen, _) => {
                     end = chosen;
                     break;
                 }
@@ -258,6 +266,6 @@ impl Decoder<'_> {
             // What the kernel could not write is in its cache, and nobody knows it is not on disk.
             end = End::Power(Loss::Mixed, number);
         }
-        self.lives.push(Life { requests, end });
+        self.lives.push(Life { requests, end, root_lost: false });
     }
 }
