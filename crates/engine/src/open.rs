@@ -225,7 +225,7 @@ fn read_roots(devices: &mut Devices, geometry: &Geometry) -> Result<Roots, OpenE
     for slot in 0..2 {
         let offset_bytes = superblock::root_block(slot) * BLOCK_BYTES as u64;
         match devices.read_now(Zone::Superblock, offset_bytes, BLOCK_BYTES) {
-            Ok(block) => match Root::decode(&block, geometry.uuid) {
+            Ok(block) => match Root::decode_in(&block, geometry) {
                 Ok(root) => roots.push(root),
                 Err(_) if block.iter().all(|&byte| byte == 0) => {
                     failure = failure.or(Some(OpenError::Unfinished));

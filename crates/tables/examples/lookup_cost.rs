@@ -102,9 +102,8 @@ impl Tables {
         for (_, pbn) in keys {
             pbn_pba::want(&mut self.store, &mut self.pins, Pbn(*pbn), &mut self.reads)?;
         }
-        for (_, pbn) in keys {
-            std::hint::black_box(pbn_pba::retain(&mut self.store, Pbn(*pbn)));
-        }
+        let pbns: Vec<Pbn> = keys.iter().map(|(_, pbn)| Pbn(*pbn)).collect();
+        pbn_pba::retain(&mut self.store, &pbns, &mut Vec::new());
         self.let_go();
         Ok(())
     }

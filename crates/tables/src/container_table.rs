@@ -144,14 +144,12 @@ impl ContainerTable {
         self.change(id, |entry| entry.used_bytes = entry.used_bytes.max(end_bytes));
     }
 
-    /// A frame in the container is alive.
-    pub fn add_live(&mut self, id: ContainerId, length_bytes: u32) {
-        self.change(id, |entry| entry.live_bytes = entry.live_bytes.saturating_add(length_bytes));
-    }
-
-    /// A frame in the container is dead, or has moved away.
-    pub fn remove_live(&mut self, id: ContainerId, length_bytes: u32) {
-        self.change(id, |entry| entry.live_bytes = entry.live_bytes.saturating_sub(length_bytes));
+    /// Frames in the container came to life, and died or moved away.
+    pub fn change_live(&mut self, id: ContainerId, added_bytes: u32, removed_bytes: u32) {
+        self.change(id, |entry| {
+            let added = entry.live_bytes.saturating_add(added_bytes);
+            entry.live_bytes = added.saturating_sub(removed_bytes);
+        });
     }
 
     fn change(&mut self, id: ContainerId, change: impl FnOnce(&mut ContainerEntry)) {

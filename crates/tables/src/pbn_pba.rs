@@ -16,24 +16,6 @@ use crate::store::{PageRead, PageStore, PinSet};
 
 const TREE: TreeId = TreeId::PBN_PBA;
 
-/// What a further reference did.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct Retained {
-    /// It was the first: the chunk was dead.
-    pub revived: bool,
-    /// Where the chunk is.
-    pub pba: Pba,
-}
-
-/// What a reference less did.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct Released {
-    /// It was the last: the chunk is dead.
-    pub died: bool,
-    /// Where the chunk is.
-    pub pba: Pba,
-}
-
 /// Leaf and slot of a PBN.
 #[must_use]
 pub fn place(pbn: Pbn) -> (u64, usize) {
@@ -78,32 +60,50 @@ pub fn clear(store: &mut PageStore, pbn: Pbn) {
     }
 }
 
-/// One reference more to `pbn`, whose leaf must have been wanted. A PBN that names nothing is left
-/// so, and counts as not revived.
-pub fn retain(store: &mut PageStore, pbn: Pbn) -> Retained {
+/// One reference more to each of `pbns`, those that are none left out; their leaves must have been
+/// wanted. Where the chunks are that were dead is added to `revived`. A PBN that names nothing is
+/// left so. Neighbours share the finding of their leaf.
+pub fn retain(store: &mut PageStore, pbns: &[Pbn], revived: &mut Vec<Pba>) {
     let references_max = if mutant!(SaturatesCount) { 4 } else { u32::MAX };
-    let (pba, before) =
-        count(store, pbn, |references| references.saturating_add(1).min(references_max));
-    Retained { revived: before == Some(0), pba }
+    let one_more = |references: u32| references.saturating_add(1).min(references_max);
+    count(store, pbns, one_more, |pba, before| {
+        if before == 0 {
+            revived.push(pba);
+        }
+    });
 }
 
-/// One reference less to `pbn`, whose leaf must have been wanted. A PBN that names nothing, or has
-/// no references, is left so, and counts as not died.
-pub fn release(store: &mut PageStore, pbn: Pbn) -> Released {
-    let (pba, before) = count(store, pbn, |references| match references {
+/// One reference less to each, as for [`retain`]. Where the chunks are that had no other is added
+/// to `died`.
+pub fn release(store: &mut PageStore, pbns: &[Pbn], died: &mut Vec<Pba>) {
+    let one_less = |references: u32| match references {
         u32::MAX => u32::MAX,
         _ => references.saturating_sub(1),
+    };
+    count(store, pbns, one_less, |pba, before| {
+        if before == 1 {
+            died.push(pba);
+        }
     });
-    Released { died: before == Some(1), pba }
 }
 
-/// Changes the count of `pbn`; returns what it was.
-fn count(store: &mut PageStore, pbn: Pbn, change: impl Fn(u32) -> u32) -> (Pba, Option<u32>) {
-    let (leaf, slot) = place(pbn);
-    let vacant = (Pba::default(), None);
-    let Some(at) = store.find_leaf(TREE, leaf) else { return vacant };
-    let page = store.page_at_mut(at);
-    let Some(PbaEntry { pba, references }) = pba_page::get(page, slot) else { return vacant };
-    pba_page::set(page, slot, Some(PbaEntry { pba, references: change(references) }));
-    (pba, Some(references))
+/// Changes the count of each; `counted` gets what it was.
+fn count(
+    store: &mut PageStore,
+    pbns: &[Pbn],
+    change: impl Fn(u32) -> u32,
+    mut counted: impl FnMut(Pba, u32),
+) {
+    let leaf_of = |pbn: &Pbn| (pbn.is_none(), place(*pbn).0);
+    for run in pbns.chunk_by(|one, next| leaf_of(one) == leaf_of(next)) {
+        let Some((false, leaf)) = run.first().map(leaf_of) else { continue };
+        let Some(at) = store.find_leaf(TREE, leaf) else { continue };
+        let page = store.page_at_mut(at);
+        for &pbn in run {
+            let slot = place(pbn).1;
+            let Some(PbaEntry { pba, references }) = pba_page::get(page, slot) else { continue };
+            pba_page::set(page, slot, Some(PbaEntry { pba, references: change(references) }));
+            counted(pba, references);
+        }
+    }
 }

@@ -62,7 +62,7 @@ impl Rig {
             }
             ContainerState::Open if bytes.is_multiple_of(2) => {
                 self.containers.fill_to(container, bytes);
-                self.containers.add_live(container, bytes / 2);
+                self.containers.change_live(container, bytes / 2, 0);
                 entry.used_bytes = entry.used_bytes.max(bytes);
                 entry.live_bytes += bytes / 2;
             }
@@ -72,7 +72,7 @@ impl Rig {
                 entry.used_bytes = 4 << 20;
             }
             ContainerState::Sealed if entry.live_bytes > 0 => {
-                self.containers.remove_live(container, entry.live_bytes);
+                self.containers.change_live(container, 0, entry.live_bytes);
                 entry.live_bytes = 0;
             }
             ContainerState::Sealed => {

@@ -137,12 +137,15 @@ impl Rig {
         let pbns: Vec<Pbn> =
             chunks.iter().map(|chunk| pick(chunk).map_or(Pbn::NONE, |&pbn| Pbn(pbn))).collect();
         let pins = self.want_run(volume, first, pbns.len() as u64, &pbns);
+        let mut revived_expected = Vec::new();
         for &pbn in pbns.iter().filter(|pbn| !pbn.is_none()) {
             let entry = &mut self.model.chunks.get_mut(&pbn.0).unwrap().1;
-            let retained = pbn_pba::retain(&mut self.store, pbn);
-            assert_eq!((retained.revived, retained.pba), (entry.references == 0, entry.pba));
+            revived_expected.extend((entry.references == 0).then_some(entry.pba));
             entry.references += 1;
         }
+        let mut revived = Vec::new();
+        pbn_pba::retain(&mut self.store, &pbns, &mut revived);
+        assert_eq!(revived, revived_expected);
         let mut released = Vec::new();
         let tree = TreeId::volume(volume);
         lba_pbn::set_run(&mut self.store, tree, Lba(first), &pbns, &mut released);
@@ -184,12 +187,15 @@ impl Rig {
     }
 
     pub(crate) fn release(&mut self, released: &[Pbn]) {
+        let mut died_expected = Vec::new();
         for &pbn in released {
             let entry = &mut self.model.chunks.get_mut(&pbn.0).unwrap().1;
             entry.references -= 1;
-            let released = pbn_pba::release(&mut self.store, pbn);
-            assert_eq!((released.died, released.pba), (entry.references == 0, entry.pba));
+            died_expected.extend((entry.references == 0).then_some(entry.pba));
         }
+        let mut died = Vec::new();
+        pbn_pba::release(&mut self.store, released, &mut died);
+        assert_eq!(died, died_expected);
     }
 
     /// As the engine unmaps: leaf by leaf, only those that exist.
