@@ -2,6 +2,8 @@
 //!
 //! Only shapes and words here; what a command does stands in `commands/`.
 
+mod values;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -11,6 +13,8 @@ use nbd::Listen;
 
 use crate::compression::parse_compression;
 use crate::size::parse_size;
+pub(crate) use values::{CHUNK_SIZES, Codecs, Rate};
+use values::{parse_chunk_size, parse_codecs, parse_estimate_memory, parse_memory, parse_rate};
 
 const OVERVIEW: &str = "\
 Tamis stores disks so that every piece of data is kept once and compressed.
@@ -24,6 +28,7 @@ Examples:
   tamis serve ./store --create             make a store with one volume and serve it
   tamis import ./store vm1 vm1.img         put a raw disk image in
   tamis stats ./store                      see what was saved
+  tamis estimate vm1.img                   see what would be saved
 
 Exit codes:
   0  done
@@ -64,6 +69,7 @@ pub(crate) enum Command {
     Volume(VolumeCommand),
     Import(ImportArgs),
     Export(ExportArgs),
+    Estimate(EstimateArgs),
     Stats(StatsArgs),
     Check(CheckArgs),
     Scrub(ScrubArgs),
@@ -326,7 +332,7 @@ pub(crate) struct VolumeDeleteArgs {
     pub(crate) yes: bool,
 }
 
-/// Copy a raw disk image into a volume
+/// Copy a raw or qcow2 disk image into a volume
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -343,7 +349,7 @@ pub(crate) struct ImportArgs {
     pub(crate) store: PathBuf,
     /// Name of the volume; created if it is not there
     pub(crate) volume: String,
-    /// The image: a raw file, a block device, or - for standard input
+    /// The image: a raw or qcow2 file, a block device, or - for standard input, which is raw
     pub(crate) file: PathBuf,
     /// Replace what the volume holds
     #[arg(long)]
@@ -377,6 +383,46 @@ pub(crate) struct ExportArgs {
     pub(crate) overwrite: bool,
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
+    #[command(flatten)]
+    pub(crate) format: Format,
+}
+
+/// Say what a store would save for files, directories, devices and images, before there is one
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tamis estimate vm1.qcow2 vm2.qcow2 /dev/sdb
+      the disks in raw and qcow2 images, and on a device; at every chunk size, with lz4
+  tamis estimate /srv/backups --chunk-size 4K,64K --compression all --json
+      every file in a directory as it is (a qcow2 image in it as well), links not followed
+
+Nothing is written. Each disk and each file is cut into chunks from its own start. Holes count as
+zeros. Figures are exact while the fingerprints of all chunks fit into --memory, about 24 bytes for
+each unique chunk; beyond that they come from a sample, and their standard errors are told. What
+cannot be read is listed at the end, and the exit code is then 1.")]
+pub(crate) struct EstimateArgs {
+    /// Files, directories, block devices, raw and qcow2 images
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Chunk sizes to try, separated by commas [default: all, 4K to 64K]
+    #[arg(long, value_name = "SIZE", value_parser = parse_chunk_size, value_delimiter = ',')]
+    pub(crate) chunk_size: Vec<u32>,
+    /// What to compress with: lz4, zstd, zstd:LEVEL or none, separated by commas, or all, which is
+    /// lz4, zstd and none
+    #[arg(
+        long,
+        value_name = "CODEC",
+        value_parser = parse_codecs,
+        value_delimiter = ',',
+        default_value = "lz4"
+    )]
+    pub(crate) compression: Vec<Codecs>,
+    /// Memory for fingerprints and buffers, at least 16M
+    #[arg(long, value_name = "SIZE", value_parser = parse_estimate_memory, default_value = "256M")]
+    pub(crate) memory: u64,
+    /// Threads that fingerprint and compress [default: one for each processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
     #[command(flatten)]
     pub(crate) format: Format,
 }
@@ -452,13 +498,6 @@ pub(crate) struct ScrubArgs {
     pub(crate) format: Format,
 }
 
-/// How fast something may be read.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Rate {
-    Unlimited,
-    BytesPerSecond(u64),
-}
-
 /// Change settings of a store
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -484,31 +523,6 @@ Example:
 pub(crate) struct CompletionsArgs {
     /// The shell
     pub(crate) shell: Shell,
-}
-
-fn parse_chunk_size(text: &str) -> Result<u32, String> {
-    const ALLOWED: [u32; 5] = [4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10];
-    let bytes = parse_size(text).map_err(|error| error.to_string())?;
-    let found = ALLOWED.into_iter().find(|allowed| u64::from(*allowed) == bytes);
-    found.ok_or_else(|| "use 4K, 8K, 16K, 32K or 64K".to_owned())
-}
-
-fn parse_rate(text: &str) -> Result<Rate, String> {
-    if text == "unlimited" {
-        return Ok(Rate::Unlimited);
-    }
-    match parse_size(text).map_err(|error| error.to_string())? {
-        0 => Err("it must be more than nothing, or unlimited".to_owned()),
-        bytes => Ok(Rate::BytesPerSecond(bytes)),
-    }
-}
-
-fn parse_memory(text: &str) -> Result<u64, String> {
-    let bytes = parse_size(text).map_err(|error| error.to_string())?;
-    if bytes < engine::MEMORY_BYTES_MIN {
-        return Err("it must be at least 64M".to_owned());
-    }
-    Ok(bytes)
 }
 
 #[cfg(test)]
@@ -569,6 +583,10 @@ mod tests {
             "tamis serve s --nbd 10809",
             "tamis serve s --capacity 1G",
             "tamis serve s --threads 0",
+            "tamis estimate",
+            "tamis estimate x --memory 1M",
+            "tamis estimate x --chunk-size 4K,5K",
+            "tamis estimate x --compression lz4,gzip",
             "tamis volume create s v",
             "tamis scrub s --rate 0",
             "tamis scrub s --status --restart",

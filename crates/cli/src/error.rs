@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use admin::{CallError, ConnectError, RefusalKind, ServeError};
 use disk::{CreateFilesError, FileError};
 use engine::{CreateError, PlanError, RepairError, RequestError};
+use images::ImageError;
 use thiserror::Error;
 
 use crate::shell::shell_path;
@@ -88,19 +89,15 @@ pub(crate) enum CliError {
     ImageTooLarge { name: String, image_bytes: Option<u64>, volume_bytes: u64 },
     #[error("the image is empty: there is nothing to import")]
     ImageEmpty,
-    #[error("the image {} cannot be read: {source}", path.display())]
-    ImageUnreadable { path: PathBuf, source: io::Error },
     #[error(
-        "{} is neither a file nor a block device: name one, or - for standard input",
-        path.display()
+        "{count} {} could not be read, or not to the end: the figures are of the rest",
+        if *count == 1 { "file" } else { "files" }
     )]
-    ImageNotSeekable { path: PathBuf },
-    #[error(
-        "{} is a {format} image and not a raw one: serve the store and put it in with \
-         `qemu-img convert -n -O raw`, as `tamis serve` shows",
-        path.display()
-    )]
-    ImageNotRaw { path: PathBuf, format: &'static str },
+    NotAllRead { count: u64 },
+    #[error("standard input cannot be read: {0}")]
+    Stdin(io::Error),
+    #[error(transparent)]
+    Image(#[from] ImageError),
     #[error(
         "{} exists already: add --overwrite to replace it, or choose another name",
         path.display()
@@ -205,8 +202,6 @@ impl CliError {
             Self::WouldShrink { .. }
             | Self::ImageTooLarge { .. }
             | Self::ImageEmpty
-            | Self::ImageNotSeekable { .. }
-            | Self::ImageNotRaw { .. }
             | Self::OutputTooSmall { .. }
             | Self::GrowToWhat { .. }
             | Self::Plan(_) => Exit::Usage,
@@ -219,9 +214,8 @@ impl CliError {
             Self::CreateFiles(
                 CreateFilesError::NoSpace { .. } | CreateFilesError::DeviceTooSmall { .. },
             ) => Exit::NoSpace,
-            Self::ImageUnreadable { source, .. } | Self::OutputFailed { source, .. } => {
-                exit_of_io(source)
-            }
+            Self::Stdin(source) | Self::OutputFailed { source, .. } => exit_of_io(source),
+            Self::Image(error) => exit_of_image(error),
             Self::Open(error) => exit_of_open(error),
             Self::Request(error) => exit_of_request(error),
             Self::Call(CallError::Refused(refusal)) => exit_of_refusal(refusal.kind),
@@ -235,6 +229,14 @@ fn exit_of_io(error: &io::Error) -> Exit {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Exit::NoSpace,
         io::ErrorKind::NotFound => Exit::NotFound,
         _ => Exit::Failed,
+    }
+}
+
+fn exit_of_image(error: &ImageError) -> Exit {
+    match error {
+        ImageError::Io { source, .. } => exit_of_io(source),
+        ImageError::Damaged { .. } => Exit::Damage,
+        _ => Exit::Usage,
     }
 }
 

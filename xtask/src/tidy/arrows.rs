@@ -8,7 +8,7 @@ use super::finding::Finding;
 use super::workspace::Package;
 
 /// Each room with the rooms it may import, from the bottom up.
-const ARROWS: [(&str, &[&str]); 14] = [
+const ARROWS: [(&str, &[&str]); 16] = [
     ("mutants", &[]),
     ("format", &[]),
     ("disk", &["format"]),
@@ -17,10 +17,12 @@ const ARROWS: [(&str, &[&str]); 14] = [
     ("journal", &["disk", "format", "mutants"]),
     ("containers", &["disk", "format", "mutants"]),
     ("engine", &["tables", "journal", "containers", "reduce", "disk", "format", "mutants"]),
+    ("images", &[]),
+    ("estimate", &["images", "reduce", "format"]),
     ("nbd", &["engine", "disk", "format"]),
     ("admin", &["engine", "disk", "format"]),
     ("lab", &["engine", "tables", "journal", "containers", "reduce", "disk", "format", "mutants"]),
-    ("cli", &["nbd", "admin", "engine", "disk", "format"]),
+    ("cli", &["nbd", "admin", "estimate", "images", "engine", "disk", "format"]),
     ("bench", &["nbd", "engine", "tables", "journal", "containers", "reduce", "disk", "format"]),
     ("xtask", &[]),
 ];

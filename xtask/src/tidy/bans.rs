@@ -60,8 +60,8 @@ const BANS: [Ban; 22] = [
     ban("rayon", Reach::Only(&SINGLE_THREADED), THREAD),
     always("unsafe", Reach::Except(&["disk"]), "unsafe belongs to disk alone"),
     ban("libc::", Reach::Except(&["disk", "nbd", "admin"]), SYSCALL),
-    // `cli` asks the files that it imports for their holes.
-    ban("rustix::", Reach::Except(&["disk", "nbd", "admin", "cli"]), SYSCALL),
+    // `images` asks the files that it reads for their holes.
+    ban("rustix::", Reach::Except(&["disk", "nbd", "admin", "images"]), SYSCALL),
     ban("io_uring::", Reach::Except(&["disk"]), SYSCALL),
     ban("std::env", Reach::Except(&PROGRAMS), PROGRAM),
     ban("env::", Reach::Except(&PROGRAMS), PROGRAM),

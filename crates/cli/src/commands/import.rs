@@ -1,4 +1,4 @@
-//! `tamis import`: a raw image into a volume.
+//! `tamis import`: a raw or qcow2 image into a volume.
 //!
 //! The image is read in pieces straight into the engine's write buffers, which slow the reading to
 //! the speed of the store. Holes of the image and pieces that are all zeros are not written: in a
@@ -13,12 +13,13 @@ use std::ops::Range;
 
 use engine::{Client, SECTOR_BYTES, Stats, VolumeInfo};
 use format::catalog::VolumeName;
+use images::DiskImage;
 use serde::Serialize;
 
 use super::served;
 use crate::args::ImportArgs;
 use crate::error::CliError;
-use crate::image::{Image, ImageFile, read_full};
+use crate::image::{Image, read_full};
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::progress::{Progress, Unit, human_duration};
@@ -138,7 +139,7 @@ impl Import<'_> {
         let volume = self.client.volume(name)?;
         let writer = VolumeWriter::new(self.client, volume.clone(), blank);
         let image_bytes = match self.image {
-            Image::File(file) => self.copy_file(file, &writer)?,
+            Image::Disk(disk) => self.copy_disk(disk, &writer)?,
             Image::Stream => self.copy_stream(name, &writer, room)?,
         };
         let end_bytes = padded(image_bytes);
@@ -147,24 +148,24 @@ impl Import<'_> {
         Ok(image_bytes)
     }
 
-    fn copy_file(&mut self, file: &ImageFile, to: &VolumeWriter<'_>) -> Result<u64, CliError> {
-        let end_bytes = padded(file.size_bytes());
+    fn copy_disk(&mut self, disk: &DiskImage, to: &VolumeWriter<'_>) -> Result<u64, CliError> {
+        let end_bytes = padded(disk.size_bytes());
         let mut at = 0;
-        while let Some(run) = file.next_data(at)? {
+        while let Some(run) = disk.next_data(at)? {
             let start = (run.start - run.start % RUN_ALIGN_BYTES).max(at);
             let end = run.end.next_multiple_of(RUN_ALIGN_BYTES).min(end_bytes);
             to.zero(at, start - at)?;
-            self.copy_run(file, start..end, to)?;
+            self.copy_run(disk, start..end, to)?;
             at = end;
         }
         to.zero(at, end_bytes - at)?;
-        self.progress.set_done(file.size_bytes());
-        Ok(file.size_bytes())
+        self.progress.set_done(disk.size_bytes());
+        Ok(disk.size_bytes())
     }
 
     fn copy_run(
         &mut self,
-        file: &ImageFile,
+        disk: &DiskImage,
         run: Range<u64>,
         to: &VolumeWriter<'_>,
     ) -> Result<(), CliError> {
@@ -174,7 +175,7 @@ impl Import<'_> {
             // Pieces end on their own multiples, so that none but the first and last is short.
             let piece_end = (at + 1).next_multiple_of(PIECE_BYTES).min(run.end);
             let mut buf = to.buffer(usize::try_from(piece_end - at).unwrap_or(0));
-            file.read_at(at, buf.bytes_mut())?;
+            disk.read_at(at, buf.bytes_mut())?;
             self.data_bytes += to.write(at, buf)?;
             at = piece_end;
             self.show(at);
@@ -193,9 +194,7 @@ impl Import<'_> {
         let mut volume_bytes = self.client.volume(name)?.size_bytes();
         let mut at = 0;
         loop {
-            let length = read_full(&mut stream, &mut piece).map_err(|source| {
-                CliError::ImageUnreadable { path: "standard input".into(), source }
-            })?;
+            let length = read_full(&mut stream, &mut piece).map_err(CliError::Stdin)?;
             // A signal at a terminal ends the program before the pipe as well: what looks like the
             // end of the image is then none.
             self.interrupt.check()?;

@@ -2,6 +2,7 @@
 
 mod check;
 mod completions;
+mod estimate;
 mod export;
 mod grow;
 mod import;
@@ -24,6 +25,7 @@ pub(crate) fn run(command: Command) -> Result<(), CliError> {
         Command::Volume(command) => volume::run(&command),
         Command::Import(args) => import::run(&args),
         Command::Export(args) => export::run(&args),
+        Command::Estimate(args) => estimate::run(args),
         Command::Stats(args) => stats::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Scrub(args) => scrub::run(&args),

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use admin::{CallError, Refusal, RefusalKind};
 use engine::RequestError;
+use images::ImageError;
 
 use super::{CliError, Exit};
 
@@ -45,16 +46,18 @@ fn examples() -> Vec<(CliError, Exit)> {
             Exit::NoSpace,
         ),
         (RequestError::BadSize { size_bytes: 1 }.into(), Exit::Usage),
-        (CliError::ImageNotRaw { path: path(), format: "qcow2" }, Exit::Usage),
+        (ImageError::OtherFormat { path: path(), format: "VMDK" }.into(), Exit::Usage),
+        (ImageError::Damaged { path: path(), what: "too short".into() }.into(), Exit::Damage),
         (CliError::ImageEmpty, Exit::Usage),
         (
             CliError::WouldShrink { name: "v".into(), size_bytes: 2048, asked_bytes: 512 },
             Exit::Usage,
         ),
+        (CliError::NotAllRead { count: 2 }, Exit::Failed),
         (CliError::NotConfirmed, Exit::Failed),
         (CallError::Closed.into(), Exit::Failed),
         (
-            CliError::ImageUnreadable { path: path(), source: io(io::ErrorKind::PermissionDenied) },
+            ImageError::Io { path: path(), source: io(io::ErrorKind::PermissionDenied) }.into(),
             Exit::Failed,
         ),
     ]

@@ -16,6 +16,7 @@ fn every_command_explains_itself_with_an_example() {
         "volume delete",
         "import",
         "export",
+        "estimate",
         "stats",
         "check",
         "scrub",

@@ -99,12 +99,14 @@ fn a_volume_that_holds_data_is_replaced_only_when_that_is_meant() {
 }
 
 #[test]
-fn what_is_no_raw_image_or_does_not_fit_is_refused() {
+fn what_is_no_image_that_is_read_or_does_not_fit_is_refused() {
     let folder = Folder::new();
     let store = folder.store("64M");
-    let image = folder.path("disk.qcow2");
-    fs::write(&image, [b"QFI\xfb".as_slice(), &[0; 4096]].concat()).unwrap();
-    tamis(&format!("import {store} v {image}")).fails(2, "qcow2");
+    let image = folder.path("disk.img");
+    fs::write(&image, [b"KDMV".as_slice(), &[0; 4096]].concat()).unwrap();
+    tamis(&format!("import {store} v {image}")).fails(2, "VMDK");
+    fs::write(&image, [b"QFI\xfb\0\0\0\x03".as_slice(), &[0; 4096]].concat()).unwrap();
+    tamis(&format!("import {store} v {image}")).fails(5, "damaged qcow2");
     fs::write(&image, "").unwrap();
     tamis(&format!("import {store} v {image}")).fails(2, "empty");
     fs::write(&image, noise(1, 8192)).unwrap();

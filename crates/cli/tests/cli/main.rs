@@ -4,6 +4,7 @@
 
 mod crash;
 mod damage;
+mod estimate;
 mod failing;
 mod harness;
 mod help;

@@ -1,0 +1,58 @@
+//! Values of options: what they may be, and what is said of those that may not.
+
+use format::units::Compression;
+
+use crate::compression::{CompressionError, parse_compression};
+use crate::size::parse_size;
+
+/// Chunk sizes that a store can be made with.
+pub(crate) const CHUNK_SIZES: [u32; 5] = [4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10];
+
+/// How fast something may be read.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Rate {
+    Unlimited,
+    BytesPerSecond(u64),
+}
+
+/// What to compress with, where several may be tried.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Codecs {
+    All,
+    One(Compression),
+}
+
+pub(super) fn parse_chunk_size(text: &str) -> Result<u32, String> {
+    let bytes = parse_size(text).map_err(|error| error.to_string())?;
+    let found = CHUNK_SIZES.into_iter().find(|allowed| u64::from(*allowed) == bytes);
+    found.ok_or_else(|| "use 4K, 8K, 16K, 32K or 64K".to_owned())
+}
+
+pub(super) fn parse_rate(text: &str) -> Result<Rate, String> {
+    if text == "unlimited" {
+        return Ok(Rate::Unlimited);
+    }
+    match parse_size(text).map_err(|error| error.to_string())? {
+        0 => Err("it must be more than nothing, or unlimited".to_owned()),
+        bytes => Ok(Rate::BytesPerSecond(bytes)),
+    }
+}
+
+pub(super) fn parse_memory(text: &str) -> Result<u64, String> {
+    parse_at_least(text, engine::MEMORY_BYTES_MIN)
+}
+
+pub(super) fn parse_estimate_memory(text: &str) -> Result<u64, String> {
+    parse_at_least(text, estimate::MEMORY_BYTES_MIN)
+}
+
+fn parse_at_least(text: &str, bytes_min: u64) -> Result<u64, String> {
+    match parse_size(text).map_err(|error| error.to_string())? {
+        bytes if bytes < bytes_min => Err(format!("it must be at least {}M", bytes_min >> 20)),
+        bytes => Ok(bytes),
+    }
+}
+
+pub(super) fn parse_codecs(text: &str) -> Result<Codecs, CompressionError> {
+    if text == "all" { Ok(Codecs::All) } else { parse_compression(text).map(Codecs::One) }
+}

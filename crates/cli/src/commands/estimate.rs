@@ -1,0 +1,297 @@
+//! `tamis estimate`: what a store would save, before there is one.
+//!
+//! A path that is not there ends it at once, since it is most likely mistyped; whatever else cannot
+//! be read is told at the end, when the rest has been.
+
+use std::fmt::Write;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::time::Duration;
+use std::{fs, io};
+
+use estimate::{CodecFigures, Estimate, Figure, Options, SizeFigures};
+use format::units::{Codec, Compression};
+use images::ImageError;
+use serde::Serialize;
+
+use crate::args::{CHUNK_SIZES, Codecs, EstimateArgs};
+use crate::compression::compression_name;
+use crate::error::CliError;
+use crate::interrupt::Interrupt;
+use crate::output;
+use crate::progress::{Progress, Unit, human_duration};
+use crate::size::{human_bytes, human_count};
+use crate::store::processors;
+use crate::table::{Align, Table};
+
+/// What `--compression all` is.
+const ALL_COMPRESSIONS: [Compression; 3] = [
+    Compression { codec: Codec::Lz4, level: 0 },
+    Compression { codec: Codec::Zstd, level: 1 },
+    Compression { codec: Codec::Raw, level: 0 },
+];
+
+/// What `--json` prints.
+#[derive(Debug, Serialize)]
+struct Report {
+    /// Files, images and devices that were read.
+    files: u64,
+    /// Their sizes.
+    logical_bytes: u64,
+    seconds: f64,
+    chunk_sizes: Vec<SizeFigures>,
+    unreadable_files: u64,
+    /// The first thousand of them.
+    unreadable: Vec<UnreadableFile>,
+}
+
+#[derive(Debug, Serialize)]
+struct UnreadableFile {
+    path: PathBuf,
+    reason: String,
+}
+
+pub(super) fn run(args: EstimateArgs) -> Result<(), CliError> {
+    check_paths(&args.paths)?;
+    let interrupt = Interrupt::listen()
+        .map_err(|source| CliError::System { action: "signals cannot be heard", source })?;
+    let total_bytes = estimate::size_bytes(&args.paths, || interrupt.check().is_ok());
+    let mut progress = Progress::new("reading", Unit::Bytes, Some(total_bytes));
+    let found = estimate::estimate(&args.paths, &options(&args), |done_bytes| {
+        progress.set_done(done_bytes);
+        if interrupt.check().is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    // Broken off is what only a signal does.
+    let Some(found) = found else { return interrupt.check() };
+    let report = Report::new(found, progress.finish())?;
+    if args.format.json {
+        output::print_json(&report)?;
+    } else {
+        output::print(text(&report, args.memory))?;
+        for file in &report.unreadable {
+            output::say(format_args!("not read: {}", file.reason));
+        }
+    }
+    match report.unreadable_files {
+        0 => Ok(()),
+        count => Err(CliError::NotAllRead { count }),
+    }
+}
+
+fn check_paths(paths: &[PathBuf]) -> Result<(), CliError> {
+    for path in paths {
+        match fs::metadata(path) {
+            Err(source) if source.kind() == io::ErrorKind::NotFound => {
+                return Err(ImageError::Io { path: path.clone(), source }.into());
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn options(args: &EstimateArgs) -> Options {
+    let mut chunk_bytes = args.chunk_size.clone();
+    if chunk_bytes.is_empty() {
+        chunk_bytes = CHUNK_SIZES.into();
+    }
+    chunk_bytes.sort_unstable();
+    chunk_bytes.dedup();
+    let mut compressions: Vec<(String, Compression)> = Vec::new();
+    let asked = args.compression.iter().flat_map(|codecs| match codecs {
+        Codecs::All => ALL_COMPRESSIONS.to_vec(),
+        Codecs::One(compression) => vec![*compression],
+    });
+    for compression in asked {
+        if !compressions.iter().any(|(_, there)| *there == compression) {
+            compressions.push((compression_name(compression), compression));
+        }
+    }
+    let threads = args.threads.map_or_else(processors, usize::from);
+    Options { chunk_bytes, compressions, memory_bytes: args.memory, threads }
+}
+
+impl Report {
+    /// An error when there is nothing to report on but one failure.
+    fn new(found: Estimate, elapsed: Duration) -> Result<Self, CliError> {
+        let Estimate { files, logical_bytes, unreadable, sizes } = found;
+        let mut unreadable_named = unreadable.named;
+        if files == 0
+            && unreadable.count == 1
+            && let Some(only) = unreadable_named.pop()
+        {
+            return Err(only.error.into());
+        }
+        let named = unreadable_named
+            .into_iter()
+            .map(|file| UnreadableFile { path: file.path, reason: file.error.to_string() });
+        Ok(Self {
+            files,
+            logical_bytes,
+            seconds: elapsed.as_secs_f64(),
+            chunk_sizes: sizes,
+            unreadable_files: unreadable.count,
+            unreadable: named.collect(),
+        })
+    }
+}
+
+fn text(report: &Report, memory_bytes: u64) -> String {
+    let mut table = Table::with_heading([
+        ("CHUNKS", Align::Right),
+        ("CODEC", Align::Left),
+        ("ZEROS", Align::Right),
+        ("UNIQUE", Align::Right),
+        ("DEDUP", Align::Right),
+        ("STORED", Align::Right),
+        ("COMPRESSION", Align::Right),
+        ("METADATA", Align::Right),
+        ("REDUCTION", Align::Right),
+        ("SAVED", Align::Right),
+    ]);
+    for size in &report.chunk_sizes {
+        for codec in &size.codecs {
+            table.row(row(size, codec));
+        }
+    }
+    let speed = report.logical_bytes as f64 / report.seconds.max(1e-3);
+    let mut text = format!(
+        "{} in {} {} ({}, {}/s)\n\n{table}\n\
+         dedup is data to unique, compression unique to stored, reduction data to stored; data is\n\
+         what is not zeros, and saved is the part of it that a store does not take, metadata \
+         counted\n",
+        human_bytes(report.logical_bytes),
+        human_count(report.files),
+        if report.files == 1 { "file" } else { "files" },
+        human_duration(Duration::from_secs_f64(report.seconds)),
+        human_bytes(speed as u64),
+    );
+    if report.chunk_sizes.iter().any(|size| !size.exact) {
+        // Writing to a string does not fail.
+        let _ = writeln!(
+            text,
+            "what has a \u{b1} is from a sample, with its standard error: not all fingerprints fit \
+             into {},\nwhich --memory changes",
+            human_bytes(memory_bytes)
+        );
+    }
+    text
+}
+
+fn row(size: &SizeFigures, codec: &CodecFigures) -> [String; 10] {
+    let bytes = |figure: &Figure| {
+        format!("{}{}", human_bytes(figure.rounded()), margin(figure, figure.value))
+    };
+    let ratio = |figure: &Figure| format!("{:.2}x{}", figure.value, margin(figure, figure.value));
+    let saved = codec.saved_fraction;
+    [
+        human_bytes(u64::from(size.chunk_bytes)),
+        codec.compression.clone(),
+        human_bytes(size.zero_bytes),
+        bytes(&size.unique_bytes),
+        ratio(&size.dedup_ratio),
+        bytes(&codec.stored_bytes),
+        ratio(&codec.compression_ratio),
+        bytes(&codec.metadata_bytes),
+        ratio(&codec.reduction_ratio),
+        format!("{:.1}%{}", saved.value * 100.0, margin(&saved, 1.0)),
+    ]
+}
+
+/// The standard error of `figure`, in percent of `whole`; nothing for what is exact.
+fn margin(figure: &Figure, whole: f64) -> String {
+    if figure.error == 0.0 || whole == 0.0 {
+        return String::new();
+    }
+    format!(" \u{b1}{:.2}%", figure.error / whole * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use estimate::{CodecFigures, Figure, SizeFigures};
+
+    use super::{Report, options, text};
+    use crate::args::{Cli, Command};
+
+    fn figure(value: f64, error: f64) -> Figure {
+        Figure { value, error }
+    }
+
+    fn report(error: f64) -> Report {
+        let codec = CodecFigures {
+            compression: "lz4".to_owned(),
+            stored_bytes: figure(1_073_741_824.0, error * 1_073_741_824.0),
+            metadata_bytes: figure(1_048_576.0, 0.0),
+            device_bytes: figure(1_074_790_400.0, 0.0),
+            compression_ratio: figure(2.0, error),
+            reduction_ratio: figure(4.0, 0.0),
+            saved_fraction: figure(0.75, error),
+        };
+        let size = SizeFigures {
+            chunk_bytes: 4096,
+            exact: error == 0.0,
+            sampled_fraction: 1.0,
+            zero_bytes: 0,
+            data_chunks: 1 << 20,
+            data_bytes: 4 << 30,
+            unique_chunks: figure(524_288.0, 0.0),
+            unique_bytes: figure(2_147_483_648.0, 0.0),
+            dedup_ratio: figure(2.0, 0.0),
+            codecs: vec![codec],
+        };
+        Report {
+            files: 1,
+            logical_bytes: 4 << 30,
+            seconds: 4.0,
+            chunk_sizes: vec![size],
+            unreadable_files: 0,
+            unreadable: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn people_see_a_table_and_what_it_means() {
+        let exact = text(&report(0.0), 256 << 20);
+        let lines: Vec<&str> = exact.lines().collect();
+        assert_eq!(lines[0], "4 GiB in 1 file (4.00 s, 1 GiB/s)");
+        let (left, right) = (lines[2].split_at(40), lines[3].split_at(40));
+        assert_eq!(left.0, "CHUNKS  CODEC  ZEROS  UNIQUE  DEDUP  STO");
+        assert_eq!(right.0, " 4 KiB  lz4      0 B   2 GiB  2.00x   1 ");
+        assert_eq!(left.1, "RED  COMPRESSION  METADATA  REDUCTION  SAVED");
+        assert_eq!(right.1, "GiB        2.00x     1 MiB      4.00x  75.0%");
+        assert!(!exact.contains('\u{b1}'), "{exact}");
+        let sampled = text(&report(0.01), 256 << 20);
+        for words in ["1 GiB \u{b1}1.00%", "2.00x \u{b1}0.50%", "75.0% \u{b1}1.00%", "256 MiB"] {
+            assert!(sampled.contains(words), "{words}: {sampled}");
+        }
+    }
+
+    #[test]
+    fn programs_find_every_figure_with_its_error() {
+        let json = serde_json::to_value(report(0.01)).unwrap();
+        let size = &json["chunk_sizes"][0];
+        assert_eq!(size["chunk_bytes"], 4096);
+        assert_eq!(size["unique_chunks"]["value"], 524_288.0);
+        assert_eq!(size["codecs"][0]["compression"], "lz4");
+        assert_eq!(size["codecs"][0]["compression_ratio"]["error"], 0.01);
+    }
+
+    #[test]
+    fn what_is_asked_for_twice_is_tried_once() {
+        let of = |line: &str| match Cli::try_parse_from(line.split(' ')).unwrap().command {
+            Command::Estimate(args) => options(&args),
+            other => panic!("{other:?}"),
+        };
+        let names = |line: &str| -> Vec<String> {
+            of(line).compressions.into_iter().map(|(name, _)| name).collect()
+        };
+        assert_eq!(of("tamis estimate x").chunk_bytes, crate::args::CHUNK_SIZES);
+        assert_eq!(of("tamis estimate x --chunk-size 8K,4K,8K").chunk_bytes, [4096, 8192]);
+        assert_eq!(names("tamis estimate x"), ["lz4"]);
+        assert_eq!(
+            names("tamis estimate x --compression zstd:3,all"),
+            ["zstd:3", "lz4", "zstd:1", "none"]
+        );
+    }
+}

@@ -1,0 +1,219 @@
+//! The files under the paths that were asked for.
+//!
+//! A path that was named is followed wherever it leads; inside a directory symbolic links are not,
+//! nor other file systems, and what is neither file nor directory is passed over. Nothing is met
+//! twice: not a path that was named twice or lies in a directory that was named, not a file with
+//! several names. Only files with more than one name have to be remembered.
+
+use std::collections::{HashSet, VecDeque};
+use std::fs::{self, DirEntry, Metadata, ReadDir};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use images::{DiskImage, ImageError};
+
+/// Something to be read.
+#[derive(Debug)]
+pub(crate) enum Found {
+    /// A path that was named: an image, a device, a file.
+    Named(PathBuf),
+    /// A file inside a directory.
+    Inside(PathBuf, Metadata),
+    /// What could not be looked at.
+    Unreadable(PathBuf, io::Error),
+}
+
+/// A file among all file systems.
+type Identity = (u64, u64);
+
+/// The files, one after the other.
+#[derive(Debug)]
+pub(crate) struct Walk {
+    named: VecDeque<Named>,
+    /// Their identities: whatever else leads to one of them is passed over.
+    named_identities: HashSet<Identity>,
+    /// Files with several names that were met.
+    linked: HashSet<Identity>,
+    /// From the directory that was named to the one where we are.
+    folders: Vec<(PathBuf, ReadDir)>,
+    /// The file system of the directory that was named.
+    file_system: u64,
+}
+
+#[derive(Debug)]
+enum Named {
+    Folder(PathBuf, u64),
+    Other(PathBuf),
+    Unreadable(PathBuf, io::Error),
+}
+
+impl Walk {
+    pub(crate) fn new(paths: &[PathBuf]) -> Self {
+        let mut walk = Self {
+            named: VecDeque::new(),
+            named_identities: HashSet::new(),
+            linked: HashSet::new(),
+            folders: Vec::new(),
+            file_system: 0,
+        };
+        for path in paths {
+            let named = match fs::metadata(path) {
+                Ok(metadata) if !walk.named_identities.insert(identity(&metadata)) => continue,
+                Ok(metadata) if metadata.is_dir() => Named::Folder(path.clone(), metadata.dev()),
+                Ok(_) => Named::Other(path.clone()),
+                Err(error) => Named::Unreadable(path.clone(), error),
+            };
+            walk.named.push_back(named);
+        }
+        walk
+    }
+
+    fn next_named(&mut self) -> Option<Found> {
+        match self.named.pop_front()? {
+            Named::Other(path) => Some(Found::Named(path)),
+            Named::Unreadable(path, error) => Some(Found::Unreadable(path, error)),
+            Named::Folder(path, file_system) => {
+                self.file_system = file_system;
+                self.enter(path).or_else(|| self.next())
+            }
+        }
+    }
+
+    /// Goes on inside `folder`; something only when it cannot.
+    fn enter(&mut self, folder: PathBuf) -> Option<Found> {
+        match fs::read_dir(&folder) {
+            Ok(entries) => {
+                self.folders.push((folder, entries));
+                None
+            }
+            Err(error) => Some(Found::Unreadable(folder, error)),
+        }
+    }
+
+    /// What `entry` of a directory comes to, unless it is passed over.
+    fn visit(&mut self, entry: &DirEntry) -> Option<Found> {
+        let path = entry.path();
+        // Of the entry itself: links are not followed.
+        let metadata = match entry.metadata() {
+            Ok(metadata) => metadata,
+            // It was removed since the directory was read.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+            Err(error) => return Some(Found::Unreadable(path, error)),
+        };
+        let identity = identity(&metadata);
+        if metadata.dev() != self.file_system || self.named_identities.contains(&identity) {
+            return None;
+        }
+        if metadata.is_dir() {
+            return self.enter(path);
+        }
+        let seen = metadata.nlink() > 1 && !self.linked.insert(identity);
+        (metadata.is_file() && !seen).then_some(Found::Inside(path, metadata))
+    }
+}
+
+impl Iterator for Walk {
+    type Item = Found;
+
+    fn next(&mut self) -> Option<Found> {
+        loop {
+            let Some((folder, entries)) = self.folders.last_mut() else { return self.next_named() };
+            let found = match entries.next() {
+                None => {
+                    self.folders.pop();
+                    continue;
+                }
+                Some(Ok(entry)) => self.visit(&entry),
+                Some(Err(error)) => {
+                    let folder = folder.clone();
+                    self.folders.pop();
+                    Some(Found::Unreadable(folder, error))
+                }
+            };
+            if found.is_some() {
+                return found;
+            }
+        }
+    }
+}
+
+impl Found {
+    /// Opens it: images that were named as the disks that they hold, files in directories as they
+    /// are.
+    pub(crate) fn open(self) -> Result<DiskImage, ImageError> {
+        match self {
+            Self::Named(path) => DiskImage::open(&path),
+            Self::Inside(path, _) => DiskImage::open_as_is(&path),
+            Self::Unreadable(path, source) => Err(ImageError::Io { path, source }),
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        match self {
+            Self::Named(path) | Self::Inside(path, _) | Self::Unreadable(path, _) => path,
+        }
+    }
+}
+
+fn identity(metadata: &Metadata) -> Identity {
+    (metadata.dev(), metadata.ino())
+}
+
+/// The size of all that is under `paths`, for a progress bar, as long as `go_on` says so: files
+/// that cannot be read now count for nothing.
+#[must_use]
+pub fn size_bytes(paths: &[PathBuf], mut go_on: impl FnMut() -> bool) -> u64 {
+    let size_of = |found| match found {
+        Found::Inside(_, metadata) => metadata.len(),
+        Found::Unreadable(..) => 0,
+        named @ Found::Named(_) => named.open().map_or(0, |image| image.size_bytes()),
+    };
+    Walk::new(paths).take_while(|_| go_on()).map(size_of).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+    use std::path::PathBuf;
+
+    use super::{Found, Walk, size_bytes};
+    use crate::pieces::tests::Folder;
+
+    fn names(paths: &[PathBuf]) -> Vec<String> {
+        let name = |found: Found| found.path().file_name().unwrap().to_str().unwrap().to_owned();
+        let mut names: Vec<String> = Walk::new(paths).map(name).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn nothing_is_met_twice_and_links_are_not_followed() {
+        let folder = Folder::new();
+        let path = |name: &str| folder.path().join(name);
+        fs::create_dir_all(path("deep/er")).unwrap();
+        for name in ["one", "deep/two", "deep/er/three"] {
+            fs::write(path(name), [1; 100]).unwrap();
+        }
+        fs::hard_link(path("one"), path("deep/one-again")).unwrap();
+        symlink(path("deep"), path("link")).unwrap();
+        symlink(path("one"), path("link-to-one")).unwrap();
+        let root = folder.path().to_owned();
+        let met = names(std::slice::from_ref(&root));
+        assert_eq!(met.len(), 3, "{met:?}");
+        assert_eq!(met[1..], ["three", "two"]);
+        // Named as well as inside of what is named, and a link that is named.
+        let paths = [path("deep"), root.clone(), path("deep/two"), path("link-to-one"), root];
+        let met = names(&paths);
+        assert_eq!(met, ["link-to-one", "three", "two"]);
+        assert_eq!(size_bytes(&paths, || true), 300);
+        assert_eq!(size_bytes(&paths, || false), 0);
+    }
+
+    #[test]
+    fn what_is_not_there_is_told() {
+        let found: Vec<Found> = Walk::new(&[PathBuf::from("/nowhere/at/all")]).collect();
+        assert!(matches!(found.as_slice(), [Found::Unreadable(..)]), "{found:?}");
+    }
+}

@@ -1,0 +1,231 @@
+//! A disk as its guest sees it, from one file or from a chain of them.
+//!
+//! The chain is a list of layers, the image itself first. Whatever a layer does not hold is looked
+//! for in the next; what none holds is zeros. A chain that names itself ends at [`LAYERS_MAX`].
+
+use std::ffi::OsStr;
+use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use crate::error::ImageError;
+use crate::file::HostFile;
+use crate::layer::{Place, Span};
+use crate::qcow2::{Backing, MAGIC, Qcow2Image};
+use crate::raw::{RawImage, first_bytes, refuse_other_formats};
+
+/// Longest chain of backing files that is followed.
+const LAYERS_MAX: usize = 64;
+/// A run of data is not looked for any further.
+const RUN_BYTES_MAX: u64 = 64 << 20;
+
+/// An image that is open for reading.
+#[derive(Debug)]
+pub struct DiskImage {
+    /// From the top to the bottom; never empty.
+    layers: Vec<Layer>,
+    size_bytes: u64,
+}
+
+#[derive(Debug)]
+enum Layer {
+    Raw(RawImage),
+    Qcow2(Qcow2Image),
+}
+
+impl DiskImage {
+    /// Opens the image at `path`: a raw file, a block device, or a qcow2 image with all that is
+    /// below it.
+    ///
+    /// # Errors
+    /// [`ImageError`] when it, or an image below it, cannot be read or is not read here.
+    pub fn open(path: &Path) -> Result<Self, ImageError> {
+        let mut layers = vec![Layer::open(path, None)?];
+        while let Some(next) = layers.last().and_then(Layer::backing) {
+            let (below, format) = next?;
+            if layers.len() == LAYERS_MAX {
+                let what = format!("its chain of backing files is longer than {LAYERS_MAX}");
+                return Err(ImageError::Damaged { path: path.to_owned(), what });
+            }
+            layers.push(Layer::open(&below, format)?);
+        }
+        Ok(Self::new(layers))
+    }
+
+    /// Opens the file at `path` as it is, whatever its bytes look like.
+    ///
+    /// # Errors
+    /// [`ImageError`] when it cannot be opened or is neither a file nor a block device.
+    pub fn open_as_is(path: &Path) -> Result<Self, ImageError> {
+        Ok(Self::new(vec![Layer::Raw(RawImage::new(HostFile::open(path)?))]))
+    }
+
+    fn new(layers: Vec<Layer>) -> Self {
+        let size_bytes = layers.first().map_or(0, Layer::size_bytes);
+        Self { layers, size_bytes }
+    }
+
+    /// The size of the disk, in bytes.
+    #[must_use]
+    pub fn size_bytes(&self) -> u64 {
+        self.size_bytes
+    }
+
+    /// A run of data at or after `from_bytes`, the next there is; everything before it is zeros.
+    /// `None` when only zeros follow. What follows the run may be data as well.
+    ///
+    /// # Errors
+    /// [`ImageError`] when the system refuses or the image is damaged there.
+    pub fn next_data(&self, from_bytes: u64) -> Result<Option<Range<u64>>, ImageError> {
+        let mut at_bytes = from_bytes;
+        while at_bytes < self.size_bytes {
+            let (layer, span) = self.span(at_bytes)?;
+            if layer.is_some() {
+                return self.end_of_run(at_bytes, span.end_bytes).map(|end| Some(at_bytes..end));
+            }
+            at_bytes = span.end_bytes;
+        }
+        Ok(None)
+    }
+
+    fn end_of_run(&self, start_bytes: u64, first_end_bytes: u64) -> Result<u64, ImageError> {
+        let mut end_bytes = first_end_bytes;
+        while end_bytes < self.size_bytes && end_bytes - start_bytes < RUN_BYTES_MAX {
+            match self.span(end_bytes) {
+                Ok((Some(_), span)) => end_bytes = span.end_bytes,
+                // What is wrong there is told when the next run is looked for.
+                Ok((None, _)) | Err(_) => break,
+            }
+        }
+        Ok(end_bytes.min(self.size_bytes))
+    }
+
+    /// Fills `out` with the disk from `offset_bytes` on, with zeros beyond its end.
+    ///
+    /// # Errors
+    /// [`ImageError`] when the system refuses or the image is damaged there; what `out` holds then
+    /// means nothing.
+    pub fn read_at(&self, offset_bytes: u64, out: &mut [u8]) -> Result<(), ImageError> {
+        let (mut at_bytes, mut rest) = (offset_bytes, out);
+        while !rest.is_empty() {
+            let (layer, span) = self.span(at_bytes)?;
+            let left = usize::try_from(span.end_bytes - at_bytes).unwrap_or(usize::MAX);
+            let (part, behind) = rest.split_at_mut(left.min(rest.len()));
+            match (layer, span.place) {
+                (Some(layer), Place::Host(host_bytes)) => layer.read_at(host_bytes, part)?,
+                _ => part.fill(0),
+            }
+            at_bytes += part.len() as u64;
+            rest = behind;
+        }
+        Ok(())
+    }
+
+    /// Lets the system read the next `length_bytes` before they are asked for, where the disk's
+    /// place in the file is known without looking.
+    pub fn read_ahead(&self, offset_bytes: u64, length_bytes: u64) {
+        if let [Layer::Raw(raw)] = self.layers.as_slice() {
+            raw.file().read_ahead(offset_bytes, length_bytes);
+        }
+    }
+
+    /// The layer that holds what is at `at_bytes`, if any does, and how far.
+    fn span(&self, at_bytes: u64) -> Result<(Option<&Layer>, Span), ImageError> {
+        let mut end_bytes = if at_bytes < self.size_bytes { self.size_bytes } else { u64::MAX };
+        for layer in &self.layers {
+            let span = layer.span(at_bytes)?;
+            end_bytes = end_bytes.min(span.end_bytes);
+            let span = Span { end_bytes, ..span };
+            match span.place {
+                Place::Below => {}
+                Place::Zeros => return Ok((None, span)),
+                Place::Host(_) => return Ok((Some(layer), span)),
+            }
+        }
+        Ok((None, Span { end_bytes, place: Place::Zeros }))
+    }
+}
+
+impl Layer {
+    /// Opens the file at `path`, which is of this format, or of the one that its first bytes tell.
+    fn open(path: &Path, format: Option<Format>) -> Result<Self, ImageError> {
+        let file = HostFile::open(path)?;
+        let first = first_bytes(&file)?;
+        let format = match format {
+            Some(format) => format,
+            None if first.starts_with(&MAGIC) => Format::Qcow2,
+            None => {
+                refuse_other_formats(&first, path)?;
+                Format::Raw
+            }
+        };
+        match format {
+            Format::Raw => Ok(Self::Raw(RawImage::new(file))),
+            Format::Qcow2 if first.starts_with(&MAGIC) => Qcow2Image::open(file).map(Self::Qcow2),
+            Format::Qcow2 => {
+                let what = "it does not begin like one".to_owned();
+                Err(ImageError::Damaged { path: path.to_owned(), what })
+            }
+        }
+    }
+
+    fn size_bytes(&self) -> u64 {
+        match self {
+            Self::Raw(raw) => raw.file().size_bytes(),
+            Self::Qcow2(qcow2) => qcow2.size_bytes(),
+        }
+    }
+
+    fn span(&self, at_bytes: u64) -> Result<Span, ImageError> {
+        match self {
+            Self::Raw(raw) => raw.span(at_bytes),
+            Self::Qcow2(qcow2) => qcow2.span(at_bytes),
+        }
+    }
+
+    fn read_at(&self, host_bytes: u64, out: &mut [u8]) -> Result<(), ImageError> {
+        match self {
+            Self::Raw(raw) => raw.file().read_exact_at(host_bytes, out),
+            // The last cluster of an image need not be there to its end.
+            Self::Qcow2(qcow2) => qcow2.file().read_padded_at(host_bytes, out),
+        }
+    }
+
+    /// The image below this one, when there is one and it can be found.
+    fn backing(&self) -> Option<Result<(PathBuf, Option<Format>), ImageError>> {
+        let Self::Qcow2(image) = self else { return None };
+        let backing = image.backing()?;
+        Some(locate(image.file().path(), backing))
+    }
+}
+
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+enum Format {
+    Raw,
+    Qcow2,
+}
+
+/// Where the backing file of the image at `path` is: its name is relative to the image's own
+/// directory.
+fn locate(path: &Path, backing: &Backing) -> Result<(PathBuf, Option<Format>), ImageError> {
+    let refused = |what| Err(ImageError::Unsupported { path: path.to_owned(), what });
+    let format = match backing.format.as_deref() {
+        None => None,
+        Some(b"raw" | b"host_device" | b"file") => Some(Format::Raw),
+        Some(b"qcow2") => Some(Format::Qcow2),
+        Some(_) => return refused("over a backing file that is neither raw nor qcow2"),
+    };
+    // QEMU takes what stands before a colon as a protocol, unless a slash comes first.
+    let name = backing.name.as_slice();
+    let before_colon = name.split(|byte| *byte == b':').next().unwrap_or_default();
+    let has_protocol = before_colon.len() < name.len() && !before_colon.contains(&b'/');
+    if has_protocol || name.contains(&0) {
+        return refused("over something that is no file");
+    }
+    let name = Path::new(OsStr::from_bytes(name));
+    let folder = path.parent().unwrap_or(Path::new(""));
+    Ok((folder.join(name), format))
+}
+
+#[cfg(test)]
+mod tests;

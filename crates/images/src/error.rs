@@ -1,0 +1,62 @@
+//! Why an image cannot be read. Each names the file that it is about, which may be one that
+//! another image names.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// Why an image cannot be read.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ImageError {
+    /// The system refuses.
+    #[error("the image {} cannot be read: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It has no bytes at places of their own.
+    #[error("{} is neither a file nor a block device", path.display())]
+    NotSeekable {
+        /// The file.
+        path: PathBuf,
+    },
+    /// An image of a format that is not read here.
+    #[error(
+        "{} is a {format} image, which tamis does not read: make a raw one of it with \
+         `qemu-img convert -O raw`",
+        path.display()
+    )]
+    OtherFormat {
+        /// The file.
+        path: PathBuf,
+        /// The name of its format.
+        format: &'static str,
+    },
+    /// A sound qcow2 image that uses what is not read here.
+    #[error(
+        "{} is a qcow2 image {what}, which tamis does not read: make a plain one of it with \
+         `qemu-img convert -O qcow2`",
+        path.display()
+    )]
+    Unsupported {
+        /// The file.
+        path: PathBuf,
+        /// What it has, so that the sentence goes on: "with ...".
+        what: &'static str,
+    },
+    /// A qcow2 image that contradicts itself.
+    #[error(
+        "{} is a damaged qcow2 image: {what}; `qemu-img check` says more",
+        path.display()
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What cannot be.
+        what: String,
+    },
+}

@@ -1,0 +1,114 @@
+//! A file or block device of the host: its bytes and its holes.
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Seek, SeekFrom};
+use std::num::NonZeroU64;
+use std::os::unix::fs::{FileExt, FileTypeExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Advice, SeekFrom as HoleSeek};
+use rustix::io::Errno;
+
+use crate::error::ImageError;
+use crate::layer::{Place, Span};
+
+/// A file that is open for reading.
+#[derive(Debug)]
+pub(crate) struct HostFile {
+    file: File,
+    path: PathBuf,
+    size_bytes: u64,
+}
+
+impl HostFile {
+    pub(crate) fn open(path: &Path) -> Result<Self, ImageError> {
+        let failed = |source| ImageError::Io { path: path.to_owned(), source };
+        // Before it is opened: opening a pipe would wait for its other end.
+        let kind = fs::metadata(path).map_err(failed)?.file_type();
+        if !kind.is_file() && !kind.is_block_device() {
+            return Err(ImageError::NotSeekable { path: path.to_owned() });
+        }
+        let mut file = File::open(path).map_err(failed)?;
+        let size_bytes = file.seek(SeekFrom::End(0)).map_err(failed)?;
+        // Advice only: whoever does not take it reads the same.
+        let _ = rustix::fs::fadvise(&file, 0, None, Advice::Sequential);
+        Ok(Self { file, path: path.to_owned(), size_bytes })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn size_bytes(&self) -> u64 {
+        self.size_bytes
+    }
+
+    /// Whether there is data or a hole at `at_bytes`, and how far.
+    pub(crate) fn span(&self, at_bytes: u64) -> Result<Span, ImageError> {
+        let (data, hole) = (
+            |end_bytes: u64| Span {
+                end_bytes: end_bytes.min(self.size_bytes),
+                place: Place::Host(at_bytes),
+            },
+            |end_bytes: u64| Span { end_bytes, place: Place::Zeros },
+        );
+        if at_bytes >= self.size_bytes {
+            return Ok(hole(u64::MAX));
+        }
+        match rustix::fs::seek(&self.file, HoleSeek::Data(at_bytes)) {
+            Ok(start_bytes) if start_bytes > at_bytes => Ok(hole(start_bytes)),
+            Ok(_) => {
+                let end = rustix::fs::seek(&self.file, HoleSeek::Hole(at_bytes));
+                let end_bytes = end.map_err(|errno| self.unreadable(errno.into()))?;
+                // A file that is written while it is read may have lost the data by now.
+                Ok(if end_bytes > at_bytes { data(end_bytes) } else { hole(at_bytes + 1) })
+            }
+            Err(Errno::NXIO) => Ok(hole(u64::MAX)),
+            // Not every file system and no block device knows of holes: then all is data.
+            Err(Errno::INVAL | Errno::OPNOTSUPP) => Ok(data(self.size_bytes)),
+            Err(errno) => Err(self.unreadable(errno.into())),
+        }
+    }
+
+    /// Fills `out` from `offset_bytes` on; all of it is inside the file, or that is an error.
+    pub(crate) fn read_exact_at(
+        &self,
+        offset_bytes: u64,
+        out: &mut [u8],
+    ) -> Result<(), ImageError> {
+        self.file.read_exact_at(out, offset_bytes).map_err(|source| self.unreadable(source))
+    }
+
+    /// The same, with zeros for what lies beyond the end.
+    pub(crate) fn read_padded_at(
+        &self,
+        offset_bytes: u64,
+        out: &mut [u8],
+    ) -> Result<(), ImageError> {
+        let mut filled = 0;
+        while let Some(rest) = out.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+            match self.file.read_at(rest, offset_bytes.saturating_add(filled as u64)) {
+                Ok(0) => {
+                    rest.fill(0);
+                    break;
+                }
+                Ok(length) => filled += length,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.unreadable(error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets the system read what will be asked for soon.
+    pub(crate) fn read_ahead(&self, offset_bytes: u64, length_bytes: u64) {
+        if offset_bytes < self.size_bytes {
+            let length = NonZeroU64::new(length_bytes);
+            let _ = rustix::fs::fadvise(&self.file, offset_bytes, length, Advice::WillNeed);
+        }
+    }
+
+    fn unreadable(&self, source: std::io::Error) -> ImageError {
+        ImageError::Io { path: self.path.clone(), source }
+    }
+}

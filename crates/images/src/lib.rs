@@ -1,0 +1,27 @@
+//! Room `images`: disks of others that are read: raw files, block devices, qcow2 images.
+//!
+//! ```text
+//! disk_image.rs              a disk as its guest sees it: bytes, and where none were ever written
+//!   ├─ raw.rs                a layer that is a file or a device
+//!   └─ qcow2.rs ─ header.rs  a layer that is a qcow2 image, over another if it has a backing file
+//!        file.rs             a file or block device of the host, and its holes
+//! ```
+//!
+//! Nothing is ever written. All of it is foreign: an image that is damaged, or made to do harm,
+//! ends in an [`ImageError`], and what an image names (tables, offsets, other images) is bounded
+//! before memory is taken for it.
+
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")
+)]
+
+mod disk_image;
+mod error;
+mod file;
+mod layer;
+mod qcow2;
+mod raw;
+
+pub use disk_image::DiskImage;
+pub use error::ImageError;
