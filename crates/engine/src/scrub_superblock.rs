@@ -27,7 +27,7 @@ impl Engine {
         at: &mut SuperblockScrub,
     ) -> Progress {
         match at.phase {
-            SuperblockPhase::Waiting if self.checkpoints.is_writing_root() => Progress::Waits,
+            SuperblockPhase::Waiting if self.root_is_coming() => Progress::Waits,
             SuperblockPhase::Waiting => {
                 at.generation = self.checkpoints.generation;
                 at.blocks.clear();
@@ -60,6 +60,11 @@ impl Engine {
         }
     }
 
+    /// Whether a root is being written that will be there: none is once the writing has stopped.
+    fn root_is_coming(&self) -> bool {
+        self.stopped.is_none() && self.checkpoints.is_writing_root()
+    }
+
     fn take_superblock(&mut self, running: &mut Running, at: &mut SuperblockScrub) -> Progress {
         while let Some((read, buf)) = running.io.take_arrived() {
             at.blocks.push((read.mark, buf));
@@ -69,7 +74,7 @@ impl Engine {
         }
         let moved_on = self.checkpoints.generation != at.generation;
         at.phase = SuperblockPhase::Waiting;
-        if moved_on || self.checkpoints.is_writing_root() {
+        if moved_on || self.root_is_coming() {
             return Progress::Moved;
         }
         running.step.bytes_read += (BLOCKS.len() * BLOCK_BYTES) as u64;
@@ -95,6 +100,10 @@ impl Engine {
         }
         let newest = &self.checkpoints.newest;
         let is_newest = block == root_block(at.generation);
+        // The writing stopped in the middle of this slot's root: it may hold anything.
+        if !is_newest && self.checkpoints.is_writing_root() {
+            return;
+        }
         let expected = if is_newest { at.generation } else { at.generation - 1 };
         let read = bytes.and_then(|bytes| Root::decode_in(bytes, &self.geometry).ok());
         // The first root of a store has none before it.
