@@ -53,6 +53,7 @@ struct UnreadableFile {
 
 pub(super) fn run(args: EstimateArgs) -> Result<(), CliError> {
     check_paths(&args.paths)?;
+    check_memory(args.memory)?;
     let interrupt = Interrupt::listen()
         .map_err(|source| CliError::System { action: "signals cannot be heard", source })?;
     let total_bytes = estimate::size_bytes(&args.paths, || interrupt.check().is_ok());
@@ -88,6 +89,15 @@ fn check_paths(paths: &[PathBuf]) -> Result<(), CliError> {
         }
     }
     Ok(())
+}
+
+/// The tables are taken at once: whether the system has them to give is said before anything else.
+fn check_memory(memory_bytes: u64) -> Result<(), CliError> {
+    let bytes = usize::try_from(memory_bytes).unwrap_or(usize::MAX);
+    Vec::<u8>::new().try_reserve_exact(bytes).map_err(|_| CliError::System {
+        action: "--memory is more than this machine gives",
+        source: io::ErrorKind::OutOfMemory.into(),
+    })
 }
 
 fn options(args: &EstimateArgs) -> Options {

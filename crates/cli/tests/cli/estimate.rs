@@ -136,6 +136,7 @@ fn a_directory_is_read_as_it_is_and_what_cannot_be_is_told() {
     assert!(partly.err.contains("1 file could not be read"), "{partly:?}");
     tamis(&format!("estimate {vmdk}")).fails(2, "VMDK");
     tamis(&format!("estimate {root} {root}/nowhere")).fails(3, "nowhere");
+    tamis(&format!("estimate {root} --memory 4P")).fails(1, "--memory is more than");
 }
 
 #[test]
