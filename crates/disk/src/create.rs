@@ -11,6 +11,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
+use std::ops::Range;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -26,7 +27,7 @@ use crate::place::{self, Opened, free_bytes};
 type Result<T> = std::result::Result<T, CreateFilesError>;
 
 /// Zeros are written in parts of this size.
-pub(crate) const ZEROS_BYTES: usize = 1 << 20;
+const ZEROS_BYTES: usize = 1 << 20;
 /// A device counts as blank when it begins with so many zeros: partition tables, and all common
 /// file systems and volume managers, leave their mark here.
 const BLANK_BYTES: usize = 1 << 20;
@@ -153,20 +154,7 @@ impl Made {
             .open(path)
             .map_err(|error| refused("make", path, error))?;
         self.files.push(path.to_owned());
-        let free = free_bytes(path)?;
-        let result = preallocate(&file, size_bytes, free).and_then(|allocated| {
-            if zeroed || !allocated {
-                write_zeros(path, size_bytes)?;
-            }
-            file.sync_all()
-        });
-        result.map_err(|error| match error.kind() {
-            ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
-                let path = path.to_owned();
-                CreateFilesError::NoSpace { path, needed_bytes: size_bytes, free_bytes: free }
-            }
-            _ => FileError::new("fill", path, error).into(),
-        })
+        fill(&file, path, 0..size_bytes, zeroed)
     }
 
     pub(crate) fn keep(mut self) {
@@ -187,13 +175,33 @@ impl Drop for Made {
     }
 }
 
+/// Gives a stretch at the end of a file its blocks; zeros are written to them for real if `zeroed`.
+pub(crate) fn fill(file: &File, path: &Path, stretch: Range<u64>, zeroed: bool) -> Result<()> {
+    let free = free_bytes(path)?;
+    let needed_bytes = stretch.end - stretch.start;
+    let result = preallocate(file, &stretch, free).and_then(|allocated| {
+        if zeroed || !allocated {
+            let Opened { file, .. } = place::open(path)?;
+            write_zeros_to(&file, stretch)?;
+        }
+        file.sync_all()
+    });
+    result.map_err(|error| match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
+            CreateFilesError::NoSpace { path: path.to_owned(), needed_bytes, free_bytes: free }
+        }
+        _ => FileError::new("fill", path, error).into(),
+    })
+}
+
 /// Gives a file its blocks; false when the file system cannot do that without writing them.
-fn preallocate(file: &File, size_bytes: u64, free_bytes: u64) -> io::Result<bool> {
-    if size_bytes > free_bytes {
+fn preallocate(file: &File, stretch: &Range<u64>, free_bytes: u64) -> io::Result<bool> {
+    let length_bytes = stretch.end - stretch.start;
+    if length_bytes > free_bytes {
         return Err(ErrorKind::StorageFull.into());
     }
     loop {
-        match fallocate(file, FallocateFlags::empty(), 0, size_bytes) {
+        match fallocate(file, FallocateFlags::empty(), stretch.start, length_bytes) {
             Ok(()) => return Ok(true),
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => return Ok(false),
             Err(Errno::INTR) => {}
@@ -202,16 +210,11 @@ fn preallocate(file: &File, size_bytes: u64, free_bytes: u64) -> io::Result<bool
     }
 }
 
-fn write_zeros(path: &Path, size_bytes: u64) -> io::Result<()> {
-    let Opened { file, .. } = place::open(path)?;
-    write_zeros_to(&file, size_bytes)
-}
-
-fn write_zeros_to(file: &File, size_bytes: u64) -> io::Result<()> {
+fn write_zeros_to(file: &File, stretch: Range<u64>) -> io::Result<()> {
     let zeros = AlignedBuf::new_zeroed(ZEROS_BYTES);
-    let mut offset_bytes = 0;
-    while offset_bytes < size_bytes {
-        let left = usize::try_from(size_bytes - offset_bytes).unwrap_or(usize::MAX);
+    let mut offset_bytes = stretch.start;
+    while offset_bytes < stretch.end {
+        let left = usize::try_from(stretch.end - offset_bytes).unwrap_or(usize::MAX);
         let part = zeros.get(..left).unwrap_or(&zeros);
         file.write_all_at(part, offset_bytes)?;
         offset_bytes += part.len() as u64;
@@ -238,7 +241,7 @@ fn claim_device(path: &Path, size_bytes: u64, zeroed: bool) -> Result<()> {
         return Err(CreateFilesError::DeviceNotBlank { path: path.to_owned() });
     }
     if zeroed {
-        let written = write_zeros_to(&opened.file, size_bytes);
+        let written = write_zeros_to(&opened.file, 0..size_bytes);
         written.map_err(|source| FileError::new("write zeros to", path, source))?;
     }
     Ok(())

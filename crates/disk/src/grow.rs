@@ -4,19 +4,15 @@
 //! when this fails half-way harms nobody; it is undone as far as that goes. Nothing that exists is
 //! overwritten, and every file gets all of its blocks now, as when the store was made.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::ErrorKind;
-use std::os::unix::fs::FileExt;
+use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
 
 use format::units::Zone;
-use rustix::fs::{FallocateFlags, fallocate};
-use rustix::io::Errno;
 
-use crate::create::{Made, ZEROS_BYTES, refused, sync_directory};
+use crate::create::{Made, fill, refused, sync_directory};
 use crate::error::{CreateFilesError, FileError};
 use crate::layout::zone_path;
-use crate::place::{self, free_bytes};
+use crate::place;
 
 type Result<T> = std::result::Result<T, CreateFilesError>;
 
@@ -27,9 +23,9 @@ pub struct FileGrowth {
     pub data_zones: usize,
     /// Zones that become longer, and the lengths that they get.
     pub longer: Vec<(Zone, u64)>,
-    /// Data zones to be made, numbered on from those that there are, with their lengths; each in
-    /// the store's directory, or at a path of its own.
-    pub added: Vec<(Zone, u64, Option<PathBuf>)>,
+    /// Data zones to be made, numbered on from those that there are, with their lengths and where
+    /// each lives.
+    pub added: Vec<(Zone, u64, PathBuf)>,
 }
 
 /// Whether a zone of the store in `dir` is a block device, whose length is not ours to choose.
@@ -57,7 +53,7 @@ pub fn grow_store_files(dir: &Path, growth: &FileGrowth) -> Result<()> {
         if path.symlink_metadata().is_ok() {
             return Err(CreateFilesError::AlreadyExists { path });
         }
-        made.zone(*zone, *size_bytes, &path, target.as_deref())?;
+        made.zone(*zone, *size_bytes, &path, Some(target))?;
     }
     for &(zone, size_bytes) in &growth.longer {
         lengthen(&zone_path(dir, zone, growth.data_zones), size_bytes)?;
@@ -83,43 +79,8 @@ fn lengthen(path: &Path, size_bytes: u64) -> Result<()> {
     if present_bytes >= size_bytes {
         return Ok(());
     }
-    let free = free_bytes(path)?;
-    extend(&file, present_bytes, size_bytes, free).map_err(|error| {
+    fill(&file, path, present_bytes..size_bytes, false).inspect_err(|_| {
         // Back to what it was, or what was got so far would be lost to everybody.
         let _ = file.set_len(present_bytes);
-        match error.kind() {
-            ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
-                let (path, needed_bytes) = (path.to_owned(), size_bytes - present_bytes);
-                CreateFilesError::NoSpace { path, needed_bytes, free_bytes: free }
-            }
-            _ => FileError::new("lengthen", path, error).into(),
-        }
     })
-}
-
-fn extend(file: &File, from_bytes: u64, to_bytes: u64, free_bytes: u64) -> std::io::Result<()> {
-    if to_bytes - from_bytes > free_bytes {
-        return Err(ErrorKind::StorageFull.into());
-    }
-    let allocated = loop {
-        match fallocate(file, FallocateFlags::empty(), from_bytes, to_bytes - from_bytes) {
-            Err(Errno::INTR) => {}
-            outcome => break outcome,
-        }
-    };
-    match allocated {
-        Ok(()) => {}
-        Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
-            let zeros = vec![0; ZEROS_BYTES];
-            let mut at_bytes = from_bytes;
-            while at_bytes < to_bytes {
-                let left = usize::try_from(to_bytes - at_bytes).unwrap_or(usize::MAX);
-                let part = zeros.get(..left).unwrap_or(&zeros);
-                file.write_all_at(part, at_bytes)?;
-                at_bytes += part.len() as u64;
-            }
-        }
-        Err(errno) => return Err(errno.into()),
-    }
-    file.sync_all()
 }

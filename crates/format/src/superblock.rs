@@ -1,4 +1,4 @@
-//! The geometry: what a store is made of, written once when it is created.
+//! The geometry: what a store is made of, written when it is created and when it grows.
 //!
 //! Zone superblock is 16 blocks. Blocks 0 and 3 hold the same geometry: one may be damaged.
 //! Blocks 1 and 2 are the slots of the roots ([`crate::root`]), generation `g` in block

@@ -110,9 +110,7 @@ fn growth(before: &Geometry, grown: &Geometry, paths: &[PathBuf]) -> FileGrowth 
         data_zones,
         longer: vec![last, (Zone::Tables, grown.tables_bytes)],
         added: added
-            .map(|(zone, path)| {
-                (Zone::Data(zone as u16), zone_bytes(grown, zone), Some(path.clone()))
-            })
+            .map(|(zone, path)| (Zone::Data(zone as u16), zone_bytes(grown, zone), path.clone()))
             .collect(),
     }
 }
