@@ -11,6 +11,8 @@
 //! moved even if nothing refers to it. A frame that fails its check stays where it is, and so does
 //! its container: what is lost stays visible, nothing else is lost with it.
 
+use std::cell::LazyCell;
+
 use containers::directory_of;
 use disk::AlignedBuf;
 use format::container_page::ContainerEntry;
@@ -158,10 +160,11 @@ impl Engine {
             self.checkpoints.ask();
             return Ok(false);
         }
-        let held = self.buffer.held();
+        // Only what is dead is looked for among what groups hold.
+        let held = LazyCell::new(|| self.buffer.held());
+        let fates: Vec<Fate> = slice.iter().map(|entry| self.fate(*id, entry, &held)).collect();
         let mut changes = Vec::new();
-        for entry in slice {
-            let fate = self.fate(*id, entry, &held);
+        for (entry, fate) in slice.iter().zip(fates) {
             if !self.collect_entry(fate, entry, image, &mut changes) {
                 *damaged = true;
                 self.scrub.damage.note(entry.pbn, *id);
@@ -185,15 +188,20 @@ impl Engine {
         Ok(here)
     }
 
-    fn fate(&self, container: ContainerId, entry: &DirectoryEntry, held: &HashSet<Pbn>) -> Fate {
+    fn fate(
+        &self,
+        container: ContainerId,
+        entry: &DirectoryEntry,
+        held: &LazyCell<HashSet<Pbn>, impl FnOnce() -> HashSet<Pbn>>,
+    ) -> Fate {
         let Some(stored) = pbn_pba::get(&self.state.store, entry.pbn) else { return Fate::Stale };
         let here =
             Pba { container, offset_bytes: entry.offset_bytes, length_bytes: entry.length_bytes };
         if stored.pba != here {
             return Fate::Stale;
         }
-        let held = held.contains(&entry.pbn) && !mutant!(ForgetsHeldChunk);
-        if stored.references > 0 || held { Fate::Move } else { Fate::Forget }
+        let is_held = || held.contains(&entry.pbn) && !mutant!(ForgetsHeldChunk);
+        if stored.references > 0 || is_held() { Fate::Move } else { Fate::Forget }
     }
 
     /// Moves or forgets one chunk; false if its frame is damaged.
