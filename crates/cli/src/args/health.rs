@@ -1,0 +1,79 @@
+//! What a store is asked of itself: figures, and whether it is sound.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::options::Format;
+use super::values::{Rate, parse_rate};
+
+/// Show what a store holds and what was saved
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tamis stats /srv/store
+  tamis stats /srv/store --json | jq .reduction_ratio
+While the store is being served the rates of half a second are shown as well.")]
+pub(crate) struct StatsArgs {
+    /// Directory of the store
+    pub(crate) store: PathBuf,
+    #[command(flatten)]
+    pub(crate) format: Format,
+}
+
+/// Verify every invariant of a store that is not being served, and mend it if asked to
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tamis check /srv/store
+  tamis check /srv/store --repair
+Reads all tables, containers and counts and changes nothing. Exit code 0 means sound, 5 means that
+damage was found; each piece is named with what it affects: volumes, chunks and bytes.
+With --repair the tables are made again from what is intact: reference counts, Hash-PBN and PBN-PBA
+tables, free PBNs, container table, directories, roots, and files that were cut short. Chunks that
+nothing can bring back stay errors when they are read, until they are written again. Nothing is
+overwritten before all is written anew. Exit code 8 means that all is well again, 9 that something
+is lost, 5 that the store could not be repaired and is as it was.")]
+pub(crate) struct CheckArgs {
+    /// Directory of the store
+    pub(crate) store: PathBuf,
+    /// Mend what can be mended
+    #[arg(long)]
+    pub(crate) repair: bool,
+    #[command(flatten)]
+    pub(crate) format: Format,
+}
+
+/// Read and verify all that is stored, and heal what can be healed; also while it is served
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tamis scrub /srv/store
+      reads every frame, directory, page of tables and copy in the superblock; what has a second
+      copy heals, the rest is named with the volumes and chunks it affects
+  tamis scrub /srv/store --fingerprint --rate 50M
+      recomputes every fingerprint as well, and reads 50 MiB a second
+  tamis scrub /srv/store --status
+
+Ctrl-C pauses it: the next `tamis scrub` goes on where it was. A chunk that is damaged heals as well
+when a client writes the same content again. Exit code 0 means sound or healed, 5 that damage is
+left.")]
+pub(crate) struct ScrubArgs {
+    /// Directory of the store
+    pub(crate) store: PathBuf,
+    /// Expand every chunk and compare its fingerprint with the Hash-PBN table
+    #[arg(long)]
+    pub(crate) fingerprint: bool,
+    /// How much to read a second: a size, or unlimited [default: 100M while the store is being
+    /// served, else unlimited]
+    #[arg(long, value_name = "SIZE", value_parser = parse_rate)]
+    pub(crate) rate: Option<Rate>,
+    /// Begin again, even if an earlier scrub was paused
+    #[arg(long)]
+    pub(crate) restart: bool,
+    /// Only show how far a scrub has come and what the last one found
+    #[arg(long, conflicts_with_all = ["fingerprint", "rate", "restart"])]
+    pub(crate) status: bool,
+    #[command(flatten)]
+    pub(crate) format: Format,
+}

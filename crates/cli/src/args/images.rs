@@ -1,0 +1,103 @@
+//! Disk images: copied in, copied out, and judged before there is a store.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::options::{EngineArgs, Format};
+use super::values::{Codecs, parse_chunk_size, parse_codecs, parse_estimate_memory};
+
+/// Copy a raw or qcow2 disk image into a volume
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tamis import /srv/store vm1 vm1.img
+      creates volume vm1 with the size of the image if it is not there; holes stay holes
+  zstd -dc vm1.img.zst | tamis import /srv/store vm1 -
+  tamis import /srv/store vm1 /dev/sdb --overwrite
+      replaces all that vm1 held
+
+A volume that is made for the image is called NAME.importing until it is complete. The store must
+not be served; for one that is, use the qemu-img line that `tamis serve` prints.")]
+pub(crate) struct ImportArgs {
+    /// Directory of the store
+    pub(crate) store: PathBuf,
+    /// Name of the volume; created if it is not there
+    pub(crate) volume: String,
+    /// The image: a raw or qcow2 file, a block device, or - for standard input, which is raw
+    pub(crate) file: PathBuf,
+    /// Replace what the volume holds
+    #[arg(long)]
+    pub(crate) overwrite: bool,
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+    #[command(flatten)]
+    pub(crate) format: Format,
+}
+
+/// Copy a volume out as a raw disk image
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tamis export /srv/store vm1 vm1.img
+      writes a sparse file, which appears under its name only when it is complete
+  tamis export /srv/store vm1 - | zstd > vm1.img.zst
+  tamis export /srv/store vm1 /dev/sdb --overwrite
+
+The store must not be served; for one that is, use `nbdcopy` with the URI that `tamis serve`
+prints.")]
+pub(crate) struct ExportArgs {
+    /// Directory of the store
+    pub(crate) store: PathBuf,
+    /// Name of the volume
+    pub(crate) volume: String,
+    /// The image: a file to be made, a block device, or - for standard output
+    pub(crate) file: PathBuf,
+    /// Replace the file if it is there, or what the block device holds
+    #[arg(long)]
+    pub(crate) overwrite: bool,
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+    #[command(flatten)]
+    pub(crate) format: Format,
+}
+
+/// Say what a store would save for files, directories, devices and images, before there is one
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tamis estimate vm1.qcow2 vm2.qcow2 /dev/sdb
+      the disks in raw and qcow2 images, and on a device; at every chunk size, with lz4
+  tamis estimate /srv/backups --chunk-size 4K,64K --compression all --json
+      every file in a directory as it is (a qcow2 image in it as well), links not followed
+
+Nothing is written. Each disk and each file is cut into chunks from its own start. Holes count as
+zeros. Figures are exact while the fingerprints of all chunks fit into --memory, about 24 bytes for
+each unique chunk; beyond that they come from a sample, and their standard errors are told. What
+cannot be read is listed at the end, and the exit code is then 1.")]
+pub(crate) struct EstimateArgs {
+    /// Files, directories, block devices, raw and qcow2 images
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Chunk sizes to try, separated by commas [default: all, 4K to 64K]
+    #[arg(long, value_name = "SIZE", value_parser = parse_chunk_size, value_delimiter = ',')]
+    pub(crate) chunk_size: Vec<u32>,
+    /// What to compress with: lz4, zstd, zstd:LEVEL or none, separated by commas, or all, which is
+    /// lz4, zstd and none
+    #[arg(
+        long,
+        value_name = "CODEC",
+        value_parser = parse_codecs,
+        value_delimiter = ',',
+        default_value = "lz4"
+    )]
+    pub(crate) compression: Vec<Codecs>,
+    /// Memory for fingerprints and buffers, at least 16M
+    #[arg(long, value_name = "SIZE", value_parser = parse_estimate_memory, default_value = "256M")]
+    pub(crate) memory: u64,
+    /// Threads that fingerprint and compress [default: one for each processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+    #[command(flatten)]
+    pub(crate) format: Format,
+}

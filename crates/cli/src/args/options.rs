@@ -1,0 +1,24 @@
+//! Options that several commands have.
+
+use clap::Args;
+
+use super::values::parse_memory;
+
+/// How results are printed.
+#[derive(Debug, Args)]
+pub(crate) struct Format {
+    /// Print the result as JSON, for programs
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What an engine may use.
+#[derive(Debug, Args)]
+pub(crate) struct EngineArgs {
+    /// Memory for table cache, write buffer and reads together, at least 64M
+    #[arg(long, value_name = "SIZE", value_parser = parse_memory, default_value = "1G")]
+    pub(crate) memory: u64,
+    /// Threads that fingerprint and compress [default: one for each processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+}

@@ -1,0 +1,54 @@
+//! Serving.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use nbd::Listen;
+
+use super::options::EngineArgs;
+use crate::size::parse_size;
+
+/// Serve the volumes of a store over NBD until SIGINT or SIGTERM
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tamis serve ./store --create
+      makes the store and a volume disk0 when they are not there, and serves it on a unix socket
+  tamis serve /srv/store --nbd tcp:127.0.0.1:10809 --memory 8G
+      serves it to NBD clients on this machine by TCP
+  tamis serve /srv/store --sync
+      acknowledges a write only when it is durable, as a disk without a write cache does
+
+While a store is served, `tamis volume`, `tamis stats` and `tamis set` reach it through its control
+socket. Ctrl-C writes everything out and ends; a second Ctrl-C ends at once, and the next start
+recovers.")]
+pub(crate) struct ServeArgs {
+    /// Directory of the store
+    pub(crate) store: PathBuf,
+    /// Make the store if there is none, and a volume disk0 if there is no volume
+    #[arg(long)]
+    pub(crate) create: bool,
+    /// Room for data when the store is made [default: 100G, or half of the free space when that
+    /// is less]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, requires = "create")]
+    pub(crate) capacity: Option<u64>,
+    /// Size of disk0 when it is made; it is thin and takes no room until written [default: four
+    /// times the capacity]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, requires = "create")]
+    pub(crate) size: Option<u64>,
+    /// Address to serve at: unix:PATH or tcp:HOST:PORT; may be given several times [default:
+    /// unix:STORE/nbd.sock]
+    #[arg(long, value_name = "ADDRESS", value_parser = Listen::parse)]
+    pub(crate) nbd: Vec<Listen>,
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+    /// Acknowledge a write only when it is durable
+    #[arg(long)]
+    pub(crate) sync: bool,
+    /// Say on standard error when a checkpoint or the collection of a container begins and ends
+    #[arg(long)]
+    pub(crate) verbose: bool,
+    /// Print one line of JSON when the store is being served, for programs
+    #[arg(long)]
+    pub(crate) json: bool,
+}

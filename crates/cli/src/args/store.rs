@@ -1,0 +1,109 @@
+//! The store itself: made, made larger, set.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use format::units::{Codec, Compression};
+
+use super::options::Format;
+use super::values::parse_chunk_size;
+use crate::compression::parse_compression;
+use crate::size::parse_size;
+
+/// Make a store: a directory in which volumes can be created
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tamis init /srv/store --capacity 500G
+  tamis init /srv/store --data /dev/sdb --data /dev/sdc --tables /dev/nvme0n1p4 \\
+      --journal /dev/nvme0n1p5 --compression zstd:3
+The second puts the data on two disks, used whole, and tables and journal on a fast one.")]
+pub(crate) struct InitArgs {
+    /// Directory of the store; made if it is not there
+    pub(crate) store: PathBuf,
+    #[command(flatten)]
+    pub(crate) shape: StoreShape,
+    #[command(flatten)]
+    pub(crate) format: Format,
+}
+
+/// What a store is made like.
+#[derive(Debug, Args)]
+pub(crate) struct StoreShape {
+    /// Room for data, after deduplication and compression [default: 100G, or half of the free
+    /// space when that is less]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) capacity: Option<u64>,
+    /// Where data is kept: a file to be made, or a block device, which is used whole; may be
+    /// given several times [default: files inside STORE]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) data: Vec<PathBuf>,
+    /// Where tables are kept: a file to be made or a block device, best on a fast SSD [default: a
+    /// file inside STORE]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) tables: Option<PathBuf>,
+    /// Where the journal is kept: a file to be made or a block device [default: a file inside
+    /// STORE]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) journal: Option<PathBuf>,
+    /// Unit of deduplication: 4K, 8K, 16K, 32K or 64K; larger ones need less memory and find less
+    #[arg(long, value_name = "SIZE", value_parser = parse_chunk_size, default_value = "4K")]
+    pub(crate) chunk_size: u32,
+    /// lz4, zstd, zstd:LEVEL (-7 to 22) or none; `tamis set` changes it later
+    #[arg(long, value_name = "CODEC", value_parser = parse_compression, default_value = "lz4")]
+    pub(crate) compression: Compression,
+}
+
+impl StoreShape {
+    /// A store in one directory with all the defaults.
+    pub(crate) fn with_capacity(capacity: Option<u64>) -> Self {
+        Self {
+            capacity,
+            data: Vec::new(),
+            tables: None,
+            journal: None,
+            chunk_size: 4096,
+            compression: Compression { codec: Codec::Lz4, level: 0 },
+        }
+    }
+}
+
+/// Make a store larger, which is not being served
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tamis grow /srv/store --capacity 800G        lengthen the last data file
+  tamis grow /srv/store --data /dev/sdd        add a disk, used whole
+  tamis grow /srv/store                        use what the last data device has grown by
+Volumes stay as they are: `tamis volume resize` makes them larger.")]
+pub(crate) struct GrowArgs {
+    /// Directory of the store
+    pub(crate) store: PathBuf,
+    /// Room for data in all that the store is to have; needed where files grow, and shared by
+    /// those that are added
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) capacity: Option<u64>,
+    /// Where more data is kept: a file to be made, or a block device, which is used whole; may be
+    /// given several times
+    #[arg(long, value_name = "PATH")]
+    pub(crate) data: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) format: Format,
+}
+
+/// Change settings of a store
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  tamis set /srv/store --compression zstd:3
+What is stored stays as it is; what is written from now on is compressed so. Works while the store
+is being served.")]
+pub(crate) struct SetArgs {
+    /// Directory of the store
+    pub(crate) store: PathBuf,
+    /// lz4, zstd, zstd:LEVEL (-7 to 22) or none
+    #[arg(long, value_name = "CODEC", value_parser = parse_compression, required = true)]
+    pub(crate) compression: Compression,
+    #[command(flatten)]
+    pub(crate) format: Format,
+}

@@ -1,0 +1,117 @@
+//! Volumes.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::options::Format;
+use crate::size::parse_size;
+
+/// Create, list and change volumes
+#[derive(Debug, Subcommand)]
+#[command(after_help = "\
+Examples:
+  tamis volume create /srv/store vm1 --size 40G
+  tamis volume list /srv/store
+All of them also work while the store is being served.")]
+pub(crate) enum VolumeCommand {
+    Create(VolumeCreateArgs),
+    List(VolumeListArgs),
+    Show(VolumeShowArgs),
+    Resize(VolumeResizeArgs),
+    Rename(VolumeRenameArgs),
+    Delete(VolumeDeleteArgs),
+}
+
+/// A volume and how it is spoken of.
+#[derive(Debug, Args)]
+pub(crate) struct VolumeName {
+    /// Directory of the store
+    pub(crate) store: PathBuf,
+    /// Name of the volume
+    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) format: Format,
+}
+
+/// Create a volume; it is thin and takes no room until it is written
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  tamis volume create /srv/store vm1 --size 40G")]
+pub(crate) struct VolumeCreateArgs {
+    #[command(flatten)]
+    pub(crate) of: VolumeName,
+    /// Logical size, a multiple of 512 bytes
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) size: u64,
+    /// Refuse all writes to it
+    #[arg(long)]
+    pub(crate) read_only: bool,
+}
+
+/// List all volumes
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  tamis volume list /srv/store --json")]
+pub(crate) struct VolumeListArgs {
+    /// Directory of the store
+    pub(crate) store: PathBuf,
+    #[command(flatten)]
+    pub(crate) format: Format,
+}
+
+/// Show one volume
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  tamis volume show /srv/store vm1")]
+pub(crate) struct VolumeShowArgs {
+    #[command(flatten)]
+    pub(crate) of: VolumeName,
+}
+
+/// Change the size of a volume
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tamis volume resize /srv/store vm1 --size 80G
+  tamis volume resize /srv/store vm1 --size 20G --shrink
+The second cuts off what lies beyond 20 GiB, for good.")]
+pub(crate) struct VolumeResizeArgs {
+    #[command(flatten)]
+    pub(crate) of: VolumeName,
+    /// Logical size from now on, a multiple of 512 bytes
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) size: u64,
+    /// Allow a smaller size; what lies beyond it is lost
+    #[arg(long)]
+    pub(crate) shrink: bool,
+}
+
+/// Give a volume another name
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  tamis volume rename /srv/store vm1 web-server")]
+pub(crate) struct VolumeRenameArgs {
+    #[command(flatten)]
+    pub(crate) of: VolumeName,
+    /// Its name from now on
+    pub(crate) new_name: String,
+}
+
+/// Delete a volume and all that it holds
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  tamis volume delete /srv/store vm1
+At a terminal it asks first, unless --yes is given.")]
+pub(crate) struct VolumeDeleteArgs {
+    #[command(flatten)]
+    pub(crate) of: VolumeName,
+    /// Do not ask
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+}
