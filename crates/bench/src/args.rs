@@ -29,6 +29,24 @@ pub(crate) struct Args {
     /// The server to measure.
     #[arg(long, default_value = "target/release/tamis")]
     pub(crate) tamis: PathBuf,
+    /// `overwrite`: room of the store, in MiB.
+    #[arg(long, default_value_t = 4096, value_parser = clap::value_parser!(u64).range(256..))]
+    pub(crate) capacity_mib: u64,
+    /// `overwrite`: how full the store is, frames of living chunks by room.
+    #[arg(long, default_value = "85%", value_parser = percent)]
+    pub(crate) fill: u64,
+    /// `overwrite`: how many times the store's room is written, counted in frames.
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..1000))]
+    pub(crate) times: u64,
+    /// `overwrite`: which chunks are written again.
+    #[arg(long, value_enum, default_value = "uniform")]
+    pub(crate) pattern: Pattern,
+    /// `overwrite`: how much of each chunk is zeros.
+    #[arg(long, default_value = "50%", value_parser = percent)]
+    pub(crate) compressible: u64,
+    /// `overwrite`: decides every address and every byte.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
     /// Print JSON instead of Markdown.
     #[arg(long)]
     pub(crate) json: bool,
@@ -44,8 +62,26 @@ pub(crate) enum Mode {
     InProcess,
     /// The server by fio, beside nbdkit and a raw file.
     Nbd,
-    /// Both, written to --out.
+    /// A store that is nearly full is written over at random: bytes that reach the device for each
+    /// byte stored.
+    Overwrite,
+    /// The first two, written to --out.
     Report,
+}
+
+/// Which chunks are written again.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Pattern {
+    /// Each as likely as any other.
+    Uniform,
+    /// Nine writes of ten go to a tenth of the chunks.
+    HotCold,
+}
+
+/// `85` or `85%`.
+fn percent(text: &str) -> Result<u64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).parse();
+    number.ok().filter(|percent| *percent < 100).ok_or_else(|| "less than 100%".to_owned())
 }
 
 impl Args {

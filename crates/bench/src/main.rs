@@ -1,11 +1,13 @@
-//! `cargo run --release -p bench -- in-process | nbd | report`: what Tamis does per second, beside
-//! what the same machine does without it in the same minutes.
+//! `cargo run --release -p bench -- in-process | nbd | overwrite | report`: what Tamis does per
+//! second, beside what the same machine does without it in the same minutes.
 //!
 //! - `in-process` drives the engine without sockets, beside the sum of its kernels (a copy, BLAKE3,
 //!   LZ4) on as many cores: what the thinking costs.
 //! - `nbd` drives the built server with fio, beside `nbdkit file` and a raw file with `O_DIRECT` on
 //!   the same disk: what a client gets.
-//! - `report` does both and writes them down with machine, command and commit.
+//! - `overwrite` writes at random over a store that is nearly full: bytes written to the device, by
+//!   kind, for each byte stored.
+//! - `report` does the first two and writes them down with machine, command and commit.
 //!
 //! Nothing here passes or fails: figures are printed beside their targets. Each is a median of
 //! rounds in which all contestants take turns, with its range, because a shared machine is never
@@ -26,6 +28,8 @@ mod kernels;
 mod machine;
 mod nbd;
 mod nbdkit;
+mod overwrite;
+mod overwrite_table;
 mod program;
 mod report;
 mod samples;
@@ -72,7 +76,7 @@ fn run(args: &Args) -> Result<(), Failure> {
     }
     match args.mode {
         Mode::Report => report.write(&args.out),
-        Mode::InProcess | Mode::Nbd => Ok(()),
+        _ => Ok(()),
     }
 }
 
@@ -80,11 +84,15 @@ fn measure(args: &Args, folder: &Path) -> Result<Report, Failure> {
     let machine = Machine::look()?;
     let in_process = match args.mode {
         Mode::InProcess | Mode::Report => Some(in_process::measure(args, folder)?),
-        Mode::Nbd => None,
+        _ => None,
     };
     let nbd = match args.mode {
         Mode::Nbd | Mode::Report => Some(nbd::measure(args, folder)?),
-        Mode::InProcess => None,
+        _ => None,
     };
-    Ok(Report { machine, in_process, nbd })
+    let overwrite = match args.mode {
+        Mode::Overwrite => Some(overwrite::measure(args, folder)?),
+        _ => None,
+    };
+    Ok(Report { machine, in_process, nbd, overwrite })
 }

@@ -9,6 +9,7 @@ use crate::failure::Failure;
 use crate::in_process::InProcess;
 use crate::machine::Machine;
 use crate::nbd::Nbd;
+use crate::overwrite::Overwrite;
 
 /// One call's figures.
 #[derive(Debug, Serialize)]
@@ -16,6 +17,7 @@ pub(crate) struct Report {
     pub(crate) machine: Machine,
     pub(crate) in_process: Option<InProcess>,
     pub(crate) nbd: Option<Nbd>,
+    pub(crate) overwrite: Option<Overwrite>,
 }
 
 impl Report {
@@ -47,6 +49,9 @@ impl Display for Report {
         }
         if let Some(figures) = &self.nbd {
             write!(f, "\n## Through NBD, beside nbdkit and O_DIRECT\n\n{figures}")?;
+        }
+        if let Some(figures) = &self.overwrite {
+            write!(f, "\n## Overwriting at random\n\n{figures}")?;
         }
         Ok(())
     }

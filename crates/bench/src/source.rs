@@ -82,10 +82,14 @@ impl Source {
 }
 
 /// Numbers that follow from a seed (splitmix64).
-struct Chance(u64);
+pub(crate) struct Chance(u64);
 
 impl Chance {
-    fn roll(&mut self) -> u64 {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub(crate) fn roll(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);

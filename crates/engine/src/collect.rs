@@ -231,6 +231,7 @@ impl Engine {
                 let Some(to) = self.placement.place(&placed, changes) else { return false };
                 changes.push(Change::Move { pbn, to });
                 self.counters.chunks_moved += 1;
+                self.counters.frame_bytes_moved += u64::from(length_bytes);
                 true
             }
         }

@@ -98,6 +98,8 @@ impl Engine {
         rest.into_iter().for_each(|rest| self.record(&rest));
         self.let_go(&stores, popped, heals.len());
         self.counters.chunks_healed += heals.len() as u64;
+        let stored_bytes = stores.iter().map(|new| u64::from(new.length_bytes));
+        self.counters.frame_bytes_stored += stored_bytes.sum::<u64>();
         Ok(true)
     }
 
