@@ -12,7 +12,7 @@ use engine::{
     AdminRequest, Client, Completions, Done, Engine, Options, Reply, RequestError, Structure,
     VolumeHandle, structures,
 };
-use format::superblock::{Geometry, SUPERBLOCK_BYTES};
+use format::superblock::Geometry;
 use format::units::{CONTAINER_BYTES, Codec, Compression, Zone};
 
 const CHUNK_BYTES: usize = 4096;
@@ -53,14 +53,7 @@ fn new_disk() -> MemoryDisk {
         tables_bytes: TABLES_BYTES,
         data: vec![CONTAINERS; 2],
     };
-    let data_bytes = u64::from(CONTAINERS) * u64::from(CONTAINER_BYTES);
-    let zones = [
-        (Zone::Superblock, SUPERBLOCK_BYTES),
-        (Zone::Journal, JOURNAL_BYTES),
-        (Zone::Tables, TABLES_BYTES),
-        (Zone::Data(0), data_bytes),
-        (Zone::Data(1), data_bytes),
-    ];
+    let zones: Vec<_> = geometry.zones().collect();
     let disk = MemoryDisk::new(&zones, 1);
     let lz4 = Compression { codec: Codec::Lz4, level: 0 };
     engine::create(Box::new(disk.clone()), &geometry, lz4).expect("a new store is made");

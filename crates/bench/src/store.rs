@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::thread::{self, JoinHandle};
 
 use disk::{Doorbell, IoEngine, create_store_files, open_store_files};
-use engine::{Client, CreateOptions, Options, RequestError, Zone};
+use engine::{Client, CreateOptions, Options, RequestError};
 
 use crate::failure::Failure;
 use crate::kernels::COMPRESSION;
@@ -39,15 +39,8 @@ impl Store {
             uuid: [7; 16],
             bucket_seed: [9; 16],
         })?;
-        let container_bytes = u64::from(geometry.container_bytes);
-        let data_bytes =
-            geometry.data.iter().map(|&count| u64::from(count) * container_bytes).sum();
-        let sizes = [
-            (Zone::Journal, geometry.journal_bytes),
-            (Zone::Tables, geometry.tables_bytes),
-            (Zone::Data(0), data_bytes),
-        ];
-        create_store_files(path, &sizes, &[])?;
+        let zones: Vec<_> = geometry.zones().collect();
+        create_store_files(path, &zones, &[])?;
         let disk = open_store_files(path, IoEngine::Auto, &Doorbell::new()?)?.disk;
         Ok(engine::create(disk, &geometry, COMPRESSION)?)
     }

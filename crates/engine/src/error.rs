@@ -7,7 +7,10 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum RequestError {
     /// Physical space has run out and nothing can be collected.
-    #[error("the store is full: trim or delete data, or make the store larger")]
+    #[error(
+        "the store is full: delete volumes, trim what file systems no longer use, or make the \
+         store larger with `tamis grow STORE --capacity SIZE`"
+    )]
     NoSpace,
     /// The volume may not be written.
     #[error("volume {volume} is read-only")]

@@ -18,7 +18,7 @@ impl Engine {
         let stored_bytes = totals.live_frame_bytes;
         let table_bytes = self.state.store.used_blocks() * BLOCK_BYTES as u64;
         let journal_bytes = self.geometry.journal_bytes;
-        let capacity_bytes = self.geometry.containers_total() * u64::from(CONTAINER_BYTES);
+        let capacity_bytes = self.geometry.capacity_bytes();
         let free_bytes = self.free_bytes();
         let superblock_bytes = self.devices.size_bytes(Zone::Superblock);
         let occupied_bytes = capacity_bytes - free_bytes;

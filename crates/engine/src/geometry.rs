@@ -3,7 +3,7 @@
 use disk::{AlignedBuf, IoError};
 use format::BLOCK_BYTES;
 use format::superblock::{self, GEOMETRY_BLOCKS, Geometry};
-use format::units::{CONTAINER_BYTES, Zone};
+use format::units::Zone;
 
 use crate::devices::Devices;
 use crate::open_error::OpenError;
@@ -28,15 +28,7 @@ pub(crate) fn read_geometry(devices: &mut Devices) -> Result<Geometry, OpenError
 
 /// Whether all zones are as long as the geometry says; they may be longer.
 pub(crate) fn check_zones(devices: &Devices, geometry: &Geometry) -> Result<(), OpenError> {
-    let data = geometry.data.iter().enumerate().map(|(number, &containers)| {
-        (Zone::Data(number as u16), u64::from(containers) * u64::from(CONTAINER_BYTES))
-    });
-    let fixed = [
-        (Zone::Superblock, superblock::SUPERBLOCK_BYTES),
-        (Zone::Journal, geometry.journal_bytes),
-        (Zone::Tables, geometry.tables_bytes),
-    ];
-    for (zone, expected_bytes) in fixed.into_iter().chain(data) {
+    for (zone, expected_bytes) in geometry.zones() {
         let found_bytes = devices.size_bytes(zone);
         if found_bytes < expected_bytes {
             return Err(OpenError::ZoneTooShort { zone, expected_bytes, found_bytes });

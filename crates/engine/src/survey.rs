@@ -11,7 +11,7 @@ use format::BLOCK_BYTES;
 use format::catalog::{self, CatalogEntry};
 use format::root::{Root, TREES};
 use format::superblock::{GEOMETRY_BLOCKS, Geometry, ROOT_BLOCKS, SUPERBLOCK_BYTES};
-use format::units::{CONTAINER_BYTES, PageId, TreeId, Zone};
+use format::units::{PageId, TreeId, Zone};
 use format::{container_page, map_page, pba_page};
 
 use crate::damage_reads::DamageReads;
@@ -181,22 +181,13 @@ fn geometry(reads: &mut DamageReads) -> Result<(Geometry, Vec<u64>), OpenError> 
 }
 
 fn short_zones(reads: &DamageReads, geometry: &Geometry) -> Vec<Problem> {
-    let data = (0..).zip(&geometry.data).map(|(number, &containers)| {
-        (Zone::Data(number), u64::from(containers) * u64::from(CONTAINER_BYTES))
-    });
-    let fixed = [
-        (Zone::Superblock, SUPERBLOCK_BYTES),
-        (Zone::Journal, geometry.journal_bytes),
-        (Zone::Tables, geometry.tables_bytes),
-    ];
-    let all = fixed.into_iter().chain(data);
-    all.filter_map(|(zone, expected_bytes)| {
+    let problem = |(zone, expected_bytes)| {
         let found_bytes = reads.devices.size_bytes(zone);
         let zone = ZoneName(zone).to_string();
         let short = found_bytes < expected_bytes;
         short.then_some(Problem::ShortZone { zone, expected_bytes, found_bytes })
-    })
-    .collect()
+    };
+    geometry.zones().filter_map(problem).collect()
 }
 
 fn roots(

@@ -8,7 +8,7 @@ use disk::MemoryDisk;
 use engine::{Codec, Compression, OpenError, Zone};
 use format::BLOCK_BYTES;
 use format::root::Root;
-use format::superblock::{Geometry, ROOT_BLOCKS, SUPERBLOCK_BYTES};
+use format::superblock::{Geometry, ROOT_BLOCKS};
 use format::units::CONTAINER_BYTES;
 use stand::{CHUNK, MIB, Wish, check, fresh};
 
@@ -30,16 +30,8 @@ fn geometry() -> Geometry {
 
 fn new_store() -> MemoryDisk {
     let geometry = geometry();
-    let data_bytes = u64::from(CONTAINERS) * u64::from(CONTAINER_BYTES);
-    let disk = MemoryDisk::new(
-        &[
-            (Zone::Superblock, SUPERBLOCK_BYTES),
-            (Zone::Journal, geometry.journal_bytes),
-            (Zone::Tables, geometry.tables_bytes),
-            (Zone::Data(0), data_bytes),
-        ],
-        1,
-    );
+    let zones: Vec<_> = geometry.zones().collect();
+    let disk = MemoryDisk::new(&zones, 1);
     let lz4 = Compression { codec: Codec::Lz4, level: 0 };
     engine::create(Box::new(disk.clone()), &geometry, lz4).unwrap();
     disk

@@ -190,6 +190,33 @@ impl Geometry {
         self.data.iter().map(|&containers| u64::from(containers)).sum()
     }
 
+    /// Room for frames: what all data zones have.
+    #[must_use]
+    pub fn capacity_bytes(&self) -> u64 {
+        self.containers_total() * u64::from(self.container_bytes)
+    }
+
+    /// Every zone of the store and its length, superblock first, data zones last. A file or device
+    /// may be longer.
+    pub fn zones(&self) -> impl Iterator<Item = (Zone, u64)> {
+        let fixed = [
+            (Zone::Superblock, SUPERBLOCK_BYTES),
+            (Zone::Journal, self.journal_bytes),
+            (Zone::Tables, self.tables_bytes),
+        ];
+        let container_bytes = u64::from(self.container_bytes);
+        let data = (0..).zip(&self.data).map(move |(number, &containers)| {
+            (Zone::Data(number), u64::from(containers) * container_bytes)
+        });
+        fixed.into_iter().chain(data)
+    }
+
+    /// Length of a zone; 0 when the store does not have it.
+    #[must_use]
+    pub fn zone_bytes(&self, zone: Zone) -> u64 {
+        self.zones().find(|(present, _)| *present == zone).map_or(0, |(_, bytes)| bytes)
+    }
+
     /// Where a container is: its zone, and its first byte there. None when there is no such one.
     #[must_use]
     pub fn container_zone(&self, id: ContainerId) -> Option<(Zone, u64)> {

@@ -2,8 +2,8 @@
 //! life looked at aside.
 
 use disk::MemoryDisk;
-use engine::{Codec, Compression, Zone};
-use format::superblock::{Geometry, SUPERBLOCK_BYTES};
+use engine::{Codec, Compression};
+use format::superblock::Geometry;
 use format::units::CONTAINER_BYTES;
 
 use crate::aside::{self, Points, check, check_crashed, compare};
@@ -298,13 +298,7 @@ fn new_store(shape: &Shape) -> Result<MemoryDisk, Broken> {
         tables_bytes: shape.tables_bytes,
         data: vec![shape.containers; usize::from(shape.zones)],
     };
-    let zone_bytes = u64::from(shape.containers) * u64::from(CONTAINER_BYTES);
-    let mut zones = vec![
-        (Zone::Superblock, SUPERBLOCK_BYTES),
-        (Zone::Journal, shape.journal_bytes),
-        (Zone::Tables, shape.tables_bytes),
-    ];
-    zones.extend((0..shape.zones).map(|number| (Zone::Data(number), zone_bytes)));
+    let zones: Vec<_> = geometry.zones().collect();
     let disk = MemoryDisk::new(&zones, shape.seed);
     let compression = Compression { codec: Codec::Lz4, level: 0 };
     engine::create(Box::new(disk.clone()), &geometry, compression)

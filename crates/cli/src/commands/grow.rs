@@ -11,7 +11,7 @@ use format::superblock::Geometry;
 use format::units::Zone;
 use serde::Serialize;
 
-use super::init::{capacity_bytes, device_bytes};
+use super::init::device_bytes;
 use crate::args::GrowArgs;
 use crate::error::CliError;
 use crate::output;
@@ -38,8 +38,8 @@ pub(super) fn run(args: &GrowArgs) -> Result<(), CliError> {
     growing.finish(&grown)?;
     let result = Grown {
         store: store::absolute(path),
-        capacity_bytes: capacity_bytes(&grown),
-        capacity_bytes_before: capacity_bytes(&before),
+        capacity_bytes: grown.capacity_bytes(),
+        capacity_bytes_before: before.capacity_bytes(),
         data_zones: grown.data.len(),
         tables_bytes: grown.tables_bytes,
     };
@@ -60,10 +60,10 @@ fn print_text(grown: &Grown) -> Result<(), CliError> {
 /// for beside them.
 fn options(args: &GrowArgs, growing: &Growing) -> Result<GrowOptions, CliError> {
     let geometry = growing.geometry();
-    let present_bytes = capacity_bytes(geometry);
+    let present_bytes = geometry.capacity_bytes();
     let zones = geometry.data.len();
     let last = last_zone(geometry);
-    let last_bytes = zone_bytes(geometry, zones - 1);
+    let last_bytes = geometry.zone_bytes(last);
     let is_device = disk::zone_is_device(&args.store, last, zones)?;
     let device_growth_bytes =
         if is_device { growing.zone_bytes(last).saturating_sub(last_bytes) } else { 0 };
@@ -96,21 +96,14 @@ fn last_zone(geometry: &Geometry) -> Zone {
     Zone::Data((geometry.data.len() - 1) as u16)
 }
 
-fn zone_bytes(geometry: &Geometry, zone: usize) -> u64 {
-    let containers = geometry.data.get(zone).copied().unwrap_or(0);
-    u64::from(containers) * u64::from(geometry.container_bytes)
-}
-
 /// What that means for the files.
 fn growth(before: &Geometry, grown: &Geometry, paths: &[PathBuf]) -> FileGrowth {
     let data_zones = before.data.len();
-    let last = (last_zone(before), zone_bytes(grown, data_zones - 1));
-    let added = (data_zones..grown.data.len()).zip(paths);
+    let longer = [last_zone(before), Zone::Tables].map(|zone| (zone, grown.zone_bytes(zone)));
+    let added = (data_zones..grown.data.len()).map(|zone| Zone::Data(zone as u16)).zip(paths);
     FileGrowth {
         data_zones,
-        longer: vec![last, (Zone::Tables, grown.tables_bytes)],
-        added: added
-            .map(|(zone, path)| (Zone::Data(zone as u16), zone_bytes(grown, zone), path.clone()))
-            .collect(),
+        longer: longer.into(),
+        added: added.map(|(zone, path)| (zone, grown.zone_bytes(zone), path.clone())).collect(),
     }
 }

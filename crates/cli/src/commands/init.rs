@@ -42,7 +42,7 @@ pub(super) fn run(args: &InitArgs) -> Result<(), CliError> {
     let new = NewStore {
         store: store::absolute(&args.store),
         uuid: geometry.uuid.iter().map(|byte| format!("{byte:02x}")).collect(),
-        capacity_bytes: capacity_bytes(&geometry),
+        capacity_bytes: geometry.capacity_bytes(),
         data_zones: geometry.data.len(),
         tables_bytes: geometry.tables_bytes,
         journal_bytes: geometry.journal_bytes,
@@ -82,16 +82,11 @@ pub(super) fn make(path: &Path, shape: &StoreShape) -> Result<Geometry, CliError
         uuid,
         bucket_seed,
     })?;
-    disk::create_store_files(path, &zone_sizes(&geometry), &links(shape))?;
+    let zones: Vec<_> = geometry.zones().collect();
+    disk::create_store_files(path, &zones, &links(shape))?;
     let files = store::open_files(path, &store::new_doorbell()?)?;
     engine::create(files.disk, &geometry, shape.compression)?;
     Ok(geometry)
-}
-
-/// Room for data in all.
-pub(super) fn capacity_bytes(geometry: &Geometry) -> u64 {
-    let containers: u64 = geometry.data.iter().map(|count| u64::from(*count)).sum();
-    containers * u64::from(geometry.container_bytes)
 }
 
 /// The capacity of each data zone: devices are used whole, files share what is asked for.
@@ -124,14 +119,6 @@ pub(super) fn device_bytes(path: Option<&Path>) -> Result<Option<u64>, CliError>
         Some(path) => Ok(Some(disk::free_bytes(path)?)),
         None => Ok(None),
     }
-}
-
-fn zone_sizes(geometry: &Geometry) -> Vec<(Zone, u64)> {
-    let data = (0..).zip(&geometry.data).map(|(number, containers)| {
-        (Zone::Data(number), u64::from(*containers) * u64::from(geometry.container_bytes))
-    });
-    let metadata = [(Zone::Journal, geometry.journal_bytes), (Zone::Tables, geometry.tables_bytes)];
-    metadata.into_iter().chain(data).collect()
 }
 
 fn links(shape: &StoreShape) -> Vec<(Zone, PathBuf)> {

@@ -12,7 +12,8 @@ fn a_full_store_says_so_and_goes_on() {
     fs::write(&small, noise(1, 4 << 20)).unwrap();
     fs::write(&large, noise(2, 160 << 20)).unwrap();
     tamis(&format!("import {store} kept {small}")).ok();
-    tamis(&format!("import {store} too-much {large}")).fails(6, "full");
+    tamis(&format!("import {store} too-much {large}"))
+        .fails(6, "`tamis grow STORE --capacity SIZE`");
 
     let listed = tamis(&format!("volume list {store} --json")).ok().json();
     assert_eq!(listed.as_array().unwrap().len(), 1, "{listed}");

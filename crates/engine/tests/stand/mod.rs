@@ -70,12 +70,7 @@ impl Wish {
             bucket_seed: [5; 16],
         })
         .unwrap();
-        let mut zones = vec![
-            (Zone::Superblock, 64 << 10),
-            (Zone::Journal, geometry.journal_bytes),
-            (Zone::Tables, geometry.tables_bytes),
-        ];
-        zones.extend((0..).map(Zone::Data).zip(self.capacities.iter().copied()));
+        let zones: Vec<_> = geometry.zones().collect();
         let disk = MemoryDisk::new(&zones, self.seed);
         engine::create(Box::new(disk.clone()), &geometry, self.compression).unwrap();
         disk

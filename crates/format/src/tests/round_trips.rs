@@ -121,6 +121,28 @@ proptest! {
     }
 
     #[test]
+    fn every_zone_ends_where_its_last_container_does(geometry in geometry()) {
+        let zones: Vec<_> = geometry.zones().collect();
+        prop_assert_eq!(zones.len(), 3 + geometry.data.len());
+        for &(zone, bytes) in &zones {
+            prop_assert_eq!(geometry.zone_bytes(zone), bytes);
+        }
+        let ids = (0..geometry.data.len()).scan(0, |end, zone| {
+            *end += geometry.data[zone];
+            Some((Zone::Data(zone as u16), ContainerId(*end - 1)))
+        });
+        for (zone, last) in ids {
+            let (found, start_bytes) = geometry.container_zone(last).unwrap();
+            prop_assert_eq!(found, zone);
+            prop_assert_eq!(geometry.zone_bytes(zone), start_bytes + u64::from(CONTAINER_BYTES));
+        }
+        let beyond = Zone::Data(geometry.data.len() as u16);
+        prop_assert_eq!(geometry.zone_bytes(beyond), 0);
+        let data = zones[3..].iter().map(|(_, bytes)| bytes).sum::<u64>();
+        prop_assert_eq!(data, geometry.capacity_bytes());
+    }
+
+    #[test]
     fn containers_follow_each_other_through_the_zones(
         geometry in geometry(), id: u32, pba in pba(),
     ) {
