@@ -105,7 +105,8 @@ impl Page {
         crc
     }
 
-    /// Whether this is `expected`, unharmed, and the version whose pointer has `tag`.
+    /// Whether this is `expected` ([`PageId::stands_for`]), unharmed, and the version whose pointer
+    /// has `tag`.
     ///
     /// # Errors
     /// [`FormatError`] that says what it is instead.
@@ -113,7 +114,7 @@ impl Page {
         let crc = self.crc();
         FormatError::checksum(Structure::Page, u32_at(&self.0, CRC_AT), crc)?;
         let found = self.id();
-        if found != expected {
+        if !found.stands_for(expected) {
             return Err(FormatError::WrongPage { expected, found });
         }
         if self.0[KIND_AT] != kind_of(expected.tree) {

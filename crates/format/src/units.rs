@@ -184,6 +184,12 @@ impl TreeId {
         Self(Self::VOLUME_BIT | id.0)
     }
 
+    /// Whether this is the map of a volume.
+    #[must_use]
+    pub const fn is_map(self) -> bool {
+        self.0 & Self::VOLUME_BIT != 0
+    }
+
     /// The volume whose map this is.
     #[must_use]
     pub const fn volume_id(self) -> Option<VolumeId> {
@@ -219,6 +225,17 @@ pub struct PageId {
     pub level: u8,
     /// Its place among the pages of its level.
     pub index: u64,
+}
+
+impl PageId {
+    /// Whether a page that was written as this one may be `other`: the maps of versions of a volume
+    /// share pages, each of which keeps the tree that it was first written for.
+    #[must_use]
+    pub fn stands_for(self, other: Self) -> bool {
+        let place = |id: Self| (id.level, id.index);
+        let same_tree = self.tree == other.tree || (self.tree.is_map() && other.tree.is_map());
+        same_tree && place(self) == place(other)
+    }
 }
 
 impl fmt::Display for PageId {

@@ -19,12 +19,15 @@ use mutants::Mutant;
 const SEEDS_MAX: u64 = 6;
 /// Mutants that the simulator has not been shown to find so soon: questions, not promises. They run
 /// when they are asked for by name.
-const OPEN: [Mutant; 5] = [
+const OPEN: [Mutant; 8] = [
     Mutant::SkipsMending,
     Mutant::ForgetsHeldChunk,
     Mutant::ReusesPbnAtOnce,
     Mutant::ReusesContainerAtOnce,
     Mutant::DropsPageBeingWritten,
+    Mutant::FreesSharedBlock,
+    Mutant::ReleasesInherited,
+    Mutant::ReadsPageBeingWritten,
 ];
 /// Requests of each life of a store.
 const STEPS: u64 = 60;

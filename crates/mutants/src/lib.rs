@@ -76,11 +76,17 @@ pub enum Mutant {
     SkipsMending,
     /// An opening says that what it believed is durable, and does not sync it.
     AnnouncesUnsynced,
+    /// A block of the tables is given out again though another version of the volume names it.
+    FreesSharedBlock,
+    /// An overwrite releases a chunk that the version's parent still maps.
+    ReleasesInherited,
+    /// A page is read for one version while it is still being written for another.
+    ReadsPageBeingWritten,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 30] = [
         Self::AnswersFlushUnsynced,
         Self::SkipsDataSync,
         Self::WritesRootUnsynced,
@@ -108,6 +114,9 @@ impl Mutant {
         Self::ForgetsMoveAtReplay,
         Self::SkipsMending,
         Self::AnnouncesUnsynced,
+        Self::FreesSharedBlock,
+        Self::ReleasesInherited,
+        Self::ReadsPageBeingWritten,
     ];
 }
 

@@ -23,11 +23,14 @@
 //! - A pointer names an existing subtree, resident or not: a page that has no block yet is pointed
 //!   to by a placeholder, which never reaches the disk, because children are written first.
 //! - The bytes of a write in flight never change: a page that changes meanwhile is copied.
+//! - Several trees may share pages: `sharing.rs`.
 //! - An inner page has at least one pointer, and a tree without leaves has no page at all.
 
 mod blocks;
 mod cleaning;
+mod cut;
 mod descent;
+mod difference;
 mod eviction;
 mod frames;
 mod freeze;
@@ -38,11 +41,13 @@ mod path;
 mod pins;
 mod reach;
 mod shape;
+mod sharing;
 mod slot;
 mod space;
 mod touch;
 mod verify;
 
+pub use difference::Pointers;
 pub use leaf_walk::NextLeaf;
 pub use page_io::{PageRead, PageWrite};
 pub(crate) use page_store::Wanted;

@@ -5,19 +5,22 @@
 
 mod device;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use device::{Checkpoint, Device, Leaves, Trees, freeze};
 use format::map_page;
 use format::units::{Pbn, TreeId, VolumeId};
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::{collection, proptest};
-use tables::{NextLeaf, PageStore, PageStoreOptions};
+use tables::{NextLeaf, PageStore, PageStoreOptions, PinSet, Pointers};
 
 type Model = BTreeMap<(TreeId, u64), u64>;
 
-const TREES: [TreeId; 4] =
-    [TreeId::CATALOG, TreeId::HASH_PBN, TreeId::volume(VolumeId(1)), TreeId::volume(VolumeId(2))];
+const MAPS: [TreeId; 3] =
+    [TreeId::volume(VolumeId(1)), TreeId::volume(VolumeId(2)), TreeId::volume(VolumeId(3))];
+
+const TREES: [TreeId; 5] = [TreeId::CATALOG, TreeId::HASH_PBN, MAPS[0], MAPS[1], MAPS[2]];
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -25,6 +28,13 @@ enum Op {
     Remove(TreeId, u64),
     Get(TreeId, u64),
     Next(TreeId, u64),
+    /// The second becomes a copy of the first.
+    Copy(TreeId, TreeId),
+    /// Leaves from one up to another go.
+    Cut(TreeId, u64, u64),
+    /// The second becomes a copy of the first, which loses leaves at once.
+    CutOff(TreeId, TreeId, u64, u64),
+    Difference(TreeId, TreeId, u64),
     Clean(usize),
     Shrink,
     Land(usize),
@@ -40,6 +50,10 @@ fn tree() -> impl Strategy<Value = TreeId> {
     (0..TREES.len()).prop_map(|tree| TREES[tree])
 }
 
+fn map() -> impl Strategy<Value = TreeId> {
+    (0..MAPS.len()).prop_map(|map| MAPS[map])
+}
+
 /// Indices that make trees grow by one, two and more levels, and neighbours of each.
 fn index() -> impl Strategy<Value = u64> {
     let bases = [0, 3, 506, 508, 508 * 508 - 2, 508 * 508, 508 * 508 * 508 + 5, 1 << 40];
@@ -52,6 +66,11 @@ fn op() -> impl Strategy<Value = Op> {
         6 => (tree(), index()).prop_map(|(t, i)| Op::Remove(t, i)),
         4 => (tree(), index()).prop_map(|(t, i)| Op::Get(t, i)),
         3 => (tree(), index()).prop_map(|(t, i)| Op::Next(t, i)),
+        3 => (map(), map()).prop_map(|(from, to)| Op::Copy(from, to)),
+        3 => (map(), index(), index()).prop_map(|(t, i, j)| Op::Cut(t, i.min(j), i.max(j))),
+        2 => (map(), map(), index(), index())
+            .prop_map(|(f, t, i, j)| Op::CutOff(f, t, i.min(j), i.max(j))),
+        2 => (map(), map(), index()).prop_map(|(s, t, i)| Op::Difference(s, t, i)),
         4 => (1_usize..12).prop_map(Op::Clean),
         3 => Just(Op::Shrink),
         5 => any::<usize>().prop_map(Op::Land),
@@ -99,6 +118,19 @@ impl Rig {
             }
             Op::Get(tree, index) => self.check(tree, index),
             Op::Next(tree, from) => self.check_next(tree, from),
+            Op::Copy(from, to) if from != to => {
+                self.cut(to, 0..u64::MAX);
+                self.copy(from, to);
+            }
+            Op::Cut(tree, from, to) => self.cut(tree, from..to),
+            Op::CutOff(from, to, first, end) if from != to => {
+                self.cut(to, 0..u64::MAX);
+                let pins = self.want_cut(from, &(first..end), true);
+                self.copy(from, to);
+                self.cut_wanted(from, first..end, pins);
+            }
+            Op::Copy(..) | Op::CutOff(..) => {}
+            Op::Difference(one, other, from) => self.check_difference(one, other, from),
             Op::Clean(pages) => {
                 let writes = self.store.clean_batch(pages);
                 self.device.submit(writes);
@@ -150,6 +182,56 @@ impl Rig {
         };
         let mut behind = self.model.range((tree, from)..=(tree, u64::MAX));
         assert_eq!(found, behind.next().map(|(&(_, index), _)| index));
+    }
+
+    fn cut(&mut self, tree: TreeId, leaves: Range<u64>) {
+        let pins = self.want_cut(tree, &leaves, false);
+        self.cut_wanted(tree, leaves, pins);
+    }
+
+    fn want_cut(&mut self, tree: TreeId, leaves: &Range<u64>, edges_only: bool) -> PinSet {
+        let want = |store: &mut PageStore, pins: &mut _, reads: &mut _| {
+            store.want_cut(pins, tree, leaves, edges_only, reads)
+        };
+        self.device.wait_for(&mut self.store, want)
+    }
+
+    fn cut_wanted(&mut self, tree: TreeId, leaves: Range<u64>, pins: PinSet) {
+        self.store.cut(tree, &leaves);
+        self.store.release_pins(pins);
+        self.model.retain(|&(of, index), _| of != tree || !leaves.contains(&index));
+    }
+
+    fn copy(&mut self, from: TreeId, to: TreeId) {
+        assert_eq!(self.store.tree_root(to), Default::default());
+        self.store.copy_tree(from, to);
+        let copied = self.model.range((from, 0)..=(from, u64::MAX));
+        let copied: Vec<_> = copied.map(|(&(_, index), &value)| ((to, index), value)).collect();
+        self.model.extend(copied);
+    }
+
+    /// The next leaf that is not known to be the same is not behind the next that differs.
+    fn check_difference(&mut self, one: TreeId, other: TreeId, from: u64) {
+        let mut reads = Vec::new();
+        let skip = |pointers: &Pointers<'_>| pointers.same(0, 1);
+        let found = loop {
+            match self.store.next_difference(&[one, other], from, skip, &mut reads).unwrap() {
+                NextLeaf::Missing => self.device.serve(&mut self.store, &mut reads).unwrap(),
+                NextLeaf::End => break None,
+                NextLeaf::Found(index) => break Some(index),
+            }
+        };
+        let holds = |tree, index| self.model.get(&(tree, index));
+        let both = [one, other].map(|tree| self.model.range((tree, from)..=(tree, u64::MAX)));
+        let indexes: BTreeSet<u64> = both.into_iter().flatten().map(|(&(_, i), _)| i).collect();
+        let differs = indexes.into_iter().find(|&i| holds(one, i) != holds(other, i));
+        if let Some(differs) = differs {
+            assert!(found.is_some_and(|found| (from..=differs).contains(&found)));
+        }
+        if one == other {
+            let dirty_only = found.is_none() || self.store.dirty_pages() > 0;
+            assert!(dirty_only, "a tree differs from itself");
+        }
     }
 
     fn land(&mut self, at: usize) {
@@ -207,6 +289,7 @@ impl Rig {
             self.apply(&Op::Remove(tree, index));
         }
         assert!(TREES.iter().all(|&tree| self.store.tree_root(tree) == Default::default()));
+        assert_eq!(self.store.shared_blocks(), 0);
         assert_eq!((self.store.resident_pages(), self.store.dirty_pages()), (0, 0));
         assert!(TREES.iter().all(|&tree| self.store.drop_tree(tree)));
     }
@@ -244,6 +327,18 @@ proptest! {
     }
 }
 
+/// What is on its way to the disk for a version is read by another one from there, also when the
+/// first has left it.
+#[test]
+fn a_copy_reads_what_is_still_being_written() {
+    let mut rig = Rig::new(1);
+    let [one, other, _] = MAPS;
+    rig.apply(&Op::Put(one, 506, 1));
+    rig.apply(&Op::Freeze);
+    rig.apply(&Op::CutOff(one, other, 0, 508));
+    rig.check(other, 506);
+}
+
 /// The same calls give the same blocks and the same reads.
 #[test]
 fn the_store_is_deterministic() {
@@ -252,7 +347,7 @@ fn the_store_is_deterministic() {
         let mut state = 1_u64;
         for step in 0..3000 {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            let (tree, index) = (TREES[(state >> 33) as usize % 4], (state >> 40) % 40 * 97);
+            let (tree, index) = (TREES[(state >> 33) as usize % 5], (state >> 40) % 40 * 97);
             rig.apply(&match step % 16 {
                 0..8 => Op::Put(tree, index, step + 1),
                 8 => Op::Remove(tree, index),

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use format::BLOCK_BYTES;
 use format::page::Page;
-use format::units::PageId;
+use format::units::{PageId, TreeId};
 use hashbrown::HashMap;
 use mutants::mutant;
 
@@ -64,7 +64,11 @@ impl Frame {
 
     /// A page that did not exist.
     pub(super) fn made(id: PageId, parent: Option<Slot>) -> Self {
-        let page = Arc::new(Page::empty(id));
+        Self::copied(id, Arc::new(Page::empty(id)), parent)
+    }
+
+    /// A page that did not exist and begins as another one.
+    pub(super) fn copied(id: PageId, page: Arc<Page>, parent: Option<Slot>) -> Self {
         Self {
             id,
             page,
@@ -176,15 +180,38 @@ impl Frames {
         Arc::make_mut(&mut self.get_mut(slot).page)
     }
 
-    pub(super) fn mark_dirty(&mut self, slot: Slot) {
+    /// Whether the page differs from what is on disk.
+    pub(super) fn is_dirty(&self, slot: Slot) -> bool {
+        self.get(slot).dirty
+    }
+
+    /// False when the page was dirty already.
+    pub(super) fn mark_dirty(&mut self, slot: Slot) -> bool {
         let frame = self.get_mut(slot);
         if frame.dirty {
-            return;
+            return false;
         }
         frame.dirty = true;
         let serial = frame.serial;
         self.dirty.push_back((slot, serial));
         self.dirty_pages += 1;
+        true
+    }
+
+    /// The dirty pages of a tree.
+    pub(super) fn dirty_of(&self, tree: TreeId) -> Vec<Slot> {
+        let is_due = |&&(slot, serial): &&(Slot, u32)| {
+            let frame = self.slots.get(slot.0 as usize).and_then(Option::as_ref);
+            frame
+                .is_some_and(|frame| frame.serial == serial && frame.dirty && frame.id.tree == tree)
+        };
+        self.dirty.iter().filter(is_due).map(|&(slot, _)| slot).collect()
+    }
+
+    /// Every resident page that is meant.
+    pub(super) fn all(&self, is_meant: impl Fn(PageId) -> bool) -> Vec<Slot> {
+        let occupied = (0..).zip(&self.slots).filter_map(|(at, frame)| Some((at, frame.as_ref()?)));
+        occupied.filter(|(_, frame)| is_meant(frame.id)).map(|(at, _)| Slot(at)).collect()
     }
 
     /// The page is on disk, or will be when its write has ended; it must not be in the queue.

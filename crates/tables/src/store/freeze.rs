@@ -102,6 +102,9 @@ impl PageStore {
         let former = std::mem::replace(&mut frame.block, block);
         frame.writing = true;
         let (id, parent, page) = (frame.id, frame.parent, Arc::clone(&frame.page));
+        if id.tree.is_map() {
+            self.space.set_page(block, &page);
+        }
         self.point(parent, id, BlockPtr::new(block, crc));
         if former != 0 {
             self.space.free(former);

@@ -66,8 +66,10 @@ impl PageStore {
                 Path::Here(slot) => slot,
                 Path::Absent { .. } => return Ok(skip(from, level)),
                 Path::Missing { read, parent } => {
-                    self.request(read, parent, reads)?;
-                    return Ok(Step::Is(NextLeaf::Missing));
+                    return Ok(match self.fetch(read, parent, reads)? {
+                        true => Step::From(from),
+                        false => Step::Is(NextLeaf::Missing),
+                    });
                 }
             };
             self.frames.get_mut(page).referenced = true;

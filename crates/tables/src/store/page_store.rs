@@ -122,20 +122,23 @@ impl PageStore {
             self.frames.pin(slot, pins);
             return Ok(Wanted::Here(slot));
         }
-        match self.path_to(leaf) {
-            Path::Here(slot) => {
-                self.frames.pin(slot, pins);
-                Ok(Wanted::Here(slot))
-            }
-            Path::Absent { above } => {
-                if let Some(above) = above {
-                    self.frames.pin(above, pins);
+        loop {
+            match self.path_to(leaf) {
+                Path::Here(slot) => {
+                    self.frames.pin(slot, pins);
+                    return Ok(Wanted::Here(slot));
                 }
-                Ok(Wanted::Absent)
-            }
-            Path::Missing { read, parent } => {
-                self.request(read, parent, reads)?;
-                Ok(Wanted::Coming)
+                Path::Absent { above } => {
+                    if let Some(above) = above {
+                        self.frames.pin(above, pins);
+                    }
+                    return Ok(Wanted::Absent);
+                }
+                Path::Missing { read, parent } => {
+                    if !self.fetch(read, parent, reads)? {
+                        return Ok(Wanted::Coming);
+                    }
+                }
             }
         }
     }
@@ -231,6 +234,7 @@ impl PageStore {
             Some(slot) => slot,
             None => self.make(leaf),
         };
+        self.own(slot);
         self.frames.change(slot)
     }
 

@@ -9,6 +9,8 @@
 //! older root costs only what differs. Blocks that only it names are kept until the next checkpoint
 //! takes its slot.
 
+use std::collections::BTreeMap;
+
 use format::pointer_page::{self, FANOUT};
 use format::units::{BlockPtr, PageId, TreeId, TreeRoot};
 use hashbrown::HashSet;
@@ -30,6 +32,8 @@ pub struct ReachWalker {
     pending: Vec<PageRead>,
     catalog_leaves: Vec<PageRead>,
     shared: HashSet<u64>,
+    /// Pointers beyond the first to pages of maps, from the newest root.
+    further: BTreeMap<u64, u32>,
     generation: u64,
 }
 
@@ -45,6 +49,7 @@ impl ReachWalker {
             pending: Vec::new(),
             catalog_leaves: Vec::new(),
             shared: HashSet::new(),
+            further: BTreeMap::new(),
             generation: 0,
         }
     }
@@ -56,7 +61,7 @@ impl ReachWalker {
         self.catalog_leaves.clear();
     }
 
-    /// Adds a tree of the root that is being walked; one that was added before adds nothing.
+    /// Adds a tree of the root that is being walked, each once.
     ///
     /// # Errors
     /// [`PageError::OutOfRange`] when its root points out of the zone.
@@ -65,7 +70,7 @@ impl ReachWalker {
             return Ok(());
         }
         let id = PageId { tree, level: root.depth, index: 0 };
-        self.meet(id, root.pointer).map(|_| ())
+        self.follow(id, root.pointer)
     }
 
     /// The next pages to be read and fed, at most `reads_max`; none when the walk has ended.
@@ -90,9 +95,19 @@ impl ReachWalker {
             }
             let index = index.saturating_mul(FANOUT as u64).saturating_add(slot as u64);
             let child = PageId { tree, level: level - 1, index };
-            if !self.meet(child, pointer)? && !self.is_older {
-                self.shared.insert(pointer.block());
-            }
+            self.follow(child, pointer)?;
+        }
+        Ok(())
+    }
+
+    /// Meets the page that a pointer leads to, and counts those to which several lead: versions of
+    /// a volume share pages of their maps, and nothing else is shared.
+    fn follow(&mut self, id: PageId, pointer: BlockPtr) -> Result<(), PageError> {
+        let again = !self.meet(id, pointer)? && !self.is_older;
+        if again && id.tree.is_map() {
+            *self.further.entry(pointer.block()).or_default() += 1;
+        } else if again {
+            self.shared.insert(pointer.block());
         }
         Ok(())
     }
@@ -129,7 +144,8 @@ impl ReachWalker {
         std::mem::take(&mut self.catalog_leaves)
     }
 
-    /// Blocks to which two pages of the newest root point: there is none in a sound store.
+    /// Blocks, other than those of maps, to which two pages of the newest root point: there is none
+    /// in a sound store.
     #[must_use]
     pub fn shared_blocks(&self) -> usize {
         self.shared.len()
@@ -156,6 +172,9 @@ impl PageStore {
         }
         for block in walker.reached() {
             self.space.mark_used(block);
+        }
+        for (&block, &further) in &walker.further {
+            self.space.mark_shared(block, further);
         }
         self.generation_next = self.generation_next.max(walker.generation + 1);
     }

@@ -16,6 +16,9 @@ impl PageStore {
         let Path::Absent { mut above } = self.path_to(leaf) else {
             unreachable!("{leaf} is changed without having been wanted")
         };
+        if let Some(above) = above {
+            self.own(above);
+        }
         let depth = self.tree_root(leaf.tree).depth;
         let missing = above.map_or(depth + 1, |slot| self.frames.get(slot).id.level);
         let mut made = None;
@@ -81,6 +84,9 @@ impl PageStore {
     /// leaf stays absent.
     pub fn remove_page(&mut self, tree: TreeId, index: u64) {
         let Some(mut slot) = self.frames.find(leaf_id(tree, index)) else { return };
+        if let Some(parent) = self.frames.get(slot).parent {
+            self.own(parent);
+        }
         loop {
             let frame = self.frames.remove(slot);
             if frame.block != 0 {

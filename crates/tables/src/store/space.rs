@@ -13,7 +13,15 @@
 //! - A *fresh* block was given to a page between two freezes (by cleaning). Freed before the second
 //!   of them, no root ever named it: it is free at once.
 //! - No block is free while a write to it is in flight: the late write would hit its next owner.
+//!
+//! Versions of a volume share pages, so more than one pointer may lead to a block. Further pointers
+//! are counted, in memory only: an opening meets every pointer anyway ([`super::ReachWalker`]). A
+//! block is freed with its last pointer. What lies below a shared page is shared without being
+//! counted, until the page above is made two ([`super::sharing`]).
 
+use std::sync::Arc;
+
+use format::page::Page;
 use format::units::PageId;
 use mutants::mutant;
 
@@ -22,6 +30,8 @@ use super::frames::PageMap;
 
 struct Write {
     id: PageId,
+    /// What is written, if another tree may want to read it meanwhile.
+    page: Option<Arc<Page>>,
     /// The block is to be free when the write has ended.
     freed: bool,
 }
@@ -38,6 +48,8 @@ pub(super) struct Space {
     /// Given to pages since the last freeze.
     fresh: PageMap<u64, ()>,
     writes: PageMap<u64, Write>,
+    /// Pointers to a block beyond the first.
+    further: PageMap<u64, u32>,
 }
 
 impl Space {
@@ -51,13 +63,61 @@ impl Space {
             late: 0,
             fresh: PageMap::default(),
             writes: PageMap::default(),
+            further: PageMap::default(),
         }
+    }
+
+    /// One pointer more leads to `block`.
+    pub(super) fn share(&mut self, block: u64) {
+        *self.further.entry(block).or_default() += 1;
+    }
+
+    /// Opening: so many pointers beyond the first lead to `block`.
+    pub(super) fn mark_shared(&mut self, block: u64, further: u32) {
+        self.further.insert(block, further);
+    }
+
+    /// Whether more than one pointer leads to `block`.
+    pub(super) fn is_shared(&self, block: u64) -> bool {
+        self.further.contains_key(&block)
+    }
+
+    /// Whether any block is shared.
+    pub(super) fn any_shared(&self) -> bool {
+        !self.further.is_empty()
+    }
+
+    /// Blocks to which more than one pointer leads.
+    pub(super) fn shared_blocks(&self) -> u64 {
+        self.further.len() as u64
+    }
+
+    /// Takes one of several pointers from a block; false when there was but one.
+    fn unshare(&mut self, block: u64) -> bool {
+        let Some(further) = self.further.get_mut(&block) else { return false };
+        *further -= 1;
+        if *further == 0 {
+            self.further.remove(&block);
+        }
+        true
+    }
+
+    /// What is being written to `block` for a map.
+    pub(super) fn set_page(&mut self, block: u64, page: &Arc<Page>) {
+        if let Some(write) = self.writes.get_mut(&block) {
+            write.page = Some(Arc::clone(page));
+        }
+    }
+
+    /// The page of a map that a write in flight brings to `block`.
+    pub(super) fn page_on_its_way(&self, block: u64) -> Option<Arc<Page>> {
+        self.writes.get(&block)?.page.clone()
     }
 
     /// A block for `id`, to be written now, as part of a checkpoint.
     pub(super) fn allocate(&mut self, id: PageId) -> Option<u64> {
         let block = self.blocks.allocate()?;
-        self.writes.insert(block, Write { id, freed: false });
+        self.writes.insert(block, Write { id, page: None, freed: false });
         Some(block)
     }
 
@@ -68,8 +128,11 @@ impl Space {
         Some(block)
     }
 
-    /// A live page leaves `block`.
+    /// A live pointer to `block` goes; with the last one a live page leaves it.
     pub(super) fn free(&mut self, block: u64) {
+        if self.unshare(block) && !mutant!(FreesSharedBlock) {
+            return;
+        }
         if self.fresh.remove(&block).is_some() || mutant!(ReusesBlockAtOnce) {
             self.release(block);
         } else {
@@ -145,6 +208,7 @@ impl Space {
 
     pub(super) fn resident_bytes(&self) -> u64 {
         let waiting = self.freed.capacity() + self.frozen.capacity() + self.aged.capacity();
-        self.blocks.resident_bytes() + (waiting * size_of::<u64>()) as u64
+        let shared = self.further.capacity() * size_of::<(u64, u32)>();
+        self.blocks.resident_bytes() + (waiting * size_of::<u64>() + shared) as u64
     }
 }

@@ -111,12 +111,15 @@ impl PageStore {
         page: PageId,
         reads: &mut Vec<PageRead>,
     ) -> Result<Option<Slot>, PageError> {
-        match self.path_to(page) {
-            Path::Here(slot) => Ok(Some(slot)),
-            Path::Absent { .. } => Ok(None),
-            Path::Missing { read, parent } => {
-                self.request(read, parent, reads)?;
-                Ok(None)
+        loop {
+            match self.path_to(page) {
+                Path::Here(slot) => return Ok(Some(slot)),
+                Path::Absent { .. } => return Ok(None),
+                Path::Missing { read, parent } => {
+                    if !self.fetch(read, parent, reads)? {
+                        return Ok(None);
+                    }
+                }
             }
         }
     }
@@ -150,6 +153,7 @@ impl PageStore {
     /// damaged; false when it is not resident.
     pub fn rewrite(&mut self, id: PageId) -> bool {
         let Some(slot) = self.frames.find(id) else { return false };
+        self.own(slot);
         self.frames.mark_dirty(slot);
         true
     }
