@@ -15,7 +15,7 @@ use containers::{
 use format::directory::{DirectoryEntry, FOOTER_BYTES};
 use format::frame::{self, FRAME_BYTES_MAX};
 use format::units::{
-    CONTAINER_BYTES, Codec, Compression, ContainerId, Fingerprint, Pba, Pbn, UUID_BYTES,
+    CONTAINER_BYTES, Codec, Compression, ContainerId, Fingerprint, FrameCheck, Pba, Pbn, UUID_BYTES,
 };
 use format::{BLOCK_BYTES, FormatError, Structure};
 use libfuzzer_sys::fuzz_target;
@@ -181,7 +181,7 @@ fn walk(container: &Container, range: Range<u32>) -> Vec<Pba> {
         let decoded = frame::decode(bytes).map(|(header, _)| header);
         assert!(decoded == Ok(header), "a frame is believed that is none");
         let _ = reduce::expand_frame(bytes, &mut plain[..header.plain_bytes as usize]);
-        places.push(pba);
+        places.push(Pba { check: FrameCheck::UNKNOWN, ..pba });
     }
     assert!(end <= scanned.end_bytes && scanned.end_bytes <= range.end.max(range.start));
     places
@@ -189,7 +189,7 @@ fn walk(container: &Container, range: Range<u32>) -> Vec<Pba> {
 
 fn entry_place(entry: &DirectoryEntry) -> Pba {
     let DirectoryEntry { offset_bytes, length_bytes, .. } = *entry;
-    Pba { container: ID, offset_bytes, length_bytes }
+    Pba { container: ID, offset_bytes, length_bytes, check: FrameCheck::UNKNOWN }
 }
 
 /// Goes on with a container after its frames were walked.
@@ -201,7 +201,8 @@ fn go_on(mut container: Container) {
     let length_bytes = reduce::compress_frame(raw, Pbn(77), &[1; SECTOR_BYTES], &mut frame);
     let appended = open.append(&frame[..length_bytes], Pbn(77), Fingerprint([1; 32]));
     let mut places: Vec<Pba> = entries.iter().map(entry_place).collect();
-    places.push(appended.expect("a container has room for so few"));
+    let appended = appended.expect("a container has room for so few");
+    places.push(Pba { check: FrameCheck::UNKNOWN, ..appended });
     let (writes, fill_bytes, _) = open.seal(UUID);
     put(&mut container.bytes, writes);
     assert_eq!(walk(&container, 0..fill_bytes), places);

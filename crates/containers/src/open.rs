@@ -19,6 +19,7 @@ use crate::error::DoesNotFit;
 use crate::segments::{SEGMENT_BYTES, Segments};
 use disk::{AlignedBuf, SharedBuf};
 use format::directory::{self, DirectoryEntry};
+use format::frame;
 use format::units::{BLOCK_BYTES, CONTAINER_BYTES, ContainerId, Fingerprint, Pba, Pbn, UUID_BYTES};
 use mutants::mutant;
 use std::borrow::Cow;
@@ -166,7 +167,8 @@ impl OpenContainer {
             let NewFrame { pbn, fingerprint, .. } = *frame;
             let offset_bytes = fill_bytes;
             self.entries.push(DirectoryEntry { fingerprint, pbn, offset_bytes, length_bytes });
-            pbas.push(Pba { container: self.id(), offset_bytes, length_bytes });
+            let check = frame::check_of(&bytes[(offset_bytes - start) as usize..]);
+            pbas.push(Pba { container: self.id(), offset_bytes, length_bytes, check });
             fill_bytes += length_bytes;
             taken += 1;
         }

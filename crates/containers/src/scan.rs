@@ -42,7 +42,8 @@ pub fn scan(
         if let Some((header, length_bytes)) =
             claimed_bytes(rest).and_then(|claimed| first_frame(rest, claimed))
         {
-            frames.push((header, Pba { container, offset_bytes: at, length_bytes }));
+            let check = frame::check_of(rest);
+            frames.push((header, Pba { container, offset_bytes: at, length_bytes, check }));
             at += length_bytes;
         } else if let Some(padding_bytes) = padding(rest, at) {
             at += padding_bytes;

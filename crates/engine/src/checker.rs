@@ -358,9 +358,9 @@ impl Checker {
         for chunk in chunks {
             let start = chunk.pba.offset_bytes as usize;
             let frame = image.get(start..start + chunk.pba.length_bytes as usize);
-            let sound = frame.map(frame::decode);
+            let is_meant = |frame| frame::is_meant(frame, chunk.pbn, chunk.pba.check);
             self.report.frames_verified += 1;
-            if !matches!(sound, Some(Ok((header, _))) if header.pbn == chunk.pbn) {
+            if !frame.is_some_and(is_meant) {
                 self.found(Problem::DamagedFrame { pbn: chunk.pbn.0, container: id.0 });
                 self.lost.insert(chunk.pbn);
             }

@@ -19,7 +19,7 @@ use format::container_page::ContainerEntry;
 use format::directory::DirectoryEntry;
 use format::frame;
 use format::record::Change;
-use format::units::{CONTAINER_BYTES, ContainerId, Pba, Pbn};
+use format::units::{CONTAINER_BYTES, ContainerId, FrameCheck, Pba, Pbn};
 use hashbrown::HashSet;
 use mutants::mutant;
 use tables::{PageError, pbn_pba};
@@ -41,8 +41,9 @@ const FREE_CONTAINERS_MIN: u64 = 6;
 /// What becomes of one entry of a slice.
 enum Fate {
     Stale,
-    Move,
-    Forget,
+    Move(FrameCheck),
+    /// With the check that its frame must have, where only that frame says which chunk it was.
+    Forget(Option<FrameCheck>),
 }
 
 impl Engine {
@@ -77,8 +78,7 @@ impl Engine {
             return false;
         }
         let Some(id) = self.choose_victim(self.containers_are_short()) else { return false };
-        self.collection.victim =
-            Some(Victim { id, image: None, entries: Vec::new(), cursor: 0, damaged: false });
+        self.collection.victim = Some(Victim::new(id));
         self.tell(&Notice::CollectionBegan { container: id.0 });
         if let Some((zone, start_bytes)) = self.geometry.container_zone(id) {
             let length_bytes = CONTAINER_BYTES as usize;
@@ -122,8 +122,9 @@ impl Engine {
         let chunk_bytes = self.geometry.chunk_bytes;
         let ContainerEntry { sequence, used_bytes, .. } = self.state.containers.get(victim.id);
         let used = image.get(..used_bytes as usize).unwrap_or(&image);
-        victim.entries = directory_of(victim.id, sequence, self.geometry.uuid, &image)
-            .unwrap_or_else(|_| entries_by_scan(victim.id, used, chunk_bytes));
+        let listed = directory_of(victim.id, sequence, self.geometry.uuid, &image);
+        victim.scanned = listed.is_err();
+        victim.entries = listed.unwrap_or_else(|_| entries_by_scan(victim.id, used, chunk_bytes));
         victim.image = Some(image);
     }
 
@@ -143,7 +144,7 @@ impl Engine {
 
     fn try_collect_slice(&mut self, victim: &mut Victim) -> Result<bool, PageError> {
         let end = victim.slice_end();
-        let Victim { entries, image, cursor, id, damaged } = victim;
+        let Victim { entries, image, cursor, id, damaged, scanned } = victim;
         let Some(image) = image else { return Ok(false) };
         let slice = &entries[*cursor..end];
         if !self.want_slice(slice)? {
@@ -162,7 +163,11 @@ impl Engine {
         }
         // Only what is dead is looked for among what groups hold.
         let held = LazyCell::new(|| self.buffer.held());
-        let fates: Vec<Fate> = slice.iter().map(|entry| self.fate(*id, entry, &held)).collect();
+        let fate = |entry| match self.fate(*id, entry, &held) {
+            Fate::Forget(_) if !*scanned => Fate::Forget(None),
+            fate => fate,
+        };
+        let fates: Vec<Fate> = slice.iter().map(fate).collect();
         let mut changes = Vec::new();
         for (entry, fate) in slice.iter().zip(fates) {
             if !self.collect_entry(fate, entry, image, &mut changes) {
@@ -195,13 +200,18 @@ impl Engine {
         held: &LazyCell<HashSet<Pbn>, impl FnOnce() -> HashSet<Pbn>>,
     ) -> Fate {
         let Some(stored) = pbn_pba::get(&self.state.store, entry.pbn) else { return Fate::Stale };
-        let here =
-            Pba { container, offset_bytes: entry.offset_bytes, length_bytes: entry.length_bytes };
-        if stored.pba != here {
+        let DirectoryEntry { offset_bytes, length_bytes, .. } = *entry;
+        let here = Pba { container, offset_bytes, length_bytes, ..Pba::default() };
+        if !stored.pba.is_place_of(here) {
             return Fate::Stale;
         }
         let is_held = || held.contains(&entry.pbn) && !mutant!(ForgetsHeldChunk);
-        if stored.references > 0 || is_held() { Fate::Move } else { Fate::Forget }
+        let check = stored.pba.check;
+        if stored.references > 0 || is_held() {
+            Fate::Move(check)
+        } else {
+            Fate::Forget(Some(check))
+        }
     }
 
     /// Moves or forgets one chunk; false if its frame is damaged.
@@ -213,20 +223,20 @@ impl Engine {
         changes: &mut Vec<Change>,
     ) -> bool {
         let DirectoryEntry { pbn, fingerprint, offset_bytes, length_bytes } = *entry;
+        let start = offset_bytes as usize;
+        let frame = image.get(start..start + length_bytes as usize);
+        let meant = |check| frame.filter(|frame| frame::is_meant(frame, pbn, check));
         match fate {
             Fate::Stale => true,
-            Fate::Forget => {
+            Fate::Forget(check) => {
+                if check.is_some_and(|check| meant(check).is_none()) {
+                    return false;
+                }
                 changes.push(Change::Forget { pbn, fingerprint });
                 true
             }
-            Fate::Move => {
-                let start = offset_bytes as usize;
-                let Some(frame) = image.get(start..start + length_bytes as usize) else {
-                    return false;
-                };
-                if !frame::decode(frame).is_ok_and(|(header, _)| header.pbn == pbn) {
-                    return false;
-                }
+            Fate::Move(check) => {
+                let Some(frame) = meant(check) else { return false };
                 let placed = Placed { frame, pbn, fingerprint };
                 let Some(to) = self.placement.place(&placed, changes) else { return false };
                 changes.push(Change::Move { pbn, to });

@@ -7,6 +7,7 @@ use format::units::ContainerId;
 /// Entries of one slice, and bytes of their frames: a fraction of the reserved containers.
 const SLICE_ENTRIES: usize = 128;
 const SLICE_BYTES: u64 = 1 << 20;
+
 /// The container being collected.
 pub(crate) struct Victim {
     pub(crate) id: ContainerId,
@@ -14,6 +15,8 @@ pub(crate) struct Victim {
     pub(crate) entries: Vec<DirectoryEntry>,
     pub(crate) cursor: usize,
     pub(crate) damaged: bool,
+    /// Its directory is damaged: the entries are made from what frames are there.
+    pub(crate) scanned: bool,
 }
 
 /// The container being collected.
@@ -23,6 +26,12 @@ pub(crate) struct Collection {
 }
 
 impl Victim {
+    /// A container that is to be read.
+    pub(crate) fn new(id: ContainerId) -> Self {
+        let (image, entries) = (None, Vec::new());
+        Self { id, image, entries, cursor: 0, damaged: false, scanned: false }
+    }
+
     /// The end of the slice that begins at the cursor.
     pub(crate) fn slice_end(&self) -> usize {
         let mut bytes = 0;

@@ -1,10 +1,11 @@
 //! Containers in the accounts of a repair: which frames are there, and what directories still tell.
 //!
 //! Every container in use is read whole, once. A chunk counts as stored if its frame passes its
-//! check and carries its PBN. A chunk whose place is unknown is looked for in the directories (or,
-//! where one is damaged, in the frames themselves): its fingerprint must be the one that the
-//! Hash-PBN table has for it, or, when that is lost as well, the container that was opened last
-//! has it, since a PBN is given out again only after its container was collected.
+//! check, carries its PBN and is the one that the tables mean. A chunk whose place is unknown is
+//! looked for in the directories (or, where one is damaged, in the frames themselves): its
+//! fingerprint must be the one that the Hash-PBN table has for it, or, when that is lost as well,
+//! the container that was opened last has it, since a PBN is given out again only after its
+//! container was collected.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +14,7 @@ use format::container_page::{ContainerEntry, ContainerState};
 use format::directory::{DirectoryEntry, decode_footer};
 use format::frame;
 use format::superblock::Geometry;
-use format::units::{ContainerId, Fingerprint, Pba, Pbn};
+use format::units::{ContainerId, Fingerprint, FrameCheck, Pba, Pbn};
 
 use crate::damage_reads::DamageReads;
 use crate::ledger::{Ledger, Place};
@@ -171,7 +172,8 @@ impl FrameAccounts {
             let DirectoryEntry { fingerprint, pbn, offset_bytes, length_bytes } = *entry;
             let at = pbn.0 as usize;
             let expected = ledger.fingerprints.get(at).copied().flatten();
-            let pba = Pba { container: image.id, offset_bytes, length_bytes };
+            let place = Pba { container: image.id, offset_bytes, length_bytes, ..Pba::default() };
+            let pba = image.with_check(place);
             let is_wanted = ledger.places.get(at) == Some(&Place::Unknown)
                 && expected.map_or(ledger.fingerprints_lost, |expected| expected == fingerprint)
                 && image.has_frame(pba, pbn);
@@ -209,8 +211,13 @@ impl Image<'_> {
     }
 
     fn has_frame(&self, pba: Pba, pbn: Pbn) -> bool {
-        let decoded = self.frame(pba).and_then(|frame| frame::decode(frame).ok());
-        decoded.is_some_and(|(header, _)| header.pbn == pbn)
+        self.frame(pba).is_some_and(|frame| frame::is_meant(frame, pbn, pba.check))
+    }
+
+    /// The place with the check of the frame that is there.
+    fn with_check(&self, place: Pba) -> Pba {
+        let check = self.frame(place).map_or(FrameCheck::UNKNOWN, frame::check_of);
+        Pba { check, ..place }
     }
 
     /// The fingerprint of the chunk whose frame is there.

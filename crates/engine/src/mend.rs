@@ -10,6 +10,7 @@ use disk::AlignedBuf;
 use format::BLOCK_BYTES;
 use format::container_page::{ContainerEntry, ContainerState};
 use format::directory::{DirectoryEntry, encode_tail};
+use format::frame;
 use format::superblock::Geometry;
 use format::units::{CONTAINER_BYTES, ContainerId, Pba};
 use mutants::mutant;
@@ -35,7 +36,7 @@ impl Loading {
             let image = self.devices.read_now(zone, start_bytes, CONTAINER_BYTES as usize)?;
             let used = image.get(..used_bytes as usize).unwrap_or(&image);
             let scanned = entries_by_scan(id, used, geometry.chunk_bytes);
-            let (entries, _) = self.placed_here(id, scanned)?;
+            let (entries, _) = self.placed_here(id, used, scanned)?;
             let written = directory_of(id, sequence, geometry.uuid, &image);
             if written.is_ok_and(|written| written == entries) {
                 continue;
@@ -50,22 +51,26 @@ impl Loading {
         Ok(())
     }
 
-    /// The entries whose chunks the tables place where the entry says, and how many bytes of them
-    /// live.
+    /// The entries whose chunks the tables place where the entry says, if theirs is the frame in
+    /// the container's `image`, and how many bytes of them live.
     pub(crate) fn placed_here(
         &mut self,
         container: ContainerId,
+        image: &[u8],
         scanned: Vec<DirectoryEntry>,
     ) -> Result<(Vec<DirectoryEntry>, u64), OpenError> {
         let mut entries = Vec::with_capacity(scanned.len());
         let mut live_bytes = 0;
         for entry in scanned {
             let DirectoryEntry { offset_bytes, length_bytes, .. } = entry;
-            let here = Pba { container, offset_bytes, length_bytes };
+            let here = Pba { container, offset_bytes, length_bytes, ..Pba::default() };
             let wanted = self.wait_for(|state, wanted| state.want_pba(entry.pbn, wanted))?;
             let stored = pbn_pba::get(&self.state.store, entry.pbn);
             self.state.store.release_pins(wanted.pins);
-            if let Some(stored) = stored.filter(|stored| stored.pba == here) {
+            let frame = image.get(offset_bytes as usize..).unwrap_or_default();
+            let is_here =
+                |pba: Pba| pba.is_place_of(here) && pba.check.allows(frame::check_of(frame));
+            if let Some(stored) = stored.filter(|stored| is_here(stored.pba)) {
                 live_bytes += if stored.references > 0 { u64::from(length_bytes) } else { 0 };
                 entries.push(entry);
             }

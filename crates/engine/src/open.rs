@@ -32,7 +32,7 @@ use crate::client::Client;
 use crate::devices::Devices;
 use crate::engine::{Engine, Parts};
 use crate::flushing::Flushing;
-use crate::geometry::{agree_on_geometry, check_zones, read_geometry};
+use crate::geometry::{agree_on_geometry, check_zones, raise_version, read_geometry};
 use crate::intake::Intake;
 use crate::journal_image::{LOOK_AHEAD_BYTES, look_behind};
 use crate::loading::Loading;
@@ -138,7 +138,7 @@ pub(crate) fn load(
     cache_pages: usize,
     may_write: bool,
 ) -> Result<Opened, OpenError> {
-    let geometry = read_geometry(&mut devices)?;
+    let mut geometry = read_geometry(&mut devices)?;
     check_zones(&devices, &geometry)?;
     if may_write {
         // The newest root may be in the device's cache only, left there by a process that was
@@ -149,6 +149,7 @@ pub(crate) fn load(
     }
     let Roots { newest, older, unread } = read_roots(&mut devices, &geometry)?;
     if may_write {
+        raise_version(&mut devices, &mut geometry)?;
         replace_unread(&mut devices, &geometry, &newest, unread)?;
     }
     let state = empty_state(&geometry, &newest, cache_pages);

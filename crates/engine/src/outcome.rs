@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use disk::AlignedBuf;
-use format::units::{Compression, Pbn};
+use format::frame;
+use format::units::{Compression, FrameCheck, Pbn};
 use reduce::{ChunkRef, Permit, expand_frame};
 
 use crate::error::RequestError;
@@ -82,7 +83,13 @@ pub(crate) enum Piece {
     /// A chunk that is still in the write buffer.
     Plain(ChunkRef),
     /// A frame in a buffer that was read from disk or copied from the open container.
-    Frame { buf: Arc<AlignedBuf>, offset_bytes: u32, length_bytes: u32, pbn: Pbn },
+    Frame {
+        buf: Arc<AlignedBuf>,
+        offset_bytes: u32,
+        length_bytes: u32,
+        pbn: Pbn,
+        check: FrameCheck,
+    },
     /// A frame whose bytes are still on their way; replaced before the reply is given.
     Pending,
 }
@@ -163,9 +170,13 @@ impl ReadPieces {
                 let bytes = chunk.bytes().get(skip..skip + target.len());
                 target.copy_from_slice(bytes.ok_or_else(|| self.damage(part))?);
             }
-            Piece::Frame { buf, offset_bytes, length_bytes, pbn } => {
+            Piece::Frame { buf, offset_bytes, length_bytes, pbn, check } => {
                 let (start, length) = (*offset_bytes as usize, *length_bytes as usize);
                 let frame = buf.get(start..start + length).ok_or_else(|| self.damage(part))?;
+                // Another check: the frame's write was lost, and an older frame stands there.
+                if !check.allows(frame::check_of(frame)) {
+                    return Err(self.damage(part));
+                }
                 let whole = target.len() == self.chunk_bytes as usize;
                 scratch.resize(if whole { 0 } else { self.chunk_bytes as usize }, 0);
                 let expanded = expand_frame(frame, if whole { &mut *target } else { scratch });

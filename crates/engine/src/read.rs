@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use disk::{AlignedBuf, IoError};
 use format::BLOCK_BYTES;
-use format::units::{Lba, Pbn, TreeId, VolumeId};
+use format::units::{FrameCheck, Lba, Pbn, TreeId, VolumeId};
 use tables::{PageError, lba_pbn, pbn_pba};
 
 use crate::buffer::{Newest, SlotData};
@@ -175,7 +175,7 @@ impl Engine {
                 continue;
             };
             if let Some(frame) = self.placement.read(entry.pba) {
-                parts[at].piece = frame_piece(&frame, pbn);
+                parts[at].piece = frame_piece(&frame, pbn, entry.pba.check);
                 continue;
             }
             add_to_spans(&mut spans, at, entry.pba, pbn);
@@ -269,8 +269,9 @@ fn stored_parts(parts: &[PiecePart]) -> Vec<usize> {
     (0..parts.len()).filter(|&at| pending(&parts[at])).collect()
 }
 
-fn frame_piece(frame: &[u8], pbn: Pbn) -> Piece {
+fn frame_piece(frame: &[u8], pbn: Pbn, check: FrameCheck) -> Piece {
     let mut buf = AlignedBuf::new_zeroed(frame.len().next_multiple_of(BLOCK_BYTES));
     buf[..frame.len()].copy_from_slice(frame);
-    Piece::Frame { buf: Arc::new(buf), offset_bytes: 0, length_bytes: frame.len() as u32, pbn }
+    let (buf, length_bytes) = (Arc::new(buf), frame.len() as u32);
+    Piece::Frame { buf, offset_bytes: 0, length_bytes, pbn, check }
 }

@@ -86,6 +86,7 @@ impl Span {
                 offset_bytes: pba.offset_bytes - self.first_bytes,
                 length_bytes: pba.length_bytes,
                 pbn,
+                check: pba.check,
             };
         }
     }

@@ -144,7 +144,7 @@ impl Loading {
         let image = self.devices.read_now(zone, start_bytes, CONTAINER_BYTES as usize)?;
         let filled = image.get(..open.fill_bytes as usize).unwrap_or(&image);
         let scanned = entries_by_scan(open.id, filled, geometry.chunk_bytes);
-        let (entries, live_bytes) = self.placed_here(open.id, scanned)?;
+        let (entries, live_bytes) = self.placed_here(open.id, filled, scanned)?;
         let recorded_bytes = u64::from(self.state.containers.get(open.id).live_bytes);
         Ok((live_bytes == recorded_bytes).then_some(entries))
     }
@@ -169,7 +169,8 @@ impl Recovered {
     }
 }
 
-/// The fingerprint of the chunk whose frame is at `pba`; None when no frame of `pbn` is there.
+/// The fingerprint of the chunk whose frame is at `pba`; None when the frame of `pbn` that is meant
+/// is not there.
 pub(crate) fn fingerprint_at(
     devices: &mut Devices,
     geometry: &Geometry,
@@ -188,7 +189,9 @@ pub(crate) fn fingerprint_at(
     let here = Pba { offset_bytes: skip, ..pba };
     let entry = bytes
         .get(skip as usize..)
-        .and_then(|rest| frame::decode(rest.get(..pba.length_bytes as usize)?).ok())
+        .and_then(|rest| rest.get(..pba.length_bytes as usize))
+        .filter(|frame| pba.check.allows(frame::check_of(frame)))
+        .and_then(|frame| frame::decode(frame).ok())
         .filter(|(header, _)| header.pbn == pbn)
         .and_then(|(header, _)| entry_of(header, here, &bytes, geometry.chunk_bytes));
     Ok(entry.map(|entry| entry.fingerprint))

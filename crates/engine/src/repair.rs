@@ -10,6 +10,7 @@ use disk::Disk;
 use crate::damage_reads::DamageReads;
 use crate::devices::Devices;
 use crate::frame_accounts::FrameAccounts;
+use crate::geometry::raise_version;
 use crate::ledger::{Ledger, Pages};
 use crate::map_accounts::MapAccounts;
 use crate::open_error::OpenError;
@@ -78,7 +79,7 @@ pub fn repair(
     progress: &mut dyn FnMut(CheckProgress),
 ) -> Result<RepairReport, RepairError> {
     let mut reads = DamageReads::new(Devices::new(disk));
-    let survey = Survey::of(&mut reads)?;
+    let mut survey = Survey::of(&mut reads)?;
     refuse_what_cannot_be(&survey)?;
     let accounts = Accounts::of(&mut reads, &survey, progress);
     if let Some(error) = reads.failed.iter().find(|error| is_device_failure(error)) {
@@ -91,6 +92,7 @@ pub fn repair(
     let lost_records = if journal.is_damaged() { lost_records } else { 0 };
     let lost_chunks = accounts.maps.lost_chunks;
     let Accounts { ledger, frames, maps } = accounts;
+    raise_version(&mut reads.devices, &mut survey.geometry)?;
     let written = Rebuild::new(&mut reads, &survey, ledger, frames, maps).write(progress)?;
     let (pages_written, directories_written) = (written.pages, written.directories);
     Ok(RepairReport { found, lost_chunks, lost_records, pages_written, directories_written })

@@ -39,9 +39,8 @@ impl Engine {
             return Progress::Waits;
         }
         at.to_heal.pop();
-        let place = frame.pba(at.id);
         let stored = pbn_pba::get(&self.state.store, frame.pbn);
-        let Some(stored) = stored.filter(|stored| stored.pba == place) else {
+        let Some(stored) = stored.filter(|stored| stored.pba.is_place_of(frame.pba(at.id))) else {
             // It was moved or forgotten: nobody misses this frame.
             return Progress::Moved;
         };
@@ -49,7 +48,11 @@ impl Engine {
         let is_dead = stored.references == 0 && !self.buffer.held().contains(&frame.pbn);
         let healed = self.stopped.is_none()
             && self.journal_has_room(2 * CHANGE_BYTES_MAX)
-            && (if is_dead { self.forget_damaged(&frame) } else { self.heal_chunk(&frame, place) });
+            && (if is_dead {
+                self.forget_damaged(&frame)
+            } else {
+                self.heal_chunk(&frame, stored.pba)
+            });
         let (pbn, container) = (frame.pbn.0, at.id.0);
         let problem = match frame.verdict {
             Verdict::Damaged => Problem::DamagedFrame { pbn, container },
@@ -105,8 +108,7 @@ impl Engine {
     fn second_copy(&self, frame: &Listed, place: Pba) -> Option<Vec<u8>> {
         let kept = self.placement.read(place);
         let is_sound = |bytes: &[u8]| {
-            frame.verdict == Verdict::Damaged
-                && frame::decode(bytes).is_ok_and(|(header, _)| header.pbn == frame.pbn)
+            frame.verdict == Verdict::Damaged && frame::is_meant(bytes, frame.pbn, place.check)
         };
         kept.filter(|kept| is_sound(kept)).map(|kept| kept.into_owned()).or_else(|| {
             let chunk = self.buffered_duplicate(frame.pbn)?;

@@ -120,9 +120,10 @@ pub(crate) enum ContainerPhase {
 }
 
 impl Listed {
+    /// Its place; which frame is meant there the tables say.
     pub(crate) fn pba(&self, container: ContainerId) -> Pba {
         let Self { offset_bytes, length_bytes, .. } = *self;
-        Pba { container, offset_bytes, length_bytes }
+        Pba { container, offset_bytes, length_bytes, ..Pba::default() }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use format::container_page::ContainerState;
+use format::frame;
 use format::pba_page;
 use format::units::{Fingerprint, Pbn, TreeId};
 use reduce::{FramePlace, Image, Job, Verdict};
@@ -120,12 +121,17 @@ impl Engine {
         lookups: bool,
     ) -> bool {
         let stored = pbn_pba::get(&self.state.store, frame.pbn);
-        frame.placed = stored.is_some_and(|stored| stored.pba == frame.pba(at.id));
-        if !frame.placed {
+        let place = frame.pba(at.id);
+        let Some(stored) = stored.filter(|stored| stored.pba.is_place_of(place)) else {
+            frame.placed = false;
             return false;
+        };
+        frame.placed = true;
+        let bytes = at.image.get(frame.offset_bytes as usize..).unwrap_or_default();
+        if !stored.pba.check.allows(frame::check_of(bytes)) {
+            frame.verdict = Verdict::Damaged;
         }
-        let lives = stored.is_some_and(|stored| stored.references > 0);
-        at.live_bytes += if lives { u64::from(frame.length_bytes) } else { 0 };
+        at.live_bytes += if stored.references > 0 { u64::from(frame.length_bytes) } else { 0 };
         let is_right = match frame.verdict {
             Verdict::Damaged => false,
             Verdict::Sound => true,

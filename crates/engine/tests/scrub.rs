@@ -218,19 +218,49 @@ fn a_sector_that_cannot_be_read_costs_the_chunks_on_it_and_no_others() {
     assert_eq!(stand.read(&volume, 400 * CHUNK, CHUNK), fresh(400, CHUNK));
 }
 
+/// Puts a frame of other bytes, whole and of the same PBN, in the place of that of chunk 77; with
+/// `same_check` it is one that has the check of the old frame by chance.
+fn replace_frame(disk: &MemoryDisk, same_check: bool) {
+    let start = place_of(disk, &fresh(77, CHUNK)) - format::frame::FRAME_HEADER_BYTES as u64;
+    let length_bytes = CHUNK as usize + format::frame::FRAME_HEADER_BYTES;
+    let mut frame = disk.peek(DATA, start, length_bytes);
+    let check = format::frame::check_of(&frame);
+    let (header, _) = format::frame::decode(&frame).unwrap();
+    for number in 0_u32.. {
+        frame[1000..1004].copy_from_slice(&number.to_le_bytes());
+        format::frame::write_header(&mut frame, &header);
+        if same_check == (format::frame::check_of(&frame) == check) {
+            break;
+        }
+    }
+    for (at, byte) in (start..).zip(&frame) {
+        disk.corrupt(DATA, at, |old| *old = *byte);
+    }
+}
+
+#[test]
+fn another_frame_of_the_same_chunk_is_damage() {
+    let (stand, volume) = filled(1200);
+    replace_frame(&stand.disk, false);
+    assert!(stand.try_read(&volume, 77 * CHUNK, CHUNK).is_err(), "wrong bytes were read");
+    let found = scrub(&stand.client, false);
+    let damaged = |finding: &ScrubFinding| matches!(finding.problem, Problem::DamagedFrame { .. });
+    assert!(found.findings.iter().any(damaged), "{:?}", sentences(&found.findings));
+    assert_eq!(found.findings.iter().flat_map(lost_chunks).collect::<Vec<_>>(), [("a", 77)]);
+    stand.write(&volume, 600 * CHUNK, &fresh(77, CHUNK));
+    stand.flush();
+    assert_eq!(stand.read(&volume, 77 * CHUNK, CHUNK), fresh(77, CHUNK));
+
+    let (stand, _) = filled(1200);
+    replace_frame(&stand.disk, false);
+    let report = check(&stand.close());
+    assert!(matches!(report.problems[0], Problem::DamagedFrame { .. }), "{report:?}");
+}
+
 #[test]
 fn wrong_bytes_under_a_right_checksum_are_found_by_their_fingerprint() {
     let (stand, volume) = filled(1200);
-    let place = place_of(&stand.disk, &fresh(77, CHUNK));
-    let start = place - format::frame::FRAME_HEADER_BYTES as u64;
-    let length_bytes = CHUNK as usize + format::frame::FRAME_HEADER_BYTES;
-    let mut frame = stand.disk.peek(DATA, start, length_bytes);
-    let (header, _) = format::frame::decode(&frame).unwrap();
-    frame[1000] ^= 1;
-    format::frame::write_header(&mut frame, &header);
-    for (at, byte) in (start..).zip(&frame) {
-        stand.disk.corrupt(DATA, at, |old| *old = *byte);
-    }
+    replace_frame(&stand.disk, true);
     assert_eq!(sentences(&scrub(&stand.client, false).findings), Vec::<String>::new());
     let found = scrub(&stand.client, true);
     let wrong =

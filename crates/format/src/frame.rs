@@ -6,12 +6,13 @@
 //!
 //! Frames lie in containers one after another, on any byte. The checksum covers all but itself,
 //! the PBN included: a frame that lies where another is expected is found out, so that a wrong PBA
-//! is an error and never another chunk's bytes.
+//! is an error and never another chunk's bytes. Whoever says where a frame is repeats a part of its
+//! checksum ([`FrameCheck`]), so that an older frame of the same PBN is found out too.
 
 use crate::error::{FormatError, Structure};
 use crate::field::{put_u16, put_u24, put_u32, put_u48, u16_at, u24_at, u32_at, u48_at};
 use crate::superblock::CHUNK_BYTES_MAX;
-use crate::units::{Codec, Pbn};
+use crate::units::{Codec, FrameCheck, Pbn};
 
 /// Header of a frame.
 pub const FRAME_HEADER_BYTES: usize = 16;
@@ -88,6 +89,22 @@ pub fn decode(frame: &[u8]) -> Result<(FrameHeader, &[u8]), FormatError> {
         });
     }
     Ok((header, payload))
+}
+
+/// The check by which the frame that may begin here is known; unknown when there is no room for
+/// one. Nothing is verified.
+#[must_use]
+pub fn check_of(bytes: &[u8]) -> FrameCheck {
+    match bytes.get(..FRAME_HEADER_BYTES) {
+        Some(header) => FrameCheck::of_crc(u32_at(header, CRC_AT)),
+        None => FrameCheck::UNKNOWN,
+    }
+}
+
+/// Whether `bytes` are the frame that is meant: whole, unharmed, of this chunk and with this check.
+#[must_use]
+pub fn is_meant(bytes: &[u8], pbn: Pbn, check: FrameCheck) -> bool {
+    check.allows(check_of(bytes)) && decode(bytes).is_ok_and(|(header, _)| header.pbn == pbn)
 }
 
 /// How long the frame claims to be that may begin here, its header included; None when there is no

@@ -54,4 +54,5 @@ pub use units::{BLOCK_BYTES, CONTAINER_BYTES};
 /// | version | what changed |
 /// |---|---|
 /// | 1 | the first |
-pub const FORMAT_VERSION: u32 = 1;
+/// | 2 | a PBN-PBA entry and the changes that make one carry the frame's check |
+pub const FORMAT_VERSION: u32 = 2;

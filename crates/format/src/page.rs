@@ -100,6 +100,7 @@ impl Page {
     /// Makes the page fit to be written in a checkpoint; returns its checksum.
     pub fn seal(&mut self, generation: u64) -> u32 {
         put_u64(&mut self.0, GENERATION_AT, generation);
+        put_u16(&mut self.0, VERSION_AT, FORMAT_VERSION as u16);
         let crc = self.crc();
         put_u32(&mut self.0, CRC_AT, crc);
         crc

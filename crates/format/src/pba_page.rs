@@ -3,10 +3,13 @@
 //! PBN `n` is slot `n % SLOTS` of leaf `n / SLOTS`. An entry with length 0 is vacant: its PBN names
 //! nothing now. An entry with 0 references is a dead chunk, still stored and still found by its
 //! fingerprint until collection forgets it.
+//!
+//! An entry repeats a part of its frame's checksum, as a page pointer does of its page's: a frame
+//! of the same PBN that a lost write left in the place is not taken for it.
 
-use crate::field::{put_u24, put_u32, u24_at, u32_at};
+use crate::field::{put_u16, put_u24, put_u32, u16_at, u24_at, u32_at};
 use crate::page::{PAYLOAD_BYTES, Page};
-use crate::units::{ContainerId, Pba};
+use crate::units::{ContainerId, FrameCheck, Pba};
 
 /// Entries in a leaf.
 pub const SLOTS: usize = 254;
@@ -15,10 +18,10 @@ pub(crate) const ENTRY_BYTES: usize = 16;
 pub(crate) const CONTAINER_AT: usize = 0;
 pub(crate) const OFFSET_AT: usize = 4;
 pub(crate) const LENGTH_AT: usize = 7;
-pub(crate) const ZERO_AT: usize = 10;
+pub(crate) const CHECK_AT: usize = 10;
 pub(crate) const REFERENCES_AT: usize = 12;
 
-const _: () = assert!(LENGTH_AT + 3 == ZERO_AT && ZERO_AT + 2 == REFERENCES_AT);
+const _: () = assert!(LENGTH_AT + 3 == CHECK_AT && CHECK_AT + 2 == REFERENCES_AT);
 const _: () = assert!(REFERENCES_AT + 4 == ENTRY_BYTES && SLOTS * ENTRY_BYTES == PAYLOAD_BYTES);
 
 /// A stored chunk.
@@ -39,7 +42,9 @@ pub fn get(page: &Page, slot: usize) -> Option<PbaEntry> {
         return None;
     }
     let container = ContainerId(u32_at(entry, CONTAINER_AT));
-    let pba = Pba { container, offset_bytes: u24_at(entry, OFFSET_AT), length_bytes };
+    let offset_bytes = u24_at(entry, OFFSET_AT);
+    let check = FrameCheck::from_bits(u16_at(entry, CHECK_AT));
+    let pba = Pba { container, offset_bytes, length_bytes, check };
     Some(PbaEntry { pba, references: u32_at(entry, REFERENCES_AT) })
 }
 
@@ -55,6 +60,7 @@ pub fn set(page: &mut Page, slot: usize, entry: Option<PbaEntry>) {
         put_u32(bytes, CONTAINER_AT, pba.container.0);
         put_u24(bytes, OFFSET_AT, pba.offset_bytes);
         put_u24(bytes, LENGTH_AT, pba.length_bytes);
+        put_u16(bytes, CHECK_AT, pba.check.to_bits());
         put_u32(bytes, REFERENCES_AT, references);
     }
 }

@@ -104,7 +104,48 @@ impl fmt::Debug for Fingerprint {
     }
 }
 
-/// Physical block address: where a frame is. It moves when collection moves the frame.
+/// A part of a frame's checksum, kept by whoever says where the frame is.
+///
+/// A frame proves that it is whole and of its PBN; not that it is the one that was stored here
+/// last, if a write was lost and an older frame of the same PBN had lain at the same place. This
+/// does, but for one chance in 65535.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct FrameCheck(u16);
+
+impl FrameCheck {
+    /// Not known, as in what version 1 wrote: any frame will do.
+    pub const UNKNOWN: Self = Self(0);
+
+    /// Of a frame with checksum `crc`: its low 16 bits, and 1 where those are 0.
+    #[must_use]
+    pub const fn of_crc(crc: u32) -> Self {
+        let low = crc as u16;
+        Self(if low == 0 { 1 } else { low })
+    }
+
+    /// Whether nothing is known of the frame.
+    #[must_use]
+    pub const fn is_unknown(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether a frame whose check is `found` can be the one that is meant.
+    #[must_use]
+    pub const fn allows(self, found: Self) -> bool {
+        self.is_unknown() || self.0 == found.0
+    }
+
+    pub(crate) const fn to_bits(self) -> u16 {
+        self.0
+    }
+
+    pub(crate) const fn from_bits(bits: u16) -> Self {
+        Self(bits)
+    }
+}
+
+/// Physical block address: where a frame is, and which frame is meant. It moves when collection
+/// moves the frame.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Pba {
     /// Container that holds it.
@@ -113,11 +154,23 @@ pub struct Pba {
     pub offset_bytes: u32,
     /// Of the whole frame, header included; less than 16 MiB.
     pub length_bytes: u32,
+    /// Of the frame; unknown where only a place is meant.
+    pub check: FrameCheck,
+}
+
+impl Pba {
+    /// Whether `other` is the same place, whichever frame either means.
+    #[must_use]
+    pub const fn is_place_of(self, other: Self) -> bool {
+        self.container.0 == other.container.0
+            && self.offset_bytes == other.offset_bytes
+            && self.length_bytes == other.length_bytes
+    }
 }
 
 impl fmt::Display for Pba {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { container, offset_bytes, length_bytes } = self;
+        let Self { container, offset_bytes, length_bytes, .. } = self;
         write!(f, "{length_bytes} bytes at offset {offset_bytes} of container {container}")
     }
 }

@@ -10,7 +10,7 @@
 use format::map_page;
 use format::pba_page::PbaEntry;
 use format::root::HashShape;
-use format::units::{ContainerId, Fingerprint, Lba, Pba, Pbn, TreeId, VolumeId};
+use format::units::{ContainerId, Fingerprint, FrameCheck, Lba, Pba, Pbn, TreeId, VolumeId};
 use tables::{
     HashPbn, PageError, PageRead, PageStore, PageStoreOptions, PinSet, Seen, lba_pbn, pbn_pba,
 };
@@ -79,6 +79,7 @@ impl Tables {
                 container: ContainerId((pbn >> 11) as u32),
                 offset_bytes: 0,
                 length_bytes: 1,
+                check: FrameCheck::UNKNOWN,
             };
             pbn_pba::set(store, Pbn(*pbn), PbaEntry { pba, references: 0 });
         }

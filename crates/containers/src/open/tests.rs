@@ -7,7 +7,9 @@ use crate::sealed::directory_of;
 use crate::{usable_bytes_per_container, worst_case_bytes};
 use format::directory::DirectoryEntry;
 use format::frame::{self, FRAME_HEADER_BYTES, FrameHeader};
-use format::units::{BLOCK_BYTES, CONTAINER_BYTES, Codec, ContainerId, Fingerprint, Pba, Pbn};
+use format::units::{
+    BLOCK_BYTES, CONTAINER_BYTES, Codec, ContainerId, Fingerprint, FrameCheck, Pba, Pbn,
+};
 use proptest::prelude::{
     Just, Strategy, any, prop, prop_assert, prop_assert_eq, prop_oneof, proptest,
 };
@@ -288,7 +290,9 @@ proptest! {
         for (offset_bytes, length_bytes) in
             [(offset_bytes, length_bytes), (near, length_bytes % 5000), (offset_bytes, near)]
         {
-            let pba = Pba { container: ContainerId(container), offset_bytes, length_bytes };
+            let container_id = ContainerId(container);
+            let check = FrameCheck::UNKNOWN;
+            let pba = Pba { container: container_id, offset_bytes, length_bytes, check };
             let inside = container == ID.0
                 && length_bytes > 0
                 && u64::from(offset_bytes) + u64::from(length_bytes)

@@ -4,11 +4,16 @@
 //! changes when they happen and when it recovers, and so arrives at the same tables. They are
 //! packed without gaps or padding, each a kind and its fixed fields; only runs and names vary.
 //! A record names its body's length, so there is no mark for the end.
+//!
+//! A change may have several kinds: [`Change::Store`] and [`Change::Move`] have one without the
+//! frame's check, as version 1 wrote them, and one with it.
 
 use crate::catalog::{NAME_BYTES_MAX, VolumeName};
 use crate::error::{FormatError, Structure};
-use crate::field::{array_at, u24_at, u32_at, u48_at, u64_at};
-use crate::units::{Codec, Compression, ContainerId, Fingerprint, Lba, Pba, Pbn, VolumeId};
+use crate::field::{array_at, u16_at, u24_at, u32_at, u48_at, u64_at};
+use crate::units::{
+    Codec, Compression, ContainerId, Fingerprint, FrameCheck, Lba, Pba, Pbn, VolumeId,
+};
 
 pub(crate) const KIND_STORE: u8 = 1;
 pub(crate) const KIND_MAP: u8 = 2;
@@ -25,6 +30,8 @@ pub(crate) const KIND_DELETE_VOLUME: u8 = 12;
 pub(crate) const KIND_DROP_VOLUME: u8 = 13;
 pub(crate) const KIND_SET_COMPRESSION: u8 = 14;
 pub(crate) const KIND_OPENED: u8 = 15;
+pub(crate) const KIND_STORE_CHECKED: u8 = 16;
+pub(crate) const KIND_MOVE_CHECKED: u8 = 17;
 
 pub(crate) const PBN_BYTES: usize = 6;
 
@@ -143,7 +150,7 @@ impl Change {
     pub fn encode(&self, body: &mut Vec<u8>) {
         match self {
             Self::Store { pbn, fingerprint, pba } => {
-                body.push(KIND_STORE);
+                body.push(kind_with(pba.check, KIND_STORE, KIND_STORE_CHECKED));
                 push_pbn(body, *pbn);
                 body.extend_from_slice(&fingerprint.0);
                 push_pba(body, *pba);
@@ -155,7 +162,7 @@ impl Change {
                 push_u64(body, *count);
             }
             Self::Move { pbn, to } => {
-                body.push(KIND_MOVE);
+                body.push(kind_with(to.check, KIND_MOVE, KIND_MOVE_CHECKED));
                 push_pbn(body, *pbn);
                 push_pba(body, *to);
             }
@@ -254,6 +261,13 @@ fn push_pba(body: &mut Vec<u8>, pba: Pba) {
     push_u32(body, pba.container.0);
     push_u24(body, pba.offset_bytes);
     push_u24(body, pba.length_bytes);
+    if !pba.check.is_unknown() {
+        body.extend_from_slice(&pba.check.to_bits().to_le_bytes());
+    }
+}
+
+fn kind_with(check: FrameCheck, unknown: u8, known: u8) -> u8 {
+    if check.is_unknown() { unknown } else { known }
 }
 
 fn push_name(body: &mut Vec<u8>, name: &str) {
@@ -305,7 +319,18 @@ impl<'a> Changes<'a> {
     fn take_pba(&mut self) -> Result<Pba, FormatError> {
         let field = self.take(10)?;
         let (offset_bytes, length_bytes) = (u24_at(field, 4), u24_at(field, 7));
-        Ok(Pba { container: ContainerId(u32_at(field, 0)), offset_bytes, length_bytes })
+        let container = ContainerId(u32_at(field, 0));
+        Ok(Pba { container, offset_bytes, length_bytes, check: FrameCheck::UNKNOWN })
+    }
+
+    fn take_checked_pba(&mut self) -> Result<Pba, FormatError> {
+        let pba = self.take_pba()?;
+        let check = FrameCheck::from_bits(u16_at(self.take(2)?, 0));
+        if check.is_unknown() {
+            Err(impossible("frame check", 0))
+        } else {
+            Ok(Pba { check, ..pba })
+        }
     }
 
     fn take_container(&mut self) -> Result<ContainerId, FormatError> {
@@ -357,6 +382,14 @@ impl<'a> Changes<'a> {
                 count: self.take_u64()?,
             },
             KIND_MOVE => Change::Move { pbn: self.take_pbn()?, to: self.take_pba()? },
+            KIND_STORE_CHECKED => Change::Store {
+                pbn: self.take_pbn()?,
+                fingerprint: self.take_fingerprint()?,
+                pba: self.take_checked_pba()?,
+            },
+            KIND_MOVE_CHECKED => {
+                Change::Move { pbn: self.take_pbn()?, to: self.take_checked_pba()? }
+            }
             KIND_FORGET => {
                 Change::Forget { pbn: self.take_pbn()?, fingerprint: self.take_fingerprint()? }
             }

@@ -1,17 +1,21 @@
-//! Encodings of version 1, frozen.
+//! Encodings of version 2.
 //!
 //! Each structure is encoded with fixed values; length and digest of the bytes stand here. A
-//! difference means that stores written yesterday cannot be read today: raise
-//! [`crate::FORMAT_VERSION`], tell it in `docs/format.md`, and keep reading version 1.
+//! difference means that stores written yesterday cannot be read today. Once a release has written
+//! version 2 they are frozen: then raise [`crate::FORMAT_VERSION`], tell it in `docs/format.md`,
+//! and keep reading version 2. That version 1 is read is shown by its image in `lab/tests/images`.
 
-use super::values::{PBA, PBN, empty_root, numbered_fingerprint, one_of_each_change};
+use super::values::{
+    PBA, PBA_UNCHECKED, PBN, empty_root, numbered_fingerprint, one_of_each_change,
+};
+use crate::FORMAT_VERSION;
 use crate::catalog::{self, CatalogEntry, VolumeState};
 use crate::container_page::{self, ContainerEntry, ContainerState};
 use crate::directory::{DirectoryEntry, encode_tail};
 use crate::frame::{FrameHeader, write_header};
 use crate::page::Page;
 use crate::pba_page::{self, PbaEntry};
-use crate::record::{RecordHeader, RecordKind, encode_record, record_bytes};
+use crate::record::{Change, Changes, RecordHeader, RecordKind, encode_record, record_bytes};
 use crate::root::{HashShape, JournalPosition, OpenContainer, Root, Totals};
 use crate::superblock::Geometry;
 use crate::units::{
@@ -36,7 +40,7 @@ fn page(tree: TreeId, level: u8, fill: impl FnOnce(&mut Page)) -> Vec<u8> {
 
 fn geometry() -> Vec<u8> {
     let geometry = Geometry {
-        version: 1,
+        version: FORMAT_VERSION,
         uuid: UUID,
         bucket_seed: [7; 16],
         chunk_bytes: 8192,
@@ -161,7 +165,7 @@ fn digest(bytes: &[u8]) -> u64 {
 }
 
 #[test]
-fn version_1_is_written_as_ever() {
+fn version_2_is_written_as_ever() {
     let volume = TreeId::volume(VolumeId(9));
     let written = [
         ("geometry", geometry()),
@@ -179,21 +183,35 @@ fn version_1_is_written_as_ever() {
         ("pointers", page(volume, 1, |page| pointer_page::set(page, 507, tree(7).pointer))),
     ];
     let found = written.map(|(name, bytes)| (name, bytes.len(), digest(&bytes)));
-    assert_eq!(found, VERSION_1);
+    assert_eq!(found, VERSION_2);
 }
 
-const VERSION_1: [(&str, usize, u64); 13] = [
-    ("geometry", 4096, 0x4463_d80c_5a0c_b4c5),
-    ("root", 4096, 0x5b0d_64e4_2e9a_0b84),
-    ("empty root", 4096, 0xe9e2_9073_619c_7616),
+const VERSION_2: [(&str, usize, u64); 13] = [
+    ("geometry", 4096, 0x1997_de5c_b5ac_ef46),
+    ("root", 4096, 0x22c8_1f3c_c3c4_fecb),
+    ("empty root", 4096, 0x9970_296b_408b_2641),
     ("record", 4096, 0xe28c_cb94_e9d8_959f),
-    ("changes", 248, 0x21dd_a68b_a539_20f6),
+    ("changes", 318, 0x6cbc_ef67_e4af_0303),
     ("frame", 36, 0x8238_7681_10ff_9ed1),
-    ("directory", 152, 0xa08d_1275_17e0_1cdb),
-    ("catalog", 4096, 0x5795_a417_6673_fd42),
-    ("containers", 4096, 0xade4_5ab7_27ae_c5a6),
-    ("PBAs", 4096, 0xcff1_35d2_680c_e669),
-    ("bucket", 4096, 0x4ed4_678e_82db_78f0),
-    ("map", 4096, 0xb7ae_856f_1db5_8e3d),
-    ("pointers", 4096, 0x4a4b_b333_0efa_19c4),
+    ("directory", 152, 0xbe28_cc57_003a_1776),
+    ("catalog", 4096, 0x3238_2d92_b6ee_4a10),
+    ("containers", 4096, 0xe359_3fe4_6802_16c4),
+    ("PBAs", 4096, 0x59b2_f31a_a823_b67f),
+    ("bucket", 4096, 0xa29e_2ed4_f42c_423e),
+    ("map", 4096, 0x921a_59a4_fd86_625f),
+    ("pointers", 4096, 0x81dd_4939_8676_2646),
 ];
+
+/// What version 1 wrote of a PBA is the same but for the check, which was zeros.
+#[test]
+fn a_pba_of_version_1_is_one_without_a_check() {
+    let mut body = Vec::new();
+    let both = [Change::Move { pbn: PBN, to: PBA_UNCHECKED }, Change::Move { pbn: PBN, to: PBA }];
+    both.iter().for_each(|change| change.encode(&mut body));
+    assert_eq!((body[0], body[17]), (4, 17));
+    assert_eq!(body[1..17], body[18..34]);
+    assert_eq!(body[34..], [0x11, 0x12]);
+    body[34..].fill(0);
+    let decoded: Vec<_> = Changes::new(&body).collect();
+    assert!(decoded[0].is_ok() && decoded[1].is_err(), "a checked change without a check passed");
+}

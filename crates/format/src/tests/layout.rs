@@ -185,7 +185,7 @@ fn pba_page() -> Layout {
         (pba_page::CONTAINER_AT, "container"),
         (pba_page::OFFSET_AT, "offset"),
         (pba_page::LENGTH_AT, "length"),
-        (pba_page::ZERO_AT, "zero"),
+        (pba_page::CHECK_AT, "frame check"),
         (pba_page::REFERENCES_AT, "references"),
     ];
     Layout { title: "Leaf of PBAs", length_bytes: pba_page::ENTRY_BYTES, fields }

@@ -49,7 +49,8 @@ fn errors_are_sentences_with_facts() {
 
 #[test]
 fn addresses_read_well() {
-    let pba = Pba { container: ContainerId(3), offset_bytes: 16, length_bytes: 812 };
+    let container = ContainerId(3);
+    let pba = Pba { container, offset_bytes: 16, length_bytes: 812, ..Pba::default() };
     assert_eq!(pba.to_string(), "812 bytes at offset 16 of container 3");
     assert_eq!(Fingerprint([0x0f; 32]).to_string(), "0f".repeat(32));
     assert_eq!(TreeId(77).to_string(), "the unknown table 77");

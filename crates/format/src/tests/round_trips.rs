@@ -15,7 +15,7 @@ use crate::record::{
 };
 use crate::root::Root;
 use crate::superblock::{GEOMETRY_BLOCKS, Geometry, ROOT_BLOCKS, root_block};
-use crate::units::{Codec, ContainerId, Lba, Pba, Pbn, VolumeId, Zone, uuid_prefix};
+use crate::units::{Codec, ContainerId, FrameCheck, Lba, Pba, Pbn, VolumeId, Zone, uuid_prefix};
 use crate::{BLOCK_BYTES, CONTAINER_BYTES};
 
 proptest! {
@@ -96,6 +96,10 @@ proptest! {
         prop_assert_eq!(frame::decode(&bytes), Ok((header, payload.as_slice())));
         prop_assert_eq!(frame::claimed_bytes(&bytes), Some(bytes.len()));
         prop_assert_eq!(frame::claimed_bytes(&bytes[..FRAME_HEADER_BYTES - 1]), None);
+        let check = frame::check_of(&bytes);
+        prop_assert!(!check.is_unknown() && frame::is_meant(&bytes, pbn, check));
+        prop_assert!(frame::is_meant(&bytes, pbn, FrameCheck::UNKNOWN));
+        prop_assert!(!frame::is_meant(&bytes, Pbn(pbn.0 ^ 1), check));
         bytes.push(0);
         prop_assert!(frame::decode(&bytes).is_err(), "a byte too many passed");
     }
@@ -180,4 +184,16 @@ fn a_run_fills_a_record_to_the_last_byte() {
 fn roots_take_turns_beside_the_geometry() {
     assert_eq!((root_block(0), root_block(1), root_block(2)), (1, 2, 1));
     assert!(GEOMETRY_BLOCKS.iter().all(|block| !ROOT_BLOCKS.contains(block)));
+}
+
+#[test]
+fn a_check_is_never_unknown_and_tells_frames_apart() {
+    assert_eq!(FrameCheck::of_crc(0xabcd_0000), FrameCheck::of_crc(1));
+    for crc in [0, 1, 0xffff, 0x1_0000, u32::MAX] {
+        let check = FrameCheck::of_crc(crc);
+        assert!(!check.is_unknown() && check.allows(FrameCheck::of_crc(crc)));
+        assert!(!check.allows(FrameCheck::of_crc(crc ^ 0x0ff0)));
+        assert!(!check.allows(FrameCheck::UNKNOWN), "bytes too short for a frame pass for one");
+        assert!(FrameCheck::UNKNOWN.allows(check));
+    }
 }

@@ -5,16 +5,17 @@ use proptest::option;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::sample::select;
 
+use crate::FORMAT_VERSION;
 use crate::catalog::{CatalogEntry, VolumeState};
-use crate::container_page::{ContainerEntry, ContainerState};
+use crate::container_page::{self, ContainerEntry, ContainerState};
 use crate::directory::DirectoryEntry;
 use crate::pba_page::PbaEntry;
 use crate::record::Change;
 use crate::root::{HashShape, JournalPosition, OpenContainer, Root, TREES, Totals};
 use crate::superblock::{DATA_ZONES_MAX, Geometry, JOURNAL_BYTES_MIN};
 use crate::units::{
-    BLOCK_BYTES, BlockPtr, CONTAINER_BYTES, Codec, Compression, ContainerId, Fingerprint, Lba,
-    PageId, Pba, Pbn, TreeId, TreeRoot, VolumeId,
+    BLOCK_BYTES, BlockPtr, CONTAINER_BYTES, Codec, Compression, ContainerId, Fingerprint,
+    FrameCheck, Lba, PageId, Pba, Pbn, TreeId, TreeRoot, VolumeId,
 };
 
 /// A PBN, often none.
@@ -27,11 +28,15 @@ pub(super) fn fingerprint() -> impl Strategy<Value = Fingerprint> {
 }
 
 pub(super) fn pba() -> impl Strategy<Value = Pba> {
-    (any::<u32>(), 0..1u32 << 24, 1..1u32 << 24).prop_map(|(id, offset_bytes, length_bytes)| Pba {
-        container: ContainerId(id),
-        offset_bytes,
-        length_bytes,
-    })
+    let check = option::of(any::<u32>());
+    (any::<u32>(), 0..1u32 << 24, 1..1u32 << 24, check).prop_map(
+        |(id, offset_bytes, length_bytes, crc)| Pba {
+            container: ContainerId(id),
+            offset_bytes,
+            length_bytes,
+            check: crc.map_or(FrameCheck::UNKNOWN, FrameCheck::of_crc),
+        },
+    )
 }
 
 pub(super) fn pba_entry() -> impl Strategy<Value = PbaEntry> {
@@ -111,15 +116,19 @@ pub(super) fn geometry() -> impl Strategy<Value = Geometry> {
     let lengths = (12..=16u32, 0..1u64 << 30, 1..1u64 << 40);
     let data = vec(1..1u32 << 26, 1..=DATA_ZONES_MAX);
     (any::<[u8; 16]>(), any::<[u8; 16]>(), lengths, data).prop_map(
-        move |(uuid, bucket_seed, (chunk_bits, journal, tables), data)| Geometry {
-            version: 1,
-            uuid,
-            bucket_seed,
-            chunk_bytes: 1 << chunk_bits,
-            container_bytes: CONTAINER_BYTES,
-            journal_bytes: JOURNAL_BYTES_MIN + journal * block,
-            tables_bytes: tables * block,
-            data,
+        move |(uuid, bucket_seed, (chunk_bits, journal, tables), data)| {
+            let containers: u64 = data.iter().map(|&containers| u64::from(containers)).sum();
+            let tables = tables.max(containers.div_ceil(container_page::SLOTS as u64));
+            Geometry {
+                version: FORMAT_VERSION,
+                uuid,
+                bucket_seed,
+                chunk_bytes: 1 << chunk_bits,
+                container_bytes: CONTAINER_BYTES,
+                journal_bytes: JOURNAL_BYTES_MIN + journal * block,
+                tables_bytes: tables * block,
+                data,
+            }
         },
     )
 }
@@ -277,8 +286,15 @@ fn store_change() -> impl Strategy<Value = Change> {
 pub(super) const PBN: Pbn = Pbn(0x0605_0403_0201);
 
 /// A PBA whose bytes all differ.
-pub(super) const PBA: Pba =
-    Pba { container: ContainerId(0x0a09_0807), offset_bytes: 0x0d_0c0b, length_bytes: 0x10_0f0e };
+pub(super) const PBA: Pba = Pba {
+    container: ContainerId(0x0a09_0807),
+    offset_bytes: 0x0d_0c0b,
+    length_bytes: 0x10_0f0e,
+    check: FrameCheck::of_crc(0x1211),
+};
+
+/// The same as version 1 had it.
+pub(super) const PBA_UNCHECKED: Pba = Pba { check: FrameCheck::UNKNOWN, ..PBA };
 
 /// A fingerprint whose bytes all differ.
 pub(super) fn numbered_fingerprint() -> Fingerprint {
@@ -292,10 +308,10 @@ pub(super) fn one_of_each_change() -> Vec<Change> {
     let (volume, container, name) = (VolumeId(0x51), ContainerId(0x52), "größe".to_owned());
     let (pbn, first, fingerprint) = (PBN, Lba(0x5354), numbered_fingerprint());
     vec![
-        Change::Store { pbn, fingerprint, pba: PBA },
+        Change::Store { pbn, fingerprint, pba: PBA_UNCHECKED },
         Change::Map { volume, first, pbns: vec![PBN, Pbn::NONE] },
         Change::Unmap { volume, first, count: 0x55 },
-        Change::Move { pbn, to: PBA },
+        Change::Move { pbn, to: PBA_UNCHECKED },
         Change::Forget { pbn, fingerprint },
         Change::OpenContainer { id: container, sequence: 0x56 },
         Change::SealContainer { id: container, used_bytes: 0x57 },
@@ -307,5 +323,7 @@ pub(super) fn one_of_each_change() -> Vec<Change> {
         Change::DropVolume { id: volume },
         Change::SetCompression(Compression { codec: Codec::Lz4, level: 1 }),
         Change::Opened { incarnation: 0x5a },
+        Change::Store { pbn, fingerprint, pba: PBA },
+        Change::Move { pbn, to: PBA },
     ]
 }

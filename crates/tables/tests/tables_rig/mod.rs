@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use format::container_page::ContainerEntry;
 use format::pba_page::PbaEntry;
 use format::root::HashShape;
-use format::units::{ContainerId, Fingerprint, Lba, Pba, Pbn, TreeId, VolumeId};
+use format::units::{ContainerId, Fingerprint, FrameCheck, Lba, Pba, Pbn, TreeId, VolumeId};
 use tables::{
     CatalogTable, ContainerTable, FreePbns, HashPbn, NextLeaf, PageStore, PageStoreOptions, PinSet,
     lba_pbn, pbn_pba,
@@ -48,7 +48,8 @@ pub(crate) fn fingerprint(number: u64) -> Fingerprint {
 
 fn pba(number: u64) -> Pba {
     let container = ContainerId((number % CONTAINERS) as u32);
-    Pba { container, offset_bytes: (number % 4096) as u32 * 512, length_bytes: 100 }
+    let check = FrameCheck::of_crc(number as u32);
+    Pba { container, offset_bytes: (number % 4096) as u32 * 512, length_bytes: 100, check }
 }
 
 pub(crate) struct Rig {
