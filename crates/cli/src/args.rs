@@ -50,6 +50,7 @@ Exit codes:
   7  the store, volume or file exists already
   8  damage was found and repaired, and nothing is lost
   9  damage was found and repaired, and something is lost; it is named
+  10 the room for data or tables is used beyond what --warn says
   130, 143  stopped by SIGINT or SIGTERM before it was done
 
 Sizes are bytes or have a unit: 4K, 1.5G and 2TiB are powers of 1024; KB, MB, GB and TB are powers
@@ -140,6 +141,7 @@ mod tests {
         let Command::Serve(serve) = cli.command else { panic!() };
         assert_eq!(serve.engine.memory, 1 << 30);
         assert!(serve.nbd.is_empty() && !serve.sync && !serve.create);
+        assert_eq!(serve.warn, engine::WARN_PERCENT_DEFAULT);
     }
 
     #[test]
@@ -155,6 +157,9 @@ mod tests {
             "tamis serve s --nbd 10809",
             "tamis serve s --capacity 1G",
             "tamis serve s --threads 0",
+            "tamis serve s --warn 0%",
+            "tamis serve s --warn 80%,101%",
+            "tamis stats s --warn much",
             "tamis estimate",
             "tamis estimate x --memory 1M",
             "tamis estimate x --chunk-size 4K,5K",

@@ -30,6 +30,7 @@ pub(crate) enum Exit {
     Exists = 7,
     Repaired = 8,
     RepairedWithLosses = 9,
+    NearlyFull = 10,
 }
 
 /// Why a command failed.
@@ -142,6 +143,13 @@ pub(crate) enum CliError {
         human_bytes(*present_bytes)
     )]
     GrowToWhat { present_bytes: u64 },
+    #[error(
+        "{data_percent}% of the room for data and {tables_percent}% of that for tables is used: \
+         delete volumes, trim what file systems no longer use, or make the store larger with \
+         `tamis grow {} --capacity SIZE`",
+        shell_path(store)
+    )]
+    NearlyFull { store: PathBuf, data_percent: u64, tables_percent: u64 },
     #[error("not deleted")]
     NotConfirmed,
     #[error("{action}: {source}")]
@@ -205,6 +213,7 @@ impl CliError {
             | Self::OutputTooSmall { .. }
             | Self::GrowToWhat { .. }
             | Self::Plan(_) => Exit::Usage,
+            Self::NearlyFull { .. } => Exit::NearlyFull,
             Self::DamageFound { .. } => Exit::Damage,
             Self::Repaired { .. } => Exit::Repaired,
             Self::RepairedWithLosses { .. } => Exit::RepairedWithLosses,

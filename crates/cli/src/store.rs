@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use disk::{DiskIdentity, Doorbell, IoEngine, OpenError, StoreFiles, open_store_files};
 use engine::{
-    Client, Compression, Notice, OpenReport, Options, RequestError, ScrubRequest, ScrubStep, Stats,
+    Client, Compression, Engine, OpenReport, Options, RequestError, ScrubRequest, ScrubStep, Stats,
     VolumeInfo,
 };
 
@@ -94,12 +94,12 @@ fn recall_damage(path: &Path, client: &Client) {
 }
 
 impl OpenStore {
-    /// Opens the store at `path`; `observer` is told what happens inside, and `when_over` is called
-    /// when its engine has ended.
+    /// Opens the store at `path`; `watch` may say who is told what happens inside, and `when_over`
+    /// is called when its engine has ended.
     pub(crate) fn open(
         path: &Path,
         options: Options,
-        observer: impl Fn(&Notice) + Send + 'static,
+        watch: impl FnOnce(&mut Engine),
         when_over: impl FnOnce() + Send + 'static,
     ) -> Result<Self, CliError> {
         let started = Instant::now();
@@ -107,7 +107,7 @@ impl OpenStore {
         let files = open_files(path, &doorbell)?;
         let (mut engine, client, report) = engine::open(files.disk, doorbell, &options)?;
         let opened_in = started.elapsed();
-        engine.observe(Box::new(observer));
+        watch(&mut engine);
         let core = thread::Builder::new()
             .name("core".to_owned())
             .spawn(move || {

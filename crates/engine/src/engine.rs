@@ -37,6 +37,7 @@ use crate::state::{State, Wanted};
 use crate::stats::Counters;
 use crate::volumes::Volumes;
 use crate::waiting::Waiting;
+use crate::watermarks::Watermarks;
 use crate::zone_name;
 
 /// How long [`Engine::run`] waits at the doorbell before it ticks.
@@ -75,6 +76,7 @@ pub struct Engine {
     /// Set once: why nothing is written any more.
     pub(crate) stopped: Option<RequestError>,
     observer: Option<Observer>,
+    pub(crate) watermarks: Watermarks,
     pub(crate) closing: Closing,
     /// What doors were last told of space.
     pub(crate) published: (u64, u64, bool),
@@ -157,6 +159,7 @@ impl Engine {
             requests: VecDeque::new(),
             stopped: None,
             observer: None,
+            watermarks: Watermarks::default(),
             closing: Closing::No,
             published: (0, 0, false),
             idle_group: 0,
@@ -236,6 +239,7 @@ impl Engine {
         }
         self.idle_group = newest;
         self.flushing.tick();
+        self.watch_room();
     }
 
     fn take_ended(&mut self) -> bool {

@@ -21,6 +21,7 @@ impl Engine {
         let capacity_bytes = self.geometry.capacity_bytes();
         let free_bytes = self.free_bytes();
         let superblock_bytes = self.devices.size_bytes(Zone::Superblock);
+        let [data_used_ratio, tables_used_ratio] = self.used_ratios();
         let occupied_bytes = capacity_bytes - free_bytes;
         Stats {
             logical_bytes,
@@ -33,6 +34,9 @@ impl Engine {
             free_bytes,
             capacity_bytes,
             dead_bytes: totals.dead_frame_bytes,
+            data_used_ratio,
+            tables_used_ratio,
+            watermark_percent: self.watermarks.highest(),
             dedup_ratio: ratio(logical_bytes, unique_bytes),
             compression_ratio: ratio(unique_bytes, stored_bytes),
             reduction_ratio: ratio(logical_bytes, stored_bytes),
@@ -48,7 +52,7 @@ impl Engine {
     }
 
     /// Containers that are free or will be, and what is left of the open one.
-    fn free_bytes(&self) -> u64 {
+    pub(crate) fn free_bytes(&self) -> u64 {
         let space = &self.placement.space;
         let containers = space.free_containers() + space.quarantined_containers();
         containers * u64::from(CONTAINER_BYTES) + self.placement.open_room_bytes()

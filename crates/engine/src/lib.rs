@@ -42,6 +42,7 @@ mod figures;
 mod flush;
 mod flushing;
 mod frame_accounts;
+mod fullness;
 mod geometry;
 mod group;
 mod grow;
@@ -91,6 +92,7 @@ mod volume;
 mod volumes;
 mod wait;
 mod waiting;
+mod watermarks;
 mod write;
 
 pub use check::check;
@@ -102,7 +104,7 @@ pub use error::RequestError;
 pub use format::units::{Codec, Compression, VolumeId, Zone};
 pub use grow::{GrowOptions, Growing, plan_growth};
 pub use intake::AdminRequest;
-pub use notice::{Notice, Observer};
+pub use notice::{Notice, Observer, Room};
 pub use open::{open, open_with_cache};
 pub use open_error::{OpenError, OpenReport};
 pub use options::{CreateOptions, MEMORY_BYTES_MIN, Options};
@@ -117,6 +119,7 @@ pub use scrub::{
 pub use stats::{Counters, Stats, VolumeStats};
 pub use structures::{Structure, structures};
 pub use volume::{SECTOR_BYTES, VOLUME_BYTES_MAX, VolumeHandle};
+pub use watermarks::WARN_PERCENT_DEFAULT;
 
 /// Name of a zone's file in the store.
 pub(crate) fn zone_name(zone: Zone) -> String {

@@ -4,6 +4,24 @@ use std::fmt;
 
 use crate::error::RequestError;
 
+/// Room that can run out.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// Of the data zones.
+    Data,
+    /// Of zone tables.
+    Tables,
+}
+
+impl fmt::Display for Room {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Data => "data",
+            Self::Tables => "tables",
+        })
+    }
+}
+
 /// Something that happened inside the engine and that no request's answer tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -30,6 +48,24 @@ pub enum Notice {
         /// Whether its room came back.
         freed: bool,
     },
+    /// A watermark is reached.
+    RoomRunsOut {
+        /// What runs out.
+        room: Room,
+        /// The watermark.
+        percent: u8,
+    },
+    /// It is left again.
+    RoomCameBack {
+        /// What came back.
+        room: Room,
+        /// The watermark.
+        percent: u8,
+    },
+    /// A write has failed for want of room; those that follow may, and are not told.
+    WritesRefused,
+    /// There is room again.
+    WritesFitAgain,
     /// Nothing is written any more until the store is opened again; reads go on.
     WritingStopped {
         /// What every write is answered with.
@@ -49,6 +85,16 @@ impl fmt::Display for Notice {
             Self::CollectionEnded { container, freed: false } => {
                 write!(f, "container {container} stays: something in it is damaged")
             }
+            Self::RoomRunsOut { room, percent } => write!(
+                f,
+                "the room for {room} is {percent}% used: when it ends writes fail; delete volumes, \
+                 trim, or make the store larger with `tamis grow`"
+            ),
+            Self::RoomCameBack { room, percent } => {
+                write!(f, "the room for {room} is less than {percent}% used again")
+            }
+            Self::WritesRefused => write!(f, "writes fail: {}", RequestError::NoSpace),
+            Self::WritesFitAgain => f.write_str("there is room for writes again"),
             Self::WritingStopped { error } => {
                 write!(f, "writing has stopped, reads go on: {error}")
             }

@@ -25,6 +25,15 @@ pub struct Stats {
     pub capacity_bytes: u64,
     /// Frames that nothing refers to, until collected.
     pub dead_bytes: u64,
+    /// Part of the room for frames that neither is free nor comes back by collection, 0 to 1.
+    #[serde(default)]
+    pub data_used_ratio: f64,
+    /// Part of the room for table pages that is in use, the reserve left out, 0 to 1.
+    #[serde(default)]
+    pub tables_used_ratio: f64,
+    /// The highest watermark that either has reached and not left again.
+    #[serde(default)]
+    pub watermark_percent: Option<u8>,
     /// `logical_bytes / unique_bytes`.
     pub dedup_ratio: f64,
     /// `unique_bytes / stored_bytes`.

@@ -36,6 +36,7 @@ impl Engine {
                 Turn::Waits => {
                     if let Some(waiting) = self.waiting.pop_front() {
                         waiting.fail(&RequestError::NoSpace);
+                        self.note_refusal();
                     }
                     moved = true;
                 }

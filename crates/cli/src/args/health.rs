@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::options::Format;
-use super::values::{Rate, parse_rate};
+use super::values::{Rate, parse_percent, parse_rate};
 
 /// Show what a store holds and what was saved
 #[derive(Debug, Args)]
@@ -13,10 +13,16 @@ use super::values::{Rate, parse_rate};
 Examples:
   tamis stats /srv/store
   tamis stats /srv/store --json | jq .reduction_ratio
-While the store is being served the rates of half a second are shown as well.")]
+  tamis stats /srv/store --warn 80%
+While the store is being served the rates of half a second are shown as well. With --warn the exit
+code is 10 when more of the room for data or for tables is used: for timers and monitors.")]
 pub(crate) struct StatsArgs {
     /// Directory of the store
     pub(crate) store: PathBuf,
+    /// Exit code 10 when so much of the room for data or tables is used that does not come back by
+    /// collection
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
+    pub(crate) warn: Option<u8>,
     #[command(flatten)]
     pub(crate) format: Format,
 }

@@ -6,6 +6,7 @@ use clap::Args;
 use nbd::Listen;
 
 use super::options::EngineArgs;
+use super::values::parse_percent;
 use crate::size::parse_size;
 
 /// Serve the volumes of a store over NBD until SIGINT or SIGTERM
@@ -45,6 +46,16 @@ pub(crate) struct ServeArgs {
     /// Acknowledge a write only when it is durable
     #[arg(long)]
     pub(crate) sync: bool,
+    /// How much of the room for data or tables is used when it is said on standard error, and said
+    /// again when it is less; several are separated by commas
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        value_parser = parse_percent,
+        value_delimiter = ',',
+        default_values = ["80%", "95%"]
+    )]
+    pub(crate) warn: Vec<u8>,
     /// Say on standard error when a checkpoint or the collection of a container begins and ends
     #[arg(long)]
     pub(crate) verbose: bool,

@@ -38,6 +38,13 @@ pub(super) fn parse_rate(text: &str) -> Result<Rate, String> {
     }
 }
 
+/// `80%`, or the number alone.
+pub(super) fn parse_percent(text: &str) -> Result<u8, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).parse().ok();
+    let percent = number.filter(|percent| (1..=100).contains(percent));
+    percent.ok_or_else(|| "use a percentage from 1% to 100%".to_owned())
+}
+
 pub(super) fn parse_memory(text: &str) -> Result<u64, String> {
     parse_at_least(text, engine::MEMORY_BYTES_MIN)
 }

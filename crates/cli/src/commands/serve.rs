@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use admin::{EngineService, Server as ControlServer, SharedStatus, Status};
-use engine::{Client, Notice, VolumeInfo};
+use engine::{Client, Engine, Notice, VolumeInfo};
 use nbd::{Listen, Server as NbdServer, ServerOptions};
 use serde::Serialize;
 
@@ -72,8 +72,11 @@ pub(super) fn run(args: ServeArgs) -> Result<(), CliError> {
     if verbose {
         output::say("opening the store");
     }
-    let observer = move |notice: &Notice| observe(notice, verbose);
-    let store = OpenStore::open(&args.store, options, observer, engine_ended)?;
+    let watch = |engine: &mut Engine| {
+        engine.observe(Box::new(move |notice| observe(notice, verbose)));
+        engine.warn_at(&args.warn);
+    };
+    let store = OpenStore::open(&args.store, options, watch, engine_ended)?;
     let served = serve(&store, &args, &woken);
     let closed = store.close();
     served?;
@@ -94,11 +97,17 @@ fn tell(events: &Sender<Event>, event: Event) {
     let _ = events.send(event);
 }
 
-/// Tells the operator what nobody else would: at once that writing has stopped, and the rest when
-/// asked for.
+/// Tells the operator what nobody else would: at once that writing has stopped or that room runs
+/// out, and the rest when asked for.
 fn observe(notice: &Notice, verbose: bool) {
     match notice {
-        Notice::WritingStopped { .. } => output::say(format_args!("error: {notice}")),
+        Notice::WritingStopped { .. } | Notice::WritesRefused => {
+            output::say(format_args!("error: {notice}"));
+        }
+        Notice::RoomRunsOut { .. } => output::say(format_args!("warning: {notice}")),
+        Notice::RoomCameBack { .. } | Notice::WritesFitAgain => {
+            output::say(format_args!("note: {notice}"));
+        }
         _ if verbose => output::say(notice),
         _ => {}
     }

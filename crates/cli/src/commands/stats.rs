@@ -40,7 +40,24 @@ struct Rates {
 
 pub(super) fn run(args: &StatsArgs) -> Result<(), CliError> {
     let report = Store::with(&args.store, look)?;
-    if args.format.json { output::print_json(&report) } else { output::print(text(&report)) }
+    if args.format.json {
+        output::print_json(&report)?;
+    } else {
+        output::print(text(&report))?;
+    }
+    warn(args, &report.stats)
+}
+
+/// Fails when more is used than `--warn` says.
+fn warn(args: &StatsArgs, stats: &Stats) -> Result<(), CliError> {
+    let percents = [stats.data_used_ratio, stats.tables_used_ratio].map(|ratio| ratio * 100.0);
+    let [data_percent, tables_percent] = percents.map(|percent| percent as u64);
+    match args.warn {
+        Some(warn) if percents.iter().any(|percent| *percent >= f64::from(warn)) => {
+            Err(CliError::NearlyFull { store: args.store.clone(), data_percent, tables_percent })
+        }
+        _ => Ok(()),
+    }
 }
 
 fn look(store: &mut Store) -> Result<Report, CliError> {
@@ -123,9 +140,11 @@ fn room(stats: &Stats) -> Table {
         table.row([name.to_owned(), human_bytes(bytes), note]);
     };
     let capacity = human_bytes(stats.capacity_bytes);
-    row("free", stats.free_bytes, format!("of {capacity} for data"));
+    let used = |ratio: f64| format!("{:.0}% used", ratio * 100.0);
+    let data_used = used(stats.data_used_ratio);
+    row("free", stats.free_bytes, format!("of {capacity} for data, {data_used}"));
     row("dead", stats.dead_bytes, "overwritten or deleted, until collected".into());
-    row("tables", stats.table_bytes, String::new());
+    row("tables", stats.table_bytes, used(stats.tables_used_ratio));
     row("journal", stats.journal_bytes, String::new());
     row("on the device", stats.device_bytes, "data, tables and journal".into());
     if stats.damaged_chunks > 0 {
@@ -225,6 +244,9 @@ mod tests {
             "journal_bytes",
             "device_bytes",
             "free_bytes",
+            "data_used_ratio",
+            "tables_used_ratio",
+            "watermark_percent",
             "dedup_ratio",
             "compression_ratio",
             "reduction_ratio",

@@ -108,8 +108,9 @@ fn the_codes_are_those_of_the_help() {
         (Exit::Damage, "damage was found"),
         (Exit::NoSpace, "no space"),
         (Exit::Exists, "exists already"),
+        (Exit::NearlyFull, "--warn"),
     ] {
-        let line = help.lines().find(|line| line.starts_with(&format!("  {}  ", exit as u8)));
+        let line = help.lines().find(|line| line.starts_with(&format!("  {:<3}", exit as u8)));
         assert!(line.is_some_and(|line| line.contains(words)), "{exit:?} {line:?}");
     }
 }

@@ -56,6 +56,35 @@ fn a_full_store_grows() {
     tamis(&format!("check {store}")).ok();
 }
 
+/// How full a store is: the exit code tells timers, and the server tells its operator.
+#[test]
+fn watermarks_are_told_on_the_way_up_and_down() {
+    let folder = Folder::new();
+    let store = folder.store("64M");
+    let image = folder.path("image");
+    fs::write(&image, noise(1, 40 << 20)).unwrap();
+    tamis(&format!("import {store} v {image}")).ok();
+    tamis(&format!("stats {store} --warn 90%")).ok();
+    let told = tamis(&format!("stats {store} --warn 50 --json")).fails(10, "tamis grow ");
+    let used = told.json()["data_used_ratio"].as_f64().unwrap();
+    assert!(used > 0.6 && used < 0.8, "{used}");
+
+    let server = Served::start(&store, "--warn 50%,99%");
+    let wait_for = |mark: Option<u64>| {
+        let marks = || tamis(&format!("stats {store} --json")).ok().json();
+        (0..100).any(|_| marks()["watermark_percent"].as_u64() == mark)
+    };
+    assert!(wait_for(Some(50)));
+    tamis(&format!("stats {store} --warn 50%")).fails(10, "is used");
+    tamis(&format!("volume delete {store} v --yes")).ok();
+    assert!(wait_for(None));
+    let (code, said) = server.interrupt_and_hear();
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("warning: the room for data is 50% used"), "{said}");
+    assert!(said.contains("note: the room for data is less than 50% used again"), "{said}");
+    tamis(&format!("stats {store} --warn 50%")).ok();
+}
+
 /// What stands in the way of a growth is said, and nothing has changed.
 #[test]
 fn a_growth_that_cannot_be_changes_nothing() {

@@ -1,0 +1,55 @@
+//! A store that fills says so at its watermarks, and again when room has come back.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod stand;
+
+use std::sync::{Arc, Mutex};
+
+use engine::{Notice, RequestError, Room};
+use stand::{Hand, MIB, Wish, fresh};
+
+/// What the operator was told since this was last asked, in words.
+fn told(notices: &Mutex<Vec<Notice>>) -> Vec<String> {
+    let of_room = |notice: &Notice| match notice {
+        Notice::RoomRunsOut { room, percent } => Some(format!("{room} {percent} up")),
+        Notice::RoomCameBack { room, percent } => Some(format!("{room} {percent} down")),
+        Notice::WritesRefused => Some("refused".to_owned()),
+        Notice::WritesFitAgain => Some("fits".to_owned()),
+        _ => None,
+    };
+    std::mem::take(&mut *notices.lock().unwrap()).iter().filter_map(of_room).collect()
+}
+
+#[test]
+fn a_store_that_fills_and_empties_says_so_once_each_way() {
+    let mut hand = Hand::new(&Wish::default());
+    let notices = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&notices);
+    hand.engine.observe(Box::new(move |notice| heard.lock().unwrap().push(notice.clone())));
+    hand.engine.warn_at(&[50, 20, 50]);
+    let volume = hand.volume("v", 1 << 30);
+    let mut written = 0;
+    let mut fits = |hand: &mut Hand| {
+        written += 1;
+        let later = hand.write(&volume, written * MIB, &fresh(written, MIB));
+        let outcome = later.map(|tag| hand.wait(tag).map(|_| ()));
+        hand.settle();
+        hand.engine.tick();
+        outcome.unwrap_or(Ok(()))
+    };
+    while fits(&mut hand).is_ok() {}
+    assert_eq!(told(&notices), ["data 20 up", "data 50 up", "refused"]);
+    assert_eq!(fits(&mut hand), Err(RequestError::NoSpace));
+    assert!(told(&notices).is_empty(), "a store that is full says so once");
+    let stats = hand.beside(|client| client.stats()).unwrap();
+    assert_eq!(stats.watermark_percent, Some(50));
+    assert!(stats.data_used_ratio > 0.8 && stats.tables_used_ratio < 0.5, "{stats:?}");
+
+    hand.beside(|client| client.delete_volume("v")).unwrap();
+    for _ in 0..100 {
+        hand.settle();
+        hand.engine.tick();
+    }
+    assert_eq!(told(&notices), ["data 50 down", "data 20 down", "fits"]);
+    assert_eq!(Room::Tables.to_string(), "tables");
+}
