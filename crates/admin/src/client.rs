@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use engine::{ScrubRequest, ScrubStep, Stats, VolumeInfo};
+use engine::{Address, Explanation, ScrubRequest, ScrubStep, Stats, VolumeInfo};
 use format::units::Compression;
 
 use crate::error::{CallError, ConnectError};
@@ -158,6 +158,14 @@ impl<R: BufRead, W: Write> Client<R, W> {
     /// Sets what new frames are compressed with.
     pub fn set_compression(&mut self, compression: Compression) -> Result<(), CallError> {
         self.call_for_nothing(&Request::SetCompression { compression: compression.into() })
+    }
+
+    /// One address, walked through the tables.
+    pub fn explain(&mut self, volume: &str, address: Address) -> Result<Explanation, CallError> {
+        match self.call(&Request::Explain { volume: volume.to_owned(), address })? {
+            Response::Explanation { explanation } => Ok(*explanation),
+            _ => Err(CallError::WrongResponse),
+        }
     }
 
     /// One step of a scrub.

@@ -5,7 +5,7 @@
 //! answered by one [`Response`] line, in order. What fails is a [`Refusal`]: its kind says what
 //! the caller can do (and becomes an exit code), its sentence is the engine's own words.
 
-use engine::{RequestError, ScrubRequest, ScrubStep, Stats, VolumeInfo};
+use engine::{Address, Explanation, RequestError, ScrubRequest, ScrubStep, Stats, VolumeInfo};
 use format::units::{Codec, Compression};
 use serde::{Deserialize, Serialize};
 
@@ -69,6 +69,13 @@ pub enum Request {
     },
     /// Figures of the store.
     Stats,
+    /// One address, walked through the tables.
+    Explain {
+        /// The volume.
+        volume: String,
+        /// In it.
+        address: Address,
+    },
     /// One step of a scrub.
     Scrub {
         /// From where, and how thoroughly.
@@ -103,6 +110,11 @@ pub enum Response {
     Stats {
         /// As they are now.
         stats: Box<Stats>,
+    },
+    /// To [`Request::Explain`].
+    Explanation {
+        /// As it was in one moment.
+        explanation: Box<Explanation>,
     },
     /// To [`Request::Scrub`].
     Scrub {

@@ -64,6 +64,10 @@ impl EngineService {
                 }
                 None => Response::Refused(unknown_codec()),
             },
+            Request::Explain { volume, address } => {
+                let explanation = Box::new(client.explain(&volume, address)?);
+                Response::Explanation { explanation }
+            }
             Request::Scrub { step } => Response::Scrub { step: Box::new(client.scrub(step)?) },
             Request::Stats => Response::Stats { stats: Box::new(client.stats()?) },
         };

@@ -3,6 +3,7 @@
 //! Only shapes and words here, a file for each family of commands; what a command does stands in
 //! `commands/`.
 
+mod explain;
 mod health;
 mod images;
 mod options;
@@ -14,6 +15,7 @@ mod volume;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
+pub(crate) use explain::ExplainArgs;
 pub(crate) use health::{CheckArgs, ScrubArgs, StatsArgs};
 pub(crate) use images::{EstimateArgs, ExportArgs, ImportArgs};
 pub(crate) use options::EngineArgs;
@@ -81,6 +83,7 @@ pub(crate) enum Command {
     Export(ExportArgs),
     Estimate(EstimateArgs),
     Stats(StatsArgs),
+    Explain(ExplainArgs),
     Check(CheckArgs),
     Scrub(ScrubArgs),
     Grow(GrowArgs),
@@ -164,6 +167,8 @@ mod tests {
             "tamis estimate x --memory 1M",
             "tamis estimate x --chunk-size 4K,5K",
             "tamis estimate x --compression lz4,gzip",
+            "tamis explain s v",
+            "tamis explain s v 1 --offset 4K",
             "tamis volume create s v",
             "tamis scrub s --rate 0",
             "tamis scrub s --status --restart",

@@ -150,6 +150,11 @@ pub(crate) enum CliError {
         shell_path(store)
     )]
     NearlyFull { store: PathBuf, data_percent: u64, tables_percent: u64 },
+    #[error(
+        "chunk {lba} of volume {volume} is damaged: `tamis scrub` says what else is, and it heals \
+         when it is written again"
+    )]
+    ChunkDamaged { volume: String, lba: u64 },
     #[error("not deleted")]
     NotConfirmed,
     #[error("{action}: {source}")]
@@ -214,7 +219,7 @@ impl CliError {
             | Self::GrowToWhat { .. }
             | Self::Plan(_) => Exit::Usage,
             Self::NearlyFull { .. } => Exit::NearlyFull,
-            Self::DamageFound { .. } => Exit::Damage,
+            Self::DamageFound { .. } | Self::ChunkDamaged { .. } => Exit::Damage,
             Self::Repaired { .. } => Exit::Repaired,
             Self::RepairedWithLosses { .. } => Exit::RepairedWithLosses,
             Self::Repair(RepairError::Write(_)) => Exit::Failed,

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use disk::{DiskIdentity, Doorbell, IoEngine, OpenError, StoreFiles, open_store_files};
 use engine::{
-    Client, Compression, Engine, OpenReport, Options, RequestError, ScrubRequest, ScrubStep, Stats,
-    VolumeInfo,
+    Address, Client, Compression, Engine, Explanation, OpenReport, Options, RequestError,
+    ScrubRequest, ScrubStep, Stats, VolumeInfo,
 };
 
 use crate::args::EngineArgs;
@@ -254,6 +254,18 @@ impl Store {
             Self::Served(client) => client.set_compression(compression)?,
         }
         Ok(())
+    }
+
+    /// One address of a volume, walked through the tables.
+    pub(crate) fn explain(
+        &mut self,
+        volume: &str,
+        address: Address,
+    ) -> Result<Explanation, CliError> {
+        Ok(match self {
+            Self::Here(store) => store.client.explain(volume, address)?,
+            Self::Served(client) => client.explain(volume, address)?,
+        })
     }
 
     /// One step of a scrub.

@@ -47,6 +47,9 @@ impl Engine {
                 return done.reply(Reply::Compression(self.state.compression));
             }
             AdminRequest::Stats => return done.reply(Reply::Stats(Box::new(self.stats()))),
+            AdminRequest::Explain { volume, address } => {
+                return self.accept_explain(volume, address, done);
+            }
             AdminRequest::Scrub(request) => return self.accept_scrub(request, done),
             AdminRequest::Close => return self.begin_close(done),
             AdminRequest::CreateVolume { name, size_bytes, read_only } => {
@@ -213,7 +216,8 @@ impl Engine {
             && self.requests.is_empty()
             && !self.reads.any()
             && !self.collection.is_busy()
-            && !self.scrub.is_busy();
+            && !self.scrub.is_busy()
+            && !self.explaining.any();
         let ready = self.stopped.is_some() || (drained && self.checkpoints.close());
         if !ready || (self.stopped.is_some() && self.devices.in_flight() > 0) {
             return false;

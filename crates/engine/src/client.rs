@@ -11,6 +11,7 @@ use reduce::{ChunkBuf, Permit};
 
 use crate::done::{Completions, Done};
 use crate::error::RequestError;
+use crate::explanation::{Address, Explanation};
 use crate::intake::{
     AdminRequest, ExtentsRequest, Intake, ReadRequest, Request, UnmapRequest, WriteRequest,
 };
@@ -355,6 +356,14 @@ impl Client {
     pub fn stats(&self) -> Result<Stats, RequestError> {
         match self.admin(AdminRequest::Stats)? {
             Reply::Stats(stats) => Ok(*stats),
+            _ => Err(RequestError::Closing),
+        }
+    }
+
+    /// Walks one address of a volume through the tables.
+    pub fn explain(&self, volume: &str, address: Address) -> Result<Explanation, RequestError> {
+        match self.admin(AdminRequest::Explain { volume: volume.to_owned(), address })? {
+            Reply::Explanation(explanation) => Ok(*explanation),
             _ => Err(RequestError::Closing),
         }
     }

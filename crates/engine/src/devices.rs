@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use disk::{AlignedBuf, Completion, Disk, Io, IoError, IoKind, SharedBuf};
-use format::units::{ContainerId, Zone};
+use format::units::{ContainerId, Pba, Zone};
 use hashbrown::HashMap;
 use tables::PageRead;
 
@@ -21,6 +21,8 @@ pub(crate) enum Purpose {
     Frames { read: u64, span: usize, container: ContainerId },
     /// The container that is being collected.
     Victim,
+    /// The frame of a chunk that is being explained.
+    Explain(Pba),
     /// A journal record.
     Journal,
     /// Frames or directory of a container.

@@ -27,6 +27,7 @@ use crate::checkpoints::Checkpoints;
 use crate::collection::Collection;
 use crate::devices::{Devices, Ended, Purpose};
 use crate::error::RequestError;
+use crate::explaining::Explaining;
 use crate::flushing::Flushing;
 use crate::intake::{Intake, Request};
 use crate::notice::{Notice, Observer};
@@ -62,6 +63,7 @@ pub struct Engine {
     pub(crate) checkpoints: Checkpoints,
     pub(crate) collection: Collection,
     pub(crate) scrub: Scrub,
+    pub(crate) explaining: Explaining,
     pub(crate) lookups: Lookups,
     pub(crate) counters: Counters,
     pub(crate) chunks_damaged: Arc<AtomicU64>,
@@ -150,6 +152,7 @@ impl Engine {
             checkpoints: parts.checkpoints,
             collection: Collection::default(),
             scrub: Scrub::default(),
+            explaining: Explaining::default(),
             lookups: Lookups::default(),
             counters: Counters::default(),
             chunks_damaged: Arc::new(AtomicU64::new(0)),
@@ -219,6 +222,7 @@ impl Engine {
         moved |= self.advance_waiting();
         moved |= self.advance_groups();
         moved |= self.advance_reads();
+        moved |= self.advance_explaining();
         moved |= self.advance_deletions();
         moved |= self.advance_collection();
         moved |= self.advance_scrub();
@@ -259,6 +263,7 @@ impl Engine {
             Purpose::Page(_)
                 | Purpose::Frames { .. }
                 | Purpose::Victim
+                | Purpose::Explain(_)
                 | Purpose::Scrub(_)
                 | Purpose::ScrubWrite
         );
@@ -274,6 +279,9 @@ impl Engine {
                 self.frames_ended(read, span, &io.result, io.buf);
             }
             Purpose::Victim => self.victim_read(io.result.is_ok(), io.buf),
+            Purpose::Explain(pba) => {
+                self.explained_frame_read(pba, io.buf.filter(|_| io.result.is_ok()));
+            }
             Purpose::Journal => {}
             Purpose::Container(id) => self.placement.write_ended(id),
             Purpose::FlushSync => self.flushing.sync_ended(),
@@ -360,6 +368,7 @@ impl Drop for Engine {
     fn drop(&mut self) {
         self.intake.refuse(RequestError::Closing);
         self.scrub.fail(&RequestError::Closing);
+        self.explaining.fail(&RequestError::Closing);
         self.intake.take(&mut self.requests);
         for request in self.requests.drain(..) {
             request.fail(&RequestError::Closing);

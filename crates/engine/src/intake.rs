@@ -26,6 +26,7 @@ use reduce::{ChunkBuf, Permit};
 
 use crate::done::Done;
 use crate::error::RequestError;
+use crate::explanation::Address;
 use crate::options::Options;
 use crate::partial::Ack;
 use crate::scrub::ScrubRequest;
@@ -119,6 +120,7 @@ pub enum AdminRequest {
     SetCompression(Compression),
     Compression,
     Stats,
+    Explain { volume: String, address: Address },
     Scrub(ScrubRequest),
     Close,
 }
@@ -132,6 +134,7 @@ impl AdminRequest {
                 | Self::ListVolumes
                 | Self::Compression
                 | Self::Stats
+                | Self::Explain { .. }
                 | Self::Scrub(_)
                 | Self::Close
         )

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! client.rs ─ intake.rs ─┬─ write.rs ─ buffer.rs ─ group.rs ─ commit.rs ─ placement.rs ─ state.rs
-//!   doors' side          ├─ read.rs, extents.rs
+//!   doors' side          ├─ read.rs, extents.rs, explain.rs
 //!                        ├─ unmap.rs, administer.rs
 //!                        ├─ flush.rs ─ checkpoint.rs ─ collect.rs
 //!                        └─ scrub.rs ─ scrub_steps.rs ─ its four stages
@@ -37,6 +37,9 @@ mod directory_check;
 mod done;
 mod engine;
 mod error;
+mod explain;
+mod explaining;
+mod explanation;
 mod extents;
 mod figures;
 mod flush;
@@ -101,6 +104,9 @@ pub use create::{CreateError, PlanError, create, plan};
 pub use done::{Completions, Done};
 pub use engine::Engine;
 pub use error::RequestError;
+pub use explanation::{
+    Address, ExplainedChunk, ExplainedFrame, ExplainedPage, ExplainedPlace, Explanation,
+};
 pub use format::units::{Codec, Compression, VolumeId, Zone};
 pub use grow::{GrowOptions, Growing, plan_growth};
 pub use intake::AdminRequest;

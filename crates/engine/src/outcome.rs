@@ -13,6 +13,7 @@ use format::units::{Compression, FrameCheck, Pbn};
 use reduce::{ChunkRef, Permit, expand_frame};
 
 use crate::error::RequestError;
+use crate::explanation::Explanation;
 use crate::scrub::ScrubStep;
 use crate::stats::Stats;
 
@@ -71,6 +72,8 @@ pub enum Reply {
     Compression(Compression),
     /// Figures of the store.
     Stats(Box<Stats>),
+    /// What one address is, all the way down.
+    Explanation(Box<Explanation>),
     /// What a step of a scrub did.
     Scrub(Box<ScrubStep>),
 }

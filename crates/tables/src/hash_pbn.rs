@@ -18,7 +18,7 @@ mod split;
 
 use format::bucket::{self, CAPACITY};
 use format::root::HashShape;
-use format::units::{Fingerprint, Pbn};
+use format::units::{Fingerprint, Pbn, TreeId};
 
 use crate::error::PageError;
 use crate::store::{PageRead, PageStore, PinSet, Wanted};
@@ -113,6 +113,14 @@ impl HashPbn {
     #[must_use]
     pub fn lookup(&self, store: &PageStore, fingerprint: &Fingerprint) -> Option<Pbn> {
         self.chain_of(fingerprint).pages(store).find_map(|page| bucket::find(page, fingerprint))
+    }
+
+    /// Tree and leaf of the page that holds `fingerprint`; all pages of its bucket must have been
+    /// wanted, as by [`Self::want_remove`].
+    #[must_use]
+    pub fn place_of(&self, store: &PageStore, fingerprint: &Fingerprint) -> Option<(TreeId, u64)> {
+        let chain = self.chain_of(fingerprint);
+        chain.find(store, fingerprint).map(|number| chain.place(number))
     }
 
     /// Asks for the pages of all buckets that the next `count` insertions split.

@@ -36,6 +36,6 @@ pub use error::{OutOfBlocks, PageError};
 pub use free_pbns::FreePbns;
 pub use hash_pbn::{HashPbn, Seen, overflow_place};
 pub use store::{
-    NextLeaf, NextPage, PageRead, PageStore, PageStoreOptions, PageWrite, PinSet, Pointers,
-    ReachWalker,
+    NextLeaf, NextPage, PageOnWay, PageRead, PageStore, PageStoreOptions, PageWrite, PinSet,
+    Pointers, ReachWalker,
 };

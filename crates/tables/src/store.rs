@@ -45,6 +45,7 @@ mod sharing;
 mod slot;
 mod space;
 mod touch;
+mod trace;
 mod verify;
 
 pub use difference::Pointers;
@@ -55,4 +56,5 @@ pub use page_store::{PageStore, PageStoreOptions};
 pub use pins::PinSet;
 pub use reach::ReachWalker;
 pub(crate) use slot::Slot;
+pub use trace::PageOnWay;
 pub use verify::NextPage;

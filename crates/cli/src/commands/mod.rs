@@ -3,6 +3,7 @@
 mod check;
 mod completions;
 mod estimate;
+mod explain;
 mod export;
 mod grow;
 mod import;
@@ -27,6 +28,7 @@ pub(crate) fn run(command: Command) -> Result<(), CliError> {
         Command::Export(args) => export::run(&args),
         Command::Estimate(args) => estimate::run(args),
         Command::Stats(args) => stats::run(&args),
+        Command::Explain(args) => explain::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Scrub(args) => scrub::run(&args),
         Command::Grow(args) => grow::run(&args),

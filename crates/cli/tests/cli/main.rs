@@ -5,6 +5,7 @@
 mod crash;
 mod damage;
 mod estimate;
+mod explain;
 mod failing;
 mod harness;
 mod help;

@@ -77,7 +77,7 @@ impl Chain {
         })
     }
 
-    fn find(self, store: &PageStore, fingerprint: &Fingerprint) -> Option<u64> {
+    pub(super) fn find(self, store: &PageStore, fingerprint: &Fingerprint) -> Option<u64> {
         let holds = |page| bucket::find(page, fingerprint).is_some();
         self.pages(store).position(holds).map(|number| number as u64)
     }

@@ -83,6 +83,11 @@ impl Frame {
         }
     }
 
+    /// Whether it has changed since it was last given a block.
+    pub(super) fn is_dirty(&self) -> bool {
+        self.dirty
+    }
+
     /// Whether nothing but the cache has a use for it.
     pub(super) fn is_droppable(&self) -> bool {
         let written = !self.writing || mutant!(DropsPageBeingWritten);

@@ -1,0 +1,99 @@
+//! `tamis explain`: one address, from the volume's map to the bytes on disk and back to its bucket.
+
+use engine::{ExplainedChunk, ExplainedFrame, ExplainedPage, ExplainedPlace, Explanation};
+
+use crate::args::ExplainArgs;
+use crate::error::CliError;
+use crate::output;
+use crate::size::{human_bytes, human_count};
+use crate::store::Store;
+use crate::table::{Align, Table};
+
+pub(super) fn run(args: &ExplainArgs) -> Result<(), CliError> {
+    let asked = |store: &mut Store| store.explain(&args.volume, args.address());
+    let explanation = Store::with(&args.store, asked)?;
+    if args.format.json {
+        output::print_json(&explanation)?;
+    } else {
+        output::print(table_of(&explanation))?;
+    }
+    match explanation.is_sound() {
+        true => Ok(()),
+        false => Err(CliError::ChunkDamaged { volume: explanation.volume, lba: explanation.lba }),
+    }
+}
+
+fn table_of(explained: &Explanation) -> Table {
+    let mut table = Table::plain([Align::Left, Align::Left, Align::Left]);
+    let Explanation { volume, lba, offset_bytes, chunk_bytes, .. } = explained;
+    let chunk = human_bytes(u64::from(*chunk_bytes));
+    let bytes = human_count(*offset_bytes);
+    row(&mut table, "LBA", &lba.to_string(), &format!("{chunk} at byte {bytes} of {volume}"));
+    if explained.buffered {
+        row(&mut table, "write buffer", "newer", "what follows is what it will replace");
+    }
+    pages(&mut table, "map", &explained.map);
+    match &explained.chunk {
+        None => row(&mut table, "PBN", "none", "nothing is stored: it reads as zeros"),
+        Some(chunk) => chunk_rows(&mut table, chunk),
+    }
+    table
+}
+
+fn chunk_rows(table: &mut Table, chunk: &ExplainedChunk) {
+    row(table, "PBN", &chunk.pbn.to_string(), "");
+    pages(table, "PBN-PBA", &chunk.pages);
+    let Some(place) = &chunk.place else {
+        return row(table, "PBA", "none", "the chunk is lost, until the LBA is written again");
+    };
+    let references = if place.references == 1 { "LBA names it" } else { "LBAs name it" };
+    row(table, "references", &human_count(u64::from(place.references)), references);
+    place_rows(table, place);
+    match &place.frame {
+        Some(frame) => frame_rows(table, chunk.pbn, frame),
+        None => row(table, "frame", "damaged", "`tamis scrub` says what else is"),
+    }
+}
+
+fn place_rows(table: &mut Table, place: &ExplainedPlace) {
+    let ExplainedPlace { container, offset_bytes, length_bytes, .. } = place;
+    let zone_bytes = human_count(place.zone_offset_bytes);
+    let memory = if place.in_memory { ", still in memory" } else { "" };
+    row(
+        table,
+        "PBA",
+        &format!("container {container}"),
+        &format!(
+            "{length_bytes} bytes at {offset_bytes}: byte {zone_bytes} of {}{memory}",
+            place.zone
+        ),
+    );
+}
+
+fn frame_rows(table: &mut Table, pbn: u64, frame: &ExplainedFrame) {
+    let ExplainedFrame { codec, stored_bytes, ratio, .. } = frame;
+    row(table, "frame", "sound", &format!("{codec}, {stored_bytes} bytes, {ratio:.2}x"));
+    row(table, "fingerprint", &frame.fingerprint, "");
+    let names = match frame.named_pbn {
+        Some(named) if named == pbn => "names this PBN".to_owned(),
+        Some(named) => format!("names PBN {named}: the tables disagree"),
+        None => "does not have the fingerprint: the tables disagree".to_owned(),
+    };
+    row(table, "bucket", &frame.bucket.to_string(), &names);
+    pages(table, "Hash-PBN", &frame.pages);
+}
+
+fn pages(table: &mut Table, name: &str, pages: &[ExplainedPage]) {
+    for ExplainedPage { level, index, block, dirty, .. } in pages {
+        let block = match (block, dirty) {
+            (None, _) => "not on disk yet".to_owned(),
+            (Some(block), false) => format!("block {block}"),
+            (Some(block), true) => format!("block {block}, changed in memory since"),
+        };
+        row(table, name, &format!("level {level} page {index}"), &block);
+    }
+}
+
+fn row(table: &mut Table, name: &str, value: &str, note: &str) {
+    table.row([name.to_owned(), value.to_owned(), note.to_owned()]);
+}

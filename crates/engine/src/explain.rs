@@ -1,0 +1,239 @@
+//! Explaining an address: one LBA is walked through the tables as a read is, and on to its bucket.
+//!
+//! ```text
+//! LBA -> map -> PBN -> PBN-PBA -> PBA -> frame -> fingerprint -> Hash-PBN -> PBN
+//! ```
+//!
+//! One question at a time, each taken up again at every step until its pages are here. The frame is
+//! read like a client's, with its container pinned; when it has come all is looked up again, and if
+//! the chunk has another place by then, or the LBA names another chunk, that one is read. So what
+//! is said at the end was true in one moment.
+
+use disk::AlignedBuf;
+use format::BLOCK_BYTES;
+use format::pba_page::PbaEntry;
+use format::units::{Codec, Fingerprint, Lba, Pba, Pbn, TreeId};
+use reduce::{expand_frame, fingerprint_batch};
+use tables::{PageError, PageOnWay, PinSet, lba_pbn, pbn_pba};
+
+use crate::buffer::Newest;
+use crate::devices::Purpose;
+use crate::done::Done;
+use crate::engine::{Engine, damaged_table};
+use crate::error::RequestError;
+use crate::explaining::{FoundFrame, Question};
+use crate::explanation::{
+    Address, ExplainedChunk, ExplainedFrame, ExplainedPage, ExplainedPlace, Explanation,
+};
+use crate::outcome::Reply;
+use crate::state::Wanted;
+use crate::zone_name;
+
+impl Engine {
+    pub(crate) fn accept_explain(&mut self, volume: String, address: Address, done: Done) {
+        let pins = PinSet::default();
+        self.explaining.questions.push_back(Question { volume, address, done, pins, frame: None });
+    }
+
+    /// Moves the first question on.
+    pub(crate) fn advance_explaining(&mut self) -> bool {
+        if self.explaining.reading {
+            return false;
+        }
+        let Some(mut question) = self.explaining.questions.pop_front() else { return false };
+        let outcome = match self.explain(&mut question) {
+            Ok(None) => {
+                self.explaining.questions.push_front(question);
+                return false;
+            }
+            Ok(Some(explanation)) => Ok(Reply::Explanation(Box::new(explanation))),
+            Err(error) => Err(error),
+        };
+        self.state.store.release_pins(question.pins);
+        question.done.finish(outcome);
+        true
+    }
+
+    /// The explanation; None while something that it needs is on its way.
+    fn explain(&mut self, question: &mut Question) -> Result<Option<Explanation>, RequestError> {
+        let volume = self.volumes.get(&question.volume)?;
+        let (id, name, size_bytes) = (volume.id, volume.name(), volume.size_bytes());
+        let chunk_bytes = self.geometry.chunk_bytes;
+        let lba = match question.address {
+            Address::Lba(lba) => lba,
+            Address::OffsetBytes(bytes) => bytes / u64::from(chunk_bytes),
+        };
+        let offset_bytes = lba.saturating_mul(u64::from(chunk_bytes));
+        if offset_bytes >= size_bytes {
+            let length_bytes = u64::from(chunk_bytes);
+            return Err(RequestError::OutOfRange { offset_bytes, length_bytes, size_bytes });
+        }
+        let tree = TreeId::volume(id);
+        let mut wanted = Wanted::default();
+        let walked = self.explain_chunk(tree, Lba(lba), question, &mut wanted);
+        let earlier = std::mem::replace(&mut question.pins, wanted.pins);
+        self.state.store.release_pins(earlier);
+        self.submit_page_reads(wanted.reads);
+        let Some(chunk) = walked.map_err(|error| damaged_table(&error))? else { return Ok(None) };
+        Ok(Some(Explanation {
+            volume: name,
+            lba,
+            offset_bytes,
+            chunk_bytes,
+            buffered: !matches!(self.buffer.newest(id, Lba(lba)), Newest::Nothing),
+            map: self.way_to(tree, lba_pbn::place(Lba(lba)).0),
+            chunk,
+        }))
+    }
+
+    /// The chunk of an LBA; the outer None while something is on its way.
+    fn explain_chunk(
+        &mut self,
+        tree: TreeId,
+        lba: Lba,
+        question: &mut Question,
+        wanted: &mut Wanted,
+    ) -> Result<Option<Option<ExplainedChunk>>, PageError> {
+        let leaf = lba_pbn::place(lba).0;
+        if !self.state.store.want(&mut wanted.pins, tree, leaf, &mut wanted.reads)? {
+            return Ok(None);
+        }
+        let pbn = lba_pbn::get(&self.state.store, tree, lba);
+        if pbn.is_none() {
+            return Ok(Some(None));
+        }
+        if !self.state.want_pba(pbn, wanted)? {
+            return Ok(None);
+        }
+        let entry = pbn_pba::get(&self.state.store, pbn);
+        let place = match entry.filter(|entry| self.geometry.has_place(entry.pba)) {
+            None => None,
+            Some(entry) => match self.explain_place(pbn, entry, question, wanted)? {
+                None => return Ok(None),
+                place => place,
+            },
+        };
+        let pages = self.way_to(TreeId::PBN_PBA, pbn_pba::place(pbn).0);
+        Ok(Some(Some(ExplainedChunk { pbn: pbn.0, pages, place })))
+    }
+
+    fn explain_place(
+        &mut self,
+        pbn: Pbn,
+        entry: PbaEntry,
+        question: &mut Question,
+        wanted: &mut Wanted,
+    ) -> Result<Option<ExplainedPlace>, PageError> {
+        let PbaEntry { pba, references } = entry;
+        let found = question.frame.take().filter(|found| found.pba == pba);
+        let Some(found) = found.or_else(|| self.find_frame(pba)) else { return Ok(None) };
+        let plain = found.bytes.as_deref().and_then(|frame| self.plain_of(frame, pbn));
+        let in_memory = found.in_memory;
+        question.frame = Some(found);
+        let frame = match plain {
+            None => None,
+            Some((codec, fingerprint)) => {
+                let stored_bytes = pba.length_bytes - format::frame::FRAME_HEADER_BYTES as u32;
+                match self.explain_bucket(&fingerprint, wanted)? {
+                    None => return Ok(None),
+                    Some((bucket, pages, named_pbn)) => Some(ExplainedFrame {
+                        codec: codec_name(codec).to_owned(),
+                        stored_bytes,
+                        ratio: f64::from(self.geometry.chunk_bytes) / f64::from(stored_bytes),
+                        fingerprint: fingerprint.to_string(),
+                        bucket,
+                        pages,
+                        named_pbn,
+                    }),
+                }
+            }
+        };
+        let (zone, start_bytes) = match self.geometry.container_zone(pba.container) {
+            Some((zone, start_bytes)) => (zone_name(zone), start_bytes),
+            None => (String::new(), 0),
+        };
+        Ok(Some(ExplainedPlace {
+            references,
+            container: pba.container.0,
+            offset_bytes: pba.offset_bytes,
+            length_bytes: pba.length_bytes,
+            zone,
+            zone_offset_bytes: start_bytes + u64::from(pba.offset_bytes),
+            in_memory,
+            frame,
+        }))
+    }
+
+    /// The frame at `pba`, if it is in memory; else it is read.
+    fn find_frame(&mut self, pba: Pba) -> Option<FoundFrame> {
+        if let Some(frame) = self.placement.read(pba) {
+            return Some(FoundFrame { pba, bytes: Some(frame.into_owned()), in_memory: true });
+        }
+        let (zone, start_bytes) = self.geometry.container_zone(pba.container)?;
+        let block_bytes = BLOCK_BYTES as u32;
+        let first_bytes = pba.offset_bytes / block_bytes * block_bytes;
+        let end_bytes = (pba.offset_bytes + pba.length_bytes).next_multiple_of(block_bytes);
+        self.placement.space.pin(pba.container);
+        self.explaining.reading = true;
+        let offset_bytes = start_bytes + u64::from(first_bytes);
+        let length_bytes = (end_bytes - first_bytes) as usize;
+        self.devices.read(zone, offset_bytes, length_bytes, Purpose::Explain(pba));
+        None
+    }
+
+    /// The frame that a question waited for has come; None when the device did not give it.
+    pub(crate) fn explained_frame_read(&mut self, pba: Pba, buf: Option<AlignedBuf>) {
+        self.placement.space.unpin(pba.container);
+        self.explaining.reading = false;
+        let Some(question) = self.explaining.questions.front_mut() else { return };
+        let start = pba.offset_bytes as usize % BLOCK_BYTES;
+        let end = start + pba.length_bytes as usize;
+        let frame = |buf: AlignedBuf| buf.get(start..end).map(Into::into);
+        question.frame = Some(FoundFrame { pba, bytes: buf.and_then(frame), in_memory: false });
+    }
+
+    /// Codec and fingerprint of a frame that is sound and of this chunk.
+    fn plain_of(&self, frame: &[u8], pbn: Pbn) -> Option<(Codec, Fingerprint)> {
+        let mut plain = vec![0; self.geometry.chunk_bytes as usize];
+        let header = expand_frame(frame, &mut plain).ok().filter(|header| header.pbn == pbn)?;
+        let mut made = Vec::with_capacity(1);
+        fingerprint_batch(&[&plain], &mut made);
+        Some((header.codec, made.pop().flatten()?))
+    }
+
+    /// Where the Hash-PBN table has a fingerprint, and what for; None while pages are on their way.
+    fn explain_bucket(
+        &mut self,
+        fingerprint: &Fingerprint,
+        wanted: &mut Wanted,
+    ) -> Result<Option<(u64, Vec<ExplainedPage>, Option<u64>)>, PageError> {
+        let (hash, store) = (&self.state.hash, &mut self.state.store);
+        if !hash.want_remove(store, &mut wanted.pins, fingerprint, &mut wanted.reads)? {
+            return Ok(None);
+        }
+        let named = hash.lookup(store, fingerprint).map(|pbn| pbn.0);
+        let place = hash.place_of(store, fingerprint);
+        let bucket = hash.bucket_of(fingerprint);
+        let pages = place.map_or_else(Vec::new, |(tree, leaf)| self.way_to(tree, leaf));
+        Ok(Some((bucket, pages, named)))
+    }
+
+    fn way_to(&self, tree: TreeId, leaf: u64) -> Vec<ExplainedPage> {
+        let shown = |PageOnWay { id, block, dirty }| ExplainedPage {
+            table: id.tree.to_string(),
+            level: id.level,
+            index: id.index,
+            block,
+            dirty,
+        };
+        self.state.store.way_to(tree, leaf).into_iter().map(shown).collect()
+    }
+}
+
+fn codec_name(codec: Codec) -> &'static str {
+    match codec {
+        Codec::Raw => "none",
+        Codec::Lz4 => "lz4",
+        Codec::Zstd => "zstd",
+    }
+}

@@ -1,0 +1,45 @@
+//! Questions about addresses that are under way.
+
+use std::collections::VecDeque;
+
+use format::units::Pba;
+use tables::PinSet;
+
+use crate::done::Done;
+use crate::error::RequestError;
+use crate::explanation::Address;
+
+/// Questions under way, in the order in which they came.
+#[derive(Default)]
+pub(crate) struct Explaining {
+    pub(crate) questions: VecDeque<Question>,
+    /// The first one's frame is on its way.
+    pub(crate) reading: bool,
+}
+
+/// A question, and how far its answer has come.
+pub(crate) struct Question {
+    pub(crate) volume: String,
+    pub(crate) address: Address,
+    pub(crate) done: Done,
+    pub(crate) pins: PinSet,
+    pub(crate) frame: Option<FoundFrame>,
+}
+
+/// What was found where the tables placed the frame.
+pub(crate) struct FoundFrame {
+    pub(crate) pba: Pba,
+    /// None when the device did not give it.
+    pub(crate) bytes: Option<Vec<u8>>,
+    pub(crate) in_memory: bool,
+}
+
+impl Explaining {
+    pub(crate) fn any(&self) -> bool {
+        !self.questions.is_empty()
+    }
+
+    pub(crate) fn fail(&mut self, error: &RequestError) {
+        self.questions.drain(..).for_each(|question| question.done.fail(error.clone()));
+    }
+}
