@@ -49,11 +49,33 @@ pub(crate) struct Ended {
     pub(crate) buf: Option<AlignedBuf>,
 }
 
+/// Bytes handed to the device for writing, by zone; those of an opening included.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct WrittenBytes {
+    pub(crate) data: u64,
+    pub(crate) tables: u64,
+    pub(crate) journal: u64,
+    pub(crate) superblock: u64,
+}
+
+impl WrittenBytes {
+    fn add(&mut self, zone: Zone, bytes: u64) {
+        let of_zone = match zone {
+            Zone::Data(_) => &mut self.data,
+            Zone::Tables => &mut self.tables,
+            Zone::Journal => &mut self.journal,
+            Zone::Superblock => &mut self.superblock,
+        };
+        *of_zone += bytes;
+    }
+}
+
 /// The disk, and why each I/O on it was issued.
 pub(crate) struct Devices {
     disk: Box<dyn Disk>,
     purposes: HashMap<u64, Purpose>,
     next_tag: u64,
+    written: WrittenBytes,
     /// Tags of frame and journal writes in flight.
     promised_writes: BTreeSet<u64>,
     /// Tags of table page writes in flight.
@@ -67,6 +89,7 @@ impl Devices {
             disk,
             purposes: HashMap::new(),
             next_tag: 1,
+            written: WrittenBytes::default(),
             promised_writes: BTreeSet::new(),
             table_writes: BTreeSet::new(),
             done: Vec::new(),
@@ -103,6 +126,7 @@ impl Devices {
         buf: SharedBuf,
         purpose: Purpose,
     ) {
+        self.written.add(zone, buf.len() as u64);
         self.issue(zone, offset_bytes, IoKind::Write { buf }, purpose);
     }
 
@@ -146,6 +170,10 @@ impl Devices {
         self.purposes.len()
     }
 
+    pub(crate) fn written(&self) -> WrittenBytes {
+        self.written
+    }
+
     pub(crate) fn size_bytes(&self, zone: Zone) -> u64 {
         self.disk.size_bytes(zone)
     }
@@ -169,6 +197,7 @@ impl Devices {
         offset_bytes: u64,
         buf: SharedBuf,
     ) -> Result<(), IoError> {
+        self.written.add(zone, buf.len() as u64);
         self.run_now(zone, offset_bytes, IoKind::Write { buf }).map(|_| ())
     }
 

@@ -29,6 +29,13 @@ use crate::outcome::Reply;
 use crate::state::Wanted;
 use crate::zone_name;
 
+/// What the Hash-PBN table has of a fingerprint.
+struct Bucket {
+    number: u64,
+    pages: Vec<ExplainedPage>,
+    named_pbn: Option<u64>,
+}
+
 impl Engine {
     pub(crate) fn accept_explain(&mut self, volume: String, address: Address, done: Done) {
         let pins = PinSet::default();
@@ -136,12 +143,12 @@ impl Engine {
                 let stored_bytes = pba.length_bytes - format::frame::FRAME_HEADER_BYTES as u32;
                 match self.explain_bucket(&fingerprint, wanted)? {
                     None => return Ok(None),
-                    Some((bucket, pages, named_pbn)) => Some(ExplainedFrame {
+                    Some(Bucket { number, pages, named_pbn }) => Some(ExplainedFrame {
                         codec: codec_name(codec).to_owned(),
                         stored_bytes,
                         ratio: f64::from(self.geometry.chunk_bytes) / f64::from(stored_bytes),
                         fingerprint: fingerprint.to_string(),
-                        bucket,
+                        bucket: number,
                         pages,
                         named_pbn,
                     }),
@@ -206,16 +213,16 @@ impl Engine {
         &mut self,
         fingerprint: &Fingerprint,
         wanted: &mut Wanted,
-    ) -> Result<Option<(u64, Vec<ExplainedPage>, Option<u64>)>, PageError> {
+    ) -> Result<Option<Bucket>, PageError> {
         let (hash, store) = (&self.state.hash, &mut self.state.store);
         if !hash.want_remove(store, &mut wanted.pins, fingerprint, &mut wanted.reads)? {
             return Ok(None);
         }
-        let named = hash.lookup(store, fingerprint).map(|pbn| pbn.0);
+        let named_pbn = hash.lookup(store, fingerprint).map(|pbn| pbn.0);
         let place = hash.place_of(store, fingerprint);
-        let bucket = hash.bucket_of(fingerprint);
+        let number = hash.bucket_of(fingerprint);
         let pages = place.map_or_else(Vec::new, |(tree, leaf)| self.way_to(tree, leaf));
-        Ok(Some((bucket, pages, named)))
+        Ok(Some(Bucket { number, pages, named_pbn }))
     }
 
     fn way_to(&self, tree: TreeId, leaf: u64) -> Vec<ExplainedPage> {

@@ -5,8 +5,9 @@ use std::sync::atomic::Ordering;
 use format::BLOCK_BYTES;
 use format::units::{CONTAINER_BYTES, Codec, Compression, Zone};
 
+use crate::devices::WrittenBytes;
 use crate::engine::Engine;
-use crate::stats::{Counters, Stats, VolumeStats};
+use crate::stats::{Counters, Stats, VolumeStats, Written};
 
 impl Engine {
     /// The store as it is now, what is buffered not included.
@@ -47,7 +48,34 @@ impl Engine {
             damaged_chunks: self.scrub.damage.len() as u64,
             volumes: self.volume_stats(),
             writing_stopped: self.stopped.as_ref().map(ToString::to_string),
+            written: self.written(),
             counters: self.counters(),
+        }
+    }
+
+    /// Where what was written since the store was opened went.
+    fn written(&self) -> Written {
+        let chunk_bytes = u64::from(self.geometry.chunk_bytes);
+        let counters = self.counters();
+        let to_device = self.devices.written();
+        let WrittenBytes { data, tables, journal, superblock } = to_device;
+        let frame_bytes = counters.frame_bytes_stored + counters.frame_bytes_moved;
+        let device_bytes = data + tables + journal + superblock;
+        let client_bytes = counters.bytes_written;
+        let amplification =
+            if client_bytes == 0 { 0.0 } else { device_bytes as f64 / client_bytes as f64 };
+        Written {
+            client_bytes,
+            duplicate_bytes: counters.chunks_duplicate * chunk_bytes,
+            dropped_bytes: (counters.chunks_zero + counters.chunks_absorbed) * chunk_bytes,
+            new_frame_bytes: counters.frame_bytes_stored,
+            moved_frame_bytes: counters.frame_bytes_moved,
+            container_bytes: data.saturating_sub(frame_bytes),
+            table_bytes: tables,
+            journal_bytes: journal,
+            superblock_bytes: superblock,
+            device_bytes,
+            amplification,
         }
     }
 

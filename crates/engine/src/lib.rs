@@ -122,7 +122,7 @@ pub use repair_error::RepairError;
 pub use scrub::{
     DAMAGED_LISTED_MAX, DamagedChunk, ScrubFinding, ScrubPosition, ScrubRequest, ScrubStep,
 };
-pub use stats::{Counters, Stats, VolumeStats};
+pub use stats::{Counters, Stats, VolumeStats, Written};
 pub use structures::{Structure, structures};
 pub use volume::{SECTOR_BYTES, VOLUME_BYTES_MAX, VolumeHandle};
 pub use watermarks::WARN_PERCENT_DEFAULT;

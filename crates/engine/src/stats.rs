@@ -55,8 +55,40 @@ pub struct Stats {
     pub volumes: Vec<VolumeStats>,
     /// Why nothing is written any more, until the store is opened again; none while all is well.
     pub writing_stopped: Option<String>,
+    /// What clients wrote since the store was opened, and what of it was written to the device.
+    #[serde(default)]
+    pub written: Written,
     /// What happened since the store was opened.
     pub counters: Counters,
+}
+
+/// Where the bytes went that were written since the store was opened: those of clients, and those
+/// handed to the device, its opening included.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Written {
+    /// By clients.
+    pub client_bytes: u64,
+    /// Of chunks that were stored already, and took no room.
+    pub duplicate_bytes: u64,
+    /// Of chunks of zeros, and of those written over before they were stored.
+    pub dropped_bytes: u64,
+    /// To the device: frames of chunks that were new.
+    pub new_frame_bytes: u64,
+    /// Frames that collection moved.
+    pub moved_frame_bytes: u64,
+    /// The rest of the data zones: directories of containers, and padding before flushes. Frames
+    /// that wait in memory for their container's next write are not in it yet.
+    pub container_bytes: u64,
+    /// Table pages.
+    pub table_bytes: u64,
+    /// Journal records.
+    pub journal_bytes: u64,
+    /// Roots and geometry.
+    pub superblock_bytes: u64,
+    /// All that was written to the device.
+    pub device_bytes: u64,
+    /// `device_bytes / client_bytes`; 0 before anything was written.
+    pub amplification: f64,
 }
 
 /// Figures of one volume.

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use engine::Stats;
+use engine::{Stats, Written};
 use serde::Serialize;
 
 use crate::args::StatsArgs;
@@ -81,9 +81,7 @@ impl Rates {
             writes_per_second: rate(|s| s.counters.writes),
             read_bytes_per_second: rate(|s| s.counters.bytes_read),
             written_bytes_per_second: rate(|s| s.counters.bytes_written),
-            device_written_bytes_per_second: rate(|s| {
-                s.counters.data_bytes_written + s.counters.journal_bytes_written
-            }),
+            device_written_bytes_per_second: rate(|s| s.written.device_bytes),
         }
     }
 }
@@ -96,7 +94,7 @@ fn text(report: &Report) -> String {
     }
     let _ = write!(text, "{}\n{}", reduction(&report.stats), room(&report.stats));
     if let Some(rates) = &report.rates {
-        let _ = write!(text, "\n{}", traffic(rates));
+        let _ = write!(text, "\n{}\n{}", written(&report.stats.written), traffic(rates));
     }
     text
 }
@@ -154,6 +152,26 @@ fn room(stats: &Stats) -> Table {
     }
     let bound = human_bytes(stats.memory_bytes_max);
     row("memory", stats.memory_bytes, format!("of {bound} allowed"));
+    table
+}
+
+/// What became of what clients wrote since the store was opened, and what it cost the device.
+fn written(written: &Written) -> Table {
+    let mut table = Table::plain([Align::Left, Align::Right, Align::Left]);
+    let mut row = |name: &str, bytes: u64, note: &str| {
+        table.row([name.to_owned(), human_bytes(bytes), note.to_owned()]);
+    };
+    row("clients wrote", written.client_bytes, "since the store was opened");
+    row("duplicate", written.duplicate_bytes, "stored already");
+    row("dropped", written.dropped_bytes, "zeros, or written over at once");
+    row("new frames", written.new_frame_bytes, "to the device");
+    row("moved frames", written.moved_frame_bytes, "by collection");
+    row("containers", written.container_bytes, "directories and padding");
+    row("tables", written.table_bytes, "");
+    row("journal", written.journal_bytes, "");
+    row("superblock", written.superblock_bytes, "");
+    let times = format!("{} of what clients wrote", ratio(written.amplification));
+    row("device wrote", written.device_bytes, &times);
     table
 }
 
@@ -252,6 +270,7 @@ mod tests {
             "reduction_ratio",
             "memory_bytes",
             "volumes",
+            "written",
             "served",
             "rates",
         ] {
