@@ -10,7 +10,9 @@ use format::units::Compression;
 
 use crate::error::{CallError, ConnectError};
 use crate::line::{self, RESPONSE_BYTES_MAX};
-use crate::protocol::{CompressionSetting, Hello, PROTOCOL_VERSION, Request, Response, Status};
+use crate::protocol::{
+    CompressionSetting, Grown, GrowthWish, Hello, PROTOCOL_VERSION, Request, Response, Status,
+};
 use crate::socket::{self, SOCKET_NAME};
 
 /// A server that says nothing for so long is taken for hung.
@@ -158,6 +160,14 @@ impl<R: BufRead, W: Write> Client<R, W> {
     /// Sets what new frames are compressed with.
     pub fn set_compression(&mut self, compression: Compression) -> Result<(), CallError> {
         self.call_for_nothing(&Request::SetCompression { compression: compression.into() })
+    }
+
+    /// Makes the store larger; durable when it returns.
+    pub fn grow(&mut self, wish: GrowthWish) -> Result<Grown, CallError> {
+        match self.call(&Request::Grow(wish))? {
+            Response::Grown(grown) => Ok(grown),
+            _ => Err(CallError::WrongResponse),
+        }
     }
 
     /// One address, walked through the tables.

@@ -31,8 +31,9 @@ mod tests;
 pub use client::Client;
 pub use error::{CallError, ConnectError, ServeError};
 pub use protocol::{
-    CompressionSetting, PROTOCOL_VERSION, Refusal, RefusalKind, Request, Response, Status,
+    CompressionSetting, Grown, GrowthWish, PROTOCOL_VERSION, Refusal, RefusalKind, Request,
+    Response, Status,
 };
 pub use server::{Server, Service, answer_all};
-pub use service::{EngineService, SharedStatus};
+pub use service::{EngineService, Grower, SharedStatus};
 pub use socket::SOCKET_NAME;

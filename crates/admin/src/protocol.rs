@@ -5,6 +5,8 @@
 //! answered by one [`Response`] line, in order. What fails is a [`Refusal`]: its kind says what
 //! the caller can do (and becomes an exit code), its sentence is the engine's own words.
 
+use std::path::PathBuf;
+
 use engine::{Address, Explanation, RequestError, ScrubRequest, ScrubStep, Stats, VolumeInfo};
 use format::units::{Codec, Compression};
 use serde::{Deserialize, Serialize};
@@ -69,6 +71,8 @@ pub enum Request {
     },
     /// Figures of the store.
     Stats,
+    /// More room for data and tables.
+    Grow(GrowthWish),
     /// One address, walked through the tables.
     Explain {
         /// The volume.
@@ -111,6 +115,8 @@ pub enum Response {
         /// As they are now.
         stats: Box<Stats>,
     },
+    /// To [`Request::Grow`].
+    Grown(Grown),
     /// To [`Request::Explain`].
     Explanation {
         /// As it was in one moment.
@@ -123,6 +129,28 @@ pub enum Response {
     },
     /// It was not done.
     Refused(Refusal),
+}
+
+/// How a store is to grow.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GrowthWish {
+    /// Room for data in all that it is to have, where that is not given by devices.
+    pub capacity_bytes: Option<u64>,
+    /// Where further data is kept, in full: files to be made, or block devices.
+    pub data: Vec<PathBuf>,
+}
+
+/// What a store has grown to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grown {
+    /// Room for data in all.
+    pub capacity_bytes: u64,
+    /// The same before.
+    pub capacity_bytes_before: u64,
+    /// Data files and devices.
+    pub data_zones: usize,
+    /// Room for tables.
+    pub tables_bytes: u64,
 }
 
 /// Who serves a store.
@@ -201,6 +229,7 @@ impl From<RequestError> for Refusal {
             RequestError::BadName { .. }
             | RequestError::BadSize { .. }
             | RequestError::OutOfRange { .. }
+            | RequestError::CannotGrow { .. }
             | RequestError::ReadOnly { .. } => RefusalKind::BadRequest,
             RequestError::NoSpace => RefusalKind::NoSpace,
             RequestError::Damaged { .. } | RequestError::DamagedTable { .. } => {

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::RequestError;
 
-use crate::protocol::{Refusal, RefusalKind, Request, Response, Status};
+use crate::protocol::{Grown, GrowthWish, Refusal, RefusalKind, Request, Response, Status};
 use crate::server::Service;
 
 /// What the server says of itself. It can be set after the server has started: the control socket
@@ -23,17 +23,36 @@ impl SharedStatus {
     }
 }
 
+/// Makes the store that is served larger, its files first.
+pub type Grower = Box<dyn Fn(GrowthWish) -> Result<Grown, Refusal> + Send + Sync>;
+
 /// Answers requests from a running engine.
 pub struct EngineService {
     client: engine::Client,
     status: SharedStatus,
+    /// One growth at a time: a second would plan from what the first is about to change.
+    grower: Mutex<Option<Grower>>,
 }
 
 impl EngineService {
     /// Over `client`; `status` is told to whoever asks.
     #[must_use]
     pub fn new(client: engine::Client, status: SharedStatus) -> Self {
-        Self { client, status }
+        Self { client, status, grower: Mutex::default() }
+    }
+
+    /// The same, with a way to make the store larger.
+    #[must_use]
+    pub fn with_grower(self, grower: Grower) -> Self {
+        Self { grower: Mutex::new(Some(grower)), ..self }
+    }
+
+    fn grow(&self, wish: GrowthWish) -> Response {
+        let grower = self.grower.lock().unwrap_or_else(PoisonError::into_inner);
+        match grower.as_ref().map_or_else(|| Err(cannot_grow()), |grow| grow(wish)) {
+            Ok(grown) => Response::Grown(grown),
+            Err(refusal) => Response::Refused(refusal),
+        }
     }
 
     fn carry_out(&self, request: Request) -> Result<Response, RequestError> {
@@ -64,6 +83,7 @@ impl EngineService {
                 }
                 None => Response::Refused(unknown_codec()),
             },
+            Request::Grow(wish) => self.grow(wish),
             Request::Explain { volume, address } => {
                 let explanation = Box::new(client.explain(&volume, address)?);
                 Response::Explanation { explanation }
@@ -73,6 +93,11 @@ impl EngineService {
         };
         Ok(response)
     }
+}
+
+fn cannot_grow() -> Refusal {
+    let sentence = "whoever serves the store does not know where its files are".to_owned();
+    Refusal { kind: RefusalKind::Failed, sentence }
 }
 
 fn unknown_codec() -> Refusal {

@@ -196,6 +196,17 @@ impl CliError {
         ExitCode::from(self.exit() as u8)
     }
 
+    /// What the error means to whoever asked over the control socket; it has the same code there.
+    pub(crate) fn refusal_kind(&self) -> RefusalKind {
+        match self.exit() {
+            Exit::Usage => RefusalKind::BadRequest,
+            Exit::NoSpace => RefusalKind::NoSpace,
+            Exit::Exists => RefusalKind::VolumeExists,
+            Exit::Damage => RefusalKind::Damaged,
+            _ => RefusalKind::Failed,
+        }
+    }
+
     /// What the error means to a script.
     pub(crate) fn exit(&self) -> Exit {
         match self {
@@ -270,6 +281,7 @@ fn exit_of_request(error: &RequestError) -> Exit {
         RequestError::BadName { .. }
         | RequestError::BadSize { .. }
         | RequestError::OutOfRange { .. }
+        | RequestError::CannotGrow { .. }
         | RequestError::ReadOnly { .. } => Exit::Usage,
         RequestError::Damaged { .. } | RequestError::DamagedTable { .. } => Exit::Damage,
         _ => Exit::Failed,

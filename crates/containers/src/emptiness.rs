@@ -22,6 +22,11 @@ impl Emptiness {
         Self { classes: [const { Vec::new() }; CLASSES], places: vec![0; containers] }
     }
 
+    /// There are so many containers now, and no fewer than before.
+    pub(crate) fn grow(&mut self, containers: usize) {
+        self.places.resize(containers, 0);
+    }
+
     pub(crate) fn insert(&mut self, container: u32, live_bytes: u32) {
         let class = &mut self.classes[class_of(live_bytes)];
         self.places[container as usize] = class.len() as u32;

@@ -15,6 +15,11 @@ impl FreeList {
         Self { zones: vec![VecDeque::new(); zones], turn: 0, count: 0 }
     }
 
+    /// There are so many zones now, and no fewer than before.
+    pub(crate) fn grow(&mut self, zones: usize) {
+        self.zones.resize(zones, VecDeque::new());
+    }
+
     pub(crate) fn count(&self) -> u64 {
         self.count
     }

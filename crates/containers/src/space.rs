@@ -104,6 +104,16 @@ impl Space {
         space
     }
 
+    /// The store has grown at its end, to `geometry`: what is new is free.
+    pub fn grow(&mut self, geometry: &Geometry) {
+        let (before, after) = (self.uses.len(), geometry.containers_total() as usize);
+        self.geometry = geometry.clone();
+        self.uses.resize(after, ContainerUse::Free);
+        self.free.grow(geometry.data.len());
+        self.emptiness.grow(after);
+        (before..after).for_each(|container| self.list(container as u32));
+    }
+
     /// What a container is used for; None when the store has no such container.
     #[must_use]
     pub fn container_use(&self, id: ContainerId) -> Option<ContainerUse> {

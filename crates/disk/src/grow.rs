@@ -5,6 +5,7 @@
 //! overwritten, and every file gets all of its blocks now, as when the store was made.
 
 use std::fs::{self, OpenOptions};
+use std::io::{Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use format::units::Zone;
@@ -39,6 +40,20 @@ pub fn zone_is_device(
 ) -> std::result::Result<bool, FileError> {
     let path = zone_path(dir, zone, data_zones);
     place::is_device(&path).map_err(|source| FileError::new("look at", path, source))
+}
+
+/// How long a zone of the store in `dir` is now.
+///
+/// # Errors
+/// [`FileError`] when it cannot be looked at.
+pub fn zone_length_bytes(
+    dir: &Path,
+    zone: Zone,
+    data_zones: usize,
+) -> std::result::Result<u64, FileError> {
+    let path = zone_path(dir, zone, data_zones);
+    let length = fs::File::open(&path).and_then(|mut file| file.seek(SeekFrom::End(0)));
+    length.map_err(|source| FileError::new("look at", path, source))
 }
 
 /// Makes the files of the store in `dir` larger, durably. The caller holds the store's lock.

@@ -4,6 +4,7 @@ use format::units::{BLOCK_BYTES, Zone};
 
 use crate::buffer::{AlignedBuf, SharedBuf};
 use crate::error::IoError;
+use crate::zone_files::FurtherFiles;
 
 /// One operation and the buffer it owns until it completes.
 #[derive(Debug)]
@@ -63,6 +64,12 @@ pub trait Disk: Send {
 
     /// Operations submitted and not yet handed back.
     fn in_flight(&self) -> usize;
+
+    /// Takes further data files, and the lengths that the zones have by now. For a disk whose zones
+    /// never change there is nothing to do.
+    fn grow(&mut self, further: FurtherFiles) {
+        drop(further);
+    }
 
     /// Size of a zone, a multiple of [`BLOCK_BYTES`]; 0 when there is no such zone.
     fn size_bytes(&self, zone: Zone) -> u64;

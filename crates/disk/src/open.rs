@@ -6,7 +6,9 @@
 
 use std::fs;
 use std::io::{self, ErrorKind};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use format::units::Zone;
 use rustix::fs::{FlockOperation, flock};
@@ -15,11 +17,11 @@ use rustix::io::Errno;
 use crate::doorbell::Doorbell;
 use crate::error::{FileError, OpenError};
 use crate::io::Disk;
-use crate::layout::zones_present;
+use crate::layout::{zone_path, zones_present};
 use crate::place::{self, Opened};
 use crate::psync::PsyncDisk;
 use crate::uring::UringDisk;
-use crate::zone_files::{ZoneFile, ZoneFiles};
+use crate::zone_files::{FurtherFiles, ZoneFile, ZoneFiles};
 
 /// What drives the files.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
@@ -68,7 +70,7 @@ pub fn open_store_files(
         if !direct && buffered.is_none() {
             buffered = Some(path);
         }
-        files.push(ZoneFile { file, size_bytes });
+        files.push(ZoneFile { file: Arc::new(file), size_bytes });
     }
     let Some(files) = ZoneFiles::new(files) else {
         return Err(OpenError::NoStore { dir: dir.to_owned() });
@@ -84,6 +86,20 @@ pub fn open_store_files(
     let notes: Vec<_> = slower.into_iter().chain(cached).collect();
     let note = (!notes.is_empty()).then(|| notes.join("; "));
     Ok(StoreFiles { disk, identity: DiskIdentity { engine, direct, note } })
+}
+
+/// Opens and locks the data files in `dir` with these numbers, for a disk that is open already.
+///
+/// # Errors
+/// As [`open_store_files`].
+pub fn open_further_files(dir: &Path, numbers: Range<u16>) -> Result<FurtherFiles, OpenError> {
+    let open = |number| {
+        let zone = Zone::Data(number);
+        let Opened { file, size_bytes, .. } = open_zone(dir, zone, &zone_path(dir, zone, 2))?;
+        Ok((number, ZoneFile { file: Arc::new(file), size_bytes }))
+    };
+    let data: Result<Vec<_>, OpenError> = numbers.map(open).collect();
+    Ok(FurtherFiles { data: data? })
 }
 
 fn open_zone(dir: &Path, zone: Zone, path: &Path) -> Result<Opened, OpenError> {

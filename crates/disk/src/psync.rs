@@ -5,7 +5,7 @@
 //! them finish what was submitted.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::thread::{self, JoinHandle};
 
 use format::units::Zone;
@@ -15,7 +15,7 @@ use rustix::io::{Errno, pread, pwrite};
 use crate::doorbell::Doorbell;
 use crate::io::{Completion, Disk, Io, IoKind};
 use crate::operation::Operation;
-use crate::zone_files::ZoneFiles;
+use crate::zone_files::{FurtherFiles, ZoneFile, ZoneFiles};
 
 /// Enough to keep a flash device busy with single-block operations.
 const THREADS: usize = 8;
@@ -29,7 +29,7 @@ pub struct PsyncDisk {
 }
 
 struct Shared {
-    files: ZoneFiles,
+    files: RwLock<ZoneFiles>,
     doorbell: Doorbell,
     jobs: Mutex<Jobs>,
     job_added: Condvar,
@@ -47,7 +47,7 @@ impl PsyncDisk {
     /// Starts the threads; completions ring `doorbell`.
     pub(crate) fn new(files: ZoneFiles, doorbell: &Doorbell) -> std::io::Result<Self> {
         let shared = Arc::new(Shared {
-            files,
+            files: RwLock::new(files),
             doorbell: doorbell.clone(),
             jobs: Mutex::default(),
             job_added: Condvar::new(),
@@ -99,8 +99,12 @@ impl Disk for PsyncDisk {
         self.in_flight
     }
 
+    fn grow(&mut self, further: FurtherFiles) {
+        self.shared.files.write().unwrap_or_else(PoisonError::into_inner).grow(further);
+    }
+
     fn size_bytes(&self, zone: Zone) -> u64 {
-        self.shared.files.size_bytes(zone)
+        self.shared.files().size_bytes(zone)
     }
 }
 
@@ -118,8 +122,13 @@ impl Shared {
     /// A thread's life: until the disk is dropped and nothing is queued.
     fn work(&self) {
         while let Some(operation) = self.next_job() {
-            self.finish(run(operation, &self.files));
+            let file = self.files().get(operation.zone()).cloned();
+            self.finish(run(operation, file.as_ref()));
         }
+    }
+
+    fn files(&self) -> RwLockReadGuard<'_, ZoneFiles> {
+        self.files.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn next_job(&self) -> Option<Operation> {
@@ -143,9 +152,9 @@ impl Shared {
 }
 
 /// Carries an operation to its end.
-fn run(mut operation: Operation, files: &ZoneFiles) -> Completion {
+fn run(mut operation: Operation, file: Option<&ZoneFile>) -> Completion {
     loop {
-        let answer = ask(&mut operation, files);
+        let answer = ask(&mut operation, file);
         if let Some(result) = operation.advance(answer) {
             return operation.complete(result);
         }
@@ -153,8 +162,8 @@ fn run(mut operation: Operation, files: &ZoneFiles) -> Completion {
 }
 
 /// One system call for what is left of the operation.
-fn ask(operation: &mut Operation, files: &ZoneFiles) -> Result<usize, Errno> {
-    let file = &files.get(operation.zone()).ok_or(Errno::BADF)?.file;
+fn ask(operation: &mut Operation, file: Option<&ZoneFile>) -> Result<usize, Errno> {
+    let file = &file.ok_or(Errno::BADF)?.file;
     let (done_bytes, offset_bytes) = (operation.done_bytes(), operation.offset_bytes());
     match &mut operation.io.kind {
         IoKind::Read { buf } => pread(file, &mut buf[done_bytes..], offset_bytes),

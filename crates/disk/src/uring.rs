@@ -30,7 +30,7 @@ use rustix::io::Errno;
 use crate::doorbell::Doorbell;
 use crate::io::{Completion, Disk, Io, IoKind};
 use crate::operation::Operation;
-use crate::zone_files::ZoneFiles;
+use crate::zone_files::{FurtherFiles, ZoneFiles};
 
 /// Operations that the kernel works on at once.
 const DEPTH: u32 = 256;
@@ -155,6 +155,10 @@ impl Disk for UringDisk {
 
     fn in_flight(&self) -> usize {
         self.slots.occupied() + self.slots.finished.len()
+    }
+
+    fn grow(&mut self, further: FurtherFiles) {
+        self.files.grow(further);
     }
 
     fn size_bytes(&self, zone: Zone) -> u64 {

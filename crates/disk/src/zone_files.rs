@@ -1,15 +1,33 @@
 //! The open files of a store, by zone.
 
 use std::fs::File;
+use std::io::{Seek, SeekFrom};
 use std::os::fd::{AsRawFd, RawFd};
+use std::sync::Arc;
 
-use format::units::Zone;
+use format::units::{BLOCK_BYTES, Zone};
 
 /// One zone's open file. The superblock's carries the store's lock for as long as it is open.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ZoneFile {
-    pub(crate) file: File,
+    pub(crate) file: Arc<File>,
     pub(crate) size_bytes: u64,
+}
+
+impl ZoneFile {
+    /// A file that cannot be asked keeps the length that it is known to have.
+    fn look_again(&mut self) {
+        if let Ok(end) = (&*self.file).seek(SeekFrom::End(0)) {
+            self.size_bytes = self.size_bytes.max(end - end % BLOCK_BYTES as u64);
+        }
+    }
+}
+
+/// Data files that a store gets while its disk is in use, open and locked.
+#[derive(Clone, Debug, Default)]
+pub struct FurtherFiles {
+    /// Numbers of their zones, and the files.
+    pub(crate) data: Vec<(u16, ZoneFile)>,
 }
 
 /// All zones of a store.
@@ -27,6 +45,17 @@ impl ZoneFiles {
         let mut files = files.into_iter();
         let (superblock, journal, tables) = (files.next()?, files.next()?, files.next()?);
         Some(Self { superblock, journal, tables, data: files.collect() })
+    }
+
+    /// Takes further data files, and the lengths that the others have by now.
+    pub(crate) fn grow(&mut self, further: FurtherFiles) {
+        for (number, file) in further.data {
+            if usize::from(number) == self.data.len() {
+                self.data.push(file);
+            }
+        }
+        let fixed = [&mut self.journal, &mut self.tables];
+        fixed.into_iter().chain(&mut self.data).for_each(ZoneFile::look_again);
     }
 
     pub(crate) fn get(&self, zone: Zone) -> Option<&ZoneFile> {

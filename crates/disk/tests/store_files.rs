@@ -9,8 +9,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use disk::{
-    CreateFilesError, Doorbell, IoEngine, OpenError, SUPERBLOCK_BYTES, StoreFiles,
-    create_store_files, open_store_files,
+    AlignedBuf, CreateFilesError, Doorbell, FileGrowth, Io, IoEngine, IoKind, OpenError,
+    SUPERBLOCK_BYTES, StoreFiles, create_store_files, grow_store_files, open_further_files,
+    open_store_files,
 };
 use format::units::Zone;
 use scratch::Scratch;
@@ -54,6 +55,39 @@ fn several_data_zones_are_numbered() {
     assert_eq!(names(&dir), ["data.0", "data.1", "journal", "superblock", "tables"]);
     let store = open(&dir).unwrap();
     assert_eq!(store.disk.size_bytes(Zone::Data(1)), 4 << 20);
+}
+
+/// Each engine takes longer files and further ones while it runs, and can use all of them.
+#[test]
+fn an_open_disk_grows() {
+    for engine in [IoEngine::Auto, IoEngine::Psync] {
+        let scratch = Scratch::new();
+        let dir = scratch.path();
+        create_store_files(dir, &ONE, &[]).unwrap();
+        let mut disk = open_store_files(dir, engine, &Doorbell::new().unwrap()).unwrap().disk;
+        let growth = FileGrowth {
+            data_zones: 1,
+            longer: vec![(Zone::Data(0), 12 << 20), (Zone::Tables, 2 << 20)],
+            added: vec![(Zone::Data(1), 4 << 20, dir.join("more"))],
+        };
+        grow_store_files(dir, &growth).unwrap();
+        assert_eq!(disk.size_bytes(Zone::Data(0)), 8 << 20);
+        disk.grow(open_further_files(dir, 1..2).unwrap());
+        let grown = [(Zone::Data(0), 12 << 20), (Zone::Data(1), 4 << 20), (Zone::Tables, 2 << 20)];
+        for (tag, (zone, size_bytes)) in (0..).zip(grown) {
+            assert_eq!(disk.size_bytes(zone), size_bytes);
+            let buf = AlignedBuf::new_zeroed(4096).into();
+            let kind = IoKind::Write { buf };
+            disk.submit(Io { zone, offset_bytes: size_bytes - 4096, kind, tag });
+        }
+        let mut done = Vec::new();
+        while disk.in_flight() > 0 {
+            disk.wait(&mut done);
+        }
+        assert!(done.len() == 3 && done.iter().all(|io| io.result.is_ok()), "{done:?}");
+        let again = open_further_files(dir, 1..2).err().unwrap();
+        assert!(matches!(again, OpenError::Locked { .. }), "{again}");
+    }
 }
 
 #[test]

@@ -47,6 +47,12 @@ impl Engine {
                 return done.reply(Reply::Compression(self.state.compression));
             }
             AdminRequest::Stats => return done.reply(Reply::Stats(Box::new(self.stats()))),
+            AdminRequest::Geometry => {
+                return done.reply(Reply::Geometry(Box::new(self.geometry.clone())));
+            }
+            AdminRequest::Grow { options, files } => {
+                return self.accept_grow(options, files, done);
+            }
             AdminRequest::Explain { volume, address } => {
                 return self.accept_explain(volume, address, done);
             }
@@ -217,7 +223,8 @@ impl Engine {
             && !self.reads.any()
             && !self.collection.is_busy()
             && !self.scrub.is_busy()
-            && !self.explaining.any();
+            && !self.explaining.any()
+            && !self.enlarging.any();
         let ready = self.stopped.is_some() || (drained && self.checkpoints.close());
         if !ready || (self.stopped.is_some() && self.devices.in_flight() > 0) {
             return false;

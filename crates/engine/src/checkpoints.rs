@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use format::BLOCK_BYTES;
 use format::root::{JournalPosition, Root};
 use mutants::mutant;
 use tables::PageWrite;
@@ -10,6 +11,14 @@ use crate::state::State;
 
 /// Checkpoints without relief after which space will not come.
 const PRESSURE_ROUNDS_MAX: u32 = 3;
+
+/// Dirty pages that start a checkpoint: a quarter of the cache, since a page that changes while it
+/// is written is there twice; and no more than the tables' file can take three times over.
+pub(crate) fn dirty_pages_max(tables_bytes: u64, cache_pages: usize) -> usize {
+    let tables_blocks = (tables_bytes / BLOCK_BYTES as u64) as usize;
+    (cache_pages / 4).min(tables_blocks / 16)
+}
+
 /// How far a checkpoint has come.
 pub(crate) enum Phase {
     Idle,

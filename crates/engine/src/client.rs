@@ -6,12 +6,15 @@
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
+use disk::FurtherFiles;
+use format::superblock::Geometry;
 use format::units::Compression;
 use reduce::{ChunkBuf, Permit};
 
 use crate::done::{Completions, Done};
 use crate::error::RequestError;
 use crate::explanation::{Address, Explanation};
+use crate::grow::GrowOptions;
 use crate::intake::{
     AdminRequest, ExtentsRequest, Intake, ReadRequest, Request, UnmapRequest, WriteRequest,
 };
@@ -356,6 +359,28 @@ impl Client {
     pub fn stats(&self) -> Result<Stats, RequestError> {
         match self.admin(AdminRequest::Stats)? {
             Reply::Stats(stats) => Ok(*stats),
+            _ => Err(RequestError::Closing),
+        }
+    }
+
+    /// What the store is made of.
+    pub fn geometry(&self) -> Result<Geometry, RequestError> {
+        self.for_geometry(AdminRequest::Geometry)
+    }
+
+    /// Makes the store larger, as [`crate::plan_growth`] says of `options`. Its files are as long
+    /// already, durably, and `files` are those that it does not have yet. Durable when it returns.
+    pub fn grow(
+        &self,
+        options: GrowOptions,
+        files: FurtherFiles,
+    ) -> Result<Geometry, RequestError> {
+        self.for_geometry(AdminRequest::Grow { options, files })
+    }
+
+    fn for_geometry(&self, request: AdminRequest) -> Result<Geometry, RequestError> {
+        match self.admin(request)? {
+            Reply::Geometry(geometry) => Ok(*geometry),
             _ => Err(RequestError::Closing),
         }
     }

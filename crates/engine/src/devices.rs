@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use disk::{AlignedBuf, Completion, Disk, Io, IoError, IoKind, SharedBuf};
+use disk::{AlignedBuf, Completion, Disk, FurtherFiles, Io, IoError, IoKind, SharedBuf};
 use format::units::{ContainerId, Pba, Zone};
 use hashbrown::HashMap;
 use tables::PageRead;
@@ -31,6 +31,8 @@ pub(crate) enum Purpose {
     FlushSync,
     /// A sync of table pages, of the running checkpoint.
     TablesSync,
+    /// A block of the geometry of a store that grows, or the sync behind it.
+    Geometry,
     /// The root of the running checkpoint.
     Root,
     /// The sync behind it.
@@ -172,6 +174,11 @@ impl Devices {
 
     pub(crate) fn written(&self) -> WrittenBytes {
         self.written
+    }
+
+    /// Takes further data files, and the lengths that the zones have by now.
+    pub(crate) fn grow(&mut self, further: FurtherFiles) {
+        self.disk.grow(further);
     }
 
     pub(crate) fn size_bytes(&self, zone: Zone) -> u64 {

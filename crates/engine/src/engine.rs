@@ -26,6 +26,7 @@ use crate::buffer::{Frames, Group, WriteBuffer};
 use crate::checkpoints::Checkpoints;
 use crate::collection::Collection;
 use crate::devices::{Devices, Ended, Purpose};
+use crate::enlarging::Enlarging;
 use crate::error::RequestError;
 use crate::explaining::Explaining;
 use crate::flushing::Flushing;
@@ -64,6 +65,7 @@ pub struct Engine {
     pub(crate) collection: Collection,
     pub(crate) scrub: Scrub,
     pub(crate) explaining: Explaining,
+    pub(crate) enlarging: Enlarging,
     pub(crate) lookups: Lookups,
     pub(crate) counters: Counters,
     pub(crate) chunks_damaged: Arc<AtomicU64>,
@@ -153,6 +155,7 @@ impl Engine {
             collection: Collection::default(),
             scrub: Scrub::default(),
             explaining: Explaining::default(),
+            enlarging: Enlarging::default(),
             lookups: Lookups::default(),
             counters: Counters::default(),
             chunks_damaged: Arc::new(AtomicU64::new(0)),
@@ -223,6 +226,7 @@ impl Engine {
         moved |= self.advance_groups();
         moved |= self.advance_reads();
         moved |= self.advance_explaining();
+        moved |= self.advance_enlarging();
         moved |= self.advance_deletions();
         moved |= self.advance_collection();
         moved |= self.advance_scrub();
@@ -279,6 +283,7 @@ impl Engine {
                 self.frames_ended(read, span, &io.result, io.buf);
             }
             Purpose::Victim => self.victim_read(io.result.is_ok(), io.buf),
+            Purpose::Geometry => self.enlarging.io_ended(),
             Purpose::Explain(pba) => {
                 self.explained_frame_read(pba, io.buf.filter(|_| io.result.is_ok()));
             }
@@ -369,6 +374,7 @@ impl Drop for Engine {
         self.intake.refuse(RequestError::Closing);
         self.scrub.fail(&RequestError::Closing);
         self.explaining.fail(&RequestError::Closing);
+        self.enlarging.fail(&RequestError::Closing);
         self.intake.take(&mut self.requests);
         for request in self.requests.drain(..) {
             request.fail(&RequestError::Closing);

@@ -102,6 +102,12 @@ pub enum RequestError {
          report this"
     )]
     WorkerLost,
+    /// The store cannot be made larger like that.
+    #[error("the store was not made larger: {reason}")]
+    CannotGrow {
+        /// What stands in the way, in a sentence.
+        reason: String,
+    },
     /// The engine is closing.
     #[error("the store is being closed")]
     Closing,

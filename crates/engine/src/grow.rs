@@ -12,7 +12,6 @@
 
 use disk::Disk;
 use format::superblock::{GEOMETRY_BLOCKS, Geometry};
-use format::units::Zone;
 
 use crate::create::{CreateError, PlanError, check_data, containers_in, tables_bytes_for};
 use crate::devices::Devices;
@@ -76,12 +75,6 @@ impl Growing {
     #[must_use]
     pub fn geometry(&self) -> &Geometry {
         &self.geometry
-    }
-
-    /// How long a zone's file or device was when it was opened.
-    #[must_use]
-    pub fn zone_bytes(&self, zone: Zone) -> u64 {
-        self.devices.size_bytes(zone)
     }
 
     /// Makes the store what [`plan_growth`] said. Its files must be so large, durably.

@@ -17,7 +17,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use disk::Doorbell;
+use disk::{Doorbell, FurtherFiles};
 use format::BLOCK_BYTES;
 use format::directory::DIRECTORY_ENTRY_BYTES;
 use format::frame::FRAME_HEADER_BYTES;
@@ -27,6 +27,7 @@ use reduce::{ChunkBuf, Permit};
 use crate::done::Done;
 use crate::error::RequestError;
 use crate::explanation::Address;
+use crate::grow::GrowOptions;
 use crate::options::Options;
 use crate::partial::Ack;
 use crate::scrub::ScrubRequest;
@@ -120,6 +121,8 @@ pub enum AdminRequest {
     SetCompression(Compression),
     Compression,
     Stats,
+    Geometry,
+    Grow { options: GrowOptions, files: FurtherFiles },
     Explain { volume: String, address: Address },
     Scrub(ScrubRequest),
     Close,
@@ -134,6 +137,7 @@ impl AdminRequest {
                 | Self::ListVolumes
                 | Self::Compression
                 | Self::Stats
+                | Self::Geometry
                 | Self::Explain { .. }
                 | Self::Scrub(_)
                 | Self::Close

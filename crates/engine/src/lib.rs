@@ -6,7 +6,8 @@
 //!                        ├─ unmap.rs, administer.rs
 //!                        ├─ flush.rs ─ checkpoint.rs ─ collect.rs
 //!                        └─ scrub.rs ─ scrub_steps.rs ─ its four stages
-//! create.rs, grow.rs    open.rs ─ loading.rs ─ recovery.rs ─ mend.rs    check.rs ─ checker.rs
+//! create.rs, grow.rs, enlarge.rs    open.rs ─ loading.rs ─ recovery.rs ─ mend.rs
+//! check.rs ─ checker.rs
 //! ```
 //!
 //! `engine.rs` holds the core's state and the loop; what a verb needs to remember lies in a file of
@@ -36,6 +37,8 @@ mod devices;
 mod directory_check;
 mod done;
 mod engine;
+mod enlarge;
+mod enlarging;
 mod error;
 mod explain;
 mod explaining;

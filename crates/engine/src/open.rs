@@ -27,7 +27,7 @@ use mutants::mutant;
 use reduce::Workers;
 use tables::{CatalogTable, ContainerTable, FreePbns, HashPbn, PageStore, PageStoreOptions};
 
-use crate::checkpoints::Checkpoints;
+use crate::checkpoints::{Checkpoints, dirty_pages_max};
 use crate::client::Client;
 use crate::devices::Devices;
 use crate::engine::{Engine, Parts};
@@ -101,7 +101,7 @@ pub fn open_with_cache(
     let intake = Arc::new(Intake::new(doorbell.clone(), options, chunk_bytes));
     let waker = doorbell.clone();
     let workers = Workers::new(options.worker_threads, Arc::new(move || waker.ring()));
-    let dirty_pages_max = dirty_pages_max(&geometry, cache_pages);
+    let dirty_pages_max = dirty_pages_max(geometry.tables_bytes, cache_pages);
     let volumes = Volumes::load(&state, chunk_bytes);
     let mut engine = Engine::new(Parts {
         flushing: Flushing::new(journal.next().sequence - 1),
@@ -124,13 +124,6 @@ pub fn open_with_cache(
 
 /// Container sequences left out after a crash: more than an unsynced window can open.
 const SEQUENCES_SKIPPED: u32 = 1024;
-
-/// Dirty pages that start a checkpoint: a quarter of the cache, since a page that changes while it
-/// is written is there twice; and no more than the tables' file can take three times over.
-fn dirty_pages_max(geometry: &Geometry, cache_pages: usize) -> usize {
-    let tables_blocks = (geometry.tables_bytes / BLOCK_BYTES as u64) as usize;
-    (cache_pages / 4).min(tables_blocks / 16)
-}
 
 /// Loads a store; with `may_write` table pages may leave the cache for blocks that no root names.
 pub(crate) fn load(

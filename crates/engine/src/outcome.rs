@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use disk::AlignedBuf;
 use format::frame;
+use format::superblock::Geometry;
 use format::units::{Compression, FrameCheck, Pbn};
 use reduce::{ChunkRef, Permit, expand_frame};
 
@@ -72,6 +73,8 @@ pub enum Reply {
     Compression(Compression),
     /// Figures of the store.
     Stats(Box<Stats>),
+    /// What the store is made of.
+    Geometry(Box<Geometry>),
     /// What one address is, all the way down.
     Explanation(Box<Explanation>),
     /// What a step of a scrub did.

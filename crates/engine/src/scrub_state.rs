@@ -128,6 +128,12 @@ impl Scrub {
         self.running.is_some() || !self.waiting.is_empty()
     }
 
+    /// Whether the step under way is about the superblock.
+    pub(crate) fn is_at_superblock(&self) -> bool {
+        let work = self.running.as_ref().and_then(|running| running.work.as_ref());
+        matches!(work, Some(Work::Superblock(_)))
+    }
+
     /// Live bytes of a container have changed.
     pub(crate) fn live_changed(&mut self, container: ContainerId) {
         if let Some(running) = &mut self.running

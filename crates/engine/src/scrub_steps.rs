@@ -51,6 +51,12 @@ impl Engine {
     }
 
     fn begin_scrub(&mut self) -> bool {
+        let at_superblock = |(request, _): &(ScrubRequest, Done)| {
+            matches!(request.position, ScrubPosition::Superblock)
+        };
+        if self.enlarging.any() && self.scrub.waiting.front().is_some_and(at_superblock) {
+            return false;
+        }
         let Some((request, done)) = self.scrub.waiting.pop_front() else { return false };
         if self.closing_now() {
             done.fail(RequestError::Closing);

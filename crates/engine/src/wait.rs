@@ -101,6 +101,7 @@ impl Engine {
             || self.volumes.has_deletions()
             || self.can_collect()
             || self.checkpoints.relief_may_come()
+            || self.enlarging.any()
     }
 
     /// Whether space is so short that checkpoints and collection should hurry.

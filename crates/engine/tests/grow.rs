@@ -1,12 +1,18 @@
-//! A store that is full grows, and the power may go at any moment of it.
+//! A store that is full grows, closed or running, and the power may go at any moment of it.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod stand;
 
-use disk::MemoryDisk;
-use engine::{CreateOptions, GrowOptions, Growing, RequestError, Zone, plan_growth};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use disk::{Completion, Disk, Doorbell, FurtherFiles, Io, IoKind, MemoryDisk};
+use engine::{
+    AdminRequest, CreateOptions, GrowOptions, Growing, RequestError, ScrubRequest, Zone,
+    plan_growth,
+};
 use format::superblock::Geometry;
-use stand::{CHUNK, Looker, MIB, Wish, check_clean, fresh};
+use stand::{CHUNK, Hand, Looker, MIB, Wish, check_clean, fresh};
 
 /// Data zones of the grown store; the first has half of that before.
 const ZONE_BYTES: u64 = 128 * MIB;
@@ -110,4 +116,187 @@ fn a_growth_that_is_cut_leaves_the_old_store_or_the_new_one() {
         old += usize::from(geometry_in(&disk, 0) == geometry);
     }
     assert!(old > 0 && differing > 0, "{old} found the old store, {differing} two that differ");
+}
+
+/// Writes MiB after MiB until one fails for want of room; how many are there.
+fn fill(hand: &mut Hand, volume: &engine::VolumeHandle) -> u64 {
+    for number in 0.. {
+        let later = hand.write(volume, number * MIB, &fresh(number, MIB));
+        if later.is_some_and(|tag| hand.wait(tag).is_err()) {
+            return number;
+        }
+        hand.settle();
+    }
+    unreachable!("a store has an end");
+}
+
+/// A memory disk that keeps writes of the superblock back for as long as it is told to.
+struct Withheld {
+    disk: MemoryDisk,
+    holds: Arc<AtomicBool>,
+    held: Vec<Io>,
+}
+
+impl Disk for Withheld {
+    fn submit(&mut self, io: Io) {
+        let is_write = matches!(io.kind, IoKind::Write { .. }) && io.zone == Zone::Superblock;
+        if is_write && self.holds.load(Ordering::Relaxed) {
+            return self.held.push(io);
+        }
+        self.disk.submit(io);
+    }
+
+    fn poll(&mut self, done: &mut Vec<Completion>) {
+        if !self.holds.load(Ordering::Relaxed) {
+            self.held.drain(..).for_each(|io| self.disk.submit(io));
+        }
+        self.disk.poll(done);
+    }
+
+    fn wait(&mut self, done: &mut Vec<Completion>) {
+        self.disk.wait(done);
+    }
+
+    fn in_flight(&self) -> usize {
+        self.disk.in_flight() + self.held.len()
+    }
+
+    fn size_bytes(&self, zone: Zone) -> u64 {
+        self.disk.size_bytes(zone)
+    }
+}
+
+/// What is new is used only when the geometry says so durably: what is flushed into it before
+/// would be lost with the power.
+#[test]
+fn nothing_is_stored_beyond_the_old_end_before_the_geometry_is_durable() {
+    let wish = Wish::default();
+    let (disk, _) = small_store(&wish);
+    let mut hand = Hand::open(&wish, disk);
+    let volume = hand.volume("v", 1 << 30);
+    let written = fill(&mut hand, &volume);
+    let disk = hand.close();
+    let holds = Arc::new(AtomicBool::new(false));
+    let withheld = Withheld { disk: disk.clone(), holds: Arc::clone(&holds), held: Vec::new() };
+    let doorbell = Doorbell::new().unwrap();
+    let (engine, client, _) = engine::open(Box::new(withheld), doorbell, &wish.options).unwrap();
+    let mut hand = Hand::of(disk, engine, client);
+    let volume = hand.beside(|client| client.volume("v")).unwrap();
+    holds.store(true, Ordering::Relaxed);
+    let growth = ask_to_grow(&mut hand);
+    let durable = hand.write_durable(&volume, written * MIB, &fresh(written, MIB));
+    for _ in 0..3000 {
+        hand.engine.step();
+        hand.engine.tick();
+    }
+    assert!(hand.outcome(durable).is_none() && hand.outcome(growth).is_none());
+    holds.store(false, Ordering::Relaxed);
+    hand.wait(growth).unwrap();
+    hand.wait(durable).unwrap();
+    assert!(hand.read(&volume, written * MIB, MIB as u32) == fresh(written, MIB));
+    check_clean(&hand.close());
+}
+
+/// Asks for the growth; the tag of its answer.
+fn ask_to_grow(hand: &mut Hand) -> u64 {
+    let (tag, done) = hand.done();
+    let files = FurtherFiles::default();
+    hand.client.administer(AdminRequest::Grow { options: larger(), files }, done);
+    tag
+}
+
+#[test]
+fn a_full_store_grows_while_it_runs() {
+    let wish = Wish::default();
+    let (disk, geometry) = small_store(&wish);
+    let mut hand = Hand::open(&wish, disk);
+    let volume = hand.volume("v", 1 << 30);
+    let written = fill(&mut hand, &volume);
+    let before = hand.beside(|client| client.stats()).unwrap();
+    // A write that waits for space gets it; a scrub of the superblock finds nothing amiss.
+    let growth = ask_to_grow(&mut hand);
+    let (scrubbed, done) = hand.done();
+    hand.client.administer(AdminRequest::Scrub(ScrubRequest::default()), done);
+    let later = hand.write(&volume, written * MIB, &fresh(written, MIB));
+    hand.wait(growth).unwrap();
+    assert!(later.is_none_or(|tag| hand.wait(tag).is_ok()));
+    let Ok(engine::Reply::Scrub(step)) = hand.wait(scrubbed) else { panic!() };
+    assert!(step.findings.is_empty(), "{step:?}");
+    let grown = plan_growth(&geometry, &larger()).unwrap();
+    let after = hand.beside(|client| client.stats()).unwrap();
+    assert_eq!(after.capacity_bytes, grown.capacity_bytes());
+    assert!(after.capacity_bytes > before.capacity_bytes);
+    assert!(after.data_used_ratio < before.data_used_ratio / 2.0);
+
+    for number in written..written + 150 {
+        let later = hand.write(&volume, number * MIB, &fresh(number, MIB));
+        assert!(later.is_none_or(|tag| hand.wait(tag).is_ok()), "MiB {number}");
+        hand.settle();
+    }
+    for number in 0..written + 150 {
+        assert!(hand.read(&volume, number * MIB, MIB as u32) == fresh(number, MIB), "{number}");
+    }
+    let disk = hand.close();
+    assert!(geometry_in(&disk, 0) == grown && geometry_in(&disk, 3) == grown);
+    check_clean(&disk);
+}
+
+#[test]
+fn a_running_store_refuses_what_its_files_have_no_room_for() {
+    let wish = Wish::default();
+    let (disk, geometry) = small_store(&wish);
+    let stand = wish.open(disk);
+    let grow = |options: GrowOptions| stand.client.grow(options, FurtherFiles::default());
+    let refused = |outcome: Result<Geometry, RequestError>| {
+        assert!(matches!(outcome, Err(RequestError::CannotGrow { .. })), "{outcome:?}");
+    };
+    refused(grow(GrowOptions::default()));
+    refused(grow(GrowOptions { last_zone_bytes: Some(2 * ZONE_BYTES), ..Default::default() }));
+    refused(grow(GrowOptions { added_bytes: vec![ZONE_BYTES; 2], ..larger() }));
+    assert_eq!(stand.client.geometry().unwrap(), geometry);
+    grow(larger()).unwrap();
+    assert_eq!(stand.client.geometry().unwrap(), plan_growth(&geometry, &larger()).unwrap());
+    stand.close();
+}
+
+/// A full store grows and is written on; at every write and sync of it, and at many of what
+/// follows, the power goes. Whatever is left opens, and holds what was flushed before.
+#[test]
+fn a_running_growth_that_is_cut_leaves_the_old_store_or_the_new_one() {
+    let wish = Wish::default();
+    let (disk, geometry) = small_store(&wish);
+    let mut hand = Hand::open(&wish, disk);
+    let volume = hand.volume("v", 1 << 30);
+    let written = fill(&mut hand, &volume);
+    let (mut hand, left) = Looker::open(&wish, hand.close());
+    let volume = hand.beside(|client| client.volume("v")).unwrap();
+    left.lock().unwrap().clear();
+    let growth = ask_to_grow(&mut hand);
+    // In flight beside it, so that what is new is used as soon as it may be.
+    let mut later = Vec::new();
+    for number in written..written + 8 {
+        later.extend(hand.write(&volume, number * MIB, &fresh(number, MIB)));
+    }
+    hand.wait(growth).unwrap();
+    later.into_iter().for_each(|tag| assert!(hand.wait(tag).is_ok()));
+    let flush = hand.flush();
+    hand.wait(flush).unwrap();
+
+    let left = std::mem::take(&mut *left.lock().unwrap());
+    let (mut old, mut new, mut differing) = (0, 0, 0);
+    let looked_at = left.into_iter().enumerate().filter(|(at, _)| *at < 12 || at % 40 == 0);
+    for (at, disk) in looked_at {
+        differing += usize::from(geometry_in(&disk, 0) != geometry_in(&disk, 3));
+        let stand = wish.open(disk);
+        let volume = stand.client.volume("v").unwrap();
+        for number in [0, written / 2, written - 1] {
+            assert!(stand.read(&volume, number * MIB, MIB) == fresh(number, MIB), "{at}: {number}");
+        }
+        let disk = stand.close();
+        check_clean(&disk);
+        let found = geometry_in(&disk, 0);
+        assert_eq!(found, geometry_in(&disk, 3), "{at}");
+        if found == geometry { old += 1 } else { new += 1 }
+    }
+    assert!(old > 0 && new > 8 && differing > 0, "{old} old, {new} new, {differing} differing");
 }

@@ -30,6 +30,11 @@ impl ContainerTable {
         Self { entries, dirty: BTreeSet::new() }
     }
 
+    /// The store has so many containers now; those that are new are free.
+    pub fn grow(&mut self, containers: u64) {
+        self.entries.resize(containers as usize, ContainerEntry::default());
+    }
+
     /// Asks for all leaves, to load them.
     ///
     /// # Errors

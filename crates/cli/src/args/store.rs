@@ -68,14 +68,15 @@ impl StoreShape {
     }
 }
 
-/// Make a store larger, which is not being served
+/// Make a store larger, also while it is being served
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   tamis grow /srv/store --capacity 800G        lengthen the last data file
   tamis grow /srv/store --data /dev/sdd        add a disk, used whole
   tamis grow /srv/store                        use what the last data device has grown by
-Volumes stay as they are: `tamis volume resize` makes them larger.")]
+Volumes stay as they are: `tamis volume resize` makes them larger. While the store is served its
+server does the work, so what is added must be the server's to use.")]
 pub(crate) struct GrowArgs {
     /// Directory of the store
     pub(crate) store: PathBuf,

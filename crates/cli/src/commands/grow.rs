@@ -1,12 +1,15 @@
-//! `tamis grow`: more room in a store that is not being served.
+//! `tamis grow`: more room in a store, also in one that is being served.
 //!
-//! The lock is held from the first look to the last write. Files become larger first, then the
-//! store is told; whatever fails in between leaves it as it was.
+//! Files become larger first, then the store is told; whatever fails in between leaves it as it
+//! was. With a store that is closed all is done here, under its lock from the first look to the
+//! last write. One that is served is made larger by its server, which holds the lock: it is asked
+//! over the control socket, and does the same ([`grow_served`]).
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use admin::{Grown, GrowthWish};
 use disk::FileGrowth;
-use engine::{GrowOptions, Growing, plan_growth};
+use engine::{Client, GrowOptions, Growing, plan_growth};
 use format::superblock::Geometry;
 use format::units::Zone;
 use serde::Serialize;
@@ -20,60 +23,89 @@ use crate::store;
 
 /// What `--json` prints.
 #[derive(Debug, Serialize)]
-struct Grown {
+struct Report {
     store: PathBuf,
-    capacity_bytes: u64,
-    capacity_bytes_before: u64,
-    data_zones: usize,
-    tables_bytes: u64,
+    #[serde(flatten)]
+    grown: Grown,
 }
 
 pub(super) fn run(args: &GrowArgs) -> Result<(), CliError> {
-    let path = &args.store;
-    let files = store::open_files(path, &store::new_doorbell()?)?;
-    let growing = Growing::begin(files.disk)?;
-    let before = growing.geometry().clone();
-    let grown = plan_growth(&before, &options(args, &growing)?)?;
-    disk::grow_store_files(path, &growth(&before, &grown, &args.data))?;
-    growing.finish(&grown)?;
-    let result = Grown {
-        store: store::absolute(path),
-        capacity_bytes: grown.capacity_bytes(),
-        capacity_bytes_before: before.capacity_bytes(),
-        data_zones: grown.data.len(),
-        tables_bytes: grown.tables_bytes,
+    let data: Result<Vec<_>, _> = args.data.iter().map(std::path::absolute).collect();
+    let data = data
+        .map_err(|source| CliError::System { action: "a path cannot be made absolute", source })?;
+    let wish = GrowthWish { capacity_bytes: args.capacity, data };
+    let grown = match store::connect(&args.store)? {
+        Some(mut server) => server.grow(wish)?,
+        None => grow_closed(&args.store, &wish)?,
     };
-    if args.format.json { output::print_json(&result) } else { print_text(&result) }
+    let report = Report { store: store::absolute(&args.store), grown };
+    if args.format.json { output::print_json(&report) } else { print_text(&report) }
 }
 
-fn print_text(grown: &Grown) -> Result<(), CliError> {
+fn print_text(Report { store, grown }: &Report) -> Result<(), CliError> {
     output::print_line(format_args!(
         "{} has room for {} of data now, {} more, and {} for tables",
-        grown.store.display(),
+        store.display(),
         human_bytes(grown.capacity_bytes),
         human_bytes(grown.capacity_bytes - grown.capacity_bytes_before),
         human_bytes(grown.tables_bytes),
     ))
 }
 
+fn grow_closed(path: &Path, wish: &GrowthWish) -> Result<Grown, CliError> {
+    let files = store::open_files(path, &store::new_doorbell()?)?;
+    let growing = Growing::begin(files.disk)?;
+    let before = growing.geometry().clone();
+    let grown = plan_growth(&before, &options(path, wish, &before)?)?;
+    disk::grow_store_files(path, &growth(&before, &grown, &wish.data))?;
+    growing.finish(&grown)?;
+    Ok(outcome(&before, &grown))
+}
+
+/// Makes the store at `path`, which `client` serves, larger.
+pub(super) fn grow_served(
+    path: &Path,
+    client: &Client,
+    wish: &GrowthWish,
+) -> Result<Grown, CliError> {
+    let before = client.geometry()?;
+    let options = options(path, wish, &before)?;
+    let planned = plan_growth(&before, &options)?;
+    disk::grow_store_files(path, &growth(&before, &planned, &wish.data))?;
+    let numbers = before.data.len() as u16..planned.data.len() as u16;
+    let files = disk::open_further_files(path, numbers).map_err(CliError::OpenFiles)?;
+    let grown = client.grow(options, files)?;
+    Ok(outcome(&before, &grown))
+}
+
+fn outcome(before: &Geometry, grown: &Geometry) -> Grown {
+    Grown {
+        capacity_bytes: grown.capacity_bytes(),
+        capacity_bytes_before: before.capacity_bytes(),
+        data_zones: grown.data.len(),
+        tables_bytes: grown.tables_bytes,
+    }
+}
+
 /// The lengths that the data zones are to have: devices are used whole, files share what is asked
 /// for beside them.
-fn options(args: &GrowArgs, growing: &Growing) -> Result<GrowOptions, CliError> {
-    let geometry = growing.geometry();
+fn options(path: &Path, wish: &GrowthWish, geometry: &Geometry) -> Result<GrowOptions, CliError> {
     let present_bytes = geometry.capacity_bytes();
     let zones = geometry.data.len();
     let last = last_zone(geometry);
     let last_bytes = geometry.zone_bytes(last);
-    let is_device = disk::zone_is_device(&args.store, last, zones)?;
-    let device_growth_bytes =
-        if is_device { growing.zone_bytes(last).saturating_sub(last_bytes) } else { 0 };
+    let is_device = disk::zone_is_device(path, last, zones)?;
+    let device_growth_bytes = match is_device {
+        true => disk::zone_length_bytes(path, last, zones)?.saturating_sub(last_bytes),
+        false => 0,
+    };
 
     let devices: Result<Vec<Option<u64>>, CliError> =
-        args.data.iter().map(|path| device_bytes(Some(path))).collect();
+        wish.data.iter().map(|path| device_bytes(Some(path))).collect();
     let devices = devices?;
     let added_files = devices.iter().filter(|device| device.is_none()).count() as u64;
-    let lengthens = args.data.is_empty() && !is_device;
-    let asked_bytes = match args.capacity {
+    let lengthens = wish.data.is_empty() && !is_device;
+    let asked_bytes = match wish.capacity_bytes {
         Some(capacity) => capacity.saturating_sub(present_bytes),
         None if lengthens || added_files > 0 => {
             return Err(CliError::GrowToWhat { present_bytes });
@@ -82,13 +114,17 @@ fn options(args: &GrowArgs, growing: &Growing) -> Result<GrowOptions, CliError> 
     };
     let beside_bytes = device_growth_bytes + devices.iter().flatten().sum::<u64>();
     let share_bytes = asked_bytes.saturating_sub(beside_bytes) / added_files.max(1);
-    let tables_fixed = disk::zone_is_device(&args.store, Zone::Tables, zones)?;
+    let tables_fixed = disk::zone_is_device(path, Zone::Tables, zones)?;
+    let tables_bytes = match tables_fixed {
+        true => Some(disk::zone_length_bytes(path, Zone::Tables, zones)?),
+        false => None,
+    };
     Ok(GrowOptions {
         last_zone_bytes: Some(
             last_bytes + if lengthens { asked_bytes } else { device_growth_bytes },
         ),
         added_bytes: devices.into_iter().map(|device| device.unwrap_or(share_bytes)).collect(),
-        tables_bytes_max: tables_fixed.then(|| growing.zone_bytes(Zone::Tables)),
+        tables_bytes_max: tables_bytes,
     })
 }
 

@@ -7,15 +7,15 @@
 //!
 //! The main thread sleeps; it is woken by a signal or by the end of the engine.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use admin::{EngineService, Server as ControlServer, SharedStatus, Status};
+use admin::{EngineService, Grower, Refusal, Server as ControlServer, SharedStatus, Status};
 use engine::{Client, Engine, Notice, VolumeInfo};
 use nbd::{Listen, Server as NbdServer, ServerOptions};
 use serde::Serialize;
 
-use super::init;
+use super::{grow, init};
 use crate::args::{ServeArgs, StoreShape};
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
@@ -122,7 +122,8 @@ fn serve(store: &OpenStore, args: &ServeArgs, woken: &Receiver<Event>) -> Result
     let listen = addresses(args, &place);
     let status = SharedStatus::default();
     status.set(status_of(&listen));
-    let service = EngineService::new(client.clone(), status.clone());
+    let service = EngineService::new(client.clone(), status.clone())
+        .with_grower(grower(client.clone(), place.clone()));
     let control = ControlServer::start(&place, service)?;
     let options = ServerOptions { listen, ..ServerOptions::default() };
     let doors = NbdServer::start(client.clone(), options)?;
@@ -134,6 +135,14 @@ fn serve(store: &OpenStore, args: &ServeArgs, woken: &Receiver<Event>) -> Result
     doors.stop();
     control.stop();
     Ok(())
+}
+
+/// What makes the store at `place` larger when a `tamis grow` asks for it.
+fn grower(client: Client, place: PathBuf) -> Grower {
+    Box::new(move |wish| {
+        grow::grow_served(&place, &client, &wish)
+            .map_err(|error| Refusal { kind: error.refusal_kind(), sentence: error.to_string() })
+    })
 }
 
 fn ensure_volume(client: &Client, size_bytes: Option<u64>) -> Result<(), CliError> {

@@ -56,6 +56,32 @@ fn a_full_store_grows() {
     tamis(&format!("check {store}")).ok();
 }
 
+/// A store gets more room twice while it is served, in its data file and in another, and uses it.
+#[test]
+fn a_served_store_grows() {
+    let folder = Folder::new();
+    let store = folder.store("64M");
+    let image = folder.path("image");
+    fs::write(&image, noise(1, 40 << 20)).unwrap();
+    tamis(&format!("import {store} small {image}")).ok();
+    let server = Served::start(&store, "");
+    let grown = tamis(&format!("grow {store} --capacity 144M --json")).ok().json();
+    assert_eq!(grown["capacity_bytes"], 144 << 20, "{grown}");
+    let more = folder.path("more");
+    let said = tamis(&format!("grow {store} --capacity 272M --data {more}")).ok();
+    assert!(said.out.contains("272") && said.out.contains("128"), "{}", said.out);
+    let stats = tamis(&format!("stats {store} --json")).ok().json();
+    assert_eq!((&stats["capacity_bytes"], &stats["served"]), (&(272 << 20).into(), &true.into()));
+    tamis(&format!("scrub {store}")).ok();
+    server.kill();
+    fs::write(&image, noise(2, 160 << 20)).unwrap();
+    tamis(&format!("import {store} large {image}")).ok();
+    let out = folder.path("out.img");
+    tamis(&format!("export {store} large {out}")).ok();
+    assert!(fs::read(&out).unwrap() == noise(2, 160 << 20));
+    tamis(&format!("check {store}")).ok();
+}
+
 /// How full a store is: the exit code tells timers, and the server tells its operator.
 #[test]
 fn watermarks_are_told_on_the_way_up_and_down() {
@@ -96,8 +122,11 @@ fn a_growth_that_cannot_be_changes_nothing() {
     tamis(&format!("grow {store} --capacity 1G --data {there}")).fails(7, "exists");
     assert_eq!(fs::read(&there).unwrap(), b"of somebody else");
     let server = Served::start(&store, "");
-    tamis(&format!("grow {store} --capacity 1G")).fails(4, "in use");
-    drop(server);
+    tamis(&format!("grow {store} --capacity 1G --data {there}")).fails(7, "exists");
+    tamis(&format!("grow {store}")).fails(2, "--capacity");
+    tamis(&format!("grow {store} --capacity 32M")).fails(2, "already");
+    tamis(&format!("grow {store} --capacity 900T")).fails(6, "free");
+    assert_eq!(server.interrupt(), Some(0));
     let after = tamis(&format!("stats {store} --json")).ok().json();
     assert_eq!(before["capacity_bytes"], after["capacity_bytes"]);
     assert!(!folder.join("store").join("data.1").exists());

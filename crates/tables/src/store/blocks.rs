@@ -41,6 +41,14 @@ impl Blocks {
         new
     }
 
+    /// The zone, which had `before` blocks, has `after`.
+    pub(super) fn grow(&mut self, before: u64, after: u64) {
+        let segments = after.div_ceil(SEGMENT_BLOCKS) as usize;
+        self.words.resize(segments * SEGMENT_WORDS, u64::MAX);
+        self.free_in_segment.resize(segments, 0);
+        (before..after).for_each(|block| self.release(block));
+    }
+
     pub(super) fn free(&self) -> u64 {
         self.free
     }
@@ -114,6 +122,21 @@ mod tests {
             let all: BTreeSet<u64> = std::iter::from_fn(|| space.allocate()).collect();
             assert_eq!(all, (1..blocks).collect());
             assert_eq!(space.free(), 0);
+        }
+    }
+
+    #[test]
+    fn what_a_zone_grows_by_is_handed_out_as_if_it_had_been_there() {
+        for (before, after) in [(1, 2), (63, 65), (200, 256), (200, 1000), (256, 257), (300, 300)] {
+            let mut grown = Blocks::new(before);
+            let first: BTreeSet<u64> = (0..before / 3).filter_map(|_| grown.allocate()).collect();
+            grown.grow(before, after);
+            let mut whole = Blocks::new(after);
+            first.iter().for_each(|&block| assert!(whole.take(block)));
+            assert_eq!((grown.free(), grown.wholly_free), (whole.free(), whole.wholly_free));
+            assert_eq!(grown.words, whole.words);
+            let rest: BTreeSet<u64> = std::iter::from_fn(|| grown.allocate()).collect();
+            assert_eq!(rest.len() + first.len() + 1, after as usize);
         }
     }
 

@@ -74,6 +74,18 @@ impl PageStore {
         }
     }
 
+    /// The zone has so many blocks now, and no fewer than before.
+    pub fn grow(&mut self, tables_blocks: u64) {
+        self.space.grow(tables_blocks);
+        self.options.tables_blocks = tables_blocks;
+    }
+
+    /// Pages that the cache keeps.
+    #[must_use]
+    pub fn cache_pages(&self) -> usize {
+        self.options.cache_pages
+    }
+
     /// Adds a tree as a checkpoint knows it; the default root is an empty tree.
     pub fn add_tree(&mut self, tree: TreeId, root: TreeRoot) {
         self.trees.insert(tree, root);

@@ -67,6 +67,12 @@ impl Space {
         }
     }
 
+    /// The zone has so many blocks now, and no fewer than before.
+    pub(super) fn grow(&mut self, tables_blocks: u64) {
+        self.blocks.grow(self.total + 1, tables_blocks);
+        self.total = tables_blocks - 1;
+    }
+
     /// One pointer more leads to `block`.
     pub(super) fn share(&mut self, block: u64) {
         *self.further.entry(block).or_default() += 1;

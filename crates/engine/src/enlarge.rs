@@ -1,0 +1,107 @@
+//! Growing while the store runs: as `grow.rs` does it with a store that is closed, in steps of the
+//! core.
+//!
+//! ```text
+//! plan -> longer and further files taken -> block 0 -> sync -> block 3 -> sync -> adopted
+//! ```
+//!
+//! Nothing is stored beyond the old end, and no page is given a block there, before both blocks of
+//! the geometry are durable: so at every moment the geometry that an opening goes by, or writes
+//! over the other, covers all that the roots and the journal name. Adopting is one step of the
+//! core: the containers, the tables' blocks and the bounds that follow from them change together.
+//! Writes that wait for space wait for a growth as well.
+//!
+//! A scrub judges the superblock by the geometry in memory, so its step there and the writing of
+//! another geometry keep out of each other's way.
+
+use disk::{AlignedBuf, FurtherFiles};
+use format::BLOCK_BYTES;
+use format::superblock::{GEOMETRY_BLOCKS, Geometry};
+use format::units::Zone;
+
+use crate::checkpoints::dirty_pages_max;
+use crate::devices::Purpose;
+use crate::done::Done;
+use crate::engine::Engine;
+use crate::enlarging::{Growth, Wish};
+use crate::error::RequestError;
+use crate::geometry::check_zones;
+use crate::grow::{GrowOptions, plan_growth};
+use crate::outcome::Reply;
+
+/// A write and a sync for each of the geometry's blocks.
+const STEPS: usize = 2 * GEOMETRY_BLOCKS.len();
+
+impl Engine {
+    pub(crate) fn accept_grow(&mut self, options: GrowOptions, files: FurtherFiles, done: Done) {
+        self.enlarging.wishes.push_back(Wish { options, files, done });
+    }
+
+    /// Moves the running growth on, or begins one.
+    pub(crate) fn advance_enlarging(&mut self) -> bool {
+        if self.enlarging.io_out {
+            return false;
+        }
+        if let Some(error) = self.stopped.clone() {
+            let any = self.enlarging.any();
+            self.enlarging.fail(&error);
+            return any;
+        }
+        let Some(growth) = self.enlarging.running.take() else { return self.begin_enlarging() };
+        if growth.steps == STEPS {
+            self.adopt(growth.grown);
+            growth.done.reply(Reply::Geometry(Box::new(self.geometry.clone())));
+            return true;
+        }
+        let block = GEOMETRY_BLOCKS[growth.steps / 2];
+        if growth.steps.is_multiple_of(2) {
+            let buf = AlignedBuf::padded(&growth.grown.encode());
+            let offset_bytes = block * BLOCK_BYTES as u64;
+            self.devices.write(Zone::Superblock, offset_bytes, buf.into(), Purpose::Geometry);
+        } else {
+            self.devices.sync(Zone::Superblock, Purpose::Geometry);
+        }
+        self.enlarging.io_out = true;
+        self.enlarging.running = Some(Growth { steps: growth.steps + 1, ..growth });
+        true
+    }
+
+    fn begin_enlarging(&mut self) -> bool {
+        if self.enlarging.wishes.is_empty() || self.scrub.is_at_superblock() {
+            return false;
+        }
+        let Some(Wish { options, files, done }) = self.enlarging.wishes.pop_front() else {
+            return false;
+        };
+        match self.take_files(&options, files) {
+            Ok(grown) => self.enlarging.running = Some(Growth { grown, done, steps: 0 }),
+            Err(error) => done.fail(error),
+        }
+        true
+    }
+
+    /// The grown geometry, if the files are there for it.
+    fn take_files(
+        &mut self,
+        options: &GrowOptions,
+        files: FurtherFiles,
+    ) -> Result<Geometry, RequestError> {
+        let cannot = |reason: String| RequestError::CannotGrow { reason };
+        let grown =
+            plan_growth(&self.geometry, options).map_err(|error| cannot(error.to_string()))?;
+        self.devices.grow(files);
+        check_zones(&self.devices, &grown).map_err(|error| cannot(error.to_string()))?;
+        Ok(grown)
+    }
+
+    /// From now on all that the grown store has may be used.
+    fn adopt(&mut self, grown: Geometry) {
+        self.placement.space.grow(&grown);
+        self.state.containers.grow(grown.containers_total());
+        self.state.store.grow(grown.tables_bytes / BLOCK_BYTES as u64);
+        self.checkpoints.dirty_pages_max =
+            dirty_pages_max(grown.tables_bytes, self.state.store.cache_pages());
+        self.geometry = grown;
+        self.checkpoints.relieved();
+    }
+}
