@@ -9,8 +9,8 @@ use std::io::{BufReader, sink};
 use std::sync::Mutex;
 
 use admin::{
-    CallError, Client, CompressionSetting, Refusal, RefusalKind, Request, Response, Service,
-    Status, answer_all,
+    CallError, Client, CompressionSetting, Grown, GrowthWish, Refusal, RefusalKind, Request,
+    Response, Service, Status, answer_all,
 };
 use engine::{ScrubRequest, ScrubStep, VolumeInfo};
 use format::units::{Codec, Compression};
@@ -59,6 +59,14 @@ impl Service for Echo {
                 }),
             },
             Request::Stats => Response::Stats { stats: Box::default() },
+            Request::Grow(GrowthWish { capacity_bytes, data }) => Response::Grown(Grown {
+                capacity_bytes: capacity_bytes.unwrap_or(0),
+                data_zones: data.len(),
+                ..Grown::default()
+            }),
+            Request::Explain { volume, .. } => {
+                Response::Refused(Refusal { kind: RefusalKind::NoSuchVolume, sentence: volume })
+            }
             Request::Scrub { step: ScrubRequest { position, .. } } => Response::Scrub {
                 step: Box::new(ScrubStep { next: Some(position), ..ScrubStep::default() }),
             },
