@@ -11,8 +11,9 @@
 
 use disk::AlignedBuf;
 use format::BLOCK_BYTES;
+use format::frame;
 use format::pba_page::PbaEntry;
-use format::units::{Codec, Fingerprint, Lba, Pba, Pbn, TreeId};
+use format::units::{Codec, Fingerprint, FrameCheck, Lba, Pba, Pbn, TreeId};
 use reduce::{expand_frame, fingerprint_batch};
 use tables::{PageError, PageOnWay, PinSet, lba_pbn, pbn_pba};
 
@@ -134,7 +135,7 @@ impl Engine {
         let PbaEntry { pba, references } = entry;
         let found = question.frame.take().filter(|found| found.pba == pba);
         let Some(found) = found.or_else(|| self.find_frame(pba)) else { return Ok(None) };
-        let plain = found.bytes.as_deref().and_then(|frame| self.plain_of(frame, pbn));
+        let plain = found.bytes.as_deref().and_then(|frame| self.plain_of(frame, pbn, pba.check));
         let in_memory = found.in_memory;
         question.frame = Some(found);
         let frame = match plain {
@@ -199,8 +200,11 @@ impl Engine {
         question.frame = Some(FoundFrame { pba, bytes: buf.and_then(frame), in_memory: false });
     }
 
-    /// Codec and fingerprint of a frame that is sound and of this chunk.
-    fn plain_of(&self, frame: &[u8], pbn: Pbn) -> Option<(Codec, Fingerprint)> {
+    /// Codec and fingerprint of a frame that is sound and the one that is meant.
+    fn plain_of(&self, frame: &[u8], pbn: Pbn, check: FrameCheck) -> Option<(Codec, Fingerprint)> {
+        if !check.allows(frame::check_of(frame)) {
+            return None;
+        }
         let mut plain = vec![0; self.geometry.chunk_bytes as usize];
         let header = expand_frame(frame, &mut plain).ok().filter(|header| header.pbn == pbn)?;
         let mut made = Vec::with_capacity(1);

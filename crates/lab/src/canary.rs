@@ -16,15 +16,11 @@ use lab::{Broken, Failure, Look, Plan, Script, Simulation, Summary, schedules};
 use mutants::Mutant;
 
 /// Seeds within which a mutant is to be found.
-const SEEDS_MAX: u64 = 6;
+const SEEDS_MAX: u64 = 12;
 /// Mutants that the simulator has not been shown to find so soon: questions, not promises. They run
 /// when they are asked for by name.
-const OPEN: [Mutant; 8] = [
-    Mutant::SkipsMending,
-    Mutant::ForgetsHeldChunk,
+const OPEN: [Mutant; 4] = [
     Mutant::ReusesPbnAtOnce,
-    Mutant::ReusesContainerAtOnce,
-    Mutant::DropsPageBeingWritten,
     Mutant::FreesSharedBlock,
     Mutant::ReleasesInherited,
     Mutant::ReadsPageBeingWritten,
@@ -106,6 +102,10 @@ fn schedule_for(mutant: Mutant) -> Option<(Script, Look)> {
         Mutant::SplitsGroup | Mutant::BelievesStaleRecord => {
             (schedules::groups_in_flight(), Look::Everywhere)
         }
+        Mutant::ForgetsHeldChunk => (schedules::dead_chunks_come_back(), Look::Nowhere),
+        Mutant::DropsPageBeingWritten => (schedules::pages_read_again(), Look::Nowhere),
+        Mutant::ReusesContainerAtOnce => (schedules::full_store(), Look::LastLife),
+        Mutant::BelievesStaleFrame => (schedules::stale_frame(), Look::Nowhere),
         _ => return None,
     })
 }

@@ -3,6 +3,9 @@
 
 use disk::Loss;
 
+use format::map_page;
+
+use crate::dice::Dice;
 use crate::script::{End, Life, Request, Script, Shape, Verb};
 use crate::trouble::Trouble;
 use crate::workload::SECTORS;
@@ -83,4 +86,102 @@ pub fn groups_in_flight() -> Script {
         lives.push(Life { requests, end: End::Power(Loss::Few, life), root_lost: false });
     }
     Script { shape, lives }
+}
+
+/// A place in a leaf of its own of the map of a sparse volume, the `number`th.
+fn sparse(volume: u32, number: u64, content: u64) -> Verb {
+    let first = number * 3 * map_page::SLOTS as u64 * SECTORS;
+    Verb::Write { volume, first, count: SECTORS, content, durable: false }
+}
+
+/// A container of fresh chunks dies, and while it is collected four of them are written again, to
+/// leaves of a map that have long left the cache: their group knows its chunks and waits.
+#[must_use]
+pub fn dead_chunks_come_back() -> Script {
+    let shape =
+        Shape { tables_bytes: 16 << 20, journal_bytes: 6 << 20, cache_pages: 96, ..shape() };
+    let mut requests = vec![create()];
+    requests.push(request(Verb::Create { volume: 1, sectors: 1 << 27, read_only: false }, 20));
+    requests.extend((0..32).map(|leaf| request(sparse(1, leaf, 900_000 + leaf), 2)));
+    requests.extend([request(Verb::Flush, 20), request(Verb::Idle, 0)]);
+    for round in 0..8 {
+        let content = 1000 + 10 * round;
+        requests
+            .extend((0..5).map(|part| request(write(part * 300, 300, content + part, false), 10)));
+        requests.extend([request(Verb::Flush, 10), request(Verb::Idle, 0)]);
+        let count = 1500 * SECTORS;
+        requests.push(request(Verb::Trim { volume: 0, first: 0, count, durable: false }, 1));
+        // The first chunk of each part, which is in another slice of the collection.
+        requests.extend((0..4).map(|part| request(sparse(1, 4 * round + part, content + part), 0)));
+        requests.extend([request(Verb::Tick, 3), request(Verb::Tick, 20)]);
+        requests.push(request(Verb::Flush, 10));
+    }
+    Script { shape, lives: vec![Life { requests, end: End::Close, root_lost: false }] }
+}
+
+/// Pages are on their way to a device that is slow to write and quick to read, more others are read
+/// than the cache holds, and then those again.
+#[must_use]
+pub fn pages_read_again() -> Script {
+    let shape = Shape {
+        tables_bytes: 16 << 20,
+        journal_bytes: 6 << 20,
+        cache_pages: 96,
+        contents: 400,
+        tight: false,
+        ..shape()
+    };
+    let read = |leaf: u64| match sparse(0, leaf % 400, 0) {
+        Verb::Write { volume, first, count, .. } => Verb::Read { volume, first, count },
+        other => other,
+    };
+    let create = Verb::Create { volume: 0, sectors: 1 << 27, read_only: false };
+    let mut requests = vec![request(create, 20)];
+    requests.extend((0..400).map(|leaf| request(sparse(0, leaf, leaf), 1)));
+    requests.extend([request(Verb::Flush, 20), request(Verb::Idle, 0)]);
+    for first in [0, 30, 60, 90] {
+        // 1 stands for the tables' file.
+        requests.push(request(Verb::Trouble { kind: Trouble::Lagging, number: 1 }, 0));
+        requests.extend((first..first + 30).map(|leaf| request(sparse(0, leaf, 1000 + leaf), 0)));
+        requests.push(request(Verb::Tick, 3));
+        let others = first + 30..first + 230;
+        requests.extend(others.map(|leaf| request(read(leaf), u32::from(leaf % 6 == 0))));
+        requests.extend((first..first + 30).map(|leaf| request(read(leaf), 0)));
+        requests.extend([request(Verb::Tick, 40), request(Verb::Idle, 0)]);
+    }
+    Script { shape, lives: vec![Life { requests, end: End::Close, root_lost: false }] }
+}
+
+/// A store without a free container is written over while its journal's device is slow: what
+/// collection frees is wanted at once, and nothing that says so is durable.
+#[must_use]
+pub fn full_store() -> Script {
+    let shape = Shape { containers: 6, journal_bytes: 6 << 20, cache_pages: 4096, ..shape() };
+    let parts = 18;
+    let mut requests = vec![create()];
+    requests.extend((0..parts).map(|part| request(write(part * 300, 300, 1000 + part, false), 20)));
+    requests.extend([request(Verb::Flush, 40), request(Verb::Idle, 0)]);
+    let filled = Life { requests, end: End::Close, root_lost: false };
+    let mut dice = Dice::new(5);
+    let mut requests = Vec::new();
+    for round in 0..10 {
+        let lba = dice.below(parts * 300 - 300);
+        // 0 stands for the journal's file.
+        requests.push(request(Verb::Trouble { kind: Trouble::Lagging, number: 0 }, 0));
+        requests.push(request(write(lba, 200, 2000 + 1000 * round, false), 10));
+    }
+    let life = Life { requests, end: End::Power(Loss::None, 1), root_lost: false };
+    Script { shape, lives: vec![filled, life] }
+}
+
+/// A frame of a life that was cut stands where the device lost the write of another one of the same
+/// PBN: a finding (seed 500061).
+///
+/// # Panics
+/// When the file of the finding holds no script.
+#[must_use]
+#[expect(clippy::expect_used, reason = "a file of this repository, which a test runs as well")]
+pub fn stale_frame() -> Script {
+    let found = include_str!("../tests/findings/a-stale-frame-of-a-cut-life.txt");
+    found.parse().expect("a script")
 }

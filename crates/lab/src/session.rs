@@ -427,8 +427,8 @@ impl<'a> Session<'a> {
         self.look_aside()?;
         let mut heard = self.opening.ear.heard();
         heard.mischief.begin(kind, number);
-        self.slowed |= kind == Trouble::Slow;
-        if kind != Trouble::Slow {
+        self.slowed |= kind.delays();
+        if !kind.delays() {
             // What a crash would leave now is judged by what it finds when the disk is mended.
             heard.stop();
             self.trouble = Some(kind);

@@ -8,6 +8,7 @@
 //! trouble lost N         the next write to tables or data is acknowledged and never done
 //! trouble elsewhere N    the same goes to another place of its file
 //! trouble slow N         some file's operations are held back for a while
+//! trouble lagging N      its writes are, and what it is asked for else goes on
 //! ```
 
 use disk::{Completion, Disk, Fault, Io, IoKind, MemoryDisk};
@@ -27,11 +28,12 @@ pub enum Trouble {
     Lost,
     Elsewhere,
     Slow,
+    Lagging,
 }
 
 impl Trouble {
     /// All there are, with their names in scripts.
-    pub const ALL: [(Self, &str); 7] = [
+    pub const ALL: [(Self, &str); 8] = [
         (Self::Unreadable, "unreadable"),
         (Self::Unwritable, "unwritable"),
         (Self::Unsyncable, "unsyncable"),
@@ -39,6 +41,7 @@ impl Trouble {
         (Self::Lost, "lost"),
         (Self::Elsewhere, "elsewhere"),
         (Self::Slow, "slow"),
+        (Self::Lagging, "lagging"),
     ];
 
     /// What scripts call it.
@@ -61,7 +64,12 @@ impl Trouble {
                 | RequestError::Damaged { .. }
                 | RequestError::DamagedTable { .. }
         );
-        failed && self != Self::Slow
+        failed && !self.delays()
+    }
+
+    /// Whether all is done, only later.
+    pub(crate) fn delays(self) -> bool {
+        matches!(self, Self::Slow | Self::Lagging)
     }
 
     /// Whether bytes on the medium are wrong for good: a check may find problems, and an opening
@@ -84,10 +92,18 @@ pub(crate) struct Mischief {
     /// Strikes the next write that it can.
     armed: Option<(Trouble, u64)>,
     /// Held back until so many polls have passed.
-    slow: Option<(Zone, u64)>,
+    slow: Option<Slowness>,
     held: Vec<Io>,
     /// Writes that are said to be done.
     claimed: Vec<Completion>,
+}
+
+/// What of a file is held back, and for how many polls yet.
+#[derive(Copy, Clone)]
+struct Slowness {
+    zone: Zone,
+    writes_only: bool,
+    polls: u64,
 }
 
 /// Polls for which a slow file's operations are held back.
@@ -128,7 +144,11 @@ impl Mischief {
                 let bit = 1 << (number % 8);
                 disk.corrupt(Self::data_zone(disk, number), offset_bytes, |byte| *byte ^= bit);
             }
-            Trouble::Slow => self.slow = Some((Self::any_zone(disk, number), SLOW_POLLS)),
+            Trouble::Slow | Trouble::Lagging => {
+                let (zone, writes_only) =
+                    (Self::any_zone(disk, number), trouble == Trouble::Lagging);
+                self.slow = Some(Slowness { zone, writes_only, polls: SLOW_POLLS });
+            }
             Trouble::Unwritable | Trouble::Lost | Trouble::Elsewhere => {
                 self.armed = Some((trouble, number));
             }
@@ -138,10 +158,11 @@ impl Mischief {
     /// Lets an operation through to the disk, or not.
     pub(crate) fn submit(&mut self, disk: &mut MemoryDisk, mut io: Io) {
         self.strike(disk);
-        if self.slow.is_some_and(|(zone, _)| zone == io.zone) {
+        let is_write = matches!(io.kind, IoKind::Write { .. });
+        let is_held = |slow: Slowness| slow.zone == io.zone && (is_write || !slow.writes_only);
+        if self.slow.is_some_and(is_held) {
             return self.held.push(io);
         }
-        let is_write = matches!(io.kind, IoKind::Write { .. });
         let (zone, offset_bytes) = (io.zone, io.offset_bytes);
         let can_lie = matches!(zone, Zone::Tables | Zone::Data(_));
         match self.armed {
@@ -171,7 +192,7 @@ impl Mischief {
     pub(crate) fn poll(&mut self, disk: &mut MemoryDisk, done: &mut Vec<Completion>) {
         self.strike(disk);
         done.append(&mut self.claimed);
-        if let Some((_, polls)) = &mut self.slow {
+        if let Some(Slowness { polls, .. }) = &mut self.slow {
             *polls = polls.saturating_sub(1);
             if *polls == 0 {
                 self.slow = None;

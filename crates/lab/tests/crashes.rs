@@ -67,7 +67,8 @@ fn troubled(seed: u64, kind: Trouble) -> Summary {
 fn a_failing_disk_costs_errors_and_nothing_else() {
     for (kind, name) in Trouble::ALL {
         let failed: u64 = (0..12).map(|seed| troubled(seed, kind).failed).sum();
-        let strikes = !matches!(kind, Trouble::Slow | Trouble::Elsewhere | Trouble::Lost);
+        let strikes =
+            !matches!(kind, Trouble::Slow | Trouble::Lagging | Trouble::Elsewhere | Trouble::Lost);
         assert!(failed > 0 || !strikes, "{name} made no request fail");
     }
 }
@@ -84,4 +85,10 @@ fn schedules_pass() {
     assert!(lapped.checkpoints >= 3 && lapped.records_replayed > 100, "{lapped:?}");
     let in_flight = run(schedules::groups_in_flight(), Look::Everywhere);
     assert!(in_flight.points.total() > 50, "{in_flight:?}");
+    let dead = run(schedules::dead_chunks_come_back(), Look::Nowhere);
+    assert!(dead.collected >= 4, "{dead:?}");
+    run(schedules::pages_read_again(), Look::Nowhere);
+    let full = run(schedules::full_store(), Look::LastLife);
+    assert!(full.collected > 0 && full.points.total() > 50, "{full:?}");
+    run(schedules::stale_frame(), Look::Nowhere);
 }

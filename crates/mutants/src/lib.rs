@@ -82,11 +82,13 @@ pub enum Mutant {
     ReleasesInherited,
     /// A page is read for one version while it is still being written for another.
     ReadsPageBeingWritten,
+    /// A read takes any frame of its chunk, whichever the tables mean.
+    BelievesStaleFrame,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 31] = [
         Self::AnswersFlushUnsynced,
         Self::SkipsDataSync,
         Self::WritesRootUnsynced,
@@ -117,6 +119,7 @@ impl Mutant {
         Self::FreesSharedBlock,
         Self::ReleasesInherited,
         Self::ReadsPageBeingWritten,
+        Self::BelievesStaleFrame,
     ];
 }
 

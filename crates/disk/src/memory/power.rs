@@ -111,13 +111,38 @@ impl Medium {
         Self { zone, size_bytes, current, durable, unsynced: [].into(), landed: self.landed }
     }
 
-    /// Lands a write that failed: any of its sectors.
+    /// Lands a write that failed: some of its sectors.
     pub(super) fn land_torn(&mut self, offset_bytes: u64, bytes: &SharedBuf, prng: &mut SplitMix) {
-        for start in (0..bytes.len()).step_by(SECTOR_BYTES) {
-            if prng.coin() {
+        let kept = Tear::of(bytes.len(), prng);
+        for (number, start) in (0..bytes.len()).step_by(SECTOR_BYTES).enumerate() {
+            if kept.keeps(number, prng) {
                 let sector = bytes.slice(start..start + SECTOR_BYTES);
                 self.land_write(offset_bytes + start as u64, sector);
             }
+        }
+    }
+}
+
+/// Which sectors of a torn write are kept.
+enum Tear {
+    /// So many from the first on: a device that writes in order was cut off.
+    Beginning(usize),
+    /// Each or not: one that writes in any order.
+    Anywhere,
+}
+
+impl Tear {
+    fn of(length_bytes: usize, prng: &mut SplitMix) -> Self {
+        if prng.coin() {
+            return Self::Anywhere;
+        }
+        Self::Beginning(prng.below(length_bytes.div_ceil(SECTOR_BYTES)))
+    }
+
+    fn keeps(&self, sector: usize, prng: &mut SplitMix) -> bool {
+        match self {
+            Self::Beginning(sectors) => sector < *sectors,
+            Self::Anywhere => prng.coin(),
         }
     }
 }
@@ -134,8 +159,9 @@ fn survive(image: &mut Image, offset_bytes: u64, bytes: &[u8], loss: Loss, prng:
         0 => {}
         1 => image.write(offset_bytes, bytes),
         _ => {
+            let kept = Tear::of(bytes.len(), prng);
             for (sector, bytes) in bytes.chunks(SECTOR_BYTES).enumerate() {
-                if prng.coin() {
+                if kept.keeps(sector, prng) {
                     image.write(offset_bytes + (sector * SECTOR_BYTES) as u64, bytes);
                 }
             }
