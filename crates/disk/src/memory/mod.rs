@@ -18,8 +18,9 @@
 //!
 //! The fault model (`power.rs`): at a power loss each write that is not durable is, independently
 //! of all others, lost, kept, or torn: of its 512-byte sectors the first so many are kept, or each
-//! is kept or lost. Hence later writes may survive where earlier ones did not. Apart from that the medium keeps what it holds,
-//! unless a test corrupts it ([`MemoryDisk::corrupt`]) or makes it fail ([`Fault`]).
+//! is kept or lost. Hence later writes may survive where earlier ones did not. Apart from that the
+//! medium keeps what it holds, unless a test corrupts it ([`MemoryDisk::corrupt`]) or makes it fail
+//! ([`Fault`]).
 
 mod device;
 mod faults;
