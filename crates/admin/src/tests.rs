@@ -52,7 +52,15 @@ impl Service for ListOfVolumes {
             Request::ListVolumes => Response::Volumes { volumes: volumes.clone() },
             Request::CreateVolume { name, size_bytes, read_only } => {
                 let id = u32::try_from(volumes.len()).unwrap();
-                let volume = VolumeInfo { name, id, size_bytes, mapped_bytes: 0, read_only };
+                let volume = VolumeInfo {
+                    name,
+                    id,
+                    size_bytes,
+                    mapped_bytes: 0,
+                    read_only,
+                    taken_unix_s: None,
+                    parent: None,
+                };
                 volumes.push(volume.clone());
                 Response::Volume { volume }
             }

@@ -4,15 +4,15 @@
 //! in the same journal, and answered when they are durable. Names are claimed when the request is
 //! taken, so two requests for one name cannot both succeed.
 //!
-//! Deleting marks the volume and answers; its chunks are let go in the background, piece by piece,
-//! and its slot in the catalog last. A crash in between goes on where it was. Shrinking first
-//! forbids the tail, then unmaps it, then changes the size, in this order of the write buffer: a
-//! volume that grows again reads zeros.
+//! Deleting marks the volume and answers; it is given back in the background, piece by piece
+//! (`versions.rs`), and its slot in the catalog last. A crash in between goes on where it was.
+//! Shrinking first forbids the tail, then unmaps it, then changes the size, in this order of the
+//! write buffer: a volume that grows again reads zeros.
 
 use std::sync::Arc;
 
+use format::catalog::{Lineage, NAME_BYTES_MAX, VolumeState};
 use format::record::Change;
-use format::units::VolumeId;
 use tables::PageError;
 
 use crate::buffer::{AdminAnswer, Work};
@@ -24,7 +24,11 @@ use crate::outcome::{Reply, VolumeInfo};
 use crate::partial::Ack;
 use crate::record::CHANGE_BYTES_MAX;
 use crate::unmap::Piece;
+use crate::versions::copies_a_version;
 use crate::volume::{SECTOR_BYTES, VOLUME_BYTES_MAX, VolumeHandle, VolumeShared};
+
+/// What is recorded for a request, and how it is answered.
+pub(crate) type Queued = Result<(Vec<Change>, AdminAnswer), RequestError>;
 
 fn check_size(size_bytes: u64) -> Result<(), RequestError> {
     let fits = (SECTOR_BYTES..=VOLUME_BYTES_MAX).contains(&size_bytes);
@@ -63,14 +67,19 @@ impl Engine {
             }
             AdminRequest::ResizeVolume { name, size_bytes } => self.resize(&name, size_bytes),
             AdminRequest::RenameVolume { name, new_name } => self.rename(&name, &new_name),
-            AdminRequest::DeleteVolume { name } => self.delete(&name),
+            AdminRequest::DeleteVolume { name, with_snapshots } => {
+                self.delete(&name, with_snapshots)
+            }
+            AdminRequest::TakeSnapshots(request) => self.take_snapshots(&request),
+            AdminRequest::CloneVolume { snapshot, name } => self.clone_volume(&snapshot, &name),
+            AdminRequest::Rollback { snapshot } => self.roll_back(&snapshot),
             AdminRequest::SetCompression(compression) => {
-                Ok((Change::SetCompression(compression), AdminAnswer::Done))
+                Ok((vec![Change::SetCompression(compression)], AdminAnswer::Done))
             }
         };
         match queued {
-            Ok((change, answer)) => {
-                self.buffer.push_closed(Work::Admin { change, answer: Some((done, answer)) });
+            Ok((changes, answer)) => {
+                self.buffer.push_closed(Work::Admin { changes, answer: Some((done, answer)) });
             }
             Err(error) => done.fail(error),
         }
@@ -81,85 +90,105 @@ impl Engine {
     }
 
     fn describe(&self, volume: &VolumeShared) -> VolumeInfo {
-        let mapped_chunks =
-            self.state.catalog.get(volume.id).map_or(0, |entry| entry.mapped_chunks);
+        let entry = self.state.catalog.get(volume.id);
+        let mapped_chunks = entry.map_or(0, |entry| entry.mapped_chunks);
+        let lineage = entry.map(|entry| &entry.lineage);
+        let is_snapshot = lineage.is_some_and(|lineage| lineage.snapshot_of.is_some());
         VolumeInfo {
             name: volume.name(),
             id: volume.id.0,
             size_bytes: volume.size_bytes(),
             mapped_bytes: mapped_chunks * u64::from(self.geometry.chunk_bytes),
             read_only: volume.read_only,
+            taken_unix_s: lineage.filter(|_| is_snapshot).map(|lineage| lineage.taken_unix_s),
+            parent: lineage.and_then(|lineage| self.visible_parent(lineage)),
         }
     }
 
-    fn create_volume(
-        &mut self,
-        name: &str,
-        size_bytes: u64,
-        read_only: bool,
-    ) -> Result<(Change, AdminAnswer), RequestError> {
+    /// The next snapshot above a version that clients can see.
+    fn visible_parent(&self, lineage: &Lineage) -> Option<String> {
+        let mut above = lineage.parent;
+        while let Some(entry) = above.and_then(|id| self.state.catalog.get(id)) {
+            if entry.state == VolumeState::Live {
+                return Some(self.state.full_name(entry));
+            }
+            above = entry.lineage.parent;
+        }
+        None
+    }
+
+    fn create_volume(&mut self, name: &str, size_bytes: u64, read_only: bool) -> Queued {
         self.volumes.check_free(name)?;
         check_size(size_bytes)?;
-        let id = VolumeId(self.volumes.next_id);
-        self.volumes.next_id += 1;
+        let id = self.volumes.take_id();
         let chunk_bytes = self.geometry.chunk_bytes;
         let shared = VolumeShared::new(id, name, size_bytes, read_only, chunk_bytes);
         self.volumes.by_name.insert(name.to_owned(), shared);
         let name = name.to_owned();
         let change = Change::CreateVolume { id, size_bytes, read_only, name };
-        Ok((change, AdminAnswer::VolumeInfo(id)))
+        Ok((vec![change], AdminAnswer::VolumeInfo(id)))
     }
 
-    fn resize(
-        &mut self,
-        name: &str,
-        size_bytes: u64,
-    ) -> Result<(Change, AdminAnswer), RequestError> {
+    fn resize(&mut self, name: &str, size_bytes: u64) -> Queued {
         check_size(size_bytes)?;
         let volume = Arc::clone(self.volumes.get(name)?);
+        if volume.is_snapshot() {
+            return Err(RequestError::NotAVolume { name: name.to_owned() });
+        }
         let old_bytes = volume.size_bytes();
         volume.set_size_bytes(size_bytes);
         if size_bytes < old_bytes {
             let ack = Ack::new(None);
             self.buffer_unmap(&volume, size_bytes, old_bytes - size_bytes, &ack);
         }
-        Ok((Change::ResizeVolume { id: volume.id, size_bytes }, AdminAnswer::VolumeInfo(volume.id)))
+        let change = Change::ResizeVolume { id: volume.id, size_bytes };
+        Ok((vec![change], AdminAnswer::VolumeInfo(volume.id)))
     }
 
-    fn rename(
-        &mut self,
-        name: &str,
-        new_name: &str,
-    ) -> Result<(Change, AdminAnswer), RequestError> {
-        self.volumes.get(name)?;
+    fn rename(&mut self, name: &str, new_name: &str) -> Queued {
+        if self.volumes.get(name)?.is_snapshot() {
+            return Err(RequestError::NotAVolume { name: name.to_owned() });
+        }
         self.volumes.check_free(new_name)?;
-        let Some(volume) = self.volumes.by_name.remove(name) else {
+        self.volumes.check_settled(name)?;
+        for snapshot in self.volumes.snapshots_of(name) {
+            let own = snapshot.split_at(name.len()).1;
+            self.volumes.rename(&snapshot, format!("{new_name}{own}"));
+        }
+        let Some(id) = self.volumes.rename(name, new_name.to_owned()) else {
             return Err(RequestError::NoSuchVolume { name: name.to_owned() });
         };
-        volume.rename(new_name);
-        let id = volume.id;
-        self.volumes.by_name.insert(new_name.to_owned(), volume);
         let change = Change::RenameVolume { id, name: new_name.to_owned() };
-        Ok((change, AdminAnswer::VolumeInfo(id)))
+        Ok((vec![change], AdminAnswer::VolumeInfo(id)))
     }
 
-    fn delete(&mut self, name: &str) -> Result<(Change, AdminAnswer), RequestError> {
-        let Some(volume) = self.volumes.by_name.remove(name) else {
-            return Err(RequestError::NoSuchVolume { name: name.to_owned() });
+    fn delete(&mut self, name: &str, with_snapshots: bool) -> Queued {
+        self.volumes.get(name)?;
+        self.volumes.check_settled(name)?;
+        let mut names = self.volumes.snapshots_of(name);
+        if !names.is_empty() && !with_snapshots {
+            let (name, count) = (name.to_owned(), names.len());
+            return Err(RequestError::HasSnapshots { name, count });
+        }
+        names.push(name.to_owned());
+        let gone = names.iter().filter_map(|name| self.volumes.by_name.remove(name));
+        let delete = |volume: Arc<VolumeShared>| {
+            volume.set_gone();
+            Change::DeleteVolume { id: volume.id }
         };
-        volume.set_gone();
-        Ok((Change::DeleteVolume { id: volume.id }, AdminAnswer::Done))
+        Ok((gone.map(delete).collect(), AdminAnswer::Done))
     }
 
-    /// Records the administrative change at the front of the write buffer.
-    pub(crate) fn commit_admin(&mut self, change: Change) -> Result<bool, PageError> {
-        if !self.journal_has_room(CHANGE_BYTES_MAX + format::BLOCK_BYTES) {
+    /// Records the administrative changes at the front of the write buffer.
+    pub(crate) fn commit_admin(&mut self, changes: &[Change]) -> Result<bool, PageError> {
+        if !self.journal_has_room(changes.len() * (CHANGE_BYTES_MAX + NAME_BYTES_MAX)) {
             return Ok(false);
         }
-        self.record(std::slice::from_ref(&change));
-        if let Change::DeleteVolume { id } = change {
-            self.volumes.deletions.push_back(id);
+        if changes.iter().any(copies_a_version) && !self.copies_have_room() {
+            return Ok(false);
         }
+        self.record(changes);
+        changes.iter().for_each(|change| self.show_version(change));
         let group = self.buffer.applied_group() + 1;
         if let Some(front) = self.buffer.groups.front_mut()
             && let Work::Admin { answer, .. } = &mut front.work
@@ -174,30 +203,26 @@ impl Engine {
         Ok(true)
     }
 
-    /// Lets a deleted volume's chunks go, one piece a step.
+    /// Gives back what was deleted, one piece a step.
     pub(crate) fn advance_deletions(&mut self) -> bool {
-        let Some(&id) = self.volumes.deletions.front() else { return false };
-        if self.stopped.is_some() {
+        // A store that is being closed goes on with it when it is opened again.
+        let closing = !matches!(self.closing, Closing::No);
+        if closing || self.stopped.is_some() || self.volumes.deletions.is_empty() {
             return false;
         }
-        match self.unmap_piece(id, 0, u64::MAX, |lookups| &mut lookups.background_pins) {
+        let Some(id) = self.volumes.next_deletion(&self.state) else { return false };
+        match self.give_back_piece(id) {
             Ok(Piece::Waits) => false,
             Ok(Piece::Applied(_)) => true,
-            Ok(Piece::Finished) => self.drop_volume(id),
+            Ok(Piece::Finished) => {
+                self.volumes.deletions.retain(|&other| other != id);
+                true
+            }
             Err(error) => {
                 self.stop_for(&error);
                 true
             }
         }
-    }
-
-    fn drop_volume(&mut self, id: VolumeId) -> bool {
-        if !self.journal_has_room(CHANGE_BYTES_MAX) {
-            return false;
-        }
-        self.record(&[Change::DropVolume { id }]);
-        self.volumes.deletions.pop_front();
-        true
     }
 
     fn begin_close(&mut self, done: Done) {
@@ -226,7 +251,8 @@ impl Engine {
             && !self.explaining.any()
             && !self.enlarging.any();
         let ready = self.stopped.is_some() || (drained && self.checkpoints.close());
-        if !ready || (self.stopped.is_some() && self.devices.in_flight() > 0) {
+        // Not even a read that nobody wants any more may arrive at whoever opens the disk next.
+        if !ready || self.devices.in_flight() > 0 {
             return false;
         }
         if let Closing::Draining(waiters) = std::mem::replace(&mut self.closing, Closing::Closed) {

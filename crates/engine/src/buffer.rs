@@ -57,7 +57,7 @@ pub(crate) enum Work {
     /// Unmaps a range of chunks; `first` moves on as pieces of it are applied.
     Unmap { volume: Arc<VolumeShared>, first: u64, end: u64 },
     /// Changes volumes or settings.
-    Admin { change: Change, answer: Option<(Done, AdminAnswer)> },
+    Admin { changes: Vec<Change>, answer: Option<(Done, AdminAnswer)> },
 }
 
 /// How an administrative change is answered once it is durable.

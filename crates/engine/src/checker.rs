@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use containers::directory_of;
 use disk::AlignedBuf;
-use format::catalog::CatalogEntry;
+use format::catalog::{CatalogEntry, VolumeState};
 use format::container_page::ContainerState;
 use format::frame;
 use format::page::Page;
@@ -30,11 +30,11 @@ struct Stored {
 
 /// What the walks have gathered so far.
 pub(crate) struct Checker {
-    loading: Loading,
-    geometry: Geometry,
-    report: CheckReport,
+    pub(crate) loading: Loading,
+    pub(crate) geometry: Geometry,
+    pub(crate) report: CheckReport,
     /// How often maps name each PBN.
-    references: Vec<u32>,
+    pub(crate) references: Vec<u32>,
     stored: Vec<Stored>,
     /// PBNs that the PBN-PBA table knows: bit by PBN.
     known: Vec<bool>,
@@ -69,12 +69,12 @@ impl Checker {
         self.report
     }
 
-    fn found(&mut self, problem: Problem) {
+    pub(crate) fn found(&mut self, problem: Problem) {
         self.report.problems.push(problem);
     }
 
     /// Calls `look` with every leaf of a tree; a damaged leaf is a problem and is passed over.
-    fn each_leaf(
+    pub(crate) fn each_leaf(
         &mut self,
         tree: TreeId,
         mut look: impl FnMut(&mut Self, u64, &Page),
@@ -98,22 +98,8 @@ impl Checker {
             match self.loading.state.store.next_leaf(tree, *from, &mut reads) {
                 Ok(NextLeaf::End) => return Ok(None),
                 Ok(NextLeaf::Missing) => self.load(reads)?,
-                Ok(NextLeaf::Found(index)) => {
-                    let want = self.loading.wait_for(|state, wanted| {
-                        state.store.want(&mut wanted.pins, tree, index, &mut wanted.reads)
-                    });
-                    match want {
-                        Ok(wanted) => {
-                            self.loading.state.store.release_pins(wanted.pins);
-                            return Ok(Some(index));
-                        }
-                        Err(OpenError::Page(_)) => {
-                            self.found(Problem::DamagedPage { tree: tree.0, index });
-                            *from = index + 1;
-                        }
-                        Err(error) => return Err(error),
-                    }
-                }
+                Ok(NextLeaf::Found(index)) if self.bring(tree, index)? => return Ok(Some(index)),
+                Ok(NextLeaf::Found(index)) => *from = index + 1,
                 Err(error) => {
                     let index = error.page().index;
                     self.found(Problem::DamagedPage { tree: tree.0, index });
@@ -123,7 +109,25 @@ impl Checker {
         }
     }
 
-    fn load(&mut self, reads: Vec<tables::PageRead>) -> Result<(), OpenError> {
+    /// Makes a leaf resident; false, and a problem, when it is damaged.
+    pub(crate) fn bring(&mut self, tree: TreeId, index: u64) -> Result<bool, OpenError> {
+        let want = self.loading.wait_for(|state, wanted| {
+            state.store.want(&mut wanted.pins, tree, index, &mut wanted.reads)
+        });
+        match want {
+            Ok(wanted) => {
+                self.loading.state.store.release_pins(wanted.pins);
+                Ok(true)
+            }
+            Err(OpenError::Page(_)) => {
+                self.found(Problem::DamagedPage { tree: tree.0, index });
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(crate) fn load(&mut self, reads: Vec<tables::PageRead>) -> Result<(), OpenError> {
         match self.loading.load_pages(reads) {
             // A damaged page is remembered and met again by whoever wants it.
             Ok(()) | Err(OpenError::Page(_)) => Ok(()),
@@ -131,56 +135,8 @@ impl Checker {
         }
     }
 
-    fn volumes(&self) -> Vec<CatalogEntry> {
+    pub(crate) fn volumes(&self) -> Vec<CatalogEntry> {
         self.loading.state.catalog.iter().cloned().collect()
-    }
-
-    /// Counts what every volume maps.
-    pub(crate) fn check_maps(
-        &mut self,
-        progress: &mut dyn FnMut(CheckProgress),
-    ) -> Result<(), OpenError> {
-        let volumes = self.volumes();
-        let total = volumes.len() as u64;
-        for (done, volume) in (0..).zip(&volumes) {
-            progress(CheckProgress { stage: "maps", done, total });
-            let counted = self.check_map(volume)?;
-            if counted != volume.mapped_chunks {
-                let (volume, recorded) = (volume.name.clone(), volume.mapped_chunks);
-                self.found(Problem::MappedCount { volume, counted, recorded });
-            }
-            self.report.mapped_chunks += counted;
-            self.report.volumes += 1;
-        }
-        Ok(())
-    }
-
-    fn check_map(&mut self, volume: &CatalogEntry) -> Result<u64, OpenError> {
-        let chunk_bytes = u64::from(self.geometry.chunk_bytes);
-        let chunks = volume.size_bytes.div_ceil(chunk_bytes);
-        let mut counted = 0;
-        self.each_leaf(TreeId::volume(volume.id), |checker, leaf, page| {
-            for slot in 0..map_page::SLOTS {
-                let pbn = map_page::get(page, slot);
-                if pbn.is_none() {
-                    continue;
-                }
-                counted += 1;
-                let lba = leaf * map_page::SLOTS as u64 + slot as u64;
-                let deleting = volume.state == format::catalog::VolumeState::Deleting;
-                if lba >= chunks && !deleting {
-                    checker.found(Problem::MapBeyondEnd { volume: volume.name.clone(), lba });
-                }
-                match checker.references.get_mut(pbn.0 as usize) {
-                    Some(references) => *references += 1,
-                    None => {
-                        let (volume, pbn) = (volume.name.clone(), pbn.0);
-                        checker.found(Problem::MapNamesNoChunk { volume, lba, pbn });
-                    }
-                }
-            }
-        })?;
-        Ok(counted)
     }
 
     /// Compares the PBN-PBA table with what the maps name, and gathers places.
@@ -424,7 +380,8 @@ impl Checker {
         }
         let volumes = self.volumes();
         let total = volumes.len() as u64;
-        for (done, volume) in (0..).zip(&volumes) {
+        let live = volumes.iter().filter(|volume| volume.state == VolumeState::Live);
+        for (done, volume) in (0..).zip(live) {
             progress(CheckProgress { stage: "losses", done, total });
             let mut runs = LbaRuns::default();
             self.each_leaf(TreeId::volume(volume.id), |checker, leaf, page| {
@@ -436,7 +393,8 @@ impl Checker {
                 }
             })?;
             let chunk_bytes = self.geometry.chunk_bytes;
-            self.report.problems.extend(runs.lost(&volume.name, chunk_bytes));
+            let name = self.loading.state.full_name(volume);
+            self.report.problems.extend(runs.lost(&name, chunk_bytes));
         }
         Ok(())
     }

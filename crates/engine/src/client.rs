@@ -16,7 +16,8 @@ use crate::error::RequestError;
 use crate::explanation::{Address, Explanation};
 use crate::grow::GrowOptions;
 use crate::intake::{
-    AdminRequest, ExtentsRequest, Intake, ReadRequest, Request, UnmapRequest, WriteRequest,
+    AdminRequest, ExtentsRequest, Intake, ReadRequest, Request, SnapshotRequest, UnmapRequest,
+    WriteRequest,
 };
 use crate::outcome::{Extent, Reply, VolumeInfo};
 use crate::scrub::{ScrubRequest, ScrubStep};
@@ -337,9 +338,32 @@ impl Client {
         self.volume_info(AdminRequest::RenameVolume { name, new_name })
     }
 
-    /// Deletes a volume; its space comes back in the background.
+    /// Deletes a volume or a snapshot; its space comes back in the background.
     pub fn delete_volume(&self, name: &str) -> Result<(), RequestError> {
-        self.admin(AdminRequest::DeleteVolume { name: name.to_owned() }).map(|_| ())
+        let (name, with_snapshots) = (name.to_owned(), false);
+        self.admin(AdminRequest::DeleteVolume { name, with_snapshots }).map(|_| ())
+    }
+
+    /// Deletes a volume and all its snapshots; clones of those stay.
+    pub fn delete_volume_with_snapshots(&self, name: &str) -> Result<(), RequestError> {
+        let (name, with_snapshots) = (name.to_owned(), true);
+        self.admin(AdminRequest::DeleteVolume { name, with_snapshots }).map(|_| ())
+    }
+
+    /// Takes a snapshot of each of the volumes, all at one moment; durable when it returns.
+    pub fn take_snapshots(&self, request: SnapshotRequest) -> Result<(), RequestError> {
+        self.admin(AdminRequest::TakeSnapshots(request)).map(|_| ())
+    }
+
+    /// Makes a volume that begins as a snapshot; durable when it returns.
+    pub fn clone_volume(&self, snapshot: &str, name: &str) -> Result<VolumeInfo, RequestError> {
+        let (snapshot, name) = (snapshot.to_owned(), name.to_owned());
+        self.volume_info(AdminRequest::CloneVolume { snapshot, name })
+    }
+
+    /// Lets a volume hold again what a snapshot of it holds; nobody may have it open.
+    pub fn roll_back(&self, snapshot: &str) -> Result<VolumeInfo, RequestError> {
+        self.volume_info(AdminRequest::Rollback { snapshot: snapshot.to_owned() })
     }
 
     /// Sets what new frames are compressed with.

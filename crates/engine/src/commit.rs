@@ -45,9 +45,9 @@ impl Engine {
                 let (volume, first, end) = (volume.id, *first, *end);
                 self.commit_unmap(volume, first, end)
             }
-            Work::Admin { change, .. } => {
-                let change = change.clone();
-                self.commit_admin(change)
+            Work::Admin { changes, .. } => {
+                let changes = changes.clone();
+                self.commit_admin(&changes)
             }
         }
     }
@@ -109,7 +109,8 @@ impl Engine {
         (known.count() - heals) as u64
     }
 
-    /// Runs of what the group maps; chunks of volumes deleted meanwhile are left out.
+    /// Runs of what the group maps; chunks of volumes deleted meanwhile are left out, because
+    /// nobody would give them back.
     fn map_changes(&self, slots: &[Slot]) -> Vec<Change> {
         let mut runs = Runs::default();
         for slot in slots.iter().filter(|slot| self.is_mapped_somewhere(slot)) {
@@ -123,7 +124,7 @@ impl Engine {
     }
 
     fn is_mapped_somewhere(&self, slot: &Slot) -> bool {
-        slot.plan != Plan::Void && self.state.catalog.get(slot.volume).is_some()
+        slot.plan != Plan::Void && self.state.is_live(slot.volume)
     }
 
     fn want_commit(

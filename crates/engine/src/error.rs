@@ -43,6 +43,34 @@ pub enum RequestError {
         /// The name asked for.
         name: String,
     },
+    /// What was asked for goes with volumes only.
+    #[error("{name} is a snapshot: it does not change; make a clone of it with `tamis clone`")]
+    NotAVolume {
+        /// The name asked for.
+        name: String,
+    },
+    /// What was asked for goes with snapshots only.
+    #[error("{name} is not a snapshot: name one as VOLUME@SNAPSHOT")]
+    NotASnapshot {
+        /// The name asked for.
+        name: String,
+    },
+    /// The volume has snapshots.
+    #[error(
+        "volume {name} has {count} snapshots: delete them first, or ask for them to go as well"
+    )]
+    HasSnapshots {
+        /// The volume.
+        name: String,
+        /// How many.
+        count: usize,
+    },
+    /// A client has the volume open.
+    #[error("volume {name} is in use: disconnect its clients first")]
+    InUse {
+        /// The volume.
+        name: String,
+    },
     /// The name cannot be a volume's.
     #[error(
         "{name:?} cannot name a volume: use 1 to 255 bytes without '/', '@' or control \

@@ -10,8 +10,9 @@ use tables::{NextLeaf, PageError, lba_pbn};
 
 use crate::engine::{Engine, damaged_table};
 use crate::intake::ExtentsRequest;
+use crate::mapping::leaf_start;
 use crate::outcome::{Extent, Reply};
-use crate::state::{Wanted, leaf_start};
+use crate::state::Wanted;
 
 /// Leaves that one request looks at.
 const LEAVES_MAX: usize = 64;

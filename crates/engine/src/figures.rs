@@ -14,6 +14,8 @@ impl Engine {
     pub(crate) fn stats(&self) -> Stats {
         let chunk_bytes = u64::from(self.geometry.chunk_bytes);
         let totals = &self.state.totals;
+        let deletions = self.volumes.deletions.len() as u64;
+        let deletions_held = self.volumes.held_deletions(&self.state);
         let logical_bytes = totals.mapped_chunks * chunk_bytes;
         let unique_bytes = totals.unique_chunks * chunk_bytes;
         let stored_bytes = totals.live_frame_bytes;
@@ -26,6 +28,8 @@ impl Engine {
         let occupied_bytes = capacity_bytes - free_bytes;
         Stats {
             logical_bytes,
+            deletions: deletions - deletions_held,
+            deletions_held,
             unique_chunks: totals.unique_chunks,
             unique_bytes,
             stored_bytes,

@@ -117,7 +117,10 @@ pub enum AdminRequest {
     CreateVolume { name: String, size_bytes: u64, read_only: bool },
     ResizeVolume { name: String, size_bytes: u64 },
     RenameVolume { name: String, new_name: String },
-    DeleteVolume { name: String },
+    DeleteVolume { name: String, with_snapshots: bool },
+    TakeSnapshots(SnapshotRequest),
+    CloneVolume { snapshot: String, name: String },
+    Rollback { snapshot: String },
     SetCompression(Compression),
     Compression,
     Stats,
@@ -126,6 +129,17 @@ pub enum AdminRequest {
     Explain { volume: String, address: Address },
     Scrub(ScrubRequest),
     Close,
+}
+
+/// Snapshots to be taken at one moment.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct SnapshotRequest {
+    /// Of which volumes.
+    pub volumes: Vec<String>,
+    /// Name of each: `volume@name`.
+    pub name: String,
+    /// When, in seconds since 1970: whoever asks has a clock.
+    pub taken_unix_s: u64,
 }
 
 impl AdminRequest {

@@ -13,6 +13,7 @@ use std::ops::Range;
 
 use format::catalog::{CatalogEntry, VolumeState};
 use format::container_page::{self, ContainerEntry, ContainerState};
+use format::map_page::SLOTS;
 use format::page::Page;
 use format::record::Change;
 use format::root::{OpenContainer, Root};
@@ -42,8 +43,11 @@ pub(crate) enum Place {
 }
 
 /// A volume and what the journal changed in its map.
+#[derive(Clone)]
 pub(crate) struct VolumeLedger {
     pub(crate) entry: CatalogEntry,
+    /// The map that it began with, at the root: its own, or that of the version it was copied from.
+    pub(crate) base: TreeId,
     /// What these chunks are mapped to; none: unmapped.
     pub(crate) set: BTreeMap<u64, Pbn>,
     /// Chunks unmapped, unless `set` says otherwise.
@@ -52,7 +56,13 @@ pub(crate) struct VolumeLedger {
 
 impl VolumeLedger {
     fn new(entry: CatalogEntry) -> Self {
-        Self { entry, set: BTreeMap::new(), cleared: Vec::new() }
+        let base = TreeId::volume(entry.id);
+        Self { entry, base, set: BTreeMap::new(), cleared: Vec::new() }
+    }
+
+    pub(crate) fn unmap_leaves(&mut self, leaves: &Range<u64>) {
+        let first = leaves.start.saturating_mul(SLOTS as u64);
+        self.unmap(first, leaves.end.saturating_mul(SLOTS as u64).saturating_sub(first));
     }
 
     fn unmap(&mut self, first: u64, count: u64) {
@@ -308,6 +318,7 @@ impl Ledger {
                     read_only: *read_only,
                     root: Default::default(),
                     created_generation: 0,
+                    lineage: Default::default(),
                 };
                 self.volumes.insert(*id, VolumeLedger::new(entry));
                 self.next_volume = self.next_volume.max(id.0 + 1);
@@ -321,10 +332,7 @@ impl Ledger {
             Change::DeleteVolume { id } => {
                 volume(self, id, &|volume| volume.entry.state = VolumeState::Deleting);
             }
-            Change::DropVolume { id } => {
-                self.volumes.remove(id);
-            }
-            _ => {}
+            version_change => self.apply_to_versions(version_change),
         }
     }
 }

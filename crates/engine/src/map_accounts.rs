@@ -51,14 +51,17 @@ impl MapAccounts {
             progress(CheckProgress { stage: "maps", done, total });
             let newest = hidden_leaves.and_then(|newest| newest.trees.get(&TreeId::volume(*id)));
             let (mut lost, mut hidden) = (LbaRuns::default(), LbaRuns::default());
-            each_map_leaf(ledger, pages, *id, |leaf| {
+            each_map_leaf(ledger, pages, *id, |pages, leaf| {
                 let leaf_is_hidden = newest.is_some_and(|newest| newest.is_lost(leaf.index));
-                for (lba, &pbn) in (leaf.index * SLOTS as u64..).zip(&leaf.slots) {
-                    if pbn.is_none() {
-                        continue;
-                    }
+                let inherited = ledger
+                    .parent_at(volume, leaf.index)
+                    .and_then(|parent| map_leaf(pages, parent, leaf.index));
+                for (slot, &pbn) in leaf.slots.iter().enumerate().filter(|(_, pbn)| !pbn.is_none())
+                {
+                    let lba = leaf.index * SLOTS as u64 + slot as u64;
+                    let is_own = inherited.as_ref().is_none_or(|above| above.slots[slot] != pbn);
                     if let Some(references) = accounts.references.get_mut(pbn.0 as usize) {
-                        *references = references.saturating_add(1);
+                        *references = references.saturating_add(u32::from(is_own));
                     }
                     accounts.any_unknown |= !ledger.is_known(pbn);
                     if !ledger.is_stored(pbn) {
@@ -69,9 +72,10 @@ impl MapAccounts {
                     }
                 }
             });
-            let (name, chunk_bytes) = (&volume.entry.name, pages.survey.geometry.chunk_bytes);
-            accounts.problems.extend(lost.lost(name, chunk_bytes));
-            accounts.problems.extend(hidden.hidden(name, chunk_bytes));
+            let chunk_bytes = pages.survey.geometry.chunk_bytes;
+            let name = ledger.full_name(&volume.entry);
+            accounts.problems.extend(lost.lost(&name, chunk_bytes));
+            accounts.problems.extend(hidden.hidden(&name, chunk_bytes));
         }
         accounts
     }
@@ -94,28 +98,31 @@ pub(crate) fn each_map_leaf(
     ledger: &Ledger,
     pages: &mut Pages<'_>,
     id: VolumeId,
-    mut look: impl FnMut(MapLeaf),
+    mut look: impl FnMut(&mut Pages<'_>, MapLeaf),
 ) {
     let Some(volume) = ledger.volumes.get(&id) else { return };
-    let tree = TreeId::volume(id);
-    let survey = pages.survey;
-    let image = survey.base.trees.get(&tree);
     let mut indexes: BTreeSet<u64> = volume.set.keys().map(|lba| lba / SLOTS as u64).collect();
-    if let Some(image) = image {
+    if let Some(image) = pages.survey.base.trees.get(&volume.base) {
         indexes.extend(image.leaves.keys());
         indexes.extend(image.lost.iter().flat_map(Clone::clone));
     }
-    let chunks = volume.entry.size_bytes.div_ceil(u64::from(survey.geometry.chunk_bytes));
     for index in indexes {
-        let pointer = image.and_then(|image| image.leaves.get(&index)).copied();
-        let old = pointer.and_then(|at| pages.page(tree, index, at).map(|page| (at, page)));
-        let is_lost =
-            old.is_none() && (pointer.is_some() || image.is_some_and(|i| i.is_lost(index)));
-        let slots = slots_of(volume, index, old.as_ref().map(|(_, page)| page), is_lost, chunks);
-        if slots.iter().any(|pbn| !pbn.is_none()) {
-            look(MapLeaf { index, slots, old });
+        if let Some(leaf) = map_leaf(pages, volume, index) {
+            look(pages, leaf);
         }
     }
+}
+
+/// A leaf of a volume's map; none when it maps nothing.
+fn map_leaf(pages: &mut Pages<'_>, volume: &VolumeLedger, index: u64) -> Option<MapLeaf> {
+    let survey = pages.survey;
+    let image = survey.base.trees.get(&volume.base);
+    let chunks = volume.entry.size_bytes.div_ceil(u64::from(survey.geometry.chunk_bytes));
+    let pointer = image.and_then(|image| image.leaves.get(&index)).copied();
+    let old = pointer.and_then(|at| pages.page(volume.base, index, at).map(|page| (at, page)));
+    let is_lost = old.is_none() && (pointer.is_some() || image.is_some_and(|i| i.is_lost(index)));
+    let slots = slots_of(volume, index, old.as_ref().map(|(_, page)| page), is_lost, chunks);
+    slots.iter().any(|pbn| !pbn.is_none()).then_some(MapLeaf { index, slots, old })
 }
 
 fn slots_of(

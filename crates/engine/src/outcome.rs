@@ -52,6 +52,13 @@ pub struct VolumeInfo {
     pub mapped_bytes: u64,
     /// Whether writes are refused.
     pub read_only: bool,
+    /// Of a snapshot, when it was taken, in seconds since 1970; 0 when nobody knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken_unix_s: Option<u64>,
+    /// The snapshot that it was made from, or that was taken of it last, with whose chunks it
+    /// shares.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
 }
 
 /// What a request that succeeded comes back with.

@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use disk::{AlignedBuf, IoError, SharedBuf};
+use format::catalog::VolumeState;
 use format::container_page::{self, ContainerEntry, ContainerState};
 use format::directory::{DirectoryEntry, encode_tail};
 use format::page::Page;
@@ -307,7 +308,7 @@ impl<'a> Rebuild<'a> {
             let (reads, survey) = (&mut *self.reads, self.survey);
             // Leaves are gathered as pages first: reading and writing share the devices.
             let mut batch = Vec::new();
-            each_map_leaf(&self.ledger, &mut Pages { reads, survey }, id, |leaf| {
+            each_map_leaf(&self.ledger, &mut Pages { reads, survey }, id, |_, leaf| {
                 let mut page = Page::empty(PageId { tree, level: 0, index: leaf.index });
                 for (slot, pbn) in leaf.slots.iter().enumerate() {
                     mapped += u64::from(!pbn.is_none());
@@ -332,9 +333,15 @@ impl<'a> Rebuild<'a> {
             }
             outcome?;
             let root = self.put_tree(tree, leaves)?;
-            self.totals.mapped_chunks += mapped;
             if let Some(volume) = self.ledger.volumes.get_mut(&id) {
-                (volume.entry.mapped_chunks, volume.entry.root) = (mapped, root);
+                let entry = &mut volume.entry;
+                let is_live = entry.state == VolumeState::Live;
+                entry.mapped_chunks = if is_live { mapped } else { 0 };
+                entry.root = root;
+                entry.lineage.cut_leaves = 0..0;
+                if entry.lineage.snapshot_of.is_none() {
+                    self.totals.mapped_chunks += entry.mapped_chunks;
+                }
             }
         }
         Ok(())

@@ -33,7 +33,7 @@ impl Engine {
             return Progress::Done(Some(ScrubPosition::Losses { volume, leaf }));
         }
         let entry = self.state.catalog.get(id).filter(|entry| entry.state == VolumeState::Live);
-        let Some(name) = entry.map(|entry| entry.name.clone()) else {
+        let Some(name) = entry.map(|entry| self.state.full_name(entry)) else {
             at.volume += 1;
             return Progress::Moved;
         };

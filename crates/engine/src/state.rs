@@ -12,15 +12,14 @@
 //! of containers follow from the transitions alone.
 
 use format::catalog::{CatalogEntry, VolumeState};
-use format::map_page;
 use format::pba_page::{self, PbaEntry};
 use format::record::Change;
 use format::root::{HashShape, OpenContainer, Totals};
-use format::units::{Compression, ContainerId, Fingerprint, Lba, Pba, Pbn, TreeId, VolumeId};
+use format::units::{Compression, ContainerId, Fingerprint, Pba, Pbn, TreeId};
 use mutants::mutant;
 use tables::{
-    CatalogTable, ContainerTable, FreePbns, HashPbn, NextLeaf, OutOfBlocks, PageError, PageRead,
-    PageStore, PageWrite, PinSet, lba_pbn, pbn_pba,
+    CatalogTable, ContainerTable, FreePbns, HashPbn, OutOfBlocks, PageError, PageRead, PageStore,
+    PageWrite, PinSet, pbn_pba,
 };
 
 /// All tables with their totals.
@@ -90,7 +89,7 @@ impl State {
             }
             Change::Move { pbn, .. } => self.want_pba(*pbn, wanted),
             Change::Forget { pbn, fingerprint } => self.want_forget(*pbn, fingerprint, wanted),
-            _ => Ok(true),
+            version_change => self.want_version_change(version_change, wanted),
         }
     }
 
@@ -148,81 +147,6 @@ impl State {
         wanted: &mut Wanted,
     ) -> Result<bool, PageError> {
         self.free.want_pop(&mut self.store, &mut wanted.pins, count, &mut wanted.reads)
-    }
-
-    /// Pages to map a run: the map's leaves, and those of every PBN retained or released.
-    pub(crate) fn want_map(
-        &mut self,
-        volume: VolumeId,
-        first: Lba,
-        pbns: &[Pbn],
-        wanted: &mut Wanted,
-    ) -> Result<bool, PageError> {
-        let tree = TreeId::volume(volume);
-        let mut here = true;
-        let mut at = 0;
-        while at < pbns.len() {
-            let lba = Lba(first.0 + at as u64);
-            let (leaf, slot) = lba_pbn::place(lba);
-            let count = (map_page::SLOTS - slot).min(pbns.len() - at);
-            if self.store.want(&mut wanted.pins, tree, leaf, &mut wanted.reads)? {
-                for old in lba_pbn::mapped_in_leaf(&self.store, tree, lba, count) {
-                    here &= self.want_pba(old, wanted)?;
-                }
-            } else {
-                here = false;
-            }
-            at += count;
-        }
-        for &pbn in pbns.iter().filter(|pbn| !pbn.is_none()) {
-            here &= self.want_pba(pbn, wanted)?;
-        }
-        Ok(here)
-    }
-
-    /// Pages to unmap a range: only leaves that exist.
-    pub(crate) fn want_unmap(
-        &mut self,
-        volume: VolumeId,
-        first: Lba,
-        count: u64,
-        wanted: &mut Wanted,
-    ) -> Result<bool, PageError> {
-        let tree = TreeId::volume(volume);
-        let end = first.0.saturating_add(count);
-        let mut here = true;
-        let mut from = lba_pbn::place(first).0;
-        loop {
-            match self.store.next_leaf(tree, from, &mut wanted.reads)? {
-                NextLeaf::Missing => return Ok(false),
-                NextLeaf::End => return Ok(here),
-                NextLeaf::Found(leaf) if leaf_start(leaf) >= end => return Ok(here),
-                NextLeaf::Found(leaf) => {
-                    here &= self.want_unmap_leaf(tree, leaf, first.0, end, wanted)?;
-                    from = leaf + 1;
-                }
-            }
-        }
-    }
-
-    fn want_unmap_leaf(
-        &mut self,
-        tree: TreeId,
-        leaf: u64,
-        first: u64,
-        end: u64,
-        wanted: &mut Wanted,
-    ) -> Result<bool, PageError> {
-        if !self.store.want(&mut wanted.pins, tree, leaf, &mut wanted.reads)? {
-            return Ok(false);
-        }
-        let mut here = true;
-        let range = leaf_range(leaf, first, end);
-        let count = (range.end - range.start) as usize;
-        for old in lba_pbn::mapped_in_leaf(&self.store, tree, Lba(range.start), count) {
-            here &= self.want_pba(old, wanted)?;
-        }
-        Ok(here)
     }
 
     /// Pages to let a dead chunk leave the tables.
@@ -287,7 +211,7 @@ impl State {
         }
     }
 
-    fn retain(&mut self, pbns: &[Pbn]) {
+    pub(crate) fn retain(&mut self, pbns: &[Pbn]) {
         let mut revived = Vec::with_capacity(pbns.len());
         pbn_pba::retain(&mut self.store, pbns, &mut revived);
         for Pba { container, length_bytes, .. } in revived {
@@ -299,7 +223,7 @@ impl State {
         }
     }
 
-    fn release(&mut self, pbns: &[Pbn]) {
+    pub(crate) fn release(&mut self, pbns: &[Pbn]) {
         let mut died = Vec::new();
         pbn_pba::release(&mut self.store, pbns, &mut died);
         for Pba { container, length_bytes, .. } in died {
@@ -322,46 +246,6 @@ impl State {
             return;
         }
         self.live_changes.push(LiveChange { container, added_bytes, removed_bytes });
-    }
-
-    fn map_run(&mut self, volume: VolumeId, first: Lba, pbns: &[Pbn]) {
-        self.retain(pbns);
-        let tree = TreeId::volume(volume);
-        let mut released = Vec::new();
-        lba_pbn::set_run(&mut self.store, tree, first, pbns, &mut released);
-        let mapped = pbns.iter().filter(|pbn| !pbn.is_none()).count() as u64;
-        self.count_mapped(volume, mapped, released.len() as u64);
-        if !mutant!(ForgetsRelease) {
-            self.release(&released);
-        }
-    }
-
-    fn unmap(&mut self, volume: VolumeId, first: Lba, count: u64) {
-        let tree = TreeId::volume(volume);
-        let end = first.0.saturating_add(count);
-        let mut from = lba_pbn::place(first).0;
-        let mut reads = Vec::new();
-        let mut released = Vec::new();
-        while let Ok(NextLeaf::Found(leaf)) = self.store.next_leaf(tree, from, &mut reads) {
-            if leaf_start(leaf) >= end {
-                break;
-            }
-            let range = leaf_range(leaf, first.0, end);
-            let (start, length) = (range.start, (range.end - range.start) as usize);
-            lba_pbn::clear_run(&mut self.store, tree, Lba(start), length, &mut released);
-            from = leaf + 1;
-        }
-        self.count_mapped(volume, 0, released.len() as u64);
-        self.release(&released);
-    }
-
-    fn count_mapped(&mut self, volume: VolumeId, added: u64, removed: u64) {
-        self.totals.mapped_chunks += added;
-        lower(&mut self.totals.mapped_chunks, removed);
-        if let Some(entry) = self.catalog.get_mut(volume) {
-            entry.mapped_chunks += added;
-            lower(&mut entry.mapped_chunks, removed);
-        }
     }
 
     fn move_chunk(&mut self, pbn: Pbn, to: Pba) {
@@ -404,6 +288,7 @@ impl State {
                     read_only: *read_only,
                     root: Default::default(),
                     created_generation: 0,
+                    lineage: Default::default(),
                 });
                 self.store.add_tree(TreeId::volume(*id), Default::default());
                 self.next_volume = self.next_volume.max(id.0 + 1);
@@ -414,29 +299,13 @@ impl State {
                 }
             }
             Change::RenameVolume { id, name } => self.catalog.rename(*id, name),
-            Change::DeleteVolume { id } => self.catalog.mark_deleting(*id),
-            Change::DropVolume { id } => {
-                self.catalog.remove(*id);
-                self.store.drop_tree(TreeId::volume(*id));
-            }
-            _ => {}
+            version_change => self.apply_to_versions(version_change),
         }
     }
 }
 
 /// Less of a total. Nothing that this program does brings one below zero, but a root may be sealed
 /// well and count wrongly: a check, which counts for itself, must live to say so.
-fn lower(total: &mut u64, by: u64) {
+pub(crate) fn lower(total: &mut u64, by: u64) {
     *total = total.saturating_sub(by);
-}
-
-/// First LBA of a leaf of a volume's map.
-pub(crate) fn leaf_start(leaf: u64) -> u64 {
-    leaf * map_page::SLOTS as u64
-}
-
-/// The LBAs of a leaf that lie in `first..end`.
-pub(crate) fn leaf_range(leaf: u64, first: u64, end: u64) -> std::ops::Range<u64> {
-    let start = leaf_start(leaf);
-    start.max(first)..(start + map_page::SLOTS as u64).min(end)
 }

@@ -7,6 +7,13 @@ use serde::{Deserialize, Serialize};
 pub struct Stats {
     /// Mapped by volumes.
     pub logical_bytes: u64,
+    /// Deleted volumes, snapshots and cut-off ranges whose space is yet to come back.
+    #[serde(default)]
+    pub deletions: u64,
+    /// Deleted snapshots that several clones, or volumes rolled back to them, still share: their
+    /// space comes back when at most one is left.
+    #[serde(default)]
+    pub deletions_held: u64,
     /// Chunks that are stored and referred to.
     pub unique_chunks: u64,
     /// The same before compression.

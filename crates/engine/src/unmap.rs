@@ -1,13 +1,17 @@
-//! TRIM, WRITE_ZEROES, shrinking and deleting: chunks let go by range.
+//! TRIM, WRITE_ZEROES and shrinking: chunks let go by range.
 //!
 //! Partly covered chunks at either end are zeroed like any partial write. A short run of whole
-//! chunks becomes slots of zeros in the open group; a long one is a group of its own that is
-//! applied in pieces, leaf by leaf of the map, each piece a record: the work per step is bounded,
-//! and what was never mapped costs nothing, however large.
+//! chunks becomes slots of zeros in the open group; a long one is a group of its own. If many
+//! leaves of the map lie in it they are *cut off* at once, as a version of the volume that nobody
+//! sees and that is given back in the background (`versions.rs`). The rest is applied in pieces,
+//! leaf by leaf, each piece a record. So a step's work is bounded, however large the range, and
+//! what was never mapped costs nothing.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use format::map_page;
+use format::BLOCK_BYTES;
+use format::map_page::SLOTS;
 use format::record::Change;
 use format::units::{Lba, TreeId, VolumeId};
 use mutants::mutant;
@@ -16,16 +20,19 @@ use tables::{NextLeaf, PageError};
 use crate::buffer::{SlotData, Work};
 use crate::engine::Engine;
 use crate::intake::UnmapRequest;
+use crate::mapping::{leaf_range, leaf_start};
 use crate::partial::{Ack, Sectors};
 use crate::record::CHANGE_BYTES_MAX;
-use crate::state::{Wanted, leaf_range, leaf_start};
+use crate::state::Wanted;
 use crate::volume::VolumeShared;
 use crate::waiting::Waiting;
 
 /// Up to this many chunks a run is zeroed slot by slot.
 const SLOTS_MAX: u64 = 128;
-/// Leaves that one piece of a long unmap covers.
+/// Leaves that one piece of a long unmap, or of a deletion, covers.
 const LEAVES_PER_PIECE: usize = 8;
+/// As many leaves are worth a version of their own.
+const CUT_LEAVES_MIN: usize = 32;
 
 /// What one piece of an unmap did.
 pub(crate) enum Piece {
@@ -130,11 +137,17 @@ impl Engine {
         first: u64,
         end: u64,
     ) -> Result<bool, PageError> {
-        if self.state.catalog.get(volume).is_none() {
+        if !self.state.is_live(volume) {
             self.finish_group();
             return Ok(true);
         }
-        match self.unmap_piece(volume, first, end, |lookups| &mut lookups.apply_pins)? {
+        let leaves = first.div_ceil(SLOTS as u64)..end / SLOTS as u64;
+        match self.cut_off(volume, &leaves)? {
+            Piece::Waits => return Ok(false),
+            Piece::Applied(_) => return Ok(true),
+            Piece::Finished => {}
+        }
+        match self.unmap_piece(volume, first, end)? {
             Piece::Waits => Ok(false),
             Piece::Applied(next) => {
                 self.move_unmap_on(next);
@@ -147,6 +160,78 @@ impl Engine {
         }
     }
 
+    /// Cuts leaves off a volume if there are many.
+    fn cut_off(&mut self, volume: VolumeId, leaves: &Range<u64>) -> Result<Piece, PageError> {
+        let mut wanted = Wanted::default();
+        let many = self.has_many_leaves(volume, leaves, &mut wanted);
+        let here = match many {
+            Ok(Some(true)) => self.state.want_cut_off(volume, leaves, &mut wanted),
+            Ok(_) => Ok(false),
+            Err(ref error) => Err(error.clone()),
+        };
+        self.hold_pages(wanted, |lookups| &mut lookups.apply_pins);
+        match (many?, here?) {
+            (Some(false), _) => Ok(Piece::Finished),
+            (Some(true), true) if self.copies_have_room() => {
+                let into = self.volumes.take_id();
+                self.record(&[Change::CutOff { volume, into, leaves: leaves.clone() }]);
+                self.volumes.deletions.push_back(into);
+                Ok(Piece::Applied(leaves.end))
+            }
+            _ => Ok(Piece::Waits),
+        }
+    }
+
+    /// Whether enough leaves exist in a range; none while pages that say so are read.
+    fn has_many_leaves(
+        &mut self,
+        volume: VolumeId,
+        leaves: &Range<u64>,
+        wanted: &mut Wanted,
+    ) -> Result<Option<bool>, PageError> {
+        let mut at = leaves.start;
+        for _ in 0..CUT_LEAVES_MIN {
+            match self.state.store.next_leaf(TreeId::volume(volume), at, &mut wanted.reads)? {
+                NextLeaf::Found(leaf) if leaf < leaves.end => at = leaf + 1,
+                NextLeaf::Missing => return Ok(None),
+                NextLeaf::Found(_) | NextLeaf::End => return Ok(Some(false)),
+            }
+        }
+        Ok(Some(true))
+    }
+
+    /// Whether a copy of a version, and the record that says so, has room now. A copy doubles the
+    /// pages that are dirty: there must not be too many.
+    pub(crate) fn copies_have_room(&mut self) -> bool {
+        let few = 2 * self.state.store.dirty_pages() <= self.checkpoints.dirty_pages_max;
+        if !few || self.checkpoints.tables_are_behind(&self.state) {
+            self.checkpoints.ask();
+            return false;
+        }
+        self.journal_has_room(CHANGE_BYTES_MAX + BLOCK_BYTES)
+    }
+
+    /// Gives back the next piece of a version that is being deleted, and drops it with the last.
+    pub(crate) fn give_back_piece(&mut self, id: VolumeId) -> Result<Piece, PageError> {
+        if self.checkpoints.tables_are_behind(&self.state) {
+            return Ok(Piece::Waits);
+        }
+        let mut wanted = Wanted::default();
+        let reached = self.state.want_give_back(id, u64::MAX, LEAVES_PER_PIECE, &mut wanted);
+        self.hold_pages(wanted, |lookups| &mut lookups.background_pins);
+        let Some(leaves) = reached? else { return Ok(Piece::Waits) };
+        if !self.journal_has_room(2 * CHANGE_BYTES_MAX) {
+            return Ok(Piece::Waits);
+        }
+        let piece = Change::GiveBack { id, leaves };
+        if leaves < u64::MAX {
+            self.record(&[piece]);
+            return Ok(Piece::Applied(leaves));
+        }
+        self.record(&[piece, Change::DropVolume { id }]);
+        Ok(Piece::Finished)
+    }
+
     fn move_unmap_on(&mut self, next: u64) {
         if let Some(group) = self.buffer.groups.front_mut()
             && let Work::Unmap { first, .. } = &mut group.work
@@ -156,26 +241,20 @@ impl Engine {
     }
 
     /// Unmaps up to [`LEAVES_PER_PIECE`] leaves from `first` on, as one record.
-    pub(crate) fn unmap_piece(
-        &mut self,
-        volume: VolumeId,
-        first: u64,
-        end: u64,
-        pins: fn(&mut crate::engine::Lookups) -> &mut tables::PinSet,
-    ) -> Result<Piece, PageError> {
+    fn unmap_piece(&mut self, volume: VolumeId, first: u64, end: u64) -> Result<Piece, PageError> {
         if self.checkpoints.tables_are_behind(&self.state) {
             return Ok(Piece::Waits);
         }
         let mut wanted = Wanted::default();
         let ranges = self.want_leaves(volume, first, end, &mut wanted);
-        self.hold_pages(wanted, pins);
+        self.hold_pages(wanted, |lookups| &mut lookups.apply_pins);
         let Some(ranges) = ranges? else { return Ok(Piece::Waits) };
         let Some(last) = ranges.last() else { return Ok(Piece::Finished) };
         let next = last.end;
         if !self.journal_has_room(CHANGE_BYTES_MAX * ranges.len()) {
             return Ok(Piece::Waits);
         }
-        let change = |range: &std::ops::Range<u64>| Change::Unmap {
+        let change = |range: &Range<u64>| Change::Unmap {
             volume,
             first: Lba(range.start),
             count: range.end - range.start,
@@ -192,10 +271,10 @@ impl Engine {
         first: u64,
         end: u64,
         wanted: &mut Wanted,
-    ) -> Result<Option<Vec<std::ops::Range<u64>>>, PageError> {
+    ) -> Result<Option<Vec<Range<u64>>>, PageError> {
         let tree = TreeId::volume(volume);
         let mut ranges = Vec::new();
-        let mut from = first / map_page::SLOTS as u64;
+        let mut from = first / SLOTS as u64;
         while ranges.len() < LEAVES_PER_PIECE && first < end {
             match self.state.store.next_leaf(tree, from, &mut wanted.reads)? {
                 NextLeaf::Missing => return Ok(None),

@@ -45,6 +45,10 @@ impl VolumeShared {
         self.name.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    pub(crate) fn is_snapshot(&self) -> bool {
+        self.name().contains('@')
+    }
+
     pub(crate) fn rename(&self, name: &str) {
         name.clone_into(&mut self.name.lock().unwrap_or_else(PoisonError::into_inner));
     }
@@ -125,6 +129,12 @@ impl VolumeHandle {
     #[must_use]
     pub fn read_only(&self) -> bool {
         self.0.read_only
+    }
+
+    /// Whether it is a snapshot: `volume@snapshot`.
+    #[must_use]
+    pub fn is_snapshot(&self) -> bool {
+        self.0.is_snapshot()
     }
 
     /// Size of its chunks.

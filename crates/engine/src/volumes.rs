@@ -1,6 +1,6 @@
 //! The volumes that doors can see, by name, and those that are going.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use format::catalog::{VolumeName, VolumeState};
@@ -12,9 +12,13 @@ use crate::volume::VolumeShared;
 
 /// The volumes that doors can see, and those that are going.
 pub(crate) struct Volumes {
+    /// Snapshots stand here as `volume@snapshot`.
     pub(crate) by_name: BTreeMap<String, Arc<VolumeShared>>,
+    /// Names of what is on its way to be a clone or a snapshot, and cannot be opened yet.
+    pub(crate) claimed: BTreeSet<String>,
+    /// Versions to be given back.
     pub(crate) deletions: VecDeque<VolumeId>,
-    pub(crate) next_id: u32,
+    next_id: u32,
 }
 
 impl Volumes {
@@ -22,6 +26,7 @@ impl Volumes {
     pub(crate) fn load(state: &State, chunk_bytes: u32) -> Self {
         let mut volumes = Self {
             by_name: BTreeMap::new(),
+            claimed: BTreeSet::new(),
             deletions: VecDeque::new(),
             next_id: state.next_volume,
         };
@@ -31,15 +36,59 @@ impl Volumes {
                 continue;
             }
             let (size_bytes, read_only) = (entry.size_bytes, entry.read_only);
-            let shared =
-                VolumeShared::new(entry.id, &entry.name, size_bytes, read_only, chunk_bytes);
-            volumes.by_name.insert(entry.name.clone(), shared);
+            let name = state.full_name(entry);
+            let shared = VolumeShared::new(entry.id, &name, size_bytes, read_only, chunk_bytes);
+            volumes.by_name.insert(name, shared);
         }
         volumes
     }
 
-    pub(crate) fn has_deletions(&self) -> bool {
-        !self.deletions.is_empty()
+    /// The number of a new volume.
+    pub(crate) fn take_id(&mut self) -> VolumeId {
+        self.next_id += 1;
+        VolumeId(self.next_id - 1)
+    }
+
+    /// The version to be given back next: one that has begun, else the first that has at most one
+    /// child. Those with more wait for their children to go.
+    pub(crate) fn next_deletion(&self, state: &State) -> Option<VolumeId> {
+        let has_begun = |&id: &VolumeId| {
+            state.catalog.get(id).is_some_and(|entry| entry.lineage.given_back_leaves > 0)
+        };
+        let can_go = |&id: &VolumeId| state.children_of(id).nth(1).is_none();
+        let ids = || self.deletions.iter().copied();
+        ids().find(has_begun).or_else(|| ids().find(can_go))
+    }
+
+    /// Deletions that wait for children to go.
+    pub(crate) fn held_deletions(&self, state: &State) -> u64 {
+        let is_held = |&&id: &&VolumeId| state.children_of(id).nth(1).is_some();
+        self.deletions.iter().filter(is_held).count() as u64
+    }
+
+    /// Gives a volume or snapshot another full name.
+    pub(crate) fn rename(&mut self, name: &str, new_name: String) -> Option<VolumeId> {
+        let volume = self.by_name.remove(name)?;
+        volume.rename(&new_name);
+        let id = volume.id;
+        self.by_name.insert(new_name, volume);
+        Some(id)
+    }
+
+    /// That no snapshot of a volume is on its way.
+    pub(crate) fn check_settled(&self, name: &str) -> Result<(), RequestError> {
+        let prefix = format!("{name}@");
+        if self.claimed.range(prefix.clone()..).next().is_some_and(|at| at.starts_with(&prefix)) {
+            return Err(RequestError::InUse { name: name.to_owned() });
+        }
+        Ok(())
+    }
+
+    /// Snapshots of a volume, by their full names.
+    pub(crate) fn snapshots_of(&self, name: &str) -> Vec<String> {
+        let prefix = format!("{name}@");
+        let from = self.by_name.range(prefix.clone()..).map(|(name, _)| name);
+        from.take_while(|name| name.starts_with(&prefix)).cloned().collect()
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<VolumeShared>> {
@@ -54,9 +103,26 @@ impl Volumes {
         if VolumeName::parse(name).is_err() {
             return Err(RequestError::BadName { name: name.to_owned() });
         }
-        if self.by_name.contains_key(name) {
+        self.check_unused(name)
+    }
+
+    fn check_unused(&self, name: &str) -> Result<(), RequestError> {
+        if self.by_name.contains_key(name) || self.claimed.contains(name) {
             return Err(RequestError::VolumeExists { name: name.to_owned() });
         }
         Ok(())
+    }
+
+    /// That `volume@name` may become a snapshot; its full name.
+    pub(crate) fn check_snapshot(&self, volume: &str, name: &str) -> Result<String, RequestError> {
+        if VolumeName::parse(name).is_err() {
+            return Err(RequestError::BadName { name: name.to_owned() });
+        }
+        if self.get(volume)?.is_snapshot() {
+            return Err(RequestError::NotAVolume { name: volume.to_owned() });
+        }
+        let full = format!("{volume}@{name}");
+        self.check_unused(&full)?;
+        Ok(full)
     }
 }

@@ -98,7 +98,7 @@ impl Engine {
             self.buffer.close_open();
         }
         !self.buffer.groups.is_empty()
-            || self.volumes.has_deletions()
+            || self.volumes.next_deletion(&self.state).is_some()
             || self.can_collect()
             || self.checkpoints.relief_may_come()
             || self.enlarging.any()

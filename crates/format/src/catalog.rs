@@ -4,6 +4,7 @@
 //! entry carries the root of its map, so that one root block reaches everything.
 
 use std::fmt;
+use std::ops::Range;
 
 use thiserror::Error;
 
@@ -31,11 +32,21 @@ pub(crate) const MAPPED_AT: usize = 16;
 pub(crate) const POINTER_AT: usize = 24;
 pub(crate) const CREATED_AT: usize = 32;
 pub(crate) const NAME_AT: usize = 40;
-pub(crate) const ZERO_AT: usize = 295;
+pub(crate) const PADDING_AT: usize = 295;
+pub(crate) const PARENT_AT: usize = 296;
+pub(crate) const SNAPSHOT_OF_AT: usize = 300;
+pub(crate) const TAKEN_AT: usize = 304;
+pub(crate) const GIVEN_BACK_AT: usize = 312;
+pub(crate) const CUT_START_AT: usize = 320;
+pub(crate) const CUT_END_AT: usize = 328;
+pub(crate) const ZERO_AT: usize = 336;
 pub(crate) const FLAG_READ_ONLY: u8 = 1;
+const FLAG_PARENT: u8 = 2;
+const FLAG_SNAPSHOT: u8 = 4;
+const FLAGS: u8 = FLAG_READ_ONLY | FLAG_PARENT | FLAG_SNAPSHOT;
 const STATE_VACANT: u8 = 0;
 
-const _: () = assert!(NAME_AT + NAME_BYTES_MAX == ZERO_AT && ZERO_AT <= ENTRY_BYTES);
+const _: () = assert!(NAME_AT + NAME_BYTES_MAX == PADDING_AT && ZERO_AT <= ENTRY_BYTES);
 const _: () = assert!(SLOTS * ENTRY_BYTES <= PAYLOAD_BYTES);
 
 /// Why a text is no name for a volume.
@@ -120,12 +131,34 @@ pub enum VolumeState {
     Deleting = 2,
 }
 
-/// A volume.
+/// How a version of a volume came to be, and how far it has gone.
+///
+/// Volumes, their snapshots and the clones of those are *versions*: trees of parents and children.
+/// A version holds a reference to a chunk for each LBA that it maps to another chunk than its
+/// parent does; one without a parent, for each LBA that it maps. Of one that is being deleted the
+/// leaves that were given back are its parent's.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Lineage {
+    /// Whose references it need not hold itself.
+    pub parent: Option<VolumeId>,
+    /// The volume that it is a snapshot of, which may be gone.
+    pub snapshot_of: Option<VolumeId>,
+    /// When the snapshot was taken, in seconds since 1970, as far as is known; else 0.
+    pub taken_unix_s: u64,
+    /// Of a version being deleted: leaves of its map, from the first on, that were given back.
+    pub given_back_leaves: u64,
+    /// Of one that holds what was cut off from a volume: the leaves that were. What they map is
+    /// still in the figures of all that descends from it, until they are given back.
+    pub cut_leaves: Range<u64>,
+}
+
+/// A volume, or a snapshot of one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CatalogEntry {
     /// Its number.
     pub id: VolumeId,
-    /// A [`VolumeName`]; of a volume being deleted, its last.
+    /// A [`VolumeName`]; of a snapshot, its own part of `volume@snapshot`; of a volume being
+    /// deleted, its last.
     pub name: String,
     /// As clients see it.
     pub size_bytes: u64,
@@ -139,6 +172,8 @@ pub struct CatalogEntry {
     pub root: TreeRoot,
     /// Generation of the first checkpoint that knows it.
     pub created_generation: u64,
+    /// How it came to be.
+    pub lineage: Lineage,
 }
 
 /// The entry in `slot`, less than [`SLOTS`]; none when vacant.
@@ -154,7 +189,7 @@ pub fn get(page: &Page, slot: usize) -> Result<Option<CatalogEntry>, FormatError
         other => return Err(impossible("state", other)),
     };
     let flags = entry[FLAGS_AT];
-    if flags & !FLAG_READ_ONLY != 0 {
+    if flags & !FLAGS != 0 {
         return Err(impossible("flags", flags));
     }
     let pointer = BlockPtr::from_bits(u64_at(entry, POINTER_AT));
@@ -172,7 +207,36 @@ pub fn get(page: &Page, slot: usize) -> Result<Option<CatalogEntry>, FormatError
         read_only: flags & FLAG_READ_ONLY != 0,
         root,
         created_generation: u64_at(entry, CREATED_AT),
+        lineage: get_lineage(entry, flags),
     }))
+}
+
+fn get_lineage(entry: &[u8], flags: u8) -> Lineage {
+    let number = |flag, at| (flags & flag != 0).then(|| VolumeId(u32_at(entry, at)));
+    Lineage {
+        parent: number(FLAG_PARENT, PARENT_AT),
+        snapshot_of: number(FLAG_SNAPSHOT, SNAPSHOT_OF_AT),
+        taken_unix_s: u64_at(entry, TAKEN_AT),
+        given_back_leaves: u64_at(entry, GIVEN_BACK_AT),
+        cut_leaves: u64_at(entry, CUT_START_AT)..u64_at(entry, CUT_END_AT),
+    }
+}
+
+fn set_lineage(bytes: &mut [u8], lineage: &Lineage) {
+    let numbers = [
+        (FLAG_PARENT, PARENT_AT, lineage.parent),
+        (FLAG_SNAPSHOT, SNAPSHOT_OF_AT, lineage.snapshot_of),
+    ];
+    for (flag, at, number) in numbers {
+        if let Some(VolumeId(number)) = number {
+            bytes[FLAGS_AT] |= flag;
+            put_u32(bytes, at, number);
+        }
+    }
+    put_u64(bytes, TAKEN_AT, lineage.taken_unix_s);
+    put_u64(bytes, GIVEN_BACK_AT, lineage.given_back_leaves);
+    put_u64(bytes, CUT_START_AT, lineage.cut_leaves.start);
+    put_u64(bytes, CUT_END_AT, lineage.cut_leaves.end);
 }
 
 fn impossible(field: &'static str, found: u8) -> FormatError {
@@ -198,4 +262,5 @@ pub fn set(page: &mut Page, slot: usize, entry: Option<&CatalogEntry>) {
     put_u64(bytes, POINTER_AT, entry.root.pointer.to_bits());
     put_u64(bytes, CREATED_AT, entry.created_generation);
     put_bytes(bytes, NAME_AT, entry.name.as_bytes());
+    set_lineage(bytes, &entry.lineage);
 }

@@ -14,12 +14,14 @@
 //! does not fit there.
 
 mod change;
+mod changes;
 
 use crate::error::{FormatError, Structure};
 use crate::field::{array_at, put_bytes, put_u32, put_u64, u32_at, u64_at};
 use crate::units::{BLOCK_BYTES, UUID_PREFIX_BYTES};
 
-pub use change::{Change, Changes};
+pub use change::Change;
+pub use changes::Changes;
 
 /// Longest record.
 pub const RECORD_BYTES_MAX: usize = 1 << 20;

@@ -400,7 +400,7 @@ impl<'a> Session<'a> {
         self.wait_for_all()?;
         self.opening.volumes.remove(&volume);
         self.oracle.write(Register::Volume(volume), Value::Nothing);
-        self.change(AdminRequest::DeleteVolume { name: entry.name })
+        self.change(AdminRequest::DeleteVolume { name: entry.name, with_snapshots: false })
     }
 
     /// Asks the engine what it has done.

@@ -30,6 +30,16 @@ pub fn mapped_in_leaf(store: &PageStore, tree: TreeId, first: Lba, count: usize)
     pbns.filter(|pbn| !pbn.is_none()).collect()
 }
 
+/// Adds what `count` LBAs from `first` on name to `run`, those that name nothing too. They must lie
+/// in one leaf, which must have been wanted.
+pub fn extend_run(store: &PageStore, tree: TreeId, first: Lba, count: usize, run: &mut Vec<Pbn>) {
+    let (leaf, slot) = place(first);
+    match store.page(tree, leaf) {
+        Some(page) => run.extend((slot..slot + count).map(|slot| map_page::get(page, slot))),
+        None => run.resize(run.len() + count, Pbn::NONE),
+    }
+}
+
 /// Maps `lba`; returns what it named before. Its leaf must have been wanted.
 pub fn set(store: &mut PageStore, tree: TreeId, lba: Lba, pbn: Pbn) -> Pbn {
     let old = get(store, tree, lba);

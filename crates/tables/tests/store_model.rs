@@ -213,7 +213,7 @@ impl Rig {
     /// The next leaf that is not known to be the same is not behind the next that differs.
     fn check_difference(&mut self, one: TreeId, other: TreeId, from: u64) {
         let mut reads = Vec::new();
-        let skip = |pointers: &Pointers<'_>| pointers.same(0, 1);
+        let skip = |pointers: &Pointers<'_>, _: &Range<u64>| pointers.same(0, 1);
         let found = loop {
             match self.store.next_difference(&[one, other], from, skip, &mut reads).unwrap() {
                 NextLeaf::Missing => self.device.serve(&mut self.store, &mut reads).unwrap(),

@@ -8,12 +8,12 @@
 //! A change may have several kinds: [`Change::Store`] and [`Change::Move`] have one without the
 //! frame's check, as version 1 wrote them, and one with it.
 
-use crate::catalog::{NAME_BYTES_MAX, VolumeName};
-use crate::error::{FormatError, Structure};
-use crate::field::{array_at, u16_at, u24_at, u32_at, u48_at, u64_at};
-use crate::units::{
-    Codec, Compression, ContainerId, Fingerprint, FrameCheck, Lba, Pba, Pbn, VolumeId,
-};
+use std::ops::Range;
+
+use crate::catalog::NAME_BYTES_MAX;
+#[cfg(doc)]
+use crate::catalog::VolumeName;
+use crate::units::{Compression, ContainerId, Fingerprint, FrameCheck, Lba, Pba, Pbn, VolumeId};
 
 pub(crate) const KIND_STORE: u8 = 1;
 pub(crate) const KIND_MAP: u8 = 2;
@@ -32,6 +32,11 @@ pub(crate) const KIND_SET_COMPRESSION: u8 = 14;
 pub(crate) const KIND_OPENED: u8 = 15;
 pub(crate) const KIND_STORE_CHECKED: u8 = 16;
 pub(crate) const KIND_MOVE_CHECKED: u8 = 17;
+pub(crate) const KIND_TAKE_SNAPSHOT: u8 = 18;
+pub(crate) const KIND_CLONE_VOLUME: u8 = 19;
+pub(crate) const KIND_CUT_OFF: u8 = 20;
+pub(crate) const KIND_ROLLBACK: u8 = 21;
+pub(crate) const KIND_GIVE_BACK: u8 = 22;
 
 pub(crate) const PBN_BYTES: usize = 6;
 
@@ -140,6 +145,53 @@ pub enum Change {
         /// Number of the opening.
         incarnation: u64,
     },
+    /// A snapshot holds what a volume holds, and becomes its parent.
+    TakeSnapshot {
+        /// Of which.
+        volume: VolumeId,
+        /// The snapshot's number, never used before.
+        id: VolumeId,
+        /// When, in seconds since 1970; 0 when nobody knows.
+        taken_unix_s: u64,
+        /// A [`VolumeName`]: the snapshot's own part of its name.
+        name: String,
+    },
+    /// A new volume holds what a snapshot holds, and is its child.
+    CloneVolume {
+        /// What it begins as.
+        snapshot: VolumeId,
+        /// Its number, never used before.
+        id: VolumeId,
+        /// A [`VolumeName`].
+        name: String,
+    },
+    /// A range of a volume reads as zeros from now on. A version that nobody sees keeps what was
+    /// there and becomes the volume's parent, until it has been given back.
+    CutOff {
+        /// Which.
+        volume: VolumeId,
+        /// Number of the version that keeps it, never used before.
+        into: VolumeId,
+        /// Leaves of the map.
+        leaves: Range<u64>,
+    },
+    /// A volume holds what a snapshot holds. A version that nobody sees keeps what the volume held,
+    /// until it has been given back.
+    Rollback {
+        /// Which.
+        volume: VolumeId,
+        /// The snapshot, from now on its parent.
+        to: VolumeId,
+        /// Number of the version that keeps what was, never used before.
+        into: VolumeId,
+    },
+    /// References of a version that is being deleted are given back, up to a leaf of its map.
+    GiveBack {
+        /// Which.
+        id: VolumeId,
+        /// Leaves that were given back by now, from the first on.
+        leaves: u64,
+    },
 }
 
 impl Change {
@@ -213,6 +265,38 @@ impl Change {
             }
             Self::DeleteVolume { id } => push_kind(body, KIND_DELETE_VOLUME, id.0),
             Self::DropVolume { id } => push_kind(body, KIND_DROP_VOLUME, id.0),
+            version_change => version_change.encode_version_change(body),
+        }
+    }
+
+    fn encode_version_change(&self, body: &mut Vec<u8>) {
+        match self {
+            Self::TakeSnapshot { volume, id, taken_unix_s, name } => {
+                push_kind(body, KIND_TAKE_SNAPSHOT, volume.0);
+                push_u32(body, id.0);
+                push_u64(body, *taken_unix_s);
+                push_name(body, name);
+            }
+            Self::CloneVolume { snapshot, id, name } => {
+                push_kind(body, KIND_CLONE_VOLUME, snapshot.0);
+                push_u32(body, id.0);
+                push_name(body, name);
+            }
+            Self::CutOff { volume, into, leaves } => {
+                push_kind(body, KIND_CUT_OFF, volume.0);
+                push_u32(body, into.0);
+                push_u64(body, leaves.start);
+                push_u64(body, leaves.end);
+            }
+            Self::Rollback { volume, to, into } => {
+                push_kind(body, KIND_ROLLBACK, volume.0);
+                push_u32(body, to.0);
+                push_u32(body, into.0);
+            }
+            Self::GiveBack { id, leaves } => {
+                push_kind(body, KIND_GIVE_BACK, id.0);
+                push_u64(body, *leaves);
+            }
             _ => {}
         }
     }
@@ -275,175 +359,3 @@ fn push_name(body: &mut Vec<u8>, name: &str) {
     body.push(name.len() as u8);
     body.extend_from_slice(name.as_bytes());
 }
-
-/// The changes of a record's body, in their order; ends after the first error.
-#[derive(Clone, Debug)]
-pub struct Changes<'a> {
-    rest: &'a [u8],
-}
-
-impl<'a> Changes<'a> {
-    /// The changes in `body`.
-    #[must_use]
-    pub fn new(body: &'a [u8]) -> Self {
-        Self { rest: body }
-    }
-
-    fn take(&mut self, length_bytes: usize) -> Result<&'a [u8], FormatError> {
-        FormatError::at_least(Structure::Change, length_bytes, self.rest)?;
-        let (field, rest) = self.rest.split_at(length_bytes);
-        self.rest = rest;
-        Ok(field)
-    }
-
-    fn take_u8(&mut self) -> Result<u8, FormatError> {
-        self.take(1).map(|field| field[0])
-    }
-
-    fn take_u32(&mut self) -> Result<u32, FormatError> {
-        self.take(4).map(|field| u32_at(field, 0))
-    }
-
-    fn take_u64(&mut self) -> Result<u64, FormatError> {
-        self.take(8).map(|field| u64_at(field, 0))
-    }
-
-    fn take_pbn(&mut self) -> Result<Pbn, FormatError> {
-        self.take(PBN_BYTES).map(|field| Pbn(u48_at(field, 0)))
-    }
-
-    fn take_fingerprint(&mut self) -> Result<Fingerprint, FormatError> {
-        self.take(32).map(|field| Fingerprint(array_at(field, 0)))
-    }
-
-    fn take_pba(&mut self) -> Result<Pba, FormatError> {
-        let field = self.take(10)?;
-        let (offset_bytes, length_bytes) = (u24_at(field, 4), u24_at(field, 7));
-        let container = ContainerId(u32_at(field, 0));
-        Ok(Pba { container, offset_bytes, length_bytes, check: FrameCheck::UNKNOWN })
-    }
-
-    fn take_checked_pba(&mut self) -> Result<Pba, FormatError> {
-        let pba = self.take_pba()?;
-        let check = FrameCheck::from_bits(u16_at(self.take(2)?, 0));
-        if check.is_unknown() {
-            Err(impossible("frame check", 0))
-        } else {
-            Ok(Pba { check, ..pba })
-        }
-    }
-
-    fn take_container(&mut self) -> Result<ContainerId, FormatError> {
-        self.take_u32().map(ContainerId)
-    }
-
-    fn take_volume(&mut self) -> Result<VolumeId, FormatError> {
-        self.take_u32().map(VolumeId)
-    }
-
-    fn take_name(&mut self) -> Result<String, FormatError> {
-        let length_bytes = self.take_u8()?;
-        VolumeName::decode(Structure::Change, self.take(usize::from(length_bytes))?)
-    }
-
-    fn take_flag(&mut self) -> Result<bool, FormatError> {
-        match self.take_u8()? {
-            0 => Ok(false),
-            1 => Ok(true),
-            other => Err(impossible("flag", other)),
-        }
-    }
-
-    fn take_map(&mut self) -> Result<Change, FormatError> {
-        let (volume, first) = (self.take_volume()?, Lba(self.take_u64()?));
-        let count = self.take_u32()? as usize;
-        let fields = self.take(count.saturating_mul(PBN_BYTES))?;
-        let pbns = fields.chunks_exact(PBN_BYTES).map(|field| Pbn(u48_at(field, 0))).collect();
-        Ok(Change::Map { volume, first, pbns })
-    }
-
-    fn take_compression(&mut self) -> Result<Compression, FormatError> {
-        let number = self.take_u8()?;
-        let codec = Codec::from_number(number).ok_or_else(|| impossible("codec", number))?;
-        Ok(Compression { codec, level: self.take_u8()?.cast_signed() })
-    }
-
-    fn take_change(&mut self) -> Result<Change, FormatError> {
-        Ok(match self.take_u8()? {
-            KIND_STORE => Change::Store {
-                pbn: self.take_pbn()?,
-                fingerprint: self.take_fingerprint()?,
-                pba: self.take_pba()?,
-            },
-            KIND_MAP => self.take_map()?,
-            KIND_UNMAP => Change::Unmap {
-                volume: self.take_volume()?,
-                first: Lba(self.take_u64()?),
-                count: self.take_u64()?,
-            },
-            KIND_MOVE => Change::Move { pbn: self.take_pbn()?, to: self.take_pba()? },
-            KIND_STORE_CHECKED => Change::Store {
-                pbn: self.take_pbn()?,
-                fingerprint: self.take_fingerprint()?,
-                pba: self.take_checked_pba()?,
-            },
-            KIND_MOVE_CHECKED => {
-                Change::Move { pbn: self.take_pbn()?, to: self.take_checked_pba()? }
-            }
-            KIND_FORGET => {
-                Change::Forget { pbn: self.take_pbn()?, fingerprint: self.take_fingerprint()? }
-            }
-            KIND_OPEN_CONTAINER => {
-                Change::OpenContainer { id: self.take_container()?, sequence: self.take_u32()? }
-            }
-            KIND_SEAL_CONTAINER => {
-                Change::SealContainer { id: self.take_container()?, used_bytes: self.take_u32()? }
-            }
-            KIND_FREE_CONTAINER => Change::FreeContainer { id: self.take_container()? },
-            KIND_SET_COMPRESSION => Change::SetCompression(self.take_compression()?),
-            KIND_OPENED => Change::Opened { incarnation: self.take_u64()? },
-            kind => self.take_volume_change(kind)?,
-        })
-    }
-
-    fn take_volume_change(&mut self, kind: u8) -> Result<Change, FormatError> {
-        Ok(match kind {
-            KIND_CREATE_VOLUME => Change::CreateVolume {
-                id: self.take_volume()?,
-                size_bytes: self.take_u64()?,
-                read_only: self.take_flag()?,
-                name: self.take_name()?,
-            },
-            KIND_RESIZE_VOLUME => {
-                Change::ResizeVolume { id: self.take_volume()?, size_bytes: self.take_u64()? }
-            }
-            KIND_RENAME_VOLUME => {
-                Change::RenameVolume { id: self.take_volume()?, name: self.take_name()? }
-            }
-            KIND_DELETE_VOLUME => Change::DeleteVolume { id: self.take_volume()? },
-            KIND_DROP_VOLUME => Change::DropVolume { id: self.take_volume()? },
-            other => return Err(impossible("kind", other)),
-        })
-    }
-}
-
-fn impossible(field: &'static str, found: u8) -> FormatError {
-    FormatError::field(Structure::Change, field, u64::from(found))
-}
-
-impl Iterator for Changes<'_> {
-    type Item = Result<Change, FormatError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.rest.is_empty() {
-            return None;
-        }
-        let change = self.take_change();
-        if change.is_err() {
-            self.rest = &[];
-        }
-        Some(change)
-    }
-}
-
-impl std::iter::FusedIterator for Changes<'_> {}

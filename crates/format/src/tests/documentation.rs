@@ -64,7 +64,10 @@ fn change_row(change: &Change) -> [String; 3] {
     let name = debug.split([' ', '(']).next().unwrap().to_owned();
     let length = match change {
         Change::Map { pbns, .. } => format!("{} + 6 n", body.len() - 6 * pbns.len()),
-        Change::CreateVolume { name, .. } | Change::RenameVolume { name, .. } => {
+        Change::CreateVolume { name, .. }
+        | Change::RenameVolume { name, .. }
+        | Change::TakeSnapshot { name, .. }
+        | Change::CloneVolume { name, .. } => {
             format!("{} + n", body.len() - name.len())
         }
         _ => body.len().to_string(),

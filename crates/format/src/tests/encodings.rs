@@ -9,7 +9,7 @@ use super::values::{
     PBA, PBA_UNCHECKED, PBN, empty_root, numbered_fingerprint, one_of_each_change,
 };
 use crate::FORMAT_VERSION;
-use crate::catalog::{self, CatalogEntry, VolumeState};
+use crate::catalog::{self, CatalogEntry, Lineage, VolumeState};
 use crate::container_page::{self, ContainerEntry, ContainerState};
 use crate::directory::{DirectoryEntry, encode_tail};
 use crate::frame::{FrameHeader, write_header};
@@ -136,6 +136,7 @@ fn catalog() -> Vec<u8> {
         read_only: true,
         root: tree(6),
         created_generation: 0x74,
+        lineage: Lineage::default(),
     };
     page(TreeId::CATALOG, 0, |page| catalog::set(page, 6, Some(&entry)))
 }
@@ -191,7 +192,7 @@ const VERSION_2: [(&str, usize, u64); 13] = [
     ("root", 4096, 0x22c8_1f3c_c3c4_fecb),
     ("empty root", 4096, 0x9970_296b_408b_2641),
     ("record", 4096, 0xe28c_cb94_e9d8_959f),
-    ("changes", 318, 0x6cbc_ef67_e4af_0303),
+    ("changes", 411, 0xf6f0_e023_6c77_57ed),
     ("frame", 36, 0x8238_7681_10ff_9ed1),
     ("directory", 152, 0xbe28_cc57_003a_1776),
     ("catalog", 4096, 0x3238_2d92_b6ee_4a10),

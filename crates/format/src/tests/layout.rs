@@ -230,6 +230,13 @@ fn catalog() -> Layout {
         (catalog::POINTER_AT, "map pointer"),
         (catalog::CREATED_AT, "created generation"),
         (catalog::NAME_AT, "name"),
+        (catalog::PADDING_AT, "zero"),
+        (catalog::PARENT_AT, "parent"),
+        (catalog::SNAPSHOT_OF_AT, "snapshot of"),
+        (catalog::TAKEN_AT, "taken"),
+        (catalog::GIVEN_BACK_AT, "given back"),
+        (catalog::CUT_START_AT, "cut from"),
+        (catalog::CUT_END_AT, "cut to"),
         (catalog::ZERO_AT, "zero"),
     ];
     Layout { title: "Leaf of volumes", length_bytes: catalog::ENTRY_BYTES, fields }

@@ -6,7 +6,7 @@ use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::sample::select;
 
 use crate::FORMAT_VERSION;
-use crate::catalog::{CatalogEntry, VolumeState};
+use crate::catalog::{CatalogEntry, Lineage, VolumeState};
 use crate::container_page::{self, ContainerEntry, ContainerState};
 use crate::directory::DirectoryEntry;
 use crate::pba_page::PbaEntry;
@@ -84,8 +84,10 @@ pub(super) fn container_entry() -> impl Strategy<Value = ContainerEntry> {
 pub(super) fn catalog_entry() -> impl Strategy<Value = CatalogEntry> {
     let state = select(vec![VolumeState::Live, VolumeState::Deleting]);
     let numbers = (any::<u32>(), any::<u64>(), any::<u64>(), any::<u64>());
-    (numbers, name(), state, any::<bool>(), tree_root()).prop_map(
-        |((id, size_bytes, mapped_chunks, created_generation), name, state, read_only, root)| {
+    let flags = (state, any::<bool>());
+    (numbers, name(), flags, tree_root(), lineage()).prop_map(
+        |(numbers, name, (state, read_only), root, lineage)| {
+            let (id, size_bytes, mapped_chunks, created_generation) = numbers;
             CatalogEntry {
                 id: VolumeId(id),
                 name,
@@ -95,9 +97,23 @@ pub(super) fn catalog_entry() -> impl Strategy<Value = CatalogEntry> {
                 read_only,
                 root,
                 created_generation,
+                lineage,
             }
         },
     )
+}
+
+fn lineage() -> impl Strategy<Value = Lineage> {
+    let relatives = (any::<Option<u32>>(), any::<Option<u32>>());
+    (relatives, any::<[u64; 4]>()).prop_map(|((parent, snapshot_of), [taken, back, from, to])| {
+        Lineage {
+            parent: parent.map(VolumeId),
+            snapshot_of: snapshot_of.map(VolumeId),
+            taken_unix_s: taken,
+            given_back_leaves: back,
+            cut_leaves: from..to,
+        }
+    })
 }
 
 pub(super) fn directory_entry() -> impl Strategy<Value = DirectoryEntry> {
@@ -226,7 +242,13 @@ pub(super) fn empty_root() -> Root {
 }
 
 pub(super) fn change() -> impl Strategy<Value = Change> {
-    prop_oneof![chunk_change(), container_change(), volume_change(), store_change()]
+    prop_oneof![
+        chunk_change(),
+        container_change(),
+        volume_change(),
+        version_change(),
+        store_change()
+    ]
 }
 
 fn chunk_change() -> impl Strategy<Value = Change> {
@@ -275,6 +297,21 @@ fn volume_change() -> impl Strategy<Value = Change> {
     )
 }
 
+fn version_change() -> impl Strategy<Value = Change> {
+    (any::<[u32; 3]>(), any::<u64>(), any::<u64>(), name()).prop_flat_map(
+        |(ids, one, other, name)| {
+            let [volume, id, into] = ids.map(VolumeId);
+            select(vec![
+                Change::TakeSnapshot { volume, id, taken_unix_s: one, name: name.clone() },
+                Change::CloneVolume { snapshot: volume, id, name },
+                Change::CutOff { volume, into, leaves: one..other },
+                Change::Rollback { volume, to: id, into },
+                Change::GiveBack { id, leaves: one },
+            ])
+        },
+    )
+}
+
 fn store_change() -> impl Strategy<Value = Change> {
     prop_oneof![
         compression().prop_map(Change::SetCompression),
@@ -318,12 +355,17 @@ pub(super) fn one_of_each_change() -> Vec<Change> {
         Change::FreeContainer { id: container },
         Change::CreateVolume { id: volume, size_bytes: 0x58, read_only: true, name: name.clone() },
         Change::ResizeVolume { id: volume, size_bytes: 0x59 },
-        Change::RenameVolume { id: volume, name },
+        Change::RenameVolume { id: volume, name: name.clone() },
         Change::DeleteVolume { id: volume },
         Change::DropVolume { id: volume },
         Change::SetCompression(Compression { codec: Codec::Lz4, level: 1 }),
         Change::Opened { incarnation: 0x5a },
         Change::Store { pbn, fingerprint, pba: PBA },
         Change::Move { pbn, to: PBA },
+        Change::TakeSnapshot { volume, id: VolumeId(0x5b), taken_unix_s: 0x5c, name: name.clone() },
+        Change::CloneVolume { snapshot: volume, id: VolumeId(0x5d), name },
+        Change::CutOff { volume, into: VolumeId(0x5e), leaves: 0x5f..0x60 },
+        Change::Rollback { volume, to: VolumeId(0x61), into: VolumeId(0x62) },
+        Change::GiveBack { id: volume, leaves: 0x63 },
     ]
 }

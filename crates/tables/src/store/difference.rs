@@ -4,6 +4,8 @@
 //! that has been made two may still, or again, hold the same. So a difference found here is a leaf
 //! to be looked at.
 
+use std::ops::Range;
+
 use format::pointer_page;
 use format::units::{BlockPtr, PageId, TreeId};
 
@@ -39,7 +41,8 @@ impl Pointers<'_> {
 
 impl PageStore {
     /// The first leaf at `from` or behind it that `skip` does not pass over. `skip` is asked for
-    /// whole subtrees first, with the pointers of all `trees` to them; leaves are not read.
+    /// whole subtrees first, with the pointers of all `trees` to them and the leaves below those;
+    /// leaves are not read.
     ///
     /// # Errors
     /// [`PageError`] when an inner page on the way is damaged.
@@ -47,7 +50,7 @@ impl PageStore {
         &mut self,
         trees: &[TreeId],
         from: u64,
-        skip: impl Fn(&Pointers<'_>) -> bool,
+        skip: impl Fn(&Pointers<'_>, &Range<u64>) -> bool,
         reads: &mut Vec<PageRead>,
     ) -> Result<NextLeaf, PageError> {
         let depth = trees.iter().map(|&tree| self.tree_root(tree).depth).max().unwrap_or(0);
@@ -68,14 +71,16 @@ impl PageStore {
             if missing {
                 return Ok(NextLeaf::Missing);
             }
-            if !skip(&Pointers(&pointers)) {
+            let next = index_below(index + 1, level);
+            let leaves = index_below(index, level).unwrap_or(from)..next.unwrap_or(u64::MAX);
+            if !skip(&Pointers(&pointers), &leaves) {
                 if level == 0 {
                     return Ok(NextLeaf::Found(from));
                 }
                 level -= 1;
                 continue;
             }
-            let Some(next) = index_below(index + 1, level) else { return Ok(NextLeaf::End) };
+            let Some(next) = next else { return Ok(NextLeaf::End) };
             from = next;
             if (index + 1).is_multiple_of(pointer_page::FANOUT as u64) {
                 level = depth;

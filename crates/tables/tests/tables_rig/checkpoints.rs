@@ -24,6 +24,7 @@ impl Rig {
             state: VolumeState::Live,
             read_only: false,
             root: Default::default(),
+            lineage: Default::default(),
             created_generation: self.generation,
         });
         self.store.add_tree(TreeId::volume(id), Default::default());

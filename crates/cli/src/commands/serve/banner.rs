@@ -99,6 +99,8 @@ mod tests {
             size_bytes: 400 << 30,
             mapped_bytes: 0,
             read_only: false,
+            taken_unix_s: None,
+            parent: None,
         };
         let text = banner(Path::new("/s"), &addresses, &[volume], &args());
         for part in [

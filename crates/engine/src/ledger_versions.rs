@@ -1,0 +1,102 @@
+//! Versions of volumes in the accounts of a repair: what [`crate::versions`] does to the tables,
+//! done to the ledger.
+
+use format::catalog::{CatalogEntry, Lineage, VolumeState};
+use format::record::Change;
+use format::units::VolumeId;
+
+use crate::ledger::{Ledger, VolumeLedger};
+
+impl Ledger {
+    /// A new version that is what `source` is.
+    fn copy_version(&self, source: VolumeId, id: VolumeId) -> Option<VolumeLedger> {
+        let mut copy = self.volumes.get(&source)?.clone();
+        let lineage = Lineage { parent: copy.entry.lineage.parent, ..Lineage::default() };
+        (copy.entry.id, copy.entry.lineage) = (id, lineage);
+        Some(copy)
+    }
+
+    fn add_version(&mut self, version: VolumeLedger) {
+        self.next_volume = self.next_volume.max(version.entry.id.0 + 1);
+        self.volumes.insert(version.entry.id, version);
+    }
+
+    fn set_parent(&mut self, id: VolumeId, parent: Option<VolumeId>) {
+        if let Some(volume) = self.volumes.get_mut(&id) {
+            volume.entry.lineage.parent = parent;
+        }
+    }
+
+    pub(crate) fn apply_to_versions(&mut self, change: &Change) {
+        match change {
+            Change::TakeSnapshot { volume, id, taken_unix_s, name } => {
+                let Some(mut copy) = self.copy_version(*volume, *id) else { return };
+                (copy.entry.name, copy.entry.read_only) = (name.clone(), true);
+                copy.entry.lineage.snapshot_of = Some(*volume);
+                copy.entry.lineage.taken_unix_s = *taken_unix_s;
+                self.add_version(copy);
+                self.set_parent(*volume, Some(*id));
+            }
+            Change::CloneVolume { snapshot, id, name } => {
+                let Some(mut copy) = self.copy_version(*snapshot, *id) else { return };
+                (copy.entry.name, copy.entry.read_only) = (name.clone(), false);
+                copy.entry.lineage.parent = Some(*snapshot);
+                self.add_version(copy);
+            }
+            Change::CutOff { volume, into, leaves } => {
+                let Some(mut copy) = self.copy_version(*volume, *into) else { return };
+                copy.entry.state = VolumeState::Deleting;
+                self.add_version(copy);
+                self.set_parent(*volume, Some(*into));
+                if let Some(volume) = self.volumes.get_mut(volume) {
+                    volume.unmap_leaves(leaves);
+                }
+            }
+            Change::Rollback { volume, to, into } => self.roll_back(*volume, *to, *into),
+            Change::GiveBack { id, leaves } => {
+                if let Some(volume) = self.volumes.get_mut(id) {
+                    volume.unmap_leaves(&(0..*leaves));
+                    volume.entry.lineage.given_back_leaves = *leaves;
+                }
+            }
+            Change::DropVolume { id } => {
+                let Some(gone) = self.volumes.remove(id) else { return };
+                let orphans = self.volumes.values_mut().map(|volume| &mut volume.entry.lineage);
+                for lineage in orphans.filter(|lineage| lineage.parent == Some(*id)) {
+                    lineage.parent = gone.entry.lineage.parent;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn roll_back(&mut self, volume: VolumeId, to: VolumeId, into: VolumeId) {
+        let Some(mut what_was) = self.copy_version(volume, into) else { return };
+        let Some(mut snapshot) = self.volumes.get(&to).cloned() else { return };
+        let Some(now) = self.volumes.get_mut(&volume) else { return };
+        std::mem::swap(&mut now.entry, &mut snapshot.entry);
+        snapshot.entry.size_bytes = now.entry.size_bytes;
+        snapshot.entry.lineage.parent = Some(to);
+        *now = snapshot;
+        what_was.entry.state = VolumeState::Deleting;
+        self.add_version(what_was);
+    }
+
+    /// The version whose leaf a version's own is a change of: as `State::parent_at`.
+    pub(crate) fn parent_at(&self, volume: &VolumeLedger, leaf: u64) -> Option<&VolumeLedger> {
+        let parent = self.volumes.get(&volume.entry.lineage.parent?)?;
+        let above = &parent.entry.lineage;
+        match leaf < above.given_back_leaves {
+            true => self.volumes.get(&above.parent?),
+            false => Some(parent),
+        }
+    }
+
+    /// The name by which clients know a version.
+    pub(crate) fn full_name(&self, entry: &CatalogEntry) -> String {
+        match entry.lineage.snapshot_of.and_then(|volume| self.volumes.get(&volume)) {
+            Some(volume) => format!("{}@{}", volume.entry.name, entry.name),
+            None => entry.name.clone(),
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Snapshots, clones and rollbacks as clients ask for them: points in the one prefix order.
+//!
+//! A snapshot holds exactly what was acknowledged before it was asked for, since it is a group of
+//! the write buffer behind all that is in it. Several volumes are one record: their snapshots are
+//! of one moment. What is new can be opened once it is there, not before: a clone that could be
+//! read too early would read as zeros. Its name is claimed at once.
+//!
+//! A rollback changes everything under a client's feet, and would mix with what is being written in
+//! part; so nobody may have the volume open.
+
+use std::sync::Arc;
+
+use format::record::Change;
+
+use crate::administer::Queued;
+use crate::buffer::AdminAnswer;
+use crate::engine::Engine;
+use crate::error::RequestError;
+use crate::intake::SnapshotRequest;
+use crate::volume::VolumeShared;
+
+impl Engine {
+    pub(crate) fn take_snapshots(&mut self, request: &SnapshotRequest) -> Queued {
+        let SnapshotRequest { volumes, name, taken_unix_s } = request;
+        let mut claimed = Vec::with_capacity(volumes.len());
+        for volume in volumes {
+            let full = self.volumes.check_snapshot(volume, name)?;
+            if claimed.contains(&full) {
+                return Err(RequestError::VolumeExists { name: full });
+            }
+            claimed.push(full);
+        }
+        let mut changes = Vec::with_capacity(volumes.len());
+        for volume in volumes {
+            let volume = self.volumes.get(volume)?.id;
+            let (taken_unix_s, name) = (*taken_unix_s, name.clone());
+            let id = self.volumes.take_id();
+            changes.push(Change::TakeSnapshot { volume, id, taken_unix_s, name });
+        }
+        self.volumes.claimed.extend(claimed);
+        let answer = match &changes[..] {
+            [Change::TakeSnapshot { id, .. }] => AdminAnswer::VolumeInfo(*id),
+            _ => AdminAnswer::Done,
+        };
+        Ok((changes, answer))
+    }
+
+    fn snapshot(&self, name: &str) -> Result<Arc<VolumeShared>, RequestError> {
+        let snapshot = self.volumes.get(name)?;
+        if !snapshot.is_snapshot() {
+            return Err(RequestError::NotASnapshot { name: name.to_owned() });
+        }
+        Ok(Arc::clone(snapshot))
+    }
+
+    pub(crate) fn clone_volume(&mut self, snapshot: &str, name: &str) -> Queued {
+        let snapshot = self.snapshot(snapshot)?.id;
+        self.volumes.check_free(name)?;
+        self.volumes.claimed.insert(name.to_owned());
+        let id = self.volumes.take_id();
+        let change = Change::CloneVolume { snapshot, id, name: name.to_owned() };
+        Ok((vec![change], AdminAnswer::VolumeInfo(id)))
+    }
+
+    pub(crate) fn roll_back(&mut self, snapshot: &str) -> Queued {
+        let to = self.snapshot(snapshot)?;
+        let name = snapshot.split('@').next().unwrap_or_default();
+        let volume = self.volumes.get(name)?;
+        // One is the table of volumes itself; clients, and their requests, hold the others.
+        if Arc::strong_count(volume) > 1 {
+            return Err(RequestError::InUse { name: name.to_owned() });
+        }
+        let volume = volume.id;
+        let into = self.volumes.take_id();
+        let change = Change::Rollback { volume, to: to.id, into };
+        Ok((vec![change], AdminAnswer::VolumeInfo(volume)))
+    }
+
+    /// Lets clients see what a recorded change has made, and plans what it leaves to be given back.
+    pub(crate) fn show_version(&mut self, change: &Change) {
+        match change {
+            Change::TakeSnapshot { id, .. } | Change::CloneVolume { id, .. } => {
+                let Some(entry) = self.state.catalog.get(*id) else { return };
+                let name = self.state.full_name(entry);
+                let chunk_bytes = self.geometry.chunk_bytes;
+                let (size_bytes, read_only) = (entry.size_bytes, entry.read_only);
+                let shared = VolumeShared::new(*id, &name, size_bytes, read_only, chunk_bytes);
+                self.volumes.claimed.remove(&name);
+                self.volumes.by_name.insert(name, shared);
+            }
+            Change::Rollback { volume, into, .. } => {
+                self.volumes.deletions.push_back(*into);
+                let entry = self.state.catalog.get(*volume);
+                let shared = self.volumes.iter().find(|shared| shared.id == *volume);
+                if let Some((entry, shared)) = entry.zip(shared) {
+                    shared.set_size_bytes(entry.size_bytes);
+                }
+            }
+            Change::DeleteVolume { id } => self.volumes.deletions.push_back(*id),
+            _ => {}
+        }
+    }
+}
