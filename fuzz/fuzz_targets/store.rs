@@ -113,7 +113,7 @@ fn live(disk: &MemoryDisk, input: &mut Input<'_>) -> bool {
     }
     assert!(life.ask(|client, done| client.flush(done)).is_some(), "a flush is answered");
     let name = "b".to_owned();
-    let _ = life.administer(AdminRequest::DeleteVolume { name });
+    let _ = life.administer(AdminRequest::DeleteVolume { name, with_snapshots: true });
     life.idle();
     let _ = life.administer(AdminRequest::Close);
     true

@@ -86,7 +86,8 @@ fn sample(closed: bool) -> Sample {
     for number in 0..100 {
         life.write(&b, 9000 + number, number * 20);
     }
-    life.administer(AdminRequest::DeleteVolume { name: "c".to_owned() }).expect("it is there");
+    life.administer(AdminRequest::DeleteVolume { name: "c".to_owned(), with_snapshots: false })
+        .expect("it is there");
     life.flush();
     if closed {
         life.administer(AdminRequest::Close).expect("a sound store closes");
