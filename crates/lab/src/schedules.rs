@@ -164,7 +164,7 @@ pub fn full_store() -> Script {
     let filled = Life { requests, end: End::Close, root_lost: false };
     let mut dice = Dice::new(5);
     let mut requests = Vec::new();
-    for round in 0..10 {
+    for round in 0..6 {
         let lba = dice.below(parts * 300 - 300);
         // 0 stands for the journal's file.
         requests.push(request(Verb::Trouble { kind: Trouble::Lagging, number: 0 }, 0));
