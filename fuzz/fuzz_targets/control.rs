@@ -34,6 +34,8 @@ impl Service for Echo {
             size_bytes,
             mapped_bytes: 0,
             read_only,
+            taken_unix_s: None,
+            parent: None,
         };
         match request {
             Request::Status => Response::Status(Status::default()),
@@ -47,8 +49,15 @@ impl Service for Echo {
             Request::RenameVolume { new_name, .. } => {
                 Response::Volume { volume: volume(new_name, 0, false) }
             }
-            Request::DeleteVolume { name } => {
+            Request::DeleteVolume { name, .. } => {
                 Response::Refused(Refusal { kind: RefusalKind::NoSuchVolume, sentence: name })
+            }
+            Request::TakeSnapshots(_) => Response::Done,
+            Request::CloneVolume { name, .. } => {
+                Response::Volume { volume: volume(name, 0, false) }
+            }
+            Request::Rollback { snapshot } => {
+                Response::Refused(Refusal { kind: RefusalKind::InUse, sentence: snapshot })
             }
             Request::Compression => Response::Done,
             Request::SetCompression { compression } => match compression.to_compression() {

@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use engine::{Address, Explanation, ScrubRequest, ScrubStep, Stats, VolumeInfo};
+use engine::{Address, Explanation, ScrubRequest, ScrubStep, SnapshotRequest, Stats, VolumeInfo};
 use format::units::Compression;
 
 use crate::error::{CallError, ConnectError};
@@ -114,7 +114,7 @@ impl<R: BufRead, W: Write> Client<R, W> {
         }
     }
 
-    /// All volumes.
+    /// All volumes and snapshots.
     pub fn volumes(&mut self) -> Result<Vec<VolumeInfo>, CallError> {
         match self.call(&Request::ListVolumes)? {
             Response::Volumes { volumes } => Ok(volumes),
@@ -144,9 +144,25 @@ impl<R: BufRead, W: Write> Client<R, W> {
         self.call_for_volume(&Request::RenameVolume { name, new_name })
     }
 
-    /// Deletes a volume.
-    pub fn delete_volume(&mut self, name: &str) -> Result<(), CallError> {
-        self.call_for_nothing(&Request::DeleteVolume { name: name.to_owned() })
+    /// Deletes a volume or a snapshot; a volume's snapshots only if that is meant.
+    pub fn delete_volume(&mut self, name: &str, with_snapshots: bool) -> Result<(), CallError> {
+        self.call_for_nothing(&Request::DeleteVolume { name: name.to_owned(), with_snapshots })
+    }
+
+    /// Takes snapshots, all at one moment.
+    pub fn take_snapshots(&mut self, request: SnapshotRequest) -> Result<(), CallError> {
+        self.call_for_nothing(&Request::TakeSnapshots(request))
+    }
+
+    /// Makes a volume that begins as a snapshot.
+    pub fn clone_volume(&mut self, snapshot: &str, name: &str) -> Result<VolumeInfo, CallError> {
+        let (snapshot, name) = (snapshot.to_owned(), name.to_owned());
+        self.call_for_volume(&Request::CloneVolume { snapshot, name })
+    }
+
+    /// Lets a volume hold again what a snapshot of it holds.
+    pub fn roll_back(&mut self, snapshot: &str) -> Result<VolumeInfo, CallError> {
+        self.call_for_volume(&Request::Rollback { snapshot: snapshot.to_owned() })
     }
 
     /// What new frames are compressed with.

@@ -7,7 +7,9 @@
 
 use std::path::PathBuf;
 
-use engine::{Address, Explanation, RequestError, ScrubRequest, ScrubStep, Stats, VolumeInfo};
+use engine::{
+    Address, Explanation, RequestError, ScrubRequest, ScrubStep, SnapshotRequest, Stats, VolumeInfo,
+};
 use format::units::{Codec, Compression};
 use serde::{Deserialize, Serialize};
 
@@ -32,7 +34,7 @@ pub(crate) struct Hello {
 pub enum Request {
     /// Who serves the store, and where its volumes are exported.
     Status,
-    /// All volumes.
+    /// All volumes and snapshots.
     ListVolumes,
     /// A new thin volume.
     CreateVolume {
@@ -57,10 +59,27 @@ pub enum Request {
         /// Its name from now on.
         new_name: String,
     },
-    /// Deletes a volume and all it holds.
+    /// Deletes a volume or a snapshot and all it holds.
     DeleteVolume {
-        /// The volume.
+        /// The volume, or `VOLUME@SNAPSHOT`.
         name: String,
+        /// Whether the volume's snapshots go as well.
+        #[serde(default)]
+        with_snapshots: bool,
+    },
+    /// Snapshots of one moment.
+    TakeSnapshots(SnapshotRequest),
+    /// A new volume that begins as a snapshot.
+    CloneVolume {
+        /// `VOLUME@SNAPSHOT`.
+        snapshot: String,
+        /// The new volume.
+        name: String,
+    },
+    /// Lets a volume hold again what a snapshot of it holds.
+    Rollback {
+        /// `VOLUME@SNAPSHOT`.
+        snapshot: String,
     },
     /// What new frames are compressed with.
     Compression,
@@ -214,6 +233,8 @@ pub enum RefusalKind {
     NoSpace,
     /// Run `tamis check`: something stored fails its checks.
     Damaged,
+    /// Disconnect the volume's clients.
+    InUse,
     /// Try again later: the store is being closed.
     Busy,
     /// Anything else, also what a newer server calls by a name that this release does not know.
@@ -230,11 +251,15 @@ impl From<RequestError> for Refusal {
             | RequestError::BadSize { .. }
             | RequestError::OutOfRange { .. }
             | RequestError::CannotGrow { .. }
+            | RequestError::NotAVolume { .. }
+            | RequestError::NotASnapshot { .. }
+            | RequestError::HasSnapshots { .. }
             | RequestError::ReadOnly { .. } => RefusalKind::BadRequest,
             RequestError::NoSpace => RefusalKind::NoSpace,
             RequestError::Damaged { .. } | RequestError::DamagedTable { .. } => {
                 RefusalKind::Damaged
             }
+            RequestError::InUse { .. } => RefusalKind::InUse,
             RequestError::Closing => RefusalKind::Busy,
             _ => RefusalKind::Failed,
         };

@@ -69,9 +69,25 @@ impl EngineService {
             Request::RenameVolume { name, new_name } => {
                 Response::Volume { volume: client.rename_volume(&name, &new_name)? }
             }
-            Request::DeleteVolume { name } => {
-                client.delete_volume(&name)?;
+            Request::DeleteVolume { name, with_snapshots } => {
+                match with_snapshots {
+                    true => client.delete_volume_with_snapshots(&name)?,
+                    false => client.delete_volume(&name)?,
+                }
                 Response::Done
+            }
+            Request::TakeSnapshots(request) if request.volumes.is_empty() => {
+                Response::Refused(no_volumes())
+            }
+            Request::TakeSnapshots(request) => {
+                client.take_snapshots(request)?;
+                Response::Done
+            }
+            Request::CloneVolume { snapshot, name } => {
+                Response::Volume { volume: client.clone_volume(&snapshot, &name)? }
+            }
+            Request::Rollback { snapshot } => {
+                Response::Volume { volume: client.roll_back(&snapshot)? }
             }
             Request::Compression => {
                 Response::Compression { compression: client.compression()?.into() }
@@ -98,6 +114,11 @@ impl EngineService {
 fn cannot_grow() -> Refusal {
     let sentence = "whoever serves the store does not know where its files are".to_owned();
     Refusal { kind: RefusalKind::Failed, sentence }
+}
+
+fn no_volumes() -> Refusal {
+    let sentence = "name the volumes of which snapshots are to be taken".to_owned();
+    Refusal { kind: RefusalKind::BadRequest, sentence }
 }
 
 fn unknown_codec() -> Refusal {

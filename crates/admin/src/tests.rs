@@ -64,7 +64,7 @@ impl Service for ListOfVolumes {
                 volumes.push(volume.clone());
                 Response::Volume { volume }
             }
-            Request::DeleteVolume { name } => {
+            Request::DeleteVolume { name, .. } => {
                 Response::Refused(RequestError::NoSuchVolume { name }.into())
             }
             Request::Stats => {
@@ -104,7 +104,7 @@ fn requests_come_back_as_their_responses() {
 fn a_refusal_keeps_its_kind_and_its_words() {
     let folder = Folder::new();
     let _server = serve(&folder.0);
-    let refused = connect(&folder.0).delete_volume("ghost").unwrap_err();
+    let refused = connect(&folder.0).delete_volume("ghost", false).unwrap_err();
     let CallError::Refused(refusal) = refused else { panic!("{refused}") };
     assert_eq!(refusal.kind, RefusalKind::NoSuchVolume);
     assert!(refusal.sentence.contains("ghost"), "{refusal}");
@@ -273,6 +273,26 @@ fn a_kind_of_a_newer_server_is_a_failure() {
     let refusal: Refusal =
         serde_json::from_str(r#"{"kind":"on_fire","sentence":"the store is on fire"}"#).unwrap();
     assert_eq!(refusal.kind, RefusalKind::Failed);
+}
+
+#[test]
+fn a_deletion_that_an_older_client_asks_for_leaves_snapshots_alone() {
+    let request: Request =
+        serde_json::from_str(r#"{"request":"delete_volume","name":"v"}"#).unwrap();
+    assert_eq!(request, Request::DeleteVolume { name: "v".into(), with_snapshots: false });
+}
+
+#[test]
+fn what_is_refused_of_snapshots_has_its_kind() {
+    let name = || "v".to_owned();
+    for (error, kind) in [
+        (RequestError::NotAVolume { name: name() }, RefusalKind::BadRequest),
+        (RequestError::NotASnapshot { name: name() }, RefusalKind::BadRequest),
+        (RequestError::HasSnapshots { name: name(), count: 2 }, RefusalKind::BadRequest),
+        (RequestError::InUse { name: name() }, RefusalKind::InUse),
+    ] {
+        assert_eq!(Refusal::from(error.clone()).kind, kind, "{error}");
+    }
 }
 
 #[test]

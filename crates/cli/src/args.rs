@@ -8,6 +8,7 @@ mod health;
 mod images;
 mod options;
 mod serve;
+mod snapshot;
 mod store;
 mod values;
 mod volume;
@@ -20,8 +21,12 @@ pub(crate) use health::{CheckArgs, ScrubArgs, StatsArgs};
 pub(crate) use images::{EstimateArgs, ExportArgs, ImportArgs};
 pub(crate) use options::EngineArgs;
 pub(crate) use serve::ServeArgs;
+pub(crate) use snapshot::{
+    CloneArgs, SnapshotCommand, SnapshotCreateArgs, SnapshotDeleteArgs, SnapshotListArgs,
+    SnapshotRollbackArgs,
+};
 pub(crate) use store::{GrowArgs, InitArgs, SetArgs, StoreShape};
-pub(crate) use values::{CHUNK_SIZES, Codecs, Rate};
+pub(crate) use values::{CHUNK_SIZES, Codecs, Rate, SnapshotName};
 pub(crate) use volume::{
     VolumeCommand, VolumeCreateArgs, VolumeDeleteArgs, VolumeListArgs, VolumeName,
     VolumeRenameArgs, VolumeResizeArgs, VolumeShowArgs,
@@ -45,8 +50,8 @@ Exit codes:
   0  done
   1  the operation failed; the message says why
   2  the command line is not understood or asks for what cannot be
-  3  no such store or volume
-  4  the store is in use by another process
+  3  no such store, volume or snapshot
+  4  the store is in use by another process, or the volume by a client
   5  damage was found
   6  no space, in the store or on the disk
   7  the store, volume or file exists already
@@ -79,6 +84,9 @@ pub(crate) enum Command {
     Serve(ServeArgs),
     #[command(subcommand)]
     Volume(VolumeCommand),
+    #[command(subcommand)]
+    Snapshot(SnapshotCommand),
+    Clone(CloneArgs),
     Import(ImportArgs),
     Export(ExportArgs),
     Estimate(EstimateArgs),
@@ -126,7 +134,7 @@ mod tests {
     fn every_command_teaches_by_an_example_of_itself() {
         let mut found = Vec::new();
         leaves(&Cli::command(), "tamis", &mut found);
-        assert!(found.len() >= 14, "{found:?}");
+        assert!(found.len() >= 19, "{found:?}");
         for (path, help) in found {
             assert!(help.contains("Example"), "{path}");
             assert!(help.contains(&format!("{path} ")), "{path}: {help}");
@@ -170,6 +178,18 @@ mod tests {
             "tamis explain s v",
             "tamis explain s v 1 --offset 4K",
             "tamis volume create s v",
+            "tamis snapshot create s",
+            "tamis snapshot create s v",
+            "tamis snapshot create s @a",
+            "tamis snapshot create s v@",
+            "tamis snapshot create s v@a --name b",
+            "tamis snapshot create s --group v,w",
+            "tamis snapshot create s --name b",
+            "tamis snapshot create s v@a --group w --name a",
+            "tamis snapshot delete s",
+            "tamis snapshot delete s v",
+            "tamis snapshot rollback s v",
+            "tamis clone s v w",
             "tamis scrub s --rate 0",
             "tamis scrub s --status --restart",
             "tamis set s",

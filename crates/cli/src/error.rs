@@ -79,6 +79,21 @@ pub(crate) enum CliError {
     )]
     WouldShrink { name: String, size_bytes: u64, asked_bytes: u64 },
     #[error(
+        "snapshots of one moment have one name, and {one} and {other} are two: give them the same, \
+         or take them one after the other"
+    )]
+    SnapshotNamesDiffer { one: String, other: String },
+    #[error(
+        "volume {name} has {count} {}: delete {} first, or add --with-snapshots",
+        if *count == 1 { "snapshot" } else { "snapshots" }, if *count == 1 { "it" } else { "them" }
+    )]
+    HasSnapshots { name: String, count: usize },
+    #[error(
+        "{name} is a snapshot: delete it with `tamis snapshot delete {} {name}`",
+        shell_path(store)
+    )]
+    IsSnapshot { store: PathBuf, name: String },
+    #[error(
         "volume {name} holds {} already: add --overwrite to replace it, or choose another name",
         human_bytes(*mapped_bytes)
     )]
@@ -155,7 +170,7 @@ pub(crate) enum CliError {
          when it is written again"
     )]
     ChunkDamaged { volume: String, lba: u64 },
-    #[error("not deleted")]
+    #[error("nothing was changed")]
     NotConfirmed,
     #[error("{action}: {source}")]
     System { action: &'static str, source: io::Error },
@@ -203,6 +218,7 @@ impl CliError {
             Exit::NoSpace => RefusalKind::NoSpace,
             Exit::Exists => RefusalKind::VolumeExists,
             Exit::Damage => RefusalKind::Damaged,
+            Exit::InUse => RefusalKind::InUse,
             _ => RefusalKind::Failed,
         }
     }
@@ -224,6 +240,9 @@ impl CliError {
             | Self::ServeControl(ServeError::InUse { .. })
             | Self::ServeNbd(nbd::NbdError::InUse { .. }) => Exit::InUse,
             Self::WouldShrink { .. }
+            | Self::SnapshotNamesDiffer { .. }
+            | Self::HasSnapshots { .. }
+            | Self::IsSnapshot { .. }
             | Self::ImageTooLarge { .. }
             | Self::ImageEmpty
             | Self::OutputTooSmall { .. }
@@ -277,11 +296,15 @@ fn exit_of_request(error: &RequestError) -> Exit {
     match error {
         RequestError::NoSuchVolume { .. } => Exit::NotFound,
         RequestError::VolumeExists { .. } => Exit::Exists,
+        RequestError::InUse { .. } => Exit::InUse,
         RequestError::NoSpace => Exit::NoSpace,
         RequestError::BadName { .. }
         | RequestError::BadSize { .. }
         | RequestError::OutOfRange { .. }
         | RequestError::CannotGrow { .. }
+        | RequestError::NotAVolume { .. }
+        | RequestError::NotASnapshot { .. }
+        | RequestError::HasSnapshots { .. }
         | RequestError::ReadOnly { .. } => Exit::Usage,
         RequestError::Damaged { .. } | RequestError::DamagedTable { .. } => Exit::Damage,
         _ => Exit::Failed,
@@ -295,6 +318,7 @@ fn exit_of_refusal(kind: RefusalKind) -> Exit {
         RefusalKind::BadRequest => Exit::Usage,
         RefusalKind::NoSpace => Exit::NoSpace,
         RefusalKind::Damaged => Exit::Damage,
+        RefusalKind::InUse => Exit::InUse,
         RefusalKind::Busy | RefusalKind::Failed => Exit::Failed,
     }
 }

@@ -18,6 +18,7 @@ mod compression;
 mod error;
 mod image;
 mod interrupt;
+mod moment;
 mod output;
 mod progress;
 mod scrub_record;

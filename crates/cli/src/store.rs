@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use disk::{DiskIdentity, Doorbell, IoEngine, OpenError, StoreFiles, open_store_files};
 use engine::{
     Address, Client, Compression, Engine, Explanation, OpenReport, Options, RequestError,
-    ScrubRequest, ScrubStep, Stats, VolumeInfo,
+    ScrubRequest, ScrubStep, SnapshotRequest, Stats, VolumeInfo,
 };
 
 use crate::args::EngineArgs;
@@ -187,7 +187,7 @@ impl Store {
         matches!(self, Self::Served(_))
     }
 
-    /// All volumes, by name.
+    /// All volumes and snapshots, by name.
     pub(crate) fn volumes(&mut self) -> Result<Vec<VolumeInfo>, CliError> {
         Ok(match self {
             Self::Here(store) => store.client.volumes()?,
@@ -195,7 +195,7 @@ impl Store {
         })
     }
 
-    /// The volume of this name in the store at `path`.
+    /// The volume or snapshot of this name in the store at `path`.
     pub(crate) fn volume(&mut self, path: &Path, name: &str) -> Result<VolumeInfo, CliError> {
         let found = self.volumes()?.into_iter().find(|volume| volume.name == name);
         found.ok_or_else(|| CliError::NoVolume { store: path.to_owned(), name: name.to_owned() })
@@ -238,13 +238,49 @@ impl Store {
         })
     }
 
-    /// Deletes a volume.
-    pub(crate) fn delete_volume(&mut self, name: &str) -> Result<(), CliError> {
+    /// Deletes a volume or a snapshot; a volume's snapshots only if that is meant.
+    pub(crate) fn delete_volume(
+        &mut self,
+        name: &str,
+        with_snapshots: bool,
+    ) -> Result<(), CliError> {
         match self {
+            Self::Here(store) if with_snapshots => {
+                store.client.delete_volume_with_snapshots(name)?;
+            }
             Self::Here(store) => store.client.delete_volume(name)?,
-            Self::Served(client) => client.delete_volume(name)?,
+            Self::Served(client) => client.delete_volume(name, with_snapshots)?,
         }
         Ok(())
+    }
+
+    /// Takes snapshots, all at one moment.
+    pub(crate) fn take_snapshots(&mut self, request: SnapshotRequest) -> Result<(), CliError> {
+        match self {
+            Self::Here(store) => store.client.take_snapshots(request)?,
+            Self::Served(client) => client.take_snapshots(request)?,
+        }
+        Ok(())
+    }
+
+    /// Makes a volume that begins as a snapshot.
+    pub(crate) fn clone_volume(
+        &mut self,
+        snapshot: &str,
+        name: &str,
+    ) -> Result<VolumeInfo, CliError> {
+        Ok(match self {
+            Self::Here(store) => store.client.clone_volume(snapshot, name)?,
+            Self::Served(client) => client.clone_volume(snapshot, name)?,
+        })
+    }
+
+    /// Lets a volume hold again what a snapshot of it holds.
+    pub(crate) fn roll_back(&mut self, snapshot: &str) -> Result<VolumeInfo, CliError> {
+        Ok(match self {
+            Self::Here(store) => store.client.roll_back(snapshot)?,
+            Self::Served(client) => client.roll_back(snapshot)?,
+        })
     }
 
     /// Sets what new frames are compressed with.

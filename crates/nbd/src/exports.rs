@@ -1,5 +1,9 @@
 //! The volumes of the engine as exports. Nothing is remembered: a volume that is made or deleted
 //! while the server runs is there or gone for the next client that asks.
+//!
+//! Snapshots are served to whoever names one, and not listed: who takes what is listed for what
+//! there is to attach (and a client that names nothing gets the only volume) means volumes, and
+//! there may be thousands of snapshots. `tamis snapshot list` lists them.
 
 use engine::{Client, RequestError, VolumeHandle};
 
@@ -28,7 +32,8 @@ impl Exports for Client {
 
     fn list(&self) -> Result<Vec<String>, NotServed> {
         let volumes = self.volumes().map_err(|error| not_served(&error))?;
-        Ok(volumes.into_iter().map(|volume| volume.name).collect())
+        let volumes = volumes.into_iter().filter(|volume| volume.taken_unix_s.is_none());
+        Ok(volumes.map(|volume| volume.name).collect())
     }
 
     fn open(&self, name: &str) -> Result<VolumeHandle, NotServed> {

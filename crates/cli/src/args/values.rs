@@ -22,6 +22,19 @@ pub(crate) enum Codecs {
     One(Compression),
 }
 
+/// A snapshot by its full name, `VOLUME@NAME`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SnapshotName {
+    pub(crate) volume: String,
+    pub(crate) name: String,
+}
+
+impl std::fmt::Display for SnapshotName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}@{}", self.volume, self.name)
+    }
+}
+
 pub(super) fn parse_chunk_size(text: &str) -> Result<u32, String> {
     let bytes = parse_size(text).map_err(|error| error.to_string())?;
     let found = CHUNK_SIZES.into_iter().find(|allowed| u64::from(*allowed) == bytes);
@@ -43,6 +56,16 @@ pub(super) fn parse_percent(text: &str) -> Result<u8, String> {
     let number = text.strip_suffix('%').unwrap_or(text).parse().ok();
     let percent = number.filter(|percent| (1..=100).contains(percent));
     percent.ok_or_else(|| "use a percentage from 1% to 100%".to_owned())
+}
+
+/// `VOLUME@NAME`.
+pub(super) fn parse_snapshot(text: &str) -> Result<SnapshotName, String> {
+    match text.split_once('@') {
+        Some((volume, name)) if !volume.is_empty() && !name.is_empty() => {
+            Ok(SnapshotName { volume: volume.to_owned(), name: name.to_owned() })
+        }
+        _ => Err("name the volume and the snapshot as VOLUME@NAME".to_owned()),
+    }
 }
 
 pub(super) fn parse_memory(text: &str) -> Result<u64, String> {

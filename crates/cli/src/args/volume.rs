@@ -102,15 +102,19 @@ pub(crate) struct VolumeRenameArgs {
     pub(crate) new_name: String,
 }
 
-/// Delete a volume and all that it holds
+/// Delete a volume and all that it holds; clones of its snapshots stay
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Example:
+Examples:
   tamis volume delete /srv/store vm1
+  tamis volume delete /srv/store vm1 --with-snapshots
 At a terminal it asks first, unless --yes is given.")]
 pub(crate) struct VolumeDeleteArgs {
     #[command(flatten)]
     pub(crate) of: VolumeName,
+    /// Delete its snapshots as well
+    #[arg(long)]
+    pub(crate) with_snapshots: bool,
     /// Do not ask
     #[arg(long, short)]
     pub(crate) yes: bool,

@@ -11,7 +11,7 @@
 
 use std::ops::Range;
 
-use engine::{Client, SECTOR_BYTES, Stats, VolumeInfo};
+use engine::{Client, RequestError, SECTOR_BYTES, Stats, VolumeInfo};
 use format::catalog::VolumeName;
 use images::DiskImage;
 use serde::Serialize;
@@ -102,6 +102,9 @@ impl Import<'_> {
 
     fn fill_existing(&mut self, volume: &VolumeInfo, overwrite: bool) -> Result<u64, CliError> {
         let (name, mapped_bytes) = (volume.name.clone(), volume.mapped_bytes);
+        if volume.taken_unix_s.is_some() {
+            return Err(RequestError::NotAVolume { name }.into());
+        }
         if mapped_bytes > 0 && !overwrite {
             return Err(CliError::VolumeHoldsData { name, mapped_bytes });
         }

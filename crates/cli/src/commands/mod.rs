@@ -2,6 +2,7 @@
 
 mod check;
 mod completions;
+mod confirm;
 mod estimate;
 mod explain;
 mod export;
@@ -12,6 +13,7 @@ mod scrub;
 mod serve;
 mod served;
 mod set;
+mod snapshot;
 mod stats;
 mod volume;
 
@@ -24,6 +26,8 @@ pub(crate) fn run(command: Command) -> Result<(), CliError> {
         Command::Init(args) => init::run(&args),
         Command::Serve(args) => serve::run(args),
         Command::Volume(command) => volume::run(&command),
+        Command::Snapshot(command) => snapshot::run(&command),
+        Command::Clone(args) => snapshot::clone(&args),
         Command::Import(args) => import::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Estimate(args) => estimate::run(args),

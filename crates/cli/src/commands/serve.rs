@@ -201,7 +201,8 @@ fn announce(
     if let Some(note) = &store.identity.note {
         output::say(format_args!("note: {note}"));
     }
-    let volumes = store.client().volumes()?;
+    let mut volumes = store.client().volumes()?;
+    volumes.retain(|volume| volume.taken_unix_s.is_none());
     if args.json {
         return output::print_json_line(&ready(store, place, addresses, &volumes));
     }

@@ -103,12 +103,11 @@ fn text(report: &Report) -> String {
 fn reduction(stats: &Stats) -> Table {
     let chunk = human_bytes(u64::from(stats.chunk_bytes));
     let mut table = Table::plain([Align::Left, Align::Right, Align::Right, Align::Left]);
-    let volumes = stats.volumes.len();
     table.row([
         "written by clients".into(),
         human_bytes(stats.logical_bytes),
         String::new(),
-        format!("mapped in {} {}", human_count(volumes as u64), plural(volumes, "volume")),
+        mapped_in(stats),
     ]);
     table.row([
         "after deduplication".into(),
@@ -131,6 +130,20 @@ fn reduction(stats: &Stats) -> Table {
     table
 }
 
+/// `mapped in 1 volume and 3 snapshots`.
+fn mapped_in(stats: &Stats) -> String {
+    let snapshots = stats.volumes.iter().filter(|volume| volume.name.contains('@')).count();
+    let volumes = stats.volumes.len() - snapshots;
+    let counted = |count, noun| format!("{} {}", human_count(count as u64), plural(count, noun));
+    match snapshots {
+        0 => format!("mapped in {}", counted(volumes, "volume")),
+        _ => {
+            let (volumes, snapshots) = (counted(volumes, "volume"), counted(snapshots, "snapshot"));
+            format!("mapped in {volumes} and {snapshots}")
+        }
+    }
+}
+
 /// Where the device's room and the memory go.
 fn room(stats: &Stats) -> Table {
     let mut table = Table::plain([Align::Left, Align::Right, Align::Left]);
@@ -142,6 +155,12 @@ fn room(stats: &Stats) -> Table {
     let data_used = used(stats.data_used_ratio);
     row("free", stats.free_bytes, format!("of {capacity} for data, {data_used}"));
     row("dead", stats.dead_bytes, "overwritten or deleted, until collected".into());
+    if stats.deletions > 0 {
+        table.row(["deletions".into(), human_count(stats.deletions), deletions(stats)]);
+    }
+    let mut row = |name: &str, bytes: u64, note: String| {
+        table.row([name.to_owned(), human_bytes(bytes), note]);
+    };
     row("tables", stats.table_bytes, used(stats.tables_used_ratio));
     row("journal", stats.journal_bytes, String::new());
     row("on the device", stats.device_bytes, "data, tables and journal".into());
@@ -153,6 +172,15 @@ fn room(stats: &Stats) -> Table {
     let bound = human_bytes(stats.memory_bytes_max);
     row("memory", stats.memory_bytes, format!("of {bound} allowed"));
     table
+}
+
+/// What the deletions wait for.
+fn deletions(stats: &Stats) -> String {
+    let way = "on their way: their room comes back in the background";
+    match stats.deletions_held {
+        0 => way.to_owned(),
+        held => format!("{way}; {} wait until clones of theirs go", human_count(held)),
+    }
 }
 
 /// What became of what clients wrote since the store was opened, and what it cost the device.
@@ -250,6 +278,20 @@ mod tests {
     }
 
     #[test]
+    fn snapshots_and_deletions_are_told_where_there_are_any() {
+        let of = |name: &str| VolumeStats { name: name.to_owned(), ..VolumeStats::default() };
+        let volumes = vec![of("v"), of("v@a"), of("v@b")];
+        let stats = Stats { volumes, deletions: 3, deletions_held: 1, ..stats() };
+        let told = text(&Report { stats: stats.clone(), served: false, rates: None });
+        assert!(told.contains("mapped in 1 volume and 2 snapshots\n"), "{told}");
+        let line = told.lines().find(|line| line.starts_with("deletions")).unwrap();
+        assert!(line.contains(" 3  on their way") && line.contains("; 1 wait"), "{told}");
+        let none =
+            text(&Report { stats: Stats { deletions: 0, ..stats }, served: false, rates: None });
+        assert!(!none.contains("deletions"), "{none}");
+    }
+
+    #[test]
     fn programs_find_every_promised_key_at_the_top() {
         let json = serde_json::to_value(Report { stats: stats(), served: false, rates: None });
         let json = json.unwrap();
@@ -270,6 +312,8 @@ mod tests {
             "reduction_ratio",
             "memory_bytes",
             "volumes",
+            "deletions",
+            "deletions_held",
             "written",
             "served",
             "rates",

@@ -1,10 +1,10 @@
 //! `tamis volume`: create, list, show, resize, rename, delete; on a store that is closed and on
 //! one that is being served alike.
 
-use std::io::{BufRead, IsTerminal};
-
 use engine::VolumeInfo;
+use serde::Serialize;
 
+use super::confirm::confirm;
 use crate::args::{
     VolumeCommand, VolumeCreateArgs, VolumeDeleteArgs, VolumeListArgs, VolumeName,
     VolumeRenameArgs, VolumeResizeArgs, VolumeShowArgs,
@@ -14,6 +14,16 @@ use crate::output;
 use crate::size::human_bytes;
 use crate::store::Store;
 use crate::table::{Align, Table};
+
+/// What `--json` prints of a volume that is listed or shown.
+#[derive(Debug, Serialize)]
+struct Listed {
+    #[serde(flatten)]
+    info: VolumeInfo,
+    /// The snapshot that it was made from, of a clone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    clone_of: Option<String>,
+}
 
 pub(super) fn run(command: &VolumeCommand) -> Result<(), CliError> {
     match command {
@@ -35,10 +45,15 @@ fn create(args: &VolumeCreateArgs) -> Result<(), CliError> {
 
 fn list(args: &VolumeListArgs) -> Result<(), CliError> {
     let volumes = Store::with(&args.store, Store::volumes)?;
+    let listed: Vec<Listed> = volumes
+        .iter()
+        .filter(|volume| volume.taken_unix_s.is_none())
+        .map(|volume| with_origin(volume, &volumes))
+        .collect();
     if args.format.json {
-        return output::print_json(&volumes);
+        return output::print_json(&listed);
     }
-    let table = table_of(&volumes);
+    let table = table_of(&listed);
     if table.is_empty() {
         output::say(format_args!(
             "no volumes yet: make one with `tamis volume create {} NAME --size SIZE`",
@@ -51,11 +66,26 @@ fn list(args: &VolumeListArgs) -> Result<(), CliError> {
 
 fn show(args: &VolumeShowArgs) -> Result<(), CliError> {
     let of = &args.of;
-    let volume = Store::with(&of.store, |store| store.volume(&of.store, &of.name))?;
+    let listed = Store::with(&of.store, |store| {
+        let volume = store.volume(&of.store, &of.name)?;
+        Ok(with_origin(&volume, &store.volumes()?))
+    })?;
     if of.format.json {
-        return output::print_json(&volume);
+        return output::print_json(&listed);
     }
-    output::print(table_of(&[volume]))
+    output::print(table_of(&[listed]))
+}
+
+/// A volume, and the first snapshot above it that is not one of its own.
+fn with_origin(volume: &VolumeInfo, all: &[VolumeInfo]) -> Listed {
+    let volume_of = |name: &str| name.split('@').next().unwrap_or_default().to_owned();
+    let own = volume_of(&volume.name);
+    let mut clone_of = volume.parent.clone();
+    while let Some(parent) = clone_of.take_if(|parent| volume_of(parent) == own) {
+        let above = all.iter().find(|other| other.name == parent);
+        clone_of = above.and_then(|above| above.parent.clone());
+    }
+    Listed { info: volume.clone(), clone_of }
 }
 
 fn resize(args: &VolumeResizeArgs) -> Result<(), CliError> {
@@ -84,26 +114,35 @@ fn delete(args: &VolumeDeleteArgs) -> Result<(), CliError> {
     let of = &args.of;
     let volume = Store::with(&of.store, |store| {
         let volume = store.volume(&of.store, &of.name)?;
-        if !args.yes && !confirmed(&volume) {
+        if volume.taken_unix_s.is_some() {
+            let (store, name) = (of.store.clone(), of.name.clone());
+            return Err(CliError::IsSnapshot { store, name });
+        }
+        let prefix = format!("{}@", of.name);
+        let volumes = store.volumes()?;
+        let count = volumes.iter().filter(|other| other.name.starts_with(&prefix)).count();
+        if count > 0 && !args.with_snapshots {
+            return Err(CliError::HasSnapshots { name: of.name.clone(), count });
+        }
+        if !args.yes && !confirmed(&volume, count) {
             return Err(CliError::NotConfirmed);
         }
-        store.delete_volume(&of.name)?;
+        store.delete_volume(&of.name, args.with_snapshots)?;
         Ok(volume)
     })?;
     let held = human_bytes(volume.mapped_bytes);
     report(of, &volume, format_args!("deleted {}, which held {held}", volume.name))
 }
 
-/// Asks at a terminal; a script means what it says.
-fn confirmed(volume: &VolumeInfo) -> bool {
-    if !std::io::stdin().is_terminal() {
-        return true;
+fn confirmed(volume: &VolumeInfo, snapshots: usize) -> bool {
+    let (name, held) = (&volume.name, human_bytes(volume.mapped_bytes));
+    match snapshots {
+        0 => confirm(format_args!("Delete volume {name} and the {held} it holds?")),
+        1 => confirm(format_args!("Delete volume {name}, its snapshot and the {held} it holds?")),
+        _ => confirm(format_args!(
+            "Delete volume {name}, its {snapshots} snapshots and the {held} it holds?"
+        )),
     }
-    let held = human_bytes(volume.mapped_bytes);
-    output::say(format_args!("Delete volume {} and the {held} it holds? [y/N]", volume.name));
-    let mut answer = String::new();
-    let read = std::io::stdin().lock().read_line(&mut answer);
-    read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
 }
 
 fn report(
@@ -114,20 +153,23 @@ fn report(
     if of.format.json { output::print_json(volume) } else { output::print_line(sentence) }
 }
 
-fn table_of(volumes: &[VolumeInfo]) -> Table {
+fn table_of(volumes: &[Listed]) -> Table {
+    let clones = volumes.iter().any(|volume| volume.clone_of.is_some());
     let mut table = Table::with_heading([
         ("VOLUME", Align::Left),
         ("SIZE", Align::Right),
         ("MAPPED", Align::Right),
         ("ACCESS", Align::Left),
+        (if clones { "CLONE OF" } else { "" }, Align::Left),
     ]);
-    for volume in volumes {
+    for Listed { info: volume, clone_of } in volumes {
         let access = if volume.read_only { "read-only" } else { "read-write" };
         table.row([
             volume.name.clone(),
             human_bytes(volume.size_bytes),
             human_bytes(volume.mapped_bytes),
             access.to_owned(),
+            clone_of.clone().unwrap_or_default(),
         ]);
     }
     table

@@ -14,6 +14,12 @@ fn every_command_explains_itself_with_an_example() {
         "volume resize",
         "volume rename",
         "volume delete",
+        "snapshot",
+        "snapshot create",
+        "snapshot list",
+        "snapshot delete",
+        "snapshot rollback",
+        "clone",
         "import",
         "export",
         "estimate",
@@ -33,7 +39,9 @@ fn every_command_explains_itself_with_an_example() {
 #[test]
 fn the_first_help_shows_the_way_and_the_exit_codes() {
     let help = tamis("--help").ok().out;
-    for words in ["tamis serve ./store --create", "Exit codes:", "  3  no such store or volume"] {
+    for words in
+        ["tamis serve ./store --create", "Exit codes:", "  3  no such store, volume or snapshot"]
+    {
         assert!(help.contains(words), "{words}: {help}");
     }
     assert!(tamis("--version").ok().out.starts_with("tamis 0."));

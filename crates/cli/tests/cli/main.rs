@@ -13,5 +13,6 @@ mod images;
 mod repair;
 mod scrub;
 mod served;
+mod snapshots;
 mod space;
 mod volumes;

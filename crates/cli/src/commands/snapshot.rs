@@ -1,0 +1,158 @@
+//! `tamis snapshot` and `tamis clone`: volumes as they were, on a store that is closed and on one
+//! that is being served alike.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use engine::{SnapshotRequest, VolumeInfo};
+
+use super::confirm::confirm;
+use crate::args::{
+    CloneArgs, SnapshotCommand, SnapshotCreateArgs, SnapshotDeleteArgs, SnapshotListArgs,
+    SnapshotName, SnapshotRollbackArgs,
+};
+use crate::error::CliError;
+use crate::moment::utc;
+use crate::output;
+use crate::size::human_bytes;
+use crate::store::Store;
+use crate::table::{Align, Table};
+
+pub(super) fn run(command: &SnapshotCommand) -> Result<(), CliError> {
+    match command {
+        SnapshotCommand::Create(args) => create(args),
+        SnapshotCommand::List(args) => list(args),
+        SnapshotCommand::Delete(args) => delete(args),
+        SnapshotCommand::Rollback(args) => rollback(args),
+    }
+}
+
+fn create(args: &SnapshotCreateArgs) -> Result<(), CliError> {
+    let request = request_of(args)?;
+    let names: Vec<String> =
+        request.volumes.iter().map(|volume| format!("{volume}@{}", request.name)).collect();
+    let taken = Store::with(&args.store, |store| {
+        store.take_snapshots(request)?;
+        let volumes = store.volumes()?;
+        Ok(volumes.into_iter().filter(|volume| names.contains(&volume.name)).collect::<Vec<_>>())
+    })?;
+    if args.format.json {
+        return output::print_json(&taken);
+    }
+    output::print_line(format_args!("took {}", names.join(", ")))
+}
+
+fn request_of(args: &SnapshotCreateArgs) -> Result<SnapshotRequest, CliError> {
+    let taken_unix_s =
+        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let Some(first) = args.snapshots.first() else {
+        let (volumes, name) = (args.group.clone(), args.name.clone().unwrap_or_default());
+        return Ok(SnapshotRequest { volumes, name, taken_unix_s });
+    };
+    if let Some(other) = args.snapshots.iter().find(|other| other.name != first.name) {
+        let (one, other) = (first.name.clone(), other.name.clone());
+        return Err(CliError::SnapshotNamesDiffer { one, other });
+    }
+    let volumes = args.snapshots.iter().map(|snapshot| snapshot.volume.clone()).collect();
+    Ok(SnapshotRequest { volumes, name: first.name.clone(), taken_unix_s })
+}
+
+fn list(args: &SnapshotListArgs) -> Result<(), CliError> {
+    let snapshots = Store::with(&args.store, |store| {
+        if let Some(volume) = &args.volume {
+            store.volume(&args.store, volume)?;
+        }
+        let is_asked_for = |snapshot: &VolumeInfo| match snapshot.name.split_once('@') {
+            Some((of, _)) => args.volume.as_ref().is_none_or(|volume| volume == of),
+            None => false,
+        };
+        Ok(store.volumes()?.into_iter().filter(is_asked_for).collect::<Vec<_>>())
+    })?;
+    if args.format.json {
+        return output::print_json(&snapshots);
+    }
+    if snapshots.is_empty() {
+        let store = args.store.display();
+        output::say(format_args!(
+            "no snapshots yet: take one with `tamis snapshot create {store} VOLUME@NAME`"
+        ));
+        return Ok(());
+    }
+    output::print(table_of(snapshots))
+}
+
+/// Oldest first, volume by volume.
+fn table_of(mut snapshots: Vec<VolumeInfo>) -> Table {
+    // Numbers are given in the order in which snapshots are taken; a clock may have been set back.
+    snapshots.sort_by_key(|snapshot| {
+        let volume = snapshot.name.split('@').next().unwrap_or_default().to_owned();
+        (volume, snapshot.id)
+    });
+    let mut table = Table::with_heading([
+        ("SNAPSHOT", Align::Left),
+        ("TAKEN (UTC)", Align::Left),
+        ("SIZE", Align::Right),
+        ("MAPPED", Align::Right),
+    ]);
+    for snapshot in snapshots {
+        let taken = snapshot.taken_unix_s.filter(|seconds| *seconds > 0);
+        table.row([
+            snapshot.name,
+            taken.map_or_else(|| "unknown".to_owned(), utc),
+            human_bytes(snapshot.size_bytes),
+            human_bytes(snapshot.mapped_bytes),
+        ]);
+    }
+    table
+}
+
+fn delete(args: &SnapshotDeleteArgs) -> Result<(), CliError> {
+    let names: Vec<String> = args.snapshots.iter().map(SnapshotName::to_string).collect();
+    let gone = Store::with(&args.store, |store| {
+        // All are looked for before any is deleted.
+        let found: Result<Vec<_>, _> =
+            names.iter().map(|name| store.volume(&args.store, name)).collect();
+        let found = found?;
+        if !args.yes && !confirm(format_args!("Delete {}?", names.join(", "))) {
+            return Err(CliError::NotConfirmed);
+        }
+        for name in &names {
+            store.delete_volume(name, false)?;
+        }
+        Ok(found)
+    })?;
+    if args.format.json {
+        return output::print_json(&gone);
+    }
+    output::print_line(format_args!("deleted {}", names.join(", ")))
+}
+
+fn rollback(args: &SnapshotRollbackArgs) -> Result<(), CliError> {
+    let SnapshotName { volume, name } = &args.snapshot;
+    let full = args.snapshot.to_string();
+    let rolled_back = Store::with(&args.store, |store| {
+        store.volume(&args.store, &full)?;
+        let question = format_args!("Give up what {volume} holds, and go back to {name}?");
+        if !args.yes && !confirm(question) {
+            return Err(CliError::NotConfirmed);
+        }
+        store.roll_back(&full)
+    })?;
+    if args.format.json {
+        return output::print_json(&rolled_back);
+    }
+    output::print_line(format_args!("{volume} holds what {full} holds"))
+}
+
+/// `tamis clone`.
+pub(super) fn clone(args: &CloneArgs) -> Result<(), CliError> {
+    let full = args.snapshot.to_string();
+    let volume = Store::with(&args.store, |store| {
+        store.volume(&args.store, &full)?;
+        store.clone_volume(&full, &args.new_name)
+    })?;
+    if args.format.json {
+        return output::print_json(&volume);
+    }
+    let size = human_bytes(volume.size_bytes);
+    output::print_line(format_args!("created {} from {full}: {size}", volume.name))
+}
