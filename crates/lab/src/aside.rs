@@ -116,12 +116,19 @@ fn compare_figures(opening: &mut Opening, found: &Found) -> Result<(), Broken> {
         Value::Chunk(bytes) => Some(std::sync::Arc::clone(bytes)),
         _ => None,
     };
-    let in_volumes = found.values.iter().filter(|(at, _)| matches!(at, Register::Chunk(..)));
-    let mut contents: Vec<_> = in_volumes.filter_map(|(_, value)| chunks(value)).collect();
-    let mapped = contents.len() as u64;
+    let stats = opening.stats()?;
+    if stats.deletions + stats.deletions_held > 0 {
+        return Ok(());
+    }
+    let of_volume = |slot| found.volume(slot).is_some_and(|entry| !entry.is_snapshot());
+    let (mut mapped, mut contents) = (0, Vec::new());
+    for (at, value) in &found.values {
+        let (Register::Chunk(slot, _), Some(bytes)) = (at, chunks(value)) else { continue };
+        mapped += u64::from(of_volume(*slot));
+        contents.push(bytes);
+    }
     contents.sort_unstable();
     contents.dedup();
-    let stats = opening.stats()?;
     let figures = [
         ("mapped bytes", stats.logical_bytes, mapped * CHUNK_BYTES as u64),
         ("unique chunks", stats.unique_chunks, contents.len() as u64),

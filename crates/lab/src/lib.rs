@@ -38,6 +38,8 @@ mod shrink;
 mod simulation;
 mod tap;
 mod trouble;
+mod versions;
+mod volumes;
 mod workload;
 
 pub use aside::Points;

@@ -69,7 +69,10 @@ pub(crate) struct Opening {
 
 /// The number of the volume that has this name.
 pub(crate) fn volume_of_name(name: &str) -> Option<u32> {
-    name.strip_prefix('v')?.split('r').next()?.parse().ok()
+    match name.split_once('@') {
+        Some((_, snapshot)) => snapshot.strip_prefix('s')?.parse().ok(),
+        None => name.strip_prefix('v')?.split('r').next()?.parse().ok(),
+    }
 }
 
 impl Opening {

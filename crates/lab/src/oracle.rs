@@ -36,6 +36,12 @@ pub(crate) struct Entry {
     pub(crate) read_only: bool,
 }
 
+impl Entry {
+    pub(crate) fn is_snapshot(&self) -> bool {
+        self.name.contains('@')
+    }
+}
+
 /// What a register can hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Value {
@@ -119,6 +125,36 @@ impl Oracle {
         self.written += 1;
         self.deleting |= matches!((register, &value), (Register::Volume(_), Value::Nothing));
         self.versions.entry(register).or_default().push((self.written, value));
+    }
+
+    /// Makes the chunks of a volume those of another, one effect for each that differs.
+    pub(crate) fn copy_chunks(&mut self, from: u32, to: u32) {
+        let mut lbas = self.chunks(from, 0..u64::MAX);
+        lbas.append(&mut self.chunks(to, 0..u64::MAX));
+        lbas.sort_unstable();
+        lbas.dedup();
+        for lba in lbas {
+            let value = self.now(Register::Chunk(from, lba)).clone();
+            if *self.now(Register::Chunk(to, lba)) != value {
+                self.write(Register::Chunk(to, lba), value);
+            }
+        }
+    }
+
+    /// Snapshots of a volume, by its name, as they are now.
+    pub(crate) fn snapshots_of(&self, name: &str) -> Vec<(u32, Entry)> {
+        let prefix = format!("{name}@");
+        let slots = self.base.keys().chain(self.versions.keys());
+        let mut slots: Vec<u32> = slots
+            .filter_map(|register| match register {
+                Register::Volume(slot) => Some(*slot),
+                _ => None,
+            })
+            .collect();
+        slots.sort_unstable();
+        slots.dedup();
+        let entries = slots.into_iter().filter_map(|slot| Some((slot, self.volume(slot)?.clone())));
+        entries.filter(|(_, entry)| entry.name.starts_with(&prefix)).collect()
     }
 
     /// What a failed request was to change: it may be either.

@@ -7,6 +7,7 @@
 //! trim 0 0 8000           also `fua`
 //! read 0 0 64
 //! flush
+//! snapshot 0 3            snapshot 3 of volume 0; `clone 3 4`, `rollback 3`, `delete 3`
 //! scrub 1                 the next step of a scrub, fingerprints too
 //! end power mixed 12      or: power few|all|none N, kill N, close; `root`: its newest slot too
 //! ```
@@ -87,6 +88,9 @@ pub enum Verb {
     Resize { volume: u32, sectors: u64 },
     Rename { volume: u32, number: u32 },
     Delete { volume: u32 },
+    Snapshot { volume: u32, snapshot: u32 },
+    Clone { snapshot: u32, volume: u32 },
+    Rollback { snapshot: u32 },
     Compress(Compression),
     Write { volume: u32, first: u64, count: u64, content: u64, durable: bool },
     Trim { volume: u32, first: u64, count: u64, durable: bool },
@@ -99,6 +103,23 @@ pub enum Verb {
     Scrub { fingerprints: bool },
     Idle,
     Trouble { kind: Trouble, number: u64 },
+}
+
+impl Verb {
+    /// Whether it changes volumes or settings, which a session does not try on a failing disk.
+    pub(crate) fn changes_volumes(&self) -> bool {
+        matches!(
+            self,
+            Self::Create { .. }
+                | Self::Resize { .. }
+                | Self::Rename { .. }
+                | Self::Delete { .. }
+                | Self::Snapshot { .. }
+                | Self::Clone { .. }
+                | Self::Rollback { .. }
+                | Self::Compress(_)
+        )
+    }
 }
 
 /// How a life ends.
@@ -178,6 +199,9 @@ impl fmt::Display for Verb {
             Self::Resize { volume, sectors } => write!(f, "resize {volume} {sectors}"),
             Self::Rename { volume, number } => write!(f, "rename {volume} {number}"),
             Self::Delete { volume } => write!(f, "delete {volume}"),
+            Self::Snapshot { volume, snapshot } => write!(f, "snapshot {volume} {snapshot}"),
+            Self::Clone { snapshot, volume } => write!(f, "clone {snapshot} {volume}"),
+            Self::Rollback { snapshot } => write!(f, "rollback {snapshot}"),
             Self::Compress(Compression { codec, level }) => {
                 write!(f, "compress {} {level}", *codec as u8)
             }
@@ -304,6 +328,13 @@ fn parse_verb(verb: &str, numbers: &[u64], flag: Option<&str>) -> Option<Verb> {
             Verb::Rename { volume: volume?, number: u32::try_from(number).ok()? }
         }
         ("delete", &[_]) => Verb::Delete { volume: volume? },
+        ("snapshot", &[_, snapshot]) => {
+            Verb::Snapshot { volume: volume?, snapshot: u32::try_from(snapshot).ok()? }
+        }
+        ("clone", &[_, clone]) => {
+            Verb::Clone { snapshot: volume?, volume: u32::try_from(clone).ok()? }
+        }
+        ("rollback", &[_]) => Verb::Rollback { snapshot: volume? },
         ("compress", &[codec, level]) => {
             let codec = [Codec::Raw, Codec::Lz4, Codec::Zstd].get(codec as usize).copied()?;
             Verb::Compress(Compression { codec, level: i8::try_from(level).ok()? })

@@ -11,7 +11,7 @@ use crate::aside::{Points, look};
 use crate::dice::Digest;
 use crate::failure::Broken;
 use crate::opening::{Opening, strange};
-use crate::oracle::{CHUNK_BYTES, Entry, Oracle, Register, Value};
+use crate::oracle::{CHUNK_BYTES, Oracle, Register, Value};
 use crate::script::{Shape, Verb};
 use crate::trouble::Trouble;
 use crate::workload::{SECTORS, bytes_of};
@@ -116,15 +116,7 @@ impl<'a> Session<'a> {
 
     /// Asks one thing.
     pub(crate) fn perform(&mut self, verb: &Verb) -> Result<(), Broken> {
-        let changes_volumes = matches!(
-            verb,
-            Verb::Create { .. }
-                | Verb::Resize { .. }
-                | Verb::Rename { .. }
-                | Verb::Delete { .. }
-                | Verb::Compress(_)
-        );
-        if changes_volumes && self.trouble.is_some() {
+        if verb.changes_volumes() && self.trouble.is_some() {
             return Ok(());
         }
         match *verb {
@@ -134,6 +126,9 @@ impl<'a> Session<'a> {
             Verb::Resize { volume, sectors } => self.resize(volume, sectors)?,
             Verb::Rename { volume, number } => self.rename(volume, number)?,
             Verb::Delete { volume } => self.delete(volume)?,
+            Verb::Snapshot { volume, snapshot } => self.snapshot(volume, snapshot)?,
+            Verb::Clone { snapshot, volume } => self.clone_volume(snapshot, volume)?,
+            Verb::Rollback { snapshot } => self.roll_back(snapshot)?,
             Verb::Compress(compression) => {
                 self.oracle.write(Register::Compression, Value::Compression(compression));
                 self.change(AdminRequest::SetCompression(compression))?;
@@ -265,7 +260,7 @@ impl<'a> Session<'a> {
     }
 
     /// Notes what a write of these bytes, or of zeros, changes, chunk by chunk.
-    fn note(&mut self, range: Range, bytes: Option<&[u8]>) -> Vec<Register> {
+    pub(crate) fn note(&mut self, range: Range, bytes: Option<&[u8]>) -> Vec<Register> {
         let Range { volume, first, count } = range;
         let lbas: Vec<u64> = match bytes {
             Some(_) => (first / SECTORS..(first + count).div_ceil(SECTORS)).collect(),
@@ -348,59 +343,11 @@ impl<'a> Session<'a> {
     }
 
     /// A change of volumes or settings whose effects are noted: durable once answered.
-    fn change(&mut self, request: AdminRequest) -> Result<(), Broken> {
+    pub(crate) fn change(&mut self, request: AdminRequest) -> Result<(), Broken> {
         let done = self.done(Waiting::Plain, Some(self.oracle.written()));
         self.opening.client.administer(request, done);
         // Names and sizes change when the core takes the request.
         self.step().map(drop)
-    }
-
-    fn create(&mut self, volume: u32, sectors: u64, read_only: bool) -> Result<(), Broken> {
-        let (name, size_bytes) = (format!("v{volume}"), sectors * SECTOR_BYTES);
-        let entry = Entry { name: name.clone(), size_bytes, read_only };
-        self.oracle.write(Register::Volume(volume), Value::Volume(entry));
-        self.change(AdminRequest::CreateVolume { name: name.clone(), size_bytes, read_only })?;
-        let done = self.done(Waiting::Plain, None);
-        let tag = done.tag;
-        self.opening.client.administer(AdminRequest::OpenVolume { name }, done);
-        match self.wait_for(tag)?.map_err(Broken::Request)? {
-            Reply::Volume(handle) => {
-                self.opening.volumes.insert(volume, handle);
-                Ok(())
-            }
-            other => Err(strange("a volume", &other)),
-        }
-    }
-
-    fn resize(&mut self, volume: u32, sectors: u64) -> Result<(), Broken> {
-        let Some(entry) = self.oracle.volume(volume).cloned() else { return Ok(()) };
-        let old_sectors = entry.size_bytes / SECTOR_BYTES;
-        if sectors < old_sectors {
-            let tail = Range { volume, first: sectors, count: old_sectors - sectors };
-            self.note(tail, None);
-        }
-        let size_bytes = sectors * SECTOR_BYTES;
-        let name = entry.name.clone();
-        self.oracle.write(Register::Volume(volume), Value::Volume(Entry { size_bytes, ..entry }));
-        self.change(AdminRequest::ResizeVolume { name, size_bytes })
-    }
-
-    fn rename(&mut self, volume: u32, number: u32) -> Result<(), Broken> {
-        let Some(entry) = self.oracle.volume(volume).cloned() else { return Ok(()) };
-        let new_name = format!("v{volume}r{number}");
-        let name = entry.name.clone();
-        let renamed = Entry { name: new_name.clone(), ..entry };
-        self.oracle.write(Register::Volume(volume), Value::Volume(renamed));
-        self.change(AdminRequest::RenameVolume { name, new_name })
-    }
-
-    fn delete(&mut self, volume: u32) -> Result<(), Broken> {
-        let Some(entry) = self.oracle.volume(volume).cloned() else { return Ok(()) };
-        // What is still being read of it would be refused.
-        self.wait_for_all()?;
-        self.opening.volumes.remove(&volume);
-        self.oracle.write(Register::Volume(volume), Value::Nothing);
-        self.change(AdminRequest::DeleteVolume { name: entry.name, with_snapshots: false })
     }
 
     /// Asks the engine what it has done.
@@ -450,11 +397,11 @@ impl<'a> Session<'a> {
         }
         self.backlog_chunks = 0;
         self.oracle.deletions_ended();
-        Ok(())
+        self.expect_no_deletions()
     }
 
     /// Waits until nothing acknowledged is on its way any more.
-    fn drain(&mut self) -> Result<(), Broken> {
+    pub(crate) fn drain(&mut self) -> Result<(), Broken> {
         self.wait_for_all()?;
         for _ in 0..4 {
             while self.step()? {}

@@ -75,6 +75,9 @@ impl Plan {
         let mut workload = Workload {
             dice: Dice::new(mixed(self.seed, 1)),
             scrubs: Dice::new(mixed(self.seed, 3)),
+            versions: Dice::new(mixed(self.seed, 4)),
+            snapshots: Vec::new(),
+            clones: Vec::new(),
             shape: &self.shape,
             careless: self.careless,
             volumes: Vec::new(),
@@ -83,7 +86,11 @@ impl Plan {
         };
         let mut lives = Vec::new();
         for life in 0..self.crashes {
-            let requests = (0..self.steps).map(|_| workload.next_request()).collect();
+            let mut requests = Vec::with_capacity(self.steps as usize);
+            for _ in 0..self.steps {
+                requests.push(workload.next_request());
+                requests.extend(workload.version_request());
+            }
             let end = workload.end();
             let root_lost = mixed(self.seed, 1 << 32 | life).is_multiple_of(6);
             lives.push(Life { requests, end, root_lost: root_lost && end != End::Close });
@@ -107,6 +114,11 @@ struct Workload<'a> {
     dice: Dice,
     /// Of scrubs alone: with them all else is as it was without.
     scrubs: Dice,
+    /// Of snapshots and clones: the same.
+    versions: Dice,
+    /// Snapshots that may still be there, with what they are of.
+    snapshots: Vec<(u32, Believed)>,
+    clones: Vec<Believed>,
     shape: &'a Shape,
     careless: bool,
     volumes: Vec<Believed>,
@@ -148,6 +160,77 @@ impl Workload<'_> {
             _ => self.dice.below(10) as u32,
         };
         Request { verb, steps }
+    }
+
+    /// Now and then something is asked of snapshots and clones besides.
+    fn version_request(&mut self) -> Option<Request> {
+        if !self.versions.once_in(6) {
+            return None;
+        }
+        let verb = self.version_verb()?;
+        let steps = self.versions.below(12) as u32;
+        Some(Request { verb, steps })
+    }
+
+    fn version_verb(&mut self) -> Option<Verb> {
+        let snapshots_max = if self.shape.tight { 2 } else { 6 };
+        match self.versions.below(16) {
+            0..6 if self.snapshots.len() < snapshots_max => {
+                let volume = self.changing()?;
+                let snapshot = self.next_volume;
+                self.next_volume += 1;
+                self.snapshots.push((snapshot, volume.clone()));
+                Some(Verb::Snapshot { volume: volume.number, snapshot })
+            }
+            6..8 if self.clones.len() < 2 => {
+                let (snapshot, of) = self.a_snapshot()?;
+                let number = self.next_volume;
+                self.next_volume += 1;
+                self.clones.push(Believed { number, ..of });
+                Some(Verb::Clone { snapshot, volume: number })
+            }
+            8 => Some(Verb::Rollback { snapshot: self.a_snapshot()?.0 }),
+            9..11 => {
+                let at = self.versions.below(self.snapshots.len().max(1) as u64) as usize;
+                let gone = self.snapshots.get(at)?.0;
+                self.snapshots.swap_remove(at);
+                Some(Verb::Delete { volume: gone })
+            }
+            11 if self.versions.once_in(2) => {
+                self.clones.pop().map(|gone| Verb::Delete { volume: gone.number })
+            }
+            12 => {
+                let volume = self.changing()?;
+                let (number, count) = (volume.number, volume.sectors);
+                Some(Verb::Trim { volume: number, first: 0, count, durable: false })
+            }
+            13 => {
+                let (snapshot, of) = self.a_snapshot()?;
+                let first = self.versions.below(600.min(of.sectors / SECTORS).max(1)) * SECTORS;
+                let count = 256.min(of.sectors - first);
+                Some(Verb::Read { volume: snapshot, first, count })
+            }
+            _ => {
+                let clone = self.clones.last()?.clone();
+                let first = self.versions.below(600.min(clone.sectors / SECTORS).max(1)) * SECTORS;
+                let count = (SECTORS * 12).min(clone.sectors - first);
+                let content = self.versions.roll() % (1 << 32);
+                Some(Verb::Write { volume: clone.number, first, count, content, durable: false })
+            }
+        }
+    }
+
+    /// A volume or clone that may be written.
+    fn changing(&mut self) -> Option<Believed> {
+        let volumes = self.volumes.iter().filter(|volume| !volume.read_only);
+        let all: Vec<&Believed> = volumes.chain(&self.clones).collect();
+        let at = self.versions.below(all.len().max(1) as u64) as usize;
+        all.get(at).map(|&volume| volume.clone())
+    }
+
+    fn a_snapshot(&mut self) -> Option<(u32, Believed)> {
+        let at = self.versions.below(self.snapshots.len().max(1) as u64) as usize;
+        self.snapshots.get(at).cloned()
     }
 
     fn next_verb(&mut self) -> Verb {

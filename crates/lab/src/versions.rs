@@ -1,0 +1,82 @@
+//! A session's snapshots, clones and rollbacks: what they copy, the oracle copies chunk by chunk.
+//!
+//! A crash must keep all of a copy or none. The oracle may cut it anywhere, but cannot be seen to:
+//! the entry of a new version comes last, and until it is there nobody looks at its chunks. A
+//! rollback is seen by its chunks; there the oracle allows more than the engine should do, but
+//! never less.
+
+use engine::{AdminRequest, SnapshotRequest};
+
+use crate::failure::Broken;
+use crate::opening::strange;
+use crate::oracle::{Entry, Register, Value};
+use crate::session::{Session, Waiting};
+
+impl Session<'_> {
+    /// The entry of a volume that is no snapshot.
+    pub(crate) fn changeable(&self, volume: u32) -> Option<Entry> {
+        self.oracle.volume(volume).filter(|entry| !entry.is_snapshot()).cloned()
+    }
+
+    /// A change of versions: they can be opened when it is answered.
+    fn change_now(&mut self, request: AdminRequest) -> Result<(), Broken> {
+        let done = self.done(Waiting::Plain, Some(self.oracle.written()));
+        let tag = done.tag;
+        self.opening.client.administer(request, done);
+        self.wait_for(tag)?.map_err(Broken::Request).map(drop)
+    }
+
+    pub(crate) fn snapshot(&mut self, volume: u32, snapshot: u32) -> Result<(), Broken> {
+        let Some(entry) = self.changeable(volume) else { return Ok(()) };
+        let own = format!("s{snapshot}");
+        let (of, name) = (entry.name.clone(), format!("{}@{own}", entry.name));
+        self.oracle.copy_chunks(volume, snapshot);
+        let copy = Entry { name: name.clone(), read_only: true, ..entry };
+        self.oracle.write(Register::Volume(snapshot), Value::Volume(copy));
+        let request = SnapshotRequest { volumes: vec![of], name: own, taken_unix_s: 1 };
+        self.change_now(AdminRequest::TakeSnapshots(request))?;
+        self.open_volume(snapshot, name)
+    }
+
+    pub(crate) fn clone_volume(&mut self, snapshot: u32, volume: u32) -> Result<(), Broken> {
+        let entry = self.oracle.volume(snapshot).filter(|entry| entry.is_snapshot()).cloned();
+        let Some(entry) = entry else { return Ok(()) };
+        let name = format!("v{volume}");
+        self.oracle.copy_chunks(snapshot, volume);
+        let copy = Entry { name: name.clone(), read_only: false, ..entry.clone() };
+        self.oracle.write(Register::Volume(volume), Value::Volume(copy));
+        let request = AdminRequest::CloneVolume { snapshot: entry.name, name: name.clone() };
+        self.change_now(request)?;
+        self.open_volume(volume, name)
+    }
+
+    pub(crate) fn roll_back(&mut self, snapshot: u32) -> Result<(), Broken> {
+        let entry = self.oracle.volume(snapshot).filter(|entry| entry.is_snapshot()).cloned();
+        let Some(entry) = entry else { return Ok(()) };
+        let name = entry.name.split('@').next().unwrap_or_default().to_owned();
+        let named = |volume: &u32| self.oracle.volume(*volume).is_some_and(|v| v.name == name);
+        let Some(volume) = self.opening.volumes.keys().copied().find(named) else { return Ok(()) };
+        let Some(before) = self.oracle.volume(volume).cloned() else { return Ok(()) };
+        self.drain()?;
+        self.opening.volumes.remove(&volume);
+        self.oracle.copy_chunks(snapshot, volume);
+        let after = Entry { size_bytes: entry.size_bytes, ..before };
+        self.oracle.write(Register::Volume(volume), Value::Volume(after));
+        self.change_now(AdminRequest::Rollback { snapshot: entry.name })?;
+        self.open_volume(volume, name)
+    }
+
+    /// Nothing that was deleted is left, but for what clones hold.
+    pub(crate) fn expect_no_deletions(&mut self) -> Result<(), Broken> {
+        if self.trouble.is_some() {
+            return Ok(());
+        }
+        let done = self.done(Waiting::Plain, None);
+        let tag = done.tag;
+        self.opening.client.administer(AdminRequest::Stats, done);
+        match self.wait_for(tag)?.map_err(Broken::Request)? {
+            engine::Reply::Stats(stats) if stats.deletions == 0 => Ok(()),
+            other => Err(strange("an idle store", &other)),
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! A session's volumes: made, resized, renamed, deleted; and what the oracle notes of it.
+
+use engine::{AdminRequest, Reply};
+
+use crate::failure::Broken;
+use crate::opening::strange;
+use crate::oracle::{Entry, Register, Value};
+use crate::session::{Range, SECTOR_BYTES, Session, Waiting};
+
+impl Session<'_> {
+    pub(crate) fn create(
+        &mut self,
+        volume: u32,
+        sectors: u64,
+        read_only: bool,
+    ) -> Result<(), Broken> {
+        let (name, size_bytes) = (format!("v{volume}"), sectors * SECTOR_BYTES);
+        let entry = Entry { name: name.clone(), size_bytes, read_only };
+        self.oracle.write(Register::Volume(volume), Value::Volume(entry));
+        self.change(AdminRequest::CreateVolume { name: name.clone(), size_bytes, read_only })?;
+        self.open_volume(volume, name)
+    }
+
+    pub(crate) fn open_volume(&mut self, volume: u32, name: String) -> Result<(), Broken> {
+        let done = self.done(Waiting::Plain, None);
+        let tag = done.tag;
+        self.opening.client.administer(AdminRequest::OpenVolume { name }, done);
+        match self.wait_for(tag)?.map_err(Broken::Request)? {
+            Reply::Volume(handle) => {
+                self.opening.volumes.insert(volume, handle);
+                Ok(())
+            }
+            other => Err(strange("a volume", &other)),
+        }
+    }
+
+    pub(crate) fn resize(&mut self, volume: u32, sectors: u64) -> Result<(), Broken> {
+        let Some(entry) = self.changeable(volume) else { return Ok(()) };
+        let old_sectors = entry.size_bytes / SECTOR_BYTES;
+        if sectors < old_sectors {
+            let tail = Range { volume, first: sectors, count: old_sectors - sectors };
+            self.note(tail, None);
+        }
+        let size_bytes = sectors * SECTOR_BYTES;
+        let name = entry.name.clone();
+        self.oracle.write(Register::Volume(volume), Value::Volume(Entry { size_bytes, ..entry }));
+        self.change(AdminRequest::ResizeVolume { name, size_bytes })
+    }
+
+    pub(crate) fn rename(&mut self, volume: u32, number: u32) -> Result<(), Broken> {
+        let Some(entry) = self.changeable(volume) else { return Ok(()) };
+        let new_name = format!("v{volume}r{number}");
+        for (slot, snapshot) in self.oracle.snapshots_of(&entry.name) {
+            let own = snapshot.name.split_at(entry.name.len()).1;
+            let name = format!("{new_name}{own}");
+            self.oracle.write(Register::Volume(slot), Value::Volume(Entry { name, ..snapshot }));
+        }
+        let name = entry.name.clone();
+        let renamed = Entry { name: new_name.clone(), ..entry };
+        self.oracle.write(Register::Volume(volume), Value::Volume(renamed));
+        self.change(AdminRequest::RenameVolume { name, new_name })
+    }
+
+    pub(crate) fn delete(&mut self, volume: u32) -> Result<(), Broken> {
+        let Some(entry) = self.oracle.volume(volume).cloned() else { return Ok(()) };
+        // What is still being read of it would be refused.
+        self.wait_for_all()?;
+        for (slot, _) in self.oracle.snapshots_of(&entry.name) {
+            self.opening.volumes.remove(&slot);
+            self.oracle.write(Register::Volume(slot), Value::Nothing);
+        }
+        self.opening.volumes.remove(&volume);
+        self.oracle.write(Register::Volume(volume), Value::Nothing);
+        self.change(AdminRequest::DeleteVolume { name: entry.name, with_snapshots: true })
+    }
+}
