@@ -97,6 +97,9 @@ impl Session<'_> {
                     _ => Ok(()),
                 }
             }
+            (Waiting::Growth, Ok(Reply::Geometry(_)) | Err(RequestError::CannotGrow { .. })) => {
+                Ok(())
+            }
             (_, Ok(reply)) => Err(strange("a request", &reply)),
             (Waiting::Change(changed), Err(error)) => self.fail(&error, changed),
             (_, Err(error)) => self.fail(&error, &[]),

@@ -28,6 +28,7 @@ mod damage_hit;
 mod damage_store;
 mod dice;
 mod failure;
+mod growth;
 pub mod image;
 mod opening;
 mod oracle;

@@ -9,6 +9,7 @@
 //! flush
 //! snapshot 0 3            snapshot 3 of volume 0; `clone 3 4`, `rollback 3`, `delete 3`
 //! scrub 1                 the next step of a scrub, fingerprints too
+//! grow 0                  a longer last data file; 1: a further one
 //! end power mixed 12      or: power few|all|none N, kill N, close; `root`: its newest slot too
 //! ```
 //!
@@ -65,6 +66,14 @@ pub struct Life {
     pub root_lost: bool,
 }
 
+impl Script {
+    /// Whether the store is to grow.
+    pub(crate) fn grows(&self) -> bool {
+        let mut requests = self.lives.iter().flat_map(|life| &life.requests);
+        requests.any(|request| matches!(request.verb, Verb::Grow { .. }))
+    }
+}
+
 impl Life {
     fn new(requests: Vec<Request>, end: End, root_lost: bool) -> Self {
         Self { requests, end, root_lost }
@@ -101,6 +110,7 @@ pub enum Verb {
     Tick,
     Stats,
     Scrub { fingerprints: bool },
+    Grow { further: bool },
     Idle,
     Trouble { kind: Trouble, number: u64 },
 }
@@ -220,6 +230,7 @@ impl fmt::Display for Verb {
             Self::Tick => f.write_str("tick"),
             Self::Stats => f.write_str("stats"),
             Self::Scrub { fingerprints } => write!(f, "scrub {}", u8::from(*fingerprints)),
+            Self::Grow { further } => write!(f, "grow {}", u8::from(*further)),
             Self::Idle => f.write_str("idle"),
             Self::Trouble { kind, number } => write!(f, "trouble {} {number}", kind.name()),
         }
@@ -350,6 +361,7 @@ fn parse_verb(verb: &str, numbers: &[u64], flag: Option<&str>) -> Option<Verb> {
         ("tick", []) => Verb::Tick,
         ("stats", []) => Verb::Stats,
         ("scrub", &[fingerprints]) => Verb::Scrub { fingerprints: fingerprints != 0 },
+        ("grow", &[further]) => Verb::Grow { further: further != 0 },
         ("idle", []) => Verb::Idle,
         _ => return None,
     })

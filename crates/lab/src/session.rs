@@ -36,6 +36,8 @@ pub(crate) enum Waiting {
     Extents(Range, usize),
     /// A step of a scrub: on a sound disk it finds nothing.
     Scrub,
+    /// A growth, which the disk may have no room for.
+    Growth,
 }
 
 /// Sectors of a volume.
@@ -67,7 +69,7 @@ pub(crate) struct Session<'a> {
     pub(crate) scrub: ScrubPosition,
     /// What the engine last said of itself.
     pub(crate) figures: engine::Counters,
-    shape: &'a Shape,
+    pub(crate) shape: &'a Shape,
     pub(crate) waiting: BTreeMap<u64, Waiting>,
     backlog_chunks: u64,
 }
@@ -156,6 +158,7 @@ impl<'a> Session<'a> {
                 let request = ScrubRequest { position: self.scrub, fingerprints };
                 self.opening.client.administer(AdminRequest::Scrub(request), done);
             }
+            Verb::Grow { further } => self.grow(further)?,
             Verb::Idle => self.idle()?,
             Verb::Trouble { kind, number } => self.begin_trouble(kind, number)?,
         }

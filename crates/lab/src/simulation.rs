@@ -9,6 +9,7 @@ use format::units::CONTAINER_BYTES;
 use crate::aside::{self, Points, check, check_crashed, compare};
 use crate::dice::{Digest, mixed};
 use crate::failure::{Broken, Failure};
+use crate::growth::zones_to_grow_into;
 use crate::opening::Opening;
 use crate::oracle::{CHUNK_BYTES, Oracle};
 use crate::script::{End, Life, Script, Shape};
@@ -113,7 +114,7 @@ impl Simulation {
     /// # Errors
     /// [`Failure`] when the store cannot be made.
     pub fn of_script(script: Script, look: Look) -> Result<Self, Failure> {
-        let disk = new_store(&script.shape).map_err(|broken| Failure {
+        let disk = new_store(&script).map_err(|broken| Failure {
             broken,
             life: 0,
             request: 0,
@@ -287,7 +288,8 @@ fn in_run(broken: Broken) -> (Option<String>, Broken) {
 
 /// The disk of a new store. It is smaller than any that a user can make, so that it fills, wraps
 /// and checkpoints within a few requests.
-fn new_store(shape: &Shape) -> Result<MemoryDisk, Broken> {
+fn new_store(script: &Script) -> Result<MemoryDisk, Broken> {
+    let shape = &script.shape;
     let geometry = Geometry {
         version: format::FORMAT_VERSION,
         uuid: [7; 16],
@@ -298,7 +300,8 @@ fn new_store(shape: &Shape) -> Result<MemoryDisk, Broken> {
         tables_bytes: shape.tables_bytes,
         data: vec![shape.containers; usize::from(shape.zones)],
     };
-    let zones: Vec<_> = geometry.zones().collect();
+    let zones =
+        if script.grows() { zones_to_grow_into(&geometry) } else { geometry.zones().collect() };
     let disk = MemoryDisk::new(&zones, shape.seed);
     let compression = Compression { codec: Codec::Lz4, level: 0 };
     engine::create(Box::new(disk.clone()), &geometry, compression)

@@ -8,7 +8,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use disk::{Completion, Disk, Io, IoKind, MemoryDisk};
-use format::units::Zone;
+use format::superblock::ROOT_BLOCKS;
+use format::units::{BLOCK_BYTES, Zone};
 
 use crate::dice::{Digest, mixed};
 use crate::script::End;
@@ -94,7 +95,10 @@ impl Disk for Tap {
         let mut heard = self.ear.heard();
         heard.listen(&io);
         let is_write = matches!(io.kind, IoKind::Write { .. });
-        let root = (is_write && io.zone == Zone::Superblock).then_some(io.offset_bytes);
+        // A store that grows writes its geometry to the same zone.
+        let in_slot = ROOT_BLOCKS.contains(&(io.offset_bytes / BLOCK_BYTES as u64));
+        let is_root = is_write && io.zone == Zone::Superblock && in_slot;
+        let root = is_root.then_some(io.offset_bytes);
         if let Some(slot) = root {
             heard.root = Some((slot, 0));
         }

@@ -95,6 +95,9 @@ impl Plan {
             let root_lost = mixed(self.seed, 1 << 32 | life).is_multiple_of(6);
             lives.push(Life { requests, end, root_lost: root_lost && end != End::Close });
         }
+        if mixed(self.seed, 5).is_multiple_of(4) {
+            grow(&mut Dice::new(mixed(self.seed, 6)), &mut lives);
+        }
         if mixed(self.seed, 2).is_multiple_of(3) {
             workload.make_trouble(&mut lives);
         }
@@ -404,6 +407,17 @@ impl Workload<'_> {
         let first = self.first(sectors) / SECTORS * SECTORS;
         let count = (SECTORS * (1 + self.dice.below(2000))).min(sectors - first);
         Verb::Extents { volume, first, count }
+    }
+}
+
+/// The store grows now and then: of dice of its own, so that all else is as it was without.
+fn grow(dice: &mut Dice, lives: &mut [Life]) {
+    for life in lives {
+        for _ in 0..dice.below(3) {
+            let at = dice.below(1 + life.requests.len() as u64) as usize;
+            let verb = Verb::Grow { further: dice.once_in(2) };
+            life.requests.insert(at, Request { verb, steps: dice.below(8) as u32 });
+        }
     }
 }
 

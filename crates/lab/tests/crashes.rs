@@ -36,6 +36,19 @@ fn fixed_and_fresh_seeds_survive_a_crash_at_every_write() {
     assert!(points > 300, "{points} crash points");
 }
 
+/// The power goes at every write of stores that grow, those of the growth among them.
+#[test]
+fn stores_that_grow_survive_a_crash_at_every_write() {
+    let grows = |seed: &u64| {
+        let lives = short(*seed).script().lives;
+        let mut requests = lives.iter().flat_map(|life| &life.requests);
+        requests.any(|request| matches!(request.verb, Verb::Grow { .. }))
+    };
+    let points: u64 =
+        (300..).filter(grows).take(2).map(|seed| run(&short(seed)).points.total()).sum();
+    assert!(points > 60, "{points} crash points");
+}
+
 #[test]
 fn long_runs_survive_their_own_crashes() {
     for seed in 200..208 {
