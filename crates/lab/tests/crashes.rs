@@ -60,7 +60,10 @@ fn long_runs_survive_their_own_crashes() {
 fn troubled(seed: u64, kind: Trouble) -> Summary {
     let mut script: Script = Plan { steps: 40, crashes: 2, ..Plan::of_seed(seed) }.script();
     for life in &mut script.lives {
-        life.requests.retain(|request| !matches!(request.verb, Verb::Trouble { .. }));
+        // Nor is all trimmed: there must be something to read.
+        let is_meant =
+            |verb: &Verb| !matches!(verb, Verb::Trouble { .. } | Verb::Trim { first: 0, .. });
+        life.requests.retain(|request| is_meant(&request.verb));
     }
     let trouble = lab::Request { verb: Verb::Trouble { kind, number: seed }, steps: 0 };
     if let [before, last] = &mut script.lives[..] {
@@ -79,10 +82,14 @@ fn troubled(seed: u64, kind: Trouble) -> Summary {
 #[test]
 fn a_failing_disk_costs_errors_and_nothing_else() {
     for (kind, name) in Trouble::ALL {
-        let failed: u64 = (0..12).map(|seed| troubled(seed, kind).failed).sum();
+        let failed =
+            |seeds: std::ops::Range<u64>| seeds.map(move |seed| troubled(seed, kind).failed);
         let strikes =
             !matches!(kind, Trouble::Slow | Trouble::Lagging | Trouble::Elsewhere | Trouble::Lost);
-        assert!(failed > 0 || !strikes, "{name} made no request fail");
+        // Where a trouble strikes is by chance: if none of the first did, some later one does.
+        let struck = failed(0..12).sum::<u64>() > 0;
+        let struck = struck || !strikes || failed(12..60).any(|failed| failed > 0);
+        assert!(struck, "{name} made no request fail");
     }
 }
 
