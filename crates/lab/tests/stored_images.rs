@@ -75,7 +75,7 @@ fn what_is_made_today_is_packed_and_unpacked_as_it_is() {
     let unpacked = image::unpack(&image::pack(&disk).unwrap()).unwrap();
     let recorded = image::record(&disk).unwrap();
     assert_eq!(image::record(&unpacked).unwrap(), recorded);
-    assert_eq!(recorded.lines().count(), 4, "{recorded}");
+    assert_eq!(recorded.lines().count(), 7, "{recorded}");
 }
 
 #[test]

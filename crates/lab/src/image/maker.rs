@@ -9,7 +9,7 @@
 //! of one alone does not become smaller, the image of all does.
 
 use disk::MemoryDisk;
-use engine::{Codec, Compression, CreateOptions, VolumeHandle, Zone};
+use engine::{Codec, Compression, CreateOptions, SnapshotRequest, VolumeHandle, Zone};
 
 use super::{ImageError, Running};
 use crate::dice::Dice;
@@ -74,7 +74,13 @@ fn first_life(life: &Running) -> Result<(), ImageError> {
     client.flush_blocking()?;
     client.trim_blocking(&system, 100 * CHUNK_BYTES as u64 + 512, 64 * CHUNK_BYTES as u64)?;
     client.delete_volume("doomed")?;
-    Ok(())
+    snapshot(life, "first")
+}
+
+fn snapshot(life: &Running, name: &str) -> Result<(), ImageError> {
+    let (volumes, name) = (vec!["system".to_owned()], name.to_owned());
+    let request = SnapshotRequest { volumes, name, taken_unix_s: 1_795_000_000 };
+    Ok(life.client.take_snapshots(request)?)
 }
 
 fn second_life(life: &Running) -> Result<(), ImageError> {
@@ -85,6 +91,9 @@ fn second_life(life: &Running) -> Result<(), ImageError> {
     write(life, &system, 300, (0..40).map(packable))?;
     client.write_at(&system, 12_345 * 512, &unpackable(999)[..1536])?;
     client.trim_blocking(&system, 400 * CHUNK_BYTES as u64, 200 * CHUNK_BYTES as u64)?;
+    snapshot(life, "second")?;
+    client.clone_volume("system@first", "twin")?;
+    write(life, &client.volume("twin")?, 1, (640..650).map(unpackable))?;
     client.rename_volume("scratch", "renamed")?;
     client.resize_volume("renamed", 6 << 20)?;
     client.create_volume("late", 3 << 20, false)?;
