@@ -24,7 +24,7 @@ use hashbrown::HashSet;
 use mutants::mutant;
 use tables::{PageError, pbn_pba};
 
-use crate::collection::Victim;
+use crate::collection::{Victim, room_of};
 use crate::devices::Purpose;
 use crate::engine::Engine;
 use crate::notice::Notice;
@@ -37,6 +37,8 @@ use crate::state::Wanted;
 const DEAD_BYTES_MIN: u32 = CONTAINER_BYTES / 16;
 /// Containers below which space counts as short, beside a sixteenth of all.
 const FREE_CONTAINERS_MIN: u64 = 6;
+/// Room for paddings of flushes while a container is being collected.
+const PADDING_BYTES: u64 = 256 << 10;
 
 /// What becomes of one entry of a slice.
 enum Fate {
@@ -92,6 +94,22 @@ impl Engine {
         let free = self.placement.space.free_containers();
         let idle = self.flushing.is_idle() && self.buffer.groups.is_empty() && !self.reads.any();
         idle || free * 2 < self.geometry.containers_total()
+    }
+
+    /// Whether frames of clients find room without taking that of a collection that has begun, or
+    /// has to begin: if it could not end, nothing would ever be freed, and all would wait for ever.
+    pub(crate) fn has_room_beside_collection(&self, frame_bytes: u64) -> bool {
+        let usable_bytes = self.placement.usable_bytes();
+        if self.placement.has_room(frame_bytes + 2 * usable_bytes, 0) {
+            return true;
+        }
+        let kept_bytes = match &self.collection.victim {
+            Some(victim) if victim.image.is_some() => victim.rest_bytes() + PADDING_BYTES,
+            Some(_) => usable_bytes,
+            None if self.choose_victim(true).is_some() => usable_bytes,
+            None => 0,
+        };
+        self.placement.has_room(frame_bytes + kept_bytes, 0)
     }
 
     fn containers_are_short(&self) -> bool {
@@ -150,7 +168,7 @@ impl Engine {
         if !self.want_slice(slice)? {
             return Ok(false);
         }
-        let bytes: u64 = slice.iter().map(|entry| u64::from(entry.length_bytes) + 64).sum();
+        let bytes = room_of(slice);
         if !self.journal_has_room(CHANGE_BYTES_MAX * (slice.len() + 2)) {
             return Ok(false);
         }

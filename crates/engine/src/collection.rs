@@ -7,6 +7,8 @@ use format::units::ContainerId;
 /// Entries of one slice, and bytes of their frames: a fraction of the reserved containers.
 const SLICE_ENTRIES: usize = 128;
 const SLICE_BYTES: u64 = 1 << 20;
+/// What a moved chunk takes beside its frame, at most.
+const ENTRY_BYTES: u64 = 64;
 
 /// The container being collected.
 pub(crate) struct Victim {
@@ -42,6 +44,16 @@ impl Victim {
         let slice = self.entries.iter().skip(self.cursor).take(SLICE_ENTRIES);
         self.cursor + slice.take_while(fits).count()
     }
+
+    /// Room that what is left of it takes at most.
+    pub(crate) fn rest_bytes(&self) -> u64 {
+        room_of(self.entries.get(self.cursor..).unwrap_or_default())
+    }
+}
+
+/// Room in containers that these chunks take at most when all are moved.
+pub(crate) fn room_of(entries: &[DirectoryEntry]) -> u64 {
+    entries.iter().map(|entry| u64::from(entry.length_bytes) + ENTRY_BYTES).sum()
 }
 
 impl Collection {

@@ -77,7 +77,7 @@ impl Engine {
         if !self.journal_has_room(body_bytes) {
             return Ok(false);
         }
-        if !self.placement.has_room(frame_bytes, 0) {
+        if !self.has_room_beside_collection(frame_bytes) {
             // Collection has used up what is kept for it; checkpoints bring back what it freed.
             self.checkpoints.ask();
             return Ok(false);

@@ -6,7 +6,7 @@ mod stand;
 use std::sync::{Arc, Mutex};
 
 use engine::{Notice, RequestError, Room};
-use stand::{Hand, MIB, Wish, fresh};
+use stand::{CHUNK, Dice, GIB, Hand, MIB, Wish, check_clean, fresh};
 
 /// What the operator was told since this was last asked, in words.
 fn told(notices: &Mutex<Vec<Notice>>) -> Vec<String> {
@@ -52,4 +52,24 @@ fn a_store_that_fills_and_empties_says_so_once_each_way() {
     }
     assert_eq!(told(&notices), ["data 50 down", "data 20 down", "fits"]);
     assert_eq!(Room::Tables.to_string(), "tables");
+}
+
+/// A store that is nearly full of living chunks is written over and over: collection always finds
+/// the room that it needs to give some back, and no write waits for ever.
+#[test]
+fn a_nearly_full_store_is_written_over_for_as_long_as_one_likes() {
+    let wish = Wish { capacities: vec![64 * MIB], ..Wish::default() };
+    let stand = wish.stand();
+    let volume = stand.volume("v", GIB);
+    let chunks = 48 * MIB / CHUNK;
+    stand.write(&volume, 0, &fresh(1, chunks * CHUNK));
+    stand.flush();
+    let mut dice = Dice(7);
+    for round in 0..chunks {
+        let bytes = fresh(1 << 32 | round, 2 * CHUNK);
+        stand.write(&volume, dice.below(chunks - 1) * CHUNK, &bytes);
+    }
+    stand.flush();
+    assert!(stand.stats().counters.containers_collected > 16);
+    check_clean(&stand.close());
 }
