@@ -132,7 +132,7 @@ fn client(sent: &[u8], piece: usize) {
             client.create_volume("a", 1, false).map(drop),
             client.resize_volume("a", 1).map(drop),
             client.rename_volume("a", "b").map(drop),
-            client.delete_volume("a"),
+            client.delete_volume("a", false),
             client.compression().map(|setting| assert!(is_sound(setting))),
             client.set_compression(setting),
             client.scrub(ScrubRequest::default()).map(drop),
