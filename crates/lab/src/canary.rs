@@ -19,7 +19,8 @@ use mutants::Mutant;
 const SEEDS_MAX: u64 = 12;
 /// Mutants that the simulator has not been shown to find so soon: questions, not promises. They run
 /// when they are asked for by name.
-const OPEN: [Mutant; 2] = [Mutant::ReusesPbnAtOnce, Mutant::ReadsPageBeingWritten];
+const OPEN: [Mutant; 3] =
+    [Mutant::ReusesPbnAtOnce, Mutant::DropsPageBeingWritten, Mutant::ReadsPageBeingWritten];
 /// Requests of each life of a store.
 const STEPS: u64 = 60;
 

@@ -110,7 +110,9 @@ pub fn dead_chunks_come_back() -> Script {
             .extend((0..5).map(|part| request(write(part * 300, 300, content + part, false), 10)));
         requests.extend([request(Verb::Flush, 10), request(Verb::Idle, 0)]);
         let count = 1500 * SECTORS;
-        requests.push(request(Verb::Trim { volume: 0, first: 0, count, durable: false }, 1));
+        // How soon the collection begins decides whether it meets the group: both are tried.
+        let trim = Verb::Trim { volume: 0, first: 0, count, durable: false };
+        requests.push(request(trim, if round % 2 == 0 { 4 } else { 6 }));
         // The first chunk of each part, which is in another slice of the collection.
         requests.extend((0..4).map(|part| request(sparse(1, 4 * round + part, content + part), 0)));
         requests.extend([request(Verb::Tick, 3), request(Verb::Tick, 20)]);
