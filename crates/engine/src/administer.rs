@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use format::catalog::{Lineage, NAME_BYTES_MAX, VolumeState};
+use format::catalog::{Lineage, VolumeState};
 use format::record::Change;
 use tables::PageError;
 
@@ -22,7 +22,7 @@ use crate::error::RequestError;
 use crate::intake::AdminRequest;
 use crate::outcome::{Reply, VolumeInfo};
 use crate::partial::Ack;
-use crate::record::CHANGE_BYTES_MAX;
+use crate::record::encoded;
 use crate::unmap::Piece;
 use crate::versions::copies_a_version;
 use crate::volume::{SECTOR_BYTES, VOLUME_BYTES_MAX, VolumeHandle, VolumeShared};
@@ -181,7 +181,7 @@ impl Engine {
 
     /// Records the administrative changes at the front of the write buffer.
     pub(crate) fn commit_admin(&mut self, changes: &[Change]) -> Result<bool, PageError> {
-        if !self.journal_has_room(changes.len() * (CHANGE_BYTES_MAX + NAME_BYTES_MAX)) {
+        if !self.journal_has_room(encoded(changes).len()) {
             return Ok(false);
         }
         if changes.iter().any(copies_a_version) && !self.copies_have_room() {

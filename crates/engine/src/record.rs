@@ -13,6 +13,13 @@ pub(crate) const CHANGE_BYTES_MAX: usize = 96;
 /// Journal that only openings may use: a record each, until a checkpoint frees more.
 const JOURNAL_SPARE_BYTES: u64 = 2 << 20;
 
+/// The body of a record.
+pub(crate) fn encoded(changes: &[Change]) -> Vec<u8> {
+    let mut body = Vec::with_capacity(changes.len() * CHANGE_BYTES_MAX);
+    changes.iter().for_each(|change| change.encode(&mut body));
+    body
+}
+
 impl Engine {
     /// Whether a record of `body_bytes` fits into the ring now; if not, a checkpoint is asked for.
     pub(crate) fn journal_has_room(&mut self, body_bytes: usize) -> bool {
@@ -27,11 +34,7 @@ impl Engine {
     /// Appends a record of `changes` to the journal and applies them. The caller has made sure of
     /// the pages and of the journal's room.
     pub(crate) fn record(&mut self, changes: &[Change]) {
-        let mut body = Vec::with_capacity(changes.len() * CHANGE_BYTES_MAX);
-        for change in changes {
-            change.encode(&mut body);
-        }
-        if !self.append(&body) {
+        if !self.append(&encoded(changes)) {
             return;
         }
         for change in changes {

@@ -81,6 +81,32 @@ fn a_volume_rolls_back_and_a_clone_goes_its_own_way() {
     check_clean(&stand.close());
 }
 
+/// However many snapshots go with a volume, they go in one record.
+#[test]
+fn a_volume_with_thousands_of_snapshots_is_deleted_at_once() {
+    const SNAPSHOTS: usize = 3200;
+    let stand = Wish::default().stand();
+    let volume = stand.volume("v", MIB);
+    stand.write(&volume, 0, &fresh(1, CHUNK));
+    // Many hands, so that many requests share a flush.
+    std::thread::scope(|scope| {
+        for hand in 0..16 {
+            let stand = &stand;
+            scope.spawn(move || {
+                for number in (hand..SNAPSHOTS).step_by(16) {
+                    snap(stand, &["v"], &format!("s{number}"));
+                }
+            });
+        }
+    });
+    assert_eq!(stand.client.volumes().unwrap().len(), SNAPSHOTS + 1);
+    stand.client.delete_volume_with_snapshots("v").unwrap();
+    settled(&stand);
+    let stats = stand.stats();
+    assert_eq!((stats.unique_chunks, stats.logical_bytes, stats.volumes.len()), (0, 0, 0));
+    check_clean(&stand.close());
+}
+
 /// What is trimmed in a large range comes back in the background, and nothing else does.
 #[test]
 fn a_large_trim_is_cut_off_and_comes_back() {
