@@ -206,16 +206,18 @@ impl Engine {
     /// Gives back what was deleted, one piece a step.
     pub(crate) fn advance_deletions(&mut self) -> bool {
         // A store that is being closed goes on with it when it is opened again.
-        let closing = !matches!(self.closing, Closing::No);
-        if closing || self.stopped.is_some() || self.volumes.deletions.is_empty() {
+        if self.closing_now() || self.stopped.is_some() {
             return false;
         }
         let Some(id) = self.volumes.next_deletion(&self.state) else { return false };
         match self.give_back_piece(id) {
             Ok(Piece::Waits) => false,
-            Ok(Piece::Applied(_)) => true,
+            Ok(Piece::Applied(_)) => {
+                self.volumes.deletion_began(id);
+                true
+            }
             Ok(Piece::Finished) => {
-                self.volumes.deletions.retain(|&other| other != id);
+                self.volumes.deletion_ended(id);
                 true
             }
             Err(error) => {

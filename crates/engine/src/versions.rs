@@ -22,7 +22,6 @@
 //! **One at a time**: at most one version has begun to be given back and not ended. So the parent
 //! of one that has begun is whole, and `parent_at` looks one step further and no more.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 use format::catalog::{CatalogEntry, Lineage, VolumeState};
@@ -71,12 +70,6 @@ struct LeafGone {
 }
 
 impl State {
-    /// Versions whose parent this one is.
-    pub(crate) fn children_of(&self, id: VolumeId) -> impl Iterator<Item = VolumeId> {
-        let children = self.catalog.iter().filter(move |entry| entry.lineage.parent == Some(id));
-        children.map(|entry| entry.id)
-    }
-
     /// Whether a version is there for clients, and not being deleted.
     pub(crate) fn is_live(&self, id: VolumeId) -> bool {
         self.catalog.get(id).is_some_and(|entry| entry.state == VolumeState::Live)
@@ -140,12 +133,6 @@ impl State {
         Some(CatalogEntry { id, root: Default::default(), lineage, ..entry })
     }
 
-    fn set_parent(&mut self, id: VolumeId, parent: Option<VolumeId>) {
-        if let Some(entry) = self.catalog.get_mut(id) {
-            entry.lineage.parent = parent;
-        }
-    }
-
     fn take_snapshot(&mut self, volume: VolumeId, id: VolumeId, taken_unix_s: u64, name: &str) {
         let Some(mut entry) = self.copy_version(volume, id) else { return };
         entry.name = name.to_owned();
@@ -153,7 +140,7 @@ impl State {
         entry.lineage.snapshot_of = Some(volume);
         entry.lineage.taken_unix_s = taken_unix_s;
         self.catalog.insert(entry);
-        self.set_parent(volume, Some(id));
+        self.catalog.set_parent(volume, Some(id));
     }
 
     fn clone_volume(&mut self, snapshot: VolumeId, id: VolumeId, name: &str) {
@@ -176,7 +163,7 @@ impl State {
         let Some(mut entry) = self.copy_version(volume, into) else { return };
         entry.lineage.cut_leaves = leaves.clone();
         self.hide(entry);
-        self.set_parent(volume, Some(into));
+        self.catalog.set_parent(volume, Some(into));
         self.store.cut(TreeId::volume(volume), leaves);
     }
 
@@ -195,8 +182,8 @@ impl State {
             lower(&mut self.totals.mapped_chunks, entry.mapped_chunks);
             self.totals.mapped_chunks += mapped;
             (entry.size_bytes, entry.mapped_chunks) = (size_bytes, mapped);
-            entry.lineage.parent = Some(to);
         }
+        self.catalog.set_parent(volume, Some(to));
     }
 
     fn delete_version(&mut self, id: VolumeId) {
@@ -212,15 +199,15 @@ impl State {
         let Some(entry) = self.catalog.get(id) else { return };
         let (parent, mapped) = (entry.lineage.parent, entry.mapped_chunks);
         lower(&mut self.totals.mapped_chunks, mapped);
-        let children: Vec<VolumeId> = self.children_of(id).collect();
-        children.into_iter().for_each(|child| self.set_parent(child, parent));
+        let children: Vec<VolumeId> = self.catalog.children_of(id).collect();
+        children.into_iter().for_each(|child| self.catalog.set_parent(child, parent));
         self.catalog.remove(id);
         self.store.drop_tree(TreeId::volume(id));
     }
 
     fn leaving(&self, id: VolumeId) -> Option<Leaving> {
         let lineage = &self.catalog.get(id)?.lineage;
-        let child = self.children_of(id).next();
+        let child = self.catalog.children_of(id).next();
         let map = |version: Option<VolumeId>| version.map_or(NO_MAP, TreeId::volume);
         Some(Leaving {
             trees: [TreeId::volume(id), map(lineage.parent), map(child)],
@@ -361,18 +348,11 @@ impl State {
 
     /// Children, their children, and so on.
     pub(crate) fn descendants_of(&self, id: VolumeId) -> Vec<VolumeId> {
-        let relations: BTreeSet<(VolumeId, VolumeId)> = self
-            .catalog
-            .iter()
-            .filter_map(|entry| Some((entry.lineage.parent?, entry.id)))
-            .collect();
-        let mut found = Vec::new();
-        let mut above = vec![id];
-        while let Some(parent) = above.pop() {
-            let children = relations.range((parent, VolumeId(0))..=(parent, VolumeId(u32::MAX)));
-            let children: Vec<VolumeId> = children.map(|&(_, child)| child).collect();
-            found.extend(&children);
-            above.extend(children);
+        let mut found: Vec<VolumeId> = self.catalog.children_of(id).collect();
+        let mut at = 0;
+        while let Some(&parent) = found.get(at) {
+            found.extend(self.catalog.children_of(parent));
+            at += 1;
         }
         found
     }

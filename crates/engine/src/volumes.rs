@@ -16,7 +16,7 @@ pub(crate) struct Volumes {
     pub(crate) by_name: BTreeMap<String, Arc<VolumeShared>>,
     /// Names of what is on its way to be a clone or a snapshot, and cannot be opened yet.
     pub(crate) claimed: BTreeSet<String>,
-    /// Versions to be given back.
+    /// Versions to be given back; one that has begun stands first.
     pub(crate) deletions: VecDeque<VolumeId>,
     next_id: u32,
 }
@@ -32,7 +32,10 @@ impl Volumes {
         };
         for entry in state.catalog.iter() {
             if entry.state == VolumeState::Deleting {
-                volumes.deletions.push_back(entry.id);
+                match entry.lineage.given_back_leaves {
+                    0 => volumes.deletions.push_back(entry.id),
+                    _ => volumes.deletions.push_front(entry.id),
+                }
                 continue;
             }
             let (size_bytes, read_only) = (entry.size_bytes, entry.read_only);
@@ -52,17 +55,30 @@ impl Volumes {
     /// The version to be given back next: one that has begun, else the first that has at most one
     /// child. Those with more wait for their children to go.
     pub(crate) fn next_deletion(&self, state: &State) -> Option<VolumeId> {
+        let can_go = |&id: &VolumeId| state.catalog.children_of(id).nth(1).is_none();
         let has_begun = |&id: &VolumeId| {
             state.catalog.get(id).is_some_and(|entry| entry.lineage.given_back_leaves > 0)
         };
-        let can_go = |&id: &VolumeId| state.children_of(id).nth(1).is_none();
         let ids = || self.deletions.iter().copied();
-        ids().find(has_begun).or_else(|| ids().find(can_go))
+        ids().next().filter(has_begun).or_else(|| ids().find(can_go))
+    }
+
+    /// A piece of this version was given back: it goes on before any other begins.
+    pub(crate) fn deletion_began(&mut self, id: VolumeId) {
+        if self.deletions.front() != Some(&id) {
+            self.deletion_ended(id);
+            self.deletions.push_front(id);
+        }
+    }
+
+    /// This version is gone.
+    pub(crate) fn deletion_ended(&mut self, id: VolumeId) {
+        self.deletions.retain(|&other| other != id);
     }
 
     /// Deletions that wait for children to go.
     pub(crate) fn held_deletions(&self, state: &State) -> u64 {
-        let is_held = |&&id: &&VolumeId| state.children_of(id).nth(1).is_some();
+        let is_held = |&&id: &&VolumeId| state.catalog.children_of(id).nth(1).is_some();
         self.deletions.iter().filter(is_held).count() as u64
     }
 

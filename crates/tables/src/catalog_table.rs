@@ -19,6 +19,8 @@ const TREE: TreeId = TreeId::CATALOG;
 pub struct CatalogTable {
     volumes: BTreeMap<VolumeId, (u64, CatalogEntry)>,
     names: BTreeMap<String, VolumeId>,
+    /// Parents with each of their children.
+    children: BTreeSet<(VolumeId, VolumeId)>,
     /// Slots in use and vacant ones before them.
     slots: u64,
     vacant: BTreeSet<u64>,
@@ -33,6 +35,7 @@ impl CatalogTable {
         Self {
             volumes: BTreeMap::new(),
             names: BTreeMap::new(),
+            children: BTreeSet::new(),
             slots,
             vacant: (0..slots).collect(),
             dirty: BTreeSet::new(),
@@ -131,7 +134,8 @@ impl CatalogTable {
         self.volumes.get(&id).map(|(_, entry)| entry)
     }
 
-    /// A volume, to change its figures. Its name, number, state and root have their own calls.
+    /// A volume, to change its figures. Its name, number, state, root and parent have their own
+    /// calls.
     pub fn get_mut(&mut self, id: VolumeId) -> Option<&mut CatalogEntry> {
         let (place, entry) = self.volumes.get_mut(&id)?;
         self.dirty.insert(*place / SLOTS as u64);
@@ -182,7 +186,26 @@ impl CatalogTable {
         if entry.state == VolumeState::Live {
             self.names.insert(entry.name.clone(), entry.id);
         }
+        if let Some(parent) = entry.lineage.parent {
+            self.children.insert((parent, entry.id));
+        }
         self.volumes.insert(entry.id, (place, entry));
+    }
+
+    /// The versions whose parent this one is, in the order of their numbers.
+    pub fn children_of(&self, id: VolumeId) -> impl Iterator<Item = VolumeId> {
+        let all = (id, VolumeId(0))..=(id, VolumeId(u32::MAX));
+        self.children.range(all).map(|&(_, child)| child)
+    }
+
+    /// Gives a version another parent, or none.
+    pub fn set_parent(&mut self, id: VolumeId, parent: Option<VolumeId>) {
+        let Some(entry) = self.get_mut(id) else { return };
+        let former = std::mem::replace(&mut entry.lineage.parent, parent);
+        if let Some(former) = former {
+            self.children.remove(&(former, id));
+        }
+        self.children.extend(parent.map(|parent| (parent, id)));
     }
 
     /// Gives a volume another name.
@@ -213,7 +236,10 @@ impl CatalogTable {
     /// Removes a volume; its slot is vacant.
     pub fn remove(&mut self, id: VolumeId) {
         self.forget_name(id);
-        if let Some((place, _)) = self.volumes.remove(&id) {
+        if let Some((place, entry)) = self.volumes.remove(&id) {
+            if let Some(parent) = entry.lineage.parent {
+                self.children.remove(&(parent, id));
+            }
             self.vacant.insert(place);
             self.dirty.insert(place / SLOTS as u64);
         }
