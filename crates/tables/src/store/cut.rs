@@ -8,13 +8,13 @@
 use std::ops::Range;
 
 use format::pointer_page::{self, FANOUT};
-use format::units::{BlockPtr, PageId, TreeId};
+use format::units::{BlockPtr, PageId, TreeId, TreeRoot};
 
 use super::page_io::PageRead;
 use super::page_store::PageStore;
-use super::path::{Path, ancestor, child_slot, first_used, index_below, leaf_id};
+use super::path::{Path, ancestor, index_below, leaf_id};
 use super::pins::PinSet;
-use super::sharing::{EMPTY, is_written};
+use super::sharing::is_written;
 use crate::error::PageError;
 
 /// The leaves at or below a page.
@@ -94,7 +94,7 @@ impl PageStore {
         let top = PageId { tree, level: root.depth, index: 0 };
         if covers(leaves, top) {
             self.let_go(top, root.pointer);
-            self.trees.insert(tree, EMPTY);
+            self.trees.insert(tree, TreeRoot::default());
         } else {
             self.cut_inside(top, leaves);
         }
@@ -182,23 +182,10 @@ impl PageStore {
         for level in 1..=self.tree_root(tree).depth {
             let id = ancestor(leaf_id(tree, leaf), level);
             let Some(slot) = self.frames.find(id) else { continue };
-            let frame = self.frames.get(slot);
-            if frame.children > 0 || first_used(&frame.page, 0).is_some() {
+            if !self.points_to_nothing(slot) {
                 return;
             }
-            let frame = self.frames.remove(slot);
-            if frame.block != 0 {
-                self.space.free(frame.block);
-            }
-            match frame.parent {
-                Some(parent) => {
-                    pointer_page::set(self.frames.change(parent), child_slot(id), BlockPtr::NONE);
-                    self.frames.get_mut(parent).children -= 1;
-                }
-                None => {
-                    self.trees.insert(tree, EMPTY);
-                }
-            }
+            self.take_out(slot);
         }
     }
 }

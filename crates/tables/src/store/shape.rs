@@ -83,26 +83,34 @@ impl PageStore {
     /// Removes a leaf, and the inner pages that are empty then. It must have been wanted; an absent
     /// leaf stays absent.
     pub fn remove_page(&mut self, tree: TreeId, index: u64) {
-        let Some(mut slot) = self.frames.find(leaf_id(tree, index)) else { return };
-        if let Some(parent) = self.frames.get(slot).parent {
+        let Some(leaf) = self.frames.find(leaf_id(tree, index)) else { return };
+        if let Some(parent) = self.frames.get(leaf).parent {
             self.own(parent);
         }
-        loop {
-            let frame = self.frames.remove(slot);
-            if frame.block != 0 {
-                self.space.free(frame.block);
-            }
-            let Some(parent) = frame.parent else {
-                self.trees.insert(tree, TreeRoot::default());
-                return;
-            };
-            self.point(Some(parent), frame.id, BlockPtr::NONE);
-            let above = self.frames.get_mut(parent);
-            above.children -= 1;
-            if above.children > 0 || first_used(&above.page, 0).is_some() {
-                return;
-            }
-            slot = parent;
+        let mut above = self.take_out(leaf);
+        while let Some(slot) = above.filter(|&slot| self.points_to_nothing(slot)) {
+            above = self.take_out(slot);
         }
+    }
+
+    /// Whether an inner page is empty, and goes.
+    pub(super) fn points_to_nothing(&self, slot: Slot) -> bool {
+        let frame = self.frames.get(slot);
+        frame.children == 0 && first_used(&frame.page, 0).is_none()
+    }
+
+    /// Takes out a page without children, of which all that is above is owned; the one above it.
+    pub(super) fn take_out(&mut self, slot: Slot) -> Option<Slot> {
+        let frame = self.frames.remove(slot);
+        if frame.block != 0 {
+            self.space.free(frame.block);
+        }
+        let Some(parent) = frame.parent else {
+            self.trees.insert(frame.id.tree, TreeRoot::default());
+            return None;
+        };
+        self.point(Some(parent), frame.id, BlockPtr::NONE);
+        self.frames.get_mut(parent).children -= 1;
+        Some(parent)
     }
 }

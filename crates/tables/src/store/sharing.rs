@@ -22,7 +22,7 @@
 use std::sync::Arc;
 
 use format::pointer_page::{self, FANOUT};
-use format::units::{BlockPtr, PageId, TreeId, TreeRoot};
+use format::units::{BlockPtr, PageId, TreeId};
 use mutants::mutant;
 
 use super::frames::Frame;
@@ -166,6 +166,3 @@ impl PageStore {
         self.space.shared_blocks()
     }
 }
-
-/// The root of a tree without pages.
-pub(super) const EMPTY: TreeRoot = TreeRoot { pointer: BlockPtr::NONE, depth: 0 };
