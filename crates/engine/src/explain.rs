@@ -10,7 +10,6 @@
 //! is said at the end was true in one moment.
 
 use disk::AlignedBuf;
-use format::BLOCK_BYTES;
 use format::frame;
 use format::pba_page::PbaEntry;
 use format::units::{Codec, Fingerprint, FrameCheck, Lba, Pba, Pbn, TreeId};
@@ -26,7 +25,9 @@ use crate::explaining::{FoundFrame, Question};
 use crate::explanation::{
     Address, ExplainedChunk, ExplainedFrame, ExplainedPage, ExplainedPlace, Explanation,
 };
+use crate::figures::codec_name;
 use crate::outcome::Reply;
+use crate::reads::blocks_of;
 use crate::state::Wanted;
 use crate::zone_name;
 
@@ -178,14 +179,11 @@ impl Engine {
             return Some(FoundFrame { pba, bytes: Some(frame.into_owned()), in_memory: true });
         }
         let (zone, start_bytes) = self.geometry.container_zone(pba.container)?;
-        let block_bytes = BLOCK_BYTES as u32;
-        let first_bytes = pba.offset_bytes / block_bytes * block_bytes;
-        let end_bytes = (pba.offset_bytes + pba.length_bytes).next_multiple_of(block_bytes);
+        let blocks = blocks_of(pba);
         self.placement.space.pin(pba.container);
         self.explaining.reading = true;
-        let offset_bytes = start_bytes + u64::from(first_bytes);
-        let length_bytes = (end_bytes - first_bytes) as usize;
-        self.devices.read(zone, offset_bytes, length_bytes, Purpose::Explain(pba));
+        let offset_bytes = start_bytes + u64::from(blocks.start);
+        self.devices.read(zone, offset_bytes, blocks.len(), Purpose::Explain(pba));
         None
     }
 
@@ -194,7 +192,7 @@ impl Engine {
         self.placement.space.unpin(pba.container);
         self.explaining.reading = false;
         let Some(question) = self.explaining.questions.front_mut() else { return };
-        let start = pba.offset_bytes as usize % BLOCK_BYTES;
+        let start = (pba.offset_bytes - blocks_of(pba).start) as usize;
         let end = start + pba.length_bytes as usize;
         let frame = |buf: AlignedBuf| buf.get(start..end).map(Into::into);
         question.frame = Some(FoundFrame { pba, bytes: buf.and_then(frame), in_memory: false });
@@ -238,13 +236,5 @@ impl Engine {
             dirty,
         };
         self.state.store.way_to(tree, leaf).into_iter().map(shown).collect()
-    }
-}
-
-fn codec_name(codec: Codec) -> &'static str {
-    match codec {
-        Codec::Raw => "none",
-        Codec::Lz4 => "lz4",
-        Codec::Zstd => "zstd",
     }
 }

@@ -115,10 +115,16 @@ fn ratio(of: u64, to: u64) -> f64 {
 }
 
 /// `lz4`, `zstd:3` or `none`.
-fn compression_name(compression: Compression) -> String {
-    match compression.codec {
-        Codec::Raw => "none".to_owned(),
-        Codec::Lz4 => "lz4".to_owned(),
-        Codec::Zstd => format!("zstd:{}", compression.level),
+fn compression_name(Compression { codec, level }: Compression) -> String {
+    let name = codec_name(codec);
+    if codec == Codec::Zstd { format!("{name}:{level}") } else { name.to_owned() }
+}
+
+/// `lz4`, `zstd` or `none`.
+pub(crate) fn codec_name(codec: Codec) -> &'static str {
+    match codec {
+        Codec::Raw => "none",
+        Codec::Lz4 => "lz4",
+        Codec::Zstd => "zstd",
     }
 }

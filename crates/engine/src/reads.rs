@@ -1,6 +1,7 @@
 //! Reads that wait for pages, and reads that wait for frames.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 use std::sync::Arc;
 
 use disk::AlignedBuf;
@@ -92,11 +93,16 @@ impl Span {
     }
 }
 
+/// The whole blocks of its container that a frame lies in, in bytes.
+pub(crate) fn blocks_of(pba: Pba) -> Range<u32> {
+    let block_bytes = BLOCK_BYTES as u32;
+    let end_bytes = (pba.offset_bytes + pba.length_bytes).next_multiple_of(block_bytes);
+    pba.offset_bytes / block_bytes * block_bytes..end_bytes
+}
+
 /// Adds a frame to the stretches to be read.
 pub(crate) fn add_to_spans(spans: &mut Vec<Span>, at: usize, pba: Pba, pbn: Pbn) {
-    let block_bytes = BLOCK_BYTES as u32;
-    let first_bytes = pba.offset_bytes / block_bytes * block_bytes;
-    let end_bytes = (pba.offset_bytes + pba.length_bytes).next_multiple_of(block_bytes);
+    let Range { start: first_bytes, end: end_bytes } = blocks_of(pba);
     if let Some(last) = spans.last_mut()
         && last.container == pba.container
         && (last.first_bytes..=last.end_bytes).contains(&first_bytes)

@@ -22,6 +22,7 @@ use reduce::{expand_frame, fingerprint_batch};
 use crate::devices::Devices;
 use crate::loading::Loading;
 use crate::open_error::OpenError;
+use crate::reads::blocks_of;
 
 /// What replaying came to.
 pub(crate) struct Recovered {
@@ -180,20 +181,16 @@ pub(crate) fn fingerprint_at(
     let Some((zone, start_bytes)) = geometry.container_zone(pba.container) else {
         return Ok(None);
     };
-    let block_bytes = BLOCK_BYTES as u32;
-    let first_bytes = pba.offset_bytes / block_bytes * block_bytes;
-    let skip = pba.offset_bytes - first_bytes;
-    let length_bytes = (skip + pba.length_bytes).next_multiple_of(block_bytes) as usize;
-    let offset_bytes = start_bytes + u64::from(first_bytes);
-    let bytes = devices.read_now(zone, offset_bytes, length_bytes)?;
+    let blocks = blocks_of(pba);
+    let skip = pba.offset_bytes - blocks.start;
+    let offset_bytes = start_bytes + u64::from(blocks.start);
+    let bytes = devices.read_now(zone, offset_bytes, blocks.len())?;
     let here = Pba { offset_bytes: skip, ..pba };
     let entry = bytes
         .get(skip as usize..)
         .and_then(|rest| rest.get(..pba.length_bytes as usize))
-        .filter(|frame| pba.check.allows(frame::check_of(frame)))
-        .and_then(|frame| frame::decode(frame).ok())
-        .filter(|(header, _)| header.pbn == pbn)
-        .and_then(|(header, _)| entry_of(header, here, &bytes, geometry.chunk_bytes));
+        .and_then(|frame| frame::meant(frame, pbn, pba.check))
+        .and_then(|header| entry_of(header, here, &bytes, geometry.chunk_bytes));
     Ok(entry.map(|entry| entry.fingerprint))
 }
 

@@ -101,10 +101,18 @@ pub fn check_of(bytes: &[u8]) -> FrameCheck {
     }
 }
 
-/// Whether `bytes` are the frame that is meant: whole, unharmed, of this chunk and with this check.
+/// The header of the frame that is meant: whole, unharmed, of this chunk and with this check; none
+/// when `bytes` are not it.
+#[must_use]
+pub fn meant(bytes: &[u8], pbn: Pbn, check: FrameCheck) -> Option<FrameHeader> {
+    let (header, _) = decode(bytes).ok().filter(|_| check.allows(check_of(bytes)))?;
+    (header.pbn == pbn).then_some(header)
+}
+
+/// Whether `bytes` are the frame that is meant, as [`meant`] says.
 #[must_use]
 pub fn is_meant(bytes: &[u8], pbn: Pbn, check: FrameCheck) -> bool {
-    check.allows(check_of(bytes)) && decode(bytes).is_ok_and(|(header, _)| header.pbn == pbn)
+    meant(bytes, pbn, check).is_some()
 }
 
 /// How long the frame claims to be that may begin here, its header included; None when there is no
