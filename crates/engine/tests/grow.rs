@@ -106,12 +106,7 @@ fn a_growth_that_is_cut_leaves_the_old_store_or_the_new_one() {
     let (mut old, mut differing) = (0, 0);
     for disk in left {
         differing += usize::from(geometry_in(&disk, 0) != geometry_in(&disk, 3));
-        let stand = wish.open(disk);
-        let volume = stand.client.volume("v").unwrap();
-        assert!(stand.read(&volume, 0, 16 * CHUNK) == fresh(7, 16 * CHUNK));
-        stand.write(&volume, MIB, &fresh(8, MIB));
-        let disk = stand.close();
-        check_clean(&disk);
+        let disk = wish.use_again(disk);
         assert_eq!(geometry_in(&disk, 0), geometry_in(&disk, 3));
         old += usize::from(geometry_in(&disk, 0) == geometry);
     }

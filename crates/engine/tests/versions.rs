@@ -68,12 +68,7 @@ fn a_raised_version_may_be_cut_off_at_every_write() {
             assert!(versions[0] >= versions[1], "the second block was raised first");
             assert!(all_but_geometry(&disk) == before, "something was written too early");
         }
-        let stand = wish.open(disk);
-        let volume = stand.client.volume("v").unwrap();
-        assert!(stand.read(&volume, 0, 16 * CHUNK) == fresh(7, 16 * CHUNK));
-        stand.write(&volume, MIB, &fresh(8, MIB));
-        let disk = stand.close();
-        check_clean(&disk);
+        let disk = wish.use_again(disk);
         assert_eq!(GEOMETRY_BLOCKS.map(|block| version_in(&disk, block)), [FORMAT_VERSION; 2]);
     }
     assert!(seen.iter().all(|&count| count > 0), "old, differing, today's: {seen:?}");

@@ -12,6 +12,14 @@ pub(crate) struct Format {
     pub(crate) json: bool,
 }
 
+/// What loses something is asked about first.
+#[derive(Debug, Args)]
+pub(crate) struct Confirm {
+    /// Do not ask
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+}
+
 /// What an engine may use.
 #[derive(Debug, Args)]
 pub(crate) struct EngineArgs {

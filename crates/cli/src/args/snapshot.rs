@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::options::Format;
+use super::options::{Confirm, Format};
 use super::values::{SnapshotName, parse_snapshot};
 
 /// Take, list and delete snapshots, and go back to them
@@ -81,9 +81,8 @@ pub(crate) struct SnapshotDeleteArgs {
     /// Volume and snapshot
     #[arg(value_name = "VOLUME@NAME", value_parser = parse_snapshot, required = true)]
     pub(crate) snapshots: Vec<SnapshotName>,
-    /// Do not ask
-    #[arg(long, short)]
-    pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) confirm: Confirm,
     #[command(flatten)]
     pub(crate) format: Format,
 }
@@ -101,9 +100,8 @@ pub(crate) struct SnapshotRollbackArgs {
     /// Volume and snapshot
     #[arg(value_name = "VOLUME@NAME", value_parser = parse_snapshot)]
     pub(crate) snapshot: SnapshotName,
-    /// Do not ask
-    #[arg(long, short)]
-    pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) confirm: Confirm,
     #[command(flatten)]
     pub(crate) format: Format,
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::options::Format;
+use super::options::{Confirm, Format};
 use crate::size::parse_size;
 
 /// Create, list and change volumes
@@ -115,7 +115,6 @@ pub(crate) struct VolumeDeleteArgs {
     /// Delete its snapshots as well
     #[arg(long)]
     pub(crate) with_snapshots: bool,
-    /// Do not ask
-    #[arg(long, short)]
-    pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) confirm: Confirm,
 }

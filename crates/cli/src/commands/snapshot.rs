@@ -112,7 +112,7 @@ fn delete(args: &SnapshotDeleteArgs) -> Result<(), CliError> {
         let found: Result<Vec<_>, _> =
             names.iter().map(|name| store.volume(&args.store, name)).collect();
         let found = found?;
-        if !args.yes && !confirm(format_args!("Delete {}?", names.join(", "))) {
+        if !args.confirm.yes && !confirm(format_args!("Delete {}?", names.join(", "))) {
             return Err(CliError::NotConfirmed);
         }
         for name in &names {
@@ -132,7 +132,7 @@ fn rollback(args: &SnapshotRollbackArgs) -> Result<(), CliError> {
     let rolled_back = Store::with(&args.store, |store| {
         store.volume(&args.store, &full)?;
         let question = format_args!("Give up what {volume} holds, and go back to {name}?");
-        if !args.yes && !confirm(question) {
+        if !args.confirm.yes && !confirm(question) {
             return Err(CliError::NotConfirmed);
         }
         store.roll_back(&full)

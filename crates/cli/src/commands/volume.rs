@@ -124,7 +124,7 @@ fn delete(args: &VolumeDeleteArgs) -> Result<(), CliError> {
         if count > 0 && !args.with_snapshots {
             return Err(CliError::HasSnapshots { name: of.name.clone(), count });
         }
-        if !args.yes && !confirmed(&volume, count) {
+        if !args.confirm.yes && !confirmed(&volume, count) {
             return Err(CliError::NotConfirmed);
         }
         store.delete_volume(&of.name, args.with_snapshots)?;

@@ -95,6 +95,18 @@ impl Wish {
         Ok(Stand { disk, client, report, doorbell, killed, running: Some(running) })
     }
 
+    /// Uses a store again that holds `fresh(7, ..)` in the first sixteen chunks of volume `v`: they
+    /// are there, more is written, and what is closed is sound.
+    pub fn use_again(&self, disk: MemoryDisk) -> MemoryDisk {
+        let stand = self.open(disk);
+        let volume = stand.client.volume("v").unwrap();
+        assert!(stand.read(&volume, 0, 16 * CHUNK) == fresh(7, 16 * CHUNK));
+        stand.write(&volume, MIB, &fresh(8, MIB));
+        let disk = stand.close();
+        check_clean(&disk);
+        disk
+    }
+
     pub fn load(
         &self,
         disk: &MemoryDisk,
