@@ -5,7 +5,8 @@
 //! looked for in the directories (or, where one is damaged, in the frames themselves): its
 //! fingerprint must be the one that the Hash-PBN table has for it, or, when that is lost as well,
 //! the container that was opened last has it, since a PBN is given out again only after its
-//! container was collected.
+//! container was collected, and after a checkpoint: so a repair that has to go back to its root
+//! meets no chunk that was stored later under a PBN that the root still knows.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -106,6 +106,12 @@ impl JournalImage {
     pub(crate) fn is_damaged(&self) -> bool {
         self.behind.durable_sequence >= self.end.sequence
     }
+
+    /// Records behind the end that cannot be applied; none where the end is the journal's own.
+    pub(crate) fn lost_records(&self) -> u64 {
+        let behind = (self.behind.last_sequence + 1).saturating_sub(self.end.sequence);
+        if self.is_damaged() { behind } else { 0 }
+    }
 }
 
 /// Hands out the records from a position on, each with the position behind it, until `look` says

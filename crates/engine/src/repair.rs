@@ -87,9 +87,7 @@ pub fn repair(
     }
     let mut found = survey.problems.clone();
     found.extend(accounts.report().problems);
-    let journal = &survey.base.journal;
-    let lost_records = (journal.behind.last_sequence + 1).saturating_sub(journal.end.sequence);
-    let lost_records = if journal.is_damaged() { lost_records } else { 0 };
+    let lost_records = survey.base.journal.lost_records();
     let lost_chunks = accounts.maps.lost_chunks;
     let Accounts { ledger, frames, maps } = accounts;
     raise_version(&mut reads.devices, &mut survey.geometry)?;

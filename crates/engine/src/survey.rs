@@ -35,8 +35,9 @@ impl RootImage {
         self.journal.is_damaged() || self.trees.values().any(|tree| !tree.damaged.is_empty())
     }
 
-    /// What going on from here would lose: first a journal, then volumes, maps, other pages.
-    fn loss(&self) -> (bool, u64, u64, usize) {
+    /// What going on from here would lose: first a journal, then volumes, records, maps, other
+    /// pages. Where both journals are damaged, the older one may end long before the newer root.
+    fn loss(&self) -> (bool, u64, u64, u64, usize) {
         let lost = |of: &dyn Fn(TreeId) -> bool| {
             let trees = self.trees.iter().filter(|(id, _)| of(**id));
             trees.map(|(_, tree)| tree.lost_leaves()).sum::<u64>()
@@ -44,7 +45,7 @@ impl RootImage {
         let pages = self.trees.values().map(|tree| tree.damaged.len()).sum();
         let catalog = lost(&|id| id == TreeId::CATALOG);
         let maps = lost(&|id| id.volume_id().is_some());
-        (self.journal.is_damaged(), catalog, maps, pages)
+        (self.journal.is_damaged(), catalog, self.journal.lost_records(), maps, pages)
     }
 }
 

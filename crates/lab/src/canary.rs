@@ -1,7 +1,8 @@
 //! `lab canary`: the simulator is shown bugs that are known, and must find every one.
 //!
 //! One [`Mutant`] lives at a time, and seeds run, from the first on, until one fails. A mutant that
-//! outlives the seeds it is allowed says that the simulator is blind there. The seeds up to the
+//! outlives the seeds it is allowed says that the simulator is blind there. A few are shown by one
+//! run made for them ([`Way`]), on which hardly any seed comes. The seeds up to the
 //! last that found one run without any mutant as well, and must pass: a simulator that cries at
 //! everything would find all mutants too. Seeds run beside each other, but what is told is the
 //! first seed that fails, so the answer is the same with any number of jobs.
@@ -12,15 +13,11 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use lab::{Broken, Failure, Look, Plan, Script, Simulation, Summary, schedules};
+use lab::{Broken, Failure, Look, Plan, Script, Simulation, Summary, go_back, schedules};
 use mutants::Mutant;
 
 /// Seeds within which a mutant is to be found.
 const SEEDS_MAX: u64 = 12;
-/// Mutants that the simulator has not been shown to find so soon: questions, not promises. They run
-/// when they are asked for by name.
-const OPEN: [Mutant; 3] =
-    [Mutant::ReusesPbnAtOnce, Mutant::DropsPageBeingWritten, Mutant::ReadsPageBeingWritten];
 /// Requests of each life of a store.
 const STEPS: u64 = 60;
 
@@ -50,7 +47,7 @@ struct Found {
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     let is_asked = |mutant: &Mutant| match &arguments.mutant {
         Some(name) => *name == format!("{mutant:?}"),
-        None => !OPEN.contains(mutant),
+        None => true,
     };
     let mutants: Vec<Mutant> = Mutant::ALL.into_iter().filter(is_asked).collect();
     if mutants.is_empty() {
@@ -62,16 +59,17 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     println!("{:28} {:>5}  {:>7}  found by", "mutant", "seed", "allowed");
     for &mutant in &mutants {
         let seeds: Vec<u64> = (1..=allowed).collect();
-        let found = match schedule_for(mutant) {
-            Some((script, look)) => run_alive(mutant, script, look),
-            None => first_failing(Some(mutant), &seeds, jobs),
+        let way = Way::of(mutant);
+        let by_seeds = matches!(way, Way::Seeds);
+        let found = match way {
+            Way::Seeds => first_failing(Some(mutant), &seeds, jobs),
+            way => way.run_alive(mutant),
         };
         all_right &= found.is_some();
         let name = format!("{mutant:?}");
         match found {
             Some(Found { seed, check, said }) => {
-                let seeds = seeds.into_iter().filter(|_| schedule_for(mutant).is_none());
-                ran.extend(seeds.take_while(|&of| of <= seed));
+                ran.extend(seeds.into_iter().filter(|_| by_seeds).take_while(|&of| of <= seed));
                 println!("{name:28} {seed:5}  {allowed:7}  {check}");
                 if arguments.mutant.is_some() {
                     println!("{said}");
@@ -91,28 +89,58 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     if all_right { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// The schedule that shows a mutant on which hardly any seed comes.
-fn schedule_for(mutant: Mutant) -> Option<(Script, Look)> {
-    Some(match mutant {
-        Mutant::ForgetsOlderJournal => (schedules::lapped_journal(), Look::Nowhere),
-        Mutant::SplitsGroup | Mutant::BelievesStaleRecord => {
-            (schedules::groups_in_flight(), Look::Everywhere)
-        }
-        Mutant::ForgetsHeldChunk => (schedules::dead_chunks_come_back(), Look::Nowhere),
-        Mutant::DropsPageBeingWritten => (schedules::pages_read_again(), Look::Nowhere),
-        Mutant::ReusesContainerAtOnce => (schedules::full_store(), Look::LastLife),
-        Mutant::BelievesStaleFrame => (schedules::stale_frame(), Look::Nowhere),
-        _ => return None,
-    })
+/// How a mutant is shown. Without any, each way is a test of the lab and passes.
+enum Way {
+    /// By seeds.
+    Seeds,
+    /// By a schedule.
+    Schedule(Script, Look),
+    /// By a repair that takes a store back.
+    GoingBack,
 }
 
-/// What a schedule fails with while a mutant lives; without any it must pass, as a test of the lab.
-fn run_alive(mutant: Mutant, script: Script, look: Look) -> Option<Found> {
-    mutants::let_live(Some(mutant));
-    let run = || Simulation::of_script(script, look).and_then(Simulation::run);
-    let found = failure_of(0, run);
-    mutants::let_live(None);
-    found
+impl Way {
+    fn of(mutant: Mutant) -> Self {
+        let (script, look) = match mutant {
+            Mutant::ForgetsOlderJournal => (schedules::lapped_journal(), Look::Nowhere),
+            Mutant::SplitsGroup | Mutant::BelievesStaleRecord => {
+                (schedules::groups_in_flight(), Look::Everywhere)
+            }
+            Mutant::ForgetsHeldChunk => (schedules::dead_chunks_come_back(), Look::Nowhere),
+            Mutant::DropsPageBeingWritten => (schedules::buckets_read_again(), Look::Nowhere),
+            Mutant::ReadsPageBeingWritten => {
+                (schedules::snapshot_of_pages_on_their_way(), Look::Nowhere)
+            }
+            Mutant::ReusesContainerAtOnce => (schedules::full_store(), Look::LastLife),
+            Mutant::BelievesStaleFrame => (schedules::stale_frame(), Look::Nowhere),
+            Mutant::ReusesPbnAtOnce => return Self::GoingBack,
+            _ => return Self::Seeds,
+        };
+        Self::Schedule(script, look)
+    }
+
+    /// What it fails with while a mutant lives.
+    fn run_alive(self, mutant: Mutant) -> Option<Found> {
+        mutants::let_live(Some(mutant));
+        let found = match self {
+            Self::Seeds => None,
+            Self::Schedule(script, look) => {
+                failure_of(0, || Simulation::of_script(script, look).and_then(Simulation::run))
+            }
+            // What kept the situation from coming about is no find.
+            Self::GoingBack => go_back().err().and_then(|broken| match broken {
+                Broken::WrongBytes { .. } => {
+                    Some(Found { seed: 0, check: check_of(&broken), said: broken.to_string() })
+                }
+                other => {
+                    println!("the situation did not come about: {other}");
+                    None
+                }
+            }),
+        };
+        mutants::let_live(None);
+        found
+    }
 }
 
 /// The first of the seeds on which the simulator fails while `mutant` lives.

@@ -189,7 +189,7 @@ impl Sample {
     }
 }
 
-fn new_disk(seed: u64) -> Result<(MemoryDisk, Vec<(Zone, u64)>), String> {
+pub(crate) fn new_disk(seed: u64) -> Result<(MemoryDisk, Vec<(Zone, u64)>), String> {
     let capacity_bytes = 64 << 20;
     let compression = Compression { codec: Codec::Lz4, level: 0 };
     let geometry = engine::plan(&CreateOptions {

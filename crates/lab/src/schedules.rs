@@ -121,34 +121,76 @@ pub fn dead_chunks_come_back() -> Script {
     Script { shape, lives: vec![Life { requests, end: End::Close, root_lost: false }] }
 }
 
-/// Pages are on their way to a device that is slow to write and quick to read, more others are read
-/// than the cache holds, and then those again.
-#[must_use]
-pub fn pages_read_again() -> Script {
+/// A volume of many leaves and few pages in memory, and its first `leaves` leaves written.
+fn sparse_store(leaves: u64) -> (Shape, Vec<Request>) {
     let shape = Shape {
         tables_bytes: 16 << 20,
         journal_bytes: 6 << 20,
         cache_pages: 96,
-        contents: 400,
         tight: false,
         ..shape()
     };
-    let read = |leaf: u64| match sparse(0, leaf % 400, 0) {
-        Verb::Write { volume, first, count, .. } => Verb::Read { volume, first, count },
-        other => other,
-    };
     let create = Verb::Create { volume: 0, sectors: 1 << 27, read_only: false };
     let mut requests = vec![request(create, 20)];
-    requests.extend((0..400).map(|leaf| request(sparse(0, leaf, leaf), 1)));
+    requests.extend((0..leaves).map(|leaf| request(sparse(0, leaf, leaf), 1)));
     requests.extend([request(Verb::Flush, 20), request(Verb::Idle, 0)]);
-    for first in [0, 30, 60, 90] {
-        // 1 stands for the tables' file.
-        requests.push(request(Verb::Trouble { kind: Trouble::Lagging, number: 1 }, 0));
-        requests.extend((first..first + 30).map(|leaf| request(sparse(0, leaf, 1000 + leaf), 0)));
+    (shape, requests)
+}
+
+/// The tables' device is slow to write from now on, and as quick to read as ever.
+fn lagging_tables() -> Request {
+    // 1 stands for the tables' file.
+    request(Verb::Trouble { kind: Trouble::Lagging, number: 1 }, 0)
+}
+
+fn read_sparse(volume: u32, leaf: u64, steps: u32) -> Request {
+    let first = leaf * 3 * map_page::SLOTS as u64 * SECTORS;
+    request(Verb::Read { volume, first, count: SECTORS }, steps)
+}
+
+/// Buckets of the Hash-PBN table are on their way to the disk, more pages of a map are read than
+/// the cache holds, and then the buckets are looked into again.
+#[must_use]
+pub fn buckets_read_again() -> Script {
+    let leaves = 200;
+    let (shape, mut requests) = sparse_store(leaves);
+    // Far behind the sparse leaves: neighbours, in one leaf of the map each.
+    let behind = 100_000;
+    let fresh = |number: u64, chunks, steps| {
+        request(write(behind + number * chunks, chunks, 1000 * (1 + number), false), steps)
+    };
+    requests.extend((0..40).map(|number| fresh(number, 90, 10)));
+    requests.extend([request(Verb::Flush, 20), request(Verb::Idle, 0)]);
+    for round in 0..3 {
+        requests.push(lagging_tables());
+        requests.extend([fresh(50 + 2 * round, 90, 0), request(Verb::Tick, 4)]);
+        requests.push(request(Verb::Tick, 12));
+        for leaf in 0..leaves {
+            if leaf % 20 == 0 {
+                // Held up again, before it moves.
+                requests.push(lagging_tables());
+            }
+            requests.push(read_sparse(0, leaf, u32::from(leaf % 6 == 0)));
+        }
+        requests.push(lagging_tables());
+        requests.extend([fresh(51 + 2 * round, 90, 0), request(Verb::Tick, 4)]);
+        requests.extend([request(Verb::Tick, 40), request(Verb::Idle, 0)]);
+    }
+    Script { shape, lives: vec![Life { requests, end: End::Close, root_lost: false }] }
+}
+
+/// Leaves of a map are on their way to the disk when a snapshot is taken, and it is read at once.
+#[must_use]
+pub fn snapshot_of_pages_on_their_way() -> Script {
+    let leaves = 30;
+    let (shape, mut requests) = sparse_store(leaves);
+    for snapshot in 1..4 {
+        requests.push(lagging_tables());
+        let content = 1000 * u64::from(snapshot);
+        requests.extend((0..leaves).map(|leaf| request(sparse(0, leaf, content + leaf), 0)));
         requests.push(request(Verb::Tick, 3));
-        let others = first + 30..first + 230;
-        requests.extend(others.map(|leaf| request(read(leaf), u32::from(leaf % 6 == 0))));
-        requests.extend((first..first + 30).map(|leaf| request(read(leaf), 0)));
+        requests.push(request(Verb::Snapshot { volume: 0, snapshot }, 0));
+        requests.extend((0..leaves).map(|leaf| read_sparse(snapshot, leaf, 0)));
         requests.extend([request(Verb::Tick, 40), request(Verb::Idle, 0)]);
     }
     Script { shape, lives: vec![Life { requests, end: End::Close, root_lost: false }] }

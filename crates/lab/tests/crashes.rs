@@ -107,7 +107,8 @@ fn schedules_pass() {
     assert!(in_flight.points.total() > 50, "{in_flight:?}");
     let dead = run(schedules::dead_chunks_come_back(), Look::Nowhere);
     assert!(dead.collected >= 4, "{dead:?}");
-    run(schedules::pages_read_again(), Look::Nowhere);
+    run(schedules::buckets_read_again(), Look::Nowhere);
+    run(schedules::snapshot_of_pages_on_their_way(), Look::Nowhere);
     let full = run(schedules::full_store(), Look::LastLife);
     assert!(full.collected > 0 && full.points.total() > 50, "{full:?}");
     run(schedules::stale_frame(), Look::Nowhere);

@@ -13,3 +13,8 @@ fn a_damaged_store_gives_right_bytes_or_errors_and_can_be_repaired() {
     assert!(total.detected > 100 && total.repaired > 60 && total.with_losses > 5, "{table}");
     assert!(total.refused < total.detected / 10, "{table}");
 }
+
+#[test]
+fn a_store_that_goes_back_gives_no_later_bytes() {
+    lab::go_back().unwrap();
+}

@@ -48,7 +48,8 @@ pub enum Mutant {
     ForgetsHeldChunk,
     /// A collected chunk stays in the Hash-PBN table.
     KeepsHashEntry,
-    /// A freed PBN is handed out before a checkpoint.
+    /// A freed PBN is handed out before a checkpoint: a repair that goes back takes the new chunk
+    /// for the old one.
     ReusesPbnAtOnce,
     /// A container's directory lacks its last chunk.
     DropsDirectoryEntry,
