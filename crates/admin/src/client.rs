@@ -5,7 +5,10 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use engine::{Address, Explanation, ScrubRequest, ScrubStep, SnapshotRequest, Stats, VolumeInfo};
+use engine::{
+    Address, DifferenceRequest, DifferenceStep, Explanation, ScrubRequest, ScrubStep,
+    SnapshotRequest, Stats, VolumeInfo,
+};
 use format::units::Compression;
 
 use crate::error::{CallError, ConnectError};
@@ -190,6 +193,14 @@ impl<R: BufRead, W: Write> Client<R, W> {
     pub fn explain(&mut self, volume: &str, address: Address) -> Result<Explanation, CallError> {
         match self.call(&Request::Explain { volume: volume.to_owned(), address })? {
             Response::Explanation { explanation } => Ok(*explanation),
+            _ => Err(CallError::WrongResponse),
+        }
+    }
+
+    /// One step of a comparison of two versions.
+    pub fn difference(&mut self, step: DifferenceRequest) -> Result<DifferenceStep, CallError> {
+        match self.call(&Request::Difference { step })? {
+            Response::Difference { step } => Ok(*step),
             _ => Err(CallError::WrongResponse),
         }
     }

@@ -8,7 +8,8 @@
 use std::path::PathBuf;
 
 use engine::{
-    Address, Explanation, RequestError, ScrubRequest, ScrubStep, SnapshotRequest, Stats, VolumeInfo,
+    Address, DifferenceRequest, DifferenceStep, Explanation, RequestError, ScrubRequest, ScrubStep,
+    SnapshotRequest, Stats, VolumeInfo,
 };
 use format::units::{Codec, Compression};
 use serde::{Deserialize, Serialize};
@@ -99,6 +100,11 @@ pub enum Request {
         /// In it.
         address: Address,
     },
+    /// One step of a comparison of two versions.
+    Difference {
+        /// Of which, and from where on.
+        step: DifferenceRequest,
+    },
     /// One step of a scrub.
     Scrub {
         /// From where, and how thoroughly.
@@ -140,6 +146,11 @@ pub enum Response {
     Explanation {
         /// As it was in one moment.
         explanation: Box<Explanation>,
+    },
+    /// To [`Request::Difference`].
+    Difference {
+        /// What it found.
+        step: Box<DifferenceStep>,
     },
     /// To [`Request::Scrub`].
     Scrub {

@@ -104,6 +104,9 @@ impl EngineService {
                 let explanation = Box::new(client.explain(&volume, address)?);
                 Response::Explanation { explanation }
             }
+            Request::Difference { step } => {
+                Response::Difference { step: Box::new(client.difference(step)?) }
+            }
             Request::Scrub { step } => Response::Scrub { step: Box::new(client.scrub(step)?) },
             Request::Stats => Response::Stats { stats: Box::new(client.stats()?) },
         };

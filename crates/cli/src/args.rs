@@ -3,6 +3,7 @@
 //! Only shapes and words here, a file for each family of commands; what a command does stands in
 //! `commands/`.
 
+mod diff;
 mod explain;
 mod health;
 mod images;
@@ -16,6 +17,7 @@ mod volume;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
+pub(crate) use diff::DiffArgs;
 pub(crate) use explain::ExplainArgs;
 pub(crate) use health::{CheckArgs, ScrubArgs, StatsArgs};
 pub(crate) use images::{EstimateArgs, ExportArgs, ImportArgs};
@@ -87,6 +89,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Snapshot(SnapshotCommand),
     Clone(CloneArgs),
+    Diff(DiffArgs),
     Import(ImportArgs),
     Export(ExportArgs),
     Estimate(EstimateArgs),
@@ -190,6 +193,7 @@ mod tests {
             "tamis snapshot delete s v",
             "tamis snapshot rollback s v",
             "tamis clone s v w",
+            "tamis diff s v",
             "tamis scrub s --rate 0",
             "tamis scrub s --status --restart",
             "tamis set s",

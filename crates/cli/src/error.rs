@@ -170,6 +170,11 @@ pub(crate) enum CliError {
          when it is written again"
     )]
     ChunkDamaged { volume: String, lba: u64 },
+    #[error(
+        "{from} or {to} was deleted while they were compared, and another has its name: compare \
+         them again"
+    )]
+    OtherVersion { from: String, to: String },
     #[error("nothing was changed")]
     NotConfirmed,
     #[error("{action}: {source}")]

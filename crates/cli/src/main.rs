@@ -15,6 +15,7 @@
 mod args;
 mod commands;
 mod compression;
+mod difference;
 mod error;
 mod image;
 mod interrupt;

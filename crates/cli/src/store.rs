@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use disk::{DiskIdentity, Doorbell, IoEngine, OpenError, StoreFiles, open_store_files};
 use engine::{
-    Address, Client, Compression, Engine, Explanation, OpenReport, Options, RequestError,
-    ScrubRequest, ScrubStep, SnapshotRequest, Stats, VolumeInfo,
+    Address, Client, Compression, DifferenceRequest, DifferenceStep, Engine, Explanation,
+    OpenReport, Options, RequestError, ScrubRequest, ScrubStep, SnapshotRequest, Stats, VolumeInfo,
 };
 
 use crate::args::EngineArgs;
@@ -301,6 +301,17 @@ impl Store {
         Ok(match self {
             Self::Here(store) => store.client.explain(volume, address)?,
             Self::Served(client) => client.explain(volume, address)?,
+        })
+    }
+
+    /// One step of a comparison of two versions.
+    pub(crate) fn difference(
+        &mut self,
+        request: DifferenceRequest,
+    ) -> Result<DifferenceStep, CliError> {
+        Ok(match self {
+            Self::Here(store) => store.client.difference(request)?,
+            Self::Served(client) => client.difference(request)?,
         })
     }
 

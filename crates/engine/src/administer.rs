@@ -60,6 +60,9 @@ impl Engine {
             AdminRequest::Explain { volume, address } => {
                 return self.accept_explain(volume, address, done);
             }
+            AdminRequest::Difference(request) => {
+                return self.accept_walk(self.begin_difference(&request), done);
+            }
             AdminRequest::Scrub(request) => return self.accept_scrub(request, done),
             AdminRequest::Close => return self.begin_close(done),
             AdminRequest::CreateVolume { name, size_bytes, read_only } => {
@@ -251,6 +254,7 @@ impl Engine {
             && !self.collection.is_busy()
             && !self.scrub.is_busy()
             && !self.explaining.any()
+            && !self.walks.any()
             && !self.enlarging.any();
         let ready = self.stopped.is_some() || (drained && self.checkpoints.close());
         // Not even a read that nobody wants any more may arrive at whoever opens the disk next.

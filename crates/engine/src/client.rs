@@ -11,6 +11,7 @@ use format::superblock::Geometry;
 use format::units::Compression;
 use reduce::{ChunkBuf, Permit};
 
+use crate::difference::{DifferenceRequest, DifferenceStep};
 use crate::done::{Completions, Done};
 use crate::error::RequestError;
 use crate::explanation::{Address, Explanation};
@@ -413,6 +414,19 @@ impl Client {
     pub fn explain(&self, volume: &str, address: Address) -> Result<Explanation, RequestError> {
         match self.admin(AdminRequest::Explain { volume: volume.to_owned(), address })? {
             Reply::Explanation(explanation) => Ok(*explanation),
+            _ => Err(RequestError::Closing),
+        }
+    }
+
+    /// One step of a comparison of two versions. Of volumes the first step sees all that was
+    /// acknowledged before it.
+    pub fn difference(&self, request: DifferenceRequest) -> Result<DifferenceStep, RequestError> {
+        if request.lba == 0 {
+            // What is buffered is in no map. A store that stopped writing has no more to tell.
+            let _ = self.flush_blocking();
+        }
+        match self.admin(AdminRequest::Difference(request))? {
+            Reply::Difference(step) => Ok(*step),
             _ => Err(RequestError::Closing),
         }
     }

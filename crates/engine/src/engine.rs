@@ -39,6 +39,7 @@ use crate::state::{State, Wanted};
 use crate::stats::Counters;
 use crate::volumes::Volumes;
 use crate::waiting::Waiting;
+use crate::walks::Walks;
 use crate::watermarks::Watermarks;
 use crate::zone_name;
 
@@ -65,6 +66,7 @@ pub struct Engine {
     pub(crate) collection: Collection,
     pub(crate) scrub: Scrub,
     pub(crate) explaining: Explaining,
+    pub(crate) walks: Walks,
     pub(crate) enlarging: Enlarging,
     pub(crate) lookups: Lookups,
     pub(crate) counters: Counters,
@@ -155,6 +157,7 @@ impl Engine {
             collection: Collection::default(),
             scrub: Scrub::default(),
             explaining: Explaining::default(),
+            walks: Walks::default(),
             enlarging: Enlarging::default(),
             lookups: Lookups::default(),
             counters: Counters::default(),
@@ -226,6 +229,7 @@ impl Engine {
         moved |= self.advance_groups();
         moved |= self.advance_reads();
         moved |= self.advance_explaining();
+        moved |= self.advance_walks();
         moved |= self.advance_enlarging();
         moved |= self.advance_deletions();
         moved |= self.advance_collection();
@@ -374,6 +378,7 @@ impl Drop for Engine {
         self.intake.refuse(RequestError::Closing);
         self.scrub.fail(&RequestError::Closing);
         self.explaining.fail(&RequestError::Closing);
+        self.walks.fail(&RequestError::Closing);
         self.enlarging.fail(&RequestError::Closing);
         self.intake.take(&mut self.requests);
         for request in self.requests.drain(..) {

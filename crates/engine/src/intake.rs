@@ -24,6 +24,7 @@ use format::frame::FRAME_HEADER_BYTES;
 use format::units::Compression;
 use reduce::{ChunkBuf, Permit};
 
+use crate::difference::DifferenceRequest;
 use crate::done::Done;
 use crate::error::RequestError;
 use crate::explanation::Address;
@@ -127,6 +128,7 @@ pub enum AdminRequest {
     Geometry,
     Grow { options: GrowOptions, files: FurtherFiles },
     Explain { volume: String, address: Address },
+    Difference(DifferenceRequest),
     Scrub(ScrubRequest),
     Close,
 }
@@ -153,6 +155,7 @@ impl AdminRequest {
                 | Self::Stats
                 | Self::Geometry
                 | Self::Explain { .. }
+                | Self::Difference(_)
                 | Self::Scrub(_)
                 | Self::Close
         )

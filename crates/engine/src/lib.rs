@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! client.rs ─ intake.rs ─┬─ write.rs ─ buffer.rs ─ group.rs ─ commit.rs ─ placement.rs ─ state.rs
-//!   doors' side          ├─ read.rs, extents.rs, explain.rs
+//!   doors' side          ├─ read.rs, extents.rs, explain.rs, walk.rs ─ compare.rs
 //!                        ├─ unmap.rs, administer.rs
 //!                        ├─ flush.rs ─ checkpoint.rs ─ collect.rs
 //!                        └─ scrub.rs ─ scrub_steps.rs ─ its four stages
@@ -32,9 +32,11 @@ mod client;
 mod collect;
 mod collection;
 mod commit;
+mod compare;
 mod create;
 mod damage_reads;
 mod devices;
+mod difference;
 mod directory_check;
 mod done;
 mod engine;
@@ -103,12 +105,15 @@ mod volume;
 mod volumes;
 mod wait;
 mod waiting;
+mod walk;
+mod walks;
 mod watermarks;
 mod write;
 
 pub use check::check;
 pub use client::{Accepted, Client};
 pub use create::{CreateError, PlanError, create, plan};
+pub use difference::{ChangedRange, DifferenceRequest, DifferenceStep};
 pub use done::{Completions, Done};
 pub use engine::Engine;
 pub use error::RequestError;

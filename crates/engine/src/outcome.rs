@@ -14,6 +14,7 @@ use format::units::{Compression, FrameCheck, Pbn};
 use mutants::mutant;
 use reduce::{ChunkRef, Permit, expand_frame};
 
+use crate::difference::DifferenceStep;
 use crate::error::RequestError;
 use crate::explanation::Explanation;
 use crate::scrub::ScrubStep;
@@ -85,6 +86,8 @@ pub enum Reply {
     Geometry(Box<Geometry>),
     /// What one address is, all the way down.
     Explanation(Box<Explanation>),
+    /// Where two versions differ, as far as a step has looked.
+    Difference(Box<DifferenceStep>),
     /// What a step of a scrub did.
     Scrub(Box<ScrubStep>),
 }

@@ -3,6 +3,7 @@
 mod check;
 mod completions;
 mod confirm;
+mod diff;
 mod estimate;
 mod explain;
 mod export;
@@ -28,6 +29,7 @@ pub(crate) fn run(command: Command) -> Result<(), CliError> {
         Command::Volume(command) => volume::run(&command),
         Command::Snapshot(command) => snapshot::run(&command),
         Command::Clone(args) => snapshot::clone(&args),
+        Command::Diff(args) => diff::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Estimate(args) => estimate::run(args),

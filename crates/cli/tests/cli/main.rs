@@ -4,6 +4,7 @@
 
 mod crash;
 mod damage;
+mod diff;
 mod estimate;
 mod explain;
 mod failing;

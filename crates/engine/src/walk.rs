@@ -1,0 +1,50 @@
+//! Walks over maps that people ask for: in steps, beside all else.
+//!
+//! Like a scrub, a walk is kept in nobody's mind: whoever wants one asks for step after step, each
+//! from where the one before ended. A step is taken up again whenever pages that it waited for have
+//! come, and lets others have their turn after a few leaves: clients do not wait for it.
+
+use crate::done::Done;
+use crate::engine::{Engine, damaged_table};
+use crate::error::RequestError;
+use crate::outcome::Reply;
+use crate::state::Wanted;
+use crate::walks::{Walk, WalkUnderWay, Went};
+
+impl Engine {
+    /// Takes a walk's step up, unless it cannot be begun.
+    pub(crate) fn accept_walk(&mut self, begun: Result<Walk, RequestError>, done: Done) {
+        match begun {
+            Ok(walk) => {
+                let pins = Default::default();
+                self.walks.waiting.push_back(WalkUnderWay { walk, done, pins });
+            }
+            Err(error) => done.fail(error),
+        }
+    }
+
+    /// Moves the first walk on.
+    pub(crate) fn advance_walks(&mut self) -> bool {
+        let Some(mut under_way) = self.walks.waiting.pop_front() else { return false };
+        let mut wanted = Wanted::default();
+        let went = match &mut under_way.walk {
+            Walk::Difference(walk) => self.walk_difference(walk, &mut wanted),
+        };
+        let earlier = std::mem::replace(&mut under_way.pins, wanted.pins);
+        self.state.store.release_pins(earlier);
+        self.submit_page_reads(wanted.reads);
+        if let Ok(Went::Waits | Went::On) = went {
+            self.walks.waiting.push_front(under_way);
+            return went == Ok(Went::On);
+        }
+        let WalkUnderWay { walk, done, pins } = under_way;
+        self.state.store.release_pins(pins);
+        done.finish(match went {
+            Err(error) => Err(damaged_table(&error)),
+            Ok(_) => Ok(match walk {
+                Walk::Difference(walk) => Reply::Difference(Box::new(walk.step)),
+            }),
+        });
+        true
+    }
+}
