@@ -63,6 +63,12 @@ pub(crate) enum CliError {
         store.display()
     )]
     ServedNoCheck { store: PathBuf, pid: u32 },
+    #[error(
+        "the store at {} is being served by process {pid}, and streams are exported and imported \
+         when it is not: stop it first with `kill {pid}`",
+        store.display()
+    )]
+    ServedNoStream { store: PathBuf, pid: u32 },
     #[error("the store at {} is being scrubbed by another process already", store.display())]
     ScrubRunning { store: PathBuf },
     #[error("the store at {} is being served by process {pid} already", store.display())]
@@ -175,6 +181,39 @@ pub(crate) enum CliError {
          them again"
     )]
     OtherVersion { from: String, to: String },
+    #[error(
+        "a stream leads to a snapshot, and {name} is a volume: take one with `tamis snapshot \
+         create`"
+    )]
+    StreamOfVolume { name: String },
+    #[error("the stream is damaged at byte {at_bytes}: {source}; nothing of it was kept")]
+    StreamDamaged { at_bytes: u64, source: format::FormatError },
+    #[error("the stream ends at byte {at_bytes}, before its end; nothing of it was kept")]
+    StreamCut { at_bytes: u64 },
+    #[error("bytes follow the end of the stream at byte {at_bytes}; nothing of it was kept")]
+    StreamTooLong { at_bytes: u64 },
+    #[error("the stream cannot be read at byte {at_bytes}: {source}")]
+    StreamUnreadable { at_bytes: u64, source: io::Error },
+    #[error(
+        "the stream leads on from snapshot {base}, and there is no {volume}@{base}: import the \
+         stream that leads to it first"
+    )]
+    NoBase { volume: String, base: String },
+    #[error(
+        "{volume}@{base} is not the snapshot that the stream leads on from: it was taken at \
+         another moment, has another size or holds other bytes"
+    )]
+    OtherBase { volume: String, base: String },
+    #[error(
+        "volume {volume} has changed since {volume}@{base}: add --overwrite to give these changes \
+         up, or import into a clone of that snapshot"
+    )]
+    ChangedSinceBase { volume: String, base: String },
+    #[error(
+        "the stream was applied, and {volume} does not hold what {target} is said to hold; nothing \
+         of it was kept"
+    )]
+    NotTheTarget { volume: String, target: String },
     #[error("nothing was changed")]
     NotConfirmed,
     #[error("{action}: {source}")]
@@ -231,14 +270,16 @@ impl CliError {
     /// What the error means to a script.
     pub(crate) fn exit(&self) -> Exit {
         match self {
-            Self::NoStore { .. } | Self::NoVolume { .. } => Exit::NotFound,
+            Self::NoStore { .. } | Self::NoVolume { .. } | Self::NoBase { .. } => Exit::NotFound,
             Self::StoreExists { .. }
             | Self::VolumeHoldsData { .. }
+            | Self::ChangedSinceBase { .. }
             | Self::OutputExists { .. }
             | Self::CreateFiles(CreateFilesError::AlreadyExists { .. }) => Exit::Exists,
             Self::InUse { .. }
             | Self::ServedMoveByNbd { .. }
             | Self::ServedNoCheck { .. }
+            | Self::ServedNoStream { .. }
             | Self::ServedAlready { .. }
             | Self::ScrubRunning { .. }
             | Self::OpenFiles(disk::OpenError::Locked { .. })
@@ -250,11 +291,18 @@ impl CliError {
             | Self::IsSnapshot { .. }
             | Self::ImageTooLarge { .. }
             | Self::ImageEmpty
+            | Self::StreamOfVolume { .. }
+            | Self::OtherBase { .. }
             | Self::OutputTooSmall { .. }
             | Self::GrowToWhat { .. }
             | Self::Plan(_) => Exit::Usage,
             Self::NearlyFull { .. } => Exit::NearlyFull,
-            Self::DamageFound { .. } | Self::ChunkDamaged { .. } => Exit::Damage,
+            Self::DamageFound { .. }
+            | Self::ChunkDamaged { .. }
+            | Self::StreamDamaged { .. }
+            | Self::StreamCut { .. }
+            | Self::StreamTooLong { .. }
+            | Self::NotTheTarget { .. } => Exit::Damage,
             Self::Repaired { .. } => Exit::Repaired,
             Self::RepairedWithLosses { .. } => Exit::RepairedWithLosses,
             Self::Repair(RepairError::Write(_)) => Exit::Failed,
@@ -263,7 +311,9 @@ impl CliError {
             Self::CreateFiles(
                 CreateFilesError::NoSpace { .. } | CreateFilesError::DeviceTooSmall { .. },
             ) => Exit::NoSpace,
-            Self::Stdin(source) | Self::OutputFailed { source, .. } => exit_of_io(source),
+            Self::Stdin(source)
+            | Self::OutputFailed { source, .. }
+            | Self::StreamUnreadable { source, .. } => exit_of_io(source),
             Self::Image(error) => exit_of_image(error),
             Self::Open(error) => exit_of_open(error),
             Self::Request(error) => exit_of_request(error),

@@ -14,14 +14,17 @@ pub(crate) enum Image {
     /// A disk whose size is known.
     Disk(DiskImage),
     /// Bytes until they end.
-    Stream,
+    Stream {
+        /// Those that were taken from standard input already.
+        start: Vec<u8>,
+    },
 }
 
 impl Image {
-    /// The image at `path`, `-` being standard input.
-    pub(crate) fn open(path: &Path) -> Result<Self, CliError> {
+    /// The image at `path`, `-` being standard input, of which `start` was taken already.
+    pub(crate) fn open(path: &Path, start: Vec<u8>) -> Result<Self, CliError> {
         if path.as_os_str() == "-" {
-            return Ok(Self::Stream);
+            return Ok(Self::Stream { start });
         }
         Ok(Self::Disk(DiskImage::open(path)?))
     }
@@ -30,7 +33,7 @@ impl Image {
     pub(crate) fn size_bytes(&self) -> Option<u64> {
         match self {
             Self::Disk(disk) => Some(disk.size_bytes()),
-            Self::Stream => None,
+            Self::Stream { .. } => None,
         }
     }
 }

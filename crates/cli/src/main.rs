@@ -26,6 +26,8 @@ mod scrub_record;
 mod shell;
 mod size;
 mod store;
+mod stream;
+mod stream_source;
 mod table;
 mod target;
 #[cfg(test)]

@@ -34,6 +34,10 @@ pub enum Structure {
     ContainerFooter,
     /// [`crate::directory::DirectoryEntry`] list.
     Directory,
+    /// [`crate::stream::StreamHeader`].
+    StreamHeader,
+    /// [`crate::stream::Section`].
+    StreamSection,
 }
 
 impl fmt::Display for Structure {
@@ -49,6 +53,8 @@ impl fmt::Display for Structure {
             Self::Frame => "frame",
             Self::ContainerFooter => "container footer",
             Self::Directory => "container directory",
+            Self::StreamHeader => "header of the stream",
+            Self::StreamSection => "section of the stream",
         })
     }
 }

@@ -21,6 +21,7 @@
 //! | journal records and the changes in them | [`record`] | zone journal |
 //! | table pages: pointers, maps, PBAs, buckets, ... | [`page`] and its kinds | zone tables |
 //! | frames, directories | [`frame`], [`directory`] | zones data |
+//! | snapshots on their way to another store | [`stream`] | no zone |
 
 #![cfg_attr(
     test,
@@ -40,6 +41,7 @@ pub mod pba_page;
 pub mod pointer_page;
 pub mod record;
 pub mod root;
+pub mod stream;
 pub mod superblock;
 pub mod units;
 

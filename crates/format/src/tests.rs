@@ -9,4 +9,5 @@ mod layout;
 mod messages;
 mod pages;
 mod round_trips;
+mod streams;
 mod values;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::options::{EngineArgs, Format};
-use super::values::{Codecs, parse_chunk_size, parse_codecs, parse_estimate_memory};
+use super::values::{Codecs, parse_base, parse_chunk_size, parse_codecs, parse_estimate_memory};
 
 /// Copy a raw or qcow2 disk image into a volume
 #[derive(Debug, Args)]
@@ -16,17 +16,24 @@ Examples:
   zstd -dc vm1.img.zst | tamis import /srv/store vm1 -
   tamis import /srv/store vm1 /dev/sdb --overwrite
       replaces all that vm1 held
+  ssh host tamis export /srv/store vm1@tuesday - --from @monday | tamis import /srv/copy vm1 -
+      brings a volume that stands at vm1@monday to vm1@tuesday
 
-A volume that is made for the image is called NAME.importing until it is complete. The store must
-not be served; for one that is, use the qemu-img line that `tamis serve` prints.")]
+A volume that is made for the image is called NAME.importing until it is complete. A stream that
+`tamis export` made with --stream or --from is known by its start, and leaves the volume with the
+snapshot that it names; if it is cut or damaged the volume is as before, and an import that was
+killed is made good by importing the same stream again. The store must not be served; for one that
+is, use the qemu-img line that `tamis serve` prints.")]
 pub(crate) struct ImportArgs {
     /// Directory of the store
     pub(crate) store: PathBuf,
     /// Name of the volume; created if it is not there
     pub(crate) volume: String,
-    /// The image: a raw or qcow2 file, a block device, or - for standard input, which is raw
+    /// The image: a raw or qcow2 file, a block device, a stream, or - for standard input, which is
+    /// raw or a stream
     pub(crate) file: PathBuf,
-    /// Replace what the volume holds
+    /// Replace what the volume holds; with a stream that begins at a snapshot, what it has changed
+    /// since that snapshot
     #[arg(long)]
     pub(crate) overwrite: bool,
     #[command(flatten)]
@@ -35,7 +42,7 @@ pub(crate) struct ImportArgs {
     pub(crate) format: Format,
 }
 
-/// Copy a volume out as a raw disk image
+/// Copy a volume out as a raw disk image, or a snapshot as a stream for another store
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -43,6 +50,10 @@ Examples:
       writes a sparse file, which appears under its name only when it is complete
   tamis export /srv/store vm1 - | zstd > vm1.img.zst
   tamis export /srv/store vm1 /dev/sdb --overwrite
+  tamis export /srv/store vm1@monday vm1.stream --stream
+  tamis export /srv/store vm1@tuesday vm1.stream --from @monday
+      streams for `tamis import` into another store: all of a snapshot, and what changed since an
+      earlier one; checksummed, with the ranges that are gone as well
 
 The store must not be served; for one that is, use `nbdcopy` with the URI that `tamis serve`
 prints.")]
@@ -53,6 +64,12 @@ pub(crate) struct ExportArgs {
     pub(crate) volume: String,
     /// The image: a file to be made, a block device, or - for standard output
     pub(crate) file: PathBuf,
+    /// Write a stream of what changed since this snapshot of the same volume
+    #[arg(long, value_name = "@NAME", value_parser = parse_base)]
+    pub(crate) from: Option<String>,
+    /// Write a stream of all that the snapshot holds
+    #[arg(long, conflicts_with = "from")]
+    pub(crate) stream: bool,
     /// Replace the file if it is there, or what the block device holds
     #[arg(long)]
     pub(crate) overwrite: bool,

@@ -68,6 +68,15 @@ pub(super) fn parse_snapshot(text: &str) -> Result<SnapshotName, String> {
     }
 }
 
+/// `@NAME`, or the name alone.
+pub(super) fn parse_base(text: &str) -> Result<String, String> {
+    let name = text.strip_prefix('@').unwrap_or(text);
+    match name.is_empty() || name.contains('@') {
+        true => Err("name a snapshot of the same volume as @NAME".to_owned()),
+        false => Ok(name.to_owned()),
+    }
+}
+
 pub(super) fn parse_memory(text: &str) -> Result<u64, String> {
     parse_at_least(text, engine::MEMORY_BYTES_MIN)
 }

@@ -21,30 +21,46 @@ use crate::store::{OpenStore, engine_options};
 use crate::target::Target;
 
 mod copy;
+mod stream;
 
 /// What `--json` prints.
 #[derive(Debug, Serialize)]
 struct Summary {
     volume: String,
+    /// The snapshot that a stream leads on from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<String>,
     image_bytes: u64,
-    /// Of the image, what is not holes.
+    /// Of the image, what is not holes; of a stream, what it carries.
     data_bytes: u64,
     seconds: f64,
 }
 
 pub(super) fn run(args: &ExportArgs) -> Result<(), CliError> {
-    served::refuse(&args.store, &args.volume, served::Direction::Out, &args.file)?;
+    let streams = args.stream || args.from.is_some();
+    match streams {
+        true => served::refuse_stream(&args.store)?,
+        false => served::refuse(&args.store, &args.volume, served::Direction::Out, &args.file)?,
+    }
     let interrupt = Interrupt::listen()
         .map_err(|source| CliError::System { action: "signals cannot be heard", source })?;
     let options = engine_options(&args.engine, false);
     let summary = OpenStore::with(&args.store, options, |store| {
+        if streams {
+            let stream::Streamed { image_bytes, data_bytes, took } =
+                stream::export(store.client(), args, &interrupt)?;
+            let (volume, from) = (args.volume.clone(), args.from.clone());
+            let seconds = took.as_secs_f64();
+            return Ok(Summary { volume, from, image_bytes, data_bytes, seconds });
+        }
         let volume = find(store.client(), &args.store, &args.volume)?;
         let image_bytes = volume.size_bytes();
         let target = Target::open(&args.file, image_bytes, args.overwrite)?;
         let progress = Progress::new("exporting", Unit::Bytes, Some(image_bytes));
         let (data_bytes, took) = copy::copy(store.client(), volume, target, progress, &interrupt)?;
         let seconds = took.as_secs_f64();
-        Ok(Summary { volume: args.volume.clone(), image_bytes, data_bytes, seconds })
+        let (volume, from) = (args.volume.clone(), None);
+        Ok(Summary { volume, from, image_bytes, data_bytes, seconds })
     })?;
     if args.file.as_os_str() == "-" {
         // Standard output carries the image: the result goes where it does no harm.

@@ -9,6 +9,7 @@
 //! then renamed: under its own name it is always whole. What an import that was killed left behind
 //! is removed by the next one.
 
+use std::io::{Cursor, Read};
 use std::ops::Range;
 
 use engine::{Client, RequestError, SECTOR_BYTES, Stats, VolumeInfo};
@@ -25,7 +26,10 @@ use crate::output;
 use crate::progress::{Progress, Unit, human_duration};
 use crate::size::human_bytes;
 use crate::store::{OpenStore, engine_options};
+use crate::stream_source::Source;
 use crate::volume_writer::VolumeWriter;
+
+mod stream;
 
 /// What is read and written at once.
 const PIECE_BYTES: u64 = 1 << 20;
@@ -38,8 +42,11 @@ const STREAM_BYTES_FIRST: u64 = 1 << 30;
 #[derive(Debug, Serialize)]
 struct Summary {
     volume: String,
+    /// The one that a stream led to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    snapshot: Option<String>,
     image_bytes: u64,
-    /// Of the image, what was not holes or long runs of zeros.
+    /// Of the image, what was not holes or long runs of zeros; of a stream, what it brought.
     data_bytes: u64,
     /// What the store grew by.
     stored_bytes: u64,
@@ -47,8 +54,15 @@ struct Summary {
 }
 
 pub(super) fn run(args: &ImportArgs) -> Result<(), CliError> {
+    let start = match Source::open(&args.file)? {
+        Source::Stream(source) => {
+            served::refuse_stream(&args.store)?;
+            return report(args, &stream::run(args, *source)?);
+        }
+        Source::Image(start) => start,
+    };
     served::refuse(&args.store, &args.volume, served::Direction::In, &args.file)?;
-    let image = Image::open(&args.file)?;
+    let image = Image::open(&args.file, start)?;
     if image.size_bytes() == Some(0) {
         return Err(CliError::ImageEmpty);
     }
@@ -64,7 +78,11 @@ pub(super) fn run(args: &ImportArgs) -> Result<(), CliError> {
         let image_bytes = import.fill_volume(args)?;
         import.summary(args.volume.clone(), image_bytes)
     })?;
-    if args.format.json { output::print_json(&summary) } else { print_text(&summary) }
+    report(args, &summary)
+}
+
+fn report(args: &ImportArgs, summary: &Summary) -> Result<(), CliError> {
+    if args.format.json { output::print_json(summary) } else { print_text(summary) }
 }
 
 fn print_text(summary: &Summary) -> Result<(), CliError> {
@@ -72,7 +90,7 @@ fn print_text(summary: &Summary) -> Result<(), CliError> {
     output::print_line(format_args!(
         "imported {} into {}: {} of data now take {} ({}, {}/s)",
         human_bytes(summary.image_bytes),
-        summary.volume,
+        summary.snapshot.as_ref().unwrap_or(&summary.volume),
         human_bytes(summary.data_bytes),
         human_bytes(summary.stored_bytes),
         human_duration(std::time::Duration::from_secs_f64(summary.seconds)),
@@ -143,7 +161,7 @@ impl Import<'_> {
         let writer = VolumeWriter::new(self.client, volume.clone(), blank);
         let image_bytes = match self.image {
             Image::Disk(disk) => self.copy_disk(disk, &writer)?,
-            Image::Stream => self.copy_stream(name, &writer, room)?,
+            Image::Stream { start } => self.copy_stream(name, start, &writer, room)?,
         };
         let end_bytes = padded(image_bytes);
         writer.zero(end_bytes, volume.size_bytes().saturating_sub(end_bytes))?;
@@ -189,10 +207,11 @@ impl Import<'_> {
     fn copy_stream(
         &mut self,
         name: &str,
+        start: &[u8],
         to: &VolumeWriter<'_>,
         room: Room,
     ) -> Result<u64, CliError> {
-        let mut stream = std::io::stdin().lock();
+        let mut stream = Cursor::new(start).chain(std::io::stdin().lock());
         let mut piece = vec![0; usize::try_from(PIECE_BYTES).unwrap_or(0)];
         let mut volume_bytes = self.client.volume(name)?.size_bytes();
         let mut at = 0;
@@ -246,7 +265,8 @@ impl Import<'_> {
         let stats = self.client.stats()?;
         let stored_bytes = stats.stored_bytes.saturating_sub(self.before.stored_bytes);
         let seconds = self.progress.finish().as_secs_f64();
-        Ok(Summary { volume, image_bytes, data_bytes: self.data_bytes, stored_bytes, seconds })
+        let (snapshot, data_bytes) = (None, self.data_bytes);
+        Ok(Summary { volume, snapshot, image_bytes, data_bytes, stored_bytes, seconds })
     }
 }
 

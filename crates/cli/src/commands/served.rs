@@ -30,6 +30,13 @@ pub(super) fn refuse(
     Err(CliError::ServedMoveByNbd { store: path.to_owned(), pid: status.pid, line })
 }
 
+/// An error when the store at `path` is being served, which streams need for themselves.
+pub(super) fn refuse_stream(path: &Path) -> Result<(), CliError> {
+    let Some(mut server) = store::connect(path)? else { return Ok(()) };
+    let pid = server.status()?.pid;
+    Err(CliError::ServedNoStream { store: path.to_owned(), pid })
+}
+
 fn copy_line(uri: &str, direction: Direction, file: &Path) -> String {
     let uri = shell_word(uri);
     match (direction, file.as_os_str() == "-") {

@@ -16,4 +16,5 @@ mod scrub;
 mod served;
 mod snapshots;
 mod space;
+mod streams;
 mod volumes;

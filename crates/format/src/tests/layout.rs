@@ -5,7 +5,7 @@
 
 use crate::{
     BLOCK_BYTES, CONTAINER_BYTES, FORMAT_VERSION, bucket, catalog, container_page, directory,
-    frame, map_page, page, pba_page, pointer_page, record, root, superblock, units,
+    frame, map_page, page, pba_page, pointer_page, record, root, stream, superblock, units,
 };
 
 /// One structure.
@@ -44,6 +44,9 @@ pub(super) fn layouts() -> Vec<Layout> {
         frame(),
         directory_entry(),
         footer(),
+        stream_header(),
+        stream_version(),
+        stream_section(),
     ]
 }
 
@@ -68,6 +71,8 @@ pub(super) fn constants() -> Vec<(&'static str, u64)> {
         ("container_page::SLOTS", container_page::SLOTS as u64),
         ("catalog::SLOTS", catalog::SLOTS as u64),
         ("NAME_BYTES_MAX", catalog::NAME_BYTES_MAX as u64),
+        ("stream::STREAM_VERSION", u64::from(stream::STREAM_VERSION)),
+        ("stream::DATA_BYTES_MAX", stream::DATA_BYTES_MAX),
     ]
 }
 
@@ -294,4 +299,56 @@ fn footer() -> Layout {
         (directory::CRC_AT, "checksum"),
     ];
     Layout { title: "Footer", length_bytes: directory::FOOTER_BYTES, fields }
+}
+
+fn stream_header() -> Layout {
+    use crate::stream::header::{
+        BASE_AT, CHUNK_BYTES_AT, CRC_AT, DATA_BYTES_AT, FLAGS_AT, MAGIC_AT, PADDING_AT, REST_AT,
+        TARGET_AT, UUID_AT, VERSION_AT, ZERO_AT,
+    };
+    let fields = vec![
+        (MAGIC_AT, "magic"),
+        (CRC_AT, "checksum"),
+        (VERSION_AT, "version"),
+        (UUID_AT, "UUID"),
+        (CHUNK_BYTES_AT, "chunk length"),
+        (FLAGS_AT, "flags"),
+        (ZERO_AT, "zero"),
+        (DATA_BYTES_AT, "data"),
+        (PADDING_AT, "zero"),
+        (TARGET_AT, "target"),
+        (BASE_AT, "base"),
+        (REST_AT, "zero"),
+    ];
+    Layout { title: "Stream header", length_bytes: stream::STREAM_HEADER_BYTES, fields }
+}
+
+fn stream_version() -> Layout {
+    use crate::stream::header::{
+        NAME_AT, NAME_BYTES_AT, NUMBER_AT, SAMPLE_AT, SIZE_AT, TAKEN_AT, VERSION_BYTES,
+        VERSION_REST_AT,
+    };
+    let fields = vec![
+        (NAME_AT, "name"),
+        (NAME_BYTES_AT, "name length"),
+        (NUMBER_AT, "number"),
+        (SAMPLE_AT, "sample"),
+        (TAKEN_AT, "taken"),
+        (SIZE_AT, "size"),
+        (VERSION_REST_AT, "zero"),
+    ];
+    Layout { title: "Version in a stream", length_bytes: VERSION_BYTES, fields }
+}
+
+fn stream_section() -> Layout {
+    use crate::stream::section::{CRC_AT, KIND_AT, LENGTH_AT, NUMBER_AT, OFFSET_AT, ZERO_AT};
+    let fields = vec![
+        (CRC_AT, "checksum"),
+        (KIND_AT, "kind"),
+        (ZERO_AT, "zero"),
+        (NUMBER_AT, "number"),
+        (OFFSET_AT, "offset"),
+        (LENGTH_AT, "length"),
+    ];
+    Layout { title: "Section header", length_bytes: stream::SECTION_HEADER_BYTES, fields }
 }

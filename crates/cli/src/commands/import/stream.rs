@@ -1,0 +1,226 @@
+//! A stream applied to a volume (`docs/format.md`): the volume holds what the stream leads to, and
+//! has the snapshot that it names, or is as it was.
+//!
+//! ```text
+//! without a base   NAME.importing made -> applied -> its snapshot taken -> called NAME
+//! with a base A    NAME@B.importing taken -> applied to NAME -> NAME@B taken -> the first deleted
+//! ```
+//!
+//! NAME@B.importing is what NAME held before: a failure rolls back to it. An import that was killed
+//! leaves it behind, and the next one rolls back to it first. So nothing is ever called B that is
+//! not: its snapshot is taken when the end of the stream has been seen and everything before it has
+//! been found right.
+
+use engine::{Client, SnapshotRequest, VolumeInfo};
+use format::stream::{Section, StreamHeader, StreamVersion};
+
+use super::Summary;
+use crate::args::ImportArgs;
+use crate::difference::Difference;
+use crate::error::CliError;
+use crate::interrupt::Interrupt;
+use crate::output;
+use crate::progress::{Progress, Unit};
+use crate::store::{OpenStore, engine_options};
+use crate::stream::{is_version, sample};
+use crate::stream_source::StreamSource;
+use crate::volume_writer::VolumeWriter;
+
+/// Applies `source` to the volume that `args` name.
+pub(super) fn run(args: &ImportArgs, mut source: StreamSource) -> Result<Summary, CliError> {
+    let interrupt = Interrupt::listen()
+        .map_err(|source| CliError::System { action: "signals cannot be heard", source })?;
+    let options = engine_options(&args.engine, false);
+    let StreamHeader { target, data_bytes, .. } = source.header.clone();
+    OpenStore::with(&args.store, options, |store| {
+        let client = store.client();
+        let before = client.stats()?.stored_bytes;
+        let progress = Progress::new("importing", Unit::Bytes, Some(data_bytes));
+        let mut import = StreamImport { client, interrupt: &interrupt, progress };
+        let data_bytes = import.apply_to(args, &mut source)?;
+        let seconds = import.progress.finish().as_secs_f64();
+        Ok(Summary {
+            volume: args.volume.clone(),
+            snapshot: Some(format!("{}@{}", args.volume, target.name)),
+            image_bytes: target.size_bytes,
+            data_bytes,
+            stored_bytes: client.stats()?.stored_bytes.saturating_sub(before),
+            seconds,
+        })
+    })
+}
+
+/// A stream on its way into a store.
+struct StreamImport<'a> {
+    client: &'a Client,
+    interrupt: &'a Interrupt,
+    progress: Progress,
+}
+
+impl StreamImport<'_> {
+    /// Applies `source` as `args` ask for; returns how many bytes of data it brought.
+    fn apply_to(&mut self, args: &ImportArgs, source: &mut StreamSource) -> Result<u64, CliError> {
+        let volume = &args.volume;
+        let header = source.header.clone();
+        let done = format!("{volume}@{}", header.target.name);
+        if let Some(snapshot) = self.find(&done)? {
+            if !is_version(self.client, &snapshot, &header.target)? {
+                return Err(engine::RequestError::VolumeExists { name: done }.into());
+            }
+            output::say(format_args!("{done} is there already"));
+            self.forget(&mark_of(volume, &header))?;
+            return Ok(0);
+        }
+        match &header.base {
+            None => self.fill_new(args, source, &header),
+            Some(base) => self.change(args, source, &header, base),
+        }
+    }
+
+    fn find(&self, name: &str) -> Result<Option<VolumeInfo>, CliError> {
+        Ok(self.client.volumes()?.into_iter().find(|volume| volume.name == name))
+    }
+
+    /// Deletes a snapshot, if it is there.
+    fn forget(&self, name: &str) -> Result<(), CliError> {
+        match self.find(name)? {
+            Some(_) => Ok(self.client.delete_volume(name)?),
+            None => Ok(()),
+        }
+    }
+
+    fn fill_new(
+        &mut self,
+        args: &ImportArgs,
+        source: &mut StreamSource,
+        header: &StreamHeader,
+    ) -> Result<u64, CliError> {
+        let name = &args.volume;
+        if self.find(name)?.is_some() {
+            return Err(engine::RequestError::VolumeExists { name: name.clone() }.into());
+        }
+        let staging = format!("{name}.importing");
+        if self.find(&staging)?.is_some() {
+            self.client.delete_volume_with_snapshots(&staging)?;
+        }
+        self.client.create_volume(&staging, header.target.size_bytes, false)?;
+        let filled = self.apply(&staging, source, true).and_then(|data_bytes| {
+            self.conclude(&staging, &header.target)?;
+            self.client.rename_volume(&staging, name)?;
+            Ok(data_bytes)
+        });
+        if filled.is_err() {
+            // The first error is the one to tell; what is left is removed by the next import.
+            let _ = self.client.delete_volume_with_snapshots(&staging);
+        }
+        filled
+    }
+
+    fn change(
+        &mut self,
+        args: &ImportArgs,
+        source: &mut StreamSource,
+        header: &StreamHeader,
+        base: &StreamVersion,
+    ) -> Result<u64, CliError> {
+        let volume = &args.volume;
+        if self.find(volume)?.is_none() {
+            let (store, name) = (args.store.clone(), volume.clone());
+            return Err(CliError::NoVolume { store, name });
+        }
+        let (volume, name) = (volume.clone(), base.name.clone());
+        let base_name = format!("{volume}@{name}");
+        match self.find(&base_name)? {
+            None => return Err(CliError::NoBase { volume, base: name }),
+            Some(found) if !is_version(self.client, &found, base)? => {
+                return Err(CliError::OtherBase { volume, base: name });
+            }
+            Some(_) => {}
+        }
+        let mark = mark_of(&volume, header);
+        if self.find(&mark)?.is_some() {
+            output::say(format_args!("{volume} goes back to {mark}, where an import began"));
+            self.client.roll_back(&mark)?;
+        } else if args.overwrite {
+            self.client.roll_back(&base_name)?;
+        }
+        if !self.is_same(&base_name, &volume)? {
+            return Err(CliError::ChangedSinceBase { volume, base: name });
+        }
+        if self.find(&mark)?.is_none() {
+            self.take(&mark, 0)?;
+        }
+        let changed = self.apply(&volume, source, false).and_then(|data_bytes| {
+            self.conclude(&volume, &header.target)?;
+            Ok(data_bytes)
+        });
+        if changed.is_err() {
+            // Where going back fails the mark stays, and the next import begins with it.
+            self.client.flush_blocking().and_then(|()| self.client.roll_back(&mark))?;
+        }
+        // One that stays though the import came to its end is removed when it is repeated.
+        let _ = self.forget(&mark);
+        changed
+    }
+
+    fn is_same(&self, one: &str, other: &str) -> Result<bool, CliError> {
+        let step = |request| Ok(self.client.difference(request)?);
+        let found = Difference::between(one, other, self.interrupt, step)?;
+        let [size_bytes, other_bytes] = found.sizes_bytes;
+        Ok(found.ranges.is_empty() && size_bytes == other_bytes)
+    }
+
+    fn take(&self, full_name: &str, taken_unix_s: u64) -> Result<(), CliError> {
+        let (volume, name) = full_name.split_once('@').unwrap_or_default();
+        let (volumes, name) = (vec![volume.to_owned()], name.to_owned());
+        Ok(self.client.take_snapshots(SnapshotRequest { volumes, name, taken_unix_s })?)
+    }
+
+    /// Everything that the stream says, to its end.
+    fn apply(
+        &mut self,
+        name: &str,
+        source: &mut StreamSource,
+        blank: bool,
+    ) -> Result<u64, CliError> {
+        let size_bytes = source.header.target.size_bytes;
+        if self.client.volume(name)?.size_bytes() != size_bytes {
+            self.client.resize_volume(name, size_bytes)?;
+        }
+        let writer = VolumeWriter::new(self.client, self.client.volume(name)?, blank);
+        let mut payload = Vec::new();
+        let mut data_bytes = 0;
+        while let Some(section) = source.next_section(&mut payload)? {
+            self.interrupt.check()?;
+            match section {
+                Section::Data { offset_bytes, length_bytes } => {
+                    let mut buf = writer.buffer(payload.len());
+                    buf.bytes_mut().copy_from_slice(&payload);
+                    writer.write(offset_bytes, buf)?;
+                    data_bytes += length_bytes;
+                    self.progress.set_done(data_bytes);
+                }
+                Section::Hole { offset_bytes, length_bytes } => {
+                    writer.zero(offset_bytes, length_bytes)?;
+                }
+                Section::End => {}
+            }
+        }
+        writer.finish()?;
+        Ok(data_bytes)
+    }
+
+    /// The volume has become what the stream leads to: it gets the snapshot.
+    fn conclude(&self, volume: &str, target: &StreamVersion) -> Result<(), CliError> {
+        let full = format!("{volume}@{}", target.name);
+        if sample(self.client, volume)? != target.sample {
+            return Err(CliError::NotTheTarget { volume: volume.to_owned(), target: full });
+        }
+        self.take(&full, target.taken_unix_s)
+    }
+}
+
+/// The snapshot that keeps what a volume held before a stream was applied to it.
+fn mark_of(volume: &str, header: &StreamHeader) -> String {
+    format!("{volume}@{}.importing", header.target.name)
+}

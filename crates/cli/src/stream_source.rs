@@ -1,0 +1,109 @@
+//! A stream that is read: from a file or standard input, section by section, all of it checked.
+
+use std::fs::File;
+use std::io::{Cursor, Read};
+use std::path::Path;
+
+use format::FormatError;
+use format::stream::{
+    SECTION_HEADER_BYTES, STREAM_HEADER_BYTES, Section, StreamCourse, StreamHeader, is_stream,
+};
+
+use crate::error::CliError;
+use crate::image::read_full;
+
+/// Bytes by which a stream is known.
+const START_BYTES: usize = 8;
+
+/// What standard input or a file turned out to be.
+pub(crate) enum Source {
+    /// A stream, its header taken.
+    Stream(Box<StreamSource>),
+    /// Something else, that starts with these bytes if it is standard input.
+    Image(Vec<u8>),
+}
+
+/// A stream behind its header.
+pub(crate) struct StreamSource {
+    pub(crate) header: StreamHeader,
+    from: Box<dyn Read>,
+    course: StreamCourse,
+}
+
+impl Source {
+    /// What is at `path`, `-` being standard input.
+    pub(crate) fn open(path: &Path) -> Result<Self, CliError> {
+        let mut from: Box<dyn Read> = if path.as_os_str() == "-" {
+            Box::new(std::io::stdin())
+        } else if path.is_file() {
+            let open = File::open(path);
+            Box::new(open.map_err(|source| CliError::StreamUnreadable { at_bytes: 0, source })?)
+        } else {
+            return Ok(Self::Image(Vec::new()));
+        };
+        let mut start = vec![0; START_BYTES];
+        let length = read_full(&mut from, &mut start)
+            .map_err(|source| CliError::StreamUnreadable { at_bytes: 0, source })?;
+        start.truncate(length);
+        if !is_stream(&start) {
+            return Ok(Self::Image(start));
+        }
+        let stream = StreamSource::begin(Box::new(Cursor::new(start).chain(from)))?;
+        Ok(Self::Stream(Box::new(stream)))
+    }
+}
+
+impl StreamSource {
+    fn begin(mut from: Box<dyn Read>) -> Result<Self, CliError> {
+        let mut bytes = [0; STREAM_HEADER_BYTES];
+        let length = read_full(&mut from, &mut bytes)
+            .map_err(|source| CliError::StreamUnreadable { at_bytes: 0, source })?;
+        if length < bytes.len() {
+            return Err(CliError::StreamCut { at_bytes: length as u64 });
+        }
+        let damaged = |source| CliError::StreamDamaged { at_bytes: 0, source };
+        let header = StreamHeader::decode(&bytes).map_err(damaged)?;
+        let course = StreamCourse::begin(&header, &bytes);
+        Ok(Self { header, from, course })
+    }
+
+    /// The next section, its payload in `payload`; none when the stream has come to its end, whole
+    /// and sound.
+    pub(crate) fn next_section(
+        &mut self,
+        payload: &mut Vec<u8>,
+    ) -> Result<Option<Section>, CliError> {
+        let mut header = [0; SECTION_HEADER_BYTES];
+        self.read(&mut header, 0)?;
+        let section = self.course.decode(&header).map_err(|error| self.damaged(error))?;
+        payload.resize(usize::try_from(section.payload_bytes()).unwrap_or(0), 0);
+        self.read(payload, SECTION_HEADER_BYTES as u64)?;
+        let at_bytes = self.course.stream_bytes();
+        self.course
+            .verify(section, &header, payload)
+            .map_err(|source| CliError::StreamDamaged { at_bytes, source })?;
+        if section != Section::End {
+            return Ok(Some(section));
+        }
+        let at_bytes = self.course.stream_bytes();
+        match read_full(&mut self.from, &mut [0]) {
+            Ok(0) => Ok(None),
+            Ok(_) => Err(CliError::StreamTooLong { at_bytes }),
+            Err(source) => Err(CliError::StreamUnreadable { at_bytes, source }),
+        }
+    }
+
+    fn damaged(&self, source: FormatError) -> CliError {
+        CliError::StreamDamaged { at_bytes: self.course.stream_bytes(), source }
+    }
+
+    /// Fills `out` with the bytes that follow `behind_bytes` further on.
+    fn read(&mut self, out: &mut [u8], behind_bytes: u64) -> Result<(), CliError> {
+        let at_bytes = self.course.stream_bytes() + behind_bytes;
+        match read_full(&mut self.from, out) {
+            Ok(length) if length == out.len() => Ok(()),
+            Ok(length) => Err(CliError::StreamCut { at_bytes: at_bytes + length as u64 }),
+            Err(source) => Err(CliError::StreamUnreadable { at_bytes, source }),
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Snapshots that go from store to store as streams: whole, step by step, cut, damaged and killed.
+
+use std::fs;
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::harness::{Folder, Served, command, noise, tamis};
+
+const MIB: usize = 1 << 20;
+
+/// Two stores, and a volume `v` in the first with snapshots `s0`, `s1`, ... of these contents.
+struct Chain {
+    folder: Folder,
+    from: String,
+    to: String,
+    contents: Vec<Vec<u8>>,
+}
+
+impl Chain {
+    fn new(contents: Vec<Vec<u8>>) -> Self {
+        let folder = Folder::new();
+        let (from, to) = (folder.path("from"), folder.path("to"));
+        tamis(&format!("init {from} --capacity 64M")).ok();
+        tamis(&format!("init {to} --capacity 64M --chunk-size 8K")).ok();
+        let image = folder.path("image");
+        for (number, bytes) in contents.iter().enumerate() {
+            fs::write(&image, bytes).unwrap();
+            if number > 0 {
+                tamis(&format!("volume resize {from} v --size {} --shrink", bytes.len())).ok();
+            }
+            tamis(&format!("import {from} v {image} --overwrite")).ok();
+            tamis(&format!("snapshot create {from} v@s{number}")).ok();
+        }
+        Self { folder, from, to, contents }
+    }
+
+    /// The stream that leads to a snapshot from the one before; its path.
+    fn stream(&self, number: usize) -> String {
+        let path = self.folder.path(&format!("stream{number}"));
+        let how = match number {
+            0 => "--stream".to_owned(),
+            _ => format!("--from @s{}", number - 1),
+        };
+        tamis(&format!("export {} v@s{number} {path} {how} --overwrite", self.from)).ok();
+        path
+    }
+
+    fn import(&self, path: &str) -> crate::harness::Outcome {
+        tamis(&format!("import {} v {path}", self.to))
+    }
+
+    /// What a volume or snapshot of the second store holds.
+    fn held(&self, name: &str) -> Vec<u8> {
+        let out = self.folder.path("out");
+        tamis(&format!("export {} {name} {out} --overwrite", self.to)).ok();
+        fs::read(&out).unwrap()
+    }
+
+    /// Names of all volumes and snapshots of the second store.
+    fn names(&self) -> Vec<String> {
+        let list = |what: &str| tamis(&format!("{what} list {} --json", self.to)).ok().json();
+        let name = |one: &Value| one["name"].as_str().unwrap().to_owned();
+        let (volumes, snapshots) = (list("volume"), list("snapshot"));
+        let all = [volumes.as_array().unwrap().clone(), snapshots.as_array().unwrap().clone()];
+        all.iter().flatten().map(name).collect()
+    }
+}
+
+/// Contents of a disk that is written, trimmed, enlarged and made smaller.
+fn life() -> Vec<Vec<u8>> {
+    let mut now = noise(1, 3 * MIB);
+    let mut contents = vec![now.clone()];
+    now[4096..20_480].copy_from_slice(&noise(2, 16_384));
+    now[MIB..MIB + 100_000].fill(0);
+    contents.push(now.clone());
+    now.extend(noise(3, MIB + 512));
+    contents.push(now.clone());
+    now.truncate(2 * MIB + 512);
+    now[..4096].copy_from_slice(&noise(4, 4096));
+    contents.push(now);
+    contents
+}
+
+#[test]
+fn a_chain_of_snapshots_goes_from_store_to_store() {
+    let chain = Chain::new(life());
+    for number in 0..chain.contents.len() {
+        let stream = chain.stream(number);
+        let told = tamis(&format!("import {} v {stream} --json", chain.to)).ok().json();
+        assert_eq!(told["snapshot"], format!("v@s{number}"), "{told}");
+        assert!(chain.held("v") == chain.contents[number]);
+        // What is there already is left alone.
+        assert!(chain.import(&stream).ok().err.contains("there already"));
+    }
+    for (number, bytes) in chain.contents.iter().enumerate() {
+        assert!(chain.held(&format!("v@s{number}")) == *bytes, "{number}");
+    }
+    assert_eq!(chain.names(), ["v", "v@s0", "v@s1", "v@s2", "v@s3"]);
+    // One changed a little, so its stream is small.
+    let length = fs::metadata(chain.folder.path("stream1")).unwrap().len();
+    assert!(length < 24_000, "{length}");
+    // Back from the last to the first, in one step.
+    let back = chain.folder.path("back");
+    tamis(&format!("export {} v@s0 {back} --from @s3", chain.from)).ok();
+    tamis(&format!("snapshot delete {} v@s0", chain.to)).ok();
+    chain.import(&back).ok();
+    assert!(chain.held("v") == chain.contents[0] && chain.held("v@s0") == chain.contents[0]);
+    for store in [&chain.from, &chain.to] {
+        tamis(&format!("check {store}")).ok();
+    }
+}
+
+#[test]
+fn streams_go_through_pipes() {
+    let chain = Chain::new(life());
+    for number in 0..2 {
+        let snapshot = format!("v@s{number}");
+        let base = ["--stream", "--from=@s0"][number];
+        let exported = command(["export", &chain.from, &snapshot, "-", base]).output().unwrap();
+        assert!(exported.status.success());
+        let mut import = command(["import", &chain.to, "v", "-"]);
+        let mut child = import.stdin(Stdio::piped()).spawn().unwrap();
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), &exported.stdout).unwrap();
+        assert!(child.wait().unwrap().success());
+        assert!(chain.held(&snapshot) == chain.contents[number]);
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_refused_and_changes_nothing() {
+    let chain = Chain::new(life());
+    let streams: Vec<String> = (0..3).map(|number| chain.stream(number)).collect();
+    let Chain { from, to, folder, .. } = &chain;
+    chain.import(&streams[1]).fails(3, "no volume v");
+    chain.import(&streams[0]).ok();
+    chain.import(&streams[2]).fails(3, "no v@s1");
+    tamis(&format!("import {to} w {}", streams[0])).ok();
+    tamis(&format!("volume create {to} x --size 3M")).ok();
+    tamis(&format!("import {to} x {}", streams[0])).fails(7, "x exists already");
+    // The same name, and another snapshot.
+    tamis(&format!("snapshot create {to} x@s0")).ok();
+    tamis(&format!("import {to} x {}", streams[1])).fails(2, "not the snapshot");
+    tamis(&format!("snapshot create {to} v@s1")).ok();
+    chain.import(&streams[1]).fails(7, "v@s1 exists already");
+    tamis(&format!("snapshot delete {to} v@s1")).ok();
+    // Changed since.
+    let image = folder.path("small");
+    fs::write(&image, noise(9, 4096)).unwrap();
+    tamis(&format!("import {to} v {image} --overwrite")).ok();
+    chain.import(&streams[1]).fails(7, "has changed since v@s0: add --overwrite");
+    assert!(chain.held("v")[..4096] == noise(9, 4096));
+    tamis(&format!("import {to} v {} --overwrite", streams[1])).ok();
+    assert!(chain.held("v") == chain.contents[1]);
+
+    tamis(&format!("export {from} v {image} --stream --overwrite")).fails(2, "v is a volume");
+    tamis(&format!("export {from} v@s1 {image} --from @s9 --overwrite")).fails(3, "no volume v@s9");
+    tamis(&format!("export {from} v@s1 {} --stream", streams[0])).fails(7, "--overwrite");
+    let server = Served::start(from, "");
+    tamis(&format!("export {from} v@s1 - --stream")).fails(4, "when it is not");
+    tamis(&format!("import {from} y {}", streams[0])).fails(4, "when it is not");
+    assert_eq!(server.interrupt(), Some(0));
+}
+
+/// Cut at its sections and in them, one bit flipped in each part, bytes added: whatever is wrong
+/// with a stream, the volume is what it was, and has no snapshot that it had not.
+#[test]
+fn a_stream_that_is_not_whole_leaves_nothing() {
+    let chain = Chain::new(life());
+    let (first, second) = (chain.stream(0), chain.stream(1));
+    chain.import(&first).ok();
+    let names = chain.names();
+    let bytes = fs::read(&second).unwrap();
+    let bad = chain.folder.path("bad");
+    let try_bad = |bytes: &[u8], words: &str| {
+        fs::write(&bad, bytes).unwrap();
+        chain.import(&bad).fails(5, words);
+        tamis(&format!("import {} new {bad}", chain.to));
+        assert_eq!(chain.names(), names);
+    };
+    // Header, header of the first section, its payload, the last section, the end.
+    for cut in
+        [9, 1023, 1024, 1040, 1056, 9000, bytes.len() - 33, bytes.len() - 32, bytes.len() - 1]
+    {
+        try_bad(&bytes[..cut], "the stream ends at byte");
+    }
+    for flip in [13, 70, 400, 1000, 1024, 1028, 1032, 1040, 1050, 1060, 9000, bytes.len() - 4] {
+        let mut bytes = bytes.clone();
+        bytes[flip] ^= 0x10;
+        try_bad(&bytes, if flip == 13 { "newer release" } else { "damaged at byte" });
+    }
+    try_bad(&[&bytes[..], &[0]].concat(), "bytes follow the end");
+    assert!(chain.held("v") == chain.contents[0]);
+    chain.import(&second).ok();
+    assert!(chain.held("v@s1") == chain.contents[1]);
+    tamis(&format!("check {}", chain.to)).ok();
+}
+
+/// Killed in the middle, and begun again with the same stream: nothing is called what it is not in
+/// between, and in the end it is all there.
+#[test]
+fn an_import_that_is_killed_is_made_good_by_the_next() {
+    let mut contents = vec![noise(1, 24 * MIB)];
+    contents.push(noise(2, 24 * MIB));
+    let chain = Chain::new(contents);
+    let (first, second) = (chain.stream(0), chain.stream(1));
+    for (stream, expected) in [(&first, vec![]), (&second, vec!["v".to_owned(), "v@s0".into()])] {
+        let bytes = fs::read(stream).unwrap();
+        let mut import = command(["import", &chain.to, "v", "-"]);
+        let mut child = import.stdin(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        // All but the end, so that it is in the middle for sure.
+        std::io::Write::write_all(&mut stdin, &bytes[..bytes.len() - 16]).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        drop(stdin);
+        let mut names = chain.names();
+        names.retain(|name| !name.contains("importing"));
+        assert_eq!(names, expected);
+        chain.import(stream).ok();
+    }
+    assert_eq!(chain.names(), ["v", "v@s0", "v@s1"]);
+    assert!(chain.held("v@s0") == chain.contents[0] && chain.held("v@s1") == chain.contents[1]);
+    assert!(chain.held("v") == chain.contents[1]);
+    tamis(&format!("check {}", chain.to)).ok();
+}
