@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use engine::{
     Address, DifferenceRequest, DifferenceStep, Explanation, ScrubRequest, ScrubStep,
-    SnapshotRequest, Stats, VolumeInfo,
+    SnapshotRequest, Stats, VolumeInfo, WeightRequest, WeightStep,
 };
 use format::units::Compression;
 
@@ -201,6 +201,14 @@ impl<R: BufRead, W: Write> Client<R, W> {
     pub fn difference(&mut self, step: DifferenceRequest) -> Result<DifferenceStep, CallError> {
         match self.call(&Request::Difference { step })? {
             Response::Difference { step } => Ok(*step),
+            _ => Err(CallError::WrongResponse),
+        }
+    }
+
+    /// One step of a volume's weighing.
+    pub fn weigh(&mut self, step: WeightRequest) -> Result<WeightStep, CallError> {
+        match self.call(&Request::Weigh { step })? {
+            Response::Weight { step } => Ok(*step),
             _ => Err(CallError::WrongResponse),
         }
     }

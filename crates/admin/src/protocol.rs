@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use engine::{
     Address, DifferenceRequest, DifferenceStep, Explanation, RequestError, ScrubRequest, ScrubStep,
-    SnapshotRequest, Stats, VolumeInfo,
+    SnapshotRequest, Stats, VolumeInfo, WeightRequest, WeightStep,
 };
 use format::units::{Codec, Compression};
 use serde::{Deserialize, Serialize};
@@ -105,6 +105,11 @@ pub enum Request {
         /// Of which, and from where on.
         step: DifferenceRequest,
     },
+    /// One step of a volume's weighing.
+    Weigh {
+        /// Of which, and from where on.
+        step: WeightRequest,
+    },
     /// One step of a scrub.
     Scrub {
         /// From where, and how thoroughly.
@@ -151,6 +156,11 @@ pub enum Response {
     Difference {
         /// What it found.
         step: Box<DifferenceStep>,
+    },
+    /// To [`Request::Weigh`].
+    Weight {
+        /// What it found.
+        step: Box<WeightStep>,
     },
     /// To [`Request::Scrub`].
     Scrub {

@@ -107,6 +107,7 @@ impl EngineService {
             Request::Difference { step } => {
                 Response::Difference { step: Box::new(client.difference(step)?) }
             }
+            Request::Weigh { step } => Response::Weight { step: Box::new(client.weigh(step)?) },
             Request::Scrub { step } => Response::Scrub { step: Box::new(client.scrub(step)?) },
             Request::Stats => Response::Stats { stats: Box::new(client.stats()?) },
         };

@@ -181,6 +181,8 @@ pub(crate) enum CliError {
          them again"
     )]
     OtherVersion { from: String, to: String },
+    #[error("{name} was deleted meanwhile, and another has its name: ask again")]
+    VolumeReplaced { name: String },
     #[error(
         "a stream leads to a snapshot, and {name} is a volume: take one with `tamis snapshot \
          create`"

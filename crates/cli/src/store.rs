@@ -16,6 +16,7 @@ use disk::{DiskIdentity, Doorbell, IoEngine, OpenError, StoreFiles, open_store_f
 use engine::{
     Address, Client, Compression, DifferenceRequest, DifferenceStep, Engine, Explanation,
     OpenReport, Options, RequestError, ScrubRequest, ScrubStep, SnapshotRequest, Stats, VolumeInfo,
+    WeightRequest, WeightStep,
 };
 
 use crate::args::EngineArgs;
@@ -312,6 +313,14 @@ impl Store {
         Ok(match self {
             Self::Here(store) => store.client.difference(request)?,
             Self::Served(client) => client.difference(request)?,
+        })
+    }
+
+    /// One step of a volume's weighing.
+    pub(crate) fn weigh(&mut self, request: WeightRequest) -> Result<WeightStep, CliError> {
+        Ok(match self {
+            Self::Here(store) => store.client.weigh(request)?,
+            Self::Served(client) => client.weigh(request)?,
         })
     }
 

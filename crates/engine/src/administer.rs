@@ -63,6 +63,9 @@ impl Engine {
             AdminRequest::Difference(request) => {
                 return self.accept_walk(self.begin_difference(&request), done);
             }
+            AdminRequest::Weigh(request) => {
+                return self.accept_walk(self.begin_weighing(request), done);
+            }
             AdminRequest::Scrub(request) => return self.accept_scrub(request, done),
             AdminRequest::Close => return self.begin_close(done),
             AdminRequest::CreateVolume { name, size_bytes, read_only } => {

@@ -24,6 +24,7 @@ use crate::outcome::{Extent, Reply, VolumeInfo};
 use crate::scrub::{ScrubRequest, ScrubStep};
 use crate::stats::Stats;
 use crate::volume::VolumeHandle;
+use crate::weight::{WeightRequest, WeightStep};
 
 /// Whether a write is acknowledged already.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -427,6 +428,18 @@ impl Client {
         }
         match self.admin(AdminRequest::Difference(request))? {
             Reply::Difference(step) => Ok(*step),
+            _ => Err(RequestError::Closing),
+        }
+    }
+
+    /// One step of a volume's weighing; [`crate::Weighing`] makes the requests. Of volumes the
+    /// first step sees all that was acknowledged before it.
+    pub fn weigh(&self, request: WeightRequest) -> Result<WeightStep, RequestError> {
+        if request.leaf == 0 {
+            let _ = self.flush_blocking();
+        }
+        match self.admin(AdminRequest::Weigh(request))? {
+            Reply::Weight(step) => Ok(*step),
             _ => Err(RequestError::Closing),
         }
     }

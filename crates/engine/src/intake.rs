@@ -33,6 +33,7 @@ use crate::options::Options;
 use crate::partial::Ack;
 use crate::scrub::ScrubRequest;
 use crate::volume::VolumeShared;
+use crate::weight::WeightRequest;
 
 /// A request as the core sees it.
 pub(crate) enum Request {
@@ -129,6 +130,7 @@ pub enum AdminRequest {
     Grow { options: GrowOptions, files: FurtherFiles },
     Explain { volume: String, address: Address },
     Difference(DifferenceRequest),
+    Weigh(WeightRequest),
     Scrub(ScrubRequest),
     Close,
 }
@@ -156,6 +158,7 @@ impl AdminRequest {
                 | Self::Geometry
                 | Self::Explain { .. }
                 | Self::Difference(_)
+                | Self::Weigh(_)
                 | Self::Scrub(_)
                 | Self::Close
         )

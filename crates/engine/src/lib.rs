@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! client.rs ─ intake.rs ─┬─ write.rs ─ buffer.rs ─ group.rs ─ commit.rs ─ placement.rs ─ state.rs
-//!   doors' side          ├─ read.rs, extents.rs, explain.rs, walk.rs ─ compare.rs
+//!   doors' side          ├─ read.rs, extents.rs, explain.rs, walk.rs ─ compare.rs, weigh.rs
 //!                        ├─ unmap.rs, administer.rs
 //!                        ├─ flush.rs ─ checkpoint.rs ─ collect.rs
 //!                        └─ scrub.rs ─ scrub_steps.rs ─ its four stages
@@ -108,6 +108,8 @@ mod waiting;
 mod walk;
 mod walks;
 mod watermarks;
+mod weigh;
+mod weight;
 mod write;
 
 pub use check::check;
@@ -139,6 +141,9 @@ pub use stats::{Counters, Stats, VolumeStats, Written};
 pub use structures::{Structure, structures};
 pub use volume::{SECTOR_BYTES, VOLUME_BYTES_MAX, VolumeHandle};
 pub use watermarks::WARN_PERCENT_DEFAULT;
+pub use weight::{
+    CountedChunk, ReferenceClass, Tally, VolumeWeight, Weighing, WeightRequest, WeightStep,
+};
 
 /// Name of a zone's file in the store.
 pub(crate) fn zone_name(zone: Zone) -> String {

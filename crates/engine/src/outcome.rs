@@ -19,6 +19,7 @@ use crate::error::RequestError;
 use crate::explanation::Explanation;
 use crate::scrub::ScrubStep;
 use crate::stats::Stats;
+use crate::weight::WeightStep;
 
 /// A run of a volume that is wholly mapped or wholly not.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -88,6 +89,8 @@ pub enum Reply {
     Explanation(Box<Explanation>),
     /// Where two versions differ, as far as a step has looked.
     Difference(Box<DifferenceStep>),
+    /// What a volume weighs, as far as a step has gone.
+    Weight(Box<WeightStep>),
     /// What a step of a scrub did.
     Scrub(Box<ScrubStep>),
 }

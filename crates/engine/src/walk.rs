@@ -29,6 +29,7 @@ impl Engine {
         let mut wanted = Wanted::default();
         let went = match &mut under_way.walk {
             Walk::Difference(walk) => self.walk_difference(walk, &mut wanted),
+            Walk::Weight(walk) => self.walk_weight(walk, &mut wanted),
         };
         let earlier = std::mem::replace(&mut under_way.pins, wanted.pins);
         self.state.store.release_pins(earlier);
@@ -43,6 +44,7 @@ impl Engine {
             Err(error) => Err(damaged_table(&error)),
             Ok(_) => Ok(match walk {
                 Walk::Difference(walk) => Reply::Difference(Box::new(walk.step)),
+                Walk::Weight(walk) => Reply::Weight(Box::new(walk.into_step())),
             }),
         });
         true

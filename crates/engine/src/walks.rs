@@ -7,6 +7,7 @@ use tables::PinSet;
 use crate::difference::DifferenceWalk;
 use crate::done::Done;
 use crate::error::RequestError;
+use crate::weight::WeightWalk;
 
 /// Walks under way, in the order in which they were asked for.
 #[derive(Default)]
@@ -25,6 +26,7 @@ pub(crate) struct WalkUnderWay {
 /// What is walked for.
 pub(crate) enum Walk {
     Difference(DifferenceWalk),
+    Weight(WeightWalk),
 }
 
 /// How far one turn of a walk has come.

@@ -62,14 +62,23 @@ pub(crate) struct VolumeListArgs {
     pub(crate) format: Format,
 }
 
-/// Show one volume
+/// Show what a volume or snapshot holds, and what deleting it would give back
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Example:
-  tamis volume show /srv/store vm1")]
+Examples:
+  tamis volume show /srv/store vm1
+      what of it is unique, which no other volume or snapshot holds and which comes back when it is
+      deleted, what is shared, its compression, and how often its chunks are referred to
+  tamis volume show /srv/store vm1@monday --json
+  tamis volume show /srv/store vm1 --quick
+      only what is known without going through its map
+Works while the store is being served. Figures are exact if nothing is written meanwhile.")]
 pub(crate) struct VolumeShowArgs {
     #[command(flatten)]
     pub(crate) of: VolumeName,
+    /// Do not go through the map
+    #[arg(long)]
+    pub(crate) quick: bool,
 }
 
 /// Change the size of a volume

@@ -7,13 +7,15 @@ use serde::Serialize;
 use super::confirm::confirm;
 use crate::args::{
     VolumeCommand, VolumeCreateArgs, VolumeDeleteArgs, VolumeListArgs, VolumeName,
-    VolumeRenameArgs, VolumeResizeArgs, VolumeShowArgs,
+    VolumeRenameArgs, VolumeResizeArgs,
 };
 use crate::error::CliError;
 use crate::output;
 use crate::size::human_bytes;
 use crate::store::Store;
 use crate::table::{Align, Table};
+
+mod show;
 
 /// What `--json` prints of a volume that is listed or shown.
 #[derive(Debug, Serialize)]
@@ -29,7 +31,7 @@ pub(super) fn run(command: &VolumeCommand) -> Result<(), CliError> {
     match command {
         VolumeCommand::Create(args) => create(args),
         VolumeCommand::List(args) => list(args),
-        VolumeCommand::Show(args) => show(args),
+        VolumeCommand::Show(args) => show::run(args),
         VolumeCommand::Resize(args) => resize(args),
         VolumeCommand::Rename(args) => rename(args),
         VolumeCommand::Delete(args) => delete(args),
@@ -62,18 +64,6 @@ fn list(args: &VolumeListArgs) -> Result<(), CliError> {
         return Ok(());
     }
     output::print(table)
-}
-
-fn show(args: &VolumeShowArgs) -> Result<(), CliError> {
-    let of = &args.of;
-    let listed = Store::with(&of.store, |store| {
-        let volume = store.volume(&of.store, &of.name)?;
-        Ok(with_origin(&volume, &store.volumes()?))
-    })?;
-    if of.format.json {
-        return output::print_json(&listed);
-    }
-    output::print(table_of(&[listed]))
 }
 
 /// A volume, and the first snapshot above it that is not one of its own.

@@ -18,3 +18,4 @@ mod snapshots;
 mod space;
 mod streams;
 mod volumes;
+mod weight;
