@@ -117,6 +117,8 @@ pub(crate) struct Lookups {
     pub(crate) background_pins: PinSet,
     pub(crate) collect_pins: PinSet,
     pub(crate) scrub_pins: PinSet,
+    /// The same for the read that has waited longest.
+    pub(crate) read_pins: PinSet,
 }
 
 /// Everything an engine is made from.

@@ -6,7 +6,9 @@
 //! The container is pinned while it is read, so that nobody reuses it meanwhile. Decompression is
 //! left to whoever asked ([`crate::ReadPieces::assemble`]).
 //!
-//! A read that must wait is parked and tried again when pages arrive or chunks are filled.
+//! A read that must wait is parked and tried again when pages arrive or chunks are filled. The one
+//! that has waited longest keeps the pages that are here already: were they to leave the cache
+//! while others come, a read of more pages than the cache has room for would never end.
 
 use std::sync::Arc;
 
@@ -91,8 +93,16 @@ impl Engine {
             Ok(false) => Ok(Resolved::Waits),
             Err(error) => Err(error),
         };
-        self.submit_page_reads(wanted.reads);
-        self.state.store.release_pins(wanted.pins);
+        if self.reads.parked.is_empty() {
+            // Nobody waits longer.
+            let waits = matches!(resolved, Ok(Resolved::Waits));
+            let done = if waits { None } else { Some(std::mem::take(&mut wanted.pins)) };
+            self.hold_pages(wanted, |lookups| &mut lookups.read_pins);
+            done.into_iter().for_each(|pins| self.state.store.release_pins(pins));
+        } else {
+            self.submit_page_reads(wanted.reads);
+            self.state.store.release_pins(wanted.pins);
+        }
         resolved
     }
 

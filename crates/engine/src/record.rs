@@ -20,6 +20,17 @@ pub(crate) fn encoded(changes: &[Change]) -> Vec<u8> {
     body
 }
 
+/// Whether room of the tables comes back by a change. What chunks took comes back by collection.
+fn gives_back(change: &Change) -> bool {
+    matches!(
+        change,
+        Change::Unmap { .. }
+            | Change::CutOff { .. }
+            | Change::GiveBack { .. }
+            | Change::DropVolume { .. }
+    )
+}
+
 impl Engine {
     /// Whether a record of `body_bytes` fits into the ring now; if not, a checkpoint is asked for.
     pub(crate) fn journal_has_room(&mut self, body_bytes: usize) -> bool {
@@ -36,6 +47,10 @@ impl Engine {
     pub(crate) fn record(&mut self, changes: &[Change]) {
         if !self.append(&encoded(changes)) {
             return;
+        }
+        if changes.iter().any(gives_back) {
+            // What it sets free is behind checkpoints, which some write may wait for.
+            self.checkpoints.relieved();
         }
         for change in changes {
             self.state.apply(change);

@@ -63,6 +63,8 @@ pub enum Mutant {
     DropsPageBeingWritten,
     /// The space promised to a write is never given back.
     KeepsPromise,
+    /// Clients are promised the containers that collection needs in a full store.
+    PromisesReserve,
     /// Replay takes a record whose body does not have its checksum.
     BelievesTornRecord,
     /// Replay takes records that do not continue the ones before them.
@@ -89,7 +91,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 32] = [
         Self::AnswersFlushUnsynced,
         Self::SkipsDataSync,
         Self::WritesRootUnsynced,
@@ -110,6 +112,7 @@ impl Mutant {
         Self::ForgetsOlderBlocks,
         Self::DropsPageBeingWritten,
         Self::KeepsPromise,
+        Self::PromisesReserve,
         Self::BelievesTornRecord,
         Self::BelievesStaleRecord,
         Self::BelievesFrames,
