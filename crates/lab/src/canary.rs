@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use lab::{Broken, Failure, Look, Plan, Script, Simulation, Summary, go_back, schedules};
+use lab::{Broken, Failure, Look, Plan, Script, Simulation, Summary, fullness, go_back, schedules};
 use mutants::Mutant;
 
 /// Seeds within which a mutant is to be found.
@@ -113,6 +113,7 @@ impl Way {
             }
             Mutant::ReusesContainerAtOnce => (schedules::full_store(), Look::LastLife),
             Mutant::BelievesStaleFrame => (schedules::stale_frame(), Look::Nowhere),
+            Mutant::PromisesReserve => (fullness::script_of_seed(1), Look::Nowhere),
             Mutant::ReusesPbnAtOnce => return Self::GoingBack,
             _ => return Self::Seeds,
         };

@@ -6,6 +6,7 @@
 //! opening.rs    the engine, step by step     tap.rs      the disk, listened to at every write
 //! aside.rs      what each crash would leave  oracle.rs   which prefixes explain what is found
 //! trouble.rs    what else goes wrong with a disk   shrink.rs  a failing script made short
+//! fullness.rs   stores that are filled to the last chunk
 //! image/        stores of earlier releases, kept for the tests
 //! ```
 //!
@@ -28,6 +29,7 @@ mod damage_hit;
 mod damage_store;
 mod dice;
 mod failure;
+pub mod fullness;
 mod going_back;
 mod growth;
 pub mod image;

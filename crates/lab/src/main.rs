@@ -7,6 +7,7 @@
 
 #[cfg(feature = "mutants")]
 mod canary;
+mod fill;
 mod night;
 
 use std::path::PathBuf;
@@ -27,6 +28,8 @@ struct Arguments {
 enum Command {
     /// Write, crash at every write, recover, compare: again and again.
     Simulate(night::Arguments),
+    /// Fill stores until they refuse, relieve them, and fill them again.
+    Fill(fill::Arguments),
     /// Run a script that a failing seed was shrunk to.
     Replay {
         /// The script, as it was printed.
@@ -57,6 +60,7 @@ enum Command {
 fn main() -> ExitCode {
     match Arguments::parse().command {
         Command::Simulate(arguments) => night::simulate(&arguments),
+        Command::Fill(arguments) => fill::fill(&arguments),
         Command::Replay { file } => replay(&file),
         Command::Image { folder } => make_image(&folder),
         #[cfg(feature = "mutants")]

@@ -240,34 +240,53 @@ impl Oracle {
         self.deleting = false;
     }
 
-    /// The prefix lengths that explain what is found.
+    /// Whether some prefix explains what is found.
     ///
     /// # Errors
     /// [`Broken::NotAPrefix`] when none does that holds the first `flushed` effects.
     pub(crate) fn explain(&self, flushed: usize, found: &Found) -> Result<(), Broken> {
-        let mut allowed = vec![true; self.written + 1];
-        allowed[..flushed].fill(false);
         let registers = self.base.keys().chain(self.versions.keys()).chain(found.values.keys());
         let mut registers: Vec<Register> = registers.copied().collect();
         // Entries first: they say what can be looked at, and rule out most.
         registers.sort_unstable();
         registers.dedup();
-        for register in registers {
-            let Some(value) = found.value(register) else { continue };
-            if self.excused.contains(&register) || found.unreadable.contains(&register) {
-                continue;
-            }
-            self.rule_out(register, value, &mut allowed);
-            if !allowed.iter().any(|&allowed| allowed) {
-                return Err(Broken::NotAPrefix {
-                    written: self.written,
-                    flushed,
-                    register: format!("{register:?}"),
-                    known: self.ever_held(register, value),
-                });
-            }
+        registers.retain(|register| {
+            !self.excused.contains(register) && !found.unreadable.contains(register)
+        });
+        let values: Vec<(Register, &Value)> = registers
+            .into_iter()
+            .filter_map(|register| Some((register, found.value(register)?)))
+            .collect();
+        // How many registers forbid each length, as differences between neighbours.
+        let mut forbidding = vec![0_i64; self.written + 2];
+        for &(register, value) in &values {
+            self.forbid(register, value, |lengths| {
+                forbidding[lengths.start] += 1;
+                forbidding[lengths.end] -= 1;
+            });
         }
-        Ok(())
+        let mut forbid = 0;
+        let allows = forbidding[..=self.written].iter().enumerate().any(|(length, change)| {
+            forbid += change;
+            forbid == 0 && length >= flushed
+        });
+        if allows { Ok(()) } else { Err(self.not_a_prefix(flushed, &values)) }
+    }
+
+    /// No prefix explains these values: the register that left none.
+    fn not_a_prefix(&self, flushed: usize, values: &[(Register, &Value)]) -> Broken {
+        let mut allowed = vec![true; self.written + 1];
+        allowed[..flushed].fill(false);
+        let last = values.iter().find(|(register, value)| {
+            self.forbid(*register, value, |lengths| allowed[lengths].fill(false));
+            !allowed.iter().any(|&allowed| allowed)
+        });
+        Broken::NotAPrefix {
+            written: self.written,
+            flushed,
+            register: last.map_or_else(String::new, |(register, _)| format!("{register:?}")),
+            known: last.is_some_and(|(register, value)| self.ever_held(*register, value)),
+        }
     }
 
     /// Different contents that these registers may hold now.
@@ -293,18 +312,18 @@ impl Oracle {
         self.base.retain(|_, value| *value != Value::Nothing);
     }
 
-    /// Forbids the prefix lengths at which a register would hold something else.
-    fn rule_out(&self, register: Register, value: &Value, allowed: &mut [bool]) {
+    /// Names the prefix lengths at which a register would hold something else.
+    fn forbid(&self, register: Register, value: &Value, mut name: impl FnMut(Range<usize>)) {
         let mut start = 0;
         let mut fits = self.base_of(register) == value;
         for (number, version) in self.versions_of(register) {
             if !fits {
-                allowed[start..*number].fill(false);
+                name(start..*number);
             }
             (start, fits) = (*number, version == value);
         }
         if !fits {
-            allowed[start..].fill(false);
+            name(start..self.written + 1);
         }
     }
 }

@@ -10,6 +10,8 @@
 //! snapshot 0 3            snapshot 3 of volume 0; `clone 3 4`, `rollback 3`, `delete 3`
 //! scrub 1                 the next step of a scrub, fingerprints too
 //! grow 0                  a longer last data file; 1: a further one
+//! fill 0 0 77             fresh chunks from sector 0 on until one is refused; contents from 77 on
+//! fits 0 0 77             a sixth of all room, none of it refused
 //! end power mixed 12      or: power few|all|none N, kill N, close; `root`: its newest slot too
 //! ```
 //!
@@ -111,6 +113,8 @@ pub enum Verb {
     Stats,
     Scrub { fingerprints: bool },
     Grow { further: bool },
+    Fill { volume: u32, first: u64, content: u64 },
+    Fits { volume: u32, first: u64, content: u64 },
     Idle,
     Trouble { kind: Trouble, number: u64 },
 }
@@ -231,6 +235,8 @@ impl fmt::Display for Verb {
             Self::Stats => f.write_str("stats"),
             Self::Scrub { fingerprints } => write!(f, "scrub {}", u8::from(*fingerprints)),
             Self::Grow { further } => write!(f, "grow {}", u8::from(*further)),
+            Self::Fill { volume, first, content } => write!(f, "fill {volume} {first} {content}"),
+            Self::Fits { volume, first, content } => write!(f, "fits {volume} {first} {content}"),
             Self::Idle => f.write_str("idle"),
             Self::Trouble { kind, number } => write!(f, "trouble {} {number}", kind.name()),
         }
@@ -362,6 +368,8 @@ fn parse_verb(verb: &str, numbers: &[u64], flag: Option<&str>) -> Option<Verb> {
         ("stats", []) => Verb::Stats,
         ("scrub", &[fingerprints]) => Verb::Scrub { fingerprints: fingerprints != 0 },
         ("grow", &[further]) => Verb::Grow { further: further != 0 },
+        ("fill", &[_, first, content]) => Verb::Fill { volume: volume?, first, content },
+        ("fits", &[_, first, content]) => Verb::Fits { volume: volume?, first, content },
         ("idle", []) => Verb::Idle,
         _ => return None,
     })

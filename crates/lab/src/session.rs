@@ -21,6 +21,8 @@ use crate::workload::{SECTORS, bytes_of};
 const WAITING_MAX: usize = 24;
 /// Chunks acknowledged in a store with room before they are waited for: so no write has to wait.
 const BACKLOG_CHUNKS_MAX: u64 = 120;
+/// Steps for one thing that is asked: more say that the engine is busy and gets nowhere.
+const STEPS_MAX: u64 = 200_000;
 pub(crate) const SECTOR_BYTES: u64 = 512;
 
 /// A request without an answer.
@@ -59,12 +61,18 @@ pub(crate) struct Session<'a> {
     pub(crate) aside: Option<String>,
     /// Requests that failed with the disk.
     pub(crate) failed: u64,
+    /// Requests refused for want of room.
+    pub(crate) refused: u64,
+    /// Times that the store was filled.
+    pub(crate) filled: u64,
     /// What is wrong with the disk.
     pub(crate) trouble: Option<Trouble>,
     /// A write was answered with a failure of the disk: no later one may be acknowledged.
     pub(crate) stopped: bool,
     /// Some file's operations were held back: room may come too late for a write not to wait.
     slowed: bool,
+    /// Steps since something was last asked.
+    pub(crate) steps: u64,
     /// Where the scrub goes on.
     pub(crate) scrub: ScrubPosition,
     /// What the engine last said of itself.
@@ -83,9 +91,12 @@ impl<'a> Session<'a> {
             points: Points::default(),
             aside: None,
             failed: 0,
+            refused: 0,
+            filled: 0,
             trouble: None,
             stopped: false,
             slowed: false,
+            steps: 0,
             scrub: ScrubPosition::default(),
             figures: engine::Counters::default(),
             shape,
@@ -112,12 +123,17 @@ impl<'a> Session<'a> {
 
     pub(crate) fn step(&mut self) -> Result<bool, Broken> {
         let moved = self.opening.step();
+        self.steps += 1;
+        if self.steps > STEPS_MAX {
+            return Err(Broken::StandsStill { waiting: self.waiting.len() });
+        }
         self.look_aside()?;
         Ok(moved)
     }
 
     /// Asks one thing.
     pub(crate) fn perform(&mut self, verb: &Verb) -> Result<(), Broken> {
+        self.steps = 0;
         if verb.changes_volumes() && self.trouble.is_some() {
             return Ok(());
         }
@@ -159,6 +175,8 @@ impl<'a> Session<'a> {
                 self.opening.client.administer(AdminRequest::Scrub(request), done);
             }
             Verb::Grow { further } => self.grow(further)?,
+            Verb::Fill { volume, first, content } => self.fill(volume, first, content)?,
+            Verb::Fits { volume, first, content } => self.fits(volume, first, content)?,
             Verb::Idle => self.idle()?,
             Verb::Trouble { kind, number } => self.begin_trouble(kind, number)?,
         }
@@ -184,7 +202,12 @@ impl<'a> Session<'a> {
         Some((handle, Range { volume, first, count }))
     }
 
-    fn write(&mut self, range: Range, content: u64, durable: bool) -> Result<(), Broken> {
+    pub(crate) fn write(
+        &mut self,
+        range: Range,
+        content: u64,
+        durable: bool,
+    ) -> Result<(), Broken> {
         let Some((handle, range)) = self.clip(range) else { return Ok(()) };
         let Range { first, count, .. } = range;
         let bytes = bytes_of(content, self.shape.contents, first, count);
@@ -236,7 +259,7 @@ impl<'a> Session<'a> {
     ) -> Result<(), Broken> {
         match self.wait_for(tag)? {
             Ok(_) => return Ok(()),
-            Err(RequestError::NoSpace) => {}
+            Err(RequestError::NoSpace) => self.refused += 1,
             Err(error) => return self.fail(&error, changed),
         }
         let mut taken = 0;

@@ -43,6 +43,8 @@ pub struct Summary {
     pub troubles: u64,
     /// Requests that failed for it.
     pub failed: u64,
+    /// Times that a store was filled until it refused.
+    pub filled: u64,
     /// Stands for every operation on the disk and every answer, in their order.
     pub digest: u64,
 }
@@ -61,6 +63,7 @@ impl Summary {
         self.collected += other.collected;
         self.troubles += other.troubles;
         self.failed += other.failed;
+        self.filled += other.filled;
         self.digest ^= other.digest;
     }
 }
@@ -74,6 +77,8 @@ pub enum Look {
     LastLife,
     /// In every life.
     Everywhere,
+    /// In every life at one write of so many.
+    Sometimes(u64),
 }
 
 /// A run that is to come.
@@ -180,6 +185,7 @@ impl Simulation {
             _ if mended => Watch::Nothing,
             Look::Everywhere => Watch::Every,
             Look::LastLife if self.life >= self.last_life => Watch::Every,
+            Look::Sometimes(of) => Watch::OneIn(of),
             _ => Watch::Nothing,
         };
         let ear = Ear::new(watch, mixed(shape.seed, self.life as u64), self.flushed);
@@ -277,6 +283,7 @@ impl Simulation {
         self.summary.points.add(session.points);
         self.summary.troubles += u64::from(session.trouble.is_some());
         self.summary.failed += session.failed;
+        self.summary.filled += session.filled;
         self.summary.checkpoints += session.figures.checkpoints;
         self.summary.collected += session.figures.containers_collected;
     }

@@ -21,6 +21,8 @@ pub(crate) enum Watch {
     Nothing,
     /// Each.
     Every,
+    /// One of so many.
+    OneIn(u64),
     /// One of all, each as likely as the others.
     One,
 }
@@ -178,6 +180,8 @@ impl Heard {
         match self.watch {
             Watch::Nothing => return,
             Watch::Every => {}
+            Watch::OneIn(of) if (number >> 32).is_multiple_of(of.max(1)) => {}
+            Watch::OneIn(_) => return,
             Watch::One if (number >> 32).is_multiple_of(self.writes) => self.points.clear(),
             Watch::One => return,
         }
