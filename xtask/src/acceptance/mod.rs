@@ -10,6 +10,7 @@
 //! of events, and the only clock is a generous one that turns a hang into a failure.
 
 mod fill;
+mod full_fs;
 mod hostile;
 mod images;
 mod kill;
@@ -44,7 +45,7 @@ pub(crate) struct Scenario {
 }
 
 /// The order is that of the time they take.
-const SCENARIOS: [Scenario; 6] = [
+const SCENARIOS: [Scenario; 7] = [
     Scenario {
         name: "hostile",
         shows: "illegal messages get errors or a closed connection, and harm nobody else",
@@ -56,6 +57,20 @@ const SCENARIOS: [Scenario; 6] = [
         shows: "a full store refuses writes, reads right, takes TRIM, and writes again",
         needs: &["python3-libnbd"],
         run: fill::run,
+    },
+    Scenario {
+        name: "full-fs",
+        shows: "ext4 whose store is full loses no promised file, and goes on after a TRIM",
+        needs: &[
+            "python3-libnbd",
+            "nbdfuse",
+            "fusermount3",
+            "mkfs.ext4",
+            "root",
+            "loop devices",
+            "fuse",
+        ],
+        run: full_fs::run,
     },
     Scenario {
         name: "kill",
@@ -84,7 +99,7 @@ const SCENARIOS: [Scenario; 6] = [
 ];
 
 /// Scenarios whose short form runs inside `cargo xtask test`.
-const SHORT: [&str; 5] = ["hostile", "full", "kill", "real-fs", "real-disk"];
+const SHORT: [&str; 6] = ["hostile", "full", "full-fs", "kill", "real-fs", "real-disk"];
 
 /// What a scenario may know of the run it is part of.
 #[derive(Clone, Debug)]
