@@ -10,9 +10,12 @@ use engine::{
     Accepted, Client, Codec, Completions, Compression, CreateOptions, Done, Engine, Options, Reply,
     RequestError, VolumeHandle, Zone, check, create, open, plan,
 };
+use format::superblock::Geometry;
+use format::units::CONTAINER_BYTES;
 use std::sync::{Arc, Mutex};
 
 const C: u64 = 4096;
+const RAW: Compression = Compression { codec: Codec::Raw, level: 0 };
 #[derive(Default)]
 struct Inbox(Mutex<Vec<(u64, Result<Reply, RequestError>)>>);
 impl Completions for Inbox {
@@ -34,23 +37,33 @@ fn disk_of(zones: usize, cap: u64, seed: u64) -> MemoryDisk {
     let g = plan(&CreateOptions {
         capacity_bytes: vec![cap; zones],
         chunk_bytes: 4096,
-        compression: Compression { codec: Codec::Raw, level: 0 },
+        compression: RAW,
         tables_bytes: None,
         journal_bytes: None,
         uuid: [7; 16],
         bucket_seed: [9; 16],
     })
     .unwrap();
-    let mut z = vec![
-        (Zone::Superblock, 1 << 16),
-        (Zone::Journal, g.journal_bytes),
-        (Zone::Tables, g.tables_bytes),
-    ];
-    for n in 0..zones {
-        z.push((Zone::Data(n as u16), cap));
-    }
-    let d = MemoryDisk::new(&z, seed);
-    create(Box::new(d.clone()), &g, Compression { codec: Codec::Raw, level: 0 }).unwrap();
+    made(&g, seed)
+}
+/// A store of one container or two, with a ring that an opening reads through in no time.
+fn small_disk(seed: u64) -> MemoryDisk {
+    let g = Geometry {
+        version: format::FORMAT_VERSION,
+        uuid: [7; 16],
+        bucket_seed: [9; 16],
+        chunk_bytes: 4096,
+        container_bytes: CONTAINER_BYTES,
+        journal_bytes: 3 << 20,
+        tables_bytes: 6 << 20,
+        data: vec![8],
+    };
+    made(&g, seed)
+}
+fn made(g: &Geometry, seed: u64) -> MemoryDisk {
+    let zones: Vec<_> = g.zones().collect();
+    let d = MemoryDisk::new(&zones, seed);
+    create(Box::new(d.clone()), g, RAW).unwrap();
     d
 }
 fn rig(disk: MemoryDisk) -> Rig {
@@ -58,16 +71,19 @@ fn rig(disk: MemoryDisk) -> Rig {
         open(Box::new(disk.clone()), Doorbell::new().unwrap(), &options()).unwrap();
     Rig { disk, engine, client, inbox: Arc::default(), tag: 0 }
 }
+/// Chunk `n`: its number in every 64 bytes, so that no sector of it is like that of another one.
 fn chunk(n: u64) -> Vec<u8> {
-    let mut x = n.wrapping_mul(0x9e3779b97f4a7c15) | 1;
-    (0..512)
-        .flat_map(|_| {
-            x ^= x << 13;
-            x ^= x >> 7;
-            x ^= x << 17;
-            x.to_le_bytes()
-        })
-        .collect()
+    let mut bytes = vec![0x5a; 4096];
+    for (at, word) in (1..).zip(bytes.chunks_exact_mut(64)) {
+        word[..8].copy_from_slice(&(n ^ at << 48).to_le_bytes());
+    }
+    bytes
+}
+/// So many chunks from chunk `first` on.
+fn chunks(first: u64, count: u64) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(count as usize * 4096);
+    (first..first + count).for_each(|n| bytes.extend_from_slice(&chunk(n)));
+    bytes
 }
 impl Rig {
     fn done(&mut self) -> Done {
@@ -130,9 +146,17 @@ impl Rig {
         false
     }
     fn read(&mut self, v: &VolumeHandle, lba: u64) -> Option<Result<Vec<u8>, RequestError>> {
+        self.read_run(v, lba, 1)
+    }
+    fn read_run(
+        &mut self,
+        v: &VolumeHandle,
+        lba: u64,
+        count: u64,
+    ) -> Option<Result<Vec<u8>, RequestError>> {
         let d = self.done();
         let tag = self.tag;
-        self.client.read(v, lba * C, 4096, d);
+        self.client.read(v, lba * C, (count * C) as u32, d);
         if !self.wait(tag) {
             return None;
         }
@@ -140,7 +164,7 @@ impl Rig {
         let at = box_.iter().position(|a| a.0 == tag).unwrap();
         Some(match box_.remove(at).1 {
             Ok(Reply::Read(p)) => {
-                let mut o = vec![0; 4096];
+                let mut o = vec![0; (count * C) as usize];
                 p.assemble(&mut o).map(|()| o)
             }
             Err(e) => Err(e),
@@ -223,7 +247,7 @@ fn t3(zones: usize) {
         let mut s = 0;
         while s < stop && at < 9000 {
             let n = 1 + (seed + at * 31) % 250;
-            let b: Vec<u8> = (0..n).flat_map(|i| chunk(1 + at + i)).collect();
+            let b = chunks(1 + at, n);
             r.write(&v, at * C, &b);
             at += n;
             let f = r.flush();
@@ -242,9 +266,10 @@ fn t3(zones: usize) {
         }
         let mut r = r.crash(seed * 3 + 1);
         let v = r.open_volume();
-        for lba in 0..flushed {
-            match r.read(&v, lba) {
-                Some(Ok(b)) if b == chunk(1 + lba) => {}
+        for lba in (0..flushed).step_by(64) {
+            let count = 64.min(flushed - lba);
+            match r.read_run(&v, lba, count) {
+                Some(Ok(b)) if b == chunks(1 + lba, count) => {}
                 other => {
                     bad.push((
                         seed,
@@ -269,7 +294,7 @@ fn a_frame_of_a_cut_life_never_passes_for_a_new_one() {
     let mut bad = Vec::new();
     let mut ways = [0; 3];
     for seed in 0..1500u64 {
-        let mut r = rig(disk_of(1, 64 << 20, seed));
+        let mut r = rig(small_disk(seed));
         let v = r.volume(1000);
         r.write(&v, 0, &chunk(1));
         let f = r.flush();
@@ -299,9 +324,8 @@ fn a_frame_of_a_cut_life_never_passes_for_a_new_one() {
         }
     }
     assert!(bad.is_empty(), "{} bad, ways {ways:?}: {:?}", bad.len(), &bad[..bad.len().min(5)]);
+    assert!(ways.iter().all(|&times| times > 50), "hardly ever in the situation: {ways:?}");
 }
-#[test]
-fn the_footer_of_a_cut_life_is_not_taken() {}
 #[test]
 fn empty_requests_hold_no_space() {
     let mut r = rig(disk_of(1, 64 << 20, 1));
@@ -338,7 +362,7 @@ impl Disk for DiesAtDataSync {
 fn an_opening_claims_only_what_is_synced() {
     let mut bad = Vec::new();
     for seed in 0..400u64 {
-        let mut r = rig(disk_of(1, 64 << 20, seed));
+        let mut r = rig(small_disk(seed));
         let v = r.volume(1000);
         r.write(&v, 0, &chunk(1));
         let f = r.flush();
@@ -388,7 +412,7 @@ fn one_rotten_frame_costs_one_chunk() {
     let mut r = rig(disk_of(1, 64 << 20, 1));
     let v = r.volume(20_000);
     let n = 700u64;
-    let b: Vec<u8> = (0..n).flat_map(|i| chunk(1 + i)).collect();
+    let b = chunks(1, n);
     r.write(&v, 0, &b[..(256 * 4096)]);
     r.write(&v, 256 * C, &b[(256 * 4096)..]);
     let f = r.flush();
@@ -399,7 +423,7 @@ fn one_rotten_frame_costs_one_chunk() {
     let mut r = rig(d);
     let v = r.open_volume();
     for at in (700..10_500u64).step_by(100) {
-        let b: Vec<u8> = (at..at + 100).flat_map(|i| chunk(1 + i)).collect();
+        let b = chunks(1 + at, 100);
         let (_, _t) = r.write(&v, at * C, &b);
         r.steps(30);
     }
@@ -413,7 +437,7 @@ fn one_rotten_frame_costs_one_chunk() {
     let d = r.done();
     r.client.trim(&v, 710 * C, 290 * C, false, d);
     for at in (10_500..12_500u64).step_by(100) {
-        let b: Vec<u8> = (at..at + 100).flat_map(|i| chunk(1 + i)).collect();
+        let b = chunks(1 + at, 100);
         r.write(&v, at * C, &b);
         r.steps(60);
     }
@@ -467,7 +491,7 @@ fn ragged_trims_of_a_full_store_end() {
     let mut at = 0u64;
     let mut full = false;
     while !full && at < 30_000 {
-        let b: Vec<u8> = (at..at + 64).flat_map(|i| chunk(1 + i)).collect();
+        let b = chunks(1 + at, 64);
         let (a, t) = r.write(&v, at * C, &b);
         r.steps(20);
         if a == Accepted::Later {
@@ -522,7 +546,7 @@ fn ragged_trims_of_shared_chunks_in_a_full_store_end() {
     let mut at = 0u64;
     let mut full = false;
     while !full && at < 30_000 {
-        let b: Vec<u8> = (at..at + 64).flat_map(|i| chunk(1 + i)).collect();
+        let b = chunks(1 + at, 64);
         let (a, t) = r.write(&v, at * C, &b);
         r.steps(20);
         if a == Accepted::Later {
@@ -685,7 +709,7 @@ fn the_directory_of_a_cut_life_is_not_taken() {
     let mut r = rig_on(&d, move |io| matches!(io.zone, Zone::Data(_)) && io.offset_bytes == 0);
     let v = r.open_volume();
     for at in (0..1280u64).step_by(128) {
-        let b: Vec<u8> = (at..at + 128).flat_map(|i| chunk(1 + i)).collect();
+        let b = chunks(1 + at, 128);
         r.write(&v, at * C, &b);
         r.steps(20);
     }
@@ -700,7 +724,7 @@ fn the_directory_of_a_cut_life_is_not_taken() {
     });
     let v = r.open_volume();
     for at in (0..1280u64).step_by(128) {
-        let b: Vec<u8> = (at..at + 128).flat_map(|i| chunk(5001 + i)).collect();
+        let b = chunks(5001 + at, 128);
         r.write(&v, at * C, &b);
         r.steps(20);
     }
