@@ -12,12 +12,36 @@ use admin::{
     CallError, Client, CompressionSetting, Grown, GrowthWish, Refusal, RefusalKind, Request,
     Response, Service, Status, answer_all,
 };
-use engine::{ScrubRequest, ScrubStep, VolumeInfo};
+use engine::{DifferenceStep, ScrubRequest, ScrubStep, VolumeInfo, WeightStep};
 use format::units::{Codec, Compression};
 use libfuzzer_sys::fuzz_target;
 
 /// Spaces in front, which mean nothing in JSON; requests have at most 64 KiB.
 const MARGIN_BYTES: usize = (64 << 10) - 100;
+
+fn volume(name: String, size_bytes: u64, read_only: bool) -> VolumeInfo {
+    VolumeInfo {
+        name,
+        id: 1,
+        size_bytes,
+        mapped_bytes: 0,
+        read_only,
+        quota_bytes: None,
+        taken_unix_s: None,
+        parent: None,
+    }
+}
+
+fn difference(lba: u64) -> DifferenceStep {
+    let next_lba = Some(lba);
+    DifferenceStep {
+        numbers: [0; 2],
+        sizes_bytes: [0; 2],
+        chunk_bytes: 0,
+        ranges: vec![],
+        next_lba,
+    }
+}
 
 /// Answers with what was asked, and remembers it.
 #[derive(Default)]
@@ -28,15 +52,6 @@ impl Service for Echo {
         if let Ok(mut asked) = self.0.lock() {
             asked.push(request.clone());
         }
-        let volume = |name, size_bytes, read_only| VolumeInfo {
-            name,
-            id: 1,
-            size_bytes,
-            mapped_bytes: 0,
-            read_only,
-            taken_unix_s: None,
-            parent: None,
-        };
         match request {
             Request::Status => Response::Status(Status::default()),
             Request::ListVolumes => Response::Volumes { volumes: Vec::new() },
@@ -46,6 +61,7 @@ impl Service for Echo {
             Request::ResizeVolume { name, size_bytes } => {
                 Response::Volume { volume: volume(name, size_bytes, false) }
             }
+            Request::SetQuota { name, .. } => Response::Volume { volume: volume(name, 0, false) },
             Request::RenameVolume { new_name, .. } => {
                 Response::Volume { volume: volume(new_name, 0, false) }
             }
@@ -76,6 +92,12 @@ impl Service for Echo {
             Request::Explain { volume, .. } => {
                 Response::Refused(Refusal { kind: RefusalKind::NoSuchVolume, sentence: volume })
             }
+            Request::Difference { step } => {
+                Response::Difference { step: Box::new(difference(step.lba)) }
+            }
+            Request::Weigh { step } => Response::Weight {
+                step: Box::new(WeightStep { next_leaf: Some(step.leaf), ..WeightStep::default() }),
+            },
             Request::Scrub { step: ScrubRequest { position, .. } } => Response::Scrub {
                 step: Box::new(ScrubStep { next: Some(position), ..ScrubStep::default() }),
             },

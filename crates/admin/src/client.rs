@@ -147,6 +147,15 @@ impl<R: BufRead, W: Write> Client<R, W> {
         self.call_for_volume(&Request::RenameVolume { name, new_name })
     }
 
+    /// Lets a volume map so many bytes and no more, or any amount.
+    pub fn set_quota(
+        &mut self,
+        name: &str,
+        quota_bytes: Option<u64>,
+    ) -> Result<VolumeInfo, CallError> {
+        self.call_for_volume(&Request::SetQuota { name: name.to_owned(), quota_bytes })
+    }
+
     /// Deletes a volume or a snapshot; a volume's snapshots only if that is meant.
     pub fn delete_volume(&mut self, name: &str, with_snapshots: bool) -> Result<(), CallError> {
         self.call_for_nothing(&Request::DeleteVolume { name: name.to_owned(), with_snapshots })

@@ -60,6 +60,13 @@ pub enum Request {
         /// Its name from now on.
         new_name: String,
     },
+    /// What a volume may map at most.
+    SetQuota {
+        /// The volume.
+        name: String,
+        /// None: any amount.
+        quota_bytes: Option<u64>,
+    },
     /// Deletes a volume or a snapshot and all it holds.
     DeleteVolume {
         /// The volume, or `VOLUME@SNAPSHOT`.
@@ -270,13 +277,14 @@ impl From<RequestError> for Refusal {
             RequestError::VolumeExists { .. } => RefusalKind::VolumeExists,
             RequestError::BadName { .. }
             | RequestError::BadSize { .. }
+            | RequestError::BadQuota
             | RequestError::OutOfRange { .. }
             | RequestError::CannotGrow { .. }
             | RequestError::NotAVolume { .. }
             | RequestError::NotASnapshot { .. }
             | RequestError::HasSnapshots { .. }
             | RequestError::ReadOnly { .. } => RefusalKind::BadRequest,
-            RequestError::NoSpace => RefusalKind::NoSpace,
+            RequestError::NoSpace | RequestError::QuotaExceeded { .. } => RefusalKind::NoSpace,
             RequestError::Damaged { .. } | RequestError::DamagedTable { .. } => {
                 RefusalKind::Damaged
             }

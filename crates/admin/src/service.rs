@@ -57,17 +57,21 @@ impl EngineService {
 
     fn carry_out(&self, request: Request) -> Result<Response, RequestError> {
         let client = &self.client;
+        let changed = |volume| Response::Volume { volume };
         let response = match request {
             Request::Status => Response::Status(self.status.get()),
             Request::ListVolumes => Response::Volumes { volumes: client.volumes()? },
             Request::CreateVolume { name, size_bytes, read_only } => {
-                Response::Volume { volume: client.create_volume(&name, size_bytes, read_only)? }
+                changed(client.create_volume(&name, size_bytes, read_only)?)
             }
             Request::ResizeVolume { name, size_bytes } => {
-                Response::Volume { volume: client.resize_volume(&name, size_bytes)? }
+                changed(client.resize_volume(&name, size_bytes)?)
             }
             Request::RenameVolume { name, new_name } => {
-                Response::Volume { volume: client.rename_volume(&name, &new_name)? }
+                changed(client.rename_volume(&name, &new_name)?)
+            }
+            Request::SetQuota { name, quota_bytes } => {
+                changed(client.set_quota(&name, quota_bytes)?)
             }
             Request::DeleteVolume { name, with_snapshots } => {
                 match with_snapshots {
@@ -84,11 +88,9 @@ impl EngineService {
                 Response::Done
             }
             Request::CloneVolume { snapshot, name } => {
-                Response::Volume { volume: client.clone_volume(&snapshot, &name)? }
+                changed(client.clone_volume(&snapshot, &name)?)
             }
-            Request::Rollback { snapshot } => {
-                Response::Volume { volume: client.roll_back(&snapshot)? }
-            }
+            Request::Rollback { snapshot } => changed(client.roll_back(&snapshot)?),
             Request::Compression => {
                 Response::Compression { compression: client.compression()?.into() }
             }

@@ -58,6 +58,7 @@ impl Service for ListOfVolumes {
                     size_bytes,
                     mapped_bytes: 0,
                     read_only,
+                    quota_bytes: None,
                     taken_unix_s: None,
                     parent: None,
                 };

@@ -28,10 +28,10 @@ pub(crate) use snapshot::{
     SnapshotRollbackArgs,
 };
 pub(crate) use store::{GrowArgs, InitArgs, SetArgs, StoreShape};
-pub(crate) use values::{CHUNK_SIZES, Codecs, Rate, SnapshotName};
+pub(crate) use values::{CHUNK_SIZES, Codecs, Quota, Rate, SnapshotName};
 pub(crate) use volume::{
     VolumeCommand, VolumeCreateArgs, VolumeDeleteArgs, VolumeListArgs, VolumeName,
-    VolumeRenameArgs, VolumeResizeArgs, VolumeShowArgs,
+    VolumeRenameArgs, VolumeResizeArgs, VolumeSetArgs, VolumeShowArgs,
 };
 
 const OVERVIEW: &str = "\
@@ -181,6 +181,8 @@ mod tests {
             "tamis explain s v",
             "tamis explain s v 1 --offset 4K",
             "tamis volume create s v",
+            "tamis volume set s v",
+            "tamis volume set s v --quota 0",
             "tamis snapshot create s",
             "tamis snapshot create s v",
             "tamis snapshot create s @a",

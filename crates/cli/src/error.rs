@@ -354,9 +354,10 @@ fn exit_of_request(error: &RequestError) -> Exit {
         RequestError::NoSuchVolume { .. } => Exit::NotFound,
         RequestError::VolumeExists { .. } => Exit::Exists,
         RequestError::InUse { .. } => Exit::InUse,
-        RequestError::NoSpace => Exit::NoSpace,
+        RequestError::NoSpace | RequestError::QuotaExceeded { .. } => Exit::NoSpace,
         RequestError::BadName { .. }
         | RequestError::BadSize { .. }
+        | RequestError::BadQuota
         | RequestError::OutOfRange { .. }
         | RequestError::CannotGrow { .. }
         | RequestError::NotAVolume { .. }

@@ -227,6 +227,18 @@ impl Store {
         })
     }
 
+    /// Lets a volume map so many bytes and no more, or any amount.
+    pub(crate) fn set_quota(
+        &mut self,
+        name: &str,
+        quota_bytes: Option<u64>,
+    ) -> Result<VolumeInfo, CliError> {
+        Ok(match self {
+            Self::Here(store) => store.client.set_quota(name, quota_bytes)?,
+            Self::Served(client) => client.set_quota(name, quota_bytes)?,
+        })
+    }
+
     /// Gives a volume another name.
     pub(crate) fn rename_volume(
         &mut self,

@@ -73,6 +73,7 @@ impl Engine {
             }
             AdminRequest::ResizeVolume { name, size_bytes } => self.resize(&name, size_bytes),
             AdminRequest::RenameVolume { name, new_name } => self.rename(&name, &new_name),
+            AdminRequest::SetQuota { name, quota_bytes } => self.set_quota(&name, quota_bytes),
             AdminRequest::DeleteVolume { name, with_snapshots } => {
                 self.delete(&name, with_snapshots)
             }
@@ -106,6 +107,7 @@ impl Engine {
             size_bytes: volume.size_bytes(),
             mapped_bytes: mapped_chunks * u64::from(self.geometry.chunk_bytes),
             read_only: volume.read_only,
+            quota_bytes: volume.quota_bytes(),
             taken_unix_s: lineage.filter(|_| is_snapshot).map(|lineage| lineage.taken_unix_s),
             parent: lineage.and_then(|lineage| self.visible_parent(lineage)),
         }
@@ -148,6 +150,21 @@ impl Engine {
             self.buffer_unmap(&volume, size_bytes, old_bytes - size_bytes, &ack);
         }
         let change = Change::ResizeVolume { id: volume.id, size_bytes };
+        Ok((vec![change], AdminAnswer::VolumeInfo(volume.id)))
+    }
+
+    fn set_quota(&mut self, name: &str, quota_bytes: Option<u64>) -> Queued {
+        let volume = Arc::clone(self.volumes.get(name)?);
+        if volume.is_snapshot() {
+            return Err(RequestError::NotAVolume { name: name.to_owned() });
+        }
+        if quota_bytes == Some(0) {
+            return Err(RequestError::BadQuota);
+        }
+        // From now on: what stands behind this request in the queue is under it already.
+        let quota_bytes = quota_bytes.unwrap_or(0);
+        volume.set_quota_bytes(quota_bytes);
+        let change = Change::SetQuota { id: volume.id, quota_bytes };
         Ok((vec![change], AdminAnswer::VolumeInfo(volume.id)))
     }
 
@@ -252,6 +269,7 @@ impl Engine {
         }
         let drained = self.buffer.groups.is_empty()
             && self.waiting.is_empty()
+            && self.quota_waiting.is_empty()
             && self.requests.is_empty()
             && !self.reads.any()
             && !self.collection.is_busy()

@@ -28,7 +28,7 @@ use crate::error::RequestError;
 use crate::outcome::Reply;
 use crate::partial::{Base, Partial, Sectors, sector_bits};
 use crate::place_hash::PlaceMap;
-use crate::volume::VolumeShared;
+use crate::volume::{QuotaShare, VolumeShared};
 
 /// Slots of a group, at most.
 pub(crate) const GROUP_SLOTS: usize = 256;
@@ -120,6 +120,8 @@ pub(crate) struct Group {
     pub(crate) frames: Vec<Option<Frames>>,
     /// Chunk counts of the writes whose reservation ends with this group.
     pub(crate) reservations: Vec<u64>,
+    /// Shares of quotas that end with it.
+    pub(crate) quotas: Vec<QuotaShare>,
 }
 
 impl Group {
@@ -131,6 +133,7 @@ impl Group {
             jobs_out: 0,
             frames: Vec::new(),
             reservations: Vec::new(),
+            quotas: Vec::new(),
         }
     }
 
@@ -252,6 +255,19 @@ impl WriteBuffer {
         if let Some(group) = self.groups.back_mut() {
             group.reservations.push(chunks);
         }
+    }
+
+    /// A share of a quota ends with the newest group.
+    pub(crate) fn hold_quota_with_newest(&mut self, share: Option<QuotaShare>) {
+        if let Some(group) = self.groups.back_mut() {
+            group.quotas.extend(share);
+        }
+    }
+
+    /// Whether anything of a volume is buffered.
+    pub(crate) fn holds_any_of(&self, volume: VolumeId) -> bool {
+        let slots = self.groups.iter().flat_map(Group::slots);
+        self.unmaps(volume).next().is_some() || slots.into_iter().any(|slot| slot.volume == volume)
     }
 
     /// What is buffered of a chunk.

@@ -105,7 +105,7 @@ impl Client {
             offset_bytes.is_multiple_of(chunk_bytes) && end_bytes.is_multiple_of(chunk_bytes);
         let request = WriteRequest {
             volume: Arc::clone(&volume.0),
-            whole,
+            at_the_door: whole && volume.0.quota_bytes().is_none(),
             offset_bytes,
             buf: Arc::new(buf),
             from_bytes: 0,
@@ -114,6 +114,7 @@ impl Client {
             durable: durable || self.intake.sync,
             done: Some(done),
             ack: None,
+            quota: None,
         };
         if self.intake.write(request) { Accepted::Now } else { Accepted::Later }
     }
@@ -338,6 +339,15 @@ impl Client {
     pub fn rename_volume(&self, name: &str, new_name: &str) -> Result<VolumeInfo, RequestError> {
         let (name, new_name) = (name.to_owned(), new_name.to_owned());
         self.volume_info(AdminRequest::RenameVolume { name, new_name })
+    }
+
+    /// Lets a volume map so many bytes and no more, or any amount; durable when it returns.
+    pub fn set_quota(
+        &self,
+        name: &str,
+        quota_bytes: Option<u64>,
+    ) -> Result<VolumeInfo, RequestError> {
+        self.volume_info(AdminRequest::SetQuota { name: name.to_owned(), quota_bytes })
     }
 
     /// Deletes a volume or a snapshot; its space comes back in the background.

@@ -30,7 +30,7 @@ use crate::enlarging::Enlarging;
 use crate::error::RequestError;
 use crate::explaining::Explaining;
 use crate::flushing::Flushing;
-use crate::intake::{Intake, Request};
+use crate::intake::{Intake, Request, WriteRequest};
 use crate::notice::{Notice, Observer};
 use crate::placement::Placement;
 use crate::reads::Reads;
@@ -78,6 +78,8 @@ pub struct Engine {
     pub(crate) appended_sequence: u64,
     /// What waits for space, not acknowledged.
     pub(crate) waiting: VecDeque<Waiting>,
+    /// What waits for the quota of its volume.
+    pub(crate) quota_waiting: VecDeque<WriteRequest>,
     pub(crate) requests: VecDeque<Request>,
     /// Set once: why nothing is written any more.
     pub(crate) stopped: Option<RequestError>,
@@ -167,6 +169,7 @@ impl Engine {
             memory_bytes_max: parts.memory_bytes_max,
             incarnation: parts.incarnation,
             waiting: VecDeque::new(),
+            quota_waiting: VecDeque::new(),
             requests: VecDeque::new(),
             stopped: None,
             observer: None,
@@ -227,6 +230,7 @@ impl Engine {
         let mut moved = self.take_ended();
         moved |= self.take_jobs();
         moved |= self.take_requests();
+        moved |= self.advance_quotas();
         moved |= self.advance_waiting();
         moved |= self.advance_groups();
         moved |= self.advance_reads();
@@ -361,6 +365,9 @@ impl Engine {
         self.tell(&Notice::WritingStopped { error: error.clone() });
         self.intake.refuse_writes(error.clone());
         std::mem::take(&mut self.waiting).into_iter().for_each(|waiting| waiting.fail(&error));
+        for mut write in std::mem::take(&mut self.quota_waiting) {
+            write.answer().fail(&error);
+        }
         self.flushing.fail(&error);
         for group in &mut self.buffer.groups {
             fail_admin(group, &error);

@@ -12,6 +12,18 @@ pub enum RequestError {
          store larger with `tamis grow STORE --capacity SIZE`"
     )]
     NoSpace,
+    /// The volume has as much mapped as its quota allows.
+    #[error(
+        "volume {volume} is at its quota: trim what its file system no longer uses, or raise it \
+         with `tamis volume set STORE {volume} --quota SIZE`"
+    )]
+    QuotaExceeded {
+        /// Name of the volume.
+        volume: String,
+    },
+    /// The quota lets nothing be written.
+    #[error("a quota is more than nothing: use none to lift it")]
+    BadQuota,
     /// The volume may not be written.
     #[error("volume {volume} is read-only")]
     ReadOnly {

@@ -32,7 +32,7 @@ use crate::grow::GrowOptions;
 use crate::options::Options;
 use crate::partial::Ack;
 use crate::scrub::ScrubRequest;
-use crate::volume::VolumeShared;
+use crate::volume::{QuotaShare, VolumeShared};
 use crate::weight::WeightRequest;
 
 /// A request as the core sees it.
@@ -62,9 +62,10 @@ pub(crate) struct WriteRequest {
     pub(crate) from_bytes: usize,
     /// Chunks that those touch.
     pub(crate) chunks: u64,
-    /// Whether it covers its chunks wholly. Only then is it acknowledged at the door: what must
-    /// read the rest of a chunk first may still fail.
-    pub(crate) whole: bool,
+    /// Whether it covers its chunks wholly, of a volume without a quota. Only then is it
+    /// acknowledged at the door: what must read the rest of a chunk first may still fail, and so
+    /// may what a quota forbids.
+    pub(crate) at_the_door: bool,
     /// Whether its worst case is reserved.
     pub(crate) reserved: bool,
     /// Answered when durable rather than when buffered.
@@ -73,6 +74,8 @@ pub(crate) struct WriteRequest {
     pub(crate) done: Option<Done>,
     /// Its answer, once the first part is in the write buffer.
     pub(crate) ack: Option<Arc<Ack>>,
+    /// What it has reserved of its volume's quota.
+    pub(crate) quota: Option<QuotaShare>,
 }
 
 impl WriteRequest {
@@ -84,6 +87,11 @@ impl WriteRequest {
         let acknowledged = self.done.is_none() && self.ack.is_none();
         let reach_bytes = self.volume.size_bytes().saturating_sub(self.offset_bytes);
         if acknowledged { length_bytes.min(reach_bytes) } else { length_bytes }
+    }
+
+    /// Whether its volume's quota may forbid it: not if it was acknowledged already.
+    pub(crate) fn is_under_a_quota(&self) -> bool {
+        self.done.is_some() && self.volume.quota_bytes().is_some()
     }
 
     /// Its answer: one for all its parts.
@@ -119,6 +127,7 @@ pub enum AdminRequest {
     CreateVolume { name: String, size_bytes: u64, read_only: bool },
     ResizeVolume { name: String, size_bytes: u64 },
     RenameVolume { name: String, new_name: String },
+    SetQuota { name: String, quota_bytes: Option<u64> },
     DeleteVolume { name: String, with_snapshots: bool },
     TakeSnapshots(SnapshotRequest),
     CloneVolume { snapshot: String, name: String },
@@ -266,7 +275,7 @@ impl Intake {
         }
         request.reserved =
             !state.space.waiting && state.space.try_reserve(request.chunks, self.chunk_bytes);
-        let acknowledged = request.reserved && !request.durable && request.whole;
+        let acknowledged = request.reserved && !request.durable && request.at_the_door;
         if acknowledged {
             request.done = None;
         }

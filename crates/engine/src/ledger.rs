@@ -316,6 +316,7 @@ impl Ledger {
                     mapped_chunks: 0,
                     state: VolumeState::Live,
                     read_only: *read_only,
+                    quota_bytes: 0,
                     root: Default::default(),
                     created_generation: 0,
                     lineage: Default::default(),
@@ -328,6 +329,9 @@ impl Ledger {
             }
             Change::RenameVolume { id, name } => {
                 volume(self, id, &|volume| volume.entry.name.clone_from(name));
+            }
+            Change::SetQuota { id, quota_bytes } => {
+                volume(self, id, &|volume| volume.entry.quota_bytes = *quota_bytes);
             }
             Change::DeleteVolume { id } => {
                 volume(self, id, &|volume| volume.entry.state = VolumeState::Deleting);

@@ -75,6 +75,7 @@ mod partial;
 mod place_hash;
 mod placement;
 mod problem;
+mod quota;
 mod read;
 mod reads;
 mod rebuild;

@@ -54,6 +54,9 @@ pub struct VolumeInfo {
     pub mapped_bytes: u64,
     /// Whether writes are refused.
     pub read_only: bool,
+    /// What may be mapped of it at most, if it has a quota.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quota_bytes: Option<u64>,
     /// Of a snapshot, when it was taken, in seconds since 1970; 0 when nobody knows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_unix_s: Option<u64>,

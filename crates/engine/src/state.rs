@@ -286,6 +286,7 @@ impl State {
                     mapped_chunks: 0,
                     state: VolumeState::Live,
                     read_only: *read_only,
+                    quota_bytes: 0,
                     root: Default::default(),
                     created_generation: 0,
                     lineage: Default::default(),
@@ -299,6 +300,11 @@ impl State {
                 }
             }
             Change::RenameVolume { id, name } => self.catalog.rename(*id, name),
+            Change::SetQuota { id, quota_bytes } => {
+                if let Some(entry) = self.catalog.get_mut(*id) {
+                    entry.quota_bytes = *quota_bytes;
+                }
+            }
             version_change => self.apply_to_versions(version_change),
         }
     }

@@ -130,7 +130,8 @@ impl State {
         self.store.copy_tree(TreeId::volume(source), TreeId::volume(id));
         self.next_volume = self.next_volume.max(id.0 + 1);
         let lineage = Lineage { parent: entry.lineage.parent, ..Lineage::default() };
-        Some(CatalogEntry { id, root: Default::default(), lineage, ..entry })
+        // A quota is a volume's own.
+        Some(CatalogEntry { id, root: Default::default(), lineage, quota_bytes: 0, ..entry })
     }
 
     fn take_snapshot(&mut self, volume: VolumeId, id: VolumeId, taken_unix_s: u64, name: &str) {

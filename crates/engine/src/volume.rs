@@ -21,6 +21,10 @@ pub(crate) struct VolumeShared {
     pub(crate) read_only: bool,
     gone: AtomicBool,
     chunk_bytes: u32,
+    /// 0: none.
+    quota_bytes: AtomicU64,
+    /// Chunks that admitted writes may map.
+    quota_reserved: AtomicU64,
 }
 
 impl VolumeShared {
@@ -38,6 +42,8 @@ impl VolumeShared {
             read_only,
             gone: AtomicBool::new(false),
             chunk_bytes,
+            quota_bytes: AtomicU64::new(0),
+            quota_reserved: AtomicU64::new(0),
         })
     }
 
@@ -67,6 +73,27 @@ impl VolumeShared {
 
     pub(crate) fn set_gone(&self) {
         self.gone.store(true, Ordering::Release);
+    }
+
+    /// What it may map at most.
+    pub(crate) fn quota_bytes(&self) -> Option<u64> {
+        Some(self.quota_bytes.load(Ordering::Acquire)).filter(|&bytes| bytes > 0)
+    }
+
+    /// The same from now on; 0: any amount.
+    pub(crate) fn set_quota_bytes(&self, quota_bytes: u64) {
+        self.quota_bytes.store(quota_bytes, Ordering::Release);
+    }
+
+    /// Chunks that admitted writes may map, until they are applied.
+    pub(crate) fn quota_reserved(&self) -> u64 {
+        self.quota_reserved.load(Ordering::Acquire)
+    }
+
+    /// Reserves so many.
+    pub(crate) fn share_of_quota(self: &Arc<Self>, chunks: u64) -> QuotaShare {
+        self.quota_reserved.fetch_add(chunks, Ordering::AcqRel);
+        QuotaShare { volume: Arc::clone(self), chunks }
     }
 
     /// Whether a request may touch this range.
@@ -99,6 +126,18 @@ impl VolumeShared {
             return Err(RequestError::ReadOnly { volume: self.name() });
         }
         Ok(())
+    }
+}
+
+/// Chunks reserved of a volume's quota, until this is dropped.
+pub(crate) struct QuotaShare {
+    volume: Arc<VolumeShared>,
+    chunks: u64,
+}
+
+impl Drop for QuotaShare {
+    fn drop(&mut self) {
+        self.volume.quota_reserved.fetch_sub(self.chunks, Ordering::AcqRel);
     }
 }
 

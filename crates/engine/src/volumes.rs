@@ -41,6 +41,7 @@ impl Volumes {
             let (size_bytes, read_only) = (entry.size_bytes, entry.read_only);
             let name = state.full_name(entry);
             let shared = VolumeShared::new(entry.id, &name, size_bytes, read_only, chunk_bytes);
+            shared.set_quota_bytes(entry.quota_bytes);
             volumes.by_name.insert(name, shared);
         }
         volumes

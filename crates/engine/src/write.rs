@@ -31,8 +31,8 @@ impl Engine {
             return request.fail(&error);
         }
         match request {
-            Request::Write(write) if write.reserved => self.buffer_write(write),
-            Request::Write(write) => self.waiting.push_back(Waiting::Write(write)),
+            Request::Write(write) if write.is_under_a_quota() => self.wait_for_quota(write),
+            Request::Write(write) => self.take_admitted(write),
             Request::Read(read) => self.accept_read(read),
             Request::Unmap(unmap) => self.accept_unmap(unmap),
             Request::Flush { done } => self.accept_flush(done),
@@ -49,6 +49,14 @@ impl Engine {
             _ => false,
         };
         if reads { None } else { self.stopped.clone() }
+    }
+
+    /// A write that no quota forbids enters the open group, or waits for space.
+    pub(crate) fn take_admitted(&mut self, write: WriteRequest) {
+        match write.reserved {
+            true => self.buffer_write(write),
+            false => self.waiting.push_back(Waiting::Write(write)),
+        }
     }
 
     /// A write whose worst case is reserved enters the open group.
@@ -86,6 +94,9 @@ impl Engine {
         }
         write.from_bytes = part.end;
         write.chunks -= chunks;
+        if write.chunks == 0 {
+            self.buffer.hold_quota_with_newest(write.quota.take());
+        }
         true
     }
 

@@ -90,8 +90,8 @@ fn the_cost_is_that_of_what_changed() {
     let (found, steps) = differ(&stand.client, "v@a", "v");
     assert_eq!((found, steps), (vec![range(300 * LEAF_CHUNKS, 1, false)], 1));
     let reads = stand.stats().counters.table_reads - reads_before;
-    // Two leaves, and what is above them: of 600 leaves none else.
-    assert!(reads <= 10, "{reads} pages read");
+    // Two leaves and what is above them, and what the engine reads for itself; not 1200 leaves.
+    assert!(reads <= 60, "{reads} pages read");
     stand.close();
 }
 

@@ -40,13 +40,16 @@ pub(crate) const GIVEN_BACK_AT: usize = 312;
 pub(crate) const CUT_START_AT: usize = 320;
 pub(crate) const CUT_END_AT: usize = 328;
 pub(crate) const ZERO_AT: usize = 336;
+pub(crate) const QUOTA_AT: usize = 368;
+pub(crate) const REST_AT: usize = 376;
 pub(crate) const FLAG_READ_ONLY: u8 = 1;
 const FLAG_PARENT: u8 = 2;
 const FLAG_SNAPSHOT: u8 = 4;
 const FLAGS: u8 = FLAG_READ_ONLY | FLAG_PARENT | FLAG_SNAPSHOT;
 const STATE_VACANT: u8 = 0;
 
-const _: () = assert!(NAME_AT + NAME_BYTES_MAX == PADDING_AT && ZERO_AT <= ENTRY_BYTES);
+const _: () = assert!(NAME_AT + NAME_BYTES_MAX == PADDING_AT && ZERO_AT <= QUOTA_AT);
+const _: () = assert!(QUOTA_AT + 8 == REST_AT && REST_AT <= ENTRY_BYTES);
 const _: () = assert!(SLOTS * ENTRY_BYTES <= PAYLOAD_BYTES);
 
 /// Why a text is no name for a volume.
@@ -168,6 +171,8 @@ pub struct CatalogEntry {
     pub state: VolumeState,
     /// Whether clients may not write.
     pub read_only: bool,
+    /// What it may map at most, in bytes; 0: any amount.
+    pub quota_bytes: u64,
     /// Its map.
     pub root: TreeRoot,
     /// Generation of the first checkpoint that knows it.
@@ -205,6 +210,7 @@ pub fn get(page: &Page, slot: usize) -> Result<Option<CatalogEntry>, FormatError
         mapped_chunks: u64_at(entry, MAPPED_AT),
         state,
         read_only: flags & FLAG_READ_ONLY != 0,
+        quota_bytes: u64_at(entry, QUOTA_AT),
         root,
         created_generation: u64_at(entry, CREATED_AT),
         lineage: get_lineage(entry, flags),
@@ -261,6 +267,7 @@ pub fn set(page: &mut Page, slot: usize, entry: Option<&CatalogEntry>) {
     put_u64(bytes, MAPPED_AT, entry.mapped_chunks);
     put_u64(bytes, POINTER_AT, entry.root.pointer.to_bits());
     put_u64(bytes, CREATED_AT, entry.created_generation);
+    put_u64(bytes, QUOTA_AT, entry.quota_bytes);
     put_bytes(bytes, NAME_AT, entry.name.as_bytes());
     set_lineage(bytes, &entry.lineage);
 }

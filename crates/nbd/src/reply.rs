@@ -28,7 +28,7 @@ const EXTENT_BYTES_MAX: u64 = u32::MAX as u64 - 511;
 /// The protocol's number for an error of the engine.
 pub(crate) fn errno(error: &RequestError, command: Command) -> Errno {
     match error {
-        RequestError::NoSpace => Errno::NoSpace,
+        RequestError::NoSpace | RequestError::QuotaExceeded { .. } => Errno::NoSpace,
         RequestError::ReadOnly { .. } => Errno::NotPermitted,
         RequestError::OutOfRange { .. } => beyond_the_end(command),
         // A volume that was deleted under its clients: they are to disconnect.

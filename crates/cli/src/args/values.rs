@@ -15,6 +15,23 @@ pub(crate) enum Rate {
     BytesPerSecond(u64),
 }
 
+/// What a volume may map at most.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Quota {
+    None,
+    Bytes(u64),
+}
+
+impl Quota {
+    /// The same, as the engine takes it.
+    pub(crate) fn bytes(self) -> Option<u64> {
+        match self {
+            Self::None => None,
+            Self::Bytes(bytes) => Some(bytes),
+        }
+    }
+}
+
 /// What to compress with, where several may be tried.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Codecs {
@@ -48,6 +65,16 @@ pub(super) fn parse_rate(text: &str) -> Result<Rate, String> {
     match parse_size(text).map_err(|error| error.to_string())? {
         0 => Err("it must be more than nothing, or unlimited".to_owned()),
         bytes => Ok(Rate::BytesPerSecond(bytes)),
+    }
+}
+
+pub(super) fn parse_quota(text: &str) -> Result<Quota, String> {
+    if text == "none" {
+        return Ok(Quota::None);
+    }
+    match parse_size(text).map_err(|error| error.to_string())? {
+        0 => Err("it must be more than nothing, or none".to_owned()),
+        bytes => Ok(Quota::Bytes(bytes)),
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::options::{Confirm, Format};
+use super::values::{Quota, parse_quota};
 use crate::size::parse_size;
 
 /// Create, list and change volumes
@@ -19,6 +20,7 @@ pub(crate) enum VolumeCommand {
     List(VolumeListArgs),
     Show(VolumeShowArgs),
     Resize(VolumeResizeArgs),
+    Set(VolumeSetArgs),
     Rename(VolumeRenameArgs),
     Delete(VolumeDeleteArgs),
 }
@@ -38,7 +40,7 @@ pub(crate) struct VolumeName {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
-  tamis volume create /srv/store vm1 --size 40G")]
+  tamis volume create /srv/store vm1 --size 40G --quota 10G")]
 pub(crate) struct VolumeCreateArgs {
     #[command(flatten)]
     pub(crate) of: VolumeName,
@@ -48,6 +50,28 @@ pub(crate) struct VolumeCreateArgs {
     /// Refuse all writes to it
     #[arg(long)]
     pub(crate) read_only: bool,
+    /// What may be mapped of it at most, as `tamis volume set --quota`
+    #[arg(long, value_name = "SIZE", value_parser = parse_quota)]
+    pub(crate) quota: Option<Quota>,
+}
+
+/// Change what a volume may take of the store
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tamis volume set /srv/store vm1 --quota 10G
+  tamis volume set /srv/store vm1 --quota none
+A quota bounds what the volume maps, as `tamis volume list` shows it: each chunk in full, before
+deduplication and compression, so that it is the most that the volume can take of the store;
+without its snapshots. Writes that would map more fail with no-space, for this volume only; writing
+over what is mapped, trims and reads go on. Each write to it is acknowledged by the core, not at
+the door, which costs some speed.")]
+pub(crate) struct VolumeSetArgs {
+    #[command(flatten)]
+    pub(crate) of: VolumeName,
+    /// What may be mapped of it at most, or none
+    #[arg(long, value_name = "SIZE", value_parser = parse_quota)]
+    pub(crate) quota: Quota,
 }
 
 /// List all volumes

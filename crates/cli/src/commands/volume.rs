@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::confirm::confirm;
 use crate::args::{
-    VolumeCommand, VolumeCreateArgs, VolumeDeleteArgs, VolumeListArgs, VolumeName,
-    VolumeRenameArgs, VolumeResizeArgs,
+    Quota, VolumeCommand, VolumeCreateArgs, VolumeDeleteArgs, VolumeListArgs, VolumeName,
+    VolumeRenameArgs, VolumeResizeArgs, VolumeSetArgs,
 };
 use crate::error::CliError;
 use crate::output;
@@ -33,6 +33,7 @@ pub(super) fn run(command: &VolumeCommand) -> Result<(), CliError> {
         VolumeCommand::List(args) => list(args),
         VolumeCommand::Show(args) => show::run(args),
         VolumeCommand::Resize(args) => resize(args),
+        VolumeCommand::Set(args) => set(args),
         VolumeCommand::Rename(args) => rename(args),
         VolumeCommand::Delete(args) => delete(args),
     }
@@ -40,8 +41,14 @@ pub(super) fn run(command: &VolumeCommand) -> Result<(), CliError> {
 
 fn create(args: &VolumeCreateArgs) -> Result<(), CliError> {
     let of = &args.of;
-    let volume =
-        Store::with(&of.store, |store| store.create_volume(&of.name, args.size, args.read_only))?;
+    let quota_bytes = args.quota.and_then(Quota::bytes);
+    let volume = Store::with(&of.store, |store| {
+        let created = store.create_volume(&of.name, args.size, args.read_only)?;
+        match quota_bytes {
+            None => Ok(created),
+            quota_bytes => store.set_quota(&of.name, quota_bytes),
+        }
+    })?;
     report(of, &volume, format_args!("created {}: {}", volume.name, human_bytes(args.size)))
 }
 
@@ -92,6 +99,23 @@ fn resize(args: &VolumeResizeArgs) -> Result<(), CliError> {
         store.resize_volume(&of.name, args.size)
     })?;
     report(of, &volume, format_args!("{} has {} now", volume.name, human_bytes(volume.size_bytes)))
+}
+
+fn set(args: &VolumeSetArgs) -> Result<(), CliError> {
+    let (of, quota_bytes) = (&args.of, args.quota.bytes());
+    let volume = Store::with(&of.store, |store| {
+        store.volume(&of.store, &of.name)?;
+        store.set_quota(&of.name, quota_bytes)
+    })?;
+    let held = human_bytes(volume.mapped_bytes);
+    match quota_bytes {
+        None => report(of, &volume, format_args!("{} has no quota now and maps {held}", of.name)),
+        Some(bytes) => {
+            let quota = human_bytes(bytes);
+            let name = &of.name;
+            report(of, &volume, format_args!("{name} may map {quota} now and maps {held}"))
+        }
+    }
 }
 
 fn rename(args: &VolumeRenameArgs) -> Result<(), CliError> {
@@ -145,12 +169,14 @@ fn report(
 
 fn table_of(volumes: &[Listed]) -> Table {
     let clones = volumes.iter().any(|volume| volume.clone_of.is_some());
+    let quotas = volumes.iter().any(|volume| volume.info.quota_bytes.is_some());
     let mut table = Table::with_heading([
         ("VOLUME", Align::Left),
         ("SIZE", Align::Right),
         ("MAPPED", Align::Right),
         ("ACCESS", Align::Left),
         (if clones { "CLONE OF" } else { "" }, Align::Left),
+        (if quotas { "QUOTA" } else { "" }, Align::Right),
     ]);
     for Listed { info: volume, clone_of } in volumes {
         let access = if volume.read_only { "read-only" } else { "read-write" };
@@ -160,6 +186,7 @@ fn table_of(volumes: &[Listed]) -> Table {
             human_bytes(volume.mapped_bytes),
             access.to_owned(),
             clone_of.clone().unwrap_or_default(),
+            volume.quota_bytes.map(human_bytes).unwrap_or_default(),
         ]);
     }
     table

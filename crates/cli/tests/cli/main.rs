@@ -11,6 +11,7 @@ mod failing;
 mod harness;
 mod help;
 mod images;
+mod quotas;
 mod repair;
 mod scrub;
 mod served;

@@ -37,6 +37,7 @@ pub(crate) const KIND_CLONE_VOLUME: u8 = 19;
 pub(crate) const KIND_CUT_OFF: u8 = 20;
 pub(crate) const KIND_ROLLBACK: u8 = 21;
 pub(crate) const KIND_GIVE_BACK: u8 = 22;
+pub(crate) const KIND_SET_QUOTA: u8 = 27;
 
 pub(crate) const PBN_BYTES: usize = 6;
 
@@ -192,6 +193,13 @@ pub enum Change {
         /// Leaves that were given back by now, from the first on.
         leaves: u64,
     },
+    /// A volume may map so much and no more.
+    SetQuota {
+        /// Which.
+        id: VolumeId,
+        /// At most; 0: any amount.
+        quota_bytes: u64,
+    },
 }
 
 impl Change {
@@ -296,6 +304,10 @@ impl Change {
             Self::GiveBack { id, leaves } => {
                 push_kind(body, KIND_GIVE_BACK, id.0);
                 push_u64(body, *leaves);
+            }
+            Self::SetQuota { id, quota_bytes } => {
+                push_kind(body, KIND_SET_QUOTA, id.0);
+                push_u64(body, *quota_bytes);
             }
             _ => {}
         }

@@ -6,8 +6,8 @@ use super::change::{
     Change, KIND_CLONE_VOLUME, KIND_CREATE_VOLUME, KIND_CUT_OFF, KIND_DELETE_VOLUME,
     KIND_DROP_VOLUME, KIND_FORGET, KIND_FREE_CONTAINER, KIND_GIVE_BACK, KIND_MAP, KIND_MOVE,
     KIND_MOVE_CHECKED, KIND_OPEN_CONTAINER, KIND_OPENED, KIND_RENAME_VOLUME, KIND_RESIZE_VOLUME,
-    KIND_ROLLBACK, KIND_SEAL_CONTAINER, KIND_SET_COMPRESSION, KIND_STORE, KIND_STORE_CHECKED,
-    KIND_TAKE_SNAPSHOT, KIND_UNMAP, PBN_BYTES,
+    KIND_ROLLBACK, KIND_SEAL_CONTAINER, KIND_SET_COMPRESSION, KIND_SET_QUOTA, KIND_STORE,
+    KIND_STORE_CHECKED, KIND_TAKE_SNAPSHOT, KIND_UNMAP, PBN_BYTES,
 };
 use crate::catalog::VolumeName;
 use crate::error::{FormatError, Structure};
@@ -191,6 +191,9 @@ impl<'a> Changes<'a> {
             },
             KIND_GIVE_BACK => {
                 Change::GiveBack { id: self.take_volume()?, leaves: self.take_u64()? }
+            }
+            KIND_SET_QUOTA => {
+                Change::SetQuota { id: self.take_volume()?, quota_bytes: self.take_u64()? }
             }
             other => return Err(impossible("kind", other)),
         })

@@ -243,6 +243,8 @@ fn catalog() -> Layout {
         (catalog::CUT_START_AT, "cut from"),
         (catalog::CUT_END_AT, "cut to"),
         (catalog::ZERO_AT, "zero"),
+        (catalog::QUOTA_AT, "quota"),
+        (catalog::REST_AT, "zero"),
     ];
     Layout { title: "Leaf of volumes", length_bytes: catalog::ENTRY_BYTES, fields }
 }

@@ -83,11 +83,11 @@ pub(super) fn container_entry() -> impl Strategy<Value = ContainerEntry> {
 
 pub(super) fn catalog_entry() -> impl Strategy<Value = CatalogEntry> {
     let state = select(vec![VolumeState::Live, VolumeState::Deleting]);
-    let numbers = (any::<u32>(), any::<u64>(), any::<u64>(), any::<u64>());
+    let numbers = (any::<u32>(), any::<[u64; 4]>());
     let flags = (state, any::<bool>());
     (numbers, name(), flags, tree_root(), lineage()).prop_map(
         |(numbers, name, (state, read_only), root, lineage)| {
-            let (id, size_bytes, mapped_chunks, created_generation) = numbers;
+            let (id, [size_bytes, mapped_chunks, created_generation, quota_bytes]) = numbers;
             CatalogEntry {
                 id: VolumeId(id),
                 name,
@@ -95,6 +95,7 @@ pub(super) fn catalog_entry() -> impl Strategy<Value = CatalogEntry> {
                 mapped_chunks,
                 state,
                 read_only,
+                quota_bytes,
                 root,
                 created_generation,
                 lineage,
@@ -307,6 +308,7 @@ fn version_change() -> impl Strategy<Value = Change> {
                 Change::CutOff { volume, into, leaves: one..other },
                 Change::Rollback { volume, to: id, into },
                 Change::GiveBack { id, leaves: one },
+                Change::SetQuota { id, quota_bytes: other },
             ])
         },
     )
@@ -367,5 +369,6 @@ pub(super) fn one_of_each_change() -> Vec<Change> {
         Change::CutOff { volume, into: VolumeId(0x5e), leaves: 0x5f..0x60 },
         Change::Rollback { volume, to: VolumeId(0x61), into: VolumeId(0x62) },
         Change::GiveBack { id: volume, leaves: 0x63 },
+        Change::SetQuota { id: volume, quota_bytes: 0x64 },
     ]
 }

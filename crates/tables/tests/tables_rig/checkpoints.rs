@@ -23,6 +23,7 @@ impl Rig {
             mapped_chunks: 0,
             state: VolumeState::Live,
             read_only: false,
+            quota_bytes: 0,
             root: Default::default(),
             lineage: Default::default(),
             created_generation: self.generation,

@@ -99,6 +99,7 @@ mod tests {
             size_bytes: 400 << 30,
             mapped_bytes: 0,
             read_only: false,
+            quota_bytes: None,
             taken_unix_s: None,
             parent: None,
         };

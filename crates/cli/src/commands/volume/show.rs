@@ -77,6 +77,9 @@ fn table_of(shown: &Shown) -> Table {
     row("size", human_bytes(info.size_bytes), String::new());
     let access = if info.read_only { "read-only" } else { "read-write" };
     row("access", access.to_owned(), String::new());
+    if let Some(bytes) = info.quota_bytes {
+        row("quota", human_bytes(bytes), "may be mapped".to_owned());
+    }
     if shown.snapshots > 0 {
         row("snapshots", human_count(shown.snapshots as u64), "go with it".to_owned());
     }

@@ -1,0 +1,45 @@
+//! Quotas, as people set them and clients meet them.
+
+use std::fs;
+use std::process::Command;
+
+use crate::harness::{Folder, Served, installed, noise, tamis};
+
+/// No space for one volume, and room for the others; what it holds may be written over.
+#[test]
+fn a_volume_keeps_to_its_quota() {
+    let folder = Folder::new();
+    let store = folder.store("64M");
+    let (large, small) = (folder.path("large"), folder.path("small"));
+    fs::write(&large, noise(1, 4 << 20)).unwrap();
+    fs::write(&small, noise(2, 1 << 20)).unwrap();
+    let made = tamis(&format!("volume create {store} v --size 8M --quota 2M --json")).ok().json();
+    assert_eq!(made["quota_bytes"], 2 << 20);
+    tamis(&format!("import {store} v {large}")).fails(6, "volume v is at its quota");
+    tamis(&format!("import {store} w {large}")).ok();
+    tamis(&format!("import {store} v {small} --overwrite")).ok();
+    tamis(&format!("import {store} v {small} --overwrite")).ok();
+    let text = tamis(&format!("volume list {store}")).ok().out;
+    assert!(text.lines().next().unwrap().ends_with("QUOTA"), "{text}");
+    assert!(text.contains("2 MiB"), "{text}");
+    let server = Served::start(&store, "");
+    let told = tamis(&format!("volume set {store} v --quota 3M")).ok().out;
+    assert_eq!(told, "v may map 3 MiB now and maps 1 MiB\n");
+    let shown = tamis(&format!("volume show {store} v")).ok().out;
+    assert!(shown.contains("may be mapped"), "{shown}");
+    tamis(&format!("volume set {store} ghost --quota 3M")).fails(3, "no volume ghost");
+    if installed("nbdcopy") {
+        let copy = |name: &str| {
+            let uri = format!("nbd+unix:///{name}?socket={store}/nbd.sock");
+            let copied = Command::new("nbdcopy").args(["--flush", &large, &uri]).output().unwrap();
+            (copied.status.success(), String::from_utf8_lossy(&copied.stderr).into_owned())
+        };
+        let (copied, said) = copy("v");
+        assert!(!copied && said.contains("No space left"), "{said}");
+        assert!(copy("w").0);
+        tamis(&format!("volume set {store} v --quota none")).ok();
+        assert!(copy("v").0);
+    }
+    assert_eq!(server.interrupt(), Some(0));
+    tamis(&format!("check {store}")).ok();
+}

@@ -1,0 +1,135 @@
+//! Quotas: a volume maps no more chunks than it may, at every moment and after every crash.
+//!
+//! A write to a volume with a quota is not acknowledged at the door. Here it is *admitted*: its
+//! chunks that are not mapped yet are counted and reserved, and the reservation ends when its last
+//! group has been applied and is in the volume's own count. So with `M` chunks mapped and `R`
+//! reserved, `M + R` never exceeds the quota, and no order of what is under way can:
+//!
+//! * a chunk that is mapped, and of which nothing is buffered, stays mapped until this write comes,
+//!   or is unmapped by what comes later: writing over it adds nothing;
+//! * a chunk of which something is buffered may be unmapped by that first, and is counted as new.
+//!
+//! The second is counted too high where nothing is unmapped, so what does not fit is judged only
+//! when nothing of its volume is under way, and until then waits. So does what may fit when a trim
+//! has been given back. Others do not wait for it.
+
+use std::sync::Arc;
+
+use format::units::{Lba, TreeId};
+use tables::{PageError, lba_pbn};
+
+use crate::buffer::Newest;
+use crate::engine::{Engine, damaged_table};
+use crate::error::RequestError;
+use crate::intake::WriteRequest;
+use crate::state::Wanted;
+use crate::volume::{QuotaShare, VolumeShared};
+
+/// What is said of a write at the quota of its volume.
+enum Admission {
+    Admitted(QuotaShare),
+    Refused,
+    /// Pages are on their way, or what is under way may make room.
+    Waits,
+}
+
+impl Engine {
+    /// A write to a volume with a quota: waits for its turn, unless it was acknowledged already.
+    pub(crate) fn wait_for_quota(&mut self, write: WriteRequest) {
+        self.quota_waiting.push_back(write);
+        self.advance_quotas();
+    }
+
+    /// Writes that wait for their volume's quota enter as far as they may, those of one volume in
+    /// their order.
+    pub(crate) fn advance_quotas(&mut self) -> bool {
+        let mut moved = false;
+        let mut behind: Vec<Arc<VolumeShared>> = Vec::new();
+        for mut write in std::mem::take(&mut self.quota_waiting) {
+            if behind.iter().any(|volume| Arc::ptr_eq(volume, &write.volume)) {
+                self.quota_waiting.push_back(write);
+                continue;
+            }
+            match self.admit(&write) {
+                Ok(Admission::Admitted(share)) => {
+                    write.quota = Some(share);
+                    self.take_admitted(write);
+                    moved = true;
+                }
+                Ok(Admission::Refused) => {
+                    let volume = write.volume.name();
+                    self.refuse_write(write, &RequestError::QuotaExceeded { volume });
+                    moved = true;
+                }
+                Ok(Admission::Waits) => {
+                    behind.push(Arc::clone(&write.volume));
+                    self.quota_waiting.push_back(write);
+                }
+                Err(error) => {
+                    self.refuse_write(write, &damaged_table(&error));
+                    moved = true;
+                }
+            }
+        }
+        moved
+    }
+
+    fn refuse_write(&mut self, mut write: WriteRequest, error: &RequestError) {
+        if write.reserved {
+            let chunk_bytes = self.geometry.chunk_bytes;
+            self.intake.lock().space.settle(write.chunks, chunk_bytes);
+        }
+        write.answer().fail(error);
+    }
+
+    fn admit(&mut self, write: &WriteRequest) -> Result<Admission, PageError> {
+        let volume = &write.volume;
+        let entry = self.state.catalog.get(volume.id);
+        let (Some(quota_bytes), Some(entry)) = (volume.quota_bytes(), entry) else {
+            return Ok(Admission::Admitted(volume.share_of_quota(0)));
+        };
+        let quota_chunks = quota_bytes / u64::from(self.geometry.chunk_bytes);
+        let taken = entry.mapped_chunks + volume.quota_reserved();
+        // Most writes are far from the quota, and need no look into the map.
+        if taken + write.chunks <= quota_chunks {
+            return Ok(Admission::Admitted(volume.share_of_quota(write.chunks)));
+        }
+        let Some(new) = self.new_chunks_of(write)? else { return Ok(Admission::Waits) };
+        if new == 0 || taken + new <= quota_chunks {
+            return Ok(Admission::Admitted(volume.share_of_quota(new)));
+        }
+        if volume.quota_reserved() > 0 || self.buffer.holds_any_of(volume.id) {
+            // What is under way goes on, so that this one can.
+            if self.buffer.closed_groups() == 0 {
+                self.buffer.close_open();
+            }
+            return Ok(Admission::Waits);
+        }
+        // What is being given back goes on only while the store is open.
+        let may_fall = self.volumes.next_deletion(&self.state).is_some() && !self.closing_now();
+        Ok(if may_fall { Admission::Waits } else { Admission::Refused })
+    }
+
+    /// Chunks that a write may map and that are not mapped now; none while pages are on their way.
+    fn new_chunks_of(&mut self, write: &WriteRequest) -> Result<Option<u64>, PageError> {
+        let first = write.offset_bytes / u64::from(self.geometry.chunk_bytes);
+        let tree = TreeId::volume(write.volume.id);
+        let mut wanted = Wanted::default();
+        let (mut new, mut counted) = (0, Ok(true));
+        for lba in (first..first + write.chunks).map(Lba) {
+            let leaf = lba_pbn::place(lba).0;
+            let store = &mut self.state.store;
+            match store.want(&mut wanted.pins, tree, leaf, &mut wanted.reads) {
+                Ok(here) => counted = counted.map(|all| all && here),
+                Err(error) => counted = Err(error),
+            }
+            let buffered = self.buffer.newest(write.volume.id, lba) != Newest::Nothing;
+            let mapped = !lba_pbn::get(&self.state.store, tree, lba).is_none();
+            new += u64::from(buffered || !mapped);
+        }
+        // In the next step what is resident now is looked at again, and may be read again.
+        self.state.store.release_pins(wanted.pins);
+        self.submit_page_reads(wanted.reads);
+        counted.map(|all| all.then_some(new))
+    }
+}
