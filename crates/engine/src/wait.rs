@@ -97,8 +97,10 @@ impl Engine {
         if self.buffer.has_open() && self.buffer.closed_groups() == 0 {
             self.buffer.close_open();
         }
+        // A deletion goes on only while the store is open (`administer.rs` `advance_deletions`).
+        let deletes = !self.closing_now() && self.volumes.next_deletion(&self.state).is_some();
         !self.buffer.groups.is_empty()
-            || self.volumes.next_deletion(&self.state).is_some()
+            || deletes
             || self.can_collect()
             || self.checkpoints.relief_may_come()
             || self.enlarging.any()

@@ -5,7 +5,7 @@ mod stand;
 
 use std::sync::{Arc, Mutex};
 
-use engine::{Notice, RequestError, Room};
+use engine::{AdminRequest, Notice, RequestError, Room};
 use stand::{CHUNK, Dice, GIB, Hand, MIB, Wish, check_clean, fresh};
 
 /// What the operator was told since this was last asked, in words.
@@ -72,4 +72,31 @@ fn a_nearly_full_store_is_written_over_for_as_long_as_one_likes() {
     stand.flush();
     assert!(stand.stats().counters.containers_collected > 16);
     check_clean(&stand.close());
+}
+
+/// A deletion that a close puts off until the next opening makes no room: a write that waits for it
+/// fails, and the store closes.
+#[test]
+fn a_full_store_closes_although_a_write_waits_for_a_deletion() {
+    let mut hand = Hand::new(&Wish { capacities: vec![64 * MIB], ..Wish::default() });
+    let (full, other) = (hand.volume("v", GIB), hand.volume("w", GIB));
+    let mut written = 0;
+    loop {
+        written += 1;
+        let later = hand.write(&full, written * MIB, &fresh(written, MIB));
+        if later.is_some_and(|tag| hand.wait(tag).is_err()) {
+            break;
+        }
+        hand.settle();
+    }
+    hand.settle();
+    let (_, done) = hand.done();
+    let (name, with_snapshots) = ("v".to_owned(), false);
+    hand.client.administer(AdminRequest::DeleteVolume { name, with_snapshots }, done);
+    let waits = hand.write(&other, 0, &fresh(1 << 32, MIB)).unwrap();
+    let (closed, done) = hand.done();
+    hand.client.administer(AdminRequest::Close, done);
+    hand.wait(closed).unwrap();
+    assert_eq!(hand.outcome(waits).unwrap().unwrap_err(), RequestError::NoSpace);
+    check_clean(&hand.disk);
 }
