@@ -71,12 +71,19 @@ fn shape(input: &mut Input<'_>) -> Shape {
         tables_bytes: 4 << 20,
         journal_bytes: 2 << 20,
         cache_pages: 4096,
+        dirty_pages_max: 64,
         contents: 40,
         tight: false,
     };
     match kind % 4 {
         0 => Shape { zones: 2, ..base },
-        1 => Shape { cache_pages: 96, contents: 1000, tables_bytes: 16 << 20, ..base },
+        1 => Shape {
+            cache_pages: 96,
+            dirty_pages_max: 24,
+            contents: 1000,
+            tables_bytes: 16 << 20,
+            ..base
+        },
         2 => Shape { containers: 3, cache_pages: 512, contents: 1 << 40, tight: true, ..base },
         _ => Shape { zones: 2, containers: 2, contents: 2000, tight: true, ..base },
     }

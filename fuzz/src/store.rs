@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use disk::{Doorbell, MemoryDisk};
 use engine::{
     AdminRequest, Client, Completions, Done, Engine, Options, Reply, RequestError, Structure,
-    VolumeHandle, structures,
+    TableCache, VolumeHandle, structures,
 };
 use format::superblock::Geometry;
 use format::units::{CONTAINER_BYTES, Codec, Compression, Zone};
@@ -20,7 +20,7 @@ const CONTAINERS: u32 = 4;
 const TABLES_BYTES: u64 = 4 << 20;
 const JOURNAL_BYTES: u64 = 3 << 20;
 /// Pages in memory.
-const CACHE_PAGES: usize = 512;
+const CACHE: TableCache = TableCache { pages: 512, dirty_pages_max: 64 };
 /// Steps without any movement after which nothing will come.
 const STILL_MAX: u32 = 2_000;
 /// Steps that a request may take: a small store is scrubbed in fewer.
@@ -189,7 +189,7 @@ impl Running {
         let doorbell = Doorbell::new().expect("the machine has an eventfd");
         let options = Options { memory_bytes: 64 << 20, worker_threads: 0, sync: false };
         let disk = Box::new(disk.clone());
-        let opened = engine::open_with_cache(disk, doorbell, &options, CACHE_PAGES);
+        let opened = engine::open_with_cache(disk, doorbell, &options, CACHE);
         opened.map(|(engine, client, _)| Self { engine, client }).map_err(|error| error.to_string())
     }
 

@@ -15,7 +15,6 @@ use std::thread;
 use std::time::Instant;
 
 use engine::{Accepted, Client, Completions, Counters, Done, Options, Reply, VolumeHandle};
-use format::directory::DIRECTORY_ENTRY_BYTES;
 use serde::Serialize;
 
 use crate::answers::Answers;
@@ -186,14 +185,13 @@ impl Written {
         let grown = |of: fn(&Counters) -> u64| of(after) - of(before);
         let data_bytes = grown(|counters| counters.data_bytes_written);
         let moved_frame_bytes = grown(|counters| counters.frame_bytes_moved);
-        let entries_bytes = grown(|counters| counters.chunks_moved) * DIRECTORY_ENTRY_BYTES as u64;
-        let collection_bytes = moved_frame_bytes + entries_bytes;
+        let collection_bytes = grown(|counters| counters.collection_bytes_written);
         let checkpoints = grown(|counters| counters.checkpoints);
         Self {
             seconds,
             chunks,
             reduced_bytes: grown(|counters| counters.frame_bytes_stored),
-            clients_bytes: data_bytes.saturating_sub(collection_bytes),
+            clients_bytes: data_bytes - collection_bytes,
             collection_bytes,
             tables_bytes: (grown(|counters| counters.table_writes) + checkpoints) * BLOCK_BYTES,
             journal_bytes: grown(|counters| counters.journal_bytes_written),

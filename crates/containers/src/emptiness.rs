@@ -1,62 +1,83 @@
-//! Sealed containers by how little lives in them.
+//! Sealed containers by what lives in them and how long they have.
 //!
-//! The collector wants the emptiest of perhaps millions, while every chunk that dies or comes back
-//! to life changes the figure of one. So containers are sorted coarsely, into classes of 64 KiB of
-//! live bytes: a change rarely moves a container to another class, a move is two swaps, and only
-//! the lowest class that is not empty is searched for the very emptiest.
+//! The collector wants the container that gives the most room for the least work, now and later:
+//! one that has lost much, or one so old that what it has left will stay. The measure is that of
+//! log-structured file systems (Rosenblum and Ousterhout 1992, section 3.6): room gained times age,
+//! for each byte read and written. Its point: a young container is losing chunks by itself, and to
+//! wait is cheaper than to move them.
+//!
+//! There are perhaps millions of containers, and every chunk that dies or comes back to life
+//! changes the figure of one. So they are sorted coarsely, into classes by the share that lives: a
+//! change rarely moves a container to another class, and in its class the oldest is always the
+//! best. Only these are compared.
 
-use format::units::CONTAINER_BYTES;
+use std::collections::BTreeSet;
 
-const CLASS_BYTES: u32 = 64 << 10;
-const CLASSES: usize = (CONTAINER_BYTES / CLASS_BYTES) as usize + 1;
+/// Beside the first, which is of containers in which nothing lives.
+const CLASSES: u64 = 64;
 
-/// Which containers are in which class. Live bytes are the owner's; it gives them with every call.
+/// The figures of a sealed container.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct SealedUse {
+    /// Bytes of frames whose chunks are referenced.
+    pub live_bytes: u32,
+    /// Bytes of all frames and padding.
+    pub used_bytes: u32,
+    /// Which life of the container this is; older ones are smaller.
+    pub sequence: u32,
+    /// A frame in it cannot be read, so it is never collected.
+    pub damaged: bool,
+}
+
+/// Which containers are in which class. Their figures are the owner's; it gives them with every
+/// call.
 pub(crate) struct Emptiness {
-    classes: [Vec<u32>; CLASSES],
-    /// Where in its class each container is; meaningless for one that is in none.
-    places: Vec<u32>,
+    /// By sequence, and number.
+    classes: [BTreeSet<(u32, u32)>; CLASSES as usize + 1],
 }
 
 impl Emptiness {
-    pub(crate) fn new(containers: usize) -> Self {
-        Self { classes: [const { Vec::new() }; CLASSES], places: vec![0; containers] }
+    pub(crate) fn new() -> Self {
+        Self { classes: [const { BTreeSet::new() }; CLASSES as usize + 1] }
     }
 
-    /// There are so many containers now, and no fewer than before.
-    pub(crate) fn grow(&mut self, containers: usize) {
-        self.places.resize(containers, 0);
+    pub(crate) fn insert(&mut self, container: u32, sealed: &SealedUse) {
+        self.classes[class_of(sealed)].insert((sealed.sequence, container));
     }
 
-    pub(crate) fn insert(&mut self, container: u32, live_bytes: u32) {
-        let class = &mut self.classes[class_of(live_bytes)];
-        self.places[container as usize] = class.len() as u32;
-        class.push(container);
-    }
-
-    /// `live_bytes` is what it was inserted or moved with last.
-    pub(crate) fn remove(&mut self, container: u32, live_bytes: u32) {
-        let class = &mut self.classes[class_of(live_bytes)];
-        let place = self.places[container as usize];
-        class.swap_remove(place as usize);
-        if let Some(moved) = class.get(place as usize) {
-            self.places[*moved as usize] = place;
-        }
+    /// `sealed` is what it was inserted or moved with last.
+    pub(crate) fn remove(&mut self, container: u32, sealed: &SealedUse) {
+        self.classes[class_of(sealed)].remove(&(sealed.sequence, container));
     }
 
     /// The live bytes of a container have changed.
-    pub(crate) fn change(&mut self, container: u32, before_bytes: u32, after_bytes: u32) {
-        if class_of(before_bytes) != class_of(after_bytes) {
-            self.remove(container, before_bytes);
-            self.insert(container, after_bytes);
+    pub(crate) fn change(&mut self, container: u32, before: &SealedUse, after: &SealedUse) {
+        if class_of(before) != class_of(after) {
+            self.remove(container, before);
+            self.insert(container, after);
         }
     }
 
-    /// The containers among which the emptiest is.
-    pub(crate) fn emptiest_class(&self) -> &[u32] {
-        self.classes.iter().find(|class| !class.is_empty()).map_or(&[], Vec::as_slice)
+    /// The oldest container in which nothing lives.
+    pub(crate) fn oldest_dead(&self) -> Option<u32> {
+        self.classes[0].first().map(|&(_, container)| container)
+    }
+
+    /// The oldest container of each class, the emptiest first.
+    pub(crate) fn oldest_of_classes(&self) -> impl Iterator<Item = u32> {
+        self.classes.iter().filter_map(|class| class.first()).map(|&(_, container)| container)
     }
 }
 
-fn class_of(live_bytes: u32) -> usize {
-    ((live_bytes / CLASS_BYTES) as usize).min(CLASSES - 1)
+pub(crate) fn class_of(sealed: &SealedUse) -> usize {
+    let SealedUse { live_bytes, used_bytes, .. } = *sealed;
+    let share = (u64::from(live_bytes) * CLASSES).div_ceil(u64::from(used_bytes).max(1));
+    share.min(CLASSES) as usize
+}
+
+/// What collecting a container is worth: the share gained times age, by shares read and written.
+/// `age` is in containers opened since.
+pub(crate) fn worth(sealed: &SealedUse, age: u32) -> f64 {
+    let lives = f64::from(sealed.live_bytes) / f64::from(sealed.used_bytes.max(1));
+    (1.0 - lives) * (f64::from(age) + 1.0) / (1.0 + lives)
 }

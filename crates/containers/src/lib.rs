@@ -4,7 +4,7 @@
 //! again: first frames, at its very end a directory of them. Its life:
 //!
 //! ```text
-//! free --allocate--> open --seal--> sealed --collect, free--> quarantined --2 checkpoints--> free
+//! free --allocate--> open --seal--> sealed --collect, free--> quarantined --known durable--> free
 //! ```
 //!
 //! * [`OpenContainer`] takes frames, names their places, and hands out what is to be written;

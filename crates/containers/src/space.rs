@@ -1,16 +1,20 @@
 //! Which containers are free, which are in use, and how much lives in them.
 //!
-//! A container that was freed is not free yet. The tables that say so are durable only with the
-//! next checkpoint, and until the one after that the older root slot still holds tables that point
-//! into it. So it is *quarantined* until two further checkpoints are durable. Neither may it be
-//! written while a read of it is in flight, which would return bytes of its next life: such reads
-//! *pin* it.
+//! A container that was freed is not free yet. A recovery checks the frames of every record that
+//! it does not *know* to be durable, and cuts the journal before the first that is missing: were
+//! the container written over by then, it would cut off what a flush promised. So it is
+//! *quarantined* until the record that frees it is known to be durable, that is, until a later
+//! record says so and is durable itself. From then on no recovery reads what was in it: whichever
+//! root slot it begins at, it replays the moves and the freeing without a look at their frames.
+//! Neither may it be written while a read of it is in flight, which would return bytes of its next
+//! life: such reads *pin* it.
 //!
 //! The figures are in memory only. The engine opens this with what its tables say, and keeps both
 //! the same. Calls that make no sense (freeing what is free) change nothing: a container that were
 //! listed as free twice would be written twice.
 
-use crate::emptiness::Emptiness;
+pub use crate::emptiness::SealedUse;
+use crate::emptiness::{Emptiness, worth};
 use crate::free_list::FreeList;
 use crate::promise::usable_bytes_per_container;
 use format::superblock::Geometry;
@@ -18,10 +22,6 @@ use format::units::{ContainerId, Zone};
 use hashbrown::HashMap;
 use mutants::mutant;
 use std::collections::VecDeque;
-
-/// Durable checkpoints that have to follow a container's freeing before it is written again: one
-/// for each root slot.
-pub const QUARANTINE_CHECKPOINTS: u64 = 2;
 
 /// What a container is used for.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -35,72 +35,54 @@ pub enum ContainerUse {
     },
     /// Full.
     Sealed(SealedUse),
-    /// Freed, but a root slot may still point into it.
+    /// Freed, but a recovery may still look at its frames.
     Quarantined {
-        /// Free as soon as this many more checkpoints are durable, and no read pins it.
-        checkpoints: u64,
+        /// Free as soon as this record of the journal is known to be durable, and no read pins it.
+        record: u64,
     },
-}
-
-/// The figures of a sealed container.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct SealedUse {
-    /// Bytes of frames whose chunks are referenced.
-    pub live_bytes: u32,
-    /// Bytes of all frames and padding.
-    pub used_bytes: u32,
-    /// Which life of the container this is; older ones are smaller.
-    pub sequence: u32,
-    /// A frame in it cannot be read, so it is never collected.
-    pub damaged: bool,
 }
 
 /// All containers of a store; see the head of this file.
 pub struct Space {
     geometry: Geometry,
-    /// By container. The checkpoints of a quarantined one are counted from the opening of the
-    /// store.
+    /// By container.
     uses: Vec<ContainerUse>,
     free: FreeList,
     /// Sealed containers that may be collected.
     emptiness: Emptiness,
-    /// In the order in which their checkpoints come.
+    /// In the order of the records that freed them.
     quarantine: VecDeque<u32>,
     /// Quarantined containers, the ones that only a pin still holds included.
     quarantined: u64,
-    /// Durable since the store was opened.
-    checkpoints: u64,
+    /// Records up to this one are known to be durable.
+    known_durable: u64,
     /// Reads in flight, by container; no entry is none.
     pins: HashMap<u32, u32>,
 }
 
 impl Space {
     /// The containers of a store, `uses` in the order of their numbers; those it does not reach are
-    /// free.
+    /// free. Quarantined ones stay until their records are known to be durable.
     #[must_use]
     pub fn new(geometry: &Geometry, uses: impl IntoIterator<Item = ContainerUse>) -> Self {
         let count = geometry.containers_total() as u32;
-        let uses = uses.into_iter().map(|container_use| match container_use {
-            ContainerUse::Quarantined { checkpoints: 0 } => ContainerUse::Free,
-            other => other,
-        });
         let rest = std::iter::repeat(ContainerUse::Free);
         let mut space = Self {
             geometry: geometry.clone(),
-            uses: uses.chain(rest).take(count as usize).collect(),
+            uses: uses.into_iter().chain(rest).take(count as usize).collect(),
             free: FreeList::new(geometry.data.len()),
-            emptiness: Emptiness::new(count as usize),
+            emptiness: Emptiness::new(),
             quarantine: VecDeque::new(),
             quarantined: 0,
-            checkpoints: 0,
+            known_durable: 0,
             pins: HashMap::new(),
         };
         (0..count).for_each(|container| space.list(container));
-        let checkpoints = |container: &u32| match space.uses[*container as usize] {
-            ContainerUse::Quarantined { checkpoints } => checkpoints,
+        let record = |container: &u32| match space.uses[*container as usize] {
+            ContainerUse::Quarantined { record } => record,
             _ => 0,
         };
-        space.quarantine.make_contiguous().sort_by_key(checkpoints);
+        space.quarantine.make_contiguous().sort_by_key(record);
         space
     }
 
@@ -110,20 +92,13 @@ impl Space {
         self.geometry = geometry.clone();
         self.uses.resize(after, ContainerUse::Free);
         self.free.grow(geometry.data.len());
-        self.emptiness.grow(after);
         (before..after).for_each(|container| self.list(container as u32));
     }
 
     /// What a container is used for; None when the store has no such container.
     #[must_use]
     pub fn container_use(&self, id: ContainerId) -> Option<ContainerUse> {
-        let container_use = *self.uses.get(id.0 as usize)?;
-        Some(match container_use {
-            ContainerUse::Quarantined { checkpoints: until } => {
-                ContainerUse::Quarantined { checkpoints: until.saturating_sub(self.checkpoints) }
-            }
-            other => other,
-        })
+        self.uses.get(id.0 as usize).copied()
     }
 
     /// Takes a free container and opens it; None when there is none.
@@ -149,10 +124,10 @@ impl Space {
         match self.uses.get_mut(id.0 as usize) {
             Some(ContainerUse::Open { live_bytes }) => *live_bytes = change(*live_bytes),
             Some(ContainerUse::Sealed(sealed)) => {
-                let before_bytes = sealed.live_bytes;
-                sealed.live_bytes = change(before_bytes);
+                let before = *sealed;
+                sealed.live_bytes = change(before.live_bytes);
                 if !sealed.damaged {
-                    self.emptiness.change(id.0, before_bytes, sealed.live_bytes);
+                    self.emptiness.change(id.0, &before, sealed);
                 }
             }
             _ => debug_assert!(false, "live bytes in a container that holds nothing"),
@@ -165,7 +140,7 @@ impl Space {
             && !sealed.damaged
         {
             sealed.damaged = true;
-            self.emptiness.remove(id.0, sealed.live_bytes);
+            self.emptiness.remove(id.0, sealed);
         }
     }
 
@@ -175,41 +150,54 @@ impl Space {
             && sealed.damaged
         {
             sealed.damaged = false;
-            self.emptiness.insert(id.0, sealed.live_bytes);
+            self.emptiness.insert(id.0, sealed);
         }
     }
 
-    /// The sealed container with the least live bytes that is not damaged, of equals the oldest.
+    /// The oldest sealed container in which nothing lives.
     #[must_use]
-    pub fn victim(&self) -> Option<(ContainerId, SealedUse)> {
-        let sealed = |container: &u32| match self.uses[*container as usize] {
-            ContainerUse::Sealed(sealed) => Some((ContainerId(*container), sealed)),
-            _ => None,
-        };
-        let candidates = self.emptiness.emptiest_class().iter().filter_map(sealed);
-        candidates.min_by_key(|(id, sealed)| (sealed.live_bytes, sealed.sequence, id.0))
+    pub fn dead(&self) -> Option<ContainerId> {
+        self.emptiness.oldest_dead().map(ContainerId)
     }
 
-    /// Nothing in the container is needed any more; it comes back after its quarantine.
-    pub fn free(&mut self, id: ContainerId) {
+    /// The sealed container that is worth most to be collected when the next to be opened has this
+    /// sequence number, of those that have lost one byte in `one_in` and are not damaged.
+    #[must_use]
+    pub fn victim(&self, next_sequence: u32, one_in: u32) -> Option<ContainerId> {
+        let worth_of = |container: u32| match self.uses.get(container as usize)? {
+            ContainerUse::Sealed(sealed) => {
+                let lost_bytes = sealed.used_bytes.saturating_sub(sealed.live_bytes);
+                let age = next_sequence.wrapping_sub(sealed.sequence);
+                (lost_bytes >= sealed.used_bytes / one_in).then(|| worth(sealed, age))
+            }
+            _ => None,
+        };
+        let oldest = self.emptiness.oldest_of_classes();
+        let worths = oldest.filter_map(|container| Some((container, worth_of(container)?)));
+        let best = worths.max_by(|(_, one), (_, other)| one.total_cmp(other));
+        best.map(|(container, _)| ContainerId(container))
+    }
+
+    /// Nothing in the container is needed any more, says this record of the journal; it comes back
+    /// after its quarantine. Records of later calls have no lower numbers.
+    pub fn free(&mut self, id: ContainerId, record: u64) {
         match self.uses.get(id.0 as usize) {
             Some(ContainerUse::Sealed(sealed)) if !sealed.damaged => {
-                self.emptiness.remove(id.0, sealed.live_bytes);
+                self.emptiness.remove(id.0, sealed);
             }
             Some(ContainerUse::Sealed(_) | ContainerUse::Open { .. }) => {}
             _ => return debug_assert!(false, "freed a container that is not in use"),
         }
-        let until = self.checkpoints + QUARANTINE_CHECKPOINTS;
         self.uses[id.0 as usize] = match mutant!(ReusesContainerAtOnce) {
             true => ContainerUse::Free,
-            false => ContainerUse::Quarantined { checkpoints: until },
+            false => ContainerUse::Quarantined { record },
         };
         self.list(id.0);
     }
 
-    /// A checkpoint has become durable.
-    pub fn checkpoint_durable(&mut self) {
-        self.checkpoints += 1;
+    /// Records up to this one are durable, and whatever a crash leaves of the journal says so.
+    pub fn known_durable(&mut self, record: u64) {
+        self.known_durable = self.known_durable.max(record);
         while let Some(&container) = self.quarantine.front() {
             if !self.quarantine_over(container) {
                 break;
@@ -244,10 +232,20 @@ impl Space {
         self.free.count()
     }
 
-    /// Containers that become free with coming checkpoints.
+    /// Containers that become free when more records are known to be durable, or reads end.
     #[must_use]
     pub fn quarantined_containers(&self) -> u64 {
         self.quarantined
+    }
+
+    /// The record that has to be known to be durable for the next container to become free.
+    #[must_use]
+    pub fn awaited_record(&self) -> Option<u64> {
+        let container = *self.quarantine.front()?;
+        match self.uses.get(container as usize)? {
+            ContainerUse::Quarantined { record } => Some(*record),
+            _ => None,
+        }
     }
 
     /// Bytes of `worst_case_bytes` for which there are free containers, the open one not counted.
@@ -261,7 +259,7 @@ impl Space {
         match self.uses[container as usize] {
             ContainerUse::Free => self.free.add(self.zone_of(container), container),
             ContainerUse::Sealed(sealed) if !sealed.damaged => {
-                self.emptiness.insert(container, sealed.live_bytes);
+                self.emptiness.insert(container, &sealed);
             }
             ContainerUse::Sealed(_) | ContainerUse::Open { .. } => {}
             ContainerUse::Quarantined { .. } => {
@@ -271,11 +269,11 @@ impl Space {
         }
     }
 
-    /// The checkpoints have passed; a pin may still hold it.
+    /// Its record is known to be durable; a pin may still hold it.
     fn quarantine_over(&self, container: u32) -> bool {
         matches!(
             self.uses.get(container as usize),
-            Some(ContainerUse::Quarantined { checkpoints: until }) if *until <= self.checkpoints
+            Some(ContainerUse::Quarantined { record }) if *record <= self.known_durable
         )
     }
 

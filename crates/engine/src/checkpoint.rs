@@ -11,7 +11,8 @@
 //!
 //! * the journal is released up to the *older* of the two roots, so that losing the newer root
 //!   slot loses nothing: the older one replays to the same state;
-//! * blocks, containers and PBNs freed two checkpoints ago become free: neither slot names them.
+//! * blocks freed two checkpoints ago become free: neither slot names them; so do PBNs freed before
+//!   this one.
 
 use std::collections::VecDeque;
 
@@ -76,12 +77,13 @@ impl Engine {
     fn checkpoint_is_due(&self) -> bool {
         let checkpoints = &self.checkpoints;
         let replay_bytes = self.journal.next().offset_bytes - checkpoints.position.offset_bytes;
-        let pressed =
-            self.space_is_short() && self.buffer.groups.is_empty() && checkpoints.relief_may_come();
+        let pressed = self.waits_for_blocks()
+            && self.buffer.groups.is_empty()
+            && checkpoints.relief_may_come();
         checkpoints.asked
             || pressed
             || (checkpoints.closing && !checkpoints.clean)
-            || self.state.store.dirty_pages() >= checkpoints.dirty_pages_max
+            || self.state.store.dirty_pages() >= checkpoints.dirty_pages_due(&self.state)
             || replay_bytes >= self.geometry.journal_bytes / 4
     }
 
@@ -142,7 +144,7 @@ impl Engine {
             free_tail: state.free.tail(),
             next_volume: state.next_volume,
             catalog_slots: state.catalog.slots(),
-            open_container: state.open_container,
+            open_containers: state.open_containers,
             next_container_sequence: state.next_container_sequence,
             totals: state.totals,
         }
@@ -199,7 +201,6 @@ impl Engine {
         checkpoints.free_limit = root.free_tail;
         checkpoints.clean = root.clean;
         self.state.store.checkpoint_durable();
-        self.placement.space.checkpoint_durable();
         self.counters.checkpoints += 1;
         self.tell(&Notice::CheckpointEnded { generation: root.generation });
         self.checkpoints.newest = root;

@@ -12,11 +12,14 @@ use crate::state::State;
 /// Checkpoints without relief after which space will not come.
 const PRESSURE_ROUNDS_MAX: u32 = 3;
 
-/// Dirty pages that start a checkpoint: a quarter of the cache, since a page that changes while it
-/// is written is there twice; and no more than the tables' file can take three times over.
-pub(crate) fn dirty_pages_max(tables_bytes: u64, cache_pages: usize) -> usize {
+/// More blocks than this are not kept free for a checkpoint.
+const DIRTY_PAGES_SURE_MAX: usize = 1024;
+
+/// Dirty pages that are always certain of their blocks: no more than the tables' file can take
+/// three times over, and no more than are worth keeping that much free.
+pub(crate) fn dirty_pages_sure(tables_bytes: u64, cache_pages: usize) -> usize {
     let tables_blocks = (tables_bytes / BLOCK_BYTES as u64) as usize;
-    (cache_pages / 4).min(tables_blocks / 16)
+    (cache_pages / 4).min(tables_blocks / 16).min(DIRTY_PAGES_SURE_MAX)
 }
 
 /// How far a checkpoint has come.
@@ -48,12 +51,15 @@ pub(crate) struct Checkpoints {
     pub(crate) position: JournalPosition,
     /// Free PBNs before this place in their queue are past a checkpoint.
     pub(crate) free_limit: u64,
+    /// Dirty pages that a checkpoint always finds blocks for, and those that it may have when
+    /// there are blocks enough.
+    pub(crate) dirty_pages_sure: usize,
     pub(crate) dirty_pages_max: usize,
     pub(crate) pressure_rounds: u32,
 }
 
 impl Checkpoints {
-    pub(crate) fn new(root: &Root, dirty_pages_max: usize) -> Self {
+    pub(crate) fn new(root: &Root, dirty_pages_sure: usize, dirty_pages_max: usize) -> Self {
         Self {
             phase: Phase::Idle,
             next_root: None,
@@ -66,6 +72,7 @@ impl Checkpoints {
             superblock_is_mended: false,
             position: root.journal,
             free_limit: root.free_tail,
+            dirty_pages_sure,
             dirty_pages_max,
             pressure_rounds: 0,
         }
@@ -102,7 +109,7 @@ impl Checkpoints {
     /// Table blocks that are kept so that trims, collection and checkpoints always go on: what
     /// three intervals may hold beside the live pages.
     pub(crate) fn reserve_blocks(&self) -> u64 {
-        3 * self.dirty_pages_max as u64 + 64
+        3 * self.dirty_pages_sure as u64 + 64
     }
 
     /// PBNs in the free queue that may be handed out.
@@ -121,8 +128,28 @@ impl Checkpoints {
         self.pressure_rounds = 0;
     }
 
-    /// Whether writers must wait for the running checkpoint.
+    /// Dirty pages that start a checkpoint. The longer they wait, the more changes share the
+    /// writing of a page, so they wait as long as memory and blocks allow. The checkpoint takes a
+    /// block for each, and gives back those that the one before replaced; what becomes dirty
+    /// while it is written has to find as many again.
+    pub(crate) fn dirty_pages_due(&self, state: &State) -> usize {
+        let (free, coming) = self.blocks(state);
+        self.dirty_pages_sure.max(self.dirty_pages_max.min(free.min((free + coming) / 2)))
+    }
+
+    /// Whether writers must wait for a checkpoint: what is dirty has to find blocks with the next.
     pub(crate) fn tables_are_behind(&self, state: &State) -> bool {
-        !matches!(self.phase, Phase::Idle) && state.store.dirty_pages() > 2 * self.dirty_pages_max
+        let (free, coming) = self.blocks(state);
+        let blocks = if matches!(self.phase, Phase::Idle) { free } else { free + coming };
+        let most = (2 * self.dirty_pages_sure).max(self.dirty_pages_max.min(blocks));
+        state.store.dirty_pages() > most
+    }
+
+    /// Blocks that are free beside what is always kept, and those that the next durable root, or
+    /// the one on its way, sets free.
+    fn blocks(&self, state: &State) -> (usize, usize) {
+        let of = |blocks: u64| usize::try_from(blocks).unwrap_or(usize::MAX / 4);
+        let free = state.store.free_blocks().saturating_sub(self.reserve_blocks());
+        (of(free), of(state.store.coming_blocks()))
     }
 }

@@ -2,8 +2,10 @@
 //!
 //! Two kinds of work. A container in which nothing lives is taken whenever clients leave time for
 //! it or half of the containers are in use: its dead chunks are forgotten and it is free. When
-//! space is short, the emptiest container is compacted as well: its live frames are copied as they
-//! are into the open container, only their PBA changes.
+//! free containers become few, the emptiest container is compacted as well: its live frames are
+//! copied as they are into the open container, only their PBA changes. It begins late, because
+//! what waits dies meanwhile and need not be moved, and keeps pace with what clients store
+//! ([`crate::collection`]): the fewer are free, the more of it for each of their bytes.
 //!
 //! The victim is read whole; its directory says what is in it (or, should that be damaged, a scan
 //! of its frames). Entries are worked off in slices, each one journal record; an entry counts only
@@ -19,27 +21,23 @@ use format::container_page::ContainerEntry;
 use format::directory::DirectoryEntry;
 use format::frame;
 use format::record::Change;
+use format::root::Stream;
 use format::units::{CONTAINER_BYTES, ContainerId, FrameCheck, Pba, Pbn};
 use hashbrown::HashSet;
 use mutants::mutant;
 use tables::{PageError, pbn_pba};
 
-use crate::collection::{Victim, room_of};
+use crate::collection::{Reserve, Victim, room_of};
 use crate::devices::Purpose;
 use crate::engine::Engine;
 use crate::notice::Notice;
-use crate::placement::Placed;
+use crate::placement::{Placed, Placement};
 use crate::record::CHANGE_BYTES_MAX;
 use crate::recovery::entries_by_scan;
 use crate::state::Wanted;
 
-/// A container is compacted only if at least this much of it is dead.
-const DEAD_BYTES_MIN: u32 = CONTAINER_BYTES / 16;
-/// Containers below which space counts as short, beside a sixteenth of all.
-const FREE_CONTAINERS_MIN: u64 = 6;
-/// Room for paddings of flushes while a container is being collected.
-const PADDING_BYTES: u64 = 256 << 10;
-
+/// A container is compacted only if at least one byte in so many is dead.
+const COMPACTED_ONE_IN: u32 = 16;
 /// What becomes of one entry of a slice.
 enum Fate {
     Stale,
@@ -54,8 +52,10 @@ impl Engine {
         if self.stopped.is_some() {
             return false;
         }
+        let free = self.coming_containers();
+        self.collection.pace.earn(self.counters.frame_bytes_stored, free, self.reserve());
         let Some(victim) = &self.collection.victim else { return self.begin_collection() };
-        if victim.image.is_none() {
+        if victim.image.is_none() || !self.may_collect_now() {
             return false;
         }
         match self.collect_slice() {
@@ -79,7 +79,8 @@ impl Engine {
         if !self.is_time_to_collect() {
             return false;
         }
-        let Some(id) = self.choose_victim(self.containers_are_short()) else { return false };
+        let compact = self.coming_containers() < self.reserve().begin || self.must_collect();
+        let Some(id) = self.choose_victim(compact) else { return false };
         self.collection.victim = Some(Victim::new(id));
         self.tell(&Notice::CollectionBegan { container: id.0 });
         if let Some((zone, start_bytes)) = self.geometry.container_zone(id) {
@@ -92,39 +93,49 @@ impl Engine {
     /// Clients' work goes first while there is room for it.
     fn is_time_to_collect(&self) -> bool {
         let free = self.placement.space.free_containers();
-        let idle = self.flushing.is_idle() && self.buffer.groups.is_empty() && !self.reads.any();
-        idle || free * 2 < self.geometry.containers_total()
+        let idle = self.flushing.is_idle() && self.clients_are_idle();
+        idle || self.must_collect() || free * 2 < self.geometry.containers_total()
     }
 
-    /// Whether frames of clients find room without taking that of a collection that has begun, or
-    /// has to begin: if it could not end, nothing would ever be freed, and all would wait for ever.
-    pub(crate) fn has_room_beside_collection(&self, frame_bytes: u64) -> bool {
-        let usable_bytes = self.placement.usable_bytes();
-        if self.placement.has_room(frame_bytes + 2 * usable_bytes, 0) {
-            return true;
-        }
-        let kept_bytes = match &self.collection.victim {
-            Some(victim) if victim.image.is_some() => victim.rest_bytes() + PADDING_BYTES,
-            Some(_) => usable_bytes,
-            None if self.choose_victim(true).is_some() => usable_bytes,
-            None => 0,
-        };
-        self.placement.has_room(frame_bytes + kept_bytes, 0)
+    /// Whether the next slice's turn has come: clients have stored enough since the last, or there
+    /// is no time to lose, or none of them wants the device.
+    fn may_collect_now(&self) -> bool {
+        self.collection.pace.allows() || self.must_collect() || self.clients_are_idle()
     }
 
-    fn containers_are_short(&self) -> bool {
+    fn clients_are_idle(&self) -> bool {
+        self.buffer.groups.is_empty() && !self.reads.any()
+    }
+
+    /// Containers that are free, or will be without anything being moved.
+    fn coming_containers(&self) -> u64 {
         let space = &self.placement.space;
-        let coming = space.free_containers() + space.quarantined_containers();
-        let low = (self.geometry.containers_total() / 16).max(FREE_CONTAINERS_MIN);
-        coming < low || self.space_is_short()
+        space.free_containers() + space.quarantined_containers()
     }
 
-    /// A wholly dead container, else (when `compact`) the emptiest that is worth it.
+    fn reserve(&self) -> Reserve {
+        Reserve::of(self.geometry.containers_total())
+    }
+
+    /// Whether everything else has to wait for containers.
+    pub(crate) fn must_collect(&self) -> bool {
+        let short = self.coming_containers() < self.reserve().hurry;
+        short || self.closing_now() || self.waits_for_containers()
+    }
+
+    /// Whether containers in quarantine are needed soon.
+    pub(crate) fn free_containers_are_short(&self) -> bool {
+        let free = self.placement.space.free_containers();
+        free < self.reserve().hurry || self.waits_for_containers()
+    }
+
+    /// A wholly dead container, else (when `compact`) the one that is most worth it.
     fn choose_victim(&self, compact: bool) -> Option<ContainerId> {
-        let (id, sealed) = self.placement.space.victim()?;
-        let dead_bytes = sealed.used_bytes.saturating_sub(sealed.live_bytes);
-        let worth = sealed.live_bytes == 0 || (compact && dead_bytes >= DEAD_BYTES_MIN);
-        (worth && !self.placement.is_in_memory(id)).then_some(id)
+        let Placement { space, .. } = &self.placement;
+        let next_sequence = self.placement.next_sequence();
+        let best = || space.victim(next_sequence, COMPACTED_ONE_IN);
+        let chosen = space.dead().or_else(|| if compact { best() } else { None });
+        chosen.filter(|id| !self.placement.is_in_memory(*id))
     }
 
     /// The victim has been read.
@@ -175,10 +186,10 @@ impl Engine {
         if self.placement.is_behind() || self.checkpoints.tables_are_behind(&self.state) {
             return Ok(false);
         }
-        if !self.placement.has_room(bytes, 0) {
-            self.checkpoints.ask();
+        if !self.placement.has_room(Stream::Collection, bytes) {
             return Ok(false);
         }
+        self.collection.pace.spend(bytes);
         // Only what is dead is looked for among what groups hold.
         let held = LazyCell::new(|| self.buffer.held());
         let fate = |entry| match self.fate(*id, entry, &held) {
@@ -256,7 +267,9 @@ impl Engine {
             Fate::Move(check) => {
                 let Some(frame) = meant(check) else { return false };
                 let placed = Placed { frame, pbn, fingerprint };
-                let Some(to) = self.placement.place(&placed, changes) else { return false };
+                let Some(to) = self.placement.place(Stream::Collection, &placed, changes) else {
+                    return false;
+                };
                 changes.push(Change::Move { pbn, to });
                 self.counters.chunks_moved += 1;
                 self.counters.frame_bytes_moved += u64::from(length_bytes);
@@ -277,7 +290,7 @@ impl Engine {
             return false;
         }
         self.record(&[Change::FreeContainer { id: victim.id }]);
-        self.placement.space.free(victim.id);
+        self.placement.space.free(victim.id, self.appended_sequence);
         self.checkpoints.relieved();
         self.counters.containers_collected += 1;
         self.tell(&Notice::CollectionEnded { container: victim.id.0, freed: true });

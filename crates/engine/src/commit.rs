@@ -7,6 +7,7 @@
 use containers::NewFrame;
 use format::directory::DIRECTORY_ENTRY_BYTES;
 use format::record::Change;
+use format::root::Stream;
 use format::units::{Lba, Pbn, VolumeId};
 use mutants::mutant;
 use tables::PageError;
@@ -77,9 +78,8 @@ impl Engine {
         if !self.journal_has_room(body_bytes) {
             return Ok(false);
         }
-        if !self.has_room_beside_collection(frame_bytes) {
-            // Collection has used up what is kept for it; checkpoints bring back what it freed.
-            self.checkpoints.ask();
+        if !self.placement.has_room(Stream::Clients, frame_bytes) {
+            // Promises were made before collection took room for its moves; what it frees is more.
             return Ok(false);
         }
         let mut changes = Vec::with_capacity(maps.len() + stores.len() + 2);

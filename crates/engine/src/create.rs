@@ -3,7 +3,7 @@
 use disk::{AlignedBuf, Disk, IoError, SharedBuf};
 use format::BLOCK_BYTES;
 use format::FORMAT_VERSION;
-use format::root::{HashShape, JournalPosition, Root, Totals};
+use format::root::{HashShape, JournalPosition, Root, STREAMS, Totals};
 use format::superblock::{DATA_ZONES_MAX, GEOMETRY_BLOCKS, Geometry, root_block};
 use format::units::{CONTAINER_BYTES, Compression, Zone};
 use thiserror::Error;
@@ -83,7 +83,7 @@ pub fn plan(options: &CreateOptions) -> Result<Geometry, PlanError> {
         options.capacity_bytes.iter().map(|&bytes| containers_in(bytes)).collect();
     let data = data?;
     check_data(&data)?;
-    let journal_default = (capacity_bytes / 64).clamp(JOURNAL_BYTES_MIN, JOURNAL_BYTES_DEFAULT_MAX);
+    let journal_default = (capacity_bytes / 32).clamp(JOURNAL_BYTES_MIN, JOURNAL_BYTES_DEFAULT_MAX);
     let journal_bytes = whole_blocks(options.journal_bytes.unwrap_or(journal_default));
     let tables_bytes = options.tables_bytes.map_or(tables_bytes_for(capacity_bytes), whole_blocks);
     if journal_bytes < JOURNAL_BYTES_MIN || tables_bytes < TABLES_BYTES_MIN {
@@ -120,9 +120,15 @@ pub(crate) fn check_data(data: &[u32]) -> Result<u64, PlanError> {
     Ok(capacity_bytes)
 }
 
-/// What the tables of a store of this capacity should have.
+/// Room for pages that a checkpoint writes anew at most: beyond it memory is the bound.
+const TABLES_ANEW_BYTES_MAX: u64 = 640 << 20;
+
+/// What the tables of a store of this capacity should have: a sixteenth for their pages, and a
+/// little more for those that two checkpoints write anew while roots still name the old ones.
 pub(crate) fn tables_bytes_for(capacity_bytes: u64) -> u64 {
-    whole_blocks((capacity_bytes / 16).max(TABLES_BYTES_MIN))
+    let pages_bytes = capacity_bytes / 16;
+    let anew_bytes = (pages_bytes / 4 * 5).min(TABLES_ANEW_BYTES_MAX);
+    whole_blocks((pages_bytes + anew_bytes).max(TABLES_BYTES_MIN))
 }
 
 fn whole_blocks(bytes: u64) -> u64 {
@@ -168,7 +174,7 @@ fn first_root(compression: Compression) -> Root {
         free_tail: 0,
         next_volume: 1,
         catalog_slots: 0,
-        open_container: None,
+        open_containers: [None; STREAMS],
         next_container_sequence: 1,
         totals: Totals::default(),
     }

@@ -239,6 +239,7 @@ impl Engine {
         moved |= self.advance_enlarging();
         moved |= self.advance_deletions();
         moved |= self.advance_collection();
+        moved |= self.advance_quarantine();
         moved |= self.advance_scrub();
         moved |= self.advance_flush();
         moved |= self.advance_checkpoint();

@@ -19,7 +19,7 @@ use format::BLOCK_BYTES;
 use format::superblock::{GEOMETRY_BLOCKS, Geometry};
 use format::units::Zone;
 
-use crate::checkpoints::dirty_pages_max;
+use crate::checkpoints::dirty_pages_sure;
 use crate::devices::Purpose;
 use crate::done::Done;
 use crate::engine::Engine;
@@ -99,8 +99,8 @@ impl Engine {
         self.placement.space.grow(&grown);
         self.state.containers.grow(grown.containers_total());
         self.state.store.grow(grown.tables_bytes / BLOCK_BYTES as u64);
-        self.checkpoints.dirty_pages_max =
-            dirty_pages_max(grown.tables_bytes, self.state.store.cache_pages());
+        self.checkpoints.dirty_pages_sure =
+            dirty_pages_sure(grown.tables_bytes, self.state.store.cache_pages());
         self.geometry = grown;
         self.checkpoints.relieved();
     }

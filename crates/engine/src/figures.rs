@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use format::BLOCK_BYTES;
+use format::root::Stream;
 use format::units::{CONTAINER_BYTES, Codec, Compression, Zone};
 
 use crate::devices::WrittenBytes;
@@ -83,11 +84,12 @@ impl Engine {
         }
     }
 
-    /// Containers that are free or will be, and what is left of the open one.
+    /// Containers that are free or will be, and what is left of the open ones.
     pub(crate) fn free_bytes(&self) -> u64 {
         let space = &self.placement.space;
         let containers = space.free_containers() + space.quarantined_containers();
-        containers * u64::from(CONTAINER_BYTES) + self.placement.open_room_bytes()
+        let open_bytes = |stream| self.placement.open_room_bytes(stream);
+        containers * u64::from(CONTAINER_BYTES) + Stream::ALL.map(open_bytes).iter().sum::<u64>()
     }
 
     fn volume_stats(&self) -> Vec<VolumeStats> {

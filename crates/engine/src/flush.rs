@@ -69,14 +69,14 @@ impl Engine {
             self.flushing.answer_up_to(group);
             return waited_for;
         }
-        let bytes = self.placement.issue(true, &self.geometry, &mut self.devices);
-        self.counters.data_bytes_written += bytes;
+        self.issue_frames(true);
         self.flushing.round = Some(Round {
             sequence: self.appended_sequence,
             group,
             mark: self.devices.mark(),
             zones: self.placement.take_unsynced_zones(),
             syncs_left: None,
+            told: self.flushing.told,
         });
         if mutant!(AnswersFlushUnsynced) {
             self.flushing.answer_up_to(group);
@@ -99,9 +99,11 @@ impl Engine {
                 true
             }
             Some(0) => {
-                let (sequence, group) = (round.sequence, round.group);
+                let Round { sequence, group, told, .. } = *round;
                 self.flushing.round = None;
                 self.flushing.durable_sequence = sequence;
+                let known = if mutant!(ReusesContainerUntold) { sequence } else { told };
+                self.placement.space.known_durable(known);
                 self.flushing.answer_up_to(group);
                 true
             }

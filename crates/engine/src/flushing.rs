@@ -42,6 +42,8 @@ pub(crate) struct Round {
     /// ended when they are synced, so it counts for the next round.
     pub(crate) zones: BTreeSet<u16>,
     pub(crate) syncs_left: Option<usize>,
+    /// What the records that become durable say of durability themselves.
+    pub(crate) told: u64,
 }
 
 /// Who waits for durability, and the round that runs.
@@ -49,13 +51,22 @@ pub(crate) struct Flushing {
     pub(crate) waiters: Vec<(u64, Answer)>,
     pub(crate) round: Option<Round>,
     pub(crate) durable_sequence: u64,
+    /// The durable sequence that the newest record carries.
+    pub(crate) told: u64,
     pub(crate) wanted: bool,
     pub(crate) ticks: u32,
 }
 
 impl Flushing {
     pub(crate) fn new(durable_sequence: u64) -> Self {
-        Self { waiters: Vec::new(), round: None, durable_sequence, wanted: false, ticks: 0 }
+        Self {
+            waiters: Vec::new(),
+            round: None,
+            durable_sequence,
+            told: durable_sequence,
+            wanted: false,
+            ticks: 0,
+        }
     }
 
     /// All records up to this one are durable, with the frames they name.

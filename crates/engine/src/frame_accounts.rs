@@ -97,7 +97,7 @@ impl FrameAccounts {
         let known = ledger.containers[id.0 as usize];
         let footer_sequence = || decode_footer(bytes).map_or(0, |footer| footer.sequence);
         let sequence = known.map_or_else(footer_sequence, |entry| entry.sequence);
-        let is_open = ledger.open.is_some_and(|open| open.id == id)
+        let is_open = ledger.open_container(id).is_some()
             || known.is_some_and(|entry| entry.state == ContainerState::Open);
         let directory = directory_of(id, sequence, geometry.uuid, bytes).ok().filter(|_| !is_open);
         let was_sealed = known.is_none_or(|entry| entry.state == ContainerState::Sealed);
@@ -107,7 +107,7 @@ impl FrameAccounts {
                 self.problems.push(Problem::Directory { container: id.0 });
             }
         }
-        let filled_bytes = match (known, ledger.open.filter(|open| open.id == id)) {
+        let filled_bytes = match (known, ledger.open_container(id)) {
             (_, Some(open)) => open.fill_bytes,
             (Some(entry), None) => entry.used_bytes,
             (None, None) => u32::MAX,

@@ -29,7 +29,7 @@ pub struct GrowOptions {
     pub tables_bytes_max: Option<u64>,
 }
 
-/// The sizes of everything in a store of `geometry` that has grown. The tables keep a sixteenth of
+/// The sizes of everything in a store of `geometry` that has grown. The tables keep an eighth of
 /// the capacity, as far as they can.
 ///
 /// # Errors
@@ -114,7 +114,7 @@ mod tests {
             GrowOptions { last_zone_bytes: Some(1000 * CONTAINER + 7), ..Default::default() };
         let grown = plan_growth(&geometry(), &longer).unwrap();
         assert_eq!(grown.data, [16, 1000]);
-        assert_eq!(grown.tables_bytes, 1016 * CONTAINER / 16);
+        assert_eq!(grown.tables_bytes, 1016 * CONTAINER / 64 * 9);
         let fixed = GrowOptions { tables_bytes_max: Some(100 << 20), ..longer };
         assert_eq!(plan_growth(&geometry(), &fixed).unwrap().tables_bytes, 100 << 20);
         let further = GrowOptions { added_bytes: vec![3 * CONTAINER], ..Default::default() };

@@ -203,6 +203,16 @@ impl SpaceBudget {
         true
     }
 
+    /// Whether it is room for frames that a write of `chunks` does not find.
+    pub(crate) fn lacks_bytes(&self, chunks: u64, chunk_bytes: u32) -> bool {
+        self.reserved_bytes + worst_case_bytes(chunks, chunk_bytes) > self.limit_bytes
+    }
+
+    /// Whether it is blocks of the tables that a write of `chunks` does not find.
+    pub(crate) fn lacks_chunks(&self, chunks: u64) -> bool {
+        self.reserved_chunks + chunks > self.limit_chunks
+    }
+
     /// Gives a reservation back, its write having been applied or dropped.
     pub(crate) fn settle(&mut self, chunks: u64, chunk_bytes: u32) {
         self.reserved_bytes -= worst_case_bytes(chunks, chunk_bytes);

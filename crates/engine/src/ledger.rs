@@ -16,7 +16,7 @@ use format::container_page::{self, ContainerEntry, ContainerState};
 use format::map_page::SLOTS;
 use format::page::Page;
 use format::record::Change;
-use format::root::{OpenContainer, Root};
+use format::root::{OpenContainer, Root, STREAMS};
 use format::superblock::Geometry;
 use format::units::{
     BlockPtr, Compression, ContainerId, Fingerprint, PageId, Pba, Pbn, TreeId, VolumeId,
@@ -102,7 +102,7 @@ pub(crate) struct Ledger {
     pub(crate) containers: Vec<Option<ContainerEntry>>,
     pub(crate) volumes: BTreeMap<VolumeId, VolumeLedger>,
     pub(crate) compression: Compression,
-    pub(crate) open: Option<OpenContainer>,
+    pub(crate) open: [Option<OpenContainer>; STREAMS],
     pub(crate) next_volume: u32,
     pub(crate) next_container_sequence: u32,
     pub(crate) next_incarnation: u64,
@@ -141,7 +141,7 @@ impl Ledger {
             containers: vec![Some(ContainerEntry::default()); geometry.containers_total() as usize],
             volumes: volumes.map(|entry| (entry.id, VolumeLedger::new(entry))).collect(),
             compression: base.root.compression,
-            open: base.root.open_container,
+            open: base.root.open_containers,
             next_volume: base.root.next_volume,
             next_container_sequence: base.root.next_container_sequence,
             next_incarnation: base.root.next_incarnation,
@@ -190,6 +190,11 @@ impl Ledger {
                 *entry = page.and_then(|page| container_page::get(page, slot).ok());
             }
         });
+    }
+
+    /// The open container of this number.
+    pub(crate) fn open_container(&self, id: ContainerId) -> Option<OpenContainer> {
+        self.open.iter().flatten().find(|open| open.id == id).copied()
     }
 
     /// Containers that hold something.
@@ -250,18 +255,21 @@ impl Ledger {
                 self.places[pbn.0 as usize] = Place::Vacant;
                 self.fingerprints[pbn.0 as usize] = None;
             }
-            Change::OpenContainer { id, sequence } => {
+            Change::OpenContainer { id, sequence, stream } => {
                 let state = ContainerState::Open;
                 let entry = ContainerEntry { state, sequence: *sequence, ..Default::default() };
                 self.set_container(*id, entry);
-                self.open = Some(OpenContainer { id: *id, fill_bytes: 0, sequence: *sequence });
+                let open = OpenContainer { id: *id, fill_bytes: 0, sequence: *sequence };
+                self.open[*stream as usize] = Some(open);
                 self.next_container_sequence = sequence.wrapping_add(1);
             }
             Change::SealContainer { id, used_bytes } => {
                 if let Some(Some(entry)) = self.containers.get_mut(id.0 as usize) {
                     (entry.state, entry.used_bytes) = (ContainerState::Sealed, *used_bytes);
                 }
-                self.open = None;
+                for open in &mut self.open {
+                    *open = open.filter(|open| open.id != *id);
+                }
             }
             Change::FreeContainer { id } => self.set_container(*id, ContainerEntry::default()),
             Change::SetCompression(compression) => self.compression = *compression,
@@ -284,7 +292,8 @@ impl Ledger {
         if let Some(Some(entry)) = self.containers.get_mut(pba.container.0 as usize) {
             entry.used_bytes = entry.used_bytes.max(end_bytes);
         }
-        if let Some(open) = self.open.as_mut().filter(|open| open.id == pba.container) {
+        let mut open = self.open.iter_mut().flatten();
+        if let Some(open) = open.find(|open| open.id == pba.container) {
             open.fill_bytes = open.fill_bytes.max(end_bytes);
         }
     }

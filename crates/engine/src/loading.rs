@@ -2,11 +2,10 @@
 
 use format::BLOCK_BYTES;
 use format::catalog::{self, CatalogEntry};
-use format::container_page::ContainerState;
 use format::page::Page;
 use format::record::Change;
 use format::root::Root;
-use format::units::{BlockPtr, ContainerId, TreeId, TreeRoot, Zone};
+use format::units::{BlockPtr, TreeId, TreeRoot, Zone};
 use tables::{PageError, PageRead, ReachWalker};
 
 use crate::devices::Devices;
@@ -165,14 +164,5 @@ impl Loading {
             self.state.store.add_tree(tree, root);
         }
         Ok(())
-    }
-
-    /// Containers that are not free.
-    pub(crate) fn containers_in_use(&self) -> Vec<ContainerId> {
-        let containers = self.state.containers.iter();
-        containers
-            .filter(|(_, entry)| entry.state != ContainerState::Free)
-            .map(|(id, _)| id)
-            .collect()
     }
 }

@@ -4,7 +4,7 @@
 //! 2. The trees are walked from both roots, so that every block either root names is known.
 //! 3. Catalog and container table are loaded, and the journal's prefix is applied
 //!    ([`crate::recovery`]).
-//! 4. The open container's directory is made again from its frames.
+//! 4. The open containers' directories are made again from their frames.
 //! 5. A record of a new incarnation is appended and synced: whatever stale records lie behind the
 //!    journal's end can never be taken for a continuation.
 //!
@@ -13,21 +13,20 @@
 
 use std::sync::Arc;
 
-use containers::space::QUARANTINE_CHECKPOINTS;
 use containers::{ContainerUse, OpenContainer, SealedUse, Space};
 use disk::{AlignedBuf, Disk, Doorbell};
 use format::BLOCK_BYTES;
 use format::container_page::{ContainerEntry, ContainerState};
 use format::record::Change;
-use format::root::{JournalPosition, Root};
+use format::root::{JournalPosition, Root, Stream};
 use format::superblock::{self, Geometry};
-use format::units::{ContainerId, Zone};
+use format::units::Zone;
 use journal::Writer;
 use mutants::mutant;
 use reduce::Workers;
 use tables::{CatalogTable, ContainerTable, FreePbns, HashPbn, PageStore, PageStoreOptions};
 
-use crate::checkpoints::{Checkpoints, dirty_pages_max};
+use crate::checkpoints::{Checkpoints, dirty_pages_sure};
 use crate::client::Client;
 use crate::devices::Devices;
 use crate::engine::{Engine, Parts};
@@ -37,7 +36,7 @@ use crate::intake::Intake;
 use crate::journal_image::{LOOK_AHEAD_BYTES, look_behind};
 use crate::loading::Loading;
 use crate::open_error::{OpenError, OpenReport};
-use crate::options::{MEMORY_BYTES_MIN, Options};
+use crate::options::{MEMORY_BYTES_MIN, Options, TableCache};
 use crate::placement::Placement;
 use crate::recovery::Recovered;
 use crate::state::State;
@@ -52,8 +51,6 @@ pub(crate) struct Opened {
     /// Where the older root's journal begins; the newest's, if there is no older.
     pub(crate) tail_offset_bytes: u64,
     pub(crate) recovered: Recovered,
-    /// Containers that the newest root names as not free.
-    pub(crate) named: Vec<ContainerId>,
     pub(crate) report: OpenReport,
 }
 
@@ -69,11 +66,11 @@ pub fn open(
     if options.memory_bytes < MEMORY_BYTES_MIN {
         return Err(OpenError::Memory { memory_bytes: options.memory_bytes });
     }
-    open_with_cache(disk, doorbell, options, options.cache_pages())
+    open_with_cache(disk, doorbell, options, options.table_cache())
 }
 
-/// As [`open`], with a table cache of so many pages, whatever the memory: with a few hundred, pages
-/// leave the cache in the smallest store, which is what a simulator wants to see.
+/// As [`open`], with this table cache, whatever the memory: with a few hundred pages, pages leave
+/// the cache and checkpoints come in the smallest store, which is what a simulator wants to see.
 ///
 /// # Errors
 /// As [`open`].
@@ -81,9 +78,9 @@ pub fn open_with_cache(
     disk: Box<dyn Disk>,
     doorbell: Doorbell,
     options: &Options,
-    cache_pages: usize,
+    cache: TableCache,
 ) -> Result<(Engine, Client, OpenReport), OpenError> {
-    let opened = load(Devices::new(disk), cache_pages, true)?;
+    let opened = load(Devices::new(disk), cache.pages, true)?;
     let placement = placement(&opened);
     let Opened { geometry, mut devices, state, newest, tail_offset_bytes, recovered, .. } = opened;
     let incarnation = recovered.incarnation + 1;
@@ -101,11 +98,11 @@ pub fn open_with_cache(
     let intake = Arc::new(Intake::new(doorbell.clone(), options, chunk_bytes));
     let waker = doorbell.clone();
     let workers = Workers::new(options.worker_threads, Arc::new(move || waker.ring()));
-    let dirty_pages_max = dirty_pages_max(geometry.tables_bytes, cache_pages);
+    let dirty_pages_sure = dirty_pages_sure(geometry.tables_bytes, cache.pages);
     let volumes = Volumes::load(&state, chunk_bytes);
     let mut engine = Engine::new(Parts {
         flushing: Flushing::new(journal.next().sequence - 1),
-        checkpoints: Checkpoints::new(&newest, dirty_pages_max),
+        checkpoints: Checkpoints::new(&newest, dirty_pages_sure, cache.dirty_pages_max),
         memory_bytes_max: options.memory_bytes,
         volumes,
         geometry,
@@ -149,7 +146,6 @@ pub(crate) fn load(
     let mut loading = Loading { devices, state, may_write };
     loading.mark_reachable(&newest, older.as_ref())?;
     loading.load_tables(&newest)?;
-    let named = loading.containers_in_use();
     let recovered = loading.replay(&geometry, &newest)?;
     refuse_a_damaged_journal(&mut loading.devices, &geometry, recovered.position)?;
     if may_write {
@@ -166,7 +162,7 @@ pub(crate) fn load(
     let Loading { devices, state, .. } = loading;
     let tail_offset_bytes =
         older.as_ref().map_or(newest.journal.offset_bytes, |root| root.journal.offset_bytes);
-    Ok(Opened { geometry, devices, state, newest, tail_offset_bytes, recovered, named, report })
+    Ok(Opened { geometry, devices, state, newest, tail_offset_bytes, recovered, report })
 }
 
 /// A journal that ends where a record behind its end says that it went on has lost what was
@@ -258,34 +254,33 @@ fn empty_state(geometry: &Geometry, root: &Root, cache_pages: usize) -> State {
         next_pbn: root.next_pbn,
         next_volume: root.next_volume,
         compression: root.compression,
-        open_container: root.open_container,
+        open_containers: root.open_containers,
         next_container_sequence: root.next_container_sequence,
         live_changes: Vec::new(),
     }
 }
 
-/// The containers as the tables know them, the open one resumed.
+/// The containers as the tables know them, the open ones resumed.
 fn placement(opened: &Opened) -> Placement {
     let state = &opened.state;
-    let uses = state.containers.iter().map(|(id, entry)| container_use(opened, id, &entry));
+    let uses = state.containers.iter().map(|(_, entry)| container_use(&entry));
     let space = Space::new(&opened.geometry, uses);
-    let open =
-        state.open_container.zip(opened.recovered.open_entries.clone()).map(|(open, entries)| {
-            OpenContainer::resume(open.id, open.sequence, open.fill_bytes, entries)
-        });
+    let resume = |stream: Stream| {
+        let open = state.open_containers[stream as usize]?;
+        let entries = opened.recovered.open_entries[stream as usize].clone()?;
+        Some(OpenContainer::resume(open.id, open.sequence, open.fill_bytes, entries))
+    };
+    let open = Stream::ALL.map(resume);
     // What was cut may have used the next numbers: its directories must not pass for new ones.
     let skipped = if opened.report.clean { 0 } else { SEQUENCES_SKIPPED };
     let next_sequence = state.next_container_sequence.wrapping_add(skipped);
     Placement::new(space, open, next_sequence, &opened.geometry)
 }
 
-/// A container that was freed since the newest root stays out of use until two roots follow.
-fn container_use(opened: &Opened, id: ContainerId, entry: &ContainerEntry) -> ContainerUse {
+/// What was freed is free: the record that opens the store says that all before it is durable.
+fn container_use(entry: &ContainerEntry) -> ContainerUse {
     let ContainerEntry { live_bytes, used_bytes, state, sequence } = *entry;
     match state {
-        ContainerState::Free if opened.named.binary_search(&id).is_ok() => {
-            ContainerUse::Quarantined { checkpoints: QUARANTINE_CHECKPOINTS }
-        }
         ContainerState::Free => ContainerUse::Free,
         ContainerState::Open => ContainerUse::Open { live_bytes },
         ContainerState::Sealed => {

@@ -11,9 +11,10 @@ pub struct CreateOptions {
     pub chunk_bytes: u32,
     /// What new frames are written with; changeable later.
     pub compression: Compression,
-    /// Room for table pages; by default a sixteenth of the capacity and at least 64 MiB.
+    /// Room for table pages; by default 9/64 of the capacity, a sixteenth of what is beyond
+    /// 8 GiB, and at least 64 MiB.
     pub tables_bytes: Option<u64>,
-    /// Length of the journal's ring; by default 16 to 256 MiB, by capacity.
+    /// Length of the journal's ring; by default 1/32 of the capacity, 16 to 256 MiB.
     pub journal_bytes: Option<u64>,
     /// Identity of the store: 16 random bytes of the caller's.
     pub uuid: [u8; 16],
@@ -42,10 +43,21 @@ pub struct Options {
     pub sync: bool,
 }
 
+/// How much of the tables is in memory.
+#[derive(Copy, Clone, Debug)]
+pub struct TableCache {
+    /// Pages that stay when nobody uses them.
+    pub pages: usize,
+    /// Pages that may be dirty before a checkpoint begins, if the tables' file has blocks for them.
+    /// While it is written as many may be in memory beside the cache.
+    pub dirty_pages_max: usize,
+}
+
 impl Options {
-    /// Pages of the table cache: a third of the memory.
-    pub(crate) fn cache_pages(&self) -> usize {
-        usize::try_from(self.memory_bytes / 3 / PAGE_COST_BYTES).unwrap_or(usize::MAX)
+    /// The table cache: a third of the memory, of which three quarters may be dirty.
+    pub(crate) fn table_cache(&self) -> TableCache {
+        let pages = usize::try_from(self.memory_bytes / 3 / PAGE_COST_BYTES).unwrap_or(usize::MAX);
+        TableCache { pages, dirty_pages_max: pages / 4 * 3 }
     }
 
     /// Bytes of reads that may be under way: a tenth, at most 128 MiB.

@@ -1,6 +1,10 @@
-//! Where frames go: the open container, those being written out, and the space of all.
+//! Where frames go: the open containers, those being written out, and the space of all.
 //!
-//! Frames are appended byte by byte to the open container; when the next does not fit, it is
+//! There is one open container for each stream: what collection moves has lived long and will
+//! mostly live on, what clients write is young and much of it dies soon. Kept apart, containers
+//! become either emptier or fuller than when mixed, and both save moves.
+//!
+//! Frames are appended byte by byte to the stream's container; when the next does not fit, it is
 //! sealed with its directory and a free one is opened. Both are changes of their own in the same
 //! journal record as the frames, so recovery knows the containers without looking for them.
 //! A sealed container stays readable in memory until its last write has ended.
@@ -14,6 +18,7 @@ use containers::{
 use format::BLOCK_BYTES;
 use format::directory::{DIRECTORY_ENTRY_BYTES, DirectoryEntry};
 use format::record::Change;
+use format::root::{STREAMS, Stream};
 use format::superblock::Geometry;
 use format::units::{ContainerId, Fingerprint, Pba, Pbn, Zone};
 use mutants::mutant;
@@ -22,7 +27,7 @@ use crate::devices::{Devices, Purpose};
 
 /// Containers that only collection may open: without them a full store could not be compacted.
 /// They also absorb what a slice of collection takes between two announcements of free space.
-pub(crate) const RESERVED_CONTAINERS: u64 = 2;
+const RESERVED_CONTAINERS: u64 = 2;
 
 /// Sealed containers whose writes may be on their way at once.
 const SEALED_IN_MEMORY_MAX: usize = 4;
@@ -37,11 +42,12 @@ pub(crate) struct Placed<'a> {
 /// The write side of the containers.
 pub(crate) struct Placement {
     pub(crate) space: Space,
-    open: Option<OpenContainer>,
+    /// By stream.
+    open: [Option<OpenContainer>; STREAMS],
     /// Sealed containers whose writes have not all ended.
     sealed: Vec<SealedImage>,
     /// Writes to be issued.
-    ready: Vec<ContainerWrite>,
+    ready: Vec<(Stream, ContainerWrite)>,
     chunk_bytes: u32,
     unsynced_zones: BTreeSet<u16>,
     pub(crate) unsynced_bytes: u64,
@@ -52,7 +58,7 @@ pub(crate) struct Placement {
 impl Placement {
     pub(crate) fn new(
         space: Space,
-        open: Option<OpenContainer>,
+        open: [Option<OpenContainer>; STREAMS],
         next_sequence: u32,
         geometry: &Geometry,
     ) -> Self {
@@ -70,8 +76,8 @@ impl Placement {
     }
 
     /// Worst-case bytes of frames and directory entries that surely fit into the open container.
-    pub(crate) fn open_room_bytes(&self) -> u64 {
-        let Some(open) = &self.open else { return 0 };
+    pub(crate) fn open_room_bytes(&self, stream: Stream) -> u64 {
+        let Some(open) = &self.open[stream as usize] else { return 0 };
         // Counted as padded already: a flush may come at any moment.
         let frames_bytes = u64::from(open.fill_bytes()).next_multiple_of(BLOCK_BYTES as u64);
         let taken = frames_bytes + (open.entries().len() * DIRECTORY_ENTRY_BYTES) as u64;
@@ -84,25 +90,46 @@ impl Placement {
     }
 
     /// Whether frames of `bytes` (directory entries included) surely find room.
-    pub(crate) fn has_room(&self, bytes: u64, keep_containers: u64) -> bool {
-        let free = self.space.free_containers().saturating_sub(keep_containers);
-        self.open_room_bytes() + free * self.usable_bytes() >= bytes
+    pub(crate) fn has_room(&self, stream: Stream, bytes: u64) -> bool {
+        self.room_bytes(stream) >= bytes
+    }
+
+    /// Worst-case bytes that surely find room. Clients leave the reserved containers alone, or a
+    /// collection that has moved half of its victim would find no room for the other half.
+    pub(crate) fn room_bytes(&self, stream: Stream) -> u64 {
+        let keeps = stream == Stream::Clients && !mutant!(PromisesReserve);
+        let kept = if keeps { self.reserved_containers() } else { 0 };
+        let free = self.space.free_containers().saturating_sub(kept);
+        self.open_room_bytes(stream) + free * self.usable_bytes()
+    }
+
+    /// Containers that only collection may open: what one victim may need beside what is open.
+    fn reserved_containers(&self) -> u64 {
+        RESERVED_CONTAINERS - u64::from(self.open[Stream::Collection as usize].is_some())
     }
 
     /// Places a frame; `changes` gets the sealing and opening it caused. None when no container is
     /// free, which reservations rule out.
-    pub(crate) fn place(&mut self, placed: &Placed<'_>, changes: &mut Vec<Change>) -> Option<Pba> {
-        if let Some(open) = &mut self.open
+    pub(crate) fn place(
+        &mut self,
+        stream: Stream,
+        placed: &Placed<'_>,
+        changes: &mut Vec<Change>,
+    ) -> Option<Pba> {
+        if let Some(open) = &mut self.open[stream as usize]
             && let Ok(pba) = open.append(placed.frame, placed.pbn, placed.fingerprint)
         {
             return Some(pba);
         }
-        self.roll(changes)?;
-        self.open.as_mut()?.append(placed.frame, placed.pbn, placed.fingerprint).ok()
+        self.roll(stream, changes)?;
+        self.open[stream as usize]
+            .as_mut()?
+            .append(placed.frame, placed.pbn, placed.fingerprint)
+            .ok()
     }
 
-    /// Places the `new` frames, which lie one after the other at the start of `bytes`; `changes`
-    /// gets them, and what they caused, in order. None as for [`Self::place`].
+    /// Places the `new` frames of clients, which lie one after the other at the start of `bytes`;
+    /// `changes` gets them, and what they caused, in order. None as for [`Self::place`].
     pub(crate) fn place_all(
         &mut self,
         mut bytes: &[u8],
@@ -112,7 +139,7 @@ impl Placement {
         let mut pbas = Vec::with_capacity(new.len());
         while !new.is_empty() {
             pbas.clear();
-            let taken = match &mut self.open {
+            let taken = match &mut self.open[Stream::Clients as usize] {
                 Some(open) => open.append_batch(bytes, new, &mut pbas),
                 None => 0,
             };
@@ -123,36 +150,43 @@ impl Placement {
             }
             new = rest;
             if !new.is_empty() {
-                self.roll(changes)?;
+                self.roll(Stream::Clients, changes)?;
             }
         }
         Some(())
     }
 
-    fn roll(&mut self, changes: &mut Vec<Change>) -> Option<()> {
+    fn roll(&mut self, stream: Stream, changes: &mut Vec<Change>) -> Option<()> {
         let id = self.space.allocate()?;
-        if let Some(full) = self.open.take() {
+        if let Some(full) = self.open[stream as usize].take() {
             let (id, sequence) = (full.id(), full.sequence());
             let (writes, used_bytes, image) = full.seal(self.uuid);
-            self.ready.extend(writes);
+            self.ready.extend(writes.into_iter().map(|write| (stream, write)));
             self.space.seal(id, sequence, used_bytes);
             changes.push(Change::SealContainer { id, used_bytes });
             self.sealed.push(image);
         }
         let sequence = self.next_sequence;
         self.next_sequence += 1;
-        changes.push(Change::OpenContainer { id, sequence });
-        self.open = Some(OpenContainer::new(id, sequence));
+        changes.push(Change::OpenContainer { id, sequence, stream });
+        self.open[stream as usize] = Some(OpenContainer::new(id, sequence));
         Some(())
     }
 
-    /// Issues what is ready: whole segments, and with `flush` the padded tail too.
-    pub(crate) fn issue(&mut self, flush: bool, geometry: &Geometry, devices: &mut Devices) -> u64 {
-        if let Some(open) = &mut self.open {
-            self.ready.extend(open.take_writes(flush));
+    /// Issues what is ready: whole segments, and with `flush` the padded tails too. Returns the
+    /// bytes of each stream.
+    pub(crate) fn issue(
+        &mut self,
+        flush: bool,
+        geometry: &Geometry,
+        devices: &mut Devices,
+    ) -> [u64; STREAMS] {
+        for (stream, open) in Stream::ALL.into_iter().zip(&mut self.open) {
+            let writes = open.iter_mut().flat_map(|open| open.take_writes(flush));
+            self.ready.extend(writes.map(|write| (stream, write)));
         }
-        let mut bytes = 0;
-        for write in self.ready.drain(..) {
+        let mut bytes = [0; STREAMS];
+        for (stream, write) in self.ready.drain(..) {
             let Some((zone, start_bytes)) = geometry.container_zone(write.container) else {
                 continue;
             };
@@ -161,25 +195,28 @@ impl Placement {
             {
                 self.unsynced_zones.insert(number);
             }
-            bytes += write.buf.len() as u64;
+            bytes[stream as usize] += write.buf.len() as u64;
             let offset_bytes = start_bytes + u64::from(write.offset_bytes);
             devices.write(zone, offset_bytes, write.buf, Purpose::Container(write.container));
         }
-        self.unsynced_bytes += bytes;
+        self.unsynced_bytes += bytes.iter().sum::<u64>();
         bytes
     }
 
     /// A write of this container has ended; a sealed one whose last it was leaves memory.
     pub(crate) fn write_ended(&mut self, id: ContainerId) {
-        if let Some(open) = &mut self.open
-            && open.id() == id
-        {
+        if let Some(open) = self.open.iter_mut().flatten().find(|open| open.id() == id) {
             return open.write_done();
         }
         let ended = |image: &mut SealedImage| image.id() == id && image.write_done();
         if let Some(at) = self.sealed.iter_mut().position(ended) {
             self.sealed.swap_remove(at);
         }
+    }
+
+    /// The sequence number of the next container to be opened.
+    pub(crate) fn next_sequence(&self) -> u32 {
+        self.next_sequence
     }
 
     /// Whether the device is so far behind that no more frames should be placed.
@@ -195,19 +232,19 @@ impl Placement {
 
     /// A frame's bytes while its container is in memory.
     pub(crate) fn read(&self, pba: Pba) -> Option<Cow<'_, [u8]>> {
-        let open = self.open.as_ref().and_then(|open| open.read(pba));
+        let open = self.open.iter().flatten().find_map(|open| open.read(pba));
         open.or_else(|| self.sealed.iter().find_map(|image| image.read(pba)))
     }
 
     /// What of the open container `id` has been handed to the device, and what it holds.
     pub(crate) fn open_container(&self, id: ContainerId) -> Option<(u32, &[DirectoryEntry])> {
-        let open = self.open.as_ref().filter(|open| open.id() == id)?;
+        let open = self.open.iter().flatten().find(|open| open.id() == id)?;
         Some((open.handed_bytes(), open.entries()))
     }
 
     /// Whether a container's bytes are not all on disk yet.
     pub(crate) fn is_in_memory(&self, id: ContainerId) -> bool {
-        self.open.as_ref().is_some_and(|open| open.id() == id)
+        self.open.iter().flatten().any(|open| open.id() == id)
             || self.sealed.iter().any(|image| image.id() == id)
     }
 }

@@ -13,7 +13,7 @@ use format::container_page::{self, ContainerEntry, ContainerState};
 use format::directory::{DirectoryEntry, encode_tail};
 use format::page::Page;
 use format::pba_page::{self, PbaEntry};
-use format::root::{HashShape, JournalPosition, Root, Totals};
+use format::root::{HashShape, JournalPosition, Root, STREAMS, Totals};
 use format::superblock::{Geometry, root_block};
 use format::units::{
     BlockPtr, CONTAINER_BYTES, ContainerId, PageId, Pba, Pbn, TreeId, TreeRoot, Zone,
@@ -406,7 +406,7 @@ impl<'a> Rebuild<'a> {
             free_tail,
             next_volume: self.ledger.next_volume,
             catalog_slots,
-            open_container: None,
+            open_containers: [None; STREAMS],
             next_container_sequence: self.ledger.next_container_sequence + SEQUENCES_SKIPPED,
             totals: self.totals,
         }

@@ -1,6 +1,7 @@
 //! Changes become records of the journal.
 
 use format::record::Change;
+use format::root::Stream;
 
 use crate::devices::Purpose;
 use crate::engine::Engine;
@@ -63,8 +64,14 @@ impl Engine {
             self.placement.space.change_live(container, added_bytes, removed_bytes);
             self.scrub.live_changed(container);
         }
-        let bytes = self.placement.issue(false, &self.geometry, &mut self.devices);
-        self.counters.data_bytes_written += bytes;
+        self.issue_frames(false);
+    }
+
+    /// Hands the device what frames there are, with `flush` to the last.
+    pub(crate) fn issue_frames(&mut self, flush: bool) {
+        let bytes = self.placement.issue(flush, &self.geometry, &mut self.devices);
+        self.counters.data_bytes_written += bytes.iter().sum::<u64>();
+        self.counters.collection_bytes_written += bytes[Stream::Collection as usize];
     }
 
     fn append(&mut self, body: &[u8]) -> bool {
@@ -75,6 +82,7 @@ impl Engine {
             self.stop_writing(crate::error::RequestError::WriteFailed { zone, reason });
             return false;
         };
+        self.flushing.told = durable;
         for write in appended.writes {
             self.counters.journal_bytes_written += write.buf.len() as u64;
             self.devices.write(Zone::Journal, write.offset_bytes, write.buf, Purpose::Journal);

@@ -12,7 +12,7 @@ use format::BLOCK_BYTES;
 use format::directory::DirectoryEntry;
 use format::frame::{self, FrameHeader};
 use format::record::Change;
-use format::root::{JournalPosition, Root};
+use format::root::{JournalPosition, OpenContainer, Root, STREAMS};
 use format::superblock::Geometry;
 use format::units::{CONTAINER_BYTES, ContainerId, Fingerprint, Pba, Pbn, Zone};
 use journal::{Replay, ReplayRecord, ReplayStep};
@@ -33,8 +33,8 @@ pub(crate) struct Recovered {
     pub(crate) records: u64,
     pub(crate) frames_checked: u64,
     pub(crate) cut: bool,
-    /// What the open container holds.
-    pub(crate) open_entries: Option<Vec<DirectoryEntry>>,
+    /// What the open containers hold, by stream.
+    pub(crate) open_entries: [Option<Vec<DirectoryEntry>>; STREAMS],
     /// Containers sealed by records that no known sync covers.
     pub(crate) sealed: Vec<ContainerId>,
 }
@@ -57,7 +57,7 @@ impl Loading {
             records: 0,
             frames_checked: 0,
             cut: false,
-            open_entries: None,
+            open_entries: Default::default(),
             sealed: Vec::new(),
         };
         let mut replay = Replay::new(geometry.journal_bytes, geometry.uuid, root.journal);
@@ -77,7 +77,10 @@ impl Loading {
             recovered.incarnation = recovered.incarnation.max(record.incarnation);
             recovered.position = replay.position();
         }
-        recovered.open_entries = self.open_entries(geometry)?;
+        for (at, open) in self.state.open_containers.into_iter().enumerate() {
+            let Some(open) = open else { continue };
+            recovered.open_entries[at] = self.open_entries(geometry, open)?;
+        }
         Ok(recovered)
     }
 
@@ -134,13 +137,13 @@ impl Loading {
         Ok(found == Some(pbn))
     }
 
-    /// What the open container holds, from its frames. None when one that lives is damaged: its
+    /// What an open container holds, from its frames. None when one that lives is damaged: its
     /// directory would lack chunks, so nothing is added to it any more, and it is never collected.
     fn open_entries(
         &mut self,
         geometry: &Geometry,
+        open: OpenContainer,
     ) -> Result<Option<Vec<DirectoryEntry>>, OpenError> {
-        let Some(open) = self.state.open_container else { return Ok(None) };
         let Some((zone, start_bytes)) = geometry.container_zone(open.id) else { return Ok(None) };
         let image = self.devices.read_now(zone, start_bytes, CONTAINER_BYTES as usize)?;
         let filled = image.get(..open.fill_bytes as usize).unwrap_or(&image);

@@ -11,6 +11,7 @@ use format::container_page::ContainerState;
 use format::directory::{DIRECTORY_ENTRY_BYTES, DirectoryEntry, encode_tail, tail_bytes};
 use format::frame;
 use format::record::Change;
+use format::root::Stream;
 use format::units::{CONTAINER_BYTES, Fingerprint, Pba, Pbn};
 use reduce::{Verdict, compress_frame, frame_bytes_max};
 use tables::pbn_pba;
@@ -92,13 +93,15 @@ impl Engine {
     fn heal_chunk(&mut self, frame: &Listed, place: Pba) -> bool {
         let Some(copy) = self.second_copy(frame, place) else { return false };
         let room_bytes = (copy.len() + DIRECTORY_ENTRY_BYTES) as u64;
-        if self.placement.is_behind() || !self.placement.has_room(room_bytes, 0) {
+        if self.placement.is_behind() || !self.placement.has_room(Stream::Clients, room_bytes) {
             return false;
         }
         let Some(fingerprint) = frame.fingerprint else { return false };
         let mut changes = Vec::new();
         let placed = Placed { frame: &copy, pbn: frame.pbn, fingerprint };
-        let Some(to) = self.placement.place(&placed, &mut changes) else { return false };
+        let Some(to) = self.placement.place(Stream::Clients, &placed, &mut changes) else {
+            return false;
+        };
         changes.push(Change::Move { pbn: frame.pbn, to });
         self.record(&changes);
         true

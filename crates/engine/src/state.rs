@@ -14,7 +14,7 @@
 use format::catalog::{CatalogEntry, VolumeState};
 use format::pba_page::{self, PbaEntry};
 use format::record::Change;
-use format::root::{HashShape, OpenContainer, Totals};
+use format::root::{HashShape, OpenContainer, STREAMS, Totals};
 use format::units::{Compression, ContainerId, Fingerprint, Pba, Pbn, TreeId};
 use mutants::mutant;
 use tables::{
@@ -33,7 +33,7 @@ pub(crate) struct State {
     pub(crate) next_pbn: u64,
     pub(crate) next_volume: u32,
     pub(crate) compression: Compression,
-    pub(crate) open_container: Option<OpenContainer>,
+    pub(crate) open_containers: [Option<OpenContainer>; STREAMS],
     pub(crate) next_container_sequence: u32,
     /// Live bytes gained and lost by containers since this was last taken.
     pub(crate) live_changes: Vec<LiveChange>,
@@ -171,15 +171,17 @@ impl State {
             Change::Unmap { volume, first, count } => self.unmap(*volume, *first, *count),
             Change::Move { pbn, to } => self.move_chunk(*pbn, *to),
             Change::Forget { pbn, fingerprint } => self.forget(*pbn, fingerprint),
-            Change::OpenContainer { id, sequence } => {
+            Change::OpenContainer { id, sequence, stream } => {
                 self.containers.open(*id, *sequence);
                 self.next_container_sequence = sequence + 1;
-                self.open_container =
-                    Some(OpenContainer { id: *id, fill_bytes: 0, sequence: *sequence });
+                let open = OpenContainer { id: *id, fill_bytes: 0, sequence: *sequence };
+                self.open_containers[*stream as usize] = Some(open);
             }
             Change::SealContainer { id, used_bytes } => {
                 self.containers.seal(*id, *used_bytes);
-                self.open_container = None;
+                for open in &mut self.open_containers {
+                    *open = open.filter(|open| open.id != *id);
+                }
             }
             Change::FreeContainer { id } => self.containers.free(*id),
             Change::SetCompression(compression) => self.compression = *compression,
@@ -204,9 +206,8 @@ impl State {
     fn fill(&mut self, pba: Pba) {
         let end_bytes = pba.offset_bytes + pba.length_bytes;
         self.containers.fill_to(pba.container, end_bytes);
-        if let Some(open) = &mut self.open_container
-            && open.id == pba.container
-        {
+        let mut open = self.open_containers.iter_mut().flatten();
+        if let Some(open) = open.find(|open| open.id == pba.container) {
             open.fill_bytes = open.fill_bytes.max(end_bytes);
         }
     }

@@ -135,6 +135,9 @@ pub struct Counters {
     pub table_writes: u64,
     pub data_bytes_written: u64,
     pub journal_bytes_written: u64,
+    /// The part of `data_bytes_written` that collection moved.
+    #[serde(default)]
+    pub collection_bytes_written: u64,
     /// Frames of clients' new chunks: what was left of their writes to be stored.
     #[serde(default)]
     pub frame_bytes_stored: u64,

@@ -33,6 +33,8 @@ const SLOTS_MAX: u64 = 128;
 const LEAVES_PER_PIECE: usize = 8;
 /// As many leaves are worth a version of their own.
 const CUT_LEAVES_MIN: usize = 32;
+/// Dirty pages beside which a version is copied.
+const COPIED_PAGES_MAX: usize = 512;
 
 /// What one piece of an unmap did.
 pub(crate) enum Piece {
@@ -201,9 +203,10 @@ impl Engine {
     }
 
     /// Whether a copy of a version, and the record that says so, has room now. A copy doubles the
-    /// pages that are dirty: there must not be too many.
+    /// pages that are dirty, and shares those that are not: there must be few.
     pub(crate) fn copies_have_room(&mut self) -> bool {
-        let few = 2 * self.state.store.dirty_pages() <= self.checkpoints.dirty_pages_max;
+        let most = COPIED_PAGES_MAX.min(self.checkpoints.dirty_pages_due(&self.state) / 2);
+        let few = self.state.store.dirty_pages() <= most;
         if !few || self.checkpoints.tables_are_behind(&self.state) {
             self.checkpoints.ask();
             return false;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::engine::Engine;
 use crate::error::RequestError;
-use crate::intake::{UnmapRequest, WriteRequest};
+use crate::intake::{SpaceBudget, UnmapRequest, WriteRequest};
 use crate::waiting::Waiting;
 
 /// What came of the one that has waited longest.
@@ -102,12 +102,35 @@ impl Engine {
         !self.buffer.groups.is_empty()
             || deletes
             || self.can_collect()
+            || self.containers_come_back()
             || self.checkpoints.relief_may_come()
             || self.enlarging.any()
     }
 
-    /// Whether space is so short that checkpoints and collection should hurry.
-    pub(crate) fn space_is_short(&self) -> bool {
-        !self.waiting.is_empty()
+    /// Whether somebody waits for blocks of the tables, which checkpoints bring back, or for what
+    /// neither collection nor quarantine will bring.
+    pub(crate) fn waits_for_blocks(&self) -> bool {
+        let lacks = |budget: &SpaceBudget, chunks, _| budget.lacks_chunks(chunks);
+        let containers_come = self.can_collect() || self.containers_come_back();
+        self.first_waits_for(lacks) || (self.waits_for_containers() && !containers_come)
+    }
+
+    fn containers_come_back(&self) -> bool {
+        self.placement.space.quarantined_containers() > 0
+    }
+
+    /// Whether somebody waits for room in containers, or for what nothing else has brought.
+    pub(crate) fn waits_for_containers(&self) -> bool {
+        let waits_long = !self.waiting.is_empty() && !self.checkpoints.relief_may_come();
+        waits_long || self.first_waits_for(SpaceBudget::lacks_bytes)
+    }
+
+    /// Whether there is too little of something for the one that has waited longest.
+    fn first_waits_for(&self, lacks: impl Fn(&SpaceBudget, u64, u32) -> bool) -> bool {
+        self.waiting.front().is_some_and(|first| {
+            // Alone, it would go in piece by piece.
+            let chunks = if self.buffer.groups.is_empty() { 1 } else { first.chunks() };
+            lacks(&self.intake.lock().space, chunks, self.geometry.chunk_bytes)
+        })
     }
 }

@@ -13,6 +13,14 @@ pub(crate) enum Waiting {
 }
 
 impl Waiting {
+    /// Chunks whose worst case it waits for.
+    pub(crate) fn chunks(&self) -> u64 {
+        match self {
+            Self::Write(write) => write.chunks,
+            Self::Unmap(_, ragged) => *ragged,
+        }
+    }
+
     pub(crate) fn fail(self, error: &RequestError) {
         match self {
             Self::Write(mut write) => write.answer().fail(error),

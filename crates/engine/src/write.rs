@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use format::root::Stream;
 use format::units::Lba;
-use mutants::mutant;
 use reduce::ChunkRef;
 
 use crate::buffer::SlotData;
@@ -144,12 +144,7 @@ impl Engine {
 
     /// Tells doors how much may still be promised, if that has changed.
     pub(crate) fn publish_space(&mut self) {
-        use crate::placement::RESERVED_CONTAINERS;
-        let reserved = if mutant!(PromisesReserve) { 0 } else { RESERVED_CONTAINERS };
-        let free = self.placement.space.free_containers().checked_sub(reserved);
-        let room = |free| free * self.placement.usable_bytes() + self.placement.open_room_bytes();
-        // With less than the reserve collection is at work in it: what is open is not for clients.
-        let bytes = free.map_or(0, room);
+        let bytes = self.placement.room_bytes(Stream::Clients);
         let reserve_blocks = self.checkpoints.reserve_blocks();
         let blocks = self.state.store.free_blocks().saturating_sub(reserve_blocks);
         let limit = (bytes, blocks / PAGES_PER_CHUNK_MAX, !self.waiting.is_empty());

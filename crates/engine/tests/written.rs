@@ -31,7 +31,7 @@ fn every_byte_to_the_device_is_counted_by_its_kind() {
     let mut dice = Dice(1);
     let mut clients_bytes = 0;
     // Overwrites until collection has moved frames, checkpoints and duplicates among them.
-    for round in 0..9000 {
+    for round in 0..14_000 {
         let bytes = fresh(dice.below(12_000), 4 * CHUNK);
         stand.write(&volume, dice.below(2500) * 4 * CHUNK, &bytes);
         clients_bytes += bytes.len() as u64;

@@ -50,10 +50,19 @@ pub(crate) const UNIQUE_CHUNKS_AT: usize = 248;
 pub(crate) const LIVE_FRAME_BYTES_AT: usize = 256;
 pub(crate) const DEAD_CHUNKS_AT: usize = 264;
 pub(crate) const DEAD_FRAME_BYTES_AT: usize = 272;
-pub(crate) const REST_AT: usize = 280;
+pub(crate) const COLLECTION_ID_AT: usize = 312;
+pub(crate) const COLLECTION_FILL_AT: usize = 316;
+pub(crate) const COLLECTION_SEQUENCE_AT: usize = 320;
+pub(crate) const REST_AT: usize = 324;
 
 pub(crate) const FLAG_CLEAN: u8 = 1;
 pub(crate) const FLAG_OPEN_CONTAINER: u8 = 2;
+pub(crate) const FLAG_COLLECTION_CONTAINER: u8 = 4;
+
+const FLAGS: u8 = FLAG_CLEAN | FLAG_OPEN_CONTAINER | FLAG_COLLECTION_CONTAINER;
+/// Where fill and sequence stand after an open container's number.
+const FILL_IN_OPEN: usize = OPEN_FILL_AT - OPEN_ID_AT;
+const SEQUENCE_IN_OPEN: usize = OPEN_SEQUENCE_AT - OPEN_ID_AT;
 
 /// A Hash-PBN table of more than 2^47 buckets would not fit the numbers of PBNs.
 const HASH_LEVEL_MAX: u8 = 47;
@@ -61,6 +70,11 @@ const HASH_LEVEL_MAX: u8 = 47;
 const _: () = assert!(UUID_AT + UUID_BYTES == GENERATION_AT);
 const _: () = assert!(TREES_AT + TREES * TREE_BYTES == HASH_SPLIT_AT);
 const _: () = assert!(OPEN_SEQUENCE_AT + 4 == ZERO_AT && ZERO_AT + 4 == MAPPED_CHUNKS_AT);
+#[cfg(test)]
+pub(crate) const RESERVED_AT: usize = DEAD_FRAME_BYTES_AT + 8;
+
+const _: () = assert!(COLLECTION_ID_AT + FILL_IN_OPEN == COLLECTION_FILL_AT);
+const _: () = assert!(COLLECTION_ID_AT + SEQUENCE_IN_OPEN == COLLECTION_SEQUENCE_AT);
 const _: () = assert!(REST_AT <= 512, "all fields lie in one sector");
 
 /// A place in the journal, between two records.
@@ -86,7 +100,29 @@ pub struct HashShape {
     pub entries: u64,
 }
 
-/// The container that frames are being appended to.
+/// Where the fields of the open container of each stream are, and the flag that says there is one.
+const OPEN_CONTAINERS_AT: [(u8, usize); STREAMS] =
+    [(FLAG_OPEN_CONTAINER, OPEN_ID_AT), (FLAG_COLLECTION_CONTAINER, COLLECTION_ID_AT)];
+
+/// Whose frames an open container takes: what clients write new, and what collection moves because
+/// it has lived long, never lie in one container.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Stream {
+    /// New chunks.
+    Clients,
+    /// Chunks whose container is being collected.
+    Collection,
+}
+
+/// Streams, and so open containers, in a store.
+pub const STREAMS: usize = 2;
+
+impl Stream {
+    /// All of them, in the order in which a root names their containers.
+    pub const ALL: [Self; STREAMS] = [Self::Clients, Self::Collection];
+}
+
+/// A container that frames are being appended to.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub struct OpenContainer {
     /// Its number.
@@ -139,8 +175,9 @@ pub struct Root {
     pub next_volume: u32,
     /// Slots of the catalog, vacant ones included.
     pub catalog_slots: u64,
-    /// None right after creation, or when no container is free.
-    pub open_container: Option<OpenContainer>,
+    /// By stream. None right after creation, or when no container is free; for collection, as long
+    /// as nothing was moved.
+    pub open_containers: [Option<OpenContainer>; STREAMS],
     /// For the next container opened.
     pub next_container_sequence: u32,
     /// Sums over all tables.
@@ -178,11 +215,13 @@ impl Root {
         put_u64(block, FREE_HEAD_AT, self.free_head);
         put_u64(block, FREE_TAIL_AT, self.free_tail);
         put_u64(block, CATALOG_SLOTS_AT, self.catalog_slots);
-        if let Some(open) = self.open_container {
-            block[FLAGS_AT] |= FLAG_OPEN_CONTAINER;
-            put_u32(block, OPEN_ID_AT, open.id.0);
-            put_u32(block, OPEN_FILL_AT, open.fill_bytes);
-            put_u32(block, OPEN_SEQUENCE_AT, open.sequence);
+        for (open, (flag, at)) in self.open_containers.iter().zip(OPEN_CONTAINERS_AT) {
+            if let Some(open) = open {
+                block[FLAGS_AT] |= flag;
+                put_u32(block, at, open.id.0);
+                put_u32(block, at + FILL_IN_OPEN, open.fill_bytes);
+                put_u32(block, at + SEQUENCE_IN_OPEN, open.sequence);
+            }
         }
     }
 
@@ -235,7 +274,7 @@ impl Root {
             free_tail: u64_at(block, FREE_TAIL_AT),
             next_volume: u32_at(block, NEXT_VOLUME_AT),
             catalog_slots: u64_at(block, CATALOG_SLOTS_AT),
-            open_container: decode_open_container(block),
+            open_containers: OPEN_CONTAINERS_AT.map(|place| decode_open_container(block, place)),
             next_container_sequence: u32_at(block, NEXT_CONTAINER_SEQUENCE_AT),
             totals: decode_totals(block),
         })
@@ -263,7 +302,7 @@ fn check_fields(block: &[u8]) -> Result<(), FormatError> {
     let offset = u64_at(block, JOURNAL_OFFSET_AT);
     let (head, tail) = (u64_at(block, FREE_HEAD_AT), u64_at(block, FREE_TAIL_AT));
     for (sound, field, found) in [
-        (flags & !(FLAG_CLEAN | FLAG_OPEN_CONTAINER) == 0, "flags", u64::from(flags)),
+        (flags & !FLAGS == 0, "flags", u64::from(flags)),
         (level <= HASH_LEVEL_MAX, "hash level", u64::from(level)),
         (offset.is_multiple_of(BLOCK_BYTES as u64), "journal offset", offset),
         (head <= tail, "free head", head),
@@ -304,11 +343,11 @@ fn decode_trees(block: &[u8]) -> Result<[TreeRoot; TREES], FormatError> {
     Ok(trees)
 }
 
-fn decode_open_container(block: &[u8]) -> Option<OpenContainer> {
-    (block[FLAGS_AT] & FLAG_OPEN_CONTAINER != 0).then(|| OpenContainer {
-        id: ContainerId(u32_at(block, OPEN_ID_AT)),
-        fill_bytes: u32_at(block, OPEN_FILL_AT),
-        sequence: u32_at(block, OPEN_SEQUENCE_AT),
+fn decode_open_container(block: &[u8], (flag, at): (u8, usize)) -> Option<OpenContainer> {
+    (block[FLAGS_AT] & flag != 0).then(|| OpenContainer {
+        id: ContainerId(u32_at(block, at)),
+        fill_bytes: u32_at(block, at + FILL_IN_OPEN),
+        sequence: u32_at(block, at + SEQUENCE_IN_OPEN),
     })
 }
 

@@ -117,7 +117,8 @@ impl Way {
             Mutant::ReadsPageBeingWritten => {
                 (schedules::snapshot_of_pages_on_their_way(), Look::Nowhere)
             }
-            Mutant::ReusesContainerAtOnce => (schedules::full_store(), Look::LastLife),
+            Mutant::ReusesContainerAtOnce => (schedules::freed_containers(false), Look::Nowhere),
+            Mutant::ReusesContainerUntold => (schedules::freed_containers(true), Look::Nowhere),
             Mutant::BelievesStaleFrame => (schedules::stale_frame(), Look::Nowhere),
             Mutant::PromisesReserve => (fullness::script_of_seed(1), Look::Nowhere),
             Mutant::ReusesPbnAtOnce => return Self::GoingBack,

@@ -73,6 +73,7 @@ impl Filling {
             tables_bytes: 6 << 20,
             journal_bytes: 3 << 20,
             cache_pages: 512,
+            dirty_pages_max: 64,
             contents: 1 << 40,
             tight: true,
         };
@@ -81,7 +82,10 @@ impl Filling {
             0 => (base, dense),
             // Many chunks are there already, or come back from the dead.
             1 => (Shape { zones: 2, containers: 4, contents: 30_000, ..base }, dense),
-            2 => (Shape { zones: 3, containers: 3, cache_pages: 96, ..base }, dense),
+            2 => (
+                Shape { zones: 3, containers: 3, cache_pages: 96, dirty_pages_max: 24, ..base },
+                dense,
+            ),
             _ => (Shape { tables_bytes: 3 << 20, ..base }, 4 * SPARSE_SECTORS),
         };
         let dice = Dice::new(mixed(seed, 7));

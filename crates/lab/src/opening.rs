@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use disk::{Doorbell, MemoryDisk};
 use engine::{
     AdminRequest, Client, Completions, Done, Engine, OpenReport, Options, Reply, RequestError,
-    Stats, VolumeHandle,
+    Stats, TableCache, VolumeHandle,
 };
 
 use crate::failure::Broken;
@@ -81,9 +81,9 @@ impl Opening {
         let doorbell = Doorbell::new().map_err(|error| Broken::Machine(error.to_string()))?;
         let options = Options { memory_bytes: 64 << 20, worker_threads: 0, sync: false };
         let tap = Box::new(Tap::new(disk.clone(), ear.clone()));
+        let cache = TableCache { pages: shape.cache_pages, dirty_pages_max: shape.dirty_pages_max };
         let (engine, client, report) =
-            engine::open_with_cache(tap, doorbell, &options, shape.cache_pages)
-                .map_err(Broken::DoesNotOpen)?;
+            engine::open_with_cache(tap, doorbell, &options, cache).map_err(Broken::DoesNotOpen)?;
         let inbox = Arc::new(Inbox { state: Mutex::default(), ear: ear.clone() });
         let volumes = BTreeMap::new();
         let mut opening =

@@ -5,7 +5,6 @@ use disk::Loss;
 
 use format::map_page;
 
-use crate::dice::Dice;
 use crate::script::{End, Life, Request, Script, Shape, Verb};
 use crate::trouble::Trouble;
 use crate::workload::SECTORS;
@@ -26,6 +25,7 @@ fn shape() -> Shape {
         tables_bytes: 6 << 20,
         journal_bytes: 3 << 20,
         cache_pages: 4096,
+        dirty_pages_max: 96,
         contents: 1 << 40,
         tight: true,
     }
@@ -98,8 +98,13 @@ fn sparse(volume: u32, number: u64, content: u64) -> Verb {
 /// leaves of a map that have long left the cache: their group knows its chunks and waits.
 #[must_use]
 pub fn dead_chunks_come_back() -> Script {
-    let shape =
-        Shape { tables_bytes: 16 << 20, journal_bytes: 6 << 20, cache_pages: 96, ..shape() };
+    let shape = Shape {
+        tables_bytes: 16 << 20,
+        journal_bytes: 6 << 20,
+        cache_pages: 96,
+        dirty_pages_max: 24,
+        ..shape()
+    };
     let mut requests = vec![create()];
     requests.push(request(Verb::Create { volume: 1, sectors: 1 << 27, read_only: false }, 20));
     requests.extend((0..32).map(|leaf| request(sparse(1, leaf, 900_000 + leaf), 2)));
@@ -110,11 +115,13 @@ pub fn dead_chunks_come_back() -> Script {
             .extend((0..5).map(|part| request(write(part * 300, 300, content + part, false), 10)));
         requests.extend([request(Verb::Flush, 10), request(Verb::Idle, 0)]);
         let count = 1500 * SECTORS;
-        // How soon the collection begins decides whether it meets the group: both are tried.
+        // How soon the group is looked up decides whether it meets the collection: both are tried.
         let trim = Verb::Trim { volume: 0, first: 0, count, durable: false };
-        requests.push(request(trim, if round % 2 == 0 { 4 } else { 6 }));
+        requests.push(request(trim, 0));
         // The first chunk of each part, which is in another slice of the collection.
         requests.extend((0..4).map(|part| request(sparse(1, 4 * round + part, content + part), 0)));
+        let steps = if round % 2 == 0 { 1 } else { 3 };
+        requests.extend([request(Verb::Tick, 0), request(Verb::Tick, steps)]);
         requests.extend([request(Verb::Tick, 3), request(Verb::Tick, 20)]);
         requests.push(request(Verb::Flush, 10));
     }
@@ -127,6 +134,7 @@ fn sparse_store(leaves: u64) -> (Shape, Vec<Request>) {
         tables_bytes: 16 << 20,
         journal_bytes: 6 << 20,
         cache_pages: 96,
+        dirty_pages_max: 24,
         tight: false,
         ..shape()
     };
@@ -196,26 +204,50 @@ pub fn snapshot_of_pages_on_their_way() -> Script {
     Script { shape, lives: vec![Life { requests, end: End::Close, root_lost: false }] }
 }
 
-/// A store without a free container is written over while its journal's device is slow: what
-/// collection frees is wanted at once, and nothing that says so is durable.
+/// Half of the containers die and are collected, and so much is stored after that that the first
+/// of them is written over; then the power goes. What it held is still needed until its freeing is
+/// known to be durable: it may not be durable at all, or (`flushed`) durable without anything that
+/// says so, and then an opening looks at its frames.
 #[must_use]
-pub fn full_store() -> Script {
-    let shape = Shape { containers: 6, journal_bytes: 6 << 20, cache_pages: 4096, ..shape() };
-    let parts = 18;
-    let mut requests = vec![create()];
-    requests.extend((0..parts).map(|part| request(write(part * 300, 300, 1000 + part, false), 20)));
-    requests.extend([request(Verb::Flush, 40), request(Verb::Idle, 0)]);
-    let filled = Life { requests, end: End::Close, root_lost: false };
-    let mut dice = Dice::new(5);
-    let mut requests = Vec::new();
-    for round in 0..6 {
-        let lba = dice.below(parts * 300 - 300);
-        // 0 stands for the journal's file.
-        requests.push(request(Verb::Trouble { kind: Trouble::Lagging, number: 0 }, 0));
-        requests.push(request(write(lba, 200, 2000 + 1000 * round, false), 10));
+pub fn freed_containers(flushed: bool) -> Script {
+    let shape = Shape {
+        containers: 14,
+        tables_bytes: 16 << 20,
+        journal_bytes: 16 << 20,
+        dirty_pages_max: 4096,
+        ..shape()
+    };
+    let create = Verb::Create { volume: 0, sectors: 24_000 * SECTORS, read_only: false };
+    let fill = |parts: std::ops::Range<u64>, content: u64| {
+        parts.map(move |part| request(write(part * 300, 300, content + part, false), 30))
+    };
+    let trim = |parts: std::ops::Range<u64>| {
+        let (first, end) = (parts.start * 300 * SECTORS, parts.end * 300 * SECTORS);
+        Verb::Trim { volume: 0, first, count: end - first, durable: false }
+    };
+    let (dying, later) = (0..36, 36..69);
+    let mut lives = Vec::new();
+    for life in 0..4 {
+        let mut requests = vec![];
+        if life == 0 {
+            requests.push(request(create.clone(), 20));
+        }
+        requests.push(request(trim(dying.start..later.end), 20));
+        requests.extend([request(Verb::Flush, 40), request(Verb::Idle, 0)]);
+        requests.extend(fill(dying.clone(), 1000 * (life + 1)));
+        if !flushed {
+            requests.extend([request(Verb::Flush, 40), request(Verb::Idle, 0)]);
+        }
+        // Alone in its place: a prefix without it is seen.
+        requests.push(request(write(23_900, 1, 500 + life, false), 20));
+        requests.push(request(trim(dying.clone()), 400));
+        if flushed {
+            requests.push(request(Verb::Flush, 400));
+        }
+        requests.extend(fill(later.clone(), 1000 * (life + 1)));
+        lives.push(Life { requests, end: End::Power(Loss::Mixed, 1 + life), root_lost: false });
     }
-    let life = Life { requests, end: End::Power(Loss::None, 1), root_lost: false };
-    Script { shape, lives: vec![filled, life] }
+    Script { shape, lives }
 }
 
 /// A frame of a life that was cut stands where the device lost the write of another one of the same

@@ -51,6 +51,8 @@ pub struct Shape {
     pub journal_bytes: u64,
     /// Pages of the table cache.
     pub cache_pages: usize,
+    /// Pages that may be dirty before a checkpoint begins.
+    pub dirty_pages_max: usize,
     /// Different contents that are written.
     pub contents: u64,
     /// Whether writes may have to wait for space.
@@ -187,11 +189,12 @@ impl fmt::Display for Script {
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { seed, zones, containers, tables_bytes, journal_bytes, cache_pages, .. } = self;
-        let (contents, tight) = (self.contents, self.tight);
+        let (dirty, contents, tight) = (self.dirty_pages_max, self.contents, self.tight);
         write!(
             f,
             "store seed={seed} zones={zones} containers={containers} tables={tables_bytes} \
-             journal={journal_bytes} cache={cache_pages} contents={contents} tight={tight}"
+             journal={journal_bytes} cache={cache_pages} dirty={dirty} contents={contents} \
+             tight={tight}"
         )
     }
 }
@@ -290,13 +293,17 @@ fn parse_shape(facts: &[&str]) -> Option<Shape> {
         let value = facts.iter().find_map(|fact| fact.strip_prefix(name)?.strip_prefix('='));
         value?.parse::<u64>().ok()
     };
+    let cache_pages = usize::try_from(fact("cache")?).ok()?;
+    let dirty_pages_max =
+        fact("dirty").map_or(Some(cache_pages / 4), |dirty| dirty.try_into().ok());
     Some(Shape {
         seed: fact("seed")?,
         zones: u16::try_from(fact("zones")?).ok()?,
         containers: u32::try_from(fact("containers")?).ok()?,
         tables_bytes: fact("tables")?,
         journal_bytes: fact("journal")?,
-        cache_pages: usize::try_from(fact("cache")?).ok()?,
+        cache_pages,
+        dirty_pages_max: dirty_pages_max?,
         contents: fact("contents").filter(|&contents| contents > 0)?,
         tight: facts.contains(&"tight=true"),
     })

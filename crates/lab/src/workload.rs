@@ -43,6 +43,7 @@ impl Plan {
             tables_bytes: 6 << 20,
             journal_bytes: 3 << 20,
             cache_pages: 4096,
+            dirty_pages_max: 32,
             contents: 60,
             tight: false,
         };
@@ -50,11 +51,18 @@ impl Plan {
             // Few contents: most chunks are duplicates of something, in two data files.
             0 => Shape { zones: 2, ..base },
             // Few pages in memory and volumes of many leaves: tables live on disk.
-            1 => Shape { cache_pages: 96, contents: 4000, tables_bytes: 16 << 20, ..base },
+            1 => Shape {
+                tables_bytes: 16 << 20,
+                cache_pages: 96,
+                dirty_pages_max: 16,
+                contents: 4000,
+                ..base
+            },
             // A store that fills, collects and uses its containers again.
             2 => Shape {
                 tables_bytes: 4 << 20,
                 cache_pages: 512,
+                dirty_pages_max: 32,
                 contents: 1 << 40,
                 tight: true,
                 ..base
@@ -65,6 +73,10 @@ impl Plan {
                 Shape { zones, containers, contents, tables_bytes: 6 << 20, tight: true, ..base }
             }
         };
+        // Now and then checkpoints come as late as can be.
+        let late = seed / SHAPES % 4 == 1;
+        let dirty_pages_max = if late { shape.cache_pages } else { shape.dirty_pages_max };
+        let shape = Shape { dirty_pages_max, ..shape };
         let careless = seed / SHAPES % 4 == 3;
         Self { seed, steps: 60, crashes: 3, every_write: true, careless, shape }
     }

@@ -109,7 +109,9 @@ fn schedules_pass() {
     assert!(dead.collected >= 4, "{dead:?}");
     run(schedules::buckets_read_again(), Look::Nowhere);
     run(schedules::snapshot_of_pages_on_their_way(), Look::Nowhere);
-    let full = run(schedules::full_store(), Look::LastLife);
-    assert!(full.collected > 0 && full.points.total() > 50, "{full:?}");
+    for flushed in [false, true] {
+        let freed = run(schedules::freed_containers(flushed), Look::Nowhere);
+        assert!(freed.collected >= 8, "{freed:?}");
+    }
     run(schedules::stale_frame(), Look::Nowhere);
 }

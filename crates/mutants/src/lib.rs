@@ -55,6 +55,8 @@ pub enum Mutant {
     DropsDirectoryEntry,
     /// A freed container is written again at once.
     ReusesContainerAtOnce,
+    /// A freed container is written again as soon as that is durable, whoever knows it.
+    ReusesContainerUntold,
     /// A block of the tables is given out again as soon as a page has left it.
     ReusesBlockAtOnce,
     /// A block that only the older root names is given out again.
@@ -91,7 +93,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 32] = [
+    pub const ALL: [Self; 33] = [
         Self::AnswersFlushUnsynced,
         Self::SkipsDataSync,
         Self::WritesRootUnsynced,
@@ -108,6 +110,7 @@ impl Mutant {
         Self::ReusesPbnAtOnce,
         Self::DropsDirectoryEntry,
         Self::ReusesContainerAtOnce,
+        Self::ReusesContainerUntold,
         Self::ReusesBlockAtOnce,
         Self::ForgetsOlderBlocks,
         Self::DropsPageBeingWritten,

@@ -1,10 +1,15 @@
 //! Space against a plain model: every container's use in a list, searched from end to end.
 
-use super::{ContainerUse, QUARANTINE_CHECKPOINTS, SealedUse, Space};
+use super::{ContainerUse, SealedUse, Space};
+use crate::emptiness::{class_of, worth};
 use crate::usable_bytes_per_container;
 use format::superblock::Geometry;
 use format::units::{CONTAINER_BYTES, ContainerId, Zone};
+use std::collections::BTreeMap;
+
 use proptest::prelude::{Strategy, any, prop, prop_assert_eq, prop_oneof, proptest};
+
+const ONE_IN: u32 = 16;
 
 fn geometry(data: &[u32]) -> Geometry {
     Geometry {
@@ -27,7 +32,7 @@ enum Step {
     Damage { pick: usize },
     Free { pick: usize },
     Collect,
-    Checkpoint,
+    KnownDurable { back: u64 },
     Pin { pick: usize },
     Unpin { pick: usize },
 }
@@ -44,7 +49,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => pick().prop_map(|pick| Step::Damage { pick }),
         1 => pick().prop_map(|pick| Step::Free { pick }),
         3 => proptest::strategy::Just(Step::Collect),
-        3 => proptest::strategy::Just(Step::Checkpoint),
+        3 => (0..6u64).prop_map(|back| Step::KnownDurable { back }),
         3 => pick().prop_map(|pick| Step::Pin { pick }),
         3 => pick().prop_map(|pick| Step::Unpin { pick }),
     ]
@@ -55,6 +60,8 @@ struct Model {
     uses: Vec<ContainerUse>,
     pins: Vec<u32>,
     sequence: u32,
+    record: u64,
+    known_durable: u64,
 }
 
 impl Model {
@@ -63,15 +70,28 @@ impl Model {
         if all.is_empty() { None } else { Some(all[pick % all.len()]) }
     }
 
-    fn victim(&self) -> Option<(ContainerId, SealedUse)> {
-        let sealed = |(at, container_use): (usize, &ContainerUse)| match container_use {
-            ContainerUse::Sealed(sealed) if !sealed.damaged => {
-                Some((ContainerId(at as u32), *sealed))
+    /// By class the oldest, and of these the one that is worth most.
+    fn victim(&self) -> Option<ContainerId> {
+        let mut oldest: BTreeMap<usize, (u32, usize)> = BTreeMap::new();
+        for (at, container_use) in self.uses.iter().enumerate() {
+            if let ContainerUse::Sealed(sealed) = container_use
+                && !sealed.damaged
+            {
+                let oldest = oldest.entry(class_of(sealed)).or_insert((u32::MAX, 0));
+                *oldest = (*oldest).min((sealed.sequence, at));
+            }
+        }
+        let worth_of = |at: usize| match self.uses[at] {
+            ContainerUse::Sealed(sealed) => {
+                let lost_bytes = sealed.used_bytes.saturating_sub(sealed.live_bytes);
+                let age = self.sequence - sealed.sequence;
+                (lost_bytes >= sealed.used_bytes / ONE_IN).then(|| worth(&sealed, age))
             }
             _ => None,
         };
-        let all = self.uses.iter().enumerate().filter_map(sealed);
-        all.min_by_key(|(_, sealed)| (sealed.live_bytes, sealed.sequence))
+        let worths = oldest.values().filter_map(|&(_, at)| Some((worth_of(at)?, at)));
+        let best = worths.max_by(|(one, _), (other, _)| one.total_cmp(other));
+        best.map(|(_, at)| ContainerId(at as u32))
     }
 
     fn count(&self, wanted: impl Fn(&ContainerUse) -> bool) -> u64 {
@@ -81,14 +101,19 @@ impl Model {
     /// What becomes free does so here, at once.
     fn settle(&mut self) {
         for (container_use, pins) in self.uses.iter_mut().zip(&self.pins) {
-            if *container_use == (ContainerUse::Quarantined { checkpoints: 0 }) && *pins == 0 {
+            if let ContainerUse::Quarantined { record } = container_use
+                && *record <= self.known_durable
+                && *pins == 0
+            {
                 *container_use = ContainerUse::Free;
             }
         }
     }
 
-    fn quarantine(&mut self, at: usize) {
-        self.uses[at] = ContainerUse::Quarantined { checkpoints: QUARANTINE_CHECKPOINTS };
+    fn quarantine(&mut self, at: usize) -> u64 {
+        self.record += 1;
+        self.uses[at] = ContainerUse::Quarantined { record: self.record };
+        self.record
     }
 }
 
@@ -148,21 +173,16 @@ fn take(space: &mut Space, model: &mut Model, step: Step) {
         }
         Step::Free { pick } => {
             let Some(at) = model.picked(pick, |u| is_open(u) || is_sealed(u)) else { return };
-            space.free(id(at));
-            model.quarantine(at);
+            space.free(id(at), model.quarantine(at));
         }
         Step::Collect => {
-            let Some((victim, _)) = space.victim() else { return };
-            space.free(victim);
-            model.quarantine(victim.0 as usize);
+            let Some(victim) = space.victim(model.sequence, ONE_IN) else { return };
+            space.free(victim, model.quarantine(victim.0 as usize));
         }
-        Step::Checkpoint => {
-            space.checkpoint_durable();
-            for container_use in &mut model.uses {
-                if let ContainerUse::Quarantined { checkpoints } = container_use {
-                    *checkpoints = checkpoints.saturating_sub(1);
-                }
-            }
+        Step::KnownDurable { back } => {
+            let record = model.record.saturating_sub(back);
+            space.known_durable(record);
+            model.known_durable = model.known_durable.max(record);
         }
         Step::Pin { pick } => {
             let Some(at) = model.picked(pick, |u| *u != ContainerUse::Free) else { return };
@@ -193,14 +213,14 @@ proptest! {
         let mut model = Model {
             uses: vec![ContainerUse::Free; count],
             pins: vec![0; count],
-            sequence: 0,
+            ..Model::default()
         };
         for step in steps {
             take(&mut space, &mut model, step);
             for (at, container_use) in model.uses.iter().enumerate() {
                 prop_assert_eq!(space.container_use(id(at)), Some(*container_use));
             }
-            prop_assert_eq!(space.victim(), model.victim());
+            prop_assert_eq!(space.victim(model.sequence, ONE_IN), model.victim());
             let free = model.count(|u| *u == ContainerUse::Free);
             prop_assert_eq!(space.free_containers(), free);
             prop_assert_eq!(space.free_bytes(), free * usable_bytes_per_container(4096));
@@ -221,15 +241,15 @@ fn containers_come_from_all_zones_in_turn() {
 }
 
 #[test]
-fn a_freed_container_waits_for_two_checkpoints_and_its_last_read() {
+fn a_freed_container_waits_until_that_is_known_and_for_its_last_read() {
     let mut space = Space::new(&geometry(&[1]), []);
     let container = space.allocate().unwrap();
     space.seal(container, 1, 100);
     space.pin(container);
     space.pin(container);
-    space.free(container);
-    for _ in 0..5 {
-        space.checkpoint_durable();
+    space.free(container, 7);
+    for record in [6, 7, 8] {
+        space.known_durable(record);
         assert_eq!(space.allocate(), None);
     }
     space.unpin(container);
@@ -237,11 +257,27 @@ fn a_freed_container_waits_for_two_checkpoints_and_its_last_read() {
     space.unpin(container);
     assert_eq!(space.allocate(), Some(container));
 
-    space.free(container);
-    space.checkpoint_durable();
+    space.free(container, 9);
+    assert_eq!(space.awaited_record(), Some(9));
     assert_eq!(space.allocate(), None);
-    space.checkpoint_durable();
-    assert_eq!(space.allocate(), Some(container));
+    space.known_durable(9);
+    assert_eq!((space.awaited_record(), space.allocate()), (None, Some(container)));
+}
+
+#[test]
+fn what_is_old_is_worth_more_than_what_goes_on_dying_by_itself() {
+    let sealed = |live_bytes, sequence| {
+        let used_bytes = 4_000_000;
+        ContainerUse::Sealed(SealedUse { live_bytes, used_bytes, sequence, damaged: false })
+    };
+    let uses = [sealed(2_000_000, 95), sealed(3_000_000, 10), sealed(3_900_000, 1)];
+    let mut space = Space::new(&geometry(&[3]), uses);
+    assert_eq!(space.dead(), None);
+    // Three quarters live in it, but it is eighteen times as old; the oldest has lost too little.
+    assert_eq!(space.victim(100, ONE_IN), Some(ContainerId(1)));
+    assert_eq!(space.victim(100, 2), Some(ContainerId(0)));
+    space.change_live(ContainerId(0), 0, 2_000_000);
+    assert_eq!(space.dead(), Some(ContainerId(0)));
 }
 
 #[test]
@@ -252,20 +288,20 @@ fn a_store_is_opened_with_what_its_tables_say() {
     };
     let uses = [
         sealed(500, 3),
-        ContainerUse::Quarantined { checkpoints: 2 },
+        ContainerUse::Quarantined { record: 20 },
         ContainerUse::Open { live_bytes: 7 },
-        ContainerUse::Quarantined { checkpoints: 1 },
+        ContainerUse::Quarantined { record: 10 },
         sealed(500, 2),
-        ContainerUse::Quarantined { checkpoints: 0 },
+        ContainerUse::Free,
     ];
     let mut space = Space::new(&geometry(&[3, 4]), uses);
-    assert_eq!(space.victim().unwrap().0, ContainerId(4));
+    assert_eq!(space.victim(9, ONE_IN), Some(ContainerId(4)));
     assert_eq!(space.quarantined_containers(), 2);
     let mut allocated = || std::iter::from_fn(|| space.allocate()).collect::<Vec<_>>();
     assert_eq!(allocated(), [ContainerId(5), ContainerId(6)]);
-    space.checkpoint_durable();
+    space.known_durable(10);
     assert_eq!(space.allocate(), Some(ContainerId(3)));
-    space.checkpoint_durable();
+    space.known_durable(20);
     assert_eq!(space.allocate(), Some(ContainerId(1)));
     assert_eq!(space.container_use(ContainerId(7)), None);
 }

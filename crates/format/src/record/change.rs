@@ -13,6 +13,7 @@ use std::ops::Range;
 use crate::catalog::NAME_BYTES_MAX;
 #[cfg(doc)]
 use crate::catalog::VolumeName;
+use crate::root::Stream;
 use crate::units::{Compression, ContainerId, Fingerprint, FrameCheck, Lba, Pba, Pbn, VolumeId};
 
 pub(crate) const KIND_STORE: u8 = 1;
@@ -37,6 +38,7 @@ pub(crate) const KIND_CLONE_VOLUME: u8 = 19;
 pub(crate) const KIND_CUT_OFF: u8 = 20;
 pub(crate) const KIND_ROLLBACK: u8 = 21;
 pub(crate) const KIND_GIVE_BACK: u8 = 22;
+pub(crate) const KIND_OPEN_COLLECTION_CONTAINER: u8 = 26;
 pub(crate) const KIND_SET_QUOTA: u8 = 27;
 
 pub(crate) const PBN_BYTES: usize = 6;
@@ -91,8 +93,10 @@ pub enum Change {
         id: ContainerId,
         /// Number of the opening.
         sequence: u32,
+        /// Whose frames.
+        stream: Stream,
     },
-    /// The open container is full and has its directory.
+    /// An open container is full and has its directory.
     SealContainer {
         /// Which.
         id: ContainerId,
@@ -231,8 +235,12 @@ impl Change {
                 push_pbn(body, *pbn);
                 body.extend_from_slice(&fingerprint.0);
             }
-            Self::OpenContainer { id, sequence } => {
-                push_kind(body, KIND_OPEN_CONTAINER, id.0);
+            Self::OpenContainer { id, sequence, stream } => {
+                let kind = match stream {
+                    Stream::Clients => KIND_OPEN_CONTAINER,
+                    Stream::Collection => KIND_OPEN_COLLECTION_CONTAINER,
+                };
+                push_kind(body, kind, id.0);
                 push_u32(body, *sequence);
             }
             Self::SealContainer { id, used_bytes } => {

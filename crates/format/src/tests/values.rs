@@ -11,7 +11,9 @@ use crate::container_page::{self, ContainerEntry, ContainerState};
 use crate::directory::DirectoryEntry;
 use crate::pba_page::PbaEntry;
 use crate::record::Change;
-use crate::root::{HashShape, JournalPosition, OpenContainer, Root, TREES, Totals};
+use crate::root::{
+    HashShape, JournalPosition, OpenContainer, Root, STREAMS, Stream, TREES, Totals,
+};
 use crate::superblock::{DATA_ZONES_MAX, Geometry, JOURNAL_BYTES_MIN};
 use crate::units::{
     BLOCK_BYTES, BlockPtr, CONTAINER_BYTES, Codec, Compression, ContainerId, Fingerprint,
@@ -151,10 +153,10 @@ pub(super) fn geometry() -> impl Strategy<Value = Geometry> {
 }
 
 pub(super) fn root() -> impl Strategy<Value = Root> {
-    (counters(), numbers(), totals(), compression(), open_container()).prop_map(
-        |(counters, numbers, totals, compression, open_container)| Root {
+    (counters(), numbers(), totals(), compression(), [open_container(), open_container()]).prop_map(
+        |(counters, numbers, totals, compression, open_containers)| Root {
             compression,
-            open_container,
+            open_containers,
             totals,
             free_head: numbers.free_head,
             free_tail: numbers.free_tail,
@@ -236,7 +238,7 @@ pub(super) fn empty_root() -> Root {
         free_tail: 0,
         next_volume: 0,
         catalog_slots: 0,
-        open_container: None,
+        open_containers: [None; STREAMS],
         next_container_sequence: 0,
         totals: Totals::default(),
     }
@@ -276,7 +278,8 @@ fn container_change() -> impl Strategy<Value = Change> {
     (any::<u32>(), any::<u32>()).prop_flat_map(|(id, number)| {
         let id = ContainerId(id);
         select(vec![
-            Change::OpenContainer { id, sequence: number },
+            Change::OpenContainer { id, sequence: number, stream: Stream::Clients },
+            Change::OpenContainer { id, sequence: number, stream: Stream::Collection },
             Change::SealContainer { id, used_bytes: number },
             Change::FreeContainer { id },
         ])
@@ -352,7 +355,7 @@ pub(super) fn one_of_each_change() -> Vec<Change> {
         Change::Unmap { volume, first, count: 0x55 },
         Change::Move { pbn, to: PBA_UNCHECKED },
         Change::Forget { pbn, fingerprint },
-        Change::OpenContainer { id: container, sequence: 0x56 },
+        Change::OpenContainer { id: container, sequence: 0x56, stream: Stream::Clients },
         Change::SealContainer { id: container, used_bytes: 0x57 },
         Change::FreeContainer { id: container },
         Change::CreateVolume { id: volume, size_bytes: 0x58, read_only: true, name: name.clone() },
@@ -370,5 +373,6 @@ pub(super) fn one_of_each_change() -> Vec<Change> {
         Change::Rollback { volume, to: VolumeId(0x61), into: VolumeId(0x62) },
         Change::GiveBack { id: volume, leaves: 0x63 },
         Change::SetQuota { id: volume, quota_bytes: 0x64 },
+        Change::OpenContainer { id: container, sequence: 0x56, stream: Stream::Collection },
     ]
 }

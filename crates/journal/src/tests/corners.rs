@@ -5,7 +5,7 @@ use format::BLOCK_BYTES;
 use format::record::{
     BODY_BYTES_MAX, Change, RECORD_BYTES_MAX, RecordHeader, RecordKind, encode_record,
 };
-use format::root::JournalPosition;
+use format::root::{JournalPosition, Stream};
 use format::units::{ContainerId, VolumeId, uuid_prefix};
 
 use super::medium::{Driving, Medium, replay_all};
@@ -225,7 +225,7 @@ fn a_long_record_is_asked_for_as_a_whole() {
 #[test]
 fn changes_go_through_the_journal() {
     let changes = [
-        Change::OpenContainer { id: ContainerId(4), sequence: 9 },
+        Change::OpenContainer { id: ContainerId(4), sequence: 9, stream: Stream::Collection },
         Change::DeleteVolume { id: VolumeId(2) },
     ];
     let mut body = Vec::new();

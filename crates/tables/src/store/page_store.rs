@@ -261,6 +261,12 @@ impl PageStore {
         self.space.free_blocks()
     }
 
+    /// Blocks that become free when the next root, or the one on its way, is durable.
+    #[must_use]
+    pub fn coming_blocks(&self) -> u64 {
+        self.space.coming_blocks()
+    }
+
     /// Blocks that no live page is in, but that a root may still name.
     #[must_use]
     pub fn quarantined_blocks(&self) -> u64 {

@@ -204,6 +204,10 @@ impl Space {
         self.blocks.free()
     }
 
+    pub(super) fn coming_blocks(&self) -> u64 {
+        self.aged.len() as u64
+    }
+
     pub(super) fn quarantined_blocks(&self) -> u64 {
         (self.freed.len() + self.frozen.len() + self.aged.len()) as u64 + self.late
     }
