@@ -198,7 +198,7 @@ const VERSION_2: [(&str, usize, u64); 13] = [
     ("root", 4096, 0x46b8_f816_dba9_7a8b),
     ("empty root", 4096, 0x9970_296b_408b_2641),
     ("record", 4096, 0xe28c_cb94_e9d8_959f),
-    ("changes", 433, 0x776c_c97a_9f18_1623),
+    ("changes", 433, 0x11e1_7161_1d78_bddb),
     ("frame", 36, 0x8238_7681_10ff_9ed1),
     ("directory", 152, 0xbe28_cc57_003a_1776),
     ("catalog", 4096, 0x3238_2d92_b6ee_4a10),

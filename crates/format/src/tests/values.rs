@@ -372,7 +372,7 @@ pub(super) fn one_of_each_change() -> Vec<Change> {
         Change::CutOff { volume, into: VolumeId(0x5e), leaves: 0x5f..0x60 },
         Change::Rollback { volume, to: VolumeId(0x61), into: VolumeId(0x62) },
         Change::GiveBack { id: volume, leaves: 0x63 },
-        Change::SetQuota { id: volume, quota_bytes: 0x64 },
         Change::OpenContainer { id: container, sequence: 0x56, stream: Stream::Collection },
+        Change::SetQuota { id: volume, quota_bytes: 0x64 },
     ]
 }
