@@ -241,7 +241,6 @@ fn read_roots(devices: &mut Devices, geometry: &Geometry) -> Result<Roots, OpenE
 fn empty_state(geometry: &Geometry, root: &Root, cache_pages: usize) -> State {
     let store = PageStore::new(PageStoreOptions {
         cache_pages,
-        dirty_pages_max: cache_pages / 2,
         tables_blocks: geometry.tables_bytes / BLOCK_BYTES as u64,
     });
     State {

@@ -45,8 +45,7 @@ fn fingerprint(number: u64) -> Fingerprint {
 
 impl Tables {
     fn new() -> Self {
-        let options =
-            PageStoreOptions { cache_pages: 1 << 30, dirty_pages_max: 1 << 30, tables_blocks: 2 };
+        let options = PageStoreOptions { cache_pages: 1 << 30, tables_blocks: 2 };
         Self {
             store: PageStore::new(options),
             hash: HashPbn::new(HashShape::default(), *b"a seed of a test"),

@@ -10,8 +10,7 @@ use format::units::{PageId, Pbn, TreeId, TreeRoot, VolumeId};
 use tables::{NextLeaf, PageError, PageStore, PageStoreOptions, PinSet, ReachWalker};
 
 const TREE: TreeId = TreeId::volume(VolumeId(7));
-const OPTIONS: PageStoreOptions =
-    PageStoreOptions { cache_pages: 100, dirty_pages_max: 100, tables_blocks: 500 };
+const OPTIONS: PageStoreOptions = PageStoreOptions { cache_pages: 100, tables_blocks: 500 };
 
 /// Leaves 0, 1 and 600 of a tree of two inner levels, durable.
 fn written() -> (Device<()>, TreeRoot) {

@@ -22,7 +22,7 @@ fn fingerprint(number: u64) -> Fingerprint {
 }
 
 fn options(cache_pages: usize) -> PageStoreOptions {
-    PageStoreOptions { cache_pages, dirty_pages_max: cache_pages, tables_blocks: 1 << 20 }
+    PageStoreOptions { cache_pages, tables_blocks: 1 << 20 }
 }
 
 /// Wants and inserts as the engine does, without a disk: everything is resident.

@@ -12,8 +12,7 @@ use format::units::{Pbn, TreeId, TreeRoot, VolumeId};
 use tables::{NextLeaf, PageStore, PageStoreOptions, PageWrite, PinSet};
 
 const TREE: TreeId = TreeId::volume(VolumeId(7));
-const OPTIONS: PageStoreOptions =
-    PageStoreOptions { cache_pages: 1, dirty_pages_max: 100, tables_blocks: 500 };
+const OPTIONS: PageStoreOptions = PageStoreOptions { cache_pages: 1, tables_blocks: 500 };
 
 fn put(store: &mut PageStore, index: u64, value: u64) {
     map_page::set(store.page_mut(TREE, index), 0, Pbn(value));

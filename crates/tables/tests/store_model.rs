@@ -101,7 +101,7 @@ fn matches(leaves: &Leaves, model: &Model) {
 
 impl Rig {
     fn new(cache_pages: usize) -> Self {
-        let options = PageStoreOptions { cache_pages, dirty_pages_max: 100, tables_blocks: 1600 };
+        let options = PageStoreOptions { cache_pages, tables_blocks: 1600 };
         let mut device = Device::new(Model::new());
         let store = device.open(options);
         Self { store, device, model: Model::new(), options, generation: 1, pending: None }

@@ -122,8 +122,7 @@ mod tests {
     /// overflow pages, holding only what they are told to. Chains that lack room would panic.
     #[test]
     fn groups_enter_and_are_seen_again() {
-        let options =
-            PageStoreOptions { cache_pages: 1 << 20, dirty_pages_max: 1 << 20, tables_blocks: 2 };
+        let options = PageStoreOptions { cache_pages: 1 << 20, tables_blocks: 2 };
         let mut store = PageStore::new(options);
         let mut hash = HashPbn::new(HashShape::default(), *b"a seed of a test");
         let (mut held_all, mut held_some, mut further) = (0, 0, 0);
@@ -167,7 +166,7 @@ mod tests {
 
     #[test]
     fn a_bucket_that_is_not_resident_is_missing() {
-        let options = PageStoreOptions { cache_pages: 16, dirty_pages_max: 16, tables_blocks: 2 };
+        let options = PageStoreOptions { cache_pages: 16, tables_blocks: 2 };
         let mut store = PageStore::new(options);
         let hash = HashPbn::new(HashShape::default(), *b"a seed of a test");
         let (mut seen, mut to_want) = (Vec::new(), Vec::new());

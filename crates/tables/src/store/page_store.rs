@@ -22,8 +22,6 @@ use crate::error::PageError;
 pub struct PageStoreOptions {
     /// Pages that the cache keeps; operations under way may exceed it for as long as they last.
     pub cache_pages: usize,
-    /// Dirty pages at which a checkpoint is due.
-    pub dirty_pages_max: usize,
     /// Length of the zone, block 0 included.
     pub tables_blocks: u64,
 }
@@ -283,12 +281,6 @@ impl PageStore {
     #[must_use]
     pub fn dirty_pages(&self) -> usize {
         self.frames.dirty_pages()
-    }
-
-    /// Whether so many pages are dirty that a checkpoint is due.
-    #[must_use]
-    pub fn checkpoint_is_due(&self) -> bool {
-        self.dirty_pages() >= self.options.dirty_pages_max
     }
 
     /// Pages in the cache.

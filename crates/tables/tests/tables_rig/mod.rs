@@ -17,7 +17,7 @@ use tables::{
 use crate::device::Device;
 
 pub(crate) const OPTIONS: PageStoreOptions =
-    PageStoreOptions { cache_pages: 8, dirty_pages_max: 50, tables_blocks: 3000 };
+    PageStoreOptions { cache_pages: 8, tables_blocks: 3000 };
 pub(crate) const CONTAINERS: u64 = 600;
 pub(crate) const SEED: [u8; 16] = [9; 16];
 
