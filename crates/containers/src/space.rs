@@ -238,6 +238,12 @@ impl Space {
         self.quarantined
     }
 
+    /// Containers that are free, or will be without anything being moved.
+    #[must_use]
+    pub fn coming_containers(&self) -> u64 {
+        self.free_containers() + self.quarantined_containers()
+    }
+
     /// The record that has to be known to be durable for the next container to become free.
     #[must_use]
     pub fn awaited_record(&self) -> Option<u64> {

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use format::catalog::{Lineage, VolumeState};
 use format::record::Change;
+use format::units::VolumeId;
 use tables::PageError;
 
 use crate::buffer::{AdminAnswer, Work};
@@ -226,13 +227,18 @@ impl Engine {
         Ok(true)
     }
 
+    /// What is being given back now. A store that is being closed goes on with it when it is
+    /// opened again.
+    pub(crate) fn deletion_going_on(&self) -> Option<VolumeId> {
+        if self.closing_now() { None } else { self.volumes.next_deletion(&self.state) }
+    }
+
     /// Gives back what was deleted, one piece a step.
     pub(crate) fn advance_deletions(&mut self) -> bool {
-        // A store that is being closed goes on with it when it is opened again.
-        if self.closing_now() || self.stopped.is_some() {
+        if self.stopped.is_some() {
             return false;
         }
-        let Some(id) = self.volumes.next_deletion(&self.state) else { return false };
+        let Some(id) = self.deletion_going_on() else { return false };
         match self.give_back_piece(id) {
             Ok(Piece::Waits) => false,
             Ok(Piece::Applied(_)) => {

@@ -38,6 +38,7 @@ use crate::state::Wanted;
 
 /// A container is compacted only if at least one byte in so many is dead.
 const COMPACTED_ONE_IN: u32 = 16;
+
 /// What becomes of one entry of a slice.
 enum Fate {
     Stale,
@@ -52,7 +53,7 @@ impl Engine {
         if self.stopped.is_some() {
             return false;
         }
-        let free = self.coming_containers();
+        let free = self.placement.space.coming_containers();
         self.collection.pace.earn(self.counters.frame_bytes_stored, free, self.reserve());
         let Some(victim) = &self.collection.victim else { return self.begin_collection() };
         if victim.image.is_none() || !self.may_collect_now() {
@@ -73,13 +74,11 @@ impl Engine {
     }
 
     fn begin_collection(&mut self) -> bool {
-        if self.closing_now() {
+        if self.closing_now() || !self.is_time_to_collect() {
             return false;
         }
-        if !self.is_time_to_collect() {
-            return false;
-        }
-        let compact = self.coming_containers() < self.reserve().begin || self.must_collect();
+        let compact =
+            self.placement.space.coming_containers() < self.reserve().begin || self.must_collect();
         let Some(id) = self.choose_victim(compact) else { return false };
         self.collection.victim = Some(Victim::new(id));
         self.tell(&Notice::CollectionBegan { container: id.0 });
@@ -107,19 +106,13 @@ impl Engine {
         self.buffer.groups.is_empty() && !self.reads.any()
     }
 
-    /// Containers that are free, or will be without anything being moved.
-    fn coming_containers(&self) -> u64 {
-        let space = &self.placement.space;
-        space.free_containers() + space.quarantined_containers()
-    }
-
     fn reserve(&self) -> Reserve {
         Reserve::of(self.geometry.containers_total())
     }
 
     /// Whether everything else has to wait for containers.
     pub(crate) fn must_collect(&self) -> bool {
-        let short = self.coming_containers() < self.reserve().hurry;
+        let short = self.placement.space.coming_containers() < self.reserve().hurry;
         short || self.closing_now() || self.waits_for_containers()
     }
 

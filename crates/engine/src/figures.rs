@@ -87,7 +87,7 @@ impl Engine {
     /// Containers that are free or will be, and what is left of the open ones.
     pub(crate) fn free_bytes(&self) -> u64 {
         let space = &self.placement.space;
-        let containers = space.free_containers() + space.quarantined_containers();
+        let containers = space.coming_containers();
         let open_bytes = |stream| self.placement.open_room_bytes(stream);
         containers * u64::from(CONTAINER_BYTES) + Stream::ALL.map(open_bytes).iter().sum::<u64>()
     }

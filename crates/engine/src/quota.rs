@@ -105,8 +105,7 @@ impl Engine {
             }
             return Ok(Admission::Waits);
         }
-        // What is being given back goes on only while the store is open.
-        let may_fall = self.volumes.next_deletion(&self.state).is_some() && !self.closing_now();
+        let may_fall = self.deletion_going_on().is_some();
         Ok(if may_fall { Admission::Waits } else { Admission::Refused })
     }
 

@@ -97,10 +97,8 @@ impl Engine {
         if self.buffer.has_open() && self.buffer.closed_groups() == 0 {
             self.buffer.close_open();
         }
-        // A deletion goes on only while the store is open (`administer.rs` `advance_deletions`).
-        let deletes = !self.closing_now() && self.volumes.next_deletion(&self.state).is_some();
         !self.buffer.groups.is_empty()
-            || deletes
+            || self.deletion_going_on().is_some()
             || self.can_collect()
             || self.containers_come_back()
             || self.checkpoints.relief_may_come()
@@ -111,8 +109,8 @@ impl Engine {
     /// neither collection nor quarantine will bring.
     pub(crate) fn waits_for_blocks(&self) -> bool {
         let lacks = |budget: &SpaceBudget, chunks, _| budget.lacks_chunks(chunks);
-        let containers_come = self.can_collect() || self.containers_come_back();
-        self.first_waits_for(lacks) || (self.waits_for_containers() && !containers_come)
+        let containers_come = || self.can_collect() || self.containers_come_back();
+        self.first_waits_for(lacks) || (self.waits_for_containers() && !containers_come())
     }
 
     fn containers_come_back(&self) -> bool {
