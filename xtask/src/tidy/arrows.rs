@@ -8,7 +8,7 @@ use super::finding::Finding;
 use super::workspace::Package;
 
 /// Each room with the rooms it may import, from the bottom up.
-const ARROWS: [(&str, &[&str]); 16] = [
+const ARROWS: [(&str, &[&str]); 17] = [
     ("mutants", &[]),
     ("format", &[]),
     ("disk", &["format"]),
@@ -19,10 +19,11 @@ const ARROWS: [(&str, &[&str]); 16] = [
     ("engine", &["tables", "journal", "containers", "reduce", "disk", "format", "mutants"]),
     ("images", &[]),
     ("estimate", &["images", "reduce", "format"]),
+    ("traces", &[]),
     ("nbd", &["engine", "disk", "format"]),
     ("admin", &["engine", "disk", "format"]),
     ("lab", &["engine", "tables", "journal", "containers", "reduce", "disk", "format", "mutants"]),
-    ("cli", &["nbd", "admin", "estimate", "images", "engine", "disk", "format"]),
+    ("cli", &["nbd", "admin", "traces", "estimate", "images", "engine", "disk", "format"]),
     ("bench", &["nbd", "engine", "tables", "journal", "containers", "reduce", "disk", "format"]),
     ("xtask", &[]),
 ];
