@@ -280,6 +280,7 @@ impl Engine {
             && !self.reads.any()
             && !self.collection.is_busy()
             && !self.scrub.is_busy()
+            && !self.copies.any()
             && !self.explaining.any()
             && !self.walks.any()
             && !self.enlarging.any();

@@ -60,6 +60,7 @@ fn invariants(
     let mut checker = Checker::new(opened);
     checker.check_maps(progress)?;
     checker.check_chunks(progress)?;
+    checker.check_copies()?;
     checker.check_fingerprints(progress)?;
     checker.check_free_pbns()?;
     checker.check_containers(progress)?;

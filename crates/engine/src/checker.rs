@@ -21,11 +21,19 @@ use crate::open::Opened;
 use crate::open_error::OpenError;
 use crate::problem::{CheckProgress, CheckReport, Problem};
 
-/// A stored chunk's place.
-struct Stored {
-    pba: Pba,
-    pbn: Pbn,
-    live: bool,
+/// A frame's place.
+pub(crate) struct Stored {
+    pub(crate) pba: Pba,
+    pub(crate) pbn: Pbn,
+    pub(crate) kind: Kind,
+}
+
+/// What a frame is to its chunk.
+#[derive(Copy, Clone, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Live,
+    Dead,
+    SecondCopy,
 }
 
 /// What the walks have gathered so far.
@@ -35,13 +43,15 @@ pub(crate) struct Checker {
     pub(crate) report: CheckReport,
     /// How often maps name each PBN.
     pub(crate) references: Vec<u32>,
-    stored: Vec<Stored>,
+    pub(crate) stored: Vec<Stored>,
     /// PBNs that the PBN-PBA table knows: bit by PBN.
     known: Vec<bool>,
     fingerprinted: Vec<bool>,
     /// The first bytes of each fingerprint in the Hash-PBN table, by PBN.
     fingerprints: Vec<u64>,
     lost: BTreeSet<Pbn>,
+    /// Chunks whose second copies are sound.
+    copied: BTreeSet<Pbn>,
     /// Containers whose sealing no sync is known to cover: an opening mends their directories.
     to_mend: Vec<ContainerId>,
 }
@@ -61,6 +71,7 @@ impl Checker {
             fingerprinted: vec![false; pbns],
             fingerprints: vec![0; pbns],
             lost: BTreeSet::new(),
+            copied: BTreeSet::new(),
             to_mend: recovered.sealed,
         }
     }
@@ -170,7 +181,8 @@ impl Checker {
             *known = true;
         }
         self.report.stored_chunks += 1;
-        self.stored.push(Stored { pba: entry.pba, pbn, live: entry.references > 0 });
+        let kind = if entry.references > 0 { Kind::Live } else { Kind::Dead };
+        self.stored.push(Stored { pba: entry.pba, pbn, kind });
     }
 
     /// Compares the Hash-PBN table with the PBN-PBA table, both ways.
@@ -275,12 +287,14 @@ impl Checker {
         let Pba { container, offset_bytes, .. } = chunk.pba;
         let (pbn, container) = (chunk.pbn.0, container.0);
         self.found(Problem::FrameMisplaced { pbn, container, offset_bytes });
-        self.lost.insert(chunk.pbn);
+        if chunk.kind != Kind::SecondCopy {
+            self.lost.insert(chunk.pbn);
+        }
     }
 
     fn check_container(&mut self, id: ContainerId, chunks: &[Stored]) {
         let entry = self.loading.state.containers.get(id);
-        let live = chunks.iter().filter(|chunk| chunk.live);
+        let live = chunks.iter().filter(|chunk| chunk.kind != Kind::Dead);
         let counted: u64 = live.map(|chunk| u64::from(chunk.pba.length_bytes)).sum();
         if counted != u64::from(entry.live_bytes) {
             let (container, recorded) = (id.0, u64::from(entry.live_bytes));
@@ -316,9 +330,16 @@ impl Checker {
             let frame = image.get(start..start + chunk.pba.length_bytes as usize);
             let is_meant = |frame| frame::is_meant(frame, chunk.pbn, chunk.pba.check);
             self.report.frames_verified += 1;
-            if !frame.is_some_and(is_meant) {
-                self.found(Problem::DamagedFrame { pbn: chunk.pbn.0, container: id.0 });
-                self.lost.insert(chunk.pbn);
+            match (frame.is_some_and(is_meant), chunk.kind) {
+                (true, Kind::SecondCopy) => drop(self.copied.insert(chunk.pbn)),
+                (true, _) => {}
+                (false, Kind::SecondCopy) => {
+                    self.found(Problem::DamagedCopy { pbn: chunk.pbn.0, container: id.0 });
+                }
+                (false, _) => {
+                    self.found(Problem::DamagedFrame { pbn: chunk.pbn.0, container: id.0 });
+                    self.lost.insert(chunk.pbn);
+                }
             }
         }
         if state == ContainerState::Sealed && !self.to_mend.contains(&id) {
@@ -349,13 +370,14 @@ impl Checker {
     /// Compares the totals of the store with what was counted.
     pub(crate) fn check_totals(&mut self) {
         let totals = self.loading.state.totals;
-        let sum = |live: bool| {
-            let chunks = self.stored.iter().filter(|chunk| chunk.live == live);
+        let sum = |kind: Kind| {
+            let chunks = self.stored.iter().filter(|chunk| chunk.kind == kind);
             chunks.fold((0, 0), |(count, bytes), chunk| {
                 (count + 1, bytes + u64::from(chunk.pba.length_bytes))
             })
         };
-        let ((unique, live_bytes), (dead, dead_bytes)) = (sum(true), sum(false));
+        let ((unique, live_bytes), (dead, dead_bytes)) = (sum(Kind::Live), sum(Kind::Dead));
+        let (copied, copy_bytes) = sum(Kind::SecondCopy);
         let mapped = self.report.mapped_chunks;
         for (what, counted, recorded) in [
             ("mapped chunks", mapped, totals.mapped_chunks),
@@ -363,6 +385,8 @@ impl Checker {
             ("bytes of live frames", live_bytes, totals.live_frame_bytes),
             ("dead chunks", dead, totals.dead_chunks),
             ("bytes of dead frames", dead_bytes, totals.dead_frame_bytes),
+            ("second copies", copied, totals.copied_chunks),
+            ("bytes of second copies", copy_bytes, totals.copy_frame_bytes),
         ] {
             if counted != recorded {
                 self.found(Problem::Total { what: what.into(), counted, recorded });
@@ -375,6 +399,8 @@ impl Checker {
         &mut self,
         progress: &mut dyn FnMut(CheckProgress),
     ) -> Result<(), OpenError> {
+        // What has a sound second copy can be read.
+        self.lost.retain(|pbn| !self.copied.contains(pbn));
         if self.lost.is_empty() {
             return Ok(());
         }

@@ -25,7 +25,7 @@ use format::root::Stream;
 use format::units::{CONTAINER_BYTES, ContainerId, FrameCheck, Pba, Pbn};
 use hashbrown::HashSet;
 use mutants::mutant;
-use tables::{PageError, pbn_pba};
+use tables::{PageError, pbn_pba, second_copies};
 
 use crate::collection::{Reserve, Victim, room_of};
 use crate::devices::Purpose;
@@ -43,6 +43,12 @@ const COMPACTED_ONE_IN: u32 = 16;
 enum Fate {
     Stale,
     Move(FrameCheck),
+    /// It is a second copy.
+    Copy(FrameCheck),
+    DropCopy,
+    /// It is dead, and its second copy, there, takes its place: were it forgotten, a frame of its
+    /// PBN would be left when that names another chunk.
+    Promote(Pba),
     /// With the check that its frame must have, where only that frame says which chunk it was.
     Forget(Option<FrameCheck>),
 }
@@ -102,7 +108,7 @@ impl Engine {
         self.collection.pace.allows() || self.must_collect() || self.clients_are_idle()
     }
 
-    fn clients_are_idle(&self) -> bool {
+    pub(crate) fn clients_are_idle(&self) -> bool {
         self.buffer.groups.is_empty() && !self.reads.any()
     }
 
@@ -195,6 +201,7 @@ impl Engine {
             if !self.collect_entry(fate, entry, image, &mut changes) {
                 *damaged = true;
                 self.scrub.damage.note(entry.pbn, *id);
+                self.suspect(entry.pbn);
             }
         }
         if !changes.is_empty() {
@@ -222,15 +229,22 @@ impl Engine {
         held: &LazyCell<HashSet<Pbn>, impl FnOnce() -> HashSet<Pbn>>,
     ) -> Fate {
         let Some(stored) = pbn_pba::get(&self.state.store, entry.pbn) else { return Fate::Stale };
+        let copy = second_copies::get(&self.state.store, entry.pbn);
         let DirectoryEntry { offset_bytes, length_bytes, .. } = *entry;
         let here = Pba { container, offset_bytes, length_bytes, ..Pba::default() };
         if !stored.pba.is_place_of(here) {
-            return Fate::Stale;
+            return match copy.filter(|copy| copy.is_place_of(here)) {
+                Some(copy) if self.copy_may_move(stored) => Fate::Copy(copy.check),
+                Some(_) => Fate::DropCopy,
+                None => Fate::Stale,
+            };
         }
         let is_held = || held.contains(&entry.pbn) && !mutant!(ForgetsHeldChunk);
         let check = stored.pba.check;
         if stored.references > 0 || is_held() {
             Fate::Move(check)
+        } else if let Some(copy) = copy {
+            Fate::Promote(copy)
         } else {
             Fate::Forget(Some(check))
         }
@@ -250,6 +264,28 @@ impl Engine {
         let meant = |check| frame.filter(|frame| frame::is_meant(frame, pbn, check));
         match fate {
             Fate::Stale => true,
+            Fate::Promote(to) => {
+                changes.push(Change::Move { pbn, to });
+                true
+            }
+            Fate::DropCopy => {
+                changes.push(Change::DropCopy { pbn });
+                true
+            }
+            Fate::Copy(check) => {
+                let placed = |frame| Placed { frame, pbn, fingerprint };
+                let place =
+                    |frame| self.placement.place(Stream::Collection, &placed(frame), changes);
+                // Without it the chunk itself is still there.
+                let Some(at) = meant(check).and_then(place) else {
+                    changes.push(Change::DropCopy { pbn });
+                    return true;
+                };
+                changes.push(Change::Copy { pbn, at });
+                self.counters.chunks_moved += 1;
+                self.counters.frame_bytes_moved += u64::from(length_bytes);
+                true
+            }
             Fate::Forget(check) => {
                 if check.is_some_and(|check| meant(check).is_none()) {
                     return false;
@@ -264,6 +300,7 @@ impl Engine {
                     return false;
                 };
                 changes.push(Change::Move { pbn, to });
+                self.note_popular(pbn);
                 self.counters.chunks_moved += 1;
                 self.counters.frame_bytes_moved += u64::from(length_bytes);
                 true

@@ -70,7 +70,7 @@ impl Engine {
         let maps = self.map_changes(group.slots());
         let stores = new_chunks(group);
         let heals = healed_chunks(group);
-        if !self.want_commit(&maps, &stores, heals.len())? {
+        if !self.want_commit(&maps, &stores, &heals)? {
             return Ok(false);
         }
         let body_bytes = CHANGE_BYTES_MAX * (group.slots().len() + stores.len() + 2);
@@ -98,6 +98,7 @@ impl Engine {
         rest.into_iter().for_each(|rest| self.record(&rest));
         self.let_go(&stores, popped, heals.len());
         self.counters.chunks_healed += heals.len() as u64;
+        heals.iter().for_each(|&pbn| self.note_popular(pbn));
         let stored_bytes = stores.iter().map(|new| u64::from(new.length_bytes));
         self.counters.frame_bytes_stored += stored_bytes.sum::<u64>();
         Ok(true)
@@ -131,7 +132,7 @@ impl Engine {
         &mut self,
         maps: &[Change],
         stores: &[NewFrame],
-        heals: usize,
+        heals: &[Pbn],
     ) -> Result<bool, PageError> {
         let mut wanted = Wanted::default();
         let mut here = self.state.want_inserts(stores.len() as u64, &mut wanted)?;
@@ -139,7 +140,10 @@ impl Engine {
         for new in stores {
             here &= self.state.want_pba(new.pbn, &mut wanted)?;
         }
-        let pops = self.popped(stores, heals);
+        for &pbn in heals {
+            here &= self.state.want_move(pbn, &mut wanted)?;
+        }
+        let pops = self.popped(stores, heals.len());
         here &= self.state.want_free_pop(pops, &mut wanted)?;
         for map in maps {
             here &= self.state.want_change(map, &mut wanted)?;

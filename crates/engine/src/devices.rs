@@ -23,6 +23,8 @@ pub(crate) enum Purpose {
     Victim,
     /// The frame of a chunk that is being explained.
     Explain(Pba),
+    /// A frame that is to be stored twice, or that seems damaged and is.
+    Copy(Pba),
     /// A journal record.
     Journal,
     /// Frames or directory of a container.

@@ -25,6 +25,7 @@ use tables::{PageError, PageRead, PinSet};
 use crate::buffer::{Frames, Group, WriteBuffer};
 use crate::checkpoints::Checkpoints;
 use crate::collection::Collection;
+use crate::copies::Copies;
 use crate::devices::{Devices, Ended, Purpose};
 use crate::enlarging::Enlarging;
 use crate::error::RequestError;
@@ -64,6 +65,7 @@ pub struct Engine {
     pub(crate) flushing: Flushing,
     pub(crate) checkpoints: Checkpoints,
     pub(crate) collection: Collection,
+    pub(crate) copies: Copies,
     pub(crate) scrub: Scrub,
     pub(crate) explaining: Explaining,
     pub(crate) walks: Walks,
@@ -119,6 +121,8 @@ pub(crate) struct Lookups {
     pub(crate) background_pins: PinSet,
     pub(crate) collect_pins: PinSet,
     pub(crate) scrub_pins: PinSet,
+    /// For the chunk that is stored twice.
+    pub(crate) copy_pins: PinSet,
     /// The same for the read that has waited longest.
     pub(crate) read_pins: PinSet,
 }
@@ -159,6 +163,7 @@ impl Engine {
             flushing: parts.flushing,
             checkpoints: parts.checkpoints,
             collection: Collection::default(),
+            copies: Copies::default(),
             scrub: Scrub::default(),
             explaining: Explaining::default(),
             walks: Walks::default(),
@@ -239,6 +244,7 @@ impl Engine {
         moved |= self.advance_enlarging();
         moved |= self.advance_deletions();
         moved |= self.advance_collection();
+        moved |= self.advance_copies();
         moved |= self.advance_quarantine();
         moved |= self.advance_scrub();
         moved |= self.advance_flush();
@@ -257,6 +263,7 @@ impl Engine {
             self.buffer.close_open();
         }
         self.idle_group = newest;
+        self.copies.tick();
         self.flushing.tick();
         self.watch_room();
     }
@@ -279,6 +286,7 @@ impl Engine {
                 | Purpose::Frames { .. }
                 | Purpose::Victim
                 | Purpose::Explain(_)
+                | Purpose::Copy(_)
                 | Purpose::Scrub(_)
                 | Purpose::ScrubWrite
         );
@@ -297,6 +305,9 @@ impl Engine {
             Purpose::Geometry => self.enlarging.io_ended(),
             Purpose::Explain(pba) => {
                 self.explained_frame_read(pba, io.buf.filter(|_| io.result.is_ok()));
+            }
+            Purpose::Copy(pba) => {
+                self.copy_frame_read(pba, io.buf.filter(|_| io.result.is_ok()));
             }
             Purpose::Journal => {}
             Purpose::Container(id) => self.placement.write_ended(id),

@@ -14,7 +14,7 @@ use format::frame;
 use format::pba_page::PbaEntry;
 use format::units::{Codec, Fingerprint, FrameCheck, Lba, Pba, Pbn, TreeId};
 use reduce::{expand_frame, fingerprint_batch};
-use tables::{PageError, PageOnWay, PinSet, lba_pbn, pbn_pba};
+use tables::{PageError, PageOnWay, PinSet, lba_pbn, pbn_pba, second_copies};
 
 use crate::buffer::Newest;
 use crate::devices::Purpose;
@@ -23,7 +23,8 @@ use crate::engine::{Engine, damaged_table};
 use crate::error::RequestError;
 use crate::explaining::{FoundFrame, Question};
 use crate::explanation::{
-    Address, ExplainedChunk, ExplainedFrame, ExplainedPage, ExplainedPlace, Explanation,
+    Address, ExplainedChunk, ExplainedCopy, ExplainedFrame, ExplainedPage, ExplainedPlace,
+    Explanation,
 };
 use crate::figures::codec_name;
 use crate::outcome::Reply;
@@ -134,6 +135,10 @@ impl Engine {
         wanted: &mut Wanted,
     ) -> Result<Option<ExplainedPlace>, PageError> {
         let PbaEntry { pba, references } = entry;
+        // Where its page is damaged there is just no copy.
+        if !self.state.want_copy(pbn, wanted).unwrap_or(true) {
+            return Ok(None);
+        }
         let found = question.frame.take().filter(|found| found.pba == pba);
         let Some(found) = found.or_else(|| self.find_frame(pba)) else { return Ok(None) };
         let plain = found.bytes.as_deref().and_then(|frame| self.plain_of(frame, pbn, pba.check));
@@ -157,20 +162,35 @@ impl Engine {
                 }
             }
         };
-        let (zone, start_bytes) = match self.geometry.container_zone(pba.container) {
-            Some((zone, start_bytes)) => (zone_name(zone), start_bytes),
-            None => (String::new(), 0),
-        };
+        let (zone, zone_offset_bytes) = self.place_in_zone(pba);
+        let copy = second_copies::get(&self.state.store, pbn);
         Ok(Some(ExplainedPlace {
             references,
             container: pba.container.0,
             offset_bytes: pba.offset_bytes,
             length_bytes: pba.length_bytes,
             zone,
-            zone_offset_bytes: start_bytes + u64::from(pba.offset_bytes),
+            zone_offset_bytes,
             in_memory,
+            second_copy: copy.map(|copy| self.explained_copy(copy)),
             frame,
         }))
+    }
+
+    fn explained_copy(&self, copy: Pba) -> ExplainedCopy {
+        let (zone, zone_offset_bytes) = self.place_in_zone(copy);
+        let Pba { container, offset_bytes, length_bytes, .. } = copy;
+        let container = container.0;
+        ExplainedCopy { container, offset_bytes, length_bytes, zone, zone_offset_bytes }
+    }
+
+    fn place_in_zone(&self, pba: Pba) -> (String, u64) {
+        match self.geometry.container_zone(pba.container) {
+            Some((zone, start_bytes)) => {
+                (zone_name(zone), start_bytes + u64::from(pba.offset_bytes))
+            }
+            None => (String::new(), 0),
+        }
     }
 
     /// The frame at `pba`, if it is in memory; else it is read.

@@ -74,8 +74,26 @@ pub struct ExplainedPlace {
     pub zone_offset_bytes: u64,
     /// Whether the frame was taken from memory, since not all of its container is on disk yet.
     pub in_memory: bool,
+    /// Where a second copy of the frame is, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second_copy: Option<ExplainedCopy>,
     /// The frame; none when it is not whole, or is of another chunk, or could not be read.
     pub frame: Option<ExplainedFrame>,
+}
+
+/// Where a second copy of a frame is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExplainedCopy {
+    /// The container.
+    pub container: u32,
+    /// Of the frame in the container.
+    pub offset_bytes: u32,
+    /// Of the frame, its header included.
+    pub length_bytes: u32,
+    /// The file in the store that the container lies in.
+    pub zone: String,
+    /// Of the frame in that file.
+    pub zone_offset_bytes: u64,
 }
 
 /// A sound frame.

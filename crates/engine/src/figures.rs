@@ -40,6 +40,8 @@ impl Engine {
             free_bytes,
             capacity_bytes,
             dead_bytes: totals.dead_frame_bytes,
+            copied_chunks: totals.copied_chunks,
+            copy_bytes: totals.copy_frame_bytes,
             data_used_ratio,
             tables_used_ratio,
             watermark_percent: self.watermarks.highest(),
@@ -64,7 +66,8 @@ impl Engine {
         let counters = self.counters();
         let to_device = self.devices.written();
         let WrittenBytes { data, tables, journal, superblock } = to_device;
-        let frame_bytes = counters.frame_bytes_stored + counters.frame_bytes_moved;
+        let again_bytes = counters.frame_bytes_moved + counters.frame_bytes_copied;
+        let frame_bytes = counters.frame_bytes_stored + again_bytes;
         let device_bytes = data + tables + journal + superblock;
         let client_bytes = counters.bytes_written;
         let amplification =
@@ -75,6 +78,7 @@ impl Engine {
             dropped_bytes: (counters.chunks_zero + counters.chunks_absorbed) * chunk_bytes,
             new_frame_bytes: counters.frame_bytes_stored,
             moved_frame_bytes: counters.frame_bytes_moved,
+            copied_frame_bytes: counters.frame_bytes_copied,
             container_bytes: data.saturating_sub(frame_bytes),
             table_bytes: tables,
             journal_bytes: journal,

@@ -6,7 +6,11 @@
 //! fingerprint must be the one that the Hash-PBN table has for it, or, when that is lost as well,
 //! the container that was opened last has it, since a PBN is given out again only after its
 //! container was collected, and after a checkpoint: so a repair that has to go back to its root
-//! meets no chunk that was stored later under a PBN that the root still knows.
+//! meets no chunk that was stored later under a PBN that the root still knows. Nor does it meet the
+//! second copy of a chunk that is no more: collection forgets no chunk that has one, but lets the
+//! copy take its place.
+//!
+//! Where a frame is damaged and its second copy is not, the copy is the chunk's frame from now on.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +24,7 @@ use format::units::{ContainerId, Fingerprint, FrameCheck, Pba, Pbn};
 use crate::damage_reads::DamageReads;
 use crate::ledger::{Ledger, Place};
 use crate::problem::{CheckProgress, Problem};
-use crate::recovery::{entries_by_scan, entry_of};
+use crate::recovery::{entries_by_scan, entry_of, fingerprint_at};
 
 /// Where a chunk of unknown place may be.
 struct Candidate {
@@ -38,6 +42,8 @@ pub(crate) struct FrameAccounts {
     /// Chunks whose place was unknown and was found.
     pub(crate) found_again: BTreeSet<Pbn>,
     pub(crate) frames_verified: u64,
+    /// Chunks whose frames are damaged, and what is known of their fingerprints.
+    damaged: Vec<(Pbn, Option<Fingerprint>)>,
     candidates: BTreeMap<Pbn, Candidate>,
 }
 
@@ -82,6 +88,7 @@ impl FrameAccounts {
             accounts.lose(ledger, *pbn, problem);
         }
         accounts.settle_unknown(ledger);
+        accounts.take_copies(ledger, reads, geometry);
         accounts
     }
 
@@ -188,7 +195,19 @@ impl FrameAccounts {
     fn lose(&mut self, ledger: &mut Ledger, pbn: Pbn, problem: Problem) {
         self.problems.push(problem);
         ledger.places[pbn.0 as usize] = Place::Vacant;
-        ledger.fingerprints[pbn.0 as usize] = None;
+        self.damaged.push((pbn, ledger.fingerprints[pbn.0 as usize].take()));
+    }
+
+    /// Where the second copy of a damaged chunk is sound, it is the chunk's frame.
+    fn take_copies(&mut self, ledger: &mut Ledger, reads: &mut DamageReads, geometry: &Geometry) {
+        for (pbn, expected) in std::mem::take(&mut self.damaged) {
+            let Some(&copy) = ledger.copies.get(&pbn) else { continue };
+            let found = fingerprint_at(&mut reads.devices, geometry, pbn, copy).ok().flatten();
+            if found.is_some() && (expected.is_none() || found == expected) {
+                ledger.places[pbn.0 as usize] = Place::At(copy);
+                ledger.fingerprints[pbn.0 as usize] = found;
+            }
+        }
     }
 
     fn settle_unknown(&mut self, ledger: &mut Ledger) {

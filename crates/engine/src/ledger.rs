@@ -4,7 +4,8 @@
 //! whole. It keeps accounts instead: where each chunk is and under which fingerprint, which volumes
 //! there are, and what their maps say that differs from the pages on disk. What nobody knows is
 //! *unknown* and stays so until a record or a container tells. Counts of references, live bytes,
-//! free PBNs and totals are not looked at: they follow from the rest.
+//! free PBNs and totals are not looked at: they follow from the rest. Second copies are known as
+//! far as their table tells: they stand in for frames that are damaged, and are made anew later.
 //!
 //! Memory: 50 bytes a PBN, and 24 bytes for each chunk that the journal maps.
 
@@ -98,6 +99,7 @@ impl VolumeLedger {
 pub(crate) struct Ledger {
     pub(crate) places: Vec<Place>,
     pub(crate) fingerprints: Vec<Option<Fingerprint>>,
+    pub(crate) copies: BTreeMap<Pbn, Pba>,
     /// None: unknown.
     pub(crate) containers: Vec<Option<ContainerEntry>>,
     pub(crate) volumes: BTreeMap<VolumeId, VolumeLedger>,
@@ -122,6 +124,7 @@ impl Ledger {
         let mut pages = Pages { reads, survey };
         progress(CheckProgress { stage: "tables", done: 0, total: 4 });
         ledger.read_places(&mut pages);
+        ledger.read_copies(&mut pages);
         progress(CheckProgress { stage: "tables", done: 1, total: 4 });
         ledger.read_fingerprints(&mut pages);
         progress(CheckProgress { stage: "tables", done: 2, total: 4 });
@@ -138,6 +141,7 @@ impl Ledger {
         Self {
             places: vec![Place::Vacant; next_pbn as usize],
             fingerprints: vec![None; next_pbn as usize],
+            copies: BTreeMap::new(),
             containers: vec![Some(ContainerEntry::default()); geometry.containers_total() as usize],
             volumes: volumes.map(|entry| (entry.id, VolumeLedger::new(entry))).collect(),
             compression: base.root.compression,
@@ -164,6 +168,16 @@ impl Ledger {
         if let Some(none) = self.places.first_mut() {
             *none = Place::Vacant;
         }
+    }
+
+    fn read_copies(&mut self, pages: &mut Pages<'_>) {
+        pages.each_leaf(TreeId::COPIES, |leaf, page| {
+            let first = leaf * pba_page::SLOTS as u64;
+            let Some(page) = page else { return };
+            for (pbn, slot) in (first..).map(Pbn).zip(0..pba_page::SLOTS) {
+                self.copies.extend(pba_page::get(page, slot).map(|entry| (pbn, entry.pba)));
+            }
+        });
     }
 
     fn read_fingerprints(&mut self, pages: &mut Pages<'_>) {
@@ -233,7 +247,7 @@ impl Ledger {
         changes.iter().all(|change| {
             let (pbn, expected, pba) = match change {
                 Change::Store { pbn, fingerprint, pba } => (*pbn, Some(*fingerprint), *pba),
-                Change::Move { pbn, to } => {
+                Change::Move { pbn, to } | Change::Copy { pbn, at: to } => {
                     (*pbn, self.fingerprints.get(pbn.0 as usize).copied().flatten(), *to)
                 }
                 _ => return true,
@@ -249,9 +263,20 @@ impl Ledger {
                 self.place(*pbn, *pba);
                 self.fingerprints[pbn.0 as usize] = Some(*fingerprint);
             }
-            Change::Move { pbn, to } => self.place(*pbn, *to),
+            Change::Move { pbn, to } => {
+                self.place(*pbn, *to);
+                if self.copies.get(pbn).is_some_and(|copy| copy.container == to.container) {
+                    self.copies.remove(pbn);
+                }
+            }
+            Change::Copy { pbn, at } => {
+                self.fill(*at);
+                self.copies.insert(*pbn, *at);
+            }
+            Change::DropCopy { pbn } => drop(self.copies.remove(pbn)),
             Change::Forget { pbn, .. } => {
                 self.reach(*pbn);
+                self.copies.remove(pbn);
                 self.places[pbn.0 as usize] = Place::Vacant;
                 self.fingerprints[pbn.0 as usize] = None;
             }
@@ -288,6 +313,10 @@ impl Ledger {
     fn place(&mut self, pbn: Pbn, pba: Pba) {
         self.reach(pbn);
         self.places[pbn.0 as usize] = Place::At(pba);
+        self.fill(pba);
+    }
+
+    fn fill(&mut self, pba: Pba) {
         let end_bytes = pba.offset_bytes + pba.length_bytes;
         if let Some(Some(entry)) = self.containers.get_mut(pba.container.0 as usize) {
             entry.used_bytes = entry.used_bytes.max(end_bytes);
@@ -384,9 +413,9 @@ impl Pages<'_> {
 /// otherwise was written by a bug or an enemy.
 fn has_place(geometry: &Geometry, change: &Change) -> bool {
     match change {
-        Change::Store { pbn, pba: to, .. } | Change::Move { pbn, to } => {
-            geometry.has_pbn(*pbn) && geometry.has_place(*to)
-        }
+        Change::Store { pbn, pba: to, .. }
+        | Change::Move { pbn, to }
+        | Change::Copy { pbn, at: to } => geometry.has_pbn(*pbn) && geometry.has_place(*to),
         Change::Forget { pbn, .. } => geometry.has_pbn(*pbn),
         _ => true,
     }

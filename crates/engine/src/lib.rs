@@ -4,7 +4,7 @@
 //! client.rs ─ intake.rs ─┬─ write.rs ─ buffer.rs ─ group.rs ─ commit.rs ─ placement.rs ─ state.rs
 //!   doors' side          ├─ read.rs, extents.rs, explain.rs, walk.rs ─ compare.rs, weigh.rs
 //!                        ├─ unmap.rs, administer.rs
-//!                        ├─ flush.rs ─ checkpoint.rs ─ collect.rs
+//!                        ├─ flush.rs ─ checkpoint.rs ─ collect.rs ─ copying.rs
 //!                        └─ scrub.rs ─ scrub_steps.rs ─ its four stages
 //! create.rs, grow.rs, enlarge.rs    open.rs ─ loading.rs ─ recovery.rs ─ mend.rs
 //! check.rs ─ checker.rs
@@ -25,6 +25,7 @@ mod administer;
 mod buffer;
 mod check;
 mod checker;
+mod checker_copies;
 mod checker_maps;
 mod checkpoint;
 mod checkpoints;
@@ -33,6 +34,8 @@ mod collect;
 mod collection;
 mod commit;
 mod compare;
+mod copies;
+mod copying;
 mod create;
 mod damage_reads;
 mod devices;
@@ -116,13 +119,15 @@ mod write;
 
 pub use check::check;
 pub use client::{Accepted, Client};
+pub use copies::COPIES_ABOVE_DEFAULT;
 pub use create::{CreateError, PlanError, create, plan};
 pub use difference::{ChangedRange, DifferenceRequest, DifferenceStep};
 pub use done::{Completions, Done};
 pub use engine::Engine;
 pub use error::RequestError;
 pub use explanation::{
-    Address, ExplainedChunk, ExplainedFrame, ExplainedPage, ExplainedPlace, Explanation,
+    Address, ExplainedChunk, ExplainedCopy, ExplainedFrame, ExplainedPage, ExplainedPlace,
+    Explanation,
 };
 pub use format::units::{Codec, Compression, VolumeId, Zone};
 pub use grow::{GrowOptions, Growing, plan_growth};

@@ -14,7 +14,7 @@ use format::frame;
 use format::superblock::Geometry;
 use format::units::{CONTAINER_BYTES, ContainerId, Pba};
 use mutants::mutant;
-use tables::pbn_pba;
+use tables::{pbn_pba, second_copies};
 
 use crate::loading::Loading;
 use crate::open_error::OpenError;
@@ -51,8 +51,8 @@ impl Loading {
         Ok(())
     }
 
-    /// The entries whose chunks the tables place where the entry says, if theirs is the frame in
-    /// the container's `image`, and how many bytes of them live.
+    /// The entries whose chunks, or their second copies, the tables place where the entry says, if
+    /// theirs is the frame in the container's `image`, and how many bytes of them live.
     pub(crate) fn placed_here(
         &mut self,
         container: ContainerId,
@@ -64,16 +64,20 @@ impl Loading {
         for entry in scanned {
             let DirectoryEntry { offset_bytes, length_bytes, .. } = entry;
             let here = Pba { container, offset_bytes, length_bytes, ..Pba::default() };
-            let wanted = self.wait_for(|state, wanted| state.want_pba(entry.pbn, wanted))?;
+            let wanted = self.wait_for(|state, wanted| state.want_move(entry.pbn, wanted))?;
             let stored = pbn_pba::get(&self.state.store, entry.pbn);
+            let copy = second_copies::get(&self.state.store, entry.pbn);
             self.state.store.release_pins(wanted.pins);
             let frame = image.get(offset_bytes as usize..).unwrap_or_default();
             let is_here =
                 |pba: Pba| pba.is_place_of(here) && pba.check.allows(frame::check_of(frame));
-            if let Some(stored) = stored.filter(|stored| is_here(stored.pba)) {
-                live_bytes += if stored.references > 0 { u64::from(length_bytes) } else { 0 };
-                entries.push(entry);
-            }
+            let lives = match stored.filter(|stored| is_here(stored.pba)) {
+                Some(stored) => stored.references > 0,
+                None if copy.is_some_and(is_here) => true,
+                None => continue,
+            };
+            live_bytes += if lives { u64::from(length_bytes) } else { 0 };
+            entries.push(entry);
         }
         Ok((entries, live_bytes))
     }

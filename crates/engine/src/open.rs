@@ -28,6 +28,7 @@ use tables::{CatalogTable, ContainerTable, FreePbns, HashPbn, PageStore, PageSto
 
 use crate::checkpoints::{Checkpoints, dirty_pages_sure};
 use crate::client::Client;
+use crate::copies::COPIES_ABOVE_DEFAULT;
 use crate::devices::Devices;
 use crate::engine::{Engine, Parts};
 use crate::flushing::Flushing;
@@ -115,6 +116,7 @@ pub fn open_with_cache(
         journal,
         incarnation,
     });
+    engine.copy_above(COPIES_ABOVE_DEFAULT);
     engine.publish_space();
     Ok((engine, Client::new(intake), opened.report))
 }
@@ -256,6 +258,8 @@ fn empty_state(geometry: &Geometry, root: &Root, cache_pages: usize) -> State {
         open_containers: root.open_containers,
         next_container_sequence: root.next_container_sequence,
         live_changes: Vec::new(),
+        copies_above: 0,
+        popular: Vec::new(),
     }
 }
 

@@ -103,6 +103,16 @@ impl Placement {
         self.open_room_bytes(stream) + free * self.usable_bytes()
     }
 
+    /// Whether a container is free that collection will not need.
+    pub(crate) fn has_spare_container(&self) -> bool {
+        self.space.free_containers() > RESERVED_CONTAINERS
+    }
+
+    /// The open container of a stream.
+    pub(crate) fn open_id(&self, stream: Stream) -> Option<ContainerId> {
+        self.open[stream as usize].as_ref().map(OpenContainer::id)
+    }
+
     /// Containers that only collection may open: what one victim may need beside what is open.
     fn reserved_containers(&self) -> u64 {
         RESERVED_CONTAINERS - u64::from(self.open[Stream::Collection as usize].is_some())

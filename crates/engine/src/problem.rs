@@ -66,6 +66,18 @@ pub enum Problem {
     #[error("the frame of PBN {pbn} in container {container} is damaged")]
     #[expect(missing_docs, reason = "the sentence above says what each field is")]
     DamagedFrame { pbn: u64, container: u32 },
+    /// The frame of a second copy fails its check; the chunk has another.
+    #[error("the second copy of PBN {pbn} in container {container} is damaged")]
+    #[expect(missing_docs, reason = "the sentence above says what each field is")]
+    DamagedCopy { pbn: u64, container: u32 },
+    /// A second copy that would go with its chunk.
+    #[error("PBN {pbn} and its second copy are both in container {container}")]
+    #[expect(missing_docs, reason = "the sentence above says what each field is")]
+    CopyBesideChunk { pbn: u64, container: u32 },
+    /// A second copy of nothing.
+    #[error("PBN {pbn} has a second copy, but is not stored")]
+    #[expect(missing_docs, reason = "the sentence above says what each field is")]
+    CopyWithoutChunk { pbn: u64 },
     /// What damage means to a volume: these chunks cannot be read, and nothing brings them back.
     #[error("{count} chunks of volume {volume} from chunk {lba} on ({bytes} bytes) are lost")]
     #[expect(missing_docs, reason = "the sentence above says what each field is")]

@@ -9,13 +9,16 @@
 //! A read that must wait is parked and tried again when pages arrive or chunks are filled. The one
 //! that has waited longest keeps the pages that are here already: were they to leave the cache
 //! while others come, a read of more pages than the cache has room for would never end.
+//!
+//! The frame of a chunk that has a second copy is checked here already. Where it is damaged, or the
+//! device does not give it, the read is resolved again and takes the copy ([`crate::copies`]).
 
 use std::sync::Arc;
 
 use disk::{AlignedBuf, IoError};
 use format::BLOCK_BYTES;
-use format::units::{FrameCheck, Lba, Pbn, TreeId, VolumeId};
-use tables::{PageError, lba_pbn, pbn_pba};
+use format::units::{FrameCheck, Lba, Pba, Pbn, TreeId, VolumeId};
+use tables::{PageError, lba_pbn, pbn_pba, second_copies};
 
 use crate::buffer::{Newest, SlotData};
 use crate::devices::Purpose;
@@ -23,7 +26,7 @@ use crate::engine::{Engine, damaged_table};
 use crate::error::RequestError;
 use crate::intake::ReadRequest;
 use crate::outcome::{Piece, PiecePart, ReadPieces, Reply};
-use crate::reads::{Fetching, ReadFor, ReadOp, Span, add_to_spans};
+use crate::reads::{Fetching, ReadFor, ReadOp, Span, SpanPart, add_to_spans};
 use crate::state::Wanted;
 use crate::volume::VolumeShared;
 use crate::zone_name;
@@ -43,7 +46,8 @@ impl Engine {
         self.counters.reads += 1;
         self.counters.bytes_read += u64::from(length_bytes);
         let (whom, permit) = (ReadFor::Client(done), Some(permit));
-        self.try_read(ReadOp { volume, offset_bytes, length_bytes, whom, permit });
+        let avoided = Vec::new();
+        self.try_read(ReadOp { volume, offset_bytes, length_bytes, whom, permit, avoided });
     }
 
     /// Reads what is stored around a partly written chunk.
@@ -53,7 +57,8 @@ impl Engine {
         let offset_bytes = lba.0 * u64::from(chunk_bytes);
         let whom = ReadFor::Base { group, slot };
         let length_bytes = chunk_bytes;
-        self.try_read(ReadOp { volume, offset_bytes, length_bytes, whom, permit: None });
+        let (permit, avoided) = (None, Vec::new());
+        self.try_read(ReadOp { volume, offset_bytes, length_bytes, whom, permit, avoided });
     }
 
     /// Tries parked reads again, in the order in which they came.
@@ -89,7 +94,7 @@ impl Engine {
         let mut wanted = Wanted::default();
         let here = self.want_stored(op.volume.id, &stored, &parts, &mut wanted);
         let resolved = match here {
-            Ok(true) => self.locate(op.volume.id, parts, &stored),
+            Ok(true) => self.locate(op, parts, &stored),
             Ok(false) => Ok(Resolved::Waits),
             Err(error) => Err(error),
         };
@@ -157,21 +162,32 @@ impl Engine {
                 continue;
             }
             let pbn = lba_pbn::get(&self.state.store, tree, lba);
-            if !pbn.is_none() {
-                here &= self.state.want_pba(pbn, wanted)?;
+            if pbn.is_none() {
+                continue;
+            }
+            here &= self.state.want_pba(pbn, wanted)?;
+            if self.may_have_copy(pbn) {
+                // Without its page there is just no copy.
+                here &= self.state.want_copy(pbn, wanted).unwrap_or(true);
             }
         }
         Ok(here)
     }
 
+    fn may_have_copy(&self, pbn: Pbn) -> bool {
+        let references =
+            || pbn_pba::get(&self.state.store, pbn).map_or(0, |entry| entry.references);
+        self.state.totals.copied_chunks > 0 && self.state.may_have_copy(references())
+    }
+
     /// Finds where the stored parts are; all pages are here.
     fn locate(
         &mut self,
-        volume: VolumeId,
+        op: &ReadOp,
         mut parts: Vec<PiecePart>,
         stored: &[usize],
     ) -> Result<Resolved, PageError> {
-        let tree = TreeId::volume(volume);
+        let tree = TreeId::volume(op.volume.id);
         let mut spans: Vec<Span> = Vec::new();
         for &at in stored {
             let pbn = lba_pbn::get(&self.state.store, tree, Lba(parts[at].lba));
@@ -184,13 +200,24 @@ impl Engine {
             let Some(entry) = stored.filter(|stored| self.geometry.has_place(stored.pba)) else {
                 continue;
             };
-            if let Some(frame) = self.placement.read(entry.pba) {
-                parts[at].piece = frame_piece(&frame, pbn, entry.pba.check);
+            let copy = self.copy_of(pbn, entry.references);
+            let (pba, has_copy) = match copy.filter(|_| op.avoided.contains(&pbn)) {
+                Some(copy) => (copy, false),
+                None => (entry.pba, copy.is_some() && !op.avoided.contains(&pbn)),
+            };
+            if let Some(frame) = self.placement.read(pba) {
+                parts[at].piece = frame_piece(&frame, pbn, pba.check);
                 continue;
             }
-            add_to_spans(&mut spans, at, entry.pba, pbn);
+            add_to_spans(&mut spans, SpanPart { at, pba, pbn, has_copy });
         }
         Ok(Resolved::Parts(parts, spans))
+    }
+
+    fn copy_of(&self, pbn: Pbn, references: u32) -> Option<Pba> {
+        let may = self.state.may_have_copy(references);
+        let copy = if may { second_copies::get(&self.state.store, pbn) } else { None };
+        copy.filter(|copy| self.geometry.has_place(*copy))
     }
 
     fn fetch(&mut self, op: ReadOp, parts: Vec<PiecePart>, spans: Vec<Span>) {
@@ -211,7 +238,8 @@ impl Engine {
             self.devices.read(zone, offset_bytes, length_bytes, purpose);
         }
         let spans_left = spans.len();
-        let fetching = Fetching { op, parts, spans, spans_left, failed: None };
+        let suspects = Vec::new();
+        let fetching = Fetching { op, parts, spans, spans_left, failed: None, suspects };
         self.reads.fetching.insert(read, fetching);
     }
 
@@ -225,9 +253,12 @@ impl Engine {
     ) {
         let Some(fetching) = self.reads.fetching.get_mut(&read) else { return };
         fetching.spans_left -= 1;
-        match (result, buf) {
-            (Ok(()), Some(buf)) => fetching.spans[span].hand_out(buf, &mut fetching.parts),
-            _ => {
+        let buf = buf.filter(|_| result.is_ok());
+        let suspects = fetching.spans[span].suspects(buf.as_ref());
+        fetching.suspects.extend(suspects);
+        match buf {
+            Some(buf) => fetching.spans[span].hand_out(buf, &mut fetching.parts),
+            None => {
                 let container = fetching.spans[span].container;
                 let place = self.geometry.container_zone(container);
                 fetching.failed = place.map(|(zone, start_bytes)| RequestError::ReadFailed {
@@ -240,10 +271,21 @@ impl Engine {
             return;
         }
         let Some(fetching) = self.reads.fetching.remove(&read) else { return };
+        if !fetching.suspects.is_empty() {
+            return self.read_copies(fetching.op, fetching.suspects);
+        }
         match fetching.failed {
             Some(error) => self.end_read(fetching.op, Err(error)),
             None => self.finish_read(fetching.op, fetching.parts),
         }
+    }
+
+    /// Reads again, these chunks from their second copies.
+    fn read_copies(&mut self, mut op: ReadOp, suspects: Vec<Pbn>) {
+        self.counters.chunks_read_from_copies += suspects.len() as u64;
+        suspects.iter().for_each(|&pbn| self.copies.suspect(pbn));
+        op.avoided.extend(suspects);
+        self.try_read(op);
     }
 
     fn finish_read(&mut self, mut op: ReadOp, parts: Vec<PiecePart>) {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use disk::AlignedBuf;
 use format::BLOCK_BYTES;
+use format::frame;
 use format::units::{ContainerId, Pba, Pbn};
 use reduce::Permit;
 
@@ -35,6 +36,8 @@ pub(crate) struct ReadOp {
     pub(crate) length_bytes: u32,
     pub(crate) whom: ReadFor,
     pub(crate) permit: Option<Permit>,
+    /// Chunks whose frames turned out to be damaged: their second copies are read.
+    pub(crate) avoided: Vec<Pbn>,
 }
 
 /// A stretch of a container on its way.
@@ -43,7 +46,18 @@ pub(crate) struct Span {
     pub(crate) first_bytes: u32,
     pub(crate) end_bytes: u32,
     /// Parts whose frames lie in it.
-    pub(crate) parts: Vec<(usize, Pba, Pbn)>,
+    pub(crate) parts: Vec<SpanPart>,
+}
+
+/// A frame in a stretch.
+#[derive(Copy, Clone)]
+pub(crate) struct SpanPart {
+    /// Which part of the read it is.
+    pub(crate) at: usize,
+    pub(crate) pba: Pba,
+    pub(crate) pbn: Pbn,
+    /// Whether there is a second copy that has not been tried.
+    pub(crate) has_copy: bool,
 }
 
 /// A read whose frames are on their way.
@@ -53,6 +67,8 @@ pub(crate) struct Fetching {
     pub(crate) spans: Vec<Span>,
     pub(crate) spans_left: usize,
     pub(crate) failed: Option<RequestError>,
+    /// Chunks whose frames did not come, or are damaged, and that have second copies.
+    pub(crate) suspects: Vec<Pbn>,
 }
 
 /// Reads that wait for pages, and reads that wait for frames.
@@ -78,10 +94,25 @@ impl Reads {
 }
 
 impl Span {
+    /// The chunks with a second copy whose frames are not in `buf` as they are meant, or did not
+    /// come.
+    pub(crate) fn suspects<'a>(
+        &'a self,
+        buf: Option<&'a AlignedBuf>,
+    ) -> impl Iterator<Item = Pbn> + 'a {
+        let is_meant = move |part: &SpanPart| {
+            let start = (part.pba.offset_bytes - self.first_bytes) as usize;
+            buf.and_then(|buf| buf.get(start..start + part.pba.length_bytes as usize))
+                .is_some_and(|frame| frame::is_meant(frame, part.pbn, part.pba.check))
+        };
+        let copied = self.parts.iter().filter(|part| part.has_copy);
+        copied.filter(move |part| !is_meant(part)).map(|part| part.pbn)
+    }
+
     /// Gives every part its frame.
     pub(crate) fn hand_out(&self, buf: AlignedBuf, parts: &mut [PiecePart]) {
         let buf = Arc::new(buf);
-        for &(at, pba, pbn) in &self.parts {
+        for &SpanPart { at, pba, pbn, .. } in &self.parts {
             parts[at].piece = Piece::Frame {
                 buf: Arc::clone(&buf),
                 offset_bytes: pba.offset_bytes - self.first_bytes,
@@ -101,7 +132,8 @@ pub(crate) fn blocks_of(pba: Pba) -> Range<u32> {
 }
 
 /// Adds a frame to the stretches to be read.
-pub(crate) fn add_to_spans(spans: &mut Vec<Span>, at: usize, pba: Pba, pbn: Pbn) {
+pub(crate) fn add_to_spans(spans: &mut Vec<Span>, part: SpanPart) {
+    let pba = part.pba;
     let Range { start: first_bytes, end: end_bytes } = blocks_of(pba);
     if let Some(last) = spans.last_mut()
         && last.container == pba.container
@@ -109,9 +141,9 @@ pub(crate) fn add_to_spans(spans: &mut Vec<Span>, at: usize, pba: Pba, pbn: Pbn)
         && end_bytes.max(last.end_bytes) - last.first_bytes <= SPAN_BYTES_MAX
     {
         last.end_bytes = last.end_bytes.max(end_bytes);
-        last.parts.push((at, pba, pbn));
+        last.parts.push(part);
         return;
     }
-    let parts = vec![(at, pba, pbn)];
-    spans.push(Span { container: pba.container, first_bytes, end_bytes, parts });
+    let container = pba.container;
+    spans.push(Span { container, first_bytes, end_bytes, parts: vec![part] });
 }

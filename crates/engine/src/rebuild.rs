@@ -4,6 +4,8 @@
 //! order is that of a checkpoint: directories, pages, a sync of each, then a root into the slot
 //! that does *not* hold the root from which the accounts started, a sync, and the same again into
 //! the other slot. From then on the journal begins behind everything that any record ever said.
+//!
+//! Second copies are left behind, as frames that nothing names: what runs makes them anew.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -122,7 +124,7 @@ impl<'a> Rebuild<'a> {
         Ok(root)
     }
 
-    /// The Hash-PBN table. A chunk of which a second copy under another PBN lives is left out.
+    /// The Hash-PBN table. A chunk that lives under another PBN as well is left out.
     fn write_fingerprints(&mut self) -> Result<HashShape, RepairError> {
         let key = HashPbn::new(self.survey.base.root.hash, self.survey.geometry.bucket_seed);
         let mut entries: Vec<_> = stored_chunks(&self.ledger)

@@ -64,6 +64,9 @@ impl Engine {
             self.placement.space.change_live(container, added_bytes, removed_bytes);
             self.scrub.live_changed(container);
         }
+        for pbn in self.state.popular.drain(..) {
+            self.copies.want(pbn);
+        }
         self.issue_frames(false);
     }
 

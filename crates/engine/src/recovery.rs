@@ -113,7 +113,7 @@ impl Loading {
                 Change::Store { pbn, fingerprint, pba } => {
                     fingerprint_at(&mut self.devices, geometry, *pbn, *pba)? == Some(*fingerprint)
                 }
-                Change::Move { pbn, to } => {
+                Change::Move { pbn, to } | Change::Copy { pbn, at: to } => {
                     match fingerprint_at(&mut self.devices, geometry, *pbn, *to)? {
                         Some(fingerprint) => self.names(&fingerprint, *pbn)?,
                         None => false,

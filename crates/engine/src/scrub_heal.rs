@@ -3,7 +3,8 @@
 //! A chunk's second copy is in the memory of the open container, or in the write buffer, in a
 //! duplicate that had been looked up before the damage was known (one that is looked up later
 //! heals by itself: `Plan::Heal`). It is stored at a new place, as collection does: a `Move`. A
-//! dead chunk needs no copy; it is forgotten, so that no duplicate is mapped to it any more.
+//! dead chunk needs no copy; it is forgotten, so that no duplicate is mapped to it any more. What
+//! is stored twice heals by its other frame ([`crate::copies`]), whichever of both is damaged.
 
 use disk::AlignedBuf;
 use format::BLOCK_BYTES;
@@ -14,7 +15,7 @@ use format::record::Change;
 use format::root::Stream;
 use format::units::{CONTAINER_BYTES, Fingerprint, Pba, Pbn};
 use reduce::{Verdict, compress_frame, frame_bytes_max};
-use tables::pbn_pba;
+use tables::{pbn_pba, second_copies};
 
 use crate::buffer::{Plan, SlotData, Work};
 use crate::engine::Engine;
@@ -36,12 +37,20 @@ impl Engine {
             at.phase = ContainerPhase::Mending;
             return Progress::Moved;
         };
-        if !self.want_heal(&frame) {
+        if !self.want_heal(&frame) || self.waits_for_copy(at, &frame) {
             return Progress::Waits;
         }
         at.to_heal.pop();
+        if frame.is_copy {
+            self.drop_damaged_copy(running, at, &frame);
+            return Progress::Moved;
+        }
         let stored = pbn_pba::get(&self.state.store, frame.pbn);
         let Some(stored) = stored.filter(|stored| stored.pba.is_place_of(frame.pba(at.id))) else {
+            if at.suspected == Some(frame.pbn) {
+                let (pbn, container) = (frame.pbn.0, at.id.0);
+                running.found(Problem::DamagedFrame { pbn, container }, true);
+            }
             // It was moved or forgotten: nobody misses this frame.
             return Progress::Moved;
         };
@@ -63,10 +72,36 @@ impl Engine {
         Progress::Moved
     }
 
+    /// Whether a chunk's second copy is still being looked at, to take the damaged frame's place.
+    fn waits_for_copy(&mut self, at: &mut ContainerScrub, frame: &Listed) -> bool {
+        let stored = pbn_pba::get(&self.state.store, frame.pbn);
+        let is_here = stored.is_some_and(|stored| stored.pba.is_place_of(frame.pba(at.id)));
+        let heals = is_here && frame.verdict == Verdict::Damaged && self.stopped.is_none();
+        if heals && at.suspected != Some(frame.pbn) {
+            at.suspected = Some(frame.pbn);
+            self.suspect(frame.pbn);
+        }
+        heals && self.copies.is_suspect(frame.pbn)
+    }
+
+    /// The chunk itself is elsewhere, and gets another copy.
+    fn drop_damaged_copy(&mut self, running: &mut Running, at: &ContainerScrub, frame: &Listed) {
+        let copy = second_copies::get(&self.state.store, frame.pbn);
+        if !copy.is_some_and(|copy| copy.is_place_of(frame.pba(at.id))) {
+            return;
+        }
+        let healed = self.stopped.is_none() && self.journal_has_room(CHANGE_BYTES_MAX);
+        if healed {
+            self.record(&[Change::DropCopy { pbn: frame.pbn }]);
+        }
+        let (pbn, container) = (frame.pbn.0, at.id.0);
+        running.found(Problem::DamagedCopy { pbn, container }, healed);
+    }
+
     /// Asks for the pages that healing a chunk needs; those that are damaged are passed over.
     fn want_heal(&mut self, frame: &Listed) -> bool {
         let mut wanted = Wanted::default();
-        let mut here = self.state.want_pba(frame.pbn, &mut wanted).unwrap_or(true);
+        let mut here = self.state.want_move(frame.pbn, &mut wanted).unwrap_or(true);
         if let Some(fingerprint) = &frame.fingerprint {
             let forget = self.state.want_forget(frame.pbn, fingerprint, &mut wanted);
             here &= forget.unwrap_or(true);
@@ -164,7 +199,7 @@ impl Engine {
 
 /// What the directory is to say of a frame; nothing of one that is damaged or means nothing.
 fn entry(frame: &Listed) -> Option<DirectoryEntry> {
-    let Listed { pbn, offset_bytes, length_bytes, fingerprint, verdict, placed } = *frame;
+    let Listed { pbn, offset_bytes, length_bytes, fingerprint, verdict, placed, .. } = *frame;
     let fingerprint: Fingerprint = fingerprint.filter(|_| placed && verdict != Verdict::Damaged)?;
     Some(DirectoryEntry { fingerprint, pbn, offset_bytes, length_bytes })
 }

@@ -87,9 +87,12 @@ pub(crate) struct ContainerScrub {
     pub(crate) live_bytes: u64,
     pub(crate) frames_sound: u64,
     pub(crate) directory_is_sound: bool,
-    /// The PBN-PBA table was gone through, up to this leaf.
+    /// The PBN-PBA table was gone through, up to this leaf; then the table of second copies.
     pub(crate) traced: Option<u64>,
+    pub(crate) traces_copies: bool,
     pub(crate) to_heal: Vec<Listed>,
+    /// The damaged chunk whose second copy is looked at.
+    pub(crate) suspected: Option<Pbn>,
 }
 
 /// A frame that should be there.
@@ -103,6 +106,8 @@ pub(crate) struct Listed {
     pub(crate) verdict: Verdict,
     /// Whether the tables placed its chunk here when it was judged.
     pub(crate) placed: bool,
+    /// Whether it is the second copy of its chunk that they placed here.
+    pub(crate) is_copy: bool,
 }
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -131,7 +136,8 @@ impl From<&DirectoryEntry> for Listed {
     fn from(entry: &DirectoryEntry) -> Self {
         let DirectoryEntry { fingerprint, pbn, offset_bytes, length_bytes } = *entry;
         let (fingerprint, verdict) = (Some(fingerprint), Verdict::Damaged);
-        Self { pbn, offset_bytes, length_bytes, fingerprint, verdict, placed: false }
+        let (placed, is_copy) = (false, false);
+        Self { pbn, offset_bytes, length_bytes, fingerprint, verdict, placed, is_copy }
     }
 }
 
@@ -152,7 +158,9 @@ impl ContainerScrub {
             frames_sound: 0,
             directory_is_sound: true,
             traced: None,
+            traces_copies: false,
             to_heal: Vec::new(),
+            suspected: None,
         }
     }
 

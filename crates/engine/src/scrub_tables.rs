@@ -81,7 +81,7 @@ impl Engine {
 
     /// The tree that follows: first those of the store, then the maps of the volumes.
     fn tree_after(&self, tree: TreeId) -> Option<TreeId> {
-        if tree < TreeId::CONTAINERS {
+        if tree < TreeId::COPIES {
             return Some(TreeId(tree.0 + 1));
         }
         self.state.catalog.ids().into_iter().map(TreeId::volume).find(|&map| map > tree)

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use format::container_page::ContainerState;
 use format::frame;
 use format::pba_page;
-use format::units::{Fingerprint, Pbn, TreeId};
+use format::units::{Fingerprint, FrameCheck, Pba, Pbn, TreeId};
 use reduce::{FramePlace, Image, Job, Verdict};
-use tables::{NextLeaf, PageError, pbn_pba};
+use tables::{NextLeaf, PageError, pbn_pba, second_copies};
 
 use crate::engine::Engine;
 use crate::problem::Problem;
@@ -74,8 +74,10 @@ impl Engine {
             return Progress::Waits;
         };
         for frame in &mut slice {
-            if self.judge(running, at, frame, lookups) {
+            let is_right = self.judge(running, at, frame, lookups);
+            if is_right && !frame.is_copy {
                 self.scrub.damage.clear(frame.pbn);
+                self.note_popular(frame.pbn);
             }
         }
         at.frames[at.judged..end].copy_from_slice(&slice);
@@ -101,7 +103,7 @@ impl Engine {
         let mut wanted = Wanted::default();
         let (mut here, mut lookups) = (true, true);
         for frame in slice {
-            here &= self.state.want_pba(frame.pbn, &mut wanted).unwrap_or(true);
+            here &= self.state.want_move(frame.pbn, &mut wanted).unwrap_or(true);
             if let (true, Verdict::Fingerprinted(made)) = (fingerprints, frame.verdict) {
                 let bucket = self.state.want_lookup(&made, &mut wanted);
                 lookups &= bucket.is_ok();
@@ -120,18 +122,15 @@ impl Engine {
         frame: &mut Listed,
         lookups: bool,
     ) -> bool {
-        let stored = pbn_pba::get(&self.state.store, frame.pbn);
-        let place = frame.pba(at.id);
-        let Some(stored) = stored.filter(|stored| stored.pba.is_place_of(place)) else {
-            frame.placed = false;
-            return false;
-        };
-        frame.placed = true;
+        let placed = self.placed_at(frame.pbn, frame.pba(at.id));
+        (frame.placed, frame.is_copy) = (placed.is_some(), false);
+        let Some(Placed { check, lives, is_copy }) = placed else { return false };
+        frame.is_copy = is_copy;
         let bytes = at.image.get(frame.offset_bytes as usize..).unwrap_or_default();
-        if !stored.pba.check.allows(frame::check_of(bytes)) {
+        if !check.allows(frame::check_of(bytes)) {
             frame.verdict = Verdict::Damaged;
         }
-        at.live_bytes += if stored.references > 0 { u64::from(frame.length_bytes) } else { 0 };
+        at.live_bytes += if lives { u64::from(frame.length_bytes) } else { 0 };
         let is_right = match frame.verdict {
             Verdict::Damaged => false,
             Verdict::Sound => true,
@@ -150,6 +149,18 @@ impl Engine {
             at.to_heal.push(*frame);
         }
         is_right
+    }
+
+    /// What the tables say of the frame at `place`, if they place the chunk or its copy there.
+    fn placed_at(&self, pbn: Pbn, place: Pba) -> Option<Placed> {
+        let stored = pbn_pba::get(&self.state.store, pbn)?;
+        if stored.pba.is_place_of(place) {
+            let lives = stored.references > 0;
+            return Some(Placed { check: stored.pba.check, lives, is_copy: false });
+        }
+        let copy = second_copies::get(&self.state.store, pbn)?;
+        let placed = Placed { check: copy.check, lives: true, is_copy: true };
+        copy.is_place_of(place).then_some(placed)
     }
 
     /// Whether the chunk has the fingerprint under which the Hash-PBN table finds it. An entry that
@@ -171,12 +182,13 @@ impl Engine {
         made == listed
     }
 
-    /// Finds what the PBN-PBA table places in the container.
+    /// Finds what the PBN-PBA table places in the container, and the table of second copies.
     pub(crate) fn trace_container(&mut self, at: &mut ContainerScrub) -> Progress {
         if at.traced.is_none() {
             at.frames.clear();
             (at.next_job, at.judged, at.live_bytes, at.frames_sound) = (0, 0, 0, 0);
             at.to_heal.clear();
+            at.traces_copies = false;
         }
         let from = at.traced.unwrap_or(0);
         let traced = self.trace_leaves(from, at);
@@ -190,6 +202,10 @@ impl Engine {
                 Progress::Moved
             }
             // What stands below a damaged inner page is not found.
+            Ok(Traced::End) | Err(_) if !at.traces_copies => {
+                (at.traced, at.traces_copies) = (Some(0), true);
+                Progress::Moved
+            }
             Ok(Traced::End) | Err(_) => {
                 at.traced = Some(u64::MAX);
                 at.frames.sort_unstable_by_key(|frame| frame.offset_bytes);
@@ -203,20 +219,21 @@ impl Engine {
         let mut from = from;
         for _ in 0..LEAVES_PER_ATTEMPT {
             let mut wanted = Wanted::default();
-            let next = self.state.store.next_leaf(TreeId::PBN_PBA, from, &mut wanted.reads)?;
+            let tree = if at.traces_copies { TreeId::COPIES } else { TreeId::PBN_PBA };
+            let next = self.state.store.next_leaf(tree, from, &mut wanted.reads)?;
             let leaf = match next {
                 NextLeaf::Found(leaf) => Some(leaf),
                 NextLeaf::End => return Ok(Traced::End),
                 NextLeaf::Missing => None,
             };
             let here = match leaf {
-                Some(leaf) => self.want_leaf(leaf, &mut wanted),
+                Some(leaf) => self.want_leaf(tree, leaf, &mut wanted),
                 None => Ok(false),
             };
             self.hold_pages(wanted, |lookups| &mut lookups.scrub_pins);
             let Some(leaf) = leaf else { return Ok(Traced::Waits(from)) };
             match here {
-                Ok(true) => self.trace_leaf(leaf, at),
+                Ok(true) => self.trace_leaf(tree, leaf, at),
                 Ok(false) => return Ok(Traced::Waits(leaf)),
                 Err(_) => {}
             }
@@ -225,12 +242,17 @@ impl Engine {
         Ok(Traced::On(from))
     }
 
-    fn want_leaf(&mut self, leaf: u64, wanted: &mut Wanted) -> Result<bool, PageError> {
-        self.state.store.want(&mut wanted.pins, TreeId::PBN_PBA, leaf, &mut wanted.reads)
+    fn want_leaf(
+        &mut self,
+        tree: TreeId,
+        leaf: u64,
+        wanted: &mut Wanted,
+    ) -> Result<bool, PageError> {
+        self.state.store.want(&mut wanted.pins, tree, leaf, &mut wanted.reads)
     }
 
-    fn trace_leaf(&self, leaf: u64, at: &mut ContainerScrub) {
-        let Some(page) = self.state.store.page(TreeId::PBN_PBA, leaf) else { return };
+    fn trace_leaf(&self, tree: TreeId, leaf: u64, at: &mut ContainerScrub) {
+        let Some(page) = self.state.store.page(tree, leaf) else { return };
         for slot in 0..pba_page::SLOTS {
             let Some(entry) = pba_page::get(page, slot) else { continue };
             let (offset_bytes, length_bytes) = (entry.pba.offset_bytes, entry.pba.length_bytes);
@@ -246,9 +268,17 @@ impl Engine {
                 fingerprint,
                 verdict,
                 placed: false,
+                is_copy: at.traces_copies,
             });
         }
     }
+}
+
+/// What the tables say of a frame.
+struct Placed {
+    check: FrameCheck,
+    lives: bool,
+    is_copy: bool,
 }
 
 /// How far the PBN-PBA table has been gone through.

@@ -9,7 +9,9 @@
 //!
 //! Counting: `Store` enters a chunk with no references, that is, dead; `Map` retains what it maps
 //! before it releases what it replaces. Dead is exactly count 0, and the totals and the live bytes
-//! of containers follow from the transitions alone.
+//! of containers follow from the transitions alone. A second copy ([`crate::copies`]) lives
+//! as long as it is in its table, and never lies in its chunk's container: a `Move` that brings
+//! both together drops it, whoever moves.
 
 use format::catalog::{CatalogEntry, VolumeState};
 use format::pba_page::{self, PbaEntry};
@@ -17,9 +19,10 @@ use format::record::Change;
 use format::root::{HashShape, OpenContainer, STREAMS, Totals};
 use format::units::{Compression, ContainerId, Fingerprint, Pba, Pbn, TreeId};
 use mutants::mutant;
+use tables::pbn_pba::Retained;
 use tables::{
     CatalogTable, ContainerTable, FreePbns, HashPbn, OutOfBlocks, PageError, PageRead, PageStore,
-    PageWrite, PinSet, pbn_pba,
+    PageWrite, PinSet, pbn_pba, second_copies,
 };
 
 /// All tables with their totals.
@@ -37,6 +40,10 @@ pub(crate) struct State {
     pub(crate) next_container_sequence: u32,
     /// Live bytes gained and lost by containers since this was last taken.
     pub(crate) live_changes: Vec<LiveChange>,
+    /// References beyond which a chunk is to have a second copy; 0: none is.
+    pub(crate) copies_above: u32,
+    /// Chunks that have come to need one since this was last taken.
+    pub(crate) popular: Vec<Pbn>,
 }
 
 /// Live bytes that a container gained or lost.
@@ -87,7 +94,9 @@ impl State {
             Change::Unmap { volume, first, count } => {
                 self.want_unmap(*volume, *first, *count, wanted)
             }
-            Change::Move { pbn, .. } => self.want_pba(*pbn, wanted),
+            Change::Move { pbn, .. } | Change::Copy { pbn, .. } | Change::DropCopy { pbn } => {
+                self.want_move(*pbn, wanted)
+            }
             Change::Forget { pbn, fingerprint } => self.want_forget(*pbn, fingerprint, wanted),
             version_change => self.want_version_change(version_change, wanted),
         }
@@ -140,6 +149,16 @@ impl State {
         Ok(here)
     }
 
+    /// The page that has the second copy of one PBN, if any.
+    pub(crate) fn want_copy(&mut self, pbn: Pbn, wanted: &mut Wanted) -> Result<bool, PageError> {
+        second_copies::want(&mut self.store, &mut wanted.pins, pbn, &mut wanted.reads)
+    }
+
+    /// Pages to give a chunk, or its second copy, another place.
+    pub(crate) fn want_move(&mut self, pbn: Pbn, wanted: &mut Wanted) -> Result<bool, PageError> {
+        Ok(self.want_pba(pbn, wanted)? & self.want_copy(pbn, wanted)?)
+    }
+
     /// Pages of the next `count` free PBNs.
     pub(crate) fn want_free_pop(
         &mut self,
@@ -156,7 +175,7 @@ impl State {
         fingerprint: &Fingerprint,
         wanted: &mut Wanted,
     ) -> Result<bool, PageError> {
-        let mut here = self.want_pba(pbn, wanted)?;
+        let mut here = self.want_move(pbn, wanted)?;
         let store = &mut self.store;
         here &= self.hash.want_remove(store, &mut wanted.pins, fingerprint, &mut wanted.reads)?;
         here &= self.free.want_push(store, &mut wanted.pins, 1, &mut wanted.reads)?;
@@ -170,6 +189,8 @@ impl State {
             Change::Map { volume, first, pbns } => self.map_run(*volume, *first, pbns),
             Change::Unmap { volume, first, count } => self.unmap(*volume, *first, *count),
             Change::Move { pbn, to } => self.move_chunk(*pbn, *to),
+            Change::Copy { pbn, at } => self.copy_chunk(*pbn, *at),
+            Change::DropCopy { pbn } => self.drop_copy(*pbn),
             Change::Forget { pbn, fingerprint } => self.forget(*pbn, fingerprint),
             Change::OpenContainer { id, sequence, stream } => {
                 self.containers.open(*id, *sequence);
@@ -213,9 +234,14 @@ impl State {
     }
 
     pub(crate) fn retain(&mut self, pbns: &[Pbn]) {
-        let mut revived = Vec::with_capacity(pbns.len());
-        pbn_pba::retain(&mut self.store, pbns, &mut revived);
-        for Pba { container, length_bytes, .. } in revived {
+        let mut retained = Retained {
+            revived: Vec::with_capacity(pbns.len()),
+            popular_above: self.copies_above,
+            popular: std::mem::take(&mut self.popular),
+        };
+        pbn_pba::retain(&mut self.store, pbns, &mut retained);
+        self.popular = retained.popular;
+        for Pba { container, length_bytes, .. } in retained.revived {
             lower(&mut self.totals.dead_chunks, 1);
             lower(&mut self.totals.dead_frame_bytes, u64::from(length_bytes));
             self.totals.unique_chunks += 1;
@@ -264,6 +290,53 @@ impl State {
             self.change_live(to.container, to.length_bytes, 0);
         }
         self.fill(to);
+        let copy = second_copies::get(&self.store, pbn);
+        if copy.is_some_and(|copy| copy.container == to.container) {
+            self.drop_copy(pbn);
+        }
+    }
+
+    fn copy_chunk(&mut self, pbn: Pbn, at: Pba) {
+        if let Some(earlier) = second_copies::get(&self.store, pbn) {
+            lower(&mut self.totals.copied_chunks, 1);
+            lower(&mut self.totals.copy_frame_bytes, u64::from(earlier.length_bytes));
+            self.change_live(earlier.container, 0, earlier.length_bytes);
+        }
+        second_copies::set(&mut self.store, pbn, at);
+        self.totals.copied_chunks += 1;
+        self.totals.copy_frame_bytes += u64::from(at.length_bytes);
+        self.change_live(at.container, at.length_bytes, 0);
+        self.fill(at);
+    }
+
+    fn drop_copy(&mut self, pbn: Pbn) {
+        let Some(Pba { container, length_bytes, .. }) = second_copies::get(&self.store, pbn) else {
+            return;
+        };
+        second_copies::clear(&mut self.store, pbn);
+        lower(&mut self.totals.copied_chunks, 1);
+        lower(&mut self.totals.copy_frame_bytes, u64::from(length_bytes));
+        self.change_live(container, 0, length_bytes);
+        let entry = pbn_pba::get(&self.store, pbn);
+        if entry.is_some_and(|entry| self.is_popular(entry.references)) {
+            self.popular.push(pbn);
+        }
+    }
+
+    /// Whether a chunk with so many references is to have a second copy.
+    pub(crate) fn is_popular(&self, references: u32) -> bool {
+        self.copies_above > 0 && references > self.copies_above
+    }
+
+    /// Whether a second copy of a chunk with so many references is worth its room. Once it has one
+    /// it may lose half of its references first.
+    pub(crate) fn keeps_copy(&self, references: u32) -> bool {
+        self.copies_above > 0 && references > self.copies_above / 2
+    }
+
+    /// Whether a chunk with so many references may have a second copy that is worth a look.
+    pub(crate) fn may_have_copy(&self, references: u32) -> bool {
+        self.totals.copied_chunks > 0 && references > self.copies_above / 2
     }
 
     fn forget(&mut self, pbn: Pbn, fingerprint: &Fingerprint) {
@@ -272,6 +345,7 @@ impl State {
             self.hash.remove(&mut self.store, fingerprint);
         }
         pbn_pba::clear(&mut self.store, pbn);
+        self.drop_copy(pbn);
         self.free.push(&mut self.store, pbn);
         lower(&mut self.totals.dead_chunks, 1);
         lower(&mut self.totals.dead_frame_bytes, u64::from(entry.pba.length_bytes));

@@ -32,6 +32,12 @@ pub struct Stats {
     pub capacity_bytes: u64,
     /// Frames that nothing refers to, until collected.
     pub dead_bytes: u64,
+    /// Chunks that so many LBAs name that they are stored twice, in two containers.
+    #[serde(default)]
+    pub copied_chunks: u64,
+    /// Frames of their second copies, which `stored_bytes` leaves out.
+    #[serde(default)]
+    pub copy_bytes: u64,
     /// Part of the room for frames that neither is free nor comes back by collection, 0 to 1.
     #[serde(default)]
     pub data_used_ratio: f64,
@@ -83,6 +89,9 @@ pub struct Written {
     pub new_frame_bytes: u64,
     /// Frames that collection moved.
     pub moved_frame_bytes: u64,
+    /// Frames of second copies.
+    #[serde(default)]
+    pub copied_frame_bytes: u64,
     /// The rest of the data zones: directories of containers, and padding before flushes. Frames
     /// that wait in memory for their container's next write are not in it yet.
     pub container_bytes: u64,
@@ -126,6 +135,12 @@ pub struct Counters {
     pub chunks_damaged: u64,
     #[serde(default)]
     pub chunks_healed: u64,
+    /// Chunks of reads whose frames were damaged, and that were read from their second copies.
+    #[serde(default)]
+    pub chunks_read_from_copies: u64,
+    /// Second copies made.
+    #[serde(default)]
+    pub chunks_copied: u64,
     pub groups: u64,
     pub syncs: u64,
     pub checkpoints: u64,
@@ -144,4 +159,7 @@ pub struct Counters {
     /// Frames that collection moved.
     #[serde(default)]
     pub frame_bytes_moved: u64,
+    /// Frames of second copies.
+    #[serde(default)]
+    pub frame_bytes_copied: u64,
 }

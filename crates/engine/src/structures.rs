@@ -52,12 +52,14 @@ pub fn structures(disk: Box<dyn Disk>) -> Result<Vec<Structure>, OpenError> {
     }
     let unproven = records(&mut reads, &survey, &mut all);
     let ledger = Ledger::read(&mut reads, &survey, &mut |_| {});
-    for (pba, _) in stored_chunks(&ledger) {
+    let frames = stored_chunks(&ledger).into_iter().map(|(pba, _)| ("frame", pba));
+    let copies = ledger.copies.values().map(|&pba| ("second copy", pba));
+    for (kind, pba) in frames.chain(copies) {
         let Some((zone, start_bytes)) = survey.geometry.container_zone(pba.container) else {
             continue;
         };
         all.push(Structure {
-            kind: "frame".to_owned(),
+            kind: kind.to_owned(),
             zone,
             offset_bytes: start_bytes + u64::from(pba.offset_bytes),
             length_bytes: u64::from(pba.length_bytes),
@@ -122,7 +124,9 @@ fn records(
         if !proven {
             unproven.extend(record.changes().unwrap_or_default().iter().filter_map(|change| {
                 match change {
-                    Change::Store { pba, .. } | Change::Move { to: pba, .. } => Some(*pba),
+                    Change::Store { pba, .. }
+                    | Change::Move { to: pba, .. }
+                    | Change::Copy { at: pba, .. } => Some(*pba),
                     _ => None,
                 }
             }));

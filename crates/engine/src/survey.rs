@@ -264,7 +264,7 @@ fn leaves_end(root: &Root, geometry: &Geometry, tree: TreeId) -> u64 {
         TreeId::CATALOG => root.catalog_slots.div_ceil(catalog::SLOTS as u64),
         TreeId::HASH_PBN => buckets,
         TreeId::HASH_OVERFLOW => tables::overflow_place(buckets, 0),
-        TreeId::PBN_PBA => root.next_pbn.div_ceil(pba_page::SLOTS as u64),
+        TreeId::PBN_PBA | TreeId::COPIES => root.next_pbn.div_ceil(pba_page::SLOTS as u64),
         TreeId::FREE_PBNS => root.free_tail.div_ceil(map_page::SLOTS as u64),
         _ => geometry.containers_total().div_ceil(container_page::SLOTS as u64),
     }

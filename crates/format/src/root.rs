@@ -4,7 +4,7 @@
 //! take turns in two slots ([`crate::superblock::root_block`]); the valid one with the higher
 //! generation is the store, and the journal is replayed from its position.
 //!
-//! Everything that is not in a page stands here: the six trees, the shape of the Hash-PBN table,
+//! Everything that is not in a page stands here: the seven trees, the shape of the Hash-PBN table,
 //! the counters from which numbers are handed out, and the totals. All fields lie in the first
 //! 512-byte sector, and the checksum covers the whole block.
 
@@ -17,7 +17,7 @@ use crate::units::{
 };
 
 /// Trees whose roots stand in the root block; a [`crate::units::TreeId`] below is its index.
-pub const TREES: usize = 6;
+pub const TREES: usize = 7;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"TAMIS-RT");
 
@@ -53,7 +53,10 @@ pub(crate) const DEAD_FRAME_BYTES_AT: usize = 272;
 pub(crate) const COLLECTION_ID_AT: usize = 312;
 pub(crate) const COLLECTION_FILL_AT: usize = 316;
 pub(crate) const COLLECTION_SEQUENCE_AT: usize = 320;
-pub(crate) const REST_AT: usize = 324;
+pub(crate) const COPIES_TREE_AT: usize = 324;
+pub(crate) const COPIED_CHUNKS_AT: usize = 340;
+pub(crate) const COPY_FRAME_BYTES_AT: usize = 348;
+pub(crate) const REST_AT: usize = 356;
 
 pub(crate) const FLAG_CLEAN: u8 = 1;
 pub(crate) const FLAG_OPEN_CONTAINER: u8 = 2;
@@ -68,7 +71,11 @@ const SEQUENCE_IN_OPEN: usize = OPEN_SEQUENCE_AT - OPEN_ID_AT;
 const HASH_LEVEL_MAX: u8 = 47;
 
 const _: () = assert!(UUID_AT + UUID_BYTES == GENERATION_AT);
-const _: () = assert!(TREES_AT + TREES * TREE_BYTES == HASH_SPLIT_AT);
+/// Trees that stand one after the other; the last one, which came later, has its own place.
+const FIRST_TREES: usize = TREES - 1;
+
+const _: () = assert!(TREES_AT + FIRST_TREES * TREE_BYTES == HASH_SPLIT_AT);
+const _: () = assert!(COPIES_TREE_AT + TREE_BYTES == COPIED_CHUNKS_AT);
 const _: () = assert!(OPEN_SEQUENCE_AT + 4 == ZERO_AT && ZERO_AT + 4 == MAPPED_CHUNKS_AT);
 #[cfg(test)]
 pub(crate) const RESERVED_AT: usize = DEAD_FRAME_BYTES_AT + 8;
@@ -146,6 +153,10 @@ pub struct Totals {
     pub dead_chunks: u64,
     /// Their frames.
     pub dead_frame_bytes: u64,
+    /// Chunks with a second copy.
+    pub copied_chunks: u64,
+    /// The frames of those copies.
+    pub copy_frame_bytes: u64,
 }
 
 /// A checkpoint.
@@ -227,7 +238,7 @@ impl Root {
 
     fn encode_trees(&self, block: &mut [u8]) {
         for (tree, root) in self.trees.iter().enumerate() {
-            let at = TREES_AT + tree * TREE_BYTES;
+            let at = tree_at(tree);
             put_u64(block, at, root.pointer.to_bits());
             block[at + TREE_DEPTH_AT] = root.depth;
         }
@@ -242,6 +253,8 @@ impl Root {
         put_u64(block, LIVE_FRAME_BYTES_AT, self.totals.live_frame_bytes);
         put_u64(block, DEAD_CHUNKS_AT, self.totals.dead_chunks);
         put_u64(block, DEAD_FRAME_BYTES_AT, self.totals.dead_frame_bytes);
+        put_u64(block, COPIED_CHUNKS_AT, self.totals.copied_chunks);
+        put_u64(block, COPY_FRAME_BYTES_AT, self.totals.copy_frame_bytes);
     }
 
     /// The root in a block of the store named `uuid`.
@@ -329,10 +342,15 @@ fn decode_compression(block: &[u8]) -> Result<Compression, FormatError> {
     Ok(Compression { codec, level: block[CODEC_LEVEL_AT].cast_signed() })
 }
 
+/// Where the fields of a tree's root are.
+fn tree_at(tree: usize) -> usize {
+    if tree < FIRST_TREES { TREES_AT + tree * TREE_BYTES } else { COPIES_TREE_AT }
+}
+
 fn decode_trees(block: &[u8]) -> Result<[TreeRoot; TREES], FormatError> {
     let mut trees = [TreeRoot::default(); TREES];
     for (tree, root) in trees.iter_mut().enumerate() {
-        let at = TREES_AT + tree * TREE_BYTES;
+        let at = tree_at(tree);
         let pointer = BlockPtr::from_bits(u64_at(block, at));
         *root = TreeRoot { pointer, depth: block[at + TREE_DEPTH_AT] };
         if !root.is_sound() {
@@ -358,5 +376,7 @@ fn decode_totals(block: &[u8]) -> Totals {
         live_frame_bytes: u64_at(block, LIVE_FRAME_BYTES_AT),
         dead_chunks: u64_at(block, DEAD_CHUNKS_AT),
         dead_frame_bytes: u64_at(block, DEAD_FRAME_BYTES_AT),
+        copied_chunks: u64_at(block, COPIED_CHUNKS_AT),
+        copy_frame_bytes: u64_at(block, COPY_FRAME_BYTES_AT),
     }
 }

@@ -227,6 +227,8 @@ impl TreeId {
     pub const FREE_PBNS: Self = Self(4);
     /// What each container holds.
     pub const CONTAINERS: Self = Self(5);
+    /// Where the second copies of chunks are that many LBAs name.
+    pub const COPIES: Self = Self(6);
 
     /// Set in the trees of volumes.
     const VOLUME_BIT: u32 = 1 << 31;
@@ -264,6 +266,7 @@ impl fmt::Display for TreeId {
             (Self::PBN_PBA, None) => f.write_str("the PBN-PBA table"),
             (Self::FREE_PBNS, None) => f.write_str("the queue of free PBNs"),
             (Self::CONTAINERS, None) => f.write_str("the container table"),
+            (Self::COPIES, None) => f.write_str("the table of second copies"),
             (Self(number), None) => write!(f, "the unknown table {number}"),
         }
     }

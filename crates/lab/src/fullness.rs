@@ -76,6 +76,7 @@ impl Filling {
             dirty_pages_max: 64,
             contents: 1 << 40,
             tight: true,
+            copies_above: 0,
         };
         let dense = 40_000 * SECTORS;
         let (shape, sectors) = match seed % 4 {

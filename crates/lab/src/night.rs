@@ -131,7 +131,7 @@ impl Total {
 
     fn tell(&self, arguments: &Arguments, first: u64, begun: Instant) {
         let Summary { requests, crashes, writes, points, records_replayed, .. } = self.summary;
-        let Summary { checkpoints, collected, troubles, failed: refused, digest, .. } =
+        let Summary { checkpoints, collected, copied, troubles, failed: refused, digest, .. } =
             self.summary;
         let (seeds, failed, total) = (self.seeds, self.failures.len(), points.total());
         let seconds = begun.elapsed().as_secs_f64();
@@ -141,7 +141,7 @@ impl Total {
                  \"requests\":{requests},\"crashes\":{crashes},\"writes\":{writes},\
                  \"crash_points\":{total},\"in_recovery\":{},\"cuts\":{},\"older_roots\":{},\
                  \"records_replayed\":{records_replayed},\"checkpoints\":{checkpoints},\
-                 \"containers_collected\":{collected},\"troubles\":{troubles},\
+                 \"containers_collected\":{collected},\"copied\":{copied},\"troubles\":{troubles},\
                  \"requests_failed\":{refused},\"digest\":\"{digest:016x}\",\
                  \"seconds\":{seconds:.1}}}",
                 points.recoveries, points.cuts, points.older_roots
@@ -151,7 +151,8 @@ impl Total {
         println!(
             "{seeds} seeds from {first} on, {failed} failed: {requests} requests, {crashes} \
              crashes lived through, {checkpoints} checkpoints, {collected} containers collected, \
-             {troubles} lives on a failing disk, {refused} requests failed by it"
+             {copied} second copies, {troubles} lives on a failing disk, {refused} requests failed \
+             by it"
         );
         println!(
             "{total} crash points ({} of them in recoveries, {} with a cut journal, {} with the \

@@ -82,8 +82,9 @@ impl Opening {
         let options = Options { memory_bytes: 64 << 20, worker_threads: 0, sync: false };
         let tap = Box::new(Tap::new(disk.clone(), ear.clone()));
         let cache = TableCache { pages: shape.cache_pages, dirty_pages_max: shape.dirty_pages_max };
-        let (engine, client, report) =
+        let (mut engine, client, report) =
             engine::open_with_cache(tap, doorbell, &options, cache).map_err(Broken::DoesNotOpen)?;
+        engine.copy_above(shape.copies_above);
         let inbox = Arc::new(Inbox { state: Mutex::default(), ear: ear.clone() });
         let volumes = BTreeMap::new();
         let mut opening =

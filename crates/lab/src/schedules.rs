@@ -28,6 +28,7 @@ fn shape() -> Shape {
         dirty_pages_max: 96,
         contents: 1 << 40,
         tight: true,
+        copies_above: 0,
     }
 }
 
@@ -136,6 +137,7 @@ fn sparse_store(leaves: u64) -> (Shape, Vec<Request>) {
         cache_pages: 96,
         dirty_pages_max: 24,
         tight: false,
+        copies_above: 0,
         ..shape()
     };
     let create = Verb::Create { volume: 0, sectors: 1 << 27, read_only: false };

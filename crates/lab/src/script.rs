@@ -57,6 +57,8 @@ pub struct Shape {
     pub contents: u64,
     /// Whether writes may have to wait for space.
     pub tight: bool,
+    /// References beyond which a chunk is stored twice; 0: none is.
+    pub copies_above: u32,
 }
 
 /// From one opening to the end of the process, the machine or the run.
@@ -195,7 +197,8 @@ impl fmt::Display for Shape {
             "store seed={seed} zones={zones} containers={containers} tables={tables_bytes} \
              journal={journal_bytes} cache={cache_pages} dirty={dirty} contents={contents} \
              tight={tight}"
-        )
+        )?;
+        if self.copies_above > 0 { write!(f, " copies={}", self.copies_above) } else { Ok(()) }
     }
 }
 
@@ -306,6 +309,7 @@ fn parse_shape(facts: &[&str]) -> Option<Shape> {
         dirty_pages_max: dirty_pages_max?,
         contents: fact("contents").filter(|&contents| contents > 0)?,
         tight: facts.contains(&"tight=true"),
+        copies_above: fact("copies").map_or(Some(0), |above| above.try_into().ok())?,
     })
 }
 

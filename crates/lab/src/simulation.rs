@@ -39,6 +39,8 @@ pub struct Summary {
     pub checkpoints: u64,
     /// Containers that were collected.
     pub collected: u64,
+    /// Second copies of chunks that were made.
+    pub copied: u64,
     /// Lives in which something went wrong with the disk.
     pub troubles: u64,
     /// Requests that failed for it.
@@ -61,6 +63,7 @@ impl Summary {
         self.slots_lost += other.slots_lost;
         self.checkpoints += other.checkpoints;
         self.collected += other.collected;
+        self.copied += other.copied;
         self.troubles += other.troubles;
         self.failed += other.failed;
         self.filled += other.filled;
@@ -286,6 +289,7 @@ impl Simulation {
         self.summary.filled += session.filled;
         self.summary.checkpoints += session.figures.checkpoints;
         self.summary.collected += session.figures.containers_collected;
+        self.summary.copied += session.figures.chunks_copied;
     }
 }
 

@@ -46,6 +46,7 @@ impl Plan {
             dirty_pages_max: 32,
             contents: 60,
             tight: false,
+            copies_above: 0,
         };
         let shape = match seed % SHAPES {
             // Few contents: most chunks are duplicates of something, in two data files.

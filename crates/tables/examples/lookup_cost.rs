@@ -103,7 +103,7 @@ impl Tables {
             pbn_pba::want(&mut self.store, &mut self.pins, Pbn(*pbn), &mut self.reads)?;
         }
         let pbns: Vec<Pbn> = keys.iter().map(|(_, pbn)| Pbn(*pbn)).collect();
-        pbn_pba::retain(&mut self.store, &pbns, &mut Vec::new());
+        pbn_pba::retain(&mut self.store, &pbns, &mut pbn_pba::Retained::default());
         self.let_go();
         Ok(())
     }

@@ -8,7 +8,7 @@
 //! ([`PageStore::clean_batch`]).
 //!
 //! ```text
-//! lba_pbn   pbn_pba   hash_pbn   free_pbns      container_table   catalog_table
+//! lba_pbn  pbn_pba  second_copies  hash_pbn  free_pbns     container_table   catalog_table
 //!     arrays of entries in leaves               in memory, mirrored into leaves at a checkpoint
 //!                         store: radix trees of pages, cache, blocks, checkpoints
 //! ```
@@ -28,6 +28,7 @@ mod free_pbns;
 mod hash_pbn;
 pub mod lba_pbn;
 pub mod pbn_pba;
+pub mod second_copies;
 mod store;
 
 pub use catalog_table::CatalogTable;

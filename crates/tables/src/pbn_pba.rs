@@ -6,6 +6,8 @@
 //!
 //! A count that has reached `u32::MAX` stays there for good: the chunk then never dies, which costs
 //! its space, where a count that wrapped would cost data.
+//!
+//! The table of second copies is of the same pages; see [`crate::second_copies`].
 
 use format::pba_page::{self, PbaEntry, SLOTS};
 use format::units::{Pba, Pbn, TreeId};
@@ -15,6 +17,17 @@ use crate::error::PageError;
 use crate::store::{PageRead, PageStore, PinSet};
 
 const TREE: TreeId = TreeId::PBN_PBA;
+
+/// What [`retain`] met.
+#[derive(Default)]
+pub struct Retained {
+    /// Where the chunks are that were dead.
+    pub revived: Vec<Pba>,
+    /// References beyond which a chunk counts as popular; 0: none does.
+    pub popular_above: u32,
+    /// The chunks that have just become so.
+    pub popular: Vec<Pbn>,
+}
 
 /// Leaf and slot of a PBN.
 #[must_use]
@@ -32,43 +45,66 @@ pub fn want(
     pbn: Pbn,
     reads: &mut Vec<PageRead>,
 ) -> Result<bool, PageError> {
-    store.want(pins, TREE, place(pbn).0, reads)
+    want_in(TREE, store, pins, pbn, reads)
+}
+
+pub(crate) fn want_in(
+    tree: TreeId,
+    store: &mut PageStore,
+    pins: &mut PinSet,
+    pbn: Pbn,
+    reads: &mut Vec<PageRead>,
+) -> Result<bool, PageError> {
+    store.want(pins, tree, place(pbn).0, reads)
 }
 
 /// The entry of `pbn`; none when it names nothing. Its leaf must have been wanted.
 #[must_use]
 pub fn get(store: &PageStore, pbn: Pbn) -> Option<PbaEntry> {
+    get_in(TREE, store, pbn)
+}
+
+pub(crate) fn get_in(tree: TreeId, store: &PageStore, pbn: Pbn) -> Option<PbaEntry> {
     let (leaf, slot) = place(pbn);
-    pba_page::get(store.page(TREE, leaf)?, slot)
+    pba_page::get(store.page(tree, leaf)?, slot)
 }
 
 /// Enters or changes the entry of `pbn`. Its leaf must have been wanted.
 pub fn set(store: &mut PageStore, pbn: Pbn, entry: PbaEntry) {
+    set_in(TREE, store, pbn, entry);
+}
+
+pub(crate) fn set_in(tree: TreeId, store: &mut PageStore, pbn: Pbn, entry: PbaEntry) {
     let (leaf, slot) = place(pbn);
-    pba_page::set(store.page_mut(TREE, leaf), slot, Some(entry));
+    pba_page::set(store.page_mut(tree, leaf), slot, Some(entry));
 }
 
 /// Removes the entry of `pbn`. Its leaf must have been wanted.
 pub fn clear(store: &mut PageStore, pbn: Pbn) {
+    clear_in(TREE, store, pbn);
+}
+
+pub(crate) fn clear_in(tree: TreeId, store: &mut PageStore, pbn: Pbn) {
     let (leaf, slot) = place(pbn);
-    let Some(at) = store.find_leaf(TREE, leaf) else { return };
+    let Some(at) = store.find_leaf(tree, leaf) else { return };
     let page = store.page_at_mut(at);
     pba_page::set(page, slot, None);
     // From the end: collection clears a page from its start, so that the rest is met at once.
     if page.payload().iter().rev().all(|&byte| byte == 0) {
-        store.remove_page(TREE, leaf);
+        store.remove_page(tree, leaf);
     }
 }
 
 /// One reference more to each of `pbns`, those that are none left out; their leaves must have been
-/// wanted. Where the chunks are that were dead is added to `revived`. A PBN that names nothing is
-/// left so. Neighbours share the finding of their leaf.
-pub fn retain(store: &mut PageStore, pbns: &[Pbn], revived: &mut Vec<Pba>) {
+/// wanted. A PBN that names nothing is left so. Neighbours share the finding of their leaf.
+pub fn retain(store: &mut PageStore, pbns: &[Pbn], retained: &mut Retained) {
     let references_max = if mutant!(SaturatesCount) { 4 } else { u32::MAX };
     let one_more = |references: u32| references.saturating_add(1).min(references_max);
-    count(store, pbns, one_more, |pba, before| {
+    count(store, pbns, one_more, |pbn, pba, before| {
         if before == 0 {
-            revived.push(pba);
+            retained.revived.push(pba);
+        } else if before == retained.popular_above {
+            retained.popular.push(pbn);
         }
     });
 }
@@ -80,7 +116,7 @@ pub fn release(store: &mut PageStore, pbns: &[Pbn], died: &mut Vec<Pba>) {
         u32::MAX => u32::MAX,
         _ => references.saturating_sub(1),
     };
-    count(store, pbns, one_less, |pba, before| {
+    count(store, pbns, one_less, |_, pba, before| {
         if before == 1 {
             died.push(pba);
         }
@@ -92,7 +128,7 @@ fn count(
     store: &mut PageStore,
     pbns: &[Pbn],
     change: impl Fn(u32) -> u32,
-    mut counted: impl FnMut(Pba, u32),
+    mut counted: impl FnMut(Pbn, Pba, u32),
 ) {
     let leaf_of = |pbn: &Pbn| (pbn.is_none(), place(*pbn).0);
     for run in pbns.chunk_by(|one, next| leaf_of(one) == leaf_of(next)) {
@@ -103,7 +139,7 @@ fn count(
             let slot = place(pbn).1;
             let Some(PbaEntry { pba, references }) = pba_page::get(page, slot) else { continue };
             pba_page::set(page, slot, Some(PbaEntry { pba, references: change(references) }));
-            counted(pba, references);
+            counted(pbn, pba, references);
         }
     }
 }

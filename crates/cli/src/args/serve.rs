@@ -56,6 +56,10 @@ pub(crate) struct ServeArgs {
         default_values = ["80%", "95%"]
     )]
     pub(crate) warn: Vec<u8>,
+    /// Store a chunk twice, in two places, when more addresses than that share it, so that one bad
+    /// sector is not the loss of all of them; 0 stores nothing twice
+    #[arg(long, value_name = "COUNT", default_value_t = engine::COPIES_ABOVE_DEFAULT)]
+    pub(crate) copies_above: u32,
     /// Say on standard error when a checkpoint or the collection of a container begins and ends
     #[arg(long)]
     pub(crate) verbose: bool,

@@ -1,6 +1,8 @@
 //! `tamis explain`: one address, from the volume's map to the bytes on disk and back to its bucket.
 
-use engine::{ExplainedChunk, ExplainedFrame, ExplainedPage, ExplainedPlace, Explanation};
+use engine::{
+    ExplainedChunk, ExplainedCopy, ExplainedFrame, ExplainedPage, ExplainedPlace, Explanation,
+};
 
 use crate::args::ExplainArgs;
 use crate::error::CliError;
@@ -68,6 +70,16 @@ fn place_rows(table: &mut Table, place: &ExplainedPlace) {
             place.zone
         ),
     );
+    if let Some(copy) = &place.second_copy {
+        let ExplainedCopy { container, offset_bytes, length_bytes, zone, .. } = copy;
+        let zone_bytes = human_count(copy.zone_offset_bytes);
+        row(
+            table,
+            "second copy",
+            &format!("container {container}"),
+            &format!("{length_bytes} bytes at {offset_bytes}: byte {zone_bytes} of {zone}"),
+        );
+    }
 }
 
 fn frame_rows(table: &mut Table, pbn: u64, frame: &ExplainedFrame) {

@@ -75,6 +75,7 @@ pub(super) fn run(args: ServeArgs) -> Result<(), CliError> {
     let watch = |engine: &mut Engine| {
         engine.observe(Box::new(move |notice| observe(notice, verbose)));
         engine.warn_at(&args.warn);
+        engine.copy_above(args.copies_above);
     };
     let store = OpenStore::open(&args.store, options, watch, engine_ended)?;
     let served = serve(&store, &args, &woken);

@@ -155,6 +155,10 @@ fn room(stats: &Stats) -> Table {
     let data_used = used(stats.data_used_ratio);
     row("free", stats.free_bytes, format!("of {capacity} for data, {data_used}"));
     row("dead", stats.dead_bytes, "overwritten or deleted, until collected".into());
+    if stats.copied_chunks > 0 {
+        let chunks = human_count(stats.copied_chunks);
+        row("second copies", stats.copy_bytes, format!("of {chunks} chunks that many share"));
+    }
     if stats.deletions > 0 {
         table.row(["deletions".into(), human_count(stats.deletions), deletions(stats)]);
     }
@@ -194,6 +198,9 @@ fn written(written: &Written) -> Table {
     row("dropped", written.dropped_bytes, "zeros, or written over at once");
     row("new frames", written.new_frame_bytes, "to the device");
     row("moved frames", written.moved_frame_bytes, "by collection");
+    if written.copied_frame_bytes > 0 {
+        row("second copies", written.copied_frame_bytes, "of chunks that many share");
+    }
     row("containers", written.container_bytes, "directories and padding");
     row("tables", written.table_bytes, "");
     row("journal", written.journal_bytes, "");
@@ -292,6 +299,15 @@ mod tests {
     }
 
     #[test]
+    fn second_copies_are_told_where_there_are_any() {
+        let none = text(&Report { stats: stats(), served: false, rates: None });
+        assert!(!none.contains("second copies"), "{none}");
+        let stats = Stats { copied_chunks: 3, copy_bytes: 12 << 10, ..stats() };
+        let told = text(&Report { stats, served: false, rates: None });
+        assert!(told.contains("second copies    12 KiB  of 3 chunks that many share\n"), "{told}");
+    }
+
+    #[test]
     fn programs_find_every_promised_key_at_the_top() {
         let json = serde_json::to_value(Report { stats: stats(), served: false, rates: None });
         let json = json.unwrap();
@@ -314,6 +330,8 @@ mod tests {
             "volumes",
             "deletions",
             "deletions_held",
+            "copied_chunks",
+            "copy_bytes",
             "written",
             "served",
             "rates",

@@ -57,6 +57,41 @@ fn damage_is_named_stays_known_and_heals_when_its_content_comes_again() {
 }
 
 #[test]
+fn a_chunk_that_many_addresses_share_outlives_either_of_its_frames() {
+    let folder = Folder::new();
+    let store = folder.store("64M");
+    let (image, out) = (folder.path("in.img"), folder.path("out.img"));
+    let content = [noise(3, 1 << 20), noise(4, 4096).repeat(1100)].concat();
+    fs::write(&image, &content).unwrap();
+    tamis(&format!("import {store} v {image}")).ok();
+    let stats = tamis(&format!("stats {store} --json")).ok().json();
+    assert_eq!((&stats["copied_chunks"], &stats["copy_bytes"]), (&1.into(), &4112.into()));
+    assert!(tamis(&format!("stats {store}")).ok().out.contains("second copies"), "{stats}");
+    tamis(&format!("check {store}")).ok();
+
+    let place = || tamis(&format!("explain {store} v 300 --json")).ok().json()["chunk"].take();
+    let spoil = |offset_bytes: &serde_json::Value| {
+        let data = File::options().write(true).open(folder.join("store/data")).unwrap();
+        data.write_all_at(&[9; 64], offset_bytes.as_u64().unwrap() + 1000).unwrap();
+    };
+    spoil(&place()["place"]["zone_offset_bytes"]);
+    let damage = tamis(&format!("check {store}"));
+    assert!(damage.code == Some(5) && !damage.out.contains("lost"), "{damage:?}");
+    tamis(&format!("export {store} v {out}")).ok();
+    assert!(fs::read(&out).unwrap() == content);
+    tamis(&format!("check {store}")).ok();
+
+    for frame in ["/place/zone_offset_bytes", "/place/second_copy/zone_offset_bytes"] {
+        spoil(place().pointer(frame).unwrap());
+        let healed = tamis(&format!("scrub {store}")).ok().out;
+        assert!(healed.contains("(healed)"), "{healed}");
+        assert!(tamis(&format!("scrub {store}")).ok().out.starts_with("all is sound"));
+        tamis(&format!("check {store}")).ok();
+    }
+    assert!(tamis(&format!("explain {store} v 300")).ok().out.contains("second copy"));
+}
+
+#[test]
 fn a_copy_of_the_geometry_heals_and_that_is_no_damage() {
     let folder = Folder::new();
     let store = folder.store("64M");

@@ -43,6 +43,8 @@ pub struct Wish {
     pub compression: Compression,
     pub options: Options,
     pub seed: u64,
+    /// References beyond which a chunk gets a second copy.
+    pub copies_above: u32,
 }
 
 impl Default for Wish {
@@ -53,6 +55,7 @@ impl Default for Wish {
             compression: Compression { codec: Codec::Lz4, level: 0 },
             options: Options { memory_bytes: 64 * MIB, worker_threads: 0, sync: false },
             seed: 1,
+            copies_above: engine::COPIES_ABOVE_DEFAULT,
         }
     }
 }
@@ -113,8 +116,9 @@ impl Wish {
     ) -> Result<(Engine, Client, OpenReport, Doorbell), OpenError> {
         let doorbell = Doorbell::new().unwrap();
         disk.set_doorbell(&doorbell);
-        let (engine, client, report) =
+        let (mut engine, client, report) =
             engine::open(Box::new(disk.clone()), doorbell.clone(), &self.options)?;
+        engine.copy_above(self.copies_above);
         Ok((engine, client, report, doorbell))
     }
 }

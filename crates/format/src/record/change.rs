@@ -38,6 +38,8 @@ pub(crate) const KIND_CLONE_VOLUME: u8 = 19;
 pub(crate) const KIND_CUT_OFF: u8 = 20;
 pub(crate) const KIND_ROLLBACK: u8 = 21;
 pub(crate) const KIND_GIVE_BACK: u8 = 22;
+pub(crate) const KIND_COPY: u8 = 23;
+pub(crate) const KIND_DROP_COPY: u8 = 24;
 pub(crate) const KIND_OPEN_COLLECTION_CONTAINER: u8 = 26;
 pub(crate) const KIND_SET_QUOTA: u8 = 27;
 
@@ -73,14 +75,28 @@ pub enum Change {
         /// So many.
         count: u64,
     },
-    /// A frame was copied to another place; its chunk is the same.
+    /// A frame was copied to another place; its chunk is the same. A second copy that is in the
+    /// container of that place, or is that place, is none any more.
     Move {
         /// The chunk.
         pbn: Pbn,
         /// Where its frame is now.
         to: Pba,
     },
-    /// A dead chunk leaves the tables, and its PBN joins the queue of free ones.
+    /// A chunk has a second copy of its frame, in another container.
+    Copy {
+        /// The chunk.
+        pbn: Pbn,
+        /// Where that frame is.
+        at: Pba,
+    },
+    /// A chunk has no second copy any more.
+    DropCopy {
+        /// The chunk.
+        pbn: Pbn,
+    },
+    /// A dead chunk leaves the tables, its second copy with it, and its PBN joins the queue of free
+    /// ones.
     Forget {
         /// The chunk.
         pbn: Pbn,
@@ -230,6 +246,7 @@ impl Change {
                 push_pbn(body, *pbn);
                 push_pba(body, *to);
             }
+            Self::Copy { .. } | Self::DropCopy { .. } => self.encode_copy_change(body),
             Self::Forget { pbn, fingerprint } => {
                 body.push(KIND_FORGET);
                 push_pbn(body, *pbn);
@@ -260,6 +277,22 @@ impl Change {
                 push_u64(body, *incarnation);
             }
             volume_change => volume_change.encode_volume_change(body),
+        }
+    }
+
+    fn encode_copy_change(&self, body: &mut Vec<u8>) {
+        match self {
+            Self::Copy { pbn, at } => {
+                assert!(!at.check.is_unknown(), "who makes a copy knows its check");
+                body.push(KIND_COPY);
+                push_pbn(body, *pbn);
+                push_pba(body, *at);
+            }
+            Self::DropCopy { pbn } => {
+                body.push(KIND_DROP_COPY);
+                push_pbn(body, *pbn);
+            }
+            _ => {}
         }
     }
 

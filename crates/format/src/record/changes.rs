@@ -3,9 +3,9 @@
 use std::iter::FusedIterator;
 
 use super::change::{
-    Change, KIND_CLONE_VOLUME, KIND_CREATE_VOLUME, KIND_CUT_OFF, KIND_DELETE_VOLUME,
-    KIND_DROP_VOLUME, KIND_FORGET, KIND_FREE_CONTAINER, KIND_GIVE_BACK, KIND_MAP, KIND_MOVE,
-    KIND_MOVE_CHECKED, KIND_OPEN_COLLECTION_CONTAINER, KIND_OPEN_CONTAINER, KIND_OPENED,
+    Change, KIND_CLONE_VOLUME, KIND_COPY, KIND_CREATE_VOLUME, KIND_CUT_OFF, KIND_DELETE_VOLUME,
+    KIND_DROP_COPY, KIND_DROP_VOLUME, KIND_FORGET, KIND_FREE_CONTAINER, KIND_GIVE_BACK, KIND_MAP,
+    KIND_MOVE, KIND_MOVE_CHECKED, KIND_OPEN_COLLECTION_CONTAINER, KIND_OPEN_CONTAINER, KIND_OPENED,
     KIND_RENAME_VOLUME, KIND_RESIZE_VOLUME, KIND_ROLLBACK, KIND_SEAL_CONTAINER,
     KIND_SET_COMPRESSION, KIND_SET_QUOTA, KIND_STORE, KIND_STORE_CHECKED, KIND_TAKE_SNAPSHOT,
     KIND_UNMAP, PBN_BYTES,
@@ -137,6 +137,8 @@ impl<'a> Changes<'a> {
             KIND_MOVE_CHECKED => {
                 Change::Move { pbn: self.take_pbn()?, to: self.take_checked_pba()? }
             }
+            KIND_COPY => Change::Copy { pbn: self.take_pbn()?, at: self.take_checked_pba()? },
+            KIND_DROP_COPY => Change::DropCopy { pbn: self.take_pbn()? },
             KIND_FORGET => {
                 Change::Forget { pbn: self.take_pbn()?, fingerprint: self.take_fingerprint()? }
             }

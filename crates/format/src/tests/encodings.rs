@@ -64,7 +64,7 @@ fn root() -> Vec<u8> {
         journal: JournalPosition { sequence: 42, offset_bytes: 43 << 12, previous_crc: 44 },
         next_incarnation: 45,
         compression: Compression { codec: Codec::Zstd, level: -3 },
-        trees: [0, 1, 2, 3, 4, 5].map(tree),
+        trees: [0, 1, 2, 3, 4, 5, 6].map(tree),
         hash: HashShape { level: 6, split: 46, entries: 47 },
         next_pbn: 48,
         free_head: 49,
@@ -79,6 +79,8 @@ fn root() -> Vec<u8> {
             live_frame_bytes: 59,
             dead_chunks: 60,
             dead_frame_bytes: 61,
+            copied_chunks: 65,
+            copy_frame_bytes: 66,
         },
     };
     root.encode(UUID).to_vec()
@@ -195,10 +197,10 @@ fn version_2_is_written_as_ever() {
 
 const VERSION_2: [(&str, usize, u64); 13] = [
     ("geometry", 4096, 0x1997_de5c_b5ac_ef46),
-    ("root", 4096, 0x46b8_f816_dba9_7a8b),
+    ("root", 4096, 0xe3c0_0fee_7b78_02dc),
     ("empty root", 4096, 0x9970_296b_408b_2641),
     ("record", 4096, 0xe28c_cb94_e9d8_959f),
-    ("changes", 433, 0x11e1_7161_1d78_bddb),
+    ("changes", 459, 0xdf01_6f9a_ffd0_d97e),
     ("frame", 36, 0x8238_7681_10ff_9ed1),
     ("directory", 152, 0xbe28_cc57_003a_1776),
     ("catalog", 4096, 0x3238_2d92_b6ee_4a10),

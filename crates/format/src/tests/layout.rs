@@ -133,9 +133,10 @@ fn root_counters() -> Vec<(usize, &'static str)> {
 fn root_tables() -> Vec<(usize, &'static str)> {
     use crate::root::{
         CATALOG_SLOTS_AT, COLLECTION_FILL_AT, COLLECTION_ID_AT, COLLECTION_SEQUENCE_AT,
-        DEAD_CHUNKS_AT, DEAD_FRAME_BYTES_AT, FREE_HEAD_AT, FREE_TAIL_AT, HASH_ENTRIES_AT,
-        HASH_SPLIT_AT, LIVE_FRAME_BYTES_AT, MAPPED_CHUNKS_AT, NEXT_PBN_AT, OPEN_FILL_AT,
-        OPEN_ID_AT, OPEN_SEQUENCE_AT, RESERVED_AT, REST_AT, TREES_AT, UNIQUE_CHUNKS_AT, ZERO_AT,
+        COPIED_CHUNKS_AT, COPIES_TREE_AT, COPY_FRAME_BYTES_AT, DEAD_CHUNKS_AT, DEAD_FRAME_BYTES_AT,
+        FREE_HEAD_AT, FREE_TAIL_AT, HASH_ENTRIES_AT, HASH_SPLIT_AT, LIVE_FRAME_BYTES_AT,
+        MAPPED_CHUNKS_AT, NEXT_PBN_AT, OPEN_FILL_AT, OPEN_ID_AT, OPEN_SEQUENCE_AT, RESERVED_AT,
+        REST_AT, TREES_AT, UNIQUE_CHUNKS_AT, ZERO_AT,
     };
     vec![
         (TREES_AT, "trees"),
@@ -158,6 +159,9 @@ fn root_tables() -> Vec<(usize, &'static str)> {
         (COLLECTION_ID_AT, "collection's open container"),
         (COLLECTION_FILL_AT, "its fill"),
         (COLLECTION_SEQUENCE_AT, "its sequence"),
+        (COPIES_TREE_AT, "tree of second copies"),
+        (COPIED_CHUNKS_AT, "copied chunks"),
+        (COPY_FRAME_BYTES_AT, "copy frame bytes"),
         (REST_AT, "zero"),
     ]
 }

@@ -41,6 +41,10 @@ pub(super) fn pba() -> impl Strategy<Value = Pba> {
     )
 }
 
+fn checked_pba() -> impl Strategy<Value = Pba> {
+    (pba(), any::<u32>()).prop_map(|(pba, crc)| Pba { check: FrameCheck::of_crc(crc), ..pba })
+}
+
 pub(super) fn pba_entry() -> impl Strategy<Value = PbaEntry> {
     (pba(), any::<u32>()).prop_map(|(pba, references)| PbaEntry { pba, references })
 }
@@ -56,7 +60,7 @@ pub(super) fn tree_root() -> impl Strategy<Value = TreeRoot> {
 
 pub(super) fn page_id() -> impl Strategy<Value = PageId> {
     let tree = prop_oneof![
-        (0..6u32).prop_map(TreeId),
+        (0..TREES as u32).prop_map(TreeId),
         (0..1u32 << 31).prop_map(|id| TreeId::volume(VolumeId(id))),
     ];
     (tree, any::<u8>(), any::<u64>()).prop_map(|(tree, level, index)| PageId { tree, level, index })
@@ -172,7 +176,7 @@ pub(super) fn root() -> impl Strategy<Value = Root> {
 fn counters() -> impl Strategy<Value = Root> {
     let journal = (any::<u64>(), 0..1u64 << 50, any::<u32>());
     let hash = (0..=47u8, any::<u64>(), any::<u64>());
-    let trees = proptest::array::uniform6(tree_root());
+    let trees = proptest::array::uniform7(tree_root());
     (any::<u64>(), any::<bool>(), journal, any::<u64>(), trees, hash).prop_map(
         |(generation, clean, journal, next_incarnation, trees, (level, split, entries))| Root {
             generation,
@@ -206,12 +210,14 @@ fn numbers() -> impl Strategy<Value = Root> {
 }
 
 fn totals() -> impl Strategy<Value = Totals> {
-    any::<[u64; 5]>().prop_map(|[mapped, unique, live, dead, dead_bytes]| Totals {
+    any::<[u64; 7]>().prop_map(|[mapped, unique, live, dead, dead_bytes, copied, copies]| Totals {
         mapped_chunks: mapped,
         unique_chunks: unique,
         live_frame_bytes: live,
         dead_chunks: dead,
         dead_frame_bytes: dead_bytes,
+        copied_chunks: copied,
+        copy_frame_bytes: copies,
     })
 }
 
@@ -270,6 +276,8 @@ fn chunk_change() -> impl Strategy<Value = Change> {
             Change::Unmap { volume: VolumeId(volume), first: Lba(first), count }
         }),
         (pbn(), pba()).prop_map(|(pbn, to)| Change::Move { pbn, to }),
+        (pbn(), checked_pba()).prop_map(|(pbn, at)| Change::Copy { pbn, at }),
+        pbn().prop_map(|pbn| Change::DropCopy { pbn }),
         (pbn(), fingerprint()).prop_map(|(pbn, fingerprint)| Change::Forget { pbn, fingerprint }),
     ]
 }
@@ -372,6 +380,8 @@ pub(super) fn one_of_each_change() -> Vec<Change> {
         Change::CutOff { volume, into: VolumeId(0x5e), leaves: 0x5f..0x60 },
         Change::Rollback { volume, to: VolumeId(0x61), into: VolumeId(0x62) },
         Change::GiveBack { id: volume, leaves: 0x63 },
+        Change::Copy { pbn, at: PBA },
+        Change::DropCopy { pbn },
         Change::OpenContainer { id: container, sequence: 0x56, stream: Stream::Collection },
         Change::SetQuota { id: volume, quota_bytes: 0x64 },
     ]

@@ -9,6 +9,7 @@ use format::container_page::ContainerEntry;
 use format::pba_page::PbaEntry;
 use format::root::HashShape;
 use format::units::{ContainerId, Fingerprint, FrameCheck, Lba, Pba, Pbn, TreeId, VolumeId};
+use tables::pbn_pba::Retained;
 use tables::{
     CatalogTable, ContainerTable, FreePbns, HashPbn, NextLeaf, PageStore, PageStoreOptions, PinSet,
     lba_pbn, pbn_pba,
@@ -19,6 +20,8 @@ use crate::device::Device;
 pub(crate) const OPTIONS: PageStoreOptions =
     PageStoreOptions { cache_pages: 8, tables_blocks: 3000 };
 pub(crate) const CONTAINERS: u64 = 600;
+/// So that chunks pass it in a short run.
+const POPULAR_ABOVE: u32 = 2;
 pub(crate) const SEED: [u8; 16] = [9; 16];
 
 /// What the tables hold, as plain maps; and what a root holds beside the pages.
@@ -138,15 +141,16 @@ impl Rig {
         let pbns: Vec<Pbn> =
             chunks.iter().map(|chunk| pick(chunk).map_or(Pbn::NONE, |&pbn| Pbn(pbn))).collect();
         let pins = self.want_run(volume, first, pbns.len() as u64, &pbns);
-        let mut revived_expected = Vec::new();
+        let (mut revived_expected, mut popular_expected) = (Vec::new(), Vec::new());
         for &pbn in pbns.iter().filter(|pbn| !pbn.is_none()) {
             let entry = &mut self.model.chunks.get_mut(&pbn.0).unwrap().1;
             revived_expected.extend((entry.references == 0).then_some(entry.pba));
+            popular_expected.extend((entry.references == POPULAR_ABOVE).then_some(pbn));
             entry.references += 1;
         }
-        let mut revived = Vec::new();
-        pbn_pba::retain(&mut self.store, &pbns, &mut revived);
-        assert_eq!(revived, revived_expected);
+        let mut retained = Retained { popular_above: POPULAR_ABOVE, ..Retained::default() };
+        pbn_pba::retain(&mut self.store, &pbns, &mut retained);
+        assert_eq!((retained.revived, retained.popular), (revived_expected, popular_expected));
         let mut released = Vec::new();
         let tree = TreeId::volume(volume);
         lba_pbn::set_run(&mut self.store, tree, Lba(first), &pbns, &mut released);

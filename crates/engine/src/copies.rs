@@ -1,0 +1,115 @@
+//! Second copies: the frame of a chunk that many LBAs name is kept twice, in two containers.
+//!
+//! ```text
+//! count lifted over the limit,   +--------+  read   +--------+
+//! met by collection or scrub --> | wanted | ------> | copied | <-- moved, dropped by collection
+//!                                +--------+  Copy   +--------+
+//! read, scrub or collection      +---------+ frame is sound after all --> nothing
+//! found its frame damaged -----> | suspect | copy is sound: Move to it --> wanted anew
+//!                                +---------+ both are damaged: DropCopy --> listed as damaged
+//! ```
+//!
+//! One chunk at a time, in the background. To heal is to let the copy take the frame's place: no
+//! byte is written but a record. A close waits until the lists are empty. All is looked up again when a frame has come, so what is recorded
+//! is true in that moment.
+//!
+//! The lists are in memory and bounded: what a crash or a full list forgets is met again by
+//! collection or scrub. Nothing is copied while room is short, and what is copied has its room
+//! reserved as a client's write has. What is durable, and why nothing is lost: decision 017.
+
+use std::collections::BTreeSet;
+
+use format::units::{Pba, Pbn};
+
+/// References beyond which a chunk gets a second copy, unless the operator says otherwise.
+pub const COPIES_ABOVE_DEFAULT: u32 = 1000;
+
+/// Chunks that are stored twice between two ticks, at most, while clients are busy.
+const PER_TICK: u32 = 32;
+
+/// Chunks on each list at most.
+const LISTED_MAX: usize = 4096;
+
+/// The lists, and the chunk that is worked on.
+#[derive(Default)]
+pub(crate) struct Copies {
+    wanted: BTreeSet<Pbn>,
+    suspects: BTreeSet<Pbn>,
+    pub(crate) task: Option<Task>,
+    /// A frame is on its way.
+    pub(crate) reading: bool,
+    /// Chunks that may be begun although clients are busy.
+    due: u32,
+}
+
+/// A chunk that is worked on.
+pub(crate) struct Task {
+    pub(crate) pbn: Pbn,
+    /// Its frame seems damaged; else it is to have a second copy.
+    pub(crate) heals: bool,
+    pub(crate) frame: Option<Found>,
+    /// Where its frame was found damaged.
+    pub(crate) damaged_at: Option<Pba>,
+}
+
+/// A frame as it was found; without bytes where the device did not give it.
+pub(crate) struct Found {
+    pub(crate) pba: Pba,
+    pub(crate) bytes: Option<Vec<u8>>,
+}
+
+impl Copies {
+    /// The chunk needs a second copy.
+    pub(crate) fn want(&mut self, pbn: Pbn) {
+        if self.wanted.len() < LISTED_MAX {
+            self.wanted.insert(pbn);
+        }
+    }
+
+    /// The chunk's frame seems damaged, and it has a second copy.
+    pub(crate) fn suspect(&mut self, pbn: Pbn) {
+        if self.suspects.len() < LISTED_MAX {
+            self.suspects.insert(pbn);
+        }
+    }
+
+    /// What is listed to be stored twice is met again some time.
+    pub(crate) fn want_nothing(&mut self) {
+        self.wanted.clear();
+    }
+
+    /// Whether something is listed or worked on: a close waits for it.
+    pub(crate) fn any(&self) -> bool {
+        self.task.is_some() || !self.wanted.is_empty() || !self.suspects.is_empty()
+    }
+
+    /// Time has passed.
+    pub(crate) fn tick(&mut self) {
+        self.due = PER_TICK;
+    }
+
+    /// Whether it is not known yet what a suspected frame is worth.
+    pub(crate) fn is_suspect(&self, pbn: Pbn) -> bool {
+        self.suspects.contains(&pbn)
+    }
+
+    /// The next chunk to work on; those to be stored twice only when `is_time` says so.
+    pub(crate) fn next_task(&mut self, is_time: impl FnOnce(bool) -> bool) -> Option<Task> {
+        let begin = |pbn, heals| Task { pbn, heals, frame: None, damaged_at: None };
+        if let Some(&pbn) = self.suspects.first() {
+            return Some(begin(pbn, true));
+        }
+        let &pbn = self.wanted.first()?;
+        if !is_time(self.due > 0) {
+            return None;
+        }
+        self.due = self.due.saturating_sub(1);
+        Some(begin(pbn, false))
+    }
+
+    /// Nothing is left to do for the chunk of a task.
+    pub(crate) fn task_over(&mut self, task: &Task) {
+        let list = if task.heals { &mut self.suspects } else { &mut self.wanted };
+        list.remove(&task.pbn);
+    }
+}
