@@ -10,8 +10,8 @@
 //! ```
 //!
 //! One chunk at a time, in the background. To heal is to let the copy take the frame's place: no
-//! byte is written but a record. A close waits until the lists are empty. All is looked up again when a frame has come, so what is recorded
-//! is true in that moment.
+//! byte is written but a record. All is looked up again when a frame has come, so what is recorded
+//! is true in that moment. A close waits until the lists are empty.
 //!
 //! The lists are in memory and bounded: what a crash or a full list forgets is met again by
 //! collection or scrub. Nothing is copied while room is short, and what is copied has its room
