@@ -10,12 +10,12 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
+use disk::thread_times_ns;
 use engine::{Accepted, Client, Completions, Done, Options, Reply, VolumeHandle};
 use serde::Serialize;
 
 use crate::answers::Answers;
 use crate::args::Args;
-use crate::cpu_time::by_thread;
 use crate::failure::Failure;
 use crate::fio::write_once;
 use crate::kernels::{self, KernelTimes};
@@ -114,7 +114,7 @@ fn timed_write(
     client: &Client,
     volume: &VolumeHandle,
 ) -> Result<Round, Failure> {
-    let before = by_thread();
+    let before = thread_times_ns();
     let begun = Instant::now();
     let answers = Arc::new(Answers::default());
     for number in 0..requests {
@@ -131,7 +131,7 @@ fn timed_write(
     answers.wait()?;
     client.flush_blocking()?;
     let seconds = begun.elapsed().as_secs_f64();
-    let after = by_thread();
+    let after = thread_times_ns();
     let spent = |name: &str| {
         let at = |times: &std::collections::BTreeMap<String, u64>| {
             times.get(name).copied().unwrap_or_default()

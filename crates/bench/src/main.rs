@@ -20,7 +20,6 @@
 
 mod answers;
 mod args;
-mod cpu_time;
 mod failure;
 mod fio;
 mod in_process;

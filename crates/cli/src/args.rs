@@ -8,6 +8,7 @@ mod explain;
 mod health;
 mod images;
 mod options;
+mod replay;
 mod serve;
 mod snapshot;
 mod store;
@@ -22,6 +23,7 @@ pub(crate) use explain::ExplainArgs;
 pub(crate) use health::{CheckArgs, ScrubArgs, StatsArgs};
 pub(crate) use images::{EstimateArgs, ExportArgs, ImportArgs};
 pub(crate) use options::EngineArgs;
+pub(crate) use replay::ReplayArgs;
 pub(crate) use serve::ServeArgs;
 pub(crate) use snapshot::{
     CloneArgs, SnapshotCommand, SnapshotCreateArgs, SnapshotDeleteArgs, SnapshotListArgs,
@@ -93,6 +95,7 @@ pub(crate) enum Command {
     Import(ImportArgs),
     Export(ExportArgs),
     Estimate(EstimateArgs),
+    Replay(ReplayArgs),
     Stats(StatsArgs),
     Explain(ExplainArgs),
     Check(CheckArgs),
@@ -199,6 +202,12 @@ mod tests {
             "tamis export s v@b f --from @",
             "tamis export s v@b f --from v@a",
             "tamis export s v@b f --from @a --stream",
+            "tamis replay",
+            "tamis replay f --workload write-h",
+            "tamis replay --workload write-x",
+            "tamis replay f --compressible 101%",
+            "tamis replay f --store s --chunk-size 8K",
+            "tamis replay f --to g",
             "tamis scrub s --rate 0",
             "tamis scrub s --status --restart",
             "tamis set s",

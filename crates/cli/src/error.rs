@@ -116,6 +116,30 @@ pub(crate) enum CliError {
         if *count == 1 { "file" } else { "files" }
     )]
     NotAllRead { count: u64 },
+    #[error("the trace cannot be read: {0}")]
+    TraceUnreadable(io::Error),
+    #[error(
+        "several chunk sizes read the trace several times, and standard input can be read once: \
+         put it into a file"
+    )]
+    TraceOnce,
+    #[error(
+        "the trace has no request that could be read{}",
+        first_bad.as_ref().map_or(String::new(), |(line, error)| format!(": line {line}, {error}"))
+    )]
+    TraceEmpty { first_bad: Option<(u64, traces::LineError)> },
+    #[error(
+        "{wrong_bytes} bytes came back other than they were written, the first at byte \
+         {first_bytes} of the volume: this is a defect, of tamis or of the machine"
+    )]
+    WrongBytes { wrong_bytes: u64, first_bytes: u64 },
+    #[error(
+        "{stored} different chunks are stored and {written} were written: this is a defect of \
+         tamis, please report it"
+    )]
+    NotExact { stored: u64, written: u64 },
+    #[error("{} exists already: choose another name, or remove it first", path.display())]
+    TraceExists { path: PathBuf },
     #[error("standard input cannot be read: {0}")]
     Stdin(io::Error),
     #[error(transparent)]
@@ -277,6 +301,7 @@ impl CliError {
             | Self::VolumeHoldsData { .. }
             | Self::ChangedSinceBase { .. }
             | Self::OutputExists { .. }
+            | Self::TraceExists { .. }
             | Self::CreateFiles(CreateFilesError::AlreadyExists { .. }) => Exit::Exists,
             Self::InUse { .. }
             | Self::ServedMoveByNbd { .. }
@@ -293,6 +318,8 @@ impl CliError {
             | Self::IsSnapshot { .. }
             | Self::ImageTooLarge { .. }
             | Self::ImageEmpty
+            | Self::TraceOnce
+            | Self::TraceEmpty { .. }
             | Self::StreamOfVolume { .. }
             | Self::OtherBase { .. }
             | Self::OutputTooSmall { .. }
@@ -304,6 +331,8 @@ impl CliError {
             | Self::StreamDamaged { .. }
             | Self::StreamCut { .. }
             | Self::StreamTooLong { .. }
+            | Self::WrongBytes { .. }
+            | Self::NotExact { .. }
             | Self::NotTheTarget { .. } => Exit::Damage,
             Self::Repaired { .. } => Exit::Repaired,
             Self::RepairedWithLosses { .. } => Exit::RepairedWithLosses,
@@ -314,6 +343,7 @@ impl CliError {
                 CreateFilesError::NoSpace { .. } | CreateFilesError::DeviceTooSmall { .. },
             ) => Exit::NoSpace,
             Self::Stdin(source)
+            | Self::TraceUnreadable(source)
             | Self::OutputFailed { source, .. }
             | Self::StreamUnreadable { source, .. } => exit_of_io(source),
             Self::Image(error) => exit_of_image(error),

@@ -56,6 +56,7 @@ impl Engine {
             volumes: self.volume_stats(),
             writing_stopped: self.stopped.as_ref().map(ToString::to_string),
             written: self.written(),
+            tables: self.tables_figures(),
             counters: self.counters(),
         }
     }

@@ -258,6 +258,7 @@ impl Engine {
         if !here {
             return Ok(None);
         }
+        self.state.entries_seen.hash_pbn += seen.len() as u64;
         let State { hash, store, .. } = &self.state;
         let stored = fingerprints.zip(&seen).map(|(fingerprint, seen)| match seen {
             Seen::Stored(pbn) => Some(*pbn),

@@ -102,6 +102,7 @@ mod state;
 mod stats;
 mod structures;
 mod survey;
+mod table_figures;
 mod take_versions;
 mod tree_image;
 mod unmap;
@@ -144,7 +145,7 @@ pub use repair_error::RepairError;
 pub use scrub::{
     DAMAGED_LISTED_MAX, DamagedChunk, ScrubFinding, ScrubPosition, ScrubRequest, ScrubStep,
 };
-pub use stats::{Counters, Stats, VolumeStats, Written};
+pub use stats::{Counters, Stats, TableFigures, TablesFigures, VolumeStats, Written};
 pub use structures::{Structure, structures};
 pub use volume::{SECTOR_BYTES, VOLUME_BYTES_MAX, VolumeHandle};
 pub use watermarks::WARN_PERCENT_DEFAULT;

@@ -165,6 +165,7 @@ impl State {
 
     pub(crate) fn map_run(&mut self, volume: VolumeId, first: Lba, pbns: &[Pbn]) {
         let tree = TreeId::volume(volume);
+        self.entries_seen.maps += pbns.len() as u64;
         let mut replaced = Vec::new();
         if self.has_parent(volume) {
             let inherited = self.inherited(volume, first, pbns.len());

@@ -40,7 +40,7 @@ use crate::open_error::{OpenError, OpenReport};
 use crate::options::{MEMORY_BYTES_MIN, Options, TableCache};
 use crate::placement::Placement;
 use crate::recovery::Recovered;
-use crate::state::State;
+use crate::state::{EntriesSeen, State};
 use crate::volumes::Volumes;
 
 /// A store with its journal applied, not yet running.
@@ -257,6 +257,7 @@ fn empty_state(geometry: &Geometry, root: &Root, cache_pages: usize) -> State {
         compression: root.compression,
         open_containers: root.open_containers,
         next_container_sequence: root.next_container_sequence,
+        entries_seen: EntriesSeen::default(),
         live_changes: Vec::new(),
         copies_above: 0,
         popular: Vec::new(),

@@ -188,6 +188,7 @@ impl Engine {
         stored: &[usize],
     ) -> Result<Resolved, PageError> {
         let tree = TreeId::volume(op.volume.id);
+        self.state.entries_seen.maps += stored.len() as u64;
         let mut spans: Vec<Span> = Vec::new();
         for &at in stored {
             let pbn = lba_pbn::get(&self.state.store, tree, Lba(parts[at].lba));
@@ -195,6 +196,7 @@ impl Engine {
                 parts[at].piece = Piece::Zeros;
                 continue;
             }
+            self.state.entries_seen.pbn_pba += 1;
             // Without a place, or with one that cannot be, it stays pending: it is damaged.
             let stored = pbn_pba::get(&self.state.store, pbn);
             let Some(entry) = stored.filter(|stored| self.geometry.has_place(stored.pba)) else {
@@ -304,6 +306,8 @@ impl Engine {
             (ReadFor::Client(done), Ok(pieces)) => done.reply(Reply::Read(pieces)),
             (ReadFor::Client(done), Err(error)) => done.fail(error),
             (ReadFor::Base { group, slot }, Ok(pieces)) => {
+                let is_stored = |part: &PiecePart| !matches!(part.piece, Piece::Zeros);
+                self.counters.chunks_read_back += u64::from(pieces.parts.iter().any(is_stored));
                 let mut base = vec![0; self.geometry.chunk_bytes as usize];
                 let read = pieces.assemble(&mut base);
                 self.base_read(group, slot, read.map(|()| &base[..]));

@@ -38,12 +38,22 @@ pub(crate) struct State {
     pub(crate) compression: Compression,
     pub(crate) open_containers: [Option<OpenContainer>; STREAMS],
     pub(crate) next_container_sequence: u32,
+    pub(crate) entries_seen: EntriesSeen,
     /// Live bytes gained and lost by containers since this was last taken.
     pub(crate) live_changes: Vec<LiveChange>,
     /// References beyond which a chunk is to have a second copy; 0: none is.
     pub(crate) copies_above: u32,
     /// Chunks that have come to need one since this was last taken.
     pub(crate) popular: Vec<Pbn>,
+}
+
+/// Entries that were looked up or changed since the store was opened: each once, however often
+/// its page had to be waited for.
+#[derive(Copy, Clone, Debug, Default)]
+pub(crate) struct EntriesSeen {
+    pub(crate) hash_pbn: u64,
+    pub(crate) pbn_pba: u64,
+    pub(crate) maps: u64,
 }
 
 /// Live bytes that a container gained or lost.
@@ -234,6 +244,7 @@ impl State {
     }
 
     pub(crate) fn retain(&mut self, pbns: &[Pbn]) {
+        self.entries_seen.pbn_pba += pbns.len() as u64;
         let mut retained = Retained {
             revived: Vec::with_capacity(pbns.len()),
             popular_above: self.copies_above,
@@ -251,6 +262,7 @@ impl State {
     }
 
     pub(crate) fn release(&mut self, pbns: &[Pbn]) {
+        self.entries_seen.pbn_pba += pbns.len() as u64;
         let mut died = Vec::new();
         pbn_pba::release(&mut self.store, pbns, &mut died);
         for Pba { container, length_bytes, .. } in died {
@@ -276,6 +288,7 @@ impl State {
     }
 
     fn move_chunk(&mut self, pbn: Pbn, to: Pba) {
+        self.entries_seen.pbn_pba += 1;
         let Some(entry) = pbn_pba::get(&self.store, pbn) else { return };
         pbn_pba::set(&mut self.store, pbn, PbaEntry { pba: to, references: entry.references });
         let totals = &mut self.totals;
@@ -340,6 +353,8 @@ impl State {
     }
 
     fn forget(&mut self, pbn: Pbn, fingerprint: &Fingerprint) {
+        self.entries_seen.pbn_pba += 1;
+        self.entries_seen.hash_pbn += 1;
         let Some(entry) = pbn_pba::get(&self.store, pbn) else { return };
         if !mutant!(KeepsHashEntry) {
             self.hash.remove(&mut self.store, fingerprint);

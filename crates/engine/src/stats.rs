@@ -71,8 +71,45 @@ pub struct Stats {
     /// What clients wrote since the store was opened, and what of it was written to the device.
     #[serde(default)]
     pub written: Written,
+    /// What the tables cost since the store was opened.
+    #[serde(default)]
+    pub tables: TablesFigures,
     /// What happened since the store was opened.
     pub counters: Counters,
+}
+
+/// What the tables cost since the store was opened, and their cache as it is now.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TablesFigures {
+    /// Fingerprints to chunks.
+    pub hash_pbn: TableFigures,
+    /// Chunks to places.
+    pub pbn_pba: TableFigures,
+    /// Addresses of all volumes to chunks.
+    pub maps: TableFigures,
+    /// Catalog, containers, free PBNs; what is looked up in them is not counted.
+    pub others: TableFigures,
+    /// Pages in the cache.
+    pub cached_pages: u64,
+    /// Pages that it keeps.
+    pub cached_pages_max: u64,
+    /// Pages that are yet to be written.
+    pub dirty_pages: u64,
+}
+
+/// What one table costs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TableFigures {
+    /// Entries that were looked up or changed.
+    pub lookups: u64,
+    /// Pages with entries that had to be read for that, and for the table's growth.
+    pub leaf_reads: u64,
+    /// Pages above those.
+    pub inner_reads: u64,
+    /// Pages that were written, or are about to be.
+    pub page_writes: u64,
+    /// Part of the entries whose page was in the cache: `1 - leaf_reads / lookups`.
+    pub hit_ratio: f64,
 }
 
 /// Where the bytes went that were written since the store was opened: those of clients, and those
@@ -132,6 +169,9 @@ pub struct Counters {
     pub chunks_unique: u64,
     pub chunks_zero: u64,
     pub chunks_absorbed: u64,
+    /// Partly written chunks whose other sectors were read from what is stored.
+    #[serde(default)]
+    pub chunks_read_back: u64,
     pub chunks_damaged: u64,
     #[serde(default)]
     pub chunks_healed: u64,

@@ -38,5 +38,5 @@ pub use free_pbns::FreePbns;
 pub use hash_pbn::{HashPbn, Seen, overflow_place};
 pub use store::{
     NextLeaf, NextPage, PageOnWay, PageRead, PageStore, PageStoreOptions, PageWrite, PinSet,
-    Pointers, ReachWalker,
+    Pointers, ReachWalker, TableTraffic, Traffic,
 };

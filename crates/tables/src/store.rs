@@ -46,6 +46,7 @@ mod slot;
 mod space;
 mod touch;
 mod trace;
+mod traffic;
 mod verify;
 
 pub use difference::Pointers;
@@ -57,4 +58,5 @@ pub use pins::PinSet;
 pub use reach::ReachWalker;
 pub(crate) use slot::Slot;
 pub use trace::PageOnWay;
+pub use traffic::{TableTraffic, Traffic};
 pub use verify::NextPage;

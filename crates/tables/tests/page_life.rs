@@ -52,6 +52,7 @@ fn frozen_bytes_do_not_change_and_pinned_pages_stay() {
     assert_eq!(writes.iter().map(|write| Arc::strong_count(&write.page)).min(), Some(2));
     done(&mut store, &writes);
     let again = freeze_all(&mut store, 2);
+    assert_eq!(store.traffic().maps.writes, (writes.len() + again.len()) as u64);
     done(&mut store, &again);
     shrink_hard(&mut store);
     assert!(store.page(TREE, 3).is_some(), "it is pinned");

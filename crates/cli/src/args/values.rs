@@ -1,6 +1,7 @@
 //! Values of options: what they may be, and what is said of those that may not.
 
 use format::units::Compression;
+use traces::WorkloadKind;
 
 use crate::compression::{CompressionError, parse_compression};
 use crate::size::parse_size;
@@ -117,6 +118,19 @@ fn parse_at_least(text: &str, bytes_min: u64) -> Result<u64, String> {
         bytes if bytes < bytes_min => Err(format!("it must be at least {}M", bytes_min >> 20)),
         bytes => Ok(bytes),
     }
+}
+
+/// `50%`, or the number alone; nothing at all as well.
+pub(super) fn parse_compressible(text: &str) -> Result<u8, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).parse().ok();
+    let percent = number.filter(|percent| (0..=100).contains(percent));
+    percent.ok_or_else(|| "use a percentage from 0% to 100%".to_owned())
+}
+
+/// One of FIDR's workloads.
+pub(super) fn parse_workload(text: &str) -> Result<WorkloadKind, String> {
+    let found = WorkloadKind::ALL.into_iter().find(|kind| kind.name() == text);
+    found.ok_or_else(|| "use write-h, write-m, write-l or read-mixed".to_owned())
 }
 
 pub(super) fn parse_codecs(text: &str) -> Result<Codecs, CompressionError> {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use engine::CreateOptions;
 use format::superblock::Geometry;
-use format::units::Zone;
+use format::units::{Compression, Zone};
 use serde::Serialize;
 
 use crate::args::{InitArgs, StoreShape};
@@ -82,11 +82,22 @@ pub(super) fn make(path: &Path, shape: &StoreShape) -> Result<Geometry, CliError
         uuid,
         bucket_seed,
     })?;
-    let zones: Vec<_> = geometry.zones().collect();
-    disk::create_store_files(path, &zones, &links(shape))?;
-    let files = store::open_files(path, &store::new_doorbell()?)?;
-    engine::create(files.disk, &geometry, shape.compression)?;
+    write_new(path, &geometry, shape.compression, &links(shape))?;
     Ok(geometry)
+}
+
+/// Makes the files of a store at `path`, `links` leading to some of them, and writes the first
+/// root.
+pub(super) fn write_new(
+    path: &Path,
+    geometry: &Geometry,
+    compression: Compression,
+    links: &[(Zone, PathBuf)],
+) -> Result<(), CliError> {
+    let zones: Vec<_> = geometry.zones().collect();
+    disk::create_store_files(path, &zones, links)?;
+    let files = store::open_files(path, &store::new_doorbell()?)?;
+    Ok(engine::create(files.disk, geometry, compression)?)
 }
 
 /// The capacity of each data zone: devices are used whole, files share what is asked for.
@@ -129,7 +140,7 @@ fn links(shape: &StoreShape) -> Vec<(Zone, PathBuf)> {
 }
 
 /// The identity of a new store and the key of its bucket hash.
-fn random_identity() -> Result<([u8; 16], [u8; 16]), CliError> {
+pub(super) fn random_identity() -> Result<([u8; 16], [u8; 16]), CliError> {
     let (mut uuid, mut bucket_seed) = ([0; 16], [0; 16]);
     let filled = File::open("/dev/urandom").and_then(|mut source| {
         source.read_exact(&mut uuid)?;

@@ -10,6 +10,7 @@ mod export;
 mod grow;
 mod import;
 mod init;
+mod replay;
 mod scrub;
 mod serve;
 mod served;
@@ -33,6 +34,7 @@ pub(crate) fn run(command: Command) -> Result<(), CliError> {
         Command::Import(args) => import::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Estimate(args) => estimate::run(args),
+        Command::Replay(args) => replay::run(&args),
         Command::Stats(args) => stats::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Check(args) => check::run(&args),

@@ -25,6 +25,7 @@ fn every_command_explains_itself_with_an_example() {
         "import",
         "export",
         "estimate",
+        "replay",
         "stats",
         "check",
         "scrub",

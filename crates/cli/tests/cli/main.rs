@@ -13,6 +13,7 @@ mod help;
 mod images;
 mod quotas;
 mod repair;
+mod replay;
 mod scrub;
 mod served;
 mod snapshots;

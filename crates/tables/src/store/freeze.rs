@@ -102,6 +102,7 @@ impl PageStore {
         let former = std::mem::replace(&mut frame.block, block);
         frame.writing = true;
         let (id, parent, page) = (frame.id, frame.parent, Arc::clone(&frame.page));
+        self.traffic.count_write(id);
         if id.tree.is_map() {
             self.space.set_page(block, &page);
         }

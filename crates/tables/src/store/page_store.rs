@@ -15,6 +15,7 @@ use super::path::{Path, leaf_id};
 use super::pins::PinSet;
 use super::slot::Slot;
 use super::space::Space;
+use super::traffic::Traffic;
 use crate::error::PageError;
 
 /// How large a store's tables and their cache are.
@@ -50,6 +51,7 @@ pub struct PageStore {
     pub(super) space: Space,
     pub(super) arriving: PageMap<PageId, Arriving>,
     pub(super) damaged: PageMap<PageId, PageError>,
+    pub(super) traffic: Traffic,
     /// Place of the clock's hand.
     pub(super) hand: usize,
     /// Generation that the next checkpoint will have, as far as is known.
@@ -67,6 +69,7 @@ impl PageStore {
             space: Space::new(options.tables_blocks),
             arriving: PageMap::default(),
             damaged: PageMap::default(),
+            traffic: Traffic::default(),
             hand: 0,
             generation_next: 1,
         }
@@ -175,6 +178,7 @@ impl PageStore {
         if let Some(parent) = parent {
             self.frames.get_mut(parent).children += 1;
         }
+        self.traffic.count_read(id);
         reads.push(read);
         Ok(())
     }
@@ -275,6 +279,12 @@ impl PageStore {
     #[must_use]
     pub fn used_blocks(&self) -> u64 {
         self.space.used_blocks()
+    }
+
+    /// Pages that were read and written since the store was made or opened.
+    #[must_use]
+    pub fn traffic(&self) -> &Traffic {
+        &self.traffic
     }
 
     /// Pages that differ from the disk.

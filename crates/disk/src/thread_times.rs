@@ -1,4 +1,5 @@
-//! Processor time of this process's threads, by name, as the scheduler counts it.
+//! Processor time of this process's threads, by name, as the scheduler counts it: what a store's
+//! core and its workers cost, seen from outside, since the engine has no clock.
 //!
 //! `schedstat` counts nanoseconds, where `stat` counts hundredths of a second.
 
@@ -8,7 +9,8 @@ use std::path::Path;
 
 /// Processor time of each kind of thread, in nanoseconds; threads that differ in a trailing number
 /// only are one kind.
-pub(crate) fn by_thread() -> BTreeMap<String, u64> {
+#[must_use]
+pub fn thread_times_ns() -> BTreeMap<String, u64> {
     let mut times = BTreeMap::new();
     let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     for task in tasks {
@@ -30,7 +32,7 @@ fn of_task(task: &Path) -> Option<(String, u64)> {
 
 #[cfg(test)]
 mod tests {
-    use super::by_thread;
+    use super::thread_times_ns;
 
     #[test]
     fn threads_are_found_by_kind() {
@@ -39,7 +41,7 @@ mod tests {
             .into_iter()
             .map(|builder| builder.spawn(std::thread::park).unwrap())
             .collect();
-        while !by_thread().contains_key("worker") {
+        while !thread_times_ns().contains_key("worker") {
             std::thread::yield_now();
         }
         for thread in threads {
