@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use engine::{
-    Address, DifferenceRequest, DifferenceStep, Explanation, ScrubRequest, ScrubStep,
-    SnapshotRequest, Stats, VolumeInfo, WeightRequest, WeightStep,
+    Address, CollectRequest, CollectStep, DifferenceRequest, DifferenceStep, Explanation,
+    ScrubRequest, ScrubStep, SnapshotRequest, Stats, VolumeInfo, WeightRequest, WeightStep,
 };
 use format::units::Compression;
 
@@ -226,6 +226,16 @@ impl<R: BufRead, W: Write> Client<R, W> {
     pub fn scrub(&mut self, step: ScrubRequest) -> Result<ScrubStep, CallError> {
         match self.call(&Request::Scrub { step })? {
             Response::Scrub { step } => Ok(*step),
+            _ => Err(CallError::WrongResponse),
+        }
+    }
+
+    /// Collects one container.
+    pub fn collect(&mut self, step: CollectRequest) -> Result<CollectStep, CallError> {
+        let CollectRequest { position, recompress } = step;
+        let recompress = recompress.map(CompressionSetting::from);
+        match self.call(&Request::Collect { position, recompress })? {
+            Response::Collected { step } => Ok(*step),
             _ => Err(CallError::WrongResponse),
         }
     }

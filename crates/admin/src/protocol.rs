@@ -8,8 +8,9 @@
 use std::path::PathBuf;
 
 use engine::{
-    Address, DifferenceRequest, DifferenceStep, Explanation, RequestError, ScrubRequest, ScrubStep,
-    SnapshotRequest, Stats, VolumeInfo, WeightRequest, WeightStep,
+    Address, CollectPosition, CollectStep, DifferenceRequest, DifferenceStep, Explanation,
+    RequestError, ScrubRequest, ScrubStep, SnapshotRequest, Stats, VolumeInfo, WeightRequest,
+    WeightStep,
 };
 use format::units::{Codec, Compression};
 use serde::{Deserialize, Serialize};
@@ -122,6 +123,13 @@ pub enum Request {
         /// From where, and how thoroughly.
         step: ScrubRequest,
     },
+    /// The collection of one container.
+    Collect {
+        /// What the step before came back with; none begins.
+        position: Option<CollectPosition>,
+        /// What frames are made anew with; none moves them as they are.
+        recompress: Option<CompressionSetting>,
+    },
 }
 
 /// What the server answers.
@@ -173,6 +181,11 @@ pub enum Response {
     Scrub {
         /// What it did.
         step: Box<ScrubStep>,
+    },
+    /// To [`Request::Collect`].
+    Collected {
+        /// What it did.
+        step: Box<CollectStep>,
     },
     /// It was not done.
     Refused(Refusal),

@@ -2,9 +2,11 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use engine::RequestError;
+use engine::{CollectRequest, RequestError};
 
-use crate::protocol::{Grown, GrowthWish, Refusal, RefusalKind, Request, Response, Status};
+use crate::protocol::{
+    CompressionSetting, Grown, GrowthWish, Refusal, RefusalKind, Request, Response, Status,
+};
 use crate::server::Service;
 
 /// What the server says of itself. It can be set after the server has started: the control socket
@@ -91,6 +93,17 @@ impl EngineService {
                 changed(client.clone_volume(&snapshot, &name)?)
             }
             Request::Rollback { snapshot } => changed(client.roll_back(&snapshot)?),
+            Request::Collect { position, recompress } => {
+                let compression = recompress.map(CompressionSetting::to_compression);
+                match compression {
+                    Some(None) => Response::Refused(unknown_codec()),
+                    None | Some(Some(_)) => {
+                        let recompress = compression.flatten();
+                        let request = CollectRequest { position, recompress };
+                        Response::Collected { step: Box::new(client.collect(request)?) }
+                    }
+                }
+            }
             Request::Compression => {
                 Response::Compression { compression: client.compression()?.into() }
             }

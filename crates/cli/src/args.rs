@@ -3,6 +3,7 @@
 //! Only shapes and words here, a file for each family of commands; what a command does stands in
 //! `commands/`.
 
+mod collect;
 mod diff;
 mod explain;
 mod health;
@@ -18,6 +19,7 @@ mod volume;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
+pub(crate) use collect::CollectArgs;
 pub(crate) use diff::DiffArgs;
 pub(crate) use explain::ExplainArgs;
 pub(crate) use health::{CheckArgs, ScrubArgs, StatsArgs};
@@ -61,7 +63,7 @@ Exit codes:
   7  the store, volume or file exists already
   8  damage was found and repaired, and nothing is lost
   9  damage was found and repaired, and something is lost; it is named
-  10 the room for data or tables is used beyond what --warn says
+  10 more of the room is in use than --warn says, or `collect --to` could bring about
   130, 143  stopped by SIGINT or SIGTERM before it was done
 
 Sizes are bytes or have a unit: 4K, 1.5G and 2TiB are powers of 1024; KB, MB, GB and TB are powers
@@ -100,6 +102,7 @@ pub(crate) enum Command {
     Explain(ExplainArgs),
     Check(CheckArgs),
     Scrub(ScrubArgs),
+    Collect(CollectArgs),
     Grow(GrowArgs),
     Set(SetArgs),
     Completions(CompletionsArgs),

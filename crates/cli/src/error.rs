@@ -196,6 +196,12 @@ pub(crate) enum CliError {
     )]
     NearlyFull { store: PathBuf, data_percent: u64, tables_percent: u64 },
     #[error(
+        "{used:.0}% of the room for data is still in use, {asked}% was asked for, and nothing else \
+         is worth moving: delete volumes, trim what file systems no longer use, compress harder with \
+         --recompress, or make the store larger with `tamis grow`"
+    )]
+    NothingToCollect { used: f64, asked: u8 },
+    #[error(
         "chunk {lba} of volume {volume} is damaged: `tamis scrub` says what else is, and it heals \
          when it is written again"
     )]
@@ -325,7 +331,7 @@ impl CliError {
             | Self::OutputTooSmall { .. }
             | Self::GrowToWhat { .. }
             | Self::Plan(_) => Exit::Usage,
-            Self::NearlyFull { .. } => Exit::NearlyFull,
+            Self::NearlyFull { .. } | Self::NothingToCollect { .. } => Exit::NearlyFull,
             Self::DamageFound { .. }
             | Self::ChunkDamaged { .. }
             | Self::StreamDamaged { .. }

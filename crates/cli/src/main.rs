@@ -21,6 +21,7 @@ mod image;
 mod interrupt;
 mod moment;
 mod output;
+mod pace;
 mod progress;
 mod scrub_record;
 mod shell;

@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 
 use disk::{DiskIdentity, Doorbell, IoEngine, OpenError, StoreFiles, open_store_files};
 use engine::{
-    Address, Client, Compression, DifferenceRequest, DifferenceStep, Engine, Explanation,
-    OpenReport, Options, RequestError, ScrubRequest, ScrubStep, SnapshotRequest, Stats, VolumeInfo,
-    WeightRequest, WeightStep,
+    Address, Client, CollectRequest, CollectStep, Compression, DifferenceRequest, DifferenceStep,
+    Engine, Explanation, OpenReport, Options, RequestError, ScrubRequest, ScrubStep,
+    SnapshotRequest, Stats, VolumeInfo, WeightRequest, WeightStep,
 };
 
 use crate::args::EngineArgs;
@@ -341,6 +341,14 @@ impl Store {
         Ok(match self {
             Self::Here(store) => store.client.scrub(request)?,
             Self::Served(client) => client.scrub(request)?,
+        })
+    }
+
+    /// Collects one container.
+    pub(crate) fn collect(&mut self, request: CollectRequest) -> Result<CollectStep, CliError> {
+        Ok(match self {
+            Self::Here(store) => store.client.collect(request)?,
+            Self::Served(client) => client.collect(request)?,
         })
     }
 

@@ -12,6 +12,7 @@
 //! best. Only these are compared.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// Beside the first, which is of containers in which nothing lives.
 const CLASSES: u64 = 64;
@@ -61,6 +62,13 @@ impl Emptiness {
     /// The oldest container in which nothing lives.
     pub(crate) fn oldest_dead(&self) -> Option<u32> {
         self.classes[0].first().map(|&(_, container)| container)
+    }
+
+    /// The oldest container, dead ones included, of those with these sequence numbers.
+    pub(crate) fn oldest_in(&self, sequences: Range<u32>) -> Option<u32> {
+        let within = (sequences.start, 0)..(sequences.end, 0);
+        let oldest = |class: &BTreeSet<(u32, u32)>| class.range(within.clone()).next().copied();
+        self.classes.iter().filter_map(oldest).min().map(|(_, container)| container)
     }
 
     /// The oldest container of each class, the emptiest first.

@@ -22,6 +22,7 @@ use format::units::{ContainerId, Zone};
 use hashbrown::HashMap;
 use mutants::mutant;
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// What a container is used for.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -161,11 +162,17 @@ impl Space {
     }
 
     /// The sealed container that is worth most to be collected when the next to be opened has this
-    /// sequence number, of those that have lost one byte in `one_in` and are not damaged.
+    /// sequence number, of those that were opened before `opened_before`, have lost one byte in
+    /// `one_in` and are not damaged.
     #[must_use]
-    pub fn victim(&self, next_sequence: u32, one_in: u32) -> Option<ContainerId> {
+    pub fn victim(
+        &self,
+        next_sequence: u32,
+        opened_before: u32,
+        one_in: u32,
+    ) -> Option<ContainerId> {
         let worth_of = |container: u32| match self.uses.get(container as usize)? {
-            ContainerUse::Sealed(sealed) => {
+            ContainerUse::Sealed(sealed) if sealed.sequence < opened_before => {
                 let lost_bytes = sealed.used_bytes.saturating_sub(sealed.live_bytes);
                 let age = next_sequence.wrapping_sub(sealed.sequence);
                 (lost_bytes >= sealed.used_bytes / one_in).then(|| worth(sealed, age))
@@ -176,6 +183,13 @@ impl Space {
         let worths = oldest.filter_map(|container| Some((container, worth_of(container)?)));
         let best = worths.max_by(|(_, one), (_, other)| one.total_cmp(other));
         best.map(|(container, _)| ContainerId(container))
+    }
+
+    /// The sealed container, not damaged, that was opened first of those with these sequence
+    /// numbers.
+    #[must_use]
+    pub fn oldest_in(&self, sequences: Range<u32>) -> Option<ContainerId> {
+        self.emptiness.oldest_in(sequences).map(ContainerId)
     }
 
     /// Nothing in the container is needed any more, says this record of the journal; it comes back

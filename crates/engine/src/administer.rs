@@ -68,6 +68,7 @@ impl Engine {
                 return self.accept_walk(self.begin_weighing(request), done);
             }
             AdminRequest::Scrub(request) => return self.accept_scrub(request, done),
+            AdminRequest::Collect(request) => return self.accept_collect(request, done),
             AdminRequest::Close => return self.begin_close(done),
             AdminRequest::CreateVolume { name, size_bytes, read_only } => {
                 self.create_volume(&name, size_bytes, read_only)

@@ -11,6 +11,7 @@ use format::superblock::Geometry;
 use format::units::Compression;
 use reduce::{ChunkBuf, Permit};
 
+use crate::collect_step::{CollectRequest, CollectStep};
 use crate::difference::{DifferenceRequest, DifferenceStep};
 use crate::done::{Completions, Done};
 use crate::error::RequestError;
@@ -458,6 +459,14 @@ impl Client {
     pub fn scrub(&self, request: ScrubRequest) -> Result<ScrubStep, RequestError> {
         match self.admin(AdminRequest::Scrub(request))? {
             Reply::Scrub(step) => Ok(*step),
+            _ => Err(RequestError::Closing),
+        }
+    }
+
+    /// Collects one container.
+    pub fn collect(&self, request: CollectRequest) -> Result<CollectStep, RequestError> {
+        match self.admin(AdminRequest::Collect(request))? {
+            Reply::Collect(step) => Ok(*step),
             _ => Err(RequestError::Closing),
         }
     }

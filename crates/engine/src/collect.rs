@@ -12,8 +12,13 @@
 //! if the tables still say that its chunk is *here*. A chunk that a group is about to retain is
 //! moved even if nothing refers to it. A frame that fails its check stays where it is, and so does
 //! its container: what is lost stays visible, nothing else is lost with it.
+//!
+//! Whoever wants room before that asks for it ([`crate::collect_step`]), and may have what is moved
+//! compressed harder: then workers make the frames of each slice anew before it is worked off, and
+//! of those that became shorter the new one is stored.
 
 use std::cell::LazyCell;
+use std::sync::Arc;
 
 use containers::directory_of;
 use disk::AlignedBuf;
@@ -25,11 +30,13 @@ use format::root::Stream;
 use format::units::{CONTAINER_BYTES, ContainerId, FrameCheck, Pba, Pbn};
 use hashbrown::HashSet;
 use mutants::mutant;
+use reduce::{ChunkBuf, FramePlace, Image, Job};
 use tables::{PageError, pbn_pba, second_copies};
 
-use crate::collection::{Reserve, Victim, room_of};
+use crate::collection::{Order, Renewed, Reserve, Victim, room_of};
 use crate::devices::Purpose;
 use crate::engine::Engine;
+use crate::error::RequestError;
 use crate::notice::Notice;
 use crate::placement::{Placed, Placement};
 use crate::record::CHANGE_BYTES_MAX;
@@ -76,23 +83,44 @@ impl Engine {
 
     /// Whether some container is worth collecting, or one is being collected.
     pub(crate) fn can_collect(&self) -> bool {
-        self.collection.is_busy() || self.choose_victim(true).is_some()
+        self.collection.is_busy() || self.choose_victim(true, u32::MAX).is_some()
     }
 
     fn begin_collection(&mut self) -> bool {
-        if self.closing_now() || !self.is_time_to_collect() {
+        if self.closing_now() {
+            self.collection.fail(&RequestError::Closing);
             return false;
         }
-        let compact =
-            self.placement.space.coming_containers() < self.reserve().begin || self.must_collect();
-        let Some(id) = self.choose_victim(compact) else { return false };
-        self.collection.victim = Some(Victim::new(id));
+        let Some((id, order)) = self.next_victim() else { return false };
+        let ContainerEntry { sequence, .. } = self.state.containers.get(id);
+        self.collection.victim = Some(Victim::new(id, sequence, order));
         self.tell(&Notice::CollectionBegan { container: id.0 });
         if let Some((zone, start_bytes)) = self.geometry.container_zone(id) {
             let length_bytes = CONTAINER_BYTES as usize;
             self.devices.read(zone, start_bytes, length_bytes, Purpose::Victim);
         }
         true
+    }
+
+    /// What clients need goes before what somebody asked for, and that before the rest.
+    fn next_victim(&mut self) -> Option<(ContainerId, Option<Order>)> {
+        if let Some(due) = self.due_victim().filter(|_| self.must_collect()) {
+            return Some((due, None));
+        }
+        if let Some((id, order)) = self.take_order() {
+            return Some((id, Some(order)));
+        }
+        Some((self.due_victim()?, None))
+    }
+
+    /// The container that it is time to collect.
+    fn due_victim(&self) -> Option<ContainerId> {
+        if !self.is_time_to_collect() {
+            return None;
+        }
+        let compact =
+            self.placement.space.coming_containers() < self.reserve().begin || self.must_collect();
+        self.choose_victim(compact, u32::MAX)
     }
 
     /// Clients' work goes first while there is room for it.
@@ -103,9 +131,12 @@ impl Engine {
     }
 
     /// Whether the next slice's turn has come: clients have stored enough since the last, or there
-    /// is no time to lose, or none of them wants the device.
+    /// is no time to lose, or none of them wants the device. Who asked for it sets the pace.
     fn may_collect_now(&self) -> bool {
-        self.collection.pace.allows() || self.must_collect() || self.clients_are_idle()
+        self.collection.pace.allows()
+            || self.must_collect()
+            || self.clients_are_idle()
+            || self.collection.is_ordered()
     }
 
     pub(crate) fn clients_are_idle(&self) -> bool {
@@ -128,43 +159,42 @@ impl Engine {
         free < self.reserve().hurry || self.waits_for_containers()
     }
 
-    /// A wholly dead container, else (when `compact`) the one that is most worth it.
-    fn choose_victim(&self, compact: bool) -> Option<ContainerId> {
+    /// A wholly dead container, else (when `compact`) the one that is most worth it of those that
+    /// were opened before `until_sequence`.
+    pub(crate) fn choose_victim(&self, compact: bool, until_sequence: u32) -> Option<ContainerId> {
         let Placement { space, .. } = &self.placement;
         let next_sequence = self.placement.next_sequence();
-        let best = || space.victim(next_sequence, COMPACTED_ONE_IN);
+        let best = || space.victim(next_sequence, until_sequence, COMPACTED_ONE_IN);
         let chosen = space.dead().or_else(|| if compact { best() } else { None });
         chosen.filter(|id| !self.placement.is_in_memory(*id))
     }
 
     /// The victim has been read.
     pub(crate) fn victim_read(&mut self, ok: bool, buf: Option<AlignedBuf>) {
-        let Some(victim) = &mut self.collection.victim else { return };
-        let image = buf.filter(|_| ok);
-        let Some(image) = image else {
-            let id = victim.id;
-            self.placement.space.mark_damaged(id);
-            self.collection.victim = None;
-            return self.tell(&Notice::CollectionEnded { container: id.0, freed: false });
-        };
+        let Some(mut victim) = self.collection.victim.take() else { return };
+        let Some(image) = buf.filter(|_| ok) else { return self.keep_victim(victim) };
         let chunk_bytes = self.geometry.chunk_bytes;
         let ContainerEntry { sequence, used_bytes, .. } = self.state.containers.get(victim.id);
         let used = image.get(..used_bytes as usize).unwrap_or(&image);
         let listed = directory_of(victim.id, sequence, self.geometry.uuid, &image);
         victim.scanned = listed.is_err();
         victim.entries = listed.unwrap_or_else(|_| entries_by_scan(victim.id, used, chunk_bytes));
-        victim.image = Some(image);
+        victim.image = Some(Arc::new(image));
+        self.collection.victim = Some(victim);
+    }
+
+    /// The container cannot be freed: it stays as it is.
+    fn keep_victim(&mut self, mut victim: Victim) {
+        self.placement.space.mark_damaged(victim.id);
+        self.tell(&Notice::CollectionEnded { container: victim.id.0, freed: false });
+        self.end_order(&mut victim, false);
     }
 
     fn collect_slice(&mut self) -> Result<bool, PageError> {
         let Some(mut victim) = self.collection.victim.take() else { return Ok(false) };
         let outcome = self.try_collect_slice(&mut victim);
         if matches!(outcome, Ok(true)) && victim.cursor >= victim.entries.len() {
-            if !self.end_collection(&victim) {
-                self.collection.victim = Some(victim);
-                return Ok(false);
-            }
-            return Ok(true);
+            return Ok(self.end_collection(victim));
         }
         self.collection.victim = Some(victim);
         outcome
@@ -172,7 +202,10 @@ impl Engine {
 
     fn try_collect_slice(&mut self, victim: &mut Victim) -> Result<bool, PageError> {
         let end = victim.slice_end();
-        let Victim { entries, image, cursor, id, damaged, scanned } = victim;
+        if let Some(asked) = self.renew_slice(victim, end) {
+            return Ok(asked);
+        }
+        let Victim { entries, image, cursor, id, damaged, scanned, .. } = victim;
         let Some(image) = image else { return Ok(false) };
         let slice = &entries[*cursor..end];
         if !self.want_slice(slice)? {
@@ -196,12 +229,19 @@ impl Engine {
             fate => fate,
         };
         let fates: Vec<Fate> = slice.iter().map(fate).collect();
+        let renewed = std::mem::take(&mut victim.renewed);
         let mut changes = Vec::new();
-        for (entry, fate) in slice.iter().zip(fates) {
-            if !self.collect_entry(fate, entry, image, &mut changes) {
-                *damaged = true;
-                self.scrub.damage.note(entry.pbn, *id);
-                self.suspect(entry.pbn);
+        for (at, (entry, fate)) in slice.iter().zip(fates).enumerate() {
+            match self.collect_entry(fate, entry, image, renewed.frame(at), &mut changes) {
+                Some((moved_bytes, written_bytes)) => {
+                    victim.moved_bytes += moved_bytes;
+                    victim.written_bytes += written_bytes;
+                }
+                None => {
+                    *damaged = true;
+                    self.scrub.damage.note(entry.pbn, *id);
+                    self.suspect(entry.pbn);
+                }
             }
         }
         if !changes.is_empty() {
@@ -209,6 +249,37 @@ impl Engine {
         }
         *cursor = end;
         Ok(true)
+    }
+
+    /// Has workers make the frames of the slice anew, if that was asked for; whether that moved
+    /// anything, none when they are here or not wanted.
+    fn renew_slice(&mut self, victim: &mut Victim, end: usize) -> Option<bool> {
+        let compression = victim.order.as_ref()?.recompress?;
+        match victim.renewed {
+            Renewed::Here { .. } => return None,
+            Renewed::Asked => return Some(false),
+            Renewed::No => {}
+        }
+        let place = |entry: &DirectoryEntry| {
+            let DirectoryEntry { offset_bytes, length_bytes, pbn, .. } = *entry;
+            FramePlace { offset_bytes, length_bytes, pbn }
+        };
+        self.workers.submit(Job::Recompress {
+            tag: victim.cursor as u64,
+            compression,
+            image: Arc::clone(victim.image.as_ref()?) as Arc<dyn Image>,
+            frames: victim.entries[victim.cursor..end].iter().map(place).collect(),
+            plain_bytes: self.geometry.chunk_bytes,
+        });
+        victim.renewed = Renewed::Asked;
+        Some(true)
+    }
+
+    /// Frames have been made anew.
+    pub(crate) fn slice_renewed(&mut self, bytes: ChunkBuf, ends: Vec<u32>) {
+        if let Some(victim) = &mut self.collection.victim {
+            victim.renewed = Renewed::Here { bytes, ends };
+        }
     }
 
     fn want_slice(&mut self, slice: &[DirectoryEntry]) -> Result<bool, PageError> {
@@ -250,73 +321,77 @@ impl Engine {
         }
     }
 
-    /// Moves or forgets one chunk; false if its frame is damaged.
+    /// Moves or forgets one chunk, and says how long its frame was and is if it moved; none if it
+    /// is damaged. A `renewed` frame takes its place.
     fn collect_entry(
         &mut self,
         fate: Fate,
         entry: &DirectoryEntry,
         image: &[u8],
+        renewed: Option<&[u8]>,
         changes: &mut Vec<Change>,
-    ) -> bool {
+    ) -> Option<(u64, u64)> {
         let DirectoryEntry { pbn, fingerprint, offset_bytes, length_bytes } = *entry;
         let start = offset_bytes as usize;
         let frame = image.get(start..start + length_bytes as usize);
         let meant = |check| frame.filter(|frame| frame::is_meant(frame, pbn, check));
         match fate {
-            Fate::Stale => true,
+            Fate::Stale => Some((0, 0)),
             Fate::Promote(to) => {
                 changes.push(Change::Move { pbn, to });
-                true
+                Some((0, 0))
             }
             Fate::DropCopy => {
                 changes.push(Change::DropCopy { pbn });
-                true
+                Some((0, 0))
             }
             Fate::Copy(check) => {
-                let placed = |frame| Placed { frame, pbn, fingerprint };
+                let placed = |frame| Placed { frame: renewed.unwrap_or(frame), pbn, fingerprint };
                 let place =
                     |frame| self.placement.place(Stream::Collection, &placed(frame), changes);
                 // Without it the chunk itself is still there.
                 let Some(at) = meant(check).and_then(place) else {
                     changes.push(Change::DropCopy { pbn });
-                    return true;
+                    return Some((0, 0));
                 };
                 changes.push(Change::Copy { pbn, at });
-                self.counters.chunks_moved += 1;
-                self.counters.frame_bytes_moved += u64::from(length_bytes);
-                true
+                Some(self.count_moved(length_bytes, at))
             }
             Fate::Forget(check) => {
                 if check.is_some_and(|check| meant(check).is_none()) {
-                    return false;
+                    return None;
                 }
                 changes.push(Change::Forget { pbn, fingerprint });
-                true
+                Some((0, 0))
             }
             Fate::Move(check) => {
-                let Some(frame) = meant(check) else { return false };
-                let placed = Placed { frame, pbn, fingerprint };
-                let Some(to) = self.placement.place(Stream::Collection, &placed, changes) else {
-                    return false;
-                };
+                let frame = meant(check)?;
+                let placed = Placed { frame: renewed.unwrap_or(frame), pbn, fingerprint };
+                let to = self.placement.place(Stream::Collection, &placed, changes)?;
                 changes.push(Change::Move { pbn, to });
                 self.note_popular(pbn);
-                self.counters.chunks_moved += 1;
-                self.counters.frame_bytes_moved += u64::from(length_bytes);
-                true
+                Some(self.count_moved(length_bytes, to))
             }
         }
     }
 
-    fn end_collection(&mut self, victim: &Victim) -> bool {
+    /// A frame of so many bytes has been stored at another place: what it was, and what it is.
+    fn count_moved(&mut self, length_bytes: u32, to: Pba) -> (u64, u64) {
+        self.counters.chunks_moved += 1;
+        self.counters.frame_bytes_moved += u64::from(to.length_bytes);
+        (length_bytes.into(), to.length_bytes.into())
+    }
+
+    /// All entries are worked off; false while the journal has no room to say so.
+    fn end_collection(&mut self, mut victim: Victim) -> bool {
         // Whatever the directory left out stays where it is, and so does the container.
         let left_bytes = self.state.containers.get(victim.id).live_bytes;
         if victim.damaged || left_bytes > 0 {
-            self.placement.space.mark_damaged(victim.id);
-            self.tell(&Notice::CollectionEnded { container: victim.id.0, freed: false });
+            self.keep_victim(victim);
             return true;
         }
         if !self.journal_has_room(CHANGE_BYTES_MAX) {
+            self.collection.victim = Some(victim);
             return false;
         }
         self.record(&[Change::FreeContainer { id: victim.id }]);
@@ -324,6 +399,7 @@ impl Engine {
         self.checkpoints.relieved();
         self.counters.containers_collected += 1;
         self.tell(&Notice::CollectionEnded { container: victim.id.0, freed: true });
+        self.end_order(&mut victim, true);
         true
     }
 }

@@ -6,9 +6,17 @@
 //! settles by itself where what it frees equals what clients take, whatever share of its victims
 //! lives, and clients see its load grow, not begin.
 
+use std::collections::VecDeque;
+use std::sync::Arc;
+
 use disk::AlignedBuf;
 use format::directory::DirectoryEntry;
-use format::units::ContainerId;
+use format::units::{Compression, ContainerId};
+use reduce::ChunkBuf;
+
+use crate::collect_step::{CollectPosition, CollectRequest};
+use crate::done::Done;
+use crate::error::RequestError;
 
 /// Entries of one slice, and bytes of their frames: a fraction of the reserved containers.
 const SLICE_ENTRIES: usize = 128;
@@ -67,26 +75,63 @@ impl Pace {
 /// The container being collected.
 pub(crate) struct Victim {
     pub(crate) id: ContainerId,
-    pub(crate) image: Option<AlignedBuf>,
+    pub(crate) sequence: u32,
+    pub(crate) image: Option<Arc<AlignedBuf>>,
     pub(crate) entries: Vec<DirectoryEntry>,
     pub(crate) cursor: usize,
     pub(crate) damaged: bool,
     /// Its directory is damaged: the entries are made from what frames are there.
     pub(crate) scanned: bool,
+    /// Who asked for it, if somebody did.
+    pub(crate) order: Option<Order>,
+    pub(crate) renewed: Renewed,
+    /// Frames that lived, and what they take now.
+    pub(crate) moved_bytes: u64,
+    pub(crate) written_bytes: u64,
 }
 
-/// The container being collected.
+/// A step that somebody asked for.
+pub(crate) struct Order {
+    pub(crate) position: CollectPosition,
+    pub(crate) recompress: Option<Compression>,
+    pub(crate) done: Done,
+}
+
+/// The frames of the next slice, made anew.
+#[derive(Default)]
+pub(crate) enum Renewed {
+    #[default]
+    No,
+    /// By a worker.
+    Asked,
+    /// One after the other, and where each ends; one without a length stays as it is.
+    Here { bytes: ChunkBuf, ends: Vec<u32> },
+}
+
+/// The container being collected, and those that somebody asks for.
 #[derive(Default)]
 pub(crate) struct Collection {
     pub(crate) victim: Option<Victim>,
     pub(crate) pace: Pace,
+    pub(crate) orders: VecDeque<(CollectRequest, Done)>,
 }
 
 impl Victim {
     /// A container that is to be read.
-    pub(crate) fn new(id: ContainerId) -> Self {
-        let (image, entries) = (None, Vec::new());
-        Self { id, image, entries, cursor: 0, damaged: false, scanned: false }
+    pub(crate) fn new(id: ContainerId, sequence: u32, order: Option<Order>) -> Self {
+        Self {
+            id,
+            sequence,
+            image: None,
+            entries: Vec::new(),
+            cursor: 0,
+            damaged: false,
+            scanned: false,
+            order,
+            renewed: Renewed::No,
+            moved_bytes: 0,
+            written_bytes: 0,
+        }
     }
 
     /// The end of the slice that begins at the cursor.
@@ -101,6 +146,16 @@ impl Victim {
     }
 }
 
+impl Renewed {
+    /// The new frame of an entry of the slice, if it has one.
+    pub(crate) fn frame(&self, at: usize) -> Option<&[u8]> {
+        let Self::Here { bytes, ends } = self else { return None };
+        let start = if at == 0 { 0 } else { *ends.get(at - 1)? as usize };
+        let frame = bytes.bytes().get(start..*ends.get(at)? as usize)?;
+        Some(frame).filter(|frame| !frame.is_empty())
+    }
+}
+
 /// Room in containers that these chunks take at most when all are moved.
 pub(crate) fn room_of(entries: &[DirectoryEntry]) -> u64 {
     entries.iter().map(|entry| u64::from(entry.length_bytes) + ENTRY_BYTES).sum()
@@ -109,5 +164,18 @@ pub(crate) fn room_of(entries: &[DirectoryEntry]) -> u64 {
 impl Collection {
     pub(crate) fn is_busy(&self) -> bool {
         self.victim.is_some()
+    }
+
+    /// Whether somebody waits for what is collected now.
+    pub(crate) fn is_ordered(&self) -> bool {
+        self.victim.as_ref().is_some_and(|victim| victim.order.is_some())
+    }
+
+    /// What has been asked for does not come any more.
+    pub(crate) fn fail(&mut self, error: &RequestError) {
+        let under_way = self.victim.as_mut().and_then(|victim| victim.order.take());
+        let under_way = under_way.map(|order| order.done);
+        let waiting = self.orders.drain(..).map(|(_, done)| done);
+        under_way.into_iter().chain(waiting).for_each(|done| done.fail(error.clone()));
     }
 }

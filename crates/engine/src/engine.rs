@@ -345,6 +345,7 @@ impl Engine {
                     }
                 }
                 JobDone::Verified { tag, verdicts } => self.scrub.verified(tag, verdicts),
+                JobDone::Recompressed { bytes, ends, .. } => self.slice_renewed(bytes, ends),
                 JobDone::Panicked { .. } => self.stop_writing(RequestError::WorkerLost),
             }
         }
@@ -381,6 +382,7 @@ impl Engine {
             write.answer().fail(&error);
         }
         self.flushing.fail(&error);
+        self.collection.fail(&error);
         for group in &mut self.buffer.groups {
             fail_admin(group, &error);
             group.slots().iter().for_each(|slot| slot.data.fail(&error));
@@ -397,6 +399,7 @@ impl Drop for Engine {
     /// Whoever asks after the end, or asked just before it, is told.
     fn drop(&mut self) {
         self.intake.refuse(RequestError::Closing);
+        self.collection.fail(&RequestError::Closing);
         self.scrub.fail(&RequestError::Closing);
         self.explaining.fail(&RequestError::Closing);
         self.walks.fail(&RequestError::Closing);

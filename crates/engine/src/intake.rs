@@ -24,6 +24,7 @@ use format::frame::FRAME_HEADER_BYTES;
 use format::units::Compression;
 use reduce::{ChunkBuf, Permit};
 
+use crate::collect_step::CollectRequest;
 use crate::difference::DifferenceRequest;
 use crate::done::Done;
 use crate::error::RequestError;
@@ -141,6 +142,7 @@ pub enum AdminRequest {
     Difference(DifferenceRequest),
     Weigh(WeightRequest),
     Scrub(ScrubRequest),
+    Collect(CollectRequest),
     Close,
 }
 
@@ -169,6 +171,7 @@ impl AdminRequest {
                 | Self::Difference(_)
                 | Self::Weigh(_)
                 | Self::Scrub(_)
+                | Self::Collect(_)
                 | Self::Close
         )
     }

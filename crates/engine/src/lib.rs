@@ -31,6 +31,8 @@ mod checkpoint;
 mod checkpoints;
 mod client;
 mod collect;
+mod collect_orders;
+mod collect_step;
 mod collection;
 mod commit;
 mod compare;
@@ -120,6 +122,7 @@ mod write;
 
 pub use check::check;
 pub use client::{Accepted, Client};
+pub use collect_step::{CollectPosition, CollectRequest, CollectStep, CollectedContainer};
 pub use copies::COPIES_ABOVE_DEFAULT;
 pub use create::{CreateError, PlanError, create, plan};
 pub use difference::{ChangedRange, DifferenceRequest, DifferenceStep};

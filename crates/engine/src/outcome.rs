@@ -14,6 +14,7 @@ use format::units::{Compression, FrameCheck, Pbn};
 use mutants::mutant;
 use reduce::{ChunkRef, Permit, expand_frame};
 
+use crate::collect_step::CollectStep;
 use crate::difference::DifferenceStep;
 use crate::error::RequestError;
 use crate::explanation::Explanation;
@@ -96,6 +97,8 @@ pub enum Reply {
     Weight(Box<WeightStep>),
     /// What a step of a scrub did.
     Scrub(Box<ScrubStep>),
+    /// What a step of collection did.
+    Collect(Box<CollectStep>),
 }
 
 /// Where the bytes of one part of a read come from.

@@ -16,6 +16,7 @@
 use std::sync::Arc;
 
 use format::units::{Lba, TreeId};
+use mutants::mutant;
 use tables::{PageError, lba_pbn};
 
 use crate::buffer::Newest;
@@ -95,7 +96,7 @@ impl Engine {
             return Ok(Admission::Admitted(volume.share_of_quota(write.chunks)));
         }
         let Some(new) = self.new_chunks_of(write)? else { return Ok(Admission::Waits) };
-        if new == 0 || taken + new <= quota_chunks {
+        if new == 0 || taken + new <= quota_chunks || mutant!(PassesQuota) {
             return Ok(Admission::Admitted(volume.share_of_quota(new)));
         }
         if volume.quota_reserved() > 0 || self.buffer.holds_any_of(volume.id) {

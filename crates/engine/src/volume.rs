@@ -170,6 +170,12 @@ impl VolumeHandle {
         self.0.read_only
     }
 
+    /// What may be mapped of it at most, if it has a quota.
+    #[must_use]
+    pub fn quota_bytes(&self) -> Option<u64> {
+        self.0.quota_bytes()
+    }
+
     /// Whether it is a snapshot: `volume@snapshot`.
     #[must_use]
     pub fn is_snapshot(&self) -> bool {

@@ -97,6 +97,10 @@ impl Session<'_> {
                     _ => Ok(()),
                 }
             }
+            (Waiting::Collect(recompress), Ok(Reply::Collect(step))) => {
+                self.collect[usize::from(*recompress)] = step.next;
+                Ok(())
+            }
             (Waiting::Growth, Ok(Reply::Geometry(_)) | Err(RequestError::CannotGrow { .. })) => {
                 Ok(())
             }

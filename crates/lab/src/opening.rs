@@ -187,7 +187,8 @@ impl Opening {
             self.volumes.iter().map(|(number, volume)| (*number, volume.clone())).collect();
         for (number, volume) in volumes {
             let (name, size_bytes) = (volume.name(), volume.size_bytes());
-            let entry = Entry { name, size_bytes, read_only: volume.read_only() };
+            let quota = volume.quota_bytes().map(|bytes| bytes / CHUNK_BYTES as u64);
+            let entry = Entry { name, size_bytes, read_only: volume.read_only(), quota };
             found.values.insert(Register::Volume(number), Value::Volume(entry));
             let chunks = size_bytes.div_ceil(CHUNK_BYTES as u64);
             for (first, end) in runs(&oracle.chunks(number, 0..chunks), chunks) {

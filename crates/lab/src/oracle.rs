@@ -34,6 +34,8 @@ pub(crate) struct Entry {
     pub(crate) name: String,
     pub(crate) size_bytes: u64,
     pub(crate) read_only: bool,
+    /// Chunks that it may map.
+    pub(crate) quota: Option<u64>,
 }
 
 impl Entry {
@@ -125,6 +127,12 @@ impl Oracle {
         self.written += 1;
         self.deleting |= matches!((register, &value), (Register::Volume(_), Value::Nothing));
         self.versions.entry(register).or_default().push((self.written, value));
+    }
+
+    /// Chunks of a volume that hold something.
+    pub(crate) fn mapped(&self, slot: u32) -> u64 {
+        let holds = |lba: &u64| *self.now(Register::Chunk(slot, *lba)) != Value::Nothing;
+        self.chunks(slot, 0..u64::MAX).iter().filter(|lba| holds(lba)).count() as u64
     }
 
     /// Makes the chunks of a volume those of another, one effect for each that differs.
@@ -338,7 +346,7 @@ mod tests {
 
     fn volume(size_chunks: u64) -> Value {
         let size_bytes = size_chunks * CHUNK_BYTES as u64;
-        Value::Volume(Entry { name: "v0".to_owned(), size_bytes, read_only: false })
+        Value::Volume(Entry { name: "v0".to_owned(), size_bytes, read_only: false, quota: None })
     }
 
     fn found(chunks: &[(u64, u8)]) -> Found {

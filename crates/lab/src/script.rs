@@ -8,7 +8,9 @@
 //! read 0 0 64
 //! flush
 //! snapshot 0 3            snapshot 3 of volume 0; `clone 3 4`, `rollback 3`, `delete 3`
+//! quota 0 300             volume 0 maps no more than 300 chunks; 0: any number
 //! scrub 1                 the next step of a scrub, fingerprints too
+//! collect 1               a container is collected on request, and compressed anew
 //! grow 0                  a longer last data file; 1: a further one
 //! fill 0 0 77             fresh chunks from sector 0 on until one is refused; contents from 77 on
 //! fits 0 0 77             a sixth of all room, none of it refused
@@ -106,6 +108,7 @@ pub enum Verb {
     Snapshot { volume: u32, snapshot: u32 },
     Clone { snapshot: u32, volume: u32 },
     Rollback { snapshot: u32 },
+    Quota { volume: u32, chunks: u64 },
     Compress(Compression),
     Write { volume: u32, first: u64, count: u64, content: u64, durable: bool },
     Trim { volume: u32, first: u64, count: u64, durable: bool },
@@ -116,6 +119,7 @@ pub enum Verb {
     Tick,
     Stats,
     Scrub { fingerprints: bool },
+    Collect { recompress: bool },
     Grow { further: bool },
     Fill { volume: u32, first: u64, content: u64 },
     Fits { volume: u32, first: u64, content: u64 },
@@ -135,6 +139,7 @@ impl Verb {
                 | Self::Snapshot { .. }
                 | Self::Clone { .. }
                 | Self::Rollback { .. }
+                | Self::Quota { .. }
                 | Self::Compress(_)
         )
     }
@@ -222,6 +227,7 @@ impl fmt::Display for Verb {
             Self::Snapshot { volume, snapshot } => write!(f, "snapshot {volume} {snapshot}"),
             Self::Clone { snapshot, volume } => write!(f, "clone {snapshot} {volume}"),
             Self::Rollback { snapshot } => write!(f, "rollback {snapshot}"),
+            Self::Quota { volume, chunks } => write!(f, "quota {volume} {chunks}"),
             Self::Compress(Compression { codec, level }) => {
                 write!(f, "compress {} {level}", *codec as u8)
             }
@@ -240,6 +246,7 @@ impl fmt::Display for Verb {
             Self::Tick => f.write_str("tick"),
             Self::Stats => f.write_str("stats"),
             Self::Scrub { fingerprints } => write!(f, "scrub {}", u8::from(*fingerprints)),
+            Self::Collect { recompress } => write!(f, "collect {}", u8::from(*recompress)),
             Self::Grow { further } => write!(f, "grow {}", u8::from(*further)),
             Self::Fill { volume, first, content } => write!(f, "fill {volume} {first} {content}"),
             Self::Fits { volume, first, content } => write!(f, "fits {volume} {first} {content}"),
@@ -363,6 +370,7 @@ fn parse_verb(verb: &str, numbers: &[u64], flag: Option<&str>) -> Option<Verb> {
             Verb::Clone { snapshot: volume?, volume: u32::try_from(clone).ok()? }
         }
         ("rollback", &[_]) => Verb::Rollback { snapshot: volume? },
+        ("quota", &[_, chunks]) => Verb::Quota { volume: volume?, chunks },
         ("compress", &[codec, level]) => {
             let codec = [Codec::Raw, Codec::Lz4, Codec::Zstd].get(codec as usize).copied()?;
             Verb::Compress(Compression { codec, level: i8::try_from(level).ok()? })
@@ -378,6 +386,7 @@ fn parse_verb(verb: &str, numbers: &[u64], flag: Option<&str>) -> Option<Verb> {
         ("tick", []) => Verb::Tick,
         ("stats", []) => Verb::Stats,
         ("scrub", &[fingerprints]) => Verb::Scrub { fingerprints: fingerprints != 0 },
+        ("collect", &[recompress]) => Verb::Collect { recompress: recompress != 0 },
         ("grow", &[further]) => Verb::Grow { further: further != 0 },
         ("fill", &[_, first, content]) => Verb::Fill { volume: volume?, first, content },
         ("fits", &[_, first, content]) => Verb::Fits { volume: volume?, first, content },

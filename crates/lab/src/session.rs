@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use engine::{
-    Accepted, AdminRequest, Reply, RequestError, ScrubPosition, ScrubRequest, VolumeHandle,
+    Accepted, AdminRequest, Codec, CollectPosition, CollectRequest, Compression, Reply,
+    RequestError, ScrubPosition, ScrubRequest, VolumeHandle,
 };
 
 use crate::aside::{Points, look};
@@ -38,6 +39,8 @@ pub(crate) enum Waiting {
     Extents(Range, usize),
     /// A step of a scrub: on a sound disk it finds nothing.
     Scrub,
+    /// A step of collection, of either kind.
+    Collect(bool),
     /// A growth, which the disk may have no room for.
     Growth,
 }
@@ -75,6 +78,8 @@ pub(crate) struct Session<'a> {
     pub(crate) steps: u64,
     /// Where the scrub goes on.
     pub(crate) scrub: ScrubPosition,
+    /// Where collection on request goes on, without and with compressing anew.
+    pub(crate) collect: [Option<CollectPosition>; 2],
     /// What the engine last said of itself.
     pub(crate) figures: engine::Counters,
     pub(crate) shape: &'a Shape,
@@ -98,6 +103,7 @@ impl<'a> Session<'a> {
             slowed: false,
             steps: 0,
             scrub: ScrubPosition::default(),
+            collect: [None; 2],
             figures: engine::Counters::default(),
             shape,
             waiting: BTreeMap::new(),
@@ -147,6 +153,7 @@ impl<'a> Session<'a> {
             Verb::Snapshot { volume, snapshot } => self.snapshot(volume, snapshot)?,
             Verb::Clone { snapshot, volume } => self.clone_volume(snapshot, volume)?,
             Verb::Rollback { snapshot } => self.roll_back(snapshot)?,
+            Verb::Quota { volume, chunks } => self.set_quota(volume, chunks)?,
             Verb::Compress(compression) => {
                 self.oracle.write(Register::Compression, Value::Compression(compression));
                 self.change(AdminRequest::SetCompression(compression))?;
@@ -174,6 +181,7 @@ impl<'a> Session<'a> {
                 let request = ScrubRequest { position: self.scrub, fingerprints };
                 self.opening.client.administer(AdminRequest::Scrub(request), done);
             }
+            Verb::Collect { recompress } => self.collect(recompress),
             Verb::Grow { further } => self.grow(further)?,
             Verb::Fill { volume, first, content } => self.fill(volume, first, content)?,
             Verb::Fits { volume, first, content } => self.fits(volume, first, content)?,
@@ -225,6 +233,7 @@ impl<'a> Session<'a> {
             return Ok(());
         }
         let is_whole = count > 0 && (first | count).is_multiple_of(SECTORS);
+        let allowed = self.quota_allows(range);
         let before = self.oracle.written();
         let changed = self.note(range, Some(&bytes));
         let covers = durable.then(|| self.oracle.written());
@@ -236,9 +245,9 @@ impl<'a> Session<'a> {
             if self.stopped && count > 0 {
                 return Err(strange("a write to a store that stopped", &accepted));
             }
-        } else if self.shape.tight || self.slowed {
+        } else if self.shape.tight || self.slowed || allowed.is_some() {
             // It may wait for space, and until it is answered it has no place in the order.
-            self.settle_place(tag, before, &changed)?;
+            self.settle_place(tag, before, &changed, allowed)?;
         } else if is_whole && !durable && self.trouble.is_none() {
             return Err(strange("a write to a store with room", &accepted));
         }
@@ -250,16 +259,23 @@ impl<'a> Session<'a> {
     }
 
     /// Waits for a write that may fail for want of space. If it does, some of its first chunks may
-    /// have been taken: the store itself says how many.
+    /// have been taken: the store itself says how many. A quota refuses exactly what is not
+    /// `allowed`.
     fn settle_place(
         &mut self,
         tag: u64,
         before: usize,
         changed: &[Register],
+        allowed: Option<bool>,
     ) -> Result<(), Broken> {
-        match self.wait_for(tag)? {
+        let outcome = self.wait_for(tag)?;
+        match outcome {
+            Ok(reply) if allowed == Some(false) && self.trouble.is_none() => {
+                return Err(strange("a write beyond a quota", &reply));
+            }
             Ok(_) => return Ok(()),
             Err(RequestError::NoSpace) => self.refused += 1,
+            Err(RequestError::QuotaExceeded { .. }) if allowed == Some(false) => self.refused += 1,
             Err(error) => return self.fail(&error, changed),
         }
         let mut taken = 0;
@@ -316,6 +332,15 @@ impl<'a> Session<'a> {
         changed
     }
 
+    fn collect(&mut self, recompress: bool) {
+        let done = self.done(Waiting::Collect(recompress), None);
+        let position = self.collect[usize::from(recompress)];
+        let compression = Compression { codec: Codec::Zstd, level: 1 };
+        let recompress = recompress.then_some(compression);
+        let request = CollectRequest { position, recompress };
+        self.opening.client.administer(AdminRequest::Collect(request), done);
+    }
+
     fn trim(&mut self, range: Range, durable: bool) -> Result<(), Broken> {
         let Some((handle, range)) = self.clip(range) else { return Ok(()) };
         let (offset_bytes, length_bytes) = (range.first * SECTOR_BYTES, range.count * SECTOR_BYTES);
@@ -329,7 +354,7 @@ impl<'a> Session<'a> {
         self.opening.client.trim(&handle, offset_bytes, length_bytes, durable, done);
         let ragged = !range.first.is_multiple_of(SECTORS) || !range.count.is_multiple_of(SECTORS);
         if self.shape.tight && ragged && !refused {
-            self.settle_place(tag, before, &changed)?;
+            self.settle_place(tag, before, &changed, None)?;
         }
         Ok(())
     }

@@ -18,8 +18,8 @@ impl Session<'_> {
         self.oracle.volume(volume).filter(|entry| !entry.is_snapshot()).cloned()
     }
 
-    /// A change of versions: they can be opened when it is answered.
-    fn change_now(&mut self, request: AdminRequest) -> Result<(), Broken> {
+    /// A change that holds as soon as it is answered, and is waited for.
+    pub(crate) fn change_now(&mut self, request: AdminRequest) -> Result<(), Broken> {
         let done = self.done(Waiting::Plain, Some(self.oracle.written()));
         let tag = done.tag;
         self.opening.client.administer(request, done);
@@ -31,7 +31,7 @@ impl Session<'_> {
         let own = format!("s{snapshot}");
         let (of, name) = (entry.name.clone(), format!("{}@{own}", entry.name));
         self.oracle.copy_chunks(volume, snapshot);
-        let copy = Entry { name: name.clone(), read_only: true, ..entry };
+        let copy = Entry { name: name.clone(), read_only: true, quota: None, ..entry };
         self.oracle.write(Register::Volume(snapshot), Value::Volume(copy));
         let request = SnapshotRequest { volumes: vec![of], name: own, taken_unix_s: 1 };
         self.change_now(AdminRequest::TakeSnapshots(request))?;
@@ -43,7 +43,7 @@ impl Session<'_> {
         let Some(entry) = entry else { return Ok(()) };
         let name = format!("v{volume}");
         self.oracle.copy_chunks(snapshot, volume);
-        let copy = Entry { name: name.clone(), read_only: false, ..entry.clone() };
+        let copy = Entry { name: name.clone(), read_only: false, quota: None, ..entry.clone() };
         self.oracle.write(Register::Volume(volume), Value::Volume(copy));
         let request = AdminRequest::CloneVolume { snapshot: entry.name, name: name.clone() };
         self.change_now(request)?;

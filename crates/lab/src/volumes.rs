@@ -4,8 +4,9 @@ use engine::{AdminRequest, Reply};
 
 use crate::failure::Broken;
 use crate::opening::strange;
-use crate::oracle::{Entry, Register, Value};
+use crate::oracle::{CHUNK_BYTES, Entry, Register, Value};
 use crate::session::{Range, SECTOR_BYTES, Session, Waiting};
+use crate::workload::SECTORS;
 
 impl Session<'_> {
     pub(crate) fn create(
@@ -15,7 +16,7 @@ impl Session<'_> {
         read_only: bool,
     ) -> Result<(), Broken> {
         let (name, size_bytes) = (format!("v{volume}"), sectors * SECTOR_BYTES);
-        let entry = Entry { name: name.clone(), size_bytes, read_only };
+        let entry = Entry { name: name.clone(), size_bytes, read_only, quota: None };
         self.oracle.write(Register::Volume(volume), Value::Volume(entry));
         self.change(AdminRequest::CreateVolume { name: name.clone(), size_bytes, read_only })?;
         self.open_volume(volume, name)
@@ -45,6 +46,26 @@ impl Session<'_> {
         let name = entry.name.clone();
         self.oracle.write(Register::Volume(volume), Value::Volume(Entry { size_bytes, ..entry }));
         self.change(AdminRequest::ResizeVolume { name, size_bytes })
+    }
+
+    /// A volume may map so many chunks, or any number.
+    pub(crate) fn set_quota(&mut self, volume: u32, chunks: u64) -> Result<(), Broken> {
+        let Some(entry) = self.changeable(volume) else { return Ok(()) };
+        let quota = (chunks > 0).then_some(chunks);
+        let name = entry.name.clone();
+        self.oracle.write(Register::Volume(volume), Value::Volume(Entry { quota, ..entry }));
+        let quota_bytes = quota.map(|chunks| chunks * CHUNK_BYTES as u64);
+        self.change_now(AdminRequest::SetQuota { name, quota_bytes })
+    }
+
+    /// Whether the quota of a volume lets these sectors be written; none if it has none.
+    pub(crate) fn quota_allows(&self, range: Range) -> Option<bool> {
+        let Range { volume, first, count } = range;
+        let quota = self.oracle.volume(volume)?.quota?;
+        let mapped = |lba| *self.oracle.now(Register::Chunk(volume, lba)) != Value::Nothing;
+        let lbas = first / SECTORS..(first + count).div_ceil(SECTORS);
+        let new = lbas.filter(|lba| !mapped(*lba)).count() as u64;
+        Some(new == 0 || self.oracle.mapped(volume) + new <= quota)
     }
 
     pub(crate) fn rename(&mut self, volume: u32, number: u32) -> Result<(), Broken> {

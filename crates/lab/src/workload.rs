@@ -89,6 +89,7 @@ impl Plan {
             dice: Dice::new(mixed(self.seed, 1)),
             scrubs: Dice::new(mixed(self.seed, 3)),
             versions: Dice::new(mixed(self.seed, 4)),
+            extras: Dice::new(mixed(self.seed, 7)),
             snapshots: Vec::new(),
             clones: Vec::new(),
             shape: &self.shape,
@@ -103,6 +104,7 @@ impl Plan {
             for _ in 0..self.steps {
                 requests.push(workload.next_request());
                 requests.extend(workload.version_request());
+                requests.extend(workload.extra_request());
             }
             let end = workload.end();
             let root_lost = mixed(self.seed, 1 << 32 | life).is_multiple_of(6);
@@ -132,6 +134,8 @@ struct Workload<'a> {
     scrubs: Dice,
     /// Of snapshots and clones: the same.
     versions: Dice,
+    /// Of quotas and of collection on request.
+    extras: Dice,
     /// Snapshots that may still be there, with what they are of.
     snapshots: Vec<(u32, Believed)>,
     clones: Vec<Believed>,
@@ -185,6 +189,24 @@ impl Workload<'_> {
         }
         let verb = self.version_verb()?;
         let steps = self.versions.below(12) as u32;
+        Some(Request { verb, steps })
+    }
+
+    /// Now and then a volume gets a quota or loses it, or a container is collected on request.
+    fn extra_request(&mut self) -> Option<Request> {
+        if !self.extras.once_in(8) {
+            return None;
+        }
+        let steps = self.extras.below(12) as u32;
+        let verb = if self.extras.once_in(3) {
+            let at = self.extras.below(self.volumes.len().max(1) as u64) as usize;
+            let volume = self.volumes.get(at).filter(|volume| !volume.read_only)?.number;
+            let none = self.extras.once_in(2);
+            let chunks = if none { 0 } else { 1 + self.extras.below(300) };
+            Verb::Quota { volume, chunks }
+        } else {
+            Verb::Collect { recompress: self.extras.once_in(2) }
+        };
         Some(Request { verb, steps })
     }
 

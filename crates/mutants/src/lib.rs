@@ -89,11 +89,13 @@ pub enum Mutant {
     ReadsPageBeingWritten,
     /// A read takes any frame of its chunk, whichever the tables mean.
     BelievesStaleFrame,
+    /// A volume near its quota takes what does not fit.
+    PassesQuota,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 34] = [
         Self::AnswersFlushUnsynced,
         Self::SkipsDataSync,
         Self::WritesRootUnsynced,
@@ -127,6 +129,7 @@ impl Mutant {
         Self::ReleasesInherited,
         Self::ReadsPageBeingWritten,
         Self::BelievesStaleFrame,
+        Self::PassesQuota,
     ];
 }
 

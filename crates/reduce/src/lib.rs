@@ -7,7 +7,8 @@
 //!   ([`compress`]);
 //! * [`ChunkBuf`], [`ChunkRef`] and [`ChunkBatch`] carry chunks from a door to the workers without
 //!   copying ([`chunk`], [`pool`]);
-//! * [`verify_frames`] says of stored frames which are damaged ([`verify`]);
+//! * [`verify_frames`] says of stored frames which are damaged ([`verify`]), and
+//!   [`recompress_frames`] makes them shorter ([`recompress`]);
 //! * [`Workers`] runs batches on a pool of threads, or inline ([`workers`]).
 //!
 //! The functions are pure: the same input gives the same bytes, whatever was computed before, on
@@ -24,6 +25,7 @@ pub mod error;
 pub mod fingerprint;
 mod lanes;
 pub mod pool;
+pub mod recompress;
 pub mod verify;
 pub mod workers;
 
@@ -31,5 +33,6 @@ pub use chunk::{ChunkBatch, ChunkBuf, ChunkRef, Permit};
 pub use compress::{compress_frame, expand_frame, frame_bytes_max};
 pub use error::ReduceError;
 pub use fingerprint::fingerprint_batch;
+pub use recompress::recompress_frames;
 pub use verify::{FramePlace, Image, Verdict, verify_frames};
 pub use workers::{Job, JobDone, Workers};

@@ -1,4 +1,4 @@
-//! The threads on which batches are fingerprinted, compressed and verified.
+//! The threads on which batches are fingerprinted, compressed, verified and compressed anew.
 //!
 //! One queue of jobs under a lock, N threads that take from it, one list of what is done. A job is
 //! a whole batch, tens of microseconds of work, so a plain lock is never contended enough to
@@ -15,6 +15,7 @@
 use crate::chunk::{ChunkBatch, ChunkBuf};
 use crate::compress::{compress_frame, frame_bytes_max};
 use crate::fingerprint::fingerprint_batch;
+use crate::recompress::recompress_frames;
 use crate::verify::{FramePlace, Image, Verdict, verify_frames};
 use format::units::{Compression, Fingerprint, Pbn};
 use std::collections::VecDeque;
@@ -54,6 +55,19 @@ pub enum Job {
         /// Length of the chunks, when they are to be fingerprinted.
         plain_bytes: Option<u32>,
     },
+    /// Make anew what becomes shorter by it.
+    Recompress {
+        /// Names the job.
+        tag: u64,
+        /// With what.
+        compression: Compression,
+        /// What holds the frames.
+        image: Arc<dyn Image>,
+        /// Where they are.
+        frames: Vec<FramePlace>,
+        /// Length of the chunks.
+        plain_bytes: u32,
+    },
 }
 
 /// What became of a [`Job`].
@@ -81,6 +95,15 @@ pub enum JobDone {
         tag: u64,
         /// One per frame, in order.
         verdicts: Vec<Verdict>,
+    },
+    /// Of [`Job::Recompress`].
+    Recompressed {
+        /// The job's.
+        tag: u64,
+        /// The frames that became shorter, one after the other, and what means nothing behind them.
+        bytes: ChunkBuf,
+        /// Where each ends in `bytes`; a frame without a length stays as it is.
+        ends: Vec<u32>,
     },
     /// The job hit a bug and has no result.
     Panicked {
@@ -194,7 +217,8 @@ impl Job {
         match self {
             Self::Fingerprint { tag, .. }
             | Self::Compress { tag, .. }
-            | Self::Verify { tag, .. } => *tag,
+            | Self::Verify { tag, .. }
+            | Self::Recompress { tag, .. } => *tag,
         }
     }
 
@@ -212,6 +236,10 @@ impl Job {
             }
             Self::Verify { tag, image, frames, plain_bytes } => {
                 JobDone::Verified { tag, verdicts: verify_frames(&image, &frames, plain_bytes) }
+            }
+            Self::Recompress { tag, compression, image, frames, plain_bytes } => {
+                let (bytes, ends) = recompress_frames(&image, &frames, compression, plain_bytes);
+                JobDone::Recompressed { tag, bytes, ends }
             }
         }
     }

@@ -1,6 +1,7 @@
 //! One file for each command: what it does, said in the order in which it is done.
 
 mod check;
+mod collect;
 mod completions;
 mod confirm;
 mod diff;
@@ -39,6 +40,7 @@ pub(crate) fn run(command: Command) -> Result<(), CliError> {
         Command::Explain(args) => explain::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Scrub(args) => scrub::run(&args),
+        Command::Collect(args) => collect::run(&args),
         Command::Grow(args) => grow::run(&args),
         Command::Set(args) => set::run(&args),
         Command::Completions(args) => completions::run(&args),

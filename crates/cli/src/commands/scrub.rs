@@ -9,16 +9,16 @@
 //! waiting between steps. So a scrub lasts as long as its command, and a paused one costs nothing.
 
 use std::path::Path;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use engine::{DamagedChunk, ScrubRequest};
 use serde::Serialize;
 
-use crate::args::{Rate, ScrubArgs};
+use crate::args::ScrubArgs;
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
 use crate::output;
+use crate::pace::Pace;
 use crate::progress::{Progress, Unit, human_duration};
 use crate::scrub_record::{ScrubLock, ScrubRecord, ScrubRun, unix_seconds};
 use crate::size::{human_bytes, human_count};
@@ -26,10 +26,6 @@ use crate::store::{self, Store};
 
 /// Between two times that the position is kept: so much is read again after a crash.
 const SAVE_INTERVAL: Duration = Duration::from_secs(5);
-/// A wait is cut into these, so that a signal is heard.
-const WAIT_MAX: Duration = Duration::from_millis(100);
-/// Of a store that is being served, unless asked for otherwise.
-const RATE_SERVED: u64 = 100 << 20;
 
 /// What `--json` prints.
 #[derive(Serialize)]
@@ -60,7 +56,8 @@ pub(super) fn run(args: &ScrubArgs) -> Result<(), CliError> {
     let mut record = ScrubRecord::load(&args.store);
     let run = take_up(&mut record, args);
     let outcome = Store::with(&args.store, |store| {
-        Scrubbing::new(args, record, run).drive(store, &interrupt)
+        let pace = Pace::new(args.rate, store.is_served());
+        Scrubbing::new(args, record, run, pace).drive(store, &interrupt)
     });
     let (record, run) = outcome?;
     if args.format.json {
@@ -93,20 +90,17 @@ fn take_up(record: &mut ScrubRecord, args: &ScrubArgs) -> ScrubRun {
 /// A scrub and where it is kept.
 struct Scrubbing<'a> {
     path: &'a Path,
-    rate: Option<Rate>,
     record: ScrubRecord,
     run: ScrubRun,
     progress: Option<Progress>,
     saved: Instant,
-    /// Before this the next step would be too soon.
-    due: Instant,
+    pace: Pace,
 }
 
 impl<'a> Scrubbing<'a> {
-    fn new(args: &'a ScrubArgs, record: ScrubRecord, run: ScrubRun) -> Self {
-        let now = Instant::now();
-        let (path, rate) = (args.store.as_path(), args.rate);
-        Self { path, rate, record, run, progress: None, saved: now, due: now }
+    fn new(args: &'a ScrubArgs, record: ScrubRecord, run: ScrubRun, pace: Pace) -> Self {
+        let path = args.store.as_path();
+        Self { path, record, run, progress: None, saved: Instant::now(), pace }
     }
 
     fn drive(
@@ -114,22 +108,17 @@ impl<'a> Scrubbing<'a> {
         store: &mut Store,
         interrupt: &Interrupt,
     ) -> Result<(ScrubRecord, ScrubRun), CliError> {
-        let rate = self.rate.unwrap_or(if store.is_served() {
-            Rate::BytesPerSecond(RATE_SERVED)
-        } else {
-            Rate::Unlimited
-        });
         while let Some(position) = self.run.position {
             let request = ScrubRequest { position, fingerprints: self.run.fingerprints };
             let begun = Instant::now();
-            let outcome = self.wait(interrupt).and_then(|()| store.scrub(request));
+            let outcome = self.pace.wait(interrupt).and_then(|()| store.scrub(request));
             let step = match outcome {
                 Ok(step) => step,
                 Err(error) => return Err(self.pause(error)),
             };
             self.run.add(&step, begun.elapsed().as_secs_f64());
             self.record.damaged.clone_from(&step.damaged);
-            self.pace(rate, step.bytes_read);
+            self.pace.spend(step.bytes_read);
             self.show();
             if self.saved.elapsed() >= SAVE_INTERVAL {
                 self.save()?;
@@ -161,25 +150,6 @@ impl<'a> Scrubbing<'a> {
         self.saved = Instant::now();
         self.record.run = Some(self.run.clone());
         self.record.save(self.path)
-    }
-
-    fn pace(&mut self, rate: Rate, bytes: u64) {
-        if let Rate::BytesPerSecond(rate) = rate {
-            let takes = Duration::from_secs_f64(bytes as f64 / rate as f64);
-            // What could not be read in its time is not made up for by reading faster later.
-            self.due = self.due.max(Instant::now() - takes) + takes;
-        }
-    }
-
-    fn wait(&self, interrupt: &Interrupt) -> Result<(), CliError> {
-        loop {
-            interrupt.check()?;
-            let left = self.due.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Ok(());
-            }
-            thread::sleep(left.min(WAIT_MAX));
-        }
     }
 
     fn show(&mut self) {

@@ -56,6 +56,40 @@ fn a_full_store_grows() {
     tamis(&format!("check {store}")).ok();
 }
 
+/// Room is made on request, offline and while the store is served; what was asked for and cannot be
+/// is said by the exit code.
+#[test]
+fn room_is_made_on_request() {
+    let folder = Folder::new();
+    let store = folder.store("64M --compression none");
+    let (a, b, out) = (folder.path("a.img"), folder.path("b.img"), folder.path("out.img"));
+    let text = |seed| -> Vec<u8> {
+        noise(seed, 20 << 20).chunks(4).flat_map(|four| [four[0]; 4]).collect()
+    };
+    fs::write(&a, text(1)).unwrap();
+    fs::write(&b, text(2)).unwrap();
+    tamis(&format!("import {store} a {a}")).ok();
+    tamis(&format!("import {store} b {b}")).ok();
+    tamis(&format!("collect {store} --to 50%")).fails(10, "nothing else is worth moving");
+    let packed = tamis(&format!("collect {store} --to 50% --recompress zstd:3 --json")).ok().json();
+    assert_eq!(packed["complete"], true, "{packed}");
+    assert!(packed["used_percent"].as_f64().unwrap() <= 50.0, "{packed}");
+    assert!(packed["used_percent_before"].as_f64().unwrap() > 60.0, "{packed}");
+    assert!(packed["freed_bytes"].as_u64().unwrap() > 8 << 20, "{packed}");
+
+    let served = Served::start(&store, "");
+    let said = tamis(&format!("collect {store} --recompress zstd:3 --rate unlimited")).ok().out;
+    assert!(said.contains("containers collected") && said.contains("with zstd:3"), "{said}");
+    assert_eq!(served.interrupt(), Some(0));
+    tamis(&format!("collect {}", folder.path("none"))).fails(3, "no store");
+    tamis(&format!("collect {store} --to 0")).fails(2, "--to");
+    for (volume, image) in [("a", &a), ("b", &b)] {
+        tamis(&format!("export {store} {volume} {out} --overwrite")).ok();
+        assert!(fs::read(&out).unwrap() == fs::read(image).unwrap(), "{volume}");
+    }
+    tamis(&format!("check {store}")).ok();
+}
+
 /// A store gets more room twice while it is served, in its data file and in another, and uses it.
 #[test]
 fn a_served_store_grows() {

@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
+const RAW: Compression = Compression { codec: Codec::Raw, level: 0 };
+
 #[derive(Debug, PartialEq, Eq)]
 enum Output {
     Fingerprints(Vec<Option<Fingerprint>>),
@@ -22,7 +24,7 @@ enum Output {
 fn output(done: JobDone) -> (u64, Output) {
     match done {
         JobDone::Fingerprints { tag, fingerprints } => (tag, Output::Fingerprints(fingerprints)),
-        JobDone::Frames { tag, bytes, ends } => {
+        JobDone::Frames { tag, bytes, ends } | JobDone::Recompressed { tag, bytes, ends } => {
             let frames_bytes = ends.last().map_or(0, |&end| end as usize);
             (tag, Output::Frames(bytes.bytes()[..frames_bytes].to_vec(), ends))
         }
@@ -65,7 +67,7 @@ fn chunks(seed: u32) -> Vec<ChunkRef> {
     (0..8).map(|n| ChunkRef::new(Arc::clone(&buf), n * 4096, 4096)).collect()
 }
 
-fn verify(tag: u64, compression: Compression, chunks: &ChunkBatch) -> Job {
+fn image(compression: Compression, chunks: &ChunkBatch) -> (Arc<Vec<u8>>, Vec<FramePlace>) {
     let (mut image, mut frames) = (Vec::new(), Vec::new());
     for (pbn, chunk) in (1..).map(Pbn).zip(chunks.iter()) {
         let offset_bytes = image.len() as u32;
@@ -74,7 +76,7 @@ fn verify(tag: u64, compression: Compression, chunks: &ChunkBatch) -> Job {
         image.extend_from_slice(&frame[..length_bytes as usize]);
         frames.push(FramePlace { offset_bytes, length_bytes, pbn });
     }
-    Job::Verify { tag, image: Arc::new(image), frames, plain_bytes: Some(4096) }
+    (Arc::new(image), frames)
 }
 
 fn jobs() -> Vec<Job> {
@@ -86,7 +88,14 @@ fn jobs() -> Vec<Job> {
             let pbns = (1..=8).map(Pbn).collect();
             match n % 5 {
                 0 | 2 => Job::Fingerprint { tag, chunks },
-                4 => verify(tag, compression, &chunks),
+                4 if n % 2 == 0 => {
+                    let (image, frames) = image(compression, &chunks);
+                    Job::Verify { tag, image, frames, plain_bytes: Some(4096) }
+                }
+                4 => {
+                    let (image, frames) = image(RAW, &chunks);
+                    Job::Recompress { tag, compression, image, frames, plain_bytes: 4096 }
+                }
                 _ => Job::Compress { tag, compression, chunks, pbns },
             }
         })

@@ -1,0 +1,42 @@
+//! Making room now.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use format::units::Compression;
+
+use super::options::Format;
+use super::values::{Rate, parse_percent, parse_rate};
+use crate::compression::parse_compression;
+
+/// Make room now: collect what is overwritten or deleted, and compress harder if asked to
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tamis collect /srv/store
+      moves what lives out of every container that has lost a sixteenth of its frames or more
+  tamis collect /srv/store --to 80%
+      stops as soon as no more than 80% of the room for data is in use
+  tamis collect /srv/store --recompress zstd:9 --rate 50M
+      goes through every container, the oldest first, and stores what becomes shorter by it anew
+
+A store collects by itself when its room becomes scarce; this does so before, at night for example.
+Ctrl-C ends it after the container it is at; nothing is lost. While the store is being served
+clients go on. What is written later is compressed as `tamis set` says. Exit code 10 means that
+--to could not be reached: nothing else is worth moving.")]
+pub(crate) struct CollectArgs {
+    /// Directory of the store
+    pub(crate) store: PathBuf,
+    /// Stop when no more than this part of the room for data is in use
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
+    pub(crate) to: Option<u8>,
+    /// Compress what is moved with lz4, zstd or zstd:LEVEL, and move all that becomes shorter by it
+    #[arg(long, value_name = "CODEC", value_parser = parse_compression)]
+    pub(crate) recompress: Option<Compression>,
+    /// How much to read a second: a size, or unlimited [default: 100M while the store is being
+    /// served, else unlimited]
+    #[arg(long, value_name = "SIZE", value_parser = parse_rate)]
+    pub(crate) rate: Option<Rate>,
+    #[command(flatten)]
+    pub(crate) format: Format,
+}

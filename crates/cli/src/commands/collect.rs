@@ -1,0 +1,167 @@
+//! `tamis collect`: room is made now, container by container.
+//!
+//! ```text
+//! figures ── step ── pace ── step ... until nothing is worth it, or --to is reached ── figures
+//! ```
+//!
+//! As with a scrub the engine makes one step at a time, here or in the server of the store, and
+//! keeps nothing in mind: when this ends, for whatever reason, what it has done is done.
+
+use std::time::Duration;
+
+use engine::{CollectPosition, CollectRequest, CollectStep};
+use serde::Serialize;
+
+use crate::args::CollectArgs;
+use crate::compression::compression_name;
+use crate::error::CliError;
+use crate::interrupt::Interrupt;
+use crate::output;
+use crate::pace::Pace;
+use crate::progress::{Progress, Unit, human_duration};
+use crate::size::{human_bytes, human_count};
+use crate::store::{self, Store};
+
+/// What `--json` prints.
+#[derive(Debug, Default, Serialize)]
+struct Report {
+    /// Whether it came to its end: nothing is left to be done, or `--to` is reached.
+    complete: bool,
+    containers_collected: u64,
+    /// Containers with a damaged frame, which stay as they are.
+    containers_kept: u64,
+    read_bytes: u64,
+    moved_bytes: u64,
+    written_bytes: u64,
+    /// Room for frames that is free now, beyond what was free before.
+    freed_bytes: u64,
+    used_percent_before: f64,
+    used_percent: f64,
+    seconds: f64,
+    recompressed_with: Option<String>,
+}
+
+pub(super) fn run(args: &CollectArgs) -> Result<(), CliError> {
+    if !store::is_there(&args.store) {
+        return Err(CliError::NoStore { store: args.store.clone() });
+    }
+    let interrupt = Interrupt::listen()
+        .map_err(|source| CliError::System { action: "signals cannot be heard", source })?;
+    let (report, outcome) = Store::with(&args.store, |store| collect(args, store, &interrupt))?;
+    if args.format.json {
+        output::print_json(&report)?;
+    } else {
+        output::print_line(summary(&report))?;
+    }
+    outcome?;
+    match args.to {
+        Some(to) if report.used_percent > f64::from(to) => {
+            Err(CliError::NothingToCollect { used: report.used_percent, asked: to })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Collects; what was done, and why it ended early if it did.
+fn collect(
+    args: &CollectArgs,
+    store: &mut Store,
+    interrupt: &Interrupt,
+) -> Result<(Report, Result<(), CliError>), CliError> {
+    let before = store.stats()?;
+    let room = before.capacity_bytes.max(1) as f64;
+    let used_percent = |free_bytes: u64| 100.0 * (1.0 - free_bytes as f64 / room);
+    let mut report = Report {
+        used_percent_before: used_percent(before.free_bytes),
+        recompressed_with: args.recompress.map(compression_name),
+        ..Report::default()
+    };
+    let progress = Progress::new("collecting", Unit::Bytes, None);
+    let mut collecting =
+        Collecting { args, pace: Pace::new(args.rate, store.is_served()), progress };
+    let outcome = collecting.drive(store, interrupt, &mut report);
+    report.complete = outcome.is_ok();
+    report.seconds = collecting.progress.finish().as_secs_f64();
+    let after = store.stats()?;
+    report.used_percent = used_percent(after.free_bytes);
+    report.freed_bytes = after.free_bytes.saturating_sub(before.free_bytes);
+    Ok((report, outcome))
+}
+
+struct Collecting<'a> {
+    args: &'a CollectArgs,
+    pace: Pace,
+    progress: Progress,
+}
+
+impl Collecting<'_> {
+    fn drive(
+        &mut self,
+        store: &mut Store,
+        interrupt: &Interrupt,
+        report: &mut Report,
+    ) -> Result<(), CliError> {
+        let mut position = None;
+        let mut used_percent = report.used_percent_before;
+        while self.args.to.is_none_or(|to| used_percent > f64::from(to)) {
+            self.pace.wait(interrupt)?;
+            let recompress = self.args.recompress;
+            let step = store.collect(CollectRequest { position, recompress })?;
+            self.count(&step, report);
+            used_percent = 100.0 * step.containers_used as f64 / step.containers.max(1) as f64;
+            self.show(&step, report, used_percent);
+            match step.next {
+                Some(next) => position = Some(next),
+                None => break,
+            }
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, step: &CollectStep, report: &mut Report) {
+        let Some(collected) = step.collected else { return };
+        let outcome = if collected.freed {
+            &mut report.containers_collected
+        } else {
+            &mut report.containers_kept
+        };
+        *outcome += 1;
+        report.read_bytes += collected.used_bytes;
+        report.moved_bytes += collected.moved_bytes;
+        report.written_bytes += collected.written_bytes;
+        self.pace.spend(collected.used_bytes);
+    }
+
+    fn show(&mut self, step: &CollectStep, report: &Report, used_percent: f64) {
+        if self.args.recompress.is_some()
+            && let Some(CollectPosition { from_sequence, until_sequence }) = step.next
+        {
+            // Sequence numbers of containers that are gone are passed without being read.
+            let share = f64::from(from_sequence) / f64::from(until_sequence.max(1));
+            self.progress.set_total((report.read_bytes as f64 / share.max(1e-6)) as u64);
+        }
+        self.progress.set_done(report.read_bytes);
+        self.progress.note_now_and_then(|| Some(format!("{used_percent:.0}% in use")));
+    }
+}
+
+fn summary(report: &Report) -> String {
+    let kept = match report.containers_kept {
+        0 => String::new(),
+        kept => format!(", {} kept for damage in them (see `tamis scrub`)", human_count(kept)),
+    };
+    let smaller = match &report.recompressed_with {
+        Some(name) => format!(", now {} with {name}", human_bytes(report.written_bytes)),
+        None => String::new(),
+    };
+    format!(
+        "{} containers collected in {}{kept}: {} freed, {} moved{smaller}; {:.0}% of the room for \
+         data is in use ({:.0}% before)",
+        human_count(report.containers_collected),
+        human_duration(Duration::from_secs_f64(report.seconds.max(0.0))),
+        human_bytes(report.freed_bytes),
+        human_bytes(report.moved_bytes),
+        report.used_percent,
+        report.used_percent_before,
+    )
+}

@@ -1,0 +1,73 @@
+//! Collection on request: which container is next, and what the asker is told of it.
+
+use format::units::ContainerId;
+
+use crate::collect_step::{CollectPosition, CollectRequest, CollectStep, CollectedContainer};
+use crate::collection::{Order, Victim};
+use crate::done::Done;
+use crate::engine::Engine;
+use crate::outcome::Reply;
+
+impl Engine {
+    /// Takes a request for a step.
+    pub(crate) fn accept_collect(&mut self, request: CollectRequest, done: Done) {
+        match &self.stopped {
+            Some(error) => done.fail(error.clone()),
+            None => self.collection.orders.push_back((request, done)),
+        }
+    }
+
+    /// The container that the oldest request is about. One for which none is left is answered.
+    pub(crate) fn take_order(&mut self) -> Option<(ContainerId, Order)> {
+        while let Some((request, done)) = self.collection.orders.pop_front() {
+            let until_sequence = self.placement.next_sequence();
+            let first = CollectPosition { from_sequence: 0, until_sequence };
+            let position = request.position.unwrap_or(first);
+            let CollectRequest { recompress, .. } = request;
+            match self.choose_ordered(position, recompress.is_some()) {
+                Some(id) => return Some((id, Order { position, recompress, done })),
+                None => self.answer_order(done, CollectStep::default()),
+            }
+        }
+        None
+    }
+
+    fn choose_ordered(&self, position: CollectPosition, in_turn: bool) -> Option<ContainerId> {
+        let CollectPosition { from_sequence, until_sequence } = position;
+        if !in_turn {
+            return self.choose_victim(true, until_sequence);
+        }
+        // What is sealed but still on its way to the disk is skipped: it is of this very moment.
+        let mut from = from_sequence;
+        loop {
+            let id = self.placement.space.oldest_in(from..until_sequence)?;
+            if !self.placement.is_in_memory(id) {
+                return Some(id);
+            }
+            from = self.state.containers.get(id).sequence + 1;
+        }
+    }
+
+    /// The container that somebody asked for has been collected, or could not be.
+    pub(crate) fn end_order(&mut self, victim: &mut Victim, freed: bool) {
+        let Some(order) = victim.order.take() else { return };
+        let collected = CollectedContainer {
+            container: victim.id.0,
+            freed,
+            used_bytes: victim.entries.iter().map(|entry| u64::from(entry.length_bytes)).sum(),
+            moved_bytes: victim.moved_bytes,
+            written_bytes: victim.written_bytes,
+        };
+        let CollectPosition { until_sequence, .. } = order.position;
+        let next = CollectPosition { from_sequence: victim.sequence + 1, until_sequence };
+        let step =
+            CollectStep { next: Some(next), collected: Some(collected), ..CollectStep::default() };
+        self.answer_order(order.done, step);
+    }
+
+    fn answer_order(&self, done: Done, mut step: CollectStep) {
+        step.containers = self.geometry.containers_total();
+        step.containers_used = step.containers - self.placement.space.coming_containers();
+        done.reply(Reply::Collect(Box::new(step)));
+    }
+}
