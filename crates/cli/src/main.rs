@@ -35,6 +35,7 @@ mod target;
 mod testing;
 mod volume_walk;
 mod volume_writer;
+mod weighing;
 
 use std::process::ExitCode;
 

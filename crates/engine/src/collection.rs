@@ -25,7 +25,7 @@ const SLICE_BYTES: u64 = 1 << 20;
 const ENTRY_BYTES: u64 = 64;
 /// Share of all containers that stay free while clients write, and its bounds: enough for what
 /// they have on its way, no more, since all that is kept free is taken from what dies by itself.
-const RESERVE_SHARE: u64 = 64;
+const RESERVE_SHARE: u64 = 256;
 const RESERVE_MIN: u64 = 6;
 const RESERVE_MAX: u64 = 64;
 /// What may be saved up while there is nothing to collect.

@@ -13,6 +13,8 @@ use super::values::{Rate, parse_percent, parse_rate};
 Examples:
   tamis stats /srv/store
   tamis stats /srv/store --json | jq .reduction_ratio
+  tamis stats /srv/store --volumes
+      goes through the maps of all volumes, and says what of each is its own and would come back
   tamis stats /srv/store --warn 80%
 While the store is being served the rates of half a second are shown as well. With --warn the exit
 code is 10 when more of the room for data or for tables is used: for timers and monitors.")]
@@ -23,6 +25,9 @@ pub(crate) struct StatsArgs {
     /// collection
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub(crate) warn: Option<u8>,
+    /// Weigh every volume and snapshot: what is its own, shared, and would be given back
+    #[arg(long)]
+    pub(crate) volumes: bool,
     #[command(flatten)]
     pub(crate) format: Format,
 }

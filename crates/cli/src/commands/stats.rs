@@ -4,15 +4,17 @@ use std::fmt::Write;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use engine::{Stats, Written};
+use engine::{Stats, VolumeInfo, VolumeWeight, Written};
 use serde::Serialize;
 
 use crate::args::StatsArgs;
 use crate::error::CliError;
+use crate::interrupt::Interrupt;
 use crate::output;
 use crate::size::{human_bytes, human_count};
 use crate::store::Store;
 use crate::table::{Align, Table};
+use crate::weighing::weigh;
 
 /// Between the two looks that rates are made from.
 const RATE_INTERVAL: Duration = Duration::from_millis(500);
@@ -26,6 +28,17 @@ struct Report {
     served: bool,
     /// Of the last half second, when it is.
     rates: Option<Rates>,
+    /// What each volume and snapshot weighs, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    weights: Option<Vec<NamedWeight>>,
+}
+
+/// What a volume or snapshot weighs.
+#[derive(Debug, Serialize)]
+struct NamedWeight {
+    name: String,
+    #[serde(flatten)]
+    weight: VolumeWeight,
 }
 
 /// What clients do now, by the second.
@@ -39,11 +52,18 @@ struct Rates {
 }
 
 pub(super) fn run(args: &StatsArgs) -> Result<(), CliError> {
-    let report = Store::with(&args.store, look)?;
+    let report = Store::with(&args.store, |store| {
+        let weights = if args.volumes { Some(weigh_all(store)?) } else { None };
+        Ok(Report { weights, ..look(store)? })
+    })?;
     if args.format.json {
         output::print_json(&report)?;
     } else {
         output::print(text(&report))?;
+        if let Some(weights) = &report.weights {
+            output::print_line("")?;
+            output::print(table_of(weights))?;
+        }
     }
     warn(args, &report.stats)
 }
@@ -60,16 +80,55 @@ fn warn(args: &StatsArgs, stats: &Stats) -> Result<(), CliError> {
     }
 }
 
+/// Those that are deleted meanwhile are left out.
+fn weigh_all(store: &mut Store) -> Result<Vec<NamedWeight>, CliError> {
+    let interrupt = Interrupt::listen()
+        .map_err(|source| CliError::System { action: "signals cannot be heard", source })?;
+    let mut weights = Vec::new();
+    for VolumeInfo { name, .. } in store.volumes()? {
+        match weigh(store, &name, &interrupt) {
+            Ok(weight) => weights.push(NamedWeight { name, weight }),
+            Err(error) if store.volumes()?.iter().any(|volume| volume.name == name) => {
+                return Err(error);
+            }
+            Err(_) => {}
+        }
+    }
+    Ok(weights)
+}
+
+fn table_of(weights: &[NamedWeight]) -> Table {
+    let mut table = Table::with_heading([
+        ("VOLUME", Align::Left),
+        ("MAPPED", Align::Right),
+        ("UNIQUE", Align::Right),
+        ("SHARED", Align::Right),
+        ("GIVES BACK", Align::Right),
+        ("COMPRESSION", Align::Right),
+    ]);
+    for NamedWeight { name, weight } in weights {
+        table.row([
+            name.clone(),
+            human_bytes(weight.mapped_bytes),
+            human_bytes(weight.unique.frame_bytes),
+            human_bytes(weight.shared.frame_bytes),
+            human_bytes(weight.given_back.frame_bytes),
+            format!("{:.2}x", weight.compression_ratio),
+        ]);
+    }
+    table
+}
+
 fn look(store: &mut Store) -> Result<Report, CliError> {
     let first = store.stats()?;
     if !store.is_served() {
-        return Ok(Report { stats: first, served: false, rates: None });
+        return Ok(Report { stats: first, served: false, rates: None, weights: None });
     }
     let started = Instant::now();
     thread::sleep(RATE_INTERVAL);
     let stats = store.stats()?;
     let rates = Rates::between(&first, &stats, started.elapsed());
-    Ok(Report { stats, served: true, rates: Some(rates) })
+    Ok(Report { stats, served: true, rates: Some(rates), weights: None })
 }
 
 impl Rates {
@@ -263,7 +322,7 @@ mod tests {
 
     #[test]
     fn people_see_the_way_down() {
-        let text = text(&Report { stats: stats(), served: false, rates: None });
+        let text = text(&Report { stats: stats(), served: false, rates: None, weights: None });
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "written by clients   40 GiB         mapped in 1 volume");
         assert_eq!(
@@ -277,7 +336,7 @@ mod tests {
     #[test]
     fn a_store_that_stopped_writing_says_so_first() {
         let stats = Stats { writing_stopped: Some("the device failed".to_owned()), ..stats() };
-        let text = text(&Report { stats, served: true, rates: None });
+        let text = text(&Report { stats, served: true, rates: None, weights: None });
         assert!(
             text.starts_with("writing has stopped, reads go on: the device failed\n"),
             "{text}"
@@ -289,12 +348,17 @@ mod tests {
         let of = |name: &str| VolumeStats { name: name.to_owned(), ..VolumeStats::default() };
         let volumes = vec![of("v"), of("v@a"), of("v@b")];
         let stats = Stats { volumes, deletions: 3, deletions_held: 1, ..stats() };
-        let told = text(&Report { stats: stats.clone(), served: false, rates: None });
+        let told =
+            text(&Report { stats: stats.clone(), served: false, rates: None, weights: None });
         assert!(told.contains("mapped in 1 volume and 2 snapshots\n"), "{told}");
         let line = told.lines().find(|line| line.starts_with("deletions")).unwrap();
         assert!(line.contains(" 3  on their way") && line.contains("; 1 wait"), "{told}");
-        let none =
-            text(&Report { stats: Stats { deletions: 0, ..stats }, served: false, rates: None });
+        let none = text(&Report {
+            stats: Stats { deletions: 0, ..stats },
+            served: false,
+            rates: None,
+            weights: None,
+        });
         assert!(!none.contains("deletions"), "{none}");
     }
 
@@ -310,7 +374,12 @@ mod tests {
 
     #[test]
     fn programs_find_every_promised_key_at_the_top() {
-        let json = serde_json::to_value(Report { stats: stats(), served: false, rates: None });
+        let json = serde_json::to_value(Report {
+            stats: stats(),
+            served: false,
+            rates: None,
+            weights: None,
+        });
         let json = json.unwrap();
         for key in [
             "logical_bytes",

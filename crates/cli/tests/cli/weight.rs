@@ -30,6 +30,11 @@ fn a_volume_is_weighed_offline_and_while_served() {
         assert!(text.contains("       3-4       1       3"), "{text}");
         let quick = tamis(&format!("volume show {store} v --quick --json")).ok().json();
         assert!(quick["weight"].is_null() && quick["mapped_bytes"].is_number(), "{quick}");
+        let all = tamis(&format!("stats {store} --volumes --json")).ok().json();
+        assert_eq!(all["weights"][0]["given_back"], weight["given_back"], "{all}");
+        assert_eq!(all["weights"][1]["name"], "w", "{all}");
+        let text = tamis(&format!("stats {store} --volumes")).ok().out;
+        assert!(text.contains("VOLUME    MAPPED    UNIQUE"), "{text}");
         weight["given_back"]["frame_bytes"].as_u64().unwrap()
     };
     let offline = look();

@@ -1,7 +1,7 @@
 //! `tamis volume show`: what a volume or snapshot holds, what of it is its own, and what deleting
 //! it would give back.
 
-use engine::{ReferenceClass, Tally, VolumeWeight, Weighing};
+use engine::{ReferenceClass, Tally, VolumeWeight};
 use serde::Serialize;
 
 use super::{Listed, with_origin};
@@ -9,10 +9,10 @@ use crate::args::VolumeShowArgs;
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
 use crate::output;
-use crate::progress::{Progress, Unit};
 use crate::size::{human_bytes, human_count};
 use crate::store::Store;
 use crate::table::{Align, Table};
+use crate::weighing::weigh;
 
 /// What `--json` prints.
 #[derive(Debug, Serialize)]
@@ -49,22 +49,6 @@ pub(super) fn run(args: &VolumeShowArgs) -> Result<(), CliError> {
     }
     output::print_line("")?;
     output::print(histogram(&classes))
-}
-
-fn weigh(store: &mut Store, name: &str, interrupt: &Interrupt) -> Result<VolumeWeight, CliError> {
-    let mut weighing = Weighing::of(name);
-    let mut progress: Option<Progress> = None;
-    while let Some(request) = weighing.request() {
-        interrupt.check()?;
-        if !weighing.add(store.weigh(request)?) {
-            return Err(CliError::VolumeReplaced { name: name.to_owned() });
-        }
-        let (done, total) = weighing.progress();
-        progress
-            .get_or_insert_with(|| Progress::new("weighing", Unit::Steps, Some(total)))
-            .set_done(done);
-    }
-    Ok(weighing.weight())
 }
 
 fn table_of(shown: &Shown) -> Table {
