@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use engine::{CollectRequest, RequestError};
+use engine::{CollectPosition, CollectRequest, RequestError};
 
 use crate::protocol::{
     CompressionSetting, Grown, GrowthWish, Refusal, RefusalKind, Request, Response, Status,
@@ -57,6 +57,27 @@ impl EngineService {
         }
     }
 
+    fn set_compression(&self, setting: CompressionSetting) -> Result<Response, RequestError> {
+        let Some(compression) = setting.to_compression() else {
+            return Ok(Response::Refused(unknown_codec()));
+        };
+        self.client.set_compression(compression)?;
+        Ok(Response::Done)
+    }
+
+    fn collect(
+        &self,
+        position: Option<CollectPosition>,
+        recompress: Option<CompressionSetting>,
+    ) -> Result<Response, RequestError> {
+        let known = recompress.map(CompressionSetting::to_compression);
+        if known == Some(None) {
+            return Ok(Response::Refused(unknown_codec()));
+        }
+        let step = self.client.collect(CollectRequest { position, recompress: known.flatten() })?;
+        Ok(Response::Collected { step: Box::new(step) })
+    }
+
     fn carry_out(&self, request: Request) -> Result<Response, RequestError> {
         let client = &self.client;
         let changed = |volume| Response::Volume { volume };
@@ -93,27 +114,11 @@ impl EngineService {
                 changed(client.clone_volume(&snapshot, &name)?)
             }
             Request::Rollback { snapshot } => changed(client.roll_back(&snapshot)?),
-            Request::Collect { position, recompress } => {
-                let compression = recompress.map(CompressionSetting::to_compression);
-                match compression {
-                    Some(None) => Response::Refused(unknown_codec()),
-                    None | Some(Some(_)) => {
-                        let recompress = compression.flatten();
-                        let request = CollectRequest { position, recompress };
-                        Response::Collected { step: Box::new(client.collect(request)?) }
-                    }
-                }
-            }
+            Request::Collect { position, recompress } => self.collect(position, recompress)?,
             Request::Compression => {
                 Response::Compression { compression: client.compression()?.into() }
             }
-            Request::SetCompression { compression } => match compression.to_compression() {
-                Some(compression) => {
-                    client.set_compression(compression)?;
-                    Response::Done
-                }
-                None => Response::Refused(unknown_codec()),
-            },
+            Request::SetCompression { compression } => self.set_compression(compression)?,
             Request::Grow(wish) => self.grow(wish),
             Request::Explain { volume, address } => {
                 let explanation = Box::new(client.explain(&volume, address)?);

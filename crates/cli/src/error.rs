@@ -197,8 +197,8 @@ pub(crate) enum CliError {
     NearlyFull { store: PathBuf, data_percent: u64, tables_percent: u64 },
     #[error(
         "{used:.0}% of the room for data is still in use, {asked}% was asked for, and nothing else \
-         is worth moving: delete volumes, trim what file systems no longer use, compress harder with \
-         --recompress, or make the store larger with `tamis grow`"
+         is worth moving: delete volumes, trim what file systems no longer use, compress harder \
+         with --recompress, or make the store larger with `tamis grow`"
     )]
     NothingToCollect { used: f64, asked: u8 },
     #[error(

@@ -1,6 +1,8 @@
 //! What a seed makes of a run: a store of some shape and a mix of requests that meets every path of
 //! the engine often.
 
+mod asides;
+
 use disk::Loss;
 use engine::{Codec, Compression};
 
@@ -182,96 +184,6 @@ impl Workload<'_> {
             _ => self.dice.below(10) as u32,
         };
         Request { verb, steps }
-    }
-
-    /// Now and then something is asked of snapshots and clones besides.
-    fn version_request(&mut self) -> Option<Request> {
-        if !self.versions.once_in(6) {
-            return None;
-        }
-        let verb = self.version_verb()?;
-        let steps = self.versions.below(12) as u32;
-        Some(Request { verb, steps })
-    }
-
-    /// Now and then a volume gets a quota or loses it, or a container is collected on request: in one
-    /// seed of three, for a write at a quota is waited for, and less is under way then.
-    fn extra_request(&mut self) -> Option<Request> {
-        if !self.extras.once_in(8) {
-            return None;
-        }
-        let steps = self.extras.below(12) as u32;
-        let verb = if self.extras.once_in(3) {
-            let at = self.extras.below(self.volumes.len().max(1) as u64) as usize;
-            let volume = self.volumes.get(at).filter(|volume| !volume.read_only)?.number;
-            let none = self.extras.once_in(2);
-            let chunks = if none { 0 } else { 1 + self.extras.below(300) };
-            Verb::Quota { volume, chunks }
-        } else {
-            Verb::Collect { recompress: self.extras.once_in(2) }
-        };
-        Some(Request { verb, steps })
-    }
-
-    fn version_verb(&mut self) -> Option<Verb> {
-        let snapshots_max = if self.shape.tight { 2 } else { 6 };
-        match self.versions.below(16) {
-            0..6 if self.snapshots.len() < snapshots_max => {
-                let volume = self.changing()?;
-                let snapshot = self.next_volume;
-                self.next_volume += 1;
-                self.snapshots.push((snapshot, volume.clone()));
-                Some(Verb::Snapshot { volume: volume.number, snapshot })
-            }
-            6..8 if self.clones.len() < 2 => {
-                let (snapshot, of) = self.a_snapshot()?;
-                let number = self.next_volume;
-                self.next_volume += 1;
-                self.clones.push(Believed { number, ..of });
-                Some(Verb::Clone { snapshot, volume: number })
-            }
-            8 => Some(Verb::Rollback { snapshot: self.a_snapshot()?.0 }),
-            9..11 => {
-                let at = self.versions.below(self.snapshots.len().max(1) as u64) as usize;
-                let gone = self.snapshots.get(at)?.0;
-                self.snapshots.swap_remove(at);
-                Some(Verb::Delete { volume: gone })
-            }
-            11 if self.versions.once_in(2) => {
-                self.clones.pop().map(|gone| Verb::Delete { volume: gone.number })
-            }
-            12 => {
-                let volume = self.changing()?;
-                let (number, count) = (volume.number, volume.sectors);
-                Some(Verb::Trim { volume: number, first: 0, count, durable: false })
-            }
-            13 => {
-                let (snapshot, of) = self.a_snapshot()?;
-                let first = self.versions.below(600.min(of.sectors / SECTORS).max(1)) * SECTORS;
-                let count = 256.min(of.sectors - first);
-                Some(Verb::Read { volume: snapshot, first, count })
-            }
-            _ => {
-                let clone = self.clones.last()?.clone();
-                let first = self.versions.below(600.min(clone.sectors / SECTORS).max(1)) * SECTORS;
-                let count = (SECTORS * 12).min(clone.sectors - first);
-                let content = self.versions.roll() % (1 << 32);
-                Some(Verb::Write { volume: clone.number, first, count, content, durable: false })
-            }
-        }
-    }
-
-    /// A volume or clone that may be written.
-    fn changing(&mut self) -> Option<Believed> {
-        let volumes = self.volumes.iter().filter(|volume| !volume.read_only);
-        let all: Vec<&Believed> = volumes.chain(&self.clones).collect();
-        let at = self.versions.below(all.len().max(1) as u64) as usize;
-        all.get(at).map(|&volume| volume.clone())
-    }
-
-    fn a_snapshot(&mut self) -> Option<(u32, Believed)> {
-        let at = self.versions.below(self.snapshots.len().max(1) as u64) as usize;
-        self.snapshots.get(at).cloned()
     }
 
     fn next_verb(&mut self) -> Verb {

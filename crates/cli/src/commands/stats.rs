@@ -364,10 +364,10 @@ mod tests {
 
     #[test]
     fn second_copies_are_told_where_there_are_any() {
-        let none = text(&Report { stats: stats(), served: false, rates: None });
+        let none = text(&Report { stats: stats(), served: false, rates: None, weights: None });
         assert!(!none.contains("second copies"), "{none}");
         let stats = Stats { copied_chunks: 3, copy_bytes: 12 << 10, ..stats() };
-        let told = text(&Report { stats, served: false, rates: None });
+        let told = text(&Report { stats, served: false, rates: None, weights: None });
         let line = told.lines().find(|line| line.starts_with("second copies")).unwrap();
         assert!(line.ends_with(" 12 KiB  of 3 chunks that many share"), "{told}");
     }
