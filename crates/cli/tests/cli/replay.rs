@@ -68,6 +68,17 @@ fn workloads_are_found_to_be_what_they_are() {
     }
 }
 
+/// What a request buffer gathers leaves it in another order, and merged.
+#[test]
+fn a_request_buffer_changes_no_truth() {
+    let folder = Folder::new();
+    let run = replay(&folder, "--workload read-mixed --requests 4000 --request-buffer 256K");
+    let found = &run["duplicates"];
+    assert_eq!((&found["unique_stored"], &found["unique_written"]), (&240.into(), &240.into()));
+    assert_eq!(run["compared"]["right_bytes"], 2000 * 4096);
+    assert_eq!(run["verified"]["right_bytes"], 2000 * 4096);
+}
+
 #[test]
 fn a_workload_is_the_same_as_a_trace() {
     let folder = Folder::new();

@@ -9,7 +9,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use engine::{Accepted, Client, Completions, Done, Reply, VOLUME_BYTES_MAX, VolumeHandle};
+use engine::{
+    Accepted, ChunkBuf, Client, Completions, Done, Reply, VOLUME_BYTES_MAX, VolumeHandle,
+};
 use traces::{Content, Direction, Request};
 
 use super::answers::{Answer, Answers};
@@ -101,18 +103,21 @@ impl<'a> Driver<'a> {
         }
     }
 
+    /// What is written counts as written from now on, in the request buffer or behind it.
     fn write(&mut self, offset_bytes: u64, request: &Request) -> Result<(), CliError> {
         let length_bytes = request.length_bytes();
         self.carried.writes += 1;
         self.carried.written_bytes += length_bytes;
-        if self.buffer.is_none() {
-            return self.submit_write(offset_bytes, length_bytes as usize, |content, bytes| {
-                content.fill(request.grain, &request.digests, bytes);
-            });
-        }
+        let Some(buffer) = &mut self.buffer else {
+            let mut buf = self.room(length_bytes as usize)?;
+            self.content.fill(request.grain, &request.digests, buf.bytes_mut());
+            self.truth.write(offset_bytes, buf.bytes());
+            self.submit(offset_bytes, buf);
+            return Ok(());
+        };
         let mut bytes = vec![0; length_bytes as usize];
         self.content.fill(request.grain, &request.digests, &mut bytes);
-        let Some(buffer) = &mut self.buffer else { return Ok(()) };
+        self.truth.write(offset_bytes, &bytes);
         buffer.write(offset_bytes, &bytes);
         if buffer.is_full() { self.drain_buffer() } else { Ok(()) }
     }
@@ -121,32 +126,27 @@ impl<'a> Driver<'a> {
     /// nothing is gathered but here.
     fn drain_buffer(&mut self) -> Result<(), CliError> {
         let Some(buffer) = &mut self.buffer else { return Ok(()) };
-        let writes = buffer.drain(PIECE_BYTES as usize);
-        for write in &writes {
-            self.submit_write(write.offset_bytes, write.bytes.len(), |_, bytes| {
-                bytes.copy_from_slice(&write.bytes);
-            })?;
+        for write in buffer.drain(PIECE_BYTES as usize) {
+            let mut buf = self.room(write.bytes.len())?;
+            buf.bytes_mut().copy_from_slice(&write.bytes);
+            self.submit(write.offset_bytes, buf);
         }
         self.wait_below(0)?;
         Ok(self.client.flush_blocking()?)
     }
 
-    fn submit_write(
-        &mut self,
-        offset_bytes: u64,
-        length_bytes: usize,
-        fill: impl FnOnce(&Content, &mut [u8]),
-    ) -> Result<(), CliError> {
+    /// A buffer of the engine's, when it has one and not too much is under way.
+    fn room(&mut self, length_bytes: usize) -> Result<ChunkBuf, CliError> {
         self.wait_below(IN_FLIGHT_MAX)?;
-        let mut buf = self.client.buffer(length_bytes);
-        fill(&self.content, buf.bytes_mut());
-        self.truth.write(offset_bytes, buf.bytes());
+        Ok(self.client.buffer(length_bytes))
+    }
+
+    fn submit(&mut self, offset_bytes: u64, buf: ChunkBuf) {
         let done = self.expect();
         match self.client.write(&self.volume, offset_bytes, buf, false, done) {
             Accepted::Now => self.answers.known(),
             Accepted::Later => {}
         }
-        Ok(())
     }
 
     fn read(&mut self, offset_bytes: u64, length_bytes: u64) -> Result<(), CliError> {
