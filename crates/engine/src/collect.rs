@@ -314,7 +314,7 @@ impl Engine {
         let check = stored.pba.check;
         if stored.references > 0 || is_held() {
             Fate::Move(check)
-        } else if let Some(copy) = copy {
+        } else if let Some(copy) = copy.filter(|_| !mutant!(ForgetsCopied)) {
             Fate::Promote(copy)
         } else {
             Fate::Forget(Some(check))

@@ -6,6 +6,7 @@ use format::pba_page::PbaEntry;
 use format::record::Change;
 use format::root::Stream;
 use format::units::{Fingerprint, Pba, Pbn};
+use mutants::mutant;
 use tables::{PageError, pbn_pba, second_copies};
 
 use crate::copies::{Found, Task};
@@ -121,7 +122,8 @@ impl Engine {
         }
         // It has lived long, as what collection moves has.
         let beside = self.placement.open_id(Stream::Collection) == Some(found.pba.container);
-        let stream = if beside { Stream::Clients } else { Stream::Collection };
+        let with_clients = beside || mutant!(CopyBesideChunk);
+        let stream = if with_clients { Stream::Clients } else { Stream::Collection };
         let mut changes = Vec::new();
         let placed = Placed { frame, pbn, fingerprint };
         if let Some(at) = self.placement.place(stream, &placed, &mut changes) {

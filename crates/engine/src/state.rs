@@ -360,7 +360,9 @@ impl State {
             self.hash.remove(&mut self.store, fingerprint);
         }
         pbn_pba::clear(&mut self.store, pbn);
-        self.drop_copy(pbn);
+        if !mutant!(ForgetsCopied) {
+            self.drop_copy(pbn);
+        }
         self.free.push(&mut self.store, pbn);
         lower(&mut self.totals.dead_chunks, 1);
         lower(&mut self.totals.dead_frame_bytes, u64::from(entry.pba.length_bytes));

@@ -185,8 +185,13 @@ impl Trial<'_> {
         self.hit.strike(self.sample, &disk);
         let meaning = self.hit.meaning(self.sample);
         let mut fate = Fate::default();
+        // What has a second copy is damaged and not lost.
+        let mut loses = true;
         match check(self.hit.view(&disk)) {
-            Ok(report) => fate.detected = !report.problems.is_empty(),
+            Ok(report) => {
+                fate.detected = !report.problems.is_empty();
+                loses = !report.problems.iter().all(is_of_one_frame);
+            }
             Err(sentence) => {
                 fate.detected = true;
                 self.must_name_a_structure(&sentence);
@@ -201,8 +206,8 @@ impl Trial<'_> {
             Ok(mut driver) => {
                 let reading = self.read_all(&mut driver, may_be_older);
                 fate.like_a_crash = reading.older > 0 || meaning == Meaning::Unproven;
-                if !fate.detected && !reading.failed.is_empty() {
-                    self.fail(format!("clean, but {} reads fail", reading.failed.len()));
+                if !loses && !reading.failed.is_empty() {
+                    self.fail(format!("nothing is lost, but {} reads fail", reading.failed.len()));
                 }
             }
         }
@@ -334,6 +339,11 @@ impl Trial<'_> {
         let older = versions.iter().copied().chain([0]);
         older.into_iter().any(|version| bytes == content(version)).then_some(false)
     }
+}
+
+/// Whether it is damage to a frame, which costs nothing where there is a second one.
+fn is_of_one_frame(problem: &Problem) -> bool {
+    matches!(problem, Problem::DamagedFrame { .. } | Problem::DamagedCopy { .. })
 }
 
 fn check(disk: Box<dyn Disk>) -> Result<CheckReport, String> {

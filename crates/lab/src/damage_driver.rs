@@ -9,6 +9,8 @@ use crate::oracle::CHUNK_BYTES;
 
 /// Steps without any movement after which nothing will come.
 const STILL_MAX: u32 = 2_000;
+/// So that some chunks of a small store are stored twice.
+const COPIES_ABOVE: u32 = 4;
 
 type Outcome = Result<Reply, RequestError>;
 
@@ -44,8 +46,10 @@ impl Driver {
     pub(crate) fn open(disk: Box<dyn Disk>) -> Result<Self, String> {
         let doorbell = Doorbell::new().map_err(|error| error.to_string())?;
         let options = Options { memory_bytes: 64 << 20, worker_threads: 0, sync: false };
-        let opened = engine::open(disk, doorbell, &options);
-        opened.map(|(engine, client, _)| Self { engine, client }).map_err(|e| e.to_string())
+        let (mut engine, client, _) =
+            engine::open(disk, doorbell, &options).map_err(|error| error.to_string())?;
+        engine.copy_above(COPIES_ABOVE);
+        Ok(Self { engine, client })
     }
 
     /// Makes a blocking call on a thread of its own while the engine is stepped.

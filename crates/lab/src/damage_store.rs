@@ -15,6 +15,8 @@ pub(crate) type Place = (usize, u64);
 /// Chunks of a volume.
 pub(crate) const VOLUME_CHUNKS: u64 = 2500;
 pub(crate) const VOLUMES: usize = 3;
+/// Contents that many chunks have.
+const FAVOURITES: u64 = 40;
 
 /// A store, what it holds, and where everything of it lies.
 pub(crate) struct Sample {
@@ -104,8 +106,10 @@ impl Maker {
         for _ in 0..count {
             let volume = self.dice.below(VOLUMES as u64) as usize;
             let lba = self.dice.below(VOLUME_CHUNKS);
-            let number = match self.dice.below(4) {
-                0 => 1 + self.dice.below(self.next_content),
+            let number = match self.dice.below(8) {
+                0 | 1 => 1 + self.dice.below(self.next_content),
+                // Some are written so often that they are stored twice.
+                2 => 1 + self.dice.below(FAVOURITES.min(self.next_content)),
                 _ => {
                     self.next_content += 1;
                     self.next_content

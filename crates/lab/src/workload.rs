@@ -51,8 +51,9 @@ impl Plan {
             copies_above: 0,
         };
         let shape = match seed % SHAPES {
-            // Few contents: most chunks are duplicates of something, in two data files.
-            0 => Shape { zones: 2, ..base },
+            // Few contents: most chunks are duplicates of something, in two data files. What is
+            // mapped a few times is stored twice.
+            0 => Shape { zones: 2, copies_above: 4, ..base },
             // Few pages in memory and volumes of many leaves: tables live on disk.
             1 => Shape {
                 tables_bytes: 16 << 20,
@@ -70,10 +71,13 @@ impl Plan {
                 tight: true,
                 ..base
             },
-            // The same in three data files, with duplicates, so that the dead come back.
+            // The same in three data files, with duplicates, so that the dead come back and copies
+            // are moved; in a quarter of them nothing is stored twice.
             _ => {
                 let (zones, containers, contents) = (3, 3, 6000);
-                Shape { zones, containers, contents, tables_bytes: 6 << 20, tight: true, ..base }
+                let copies_above = if seed / SHAPES % 4 == 2 { 0 } else { 2 };
+                let shape = Shape { zones, containers, contents, tables_bytes: 6 << 20, ..base };
+                Shape { tight: true, copies_above, ..shape }
             }
         };
         // Now and then checkpoints come as late as can be.

@@ -91,11 +91,17 @@ pub enum Mutant {
     BelievesStaleFrame,
     /// A volume near its quota takes what does not fit.
     PassesQuota,
+    /// Recovery does not look whether the frame of a second copy has arrived.
+    BelievesCopies,
+    /// A second copy is put into the container in which the chunk may be.
+    CopyBesideChunk,
+    /// Collection forgets a dead chunk that is stored twice, and leaves its second copy behind.
+    ForgetsCopied,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 34] = [
+    pub const ALL: [Self; 37] = [
         Self::AnswersFlushUnsynced,
         Self::SkipsDataSync,
         Self::WritesRootUnsynced,
@@ -130,6 +136,9 @@ impl Mutant {
         Self::ReadsPageBeingWritten,
         Self::BelievesStaleFrame,
         Self::PassesQuota,
+        Self::BelievesCopies,
+        Self::CopyBesideChunk,
+        Self::ForgetsCopied,
     ];
 }
 
