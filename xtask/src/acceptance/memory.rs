@@ -51,7 +51,7 @@ pub(super) fn run(setting: &Setting) -> Result<(), Failure> {
 }
 
 /// The largest resident size the server ever had.
-fn peak_bytes(server: &Server) -> Result<u64, Failure> {
+pub(super) fn peak_bytes(server: &Server) -> Result<u64, Failure> {
     let path = format!("/proc/{}/status", server.process());
     let text = fs::read_to_string(&path).map_err(Failure::file(path.as_ref()))?;
     read_peak(&text).ok_or_else(|| Failure::unmet("a line VmHWM", text))

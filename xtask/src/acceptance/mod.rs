@@ -23,6 +23,7 @@ mod real_fs;
 mod seed;
 pub(crate) mod server;
 mod tagged;
+mod versions;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -45,7 +46,7 @@ pub(crate) struct Scenario {
 }
 
 /// The order is that of the time they take.
-const SCENARIOS: [Scenario; 7] = [
+const SCENARIOS: [Scenario; 9] = [
     Scenario {
         name: "hostile",
         shows: "illegal messages get errors or a closed connection, and harm nobody else",
@@ -79,6 +80,18 @@ const SCENARIOS: [Scenario; 7] = [
         run: kill::run,
     },
     Scenario {
+        name: "snapshots",
+        shows: "a thousand snapshots of a volume under writes, deleted in any order, leave nothing",
+        needs: &["python3-libnbd"],
+        run: versions::run_snapshots,
+    },
+    Scenario {
+        name: "trim",
+        shows: "100 GB are trimmed in a moment, given back exactly, and no other client waits",
+        needs: &["python3-libnbd"],
+        run: versions::run_trim,
+    },
+    Scenario {
         name: "real-fs",
         shows: "ext4 and xfs live on a volume, through restarts, and fsck finds nothing",
         needs: &["nbdfuse", "fusermount3", "mkfs.ext4", "root", "loop devices", "fuse"],
@@ -99,7 +112,8 @@ const SCENARIOS: [Scenario; 7] = [
 ];
 
 /// Scenarios whose short form runs inside `cargo xtask test`.
-const SHORT: [&str; 6] = ["hostile", "full", "full-fs", "kill", "real-fs", "real-disk"];
+const SHORT: [&str; 7] =
+    ["hostile", "full", "full-fs", "kill", "snapshots", "real-fs", "real-disk"];
 
 /// What a scenario may know of the run it is part of.
 #[derive(Clone, Debug)]
@@ -138,6 +152,11 @@ impl Setting {
     /// change's, not the dice's. The full forms throw new dice every time.
     pub(crate) fn short(root: &Path) -> Result<Setting, Failure> {
         Setting::new(root, &Wanted { short: true, seed: Some(1), ..Wanted::default() })
+    }
+
+    /// The server's binary, which is every other command as well.
+    pub(crate) fn tamis(&self) -> &Path {
+        &self.tamis
     }
 
     /// A Python script of ours.

@@ -129,6 +129,18 @@ impl Store {
         Ok(Stats { command, answer: program.json()? })
     }
 
+    /// Where the store is.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The names of its volumes and snapshots.
+    pub(crate) fn volumes(&self) -> Result<Vec<String>, Failure> {
+        let listed = self.tamis("volume").arg("list").path(&self.folder).arg("--json").json()?;
+        let named = |volume: &Value| volume["name"].as_str().map(str::to_owned);
+        Ok(listed.as_array().into_iter().flatten().filter_map(named).collect())
+    }
+
     /// Checks the closed store; any problem is a failure.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         let report = self.tamis("check").path(&self.folder).arg("--json").json()?;

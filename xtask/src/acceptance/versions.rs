@@ -1,0 +1,96 @@
+//! Snapshots by the thousand and trims of whole disks: what they held comes back, to the byte.
+//!
+//! What a store should hold in the end is counted independently: what is left is copied into a new
+//! store, which has never known anything else.
+
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use crate::acceptance::Setting;
+use crate::acceptance::memory::peak_bytes;
+use crate::acceptance::server::{Server, Store};
+use crate::failure::Failure;
+use crate::program::Program;
+
+const VOLUME: &str = "disk";
+const OTHER: &str = "other";
+/// After this what was deleted is taken to stay.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// Snapshots of a volume that is being written, deleted in any order.
+pub(super) fn run_snapshots(setting: &Setting) -> Result<(), Failure> {
+    let (capacity, size, count) =
+        if setting.short { ("256M", "64M", "30") } else { ("4G", "1G", "1000") };
+    let store = Store::init(setting, capacity)?;
+    let server = store.serve(&["--memory", "256M"])?;
+    store.create_volume(VOLUME, size)?;
+    let script = setting.script("versions.py").arg("snapshots").path(setting.tamis());
+    let script = script.path(store.folder()).arg(store.uri(VOLUME)).arg(VOLUME);
+    println!("{}", script.arg(count).arg(setting.seed.to_string()).output()?.trim());
+    wait_for_deletions(&store)?;
+    recount(setting, &store, server)
+}
+
+/// A volume of 100 GB is trimmed while another is written.
+pub(super) fn run_trim(setting: &Setting) -> Result<(), Failure> {
+    let (size, mebibytes) = if setting.short { ("4G", "4096") } else { ("100000M", "100000") };
+    let store = Store::init(setting, "4G")?;
+    let server = store.serve(&["--memory", "512M"])?;
+    store.create_volume(VOLUME, size)?;
+    store.create_volume(OTHER, "256M")?;
+    let script = || setting.script("versions.py");
+    script().arg("fill").arg(store.uri(VOLUME)).arg(mebibytes).run()?;
+    let before = peak_bytes(&server)?;
+    let trim = script().arg("trim").arg(store.uri(VOLUME)).arg(mebibytes);
+    println!("{}", trim.arg(store.uri(OTHER)).output()?.trim());
+    let after = peak_bytes(&server)?;
+    println!("peak of memory: {} MiB before, {} MiB after", before >> 20, after >> 20);
+    wait_for_deletions(&store)?;
+    recount(setting, &store, server)
+}
+
+fn wait_for_deletions(store: &Store) -> Result<(), Failure> {
+    let begun = Instant::now();
+    while store.stats()?.number("deletions")? > 0 {
+        if begun.elapsed() > PATIENCE {
+            return Err(Failure::unmet(
+                "a store that gives back what was deleted",
+                "one that waits",
+            ));
+        }
+        sleep(Duration::from_millis(100));
+    }
+    println!("all given back after {:.1} s more", begun.elapsed().as_secs_f64());
+    Ok(())
+}
+
+/// The store is sound, and holds exactly what a new one does that its volumes are copied into.
+fn recount(setting: &Setting, store: &Store, server: Server) -> Result<(), Failure> {
+    server.stop()?;
+    store.check()?;
+    let copy = setting.work.join("copy");
+    let image = setting.work.join("image");
+    tamis(setting, "init", &copy).args(["--capacity", "4G"]).run()?;
+    for volume in store.volumes()? {
+        let export = tamis(setting, "export", store.folder()).arg(&volume);
+        export.path(&image).arg("--overwrite").run()?;
+        tamis(setting, "import", &copy).arg(&volume).path(&image).run()?;
+    }
+    let counted = |folder: &Path| -> Result<(u64, u64), Failure> {
+        let stats = tamis(setting, "stats", folder).arg("--json").json()?;
+        let number = |field: &str| stats[field].as_u64().unwrap_or(u64::MAX);
+        Ok((number("unique_chunks"), number("stored_bytes")))
+    };
+    let (left, made) = (counted(store.folder())?, counted(&copy)?);
+    println!("{} unique chunks and {} bytes of frames, as in a new store", left.0, left.1);
+    if left == made {
+        Ok(())
+    } else {
+        Err(Failure::unmet(format!("{made:?} chunks and bytes"), format!("{left:?}")))
+    }
+}
+
+fn tamis(setting: &Setting, command: &str, folder: &Path) -> Program {
+    Program::new(PathBuf::from(setting.tamis())).arg(command).path(folder)
+}
