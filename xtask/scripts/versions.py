@@ -30,10 +30,6 @@ def connect(uri):
     return handle
 
 
-def noise(dice, length):
-    return dice.randbytes(length)
-
-
 def milliseconds(seconds):
     return "%.1f ms" % (seconds * 1000)
 
@@ -43,13 +39,24 @@ def share(latencies, part):
     return ordered[min(len(ordered) - 1, int(len(ordered) * part))]
 
 
+def start_write(handle, buffer, at):
+    """Starts a write once few enough are in flight; one that fails ends the script."""
+    while handle.aio_in_flight() >= IN_FLIGHT:
+        handle.poll(-1)
+
+    def ended(error):
+        if error.value != 0:
+            sys.exit("a write at %d failed with error %d" % (at, error.value))
+        return 1
+
+    handle.aio_pwrite(buffer, at, ended)
+
+
 def write_some(handle, dice, count, chunks):
     """Starts random writes; the last of them are in flight when this returns."""
     for _ in range(count):
-        while handle.aio_in_flight() >= IN_FLIGHT:
-            handle.poll(-1)
-        buffer = nbd.Buffer.from_bytearray(bytearray(noise(dice, CHUNK)))
-        handle.aio_pwrite(buffer, dice.randrange(chunks) * CHUNK)
+        buffer = nbd.Buffer.from_bytearray(bytearray(dice.randbytes(CHUNK)))
+        start_write(handle, buffer, dice.randrange(chunks) * CHUNK)
 
 
 def settle(handle):
@@ -62,7 +69,7 @@ def snapshots(tamis, store, uri, volume, count, seed):
     handle = connect(uri)
     chunks = handle.get_size() // 4 // CHUNK
     for at in range(0, chunks * CHUNK, MIB):
-        handle.pwrite(noise(dice, MIB), at)
+        handle.pwrite(dice.randbytes(MIB), at)
     names = ["%s@s%d" % (volume, number) for number in range(int(count))]
     took = []
     for name in names:
@@ -86,11 +93,10 @@ def snapshots(tamis, store, uri, volume, count, seed):
 
 def fill(uri, mebibytes):
     handle = connect(uri)
-    data = noise(random.Random(1), MIB)
+    # One for all: libnbd keeps every buffer that it was given for as long as the connection lives.
+    buffer = nbd.Buffer.from_bytearray(bytearray(random.Random(1).randbytes(MIB)))
     for number in range(int(mebibytes)):
-        while handle.aio_in_flight() >= IN_FLIGHT:
-            handle.poll(-1)
-        handle.aio_pwrite(nbd.Buffer.from_bytearray(bytearray(data)), number * MIB)
+        start_write(handle, buffer, number * MIB)
     settle(handle)
     handle.flush()
     handle.shutdown()
@@ -107,7 +113,7 @@ class Other(threading.Thread):
         dice = random.Random(2)
         chunks = self.handle.get_size() // CHUNK
         while not self.over.is_set():
-            data, at = noise(dice, CHUNK), dice.randrange(chunks) * CHUNK
+            data, at = dice.randbytes(CHUNK), dice.randrange(chunks) * CHUNK
             begun = time.monotonic()
             self.handle.pwrite(data, at)
             self.latencies.append(time.monotonic() - begun)
