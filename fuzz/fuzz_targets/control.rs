@@ -12,7 +12,7 @@ use admin::{
     CallError, Client, CompressionSetting, Grown, GrowthWish, Refusal, RefusalKind, Request,
     Response, Service, Status, answer_all,
 };
-use engine::{DifferenceStep, ScrubRequest, ScrubStep, VolumeInfo, WeightStep};
+use engine::{CollectStep, DifferenceStep, ScrubRequest, ScrubStep, VolumeInfo, WeightStep};
 use format::units::{Codec, Compression};
 use libfuzzer_sys::fuzz_target;
 
@@ -100,6 +100,9 @@ impl Service for Echo {
             },
             Request::Scrub { step: ScrubRequest { position, .. } } => Response::Scrub {
                 step: Box::new(ScrubStep { next: Some(position), ..ScrubStep::default() }),
+            },
+            Request::Collect { position: next, .. } => Response::Collected {
+                step: Box::new(CollectStep { next, ..CollectStep::default() }),
             },
         }
     }

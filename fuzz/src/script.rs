@@ -73,10 +73,11 @@ fn shape(input: &mut Input<'_>) -> Shape {
         cache_pages: 4096,
         dirty_pages_max: 64,
         contents: 40,
+        copies_above: 0,
         tight: false,
     };
     match kind % 4 {
-        0 => Shape { zones: 2, ..base },
+        0 => Shape { zones: 2, copies_above: 2, ..base },
         1 => Shape {
             cache_pages: 96,
             dirty_pages_max: 24,
@@ -223,12 +224,15 @@ impl Decoder<'_> {
     }
 
     fn rare(&mut self) -> Verb {
-        match self.input.byte() % 6 {
+        match self.input.byte() % 10 {
             0 => Verb::Tick,
             1 => Verb::Stats,
             2 => Verb::Idle,
             4 => Verb::Scrub { fingerprints: false },
             5 => Verb::Scrub { fingerprints: true },
+            6 => Verb::Collect { recompress: false },
+            7 => Verb::Collect { recompress: true },
+            8 => Verb::Quota { volume: self.volume(), chunks: u64::from(self.input.byte()) },
             _ => Verb::Bad { volume: self.volume() },
         }
     }
