@@ -21,17 +21,22 @@ pub(crate) struct Interrupt {
 
 impl Interrupt {
     /// From now on the signals are heard here and no longer end the process by themselves.
-    pub(crate) fn listen() -> io::Result<Self> {
+    pub(crate) fn listen() -> Result<Self, CliError> {
         let interrupt = Self::default();
+        interrupt.register().map_err(unheard)?;
+        Ok(interrupt)
+    }
+
+    fn register(&self) -> io::Result<()> {
         for signal in TERM_SIGNALS {
-            let (asked, number) = (Arc::clone(&interrupt.asked), Arc::clone(&interrupt.signal));
+            let (asked, number) = (Arc::clone(&self.asked), Arc::clone(&self.signal));
             let exit_code = i32::from(SIGNAL_EXIT_BASE) + signal;
             // The exit is registered first, so that it sees what an *earlier* signal set.
             flag::register_conditional_shutdown(*signal, exit_code, Arc::clone(&asked))?;
             flag::register(*signal, asked)?;
             flag::register_usize(*signal, number, usize::try_from(*signal).unwrap_or(0))?;
         }
-        Ok(interrupt)
+        Ok(())
     }
 
     /// An error when an end has been asked for: a loop's way to ask.
@@ -44,13 +49,18 @@ impl Interrupt {
     }
 
     /// Calls `then` on a thread of its own when the first signal comes.
-    pub(crate) fn on_signal(then: impl FnOnce() + Send + 'static) -> io::Result<()> {
-        let mut signals = Signals::new(TERM_SIGNALS)?;
-        thread::Builder::new().name("signals".to_owned()).spawn(move || {
+    pub(crate) fn on_signal(then: impl FnOnce() + Send + 'static) -> Result<(), CliError> {
+        let mut signals = Signals::new(TERM_SIGNALS).map_err(unheard)?;
+        let wait = move || {
             if signals.forever().next().is_some() {
                 then();
             }
-        })?;
+        };
+        thread::Builder::new().name("signals".to_owned()).spawn(wait).map_err(unheard)?;
         Ok(())
     }
+}
+
+fn unheard(source: io::Error) -> CliError {
+    CliError::System { action: "signals cannot be heard", source }
 }

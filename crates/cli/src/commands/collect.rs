@@ -45,8 +45,7 @@ pub(super) fn run(args: &CollectArgs) -> Result<(), CliError> {
     if !store::is_there(&args.store) {
         return Err(CliError::NoStore { store: args.store.clone() });
     }
-    let interrupt = Interrupt::listen()
-        .map_err(|source| CliError::System { action: "signals cannot be heard", source })?;
+    let interrupt = Interrupt::listen()?;
     let (report, outcome) = Store::with(&args.store, |store| collect(args, store, &interrupt))?;
     if args.format.json {
         output::print_json(&report)?;

@@ -29,8 +29,7 @@ struct Report<'a> {
 }
 
 pub(super) fn run(args: &DiffArgs) -> Result<(), CliError> {
-    let interrupt = Interrupt::listen()
-        .map_err(|source| CliError::System { action: "signals cannot be heard", source })?;
+    let interrupt = Interrupt::listen()?;
     let found = Store::with(&args.store, |store| {
         for name in [&args.from, &args.to] {
             store.volume(&args.store, name)?;

@@ -54,8 +54,7 @@ struct UnreadableFile {
 pub(super) fn run(args: EstimateArgs) -> Result<(), CliError> {
     check_paths(&args.paths)?;
     check_memory(args.memory)?;
-    let interrupt = Interrupt::listen()
-        .map_err(|source| CliError::System { action: "signals cannot be heard", source })?;
+    let interrupt = Interrupt::listen()?;
     let total_bytes = estimate::size_bytes(&args.paths, || interrupt.check().is_ok());
     let mut progress = Progress::new("reading", Unit::Bytes, Some(total_bytes));
     let found = estimate::estimate(&args.paths, &options(&args), |done_bytes| {

@@ -42,8 +42,7 @@ pub(super) fn run(args: &ExportArgs) -> Result<(), CliError> {
         true => served::refuse_stream(&args.store)?,
         false => served::refuse(&args.store, &args.volume, served::Direction::Out, &args.file)?,
     }
-    let interrupt = Interrupt::listen()
-        .map_err(|source| CliError::System { action: "signals cannot be heard", source })?;
+    let interrupt = Interrupt::listen()?;
     let options = engine_options(&args.engine, false);
     let summary = OpenStore::with(&args.store, options, |store| {
         if streams {

@@ -66,8 +66,7 @@ pub(super) fn run(args: &ImportArgs) -> Result<(), CliError> {
     if image.size_bytes() == Some(0) {
         return Err(CliError::ImageEmpty);
     }
-    let interrupt = Interrupt::listen()
-        .map_err(|source| CliError::System { action: "signals cannot be heard", source })?;
+    let interrupt = Interrupt::listen()?;
     let options = engine_options(&args.engine, false);
     let summary = OpenStore::with(&args.store, options, |store| {
         let client = store.client();

@@ -53,8 +53,7 @@ struct Report {
 }
 
 pub(super) fn run(args: &ReplayArgs) -> Result<(), CliError> {
-    let interrupt = Interrupt::listen()
-        .map_err(|source| CliError::System { action: "signals cannot be heard", source })?;
+    let interrupt = Interrupt::listen()?;
     if let Some(path) = &args.to {
         return write_trace(args, path, &interrupt);
     }

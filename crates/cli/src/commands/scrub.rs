@@ -50,8 +50,7 @@ pub(super) fn run(args: &ScrubArgs) -> Result<(), CliError> {
         return status(args);
     }
     // In this order: who sees that it runs may interrupt it.
-    let interrupt = Interrupt::listen()
-        .map_err(|source| CliError::System { action: "signals cannot be heard", source })?;
+    let interrupt = Interrupt::listen()?;
     let _lock = ScrubLock::take(&args.store)?;
     let mut record = ScrubRecord::load(&args.store);
     let run = take_up(&mut record, args);

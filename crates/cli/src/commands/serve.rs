@@ -88,9 +88,8 @@ pub(super) fn run(args: ServeArgs) -> Result<(), CliError> {
 
 fn hear_signals(events: Sender<Event>) -> Result<(), CliError> {
     // The flag is not asked here; listening is what makes a second signal end the process.
-    let heard = Interrupt::listen()
-        .and_then(|_| Interrupt::on_signal(move || tell(&events, Event::Signal)));
-    heard.map_err(|source| CliError::System { action: "signals cannot be heard", source })
+    Interrupt::listen()?;
+    Interrupt::on_signal(move || tell(&events, Event::Signal))
 }
 
 fn tell(events: &Sender<Event>, event: Event) {

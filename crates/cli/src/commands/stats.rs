@@ -82,8 +82,7 @@ fn warn(args: &StatsArgs, stats: &Stats) -> Result<(), CliError> {
 
 /// Those that are deleted meanwhile are left out.
 fn weigh_all(store: &mut Store) -> Result<Vec<NamedWeight>, CliError> {
-    let interrupt = Interrupt::listen()
-        .map_err(|source| CliError::System { action: "signals cannot be heard", source })?;
+    let interrupt = Interrupt::listen()?;
     let mut weights = Vec::new();
     for VolumeInfo { name, .. } in store.volumes()? {
         match weigh(store, &name, &interrupt) {

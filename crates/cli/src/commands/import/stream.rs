@@ -28,8 +28,7 @@ use crate::volume_writer::VolumeWriter;
 
 /// Applies `source` to the volume that `args` name.
 pub(super) fn run(args: &ImportArgs, mut source: StreamSource) -> Result<Summary, CliError> {
-    let interrupt = Interrupt::listen()
-        .map_err(|source| CliError::System { action: "signals cannot be heard", source })?;
+    let interrupt = Interrupt::listen()?;
     let options = engine_options(&args.engine, false);
     let StreamHeader { target, data_bytes, .. } = source.header.clone();
     OpenStore::with(&args.store, options, |store| {

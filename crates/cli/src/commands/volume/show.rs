@@ -27,8 +27,7 @@ struct Shown {
 
 pub(super) fn run(args: &VolumeShowArgs) -> Result<(), CliError> {
     let of = &args.of;
-    let interrupt = Interrupt::listen()
-        .map_err(|source| CliError::System { action: "signals cannot be heard", source })?;
+    let interrupt = Interrupt::listen()?;
     let shown = Store::with(&of.store, |store| {
         let volume = store.volume(&of.store, &of.name)?;
         let all = store.volumes()?;
