@@ -104,13 +104,13 @@ impl Engine {
 
     /// What clients need goes before what somebody asked for, and that before the rest.
     fn next_victim(&mut self) -> Option<(ContainerId, Option<Order>)> {
-        if let Some(due) = self.due_victim().filter(|_| self.must_collect()) {
-            return Some((due, None));
+        let due = self.due_victim();
+        let is_urgent = due.is_some() && self.must_collect();
+        let ordered = if is_urgent { None } else { self.take_order() };
+        match ordered {
+            Some((id, order)) => Some((id, Some(order))),
+            None => Some((due?, None)),
         }
-        if let Some((id, order)) = self.take_order() {
-            return Some((id, Some(order)));
-        }
-        Some((self.due_victim()?, None))
     }
 
     /// The container that it is time to collect.
