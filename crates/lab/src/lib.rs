@@ -7,6 +7,7 @@
 //! aside.rs      what each crash would leave  oracle.rs   which prefixes explain what is found
 //! trouble.rs    what else goes wrong with a disk   shrink.rs  a failing script made short
 //! fullness.rs   stores that are filled to the last chunk
+//! cache_study/ what the tables cost by cache, policy and filter: a model, without the engine
 //! image/        stores of earlier releases, kept for the tests
 //! ```
 //!
@@ -23,6 +24,7 @@
 
 mod answers;
 mod aside;
+pub mod cache_study;
 mod damage;
 mod damage_driver;
 mod damage_hit;

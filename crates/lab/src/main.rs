@@ -9,6 +9,7 @@
 mod canary;
 mod fill;
 mod night;
+mod study;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -30,6 +31,8 @@ enum Command {
     Simulate(night::Arguments),
     /// Fill stores until they refuse, relieve them, and fill them again.
     Fill(fill::Arguments),
+    /// What the tables cost by cache size, policy, filter, locality and neighbours: a model.
+    CacheStudy(study::Arguments),
     /// Run a script that a failing seed was shrunk to.
     Replay {
         /// The script, as it was printed.
@@ -61,6 +64,7 @@ fn main() -> ExitCode {
     match Arguments::parse().command {
         Command::Simulate(arguments) => night::simulate(&arguments),
         Command::Fill(arguments) => fill::fill(&arguments),
+        Command::CacheStudy(arguments) => study::cache_study(&arguments),
         Command::Replay { file } => replay(&file),
         Command::Image { folder } => make_image(&folder),
         #[cfg(feature = "mutants")]

@@ -1,0 +1,50 @@
+//! The cache study: what the tables cost by cache size, replacement policy, filter, locality and
+//! neighbours, by a model of the accesses to their pages. No engine, no bytes.
+//!
+//! ```text
+//! plan.rs ─ study.rs          which runs; all of them, on several threads
+//!   ├─ stream.rs              what is asked for: made workloads, traces, two of them together
+//!   └─ run.rs                 one run of a stream through the tables
+//!        ├─ plain.rs          the Hash-PBN table in buckets changed in place, as FIDR has it
+//!        ├─ gathered.rs       the same in young entries and merged buckets (decision 018)
+//!        │    filter.rs       the filter before either;  lookup.rs  what a look-up cost
+//!        └─ cache.rs          pages in memory, dirty or not; pages read and written
+//!             policies.rs     by name: lru.rs clock.rs two_q.rs arc.rs s3_fifo.rs tiny_lfu.rs
+//! record.rs  hot.rs  report.rs  what comes of it, as text
+//! ```
+//!
+//! Everything follows from the workloads and a seed; threads change the time it takes only.
+
+mod arc;
+mod cache;
+mod clock;
+mod filter;
+mod gathered;
+mod hot;
+mod lookup;
+mod lru;
+mod plain;
+mod plan;
+mod policies;
+mod policy;
+mod queue;
+mod record;
+mod report;
+mod run;
+mod s3_fifo;
+mod stream;
+mod study;
+mod tiny_lfu;
+mod two_q;
+
+#[cfg(test)]
+mod policy_tests;
+
+pub use filter::FilterRow;
+pub use hot::HotBuckets;
+pub use plan::{CACHED_PERCENT, FILTER_BITS};
+pub use policies::PolicyKind;
+pub use record::{Question, Record};
+pub use run::{Design, Figures, Setup, run};
+pub use stream::{Neighbour, Stream};
+pub use study::Study;

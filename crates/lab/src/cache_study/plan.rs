@@ -1,0 +1,101 @@
+//! The list of runs that a study consists of, question by question.
+
+use super::policies::PolicyKind;
+use super::record::{Question, Record};
+use super::run::{Design, Setup, run, run_in, table_pages};
+use super::stream::{Neighbour, Stream};
+
+/// Room of the cache that FIDR has, in percent of the table.
+pub const CACHED_PERCENT: f64 = 2.8;
+/// Bits for an entry that decision 018 has, 96 bytes for a bucket of 78.
+pub const FILTER_BITS: u64 = 10;
+pub(super) const FILTERS: [u64; 6] = [0, 4, 8, 10, 12, 16];
+const SIZES: [f64; 7] = [0.5, 1.0, CACHED_PERCENT, 5.0, 10.0, 25.0, 100.0];
+const DESIGNS: [Design; 2] = [Design::Plain, Design::Gathered];
+
+/// What runs beside the stream.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(super) enum Company {
+    None,
+    /// The neighbour's store is there, and it asks for nothing.
+    Silent(Neighbour),
+    /// The same, and the stream has half of the cache, as if it were divided.
+    SilentHalf(Neighbour),
+    Busy(Neighbour),
+}
+
+/// One run that is to be made.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct Task {
+    pub(super) question: Question,
+    /// Which of the streams.
+    pub(super) stream: usize,
+    pub(super) company: Company,
+    setup: Setup,
+}
+
+impl Task {
+    /// Makes the run; `stream` is the one with its company.
+    pub(super) fn run(&self, stream: &Stream) -> Record {
+        let (beside, figures) = match self.company {
+            Company::None => ("", run(stream, &self.setup)),
+            Company::Silent(_) => ("nobody", run(stream, &self.setup)),
+            Company::Busy(neighbour) => (neighbour.name(), run(stream, &self.setup)),
+            Company::SilentHalf(_) => {
+                let whole = table_pages(stream) as f64 * self.setup.cached_percent / 100.0;
+                let half = (whole / 2.0).round() as u64;
+                ("nobody; half of the cache", run_in(stream, &self.setup, half.max(16)))
+            }
+        };
+        Record::new(self.question, &stream.name, beside, &self.setup, &figures)
+    }
+}
+
+/// All runs over so many streams; the fairness of the first.
+pub(super) fn tasks(streams: usize, seed: u64) -> Vec<Task> {
+    let mut tasks = Vec::new();
+    for stream in 0..streams {
+        for design in DESIGNS {
+            tasks.extend(of_stream(stream, design, seed));
+        }
+    }
+    for neighbour in [Neighbour::Unique, Neighbour::Far] {
+        let companies =
+            [Company::Silent(neighbour), Company::Busy(neighbour), Company::SilentHalf(neighbour)];
+        for company in companies {
+            tasks.extend(fairness(company, seed));
+        }
+    }
+    tasks
+}
+
+fn of_stream(stream: usize, design: Design, seed: u64) -> Vec<Task> {
+    let task = |question, setup| Task { question, stream, company: Company::None, setup };
+    let usual = usual(design, PolicyKind::Lru, seed);
+    let mut tasks = Vec::new();
+    for policy in PolicyKind::ALL {
+        for cached_percent in SIZES {
+            tasks.push(task(Question::Size, Setup { policy, cached_percent, ..usual }));
+        }
+        tasks.push(task(Question::Locality, Setup { policy, locality: true, ..usual }));
+    }
+    for filter_bits in FILTERS {
+        tasks.push(task(Question::Filter, Setup { filter_bits, ..usual }));
+    }
+    tasks
+}
+
+fn fairness(company: Company, seed: u64) -> Vec<Task> {
+    let question = Question::Fairness;
+    let setups = DESIGNS.into_iter().flat_map(|design| {
+        PolicyKind::ALL.into_iter().map(move |policy| usual(design, policy, seed))
+    });
+    setups.map(|setup| Task { question, stream: 0, company, setup }).collect()
+}
+
+/// FIDR's table has no filter.
+fn usual(design: Design, policy: PolicyKind, seed: u64) -> Setup {
+    let filter_bits = if design == Design::Gathered { FILTER_BITS } else { 0 };
+    let cached_percent = CACHED_PERCENT;
+    Setup { design, policy, cached_percent, filter_bits, locality: false, seed }
+}
