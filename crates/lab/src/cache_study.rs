@@ -10,13 +10,14 @@
 //!        │    filter.rs       the filter before either;  lookup.rs  what a look-up cost
 //!        └─ cache.rs          pages in memory, dirty or not; pages read and written
 //!             policies.rs     by name: lru.rs clock.rs two_q.rs arc.rs s3_fifo.rs tiny_lfu.rs
-//! record.rs  hot.rs  report.rs  what comes of it, as text
+//! record.rs  hot.rs           what comes of it;  report.rs  as text;  plots.rs chart.rs  as SVG
 //! ```
 //!
 //! Everything follows from the workloads and a seed; threads change the time it takes only.
 
 mod arc;
 mod cache;
+mod chart;
 mod clock;
 mod filter;
 mod gathered;
@@ -25,6 +26,7 @@ mod lookup;
 mod lru;
 mod plain;
 mod plan;
+mod plots;
 mod policies;
 mod policy;
 mod queue;
@@ -40,6 +42,7 @@ mod two_q;
 #[cfg(test)]
 mod policy_tests;
 
+pub use chart::PlotError;
 pub use filter::FilterRow;
 pub use hot::HotBuckets;
 pub use plan::{CACHED_PERCENT, FILTER_BITS};

@@ -1,9 +1,9 @@
-//! `lab cache-study`: the model of the tables' cache over workloads and traces, as tables, JSON
-//! and CSV.
+//! `lab cache-study`: the model of the tables' cache over workloads and traces, as tables, JSON,
+//! CSV and plots.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ const REQUESTS_QUICK: u64 = 40_000;
 
 #[derive(Args)]
 #[command(after_help = "Examples: lab cache-study --quick\n          \
-    lab cache-study --requests 5000000 --jobs 2 --csv study.csv")]
+    lab cache-study --requests 5000000 --jobs 2 --csv study.csv --plots .")]
 pub(crate) struct Arguments {
     /// Requests of each workload, and of the trace at most [default: 5000000].
     #[arg(long, value_parser = clap::value_parser!(u64).range(8..=500_000_000))]
@@ -42,6 +42,9 @@ pub(crate) struct Arguments {
     /// Write one line for each run to this file.
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
+    /// Draw plots as SVG into this folder, which is made if it is missing.
+    #[arg(long, value_name = "FOLDER")]
+    plots: Option<PathBuf>,
 }
 
 /// Makes the study and tells it.
@@ -72,6 +75,9 @@ impl Arguments {
             write_csv(path, &study)
                 .map_err(|error| format!("{} cannot be written: {error}", path.display()))?;
         }
+        if let Some(folder) = &self.plots {
+            write_plots(folder, &study)?;
+        }
         if self.json {
             let json = serde_json::to_string_pretty(&study).map_err(|error| error.to_string())?;
             println!("{json}");
@@ -99,9 +105,20 @@ impl Arguments {
     }
 }
 
-fn write_csv(path: &PathBuf, study: &Study) -> io::Result<()> {
+fn write_csv(path: &Path, study: &Study) -> io::Result<()> {
     let mut file = BufWriter::new(File::create(path)?);
     writeln!(file, "{}", Record::CSV_HEADING)?;
     study.runs.iter().try_for_each(|run| writeln!(file, "{}", run.csv()))?;
     file.flush()
+}
+
+fn write_plots(folder: &Path, study: &Study) -> Result<(), String> {
+    let plots = study.plots().map_err(|error| error.to_string())?;
+    let unwritten = |path: &Path, error| format!("{} cannot be written: {error}", path.display());
+    std::fs::create_dir_all(folder).map_err(|error| unwritten(folder, error))?;
+    for (name, svg) in plots {
+        let path = folder.join(name);
+        std::fs::write(&path, svg).map_err(|error| unwritten(&path, error))?;
+    }
+    Ok(())
 }

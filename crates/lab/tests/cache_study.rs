@@ -93,6 +93,14 @@ fn every_question_is_answered() {
         let columns = record.csv().split(',').count();
         assert_eq!(columns, lab::cache_study::Record::CSV_HEADING.split(',').count());
     }
+    let text = study.to_string();
+    let plots = study.plots().unwrap();
+    for policy in PolicyKind::ALL {
+        let drawn = plots.iter().filter(|(_, svg)| svg.contains(policy.name())).count();
+        assert_eq!(drawn, 2, "{policy:?}: hits of one workload, and fairness");
+        assert!(text.contains(policy.name()), "{policy:?}");
+    }
+    assert!(plots.iter().all(|(_, svg)| svg.starts_with("<svg") && !svg.contains("NaN")));
     let hot = &study.hot_buckets[0];
     assert!(hot.hottest_1_percent >= 1.0 && hot.hottest_10_percent > hot.hottest_1_percent);
 }

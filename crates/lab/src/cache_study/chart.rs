@@ -1,0 +1,201 @@
+//! Charts as SVG: panels of lines or of bars on a light ground, with a title, units at the axes and
+//! a legend.
+//!
+//! Values on the horizontal axis stand at even distances and are named, since what a study varies
+//! is a short list. The vertical axis may be logarithmic.
+
+use std::fmt::Display;
+use std::ops::Range;
+
+use plotters::backend::SVGBackend;
+use plotters::chart::{ChartBuilder, ChartContext, SeriesLabelPosition};
+use plotters::coord::Shift;
+use plotters::coord::cartesian::Cartesian2d;
+use plotters::coord::types::RangedCoordf64;
+use plotters::drawing::{DrawingArea, IntoDrawingArea};
+use plotters::element::{Circle, PathElement, Rectangle};
+use plotters::series::{DashedLineSeries, LineSeries};
+use plotters::style::{BLACK, Color, RGBColor, WHITE};
+use thiserror::Error;
+
+const PANEL_WIDTH: u32 = 640;
+const HEIGHT: u32 = 480;
+const FONT: &str = "sans-serif";
+/// Room between groups of bars, of a group's width.
+const GAP: f64 = 0.25;
+/// Told apart also by those who see few colours (Okabe and Ito), and black.
+const COLORS: [RGBColor; 8] = [
+    RGBColor(0, 0, 0),
+    RGBColor(230, 159, 0),
+    RGBColor(0, 114, 178),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+    RGBColor(213, 94, 0),
+    RGBColor(86, 180, 233),
+    RGBColor(150, 140, 20),
+];
+
+/// A plot could not be drawn: a fault of this program.
+#[derive(Debug, Error)]
+#[error("a plot cannot be drawn: {0}")]
+pub struct PlotError(String);
+
+impl PlotError {
+    fn of(error: impl Display) -> Self {
+        Self(error.to_string())
+    }
+}
+
+#[derive(Copy, Clone, PartialEq, Eq)]
+pub(super) enum Form {
+    Lines,
+    Bars,
+}
+
+/// Values by what is varied; none where nothing was measured.
+pub(super) struct Series {
+    pub(super) name: String,
+    /// Which of the colours; several series may share one.
+    pub(super) color: usize,
+    pub(super) dashed: bool,
+    pub(super) values: Vec<Option<f64>>,
+}
+
+pub(super) struct Panel {
+    pub(super) title: String,
+    pub(super) x_title: String,
+    pub(super) y_title: String,
+    pub(super) x_names: Vec<String>,
+    pub(super) y: Range<f64>,
+    /// Above it there is room for a legend, and no figure at the axis.
+    pub(super) y_named_max: f64,
+    /// Every step is so many times the one before.
+    pub(super) y_is_logarithmic: bool,
+    pub(super) form: Form,
+    pub(super) series: Vec<Series>,
+    pub(super) legend: SeriesLabelPosition,
+}
+
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
+
+/// Panels side by side, as one SVG.
+pub(super) fn svg(panels: &[Panel]) -> Result<String, PlotError> {
+    let mut text = String::new();
+    {
+        let size = (PANEL_WIDTH * panels.len() as u32, HEIGHT);
+        let whole = SVGBackend::with_string(&mut text, size).into_drawing_area();
+        whole.fill(&WHITE).map_err(PlotError::of)?;
+        for (area, panel) in whole.split_evenly((1, panels.len())).iter().zip(panels) {
+            panel.draw(area)?;
+        }
+        whole.present().map_err(PlotError::of)?;
+    }
+    Ok(text)
+}
+
+impl Panel {
+    fn draw(&self, area: &Area<'_>) -> Result<(), PlotError> {
+        let last = self.x_names.len() as f64 - 1.0;
+        let y = self.height(self.y.start)..self.height(self.y.end);
+        let mut chart = ChartBuilder::on(area)
+            .margin(14)
+            .caption(&self.title, (FONT, 17))
+            .x_label_area_size(46)
+            .y_label_area_size(62)
+            .build_cartesian_2d(-0.5..last + 0.5, y)
+            .map_err(PlotError::of)?;
+        chart
+            .configure_mesh()
+            .disable_x_mesh()
+            .light_line_style(WHITE)
+            .x_labels(2 * self.x_names.len() + 1)
+            .x_label_formatter(&|x| self.x_name(*x))
+            .y_label_formatter(&|y| self.y_name(*y))
+            .x_desc(&self.x_title)
+            .y_desc(&self.y_title)
+            .label_style((FONT, 14))
+            .axis_desc_style((FONT, 15))
+            .draw()
+            .map_err(PlotError::of)?;
+        for (place, series) in self.series.iter().enumerate() {
+            match self.form {
+                Form::Lines => self.line(&mut chart, series)?,
+                Form::Bars => self.bars(&mut chart, place, series)?,
+            }
+        }
+        chart
+            .configure_series_labels()
+            .position(self.legend.clone())
+            .background_style(WHITE.mix(0.85))
+            .border_style(BLACK.mix(0.3))
+            .label_font((FONT, 14))
+            .draw()
+            .map_err(PlotError::of)
+    }
+
+    fn line(&self, chart: &mut Chart<'_, '_>, series: &Series) -> Result<(), PlotError> {
+        let points: Vec<(f64, f64)> = (0..)
+            .zip(&series.values)
+            .filter_map(|(x, value)| Some((f64::from(x), self.height((*value)?))))
+            .collect();
+        let color = COLORS[series.color % COLORS.len()];
+        let marks = points.clone().into_iter().map(|at| Circle::new(at, 3, color.filled()));
+        let style = color.stroke_width(2);
+        let drawn = if series.dashed {
+            chart.draw_series(DashedLineSeries::new(points, 6, 4, style))
+        } else {
+            chart.draw_series(LineSeries::new(points, style))
+        };
+        let name = drawn.map_err(PlotError::of)?.label(series.name.clone());
+        let dashed = series.dashed;
+        name.legend(move |(x, y)| {
+            let end = if dashed { x + 8 } else { x + 18 };
+            PathElement::new(vec![(x, y), (end, y)], style)
+        });
+        chart.draw_series(marks).map_err(PlotError::of)?;
+        Ok(())
+    }
+
+    fn bars(
+        &self,
+        chart: &mut Chart<'_, '_>,
+        place: usize,
+        series: &Series,
+    ) -> Result<(), PlotError> {
+        let width = (1.0 - GAP) / self.series.len() as f64;
+        let left = GAP / 2.0 - 0.5 + place as f64 * width;
+        let floor = self.height(self.y.start);
+        let color = COLORS[series.color % COLORS.len()];
+        let bars = (0..).zip(&series.values).filter_map(|(x, value)| {
+            let (x, top) = (f64::from(x) + left, self.height((*value)?));
+            Some(Rectangle::new([(x, floor), (x + width, top)], color.filled()))
+        });
+        let drawn = chart.draw_series(bars).map_err(PlotError::of)?;
+        drawn
+            .label(series.name.clone())
+            .legend(move |(x, y)| Rectangle::new([(x, y - 5), (x + 14, y + 5)], color.filled()));
+        Ok(())
+    }
+
+    /// Where a value stands; what lies outside stands at the edge.
+    fn height(&self, value: f64) -> f64 {
+        let value = value.clamp(self.y.start, self.y.end);
+        if self.y_is_logarithmic { value.log10() } else { value }
+    }
+
+    fn x_name(&self, x: f64) -> String {
+        let is_named = (x - x.round()).abs() < 1e-6 && x > -0.1;
+        let name = is_named.then(|| self.x_names.get(x.round() as usize)).flatten();
+        name.cloned().unwrap_or_default()
+    }
+
+    fn y_name(&self, y: f64) -> String {
+        if !self.y_is_logarithmic {
+            return if y > self.y_named_max { String::new() } else { format!("{y:.0}") };
+        }
+        let value = 10_f64.powf(y);
+        let digits = (1.0 - y.floor()).clamp(0.0, 4.0) as usize;
+        format!("{value:.digits$}")
+    }
+}
