@@ -9,6 +9,7 @@ const USUAL: Setup = Setup {
     policy: PolicyKind::Lru,
     cached_percent: 2.8,
     filter_bits: 0,
+    index_percent: 50,
     locality: false,
     seed: 1,
 };
@@ -84,7 +85,9 @@ fn a_study_follows_from_its_seed_and_not_from_its_threads() {
 fn every_question_is_answered() {
     let streams = [stream(WorkloadKind::WriteM, 20_000)];
     let study = Study::run(&streams, 1, 2, |_, _| ());
-    for question in [Question::Size, Question::Filter, Question::Locality, Question::Fairness] {
+    for question in
+        [Question::Size, Question::Filter, Question::Locality, Question::Index, Question::Fairness]
+    {
         assert!(study.runs.iter().any(|run| run.question == question), "{question:?}");
     }
     for record in &study.runs {
@@ -96,7 +99,8 @@ fn every_question_is_answered() {
     let text = study.to_string();
     let plots = study.plots().unwrap();
     for policy in PolicyKind::ALL {
-        let drawn = plots.iter().filter(|(_, svg)| svg.contains(policy.name())).count();
+        let named = format!("\n{}\n", policy.name());
+        let drawn = plots.iter().filter(|(_, svg)| svg.contains(&named)).count();
         assert_eq!(drawn, 2, "{policy:?}: hits of one workload, and fairness");
         assert!(text.contains(policy.name()), "{policy:?}");
     }

@@ -2,8 +2,8 @@
 //! once what was wanted since it last passed.
 //!
 //! The page store lets no dirty page leave. It writes cold ones, oldest change first, when three
-//! quarters of the pages are dirty (`store/cleaning.rs`); that is [`Clock::clean_only`]. The plain
-//! form writes what is dirty when it leaves.
+//! quarters of the pages are dirty (`store/cleaning.rs`); that is [`Clock::clean_only`], with this
+//! share or another. The plain form writes what is dirty when it leaves.
 
 use std::collections::VecDeque;
 
@@ -31,16 +31,18 @@ pub(super) struct Clock {
     capacity: usize,
     /// Dirty pages by their oldest change, and none of them may leave.
     dirty: Option<VecDeque<u32>>,
+    dirty_max: usize,
 }
 
 impl Clock {
     pub(super) fn new(capacity: usize, pages: usize) -> Self {
         let states = vec![State::default(); pages];
-        Self { ring: Vec::new(), vacant: Vec::new(), hand: 0, states, capacity, dirty: None }
+        let (ring, vacant, dirty_max) = (Vec::new(), Vec::new(), capacity);
+        Self { ring, vacant, hand: 0, states, capacity, dirty: None, dirty_max }
     }
 
-    pub(super) fn clean_only(capacity: usize, pages: usize) -> Self {
-        Self { dirty: Some(VecDeque::new()), ..Self::new(capacity, pages) }
+    pub(super) fn clean_only(capacity: usize, pages: usize, dirty_max: usize) -> Self {
+        Self { dirty: Some(VecDeque::new()), dirty_max, ..Self::new(capacity, pages) }
     }
 
     fn state(&mut self, page: u32) -> &mut State {
@@ -66,7 +68,7 @@ impl Clock {
     /// Writes cold dirty pages when too many are dirty; at least one, so that not all are.
     fn clean(&mut self, moved: &mut Moved) {
         let Some(dirty) = &mut self.dirty else { return };
-        if dirty.len() <= self.capacity / 4 * 3 {
+        if dirty.len() <= self.dirty_max {
             return;
         }
         let batch = CLEAN_PAGES.min(self.capacity / 4).max(1);

@@ -2,7 +2,7 @@
 
 use super::policies::PolicyKind;
 use super::record::{Question, Record};
-use super::run::{Design, Setup, run, run_in, table_pages};
+use super::run::{Design, Setup, cache_pages, run_in};
 use super::stream::{Neighbour, Stream};
 
 /// Room of the cache that FIDR has, in percent of the table.
@@ -11,6 +11,9 @@ pub const CACHED_PERCENT: f64 = 2.8;
 pub const FILTER_BITS: u64 = 10;
 pub(super) const FILTERS: [u64; 6] = [0, 4, 8, 10, 12, 16];
 const SIZES: [f64; 7] = [0.5, 1.0, CACHED_PERCENT, 5.0, 10.0, 25.0, 100.0];
+/// Of the cache, for the index, as decision 018 has it.
+const INDEX_PERCENT: u64 = 50;
+const INDEXES: [u64; 5] = [10, 25, INDEX_PERCENT, 75, 90];
 const DESIGNS: [Design; 2] = [Design::Plain, Design::Gathered];
 
 /// What runs beside the stream.
@@ -19,7 +22,7 @@ pub(super) enum Company {
     None,
     /// The neighbour's store is there, and it asks for nothing.
     Silent(Neighbour),
-    /// The same, and the stream has half of the cache, as if it were divided.
+    /// The same, and the stream has half of the cache: its own share, were it divided.
     SilentHalf(Neighbour),
     Busy(Neighbour),
 }
@@ -35,19 +38,19 @@ pub(super) struct Task {
 }
 
 impl Task {
-    /// Makes the run; `stream` is the one with its company.
-    pub(super) fn run(&self, stream: &Stream) -> Record {
-        let (beside, figures) = match self.company {
-            Company::None => ("", run(stream, &self.setup)),
-            Company::Silent(_) => ("nobody", run(stream, &self.setup)),
-            Company::Busy(neighbour) => (neighbour.name(), run(stream, &self.setup)),
-            Company::SilentHalf(_) => {
-                let whole = table_pages(stream) as f64 * self.setup.cached_percent / 100.0;
-                let half = (whole / 2.0).round() as u64;
-                ("nobody; half of the cache", run_in(stream, &self.setup, half.max(16)))
-            }
+    /// Makes the run; `stream` is `alone` with its company. For two there is a cache of twice what
+    /// the one would have, whatever the other stores.
+    pub(super) fn run(&self, alone: &Stream, stream: &Stream) -> Record {
+        let (beside, shares) = match self.company {
+            Company::None => ("", 1.0),
+            Company::Silent(_) => ("nobody", 2.0),
+            Company::Busy(neighbour) => (neighbour.name(), 2.0),
+            Company::SilentHalf(_) => ("nobody; half of the cache", 1.0),
         };
-        Record::new(self.question, &stream.name, beside, &self.setup, &figures)
+        let cached_percent = shares * self.setup.cached_percent;
+        let setup = Setup { cached_percent, ..self.setup };
+        let figures = run_in(stream, &setup, cache_pages(alone, cached_percent));
+        Record::new(self.question, &stream.name, beside, &setup, &figures)
     }
 }
 
@@ -82,6 +85,11 @@ fn of_stream(stream: usize, design: Design, seed: u64) -> Vec<Task> {
     for filter_bits in FILTERS {
         tasks.push(task(Question::Filter, Setup { filter_bits, ..usual }));
     }
+    if design == Design::Gathered {
+        for index_percent in INDEXES {
+            tasks.push(task(Question::Index, Setup { index_percent, ..usual }));
+        }
+    }
     tasks
 }
 
@@ -96,6 +104,6 @@ fn fairness(company: Company, seed: u64) -> Vec<Task> {
 /// FIDR's table has no filter.
 fn usual(design: Design, policy: PolicyKind, seed: u64) -> Setup {
     let filter_bits = if design == Design::Gathered { FILTER_BITS } else { 0 };
-    let cached_percent = CACHED_PERCENT;
-    Setup { design, policy, cached_percent, filter_bits, locality: false, seed }
+    let (cached_percent, index_percent) = (CACHED_PERCENT, INDEX_PERCENT);
+    Setup { design, policy, cached_percent, filter_bits, index_percent, locality: false, seed }
 }

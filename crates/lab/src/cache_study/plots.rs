@@ -186,7 +186,7 @@ impl Study {
                 "Fairness: hits of {workload} beside a neighbour, {} table",
                 design.name()
             ),
-            x_title: format!("policy, {CACHED_PERCENT}% cached"),
+            x_title: format!("policy; room for twice {CACHED_PERCENT}% of {workload}'s tables"),
             y_title: "look-ups of a page that find it cached, %".to_owned(),
             x_names: PolicyKind::ALL.map(|policy| policy.name().to_owned()).to_vec(),
             y: 0.0..160.0,

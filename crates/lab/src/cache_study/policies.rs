@@ -15,8 +15,11 @@ pub enum PolicyKind {
     Lru,
     /// A hand that spares once what was wanted.
     Clock,
-    /// The same, and dirty pages stay until they are written: what the page store does.
+    /// The same, and dirty pages stay until they are written, which begins when three quarters of
+    /// the pages are dirty: what the page store does.
     ClockClean,
+    /// The same, beginning at a quarter.
+    ClockCleanEarly,
     /// Full 2Q.
     TwoQ,
     /// Adaptive replacement.
@@ -29,10 +32,11 @@ pub enum PolicyKind {
 
 impl PolicyKind {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Lru,
         Self::Clock,
         Self::ClockClean,
+        Self::ClockCleanEarly,
         Self::TwoQ,
         Self::Arc,
         Self::S3Fifo,
@@ -46,6 +50,7 @@ impl PolicyKind {
             Self::Lru => "lru",
             Self::Clock => "clock",
             Self::ClockClean => "clock-clean",
+            Self::ClockCleanEarly => "clock-early",
             Self::TwoQ => "2q",
             Self::Arc => "arc",
             Self::S3Fifo => "s3-fifo",
@@ -58,7 +63,8 @@ impl PolicyKind {
         match self {
             Self::Lru => Box::new(Lru::new(capacity, pages)),
             Self::Clock => Box::new(Clock::new(capacity, pages)),
-            Self::ClockClean => Box::new(Clock::clean_only(capacity, pages)),
+            Self::ClockClean => Box::new(Clock::clean_only(capacity, pages, capacity / 4 * 3)),
+            Self::ClockCleanEarly => Box::new(Clock::clean_only(capacity, pages, capacity / 4)),
             Self::TwoQ => Box::new(TwoQ::new(capacity, pages)),
             Self::Arc => Box::new(Arc::new(capacity, pages)),
             Self::S3Fifo => Box::new(S3Fifo::new(capacity, pages)),

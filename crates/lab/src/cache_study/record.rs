@@ -14,6 +14,8 @@ pub enum Question {
     Filter,
     /// Directories brought in or not.
     Locality,
+    /// How much of the cache the index of young entries takes.
+    Index,
     /// A second stream on the same cache.
     Fairness,
 }
@@ -26,6 +28,7 @@ impl Question {
             Self::Size => "size",
             Self::Filter => "filter",
             Self::Locality => "locality",
+            Self::Index => "index",
             Self::Fairness => "fairness",
         }
     }
@@ -48,6 +51,8 @@ pub struct Record {
     pub cache_pages: u64,
     /// Of the filter, for an entry.
     pub filter_bits: u64,
+    /// Room of the index of young entries, by that of the cache.
+    pub index_percent: u64,
     /// Whether directories are brought in.
     pub locality: bool,
     /// What runs beside it.
@@ -93,6 +98,7 @@ impl Record {
             cached_percent: setup.cached_percent,
             cache_pages: figures.cache_pages,
             filter_bits: setup.filter_bits,
+            index_percent: setup.index_percent,
             locality: setup.locality,
             beside,
             writes,
@@ -110,15 +116,15 @@ impl Record {
 
     /// The heading of the CSV form.
     pub const CSV_HEADING: &'static str = "question,workload,design,policy,cached_percent,\
-        cache_pages,filter_bits,locality,beside,writes,new_chunks,hit_percent,unread_percent,\
-        filter_wrong_percent,hash_reads_per_write,hash_writes_per_new,\
+        cache_pages,filter_bits,index_percent,locality,beside,writes,new_chunks,hit_percent,\
+        unread_percent,filter_wrong_percent,hash_reads_per_write,hash_writes_per_new,\
         hash_writes_to_come_per_new,all_reads_per_write,all_writes_per_write";
 
     /// One line of CSV. No name has a comma in it; that of a trace loses them.
     #[must_use]
     pub fn csv(&self) -> String {
         let what = format!(
-            "{},{},{},{},{},{},{},{},{},{},{}",
+            "{},{},{},{},{},{},{},{},{},{},{},{}",
             self.question.name(),
             self.workload.replace(',', ""),
             self.design,
@@ -126,6 +132,7 @@ impl Record {
             self.cached_percent,
             self.cache_pages,
             self.filter_bits,
+            self.index_percent,
             self.locality,
             self.beside,
             self.writes,

@@ -17,6 +17,7 @@ impl Display for Study {
             sizes(f, workload, &runs)?;
             costs(f, &runs)?;
             filters_in_runs(f, &runs)?;
+            indexes(f, &runs)?;
         }
         self.fairness(f)?;
         self.filters(f)?;
@@ -105,6 +106,23 @@ fn filters_in_runs(f: &mut Formatter<'_>, runs: &[&Record]) -> fmt::Result {
     aligned(f, 1, &rows)
 }
 
+fn indexes(f: &mut Formatter<'_>, runs: &[&Record]) -> fmt::Result {
+    writeln!(
+        f,
+        "The index of young entries at {CACHED_PERCENT}%, lru, by its share of the cache\n"
+    )?;
+    let heading = ["index", "hits", "unread", "read/write", "written/new", "| read/write, all"];
+    let mut rows = vec![heading.map(str::to_owned).to_vec()];
+    for run in of(runs, Question::Index) {
+        let mut row = vec![format!("{}%", run.index_percent)];
+        row.extend([run.hit_percent, run.unread_percent].map(|percent| format!("{percent:.1}")));
+        let pages = [run.hash_reads_per_write, run.hash_writes_per_new, run.all_reads_per_write];
+        row.extend(pages.map(|pages| format!("{pages:.3}")));
+        rows.push(row);
+    }
+    aligned(f, 0, &rows)
+}
+
 impl Study {
     fn fairness(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let runs: Vec<&Record> = self.runs.iter().collect();
@@ -112,8 +130,8 @@ impl Study {
         let Some(first) = runs.first() else { return Ok(()) };
         writeln!(
             f,
-            "{} with a neighbour on the same cache of {CACHED_PERCENT}%, request by request in \
-             turn: its own hits, %\n",
+            "{} with a neighbour on the same cache, of twice {CACHED_PERCENT}% of its own tables, \
+             request by request in turn: its own hits, %\n",
             first.workload
         )?;
         let mut rows: Vec<Vec<String>> = Vec::new();

@@ -53,6 +53,8 @@ pub struct Setup {
     pub cached_percent: f64,
     /// Of the filter, for an entry; 0 for none.
     pub filter_bits: u64,
+    /// Room of the index of young entries, by that of the cache.
+    pub index_percent: u64,
     /// A duplicate whose page had to be read brings the directory that names it.
     pub locality: bool,
     /// Says where fingerprints lie.
@@ -103,9 +105,10 @@ impl Figures {
     }
 }
 
-/// Pages of all tables of the plain design.
-pub(super) fn table_pages(stream: &Stream) -> u64 {
-    Plain::pages(stream.chunks) + pba_pages(stream.chunks) + stream.map_pages
+/// The cache that has room for so much of all tables of the plain design.
+pub(super) fn cache_pages(stream: &Stream, cached_percent: f64) -> u64 {
+    let all = Plain::pages(stream.chunks) + pba_pages(stream.chunks) + stream.map_pages;
+    ((all as f64 * cached_percent / 100.0).round() as u64).max(CACHE_PAGES_MIN)
 }
 
 fn pba_pages(chunks: u64) -> u64 {
@@ -131,8 +134,7 @@ struct Run {
 /// Runs all of a stream.
 #[must_use]
 pub fn run(stream: &Stream, setup: &Setup) -> Figures {
-    let share = table_pages(stream) as f64 * setup.cached_percent / 100.0;
-    run_in(stream, setup, (share.round() as u64).max(CACHE_PAGES_MIN))
+    run_in(stream, setup, cache_pages(stream, setup.cached_percent))
 }
 
 /// The same with a cache of so many pages.
@@ -157,9 +159,10 @@ impl Run {
                 (Plain::pages(chunks), 0, 0, HashTable::Plain(table))
             }
             Design::Gathered => {
-                // Half of the cache; more than for a quarter of all entries would save little.
+                // More than for a quarter of all entries would save little.
                 let index_pages = (chunks / 4 * INDEX_ENTRY_BYTES).div_ceil(PAGE_BYTES);
-                let index_pages = index_pages.clamp(1, cache_pages / 2);
+                let index_pages_max = (cache_pages * setup.index_percent / 100).max(1);
+                let index_pages = index_pages.clamp(1, index_pages_max);
                 let young_max = index_pages * PAGE_BYTES / INDEX_ENTRY_BYTES;
                 let table = Gathered::new(chunks, young_max, filter_bits, seed);
                 let pages = (Gathered::bucket_pages(chunks), Gathered::young_pages(chunks));

@@ -73,7 +73,7 @@ impl Study {
 
 fn make(task: &Task, alone: &Stream, kept: &Kept, seed: u64) -> Record {
     let (neighbour, asks) = match task.company {
-        Company::None => return task.run(alone),
+        Company::None => return task.run(alone, alone),
         Company::Busy(neighbour) => (neighbour, true),
         Company::Silent(neighbour) | Company::SilentHalf(neighbour) => (neighbour, false),
     };
@@ -92,5 +92,5 @@ fn make(task: &Task, alone: &Stream, kept: &Kept, seed: u64) -> Record {
             }
         }
     };
-    task.run(&stream)
+    task.run(alone, &stream)
 }
