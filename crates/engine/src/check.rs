@@ -20,12 +20,14 @@ use crate::damage_reads::DamageReads;
 use crate::devices::Devices;
 use crate::open::load;
 use crate::open_error::OpenError;
+use crate::options::TableCache;
 use crate::problem::{CheckProgress, CheckReport};
 use crate::repair::Accounts;
 use crate::survey::Survey;
 
 /// Pages of the table cache while checking: 256 MiB.
-const CACHE_PAGES: usize = 64 << 10;
+const CACHE: TableCache =
+    TableCache { pages: 64 << 10, dirty_pages_max: 48 << 10, young_max: usize::MAX };
 
 /// Checks a closed store, writing nothing.
 ///
@@ -56,7 +58,7 @@ fn invariants(
     devices: Devices,
     progress: &mut dyn FnMut(CheckProgress),
 ) -> Result<CheckReport, OpenError> {
-    let opened = load(devices, CACHE_PAGES, false)?;
+    let opened = load(devices, CACHE, false)?;
     let mut checker = Checker::new(opened);
     checker.check_maps(progress)?;
     checker.check_chunks(progress)?;

@@ -109,9 +109,10 @@ impl Engine {
     /// Freezes the tables as they are; None while pages that hold catalog or containers are read.
     fn freeze(&mut self) -> Result<Option<VecDeque<PageWrite>>, PageError> {
         let mut wanted = Wanted::default();
-        let State { store, containers, catalog, .. } = &mut self.state;
+        let State { store, hash, containers, catalog, .. } = &mut self.state;
         let mut here = containers.want_store(store, &mut wanted.pins, &mut wanted.reads)?;
         here &= catalog.want_store(store, &mut wanted.pins, &mut wanted.reads)?;
+        here &= hash.want_store(store, &mut wanted.pins, &mut wanted.reads)?;
         let writes = if here { self.freeze_resident() } else { None };
         self.hold_pages(wanted, |lookups| &mut lookups.freeze_pins);
         Ok(writes)

@@ -287,7 +287,7 @@ impl Engine {
         let mut here = true;
         for entry in slice {
             here &= self.state.want_pba(entry.pbn, &mut wanted)?;
-            here &= self.state.want_forget(entry.pbn, &entry.fingerprint, &mut wanted)?;
+            here &= self.state.want_forget(entry.pbn, &mut wanted)?;
         }
         self.hold_pages(wanted, |lookups| &mut lookups.collect_pins);
         Ok(here)

@@ -15,7 +15,7 @@ use tables::PageError;
 use crate::buffer::{Group, Plan, Slot, Work};
 use crate::engine::Engine;
 use crate::group::JOB_CHUNKS;
-use crate::state::{State, Wanted};
+use crate::state::Wanted;
 
 use crate::record::CHANGE_BYTES_MAX;
 
@@ -64,7 +64,7 @@ impl Engine {
     }
 
     fn try_commit_slots(&mut self, group: &Group) -> Result<bool, PageError> {
-        if self.placement.is_behind() || self.checkpoints.tables_are_behind(&self.state) {
+        if self.placement.is_behind() || self.tables_are_behind() {
             return Ok(false);
         }
         let maps = self.map_changes(group.slots());
@@ -136,7 +136,6 @@ impl Engine {
     ) -> Result<bool, PageError> {
         let mut wanted = Wanted::default();
         let mut here = self.state.want_inserts(stores.len() as u64, &mut wanted)?;
-        here &= self.want_buckets(stores, &mut wanted)?;
         for new in stores {
             here &= self.state.want_pba(new.pbn, &mut wanted)?;
         }
@@ -149,31 +148,6 @@ impl Engine {
             here &= self.state.want_change(map, &mut wanted)?;
         }
         self.hold_pages(wanted, |lookups| &mut lookups.apply_pins);
-        Ok(here)
-    }
-
-    /// Asks for the buckets that new chunks enter. When it has to wait it holds all of them.
-    fn want_buckets(
-        &mut self,
-        stores: &[NewFrame],
-        wanted: &mut Wanted,
-    ) -> Result<bool, PageError> {
-        let mut to_want = Vec::new();
-        let State { hash, store, .. } = &mut self.state;
-        let fingerprints = stores.iter().map(|new| &new.fingerprint);
-        if hash.room_for_group(store, fingerprints, &mut to_want).is_some() {
-            let mut here = true;
-            for at in to_want {
-                here &= self.state.want_lookup(&stores[at].fingerprint, wanted)?;
-            }
-            if here {
-                return Ok(true);
-            }
-        }
-        let mut here = true;
-        for new in stores {
-            here &= self.state.want_lookup(&new.fingerprint, wanted)?;
-        }
         Ok(here)
     }
 

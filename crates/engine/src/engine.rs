@@ -117,6 +117,8 @@ pub(crate) struct Lookups {
     pub(crate) look_up_pins: PinSet,
     pub(crate) apply_pins: PinSet,
     pub(crate) freeze_pins: PinSet,
+    /// The same for the next step of the Hash-PBN table's own work.
+    pub(crate) hash_pins: PinSet,
     /// The same for unmapping deleted volumes, for collection, and for scrub.
     pub(crate) background_pins: PinSet,
     pub(crate) collect_pins: PinSet,
@@ -238,6 +240,7 @@ impl Engine {
         moved |= self.advance_quotas();
         moved |= self.advance_waiting();
         moved |= self.advance_groups();
+        moved |= self.advance_hash();
         moved |= self.advance_reads();
         moved |= self.advance_explaining();
         moved |= self.advance_walks();

@@ -34,7 +34,7 @@ use crate::zone_name;
 
 /// What the Hash-PBN table has of a fingerprint.
 struct Bucket {
-    number: u64,
+    number: Option<u64>,
     pages: Vec<ExplainedPage>,
     named_pbn: Option<u64>,
 }
@@ -237,7 +237,7 @@ impl Engine {
         wanted: &mut Wanted,
     ) -> Result<Option<Bucket>, PageError> {
         let (hash, store) = (&self.state.hash, &mut self.state.store);
-        if !hash.want_remove(store, &mut wanted.pins, fingerprint, &mut wanted.reads)? {
+        if !hash.want_lookup(store, &mut wanted.pins, fingerprint, &mut wanted.reads)? {
             return Ok(None);
         }
         let named_pbn = hash.lookup(store, fingerprint).map(|pbn| pbn.0);

@@ -107,8 +107,9 @@ pub struct ExplainedFrame {
     pub ratio: f64,
     /// Of the chunk's plain bytes, in hexadecimal digits.
     pub fingerprint: String,
-    /// The bucket of the Hash-PBN table in which this fingerprint belongs.
-    pub bucket: u64,
+    /// The bucket of the Hash-PBN table in which this fingerprint belongs; none as long as there
+    /// are no buckets there.
+    pub bucket: Option<u64>,
     /// Pages of the Hash-PBN table on the way to the page that holds it, topmost first; none when
     /// no page does.
     pub pages: Vec<ExplainedPage>,

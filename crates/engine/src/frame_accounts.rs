@@ -158,7 +158,9 @@ impl FrameAccounts {
                 self.problems.push(Problem::DirectoryLacks { container, pbn: pbn.0 });
                 self.without_directory.insert(image.id);
             }
-            let known = ledger.fingerprints[pbn.0 as usize];
+            // Where young entries are lost, older ones may have been taken back by them.
+            let is_sure = told.is_some() || !ledger.fingerprints_lost;
+            let known = ledger.fingerprints[pbn.0 as usize].filter(|_| is_sure);
             if known.is_some() && (told.is_none() || told == known) {
                 continue;
             }

@@ -240,16 +240,14 @@ impl Engine {
     ) -> Result<Option<Vec<Option<Pbn>>>, PageError> {
         let fingerprints = fingerprints.iter().flatten();
         let mut seen = Vec::with_capacity(GROUP_SLOTS);
-        let State { hash, store, .. } = &mut self.state;
+        let State { hash, store, .. } = &self.state;
         hash.look_up_group(store, fingerprints.clone(), &mut seen);
         let is_missing = seen.contains(&Seen::Missing);
         let mut wanted = Wanted::default();
         let mut here = true;
-        for (fingerprint, seen) in fingerprints.clone().zip(&seen) {
-            // While some are missing all are held, or they might take turns in being here.
-            if is_missing || *seen == Seen::Further {
-                here &= self.state.want_lookup(fingerprint, &mut wanted)?;
-            }
+        // While some are missing all are held, or they might take turns in being here.
+        for fingerprint in fingerprints.clone().filter(|_| is_missing) {
+            here &= self.state.want_lookup(fingerprint, &mut wanted)?;
         }
         let pops = (self.lookups.popped_ahead + seen.len() as u64)
             .min(self.checkpoints.free_pbns(&self.state));
@@ -263,7 +261,7 @@ impl Engine {
         let stored = fingerprints.zip(&seen).map(|(fingerprint, seen)| match seen {
             Seen::Stored(pbn) => Some(*pbn),
             Seen::Absent => None,
-            Seen::Further | Seen::Missing => hash.lookup(store, fingerprint),
+            Seen::Missing => hash.lookup(store, fingerprint),
         });
         Ok(Some(stored.collect()))
     }

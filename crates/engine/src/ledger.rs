@@ -23,6 +23,7 @@ use format::units::{
     BlockPtr, Compression, ContainerId, Fingerprint, PageId, Pba, Pbn, TreeId, VolumeId,
 };
 use format::{BLOCK_BYTES, bucket, pba_page};
+use tables::{HashOptions, HashPbn};
 
 use crate::damage_reads::DamageReads;
 use crate::journal_image::each_record;
@@ -181,19 +182,33 @@ impl Ledger {
     }
 
     fn read_fingerprints(&mut self, pages: &mut Pages<'_>) {
-        for tree in [TreeId::HASH_PBN, TreeId::HASH_OVERFLOW] {
-            pages.each_leaf(tree, |_, page| {
-                let Some(page) = page else {
-                    self.fingerprints_lost = true;
-                    return;
-                };
-                for (fingerprint, pbn) in (0..bucket::len(page)).map(|at| bucket::entry(page, at)) {
-                    if let Some(known) = self.fingerprints.get_mut(pbn.0 as usize) {
-                        *known = Some(fingerprint);
-                    }
+        let (shape, seed) = (pages.survey.base.root.hash, pages.survey.geometry.bucket_seed);
+        let mut hash = HashPbn::new(shape, seed, HashOptions::with_young(0));
+        for tree in [TreeId::LINEAR_HASH, TreeId::LINEAR_OVERFLOW, TreeId::HASH_PBN] {
+            pages.each_leaf(tree, |leaf, page| {
+                self.fingerprints_lost |= page.is_none();
+                let Some(page) = page else { return };
+                let entries = (0..bucket::len(page)).map(|at| bucket::entry(page, at));
+                let counts = |of: &Fingerprint| tree != TreeId::HASH_PBN || hash.counts(leaf, of);
+                for (fingerprint, pbn) in entries.filter(|(fingerprint, _)| counts(fingerprint)) {
+                    self.know(pbn, |known| *known = Some(fingerprint));
                 }
             });
         }
+        pages.each_leaf(TreeId::YOUNG, |leaf, page| {
+            self.fingerprints_lost |= page.is_none();
+            let Some(page) = page else { return };
+            for entry in hash.load_young(leaf, page) {
+                self.know(entry.pbn, |known| match entry.taken_back {
+                    true => *known = known.filter(|known| *known != entry.fingerprint),
+                    false => *known = Some(entry.fingerprint),
+                });
+            }
+        });
+    }
+
+    fn know(&mut self, pbn: Pbn, learn: impl FnOnce(&mut Option<Fingerprint>)) {
+        self.fingerprints.get_mut(pbn.0 as usize).map(learn);
     }
 
     fn read_containers(&mut self, pages: &mut Pages<'_>) {

@@ -16,6 +16,9 @@ use crate::state::{State, Wanted};
 /// Pages read at a time while trees are walked.
 const WALK_PAGES: usize = 256;
 
+/// Pages of neighbouring blocks that are read as one.
+const PAGES_PER_READ: usize = 256;
+
 /// Pages that are cleaned at a time to make room in the cache.
 const CLEAN_PAGES: usize = 1024;
 
@@ -30,9 +33,22 @@ pub(crate) struct Loading {
 impl Loading {
     /// Reads the pages that wants have named, and waits for them.
     pub(crate) fn load_pages(&mut self, reads: Vec<PageRead>) -> Result<(), OpenError> {
-        for read in reads {
-            let bytes = self.read_block(read.pointer);
-            self.state.store.page_arrived(read, bytes.as_deref().map_err(|_| ()))?;
+        let mut reads = reads;
+        reads.sort_unstable_by_key(|read| read.pointer.block());
+        let next_to =
+            |one: &PageRead, other: &PageRead| one.pointer.block() + 1 == other.pointer.block();
+        for run in reads.chunk_by(next_to).flat_map(|run| run.chunks(PAGES_PER_READ)) {
+            let Some(first) = run.first() else { continue };
+            let (offset_bytes, length_bytes) =
+                (first.pointer.block() * BLOCK_BYTES as u64, run.len() * BLOCK_BYTES);
+            let bytes = self.devices.read_now(Zone::Tables, offset_bytes, length_bytes);
+            for (at, &read) in run.iter().enumerate() {
+                let alone = if bytes.is_err() { Some(self.read_block(read.pointer)) } else { None };
+                let all = alone.as_ref().unwrap_or(&bytes);
+                let at = if alone.is_some() { 0 } else { at * BLOCK_BYTES };
+                let page = all.as_ref().map(|all| &all[at..at + BLOCK_BYTES]);
+                self.state.store.page_arrived(read, page.map_err(|_| ()))?;
+            }
         }
         Ok(())
     }
@@ -65,11 +81,12 @@ impl Loading {
         self.state.apply(change);
         self.state.live_changes.clear();
         self.state.store.release_pins(wanted.pins);
+        self.work_on_hash()?;
         self.keep_cache_in_bounds()
     }
 
     /// Dirty pages leave the cache as they do live: no root names the blocks they are given.
-    fn keep_cache_in_bounds(&mut self) -> Result<(), OpenError> {
+    pub(crate) fn keep_cache_in_bounds(&mut self) -> Result<(), OpenError> {
         if !self.state.store.over_budget() {
             return Ok(());
         }

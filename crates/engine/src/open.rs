@@ -15,16 +15,18 @@ use std::sync::Arc;
 
 use containers::{ContainerUse, OpenContainer, SealedUse, Space};
 use disk::{AlignedBuf, Disk, Doorbell};
-use format::BLOCK_BYTES;
 use format::container_page::{ContainerEntry, ContainerState};
 use format::record::Change;
 use format::root::{JournalPosition, Root, Stream};
 use format::superblock::{self, Geometry};
 use format::units::Zone;
+use format::{BLOCK_BYTES, bucket};
 use journal::Writer;
 use mutants::mutant;
 use reduce::Workers;
-use tables::{CatalogTable, ContainerTable, FreePbns, HashPbn, PageStore, PageStoreOptions};
+use tables::{
+    CatalogTable, ContainerTable, FreePbns, HashOptions, HashPbn, PageStore, PageStoreOptions,
+};
 
 use crate::checkpoints::{Checkpoints, dirty_pages_sure};
 use crate::client::Client;
@@ -81,7 +83,7 @@ pub fn open_with_cache(
     options: &Options,
     cache: TableCache,
 ) -> Result<(Engine, Client, OpenReport), OpenError> {
-    let opened = load(Devices::new(disk), cache.pages, true)?;
+    let opened = load(Devices::new(disk), cache, true)?;
     let placement = placement(&opened);
     let Opened { geometry, mut devices, state, newest, tail_offset_bytes, recovered, .. } = opened;
     let incarnation = recovered.incarnation + 1;
@@ -127,7 +129,7 @@ const SEQUENCES_SKIPPED: u32 = 1024;
 /// Loads a store; with `may_write` table pages may leave the cache for blocks that no root names.
 pub(crate) fn load(
     mut devices: Devices,
-    cache_pages: usize,
+    cache: TableCache,
     may_write: bool,
 ) -> Result<Opened, OpenError> {
     let mut geometry = read_geometry(&mut devices)?;
@@ -144,10 +146,12 @@ pub(crate) fn load(
         raise_version(&mut devices, &mut geometry)?;
         replace_unread(&mut devices, &geometry, &newest, unread)?;
     }
-    let state = empty_state(&geometry, &newest, cache_pages);
+    let state = empty_state(&geometry, &newest, cache);
     let mut loading = Loading { devices, state, may_write };
     loading.mark_reachable(&newest, older.as_ref())?;
     loading.load_tables(&newest)?;
+    loading.load_hash()?;
+    loading.take_over_linear_hash()?;
     let recovered = loading.replay(&geometry, &newest)?;
     refuse_a_damaged_journal(&mut loading.devices, &geometry, recovered.position)?;
     if may_write {
@@ -240,14 +244,19 @@ fn read_roots(devices: &mut Devices, geometry: &Geometry) -> Result<Roots, OpenE
     }
 }
 
-fn empty_state(geometry: &Geometry, root: &Root, cache_pages: usize) -> State {
-    let store = PageStore::new(PageStoreOptions {
-        cache_pages,
-        tables_blocks: geometry.tables_bytes / BLOCK_BYTES as u64,
-    });
+/// Of the blocks of zone tables, those that young entries may take.
+const YOUNG_BLOCKS_PART: u64 = 8;
+
+fn empty_state(geometry: &Geometry, root: &Root, cache: TableCache) -> State {
+    let tables_blocks = geometry.tables_bytes / BLOCK_BYTES as u64;
+    let cache_pages = cache.pages;
+    let store = PageStore::new(PageStoreOptions { cache_pages, tables_blocks });
+    let young_blocks = (tables_blocks / YOUNG_BLOCKS_PART) as usize;
+    let young_max = cache.young_max.min(young_blocks.saturating_mul(bucket::CAPACITY));
+    let options = HashOptions::with_young(young_max);
     State {
         store,
-        hash: HashPbn::new(root.hash, geometry.bucket_seed),
+        hash: HashPbn::new(root.hash, geometry.bucket_seed, options),
         free: FreePbns::new(root.free_head, root.free_tail),
         containers: ContainerTable::new(geometry.containers_total()),
         catalog: CatalogTable::new(root.catalog_slots),

@@ -51,13 +51,24 @@ pub struct TableCache {
     /// Pages that may be dirty before a checkpoint begins, if the tables' file has blocks for them.
     /// While it is written as many may be in memory beside the cache.
     pub dirty_pages_max: usize,
+    /// Entries of the Hash-PBN table that may be in no bucket; each takes 10 to 15 bytes of memory.
+    pub young_max: usize,
 }
 
+/// What a young entry costs at most: its slot in the index, which is filled to 53 to 80%.
+const YOUNG_COST_BYTES: u64 = 15;
+/// More young entries would take long to find again when a store is opened.
+const YOUNG_MAX: u64 = 16 << 20;
+
 impl Options {
-    /// The table cache: a third of the memory, of which three quarters may be dirty.
+    /// The table cache: a third of the memory. A third of that finds young entries; the rest is
+    /// pages, of which three quarters may be dirty.
     pub(crate) fn table_cache(&self) -> TableCache {
-        let pages = usize::try_from(self.memory_bytes / 3 / PAGE_COST_BYTES).unwrap_or(usize::MAX);
-        TableCache { pages, dirty_pages_max: pages / 4 * 3 }
+        let cache_bytes = self.memory_bytes / 3;
+        let young_max = (cache_bytes / 3 / YOUNG_COST_BYTES).min(YOUNG_MAX);
+        let pages_bytes = cache_bytes - young_max * YOUNG_COST_BYTES;
+        let pages = usize::try_from(pages_bytes / PAGE_COST_BYTES).unwrap_or(usize::MAX);
+        TableCache { pages, dirty_pages_max: pages / 4 * 3, young_max: young_max as usize }
     }
 
     /// Bytes of reads that may be under way: a tenth, at most 128 MiB.

@@ -7,7 +7,7 @@
 //!
 //! Second copies are left behind, as frames that nothing names: what runs makes them anew.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use disk::{AlignedBuf, IoError, SharedBuf};
 use format::catalog::VolumeState;
@@ -20,8 +20,8 @@ use format::superblock::{Geometry, root_block};
 use format::units::{
     BlockPtr, CONTAINER_BYTES, ContainerId, PageId, Pba, Pbn, TreeId, TreeRoot, Zone,
 };
-use format::{BLOCK_BYTES, bucket, catalog, map_page};
-use tables::{HashPbn, overflow_place};
+use format::{BLOCK_BYTES, catalog, map_page};
+use tables::BuiltTable;
 
 use crate::damage_reads::DamageReads;
 use crate::frame_accounts::{FrameAccounts, stored_chunks};
@@ -126,7 +126,6 @@ impl<'a> Rebuild<'a> {
 
     /// The Hash-PBN table. A chunk that lives under another PBN as well is left out.
     fn write_fingerprints(&mut self) -> Result<HashShape, RepairError> {
-        let key = HashPbn::new(self.survey.base.root.hash, self.survey.geometry.bucket_seed);
         let mut entries: Vec<_> = stored_chunks(&self.ledger)
             .into_iter()
             .filter_map(|(_, pbn)| Some((self.ledger.fingerprints[pbn.0 as usize]?, pbn)))
@@ -143,60 +142,14 @@ impl<'a> Rebuild<'a> {
             }
             twice
         });
-        let shape = HashPbn::grown(&key.shape(), entries.len() as u64);
-        let key = HashPbn::new(shape, self.survey.geometry.bucket_seed);
-        entries.sort_by_cached_key(|(fingerprint, _)| key.bucket_of(fingerprint));
-        let (mut leaves, mut overflow) = (Vec::new(), Vec::new());
-        for bucket in
-            entries.chunk_by(|one, other| key.bucket_of(&one.0) == key.bucket_of(&other.0))
-        {
-            let number = bucket.first().map_or(0, |(fingerprint, _)| key.bucket_of(fingerprint));
-            self.put_bucket(number, bucket, &mut leaves, &mut overflow)?;
+        let BuiltTable { shape, trees } =
+            BuiltTable::of(&entries, self.survey.geometry.bucket_seed);
+        for (tree, pages) in trees {
+            let leaves: Result<Vec<_>, _> =
+                pages.into_iter().map(|page| self.put_leaf(page.id().index, page)).collect();
+            self.put_tree(tree, leaves?)?;
         }
-        self.put_tree(TreeId::HASH_PBN, leaves)?;
-        self.put_tree(TreeId::HASH_OVERFLOW, overflow)?;
         Ok(shape)
-    }
-
-    fn put_bucket(
-        &mut self,
-        number: u64,
-        entries: &[(format::units::Fingerprint, Pbn)],
-        leaves: &mut Vec<(u64, BlockPtr)>,
-        overflow: &mut Vec<(u64, BlockPtr)>,
-    ) -> Result<(), RepairError> {
-        let parts = entries.len().div_ceil(bucket::CAPACITY);
-        for (part, entries) in entries.chunks(bucket::CAPACITY).enumerate() {
-            let (tree, index) = match part.checked_sub(1) {
-                None => (TreeId::HASH_PBN, number),
-                Some(part) => (TreeId::HASH_OVERFLOW, overflow_place(number, part as u64)),
-            };
-            let mut page = Page::empty(PageId { tree, level: 0, index });
-            for (fingerprint, pbn) in entries {
-                // A part is no longer than a page.
-                let _ = bucket::push(&mut page, fingerprint, *pbn);
-            }
-            bucket::set_overflowed(&mut page, part + 1 < parts);
-            let kept = self.same_bucket(tree, index, &page);
-            let leaf = match kept {
-                Some(pointer) => (index, pointer),
-                None => self.put_leaf(index, page)?,
-            };
-            if tree == TreeId::HASH_PBN { &mut *leaves } else { &mut *overflow }.push(leaf);
-        }
-        Ok(())
-    }
-
-    /// The page on disk that holds the same entries, in whatever order.
-    fn same_bucket(&mut self, tree: TreeId, index: u64, page: &Page) -> Option<BlockPtr> {
-        let pointer = *self.survey.base.trees.get(&tree)?.leaves.get(&index)?;
-        let mut pages = Pages { reads: self.reads, survey: self.survey };
-        let old = pages.page(tree, index, pointer)?;
-        let entries = |page: &Page| -> BTreeSet<_> {
-            (0..bucket::len(page)).map(|at| bucket::entry(page, at)).collect()
-        };
-        let same = bucket::overflowed(&old) == bucket::overflowed(page);
-        (same && entries(&old) == entries(page)).then_some(pointer)
     }
 
     /// Container table, totals of frames, and the directories that are missing.

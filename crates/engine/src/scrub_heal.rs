@@ -103,8 +103,8 @@ impl Engine {
         let mut wanted = Wanted::default();
         let mut here = self.state.want_move(frame.pbn, &mut wanted).unwrap_or(true);
         if let Some(fingerprint) = &frame.fingerprint {
-            let forget = self.state.want_forget(frame.pbn, fingerprint, &mut wanted);
-            here &= forget.unwrap_or(true);
+            here &= self.state.want_forget(frame.pbn, &mut wanted).unwrap_or(true);
+            here &= self.state.want_lookup(fingerprint, &mut wanted).unwrap_or(true);
         }
         self.hold_pages(wanted, |lookups| &mut lookups.scrub_pins);
         here
@@ -114,7 +114,9 @@ impl Engine {
         let Some(fingerprint) = frame.fingerprint else { return false };
         let pbn = frame.pbn;
         let mut wanted = Wanted::default();
-        let here = self.state.want_forget(pbn, &fingerprint, &mut wanted);
+        let forget = self.state.want_forget(pbn, &mut wanted);
+        let here =
+            forget.and_then(|here| Ok(here & self.state.want_lookup(&fingerprint, &mut wanted)?));
         self.hold_pages(wanted, |lookups| &mut lookups.scrub_pins);
         // Where a page is damaged nothing is changed; neither is another chunk's entry to go.
         let found = || self.state.hash.lookup(&self.state.store, &fingerprint);

@@ -3,11 +3,13 @@
 //! A step gathers pages that stand still, reads those of neighbouring blocks as one, and judges
 //! what came. A page that fails is read once more by itself before it counts as damaged. If it is
 //! in the cache, that copy is sound (it was verified when it was read, and has changed in memory
-//! only): the next checkpoint writes it elsewhere. If not, what it held is lost; `tamis check
+//! only), and so is a filter that is in memory: the next checkpoint writes it elsewhere. If not,
+//! what it held is lost; `tamis check
 //! --repair` can make some tables again.
 
 use disk::AlignedBuf;
 use format::BLOCK_BYTES;
+use format::root::TREES;
 use format::units::{PageId, TreeId, Zone};
 use tables::{NextPage, PageRead, PageStore};
 
@@ -16,6 +18,7 @@ use crate::problem::Problem;
 use crate::scrub::ScrubPosition;
 use crate::scrub_stages::TablesScrub;
 use crate::scrub_state::{Progress, Running, ScrubRead};
+use crate::state::State;
 
 /// Pages of one step, and of one read.
 const PAGES_PER_STEP: usize = 512;
@@ -81,7 +84,7 @@ impl Engine {
 
     /// The tree that follows: first those of the store, then the maps of the volumes.
     fn tree_after(&self, tree: TreeId) -> Option<TreeId> {
-        if tree < TreeId::COPIES {
+        if tree.0 + 1 < TREES as u32 {
             return Some(TreeId(tree.0 + 1));
         }
         self.state.catalog.ids().into_iter().map(TreeId::volume).find(|&map| map > tree)
@@ -113,7 +116,9 @@ impl Engine {
     }
 
     fn page_is_damaged(&mut self, running: &mut Running, page: &PageRead) {
-        let healed = self.stopped.is_none() && self.state.store.rewrite(page.id);
+        let State { store, hash, .. } = &mut self.state;
+        let known = store.rewrite(page.id) || hash.rewrite_filter(page.id);
+        let healed = self.stopped.is_none() && known;
         if healed {
             self.checkpoints.ask();
         }

@@ -78,11 +78,17 @@ impl State {
         self.hash.shape()
     }
 
+    /// Memory that the tables take.
+    pub(crate) fn resident_bytes(&self) -> u64 {
+        self.store.resident_bytes() + self.hash.young_bytes() + self.hash.filter_bytes()
+    }
+
     /// Gives every changed page its place in the next root, the catalog's last: it holds the roots
     /// of the volumes' maps.
     pub(crate) fn freeze(&mut self, generation: u64) -> Result<Vec<PageWrite>, OutOfBlocks> {
-        let Self { store, containers, catalog, .. } = self;
+        let Self { store, hash, containers, catalog, .. } = self;
         containers.store(store);
+        hash.store(store);
         let mut writes = store.freeze_trees(generation)?;
         for id in catalog.ids() {
             catalog.set_root(id, store.tree_root(TreeId::volume(id)));
@@ -99,7 +105,7 @@ impl State {
         wanted: &mut Wanted,
     ) -> Result<bool, PageError> {
         match change {
-            Change::Store { pbn, fingerprint, .. } => self.want_store(*pbn, fingerprint, wanted),
+            Change::Store { pbn, .. } => self.want_store(*pbn, wanted),
             Change::Map { volume, first, pbns } => self.want_map(*volume, *first, pbns, wanted),
             Change::Unmap { volume, first, count } => {
                 self.want_unmap(*volume, *first, *count, wanted)
@@ -107,20 +113,14 @@ impl State {
             Change::Move { pbn, .. } | Change::Copy { pbn, .. } | Change::DropCopy { pbn } => {
                 self.want_move(*pbn, wanted)
             }
-            Change::Forget { pbn, fingerprint } => self.want_forget(*pbn, fingerprint, wanted),
+            Change::Forget { pbn, .. } => self.want_forget(*pbn, wanted),
             version_change => self.want_version_change(version_change, wanted),
         }
     }
 
-    /// Pages to enter a new chunk, with room for one more bucket split.
-    pub(crate) fn want_store(
-        &mut self,
-        pbn: Pbn,
-        fingerprint: &Fingerprint,
-        wanted: &mut Wanted,
-    ) -> Result<bool, PageError> {
+    /// Pages to enter a new chunk.
+    pub(crate) fn want_store(&mut self, pbn: Pbn, wanted: &mut Wanted) -> Result<bool, PageError> {
         let mut here = self.want_inserts(1, wanted)?;
-        here &= self.want_lookup(fingerprint, wanted)?;
         here &= self.want_pba(pbn, wanted)?;
         if pbn.0 < self.next_pbn {
             here &= self.want_free_pop(1, wanted)?;
@@ -128,7 +128,7 @@ impl State {
         Ok(here)
     }
 
-    /// Pages of the buckets that the next `inserts` insertions may split.
+    /// Pages of the next `inserts` changes of the Hash-PBN table.
     pub(crate) fn want_inserts(
         &mut self,
         inserts: u64,
@@ -144,6 +144,11 @@ impl State {
         wanted: &mut Wanted,
     ) -> Result<bool, PageError> {
         self.hash.want_lookup(&mut self.store, &mut wanted.pins, fingerprint, &mut wanted.reads)
+    }
+
+    /// Pages of the next step that the Hash-PBN table has to do in the background.
+    pub(crate) fn want_hash_work(&mut self, wanted: &mut Wanted) -> Result<bool, PageError> {
+        self.hash.want_work(&mut self.store, &mut wanted.pins, &mut wanted.reads)
     }
 
     /// The page of one PBN.
@@ -179,15 +184,10 @@ impl State {
     }
 
     /// Pages to let a dead chunk leave the tables.
-    pub(crate) fn want_forget(
-        &mut self,
-        pbn: Pbn,
-        fingerprint: &Fingerprint,
-        wanted: &mut Wanted,
-    ) -> Result<bool, PageError> {
+    pub(crate) fn want_forget(&mut self, pbn: Pbn, wanted: &mut Wanted) -> Result<bool, PageError> {
         let mut here = self.want_move(pbn, wanted)?;
+        here &= self.want_inserts(1, wanted)?;
         let store = &mut self.store;
-        here &= self.hash.want_remove(store, &mut wanted.pins, fingerprint, &mut wanted.reads)?;
         here &= self.free.want_push(store, &mut wanted.pins, 1, &mut wanted.reads)?;
         Ok(here)
     }
@@ -357,7 +357,7 @@ impl State {
         self.entries_seen.hash_pbn += 1;
         let Some(entry) = pbn_pba::get(&self.store, pbn) else { return };
         if !mutant!(KeepsHashEntry) {
-            self.hash.remove(&mut self.store, fingerprint);
+            self.hash.take_back(&mut self.store, fingerprint, pbn);
         }
         pbn_pba::clear(&mut self.store, pbn);
         if !mutant!(ForgetsCopied) {

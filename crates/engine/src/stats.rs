@@ -95,6 +95,18 @@ pub struct TablesFigures {
     pub cached_pages_max: u64,
     /// Pages that are yet to be written.
     pub dirty_pages: u64,
+    /// Entries of the Hash-PBN table that are in no bucket yet.
+    #[serde(default)]
+    pub young_entries: u64,
+    /// Pages of the Hash-PBN table that were read to merge them: no look-up had to wait for one.
+    #[serde(default)]
+    pub merge_reads: u64,
+    /// Memory of what finds those: part of the cache.
+    #[serde(default)]
+    pub young_bytes: u64,
+    /// Memory of the Hash-PBN table's filters, which comes to the cache: it grows with the store.
+    #[serde(default)]
+    pub filter_bytes: u64,
 }
 
 /// What one table costs.
@@ -169,6 +181,9 @@ pub struct Counters {
     pub chunks_unique: u64,
     pub chunks_zero: u64,
     pub chunks_absorbed: u64,
+    /// Pages of the Hash-PBN table that were read to merge them.
+    #[serde(default)]
+    pub merge_reads: u64,
     /// Partly written chunks whose other sectors were read from what is stored.
     #[serde(default)]
     pub chunks_read_back: u64,

@@ -13,6 +13,7 @@ use format::root::{Root, TREES};
 use format::superblock::{GEOMETRY_BLOCKS, Geometry, ROOT_BLOCKS, SUPERBLOCK_BYTES};
 use format::units::{PageId, TreeId, Zone};
 use format::{container_page, map_page, pba_page};
+use tables::HashPbn;
 
 use crate::damage_reads::DamageReads;
 use crate::journal_image::{Behind, JournalImage};
@@ -259,11 +260,14 @@ fn image(
 
 /// Leaves that a tree can have.
 fn leaves_end(root: &Root, geometry: &Geometry, tree: TreeId) -> u64 {
-    let buckets = (1 << root.hash.level) + root.hash.split;
     match tree {
         TreeId::CATALOG => root.catalog_slots.div_ceil(catalog::SLOTS as u64),
-        TreeId::HASH_PBN => buckets,
-        TreeId::HASH_OVERFLOW => tables::overflow_place(buckets, 0),
+        TreeId::HASH_PBN | TreeId::YOUNG | TreeId::HASH_FILTER => {
+            HashPbn::leaves_end(&root.hash, tree)
+        }
+        // No more buckets than chunks, and of each up to eight further pages.
+        TreeId::LINEAR_HASH => root.next_pbn,
+        TreeId::LINEAR_OVERFLOW => 8 * root.next_pbn,
         TreeId::PBN_PBA | TreeId::COPIES => root.next_pbn.div_ceil(pba_page::SLOTS as u64),
         TreeId::FREE_PBNS => root.free_tail.div_ceil(map_page::SLOTS as u64),
         _ => geometry.containers_total().div_ceil(container_page::SLOTS as u64),

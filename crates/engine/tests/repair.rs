@@ -92,8 +92,8 @@ fn a_repair_may_be_cut_off_at_every_write() {
     let map = structures(Box::new(copy_of(&disk))).unwrap();
     for kinds in [
         &["PBN-PBA table, leaf", "directory", "frame"][..],
-        &["root", "Hash-PBN table, leaf", "container table"],
-        &["geometry", "map, inner page", "PBN-PBA table, leaf", "Hash-PBN table, leaf"],
+        &["root", "young entries, leaf", "container table"],
+        &["geometry", "map, inner page", "PBN-PBA table, leaf", "young entries, leaf"],
     ] {
         let disk = copy_of(&disk);
         kinds.iter().for_each(|kind| spoil(&disk, &map, kind));

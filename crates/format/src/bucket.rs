@@ -1,13 +1,15 @@
 //! Buckets of the Hash-PBN table: which stored chunk has this content.
 //!
-//! A bucket is an unordered set of (fingerprint, PBN). One byte of each fingerprint, its tag,
+//! A bucket is a set of (fingerprint, PBN). One byte of each fingerprint, its tag,
 //! stands in an array of its own: a look-up compares 104 tags, eight at a time, and touches an
 //! entry only where the tag fits. Buckets are chosen by a keyed hash over the whole fingerprint, so
 //! a bucket's tags are as good as random. At the table's mean load a miss touches a
-//! quarter of an entry.
+//! third of an entry.
 //!
-//! A full bucket is continued in pages of another tree; its flag says so, and what is where is the
-//! business of room tables.
+//! Pages of young entries are of the same make, their entries in the order in which they came.
+//! There a PBN may be *taken back* ([`taken_back`]), and a flag says that a sealed segment ends
+//! with the page. In format 1 a full bucket goes on in pages of another tree, which nobody writes
+//! any more.
 
 use thiserror::Error;
 
@@ -27,7 +29,10 @@ pub(crate) const ENTRY_BYTES: usize = 38;
 pub(crate) const ENTRY_PBN_AT: usize = 32;
 /// The byte of a fingerprint that is its tag.
 pub(crate) const TAG_BYTE: usize = 8;
-pub(crate) const FLAG_OVERFLOWED: u8 = 1;
+// 1 said that a bucket of format 1 went on in another page.
+pub(crate) const FLAG_SEGMENT_END: u8 = 2;
+/// Set in PBNs that are taken back.
+const TAKEN_BACK: u64 = 1 << 47;
 
 /// Tags are compared as words of so many.
 const WORD_TAGS: usize = 8;
@@ -66,20 +71,6 @@ pub fn push(page: &mut Page, fingerprint: &Fingerprint, pbn: Pbn) -> Result<(), 
     Ok(())
 }
 
-/// Removes the entry with this fingerprint; the last entry takes its place.
-pub fn remove(page: &mut Page, fingerprint: &Fingerprint) -> Option<Pbn> {
-    let last = len(page).checked_sub(1)?;
-    let payload = page.payload_mut();
-    let slot = slot_of(payload, fingerprint)?;
-    let pbn = pbn_at(payload, slot);
-    payload.copy_within(entry_at(last)..entry_at(last + 1), entry_at(slot));
-    payload[entry_at(last)..entry_at(last + 1)].fill(0);
-    payload[TAGS_AT + slot] = payload[TAGS_AT + last];
-    payload[TAGS_AT + last] = 0;
-    payload[COUNT_AT] = last as u8;
-    Some(pbn)
-}
-
 /// Number of entries.
 #[must_use]
 pub fn len(page: &Page) -> usize {
@@ -92,33 +83,38 @@ pub fn is_empty(page: &Page) -> bool {
     len(page) == 0
 }
 
-/// Entry `slot`, less than [`len`]; the order changes with every removal.
+/// Entry `slot`, less than [`len`], in the order in which they were pushed.
 #[must_use]
 pub fn entry(page: &Page, slot: usize) -> (Fingerprint, Pbn) {
     let payload = page.payload();
     (Fingerprint(array_at(payload, entry_at(slot))), pbn_at(payload, slot))
 }
 
-/// The first byte of the place that the next entry gets, none when the page is full. It means
-/// nothing; to read it brings the place near.
+/// Whether a sealed segment of young entries ends with this page.
 #[must_use]
-pub fn byte_of_next(page: &Page) -> Option<u8> {
-    let slot = len(page);
-    (slot < CAPACITY).then(|| page.payload()[entry_at(slot)])
+pub fn ends_segment(page: &Page) -> bool {
+    page.payload()[FLAGS_AT] & FLAG_SEGMENT_END != 0
 }
 
-/// Whether the bucket goes on in an overflow page.
+/// Says that a sealed segment ends with this page.
+pub fn set_ends_segment(page: &mut Page) {
+    page.payload_mut()[FLAGS_AT] |= FLAG_SEGMENT_END;
+}
+
+/// As it stands in a young entry that takes `pbn` back: from then on its fingerprint does not lead
+/// to it.
 #[must_use]
-pub fn overflowed(page: &Page) -> bool {
-    page.payload()[FLAGS_AT] & FLAG_OVERFLOWED != 0
+pub fn taken_back(pbn: Pbn) -> Pbn {
+    Pbn(pbn.0 | TAKEN_BACK)
 }
 
-/// Says whether the bucket goes on in an overflow page.
-pub fn set_overflowed(page: &mut Page, overflowed: bool) {
-    page.payload_mut()[FLAGS_AT] = if overflowed { FLAG_OVERFLOWED } else { 0 };
+/// The PBN of a young entry, and whether it is taken back.
+#[must_use]
+pub fn young_pbn(pbn: Pbn) -> (Pbn, bool) {
+    (Pbn(pbn.0 & !TAKEN_BACK), pbn.0 & TAKEN_BACK != 0)
 }
 
-/// Removes all entries and the flag.
+/// Removes all entries and flags.
 pub fn clear(page: &mut Page) {
     page.payload_mut().fill(0);
 }

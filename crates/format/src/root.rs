@@ -4,7 +4,7 @@
 //! take turns in two slots ([`crate::superblock::root_block`]); the valid one with the higher
 //! generation is the store, and the journal is replayed from its position.
 //!
-//! Everything that is not in a page stands here: the seven trees, the shape of the Hash-PBN table,
+//! Everything that is not in a page stands here: the ten trees, the shape of the Hash-PBN table,
 //! the counters from which numbers are handed out, and the totals. All fields lie in the first
 //! 512-byte sector, and the checksum covers the whole block.
 
@@ -17,13 +17,16 @@ use crate::units::{
 };
 
 /// Trees whose roots stand in the root block; a [`crate::units::TreeId`] below is its index.
-pub const TREES: usize = 7;
+pub const TREES: usize = 10;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"TAMIS-RT");
 
 pub(crate) const GENERATION_AT: usize = 32;
 pub(crate) const FLAGS_AT: usize = 40;
-pub(crate) const HASH_LEVEL_AT: usize = 41;
+/// Level, split and count of the Hash-PBN table of format 1 stand here and at the next two, and are
+/// not needed to read it.
+#[cfg(test)]
+pub(crate) const LINEAR_LEVEL_AT: usize = 41;
 pub(crate) const CODEC_AT: usize = 42;
 pub(crate) const CODEC_LEVEL_AT: usize = 43;
 pub(crate) const NEXT_VOLUME_AT: usize = 44;
@@ -35,8 +38,9 @@ pub(crate) const NEXT_INCARNATION_AT: usize = 72;
 pub(crate) const TREES_AT: usize = 80;
 pub(crate) const TREE_BYTES: usize = 16;
 pub(crate) const TREE_DEPTH_AT: usize = 8;
-pub(crate) const HASH_SPLIT_AT: usize = 176;
-pub(crate) const HASH_ENTRIES_AT: usize = 184;
+pub(crate) const LINEAR_SPLIT_AT: usize = 176;
+#[cfg(test)]
+pub(crate) const LINEAR_ENTRIES_AT: usize = 184;
 pub(crate) const NEXT_PBN_AT: usize = 192;
 pub(crate) const FREE_HEAD_AT: usize = 200;
 pub(crate) const FREE_TAIL_AT: usize = 208;
@@ -56,25 +60,36 @@ pub(crate) const COLLECTION_SEQUENCE_AT: usize = 320;
 pub(crate) const COPIES_TREE_AT: usize = 324;
 pub(crate) const COPIED_CHUNKS_AT: usize = 340;
 pub(crate) const COPY_FRAME_BYTES_AT: usize = 348;
-pub(crate) const REST_AT: usize = 356;
+pub(crate) const HASH_TREES_AT: usize = 356;
+pub(crate) const HASH_BEFORE_AT: usize = 404;
+pub(crate) const HASH_AFTER_AT: usize = 412;
+pub(crate) const HASH_MERGED_AT: usize = 420;
+pub(crate) const HASH_ENTRIES_AT: usize = 428;
+pub(crate) const YOUNG_TAIL_AT: usize = 436;
+pub(crate) const YOUNG_SEALED_AT: usize = 444;
+pub(crate) const REST_AT: usize = 452;
 
 pub(crate) const FLAG_CLEAN: u8 = 1;
 pub(crate) const FLAG_OPEN_CONTAINER: u8 = 2;
 pub(crate) const FLAG_COLLECTION_CONTAINER: u8 = 4;
+pub(crate) const FLAG_TURN: u8 = 8;
 
-const FLAGS: u8 = FLAG_CLEAN | FLAG_OPEN_CONTAINER | FLAG_COLLECTION_CONTAINER;
+const FLAGS: u8 = FLAG_CLEAN | FLAG_OPEN_CONTAINER | FLAG_COLLECTION_CONTAINER | FLAG_TURN;
 /// Where fill and sequence stand after an open container's number.
 const FILL_IN_OPEN: usize = OPEN_FILL_AT - OPEN_ID_AT;
 const SEQUENCE_IN_OPEN: usize = OPEN_SEQUENCE_AT - OPEN_ID_AT;
 
-/// A Hash-PBN table of more than 2^47 buckets would not fit the numbers of PBNs.
-const HASH_LEVEL_MAX: u8 = 47;
+/// A Hash-PBN table of more than 2^47 buckets would not fit the numbers of PBNs; neither would more
+/// young pages have been written.
+const HASH_PAGES_MAX: u64 = 1 << 47;
 
 const _: () = assert!(UUID_AT + UUID_BYTES == GENERATION_AT);
-/// Trees that stand one after the other; the last one, which came later, has its own place.
-const FIRST_TREES: usize = TREES - 1;
+/// Trees that stand one after the other; those that came later have their own places.
+const FIRST_TREES: usize = 6;
 
-const _: () = assert!(TREES_AT + FIRST_TREES * TREE_BYTES == HASH_SPLIT_AT);
+const _: () = assert!(TREES_AT + FIRST_TREES * TREE_BYTES == LINEAR_SPLIT_AT);
+const _: () = assert!(HASH_TREES_AT + (TREES - FIRST_TREES - 1) * TREE_BYTES == HASH_BEFORE_AT);
+const _: () = assert!(COPY_FRAME_BYTES_AT + 8 == HASH_TREES_AT && YOUNG_SEALED_AT + 8 == REST_AT);
 const _: () = assert!(COPIES_TREE_AT + TREE_BYTES == COPIED_CHUNKS_AT);
 const _: () = assert!(OPEN_SEQUENCE_AT + 4 == ZERO_AT && ZERO_AT + 4 == MAPPED_CHUNKS_AT);
 #[cfg(test)]
@@ -96,15 +111,24 @@ pub struct JournalPosition {
     pub previous_crc: u32,
 }
 
-/// Shape of the Hash-PBN table, which grows by splitting one bucket at a time.
+/// Shape of the Hash-PBN table: how far the merge has come round its buckets, and where its young
+/// entries end. A new table is all zeros.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct HashShape {
-    /// The table was doubled so often.
-    pub level: u8,
-    /// The next bucket to be split in this doubling.
-    pub split: u64,
-    /// Fingerprints in the table.
+    /// Which of both turns the buckets are of that are being made; those before are of the other.
+    pub turn: bool,
+    /// Buckets of the turn before; the merge removes them one after the other.
+    pub before: u64,
+    /// Buckets that this turn has when it is whole.
+    pub after: u64,
+    /// How many of them are made.
+    pub merged: u64,
+    /// Entries in those that are made.
     pub entries: u64,
+    /// The young page that is being filled.
+    pub tail: u64,
+    /// The first young page that is not sealed.
+    pub sealed: u64,
 }
 
 /// Where the fields of the open container of each stream are, and the flag that says there is one.
@@ -242,9 +266,13 @@ impl Root {
             put_u64(block, at, root.pointer.to_bits());
             block[at + TREE_DEPTH_AT] = root.depth;
         }
-        block[HASH_LEVEL_AT] = self.hash.level;
-        put_u64(block, HASH_SPLIT_AT, self.hash.split);
+        block[FLAGS_AT] |= if self.hash.turn { FLAG_TURN } else { 0 };
+        put_u64(block, HASH_BEFORE_AT, self.hash.before);
+        put_u64(block, HASH_AFTER_AT, self.hash.after);
+        put_u64(block, HASH_MERGED_AT, self.hash.merged);
         put_u64(block, HASH_ENTRIES_AT, self.hash.entries);
+        put_u64(block, YOUNG_TAIL_AT, self.hash.tail);
+        put_u64(block, YOUNG_SEALED_AT, self.hash.sealed);
     }
 
     fn encode_totals(&self, block: &mut [u8]) {
@@ -277,11 +305,7 @@ impl Root {
             next_incarnation: u64_at(block, NEXT_INCARNATION_AT),
             compression: decode_compression(block)?,
             trees: decode_trees(block)?,
-            hash: HashShape {
-                level: block[HASH_LEVEL_AT],
-                split: u64_at(block, HASH_SPLIT_AT),
-                entries: u64_at(block, HASH_ENTRIES_AT),
-            },
+            hash: decode_hash(block),
             next_pbn: u64_at(block, NEXT_PBN_AT),
             free_head: u64_at(block, FREE_HEAD_AT),
             free_tail: u64_at(block, FREE_TAIL_AT),
@@ -311,12 +335,16 @@ impl Root {
 /// Fields with values that nobody writes, and that would lead astray.
 fn check_fields(block: &[u8]) -> Result<(), FormatError> {
     let flags = block[FLAGS_AT];
-    let level = block[HASH_LEVEL_AT];
+    let hash = decode_hash(block);
     let offset = u64_at(block, JOURNAL_OFFSET_AT);
     let (head, tail) = (u64_at(block, FREE_HEAD_AT), u64_at(block, FREE_TAIL_AT));
     for (sound, field, found) in [
         (flags & !FLAGS == 0, "flags", u64::from(flags)),
-        (level <= HASH_LEVEL_MAX, "hash level", u64::from(level)),
+        (hash.before <= HASH_PAGES_MAX, "count of buckets", hash.before),
+        (hash.after <= HASH_PAGES_MAX, "count of buckets", hash.after),
+        (hash.merged <= hash.after, "merged bucket", hash.merged),
+        (hash.tail <= HASH_PAGES_MAX, "young page", hash.tail),
+        (hash.sealed <= hash.tail, "sealed page", hash.sealed),
         (offset.is_multiple_of(BLOCK_BYTES as u64), "journal offset", offset),
         (head <= tail, "free head", head),
     ] {
@@ -325,6 +353,18 @@ fn check_fields(block: &[u8]) -> Result<(), FormatError> {
         }
     }
     Ok(())
+}
+
+fn decode_hash(block: &[u8]) -> HashShape {
+    HashShape {
+        turn: block[FLAGS_AT] & FLAG_TURN != 0,
+        before: u64_at(block, HASH_BEFORE_AT),
+        after: u64_at(block, HASH_AFTER_AT),
+        merged: u64_at(block, HASH_MERGED_AT),
+        entries: u64_at(block, HASH_ENTRIES_AT),
+        tail: u64_at(block, YOUNG_TAIL_AT),
+        sealed: u64_at(block, YOUNG_SEALED_AT),
+    }
 }
 
 fn decode_journal(block: &[u8]) -> JournalPosition {
@@ -344,7 +384,11 @@ fn decode_compression(block: &[u8]) -> Result<Compression, FormatError> {
 
 /// Where the fields of a tree's root are.
 fn tree_at(tree: usize) -> usize {
-    if tree < FIRST_TREES { TREES_AT + tree * TREE_BYTES } else { COPIES_TREE_AT }
+    match tree.checked_sub(FIRST_TREES) {
+        None => TREES_AT + tree * TREE_BYTES,
+        Some(0) => COPIES_TREE_AT,
+        Some(later) => HASH_TREES_AT + (later - 1) * TREE_BYTES,
+    }
 }
 
 fn decode_trees(block: &[u8]) -> Result<[TreeRoot; TREES], FormatError> {

@@ -217,10 +217,10 @@ pub struct TreeId(pub u32);
 impl TreeId {
     /// The volumes.
     pub const CATALOG: Self = Self(0);
-    /// Buckets of the Hash-PBN table.
-    pub const HASH_PBN: Self = Self(1);
-    /// Further pages of buckets that are full.
-    pub const HASH_OVERFLOW: Self = Self(2);
+    /// Buckets of the Hash-PBN table of format 1: the first opening for writing empties it.
+    pub const LINEAR_HASH: Self = Self(1);
+    /// Further pages of those of its buckets that are full.
+    pub const LINEAR_OVERFLOW: Self = Self(2);
     /// The PBN-PBA table.
     pub const PBN_PBA: Self = Self(3);
     /// The queue of PBNs to be handed out again.
@@ -229,6 +229,12 @@ impl TreeId {
     pub const CONTAINERS: Self = Self(5);
     /// Where the second copies of chunks are that many LBAs name.
     pub const COPIES: Self = Self(6);
+    /// Buckets of the Hash-PBN table.
+    pub const HASH_PBN: Self = Self(7);
+    /// Its entries that are in no bucket yet.
+    pub const YOUNG: Self = Self(8);
+    /// What the filters of its buckets remember.
+    pub const HASH_FILTER: Self = Self(9);
 
     /// Set in the trees of volumes.
     const VOLUME_BIT: u32 = 1 << 31;
@@ -261,8 +267,13 @@ impl fmt::Display for TreeId {
         match (*self, self.volume_id()) {
             (_, Some(volume)) => write!(f, "the map of volume {volume}"),
             (Self::CATALOG, None) => f.write_str("the volume catalog"),
+            (Self::LINEAR_HASH, None) => f.write_str("the Hash-PBN table of format 1"),
+            (Self::LINEAR_OVERFLOW, None) => {
+                f.write_str("the overflow of the Hash-PBN table of format 1")
+            }
             (Self::HASH_PBN, None) => f.write_str("the Hash-PBN table"),
-            (Self::HASH_OVERFLOW, None) => f.write_str("the Hash-PBN table's overflow"),
+            (Self::YOUNG, None) => f.write_str("the Hash-PBN table's young entries"),
+            (Self::HASH_FILTER, None) => f.write_str("the Hash-PBN table's filter"),
             (Self::PBN_PBA, None) => f.write_str("the PBN-PBA table"),
             (Self::FREE_PBNS, None) => f.write_str("the queue of free PBNs"),
             (Self::CONTAINERS, None) => f.write_str("the container table"),

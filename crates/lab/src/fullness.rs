@@ -74,6 +74,7 @@ impl Filling {
             journal_bytes: 3 << 20,
             cache_pages: 512,
             dirty_pages_max: 64,
+            young_max: 400,
             contents: 1 << 40,
             tight: true,
             copies_above: 0,

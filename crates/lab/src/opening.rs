@@ -81,7 +81,11 @@ impl Opening {
         let doorbell = Doorbell::new().map_err(|error| Broken::Machine(error.to_string()))?;
         let options = Options { memory_bytes: 64 << 20, worker_threads: 0, sync: false };
         let tap = Box::new(Tap::new(disk.clone(), ear.clone()));
-        let cache = TableCache { pages: shape.cache_pages, dirty_pages_max: shape.dirty_pages_max };
+        let cache = TableCache {
+            pages: shape.cache_pages,
+            dirty_pages_max: shape.dirty_pages_max,
+            young_max: shape.young_max,
+        };
         let (mut engine, client, report) =
             engine::open_with_cache(tap, doorbell, &options, cache).map_err(Broken::DoesNotOpen)?;
         engine.copy_above(shape.copies_above);

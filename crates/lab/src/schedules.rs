@@ -26,6 +26,7 @@ fn shape() -> Shape {
         journal_bytes: 3 << 20,
         cache_pages: 4096,
         dirty_pages_max: 96,
+        young_max: 200,
         contents: 1 << 40,
         tight: true,
         copies_above: 0,

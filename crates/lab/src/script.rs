@@ -55,6 +55,8 @@ pub struct Shape {
     pub cache_pages: usize,
     /// Pages that may be dirty before a checkpoint begins.
     pub dirty_pages_max: usize,
+    /// Entries of the Hash-PBN table that may be in no bucket.
+    pub young_max: usize,
     /// Different contents that are written.
     pub contents: u64,
     /// Whether writes may have to wait for space.
@@ -201,7 +203,8 @@ impl fmt::Display for Shape {
             f,
             "store seed={seed} zones={zones} containers={containers} tables={tables_bytes} \
              journal={journal_bytes} cache={cache_pages} dirty={dirty} contents={contents} \
-             tight={tight}"
+             tight={tight} young={}",
+            self.young_max
         )?;
         if self.copies_above > 0 { write!(f, " copies={}", self.copies_above) } else { Ok(()) }
     }
@@ -298,6 +301,9 @@ impl FromStr for Script {
     }
 }
 
+/// In scripts from before there were young entries.
+const YOUNG_MAX_DEFAULT: usize = 200;
+
 fn parse_shape(facts: &[&str]) -> Option<Shape> {
     let fact = |name: &str| {
         let value = facts.iter().find_map(|fact| fact.strip_prefix(name)?.strip_prefix('='));
@@ -314,6 +320,7 @@ fn parse_shape(facts: &[&str]) -> Option<Shape> {
         journal_bytes: fact("journal")?,
         cache_pages,
         dirty_pages_max: dirty_pages_max?,
+        young_max: fact("young").map_or(Some(YOUNG_MAX_DEFAULT), |young| young.try_into().ok())?,
         contents: fact("contents").filter(|&contents| contents > 0)?,
         tight: facts.contains(&"tight=true"),
         copies_above: fact("copies").map_or(Some(0), |above| above.try_into().ok())?,

@@ -46,6 +46,7 @@ impl Plan {
             journal_bytes: 3 << 20,
             cache_pages: 4096,
             dirty_pages_max: 32,
+            young_max: 80,
             contents: 60,
             tight: false,
             copies_above: 0,
@@ -59,6 +60,7 @@ impl Plan {
                 tables_bytes: 16 << 20,
                 cache_pages: 96,
                 dirty_pages_max: 16,
+                young_max: 150,
                 contents: 4000,
                 ..base
             },
@@ -67,6 +69,7 @@ impl Plan {
                 tables_bytes: 4 << 20,
                 cache_pages: 512,
                 dirty_pages_max: 32,
+                young_max: 300,
                 contents: 1 << 40,
                 tight: true,
                 ..base

@@ -1,129 +1,147 @@
 //! The Hash-PBN table: which stored chunk has this content. Exact, and as large as the store needs.
 //!
-//! Linear hashing: the table has `2^level + split` buckets. Whenever the mean load exceeds
-//! [`LOAD_MEAN`] the next bucket in turn is split in two, so the table grows with its content,
-//! one page at a time, and never stops to be rebuilt. Splits happen inside [`HashPbn::insert`]
-//! and depend on nothing but the entries, so replaying the journal splits the same buckets.
+//! Fingerprints lie anywhere, so a table that put each where it belongs would read and write a page
+//! for every one. This one *gathers*: a new entry is appended to the pages of the **young**, in the
+//! order they come, and a **merge** goes round the **buckets**, ascending by hash, and takes what
+//! is due into each. Buckets are never changed once they are made.
 //!
-//! A bucket is a page; one that is full goes on in a *chain* of overflow pages. Its pages
-//! but the last are full, so a new entry goes to the last page, and a removed one is replaced
-//! by the last entry of the chain. Buckets that wait for their split near the end of a doubling
-//! hold up to twice the mean, so short chains are usual there, and chains of more than one overflow
-//! page are not.
+//! ```text
+//! insert, take_back -> young pages -- seal -> segments, sorted -- merge -> buckets of this turn
+//!                          |                                       ^             |
+//!              index: where each stands             buckets of the turn before   filter: maybe
+//! ```
+//!
+//! A look-up asks the index, then the filter of one bucket, and reads a page only where one of them
+//! says maybe. Both are in memory and made again, or loaded, when a store is opened (`load.rs`).
+//!
+//! Invariants:
+//!
+//! - What the table holds follows from its events alone. How far the merge has come does not matter
+//!   to anyone: replay may merge elsewhere, and need not merge at all.
+//! - Events of one fingerprint are in the order of their places, and all that are young are newer
+//!   than its bucket. What is taken back is exactly (fingerprint, PBN).
+//! - The index knows each young event that the merge has not taken, and no other.
+//! - A filter never denies what its bucket holds.
+//! - Buckets of this turn count below the cursor, those of the turn before from it on.
+//!
+//! Why this way: `docs/decisions/018-entries-are-gathered.md`.
 
-mod bucket_key;
-mod chain;
-mod in_group;
-mod split;
+mod build;
+mod filter;
+mod index;
+mod key;
+mod load;
+mod look_up;
+mod merge;
+mod seal;
+mod segment;
+mod young;
 
-use format::bucket::{self, CAPACITY};
 use format::root::HashShape;
-use format::units::{Fingerprint, Pbn, TreeId};
+use format::units::{Fingerprint, PageId, Pbn, TreeId};
 
 use crate::error::PageError;
-use crate::store::{PageRead, PageStore, PinSet, Wanted};
-use bucket_key::{BucketKey, bucket_of, buckets};
-use chain::Chain;
-pub use chain::overflow_place;
-pub use in_group::Seen;
+use crate::store::{PageRead, PageStore, PinSet};
+pub use build::BuiltTable;
+use filter::Filters;
+use key::{BucketKey, bucket_of, start_of};
+pub use load::YoungEntry;
+pub use look_up::Seen;
+use segment::Segment;
+use young::Young;
 
-/// Entries per bucket above which the table grows.
-const LOAD_MEAN: u64 = 62;
+/// Entries that a new bucket holds on average: one in a thousand then finds its bucket full.
+const LOAD_MEAN: u64 = 78;
 
-/// The table's shape and key; its buckets are in the page store.
+/// How much of a table is kept young.
+#[derive(Copy, Clone, Debug)]
+pub struct HashOptions {
+    /// Young entries beyond which the merge goes on. Each costs 10 to 15 bytes of memory.
+    pub young_max: usize,
+    /// Pages of young entries that are sorted together.
+    pub segment_pages: u64,
+}
+
+impl HashOptions {
+    /// Segments that the young are in at most, or nearly.
+    const SEGMENTS: usize = 256;
+    /// Sorting more pages would hold the core up.
+    const SEGMENT_PAGES_MAX: usize = 160;
+
+    /// With so many young entries.
+    #[must_use]
+    pub fn with_young(young_max: usize) -> Self {
+        let pages = young_max / format::bucket::CAPACITY / Self::SEGMENTS;
+        Self { young_max, segment_pages: pages.clamp(1, Self::SEGMENT_PAGES_MAX) as u64 }
+    }
+}
+
+/// The table's shape, key, index and filters; its pages are in the page store.
 pub struct HashPbn {
     shape: HashShape,
     key: BucketKey,
-    /// Entries of a bucket that is being split.
-    staying: Vec<(Fingerprint, Pbn)>,
-    moving: Vec<(Fingerprint, Pbn)>,
+    options: HashOptions,
+    young: Young,
+    filters: Filters,
+    /// Sealed segments, oldest first, that the merge has not used up.
+    segments: Vec<Segment>,
 }
 
 impl HashPbn {
-    /// The table as a root knows it, of the store with this seed.
+    /// The table as a root knows it, of the store with this seed. Unless it is new, it has to be
+    /// loaded ([`Self::want_filter`] and what follows) before it is used.
     #[must_use]
-    pub fn new(shape: HashShape, seed: [u8; 16]) -> Self {
-        let key = BucketKey::new(seed);
-        Self { shape, key, staying: Vec::new(), moving: Vec::new() }
+    pub fn new(shape: HashShape, seed: [u8; 16], options: HashOptions) -> Self {
+        Self {
+            shape,
+            key: BucketKey::new(seed),
+            options,
+            young: Young::new(shape.tail),
+            filters: Filters::default(),
+            segments: Vec::new(),
+        }
     }
 
     /// The shape, for a root.
     #[must_use]
     pub fn shape(&self) -> HashShape {
-        self.shape
+        HashShape { tail: self.young.tail(), ..self.shape }
     }
 
-    /// Number of buckets.
+    /// Number of buckets, as far as they are made.
     #[must_use]
     pub fn buckets(&self) -> u64 {
-        buckets(&self.shape)
+        let HashShape { before, after, merged, .. } = self.shape;
+        let left = if merged == after { 0 } else { before - before.min(self.cursor_in(before)) };
+        merged + left
     }
 
-    /// The bucket in which `fingerprint` stands if it is stored.
+    /// Entries that are in no bucket yet, those that take another back among them.
     #[must_use]
-    pub fn bucket_of(&self, fingerprint: &Fingerprint) -> u64 {
-        bucket_of(&self.shape, self.key.hash(fingerprint))
+    pub fn young_entries(&self) -> u64 {
+        self.young.index.len() as u64
     }
 
-    fn chain_of(&self, fingerprint: &Fingerprint) -> Chain {
-        Chain(self.bucket_of(fingerprint))
-    }
-
-    /// Asks for the pages to look `fingerprint` up, and, together with [`Self::want_insert`], to
-    /// insert it. Before several insertions each of them must have been wanted, with the same pins.
-    ///
-    /// # Errors
-    /// [`PageError`] when one is damaged.
-    pub fn want_lookup(
-        &self,
-        store: &mut PageStore,
-        pins: &mut PinSet,
-        fingerprint: &Fingerprint,
-        reads: &mut Vec<PageRead>,
-    ) -> Result<bool, PageError> {
-        let chain = self.chain_of(fingerprint);
-        let mut named = 0;
-        for number in 0.. {
-            let (tree, index) = chain.place(number);
-            let slot = match store.want_leaf(pins, tree, index, reads)? {
-                Wanted::Coming => return Ok(false),
-                Wanted::Absent => break,
-                Wanted::Here(slot) => slot,
-            };
-            if number == 0 {
-                named = store.pins_at(slot) as usize;
-            }
-            let page = store.page_at(slot);
-            let overflowed = bucket::overflowed(page);
-            // Each insertion that is wanted holds the bucket once: so many may still come.
-            if !overflowed && bucket::len(page) + named <= CAPACITY {
-                return Ok(true);
-            }
-            if bucket::find(page, fingerprint).is_some() {
-                return Ok(true);
-            }
-            if !overflowed {
-                break;
-            }
-        }
-        chain.want_room(store, pins, reads)
-    }
-
-    /// The chunk with this fingerprint; its bucket must have been wanted.
+    /// Memory of what finds young entries, and of those that are next to be merged.
     #[must_use]
-    pub fn lookup(&self, store: &PageStore, fingerprint: &Fingerprint) -> Option<Pbn> {
-        self.chain_of(fingerprint).pages(store).find_map(|page| bucket::find(page, fingerprint))
+    pub fn young_bytes(&self) -> u64 {
+        self.young.index.resident_bytes() + segment::resident_bytes(&self.segments)
     }
 
-    /// Tree and leaf of the page that holds `fingerprint`; all pages of its bucket must have been
-    /// wanted, as by [`Self::want_remove`].
+    /// Memory of the filters.
     #[must_use]
-    pub fn place_of(&self, store: &PageStore, fingerprint: &Fingerprint) -> Option<(TreeId, u64)> {
-        let chain = self.chain_of(fingerprint);
-        chain.find(store, fingerprint).map(|number| chain.place(number))
+    pub fn filter_bytes(&self) -> u64 {
+        self.filters.resident_bytes()
     }
 
-    /// Asks for the pages of all buckets that the next `count` insertions split.
+    /// The bucket in which `fingerprint` stands if it is stored and not young; none when there are
+    /// no buckets there.
+    #[must_use]
+    pub fn bucket_of(&self, fingerprint: &Fingerprint) -> Option<u64> {
+        self.route(self.key.hash(fingerprint)).map(|(_, bucket)| bucket)
+    }
+
+    /// Asks for the pages to insert or take back `count` entries.
     ///
     /// # Errors
     /// [`PageError`] when one is damaged.
@@ -134,54 +152,104 @@ impl HashPbn {
         count: u64,
         reads: &mut Vec<PageRead>,
     ) -> Result<bool, PageError> {
-        let mut shape = self.shape;
-        let mut here = true;
-        for _ in 0..count {
-            shape.entries += 1;
-            if split::is_due(&shape) {
-                here &= split::want(&shape, store, pins, reads)?;
-                split::advance(&mut shape);
-            }
-        }
-        Ok(here)
+        self.young.want_append(store, pins, count, reads)
     }
 
-    /// Enters a chunk; returns the one that had this fingerprint before. The pages must have been
-    /// wanted by [`Self::want_lookup`] and [`Self::want_insert`].
-    pub fn insert(
-        &mut self,
-        store: &mut PageStore,
-        fingerprint: &Fingerprint,
-        pbn: Pbn,
-    ) -> Option<Pbn> {
-        let former = self.chain_of(fingerprint).insert(store, fingerprint, pbn);
-        if former.is_none() {
-            self.shape.entries += 1;
-            if split::is_due(&self.shape) {
-                self.split(store);
-            }
-        }
-        former
+    /// Enters a chunk. The pages must have been wanted by [`Self::want_insert`].
+    pub fn insert(&mut self, store: &mut PageStore, fingerprint: &Fingerprint, pbn: Pbn) {
+        let hash = self.key.hash(fingerprint);
+        self.young.append(store, hash, fingerprint, pbn);
     }
 
-    /// Asks for the pages to remove `fingerprint`.
+    /// From now on `fingerprint` does not lead to `pbn`; if it leads to another chunk, that stays.
+    /// The pages must have been wanted by [`Self::want_insert`].
+    pub fn take_back(&mut self, store: &mut PageStore, fingerprint: &Fingerprint, pbn: Pbn) {
+        let hash = self.key.hash(fingerprint);
+        self.young.append(store, hash, fingerprint, format::bucket::taken_back(pbn));
+    }
+
+    /// Asks for the leaves that [`Self::store`] will change.
     ///
     /// # Errors
     /// [`PageError`] when one is damaged.
-    pub fn want_remove(
+    pub fn want_store(
         &self,
         store: &mut PageStore,
         pins: &mut PinSet,
-        fingerprint: &Fingerprint,
         reads: &mut Vec<PageRead>,
     ) -> Result<bool, PageError> {
-        self.chain_of(fingerprint).want(store, pins, reads)
+        self.filters.want_store(store, pins, reads)
     }
 
-    /// Removes the entry with this fingerprint; returns its chunk. The pages must have been wanted.
-    pub fn remove(&mut self, store: &mut PageStore, fingerprint: &Fingerprint) -> Option<Pbn> {
-        let removed = self.chain_of(fingerprint).remove(store, fingerprint)?;
-        self.shape.entries -= 1;
-        Some(removed)
+    /// The next checkpoint writes a leaf of the filters anew; false if the page is none.
+    pub fn rewrite_filter(&mut self, page: PageId) -> bool {
+        page.tree == TreeId::HASH_FILTER && page.level == 0 && self.filters.rewrite(page.index)
+    }
+
+    /// Mirrors what has changed in memory into leaves, which must have been wanted.
+    pub fn store(&mut self, store: &mut PageStore) {
+        self.filters.store(store);
+    }
+
+    /// The least hash that the merge has not come to; none when it has gone round.
+    fn cursor(&self) -> Option<u64> {
+        let HashShape { after, merged, .. } = self.shape;
+        if after == 0 { Some(0) } else { u64::try_from(start_of(merged, after)).ok() }
+    }
+
+    /// The bucket of so many in which the cursor stands.
+    fn cursor_in(&self, buckets: u64) -> u64 {
+        self.cursor().map_or(buckets, |cursor| bucket_of(cursor, buckets))
+    }
+
+    /// Turn and bucket of a hash.
+    fn route(&self, hash: u64) -> Option<(bool, u64)> {
+        let HashShape { turn, before, after, merged, .. } = self.shape;
+        let bucket = bucket_of(hash, after);
+        if bucket < merged {
+            return Some((turn, bucket));
+        }
+        (before > 0).then(|| (!turn, bucket_of(hash, before)))
+    }
+}
+
+/// The leaf of a bucket.
+fn leaf_of(turn: bool, bucket: u64) -> u64 {
+    2 * bucket + u64::from(turn)
+}
+
+impl HashPbn {
+    /// Whether a leaf of the buckets is where `fingerprint` belongs in its turn.
+    #[must_use]
+    pub fn belongs(&self, leaf: u64, fingerprint: &Fingerprint) -> bool {
+        let HashShape { turn, before, after, .. } = self.shape;
+        let buckets = if (leaf % 2 == 1) == turn { after } else { before };
+        bucket_of(self.key.hash(fingerprint), buckets) == leaf / 2
+    }
+
+    /// Whether the entry of this fingerprint in a leaf of the buckets counts: the cursor has not
+    /// passed it there.
+    #[must_use]
+    pub fn counts(&self, leaf: u64, fingerprint: &Fingerprint) -> bool {
+        let route = self.route(self.key.hash(fingerprint));
+        route.is_some_and(|(turn, bucket)| leaf_of(turn, bucket) == leaf)
+    }
+
+    /// Behind the last leaf that one of the table's trees can have.
+    #[must_use]
+    pub fn leaves_end(shape: &HashShape, tree: TreeId) -> u64 {
+        let buckets = shape.before.max(shape.after);
+        match tree {
+            TreeId::HASH_PBN => leaf_of(true, buckets),
+            TreeId::HASH_FILTER => filter::leaf_of(true, buckets) + 1,
+            _ => shape.tail + 1,
+        }
+    }
+
+    /// Tree and leaf of the page that holds `fingerprint`, whose pages must have been wanted by
+    /// [`Self::want_lookup`].
+    #[must_use]
+    pub fn place_of(&self, store: &PageStore, fingerprint: &Fingerprint) -> Option<(TreeId, u64)> {
+        self.find_wanted(store, fingerprint).map(|found| found.place)
     }
 }

@@ -9,7 +9,7 @@
 //!
 //! ```text
 //! lba_pbn  pbn_pba  second_copies  hash_pbn  free_pbns     container_table   catalog_table
-//!     arrays of entries in leaves               in memory, mirrored into leaves at a checkpoint
+//!     entries in leaves                         in memory, mirrored into leaves at a checkpoint
 //!                         store: radix trees of pages, cache, blocks, checkpoints
 //! ```
 //!
@@ -35,7 +35,7 @@ pub use catalog_table::CatalogTable;
 pub use container_table::ContainerTable;
 pub use error::{OutOfBlocks, PageError};
 pub use free_pbns::FreePbns;
-pub use hash_pbn::{HashPbn, Seen, overflow_place};
+pub use hash_pbn::{BuiltTable, HashOptions, HashPbn, Seen, YoungEntry};
 pub use store::{
     NextLeaf, NextPage, PageOnWay, PageRead, PageStore, PageStoreOptions, PageWrite, PinSet,
     Pointers, ReachWalker, TableTraffic, Traffic,

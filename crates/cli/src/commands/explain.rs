@@ -91,7 +91,8 @@ fn frame_rows(table: &mut Table, pbn: u64, frame: &ExplainedFrame) {
         Some(named) => format!("names PBN {named}: the tables disagree"),
         None => "does not have the fingerprint: the tables disagree".to_owned(),
     };
-    row(table, "bucket", &frame.bucket.to_string(), &names);
+    let bucket = frame.bucket.map_or_else(|| "none yet".to_owned(), |number| number.to_string());
+    row(table, "bucket", &bucket, &names);
     pages(table, "Hash-PBN", &frame.pages);
 }
 

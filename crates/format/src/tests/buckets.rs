@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use proptest::collection::vec;
-use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
+use proptest::prelude::{Strategy, any, prop_assert_eq, prop_oneof, proptest};
 
 use super::values::{fingerprint, pbn};
 use crate::bucket::{self, CAPACITY, Full, TAG_BYTE};
@@ -13,9 +13,8 @@ use crate::units::{Fingerprint, PageId, Pbn, TreeId};
 #[derive(Clone, Debug)]
 enum Step {
     Push(Fingerprint, Pbn),
-    Remove(Fingerprint),
     Find(Fingerprint),
-    SetOverflowed(bool),
+    EndSegment,
     Clear,
 }
 
@@ -36,9 +35,8 @@ fn close_fingerprint() -> impl Strategy<Value = Fingerprint> {
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         400 => (close_fingerprint(), pbn()).prop_map(|(fp, pbn)| Step::Push(fp, pbn)),
-        100 => close_fingerprint().prop_map(Step::Remove),
         200 => close_fingerprint().prop_map(Step::Find),
-        5 => any::<bool>().prop_map(Step::SetOverflowed),
+        5 => proptest::strategy::Just(Step::EndSegment),
         1 => proptest::strategy::Just(Step::Clear),
     ]
 }
@@ -48,7 +46,7 @@ proptest! {
     fn a_bucket_behaves_like_a_map(steps in vec(step(), 0..600)) {
         let mut page = empty();
         let mut model: HashMap<Fingerprint, Pbn> = HashMap::new();
-        let mut overflowed = false;
+        let mut ends = false;
         for step in steps {
             match step {
                 Step::Push(fingerprint, pbn) => {
@@ -63,42 +61,33 @@ proptest! {
                         model.insert(fingerprint, pbn);
                     }
                 }
-                Step::Remove(fingerprint) => {
-                    let removed = bucket::remove(&mut page, &fingerprint);
-                    prop_assert_eq!(removed, model.remove(&fingerprint));
-                }
                 Step::Find(fingerprint) => {
                     let found = bucket::find(&page, &fingerprint);
                     prop_assert_eq!(found, model.get(&fingerprint).copied());
                 }
-                Step::SetOverflowed(value) => {
-                    bucket::set_overflowed(&mut page, value);
-                    overflowed = value;
+                Step::EndSegment => {
+                    bucket::set_ends_segment(&mut page);
+                    ends = true;
                 }
                 Step::Clear => {
                     bucket::clear(&mut page);
                     model.clear();
-                    overflowed = false;
+                    ends = false;
                 }
             }
             prop_assert_eq!(bucket::len(&page), model.len());
             prop_assert_eq!(bucket::is_empty(&page), model.is_empty());
-            prop_assert_eq!(bucket::overflowed(&page), overflowed);
+            prop_assert_eq!(bucket::ends_segment(&page), ends);
         }
         let listed = (0..bucket::len(&page)).map(|slot| bucket::entry(&page, slot));
         prop_assert_eq!(listed.collect::<HashMap<_, _>>(), model);
     }
 
     #[test]
-    fn removing_all_leaves_no_trace(fingerprints in vec(fingerprint(), 0..CAPACITY)) {
-        let mut page = empty();
-        for fingerprint in &fingerprints {
-            bucket::push(&mut page, fingerprint, Pbn(1)).unwrap();
-        }
-        for fingerprint in &fingerprints {
-            prop_assert_eq!(bucket::remove(&mut page, fingerprint), Some(Pbn(1)));
-        }
-        prop_assert!(page == empty());
+    fn what_is_taken_back_is_told_from_what_is_stored(pbn in pbn()) {
+        let pbn = Pbn(pbn.0 % (1 << 47));
+        prop_assert_eq!(bucket::young_pbn(pbn), (pbn, false));
+        prop_assert_eq!(bucket::young_pbn(bucket::taken_back(pbn)), (pbn, true));
     }
 
     #[test]
@@ -112,9 +101,6 @@ proptest! {
         (0..bucket::len(&page)).for_each(|slot| {
             let _ = bucket::entry(&page, slot);
         });
-        if bucket::remove(&mut page, &fingerprint).is_none() {
-            prop_assert_eq!(&page.payload()[..], &payload[..]);
-        }
         let full = bucket::len(&page) == CAPACITY;
         prop_assert_eq!(bucket::push(&mut page, &fingerprint, Pbn(9)).is_err(), full);
     }

@@ -64,8 +64,16 @@ fn root() -> Vec<u8> {
         journal: JournalPosition { sequence: 42, offset_bytes: 43 << 12, previous_crc: 44 },
         next_incarnation: 45,
         compression: Compression { codec: Codec::Zstd, level: -3 },
-        trees: [0, 1, 2, 3, 4, 5, 6].map(tree),
-        hash: HashShape { level: 6, split: 46, entries: 47 },
+        trees: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].map(tree),
+        hash: HashShape {
+            turn: true,
+            before: 45,
+            after: 47,
+            merged: 46,
+            entries: 48,
+            tail: 50,
+            sealed: 49,
+        },
         next_pbn: 48,
         free_head: 49,
         free_tail: 50,
@@ -163,7 +171,7 @@ fn pbas() -> Vec<u8> {
 fn bucket() -> Vec<u8> {
     page(TreeId::HASH_PBN, 0, |page| {
         bucket::push(page, &numbered_fingerprint(), PBN).unwrap();
-        bucket::set_overflowed(page, true);
+        bucket::set_ends_segment(page);
     })
 }
 
@@ -197,7 +205,7 @@ fn version_2_is_written_as_ever() {
 
 const VERSION_2: [(&str, usize, u64); 13] = [
     ("geometry", 4096, 0x1997_de5c_b5ac_ef46),
-    ("root", 4096, 0xe3c0_0fee_7b78_02dc),
+    ("root", 4096, 0x5fcb_0e98_51e1_7aa5),
     ("empty root", 4096, 0x9970_296b_408b_2641),
     ("record", 4096, 0xe28c_cb94_e9d8_959f),
     ("changes", 459, 0xdf01_6f9a_ffd0_d97e),
@@ -206,7 +214,7 @@ const VERSION_2: [(&str, usize, u64); 13] = [
     ("catalog", 4096, 0x3238_2d92_b6ee_4a10),
     ("containers", 4096, 0xe359_3fe4_6802_16c4),
     ("PBAs", 4096, 0x59b2_f31a_a823_b67f),
-    ("bucket", 4096, 0xa29e_2ed4_f42c_423e),
+    ("bucket", 4096, 0x6813_07ad_b003_a19b),
     ("map", 4096, 0x921a_59a4_fd86_625f),
     ("pointers", 4096, 0x81dd_4939_8676_2646),
 ];

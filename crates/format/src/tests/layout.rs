@@ -107,8 +107,8 @@ fn root() -> Layout {
 
 fn root_counters() -> Vec<(usize, &'static str)> {
     use crate::root::{
-        CODEC_AT, CODEC_LEVEL_AT, FLAGS_AT, GENERATION_AT, HASH_LEVEL_AT, JOURNAL_CRC_AT,
-        JOURNAL_OFFSET_AT, JOURNAL_SEQUENCE_AT, NEXT_CONTAINER_SEQUENCE_AT, NEXT_INCARNATION_AT,
+        CODEC_AT, CODEC_LEVEL_AT, FLAGS_AT, GENERATION_AT, JOURNAL_CRC_AT, JOURNAL_OFFSET_AT,
+        JOURNAL_SEQUENCE_AT, LINEAR_LEVEL_AT, NEXT_CONTAINER_SEQUENCE_AT, NEXT_INCARNATION_AT,
         NEXT_VOLUME_AT,
     };
     vec![
@@ -118,7 +118,7 @@ fn root_counters() -> Vec<(usize, &'static str)> {
         (superblock::UUID_AT, "UUID"),
         (GENERATION_AT, "generation"),
         (FLAGS_AT, "flags"),
-        (HASH_LEVEL_AT, "hash level"),
+        (LINEAR_LEVEL_AT, "zero, or of format 1"),
         (CODEC_AT, "codec"),
         (CODEC_LEVEL_AT, "codec level"),
         (NEXT_VOLUME_AT, "next volume"),
@@ -134,14 +134,15 @@ fn root_tables() -> Vec<(usize, &'static str)> {
     use crate::root::{
         CATALOG_SLOTS_AT, COLLECTION_FILL_AT, COLLECTION_ID_AT, COLLECTION_SEQUENCE_AT,
         COPIED_CHUNKS_AT, COPIES_TREE_AT, COPY_FRAME_BYTES_AT, DEAD_CHUNKS_AT, DEAD_FRAME_BYTES_AT,
-        FREE_HEAD_AT, FREE_TAIL_AT, HASH_ENTRIES_AT, HASH_SPLIT_AT, LIVE_FRAME_BYTES_AT,
-        MAPPED_CHUNKS_AT, NEXT_PBN_AT, OPEN_FILL_AT, OPEN_ID_AT, OPEN_SEQUENCE_AT, RESERVED_AT,
-        REST_AT, TREES_AT, UNIQUE_CHUNKS_AT, ZERO_AT,
+        FREE_HEAD_AT, FREE_TAIL_AT, HASH_AFTER_AT, HASH_BEFORE_AT, HASH_ENTRIES_AT, HASH_MERGED_AT,
+        HASH_TREES_AT, LINEAR_ENTRIES_AT, LINEAR_SPLIT_AT, LIVE_FRAME_BYTES_AT, MAPPED_CHUNKS_AT,
+        NEXT_PBN_AT, OPEN_FILL_AT, OPEN_ID_AT, OPEN_SEQUENCE_AT, RESERVED_AT, REST_AT, TREES_AT,
+        UNIQUE_CHUNKS_AT, YOUNG_SEALED_AT, YOUNG_TAIL_AT, ZERO_AT,
     };
     vec![
         (TREES_AT, "trees"),
-        (HASH_SPLIT_AT, "hash split"),
-        (HASH_ENTRIES_AT, "hash entries"),
+        (LINEAR_SPLIT_AT, "zero, or of format 1"),
+        (LINEAR_ENTRIES_AT, "zero, or of format 1"),
         (NEXT_PBN_AT, "next PBN"),
         (FREE_HEAD_AT, "free head"),
         (FREE_TAIL_AT, "free tail"),
@@ -162,6 +163,13 @@ fn root_tables() -> Vec<(usize, &'static str)> {
         (COPIES_TREE_AT, "tree of second copies"),
         (COPIED_CHUNKS_AT, "copied chunks"),
         (COPY_FRAME_BYTES_AT, "copy frame bytes"),
+        (HASH_TREES_AT, "trees of the Hash-PBN table"),
+        (HASH_BEFORE_AT, "buckets before"),
+        (HASH_AFTER_AT, "buckets"),
+        (HASH_MERGED_AT, "merged buckets"),
+        (HASH_ENTRIES_AT, "merged entries"),
+        (YOUNG_TAIL_AT, "young tail"),
+        (YOUNG_SEALED_AT, "sealed young pages"),
         (REST_AT, "zero"),
     ]
 }

@@ -39,8 +39,8 @@ fn errors_are_sentences_with_facts() {
         ),
         (FormatError::OtherStore { structure }, "root belongs to another store"),
         (
-            FormatError::Field { structure, field: "hash level", found: 99 },
-            "root has the impossible hash level 99",
+            FormatError::Field { structure, field: "merged bucket", found: 99 },
+            "root has the impossible merged bucket 99",
         ),
     ] {
         assert_eq!(error.to_string(), message);

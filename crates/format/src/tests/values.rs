@@ -175,10 +175,17 @@ pub(super) fn root() -> impl Strategy<Value = Root> {
 
 fn counters() -> impl Strategy<Value = Root> {
     let journal = (any::<u64>(), 0..1u64 << 50, any::<u32>());
-    let hash = (0..=47u8, any::<u64>(), any::<u64>());
-    let trees = proptest::array::uniform7(tree_root());
+    let hash = (any::<bool>(), 0..1u64 << 47, 0..1u64 << 47, 0..1u64 << 47, any::<u64>());
+    let trees = proptest::array::uniform10(tree_root());
     (any::<u64>(), any::<bool>(), journal, any::<u64>(), trees, hash).prop_map(
-        |(generation, clean, journal, next_incarnation, trees, (level, split, entries))| Root {
+        |(
+            generation,
+            clean,
+            journal,
+            next_incarnation,
+            trees,
+            (turn, before, small, large, entries),
+        )| Root {
             generation,
             clean,
             journal: JournalPosition {
@@ -188,7 +195,15 @@ fn counters() -> impl Strategy<Value = Root> {
             },
             next_incarnation,
             trees,
-            hash: HashShape { level, split, entries },
+            hash: HashShape {
+                turn,
+                before,
+                after: large,
+                merged: small.min(large),
+                entries,
+                tail: large,
+                sealed: small.min(large),
+            },
             ..empty_root()
         },
     )

@@ -42,7 +42,7 @@ impl PageStore {
 
     fn is_cold(&mut self, slot: Slot) -> bool {
         let frame = self.frames.get_mut(slot);
-        let referenced = std::mem::take(&mut frame.referenced);
+        let referenced = frame.referenced.take();
         !referenced && frame.pins == 0 && frame.children == 0
     }
 

@@ -110,7 +110,7 @@ impl PageStore {
         loop {
             match self.path_to(above) {
                 Path::Here(slot) => {
-                    self.frames.get_mut(slot).referenced = true;
+                    self.frames.get(slot).referenced.set(true);
                     return Ok(Some(pointer_page::get(self.page_at(slot), child_slot(page))));
                 }
                 Path::Absent { .. } => return Ok(Some(BlockPtr::NONE)),

@@ -5,6 +5,8 @@
 //! leave after their last leaf. How far the hand goes in one call is bounded, so that a cache full
 //! of pages that must stay does not stop the core.
 
+use format::units::TreeId;
+
 use super::page_store::PageStore;
 
 /// Steps of the hand for each page that is too many.
@@ -18,6 +20,14 @@ impl PageStore {
     #[must_use]
     pub fn over_budget(&self) -> bool {
         self.resident_pages() > self.options.cache_pages
+    }
+
+    /// A leaf that has just been made and will not be wanted soon: it may go as soon as it is
+    /// written.
+    pub(crate) fn cool(&mut self, tree: TreeId, index: u64) {
+        if let Some(slot) = self.find_leaf(tree, index) {
+            self.frames.get(slot).referenced.set(false);
+        }
     }
 
     /// Drops cold pages until the cache is as large as it should be, as far as pages can be

@@ -42,7 +42,7 @@ pub(super) struct Frame {
     /// The write to `block` is in flight.
     pub(super) writing: bool,
     /// Wanted since the clock's hand last passed.
-    pub(super) referenced: bool,
+    pub(super) referenced: Cell<bool>,
 }
 
 impl Frame {
@@ -58,7 +58,7 @@ impl Frame {
             serial: 0,
             dirty: false,
             writing: false,
-            referenced: true,
+            referenced: Cell::new(true),
         }
     }
 
@@ -79,7 +79,7 @@ impl Frame {
             serial: 0,
             dirty: false,
             writing: false,
-            referenced: true,
+            referenced: Cell::new(true),
         }
     }
 
@@ -99,7 +99,7 @@ const _: () = assert!(size_of::<Option<Frame>>() == 64);
 
 /// Kinds of trees of which the page found last is remembered: each of the store's own, and all maps
 /// of volumes together.
-const RECENT_KINDS: usize = 8;
+const RECENT_KINDS: usize = format::root::TREES + 1;
 
 /// The slab of frames.
 #[derive(Default)]
@@ -171,7 +171,7 @@ impl Frames {
     /// Drops the page in `slot` when nothing but the cache has a use for it.
     pub(super) fn drop_if_cold(&mut self, place: usize) {
         let Some(frame) = self.slots.get_mut(place).and_then(Option::as_mut) else { return };
-        if !frame.is_droppable() || std::mem::take(&mut frame.referenced) {
+        if !frame.is_droppable() || frame.referenced.take() {
             return;
         }
         if let Some(parent) = self.remove(Slot(place as u32)).parent {
@@ -245,7 +245,7 @@ impl Frames {
 
     pub(super) fn pin(&mut self, slot: Slot, pins: &mut PinSet) {
         let frame = self.get_mut(slot);
-        frame.referenced = true;
+        frame.referenced.set(true);
         frame.pins += 1;
         pins.held.push((slot, frame.serial));
     }

@@ -221,6 +221,13 @@ impl PageStore {
         self.find_leaf(tree, index).map(|slot| self.page_at(slot))
     }
 
+    /// A leaf if it is resident; counts it as wanted without holding it.
+    pub(crate) fn glance(&self, tree: TreeId, index: u64) -> Option<&Page> {
+        let frame = self.frames.get(self.find_leaf(tree, index)?);
+        frame.referenced.set(true);
+        Some(&frame.page)
+    }
+
     pub(crate) fn find_leaf(&self, tree: TreeId, index: u64) -> Option<Slot> {
         self.frames.find(leaf_id(tree, index))
     }
@@ -231,11 +238,6 @@ impl PageStore {
 
     pub(crate) fn page_at_mut(&mut self, slot: Slot) -> &mut Page {
         self.frames.change(slot)
-    }
-
-    /// How many operations hold the page.
-    pub(crate) fn pins_at(&self, slot: Slot) -> u32 {
-        self.frames.get(slot).pins
     }
 
     /// A leaf to be changed, made when it is absent. It must have been wanted.

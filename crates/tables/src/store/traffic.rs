@@ -16,7 +16,7 @@ pub struct TableTraffic {
 /// The same of all tables.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Of the Hash-PBN table and its overflow.
+    /// Of the Hash-PBN table: buckets, young entries, filters.
     pub hash_pbn: TableTraffic,
     /// Of the PBN-PBA table.
     pub pbn_pba: TableTraffic,
@@ -29,7 +29,7 @@ pub struct Traffic {
 impl Traffic {
     fn of(&mut self, tree: TreeId) -> &mut TableTraffic {
         match tree {
-            TreeId::HASH_PBN | TreeId::HASH_OVERFLOW => &mut self.hash_pbn,
+            TreeId::HASH_PBN | TreeId::YOUNG | TreeId::HASH_FILTER => &mut self.hash_pbn,
             TreeId::PBN_PBA => &mut self.pbn_pba,
             tree if tree.is_map() => &mut self.maps,
             _ => &mut self.others,

@@ -9,7 +9,8 @@ use format::page::Page;
 use format::pointer_page::{self, FANOUT};
 use format::units::{BlockPtr, PageId, TreeId, TreeRoot};
 use tables::{
-    OutOfBlocks, PageError, PageRead, PageStore, PageStoreOptions, PageWrite, PinSet, ReachWalker,
+    HashPbn, NextLeaf, OutOfBlocks, PageError, PageRead, PageStore, PageStoreOptions, PageWrite,
+    PinSet, ReachWalker,
 };
 
 /// What a want returns.
@@ -255,4 +256,37 @@ pub(crate) fn freeze<M: Clone>(
     device.submit(writes);
     assert_eq!(store.dirty_pages(), 0);
     Ok(trees.iter().map(|&tree| (tree, store.tree_root(tree))).collect())
+}
+
+/// Loads a table as opening does; shared by the tests of all tables.
+pub(crate) fn load_hash<M: Clone>(
+    hash: &mut HashPbn,
+    store: &mut PageStore,
+    device: &mut Device<M>,
+) {
+    for leaf in hash.filter_leaves() {
+        let table = &*hash;
+        let pins = device
+            .wait_for(store, |store, pins, reads| table.want_filter(store, pins, leaf, reads));
+        hash.load_filter(store, leaf);
+        store.release_pins(pins);
+    }
+    let mut from = 0;
+    loop {
+        let mut reads = Vec::new();
+        let leaf = match hash.next_young(store, from, &mut reads).unwrap() {
+            NextLeaf::End => break,
+            NextLeaf::Missing => {
+                device.serve(store, &mut reads).unwrap();
+                continue;
+            }
+            NextLeaf::Found(leaf) => leaf,
+        };
+        let pins = device
+            .wait_for(store, |store, pins, reads| store.want(pins, TreeId::YOUNG, leaf, reads));
+        hash.load_young(leaf, store.page(TreeId::YOUNG, leaf).unwrap());
+        store.release_pins(pins);
+        from = leaf + 1;
+    }
+    hash.end_load();
 }

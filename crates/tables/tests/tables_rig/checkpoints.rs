@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use format::catalog::{CatalogEntry, VolumeState};
 use format::container_page::{ContainerEntry, ContainerState};
 use format::map_page;
+use format::root::TREES;
 use format::units::{ContainerId, Lba, Pbn, TreeId, VolumeId};
 use tables::{CatalogTable, ContainerTable, FreePbns, HashPbn, lba_pbn, pbn_pba};
 
-use super::{CONTAINERS, OPTIONS, Rig, SEED, fingerprint};
-use crate::device::{Checkpoint, Trees, freeze};
+use super::{CONTAINERS, HASH, OPTIONS, Rig, SEED, fingerprint};
+use crate::device::{Checkpoint, Trees, freeze, load_hash};
 
 impl Rig {
     pub(crate) fn create_volume(&mut self) {
@@ -87,16 +88,18 @@ impl Rig {
 
     pub(crate) fn trees(&self) -> Vec<TreeId> {
         let volumes = self.model.volumes.keys().map(|&id| TreeId::volume(id));
-        (0..6).map(TreeId).chain(volumes).collect()
+        (0..TREES as u32).map(TreeId).chain(volumes).collect()
     }
 
     pub(crate) fn checkpoint(&mut self) {
-        let (containers, catalog) = (&self.containers, &self.catalog);
+        let (containers, catalog, hash) = (&self.containers, &self.catalog, &self.hash);
         let pins = self.device.wait_for(&mut self.store, |store, pins, reads| {
             let here = containers.want_store(store, pins, reads)?;
+            let here = here & hash.want_store(store, pins, reads)?;
             Ok(here & catalog.want_store(store, pins, reads)?)
         });
         self.containers.store(&mut self.store);
+        self.hash.store(&mut self.store);
         let writes = self.store.freeze_trees(self.generation).unwrap();
         self.device.submit(writes);
         for id in self.catalog.ids() {
@@ -130,7 +133,8 @@ impl Rig {
         self.device.in_flight.clear();
         self.model = self.device.roots.last().unwrap().model.clone();
         self.store = self.device.open(OPTIONS);
-        self.hash = HashPbn::new(self.model.shape, SEED);
+        self.hash = HashPbn::new(self.model.shape, SEED, HASH);
+        load_hash(&mut self.hash, &mut self.store, &mut self.device);
         self.free = FreePbns::new(self.model.ends.0, self.model.ends.1);
         self.containers = ContainerTable::new(CONTAINERS);
         self.catalog = CatalogTable::new(self.model.slots);

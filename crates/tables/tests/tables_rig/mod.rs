@@ -11,8 +11,8 @@ use format::root::HashShape;
 use format::units::{ContainerId, Fingerprint, FrameCheck, Lba, Pba, Pbn, TreeId, VolumeId};
 use tables::pbn_pba::Retained;
 use tables::{
-    CatalogTable, ContainerTable, FreePbns, HashPbn, NextLeaf, PageStore, PageStoreOptions, PinSet,
-    lba_pbn, pbn_pba,
+    CatalogTable, ContainerTable, FreePbns, HashOptions, HashPbn, NextLeaf, PageStore,
+    PageStoreOptions, PinSet, lba_pbn, pbn_pba,
 };
 
 use crate::device::Device;
@@ -23,6 +23,8 @@ pub(crate) const CONTAINERS: u64 = 600;
 /// So that chunks pass it in a short run.
 const POPULAR_ABOVE: u32 = 2;
 pub(crate) const SEED: [u8; 16] = [9; 16];
+/// So few young entries that merges go on all the time.
+pub(crate) const HASH: HashOptions = HashOptions { young_max: 250, segment_pages: 1 };
 
 /// What the tables hold, as plain maps; and what a root holds beside the pages.
 #[derive(Clone, Debug, Default)]
@@ -74,7 +76,7 @@ impl Rig {
         let mut rig = Self {
             store: device.open(OPTIONS),
             device,
-            hash: HashPbn::new(model.shape, SEED),
+            hash: HashPbn::new(model.shape, SEED, HASH),
             free: FreePbns::new(0, 0),
             containers: ContainerTable::new(CONTAINERS),
             catalog: CatalogTable::new(0),
@@ -123,7 +125,7 @@ impl Rig {
             assert_eq!(self.hash.lookup(&self.store, &fingerprint(content)), None);
             let entry = PbaEntry { pba: pba(content), references: 0 };
             pbn_pba::set(&mut self.store, pbn, entry);
-            assert_eq!(self.hash.insert(&mut self.store, &fingerprint(content), pbn), None);
+            self.hash.insert(&mut self.store, &fingerprint(content), pbn);
             assert_eq!(self.hash.lookup(&self.store, &fingerprint(content)), Some(pbn));
             self.model.chunks.insert(pbn.0, (content, entry));
             self.model.hash.insert(content, pbn.0);
@@ -233,6 +235,21 @@ impl Rig {
         self.model.map.retain(|&(of, lba), _| of != volume || !(first..end).contains(&lba));
     }
 
+    /// What the Hash-PBN table has to do in the background, at most so many steps of it.
+    pub(crate) fn merge(&mut self, steps: usize) {
+        for _ in 0..steps {
+            if !self.hash.work_is_due() {
+                return;
+            }
+            let hash = &mut self.hash;
+            let pins = self
+                .device
+                .wait_for(&mut self.store, |store, pins, reads| hash.want_work(store, pins, reads));
+            self.hash.work(&mut self.store);
+            self.store.release_pins(pins);
+        }
+    }
+
     pub(crate) fn forget(&mut self, from: u64, count: usize) {
         let from = from % self.model.next_pbn;
         let is_dead = |(_, (_, entry)): &(&u64, &(u64, PbaEntry))| entry.references == 0;
@@ -243,15 +260,14 @@ impl Rig {
         let (hash, free) = (&self.hash, &self.free);
         let pins = self.device.wait_for(&mut self.store, |store, pins, reads| {
             let mut here = free.want_push(store, pins, dead.len() as u64, reads)?;
-            for &(pbn, content) in &dead {
-                here &= hash.want_remove(store, pins, &fingerprint(content), reads)?;
+            here &= hash.want_insert(store, pins, dead.len() as u64, reads)?;
+            for &(pbn, _) in &dead {
                 here &= pbn_pba::want(store, pins, Pbn(pbn), reads)?;
             }
             Ok(here)
         });
         for (pbn, content) in dead {
-            let removed = self.hash.remove(&mut self.store, &fingerprint(content));
-            assert_eq!(removed, Some(Pbn(pbn)));
+            self.hash.take_back(&mut self.store, &fingerprint(content), Pbn(pbn));
             pbn_pba::clear(&mut self.store, Pbn(pbn));
             self.free.push(&mut self.store, Pbn(pbn));
             self.model.chunks.remove(&pbn);

@@ -1,10 +1,9 @@
-//! Which bucket a fingerprint belongs to: a keyed hash and the shape of the table.
+//! The keyed hash of a fingerprint, and how buckets share the hashes.
 //!
 //! Fingerprints are random bytes, but clients choose the content they come from and could look for
 //! content whose fingerprints meet in one bucket. The key is the store's own, so they do not know
 //! what to search for.
 
-use format::root::HashShape;
 use format::units::Fingerprint;
 
 /// The store's key.
@@ -43,23 +42,21 @@ fn fold(a: u64, b: u64) -> u64 {
     product as u64 ^ (product >> 64) as u64
 }
 
-/// Number of buckets of a table of this shape.
-pub(super) fn buckets(shape: &HashShape) -> u64 {
-    (1 << shape.level) + shape.split
+/// The bucket of a hash in a turn of so many: they share the hashes evenly, in ascending order.
+pub(super) fn bucket_of(hash: u64, buckets: u64) -> u64 {
+    ((u128::from(hash) * u128::from(buckets)) >> 64) as u64
 }
 
-/// The bucket of a hash: its low bits, one more of them where the bucket is split already.
-pub(super) fn bucket_of(shape: &HashShape, hash: u64) -> u64 {
-    let bucket = hash & ((1 << shape.level) - 1);
-    if bucket < shape.split { hash & ((2 << shape.level) - 1) } else { bucket }
+/// The least hash of a bucket; 2^64 for the one behind the last.
+pub(super) fn start_of(bucket: u64, buckets: u64) -> u128 {
+    (u128::from(bucket) << 64).div_ceil(u128::from(buckets))
 }
 
 #[cfg(test)]
 mod tests {
-    use format::root::HashShape;
     use format::units::Fingerprint;
 
-    use super::{BucketKey, bucket_of, buckets};
+    use super::{BucketKey, bucket_of, start_of};
 
     fn fingerprint(number: u64) -> Fingerprint {
         let mut bytes = [0; 32];
@@ -97,12 +94,14 @@ mod tests {
     }
 
     #[test]
-    fn a_split_moves_entries_only_to_the_new_bucket() {
-        let shape = HashShape { level: 5, split: 11, entries: 0 };
-        let after = HashShape { split: 12, ..shape };
-        for hash in (0..10_000_u64).map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15)) {
-            let (old, new) = (bucket_of(&shape, hash), bucket_of(&after, hash));
-            assert!(old < buckets(&shape) && (old == new || (old == 11 && new == 32 + 11)));
+    fn buckets_share_all_hashes_in_order() {
+        for buckets in [1, 2, 3, 78, 1 << 20, (1 << 47) - 1] {
+            assert_eq!((start_of(0, buckets), start_of(buckets, buckets)), (0, 1 << 64));
+            for bucket in [0, 1, buckets / 3, buckets - 1].into_iter().filter(|&b| b < buckets) {
+                let start = start_of(bucket, buckets) as u64;
+                let last = (start_of(bucket + 1, buckets) - 1) as u64;
+                assert_eq!([start, last].map(|hash| bucket_of(hash, buckets)), [bucket; 2]);
+            }
         }
     }
 }

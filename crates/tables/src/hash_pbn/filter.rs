@@ -1,0 +1,224 @@
+//! The filters of buckets: most of what is not stored is known not to be, without a page.
+//!
+//! A bucket has three blocks of 256 bits. A hash chooses one of them and five bits in it, so a look
+//! touches one line of a cache. At the mean load of a bucket that is 9.8 bits an entry, and one in
+//! a hundred of what is not stored seems to be. (Blocked Bloom filters: Putze, Sanders, Singler,
+//! "Cache-, hash- and space-efficient Bloom filters", 2007.)
+//!
+//! All of it is in memory, and mirrored into leaves of its own before a freeze; buckets are made in
+//! order, so what has changed is a few neighbouring leaves. A leaf that cannot be read says maybe
+//! of everything, until the merge has come round.
+
+use std::collections::BTreeSet;
+
+use format::page::Page;
+use format::units::{PageId, TreeId};
+
+use crate::error::PageError;
+use crate::store::{PageRead, PageStore, PinSet};
+
+const TREE: TreeId = TreeId::HASH_FILTER;
+const BLOCK_WORDS: usize = 4;
+const BLOCKS_PER_BUCKET: usize = 3;
+const BUCKETS_PER_PAGE: u64 = 42;
+const PAGE_WORDS: usize = BUCKETS_PER_PAGE as usize * BLOCKS_PER_BUCKET * BLOCK_WORDS;
+/// Bits of a block that a hash sets.
+const BITS_SET: u32 = 5;
+const BITS_PER_BLOCK_LOG2: u32 = 8;
+
+type FilterPage = Box<[u64; PAGE_WORDS]>;
+
+/// The filters of both turns.
+#[derive(Default)]
+pub(super) struct Filters {
+    turns: [Vec<Option<FilterPage>>; 2],
+    /// Leaves that differ from memory.
+    dirty: BTreeSet<u64>,
+}
+
+/// The leaf that holds the filter of a bucket.
+pub(super) fn leaf_of(turn: bool, bucket: u64) -> u64 {
+    2 * (bucket / BUCKETS_PER_PAGE) + u64::from(turn)
+}
+
+/// The word in its page, and the bits, by which a hash is known: one mask for each word of a block.
+fn place_of(bucket: u64, hash: u64) -> (usize, [u64; BLOCK_WORDS]) {
+    // Entries of a bucket share the high bits of their hashes.
+    let mixed = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mixed = mixed ^ mixed >> 32;
+    let block = ((mixed & 0xffff) as usize * BLOCKS_PER_BUCKET) >> 16;
+    let first = (bucket % BUCKETS_PER_PAGE) as usize * BLOCKS_PER_BUCKET + block;
+    let mut masks = [0; BLOCK_WORDS];
+    for number in 0..BITS_SET {
+        let bit = mixed >> (16 + number * BITS_PER_BLOCK_LOG2) & 0xff;
+        masks[bit as usize / 64] |= 1 << (bit % 64);
+    }
+    (first * BLOCK_WORDS, masks)
+}
+
+fn mirror(page: &FilterPage, into: &mut Page) {
+    for (bytes, word) in into.payload_mut().as_chunks_mut().0.iter_mut().zip(page.iter()) {
+        *bytes = word.to_le_bytes();
+    }
+}
+
+impl Filters {
+    fn page(&self, turn: bool, bucket: u64) -> Option<&FilterPage> {
+        let page = (bucket / BUCKETS_PER_PAGE) as usize;
+        self.turns[usize::from(turn)].get(page)?.as_ref()
+    }
+
+    /// Whether a bucket may hold an entry with this hash.
+    pub(super) fn may_hold(&self, turn: bool, bucket: u64, hash: u64) -> bool {
+        let Some(page) = self.page(turn, bucket) else { return true };
+        let (first, masks) = place_of(bucket, hash);
+        let words = &page[first..first + BLOCK_WORDS];
+        words.iter().zip(masks).all(|(word, mask)| word & mask == mask)
+    }
+
+    /// A word of the filter of a bucket: to read it brings it near.
+    pub(super) fn touch(&self, turn: bool, bucket: u64, hash: u64) -> u64 {
+        self.page(turn, bucket).map_or(0, |page| page[place_of(bucket, hash).0])
+    }
+
+    /// The filter of a new bucket.
+    pub(super) fn fill(&mut self, turn: bool, bucket: u64, hashes: impl Iterator<Item = u64>) {
+        self.dirty.insert(leaf_of(turn, bucket));
+        let pages = &mut self.turns[usize::from(turn)];
+        let at = (bucket / BUCKETS_PER_PAGE) as usize;
+        if pages.len() <= at {
+            pages.resize_with(at + 1, || None);
+        }
+        let page = pages[at].get_or_insert_with(|| Box::new([0; PAGE_WORDS]));
+        for hash in hashes {
+            let (first, masks) = place_of(bucket, hash);
+            for (word, mask) in page[first..first + BLOCK_WORDS].iter_mut().zip(masks) {
+                *word |= mask;
+            }
+        }
+    }
+
+    /// Buckets of a turn before this one are gone.
+    pub(super) fn drop_before(&mut self, turn: bool, bucket: u64) {
+        let pages = &mut self.turns[usize::from(turn)];
+        let gone = ((bucket / BUCKETS_PER_PAGE) as usize).min(pages.len());
+        for (at, page) in pages[..gone].iter_mut().enumerate().rev() {
+            if page.take().is_none() {
+                break;
+            }
+            self.dirty.insert(2 * at as u64 + u64::from(turn));
+        }
+    }
+
+    /// All buckets of a turn are gone.
+    pub(super) fn drop_turn(&mut self, turn: bool) {
+        let end = self.turns[usize::from(turn)].len() as u64;
+        self.drop_before(turn, end * BUCKETS_PER_PAGE);
+        self.turns[usize::from(turn)] = Vec::new();
+    }
+
+    /// Takes a leaf as it was mirrored; None for one that cannot be read. One that does not exist
+    /// is of buckets that are not there.
+    pub(super) fn load(&mut self, leaf: u64, payload: Option<&[u8]>) {
+        let pages = &mut self.turns[(leaf % 2) as usize];
+        let at = (leaf / 2) as usize;
+        if pages.len() <= at {
+            pages.resize_with(at + 1, || None);
+        }
+        pages[at] = payload.map(|payload| {
+            let mut page = Box::new([0; PAGE_WORDS]);
+            for (word, bytes) in page.iter_mut().zip(payload.as_chunks().0) {
+                *word = u64::from_le_bytes(*bytes);
+            }
+            page
+        });
+    }
+
+    /// Whether there is such a leaf; it is mirrored again.
+    pub(super) fn rewrite(&mut self, leaf: u64) -> bool {
+        let page = self.turns[(leaf % 2) as usize].get((leaf / 2) as usize);
+        let is_there = page.is_some_and(Option::is_some);
+        if is_there {
+            self.dirty.insert(leaf);
+        }
+        is_there
+    }
+
+    pub(super) fn want_store(
+        &self,
+        store: &mut PageStore,
+        pins: &mut PinSet,
+        reads: &mut Vec<PageRead>,
+    ) -> Result<bool, PageError> {
+        let mut here = true;
+        for &leaf in &self.dirty {
+            // The leaf itself need not be read: it may be damaged, and nothing of it stays.
+            here &= store.want_cut(pins, TREE, &(leaf..leaf + 1), false, reads)?;
+        }
+        Ok(here)
+    }
+
+    /// Mirrors what has changed into the leaves, which must have been wanted.
+    pub(super) fn store(&mut self, store: &mut PageStore) {
+        for leaf in std::mem::take(&mut self.dirty) {
+            let pages = &self.turns[(leaf % 2) as usize];
+            store.cut(TREE, &(leaf..leaf + 1));
+            if let Some(page) = pages.get((leaf / 2) as usize).and_then(Option::as_ref) {
+                mirror(page, store.page_mut(TREE, leaf));
+            }
+        }
+    }
+
+    /// All leaves as pages, in ascending order, of a table of one turn, the first.
+    pub(super) fn pages(&self) -> Vec<Page> {
+        let [first, _] = &self.turns;
+        let made = (0..).zip(first).filter_map(|(number, page)| {
+            let mut made = Page::empty(PageId { tree: TREE, level: 0, index: 2 * number });
+            mirror(page.as_ref()?, &mut made);
+            Some(made)
+        });
+        made.collect()
+    }
+
+    pub(super) fn resident_bytes(&self) -> u64 {
+        let pages = self.turns.iter().flatten().flatten().count();
+        let places: usize = self.turns.iter().map(Vec::capacity).sum();
+        (pages * PAGE_WORDS * 8 + places * 8) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Filters;
+
+    fn hash(number: u64) -> u64 {
+        let mixed = number.wrapping_mul(0xd6e8_feb8_6659_fd93);
+        (mixed ^ mixed >> 29).wrapping_mul(0xa076_1d64_78bd_642f)
+    }
+
+    /// Buckets of 78 entries, whose hashes share their high bits, as in a table.
+    #[test]
+    fn what_is_stored_is_never_denied_and_what_is_not_mostly() {
+        let mut filters = Filters::default();
+        let in_bucket = |bucket: u64, number: u64| bucket << 54 | hash(number) >> 10;
+        for bucket in 0..1000 {
+            let hashes = (0..78).map(|n| in_bucket(bucket, bucket * 78 + n));
+            filters.fill(true, bucket, hashes);
+        }
+        let mut wrong = 0;
+        for bucket in 0..1000 {
+            assert!((0..78).all(|n| filters.may_hold(
+                true,
+                bucket,
+                in_bucket(bucket, bucket * 78 + n)
+            )));
+            let others = (0..100).map(|n| in_bucket(bucket, (1 << 40) + bucket * 100 + n));
+            wrong += others.filter(|&other| filters.may_hold(true, bucket, other)).count();
+        }
+        assert!((500..1800).contains(&wrong), "{wrong} of 100,000 seem to be stored");
+        assert!(filters.may_hold(false, 3, 4), "of a bucket without a filter nothing is known");
+        let bytes = filters.resident_bytes();
+        filters.drop_before(true, 500);
+        assert!(filters.resident_bytes() < bytes / 10 * 6);
+    }
+}

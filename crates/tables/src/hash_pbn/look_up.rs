@@ -1,0 +1,214 @@
+//! Looking up: the index, the filter, and where they say maybe a page.
+//!
+//! Most answers need no page, and a group of look-ups waits for memory side by side: first the
+//! places in index and filter of all are touched, then each is decided (measured: half the cost of
+//! one after the other).
+
+use std::hint::black_box;
+
+use format::bucket;
+use format::page::Page;
+use format::units::{Fingerprint, Pbn, TreeId};
+
+use super::young::leaf_and_slot;
+use super::{HashPbn, leaf_of, young};
+use crate::error::PageError;
+use crate::store::{PageRead, PageStore, PinSet, Wanted};
+
+/// Fingerprints of a group that are touched side by side.
+const SIDE_BY_SIDE: usize = 64;
+
+/// What the table says of a fingerprint at first sight.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// It is stored.
+    Stored(Pbn),
+    /// It is not.
+    Absent,
+    /// A page has to be wanted first.
+    Missing,
+}
+
+/// A page that a look-up needs is not resident.
+struct NotResident;
+
+/// An entry, and where it stands.
+pub(super) struct Found {
+    pub(super) pbn: Pbn,
+    pub(super) place: (TreeId, u64),
+}
+
+/// What a look-up needs next.
+#[derive(Copy, Clone)]
+enum Next {
+    /// The young event in this slot of this leaf.
+    Event(u64, usize),
+    /// The leaf of a bucket.
+    Bucket(u64),
+}
+
+impl Next {
+    fn page(self) -> (TreeId, u64) {
+        match self {
+            Self::Event(leaf, _) => (young::TREE, leaf),
+            Self::Bucket(leaf) => (TreeId::HASH_PBN, leaf),
+        }
+    }
+}
+
+/// A look-up on its way from the newest event to the bucket.
+struct Search<'a> {
+    hash: u64,
+    fingerprint: &'a Fingerprint,
+    /// Events from here on have been looked at.
+    end: u64,
+    /// What they take back; nearly always nothing.
+    taken: Vec<Pbn>,
+    bucket_seen: bool,
+}
+
+impl<'a> Search<'a> {
+    fn new(hash: u64, fingerprint: &'a Fingerprint) -> Self {
+        Self { hash, fingerprint, end: u64::MAX, taken: Vec::new(), bucket_seen: false }
+    }
+
+    /// Looks at an event; the chunk, if that is the answer.
+    fn look_at_event(&mut self, page: &Page, slot: usize) -> Option<Pbn> {
+        if slot >= bucket::len(page) {
+            return None;
+        }
+        let (fingerprint, pbn) = bucket::entry(page, slot);
+        if fingerprint != *self.fingerprint {
+            return None;
+        }
+        let (pbn, is_taken) = bucket::young_pbn(pbn);
+        if is_taken {
+            self.taken.push(pbn);
+        }
+        (!is_taken).then_some(pbn).filter(|pbn| !self.taken.contains(pbn))
+    }
+
+    /// The answer of the bucket, which is the last.
+    fn look_into_bucket(&self, page: &Page) -> Option<Pbn> {
+        bucket::find(page, self.fingerprint).filter(|pbn| !self.taken.contains(pbn))
+    }
+}
+
+impl HashPbn {
+    /// Looks a group up: what is seen of each fingerprint, in order, is added to `seen`.
+    pub fn look_up_group<'a>(
+        &self,
+        store: &PageStore,
+        fingerprints: impl Iterator<Item = &'a Fingerprint>,
+        seen: &mut Vec<Seen>,
+    ) {
+        let mut fingerprints = fingerprints.map(|one| (self.key.hash(one), one)).fuse();
+        loop {
+            let mut part = [None; SIDE_BY_SIDE];
+            let mut near = 0;
+            for (place, one) in part.iter_mut().zip(&mut fingerprints) {
+                near ^= self.touch(one.0);
+                *place = Some(one);
+            }
+            black_box(near);
+            for (hash, fingerprint) in part.iter().flatten() {
+                seen.push(self.see(store, *hash, fingerprint));
+            }
+            if part.last().is_some_and(Option::is_none) {
+                return;
+            }
+        }
+    }
+
+    fn touch(&self, hash: u64) -> u64 {
+        let filter = self.route(hash).map_or(0, |(turn, at)| self.filters.touch(turn, at, hash));
+        self.young.index.touch(hash) ^ filter
+    }
+
+    fn see(&self, store: &PageStore, hash: u64, fingerprint: &Fingerprint) -> Seen {
+        match self.find(store, hash, fingerprint) {
+            Ok(Some(found)) => Seen::Stored(found.pbn),
+            Ok(None) => Seen::Absent,
+            Err(NotResident) => Seen::Missing,
+        }
+    }
+
+    /// Asks for the pages to look `fingerprint` up.
+    ///
+    /// # Errors
+    /// [`PageError`] when one is damaged.
+    pub fn want_lookup(
+        &self,
+        store: &mut PageStore,
+        pins: &mut PinSet,
+        fingerprint: &Fingerprint,
+        reads: &mut Vec<PageRead>,
+    ) -> Result<bool, PageError> {
+        let mut search = Search::new(self.key.hash(fingerprint), fingerprint);
+        while let Some(next) = self.next(&mut search) {
+            let (tree, leaf) = next.page();
+            let slot = match store.want_leaf(pins, tree, leaf, reads)? {
+                Wanted::Coming => return Ok(false),
+                Wanted::Here(slot) => slot,
+                Wanted::Absent => continue,
+            };
+            let Next::Event(_, at) = next else { break };
+            if search.look_at_event(store.page_at(slot), at).is_some() {
+                break;
+            }
+        }
+        Ok(true)
+    }
+
+    /// The chunk with this fingerprint, which must have been wanted.
+    #[must_use]
+    pub fn lookup(&self, store: &PageStore, fingerprint: &Fingerprint) -> Option<Pbn> {
+        self.find_wanted(store, fingerprint).map(|found| found.pbn)
+    }
+
+    /// As [`Self::lookup`]: a page that is not resident now does not exist.
+    pub(super) fn find_wanted(
+        &self,
+        store: &PageStore,
+        fingerprint: &Fingerprint,
+    ) -> Option<Found> {
+        self.find(store, self.key.hash(fingerprint), fingerprint).unwrap_or(None)
+    }
+
+    fn find(
+        &self,
+        store: &PageStore,
+        hash: u64,
+        fingerprint: &Fingerprint,
+    ) -> Result<Option<Found>, NotResident> {
+        let mut search = Search::new(hash, fingerprint);
+        while let Some(next) = self.next(&mut search) {
+            let (tree, leaf) = next.page();
+            let page = store.glance(tree, leaf).ok_or(NotResident)?;
+            let pbn = match next {
+                Next::Event(_, slot) => search.look_at_event(page, slot),
+                Next::Bucket(_) => search.look_into_bucket(page),
+            };
+            if let Some(pbn) = pbn {
+                return Ok(Some(Found { pbn, place: (tree, leaf) }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What has to be looked at next: events from the newest on, then the bucket if its filter says
+    /// maybe, then nothing.
+    fn next(&self, search: &mut Search<'_>) -> Option<Next> {
+        if let Some(place) = self.young.newest_before(search.hash, search.end) {
+            search.end = place;
+            let (leaf, slot) = leaf_and_slot(place);
+            return Some(Next::Event(leaf, slot));
+        }
+        if std::mem::replace(&mut search.bucket_seen, true) {
+            return None;
+        }
+        let (turn, at) = self.route(search.hash)?;
+        let may_hold = self.filters.may_hold(turn, at, search.hash);
+        may_hold.then(|| Next::Bucket(leaf_of(turn, at)))
+    }
+}

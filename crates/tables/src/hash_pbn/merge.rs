@@ -1,0 +1,239 @@
+//! The merge: young entries into buckets, a few buckets at a time, round and round.
+//!
+//! A step makes the next buckets of this turn from those of the turn before that share hashes with
+//! them, and from the events of all segments that fall there. All sealed events of a fingerprint
+//! are taken by the same step; what is not sealed yet is newer than all of them and waits. When the
+//! last bucket is made the round is over; the next begins when it is due, with as many buckets as
+//! the entries that it is going to meet need.
+//!
+//! An entry that finds its bucket full stays young: it is appended anew. It must be one of which
+//! nothing newer is known, or it would come back to life behind what took it back.
+
+use format::bucket::{self, CAPACITY};
+use format::root::HashShape;
+use format::units::{Fingerprint, Pbn, TreeId};
+
+use super::young::Event;
+use super::{HashPbn, LOAD_MEAN, bucket_of, leaf_of, start_of};
+use crate::error::PageError;
+use crate::store::{PageRead, PageStore, PinSet};
+
+/// Buckets that one step makes.
+const BUCKETS_PER_STEP: u64 = 16;
+/// Entries of one step that may find their buckets full.
+const LEFT_OVER_MAX: u64 = BUCKETS_PER_STEP * CAPACITY as u64;
+/// Of the young that may be, so many more may wait for the merge before insertions do.
+const BEHIND_PART: usize = 4;
+
+/// An entry of a bucket with its hash.
+type Entry = (u64, Fingerprint, Pbn);
+
+impl HashPbn {
+    /// Whether there is something to be sealed or merged.
+    #[must_use]
+    pub fn work_is_due(&self) -> bool {
+        self.seal_is_due() || self.merge_is_due()
+    }
+
+    /// Whether so much is due that insertions should wait for it.
+    #[must_use]
+    pub fn is_behind(&self) -> bool {
+        let young_max = self.options.young_max;
+        self.young.index.len() > young_max + young_max / BEHIND_PART
+    }
+
+    fn merge_is_due(&self) -> bool {
+        self.young.index.len() > self.options.young_max && !self.segments.is_empty()
+    }
+
+    /// Asks for the pages that the next step of what is due needs.
+    ///
+    /// # Errors
+    /// [`PageError`] when one is damaged.
+    pub fn want_work(
+        &mut self,
+        store: &mut PageStore,
+        pins: &mut PinSet,
+        reads: &mut Vec<PageRead>,
+    ) -> Result<bool, PageError> {
+        if self.seal_is_due() {
+            return self.want_seal(store, pins, reads);
+        }
+        if self.shape.merged == self.shape.after {
+            self.begin_round();
+        }
+        self.want_merge(store, pins, reads)
+    }
+
+    /// Does one step of what is due, and has been wanted.
+    pub fn work(&mut self, store: &mut PageStore) {
+        if self.seal_is_due() { self.seal(store) } else { self.merge(store) }
+    }
+
+    /// As many buckets as the entries need that are in buckets now and those that the round is
+    /// going to take in: what is young now, and as much again that comes meanwhile.
+    fn begin_round(&mut self) {
+        let HashShape { turn, after, entries, tail, sealed, .. } = self.shape;
+        let expected = entries + 2 * self.young.index.len() as u64;
+        self.filters.drop_turn(!turn);
+        self.shape = HashShape {
+            turn: !turn,
+            before: after,
+            after: expected.div_ceil(LOAD_MEAN).max(1),
+            merged: 0,
+            entries: 0,
+            tail,
+            sealed,
+        };
+    }
+
+    /// The buckets of the next step, and their hashes.
+    fn step_due(&self) -> (std::ops::Range<u64>, (u64, u128)) {
+        let HashShape { after, merged, .. } = self.shape;
+        let end = (merged + BUCKETS_PER_STEP).min(after);
+        (merged..end, (start_of(merged, after) as u64, start_of(end, after)))
+    }
+
+    /// Buckets of the turn before that share hashes with these.
+    fn sources(&self, (lowest, end): (u64, u128)) -> std::ops::Range<u64> {
+        match self.shape.before {
+            0 => 0..0,
+            before => bucket_of(lowest, before)..bucket_of((end - 1) as u64, before) + 1,
+        }
+    }
+
+    fn want_merge(
+        &mut self,
+        store: &mut PageStore,
+        pins: &mut PinSet,
+        reads: &mut Vec<PageRead>,
+    ) -> Result<bool, PageError> {
+        let (buckets, hashes) = self.step_due();
+        let turn = self.shape.turn;
+        let mut here = true;
+        for bucket in self.sources(hashes) {
+            here &= store.want(pins, TreeId::HASH_PBN, leaf_of(!turn, bucket), reads)?;
+        }
+        for bucket in [buckets.start, buckets.end - 1] {
+            here &= store.want(pins, TreeId::HASH_PBN, leaf_of(turn, bucket), reads)?;
+        }
+        here &= self.young.want_append(store, pins, LEFT_OVER_MAX, reads)?;
+        let key = self.key;
+        for segment in &mut self.segments {
+            here &= segment.want(hashes, |of| key.hash(of), store, pins, reads)?;
+        }
+        Ok(here)
+    }
+
+    fn merge(&mut self, store: &mut PageStore) {
+        let (buckets, hashes) = self.step_due();
+        let events = self.take_events(hashes, store);
+        let entries = self.take_entries(hashes, store);
+        let mut merged = merged(&entries, &events).into_iter().peekable();
+        let HashShape { turn, after, .. } = self.shape;
+        for bucket in buckets.clone() {
+            let end = start_of(bucket + 1, after);
+            let mut of_bucket = Vec::with_capacity(CAPACITY);
+            while let Some(entry) = merged.next_if(|entry| u128::from(entry.0) < end) {
+                of_bucket.push(entry);
+            }
+            self.leave_over(store, &mut of_bucket);
+            self.shape.entries += of_bucket.len() as u64;
+            self.make_bucket(store, turn, bucket, &of_bucket);
+        }
+        self.shape.merged = buckets.end;
+        self.segments.retain(|segment| segment.front < segment.end);
+    }
+
+    /// All sealed events with these hashes, by hash and age; the index forgets them.
+    fn take_events(&mut self, hashes: (u64, u128), store: &mut PageStore) -> Vec<Event> {
+        let mut events = Vec::new();
+        for segment in &mut self.segments {
+            segment.take(hashes, store, &mut events);
+        }
+        for event in &events {
+            self.young.index.remove(event.hash, event.place as u32);
+        }
+        events.sort_unstable_by_key(|event| (event.hash, event.place));
+        events
+    }
+
+    /// The entries with these hashes from the buckets of the turn before, by hash. Buckets of which
+    /// all is taken are removed.
+    fn take_entries(&mut self, hashes: (u64, u128), store: &mut PageStore) -> Vec<Entry> {
+        let HashShape { turn, before, .. } = self.shape;
+        let sources = self.sources(hashes);
+        let mut entries = Vec::new();
+        for source in sources.clone() {
+            let leaf = leaf_of(!turn, source);
+            let Some(page) = store.page(TreeId::HASH_PBN, leaf) else { continue };
+            let all = (0..bucket::len(page)).map(|slot| {
+                let (fingerprint, pbn) = bucket::entry(page, slot);
+                (self.key.hash(&fingerprint), fingerprint, pbn)
+            });
+            let (lowest, end) = hashes;
+            entries.extend(all.filter(|&(hash, ..)| hash >= lowest && u128::from(hash) < end));
+            if start_of(source + 1, before) <= end {
+                store.remove_page(TreeId::HASH_PBN, leaf);
+            }
+        }
+        self.filters.drop_before(!turn, sources.end.saturating_sub(1));
+        entries.sort_unstable_by_key(|&(hash, fingerprint, _)| (hash, fingerprint));
+        entries
+    }
+
+    /// What a bucket has no room for is appended to the young again.
+    fn leave_over(&mut self, store: &mut PageStore, entries: &mut Vec<Entry>) {
+        let mut at = entries.len();
+        while entries.len() > CAPACITY && at > 0 {
+            at -= 1;
+            let (hash, fingerprint, pbn) = entries[at];
+            if self.young.newest_before(hash, u64::MAX).is_none() {
+                entries.remove(at);
+                self.young.append(store, hash, &fingerprint, pbn);
+            }
+        }
+        assert!(entries.len() <= CAPACITY, "a bucket of fingerprints that are all young as well");
+    }
+
+    fn make_bucket(&mut self, store: &mut PageStore, turn: bool, bucket: u64, entries: &[Entry]) {
+        self.filters.fill(turn, bucket, entries.iter().map(|&(hash, ..)| hash));
+        if entries.is_empty() {
+            return;
+        }
+        let leaf = leaf_of(turn, bucket);
+        let page = store.page_mut(TreeId::HASH_PBN, leaf);
+        for (_, fingerprint, pbn) in entries {
+            // There is room: what was too much has been left over.
+            let _ = bucket::push(page, fingerprint, *pbn);
+        }
+        store.cool(TreeId::HASH_PBN, leaf);
+    }
+}
+
+/// What the events make of the entries; both are sorted by hash.
+fn merged(entries: &[Entry], events: &[Event]) -> Vec<Entry> {
+    let mut merged: Vec<Entry> = Vec::with_capacity(entries.len() + events.len());
+    let mut entries = entries.iter().copied().peekable();
+    for event in events {
+        while let Some(entry) = entries.next_if(|&(hash, ..)| hash <= event.hash) {
+            merged.push(entry);
+        }
+        let same_hash = merged.iter().rev().take_while(|entry| entry.0 == event.hash);
+        let behind = same_hash.take_while(|entry| entry.1 != event.fingerprint).count();
+        let found = merged.len().checked_sub(behind + 1).filter(|&at| {
+            let (hash, fingerprint, _) = merged[at];
+            hash == event.hash && fingerprint == event.fingerprint
+        });
+        match (bucket::young_pbn(event.pbn), found) {
+            ((pbn, false), Some(at)) => merged[at].2 = pbn,
+            ((pbn, false), None) => merged.push((event.hash, event.fingerprint, pbn)),
+            ((pbn, true), Some(at)) if merged[at].2 == pbn => {
+                merged.remove(at);
+            }
+            ((_, true), _) => {}
+        }
+    }
+    merged.extend(entries);
+    merged
+}

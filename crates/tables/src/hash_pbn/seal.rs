@@ -1,0 +1,64 @@
+//! Sealing: the oldest young pages that are not sorted yet become a segment.
+
+use format::bucket::{self, CAPACITY};
+
+use super::HashPbn;
+use super::segment::Segment;
+use super::young::{Event, TREE};
+use crate::error::PageError;
+use crate::store::{PageRead, PageStore, PinSet};
+
+impl HashPbn {
+    /// Whether so many young pages are full that a segment of them is to be sealed.
+    pub(super) fn seal_is_due(&self) -> bool {
+        self.young.tail() >= self.shape.sealed + self.options.segment_pages
+    }
+
+    pub(super) fn want_seal(
+        &self,
+        store: &mut PageStore,
+        pins: &mut PinSet,
+        reads: &mut Vec<PageRead>,
+    ) -> Result<bool, PageError> {
+        let mut here = true;
+        for leaf in self.segment_due() {
+            here &= store.want(pins, TREE, leaf, reads)?;
+        }
+        Ok(here)
+    }
+
+    fn segment_due(&self) -> std::ops::Range<u64> {
+        self.shape.sealed..self.shape.sealed + self.options.segment_pages
+    }
+
+    /// Sorts the oldest young pages that are not sealed; all of them have been wanted.
+    pub(super) fn seal(&mut self, store: &mut PageStore) {
+        let leaves = self.segment_due();
+        let cursor = self.cursor().unwrap_or(0);
+        let mut events = Vec::with_capacity(self.options.segment_pages as usize * CAPACITY);
+        for leaf in leaves.clone() {
+            let Some(page) = store.page(TREE, leaf) else { continue };
+            events.extend((0..bucket::len(page)).map(|slot| {
+                let (fingerprint, pbn) = bucket::entry(page, slot);
+                let place = leaf * CAPACITY as u64 + slot as u64;
+                Event { hash: self.key.hash(&fingerprint), place, fingerprint, pbn }
+            }));
+        }
+        // By place as well: events of one fingerprint stay in their order.
+        events.sort_unstable_by_key(|event| (event.hash.wrapping_sub(cursor), event.place));
+        for (leaf, events) in leaves.clone().zip(events.chunks(CAPACITY)) {
+            let page = store.page_mut(TREE, leaf);
+            bucket::clear(page);
+            for (event, place) in events.iter().zip(leaf * CAPACITY as u64..) {
+                // As many as were there before.
+                let _ = bucket::push(page, &event.fingerprint, event.pbn);
+                self.young.index.replace(event.hash, event.place as u32, place as u32);
+            }
+            if leaf + 1 == leaves.end {
+                bucket::set_ends_segment(page);
+            }
+        }
+        self.shape.sealed = leaves.end;
+        self.segments.push(Segment::new(leaves.start, leaves.end));
+    }
+}
