@@ -31,9 +31,10 @@ pub(crate) struct Loading {
 }
 
 impl Loading {
-    /// Reads the pages that wants have named, and waits for them.
+    /// Reads the pages that wants have named, and waits for all of them; the first that is damaged is
+    /// the error.
     pub(crate) fn load_pages(&mut self, reads: Vec<PageRead>) -> Result<(), OpenError> {
-        let mut reads = reads;
+        let (mut reads, mut outcome) = (reads, Ok(()));
         reads.sort_unstable_by_key(|read| read.pointer.block());
         let next_to =
             |one: &PageRead, other: &PageRead| one.pointer.block() + 1 == other.pointer.block();
@@ -47,10 +48,11 @@ impl Loading {
                 let all = alone.as_ref().unwrap_or(&bytes);
                 let at = if alone.is_some() { 0 } else { at * BLOCK_BYTES };
                 let page = all.as_ref().map(|all| &all[at..at + BLOCK_BYTES]);
-                self.state.store.page_arrived(read, page.map_err(|_| ()))?;
+                let arrived = self.state.store.page_arrived(read, page.map_err(|_| ()));
+                outcome = outcome.and(arrived);
             }
         }
-        Ok(())
+        outcome.map_err(OpenError::from)
     }
 
     fn read_block(&mut self, pointer: BlockPtr) -> Result<disk::AlignedBuf, disk::IoError> {
@@ -65,13 +67,14 @@ impl Loading {
     ) -> Result<Wanted, OpenError> {
         loop {
             let mut wanted = Wanted::default();
-            let here = want(&mut self.state, &mut wanted)?;
-            if here {
+            let here = want(&mut self.state, &mut wanted);
+            if matches!(here, Ok(true)) {
                 return Ok(wanted);
             }
-            let reads = std::mem::take(&mut wanted.reads);
-            self.load_pages(reads)?;
+            let loaded = self.load_pages(std::mem::take(&mut wanted.reads));
             self.state.store.release_pins(wanted.pins);
+            here?;
+            loaded?;
         }
     }
 

@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use disk::{Disk, Doorbell};
-use engine::{Client, Completions, Done, Engine, Options, Reply, RequestError, VolumeHandle};
+use engine::{
+    Client, Completions, Done, Engine, Options, Reply, RequestError, TableCache, VolumeHandle,
+};
 
 use crate::oracle::CHUNK_BYTES;
 
@@ -11,6 +13,9 @@ use crate::oracle::CHUNK_BYTES;
 const STILL_MAX: u32 = 2_000;
 /// So that some chunks of a small store are stored twice.
 const COPIES_ABOVE: u32 = 4;
+
+/// So few young entries that there are buckets and filters to be hit.
+const CACHE: TableCache = TableCache { pages: 4096, dirty_pages_max: 3072, young_max: 120 };
 
 type Outcome = Result<Reply, RequestError>;
 
@@ -46,8 +51,8 @@ impl Driver {
     pub(crate) fn open(disk: Box<dyn Disk>) -> Result<Self, String> {
         let doorbell = Doorbell::new().map_err(|error| error.to_string())?;
         let options = Options { memory_bytes: 64 << 20, worker_threads: 0, sync: false };
-        let (mut engine, client, _) =
-            engine::open(disk, doorbell, &options).map_err(|error| error.to_string())?;
+        let (mut engine, client, _) = engine::open_with_cache(disk, doorbell, &options, CACHE)
+            .map_err(|error| error.to_string())?;
         engine.copy_above(COPIES_ABOVE);
         Ok(Self { engine, client })
     }

@@ -10,7 +10,7 @@ fn a_damaged_store_gives_right_bytes_or_errors_and_can_be_repaired() {
     let total = table.total();
     assert_eq!(total.hits, 150);
     // A run in which nothing is hit, or nothing can be repaired, shows nothing.
-    assert!(total.detected > 100 && total.repaired > 60 && total.with_losses > 5, "{table}");
+    assert!(total.detected > 100 && total.repaired > 60 && total.with_losses > 3, "{table}");
     assert!(total.refused < total.detected / 10, "{table}");
 }
 
