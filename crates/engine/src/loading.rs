@@ -31,8 +31,8 @@ pub(crate) struct Loading {
 }
 
 impl Loading {
-    /// Reads the pages that wants have named, and waits for all of them; the first that is damaged is
-    /// the error.
+    /// Reads the pages that wants have named, and waits for all of them; the first that is damaged
+    /// is the error.
     pub(crate) fn load_pages(&mut self, reads: Vec<PageRead>) -> Result<(), OpenError> {
         let (mut reads, mut outcome) = (reads, Ok(()));
         reads.sort_unstable_by_key(|read| read.pointer.block());

@@ -97,11 +97,15 @@ pub enum Mutant {
     CopyBesideChunk,
     /// Collection forgets a dead chunk that is stored twice, and leaves its second copy behind.
     ForgetsCopied,
+    /// A merge keeps an entry of the Hash-PBN table that was taken back.
+    RevivesTakenBack,
+    /// A filter denies an entry that its bucket holds.
+    DeniesByFilter,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 37] = [
+    pub const ALL: [Self; 39] = [
         Self::AnswersFlushUnsynced,
         Self::SkipsDataSync,
         Self::WritesRootUnsynced,
@@ -139,6 +143,8 @@ impl Mutant {
         Self::BelievesCopies,
         Self::CopyBesideChunk,
         Self::ForgetsCopied,
+        Self::RevivesTakenBack,
+        Self::DeniesByFilter,
     ];
 }
 

@@ -12,6 +12,7 @@
 use format::bucket::{self, CAPACITY};
 use format::root::HashShape;
 use format::units::{Fingerprint, Pbn, TreeId};
+use mutants::mutant;
 
 use super::young::Event;
 use super::{HashPbn, LOAD_MEAN, bucket_of, leaf_of, start_of};
@@ -197,7 +198,9 @@ impl HashPbn {
     }
 
     fn make_bucket(&mut self, store: &mut PageStore, turn: bool, bucket: u64, entries: &[Entry]) {
-        self.filters.fill(turn, bucket, entries.iter().map(|&(hash, ..)| hash));
+        let denied = usize::from(mutant!(DeniesByFilter));
+        let known = entries.iter().skip(denied).map(|&(hash, ..)| hash);
+        self.filters.fill(turn, bucket, known);
         if entries.is_empty() {
             return;
         }
@@ -228,7 +231,7 @@ fn merged(entries: &[Entry], events: &[Event]) -> Vec<Entry> {
         match (bucket::young_pbn(event.pbn), found) {
             ((pbn, false), Some(at)) => merged[at].2 = pbn,
             ((pbn, false), None) => merged.push((event.hash, event.fingerprint, pbn)),
-            ((pbn, true), Some(at)) if merged[at].2 == pbn => {
+            ((pbn, true), Some(at)) if merged[at].2 == pbn && !mutant!(RevivesTakenBack) => {
                 merged.remove(at);
             }
             ((_, true), _) => {}
