@@ -9,7 +9,8 @@
 //!        ├─ gathered.rs       the same in young entries and merged buckets (decision 018)
 //!        │    filter.rs       the filter before either;  lookup.rs  what a look-up cost
 //!        └─ cache.rs          pages in memory, dirty or not; pages read and written
-//!             policies.rs     by name: lru.rs clock.rs two_q.rs arc.rs s3_fifo.rs tiny_lfu.rs
+//!             policies.rs     by name: lru.rs clock.rs two_q.rs arc.rs s3_fifo.rs tiny_lfu.rs;
+//!             dirty.rs       pages that may not leave before they are written
 //! record.rs  hot.rs           what comes of it;  report.rs  as text;  plots.rs chart.rs  as SVG
 //! ```
 //!
@@ -19,6 +20,7 @@ mod arc;
 mod cache;
 mod chart;
 mod clock;
+mod dirty;
 mod filter;
 mod gathered;
 mod hot;

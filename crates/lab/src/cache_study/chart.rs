@@ -24,7 +24,7 @@ const FONT: &str = "sans-serif";
 /// Room between groups of bars, of a group's width.
 const GAP: f64 = 0.25;
 /// Told apart also by those who see few colours (Okabe and Ito), and black.
-const COLORS: [RGBColor; 8] = [
+const COLORS: [RGBColor; 9] = [
     RGBColor(0, 0, 0),
     RGBColor(230, 159, 0),
     RGBColor(0, 114, 178),
@@ -33,6 +33,7 @@ const COLORS: [RGBColor; 8] = [
     RGBColor(213, 94, 0),
     RGBColor(86, 180, 233),
     RGBColor(150, 140, 20),
+    RGBColor(140, 140, 140),
 ];
 
 /// A plot could not be drawn: a fault of this program.

@@ -5,21 +5,15 @@
 //! quarters of the pages are dirty (`store/cleaning.rs`); that is [`Clock::clean_only`], with this
 //! share or another. The plain form writes what is dirty when it leaves.
 
-use std::collections::VecDeque;
-
+use super::dirty::DirtyPages;
 use super::policy::{Moved, Policy};
 
 const VACANT: u32 = u32::MAX;
-/// Dirty pages that are written at once.
-const CLEAN_PAGES: usize = 64;
-/// Dirty pages that are looked at for each one that is written.
-const LOOKS_PER_PAGE: usize = 4;
 
 #[derive(Copy, Clone, Default)]
 struct State {
     held: bool,
     referenced: bool,
-    dirty: bool,
     place: u32,
 }
 
@@ -29,20 +23,19 @@ pub(super) struct Clock {
     hand: usize,
     states: Vec<State>,
     capacity: usize,
-    /// Dirty pages by their oldest change, and none of them may leave.
-    dirty: Option<VecDeque<u32>>,
-    dirty_max: usize,
+    /// Pages that may not leave.
+    dirty: Option<DirtyPages>,
 }
 
 impl Clock {
     pub(super) fn new(capacity: usize, pages: usize) -> Self {
         let states = vec![State::default(); pages];
-        let (ring, vacant, dirty_max) = (Vec::new(), Vec::new(), capacity);
-        Self { ring, vacant, hand: 0, states, capacity, dirty: None, dirty_max }
+        Self { ring: Vec::new(), vacant: Vec::new(), hand: 0, states, capacity, dirty: None }
     }
 
     pub(super) fn clean_only(capacity: usize, pages: usize, dirty_max: usize) -> Self {
-        Self { dirty: Some(VecDeque::new()), dirty_max, ..Self::new(capacity, pages) }
+        let dirty = Some(DirtyPages::new(capacity, pages, dirty_max));
+        Self { dirty, ..Self::new(capacity, pages) }
     }
 
     fn state(&mut self, page: u32) -> &mut State {
@@ -54,7 +47,8 @@ impl Clock {
         loop {
             let page = self.ring[self.hand];
             self.hand = if self.hand + 1 < self.ring.len() { self.hand + 1 } else { 0 };
-            if page == VACANT || self.state(page).dirty {
+            let stays = |dirty: &DirtyPages| dirty.holds(page);
+            if page == VACANT || self.dirty.as_ref().is_some_and(stays) {
                 continue;
             }
             if !std::mem::take(&mut self.state(page).referenced) {
@@ -62,36 +56,6 @@ impl Clock {
                 moved.left.push(page);
                 return;
             }
-        }
-    }
-
-    /// Writes cold dirty pages when too many are dirty; at least one, so that not all are.
-    fn clean(&mut self, moved: &mut Moved) {
-        let Some(dirty) = &mut self.dirty else { return };
-        if dirty.len() <= self.dirty_max {
-            return;
-        }
-        let batch = CLEAN_PAGES.min(self.capacity / 4).max(1);
-        let mut cleaned = 0;
-        let mut looks = batch * LOOKS_PER_PAGE;
-        while cleaned < batch
-            && let Some(page) = dirty.pop_front()
-        {
-            let state = &mut self.states[page as usize];
-            if !state.dirty {
-                continue;
-            }
-            looks = looks.saturating_sub(1);
-            if std::mem::take(&mut state.referenced) && (looks > 0 || cleaned > 0) {
-                dirty.push_back(page);
-                if looks == 0 {
-                    break;
-                }
-                continue;
-            }
-            state.dirty = false;
-            moved.cleaned.push(page);
-            cleaned += 1;
         }
     }
 }
@@ -117,27 +81,26 @@ impl Policy for Clock {
             }
         };
         self.ring[place as usize] = page;
-        *self.state(page) = State { held: true, referenced: true, dirty: false, place };
+        *self.state(page) = State { held: true, referenced: true, place };
         false
     }
 
     fn remove(&mut self, page: u32) {
-        let State { held, place, dirty, .. } = std::mem::take(self.state(page));
+        let State { held, place, .. } = std::mem::take(self.state(page));
         if !held {
             return;
         }
         self.ring[place as usize] = VACANT;
         self.vacant.push(place);
-        if dirty && let Some(queue) = &mut self.dirty {
-            queue.retain(|&other| other != page);
+        if let Some(dirty) = &mut self.dirty {
+            dirty.remove(page);
         }
     }
 
     fn changed(&mut self, page: u32, moved: &mut Moved) {
         let Some(dirty) = &mut self.dirty else { return };
-        if !std::mem::replace(&mut self.states[page as usize].dirty, true) {
-            dirty.push_back(page);
-        }
-        self.clean(moved);
+        dirty.add(page);
+        let states = &mut self.states;
+        dirty.clean(|page| std::mem::take(&mut states[page as usize].referenced), moved);
     }
 }

@@ -26,13 +26,15 @@ pub enum PolicyKind {
     Arc,
     /// Three FIFO queues.
     S3Fifo,
+    /// The same, and dirty pages stay until they are written, which begins at a quarter.
+    S3FifoClean,
     /// A window before a main part, and a sketch that decides who gets in.
     TinyLfu,
 }
 
 impl PolicyKind {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Lru,
         Self::Clock,
         Self::ClockClean,
@@ -40,6 +42,7 @@ impl PolicyKind {
         Self::TwoQ,
         Self::Arc,
         Self::S3Fifo,
+        Self::S3FifoClean,
         Self::TinyLfu,
     ];
 
@@ -54,6 +57,7 @@ impl PolicyKind {
             Self::TwoQ => "2q",
             Self::Arc => "arc",
             Self::S3Fifo => "s3-fifo",
+            Self::S3FifoClean => "s3-clean",
             Self::TinyLfu => "w-tinylfu",
         }
     }
@@ -68,6 +72,7 @@ impl PolicyKind {
             Self::TwoQ => Box::new(TwoQ::new(capacity, pages)),
             Self::Arc => Box::new(Arc::new(capacity, pages)),
             Self::S3Fifo => Box::new(S3Fifo::new(capacity, pages)),
+            Self::S3FifoClean => Box::new(S3Fifo::clean_only(capacity, pages, capacity / 4)),
             Self::TinyLfu => Box::new(TinyLfu::new(capacity, pages)),
         }
     }

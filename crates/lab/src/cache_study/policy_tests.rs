@@ -225,7 +225,10 @@ fn model(kind: PolicyKind, capacity: usize) -> Option<Box<dyn Model>> {
         PolicyKind::TwoQ => Box::new(TwoQModel { capacity, ..TwoQModel::default() }),
         PolicyKind::Arc => Box::new(ArcModel { c: capacity, ..ArcModel::default() }),
         PolicyKind::S3Fifo => Box::new(S3FifoModel { capacity, ..S3FifoModel::default() }),
-        PolicyKind::ClockClean | PolicyKind::ClockCleanEarly | PolicyKind::TinyLfu => return None,
+        PolicyKind::ClockClean
+        | PolicyKind::ClockCleanEarly
+        | PolicyKind::S3FifoClean
+        | PolicyKind::TinyLfu => return None,
     })
 }
 
@@ -233,7 +236,7 @@ fn model(kind: PolicyKind, capacity: usize) -> Option<Box<dyn Model>> {
 fn dirty_max(kind: PolicyKind, capacity: usize) -> usize {
     match kind {
         PolicyKind::ClockClean => capacity / 4 * 3,
-        PolicyKind::ClockCleanEarly => capacity / 4,
+        PolicyKind::ClockCleanEarly | PolicyKind::S3FifoClean => capacity / 4,
         _ => capacity,
     }
 }

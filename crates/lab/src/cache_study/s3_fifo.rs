@@ -1,6 +1,10 @@
 //! S3-FIFO (Yang and others, SOSP 2023): a small queue in which most pages only pass by, a main
 //! one, and ghosts of those that passed. A hit sets a counter and moves nothing.
+//!
+//! [`S3Fifo::clean_only`] is what it could be in the page store, where no dirty page leaves: one
+//! whose turn it is goes to the main queue, or round in it.
 
+use super::dirty::DirtyPages;
 use super::policy::{Moved, Policy};
 use super::queue::{Links, Queue};
 
@@ -25,6 +29,8 @@ pub(super) struct S3Fifo {
     wanted: Vec<u8>,
     capacity: usize,
     small_max: usize,
+    /// Pages that may not leave.
+    dirty: Option<DirtyPages>,
 }
 
 impl S3Fifo {
@@ -38,7 +44,17 @@ impl S3Fifo {
             wanted: vec![0; pages],
             capacity,
             small_max: (capacity / 10).max(1),
+            dirty: None,
         }
+    }
+
+    pub(super) fn clean_only(capacity: usize, pages: usize, dirty_max: usize) -> Self {
+        let dirty = Some(DirtyPages::new(capacity, pages, dirty_max));
+        Self { dirty, ..Self::new(capacity, pages) }
+    }
+
+    fn stays(&self, page: u32) -> bool {
+        self.dirty.as_ref().is_some_and(|dirty| dirty.holds(page))
     }
 
     fn evict(&mut self, moved: &mut Moved) {
@@ -54,7 +70,8 @@ impl S3Fifo {
     /// The oldest of the small queue goes, to the main one or altogether.
     fn evict_small(&mut self, moved: &mut Moved) {
         let Some(page) = self.small.pop_oldest(&mut self.links) else { return };
-        if std::mem::take(&mut self.wanted[page as usize]) >= WANTED_TO_STAY {
+        let was_wanted = std::mem::take(&mut self.wanted[page as usize]) >= WANTED_TO_STAY;
+        if was_wanted || self.stays(page) {
             self.main.push(&mut self.links, page);
             self.places[page as usize] = Place::Main;
             return;
@@ -71,13 +88,14 @@ impl S3Fifo {
 
     fn evict_main(&mut self, moved: &mut Moved) {
         while let Some(page) = self.main.pop_oldest(&mut self.links) {
+            let stays = self.stays(page);
             let wanted = &mut self.wanted[page as usize];
-            if *wanted == 0 {
+            if *wanted == 0 && !stays {
                 self.places[page as usize] = Place::Nowhere;
                 moved.left.push(page);
                 return;
             }
-            *wanted -= 1;
+            *wanted = wanted.saturating_sub(1);
             self.main.push(&mut self.links, page);
         }
     }
@@ -118,5 +136,14 @@ impl Policy for S3Fifo {
             Place::Main => self.main.remove(&mut self.links, page),
             Place::Ghosts => self.ghosts.remove(&mut self.links, page),
         }
+        if let Some(dirty) = &mut self.dirty {
+            dirty.remove(page);
+        }
+    }
+
+    fn changed(&mut self, page: u32, moved: &mut Moved) {
+        let Some(dirty) = &mut self.dirty else { return };
+        dirty.add(page);
+        dirty.clean(|page| self.wanted[page as usize] > 0, moved);
     }
 }
