@@ -113,6 +113,10 @@ pub(crate) struct Lookups {
     pub(crate) popped_ahead: u64,
     /// Fresh PBNs taken ahead of `next_pbn`.
     pub(crate) fresh_ahead: u64,
+    /// Whether the group at the head of the look-up stage waits for pages.
+    pub(crate) look_up_waits: bool,
+    /// Groups before this one have asked for the pages that their look-ups miss.
+    pub(crate) asked_ahead: u64,
     /// Pages held for the group at the head of the look-up stage, and of the apply stage.
     pub(crate) look_up_pins: PinSet,
     pub(crate) apply_pins: PinSet,

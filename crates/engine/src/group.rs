@@ -191,7 +191,10 @@ impl Engine {
             }
             match self.look_up_group(id) {
                 Ok(true) => moved = true,
-                Ok(false) => break,
+                Ok(false) => {
+                    self.prefetch_look_ups(id);
+                    break;
+                }
                 Err(error) => {
                     self.stop_for(&error);
                     break;
@@ -229,6 +232,7 @@ impl Engine {
             });
         }
         self.send_to_compress(id, &plans);
+        self.prefetch_changes(id);
         Ok(true)
     }
 
@@ -240,28 +244,37 @@ impl Engine {
     ) -> Result<Option<Vec<Option<Pbn>>>, PageError> {
         let fingerprints = fingerprints.iter().flatten();
         let mut seen = Vec::with_capacity(GROUP_SLOTS);
-        let State { hash, store, .. } = &self.state;
-        hash.look_up_group(store, fingerprints.clone(), &mut seen);
-        let is_missing = seen.contains(&Seen::Missing);
+        let waits = std::mem::take(&mut self.lookups.look_up_waits);
+        let look = |state: &State, seen: &mut Vec<Seen>| {
+            state.hash.look_up_group(&state.store, fingerprints.clone(), seen);
+        };
+        if !waits {
+            look(&self.state, &mut seen);
+        }
+        let is_missing = waits || seen.contains(&Seen::Missing);
         let mut wanted = Wanted::default();
         let mut here = true;
         // While some are missing all are held, or they might take turns in being here.
         for fingerprint in fingerprints.clone().filter(|_| is_missing) {
             here &= self.state.want_lookup(fingerprint, &mut wanted)?;
         }
-        let pops = (self.lookups.popped_ahead + seen.len() as u64)
-            .min(self.checkpoints.free_pbns(&self.state));
+        let count = fingerprints.clone().count() as u64;
+        let pops = (self.lookups.popped_ahead + count).min(self.checkpoints.free_pbns(&self.state));
         here &= self.state.want_free_pop(pops, &mut wanted)?;
         self.hold_pages(wanted, |lookups| &mut lookups.look_up_pins);
         if !here {
+            self.lookups.look_up_waits = true;
             return Ok(None);
         }
-        self.state.entries_seen.hash_pbn += seen.len() as u64;
-        let State { hash, store, .. } = &self.state;
-        let stored = fingerprints.zip(&seen).map(|(fingerprint, seen)| match seen {
-            Seen::Stored(pbn) => Some(*pbn),
-            Seen::Absent => None,
-            Seen::Missing => hash.lookup(store, fingerprint),
+        if is_missing {
+            seen.clear();
+            look(&self.state, &mut seen);
+        }
+        self.state.entries_seen.hash_pbn += count;
+        // What is still missing now does not exist.
+        let stored = seen.into_iter().map(|seen| match seen {
+            Seen::Stored(pbn) => Some(pbn),
+            Seen::Absent | Seen::Missing => None,
         });
         Ok(Some(stored.collect()))
     }

@@ -81,6 +81,7 @@ mod page_writer;
 mod partial;
 mod place_hash;
 mod placement;
+mod prefetch;
 mod problem;
 mod quarantine;
 mod quota;

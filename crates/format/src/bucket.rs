@@ -90,6 +90,18 @@ pub fn entry(page: &Page, slot: usize) -> (Fingerprint, Pbn) {
     (Fingerprint(array_at(payload, entry_at(slot))), pbn_at(payload, slot))
 }
 
+/// Reads a byte of an entry: it means nothing, and the entry is near from then on.
+#[must_use]
+pub fn touch_entry(page: &Page, slot: usize) -> u8 {
+    page.payload()[entry_at(slot.min(CAPACITY - 1))]
+}
+
+/// The same with the tags, which lie in two lines of a cache.
+#[must_use]
+pub fn touch_tags(page: &Page) -> u8 {
+    page.payload()[TAGS_AT] ^ page.payload()[ENTRIES_AT - 1]
+}
+
 /// Whether a sealed segment of young entries ends with this page.
 #[must_use]
 pub fn ends_segment(page: &Page) -> bool {

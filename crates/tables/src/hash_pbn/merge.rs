@@ -20,7 +20,7 @@ use crate::error::PageError;
 use crate::store::{PageRead, PageStore, PinSet};
 
 /// Buckets that one step makes.
-const BUCKETS_PER_STEP: u64 = 16;
+const BUCKETS_PER_STEP: u64 = 32;
 /// Entries of one step that may find their buckets full.
 const LEFT_OVER_MAX: u64 = BUCKETS_PER_STEP * CAPACITY as u64;
 /// Of the young that may be, so many more may wait for the merge before insertions do.
