@@ -61,8 +61,8 @@ const YOUNG_COST_BYTES: u64 = 15;
 const YOUNG_MAX: u64 = 16 << 20;
 
 impl Options {
-    /// The table cache: a third of the memory. Half of that finds young entries, which measured best
-    /// (measurements/012); the rest is pages, of which three quarters may be dirty.
+    /// The table cache: a third of the memory. Half of that finds young entries, which measured
+    /// best (measurements/012); the rest is pages, of which three quarters may be dirty.
     pub(crate) fn table_cache(&self) -> TableCache {
         let cache_bytes = self.memory_bytes / 3;
         let young_max = (cache_bytes / 2 / YOUNG_COST_BYTES).min(YOUNG_MAX);

@@ -1,8 +1,8 @@
 //! Looking up: the index, the filter, and where they say maybe a page.
 //!
-//! Most answers need no page. A group of look-ups waits for memory side by side: first the places in
-//! index and filter of all are touched, then the frames of the pages that they lead to, then what
-//! stands in those, and only then is each decided.
+//! Most answers need no page. A group of look-ups waits for memory side by side: first the places
+//! in index and filter of all are touched, then the frames of the pages that they lead to, then
+//! what stands in those, and only then is each decided.
 
 use std::hint::black_box;
 
@@ -126,8 +126,8 @@ impl HashPbn {
         self.young.index.touch(hash) ^ filter
     }
 
-    /// Brings the pages near in which the first answers are, if they are resident: their frames, then
-    /// what stands in them.
+    /// Brings the pages near in which the first answers are, if they are resident: their frames,
+    /// then what stands in them.
     fn touch_pages(&self, store: &PageStore, part: &[Option<(u64, &Fingerprint)>; SIDE_BY_SIDE]) {
         let mut pages = [None; SIDE_BY_SIDE];
         let mut count = 0;
