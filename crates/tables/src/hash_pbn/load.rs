@@ -4,13 +4,13 @@
 //! events that the merge has taken: they come first, their distances ahead of the cursor are those
 //! of a whole round, and the first that is left has a smaller one than its neighbour before.
 
-use format::bucket::{self, CAPACITY};
+use format::bucket;
 use format::page::Page;
 use format::root::HashShape;
 use format::units::{Fingerprint, Pbn, TreeId};
 
 use super::segment::Segment;
-use super::young::Event;
+use super::young::{Event, events_of};
 use super::{HashPbn, filter};
 use crate::error::PageError;
 use crate::store::{NextLeaf, PageRead, PageStore, PinSet};
@@ -65,14 +65,7 @@ impl HashPbn {
     /// Takes a young page; they come in ascending order. The entries of it that count are given
     /// back.
     pub fn load_young(&mut self, leaf: u64, page: &Page) -> Vec<YoungEntry> {
-        let first = leaf * CAPACITY as u64;
-        let mut events: Vec<Event> = (0..bucket::len(page))
-            .map(|slot| {
-                let (fingerprint, pbn) = bucket::entry(page, slot);
-                let place = first + slot as u64;
-                Event { hash: self.key.hash(&fingerprint), place, fingerprint, pbn }
-            })
-            .collect();
+        let mut events: Vec<Event> = events_of(leaf, page, |of| self.key.hash(of)).collect();
         if leaf < self.shape.sealed {
             if self.segments.last().is_none_or(|last| last.end != END_UNKNOWN) {
                 events.drain(..taken(&events, self.cursor().unwrap_or(0)));

@@ -4,7 +4,7 @@ use format::bucket::{self, CAPACITY};
 
 use super::HashPbn;
 use super::segment::Segment;
-use super::young::{Event, TREE};
+use super::young::{TREE, events_of};
 use crate::error::PageError;
 use crate::store::{PageRead, PageStore, PinSet};
 
@@ -38,11 +38,7 @@ impl HashPbn {
         let mut events = Vec::with_capacity(self.options.segment_pages as usize * CAPACITY);
         for leaf in leaves.clone() {
             let Some(page) = store.page(TREE, leaf) else { continue };
-            events.extend((0..bucket::len(page)).map(|slot| {
-                let (fingerprint, pbn) = bucket::entry(page, slot);
-                let place = leaf * CAPACITY as u64 + slot as u64;
-                Event { hash: self.key.hash(&fingerprint), place, fingerprint, pbn }
-            }));
+            events.extend(events_of(leaf, page, |of| self.key.hash(of)));
         }
         // By place as well: events of one fingerprint stay in their order.
         events.sort_unstable_by_key(|event| (event.hash.wrapping_sub(cursor), event.place));

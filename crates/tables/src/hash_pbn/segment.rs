@@ -8,9 +8,9 @@
 
 use std::collections::VecDeque;
 
-use format::bucket::{self, CAPACITY};
+use format::bucket::CAPACITY;
 
-use super::young::{Event, TREE};
+use super::young::{Event, TREE, events_of};
 use crate::error::PageError;
 use crate::store::{PageRead, PageStore, PinSet, Wanted};
 
@@ -51,13 +51,7 @@ impl Segment {
                 Wanted::Coming => return Ok(false),
                 Wanted::Absent => {}
                 Wanted::Here(slot) => {
-                    let page = store.page_at(slot);
-                    let first = self.next * CAPACITY as u64;
-                    self.events.extend((0..bucket::len(page)).map(|slot| {
-                        let (fingerprint, pbn) = bucket::entry(page, slot);
-                        let place = first + slot as u64;
-                        Event { hash: hash(&fingerprint), place, fingerprint, pbn }
-                    }));
+                    self.events.extend(events_of(self.next, store.page_at(slot), &hash));
                 }
             }
             self.next += 1;

@@ -5,6 +5,7 @@
 //! of the last few. The index keeps the low half of a place; the end of the window gives the rest.
 
 use format::bucket::{self, CAPACITY};
+use format::page::Page;
 use format::units::{Fingerprint, Pbn, TreeId};
 
 use super::index::YoungIndex;
@@ -24,6 +25,18 @@ pub(super) struct Event {
     pub(super) fingerprint: Fingerprint,
     /// As it stands in the page: taken back or not.
     pub(super) pbn: Pbn,
+}
+
+/// The events of a young page, in the order of their places.
+pub(super) fn events_of(
+    leaf: u64,
+    page: &Page,
+    hash: impl Fn(&Fingerprint) -> u64,
+) -> impl Iterator<Item = Event> {
+    (leaf * CAPACITY as u64..).zip(0..bucket::len(page)).map(move |(place, slot)| {
+        let (fingerprint, pbn) = bucket::entry(page, slot);
+        Event { hash: hash(&fingerprint), place, fingerprint, pbn }
+    })
 }
 
 /// The window of young entries.
