@@ -48,10 +48,12 @@ fn bucket(page: &Page) {
             assert_eq!(bucket::find(&rebuilt, &fingerprint), Some(pbn));
         }
     }
-    while let Some(last) = bucket::len(&rebuilt).checked_sub(1) {
-        let (fingerprint, pbn) = bucket::entry(&rebuilt, last / 2);
-        assert_eq!(bucket::remove(&mut rebuilt, &fingerprint), Some(pbn));
+    for slot in 0..bucket::len(&rebuilt) {
+        let (fingerprint, pbn) = bucket::entry(&rebuilt, slot);
+        assert_eq!(bucket::find(&rebuilt, &fingerprint), Some(pbn));
+        let _ = (bucket::young_pbn(pbn), bucket::ends_segment(page));
     }
+    bucket::clear(&mut rebuilt);
     assert_eq!(rebuilt.payload(), Page::empty(page.id()).payload());
 }
 

@@ -72,6 +72,7 @@ fn shape(input: &mut Input<'_>) -> Shape {
         journal_bytes: 2 << 20,
         cache_pages: 4096,
         dirty_pages_max: 64,
+        young_max: 120,
         contents: 40,
         copies_above: 0,
         tight: false,
