@@ -39,20 +39,29 @@ impl Loading {
         let next_to =
             |one: &PageRead, other: &PageRead| one.pointer.block() + 1 == other.pointer.block();
         for run in reads.chunk_by(next_to).flat_map(|run| run.chunks(PAGES_PER_READ)) {
-            let Some(first) = run.first() else { continue };
-            let (offset_bytes, length_bytes) =
-                (first.pointer.block() * BLOCK_BYTES as u64, run.len() * BLOCK_BYTES);
-            let bytes = self.devices.read_now(Zone::Tables, offset_bytes, length_bytes);
-            for (at, &read) in run.iter().enumerate() {
-                let alone = if bytes.is_err() { Some(self.read_block(read.pointer)) } else { None };
-                let all = alone.as_ref().unwrap_or(&bytes);
-                let at = if alone.is_some() { 0 } else { at * BLOCK_BYTES };
-                let page = all.as_ref().map(|all| &all[at..at + BLOCK_BYTES]);
-                let arrived = self.state.store.page_arrived(read, page.map_err(|_| ()));
-                outcome = outcome.and(arrived);
-            }
+            outcome = outcome.and(self.load_run(run));
         }
         outcome.map_err(OpenError::from)
+    }
+
+    /// Reads pages of neighbouring blocks as one; one that cannot be read takes no other with it.
+    fn load_run(&mut self, run: &[PageRead]) -> Result<(), PageError> {
+        let Some(first) = run.first() else { return Ok(()) };
+        let offset_bytes = first.pointer.block() * BLOCK_BYTES as u64;
+        let bytes = self.devices.read_now(Zone::Tables, offset_bytes, run.len() * BLOCK_BYTES);
+        let mut outcome = Ok(());
+        if bytes.is_err() && run.len() > 1 {
+            for alone in run.chunks(1) {
+                outcome = outcome.and(self.load_run(alone));
+            }
+            return outcome;
+        }
+        for (at, &read) in run.iter().enumerate() {
+            let page = bytes.as_ref().map(|bytes| &bytes[at * BLOCK_BYTES..][..BLOCK_BYTES]);
+            let arrived = self.state.store.page_arrived(read, page.map_err(|_| ()));
+            outcome = outcome.and(arrived);
+        }
+        outcome
     }
 
     fn read_block(&mut self, pointer: BlockPtr) -> Result<disk::AlignedBuf, disk::IoError> {

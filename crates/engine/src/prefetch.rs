@@ -23,12 +23,10 @@ impl Engine {
     pub(crate) fn prefetch_look_ups(&mut self, first: u64) {
         let most = self.state.store.cache_pages() / CACHE_PART / GROUP_SLOTS;
         let from = self.lookups.asked_ahead.max(first + 1);
-        let is_due = |id: u64, stage: Stage| id >= from && stage == Stage::LookingUp;
-        let behind = self.buffer.groups.iter().skip_while(|group| group.id <= first);
+        let end = first + 1 + most.min(GROUPS_AHEAD) as u64;
+        let behind = self.buffer.groups.iter().skip_while(|group| group.id < from);
         let due: Vec<u64> = behind
-            .take(most.min(GROUPS_AHEAD))
-            .take_while(|group| group.id < from || group.stage == Stage::LookingUp)
-            .filter(|group| is_due(group.id, group.stage))
+            .take_while(|group| group.id < end && group.stage == Stage::LookingUp)
             .map(|group| group.id)
             .collect();
         for id in due {

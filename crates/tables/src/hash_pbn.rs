@@ -89,7 +89,7 @@ pub struct HashPbn {
 
 impl HashPbn {
     /// The table as a root knows it, of the store with this seed. Unless it is new, it has to be
-    /// loaded ([`Self::want_filter`] and what follows) before it is used.
+    /// loaded ([`Self::load_filter`], [`Self::load_young`]) before it is used.
     #[must_use]
     pub fn new(shape: HashShape, seed: [u8; 16], options: HashOptions) -> Self {
         Self {

@@ -7,7 +7,7 @@ mod device;
 
 use std::collections::BTreeMap;
 
-use device::{Checkpoint, Device, Trees, freeze, load_hash};
+use device::{Checkpoint, Device, Trees, freeze, load_hash, work_on_hash};
 use format::root::HashShape;
 use format::units::{Fingerprint, Pbn, TreeId};
 use proptest::prelude::{Strategy, any, prop_oneof};
@@ -96,18 +96,7 @@ impl Table {
     }
 
     fn work(&mut self, steps: usize) {
-        for _ in 0..steps {
-            if !self.hash.work_is_due() {
-                return;
-            }
-            let hash = &mut self.hash;
-            let pins = self
-                .device
-                .wait_for(&mut self.store, |store, pins, reads| hash.want_work(store, pins, reads));
-            self.hash.work(&mut self.store);
-            self.store.release_pins(pins);
-            self.store.shrink();
-        }
+        work_on_hash(&mut self.hash, &mut self.store, &mut self.device, steps);
     }
 
     fn clean(&mut self) {

@@ -1,12 +1,13 @@
 //! A table made at once from all that it is to hold, as a repair does.
 
-use format::bucket::{self, CAPACITY};
+use format::bucket::CAPACITY;
 use format::page::Page;
 use format::root::HashShape;
 use format::units::{Fingerprint, PageId, Pbn, TreeId};
 
 use super::filter::Filters;
 use super::key::{BucketKey, bucket_of};
+use super::young::push_to;
 use super::{LOAD_MEAN, leaf_of};
 
 /// The pages of a table, by tree in ascending order of leaves, and its shape.
@@ -43,7 +44,7 @@ impl BuiltTable {
             let (here, rest) = of_bucket.split_at(of_bucket.len().min(CAPACITY));
             filters.fill(false, bucket, here.iter().map(|one| one.0));
             let mut made = page(TreeId::HASH_PBN, leaf_of(false, bucket));
-            here.iter().for_each(|(_, fingerprint, pbn)| push(&mut made, fingerprint, *pbn));
+            here.iter().for_each(|(_, fingerprint, pbn)| push_to(&mut made, fingerprint, *pbn));
             buckets.push(made);
             left_over.extend(rest.iter().map(|&(_, fingerprint, pbn)| (fingerprint, pbn)));
         }
@@ -51,7 +52,7 @@ impl BuiltTable {
             .zip(left_over.chunks(CAPACITY))
             .map(|(leaf, entries)| {
                 let mut made = page(TreeId::YOUNG, leaf);
-                entries.iter().for_each(|(fingerprint, pbn)| push(&mut made, fingerprint, *pbn));
+                entries.iter().for_each(|(fingerprint, pbn)| push_to(&mut made, fingerprint, *pbn));
                 made
             })
             .collect();
@@ -67,10 +68,4 @@ impl BuiltTable {
             [(TreeId::HASH_PBN, buckets), (TreeId::YOUNG, young), (TreeId::HASH_FILTER, filters)];
         Self { shape, trees }
     }
-}
-
-/// Adds an entry to a page that has room.
-fn push(page: &mut Page, fingerprint: &Fingerprint, pbn: Pbn) {
-    let pushed = bucket::push(page, fingerprint, pbn);
-    assert!(pushed.is_ok(), "an entry is pushed to a full page");
 }

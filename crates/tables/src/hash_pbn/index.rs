@@ -8,15 +8,12 @@
 /// Set in slots that hold something.
 const OCCUPIED: u64 = 1 << 63;
 const TAG_BITS: u32 = 31;
+const TAG_MASK: u64 = (1 << TAG_BITS) - 1;
 const SLOTS_MIN: usize = 1 << 10;
 
-/// The bits of a hash by which an entry is found; buckets are told apart by others.
-fn tag_of(hash: u64) -> u64 {
-    hash & ((1 << TAG_BITS) - 1)
-}
-
+/// The low bits of the hash are the tag; buckets are told apart by the high ones.
 fn slot_of(hash: u64, place: u32) -> u64 {
-    OCCUPIED | tag_of(hash) << 32 | u64::from(place)
+    OCCUPIED | (hash & TAG_MASK) << 32 | u64::from(place)
 }
 
 /// Places of entries by their hashes.
@@ -39,8 +36,15 @@ impl YoungIndex {
         (self.slots.capacity() * size_of::<u64>()) as u64
     }
 
-    fn home(&self, tag: u64) -> usize {
+    /// Where a slot lies, or behind which.
+    fn home(&self, slot: u64) -> usize {
+        let tag = slot >> 32 & TAG_MASK;
         ((tag * self.slots.len() as u64) >> TAG_BITS) as usize
+    }
+
+    /// Steps from one place to another behind it, round the end.
+    fn steps(&self, from: usize, to: usize) -> usize {
+        if to < from { to + self.slots.len() - from } else { to - from }
     }
 
     fn behind(&self, at: usize) -> usize {
@@ -49,7 +53,7 @@ impl YoungIndex {
 
     /// The slot where a look-up of `hash` begins: to read it brings it near.
     pub(super) fn touch(&self, hash: u64) -> u64 {
-        self.slots[self.home(tag_of(hash))]
+        self.slots[self.home(slot_of(hash, 0))]
     }
 
     pub(super) fn insert(&mut self, hash: u64, place: u32) {
@@ -61,7 +65,7 @@ impl YoungIndex {
     }
 
     fn put(&mut self, slot: u64) {
-        let mut at = self.home(slot >> 32 & ((1 << TAG_BITS) - 1));
+        let mut at = self.home(slot);
         while self.slots[at] != 0 {
             at = self.behind(at);
         }
@@ -79,8 +83,8 @@ impl YoungIndex {
 
     /// Places of all entries with the tag of `hash`, and no others.
     pub(super) fn places(&self, hash: u64) -> impl Iterator<Item = u32> {
-        let tag = OCCUPIED | tag_of(hash) << 32;
-        let mut at = self.home(tag_of(hash));
+        let tag = slot_of(hash, 0);
+        let mut at = self.home(tag);
         std::iter::from_fn(move || {
             loop {
                 let slot = self.slots[at];
@@ -96,7 +100,7 @@ impl YoungIndex {
     }
 
     fn find(&self, slot: u64) -> Option<usize> {
-        let mut at = self.home(slot >> 32 & ((1 << TAG_BITS) - 1));
+        let mut at = self.home(slot);
         while self.slots[at] != slot {
             if self.slots[at] == 0 {
                 return None;
@@ -123,15 +127,7 @@ impl YoungIndex {
             if slot == 0 {
                 break;
             }
-            let home = self.home(slot >> 32 & ((1 << TAG_BITS) - 1));
-            let from_home =
-                at.wrapping_sub(home).wrapping_add(if at < home { self.slots.len() } else { 0 });
-            let from_vacant = at.wrapping_sub(vacant).wrapping_add(if at < vacant {
-                self.slots.len()
-            } else {
-                0
-            });
-            if from_home >= from_vacant {
+            if self.steps(self.home(slot), at) >= self.steps(vacant, at) {
                 self.slots[vacant] = slot;
                 vacant = at;
             }

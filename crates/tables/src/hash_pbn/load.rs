@@ -12,8 +12,7 @@ use format::units::{Fingerprint, Pbn, TreeId};
 use super::segment::Segment;
 use super::young::{Event, events_of};
 use super::{HashPbn, filter};
-use crate::error::PageError;
-use crate::store::{NextLeaf, PageRead, PageStore, PinSet};
+use crate::store::PageStore;
 
 impl HashPbn {
     /// The leaves of all filters, to be loaded one by one.
@@ -28,38 +27,11 @@ impl HashPbn {
         leaves(!turn, self.cursor_in(before)..before).chain(leaves(turn, 0..merged)).collect()
     }
 
-    /// Asks for a leaf of the filters.
-    ///
-    /// # Errors
-    /// [`PageError`] when it is damaged: [`Self::load_filter`] takes it as lost.
-    pub fn want_filter(
-        &self,
-        store: &mut PageStore,
-        pins: &mut PinSet,
-        leaf: u64,
-        reads: &mut Vec<PageRead>,
-    ) -> Result<bool, PageError> {
-        store.want(pins, TreeId::HASH_FILTER, leaf, reads)
-    }
-
     /// Takes a leaf of the filters that has been wanted; one that is lost, or should be there and
     /// is not, says maybe of everything.
     pub fn load_filter(&mut self, store: &PageStore, leaf: u64) {
         let page = store.page(TreeId::HASH_FILTER, leaf);
         self.filters.load(leaf, page.map(|page| &page.payload()[..]));
-    }
-
-    /// The first young leaf at `from` or behind it.
-    ///
-    /// # Errors
-    /// [`PageError`] when a page above is damaged.
-    pub fn next_young(
-        &self,
-        store: &mut PageStore,
-        from: u64,
-        reads: &mut Vec<PageRead>,
-    ) -> Result<NextLeaf, PageError> {
-        store.next_leaf(TreeId::YOUNG, from, reads)
     }
 
     /// Takes a young page; they come in ascending order. The entries of it that count are given

@@ -9,12 +9,14 @@
 //! An entry that finds its bucket full stays young: it is appended anew. It must be one of which
 //! nothing newer is known, or it would come back to life behind what took it back.
 
+use std::ops::Range;
+
 use format::bucket::{self, CAPACITY};
 use format::root::HashShape;
 use format::units::{Fingerprint, Pbn, TreeId};
 use mutants::mutant;
 
-use super::young::Event;
+use super::young::{Event, push_to};
 use super::{HashPbn, LOAD_MEAN, bucket_of, leaf_of, start_of};
 use crate::error::PageError;
 use crate::store::{PageRead, PageStore, PinSet};
@@ -89,17 +91,20 @@ impl HashPbn {
     }
 
     /// The buckets of the next step, and their hashes.
-    fn step_due(&self) -> (std::ops::Range<u64>, (u64, u128)) {
+    fn step_due(&self) -> (Range<u64>, Range<u128>) {
         let HashShape { after, merged, .. } = self.shape;
         let end = (merged + BUCKETS_PER_STEP).min(after);
-        (merged..end, (start_of(merged, after) as u64, start_of(end, after)))
+        (merged..end, start_of(merged, after)..start_of(end, after))
     }
 
     /// Buckets of the turn before that share hashes with these.
-    fn sources(&self, (lowest, end): (u64, u128)) -> std::ops::Range<u64> {
+    fn sources(&self, hashes: &Range<u128>) -> Range<u64> {
         match self.shape.before {
             0 => 0..0,
-            before => bucket_of(lowest, before)..bucket_of((end - 1) as u64, before) + 1,
+            before => {
+                let [first, last] = [hashes.start, hashes.end - 1];
+                bucket_of(first as u64, before)..bucket_of(last as u64, before) + 1
+            }
         }
     }
 
@@ -112,7 +117,7 @@ impl HashPbn {
         let (buckets, hashes) = self.step_due();
         let turn = self.shape.turn;
         let mut here = true;
-        for bucket in self.sources(hashes) {
+        for bucket in self.sources(&hashes) {
             here &= store.want(pins, TreeId::HASH_PBN, leaf_of(!turn, bucket), reads)?;
         }
         for bucket in [buckets.start, buckets.end - 1] {
@@ -121,15 +126,15 @@ impl HashPbn {
         here &= self.young.want_append(store, pins, LEFT_OVER_MAX, reads)?;
         let key = self.key;
         for segment in &mut self.segments {
-            here &= segment.want(hashes, |of| key.hash(of), store, pins, reads)?;
+            here &= segment.want(&hashes, |of| key.hash(of), store, pins, reads)?;
         }
         Ok(here)
     }
 
     fn merge(&mut self, store: &mut PageStore) {
         let (buckets, hashes) = self.step_due();
-        let events = self.take_events(hashes, store);
-        let entries = self.take_entries(hashes, store);
+        let events = self.take_events(&hashes, store);
+        let entries = self.take_entries(&hashes, store);
         let mut merged = merged(&entries, &events).into_iter().peekable();
         let HashShape { turn, after, .. } = self.shape;
         for bucket in buckets.clone() {
@@ -147,7 +152,7 @@ impl HashPbn {
     }
 
     /// All sealed events with these hashes, by hash and age; the index forgets them.
-    fn take_events(&mut self, hashes: (u64, u128), store: &mut PageStore) -> Vec<Event> {
+    fn take_events(&mut self, hashes: &Range<u128>, store: &mut PageStore) -> Vec<Event> {
         let mut events = Vec::new();
         for segment in &mut self.segments {
             segment.take(hashes, store, &mut events);
@@ -161,7 +166,7 @@ impl HashPbn {
 
     /// The entries with these hashes from the buckets of the turn before, by hash. Buckets of which
     /// all is taken are removed.
-    fn take_entries(&mut self, hashes: (u64, u128), store: &mut PageStore) -> Vec<Entry> {
+    fn take_entries(&mut self, hashes: &Range<u128>, store: &mut PageStore) -> Vec<Entry> {
         let HashShape { turn, before, .. } = self.shape;
         let sources = self.sources(hashes);
         let mut entries = Vec::new();
@@ -172,9 +177,8 @@ impl HashPbn {
                 let (fingerprint, pbn) = bucket::entry(page, slot);
                 (self.key.hash(&fingerprint), fingerprint, pbn)
             });
-            let (lowest, end) = hashes;
-            entries.extend(all.filter(|&(hash, ..)| hash >= lowest && u128::from(hash) < end));
-            if start_of(source + 1, before) <= end {
+            entries.extend(all.filter(|(hash, ..)| hashes.contains(&u128::from(*hash))));
+            if start_of(source + 1, before) <= hashes.end {
                 store.remove_page(TreeId::HASH_PBN, leaf);
             }
         }
@@ -207,8 +211,7 @@ impl HashPbn {
         let leaf = leaf_of(turn, bucket);
         let page = store.page_mut(TreeId::HASH_PBN, leaf);
         for (_, fingerprint, pbn) in entries {
-            // There is room: what was too much has been left over.
-            let _ = bucket::push(page, fingerprint, *pbn);
+            push_to(page, fingerprint, *pbn);
         }
         store.cool(TreeId::HASH_PBN, leaf);
     }
@@ -222,12 +225,9 @@ fn merged(entries: &[Entry], events: &[Event]) -> Vec<Entry> {
         while let Some(entry) = entries.next_if(|&(hash, ..)| hash <= event.hash) {
             merged.push(entry);
         }
-        let same_hash = merged.iter().rev().take_while(|entry| entry.0 == event.hash);
-        let behind = same_hash.take_while(|entry| entry.1 != event.fingerprint).count();
-        let found = merged.len().checked_sub(behind + 1).filter(|&at| {
-            let (hash, fingerprint, _) = merged[at];
-            hash == event.hash && fingerprint == event.fingerprint
-        });
+        let mut same_hash = merged.iter().rev().take_while(|entry| entry.0 == event.hash);
+        let behind = same_hash.position(|entry| entry.1 == event.fingerprint);
+        let found = behind.map(|behind| merged.len() - 1 - behind);
         match (bucket::young_pbn(event.pbn), found) {
             ((pbn, false), Some(at)) => merged[at].2 = pbn,
             ((pbn, false), None) => merged.push((event.hash, event.fingerprint, pbn)),

@@ -4,7 +4,7 @@ use format::bucket::{self, CAPACITY};
 
 use super::HashPbn;
 use super::segment::Segment;
-use super::young::{TREE, events_of};
+use super::young::{TREE, events_of, push_to};
 use crate::error::PageError;
 use crate::store::{PageRead, PageStore, PinSet};
 
@@ -46,8 +46,7 @@ impl HashPbn {
             let page = store.page_mut(TREE, leaf);
             bucket::clear(page);
             for (event, place) in events.iter().zip(leaf * CAPACITY as u64..) {
-                // As many as were there before.
-                let _ = bucket::push(page, &event.fingerprint, event.pbn);
+                push_to(page, &event.fingerprint, event.pbn);
                 self.young.index.replace(event.hash, event.place as u32, place as u32);
             }
             if leaf + 1 == leaves.end {

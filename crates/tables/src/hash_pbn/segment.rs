@@ -7,6 +7,7 @@
 //! cursor ascend, and drop once where what was merged ends (`load.rs`).
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use format::bucket::CAPACITY;
 
@@ -36,11 +37,11 @@ impl Segment {
         Self { front: start, next: start, end, events: VecDeque::new() }
     }
 
-    /// Asks for what has to be here before all events with hashes in `lowest..end` can be taken:
-    /// the events themselves, and the pages that they leave.
+    /// Asks for what has to be here before all events with these hashes can be taken: the events
+    /// themselves, and the pages that they leave.
     pub(super) fn want(
         &mut self,
-        hashes: (u64, u128),
+        hashes: &Range<u128>,
         hash: impl Fn(&format::units::Fingerprint) -> u64,
         store: &mut PageStore,
         pins: &mut PinSet,
@@ -68,7 +69,7 @@ impl Segment {
     /// Takes the events with these hashes, and removes the pages that they were the last of.
     pub(super) fn take(
         &mut self,
-        hashes: (u64, u128),
+        hashes: &Range<u128>,
         store: &mut PageStore,
         into: &mut Vec<Event>,
     ) {
@@ -82,6 +83,6 @@ impl Segment {
     }
 }
 
-fn is_in(event: &Event, (lowest, end): (u64, u128)) -> bool {
-    event.hash >= lowest && u128::from(event.hash) < end
+fn is_in(event: &Event, hashes: &Range<u128>) -> bool {
+    hashes.contains(&u128::from(event.hash))
 }

@@ -46,6 +46,12 @@ pub(super) struct Young {
     end: u64,
 }
 
+/// Adds an entry to a page that has room.
+pub(super) fn push_to(page: &mut Page, fingerprint: &Fingerprint, pbn: Pbn) {
+    let pushed = bucket::push(page, fingerprint, pbn);
+    assert!(pushed.is_ok(), "an entry is pushed to a full page");
+}
+
 /// Leaf and slot of an event.
 pub(super) fn leaf_and_slot(place: u64) -> (u64, usize) {
     (place / CAPACITY as u64, (place % CAPACITY as u64) as usize)
@@ -99,8 +105,7 @@ impl Young {
         let (leaf, slot) = leaf_and_slot(self.end);
         let page = store.page_mut(TREE, leaf);
         debug_assert_eq!(bucket::len(page), slot, "young page {leaf} is not where it was");
-        let pushed = bucket::push(page, fingerprint, pbn);
-        assert!(pushed.is_ok(), "an entry is pushed to a full page");
+        push_to(page, fingerprint, pbn);
         self.know(hash, self.end);
     }
 }

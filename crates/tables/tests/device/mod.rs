@@ -265,16 +265,15 @@ pub(crate) fn load_hash<M: Clone>(
     device: &mut Device<M>,
 ) {
     for leaf in hash.filter_leaves() {
-        let table = &*hash;
-        let pins = device
-            .wait_for(store, |store, pins, reads| table.want_filter(store, pins, leaf, reads));
+        let tree = TreeId::HASH_FILTER;
+        let pins = device.wait_for(store, |store, pins, reads| store.want(pins, tree, leaf, reads));
         hash.load_filter(store, leaf);
         store.release_pins(pins);
     }
     let mut from = 0;
     loop {
         let mut reads = Vec::new();
-        let leaf = match hash.next_young(store, from, &mut reads).unwrap() {
+        let leaf = match store.next_leaf(TreeId::YOUNG, from, &mut reads).unwrap() {
             NextLeaf::End => break,
             NextLeaf::Missing => {
                 device.serve(store, &mut reads).unwrap();
@@ -289,4 +288,22 @@ pub(crate) fn load_hash<M: Clone>(
         from = leaf + 1;
     }
     hash.end_load();
+}
+
+/// What the table has to do in the background, at most so many steps of it.
+pub(crate) fn work_on_hash<M: Clone>(
+    hash: &mut HashPbn,
+    store: &mut PageStore,
+    device: &mut Device<M>,
+    steps: usize,
+) {
+    for _ in 0..steps {
+        if !hash.work_is_due() {
+            return;
+        }
+        let pins = device.wait_for(store, |store, pins, reads| hash.want_work(store, pins, reads));
+        hash.work(store);
+        store.release_pins(pins);
+        store.shrink();
+    }
 }

@@ -15,7 +15,7 @@ use tables::{
     PageStoreOptions, PinSet, lba_pbn, pbn_pba,
 };
 
-use crate::device::Device;
+use crate::device::{Device, work_on_hash};
 
 pub(crate) const OPTIONS: PageStoreOptions =
     PageStoreOptions { cache_pages: 8, tables_blocks: 3000 };
@@ -235,19 +235,8 @@ impl Rig {
         self.model.map.retain(|&(of, lba), _| of != volume || !(first..end).contains(&lba));
     }
 
-    /// What the Hash-PBN table has to do in the background, at most so many steps of it.
     pub(crate) fn merge(&mut self, steps: usize) {
-        for _ in 0..steps {
-            if !self.hash.work_is_due() {
-                return;
-            }
-            let hash = &mut self.hash;
-            let pins = self
-                .device
-                .wait_for(&mut self.store, |store, pins, reads| hash.want_work(store, pins, reads));
-            self.hash.work(&mut self.store);
-            self.store.release_pins(pins);
-        }
+        work_on_hash(&mut self.hash, &mut self.store, &mut self.device, steps);
     }
 
     pub(crate) fn forget(&mut self, from: u64, count: usize) {
