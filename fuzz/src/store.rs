@@ -44,7 +44,7 @@ pub fn samples() -> &'static [Sample; 2] {
 
 fn new_disk() -> MemoryDisk {
     let geometry = Geometry {
-        version: format::FORMAT_VERSION,
+        version: format::FORMAT_VERSION_COMMON,
         uuid: [7; 16],
         bucket_seed: [9; 16],
         chunk_bytes: CHUNK_BYTES as u32,
@@ -52,6 +52,7 @@ fn new_disk() -> MemoryDisk {
         journal_bytes: JOURNAL_BYTES,
         tables_bytes: TABLES_BYTES,
         data: vec![CONTAINERS; 2],
+        detection: Default::default(),
     };
     let zones: Vec<_> = geometry.zones().collect();
     let disk = MemoryDisk::new(&zones, 1);

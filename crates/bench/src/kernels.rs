@@ -10,13 +10,18 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use engine::{ChunkBuf, Codec, Compression};
+use format::detection::FingerprintKind;
 use format::units::Pbn;
+use reduce::Fingerprinter;
 
 use crate::failure::Failure;
 use crate::source::{CHUNK_BYTES, REQUEST_BYTES, REQUEST_CHUNKS, Source};
 
 /// What stores are made with unless asked otherwise.
 pub(crate) const COMPRESSION: Compression = Compression { codec: Codec::Lz4, level: 0 };
+
+/// As well.
+const FINGERPRINTER: Fingerprinter = Fingerprinter::new(FingerprintKind::Blake3);
 
 /// Buffers that a core fills in turn, as the engine's come out of a pool.
 const BUFFERS: usize = 16;
@@ -64,7 +69,7 @@ fn core(source: &Source, requests: u64, next: &AtomicU64) -> KernelTimes {
         let chunks: Vec<&[u8]> = buffer.bytes().chunks_exact(CHUNK_BYTES).collect();
         fingerprints.clear();
         timed(&mut times.fingerprint, || {
-            reduce::fingerprint_batch(&chunks, &mut fingerprints);
+            FINGERPRINTER.batch(&chunks, &mut fingerprints);
         });
         std::hint::black_box(&fingerprints);
         timed(&mut times.compress, || {

@@ -34,6 +34,7 @@ impl Store {
             capacity_bytes: vec![capacity_bytes],
             chunk_bytes: CHUNK_BYTES as u32,
             compression: COMPRESSION,
+            detection: Default::default(),
             tables_bytes: None,
             journal_bytes: None,
             uuid: [7; 16],

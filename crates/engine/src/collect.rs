@@ -173,12 +173,12 @@ impl Engine {
     pub(crate) fn victim_read(&mut self, ok: bool, buf: Option<AlignedBuf>) {
         let Some(mut victim) = self.collection.victim.take() else { return };
         let Some(image) = buf.filter(|_| ok) else { return self.keep_victim(victim) };
-        let chunk_bytes = self.geometry.chunk_bytes;
         let ContainerEntry { sequence, used_bytes, .. } = self.state.containers.get(victim.id);
         let used = image.get(..used_bytes as usize).unwrap_or(&image);
         let listed = directory_of(victim.id, sequence, self.geometry.uuid, &image);
         victim.scanned = listed.is_err();
-        victim.entries = listed.unwrap_or_else(|_| entries_by_scan(victim.id, used, chunk_bytes));
+        victim.entries =
+            listed.unwrap_or_else(|_| entries_by_scan(victim.id, used, &self.geometry));
         victim.image = Some(Arc::new(image));
         self.collection.victim = Some(victim);
     }

@@ -189,7 +189,7 @@ impl Engine {
         let bytes = found.bytes.as_deref()?;
         let header = frame::meant(bytes, pbn, found.pba.check)?;
         let here = Pba { offset_bytes: 0, ..found.pba };
-        entry_of(header, here, bytes, self.geometry.chunk_bytes).map(|entry| entry.fingerprint)
+        entry_of(header, here, bytes, &self.geometry).map(|entry| entry.fingerprint)
     }
 
     /// The frame at `pba`; None while it is read.

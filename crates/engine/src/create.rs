@@ -2,7 +2,7 @@
 
 use disk::{AlignedBuf, Disk, IoError, SharedBuf};
 use format::BLOCK_BYTES;
-use format::FORMAT_VERSION;
+use format::detection::FingerprintKind;
 use format::root::{HashShape, JournalPosition, Root, STREAMS, Totals};
 use format::superblock::{DATA_ZONES_MAX, GEOMETRY_BLOCKS, Geometry, root_block};
 use format::units::{CONTAINER_BYTES, Compression, Zone};
@@ -39,6 +39,18 @@ pub enum PlanError {
         /// What was asked for.
         chunk_bytes: u32,
     },
+    /// Two chunks may share such a fingerprint.
+    #[error(
+        "{kind} alone does not name a chunk, because two chunks may share it: compare bytes as \
+         well (--verify), or choose blake3"
+    )]
+    Weak {
+        /// What was asked for.
+        kind: FingerprintKind,
+    },
+    /// No engine compares bytes yet.
+    #[error("stores that compare bytes (--verify) cannot be used yet")]
+    Verify,
     /// Too many data files.
     #[error("{zones} data files are too many: use 1 to 64")]
     TooManyZones {
@@ -76,6 +88,13 @@ pub fn plan(options: &CreateOptions) -> Result<Geometry, PlanError> {
     if !(chunk_bytes.is_power_of_two() && (4096..=65536).contains(&chunk_bytes)) {
         return Err(PlanError::ChunkSize { chunk_bytes });
     }
+    let detection = options.detection;
+    if !detection.is_safe() {
+        return Err(PlanError::Weak { kind: detection.kind });
+    }
+    if detection.verify {
+        return Err(PlanError::Verify);
+    }
     if capacity_bytes < CAPACITY_BYTES_MIN {
         return Err(PlanError::TooSmall { capacity_bytes });
     }
@@ -90,7 +109,7 @@ pub fn plan(options: &CreateOptions) -> Result<Geometry, PlanError> {
         return Err(PlanError::MetadataTooSmall);
     }
     Ok(Geometry {
-        version: FORMAT_VERSION,
+        version: detection.format_version(),
         uuid: options.uuid,
         bucket_seed: options.bucket_seed,
         chunk_bytes,
@@ -98,6 +117,7 @@ pub fn plan(options: &CreateOptions) -> Result<Geometry, PlanError> {
         journal_bytes,
         tables_bytes,
         data,
+        detection,
     })
 }
 

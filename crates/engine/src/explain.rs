@@ -13,7 +13,7 @@ use disk::AlignedBuf;
 use format::frame;
 use format::pba_page::PbaEntry;
 use format::units::{Codec, Fingerprint, FrameCheck, Lba, Pba, Pbn, TreeId};
-use reduce::{expand_frame, fingerprint_batch};
+use reduce::expand_frame;
 use tables::{PageError, PageOnWay, PinSet, lba_pbn, pbn_pba, second_copies};
 
 use crate::buffer::Newest;
@@ -27,6 +27,7 @@ use crate::explanation::{
     Explanation,
 };
 use crate::figures::codec_name;
+use crate::geometry::fingerprinter;
 use crate::outcome::Reply;
 use crate::reads::blocks_of;
 use crate::state::Wanted;
@@ -225,9 +226,7 @@ impl Engine {
         }
         let mut plain = vec![0; self.geometry.chunk_bytes as usize];
         let header = expand_frame(frame, &mut plain).ok().filter(|header| header.pbn == pbn)?;
-        let mut made = Vec::with_capacity(1);
-        fingerprint_batch(&[&plain], &mut made);
-        Some((header.codec, made.pop().flatten()?))
+        Some((header.codec, fingerprinter(&self.geometry).one(&plain)?))
     }
 
     /// Where the Hash-PBN table has a fingerprint, and what for; None while pages are on their way.

@@ -52,6 +52,8 @@ impl Engine {
             memory_bytes_max: self.memory_bytes_max,
             compression: compression_name(self.state.compression),
             chunk_bytes: self.geometry.chunk_bytes,
+            fingerprint: self.geometry.detection.kind.name().to_owned(),
+            verify: self.geometry.detection.verify,
             damaged_chunks: self.scrub.damage.len() as u64,
             volumes: self.volume_stats(),
             writing_stopped: self.stopped.as_ref().map(ToString::to_string),

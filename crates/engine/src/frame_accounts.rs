@@ -51,7 +51,7 @@ pub(crate) struct FrameAccounts {
 struct Image<'a> {
     id: ContainerId,
     bytes: &'a [u8],
-    chunk_bytes: u32,
+    geometry: &'a Geometry,
     /// Its directory, or what stands for it.
     entries: Vec<DirectoryEntry>,
 }
@@ -123,7 +123,7 @@ impl FrameAccounts {
             Some(entries) => entries,
             None if searching => {
                 let filled = bytes.get(..filled_bytes as usize).unwrap_or(bytes);
-                entries_by_scan(id, filled, geometry.chunk_bytes)
+                entries_by_scan(id, filled, geometry)
             }
             None => Vec::new(),
         };
@@ -132,7 +132,7 @@ impl FrameAccounts {
             sequence,
             ..ContainerEntry::default()
         });
-        let image = Image { id, bytes, chunk_bytes: geometry.chunk_bytes, entries };
+        let image = Image { id, bytes, geometry, entries };
         self.verify(ledger, &image, chunks);
         if searching {
             self.search(ledger, &image, sequence);
@@ -245,7 +245,7 @@ impl Image<'_> {
     /// The fingerprint of the chunk whose frame is there.
     fn expand(&self, pba: Pba) -> Option<Fingerprint> {
         let (header, _) = frame::decode(self.frame(pba)?).ok()?;
-        entry_of(header, pba, self.bytes, self.chunk_bytes).map(|entry| entry.fingerprint)
+        entry_of(header, pba, self.bytes, self.geometry).map(|entry| entry.fingerprint)
     }
 }
 

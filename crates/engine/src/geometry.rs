@@ -1,12 +1,19 @@
 //! The geometry on disk: two blocks of zone superblock that say the same.
 
 use disk::{AlignedBuf, IoError};
+use format::BLOCK_BYTES;
 use format::superblock::{self, GEOMETRY_BLOCKS, Geometry};
 use format::units::Zone;
-use format::{BLOCK_BYTES, FORMAT_VERSION};
+
+use reduce::Fingerprinter;
 
 use crate::devices::Devices;
 use crate::open_error::OpenError;
+
+/// What makes the fingerprints of a store.
+pub(crate) fn fingerprinter(geometry: &Geometry) -> Fingerprinter {
+    Fingerprinter::new(geometry.detection.kind)
+}
 
 /// The geometry in the first block that holds one.
 pub(crate) fn read_geometry(devices: &mut Devices) -> Result<Geometry, OpenError> {
@@ -52,15 +59,16 @@ pub(crate) fn agree_on_geometry(devices: &mut Devices, geometry: &Geometry) -> R
     Ok(())
 }
 
-/// Makes a store that an earlier program made one of today's version, in all blocks of its
-/// geometry, each durable before the next. To be done before anything is written that such a
-/// program would misread: from then on it refuses the store. In between it may still use it, and
-/// does no harm.
+/// Makes a store that an earlier program made one of the version that its like has today, in all
+/// blocks of its geometry, each durable before the next. To be done before anything is written that
+/// such a program would misread: from then on it refuses the store. In between it may still use it,
+/// and does no harm.
 pub(crate) fn raise_version(devices: &mut Devices, geometry: &mut Geometry) -> Result<(), IoError> {
-    if geometry.version == FORMAT_VERSION {
+    let version = geometry.detection.format_version();
+    if geometry.version >= version {
         return Ok(());
     }
-    geometry.version = FORMAT_VERSION;
+    geometry.version = version;
     GEOMETRY_BLOCKS.iter().try_for_each(|&block| write_geometry(devices, block, geometry))
 }
 

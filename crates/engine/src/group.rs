@@ -16,6 +16,7 @@ use tables::{PageError, Seen};
 use crate::buffer::{GROUP_SLOTS, Group, Plan, SlotData, Stage, Work};
 use crate::engine::{Engine, tag};
 use crate::error::RequestError;
+use crate::geometry::fingerprinter;
 use crate::options::FRAMES_BYTES_MAX;
 use crate::partial::Base;
 use crate::state::{State, Wanted};
@@ -157,8 +158,9 @@ impl Engine {
         }
         group.jobs_out = jobs.len();
         group.stage = if jobs.is_empty() { Stage::LookingUp } else { Stage::Fingerprinting };
+        let by = fingerprinter(&self.geometry);
         for (job, chunks) in jobs.into_iter().enumerate() {
-            self.workers.submit(Job::Fingerprint { tag: tag(id, job), chunks });
+            self.workers.submit(Job::Fingerprint { tag: tag(id, job), by, chunks });
         }
     }
 

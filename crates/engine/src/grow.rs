@@ -97,7 +97,7 @@ mod tests {
 
     fn geometry() -> Geometry {
         Geometry {
-            version: format::FORMAT_VERSION,
+            version: format::FORMAT_VERSION_COMMON,
             uuid: [1; 16],
             bucket_seed: [2; 16],
             chunk_bytes: 4096,
@@ -105,6 +105,7 @@ mod tests {
             journal_bytes: 16 << 20,
             tables_bytes: 64 << 20,
             data: vec![16, 8],
+            detection: Default::default(),
         }
     }
 

@@ -136,6 +136,7 @@ pub use explanation::{
     Address, ExplainedChunk, ExplainedCopy, ExplainedFrame, ExplainedPage, ExplainedPlace,
     Explanation,
 };
+pub use format::detection::{Detection, FingerprintKind};
 pub use format::units::{Codec, Compression, VolumeId, Zone};
 pub use grow::{GrowOptions, Growing, plan_growth};
 pub use intake::{AdminRequest, SnapshotRequest};

@@ -35,7 +35,7 @@ impl Loading {
             let Some((zone, start_bytes)) = geometry.container_zone(id) else { continue };
             let image = self.devices.read_now(zone, start_bytes, CONTAINER_BYTES as usize)?;
             let used = image.get(..used_bytes as usize).unwrap_or(&image);
-            let scanned = entries_by_scan(id, used, geometry.chunk_bytes);
+            let scanned = entries_by_scan(id, used, geometry);
             let (entries, _) = self.placed_here(id, used, scanned)?;
             let written = directory_of(id, sequence, geometry.uuid, &image);
             if written.is_ok_and(|written| written == entries) {

@@ -1,5 +1,6 @@
 //! What a caller chooses when a store is made and when it is opened.
 
+use format::detection::Detection;
 use format::units::Compression;
 
 /// What is fixed when a store is made.
@@ -11,6 +12,8 @@ pub struct CreateOptions {
     pub chunk_bytes: u32,
     /// What new frames are written with; changeable later.
     pub compression: Compression,
+    /// How duplicates are found, for good.
+    pub detection: Detection,
     /// Room for table pages; by default 9/64 of the capacity, a sixteenth of what is beyond
     /// 8 GiB, and at least 64 MiB.
     pub tables_bytes: Option<u64>,

@@ -17,9 +17,10 @@ use format::superblock::Geometry;
 use format::units::{CONTAINER_BYTES, ContainerId, Fingerprint, Pba, Pbn, Zone};
 use journal::{Replay, ReplayRecord, ReplayStep};
 use mutants::mutant;
-use reduce::{expand_frame, fingerprint_batch};
+use reduce::expand_frame;
 
 use crate::devices::Devices;
+use crate::geometry::fingerprinter;
 use crate::loading::Loading;
 use crate::open_error::OpenError;
 use crate::reads::blocks_of;
@@ -148,7 +149,7 @@ impl Loading {
         let Some((zone, start_bytes)) = geometry.container_zone(open.id) else { return Ok(None) };
         let image = self.devices.read_now(zone, start_bytes, CONTAINER_BYTES as usize)?;
         let filled = image.get(..open.fill_bytes as usize).unwrap_or(&image);
-        let scanned = entries_by_scan(open.id, filled, geometry.chunk_bytes);
+        let scanned = entries_by_scan(open.id, filled, geometry);
         let (entries, live_bytes) = self.placed_here(open.id, filled, scanned)?;
         let recorded_bytes = u64::from(self.state.containers.get(open.id).live_bytes);
         Ok((live_bytes == recorded_bytes).then_some(entries))
@@ -194,7 +195,7 @@ pub(crate) fn fingerprint_at(
         .get(skip as usize..)
         .and_then(|rest| rest.get(..pba.length_bytes as usize))
         .and_then(|frame| frame::meant(frame, pbn, pba.check))
-        .and_then(|header| entry_of(header, here, &bytes, geometry.chunk_bytes));
+        .and_then(|header| entry_of(header, here, &bytes, geometry));
     Ok(entry.map(|entry| entry.fingerprint))
 }
 
@@ -206,13 +207,13 @@ pub(crate) fn fingerprint_at(
 pub(crate) fn entries_by_scan(
     id: ContainerId,
     image: &[u8],
-    chunk_bytes: u32,
+    geometry: &Geometry,
 ) -> Vec<DirectoryEntry> {
     let mut entries = Vec::new();
     let mut at = 0;
     while at < image.len() as u32 {
         let scanned = scan(id, image, at..image.len() as u32, frame::claimed_bytes);
-        let entry = |&(header, pba): &(FrameHeader, Pba)| entry_of(header, pba, image, chunk_bytes);
+        let entry = |&(header, pba): &(FrameHeader, Pba)| entry_of(header, pba, image, geometry);
         entries.extend(scanned.frames.iter().filter_map(entry));
         at = (scanned.end_bytes + 1).next_multiple_of(BLOCK_BYTES as u32);
     }
@@ -223,14 +224,12 @@ pub(crate) fn entry_of(
     header: FrameHeader,
     pba: Pba,
     image: &[u8],
-    chunk_bytes: u32,
+    geometry: &Geometry,
 ) -> Option<DirectoryEntry> {
-    let mut plain = vec![0; chunk_bytes as usize];
+    let mut plain = vec![0; geometry.chunk_bytes as usize];
     let (offset_bytes, length_bytes) = (pba.offset_bytes, pba.length_bytes);
     let frame = image.get(offset_bytes as usize..(offset_bytes + length_bytes) as usize)?;
     expand_frame(frame, &mut plain).ok()?;
-    let mut fingerprints = Vec::new();
-    fingerprint_batch(&[&plain], &mut fingerprints);
-    let fingerprint = fingerprints.pop().flatten()?;
+    let fingerprint = fingerprinter(geometry).one(&plain)?;
     Some(DirectoryEntry { fingerprint, pbn: header.pbn, offset_bytes, length_bytes })
 }

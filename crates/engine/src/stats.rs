@@ -61,6 +61,12 @@ pub struct Stats {
     pub compression: String,
     /// Size of a chunk.
     pub chunk_bytes: u32,
+    /// What makes fingerprints.
+    #[serde(default)]
+    pub fingerprint: String,
+    /// Whether bytes are compared before a chunk counts as stored.
+    #[serde(default)]
+    pub verify: bool,
     /// Stored chunks that are known to be damaged.
     #[serde(default)]
     pub damaged_chunks: u64,

@@ -5,7 +5,7 @@ mod stand;
 
 use disk::MemoryDisk;
 use engine::{Address, Explanation, RequestError, Zone};
-use format::units::Fingerprint;
+use format::detection::FingerprintKind;
 use stand::{CHUNK, MIB, Stand, Wish, check, fresh, packed};
 
 /// The store closed and opened again, so that nothing of it is in memory.
@@ -19,9 +19,7 @@ fn explain(stand: &Stand, lba: u64) -> Explanation {
 }
 
 fn fingerprint(chunk: &[u8]) -> String {
-    let mut made: Vec<Option<Fingerprint>> = Vec::new();
-    reduce::fingerprint_batch(&[chunk], &mut made);
-    made[0].unwrap().to_string()
+    reduce::Fingerprinter::new(FingerprintKind::Blake3).one(chunk).unwrap().to_string()
 }
 
 fn data_byte(disk: &MemoryDisk, offset_bytes: u64) -> u8 {

@@ -23,6 +23,7 @@ fn small_store(wish: &Wish) -> (MemoryDisk, Geometry) {
         capacity_bytes: vec![ZONE_BYTES / 2],
         chunk_bytes: wish.chunk_bytes,
         compression: wish.compression,
+        detection: Default::default(),
         tables_bytes: None,
         journal_bytes: None,
         uuid: [3; 16],

@@ -17,7 +17,7 @@ const CONTAINERS: u32 = 4;
 
 fn geometry() -> Geometry {
     Geometry {
-        version: format::FORMAT_VERSION,
+        version: format::FORMAT_VERSION_COMMON,
         uuid: UUID,
         bucket_seed: [9; 16],
         chunk_bytes: 4096,
@@ -25,6 +25,7 @@ fn geometry() -> Geometry {
         journal_bytes: 2 << 20,
         tables_bytes: 4 << 20,
         data: vec![CONTAINERS],
+        detection: Default::default(),
     }
 }
 

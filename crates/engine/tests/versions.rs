@@ -5,8 +5,8 @@
 mod stand;
 
 use disk::MemoryDisk;
-use engine::Zone;
-use format::FORMAT_VERSION;
+use engine::{Detection, FingerprintKind, Zone};
+use format::FORMAT_VERSION_COMMON;
 use format::superblock::{GEOMETRY_BLOCKS, Geometry};
 use stand::{CHUNK, Looker, MIB, Wish, check_clean, fresh};
 
@@ -63,13 +63,29 @@ fn a_raised_version_may_be_cut_off_at_every_write() {
     let mut seen = [0; 3];
     for disk in left {
         let versions = GEOMETRY_BLOCKS.map(|block| version_in(&disk, block));
-        seen[versions.iter().filter(|&&version| version == FORMAT_VERSION).count()] += 1;
-        if versions != [FORMAT_VERSION; 2] {
+        seen[versions.iter().filter(|&&version| version == FORMAT_VERSION_COMMON).count()] += 1;
+        if versions != [FORMAT_VERSION_COMMON; 2] {
             assert!(versions[0] >= versions[1], "the second block was raised first");
             assert!(all_but_geometry(&disk) == before, "something was written too early");
         }
         let disk = wish.use_again(disk);
-        assert_eq!(GEOMETRY_BLOCKS.map(|block| version_in(&disk, block)), [FORMAT_VERSION; 2]);
+        assert_eq!(
+            GEOMETRY_BLOCKS.map(|block| version_in(&disk, block)),
+            [FORMAT_VERSION_COMMON; 2]
+        );
     }
     assert!(seen.iter().all(|&count| count > 0), "old, differing, today's: {seen:?}");
+}
+
+/// What has nothing of version 3 stays readable by programs of version 2.
+#[test]
+fn a_store_gets_the_version_that_it_needs_and_keeps_it() {
+    for (kind, version) in [(FingerprintKind::Blake3, 2), (FingerprintKind::Sha256, 3)] {
+        let wish = Wish { detection: Detection { kind, verify: false }, ..Wish::default() };
+        let stand = wish.stand();
+        let volume = stand.volume("v", 64 * MIB);
+        stand.write(&volume, 0, &fresh(7, 16 * CHUNK));
+        let disk = wish.use_again(stand.cut_power_flushed(1));
+        assert_eq!(GEOMETRY_BLOCKS.map(|block| version_in(&disk, block)), [version; 2], "{kind}");
+    }
 }

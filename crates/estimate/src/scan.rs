@@ -12,9 +12,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use format::detection::FingerprintKind;
 use format::superblock::CHUNK_BYTES_MAX;
 use format::units::{Compression, Fingerprint, Pbn};
-use reduce::{compress_frame, fingerprint_batch, frame_bytes_max};
+use reduce::{Fingerprinter, compress_frame, frame_bytes_max};
 
 use crate::figures::{SizeFigures, Tally};
 use crate::pieces::{PIECE_BYTES, Piece, Pieces, Reading, UnreadableFiles};
@@ -26,6 +27,8 @@ pub const MEMORY_BYTES_MIN: u64 = 16 << 20;
 const THREAD_BYTES: u64 = PIECE_BYTES as u64 + (256 << 10);
 /// Between two looks at how far it is.
 const WATCH_INTERVAL: Duration = Duration::from_millis(100);
+/// Any kind finds the same duplicates; this is the fastest that needs no comparing.
+const FINGERPRINTER: Fingerprinter = Fingerprinter::new(FingerprintKind::Blake3);
 
 /// What is to be estimated, and with what.
 #[derive(Clone, Debug)]
@@ -177,7 +180,7 @@ impl Size {
         let chunk_bytes = self.chunk_bytes as usize;
         let (chunks, real_bytes): (Vec<&[u8]>, Vec<usize>) = piece.chunks(chunk_bytes).unzip();
         bench.fingerprints.clear();
-        fingerprint_batch(&chunks, &mut bench.fingerprints);
+        FINGERPRINTER.batch(&chunks, &mut bench.fingerprints);
         let mut fresh = Vec::new();
         {
             let Counted { tally, sample } = &mut *lock(&self.counted);

@@ -9,7 +9,6 @@
 //! again. Of two directories that name the same PBN or fingerprint, the container with the higher
 //! sequence was written later.
 
-use crate::FORMAT_VERSION;
 use crate::error::{FormatError, Structure};
 use crate::field::{
     array_at, put_bytes, put_u24, put_u32, put_u48, put_u64, u24_at, u32_at, u48_at, u64_at,
@@ -17,6 +16,7 @@ use crate::field::{
 use crate::units::{
     CONTAINER_BYTES, ContainerId, Fingerprint, Pbn, UUID_BYTES, UUID_PREFIX_BYTES, uuid_prefix,
 };
+use crate::{FORMAT_VERSION, FORMAT_VERSION_COMMON};
 
 /// One frame in a directory.
 pub const DIRECTORY_ENTRY_BYTES: usize = 44;
@@ -113,7 +113,7 @@ pub fn encode_tail(
         put_u24(bytes, ENTRY_LENGTH_AT, entry.length_bytes);
     }
     put_u64(footer, MAGIC_AT, MAGIC);
-    put_u32(footer, VERSION_AT, FORMAT_VERSION);
+    put_u32(footer, VERSION_AT, FORMAT_VERSION_COMMON);
     put_u32(footer, CONTAINER_AT, id.0);
     put_u32(footer, SEQUENCE_AT, sequence);
     put_u32(footer, COUNT_AT, entries.len() as u32);

@@ -31,6 +31,7 @@
 pub mod bucket;
 pub mod catalog;
 pub mod container_page;
+pub mod detection;
 pub mod directory;
 mod error;
 mod field;
@@ -51,10 +52,15 @@ mod tests;
 pub use error::{FormatError, Structure};
 pub use units::{BLOCK_BYTES, CONTAINER_BYTES};
 
-/// Version of the format that this program writes, and the newest that it reads.
+/// The newest version of the format that this program reads.
 ///
 /// | version | what changed |
 /// |---|---|
 /// | 1 | the first |
 /// | 2 | a PBN-PBA entry and the changes that make one carry the frame's check |
-pub const FORMAT_VERSION: u32 = 2;
+/// | 3 | fingerprints other than BLAKE3, and comparing bytes: only stores made so |
+pub const FORMAT_VERSION: u32 = 3;
+
+/// The version of a store that has nothing of a newer one, and of roots, pages and footers in every
+/// store: nothing in those has changed since.
+pub const FORMAT_VERSION_COMMON: u32 = 2;

@@ -12,10 +12,10 @@
 
 use std::fmt;
 
-use crate::FORMAT_VERSION;
 use crate::error::{FormatError, Structure};
 use crate::field::{put_u16, put_u32, put_u64, u16_at, u32_at, u64_at};
 use crate::units::{BLOCK_BYTES, BlockPtr};
+use crate::{FORMAT_VERSION, FORMAT_VERSION_COMMON};
 
 pub use crate::units::{PageId, TreeId};
 
@@ -38,7 +38,7 @@ pub(crate) const GENERATION_AT: usize = 24;
 const _: () = assert!(TREE_AT + 4 == ZERO_AT && ZERO_AT + 4 == GENERATION_AT);
 const _: () = assert!(GENERATION_AT + 8 == PAGE_HEADER_BYTES && PAYLOAD_BYTES == 4064);
 const _: () = assert!(size_of::<Page>() == BLOCK_BYTES);
-const _: () = assert!(FORMAT_VERSION <= u16::MAX as u32);
+const _: () = assert!(FORMAT_VERSION_COMMON <= u16::MAX as u32);
 
 /// One page in memory.
 ///
@@ -62,7 +62,7 @@ impl Page {
         let bytes = &mut page.0;
         bytes[KIND_AT] = kind_of(id.tree);
         bytes[LEVEL_AT] = id.level;
-        put_u16(bytes, VERSION_AT, FORMAT_VERSION as u16);
+        put_u16(bytes, VERSION_AT, FORMAT_VERSION_COMMON as u16);
         put_u64(bytes, INDEX_AT, id.index);
         put_u32(bytes, TREE_AT, id.tree.0);
         page
@@ -100,7 +100,7 @@ impl Page {
     /// Makes the page fit to be written in a checkpoint; returns its checksum.
     pub fn seal(&mut self, generation: u64) -> u32 {
         put_u64(&mut self.0, GENERATION_AT, generation);
-        put_u16(&mut self.0, VERSION_AT, FORMAT_VERSION as u16);
+        put_u16(&mut self.0, VERSION_AT, FORMAT_VERSION_COMMON as u16);
         let crc = self.crc();
         put_u32(&mut self.0, CRC_AT, crc);
         crc

@@ -8,7 +8,7 @@
 //! the counters from which numbers are handed out, and the totals. All fields lie in the first
 //! 512-byte sector, and the checksum covers the whole block.
 
-use crate::FORMAT_VERSION;
+use crate::FORMAT_VERSION_COMMON;
 use crate::error::{FormatError, Structure};
 use crate::field::{array_at, put_bytes, put_u32, put_u64, u32_at, u64_at};
 use crate::superblock::{CRC_AT, Geometry, MAGIC_AT, UUID_AT, VERSION_AT, check_start};
@@ -225,7 +225,7 @@ impl Root {
     pub fn encode(&self, uuid: [u8; UUID_BYTES]) -> [u8; BLOCK_BYTES] {
         let mut block = [0; BLOCK_BYTES];
         put_u64(&mut block, MAGIC_AT, MAGIC);
-        put_u32(&mut block, VERSION_AT, FORMAT_VERSION);
+        put_u32(&mut block, VERSION_AT, FORMAT_VERSION_COMMON);
         put_bytes(&mut block, UUID_AT, &uuid);
         self.encode_counters(&mut block);
         self.encode_trees(&mut block);

@@ -8,6 +8,7 @@
 //! for a store says so, whatever newer versions do with the rest.
 
 use crate::FORMAT_VERSION;
+use crate::detection::Detection;
 use crate::error::{FormatError, Structure};
 use crate::field::{array_at, put_bytes, put_u32, put_u64, u32_at, u64_at};
 use crate::record::RECORD_BYTES_MAX;
@@ -52,12 +53,14 @@ pub(crate) const CONTAINER_BYTES_AT: usize = 52;
 pub(crate) const JOURNAL_BYTES_AT: usize = 56;
 pub(crate) const TABLES_BYTES_AT: usize = 64;
 pub(crate) const DATA_COUNT_AT: usize = 72;
-pub(crate) const ZERO_AT: usize = 76;
+pub(crate) const DETECTION_KIND_AT: usize = 76;
+pub(crate) const DETECTION_FLAGS_AT: usize = 77;
+pub(crate) const ZERO_AT: usize = 78;
 pub(crate) const DATA_AT: usize = 80;
 pub(crate) const DATA_ENTRY_BYTES: usize = 4;
 pub(crate) const REST_AT: usize = 336;
 
-const _: () = assert!(DATA_COUNT_AT + 4 == ZERO_AT && ZERO_AT + 4 == DATA_AT);
+const _: () = assert!(DATA_COUNT_AT + 4 == DETECTION_KIND_AT && ZERO_AT + 2 == DATA_AT);
 const _: () = assert!(DATA_AT + DATA_ZONES_MAX * DATA_ENTRY_BYTES == REST_AT);
 const _: () = assert!(REST_AT <= 512, "an update of the geometry fits one sector");
 
@@ -80,6 +83,8 @@ pub struct Geometry {
     pub tables_bytes: u64,
     /// Containers in each data zone.
     pub data: Vec<u32>,
+    /// How duplicates are found.
+    pub detection: Detection,
 }
 
 impl Geometry {
@@ -100,6 +105,9 @@ impl Geometry {
         put_u64(&mut block, JOURNAL_BYTES_AT, self.journal_bytes);
         put_u64(&mut block, TABLES_BYTES_AT, self.tables_bytes);
         put_u32(&mut block, DATA_COUNT_AT, self.data.len() as u32);
+        let (kind, flags) = self.detection.to_bytes();
+        block[DETECTION_KIND_AT] = kind;
+        block[DETECTION_FLAGS_AT] = flags;
         for (zone, &containers) in self.data.iter().enumerate() {
             put_u32(&mut block, DATA_AT + zone * DATA_ENTRY_BYTES, containers);
         }
@@ -131,6 +139,7 @@ impl Geometry {
             journal_bytes: u64_at(block, JOURNAL_BYTES_AT),
             tables_bytes: u64_at(block, TABLES_BYTES_AT),
             data: (0..count as usize).map(containers_in).collect(),
+            detection: Detection::from_bytes(block[DETECTION_KIND_AT], block[DETECTION_FLAGS_AT])?,
         };
         geometry.check()?;
         Ok(geometry)
@@ -152,10 +161,13 @@ impl Geometry {
             && self.tables_bytes / block <= BlockPtr::BLOCKS_MAX;
         let zones = self.data.len();
         let total = self.containers_total();
-        let is_version = (1..=FORMAT_VERSION).contains(&self.version);
+        let is_version = (1..=FORMAT_VERSION).contains(&self.version)
+            && (self.detection == Detection::default() || self.version == FORMAT_VERSION);
+        let kind = self.detection.kind as u8;
         let container_bytes = self.container_bytes;
         for (sound, field, found) in [
             (is_version, "version", u64::from(self.version)),
+            (self.detection.is_safe(), "fingerprint without comparison", u64::from(kind)),
             (is_chunk, "chunk length", u64::from(chunk_bytes)),
             (container_bytes == CONTAINER_BYTES, "container length", u64::from(container_bytes)),
             (is_journal, "journal length", self.journal_bytes),

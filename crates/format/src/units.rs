@@ -88,9 +88,23 @@ impl Pbn {
     }
 }
 
-/// The strong hash of a chunk's plain bytes.
+/// What a store calls a chunk by its plain bytes, in the way that the store was made with
+/// ([`crate::detection::FingerprintKind`]).
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Fingerprint(pub [u8; 32]);
+
+impl Fingerprint {
+    /// Of a hash of up to 32 bytes: zeros follow it.
+    ///
+    /// # Panics
+    /// When it is longer.
+    #[must_use]
+    pub fn padded(hash: &[u8]) -> Self {
+        let mut bytes = [0; 32];
+        bytes[..hash.len()].copy_from_slice(hash);
+        Self(bytes)
+    }
+}
 
 impl fmt::Display for Fingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -200,6 +200,7 @@ pub(crate) fn new_disk(seed: u64) -> Result<(MemoryDisk, Vec<(Zone, u64)>), Stri
         capacity_bytes: vec![capacity_bytes],
         chunk_bytes: CHUNK_BYTES as u32,
         compression,
+        detection: Default::default(),
         tables_bytes: None,
         journal_bytes: None,
         uuid: [11; 16],

@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use engine::{Detection, FingerprintKind};
 use lab::{DamageTable, Look, Script, Simulation, image};
 
 /// Proves, or breaks, what the engine promises.
@@ -38,8 +39,12 @@ enum Command {
         /// The script, as it was printed.
         file: PathBuf,
     },
-    /// Make the stored image of today's format version, for the tests of all later ones.
+    /// Make the stored image of a format version that today's program writes, for the tests of all
+    /// later ones.
     Image {
+        /// Which: 2, with BLAKE3, or 3, with SHA-256.
+        #[arg(long, default_value_t = format::FORMAT_VERSION)]
+        version: u32,
         /// Where `vN.image` and `vN.txt` go.
         folder: PathBuf,
     },
@@ -66,7 +71,7 @@ fn main() -> ExitCode {
         Command::Fill(arguments) => fill::fill(&arguments),
         Command::CacheStudy(arguments) => study::cache_study(&arguments),
         Command::Replay { file } => replay(&file),
-        Command::Image { folder } => make_image(&folder),
+        Command::Image { version, folder } => make_image(version, &folder),
         #[cfg(feature = "mutants")]
         Command::Canary(arguments) => canary::run(&arguments),
         Command::Damage { seed, hits, json } => damage(seed, hits, json),
@@ -97,9 +102,15 @@ fn replay(file: &std::path::Path) -> ExitCode {
     }
 }
 
-fn make_image(folder: &std::path::Path) -> ExitCode {
-    let path = folder.join(format!("v{}.image", format::FORMAT_VERSION));
-    let made = image::make().and_then(|disk| {
+fn make_image(version: u32, folder: &std::path::Path) -> ExitCode {
+    let kinds = [FingerprintKind::Blake3, FingerprintKind::Sha256];
+    let mut ways = kinds.map(|kind| Detection { kind, verify: false }).into_iter();
+    let Some(detection) = ways.find(|way| way.format_version() == version) else {
+        println!("this program does not write version {version}");
+        return ExitCode::FAILURE;
+    };
+    let path = folder.join(format!("v{version}.image"));
+    let made = image::make(detection).and_then(|disk| {
         let packed = image::pack(&disk)?;
         let recorded = image::record(&disk)?;
         std::fs::write(&path, &packed)?;

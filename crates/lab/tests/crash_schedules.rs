@@ -38,6 +38,7 @@ fn disk_of(zones: usize, cap: u64, seed: u64) -> MemoryDisk {
         capacity_bytes: vec![cap; zones],
         chunk_bytes: 4096,
         compression: RAW,
+        detection: Default::default(),
         tables_bytes: None,
         journal_bytes: None,
         uuid: [7; 16],
@@ -49,7 +50,7 @@ fn disk_of(zones: usize, cap: u64, seed: u64) -> MemoryDisk {
 /// A store of one container or two, with a ring that an opening reads through in no time.
 fn small_disk(seed: u64) -> MemoryDisk {
     let g = Geometry {
-        version: format::FORMAT_VERSION,
+        version: format::FORMAT_VERSION_COMMON,
         uuid: [7; 16],
         bucket_seed: [9; 16],
         chunk_bytes: 4096,
@@ -57,6 +58,7 @@ fn small_disk(seed: u64) -> MemoryDisk {
         journal_bytes: 3 << 20,
         tables_bytes: 6 << 20,
         data: vec![8],
+        detection: Default::default(),
     };
     made(&g, seed)
 }

@@ -25,6 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         capacity_bytes: vec![CAPACITY_BYTES],
         chunk_bytes: 4096,
         compression,
+        detection: Default::default(),
         tables_bytes: None,
         journal_bytes: None,
         uuid: [1; 16],

@@ -1,8 +1,8 @@
 //! Room `reduce`: what makes data small, as pure functions over batches, and the threads they run
 //! on.
 //!
-//! * [`fingerprint_batch`] names chunks by their content, many at a time ([`fingerprint`],
-//!   [`lanes`]);
+//! * [`Fingerprinter`] names chunks by their content, many at a time, in the way that the store was
+//!   made with ([`fingerprint`]);
 //! * [`compress_frame`] and [`expand_frame`] turn a chunk into its stored frame and back
 //!   ([`compress`]);
 //! * [`ChunkBuf`], [`ChunkRef`] and [`ChunkBatch`] carry chunks from a door to the workers without
@@ -23,7 +23,6 @@ pub mod chunk;
 pub mod compress;
 pub mod error;
 pub mod fingerprint;
-mod lanes;
 pub mod pool;
 pub mod recompress;
 pub mod verify;
@@ -32,7 +31,7 @@ pub mod workers;
 pub use chunk::{ChunkBatch, ChunkBuf, ChunkRef, Permit};
 pub use compress::{compress_frame, expand_frame, frame_bytes_max};
 pub use error::ReduceError;
-pub use fingerprint::fingerprint_batch;
+pub use fingerprint::Fingerprinter;
 pub use recompress::recompress_frames;
 pub use verify::{FramePlace, Image, Verdict, verify_frames};
 pub use workers::{Job, JobDone, Workers};

@@ -6,7 +6,7 @@
 //! finds as well what happened before the checksum was made.
 
 use crate::compress::expand_frame;
-use crate::fingerprint::fingerprint_batch;
+use crate::fingerprint::Fingerprinter;
 use format::frame;
 use format::units::{Fingerprint, Pbn};
 use std::fmt::Debug;
@@ -40,18 +40,24 @@ pub enum Verdict {
 }
 
 /// Verifies each frame of `image`; with `plain_bytes`, the length of its chunks, it is expanded and
-/// fingerprinted as well.
+/// fingerprinted with `by` as well.
 #[must_use]
 pub fn verify_frames(
     image: &[u8],
     frames: &[FramePlace],
     plain_bytes: Option<u32>,
+    by: Fingerprinter,
 ) -> Vec<Verdict> {
     let mut plain = vec![0; plain_bytes.unwrap_or(0) as usize];
-    frames.iter().map(|place| verify(image, place, plain_bytes.map(|_| &mut plain))).collect()
+    frames.iter().map(|place| verify(image, place, plain_bytes.map(|_| &mut plain), by)).collect()
 }
 
-fn verify(image: &[u8], place: &FramePlace, plain: Option<&mut Vec<u8>>) -> Verdict {
+fn verify(
+    image: &[u8],
+    place: &FramePlace,
+    plain: Option<&mut Vec<u8>>,
+    by: Fingerprinter,
+) -> Verdict {
     let FramePlace { offset_bytes, length_bytes, pbn } = *place;
     let start = offset_bytes as usize;
     let Some(bytes) = image.get(start..start.saturating_add(length_bytes as usize)) else {
@@ -64,21 +70,21 @@ fn verify(image: &[u8], place: &FramePlace, plain: Option<&mut Vec<u8>>) -> Verd
     if !expand_frame(bytes, plain).is_ok_and(|header| header.pbn == pbn) {
         return Verdict::Damaged;
     }
-    let mut made = Vec::with_capacity(1);
-    fingerprint_batch(&[plain], &mut made);
     // Chunks of zeros are never stored.
-    made.pop().flatten().map_or(Verdict::Damaged, Verdict::Fingerprinted)
+    by.one(plain).map_or(Verdict::Damaged, Verdict::Fingerprinted)
 }
 
 #[cfg(test)]
 mod tests {
     use super::{FramePlace, Verdict, verify_frames};
     use crate::compress::{compress_frame, frame_bytes_max};
-    use crate::fingerprint::fingerprint_batch;
+    use crate::fingerprint::Fingerprinter;
+    use format::detection::FingerprintKind;
     use format::units::{Codec, Compression, Pbn};
 
     #[test]
     fn each_frame_is_judged_by_itself() {
+        let by = Fingerprinter::new(FingerprintKind::Sha256);
         let compression = Compression { codec: Codec::Lz4, level: 0 };
         let (mut image, mut places, mut expected) = (Vec::new(), Vec::new(), Vec::new());
         for n in 1..=20u64 {
@@ -88,17 +94,18 @@ mod tests {
             let length_bytes = compress_frame(compression, Pbn(n), &chunk, &mut frame) as u32;
             image.extend_from_slice(&frame[..length_bytes as usize]);
             places.push(FramePlace { offset_bytes, length_bytes, pbn: Pbn(n) });
-            fingerprint_batch(&[&chunk], &mut expected);
+            expected.push(by.one(&chunk));
         }
         let damaged_at = (places[4].offset_bytes + 20) as usize;
         image[damaged_at] ^= 1;
         places[7].pbn = Pbn(99);
         places[19].length_bytes += 1;
         let is_bad = |at: usize| [4, 7, 19].contains(&at);
-        for (at, verdict) in verify_frames(&image, &places, None).into_iter().enumerate() {
+        for (at, verdict) in verify_frames(&image, &places, None, by).into_iter().enumerate() {
             assert_eq!(verdict == Verdict::Damaged, is_bad(at), "frame {at}: {verdict:?}");
         }
-        for (at, verdict) in verify_frames(&image, &places, Some(4096)).into_iter().enumerate() {
+        for (at, verdict) in verify_frames(&image, &places, Some(4096), by).into_iter().enumerate()
+        {
             let sound = expected[at].map(Verdict::Fingerprinted);
             let verdict_expected = if is_bad(at) { Some(Verdict::Damaged) } else { sound };
             assert_eq!(Some(verdict), verdict_expected, "frame {at}");

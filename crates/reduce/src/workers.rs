@@ -14,7 +14,7 @@
 
 use crate::chunk::{ChunkBatch, ChunkBuf};
 use crate::compress::{compress_frame, frame_bytes_max};
-use crate::fingerprint::fingerprint_batch;
+use crate::fingerprint::Fingerprinter;
 use crate::recompress::recompress_frames;
 use crate::verify::{FramePlace, Image, Verdict, verify_frames};
 use format::units::{Compression, Fingerprint, Pbn};
@@ -30,6 +30,8 @@ pub enum Job {
     Fingerprint {
         /// Names the job.
         tag: u64,
+        /// The store's way.
+        by: Fingerprinter,
         /// The chunks.
         chunks: ChunkBatch,
     },
@@ -54,6 +56,8 @@ pub enum Job {
         frames: Vec<FramePlace>,
         /// Length of the chunks, when they are to be fingerprinted.
         plain_bytes: Option<u32>,
+        /// The store's way to do that.
+        by: Fingerprinter,
     },
     /// Make anew what becomes shorter by it.
     Recompress {
@@ -224,18 +228,18 @@ impl Job {
 
     fn run(self) -> JobDone {
         match self {
-            Self::Fingerprint { tag, chunks } => {
+            Self::Fingerprint { tag, by, chunks } => {
                 let bytes: Vec<&[u8]> = chunks.iter().collect();
                 let mut fingerprints = Vec::with_capacity(bytes.len());
-                fingerprint_batch(&bytes, &mut fingerprints);
+                by.batch(&bytes, &mut fingerprints);
                 JobDone::Fingerprints { tag, fingerprints }
             }
             Self::Compress { tag, compression, chunks, pbns } => {
                 let (bytes, ends) = compress_batch(compression, &chunks, &pbns);
                 JobDone::Frames { tag, bytes, ends }
             }
-            Self::Verify { tag, image, frames, plain_bytes } => {
-                JobDone::Verified { tag, verdicts: verify_frames(&image, &frames, plain_bytes) }
+            Self::Verify { tag, image, frames, plain_bytes, by } => {
+                JobDone::Verified { tag, verdicts: verify_frames(&image, &frames, plain_bytes, by) }
             }
             Self::Recompress { tag, compression, image, frames, plain_bytes } => {
                 let (bytes, ends) = recompress_frames(&image, &frames, compression, plain_bytes);

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use format::detection::{Detection, FingerprintKind};
 use format::units::{Codec, Compression};
 
 use super::options::Format;
-use super::values::parse_chunk_size;
+use super::values::{parse_chunk_size, parse_fingerprint};
 use crate::compression::parse_compression;
 use crate::size::parse_size;
 
@@ -52,9 +53,20 @@ pub(crate) struct StoreShape {
     /// lz4, zstd, zstd:LEVEL (-7 to 22) or none; `tamis set` changes it later
     #[arg(long, value_name = "CODEC", value_parser = parse_compression, default_value = "lz4")]
     pub(crate) compression: Compression,
+    /// What tells that a chunk is stored already: blake3, sha256, sha3-256, sha512-256 or blake2b;
+    /// with --verify also sha1, md5 or xxh3
+    #[arg(long, value_name = "KIND", value_parser = parse_fingerprint, default_value = "blake3")]
+    pub(crate) fingerprint: FingerprintKind,
+    /// Compare the bytes as well before a chunk counts as stored already
+    #[arg(long)]
+    pub(crate) verify: bool,
 }
 
 impl StoreShape {
+    pub(crate) fn detection(&self) -> Detection {
+        Detection { kind: self.fingerprint, verify: self.verify }
+    }
+
     /// A store in one directory with all the defaults.
     pub(crate) fn with_capacity(capacity: Option<u64>) -> Self {
         Self {
@@ -64,6 +76,8 @@ impl StoreShape {
             journal: None,
             chunk_size: 4096,
             compression: Compression { codec: Codec::Lz4, level: 0 },
+            fingerprint: FingerprintKind::default(),
+            verify: false,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Values of options: what they may be, and what is said of those that may not.
 
+use format::detection::FingerprintKind;
 use format::units::Compression;
 use traces::WorkloadKind;
 
@@ -51,6 +52,13 @@ impl std::fmt::Display for SnapshotName {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}@{}", self.volume, self.name)
     }
+}
+
+pub(super) fn parse_fingerprint(text: &str) -> Result<FingerprintKind, String> {
+    FingerprintKind::from_name(text).ok_or_else(|| {
+        let names = FingerprintKind::ALL.map(FingerprintKind::name);
+        format!("use one of {}", names.join(", "))
+    })
 }
 
 pub(super) fn parse_chunk_size(text: &str) -> Result<u32, String> {

@@ -35,6 +35,8 @@ struct NewStore {
     journal_bytes: u64,
     chunk_bytes: u32,
     compression: String,
+    fingerprint: &'static str,
+    verify: bool,
 }
 
 pub(super) fn run(args: &InitArgs) -> Result<(), CliError> {
@@ -48,6 +50,8 @@ pub(super) fn run(args: &InitArgs) -> Result<(), CliError> {
         journal_bytes: geometry.journal_bytes,
         chunk_bytes: geometry.chunk_bytes,
         compression: compression_name(args.shape.compression),
+        fingerprint: geometry.detection.kind.name(),
+        verify: geometry.detection.verify,
     };
     if args.format.json { output::print_json(&new) } else { print_text(&new, &args.store) }
 }
@@ -55,7 +59,7 @@ pub(super) fn run(args: &InitArgs) -> Result<(), CliError> {
 fn print_text(new: &NewStore, path: &Path) -> Result<(), CliError> {
     let word = shell_path(path);
     output::print_line(format_args!(
-        "made a store at {}: {} for data, {} for tables, {} for the journal, chunks of {}, {}\n\
+        "made a store at {}: {} for data, {} for tables, {} for the journal, chunks of {}, {}, {}\n\
          next:\n  tamis volume create {word} NAME --size 40G\n  tamis serve {word}",
         new.store.display(),
         human_bytes(new.capacity_bytes),
@@ -63,6 +67,7 @@ fn print_text(new: &NewStore, path: &Path) -> Result<(), CliError> {
         human_bytes(new.journal_bytes),
         human_bytes(u64::from(new.chunk_bytes)),
         new.compression,
+        new.fingerprint,
     ))
 }
 
@@ -76,6 +81,7 @@ pub(super) fn make(path: &Path, shape: &StoreShape) -> Result<Geometry, CliError
         capacity_bytes: data_sizes(path, shape)?,
         chunk_bytes: shape.chunk_size,
         compression: shape.compression,
+        detection: shape.detection(),
         tables_bytes: device_bytes(shape.tables.as_deref())?,
         journal_bytes: device_bytes(shape.journal.as_deref())?
             .map(|bytes| bytes.min(JOURNAL_BYTES_MAX)),

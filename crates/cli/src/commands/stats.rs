@@ -171,7 +171,7 @@ fn reduction(stats: &Stats) -> Table {
         "after deduplication".into(),
         human_bytes(stats.unique_bytes),
         ratio(stats.dedup_ratio),
-        format!("{} unique chunks of {chunk}", human_count(stats.unique_chunks)),
+        format!("{} unique chunks of {chunk}{}", human_count(stats.unique_chunks), named_by(stats)),
     ]);
     table.row([
         "after compression".into(),
@@ -186,6 +186,15 @@ fn reduction(stats: &Stats) -> Table {
         String::new(),
     ]);
     table
+}
+
+/// `, named by sha256`; nothing where a server of an earlier release does not say.
+fn named_by(stats: &Stats) -> String {
+    match (stats.fingerprint.as_str(), stats.verify) {
+        ("", _) => String::new(),
+        (kind, false) => format!(", named by {kind}"),
+        (kind, true) => format!(", found by {kind} and compared"),
+    }
 }
 
 /// `mapped in 1 volume and 3 snapshots`.
@@ -313,6 +322,7 @@ mod tests {
             compression_ratio: 2.0,
             reduction_ratio: 8.0,
             chunk_bytes: 4096,
+            fingerprint: "blake3".to_owned(),
             compression: "lz4".to_owned(),
             volumes: vec![VolumeStats::default()],
             ..Stats::default()
@@ -326,7 +336,7 @@ mod tests {
         assert_eq!(lines[0], "written by clients   40 GiB         mapped in 1 volume");
         assert_eq!(
             lines[1],
-            "after deduplication  10 GiB  4.00x  2,621,440 unique chunks of 4 KiB"
+            "after deduplication  10 GiB  4.00x  2,621,440 unique chunks of 4 KiB, named by blake3"
         );
         assert_eq!(lines[2], "after compression     5 GiB  2.00x  lz4");
         assert_eq!(lines[3], "reduction in all             8.00x");

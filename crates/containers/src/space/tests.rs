@@ -21,6 +21,7 @@ fn geometry(data: &[u32]) -> Geometry {
         journal_bytes: 1 << 20,
         tables_bytes: 1 << 20,
         data: data.to_vec(),
+        detection: Default::default(),
     }
 }
 

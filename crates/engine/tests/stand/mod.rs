@@ -21,8 +21,8 @@ use std::thread::JoinHandle;
 
 use disk::{Doorbell, MemoryDisk};
 use engine::{
-    CheckReport, Client, Codec, Compression, CreateOptions, Engine, OpenError, OpenReport, Options,
-    RequestError, VolumeHandle, Zone,
+    CheckReport, Client, Codec, Compression, CreateOptions, Detection, Engine, OpenError,
+    OpenReport, Options, RequestError, VolumeHandle, Zone,
 };
 
 use proptest::test_runner::Config as ProptestConfig;
@@ -43,6 +43,7 @@ pub struct Wish {
     pub compression: Compression,
     pub options: Options,
     pub seed: u64,
+    pub detection: Detection,
     /// References beyond which a chunk gets a second copy.
     pub copies_above: u32,
 }
@@ -55,6 +56,7 @@ impl Default for Wish {
             compression: Compression { codec: Codec::Lz4, level: 0 },
             options: Options { memory_bytes: 64 * MIB, worker_threads: 0, sync: false },
             seed: 1,
+            detection: Detection::default(),
             copies_above: engine::COPIES_ABOVE_DEFAULT,
         }
     }
@@ -67,6 +69,7 @@ impl Wish {
             capacity_bytes: self.capacities.clone(),
             chunk_bytes: self.chunk_bytes,
             compression: self.compression,
+            detection: self.detection,
             tables_bytes: None,
             journal_bytes: None,
             uuid: [3; 16],

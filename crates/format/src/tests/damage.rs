@@ -5,6 +5,7 @@ use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 use proptest::sample::Index;
 
 use super::values::{change, directory_entry, geometry, page_id, root};
+use crate::detection::{Detection, FingerprintKind};
 use crate::directory::{self, FOOTER_BYTES, decode_entries, decode_footer, encode_tail};
 use crate::frame::{self, FRAME_HEADER_BYTES, FrameHeader};
 use crate::page::Page;
@@ -211,6 +212,7 @@ fn a_newer_store_is_told_from_a_damaged_one() {
         journal_bytes: 4 << 20,
         tables_bytes: 4 << 20,
         data: vec![8],
+        detection: Default::default(),
     };
     let mut block = geometry.encode();
     let newer = |found| {
@@ -220,6 +222,51 @@ fn a_newer_store_is_told_from_a_damaged_one() {
     assert_eq!(Geometry::decode(&block), newer(next));
     block[8] ^= 1;
     assert_eq!(Geometry::decode(&block), newer(next), "a newer checksum may be another one");
+}
+
+/// A sealed geometry whose block says `bytes` from offset `at` on.
+fn geometry_with(detection: Detection, at: usize, bytes: &[u8]) -> Result<Geometry, FormatError> {
+    let geometry = Geometry {
+        version: detection.format_version(),
+        uuid: UUID,
+        bucket_seed: UUID,
+        chunk_bytes: 4096,
+        container_bytes: crate::CONTAINER_BYTES,
+        journal_bytes: 4 << 20,
+        tables_bytes: 4 << 20,
+        data: vec![8],
+        detection,
+    };
+    let mut block = geometry.encode();
+    block[at..at + bytes.len()].copy_from_slice(bytes);
+    reseal(&mut block, 8, 12);
+    Geometry::decode(&block)
+}
+
+#[test]
+fn no_store_finds_duplicates_in_a_way_that_is_unknown_or_unsafe() {
+    let sha = Detection { kind: FingerprintKind::Sha256, verify: false };
+    let impossible = |field, found| {
+        let structure = crate::Structure::Superblock;
+        Err(FormatError::Field { structure, field, found })
+    };
+    assert!(geometry_with(sha, 76, &[1, 1]).unwrap().detection.verify);
+    let beyond = FingerprintKind::ALL.len() as u8;
+    assert_eq!(geometry_with(sha, 76, &[beyond]), impossible("kind of fingerprint", beyond.into()));
+    assert_eq!(geometry_with(sha, 77, &[2]), impossible("detection flags", 2));
+    for kind in FingerprintKind::ALL {
+        let believed = geometry_with(sha, 76, &[kind as u8]);
+        if kind.is_strong() {
+            assert_eq!(believed.unwrap().detection.kind, kind);
+        } else {
+            let field = "fingerprint without comparison";
+            assert_eq!(believed, impossible(field, u64::from(kind as u8)));
+        }
+        assert_eq!(geometry_with(sha, 76, &[kind as u8, 1]).unwrap().detection.kind, kind);
+    }
+    // What version 2 left as zeros means what it always did.
+    assert_eq!(geometry_with(sha, 12, &[2]), impossible("version", 2));
+    assert_eq!(geometry_with(Detection::default(), 12, &[1]).unwrap().version, 1);
 }
 
 #[test]

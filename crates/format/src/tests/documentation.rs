@@ -2,6 +2,7 @@
 
 use super::layout::{constants, layouts};
 use super::values::one_of_each_change;
+use crate::detection::FingerprintKind;
 use crate::record::Change;
 
 const DOCUMENT: &str = include_str!("../../../../docs/format.md");
@@ -44,6 +45,17 @@ fn constants_are_what_the_document_says() {
     let told: Vec<(&str, u64)> =
         rows.iter().map(|row| (row[0].as_str(), row[1].parse().unwrap())).collect();
     assert_eq!(told, constants());
+}
+
+#[test]
+fn kinds_of_fingerprints_are_what_the_document_says() {
+    let told: Vec<(u8, String)> = numbered_rows("Kinds of fingerprints")
+        .iter()
+        .map(|row| (row[0].parse().unwrap(), row[1].clone()))
+        .collect();
+    let found: Vec<_> =
+        FingerprintKind::ALL.iter().map(|kind| (*kind as u8, kind.name().to_owned())).collect();
+    assert_eq!(told, found);
 }
 
 #[test]

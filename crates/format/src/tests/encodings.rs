@@ -1,4 +1,4 @@
-//! Encodings of version 2.
+//! Encodings of version 2, and what version 3 has beside them.
 //!
 //! Each structure is encoded with fixed values; length and digest of the bytes stand here. A
 //! difference means that stores written yesterday cannot be read today. Once a release has written
@@ -8,9 +8,9 @@
 use super::values::{
     PBA, PBA_UNCHECKED, PBN, empty_root, numbered_fingerprint, one_of_each_change,
 };
-use crate::FORMAT_VERSION;
 use crate::catalog::{self, CatalogEntry, Lineage, VolumeState};
 use crate::container_page::{self, ContainerEntry, ContainerState};
+use crate::detection::{Detection, FingerprintKind};
 use crate::directory::{DirectoryEntry, encode_tail};
 use crate::frame::{FrameHeader, write_header};
 use crate::page::Page;
@@ -38,9 +38,9 @@ fn page(tree: TreeId, level: u8, fill: impl FnOnce(&mut Page)) -> Vec<u8> {
     page.as_bytes().to_vec()
 }
 
-fn geometry() -> Vec<u8> {
+fn geometry(detection: Detection) -> Vec<u8> {
     let geometry = Geometry {
-        version: FORMAT_VERSION,
+        version: detection.format_version(),
         uuid: UUID,
         bucket_seed: [7; 16],
         chunk_bytes: 8192,
@@ -48,6 +48,7 @@ fn geometry() -> Vec<u8> {
         journal_bytes: 64 << 20,
         tables_bytes: 3 << 30,
         data: vec![100, 2000, 30],
+        detection,
     };
     geometry.encode().to_vec()
 }
@@ -185,7 +186,7 @@ fn digest(bytes: &[u8]) -> u64 {
 fn version_2_is_written_as_ever() {
     let volume = TreeId::volume(VolumeId(9));
     let written = [
-        ("geometry", geometry()),
+        ("geometry", geometry(Detection::default())),
         ("root", root()),
         ("empty root", empty_root().encode(UUID).to_vec()),
         ("record", record()),
@@ -218,6 +219,22 @@ const VERSION_2: [(&str, usize, u64); 13] = [
     ("map", 4096, 0x921a_59a4_fd86_625f),
     ("pointers", 4096, 0x81dd_4939_8676_2646),
 ];
+
+#[test]
+fn version_3_says_how_duplicates_are_found() {
+    for (number, kind) in (0..).zip(FingerprintKind::ALL) {
+        for verify in [false, true] {
+            let block = geometry(Detection { kind, verify });
+            let version = if number == 0 && !verify { 2 } else { 3 };
+            assert_eq!(block[12..16], [version, 0, 0, 0], "{kind}");
+            assert_eq!(block[76..80], [number, u8::from(verify), 0, 0], "{kind}");
+        }
+    }
+    let block = geometry(Detection { kind: FingerprintKind::Sha256, verify: true });
+    assert_eq!(digest(&block), VERSION_3_GEOMETRY);
+}
+
+const VERSION_3_GEOMETRY: u64 = 0x78e5_b016_f617_52f1;
 
 /// What version 1 wrote of a PBA is the same but for the check, which was zeros.
 #[test]

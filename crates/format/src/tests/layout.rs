@@ -4,8 +4,9 @@
 //! byte is without a name, and the lengths in `docs/format.md` are checked along with the offsets.
 
 use crate::{
-    BLOCK_BYTES, CONTAINER_BYTES, FORMAT_VERSION, bucket, catalog, container_page, directory,
-    frame, map_page, page, pba_page, pointer_page, record, root, stream, superblock, units,
+    BLOCK_BYTES, CONTAINER_BYTES, FORMAT_VERSION, FORMAT_VERSION_COMMON, bucket, catalog,
+    container_page, directory, frame, map_page, page, pba_page, pointer_page, record, root, stream,
+    superblock, units,
 };
 
 /// One structure.
@@ -54,6 +55,7 @@ pub(super) fn layouts() -> Vec<Layout> {
 pub(super) fn constants() -> Vec<(&'static str, u64)> {
     vec![
         ("FORMAT_VERSION", u64::from(FORMAT_VERSION)),
+        ("FORMAT_VERSION_COMMON", u64::from(FORMAT_VERSION_COMMON)),
         ("BLOCK_BYTES", BLOCK_BYTES as u64),
         ("CONTAINER_BYTES", u64::from(CONTAINER_BYTES)),
         ("SUPERBLOCK_BYTES", superblock::SUPERBLOCK_BYTES),
@@ -79,7 +81,8 @@ pub(super) fn constants() -> Vec<(&'static str, u64)> {
 fn geometry() -> Layout {
     use crate::superblock::{
         BUCKET_SEED_AT, CHUNK_BYTES_AT, CONTAINER_BYTES_AT, CRC_AT, DATA_AT, DATA_COUNT_AT,
-        JOURNAL_BYTES_AT, MAGIC_AT, REST_AT, TABLES_BYTES_AT, UUID_AT, VERSION_AT, ZERO_AT,
+        DETECTION_FLAGS_AT, DETECTION_KIND_AT, JOURNAL_BYTES_AT, MAGIC_AT, REST_AT,
+        TABLES_BYTES_AT, UUID_AT, VERSION_AT, ZERO_AT,
     };
     let fields = vec![
         (MAGIC_AT, "magic"),
@@ -92,6 +95,8 @@ fn geometry() -> Layout {
         (JOURNAL_BYTES_AT, "journal length"),
         (TABLES_BYTES_AT, "tables length"),
         (DATA_COUNT_AT, "count of data zones"),
+        (DETECTION_KIND_AT, "kind of fingerprint"),
+        (DETECTION_FLAGS_AT, "detection flags"),
         (ZERO_AT, "zero"),
         (DATA_AT, "containers per data zone"),
         (REST_AT, "zero"),

@@ -5,9 +5,9 @@ use proptest::option;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::sample::select;
 
-use crate::FORMAT_VERSION;
 use crate::catalog::{CatalogEntry, Lineage, VolumeState};
 use crate::container_page::{self, ContainerEntry, ContainerState};
+use crate::detection::{Detection, FingerprintKind};
 use crate::directory::DirectoryEntry;
 use crate::pba_page::PbaEntry;
 use crate::record::Change;
@@ -134,16 +134,22 @@ pub(super) fn directory_entry() -> impl Strategy<Value = DirectoryEntry> {
     )
 }
 
+pub(super) fn detection() -> impl Strategy<Value = Detection> {
+    let kind = proptest::sample::select(&FingerprintKind::ALL[..]);
+    (kind, any::<bool>())
+        .prop_map(|(kind, verify)| Detection { kind, verify: verify || !kind.is_strong() })
+}
+
 pub(super) fn geometry() -> impl Strategy<Value = Geometry> {
     let block = BLOCK_BYTES as u64;
     let lengths = (12..=16u32, 0..1u64 << 30, 1..1u64 << 40);
     let data = vec(1..1u32 << 26, 1..=DATA_ZONES_MAX);
-    (any::<[u8; 16]>(), any::<[u8; 16]>(), lengths, data).prop_map(
-        move |(uuid, bucket_seed, (chunk_bits, journal, tables), data)| {
+    (any::<[u8; 16]>(), any::<[u8; 16]>(), lengths, data, detection()).prop_map(
+        move |(uuid, bucket_seed, (chunk_bits, journal, tables), data, detection)| {
             let containers: u64 = data.iter().map(|&containers| u64::from(containers)).sum();
             let tables = tables.max(containers.div_ceil(container_page::SLOTS as u64));
             Geometry {
-                version: FORMAT_VERSION,
+                version: detection.format_version(),
                 uuid,
                 bucket_seed,
                 chunk_bytes: 1 << chunk_bits,
@@ -151,6 +157,7 @@ pub(super) fn geometry() -> impl Strategy<Value = Geometry> {
                 journal_bytes: JOURNAL_BYTES_MIN + journal * block,
                 tables_bytes: tables * block,
                 data,
+                detection,
             }
         },
     )

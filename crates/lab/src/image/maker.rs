@@ -9,7 +9,7 @@
 //! of one alone does not become smaller, the image of all does.
 
 use disk::MemoryDisk;
-use engine::{Codec, Compression, CreateOptions, SnapshotRequest, VolumeHandle, Zone};
+use engine::{Codec, Compression, CreateOptions, Detection, SnapshotRequest, VolumeHandle, Zone};
 
 use super::{ImageError, Running};
 use crate::dice::Dice;
@@ -18,12 +18,13 @@ const CHUNK_BYTES: usize = 16 << 10;
 const DATA_BYTES: u64 = 32 << 20;
 const LZ4: Compression = Compression { codec: Codec::Lz4, level: 0 };
 
-/// A disk with the store of an image on it, as a kill of its process left it.
+/// A disk with the store of an image on it that finds duplicates so, as a kill of its process left
+/// it.
 ///
 /// # Errors
 /// [`ImageError`] when the engine says no.
-pub fn make() -> Result<MemoryDisk, ImageError> {
-    let disk = empty_store()?;
+pub fn make(detection: Detection) -> Result<MemoryDisk, ImageError> {
+    let disk = empty_store(detection)?;
     let life = Running::open(&disk)?;
     first_life(&life)?;
     life.close()?;
@@ -34,11 +35,12 @@ pub fn make() -> Result<MemoryDisk, ImageError> {
     Ok(disk.crash(1))
 }
 
-fn empty_store() -> Result<MemoryDisk, ImageError> {
+fn empty_store(detection: Detection) -> Result<MemoryDisk, ImageError> {
     let options = CreateOptions {
         capacity_bytes: vec![DATA_BYTES; 2],
         chunk_bytes: CHUNK_BYTES as u32,
         compression: LZ4,
+        detection,
         tables_bytes: None,
         journal_bytes: None,
         uuid: *b"a stored image!!",

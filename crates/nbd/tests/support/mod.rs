@@ -36,6 +36,7 @@ impl Store {
             capacity_bytes: vec![CAPACITY_BYTES],
             chunk_bytes: 4096,
             compression,
+            detection: Default::default(),
             tables_bytes: None,
             journal_bytes: None,
             uuid: [1; 16],

@@ -4,7 +4,9 @@
 use super::{Job, JobDone, Workers};
 use crate::chunk::{ChunkBatch, ChunkBuf, ChunkRef, Permit};
 use crate::compress::{compress_frame, expand_frame, frame_bytes_max};
+use crate::fingerprint::Fingerprinter;
 use crate::verify::{FramePlace, Verdict};
+use format::detection::FingerprintKind;
 use format::units::{Codec, Compression, Fingerprint, Pbn};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -79,6 +81,10 @@ fn image(compression: Compression, chunks: &ChunkBatch) -> (Arc<Vec<u8>>, Vec<Fr
     (Arc::new(image), frames)
 }
 
+fn by(n: u32) -> Fingerprinter {
+    Fingerprinter::new(FingerprintKind::ALL[n as usize % FingerprintKind::ALL.len()])
+}
+
 fn jobs() -> Vec<Job> {
     (0..60u32)
         .map(|n| {
@@ -87,10 +93,10 @@ fn jobs() -> Vec<Job> {
             let compression = Compression { codec, level: n as i8 % 5 };
             let pbns = (1..=8).map(Pbn).collect();
             match n % 5 {
-                0 | 2 => Job::Fingerprint { tag, chunks },
+                0 | 2 => Job::Fingerprint { tag, by: by(n), chunks },
                 4 if n % 2 == 0 => {
                     let (image, frames) = image(compression, &chunks);
-                    Job::Verify { tag, image, frames, plain_bytes: Some(4096) }
+                    Job::Verify { tag, image, frames, plain_bytes: Some(4096), by: by(n) }
                 }
                 4 => {
                     let (image, frames) = image(RAW, &chunks);
@@ -161,6 +167,7 @@ fn dropping_the_pool_gives_every_permit_back() {
             let buf = Arc::new(ChunkBuf::with_permit(4096, Permit::new(give_back, 4096)));
             workers.submit(Job::Fingerprint {
                 tag,
+                by: by(0),
                 chunks: [&ChunkRef::new(buf, 0, 4096)].into_iter().collect(),
             });
         }
@@ -173,7 +180,7 @@ fn dropping_the_pool_gives_every_permit_back() {
 fn an_empty_job_completes() {
     let compression = Compression { codec: Codec::Zstd, level: 3 };
     let jobs = vec![
-        Job::Fingerprint { tag: 0, chunks: ChunkBatch::default() },
+        Job::Fingerprint { tag: 0, by: by(0), chunks: ChunkBatch::default() },
         Job::Compress { tag: 1, compression, chunks: ChunkBatch::default(), pbns: Vec::new() },
     ];
     let outputs = run(1, jobs);

@@ -47,6 +47,7 @@ impl Target {
             capacity_bytes: vec![capacity_bytes],
             chunk_bytes,
             compression: COMPRESSION,
+            detection: Default::default(),
             tables_bytes: None,
             journal_bytes: None,
             uuid,

@@ -16,7 +16,7 @@ use blake3::platform::Platform;
 use format::units::Fingerprint;
 
 /// The only chunk length hashed across lanes; longer chunks fill the lanes by themselves.
-pub(crate) const LANE_CHUNK_BYTES: usize = 4096;
+const LANE_CHUNK_BYTES: usize = 4096;
 
 /// Chunks in a full group: the lanes of AVX-512, or two rounds of AVX2.
 const GROUP: usize = 16;
@@ -49,23 +49,31 @@ struct Waiting<'a> {
     result: &'a mut Option<Fingerprint>,
 }
 
+/// Sets the result of each chunk to its hash.
+pub(super) fn hash_all<'a>(chunks: impl Iterator<Item = (&'a [u8], &'a mut Option<Fingerprint>)>) {
+    let mut lanes = Lanes::new();
+    for (chunk, result) in chunks {
+        match <&[u8; LANE_CHUNK_BYTES]>::try_from(chunk) {
+            Ok(chunk) => lanes.push(chunk, result),
+            Err(_) => *result = Some(hash_one(chunk)),
+        }
+    }
+    lanes.finish();
+}
+
 /// Gathers chunks of 4 KiB and hashes them group by group.
-pub(crate) struct Lanes<'a> {
+struct Lanes<'a> {
     platform: Platform,
     waiting: Vec<Waiting<'a>>,
 }
 
 impl<'a> Lanes<'a> {
-    pub(crate) fn new() -> Self {
+    fn new() -> Self {
         Self { platform: Platform::detect(), waiting: Vec::new() }
     }
 
     /// Takes the chunk; `result` is set now or by [`Lanes::finish`].
-    pub(crate) fn push(
-        &mut self,
-        chunk: &'a [u8; LANE_CHUNK_BYTES],
-        result: &'a mut Option<Fingerprint>,
-    ) {
+    fn push(&mut self, chunk: &'a [u8; LANE_CHUNK_BYTES], result: &'a mut Option<Fingerprint>) {
         if self.platform.simd_degree() < GROUP_MIN {
             *result = Some(hash_one(chunk));
             return;
@@ -77,7 +85,7 @@ impl<'a> Lanes<'a> {
     }
 
     /// Hashes what still waits.
-    pub(crate) fn finish(mut self) {
+    fn finish(mut self) {
         if self.waiting.len() >= GROUP_MIN {
             let rest = self.waiting.split_off(GROUP_MIN);
             self.hash_waiting();
@@ -102,7 +110,7 @@ impl<'a> Lanes<'a> {
 }
 
 /// The plain way, and the specification of the other.
-pub(crate) fn hash_one(chunk: &[u8]) -> Fingerprint {
+pub(super) fn hash_one(chunk: &[u8]) -> Fingerprint {
     Fingerprint(*blake3::hash(chunk).as_bytes())
 }
 

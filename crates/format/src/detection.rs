@@ -1,0 +1,134 @@
+//! How a store tells that a chunk is already stored: chosen when it is made, for as long as it is.
+//!
+//! Every chunk has a fingerprint of 32 bytes, whatever makes it: what is shorter is followed by
+//! zeros. So all structures are the same for all kinds. A *strong* kind names a chunk: nobody can
+//! make two chunks that share a fingerprint. With any other kind a fingerprint is a hint, and the
+//! store compares bytes before it believes one; it may do so with a strong kind as well.
+
+use std::fmt;
+
+use crate::error::{FormatError, Structure};
+use crate::{FORMAT_VERSION, FORMAT_VERSION_COMMON};
+
+/// What makes a chunk's fingerprint.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[repr(u8)]
+pub enum FingerprintKind {
+    /// BLAKE3, 256 bits.
+    #[default]
+    Blake3 = 0,
+    /// SHA-256.
+    Sha256 = 1,
+    /// SHA3-256.
+    Sha3_256 = 2,
+    /// SHA-512/256.
+    Sha512_256 = 3,
+    /// BLAKE2b with a digest of 256 bits.
+    Blake2b = 4,
+    /// SHA-1, 160 bits: collisions are public.
+    Sha1 = 5,
+    /// MD5, 128 bits: collisions are public.
+    Md5 = 6,
+    /// XXH3, 128 bits: no cryptographic hash.
+    Xxh3 = 7,
+}
+
+impl FingerprintKind {
+    /// Every kind, in the order of their numbers.
+    pub const ALL: [Self; 8] = [
+        Self::Blake3,
+        Self::Sha256,
+        Self::Sha3_256,
+        Self::Sha512_256,
+        Self::Blake2b,
+        Self::Sha1,
+        Self::Md5,
+        Self::Xxh3,
+    ];
+
+    /// The kind that the format calls `number`.
+    #[must_use]
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(number)).copied()
+    }
+
+    /// As users write it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Blake3 => "blake3",
+            Self::Sha256 => "sha256",
+            Self::Sha3_256 => "sha3-256",
+            Self::Sha512_256 => "sha512-256",
+            Self::Blake2b => "blake2b",
+            Self::Sha1 => "sha1",
+            Self::Md5 => "md5",
+            Self::Xxh3 => "xxh3",
+        }
+    }
+
+    /// The kind that users call `name`.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// Whether nobody can make two chunks that share a fingerprint of this kind, so that it may be
+    /// believed without a look at the bytes.
+    #[must_use]
+    pub const fn is_strong(self) -> bool {
+        match self {
+            Self::Blake3 | Self::Sha256 | Self::Sha3_256 | Self::Sha512_256 | Self::Blake2b => true,
+            Self::Sha1 | Self::Md5 | Self::Xxh3 => false,
+        }
+    }
+}
+
+impl fmt::Display for FingerprintKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// How a store finds duplicates.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Detection {
+    /// What makes fingerprints.
+    pub kind: FingerprintKind,
+    /// Whether bytes are compared before a chunk counts as stored. Always so unless the kind is
+    /// strong.
+    pub verify: bool,
+}
+
+impl Detection {
+    const VERIFY_FLAG: u8 = 1;
+
+    /// Whether no chunk can be taken for another one.
+    #[must_use]
+    pub const fn is_safe(self) -> bool {
+        self.verify || self.kind.is_strong()
+    }
+
+    /// The version of a store that finds duplicates so. What version 2 did is version 2 for good:
+    /// programs that know no other go on reading it.
+    #[must_use]
+    pub fn format_version(self) -> u32 {
+        if self == Self::default() { FORMAT_VERSION_COMMON } else { FORMAT_VERSION }
+    }
+
+    /// Number of the kind, and flags.
+    pub(crate) const fn to_bytes(self) -> (u8, u8) {
+        (self.kind as u8, if self.verify { Self::VERIFY_FLAG } else { 0 })
+    }
+
+    pub(crate) fn from_bytes(kind: u8, flags: u8) -> Result<Self, FormatError> {
+        let impossible =
+            |field, found| FormatError::field(Structure::Superblock, field, u64::from(found));
+        let kind = FingerprintKind::from_number(kind)
+            .ok_or_else(|| impossible("kind of fingerprint", kind))?;
+        if flags & !Self::VERIFY_FLAG != 0 {
+            return Err(impossible("detection flags", flags));
+        }
+        Ok(Self { kind, verify: flags & Self::VERIFY_FLAG != 0 })
+    }
+}
