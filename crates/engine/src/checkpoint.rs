@@ -211,7 +211,8 @@ impl Engine {
         self.enter_phase(Phase::Idle)
     }
 
-    /// Gives cold dirty pages a place and lets cold pages go, so that the cache keeps its size.
+    /// Lets cold pages go, so that the cache keeps its size, and gives cold dirty pages a place, so
+    /// that they can go: early, before they squeeze out what is clean.
     pub(crate) fn keep_cache_in_bounds(&mut self) {
         if !self.state.store.over_budget() {
             return;
@@ -219,7 +220,7 @@ impl Engine {
         self.state.store.shrink();
         let frozen = matches!(self.checkpoints.phase, Phase::Pages { .. });
         let busy = frozen || self.devices.table_writes_out() >= WRITES_OUT_MAX;
-        if busy || self.stopped.is_some() || !self.state.store.over_budget() {
+        if busy || self.stopped.is_some() || !self.state.store.cleaning_is_due() {
             return;
         }
         let mut writes = VecDeque::from(self.state.store.clean_batch(CLEAN_PAGES));

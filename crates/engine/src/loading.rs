@@ -103,7 +103,7 @@ impl Loading {
             return Ok(());
         }
         self.state.store.shrink();
-        if !self.may_write || !self.state.store.over_budget() {
+        if !self.may_write || !self.state.store.cleaning_is_due() {
             return Ok(());
         }
         let mut writes = self.state.store.clean_batch(CLEAN_PAGES).into();

@@ -103,7 +103,7 @@ pub fn dead_chunks_come_back() -> Script {
     let shape = Shape {
         tables_bytes: 16 << 20,
         journal_bytes: 6 << 20,
-        cache_pages: 24,
+        cache_pages: 16,
         dirty_pages_max: 24,
         ..shape()
     };
@@ -135,7 +135,7 @@ fn sparse_store(leaves: u64) -> (Shape, Vec<Request>) {
     let shape = Shape {
         tables_bytes: 16 << 20,
         journal_bytes: 6 << 20,
-        cache_pages: 96,
+        cache_pages: 24,
         dirty_pages_max: 24,
         tight: false,
         copies_above: 0,

@@ -1,8 +1,8 @@
-//! CLOCK, as the page store has it (`tables/src/store/eviction.rs`): a hand goes round, and spares
-//! once what was wanted since it last passed.
+//! CLOCK, as the page store had it (decisions/019): a hand goes round, and spares once what was
+//! wanted since it last passed.
 //!
-//! The page store lets no dirty page leave. It writes cold ones, oldest change first, when three
-//! quarters of the pages are dirty (`store/cleaning.rs`); that is [`Clock::clean_only`], with this
+//! The page store lets no dirty page leave. It wrote cold ones, oldest change first, when three
+//! quarters of the pages were dirty (`store/cleaning.rs`); that is [`Clock::clean_only`], with this
 //! share or another. The plain form writes what is dirty when it leaves.
 
 use super::dirty::DirtyPages;

@@ -40,10 +40,10 @@ impl PageStore {
         writes
     }
 
-    fn is_cold(&mut self, slot: Slot) -> bool {
-        let frame = self.frames.get_mut(slot);
-        let referenced = frame.referenced.take();
-        !referenced && frame.pins == 0 && frame.children == 0
+    fn is_cold(&self, slot: Slot) -> bool {
+        let frame = self.frames.get(slot);
+        // Its own mark: eviction's is not cleaning's to take.
+        !frame.take_referenced() && frame.pins == 0 && frame.children == 0
     }
 
     fn clean(&mut self, slot: Slot) -> Option<PageWrite> {

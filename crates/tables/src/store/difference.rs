@@ -110,7 +110,7 @@ impl PageStore {
         loop {
             match self.path_to(above) {
                 Path::Here(slot) => {
-                    self.frames.get(slot).referenced.set(true);
+                    self.frames.get(slot).touch();
                     return Ok(Some(pointer_page::get(self.page_at(slot), child_slot(page))));
                 }
                 Path::Absent { .. } => return Ok(Some(BlockPtr::NONE)),

@@ -1,19 +1,48 @@
-//! Eviction: CLOCK over the frames.
+//! Eviction: S3-FIFO (Yang, Zhang, Qiu, Yue, Rashmi: "FIFO queues are all you need for cache
+//! eviction", SOSP 2023) over the frames.
 //!
-//! A hand goes round the slab. A page that was wanted since the hand last passed is spared once;
-//! one that is dirty, being written, pinned, or has children in the cache stays. Inner pages thus
-//! leave after their last leaf. How far the hand goes in one call is bounded, so that a cache full
-//! of pages that must stay does not stop the core.
+//! ```text
+//! absent --> small queue, a tenth of the cache --wanted again--> main queue --not wanted--> absent
+//!            '--not wanted--> absent, a ghost --read again--> main queue     '--wanted--> its end
+//! ```
+//!
+//! Most pages are wanted once and only pass by, through the small queue; they push out nothing that
+//! is wanted again and again. What was wanted again when it comes to the front of the small queue
+//! goes to the main one. So does what is read while its ghost is remembered: it was away for less
+//! time than the main queue takes to go round. In the main queue a page goes round once for each time it
+//! was wanted, up to a few. A hit sets a mark and moves nothing.
+//!
+//! Why this one: of six policies measured (measurements/012) it is within 0.3 points of the best,
+//! ARC, everywhere, and hits up to 4.1 points more than CLOCK, which was here before; it moves
+//! nothing on a hit, and needs two queues where ARC needs four lists (decisions/019).
+//!
+//! What the paper does not have, because its objects may always go:
+//!
+//! - A page that is dirty, being written, pinned, or has children in the cache stays, at the end of
+//!   its queue. Inner pages thus leave after their last leaf; they wait for it in the main queue.
+//! - Dirty pages do not count as part of the small queue, so that a merge that makes many does not
+//!   take the room of those that are read.
+//! - How many entries are looked at in one call is bounded, so that a cache full of pages that must
+//!   stay does not stop the core. A queue in which nothing may go for long does not hold up the
+//!   other.
+//! - A page that was read is spared until whoever asked for it has had it, or has been passed once.
 
 use format::units::TreeId;
 
+use super::frames::{Frames, WANTED_MAX};
 use super::page_store::PageStore;
 
-/// Steps of the hand for each page that is too many.
+/// Entries that are looked at for each page that is too many.
 const STEPS_PER_PAGE: usize = 64;
 
-/// Steps of the hand at least.
+/// Entries that are looked at, at least.
 const STEPS_MIN: usize = 512;
+
+/// Dirty pages that are let be whatever share of the cache they are.
+const DIRTY_PAGES_MIN: usize = 256;
+
+/// Times that a page is passed at most before it may go: its marks, and being awaited.
+const ROUNDS: usize = WANTED_MAX as usize + 2;
 
 impl PageStore {
     /// Whether the cache holds more pages than it should.
@@ -22,29 +51,87 @@ impl PageStore {
         self.resident_pages() > self.options.cache_pages
     }
 
+    /// Whether a full cache holds so many dirty pages that what is clean has too little room. In a
+    /// cache of few pages only when nothing else can leave: they would be written again and again.
+    #[must_use]
+    pub fn cleaning_is_due(&self) -> bool {
+        let dirty_max = (self.options.cache_pages / 4).max(DIRTY_PAGES_MIN);
+        self.over_budget() || self.dirty_pages() > dirty_max
+    }
+
     /// A leaf that has just been made and will not be wanted soon: it may go as soon as it is
     /// written.
     pub(crate) fn cool(&mut self, tree: TreeId, index: u64) {
         if let Some(slot) = self.find_leaf(tree, index) {
-            self.frames.get(slot).referenced.set(false);
+            self.frames.get(slot).cool();
         }
     }
 
     /// Drops cold pages until the cache is as large as it should be, as far as pages can be
     /// dropped.
     pub fn shrink(&mut self) {
-        let excess = self.resident_pages().saturating_sub(self.options.cache_pages);
+        let cache_pages = self.options.cache_pages;
+        let excess = self.resident_pages().saturating_sub(cache_pages);
         if excess == 0 {
             return;
         }
-        let places = self.frames.places();
-        let steps = excess.saturating_mul(STEPS_PER_PAGE).max(STEPS_MIN).min(2 * places);
+        let small_max = (cache_pages / 10).max(1);
+        let ghosts_max = cache_pages.saturating_sub(small_max);
+        let round = ROUNDS * self.resident_pages();
+        let steps = excess.saturating_mul(STEPS_PER_PAGE).max(STEPS_MIN).min(2 * round);
+        let barren_max = round.min(STEPS_MIN / 2);
+        let mut barren = 0;
         for _ in 0..steps {
             if !self.over_budget() {
                 return;
             }
-            self.hand = if self.hand + 1 < places { self.hand + 1 } else { 0 };
-            self.frames.drop_if_cold(self.hand);
+            // After many entries in vain both queues take turns.
+            let other = barren > barren_max && barren % 2 == 0;
+            let went = match self.frames.small_is_due(small_max) != other {
+                true => self.frames.pass_small(ghosts_max),
+                false => self.frames.pass_main(),
+            };
+            barren = if went && barren <= barren_max { 0 } else { barren + 1 };
         }
+    }
+}
+
+impl Frames {
+    fn small_is_due(&self, small_max: usize) -> bool {
+        self.queues.small_clean > small_max || self.queues.main.is_empty()
+    }
+
+    /// Looks at the oldest of the small queue; whether it left the cache.
+    fn pass_small(&mut self, ghosts_max: usize) -> bool {
+        let Some(entry) = self.queues.small.pop_front() else { return false };
+        let Some(frame) = self.frame_of(entry) else { return false };
+        if frame.take_awaited() {
+            self.queues.small.push_back(entry);
+            return false;
+        }
+        if frame.take_wanted() || frame.children > 0 {
+            self.move_to_main(entry);
+            return false;
+        }
+        if !frame.is_droppable() {
+            self.queues.small.push_back(entry);
+            return false;
+        }
+        let id = frame.id;
+        self.drop_page(entry.0);
+        self.queues.ghosts.add(id, ghosts_max);
+        true
+    }
+
+    /// Looks at the oldest of the main queue; whether it left the cache.
+    fn pass_main(&mut self) -> bool {
+        let Some(entry) = self.queues.main.pop_front() else { return false };
+        let Some(frame) = self.frame_of(entry) else { return false };
+        if frame.take_awaited() || frame.count_down() || !frame.is_droppable() {
+            self.queues.main.push_back(entry);
+            return false;
+        }
+        self.drop_page(entry.0);
+        true
     }
 }

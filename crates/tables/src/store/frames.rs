@@ -5,11 +5,13 @@
 //! are looked for one after the other.
 //!
 //! The dirty pages stand in a queue, each exactly once, oldest change first: a freeze takes them
-//! all, and cleaning takes the cold ones from its front.
+//! all, and cleaning takes the cold ones from its front. Every page stands in one of the two queues
+//! of eviction as well (`eviction.rs`). Queues hold slots with the serial of their frame, so that
+//! the entry of a frame that was removed is known and skipped.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::BuildHasherDefault;
 use std::sync::Arc;
 
 use format::BLOCK_BYTES;
@@ -18,12 +20,17 @@ use format::units::{PageId, TreeId};
 use hashbrown::HashMap;
 use mutants::mutant;
 
+use super::page_hasher::PageHasher;
 use super::page_io::PageRead;
 use super::pins::PinSet;
+use super::queues::{Entry, Queues};
 use super::slot::Slot;
 
 /// A map by page, tree or block. Its order is never looked at.
 pub(super) type PageMap<K, V> = HashMap<K, V, BuildHasherDefault<PageHasher>>;
+
+/// More wants than this between two looks of eviction count no more.
+pub(super) const WANTED_MAX: u8 = 3;
 
 /// A page in memory. Its frame is one cache line.
 #[repr(align(64))]
@@ -41,24 +48,23 @@ pub(super) struct Frame {
     dirty: bool,
     /// The write to `block` is in flight.
     pub(super) writing: bool,
-    /// Wanted since the clock's hand last passed.
-    pub(super) referenced: Cell<bool>,
+    /// In the main queue, else in the small one.
+    in_main: bool,
+    /// It was read, and whoever asked for it has not had it.
+    awaited: Cell<bool>,
+    /// How often it was wanted beside the first time, up to a few: eviction counts it down.
+    wanted: Cell<u8>,
+    /// Wanted since cleaning last looked at it.
+    referenced: Cell<bool>,
 }
 
 impl Frame {
     /// A page that was read.
     pub(super) fn read(read: PageRead, page: Arc<Page>, parent: Option<Slot>) -> Self {
         Self {
-            id: read.id,
-            page,
             block: read.pointer.block(),
-            parent,
-            children: 0,
-            pins: 0,
-            serial: 0,
-            dirty: false,
-            writing: false,
-            referenced: Cell::new(true),
+            awaited: Cell::new(true),
+            ..Self::copied(read.id, page, parent)
         }
     }
 
@@ -79,8 +85,48 @@ impl Frame {
             serial: 0,
             dirty: false,
             writing: false,
+            in_main: false,
+            awaited: Cell::new(false),
+            wanted: Cell::new(0),
             referenced: Cell::new(true),
         }
+    }
+
+    /// It is wanted. What an operation wants again while it holds the page counts once.
+    pub(super) fn touch(&self) {
+        self.referenced.set(true);
+        if !self.awaited.take() && self.pins == 0 {
+            self.wanted.set((self.wanted.get() + 1).min(WANTED_MAX));
+        }
+    }
+
+    /// It has not been wanted, as far as cleaning and eviction are concerned.
+    pub(super) fn cool(&self) {
+        self.referenced.set(false);
+        self.awaited.set(false);
+        self.wanted.set(0);
+    }
+
+    /// Whether it has been read and not been had; eviction asks once.
+    pub(super) fn take_awaited(&self) -> bool {
+        self.awaited.take()
+    }
+
+    /// Whether it was wanted again; it has to be once more from now on.
+    pub(super) fn take_wanted(&self) -> bool {
+        self.wanted.take() > 0
+    }
+
+    /// Takes one of the times that it was wanted off; false when there is none.
+    pub(super) fn count_down(&self) -> bool {
+        let wanted = self.wanted.get();
+        self.wanted.set(wanted.saturating_sub(1));
+        wanted > 0
+    }
+
+    /// Whether it was wanted since cleaning last asked.
+    pub(super) fn take_referenced(&self) -> bool {
+        self.referenced.take()
     }
 
     /// Whether it has changed since it was last given a block.
@@ -110,8 +156,9 @@ pub(super) struct Frames {
     /// What was found last, by kind of tree. A hint: the slot may hold another page by now.
     recent: [Cell<Option<(PageId, Slot)>>; RECENT_KINDS],
     /// Slot and serial of every dirty page, and of some that were removed since.
-    dirty: VecDeque<(Slot, u32)>,
+    dirty: VecDeque<Entry>,
     dirty_pages: usize,
+    pub(super) queues: Queues,
     serial_next: u32,
 }
 
@@ -143,6 +190,10 @@ impl Frames {
         let id = frame.id;
         frame.serial = self.serial_next;
         self.serial_next = self.serial_next.wrapping_add(1);
+        // What is made is new, whatever page of its name was here before.
+        let was_here = self.queues.ghosts.take(id);
+        frame.in_main = was_here && frame.block != 0;
+        let (in_main, serial) = (frame.in_main, frame.serial);
         let slot = match self.vacant.pop() {
             Some(slot) => {
                 self.slots[slot.0 as usize] = Some(frame);
@@ -155,6 +206,11 @@ impl Frames {
         };
         let earlier = self.by_id.insert(id, slot);
         debug_assert!(earlier.is_none(), "{id} is in the cache twice");
+        self.queues.small_clean += usize::from(!in_main);
+        self.queues.push(in_main, (slot, serial));
+        if self.queues.are_stale(self.by_id.len()) {
+            self.queues.retain(|&entry| frame_of(&self.slots, entry).is_some());
+        }
         slot
     }
 
@@ -165,18 +221,29 @@ impl Frames {
         self.by_id.remove(&frame.id);
         self.vacant.push(slot);
         self.dirty_pages -= usize::from(frame.dirty);
+        self.queues.small_clean -= usize::from(!frame.in_main && !frame.dirty);
         frame
     }
 
-    /// Drops the page in `slot` when nothing but the cache has a use for it.
-    pub(super) fn drop_if_cold(&mut self, place: usize) {
-        let Some(frame) = self.slots.get_mut(place).and_then(Option::as_mut) else { return };
-        if !frame.is_droppable() || frame.referenced.take() {
-            return;
-        }
-        if let Some(parent) = self.remove(Slot(place as u32)).parent {
+    /// Drops a page that nothing but the cache has a use for.
+    pub(super) fn drop_page(&mut self, slot: Slot) {
+        if let Some(parent) = self.remove(slot).parent {
             self.get_mut(parent).children -= 1;
         }
+    }
+
+    /// The frame that an entry of a queue is of, if it is still there.
+    pub(super) fn frame_of(&self, (slot, serial): Entry) -> Option<&Frame> {
+        frame_of(&self.slots, (slot, serial))
+    }
+
+    /// Puts a frame of the small queue, taken out of it, at the end of the main one.
+    pub(super) fn move_to_main(&mut self, entry: Entry) {
+        let frame = self.get_mut(entry.0);
+        frame.in_main = true;
+        let dirty = frame.dirty;
+        self.queues.small_clean -= usize::from(!dirty);
+        self.queues.push(true, entry);
     }
 
     /// The bytes of a page that is dirty from now on.
@@ -197,18 +264,17 @@ impl Frames {
             return false;
         }
         frame.dirty = true;
-        let serial = frame.serial;
+        let (serial, in_main) = (frame.serial, frame.in_main);
         self.dirty.push_back((slot, serial));
         self.dirty_pages += 1;
+        self.queues.small_clean -= usize::from(!in_main);
         true
     }
 
     /// The dirty pages of a tree.
     pub(super) fn dirty_of(&self, tree: TreeId) -> Vec<Slot> {
-        let is_due = |&&(slot, serial): &&(Slot, u32)| {
-            let frame = self.slots.get(slot.0 as usize).and_then(Option::as_ref);
-            frame
-                .is_some_and(|frame| frame.serial == serial && frame.dirty && frame.id.tree == tree)
+        let is_due = |&&entry: &&Entry| {
+            self.frame_of(entry).is_some_and(|frame| frame.dirty && frame.id.tree == tree)
         };
         self.dirty.iter().filter(is_due).map(|&(slot, _)| slot).collect()
     }
@@ -224,15 +290,16 @@ impl Frames {
         let frame = self.get_mut(slot);
         debug_assert!(frame.dirty, "{} is cleaned twice", frame.id);
         frame.dirty = false;
+        let in_main = frame.in_main;
         self.dirty_pages -= 1;
+        self.queues.small_clean += usize::from(!in_main);
     }
 
     /// The dirty page whose change is oldest, out of the queue: it is cleaned, or put back.
     pub(super) fn pop_dirty(&mut self) -> Option<Slot> {
-        while let Some((slot, serial)) = self.dirty.pop_front() {
-            let frame = self.slots.get(slot.0 as usize).and_then(Option::as_ref);
-            if frame.is_some_and(|frame| frame.serial == serial && frame.dirty) {
-                return Some(slot);
+        while let Some(entry) = self.dirty.pop_front() {
+            if self.frame_of(entry).is_some_and(|frame| frame.dirty) {
+                return Some(entry.0);
             }
         }
         None
@@ -245,7 +312,7 @@ impl Frames {
 
     pub(super) fn pin(&mut self, slot: Slot, pins: &mut PinSet) {
         let frame = self.get_mut(slot);
-        frame.referenced.set(true);
+        frame.touch();
         frame.pins += 1;
         pins.held.push((slot, frame.serial));
     }
@@ -277,42 +344,12 @@ impl Frames {
         let per_page = BLOCK_BYTES + 64;
         let slab = self.slots.capacity() * size_of::<Option<Frame>>();
         let map = self.by_id.capacity() * (size_of::<(PageId, Slot)>() + 1);
-        let queue = self.dirty.capacity() * size_of::<(Slot, u32)>();
-        (self.resident_pages() * per_page + slab + map + queue) as u64
+        let queue = self.dirty.capacity() * size_of::<Entry>();
+        let eviction = self.queues.resident_bytes();
+        (self.resident_pages() * per_page + slab + map + queue + eviction) as u64
     }
 }
 
-/// Hashes the few integers of a page's name by one multiplication each and a fold at the end.
-#[derive(Default)]
-pub(super) struct PageHasher(u64);
-
-impl PageHasher {
-    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
-
-    fn add(&mut self, value: u64) {
-        self.0 = (self.0.rotate_left(23) ^ value).wrapping_mul(Self::ODD);
-    }
-}
-
-impl Hasher for PageHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|&byte| self.add(u64::from(byte)));
-    }
-
-    fn write_u8(&mut self, value: u8) {
-        self.add(u64::from(value));
-    }
-
-    fn write_u32(&mut self, value: u32) {
-        self.add(u64::from(value));
-    }
-
-    fn write_u64(&mut self, value: u64) {
-        self.add(value);
-    }
-
-    fn finish(&self) -> u64 {
-        // The map uses the top bits as well as the bottom ones; a product is weak in the latter.
-        self.0 ^ self.0 >> 32
-    }
+fn frame_of(slots: &[Option<Frame>], (slot, serial): Entry) -> Option<&Frame> {
+    slots.get(slot.0 as usize)?.as_ref().filter(|frame| frame.serial == serial)
 }

@@ -72,7 +72,7 @@ impl PageStore {
                     });
                 }
             };
-            self.frames.get(page).referenced.set(true);
+            self.frames.get(page).touch();
             let wanted = child_slot(ancestor(leaf, level - 1));
             match first_used(self.page_at(page), wanted) {
                 Some(found) if found == wanted => {}

@@ -52,8 +52,6 @@ pub struct PageStore {
     pub(super) arriving: PageMap<PageId, Arriving>,
     pub(super) damaged: PageMap<PageId, PageError>,
     pub(super) traffic: Traffic,
-    /// Place of the clock's hand.
-    pub(super) hand: usize,
     /// Generation that the next checkpoint will have, as far as is known.
     pub(super) generation_next: u64,
 }
@@ -70,7 +68,6 @@ impl PageStore {
             arriving: PageMap::default(),
             damaged: PageMap::default(),
             traffic: Traffic::default(),
-            hand: 0,
             generation_next: 1,
         }
     }
@@ -224,7 +221,7 @@ impl PageStore {
     /// A leaf if it is resident; counts it as wanted without holding it.
     pub(crate) fn glance(&self, tree: TreeId, index: u64) -> Option<&Page> {
         let frame = self.frames.get(self.find_leaf(tree, index)?);
-        frame.referenced.set(true);
+        frame.touch();
         Some(&frame.page)
     }
 
