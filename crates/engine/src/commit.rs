@@ -54,6 +54,9 @@ impl Engine {
     }
 
     fn commit_slots(&mut self) -> Result<bool, PageError> {
+        if self.state.store.awaits(&self.lookups.apply_pins) {
+            return Ok(false);
+        }
         let Some(group) = self.buffer.groups.pop_front() else { return Ok(false) };
         let outcome = self.try_commit_slots(&group);
         self.buffer.groups.push_front(group);

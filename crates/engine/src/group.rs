@@ -244,6 +244,9 @@ impl Engine {
         &mut self,
         fingerprints: &[Option<Fingerprint>],
     ) -> Result<Option<Vec<Option<Pbn>>>, PageError> {
+        if self.state.store.awaits(&self.lookups.look_up_pins) {
+            return Ok(None);
+        }
         let fingerprints = fingerprints.iter().flatten();
         let mut seen = Vec::with_capacity(GROUP_SLOTS);
         let waits = std::mem::take(&mut self.lookups.look_up_waits);

@@ -33,6 +33,9 @@ impl Engine {
     }
 
     fn hash_step(&mut self) -> Result<bool, PageError> {
+        if self.state.store.awaits(&self.lookups.hash_pins) {
+            return Ok(false);
+        }
         let mut wanted = Wanted::default();
         let here = self.state.want_hash_work(&mut wanted);
         self.counters.merge_reads += wanted.reads.len() as u64;

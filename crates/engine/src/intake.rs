@@ -357,45 +357,59 @@ impl Request {
 
 /// Bytes of memory that may still be taken for one use.
 pub(crate) struct Credits {
-    free_bytes: Mutex<i64>,
+    state: Mutex<CreditsState>,
     returned: Condvar,
     total_bytes: i64,
+}
+
+struct CreditsState {
+    free_bytes: i64,
+    /// Whether somebody waits who has not been called since: a call is a system call, and the core
+    /// gives back chunk by chunk.
+    uncalled: bool,
 }
 
 impl Credits {
     fn new(total_bytes: u64) -> Self {
         let total_bytes = i64::try_from(total_bytes).unwrap_or(i64::MAX);
-        Self { free_bytes: Mutex::new(total_bytes), returned: Condvar::new(), total_bytes }
+        let state = CreditsState { free_bytes: total_bytes, uncalled: false };
+        Self { state: Mutex::new(state), returned: Condvar::new(), total_bytes }
     }
 
-    fn lock(&self) -> MutexGuard<'_, i64> {
-        self.free_bytes.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, CreditsState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes `length_bytes`, waiting for them; what is larger than the whole waits for all of it.
     pub(crate) fn take(&self, length_bytes: usize) {
         let wanted = length_bytes as i64;
-        let mut free = self.lock();
-        while *free < wanted.min(self.total_bytes) {
-            free = self.returned.wait(free).unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.lock();
+        while state.free_bytes < wanted.min(self.total_bytes) {
+            state.uncalled = true;
+            state = self.returned.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        *free -= wanted;
+        state.free_bytes -= wanted;
     }
 
     /// Takes `length_bytes` if [`Credits::take`] would not wait for them.
     pub(crate) fn try_take(&self, length_bytes: usize) -> bool {
         let wanted = length_bytes as i64;
-        let mut free = self.lock();
-        let granted = *free >= wanted.min(self.total_bytes);
+        let mut state = self.lock();
+        let granted = state.free_bytes >= wanted.min(self.total_bytes);
         if granted {
-            *free -= wanted;
+            state.free_bytes -= wanted;
         }
         granted
     }
 
     pub(crate) fn give_back(&self, length_bytes: usize) {
-        *self.lock() += length_bytes as i64;
-        self.returned.notify_all();
+        let mut state = self.lock();
+        state.free_bytes += length_bytes as i64;
+        let call = std::mem::take(&mut state.uncalled);
+        drop(state);
+        if call {
+            self.returned.notify_all();
+        }
     }
 
     /// Nobody waits any more: the engine has stopped and answers everything with an error.
@@ -410,6 +424,6 @@ impl Credits {
 
     /// Bytes that are in the write buffer now.
     pub(crate) fn used_bytes(&self) -> u64 {
-        u64::try_from(self.total_bytes - *self.lock()).unwrap_or(0)
+        u64::try_from(self.total_bytes - self.lock().free_bytes).unwrap_or(0)
     }
 }

@@ -146,11 +146,19 @@ impl PageStore {
                 }
                 Path::Missing { read, parent } => {
                     if !self.fetch(read, parent, reads)? {
+                        pins.awaited = Some(read.id);
                         return Ok(Wanted::Coming);
                     }
                 }
             }
         }
+    }
+
+    /// Whether what holds these pins still waits for the page that it asked for last. Pages come
+    /// about in the order in which they were asked for, so then the others have mostly come too.
+    #[must_use]
+    pub fn awaits(&self, pins: &PinSet) -> bool {
+        pins.awaited.is_some_and(|id| self.arriving.contains_key(&id))
     }
 
     /// Adds the read of a page, unless it is on its way already.

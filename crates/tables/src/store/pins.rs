@@ -3,6 +3,8 @@
 //! A pin names a frame by place and by serial number, so that it is void, not misplaced, when its
 //! page was removed by the very operation that held it.
 
+use format::units::PageId;
+
 use super::slot::Slot;
 
 /// What the wants of one operation hold; to be given back with
@@ -11,6 +13,8 @@ use super::slot::Slot;
 #[must_use]
 pub struct PinSet {
     pub(super) held: Vec<(Slot, u32)>,
+    /// The page on its way that a want met last: until it has come, wanting all again is vain.
+    pub(super) awaited: Option<PageId>,
 }
 
 impl PinSet {
