@@ -9,8 +9,8 @@
 //! Most pages are wanted once and only pass by, through the small queue; they push out nothing that
 //! is wanted again and again. What was wanted again when it comes to the front of the small queue
 //! goes to the main one. So does what is read while its ghost is remembered: it was away for less
-//! time than the main queue takes to go round. In the main queue a page goes round once for each time it
-//! was wanted, up to a few. A hit sets a mark and moves nothing.
+//! time than the main queue takes to go round. In the main queue a page goes round once for each
+//! time it was wanted, up to a few. A hit sets a mark and moves nothing.
 //!
 //! Why this one: of six policies measured (measurements/012) it is within 0.3 points of the best,
 //! ARC, everywhere, and hits up to 4.1 points more than CLOCK, which was here before; it moves
