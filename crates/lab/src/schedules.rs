@@ -103,7 +103,7 @@ pub fn dead_chunks_come_back() -> Script {
     let shape = Shape {
         tables_bytes: 16 << 20,
         journal_bytes: 6 << 20,
-        cache_pages: 16,
+        cache_pages: 10,
         dirty_pages_max: 24,
         ..shape()
     };
