@@ -31,11 +31,15 @@ pub enum FingerprintKind {
     Md5 = 6,
     /// XXH3, 128 bits: no cryptographic hash.
     Xxh3 = 7,
+    /// BLAKE2b, 80 bits, of the BCH codes that flash controllers keep of each sector: EaD's.
+    EccBch = 8,
+    /// The same of CRC-64/NVME, which NVMe devices keep of each block.
+    EccCrc64 = 9,
 }
 
 impl FingerprintKind {
     /// Every kind, in the order of their numbers.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Blake3,
         Self::Sha256,
         Self::Sha3_256,
@@ -44,6 +48,8 @@ impl FingerprintKind {
         Self::Sha1,
         Self::Md5,
         Self::Xxh3,
+        Self::EccBch,
+        Self::EccCrc64,
     ];
 
     /// The kind that the format calls `number`.
@@ -64,6 +70,8 @@ impl FingerprintKind {
             Self::Sha1 => "sha1",
             Self::Md5 => "md5",
             Self::Xxh3 => "xxh3",
+            Self::EccBch => "ecc-bch",
+            Self::EccCrc64 => "ecc-crc64",
         }
     }
 
@@ -79,7 +87,7 @@ impl FingerprintKind {
     pub const fn is_strong(self) -> bool {
         match self {
             Self::Blake3 | Self::Sha256 | Self::Sha3_256 | Self::Sha512_256 | Self::Blake2b => true,
-            Self::Sha1 | Self::Md5 | Self::Xxh3 => false,
+            Self::Sha1 | Self::Md5 | Self::Xxh3 | Self::EccBch | Self::EccCrc64 => false,
         }
     }
 }

@@ -2,14 +2,18 @@
 //!
 //! A [`Fingerprinter`] is a kind of fingerprint and nothing else. Each kind is a function over the
 //! chunk's plain bytes; some of them are faster over many chunks at once, with the same results
-//! (`blake3_lanes`). The plain function is the specification of the fast one.
+//! (`blake3_lanes`, `sha256_many`). The plain function is the specification of the fast one.
 //!
 //! A chunk of nothing but zeros has no fingerprint, whatever the kind: it is never stored, so the
 //! test for it comes before the hash. It costs next to nothing for other data, because it stops at
 //! the first 64 bytes that hold anything.
 
+mod bch;
 mod blake3_lanes;
+mod crc64;
 mod digests;
+mod sectors;
+mod sha256_many;
 
 use format::detection::FingerprintKind;
 use format::units::Fingerprint;
@@ -38,6 +42,7 @@ impl Fingerprinter {
         let with_data = pairs.filter(|(chunk, _)| !is_zero(chunk));
         match self.kind {
             FingerprintKind::Blake3 => blake3_lanes::hash_all(with_data),
+            FingerprintKind::Sha256 => sha256_many::hash_all(with_data),
             _ => with_data.for_each(|(chunk, result)| *result = Some(self.hash(chunk))),
         }
     }
@@ -58,6 +63,8 @@ impl Fingerprinter {
             FingerprintKind::Sha1 => digests::sha1(chunk),
             FingerprintKind::Md5 => digests::md5(chunk),
             FingerprintKind::Xxh3 => digests::xxh3(chunk),
+            FingerprintKind::EccBch => sectors::key(chunk, bch::codes, bch::codes),
+            FingerprintKind::EccCrc64 => sectors::key(chunk, crc64::codes, crc64::codes),
         }
     }
 }

@@ -54,7 +54,7 @@ pub(crate) struct StoreShape {
     #[arg(long, value_name = "CODEC", value_parser = parse_compression, default_value = "lz4")]
     pub(crate) compression: Compression,
     /// What tells that a chunk is stored already: blake3, sha256, sha3-256, sha512-256 or blake2b;
-    /// with --verify also sha1, md5 or xxh3
+    /// with --verify also sha1, md5, xxh3, ecc-bch or ecc-crc64
     #[arg(long, value_name = "KIND", value_parser = parse_fingerprint, default_value = "blake3")]
     pub(crate) fingerprint: FingerprintKind,
     /// Compare the bytes as well before a chunk counts as stored already

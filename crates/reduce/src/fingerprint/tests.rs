@@ -106,6 +106,48 @@ fn published_vectors_of_xxh3_hold() {
     assert_eq!(hex(FingerprintKind::Xxh3, b"abc", 16), "06b05ab6733a618578af5f94892f3950");
 }
 
+/// Adds a polynomial to the chunk, its highest coefficient at this bit.
+fn add(chunk: &mut [u8], at_byte: usize, pattern: &[u8]) {
+    for (byte, added) in chunk[at_byte..].iter_mut().zip(pattern) {
+        *byte ^= added;
+    }
+}
+
+/// Codes are linear: a multiple of the polynomial, added to a sector, leaves its code as it was.
+#[test]
+fn collisions_of_codes_are_easily_made() {
+    let generator = 0x115_f914_e07b_0c13_8741_c5c4_fb23_u128 << 23;
+    let polynomial = u128::from(0xad93_d235_94c9_3659_u64.reverse_bits()) << 1 | 1;
+    for (kind, pattern) in [
+        (FingerprintKind::EccBch, generator.to_be_bytes()),
+        (FingerprintKind::EccCrc64, polynomial.to_le_bytes()),
+    ] {
+        for length_bytes in [512, 4096, 4096 + 512, 65_536] {
+            let chunk: Vec<u8> = (0..length_bytes).map(|at| (at * at % 253) as u8).collect();
+            let made = Fingerprinter::new(kind).one(&chunk);
+            for at_byte in [0, 17, 400, length_bytes - 16] {
+                let mut twin = chunk.clone();
+                add(&mut twin, at_byte, &pattern);
+                assert_ne!(twin, chunk);
+                assert_eq!(Fingerprinter::new(kind).one(&twin), made, "{kind} at {at_byte}");
+                twin[at_byte] ^= 1;
+                assert_ne!(Fingerprinter::new(kind).one(&twin), made, "{kind} at {at_byte}");
+            }
+        }
+    }
+}
+
+/// A sector that ends in one bit has the generator without its highest coefficient for a BCH code,
+/// and zeros have 0; CRCs from a register one bit wide. BLAKE2b of those as Python's `hashlib` has
+/// it.
+#[test]
+fn keys_are_digests_of_codes() {
+    let mut chunk = vec![0; 4096];
+    chunk[4095] = 1;
+    assert_eq!(hex(FingerprintKind::EccBch, &chunk, 10), "3e7a1a17cf71f555b194");
+    assert_eq!(hex(FingerprintKind::EccCrc64, &chunk, 10), "22fdd744e0df1c24e306");
+}
+
 #[test]
 fn every_group_size_agrees_with_the_plain_hash() {
     let data: Vec<Vec<u8>> = (0..50u32)
