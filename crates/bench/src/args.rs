@@ -65,6 +65,8 @@ pub(crate) enum Mode {
     /// A store that is nearly full is written over at random: bytes that reach the device for each
     /// byte stored.
     Overwrite,
+    /// What makes fingerprints, kind by kind.
+    Kinds,
     /// The first two, written to --out.
     Report,
 }

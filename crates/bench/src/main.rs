@@ -1,5 +1,5 @@
-//! `cargo run --release -p bench -- in-process | nbd | overwrite | report`: what Tamis does per
-//! second, beside what the same machine does without it in the same minutes.
+//! `cargo run --release -p bench -- in-process | nbd | overwrite | kinds | report`: what Tamis does
+//! per second, beside what the same machine does without it in the same minutes.
 //!
 //! - `in-process` drives the engine without sockets, beside the sum of its kernels (a copy, BLAKE3,
 //!   LZ4) on as many cores: what the thinking costs.
@@ -7,6 +7,7 @@
 //!   the same disk: what a client gets.
 //! - `overwrite` writes at random over a store that is nearly full: bytes written to the device, by
 //!   kind, for each byte stored.
+//! - `kinds` drives the functions that make fingerprints, many chunks a call and one a call.
 //! - `report` does the first two and writes them down with machine, command and commit.
 //!
 //! Nothing here passes or fails: figures are printed beside their targets. Each is a median of
@@ -24,6 +25,7 @@ mod failure;
 mod fio;
 mod in_process;
 mod kernels;
+mod kinds;
 mod machine;
 mod nbd;
 mod nbdkit;
@@ -93,5 +95,9 @@ fn measure(args: &Args, folder: &Path) -> Result<Report, Failure> {
         Mode::Overwrite => Some(overwrite::measure(args, folder)?),
         _ => None,
     };
-    Ok(Report { machine, in_process, nbd, overwrite })
+    let kinds = match args.mode {
+        Mode::Kinds => Some(kinds::measure(args)),
+        _ => None,
+    };
+    Ok(Report { machine, in_process, nbd, overwrite, kinds })
 }

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::in_process::InProcess;
+use crate::kinds::Kinds;
 use crate::machine::Machine;
 use crate::nbd::Nbd;
 use crate::overwrite::Overwrite;
@@ -18,6 +19,7 @@ pub(crate) struct Report {
     pub(crate) in_process: Option<InProcess>,
     pub(crate) nbd: Option<Nbd>,
     pub(crate) overwrite: Option<Overwrite>,
+    pub(crate) kinds: Option<Kinds>,
 }
 
 impl Report {
@@ -52,6 +54,9 @@ impl Display for Report {
         }
         if let Some(figures) = &self.overwrite {
             write!(f, "\n## Overwriting at random\n\n{figures}")?;
+        }
+        if let Some(figures) = &self.kinds {
+            write!(f, "\n## Fingerprints\n\n{figures}")?;
         }
         Ok(())
     }
