@@ -101,7 +101,8 @@ impl Display for Kinds {
         writeln!(
             f,
             "One thread, chunks of 4 KiB in the caches; ns of a core's clock per chunk, median \
-             (min to max).\n\n| kind | strong | {BATCH_CHUNKS} a call | one a call |\n|---|---|---|---|"
+             (min to max).\n\n\
+             | kind | strong | {BATCH_CHUNKS} a call | one a call |\n|---|---|---|---|"
         )?;
         for KindTimes { kind, strong, batch_ns, one_ns } in &self.kinds {
             let strong = if *strong { "yes" } else { "no" };
