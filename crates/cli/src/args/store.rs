@@ -18,7 +18,21 @@ Examples:
   tamis init /srv/store --capacity 500G
   tamis init /srv/store --data /dev/sdb --data /dev/sdc --tables /dev/nvme0n1p4 \\
       --journal /dev/nvme0n1p5 --compression zstd:3
-The second puts the data on two disks, used whole, and tables and journal on a fast one.")]
+  tamis init /srv/store --fingerprint sha256
+The second puts the data on two disks, used whole, and tables and journal on a fast one.
+
+Which --fingerprint, for as long as the store lives:
+  blake3      the fastest that is strong; right unless you know better
+  sha256      for those whose rules say SHA-2; fast with SHA instructions or AVX-512
+  sha512-256, sha3-256, blake2b
+              strong as well, 10 to 35 times the time of blake3
+  xxh3        a third of the time of blake3, but every duplicate is read and compared: where
+              few chunks repeat and the disk reads fast
+  ecc-crc64, ecc-bch
+              codes that flash devices make themselves, as in EaD; here they take longer than blake3
+  md5, sha1   to compare with, no more
+Two chunks may share a fingerprint of the last three lines, and anybody can make such chunks: these
+need --verify. With a strong one --verify is for those who do not believe hashes.")]
 pub(crate) struct InitArgs {
     /// Directory of the store; made if it is not there
     pub(crate) store: PathBuf,

@@ -11,6 +11,7 @@ mod failing;
 mod harness;
 mod help;
 mod images;
+mod kinds;
 mod quotas;
 mod repair;
 mod replay;

@@ -7,8 +7,8 @@
 //!
 //! A sector is a polynomial, its first bit the highest coefficient; its code is the remainder of
 //! that times x^104 by the generator, the product of the minimal polynomials of the odd powers of
-//! alpha up to 15. Here eight bytes are taken at a time, through one table for each of them, and
-//! eight sectors in turn, so that none waits for a look-up of its own.
+//! alpha up to 15. Here eight bytes are taken at a time, through one table for each of them, of
+//! several sectors in turn.
 //!
 //! The code is linear: whoever adds a multiple of the generator to a sector leaves its code as it
 //! was. So it tells that sectors differ, and never that they are the same.
