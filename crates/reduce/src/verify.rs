@@ -39,6 +39,9 @@ pub enum Verdict {
     Fingerprinted(Fingerprint),
 }
 
+/// Chunks that are fingerprinted in one go: as many as the widest vectors have lanes.
+const GROUP: usize = 16;
+
 /// Verifies each frame of `image`; with `plain_bytes`, the length of its chunks, it is expanded and
 /// fingerprinted with `by` as well.
 #[must_use]
@@ -48,30 +51,44 @@ pub fn verify_frames(
     plain_bytes: Option<u32>,
     by: Fingerprinter,
 ) -> Vec<Verdict> {
-    let mut plain = vec![0; plain_bytes.unwrap_or(0) as usize];
-    frames.iter().map(|place| verify(image, place, plain_bytes.map(|_| &mut plain), by)).collect()
+    let Some(plain_bytes) = plain_bytes else {
+        return frames.iter().map(|place| verify(image, place)).collect();
+    };
+    let mut plain = vec![0; GROUP * plain_bytes as usize];
+    let mut verdicts = Vec::with_capacity(frames.len());
+    for group in frames.chunks(GROUP) {
+        let chunks = plain.chunks_exact_mut(plain_bytes as usize);
+        let expanded = group.iter().zip(chunks).map(|(place, chunk)| {
+            // Chunks of zeros are never stored: where there is no chunk, there is no fingerprint.
+            if !expands(image, place, chunk) {
+                chunk.fill(0);
+            }
+            &*chunk
+        });
+        let expanded: Vec<&[u8]> = expanded.collect();
+        let mut made = Vec::with_capacity(GROUP);
+        by.batch(&expanded, &mut made);
+        let verdict = |made: Option<_>| made.map_or(Verdict::Damaged, Verdict::Fingerprinted);
+        verdicts.extend(made.into_iter().map(verdict));
+    }
+    verdicts
 }
 
-fn verify(
-    image: &[u8],
-    place: &FramePlace,
-    plain: Option<&mut Vec<u8>>,
-    by: Fingerprinter,
-) -> Verdict {
-    let FramePlace { offset_bytes, length_bytes, pbn } = *place;
-    let start = offset_bytes as usize;
-    let Some(bytes) = image.get(start..start.saturating_add(length_bytes as usize)) else {
-        return Verdict::Damaged;
-    };
-    let Some(plain) = plain else {
-        let sound = frame::decode(bytes).is_ok_and(|(header, _)| header.pbn == pbn);
-        return if sound { Verdict::Sound } else { Verdict::Damaged };
-    };
-    if !expand_frame(bytes, plain).is_ok_and(|header| header.pbn == pbn) {
-        return Verdict::Damaged;
-    }
-    // Chunks of zeros are never stored.
-    by.one(plain).map_or(Verdict::Damaged, Verdict::Fingerprinted)
+fn verify(image: &[u8], place: &FramePlace) -> Verdict {
+    let frame = frame_at(image, place).and_then(|bytes| frame::decode(bytes).ok());
+    let sound = frame.is_some_and(|(header, _)| header.pbn == place.pbn);
+    if sound { Verdict::Sound } else { Verdict::Damaged }
+}
+
+/// Whether the frame of the chunk is there; `chunk` is its bytes then.
+fn expands(image: &[u8], place: &FramePlace, chunk: &mut [u8]) -> bool {
+    let header = frame_at(image, place).and_then(|bytes| expand_frame(bytes, chunk).ok());
+    header.is_some_and(|header| header.pbn == place.pbn)
+}
+
+fn frame_at<'a>(image: &'a [u8], place: &FramePlace) -> Option<&'a [u8]> {
+    let start = place.offset_bytes as usize;
+    image.get(start..start.saturating_add(place.length_bytes as usize))
 }
 
 #[cfg(test)]
