@@ -23,6 +23,7 @@ use hashbrown::hash_map::Entry;
 use mutants::mutant;
 use reduce::{ChunkBuf, ChunkRef};
 
+use crate::candidates::{Candidate, Compared};
 use crate::done::Done;
 use crate::error::RequestError;
 use crate::outcome::Reply;
@@ -42,7 +43,7 @@ pub(crate) enum Stage {
     Filling,
     /// Workers fingerprint its chunks.
     Fingerprinting,
-    /// Waits for its turn and its buckets.
+    /// Waits for its turn and its buckets, and until its chunks are compared with what those name.
     LookingUp,
     /// Workers compress its unique chunks.
     Compressing,
@@ -72,6 +73,8 @@ pub(crate) struct Slot {
     pub(crate) lba: Lba,
     pub(crate) data: SlotData,
     pub(crate) fingerprint: Option<Fingerprint>,
+    /// What it may be a duplicate of, where bytes are compared.
+    pub(crate) compared: Option<Compared>,
     pub(crate) plan: Plan,
 }
 
@@ -101,6 +104,23 @@ pub(crate) enum Plan {
         pbn: Pbn,
         frame: usize,
     },
+    /// The same of a chunk whose fingerprint is another one's: no look-up will find it.
+    Aside {
+        pbn: Pbn,
+        frame: usize,
+    },
+}
+
+impl Plan {
+    /// The chunk that it stores, and which of the group's frames that is.
+    pub(crate) fn stores(self) -> Option<(Pbn, usize)> {
+        match self {
+            Self::New { pbn, frame } | Self::Aside { pbn, frame } | Self::Heal { pbn, frame } => {
+                Some((pbn, frame))
+            }
+            Self::Undecided | Self::Void | Self::Unmap | Self::Duplicate(_) => None,
+        }
+    }
 }
 
 /// Frames that one compression job made.
@@ -116,6 +136,8 @@ pub(crate) struct Group {
     pub(crate) work: Work,
     /// Worker jobs that are still out.
     pub(crate) jobs_out: usize,
+    /// Slots that are still being compared.
+    pub(crate) comparisons_out: usize,
     /// Results of compression jobs, by job.
     pub(crate) frames: Vec<Option<Frames>>,
     /// Chunk counts of the writes whose reservation ends with this group.
@@ -131,6 +153,7 @@ impl Group {
             stage: Stage::Open,
             work,
             jobs_out: 0,
+            comparisons_out: 0,
             frames: Vec::new(),
             reservations: Vec::new(),
             quotas: Vec::new(),
@@ -375,7 +398,8 @@ impl WriteBuffer {
         }
         let Some(group) = self.groups.back_mut() else { return };
         let Work::Slots(slots) = &mut group.work else { return };
-        slots.push(Slot { volume, lba, data, fingerprint: None, plan: Plan::Undecided });
+        let (fingerprint, compared, plan) = (None, None, Plan::Undecided);
+        slots.push(Slot { volume, lba, data, fingerprint, compared, plan });
         self.newest.insert((volume, lba), (group.id, slots.len() - 1));
         if slots.len() == GROUP_SLOTS {
             group.stage = Stage::Filling;
@@ -415,12 +439,14 @@ impl WriteBuffer {
         Some(group)
     }
 
-    /// Stored chunks that groups are about to retain: collection must not forget them.
+    /// Stored chunks that groups are about to retain, or are compared with: collection must not
+    /// forget them.
     pub(crate) fn held(&self) -> HashSet<Pbn> {
-        let plans = self.groups.iter().flat_map(Group::slots).map(|slot| slot.plan);
-        plans
-            .filter_map(|plan| match plan {
-                Plan::Duplicate(pbn) | Plan::Heal { pbn, .. } => Some(pbn),
+        let slots = self.groups.iter().flat_map(Group::slots);
+        slots
+            .filter_map(|slot| match (slot.plan, slot.compared) {
+                (Plan::Duplicate(pbn) | Plan::Heal { pbn, .. }, _) => Some(pbn),
+                (Plan::Undecided, Some(Compared { with: Candidate::Chunk(pbn), .. })) => Some(pbn),
                 _ => None,
             })
             .collect()

@@ -208,7 +208,9 @@ impl Checker {
             }
         }
         for at in 0..self.known.len() {
-            if self.known[at] && !self.fingerprinted[at] {
+            // What is stored aside has none.
+            let has_entry = self.fingerprinted[at] || self.geometry.detection.verify;
+            if self.known[at] && !has_entry {
                 self.found(Problem::ChunkWithoutEntry { pbn: at as u64 });
             }
         }
@@ -241,6 +243,19 @@ impl Checker {
         }
         self.fingerprinted[at] = true;
         self.fingerprints[at] = start_of(fingerprint);
+        if self.geometry.detection.verify { self.check_alone(bucket, fingerprint) } else { Ok(()) }
+    }
+
+    /// Where chunks may be without an entry, that one has none does not show that another hides it.
+    fn check_alone(&mut self, bucket: u64, fingerprint: &Fingerprint) -> Result<(), OpenError> {
+        let wanted =
+            self.loading.wait_for(|state, wanted| state.want_standing(fingerprint, wanted))?;
+        let state = &self.loading.state;
+        let standing = state.hash.standing(&state.store, fingerprint);
+        self.loading.state.store.release_pins(wanted.pins);
+        for pbn in standing.into_iter().skip(1) {
+            self.found(Problem::EntryMisplaced { bucket, pbn: pbn.0 });
+        }
         Ok(())
     }
 
@@ -367,7 +382,13 @@ impl Checker {
             return;
         };
         let placed = chunks.iter().map(|chunk| (chunk.pba, chunk.pbn));
-        let problems = directory_problems(id, &entries, placed, &self.fingerprints);
+        let known = |pbn: Pbn| {
+            let at = pbn.0 as usize;
+            let is_aside =
+                self.geometry.detection.verify && self.fingerprinted.get(at) == Some(&false);
+            (!is_aside).then(|| self.fingerprints.get(at).copied().unwrap_or(0))
+        };
+        let problems = directory_problems(id, &entries, placed, known);
         self.report.problems.extend(problems);
     }
 

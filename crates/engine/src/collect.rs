@@ -338,7 +338,7 @@ impl Engine {
         match fate {
             Fate::Stale => Some((0, 0)),
             Fate::Promote(to) => {
-                changes.push(Change::Move { pbn, to });
+                changes.push(self.moved(pbn, to, &fingerprint));
                 Some((0, 0))
             }
             Fate::DropCopy => {
@@ -354,7 +354,7 @@ impl Engine {
                     changes.push(Change::DropCopy { pbn });
                     return Some((0, 0));
                 };
-                changes.push(Change::Copy { pbn, at });
+                changes.push(self.copied(pbn, at, &fingerprint));
                 Some(self.count_moved(length_bytes, at))
             }
             Fate::Forget(check) => {
@@ -368,7 +368,7 @@ impl Engine {
                 let frame = meant(check)?;
                 let placed = Placed { frame: renewed.unwrap_or(frame), pbn, fingerprint };
                 let to = self.placement.place(Stream::Collection, &placed, changes)?;
-                changes.push(Change::Move { pbn, to });
+                changes.push(self.moved(pbn, to, &fingerprint));
                 self.note_popular(pbn);
                 Some(self.count_moved(length_bytes, to))
             }

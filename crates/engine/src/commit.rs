@@ -9,6 +9,7 @@ use format::directory::DIRECTORY_ENTRY_BYTES;
 use format::record::Change;
 use format::root::Stream;
 use format::units::{Lba, Pbn, VolumeId};
+use hashbrown::hash_map::Entry;
 use mutants::mutant;
 use tables::PageError;
 
@@ -92,7 +93,7 @@ impl Engine {
                 return Ok(false);
             }
         }
-        store_anew(&mut changes, &heals);
+        store_otherwise(&mut changes, &heals, &chunks_aside(group), self.verifies());
         let half = changes.len() + maps.len() / 2;
         changes.extend(maps);
         let popped = self.popped(&stores, heals.len());
@@ -119,7 +120,10 @@ impl Engine {
         let mut runs = Runs::default();
         for slot in slots.iter().filter(|slot| self.is_mapped_somewhere(slot)) {
             let pbn = match slot.plan {
-                Plan::Duplicate(pbn) | Plan::New { pbn, .. } | Plan::Heal { pbn, .. } => pbn,
+                Plan::Duplicate(pbn)
+                | Plan::New { pbn, .. }
+                | Plan::Aside { pbn, .. }
+                | Plan::Heal { pbn, .. } => pbn,
                 _ => Pbn::NONE,
             };
             runs.push(slot.volume, slot.lba, pbn);
@@ -157,7 +161,12 @@ impl Engine {
     /// What looked-up chunks held is let go: they are in the tables now.
     fn let_go(&mut self, stores: &[NewFrame], popped: u64, heals: usize) {
         for new in stores {
-            self.lookups.pending.remove(&new.fingerprint);
+            // What is stored aside leaves alone whose fingerprint it shares.
+            if let Entry::Occupied(pending) = self.lookups.pending.entry(new.fingerprint)
+                && pending.get().pbn == new.pbn
+            {
+                pending.remove();
+            }
         }
         self.lookups.popped_ahead -= popped;
         self.lookups.fresh_ahead -= (stores.len() - heals) as u64 - popped;
@@ -179,12 +188,10 @@ impl Engine {
 
 /// The chunks that a group stores, new ones and those it heals, in the order of their frames.
 fn new_chunks(group: &Group) -> Vec<NewFrame> {
-    let new_chunk = |slot: &Slot| match slot.plan {
-        Plan::New { pbn, frame } | Plan::Heal { pbn, frame } => {
-            let (fingerprint, length_bytes) = (slot.fingerprint?, group.frame_bytes(frame)?);
-            Some(NewFrame { pbn, fingerprint, length_bytes })
-        }
-        _ => None,
+    let new_chunk = |slot: &Slot| {
+        let (pbn, frame) = slot.plan.stores()?;
+        let (fingerprint, length_bytes) = (slot.fingerprint?, group.frame_bytes(frame)?);
+        Some(NewFrame { pbn, fingerprint, length_bytes })
     };
     group.slots().iter().filter_map(new_chunk).collect()
 }
@@ -198,13 +205,26 @@ fn healed_chunks(group: &Group) -> Vec<Pbn> {
     group.slots().iter().filter_map(healed).collect()
 }
 
-/// What is stored already only gets another place.
-fn store_anew(changes: &mut [Change], heals: &[Pbn]) {
-    for change in changes.iter_mut().filter(|_| !heals.is_empty()) {
-        if let Change::Store { pbn, pba, .. } = change
-            && heals.contains(pbn)
-        {
-            *change = Change::Move { pbn: *pbn, to: *pba };
+/// The chunks among those whose fingerprints lead to others.
+fn chunks_aside(group: &Group) -> Vec<Pbn> {
+    let aside = |slot: &Slot| match slot.plan {
+        Plan::Aside { pbn, .. } => Some(pbn),
+        _ => None,
+    };
+    group.slots().iter().filter_map(aside).collect()
+}
+
+/// What is stored already only gets another place, which is `named` by its fingerprint where bytes
+/// are compared; what is aside is not entered into the Hash-PBN table.
+fn store_otherwise(changes: &mut [Change], heals: &[Pbn], asides: &[Pbn], named: bool) {
+    for change in changes.iter_mut().filter(|_| !heals.is_empty() || !asides.is_empty()) {
+        let Change::Store { pbn, fingerprint, pba } = change else { continue };
+        let (pbn, fingerprint, pba) = (*pbn, *fingerprint, *pba);
+        if heals.contains(&pbn) {
+            let fingerprint = named.then_some(fingerprint);
+            *change = Change::Move { pbn, to: pba, fingerprint };
+        } else if asides.contains(&pbn) {
+            *change = Change::StoreAside { pbn, fingerprint, pba };
         }
     }
 }

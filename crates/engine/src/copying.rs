@@ -127,7 +127,7 @@ impl Engine {
         let mut changes = Vec::new();
         let placed = Placed { frame, pbn, fingerprint };
         if let Some(at) = self.placement.place(stream, &placed, &mut changes) {
-            changes.push(Change::Copy { pbn, at });
+            changes.push(self.copied(pbn, at, &fingerprint));
             self.counters.chunks_copied += 1;
             self.counters.frame_bytes_copied += u64::from(at.length_bytes);
             self.record(&changes);
@@ -156,8 +156,8 @@ impl Engine {
             task.frame = Some(found);
             return Ok(false);
         }
-        if self.fingerprint_of(&found, pbn).is_some() {
-            self.record(&[Change::Move { pbn, to: copy }]);
+        if let Some(fingerprint) = self.fingerprint_of(&found, pbn) {
+            self.record(&[self.moved(pbn, copy, &fingerprint)]);
             self.counters.chunks_healed += 1;
         } else {
             self.scrub.damage.note(pbn, pba.container);

@@ -48,9 +48,6 @@ pub enum PlanError {
         /// What was asked for.
         kind: FingerprintKind,
     },
-    /// No engine compares bytes yet.
-    #[error("stores that compare bytes (--verify) cannot be used yet")]
-    Verify,
     /// Too many data files.
     #[error("{zones} data files are too many: use 1 to 64")]
     TooManyZones {
@@ -91,9 +88,6 @@ pub fn plan(options: &CreateOptions) -> Result<Geometry, PlanError> {
     let detection = options.detection;
     if !detection.is_safe() {
         return Err(PlanError::Weak { kind: detection.kind });
-    }
-    if detection.verify {
-        return Err(PlanError::Verify);
     }
     if capacity_bytes < CAPACITY_BYTES_MIN {
         return Err(PlanError::TooSmall { capacity_bytes });

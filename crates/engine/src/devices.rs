@@ -19,6 +19,8 @@ pub(crate) enum Purpose {
     Pages(Vec<u64>),
     /// Bytes of frames for a read, by the read's number and its span.
     Frames { read: u64, span: usize, container: ContainerId },
+    /// Bytes of frames to compare with, by the number of the read.
+    Known { read: u64, container: ContainerId },
     /// The container that is being collected.
     Victim,
     /// The frame of a chunk that is being explained.

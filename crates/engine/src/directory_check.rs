@@ -7,23 +7,23 @@ use format::units::{ContainerId, Fingerprint, Pba, Pbn};
 
 use crate::problem::Problem;
 
-/// What is wrong with the directory of a container that holds `chunks`; `fingerprints` has the
-/// start of each PBN's.
+/// What is wrong with the directory of a container that holds `chunks`; `known` says how the
+/// fingerprint of a PBN begins, if any table does.
 pub(crate) fn directory_problems(
     id: ContainerId,
     entries: &[DirectoryEntry],
     chunks: impl Iterator<Item = (Pba, Pbn)>,
-    fingerprints: &[u64],
+    known: impl Fn(Pbn) -> Option<u64>,
 ) -> Vec<Problem> {
     let place = |entry: &DirectoryEntry| (entry.offset_bytes, entry.length_bytes, entry.pbn);
     let listed: BTreeMap<(u32, u32, Pbn), u64> =
         entries.iter().map(|entry| (place(entry), start_of(&entry.fingerprint))).collect();
     let problem = |(pba, pbn): (Pba, Pbn)| {
         let (container, number) = (id.0, pbn.0);
-        let expected = fingerprints.get(number as usize).copied().unwrap_or(0);
+        let expected = known(pbn);
         match listed.get(&(pba.offset_bytes, pba.length_bytes, pbn)) {
             None => Some(Problem::DirectoryLacks { container, pbn: number }),
-            Some(start) if *start != expected => {
+            Some(start) if expected.is_some_and(|expected| *start != expected) => {
                 Some(Problem::WrongFingerprint { container, pbn: number })
             }
             Some(_) => None,

@@ -25,6 +25,7 @@ use tables::{PageError, PageRead, PinSet};
 use crate::buffer::{Frames, Group, WriteBuffer};
 use crate::checkpoints::Checkpoints;
 use crate::collection::Collection;
+use crate::comparisons::Comparisons;
 use crate::copies::Copies;
 use crate::devices::{Devices, Ended, Purpose};
 use crate::enlarging::Enlarging;
@@ -62,6 +63,7 @@ pub struct Engine {
     pub(crate) buffer: WriteBuffer,
     pub(crate) volumes: Volumes,
     pub(crate) reads: Reads,
+    pub(crate) comparisons: Comparisons,
     pub(crate) flushing: Flushing,
     pub(crate) checkpoints: Checkpoints,
     pub(crate) collection: Collection,
@@ -107,8 +109,8 @@ pub(crate) enum Closing {
 /// What looked-up groups hold until they are applied.
 #[derive(Default)]
 pub(crate) struct Lookups {
-    /// New chunks that are not in the Hash-PBN table yet.
-    pub(crate) pending: HashMap<Fingerprint, Pbn>,
+    /// New chunks that are not in the Hash-PBN table yet, and will be.
+    pub(crate) pending: HashMap<Fingerprint, Pending>,
     /// Free PBNs taken from the queue's head ahead of its pops.
     pub(crate) popped_ahead: u64,
     /// Fresh PBNs taken ahead of `next_pbn`.
@@ -119,6 +121,8 @@ pub(crate) struct Lookups {
     pub(crate) asked_ahead: u64,
     /// Pages held for the group at the head of the look-up stage, and of the apply stage.
     pub(crate) look_up_pins: PinSet,
+    /// Places of the chunks that it is compared with.
+    pub(crate) compare_pins: PinSet,
     pub(crate) apply_pins: PinSet,
     pub(crate) freeze_pins: PinSet,
     /// The same for the next step of the Hash-PBN table's own work.
@@ -131,6 +135,15 @@ pub(crate) struct Lookups {
     pub(crate) copy_pins: PinSet,
     /// The same for the read that has waited longest.
     pub(crate) read_pins: PinSet,
+}
+
+/// A new chunk on its way to the Hash-PBN table.
+#[derive(Copy, Clone)]
+pub(crate) struct Pending {
+    pub(crate) pbn: Pbn,
+    /// Its slot.
+    pub(crate) group: u64,
+    pub(crate) slot: usize,
 }
 
 /// Everything an engine is made from.
@@ -166,6 +179,7 @@ impl Engine {
             buffer: WriteBuffer::new(chunk_bytes),
             volumes: parts.volumes,
             reads: Reads::default(),
+            comparisons: Comparisons::default(),
             flushing: parts.flushing,
             checkpoints: parts.checkpoints,
             collection: Collection::default(),
@@ -291,6 +305,7 @@ impl Engine {
             io.purpose,
             Purpose::Page(_)
                 | Purpose::Frames { .. }
+                | Purpose::Known { .. }
                 | Purpose::Victim
                 | Purpose::Explain(_)
                 | Purpose::Copy(_)
@@ -307,6 +322,10 @@ impl Engine {
             Purpose::Frames { read, span, container } => {
                 self.placement.space.unpin(container);
                 self.frames_ended(read, span, &io.result, io.buf);
+            }
+            Purpose::Known { read, container } => {
+                self.placement.space.unpin(container);
+                self.known_frames_read(read, io.buf.filter(|_| io.result.is_ok()));
             }
             Purpose::Victim => self.victim_read(io.result.is_ok(), io.buf),
             Purpose::Geometry => self.enlarging.io_ended(),
@@ -344,6 +363,7 @@ impl Engine {
                 JobDone::Fingerprints { tag, fingerprints } => {
                     self.fingerprints_made(tag, fingerprints);
                 }
+                JobDone::Compared { tag, comparisons } => self.compared(tag, &comparisons),
                 JobDone::Frames { tag, bytes, ends } => {
                     let (group, job) = untag(tag);
                     if let Some(group) = self.buffer.group_mut(group) {

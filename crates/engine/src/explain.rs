@@ -159,6 +159,7 @@ impl Engine {
                         bucket: number,
                         pages,
                         named_pbn,
+                        aside: self.verifies() && named_pbn != Some(pbn.0),
                     }),
                 }
             }

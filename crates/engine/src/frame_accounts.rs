@@ -178,6 +178,7 @@ impl FrameAccounts {
     }
 
     fn search(&mut self, ledger: &Ledger, image: &Image<'_>, sequence: u32) {
+        let may_lack = ledger.fingerprints_lost || ledger.has_asides;
         for entry in &image.entries {
             let DirectoryEntry { fingerprint, pbn, offset_bytes, length_bytes } = *entry;
             let at = pbn.0 as usize;
@@ -185,7 +186,7 @@ impl FrameAccounts {
             let place = Pba { container: image.id, offset_bytes, length_bytes, ..Pba::default() };
             let pba = image.with_check(place);
             let is_wanted = ledger.places.get(at) == Some(&Place::Unknown)
-                && expected.map_or(ledger.fingerprints_lost, |expected| expected == fingerprint)
+                && expected.map_or(may_lack, |expected| expected == fingerprint)
                 && image.has_frame(pba, pbn);
             let is_newer = self.candidates.get(&pbn).is_none_or(|best| best.sequence <= sequence);
             if is_wanted && is_newer {

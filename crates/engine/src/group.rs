@@ -14,7 +14,7 @@ use reduce::{ChunkBatch, ChunkRef, Job};
 use tables::{PageError, Seen};
 
 use crate::buffer::{GROUP_SLOTS, Group, Plan, SlotData, Stage, Work};
-use crate::engine::{Engine, tag};
+use crate::engine::{Engine, Pending, tag};
 use crate::error::RequestError;
 use crate::geometry::fingerprinter;
 use crate::options::FRAMES_BYTES_MAX;
@@ -220,17 +220,30 @@ impl Engine {
 
     /// Decides what becomes of each chunk of a group, once all buckets are here.
     fn look_up_group(&mut self, id: u64) -> Result<bool, PageError> {
-        let Some(group) = self.buffer.group(id) else { return Ok(true) };
+        if self.state.store.awaits(&self.lookups.compare_pins) {
+            return Ok(false);
+        }
+        let Some(group) = self.buffer.group(id).filter(|group| !group.is_comparing()) else {
+            return Ok(false);
+        };
         let fingerprints: Vec<Option<Fingerprint>> =
             group.slots().iter().map(|slot| slot.fingerprint).collect();
-        let Some(stored) = self.stored_pbns(&fingerprints)? else { return Ok(false) };
-        let mut stored = stored.into_iter();
+        let Some(seen) = self.seen_chunks(&fingerprints)? else { return Ok(false) };
+        if self.verifies() && !self.compare_group(id, &fingerprints, &seen)? {
+            return Ok(false);
+        }
+        self.state.entries_seen.hash_pbn += seen.len() as u64;
+        let mut seen = seen.into_iter();
         let mut frame = 0;
         let mut plans = Vec::with_capacity(fingerprints.len());
-        for fingerprint in &fingerprints {
+        for (slot, fingerprint) in fingerprints.iter().enumerate() {
             plans.push(match fingerprint {
                 None => Plan::Unmap,
-                Some(fingerprint) => self.plan(fingerprint, stored.next().flatten(), &mut frame),
+                Some(fingerprint) => {
+                    let seen = seen.next().unwrap_or(Seen::Absent);
+                    let place = (id, slot);
+                    self.plan(place, fingerprint, seen, &plans, &mut frame)
+                }
             });
         }
         self.send_to_compress(id, &plans);
@@ -240,10 +253,10 @@ impl Engine {
 
     /// What the Hash-PBN table says of the fingerprints that are there; None while pages are
     /// missing.
-    fn stored_pbns(
+    fn seen_chunks(
         &mut self,
         fingerprints: &[Option<Fingerprint>],
-    ) -> Result<Option<Vec<Option<Pbn>>>, PageError> {
+    ) -> Result<Option<Vec<Seen>>, PageError> {
         if self.state.store.awaits(&self.lookups.look_up_pins) {
             return Ok(None);
         }
@@ -275,36 +288,55 @@ impl Engine {
             seen.clear();
             look(&self.state, &mut seen);
         }
-        self.state.entries_seen.hash_pbn += count;
         // What is still missing now does not exist.
-        let stored = seen.into_iter().map(|seen| match seen {
-            Seen::Stored(pbn) => Some(pbn),
-            Seen::Absent | Seen::Missing => None,
-        });
-        Ok(Some(stored.collect()))
+        Ok(Some(seen))
     }
 
-    fn plan(&mut self, fingerprint: &Fingerprint, stored: Option<Pbn>, frame: &mut usize) -> Plan {
+    /// What becomes of the chunk in this slot of a group; `earlier` are the plans of those before.
+    fn plan(
+        &mut self,
+        (group, slot): (u64, usize),
+        fingerprint: &Fingerprint,
+        seen: Seen,
+        earlier: &[Plan],
+        frame: &mut usize,
+    ) -> Plan {
+        if let Some(compared) = self.buffer.slot(group, slot).and_then(|slot| slot.compared) {
+            return self.plan_compared(compared, earlier, frame);
+        }
+        let stored = match seen {
+            Seen::Stored(pbn) => Some(pbn),
+            Seen::Denied | Seen::Absent | Seen::Missing => None,
+        };
         // A chunk is in one of both: it leaves the pending ones when it enters the table.
-        let pending = || self.lookups.pending.get(fingerprint).copied();
+        let pending = || self.lookups.pending.get(fingerprint).map(|pending| pending.pbn);
         if let Some(pbn) = stored.or_else(|| pending().filter(|_| !mutant!(MissesPendingDuplicate)))
         {
-            self.counters.chunks_duplicate += 1;
-            if self.scrub.damage.begin_heal(pbn) {
-                *frame += 1;
-                return Plan::Heal { pbn, frame: *frame - 1 };
-            }
-            return Plan::Duplicate(pbn);
+            return self.plan_duplicate(pbn, frame);
         }
         self.counters.chunks_unique += 1;
+        match seen {
+            Seen::Denied => self.counters.lookups_denied += 1,
+            _ => self.counters.lookups_absent += 1,
+        }
         let pbn = self.allocate_pbn();
-        self.lookups.pending.insert(*fingerprint, pbn);
+        self.lookups.pending.insert(*fingerprint, Pending { pbn, group, slot });
         *frame += 1;
         Plan::New { pbn, frame: *frame - 1 }
     }
 
+    /// A chunk is the one that is stored under `pbn`, or on its way under it.
+    pub(crate) fn plan_duplicate(&mut self, pbn: Pbn, frame: &mut usize) -> Plan {
+        self.counters.chunks_duplicate += 1;
+        if self.scrub.damage.begin_heal(pbn) {
+            *frame += 1;
+            return Plan::Heal { pbn, frame: *frame - 1 };
+        }
+        Plan::Duplicate(pbn)
+    }
+
     /// A freed PBN if one is past its checkpoint, else a fresh one.
-    fn allocate_pbn(&mut self) -> Pbn {
+    pub(crate) fn allocate_pbn(&mut self) -> Pbn {
         if self.lookups.popped_ahead < self.checkpoints.free_pbns(&self.state)
             && let Some(pbn) = self.state.free.peek(&self.state.store, self.lookups.popped_ahead)
         {
@@ -321,9 +353,7 @@ impl Engine {
         let mut jobs: Vec<(ChunkBatch, Vec<Pbn>)> = Vec::with_capacity(GROUP_SLOTS / JOB_CHUNKS);
         for (slot, &plan) in group.slots_mut().iter_mut().zip(plans) {
             slot.plan = if slot.plan == Plan::Void { Plan::Void } else { plan };
-            if let (Plan::New { pbn, frame } | Plan::Heal { pbn, frame }, SlotData::Whole(chunk)) =
-                (plan, &slot.data)
-            {
+            if let (Some((pbn, frame)), SlotData::Whole(chunk)) = (plan.stores(), &slot.data) {
                 if frame.is_multiple_of(JOB_CHUNKS) {
                     jobs.push((
                         ChunkBatch::with_capacity(JOB_CHUNKS),

@@ -111,6 +111,8 @@ pub(crate) struct Ledger {
     pub(crate) next_incarnation: u64,
     /// Whether pages of the Hash-PBN table are lost.
     pub(crate) fingerprints_lost: bool,
+    /// Whether chunks may be stored aside, which the Hash-PBN table does not know.
+    pub(crate) has_asides: bool,
     pub(crate) records: u64,
 }
 
@@ -151,6 +153,7 @@ impl Ledger {
             next_container_sequence: base.root.next_container_sequence,
             next_incarnation: base.root.next_incarnation,
             fingerprints_lost: false,
+            has_asides: geometry.detection.verify,
             records: 0,
         }
     }
@@ -261,9 +264,12 @@ impl Ledger {
     ) -> bool {
         changes.iter().all(|change| {
             let (pbn, expected, pba) = match change {
-                Change::Store { pbn, fingerprint, pba } => (*pbn, Some(*fingerprint), *pba),
-                Change::Move { pbn, to } | Change::Copy { pbn, at: to } => {
-                    (*pbn, self.fingerprints.get(pbn.0 as usize).copied().flatten(), *to)
+                Change::Store { pbn, fingerprint, pba }
+                | Change::StoreAside { pbn, fingerprint, pba } => (*pbn, Some(*fingerprint), *pba),
+                Change::Move { pbn, to, fingerprint }
+                | Change::Copy { pbn, at: to, fingerprint } => {
+                    let known = self.fingerprints.get(pbn.0 as usize).copied().flatten();
+                    (*pbn, fingerprint.or(known), *to)
                 }
                 _ => return true,
             };
@@ -274,17 +280,18 @@ impl Ledger {
 
     fn apply(&mut self, change: &Change) {
         match change {
-            Change::Store { pbn, fingerprint, pba } => {
+            Change::Store { pbn, fingerprint, pba }
+            | Change::StoreAside { pbn, fingerprint, pba } => {
                 self.place(*pbn, *pba);
                 self.fingerprints[pbn.0 as usize] = Some(*fingerprint);
             }
-            Change::Move { pbn, to } => {
+            Change::Move { pbn, to, .. } => {
                 self.place(*pbn, *to);
                 if self.copies.get(pbn).is_some_and(|copy| copy.container == to.container) {
                     self.copies.remove(pbn);
                 }
             }
-            Change::Copy { pbn, at } => {
+            Change::Copy { pbn, at, .. } => {
                 self.fill(*at);
                 self.copies.insert(*pbn, *at);
             }
@@ -429,8 +436,9 @@ impl Pages<'_> {
 fn has_place(geometry: &Geometry, change: &Change) -> bool {
     match change {
         Change::Store { pbn, pba: to, .. }
-        | Change::Move { pbn, to }
-        | Change::Copy { pbn, at: to } => geometry.has_pbn(*pbn) && geometry.has_place(*to),
+        | Change::StoreAside { pbn, pba: to, .. }
+        | Change::Move { pbn, to, .. }
+        | Change::Copy { pbn, at: to, .. } => geometry.has_pbn(*pbn) && geometry.has_place(*to),
         Change::Forget { pbn, .. } => geometry.has_pbn(*pbn),
         _ => true,
     }

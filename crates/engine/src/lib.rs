@@ -23,6 +23,7 @@
 
 mod administer;
 mod buffer;
+mod candidates;
 mod check;
 mod checker;
 mod checker_copies;
@@ -36,6 +37,8 @@ mod collect_step;
 mod collection;
 mod commit;
 mod compare;
+mod comparing;
+mod comparisons;
 mod copies;
 mod copying;
 mod create;

@@ -64,9 +64,6 @@ pub enum OpenError {
         /// As found.
         found_bytes: u64,
     },
-    /// No engine compares bytes yet.
-    #[error("this store compares bytes (--verify), which this program cannot do yet")]
-    Verify,
     /// The journal has no room for the record that an opening makes.
     #[error("the journal is full; this store was opened and killed too many times in a row")]
     JournalFull,

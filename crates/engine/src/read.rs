@@ -174,7 +174,7 @@ impl Engine {
         Ok(here)
     }
 
-    fn may_have_copy(&self, pbn: Pbn) -> bool {
+    pub(crate) fn may_have_copy(&self, pbn: Pbn) -> bool {
         let references =
             || pbn_pba::get(&self.state.store, pbn).map_or(0, |entry| entry.references);
         self.state.totals.copied_chunks > 0 && self.state.may_have_copy(references())

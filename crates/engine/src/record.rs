@@ -6,7 +6,7 @@ use format::root::Stream;
 use crate::devices::Purpose;
 use crate::engine::Engine;
 use crate::state::LiveChange;
-use format::units::Zone;
+use format::units::{Fingerprint, Pba, Pbn, Zone};
 
 /// Largest encoding of one change that is not a long run or a name.
 pub(crate) const CHANGE_BYTES_MAX: usize = 96;
@@ -33,6 +33,22 @@ fn gives_back(change: &Change) -> bool {
 }
 
 impl Engine {
+    /// Whether bytes are compared before a chunk counts as stored.
+    pub(crate) fn verifies(&self) -> bool {
+        self.geometry.detection.verify
+    }
+
+    /// A chunk's frame is at another place; recovery is told what should be in it where no table
+    /// may know.
+    pub(crate) fn moved(&self, pbn: Pbn, to: Pba, fingerprint: &Fingerprint) -> Change {
+        Change::Move { pbn, to, fingerprint: self.verifies().then_some(*fingerprint) }
+    }
+
+    /// The same of a second copy.
+    pub(crate) fn copied(&self, pbn: Pbn, at: Pba, fingerprint: &Fingerprint) -> Change {
+        Change::Copy { pbn, at, fingerprint: self.verifies().then_some(*fingerprint) }
+    }
+
     /// Whether a record of `body_bytes` fits into the ring now; if not, a checkpoint is asked for.
     pub(crate) fn journal_has_room(&mut self, body_bytes: usize) -> bool {
         let spare = self.journal.free_bytes() >= JOURNAL_SPARE_BYTES;

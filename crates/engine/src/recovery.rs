@@ -111,11 +111,15 @@ impl Loading {
     ) -> Result<bool, OpenError> {
         for change in changes {
             let there = match change {
-                Change::Store { pbn, fingerprint, pba } => {
+                Change::Copy { .. } if mutant!(BelievesCopies) => continue,
+                Change::Store { pbn, fingerprint, pba }
+                | Change::StoreAside { pbn, fingerprint, pba }
+                | Change::Move { pbn, to: pba, fingerprint: Some(fingerprint) }
+                | Change::Copy { pbn, at: pba, fingerprint: Some(fingerprint) } => {
                     fingerprint_at(&mut self.devices, geometry, *pbn, *pba)? == Some(*fingerprint)
                 }
-                Change::Copy { .. } if mutant!(BelievesCopies) => continue,
-                Change::Move { pbn, to } | Change::Copy { pbn, at: to } => {
+                Change::Move { pbn, to, fingerprint: None }
+                | Change::Copy { pbn, at: to, fingerprint: None } => {
                     match fingerprint_at(&mut self.devices, geometry, *pbn, *to)? {
                         Some(fingerprint) => self.names(&fingerprint, *pbn)?,
                         None => false,

@@ -133,7 +133,7 @@ mod tests {
         assert!(!damage.begin_heal(Pbn(7)) && !damage.begin_heal(Pbn(9)));
         damage.clear(Pbn(7));
         assert!(damage.contains(Pbn(7)), "what heals it is on its way");
-        let moved = Change::Move { pbn: Pbn(7), to: Pba::default() };
+        let moved = Change::Move { pbn: Pbn(7), to: Pba::default(), fingerprint: None };
         assert_eq!((damage.settle(&moved), damage.len()), (None, 1));
         let forgotten = Change::Forget { pbn: Pbn(8), fingerprint: Fingerprint::default() };
         assert_eq!(damage.settle(&forgotten), Some(container));

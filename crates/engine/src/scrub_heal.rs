@@ -118,9 +118,11 @@ impl Engine {
         let here =
             forget.and_then(|here| Ok(here & self.state.want_lookup(&fingerprint, &mut wanted)?));
         self.hold_pages(wanted, |lookups| &mut lookups.scrub_pins);
-        // Where a page is damaged nothing is changed; neither is another chunk's entry to go.
-        let found = || self.state.hash.lookup(&self.state.store, &fingerprint);
-        if !matches!(here, Ok(true)) || found() != Some(pbn) {
+        // Where a page is damaged nothing is changed. An entry under another fingerprint would be
+        // left behind; but a chunk aside has none, and then its directory has to be believed.
+        let found = || self.state.hash.lookup(&self.state.store, &fingerprint) == Some(pbn);
+        let is_aside = self.verifies() && frame.verdict == Verdict::Damaged;
+        if !matches!(here, Ok(true)) || !(is_aside || found()) {
             return false;
         }
         self.record(&[Change::Forget { pbn, fingerprint }]);
@@ -139,7 +141,7 @@ impl Engine {
         let Some(to) = self.placement.place(Stream::Clients, &placed, &mut changes) else {
             return false;
         };
-        changes.push(Change::Move { pbn: frame.pbn, to });
+        changes.push(self.moved(frame.pbn, to, &fingerprint));
         self.record(&changes);
         true
     }

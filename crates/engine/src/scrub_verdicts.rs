@@ -178,7 +178,8 @@ impl Engine {
         if found == Some(pbn) {
             return true;
         }
-        if made == listed {
+        // What is stored aside has no entry.
+        if made == listed && !self.verifies() {
             running.found(Problem::ChunkWithoutEntry { pbn: pbn.0 }, false);
         }
         made == listed

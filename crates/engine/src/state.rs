@@ -105,7 +105,9 @@ impl State {
         wanted: &mut Wanted,
     ) -> Result<bool, PageError> {
         match change {
-            Change::Store { pbn, .. } => self.want_store(*pbn, wanted),
+            Change::Store { pbn, .. } | Change::StoreAside { pbn, .. } => {
+                self.want_store(*pbn, wanted)
+            }
             Change::Map { volume, first, pbns } => self.want_map(*volume, *first, pbns, wanted),
             Change::Unmap { volume, first, count } => {
                 self.want_unmap(*volume, *first, *count, wanted)
@@ -144,6 +146,15 @@ impl State {
         wanted: &mut Wanted,
     ) -> Result<bool, PageError> {
         self.hash.want_lookup(&mut self.store, &mut wanted.pins, fingerprint, &mut wanted.reads)
+    }
+
+    /// Pages to see everything that a fingerprint leads to.
+    pub(crate) fn want_standing(
+        &mut self,
+        fingerprint: &Fingerprint,
+        wanted: &mut Wanted,
+    ) -> Result<bool, PageError> {
+        self.hash.want_standing(&mut self.store, &mut wanted.pins, fingerprint, &mut wanted.reads)
     }
 
     /// Pages of the next step that the Hash-PBN table has to do in the background.
@@ -195,11 +206,20 @@ impl State {
     /// Changes the tables; every page it needs is resident.
     pub(crate) fn apply(&mut self, change: &Change) {
         match change {
-            Change::Store { pbn, fingerprint, pba } => self.store_chunk(*pbn, fingerprint, *pba),
+            Change::Store { pbn, fingerprint, pba } => {
+                self.store_chunk(*pbn, *pba);
+                self.hash.insert(&mut self.store, fingerprint, *pbn);
+            }
+            Change::StoreAside { pbn, fingerprint, pba } => {
+                self.store_chunk(*pbn, *pba);
+                if mutant!(IndexesAside) {
+                    self.hash.insert(&mut self.store, fingerprint, *pbn);
+                }
+            }
             Change::Map { volume, first, pbns } => self.map_run(*volume, *first, pbns),
             Change::Unmap { volume, first, count } => self.unmap(*volume, *first, *count),
-            Change::Move { pbn, to } => self.move_chunk(*pbn, *to),
-            Change::Copy { pbn, at } => self.copy_chunk(*pbn, *at),
+            Change::Move { pbn, to, .. } => self.move_chunk(*pbn, *to),
+            Change::Copy { pbn, at, .. } => self.copy_chunk(*pbn, *at),
             Change::DropCopy { pbn } => self.drop_copy(*pbn),
             Change::Forget { pbn, fingerprint } => self.forget(*pbn, fingerprint),
             Change::OpenContainer { id, sequence, stream } => {
@@ -221,14 +241,13 @@ impl State {
         }
     }
 
-    fn store_chunk(&mut self, pbn: Pbn, fingerprint: &Fingerprint, pba: Pba) {
+    fn store_chunk(&mut self, pbn: Pbn, pba: Pba) {
         if pbn.0 == self.next_pbn {
             self.next_pbn += 1;
         } else {
             self.free.pop(&mut self.store);
         }
         pbn_pba::set(&mut self.store, pbn, PbaEntry { pba, references: 0 });
-        self.hash.insert(&mut self.store, fingerprint, pbn);
         self.totals.dead_chunks += 1;
         self.totals.dead_frame_bytes += u64::from(pba.length_bytes);
         self.fill(pba);

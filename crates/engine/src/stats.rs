@@ -187,6 +187,30 @@ pub struct Counters {
     pub chunks_unique: u64,
     pub chunks_zero: u64,
     pub chunks_absorbed: u64,
+    /// New chunks that the Hash-PBN table denied without a page.
+    #[serde(default)]
+    pub lookups_denied: u64,
+    /// New chunks for which a page of it had to be looked into.
+    #[serde(default)]
+    pub lookups_absent: u64,
+    /// Of a store that compares bytes: chunks whose fingerprint led to the same bytes.
+    #[serde(default)]
+    pub lookups_equal: u64,
+    /// Chunks whose fingerprint led to other bytes.
+    #[serde(default)]
+    pub lookups_differ: u64,
+    /// Chunks that were stored aside: found by no look-up. Those whose fingerprint led to other
+    /// bytes, and those whose candidate could not be compared or had no reference left.
+    #[serde(default)]
+    pub chunks_aside: u64,
+    /// Frames that were read from the device to be compared with.
+    #[serde(default)]
+    pub chunks_read_to_compare: u64,
+    /// Reads by which they came.
+    #[serde(default)]
+    pub comparison_reads: u64,
+    #[serde(default)]
+    pub comparison_bytes_read: u64,
     /// Pages of the Hash-PBN table that were read to merge them.
     #[serde(default)]
     pub merge_reads: u64,

@@ -125,6 +125,7 @@ fn records(
             unproven.extend(record.changes().unwrap_or_default().iter().filter_map(|change| {
                 match change {
                     Change::Store { pba, .. }
+                    | Change::StoreAside { pba, .. }
                     | Change::Move { to: pba, .. }
                     | Change::Copy { at: pba, .. } => Some(*pba),
                     _ => None,

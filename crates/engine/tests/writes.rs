@@ -4,7 +4,7 @@
 mod stand;
 
 use disk::Fault;
-use engine::{Accepted, Codec, Compression, VolumeHandle};
+use engine::{Accepted, Codec, Compression, Detection, FingerprintKind, VolumeHandle};
 use format::units::Zone;
 use proptest::prelude::{Just, Strategy, any, prop, prop_oneof};
 use proptest::{prop_assert, proptest};
@@ -189,6 +189,25 @@ proptest! {
         seed in any::<u64>(),
     ) {
         let mut run = Run::new(Wish { seed, chunk_bytes: 64 << 10, ..Wish::default() });
+        for step in &steps {
+            prop_assert!(run.take(step), "{step:?} reads other bytes");
+        }
+        prop_assert!(run.reads_right());
+        run.reopen(|hand| hand.close());
+        prop_assert!(run.reads_right());
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(48))]
+
+    #[test]
+    fn a_store_that_compares_bytes_does_the_same(
+        steps in prop::collection::vec(step(), 1..80),
+        seed in any::<u64>(),
+    ) {
+        let detection = Detection { kind: FingerprintKind::Xxh3, verify: true };
+        let mut run = Run::new(Wish { seed, detection, ..Wish::default() });
         for step in &steps {
             prop_assert!(run.take(step), "{step:?} reads other bytes");
         }

@@ -101,11 +101,15 @@ pub enum Mutant {
     RevivesTakenBack,
     /// A filter denies an entry that its bucket holds.
     DeniesByFilter,
+    /// A chunk whose bytes differ is taken for the one that has its fingerprint.
+    ComparesNothing,
+    /// A chunk that is stored aside is entered into the Hash-PBN table.
+    IndexesAside,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 39] = [
+    pub const ALL: [Self; 41] = [
         Self::AnswersFlushUnsynced,
         Self::SkipsDataSync,
         Self::WritesRootUnsynced,
@@ -145,6 +149,8 @@ impl Mutant {
         Self::ForgetsCopied,
         Self::RevivesTakenBack,
         Self::DeniesByFilter,
+        Self::ComparesNothing,
+        Self::IndexesAside,
     ];
 }
 

@@ -7,6 +7,7 @@
 //!   ([`compress`]);
 //! * [`ChunkBuf`], [`ChunkRef`] and [`ChunkBatch`] carry chunks from a door to the workers without
 //!   copying ([`chunk`], [`pool`]);
+//! * [`Comparison`] says whether a chunk is what it is taken for ([`comparison`]);
 //! * [`verify_frames`] says of stored frames which are damaged ([`verify`]), and
 //!   [`recompress_frames`] makes them shorter ([`recompress`]);
 //! * [`Workers`] runs batches on a pool of threads, or inline ([`workers`]).
@@ -20,6 +21,7 @@
 )]
 
 pub mod chunk;
+pub mod comparison;
 pub mod compress;
 pub mod error;
 pub mod fingerprint;
@@ -29,6 +31,7 @@ pub mod verify;
 pub mod workers;
 
 pub use chunk::{ChunkBatch, ChunkBuf, ChunkRef, Permit};
+pub use comparison::{Comparison, Known, KnownFrame};
 pub use compress::{compress_frame, expand_frame, frame_bytes_max};
 pub use error::ReduceError;
 pub use fingerprint::Fingerprinter;

@@ -1,4 +1,5 @@
-//! The threads on which batches are fingerprinted, compressed, verified and compressed anew.
+//! The threads on which batches are fingerprinted, compared, compressed, verified and compressed
+//! anew.
 //!
 //! One queue of jobs under a lock, N threads that take from it, one list of what is done. A job is
 //! a whole batch, tens of microseconds of work, so a plain lock is never contended enough to
@@ -13,6 +14,7 @@
 //! threads.
 
 use crate::chunk::{ChunkBatch, ChunkBuf};
+use crate::comparison::{Comparison, Known, compare_batch};
 use crate::compress::{compress_frame, frame_bytes_max};
 use crate::fingerprint::Fingerprinter;
 use crate::recompress::recompress_frames;
@@ -34,6 +36,15 @@ pub enum Job {
         by: Fingerprinter,
         /// The chunks.
         chunks: ChunkBatch,
+    },
+    /// Compare every chunk with one that is known.
+    Compare {
+        /// Names the job.
+        tag: u64,
+        /// The chunks.
+        chunks: ChunkBatch,
+        /// What each is compared with.
+        known: Known,
     },
     /// Make a frame of every chunk.
     Compress {
@@ -83,6 +94,13 @@ pub enum JobDone {
         tag: u64,
         /// One per chunk, in order; None is a chunk of zeros.
         fingerprints: Vec<Option<Fingerprint>>,
+    },
+    /// Of [`Job::Compare`].
+    Compared {
+        /// The job's.
+        tag: u64,
+        /// One per chunk, in order.
+        comparisons: Vec<Comparison>,
     },
     /// Of [`Job::Compress`].
     Frames {
@@ -220,6 +238,7 @@ impl Job {
     fn tag(&self) -> u64 {
         match self {
             Self::Fingerprint { tag, .. }
+            | Self::Compare { tag, .. }
             | Self::Compress { tag, .. }
             | Self::Verify { tag, .. }
             | Self::Recompress { tag, .. } => *tag,
@@ -233,6 +252,9 @@ impl Job {
                 let mut fingerprints = Vec::with_capacity(bytes.len());
                 by.batch(&bytes, &mut fingerprints);
                 JobDone::Fingerprints { tag, fingerprints }
+            }
+            Self::Compare { tag, chunks, known } => {
+                JobDone::Compared { tag, comparisons: compare_batch(&chunks, &known) }
             }
             Self::Compress { tag, compression, chunks, pbns } => {
                 let (bytes, ends) = compress_batch(compression, &chunks, &pbns);

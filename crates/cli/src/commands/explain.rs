@@ -88,6 +88,8 @@ fn frame_rows(table: &mut Table, pbn: u64, frame: &ExplainedFrame) {
     row(table, "fingerprint", &frame.fingerprint, "");
     let names = match frame.named_pbn {
         Some(named) if named == pbn => "names this PBN".to_owned(),
+        Some(named) if frame.aside => format!("names PBN {named}: this chunk is stored aside"),
+        None if frame.aside => "names nothing: this chunk is stored aside".to_owned(),
         Some(named) => format!("names PBN {named}: the tables disagree"),
         None => "does not have the fingerprint: the tables disagree".to_owned(),
     };

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use engine::{Stats, VolumeInfo, VolumeWeight, Written};
+use engine::{Counters, Stats, VolumeInfo, VolumeWeight, Written};
 use serde::Serialize;
 
 use crate::args::StatsArgs;
@@ -152,6 +152,9 @@ fn text(report: &Report) -> String {
     }
     let _ = write!(text, "{}\n{}", reduction(&report.stats), room(&report.stats));
     if let Some(rates) = &report.rates {
+        if report.stats.verify {
+            let _ = write!(text, "\n{}", compared(&report.stats.counters));
+        }
         let _ = write!(text, "\n{}\n{}", written(&report.stats.written), traffic(rates));
     }
     text
@@ -252,6 +255,24 @@ fn deletions(stats: &Stats) -> String {
         0 => way.to_owned(),
         held => format!("{way}; {} wait until clones of theirs go", human_count(held)),
     }
+}
+
+/// What look-ups came to since the store was opened, where bytes are compared.
+fn compared(counters: &Counters) -> Table {
+    let mut table = Table::plain([Align::Left, Align::Right, Align::Left]);
+    let mut row = |name: &str, chunks: u64, note: &str| {
+        table.row([name.to_owned(), human_count(chunks), note.to_owned()]);
+    };
+    row("new chunks", counters.lookups_denied, "denied by the filter or the index");
+    row("new chunks", counters.lookups_absent, "not in the table, which was looked into");
+    row("other bytes", counters.lookups_differ, "under the fingerprint of a stored chunk");
+    row("same bytes", counters.lookups_equal, "duplicates");
+    row("stored aside", counters.chunks_aside, "new chunks that no look-up will find");
+    let read = human_bytes(counters.comparison_bytes_read);
+    let read = format!("from the device to compare: {read}");
+    row("chunks read", counters.chunks_read_to_compare, &read);
+    row("reads", counters.comparison_reads, "by which they came");
+    table
 }
 
 /// What became of what clients wrote since the store was opened, and what it cost the device.
@@ -379,6 +400,21 @@ mod tests {
         let told = text(&Report { stats, served: false, rates: None, weights: None });
         let line = told.lines().find(|line| line.starts_with("second copies")).unwrap();
         assert!(line.ends_with(" 12 KiB  of 3 chunks that many share"), "{told}");
+    }
+
+    #[test]
+    fn look_ups_are_told_where_bytes_are_compared() {
+        let told = |verify| {
+            let counters = Counters { lookups_differ: 7, chunks_aside: 8, ..Counters::default() };
+            let stats = Stats { verify, counters, ..stats() };
+            let rates = Some(Rates::between(&stats, &stats, Duration::from_secs(1)));
+            text(&Report { stats, served: true, rates, weights: None })
+        };
+        assert!(!told(false).contains("aside"), "{}", told(false));
+        let told = told(true);
+        let line = |name| told.lines().find(|line| line.starts_with(name)).unwrap();
+        assert!(line("other bytes").ends_with(" 7  under the fingerprint of a stored chunk"));
+        assert!(line("stored aside").ends_with(" 8  new chunks that no look-up will find"));
     }
 
     #[test]

@@ -30,3 +30,29 @@ pub fn packed(number: u64) -> Vec<u8> {
     bytes[..8].copy_from_slice(&number.to_le_bytes());
     bytes
 }
+
+/// Two chunks of this number that differ in six bytes and share their MD5.
+pub fn md5_twins(number: u64) -> [Vec<u8>; 2] {
+    twins(include_str!("../../../lab/collisions/md5.txt"), number)
+}
+
+/// Two chunks of this number that differ in 62 bytes and share their SHA-1.
+pub fn sha1_twins(number: u64) -> [Vec<u8>; 2] {
+    twins(include_str!("../../../lab/collisions/sha1.txt"), number)
+}
+
+/// Each of two starts that collide, and behind both what the number says.
+fn twins(starts: &str, number: u64) -> [Vec<u8>; 2] {
+    let digits = |start: &str| -> Vec<u8> {
+        let digits: Vec<u8> = start.bytes().filter(u8::is_ascii_hexdigit).collect();
+        let byte = |pair: &[u8]| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap();
+        digits.chunks(2).map(byte).collect()
+    };
+    let mut starts = starts.split("\n\n").filter(|part| !part.starts_with('#')).map(digits);
+    let mut twin = || {
+        let mut chunk = starts.next().unwrap();
+        chunk.extend(fresh(number, super::CHUNK - chunk.len() as u64));
+        chunk
+    };
+    [twin(), twin()]
+}

@@ -6,7 +6,9 @@
 //! A record names its body's length, so there is no mark for the end.
 //!
 //! A change may have several kinds: [`Change::Store`] and [`Change::Move`] have one without the
-//! frame's check, as version 1 wrote them, and one with it.
+//! frame's check, as version 1 wrote them, and one with it. [`Change::Move`] and [`Change::Copy`]
+//! have one more, with the chunk's fingerprint, in stores that compare bytes: there the Hash-PBN
+//! table does not know every chunk by its own, and recovery has to know what a frame should hold.
 
 use std::ops::Range;
 
@@ -42,6 +44,9 @@ pub(crate) const KIND_COPY: u8 = 23;
 pub(crate) const KIND_DROP_COPY: u8 = 24;
 pub(crate) const KIND_OPEN_COLLECTION_CONTAINER: u8 = 26;
 pub(crate) const KIND_SET_QUOTA: u8 = 27;
+pub(crate) const KIND_STORE_ASIDE: u8 = 28;
+pub(crate) const KIND_MOVE_NAMED: u8 = 29;
+pub(crate) const KIND_COPY_NAMED: u8 = 30;
 
 pub(crate) const PBN_BYTES: usize = 6;
 
@@ -50,6 +55,16 @@ pub(crate) const PBN_BYTES: usize = 6;
 pub enum Change {
     /// A new chunk is stored; nothing maps to it yet.
     Store {
+        /// Its name.
+        pbn: Pbn,
+        /// Of its plain bytes.
+        fingerprint: Fingerprint,
+        /// Where its frame is.
+        pba: Pba,
+    },
+    /// The same of a chunk whose fingerprint leads to another one: the Hash-PBN table stays as it
+    /// is, and never finds this chunk. Only stores that compare bytes have such chunks.
+    StoreAside {
         /// Its name.
         pbn: Pbn,
         /// Of its plain bytes.
@@ -82,6 +97,8 @@ pub enum Change {
         pbn: Pbn,
         /// Where its frame is now.
         to: Pba,
+        /// Of its plain bytes; only in stores that compare bytes.
+        fingerprint: Option<Fingerprint>,
     },
     /// A chunk has a second copy of its frame, in another container.
     Copy {
@@ -89,6 +106,8 @@ pub enum Change {
         pbn: Pbn,
         /// Where that frame is.
         at: Pba,
+        /// Of its plain bytes; only in stores that compare bytes.
+        fingerprint: Option<Fingerprint>,
     },
     /// A chunk has no second copy any more.
     DropCopy {
@@ -229,28 +248,17 @@ impl Change {
     /// When a number does not fit its field, or a name is no [`VolumeName`].
     pub fn encode(&self, body: &mut Vec<u8>) {
         match self {
-            Self::Store { pbn, fingerprint, pba } => {
-                body.push(kind_with(pba.check, KIND_STORE, KIND_STORE_CHECKED));
-                push_pbn(body, *pbn);
-                body.extend_from_slice(&fingerprint.0);
-                push_pba(body, *pba);
-            }
+            Self::Store { .. }
+            | Self::StoreAside { .. }
+            | Self::Move { .. }
+            | Self::Copy { .. }
+            | Self::DropCopy { .. }
+            | Self::Forget { .. } => self.encode_chunk_change(body),
             Self::Map { volume, first, pbns } => Self::encode_map(body, *volume, *first, pbns),
             Self::Unmap { volume, first, count } => {
                 push_kind(body, KIND_UNMAP, volume.0);
                 push_u64(body, first.0);
                 push_u64(body, *count);
-            }
-            Self::Move { pbn, to } => {
-                body.push(kind_with(to.check, KIND_MOVE, KIND_MOVE_CHECKED));
-                push_pbn(body, *pbn);
-                push_pba(body, *to);
-            }
-            Self::Copy { .. } | Self::DropCopy { .. } => self.encode_copy_change(body),
-            Self::Forget { pbn, fingerprint } => {
-                body.push(KIND_FORGET);
-                push_pbn(body, *pbn);
-                body.extend_from_slice(&fingerprint.0);
             }
             Self::OpenContainer { id, sequence, stream } => {
                 let kind = match stream {
@@ -280,9 +288,29 @@ impl Change {
         }
     }
 
-    fn encode_copy_change(&self, body: &mut Vec<u8>) {
+    fn encode_chunk_change(&self, body: &mut Vec<u8>) {
         match self {
-            Self::Copy { pbn, at } => {
+            Self::Store { pbn, fingerprint, pba } => {
+                body.push(kind_with(pba.check, KIND_STORE, KIND_STORE_CHECKED));
+                push_pbn(body, *pbn);
+                body.extend_from_slice(&fingerprint.0);
+                push_pba(body, *pba);
+            }
+            Self::StoreAside { pbn, fingerprint, pba } => {
+                push_named(body, KIND_STORE_ASIDE, *pbn, fingerprint, *pba);
+            }
+            Self::Move { pbn, to, fingerprint: Some(fingerprint) } => {
+                push_named(body, KIND_MOVE_NAMED, *pbn, fingerprint, *to);
+            }
+            Self::Move { pbn, to, fingerprint: None } => {
+                body.push(kind_with(to.check, KIND_MOVE, KIND_MOVE_CHECKED));
+                push_pbn(body, *pbn);
+                push_pba(body, *to);
+            }
+            Self::Copy { pbn, at, fingerprint: Some(fingerprint) } => {
+                push_named(body, KIND_COPY_NAMED, *pbn, fingerprint, *at);
+            }
+            Self::Copy { pbn, at, fingerprint: None } => {
                 assert!(!at.check.is_unknown(), "who makes a copy knows its check");
                 body.push(KIND_COPY);
                 push_pbn(body, *pbn);
@@ -291,6 +319,11 @@ impl Change {
             Self::DropCopy { pbn } => {
                 body.push(KIND_DROP_COPY);
                 push_pbn(body, *pbn);
+            }
+            Self::Forget { pbn, fingerprint } => {
+                body.push(KIND_FORGET);
+                push_pbn(body, *pbn);
+                body.extend_from_slice(&fingerprint.0);
             }
             _ => {}
         }
@@ -401,6 +434,14 @@ fn push_pba(body: &mut Vec<u8>, pba: Pba) {
     if !pba.check.is_unknown() {
         body.extend_from_slice(&pba.check.to_bits().to_le_bytes());
     }
+}
+
+fn push_named(body: &mut Vec<u8>, kind: u8, pbn: Pbn, fingerprint: &Fingerprint, pba: Pba) {
+    assert!(!pba.check.is_unknown(), "stores that compare bytes are newer than the check");
+    body.push(kind);
+    push_pbn(body, pbn);
+    body.extend_from_slice(&fingerprint.0);
+    push_pba(body, pba);
 }
 
 fn kind_with(check: FrameCheck, unknown: u8, known: u8) -> u8 {

@@ -3,12 +3,12 @@
 use std::iter::FusedIterator;
 
 use super::change::{
-    Change, KIND_CLONE_VOLUME, KIND_COPY, KIND_CREATE_VOLUME, KIND_CUT_OFF, KIND_DELETE_VOLUME,
-    KIND_DROP_COPY, KIND_DROP_VOLUME, KIND_FORGET, KIND_FREE_CONTAINER, KIND_GIVE_BACK, KIND_MAP,
-    KIND_MOVE, KIND_MOVE_CHECKED, KIND_OPEN_COLLECTION_CONTAINER, KIND_OPEN_CONTAINER, KIND_OPENED,
-    KIND_RENAME_VOLUME, KIND_RESIZE_VOLUME, KIND_ROLLBACK, KIND_SEAL_CONTAINER,
-    KIND_SET_COMPRESSION, KIND_SET_QUOTA, KIND_STORE, KIND_STORE_CHECKED, KIND_TAKE_SNAPSHOT,
-    KIND_UNMAP, PBN_BYTES,
+    Change, KIND_CLONE_VOLUME, KIND_COPY, KIND_COPY_NAMED, KIND_CREATE_VOLUME, KIND_CUT_OFF,
+    KIND_DELETE_VOLUME, KIND_DROP_COPY, KIND_DROP_VOLUME, KIND_FORGET, KIND_FREE_CONTAINER,
+    KIND_GIVE_BACK, KIND_MAP, KIND_MOVE, KIND_MOVE_CHECKED, KIND_MOVE_NAMED,
+    KIND_OPEN_COLLECTION_CONTAINER, KIND_OPEN_CONTAINER, KIND_OPENED, KIND_RENAME_VOLUME,
+    KIND_RESIZE_VOLUME, KIND_ROLLBACK, KIND_SEAL_CONTAINER, KIND_SET_COMPRESSION, KIND_SET_QUOTA,
+    KIND_STORE, KIND_STORE_ASIDE, KIND_STORE_CHECKED, KIND_TAKE_SNAPSHOT, KIND_UNMAP, PBN_BYTES,
 };
 use crate::catalog::VolumeName;
 use crate::error::{FormatError, Structure};
@@ -117,31 +117,12 @@ impl<'a> Changes<'a> {
 
     fn take_change(&mut self) -> Result<Change, FormatError> {
         Ok(match self.take_u8()? {
-            KIND_STORE => Change::Store {
-                pbn: self.take_pbn()?,
-                fingerprint: self.take_fingerprint()?,
-                pba: self.take_pba()?,
-            },
             KIND_MAP => self.take_map()?,
             KIND_UNMAP => Change::Unmap {
                 volume: self.take_volume()?,
                 first: Lba(self.take_u64()?),
                 count: self.take_u64()?,
             },
-            KIND_MOVE => Change::Move { pbn: self.take_pbn()?, to: self.take_pba()? },
-            KIND_STORE_CHECKED => Change::Store {
-                pbn: self.take_pbn()?,
-                fingerprint: self.take_fingerprint()?,
-                pba: self.take_checked_pba()?,
-            },
-            KIND_MOVE_CHECKED => {
-                Change::Move { pbn: self.take_pbn()?, to: self.take_checked_pba()? }
-            }
-            KIND_COPY => Change::Copy { pbn: self.take_pbn()?, at: self.take_checked_pba()? },
-            KIND_DROP_COPY => Change::DropCopy { pbn: self.take_pbn()? },
-            KIND_FORGET => {
-                Change::Forget { pbn: self.take_pbn()?, fingerprint: self.take_fingerprint()? }
-            }
             KIND_OPEN_CONTAINER => self.take_open(Stream::Clients)?,
             KIND_OPEN_COLLECTION_CONTAINER => self.take_open(Stream::Collection)?,
             KIND_SEAL_CONTAINER => {
@@ -150,6 +131,51 @@ impl<'a> Changes<'a> {
             KIND_FREE_CONTAINER => Change::FreeContainer { id: self.take_container()? },
             KIND_SET_COMPRESSION => Change::SetCompression(self.take_compression()?),
             KIND_OPENED => Change::Opened { incarnation: self.take_u64()? },
+            kind => self.take_chunk_change(kind)?,
+        })
+    }
+
+    fn take_chunk_change(&mut self, kind: u8) -> Result<Change, FormatError> {
+        Ok(match kind {
+            KIND_STORE => Change::Store {
+                pbn: self.take_pbn()?,
+                fingerprint: self.take_fingerprint()?,
+                pba: self.take_pba()?,
+            },
+            KIND_STORE_CHECKED => Change::Store {
+                pbn: self.take_pbn()?,
+                fingerprint: self.take_fingerprint()?,
+                pba: self.take_checked_pba()?,
+            },
+            KIND_STORE_ASIDE => Change::StoreAside {
+                pbn: self.take_pbn()?,
+                fingerprint: self.take_fingerprint()?,
+                pba: self.take_checked_pba()?,
+            },
+            KIND_MOVE => {
+                let (pbn, to) = (self.take_pbn()?, self.take_pba()?);
+                Change::Move { pbn, to, fingerprint: None }
+            }
+            KIND_MOVE_CHECKED => {
+                let (pbn, to) = (self.take_pbn()?, self.take_checked_pba()?);
+                Change::Move { pbn, to, fingerprint: None }
+            }
+            KIND_MOVE_NAMED => {
+                let (pbn, fingerprint) = (self.take_pbn()?, Some(self.take_fingerprint()?));
+                Change::Move { pbn, to: self.take_checked_pba()?, fingerprint }
+            }
+            KIND_COPY => {
+                let (pbn, at) = (self.take_pbn()?, self.take_checked_pba()?);
+                Change::Copy { pbn, at, fingerprint: None }
+            }
+            KIND_COPY_NAMED => {
+                let (pbn, fingerprint) = (self.take_pbn()?, Some(self.take_fingerprint()?));
+                Change::Copy { pbn, at: self.take_checked_pba()?, fingerprint }
+            }
+            KIND_DROP_COPY => Change::DropCopy { pbn: self.take_pbn()? },
+            KIND_FORGET => {
+                Change::Forget { pbn: self.take_pbn()?, fingerprint: self.take_fingerprint()? }
+            }
             kind => self.take_volume_change(kind)?,
         })
     }

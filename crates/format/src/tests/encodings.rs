@@ -112,9 +112,18 @@ fn record() -> Vec<u8> {
     record
 }
 
-fn changes() -> Vec<u8> {
+/// Kinds of changes from here on are of version 3.
+const KINDS_OF_VERSION_3: u8 = 28;
+
+fn changes(of_version_3: bool) -> Vec<u8> {
     let mut body = Vec::new();
-    one_of_each_change().iter().for_each(|change| change.encode(&mut body));
+    for change in one_of_each_change() {
+        let start = body.len();
+        change.encode(&mut body);
+        if (body[start] >= KINDS_OF_VERSION_3) != of_version_3 {
+            body.truncate(start);
+        }
+    }
     body
 }
 
@@ -190,7 +199,7 @@ fn version_2_is_written_as_ever() {
         ("root", root()),
         ("empty root", empty_root().encode(UUID).to_vec()),
         ("record", record()),
-        ("changes", changes()),
+        ("changes", changes(false)),
         ("frame", frame()),
         ("directory", directory()),
         ("catalog", catalog()),
@@ -236,11 +245,22 @@ fn version_3_says_how_duplicates_are_found() {
 
 const VERSION_3_GEOMETRY: u64 = 0x78e5_b016_f617_52f1;
 
+#[test]
+fn version_3_has_changes_of_its_own() {
+    let body = changes(true);
+    assert_eq!((body.len(), body[0], body[51], body[102]), (153, 28, 29, 30));
+    // PBN, fingerprint, PBA, check: the same in each.
+    assert!(body[1..51] == body[52..102] && body[1..51] == body[103..]);
+    assert_eq!(digest(&body), VERSION_3_CHANGES);
+}
+
+const VERSION_3_CHANGES: u64 = 0x9e6b_f5f8_5ef2_4ddd;
+
 /// What version 1 wrote of a PBA is the same but for the check, which was zeros.
 #[test]
 fn a_pba_of_version_1_is_one_without_a_check() {
     let mut body = Vec::new();
-    let both = [Change::Move { pbn: PBN, to: PBA_UNCHECKED }, Change::Move { pbn: PBN, to: PBA }];
+    let both = [PBA_UNCHECKED, PBA].map(|to| Change::Move { pbn: PBN, to, fingerprint: None });
     both.iter().for_each(|change| change.encode(&mut body));
     assert_eq!((body[0], body[17]), (4, 17));
     assert_eq!(body[1..17], body[18..34]);

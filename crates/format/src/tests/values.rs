@@ -297,8 +297,13 @@ fn chunk_change() -> impl Strategy<Value = Change> {
         gap.prop_map(|(volume, first, count)| {
             Change::Unmap { volume: VolumeId(volume), first: Lba(first), count }
         }),
-        (pbn(), pba()).prop_map(|(pbn, to)| Change::Move { pbn, to }),
-        (pbn(), checked_pba()).prop_map(|(pbn, at)| Change::Copy { pbn, at }),
+        (pbn(), fingerprint(), checked_pba())
+            .prop_map(|(pbn, fingerprint, pba)| { Change::StoreAside { pbn, fingerprint, pba } }),
+        (pbn(), pba()).prop_map(|(pbn, to)| Change::Move { pbn, to, fingerprint: None }),
+        (pbn(), option::of(fingerprint()), checked_pba())
+            .prop_map(|(pbn, fingerprint, to)| Change::Move { pbn, to, fingerprint }),
+        (pbn(), option::of(fingerprint()), checked_pba())
+            .prop_map(|(pbn, fingerprint, at)| Change::Copy { pbn, at, fingerprint }),
         pbn().prop_map(|pbn| Change::DropCopy { pbn }),
         (pbn(), fingerprint()).prop_map(|(pbn, fingerprint)| Change::Forget { pbn, fingerprint }),
     ]
@@ -383,7 +388,7 @@ pub(super) fn one_of_each_change() -> Vec<Change> {
         Change::Store { pbn, fingerprint, pba: PBA_UNCHECKED },
         Change::Map { volume, first, pbns: vec![PBN, Pbn::NONE] },
         Change::Unmap { volume, first, count: 0x55 },
-        Change::Move { pbn, to: PBA_UNCHECKED },
+        Change::Move { pbn, to: PBA_UNCHECKED, fingerprint: None },
         Change::Forget { pbn, fingerprint },
         Change::OpenContainer { id: container, sequence: 0x56, stream: Stream::Clients },
         Change::SealContainer { id: container, used_bytes: 0x57 },
@@ -396,15 +401,18 @@ pub(super) fn one_of_each_change() -> Vec<Change> {
         Change::SetCompression(Compression { codec: Codec::Lz4, level: 1 }),
         Change::Opened { incarnation: 0x5a },
         Change::Store { pbn, fingerprint, pba: PBA },
-        Change::Move { pbn, to: PBA },
+        Change::Move { pbn, to: PBA, fingerprint: None },
         Change::TakeSnapshot { volume, id: VolumeId(0x5b), taken_unix_s: 0x5c, name: name.clone() },
         Change::CloneVolume { snapshot: volume, id: VolumeId(0x5d), name },
         Change::CutOff { volume, into: VolumeId(0x5e), leaves: 0x5f..0x60 },
         Change::Rollback { volume, to: VolumeId(0x61), into: VolumeId(0x62) },
         Change::GiveBack { id: volume, leaves: 0x63 },
-        Change::Copy { pbn, at: PBA },
+        Change::Copy { pbn, at: PBA, fingerprint: None },
         Change::DropCopy { pbn },
         Change::OpenContainer { id: container, sequence: 0x56, stream: Stream::Collection },
         Change::SetQuota { id: volume, quota_bytes: 0x64 },
+        Change::StoreAside { pbn, fingerprint, pba: PBA },
+        Change::Move { pbn, to: PBA, fingerprint: Some(fingerprint) },
+        Change::Copy { pbn, at: PBA, fingerprint: Some(fingerprint) },
     ]
 }

@@ -3,6 +3,7 @@
 
 use super::{Job, JobDone, Workers};
 use crate::chunk::{ChunkBatch, ChunkBuf, ChunkRef, Permit};
+use crate::comparison::Comparison;
 use crate::compress::{compress_frame, expand_frame, frame_bytes_max};
 use crate::fingerprint::Fingerprinter;
 use crate::verify::{FramePlace, Verdict};
@@ -19,6 +20,7 @@ const RAW: Compression = Compression { codec: Codec::Raw, level: 0 };
 enum Output {
     Fingerprints(Vec<Option<Fingerprint>>),
     Frames(Vec<u8>, Vec<u32>),
+    Compared(Vec<Comparison>),
     Verified(Vec<Verdict>),
     Panicked,
 }
@@ -30,6 +32,7 @@ fn output(done: JobDone) -> (u64, Output) {
             let frames_bytes = ends.last().map_or(0, |&end| end as usize);
             (tag, Output::Frames(bytes.bytes()[..frames_bytes].to_vec(), ends))
         }
+        JobDone::Compared { tag, comparisons } => (tag, Output::Compared(comparisons)),
         JobDone::Verified { tag, verdicts } => (tag, Output::Verified(verdicts)),
         JobDone::Panicked { tag } => (tag, Output::Panicked),
     }

@@ -23,7 +23,9 @@ const SIDE_BY_SIDE: usize = 64;
 pub enum Seen {
     /// It is stored.
     Stored(Pbn),
-    /// It is not.
+    /// It is not, and no page had to be looked into: index and filter say so.
+    Denied,
+    /// It is not, as the pages say that index and filter led to.
     Absent,
     /// A page has to be wanted first.
     Missing,
@@ -65,11 +67,13 @@ struct Search<'a> {
     /// What they take back; nearly always nothing.
     taken: Vec<Pbn>,
     bucket_seen: bool,
+    pages_seen: bool,
 }
 
 impl<'a> Search<'a> {
     fn new(hash: u64, fingerprint: &'a Fingerprint) -> Self {
-        Self { hash, fingerprint, end: u64::MAX, taken: Vec::new(), bucket_seen: false }
+        let (end, taken) = (u64::MAX, Vec::new());
+        Self { hash, fingerprint, end, taken, bucket_seen: false, pages_seen: false }
     }
 
     /// Looks at an event; the chunk, if that is the answer.
@@ -149,9 +153,11 @@ impl HashPbn {
     }
 
     fn see(&self, store: &PageStore, hash: u64, fingerprint: &Fingerprint) -> Seen {
-        match self.find(store, hash, fingerprint) {
+        let mut search = Search::new(hash, fingerprint);
+        match self.find_next(store, &mut search) {
             Ok(Some(found)) => Seen::Stored(found.pbn),
-            Ok(None) => Seen::Absent,
+            Ok(None) if search.pages_seen => Seen::Absent,
+            Ok(None) => Seen::Denied,
             Err(NotResident) => Seen::Missing,
         }
     }
@@ -167,6 +173,31 @@ impl HashPbn {
         fingerprint: &Fingerprint,
         reads: &mut Vec<PageRead>,
     ) -> Result<bool, PageError> {
+        self.want_pages(store, pins, fingerprint, reads, false)
+    }
+
+    /// Asks for the pages of [`Self::standing`].
+    ///
+    /// # Errors
+    /// [`PageError`] when one is damaged.
+    pub fn want_standing(
+        &self,
+        store: &mut PageStore,
+        pins: &mut PinSet,
+        fingerprint: &Fingerprint,
+        reads: &mut Vec<PageRead>,
+    ) -> Result<bool, PageError> {
+        self.want_pages(store, pins, fingerprint, reads, true)
+    }
+
+    fn want_pages(
+        &self,
+        store: &mut PageStore,
+        pins: &mut PinSet,
+        fingerprint: &Fingerprint,
+        reads: &mut Vec<PageRead>,
+        to_the_end: bool,
+    ) -> Result<bool, PageError> {
         let mut search = Search::new(self.key.hash(fingerprint), fingerprint);
         while let Some(next) = self.next(&mut search) {
             let (tree, leaf) = next.page();
@@ -176,7 +207,7 @@ impl HashPbn {
                 Wanted::Absent => continue,
             };
             let Next::Event(_, at) = next else { break };
-            if search.look_at_event(store.page_at(slot), at).is_some() {
+            if search.look_at_event(store.page_at(slot), at).is_some() && !to_the_end {
                 break;
             }
         }
@@ -198,16 +229,33 @@ impl HashPbn {
         self.find(store, self.key.hash(fingerprint), fingerprint).unwrap_or(None)
     }
 
+    /// Every chunk that this fingerprint leads to, the newest first, which must have been wanted by
+    /// [`Self::want_standing`]: more than one is a flaw, for look-ups find the first only.
+    #[must_use]
+    pub fn standing(&self, store: &PageStore, fingerprint: &Fingerprint) -> Vec<Pbn> {
+        let mut search = Search::new(self.key.hash(fingerprint), fingerprint);
+        let mut next = || self.find_next(store, &mut search).unwrap_or(None);
+        std::iter::from_fn(|| next().map(|found| found.pbn)).collect()
+    }
+
     fn find(
         &self,
         store: &PageStore,
         hash: u64,
         fingerprint: &Fingerprint,
     ) -> Result<Option<Found>, NotResident> {
-        let mut search = Search::new(hash, fingerprint);
-        while let Some(next) = self.next(&mut search) {
+        self.find_next(store, &mut Search::new(hash, fingerprint))
+    }
+
+    fn find_next(
+        &self,
+        store: &PageStore,
+        search: &mut Search<'_>,
+    ) -> Result<Option<Found>, NotResident> {
+        while let Some(next) = self.next(search) {
             let (tree, leaf) = next.page();
             let page = store.glance(tree, leaf).ok_or(NotResident)?;
+            search.pages_seen = true;
             let pbn = match next {
                 Next::Event(_, slot) => search.look_at_event(page, slot),
                 Next::Bucket(_) => search.look_into_bucket(page),
