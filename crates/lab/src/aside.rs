@@ -110,7 +110,8 @@ pub(crate) fn compare(
     Ok(found)
 }
 
-/// Deduplication is exact: as many chunks are stored as there are different contents.
+/// Deduplication is exact: as many chunks are stored as there are different contents. Where bytes
+/// are compared it may be more, for what is aside is not found again.
 fn compare_figures(opening: &mut Opening, found: &Found) -> Result<(), Broken> {
     let chunks = |value: &Value| match value {
         Value::Chunk(bytes) => Some(std::sync::Arc::clone(bytes)),
@@ -134,7 +135,8 @@ fn compare_figures(opening: &mut Opening, found: &Found) -> Result<(), Broken> {
         ("unique chunks", stats.unique_chunks, contents.len() as u64),
     ];
     for (what, said, counted) in figures {
-        if said != counted {
+        let may_be_more = opening.compares && what == "unique chunks";
+        if said < counted || said > counted && !may_be_more {
             return Err(Broken::Figure { what, said, counted });
         }
     }

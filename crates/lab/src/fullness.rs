@@ -7,7 +7,7 @@
 //! Where writes go and what the crashes leave is judged by the oracle, as in any run: a write that
 //! was refused was not taken, or chunk by chunk from its beginning.
 
-use engine::{AdminRequest, Reply};
+use engine::{AdminRequest, Detection, Reply};
 use format::map_page;
 
 use crate::dice::{Dice, mixed};
@@ -78,6 +78,7 @@ impl Filling {
             contents: 1 << 40,
             tight: true,
             copies_above: 0,
+            detection: Detection::default(),
         };
         let dense = 40_000 * SECTORS;
         let (shape, sectors) = match seed % 4 {

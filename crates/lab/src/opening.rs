@@ -62,6 +62,8 @@ pub(crate) struct Opening {
     pub(crate) volumes: BTreeMap<u32, VolumeHandle>,
     /// Chunks may be unreadable.
     pub(crate) tolerant: bool,
+    /// Bytes are compared: a chunk may be stored more than once, aside.
+    pub(crate) compares: bool,
     engine: Engine,
     inbox: Arc<Inbox>,
     next_tag: u64,
@@ -91,8 +93,9 @@ impl Opening {
         engine.copy_above(shape.copies_above);
         let inbox = Arc::new(Inbox { state: Mutex::default(), ear: ear.clone() });
         let volumes = BTreeMap::new();
+        let (tolerant, compares, next_tag) = (false, shape.detection.verify, 0);
         let mut opening =
-            Self { client, report, ear, volumes, tolerant: false, engine, inbox, next_tag: 0 };
+            Self { client, report, ear, volumes, tolerant, compares, engine, inbox, next_tag };
         opening.open_volumes()?;
         Ok(opening)
     }

@@ -3,6 +3,7 @@
 
 use disk::Loss;
 
+use engine::Detection;
 use format::map_page;
 
 use crate::script::{End, Life, Request, Script, Shape, Verb};
@@ -30,6 +31,7 @@ fn shape() -> Shape {
         contents: 1 << 40,
         tight: true,
         copies_above: 0,
+        detection: Detection::default(),
     }
 }
 

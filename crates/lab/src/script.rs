@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! store seed=7 zones=1 containers=8 tables=4194304 journal=4194304 cache=256 contents=400
+//!                         also `compares=md5`: bytes are compared, and contents are twins
 //! create 0 24000          volume 0 of 24000 sectors; `ro` makes it read-only
 //! write 0 16 24 77 fua /3 24 sectors from sector 16, contents from 77 on; then 3 steps
 //! trim 0 0 8000           also `fua`
@@ -24,7 +25,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use disk::Loss;
-use engine::{Codec, Compression};
+use engine::{Codec, Compression, Detection, FingerprintKind};
 use thiserror::Error;
 
 use crate::trouble::Trouble;
@@ -63,6 +64,8 @@ pub struct Shape {
     pub tight: bool,
     /// References beyond which a chunk is stored twice; 0: none is.
     pub copies_above: u32,
+    /// How duplicates are found.
+    pub detection: Detection,
 }
 
 /// From one opening to the end of the process, the machine or the run.
@@ -206,7 +209,11 @@ impl fmt::Display for Shape {
              tight={tight} young={}",
             self.young_max
         )?;
-        if self.copies_above > 0 { write!(f, " copies={}", self.copies_above) } else { Ok(()) }
+        if self.copies_above > 0 {
+            write!(f, " copies={}", self.copies_above)?;
+        }
+        let Detection { kind, verify } = self.detection;
+        if verify { write!(f, " compares={kind}") } else { Ok(()) }
     }
 }
 
@@ -324,6 +331,10 @@ fn parse_shape(facts: &[&str]) -> Option<Shape> {
         contents: fact("contents").filter(|&contents| contents > 0)?,
         tight: facts.contains(&"tight=true"),
         copies_above: fact("copies").map_or(Some(0), |above| above.try_into().ok())?,
+        detection: match facts.iter().find_map(|fact| fact.strip_prefix("compares=")) {
+            Some(kind) => Detection { kind: FingerprintKind::from_name(kind)?, verify: true },
+            None => Detection::default(),
+        },
     })
 }
 

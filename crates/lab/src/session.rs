@@ -218,7 +218,7 @@ impl<'a> Session<'a> {
     ) -> Result<(), Broken> {
         let Some((handle, range)) = self.clip(range) else { return Ok(()) };
         let Range { first, count, .. } = range;
-        let bytes = bytes_of(content, self.shape.contents, first, count);
+        let bytes = bytes_of(content, self.shape, first, count);
         let mut buf = loop {
             match self.opening.client.try_buffer(bytes.len()) {
                 Some(buf) => break buf,

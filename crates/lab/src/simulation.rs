@@ -302,7 +302,7 @@ fn in_run(broken: Broken) -> (Option<String>, Broken) {
 fn new_store(script: &Script) -> Result<MemoryDisk, Broken> {
     let shape = &script.shape;
     let geometry = Geometry {
-        version: format::FORMAT_VERSION_COMMON,
+        version: shape.detection.format_version(),
         uuid: [7; 16],
         bucket_seed: [9; 16],
         chunk_bytes: CHUNK_BYTES as u32,
@@ -310,7 +310,7 @@ fn new_store(script: &Script) -> Result<MemoryDisk, Broken> {
         journal_bytes: shape.journal_bytes,
         tables_bytes: shape.tables_bytes,
         data: vec![shape.containers; usize::from(shape.zones)],
-        detection: format::detection::Detection::default(),
+        detection: shape.detection,
     };
     let zones =
         if script.grows() { zones_to_grow_into(&geometry) } else { geometry.zones().collect() };

@@ -4,7 +4,7 @@
 mod asides;
 
 use disk::Loss;
-use engine::{Codec, Compression};
+use engine::{Codec, Compression, Detection, FingerprintKind};
 
 use crate::dice::{Dice, mixed};
 use crate::oracle::CHUNK_BYTES;
@@ -50,6 +50,7 @@ impl Plan {
             contents: 60,
             tight: false,
             copies_above: 0,
+            detection: detection_of(seed),
         };
         let shape = match seed % SHAPES {
             // Few contents: most chunks are duplicates of something, in two data files. What is
@@ -128,6 +129,16 @@ impl Plan {
             workload.make_trouble(&mut lives);
         }
         Script { shape: self.shape.clone(), lives }
+    }
+}
+
+/// Sixteen seeds are of stores that believe BLAKE3, and sixteen of stores that compare bytes: most
+/// with a fingerprint that twins share ([`twin_of`]).
+fn detection_of(seed: u64) -> Detection {
+    match (seed / 16 % 2, seed / SHAPES % 4) {
+        (0, _) => Detection::default(),
+        (_, 3) => Detection { kind: FingerprintKind::Blake3, verify: true },
+        _ => Detection { kind: FingerprintKind::Md5, verify: true },
     }
 }
 
@@ -379,15 +390,32 @@ fn grow(dice: &mut Dice, lives: &mut [Life]) {
 }
 
 /// The bytes of `count` sectors from sector `first` on, of the contents that `content` stands for.
-pub(crate) fn bytes_of(content: u64, contents: u64, first: u64, count: u64) -> Vec<u8> {
+pub(crate) fn bytes_of(content: u64, shape: &Shape, first: u64, count: u64) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(count as usize * 512);
     let mut sector = first;
     while sector < first + count {
         let (chunk, skip) = (sector / SECTORS, sector % SECTORS);
         let take = (SECTORS - skip).min(first + count - sector);
-        let whole = chunk_of(mixed(content, chunk - first / SECTORS) % contents);
+        let number = mixed(content, chunk - first / SECTORS) % shape.contents;
+        let is_weak = !shape.detection.kind.is_strong();
+        let whole = if is_weak { twin_of(number) } else { chunk_of(number) };
         bytes.extend_from_slice(&whole[skip as usize * 512..(skip + take) as usize * 512]);
         sector += take;
+    }
+    bytes
+}
+
+/// Content `number` of a store whose fingerprints are MD5: each has a twin that differs in six
+/// bytes of its start and has the same fingerprint.
+fn twin_of(number: u64) -> Vec<u8> {
+    let mut bytes = chunk_of(number / 2);
+    let starts = include_str!("../collisions/md5.txt").split("\n\n");
+    let digits = starts.filter(|part| !part.starts_with('#')).nth(number as usize % 2);
+    let digits =
+        digits.unwrap_or_default().bytes().filter_map(|digit| (digit as char).to_digit(16));
+    for (at, digit) in digits.enumerate() {
+        let byte = &mut bytes[at / 2];
+        *byte = *byte << 4 | digit as u8;
     }
     bytes
 }
