@@ -3,6 +3,7 @@
 //! Only shapes and words here, a file for each family of commands; what a command does stands in
 //! `commands/`.
 
+mod bench;
 mod collect;
 mod diff;
 mod explain;
@@ -19,6 +20,7 @@ mod volume;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
+pub(crate) use bench::{BenchCommand, BenchDetectArgs};
 pub(crate) use collect::CollectArgs;
 pub(crate) use diff::DiffArgs;
 pub(crate) use explain::ExplainArgs;
@@ -97,6 +99,8 @@ pub(crate) enum Command {
     Import(ImportArgs),
     Export(ExportArgs),
     Estimate(EstimateArgs),
+    #[command(subcommand)]
+    Bench(BenchCommand),
     Replay(ReplayArgs),
     Stats(StatsArgs),
     Explain(ExplainArgs),
@@ -180,6 +184,8 @@ mod tests {
             "tamis serve s --warn 0%",
             "tamis serve s --warn 80%,101%",
             "tamis stats s --warn much",
+            "tamis bench",
+            "tamis bench detect",
             "tamis estimate",
             "tamis estimate x --memory 1M",
             "tamis estimate x --chunk-size 4K,5K",

@@ -6,6 +6,7 @@
 //!   │   └─ walk.rs   the files under the paths that were asked for
 //!   └─ sample.rs     which chunks there were: all of them, or a sample that says what all are
 //! figures.rs         what is made of it: sizes, ratios, standard errors
+//! detect.rs          every kind of fingerprint over the same data: what it finds, what it takes
 //! ```
 //!
 //! Chunks are named by `reduce`'s fingerprint and measured by its frames: the very code of a store,
@@ -17,12 +18,14 @@
     allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")
 )]
 
+mod detect;
 mod figures;
 mod pieces;
 mod sample;
 mod scan;
 mod walk;
 
+pub use detect::{Detected, DetectedBy, detect};
 pub use figures::{CodecFigures, Figure, SizeFigures};
 pub use pieces::{Unreadable, UnreadableFiles};
 pub use scan::{Estimate, MEMORY_BYTES_MIN, Options, estimate};

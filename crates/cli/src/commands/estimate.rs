@@ -78,7 +78,7 @@ pub(super) fn run(args: EstimateArgs) -> Result<(), CliError> {
     }
 }
 
-fn check_paths(paths: &[PathBuf]) -> Result<(), CliError> {
+pub(super) fn check_paths(paths: &[PathBuf]) -> Result<(), CliError> {
     for path in paths {
         match fs::metadata(path) {
             Err(source) if source.kind() == io::ErrorKind::NotFound => {

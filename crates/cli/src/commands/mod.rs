@@ -1,5 +1,6 @@
 //! One file for each command: what it does, said in the order in which it is done.
 
+mod bench;
 mod check;
 mod collect;
 mod completions;
@@ -34,6 +35,7 @@ pub(crate) fn run(command: Command) -> Result<(), CliError> {
         Command::Diff(args) => diff::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Export(args) => export::run(&args),
+        Command::Bench(command) => bench::run(&command),
         Command::Estimate(args) => estimate::run(args),
         Command::Replay(args) => replay::run(&args),
         Command::Stats(args) => stats::run(&args),

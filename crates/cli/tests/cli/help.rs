@@ -25,6 +25,8 @@ fn every_command_explains_itself_with_an_example() {
         "import",
         "export",
         "estimate",
+        "bench",
+        "bench detect",
         "replay",
         "stats",
         "check",

@@ -37,3 +37,17 @@ fn what_two_chunks_may_share_is_refused_alone() {
     }
     tamis(&format!("init {store} --fingerprint crc32")).fails(2, "use one of blake3, sha256");
 }
+
+#[test]
+fn the_ways_to_find_a_duplicate_are_compared_over_files() {
+    let folder = Folder::new();
+    let image = folder.path("image");
+    fs::write(&image, [noise(1, 1 << 20).repeat(2), vec![0; 4096]].concat()).unwrap();
+    let found = tamis(&format!("bench detect {image} --json")).ok().json();
+    assert_eq!((&found["data_chunks"], &found["zero_chunks"]), (&512.into(), &1.into()));
+    let kinds = found["kinds"].as_array().unwrap();
+    assert!(kinds.len() == 10 && kinds.iter().all(|by| by["duplicates"] == 256), "{found}");
+    let told = tamis(&format!("bench detect {image}")).ok().out;
+    assert!(told.contains("blake3") && told.contains("ecc-crc64"), "{told}");
+    tamis(&format!("bench detect {image}.not")).fails(3, "image.not");
+}
