@@ -124,14 +124,13 @@ impl<'a> Rebuild<'a> {
         Ok(root)
     }
 
-    /// The Hash-PBN table. A chunk that lives under another PBN as well is left out; in a store
-    /// that compares bytes it may be another chunk, and stays, aside.
+    /// The Hash-PBN table. A chunk whose fingerprint another one has is left out: it lives under
+    /// another PBN as well, or in a store that compares bytes is another chunk, aside.
     fn write_fingerprints(&mut self) -> Result<HashShape, RepairError> {
         let mut entries: Vec<_> = stored_chunks(&self.ledger)
             .into_iter()
             .filter_map(|(_, pbn)| Some((self.ledger.fingerprints[pbn.0 as usize]?, pbn)))
             .collect();
-        let compares = self.survey.geometry.detection.verify;
         let references = &self.maps.references;
         entries.sort_unstable_by_key(|&(fingerprint, pbn)| {
             (fingerprint, std::cmp::Reverse(references[pbn.0 as usize]), pbn)
@@ -139,7 +138,7 @@ impl<'a> Rebuild<'a> {
         let places = &mut self.ledger.places;
         entries.dedup_by(|second, first| {
             let twice = second.0 == first.0;
-            if twice && !compares && references[second.1.0 as usize] == 0 {
+            if twice && references[second.1.0 as usize] == 0 {
                 places[second.1.0 as usize] = Place::Vacant;
             }
             twice

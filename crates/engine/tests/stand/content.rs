@@ -41,6 +41,28 @@ pub fn sha1_twins(number: u64) -> [Vec<u8>; 2] {
     twins(include_str!("../../../lab/collisions/sha1.txt"), number)
 }
 
+/// Eight chunks of this number that differ in a few bytes and share their CRC-64/NVMe: a multiple of
+/// the polynomial, added to a sector, leaves its code as it was.
+pub fn crc64_twins(number: u64) -> [Vec<u8>; 8] {
+    let polynomial = u128::from(0xad93_d235_94c9_3659_u64.reverse_bits()) << 1 | 1;
+    code_twins(polynomial.to_le_bytes(), number)
+}
+
+/// The same of EaD's BCH code.
+pub fn bch_twins(number: u64) -> [Vec<u8>; 8] {
+    let generator = 0x115_f914_e07b_0c13_8741_c5c4_fb23_u128 << 23;
+    code_twins(generator.to_be_bytes(), number)
+}
+
+fn code_twins(code_word: [u8; 16], number: u64) -> [Vec<u8>; 8] {
+    let mut chunk = fresh(number, super::CHUNK);
+    std::array::from_fn(|twin| {
+        // In most sectors of the first six, and never across the end of one.
+        chunk[400 * twin..].iter_mut().zip(code_word).for_each(|(byte, added)| *byte ^= added);
+        chunk.clone()
+    })
+}
+
 /// Each of two starts that collide, and behind both what the number says.
 fn twins(starts: &str, number: u64) -> [Vec<u8>; 2] {
     let digits = |start: &str| -> Vec<u8> {

@@ -27,7 +27,7 @@ use engine::{
 
 use proptest::test_runner::Config as ProptestConfig;
 
-pub use content::{Dice, fresh, md5_twins, packed, sha1_twins};
+pub use content::{Dice, bch_twins, crc64_twins, fresh, md5_twins, packed, sha1_twins};
 pub use hand::Hand;
 pub use looker::Looker;
 
