@@ -41,8 +41,8 @@ pub fn sha1_twins(number: u64) -> [Vec<u8>; 2] {
     twins(include_str!("../../../lab/collisions/sha1.txt"), number)
 }
 
-/// Eight chunks of this number that differ in a few bytes and share their CRC-64/NVMe: a multiple of
-/// the polynomial, added to a sector, leaves its code as it was.
+/// Eight chunks of this number that differ in a few bytes and share their CRC-64/NVMe: a multiple
+/// of the polynomial, added to a sector, leaves its code as it was.
 pub fn crc64_twins(number: u64) -> [Vec<u8>; 8] {
     let polynomial = u128::from(0xad93_d235_94c9_3659_u64.reverse_bits()) << 1 | 1;
     code_twins(polynomial.to_le_bytes(), number)
