@@ -75,6 +75,8 @@ pub(crate) struct Slot {
     pub(crate) fingerprint: Option<Fingerprint>,
     /// What it may be a duplicate of, where bytes are compared.
     pub(crate) compared: Option<Compared>,
+    /// Whether pages had to be read to know it.
+    pub(crate) far: bool,
     pub(crate) plan: Plan,
 }
 
@@ -399,7 +401,7 @@ impl WriteBuffer {
         let Some(group) = self.groups.back_mut() else { return };
         let Work::Slots(slots) = &mut group.work else { return };
         let (fingerprint, compared, plan) = (None, None, Plan::Undecided);
-        slots.push(Slot { volume, lba, data, fingerprint, compared, plan });
+        slots.push(Slot { volume, lba, data, fingerprint, compared, far: false, plan });
         self.newest.insert((volume, lba), (group.id, slots.len() - 1));
         if slots.len() == GROUP_SLOTS {
             group.stage = Stage::Filling;

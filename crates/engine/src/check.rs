@@ -26,8 +26,12 @@ use crate::repair::Accounts;
 use crate::survey::Survey;
 
 /// Pages of the table cache while checking: 256 MiB.
-const CACHE: TableCache =
-    TableCache { pages: 64 << 10, dirty_pages_max: 48 << 10, young_max: usize::MAX };
+const CACHE: TableCache = TableCache {
+    pages: 64 << 10,
+    dirty_pages_max: 48 << 10,
+    young_max: usize::MAX,
+    directory_entries: 0,
+};
 
 /// Checks a closed store, writing nothing.
 ///

@@ -101,6 +101,7 @@ impl Engine {
         self.record(&changes);
         rest.into_iter().for_each(|rest| self.record(&rest));
         self.let_go(&stores, popped, heals.len());
+        self.follow_runs(group.slots());
         self.counters.chunks_healed += heals.len() as u64;
         heals.iter().for_each(|&pbn| self.note_popular(pbn));
         let stored_bytes = stores.iter().map(|new| u64::from(new.length_bytes));

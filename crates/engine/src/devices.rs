@@ -25,6 +25,8 @@ pub(crate) enum Purpose {
     Victim,
     /// The frame of a chunk that is being explained.
     Explain(Pba),
+    /// The end of a container, with its directory.
+    Directory { container: ContainerId, sequence: u32 },
     /// A frame that is to be stored twice, or that seems damaged and is.
     Copy(Pba),
     /// A journal record.

@@ -28,6 +28,7 @@ use crate::collection::Collection;
 use crate::comparisons::Comparisons;
 use crate::copies::Copies;
 use crate::devices::{Devices, Ended, Purpose};
+use crate::directories::Directories;
 use crate::enlarging::Enlarging;
 use crate::error::RequestError;
 use crate::explaining::Explaining;
@@ -73,6 +74,7 @@ pub struct Engine {
     pub(crate) walks: Walks,
     pub(crate) enlarging: Enlarging,
     pub(crate) lookups: Lookups,
+    pub(crate) directories: Directories,
     pub(crate) counters: Counters,
     pub(crate) chunks_damaged: Arc<AtomicU64>,
     pub(crate) memory_bytes_max: u64,
@@ -161,6 +163,8 @@ pub(crate) struct Parts {
     pub(crate) flushing: Flushing,
     pub(crate) incarnation: u64,
     pub(crate) memory_bytes_max: u64,
+    /// See [`TableCache::directory_entries`](crate::TableCache::directory_entries).
+    pub(crate) directory_entries: usize,
 }
 
 impl Engine {
@@ -189,6 +193,7 @@ impl Engine {
             walks: Walks::default(),
             enlarging: Enlarging::default(),
             lookups: Lookups::default(),
+            directories: Directories::new(parts.directory_entries),
             counters: Counters::default(),
             chunks_damaged: Arc::new(AtomicU64::new(0)),
             memory_bytes_max: parts.memory_bytes_max,
@@ -309,6 +314,7 @@ impl Engine {
                 | Purpose::Victim
                 | Purpose::Explain(_)
                 | Purpose::Copy(_)
+                | Purpose::Directory { .. }
                 | Purpose::Scrub(_)
                 | Purpose::ScrubWrite
         );
@@ -334,6 +340,10 @@ impl Engine {
             }
             Purpose::Copy(pba) => {
                 self.copy_frame_read(pba, io.buf.filter(|_| io.result.is_ok()));
+            }
+            Purpose::Directory { container, sequence } => {
+                let tail = io.buf.filter(|_| io.result.is_ok());
+                self.directory_read(container, sequence, tail.as_ref());
             }
             Purpose::Journal => {}
             Purpose::Container(id) => self.placement.write_ended(id),

@@ -48,7 +48,9 @@ impl Engine {
             dedup_ratio: ratio(logical_bytes, unique_bytes),
             compression_ratio: ratio(unique_bytes, stored_bytes),
             reduction_ratio: ratio(logical_bytes, stored_bytes),
-            memory_bytes: self.state.resident_bytes() + self.intake.credits.used_bytes(),
+            memory_bytes: self.state.resident_bytes()
+                + self.directories.resident_bytes()
+                + self.intake.credits.used_bytes(),
             memory_bytes_max: self.memory_bytes_max,
             compression: compression_name(self.state.compression),
             chunk_bytes: self.geometry.chunk_bytes,

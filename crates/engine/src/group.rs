@@ -228,7 +228,7 @@ impl Engine {
         };
         let fingerprints: Vec<Option<Fingerprint>> =
             group.slots().iter().map(|slot| slot.fingerprint).collect();
-        let Some(seen) = self.seen_chunks(&fingerprints)? else { return Ok(false) };
+        let Some(seen) = self.seen_chunks(id, &fingerprints)? else { return Ok(false) };
         if self.verifies() && !self.compare_group(id, &fingerprints, &seen)? {
             return Ok(false);
         }
@@ -255,6 +255,7 @@ impl Engine {
     /// missing.
     fn seen_chunks(
         &mut self,
+        id: u64,
         fingerprints: &[Option<Fingerprint>],
     ) -> Result<Option<Vec<Seen>>, PageError> {
         if self.state.store.awaits(&self.lookups.look_up_pins) {
@@ -268,13 +269,14 @@ impl Engine {
         };
         if !waits {
             look(&self.state, &mut seen);
+            self.mark_far(id, &seen);
         }
         let is_missing = waits || seen.contains(&Seen::Missing);
         let mut wanted = Wanted::default();
         let mut here = true;
         // While some are missing all are held, or they might take turns in being here.
         for fingerprint in fingerprints.clone().filter(|_| is_missing) {
-            here &= self.state.want_lookup(fingerprint, &mut wanted)?;
+            here &= self.want_stored_chunk(fingerprint, &mut wanted)?;
         }
         let count = fingerprints.clone().count() as u64;
         let pops = (self.lookups.popped_ahead + count).min(self.checkpoints.free_pbns(&self.state));
@@ -288,8 +290,8 @@ impl Engine {
             seen.clear();
             look(&self.state, &mut seen);
         }
-        // What is still missing now does not exist.
-        Ok(Some(seen))
+        let seen = fingerprints.zip(seen);
+        Ok(Some(seen.map(|(fingerprint, seen)| self.stored_chunk(fingerprint, seen)).collect()))
     }
 
     /// What becomes of the chunk in this slot of a group; `earlier` are the plans of those before.

@@ -107,6 +107,7 @@ pub fn open_with_cache(
         flushing: Flushing::new(journal.next().sequence - 1),
         checkpoints: Checkpoints::new(&newest, dirty_pages_sure, cache.dirty_pages_max),
         memory_bytes_max: options.memory_bytes,
+        directory_entries: cache.directory_entries,
         volumes,
         geometry,
         devices,

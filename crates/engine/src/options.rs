@@ -3,6 +3,8 @@
 use format::detection::Detection;
 use format::units::Compression;
 
+use crate::directories::ENTRY_COST_BYTES;
+
 /// What is fixed when a store is made.
 #[derive(Clone, Debug)]
 pub struct CreateOptions {
@@ -56,6 +58,8 @@ pub struct TableCache {
     pub dirty_pages_max: usize,
     /// Entries of the Hash-PBN table that may be in no bucket; each takes 10 to 15 bytes of memory.
     pub young_max: usize,
+    /// Entries of containers' directories that may be in memory, 96 bytes each at most.
+    pub directory_entries: usize,
 }
 
 /// What a young entry costs at most: its slot in the index, which is filled to 53 to 80%.
@@ -65,13 +69,17 @@ const YOUNG_MAX: u64 = 16 << 20;
 
 impl Options {
     /// The table cache: a third of the memory. Half of that finds young entries, which measured
-    /// best (measurements/012); the rest is pages, of which three quarters may be dirty.
+    /// best (measurements/012); of the rest an eighth is for directories of containers, and what is
+    /// left for pages, of which three quarters may be dirty.
     pub(crate) fn table_cache(&self) -> TableCache {
         let cache_bytes = self.memory_bytes / 3;
         let young_max = (cache_bytes / 2 / YOUNG_COST_BYTES).min(YOUNG_MAX);
-        let pages_bytes = cache_bytes - young_max * YOUNG_COST_BYTES;
+        let left_bytes = cache_bytes - young_max * YOUNG_COST_BYTES;
+        let directory_entries = (left_bytes / 8 / ENTRY_COST_BYTES) as usize;
+        let pages_bytes = left_bytes - directory_entries as u64 * ENTRY_COST_BYTES;
         let pages = usize::try_from(pages_bytes / PAGE_COST_BYTES).unwrap_or(usize::MAX);
-        TableCache { pages, dirty_pages_max: pages / 4 * 3, young_max: young_max as usize }
+        let (dirty_pages_max, young_max) = (pages / 4 * 3, young_max as usize);
+        TableCache { pages, dirty_pages_max, young_max, directory_entries }
     }
 
     /// Bytes of reads that may be under way: a tenth, at most 128 MiB.

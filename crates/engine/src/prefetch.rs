@@ -36,9 +36,10 @@ impl Engine {
                 group.slots().iter().filter_map(|slot| slot.fingerprint).collect();
             let (mut seen, mut wanted) = (Vec::with_capacity(made.len()), Wanted::default());
             self.state.hash.look_up_group(&self.state.store, made.iter(), &mut seen);
+            self.mark_far(id, &seen);
             for (fingerprint, _) in made.iter().zip(seen).filter(|(_, seen)| *seen == Seen::Missing)
             {
-                let _ = self.state.want_lookup(fingerprint, &mut wanted);
+                let _ = self.want_stored_chunk(fingerprint, &mut wanted);
             }
             self.ask_for(wanted);
         }

@@ -107,6 +107,15 @@ pub struct TablesFigures {
     /// Pages of the Hash-PBN table that were read to merge them: no look-up had to wait for one.
     #[serde(default)]
     pub merge_reads: u64,
+    /// Duplicates that were found in a directory of their container, without their bucket.
+    #[serde(default)]
+    pub found_by_directory: u64,
+    /// Directories that were brought in for that.
+    #[serde(default)]
+    pub directories_read: u64,
+    /// Memory of those that are held: part of the cache.
+    #[serde(default)]
+    pub directory_bytes: u64,
     /// Memory of what finds those: part of the cache.
     #[serde(default)]
     pub young_bytes: u64,
@@ -214,6 +223,10 @@ pub struct Counters {
     /// Pages of the Hash-PBN table that were read to merge them.
     #[serde(default)]
     pub merge_reads: u64,
+    #[serde(default)]
+    pub chunks_found_by_directory: u64,
+    #[serde(default)]
+    pub directories_read: u64,
     /// Partly written chunks whose other sectors were read from what is stored.
     #[serde(default)]
     pub chunks_read_back: u64,

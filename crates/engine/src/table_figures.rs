@@ -29,6 +29,9 @@ impl Engine {
             dirty_pages: store.dirty_pages() as u64,
             young_entries: hash.young_entries(),
             merge_reads,
+            found_by_directory: self.counters.chunks_found_by_directory,
+            directories_read: self.counters.directories_read,
+            directory_bytes: self.directories.resident_bytes(),
             young_bytes: hash.young_bytes(),
             filter_bytes: hash.filter_bytes(),
         }

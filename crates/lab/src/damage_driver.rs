@@ -15,7 +15,8 @@ const STILL_MAX: u32 = 2_000;
 const COPIES_ABOVE: u32 = 4;
 
 /// So few young entries that there are buckets and filters to be hit.
-const CACHE: TableCache = TableCache { pages: 4096, dirty_pages_max: 3072, young_max: 120 };
+const CACHE: TableCache =
+    TableCache { pages: 4096, dirty_pages_max: 3072, young_max: 120, directory_entries: 2000 };
 
 type Outcome = Result<Reply, RequestError>;
 

@@ -87,6 +87,7 @@ impl Opening {
             pages: shape.cache_pages,
             dirty_pages_max: shape.dirty_pages_max,
             young_max: shape.young_max,
+            directory_entries: 2000,
         };
         let (mut engine, client, report) =
             engine::open_with_cache(tap, doorbell, &options, cache).map_err(Broken::DoesNotOpen)?;

@@ -22,7 +22,7 @@ use std::thread::JoinHandle;
 use disk::{Doorbell, MemoryDisk};
 use engine::{
     CheckReport, Client, Codec, Compression, CreateOptions, Detection, Engine, OpenError,
-    OpenReport, Options, RequestError, VolumeHandle, Zone,
+    OpenReport, Options, RequestError, TableCache, VolumeHandle, Zone,
 };
 
 use proptest::test_runner::Config as ProptestConfig;
@@ -46,6 +46,8 @@ pub struct Wish {
     pub detection: Detection,
     /// References beyond which a chunk gets a second copy.
     pub copies_above: u32,
+    /// The table cache, if not what the memory gives.
+    pub cache: Option<TableCache>,
 }
 
 impl Default for Wish {
@@ -58,6 +60,7 @@ impl Default for Wish {
             seed: 1,
             detection: Detection::default(),
             copies_above: engine::COPIES_ABOVE_DEFAULT,
+            cache: None,
         }
     }
 }
@@ -119,8 +122,11 @@ impl Wish {
     ) -> Result<(Engine, Client, OpenReport, Doorbell), OpenError> {
         let doorbell = Doorbell::new().unwrap();
         disk.set_doorbell(&doorbell);
-        let (mut engine, client, report) =
-            engine::open(Box::new(disk.clone()), doorbell.clone(), &self.options)?;
+        let (disk, bell) = (Box::new(disk.clone()), doorbell.clone());
+        let (mut engine, client, report) = match self.cache {
+            Some(cache) => engine::open_with_cache(disk, bell, &self.options, cache)?,
+            None => engine::open(disk, bell, &self.options)?,
+        };
         engine.copy_above(self.copies_above);
         Ok((engine, client, report, doorbell))
     }

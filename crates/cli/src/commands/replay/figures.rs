@@ -142,7 +142,8 @@ impl Measured {
         let chunk_bytes = self.stats.chunk_bytes;
         let chunks = (carried_bytes / f64::from(chunk_bytes)).max(1.0);
         let stats = &self.stats;
-        let cache_bytes = stats.tables.cached_pages_max * PAGE_BYTES + stats.tables.young_bytes;
+        let beside_bytes = stats.tables.young_bytes + stats.tables.directory_bytes;
+        let cache_bytes = stats.tables.cached_pages_max * PAGE_BYTES + beside_bytes;
         // What was never written yet is in no block.
         let tables_bytes = stats.table_bytes.max(stats.tables.cached_pages * PAGE_BYTES);
         Run {
