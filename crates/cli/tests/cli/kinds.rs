@@ -27,6 +27,42 @@ fn a_store_names_chunks_as_it_was_told() {
     }
 }
 
+/// Multiples of the polynomials behind the codes of `ecc-bch` and `ecc-crc64`, added to a chunk.
+fn twins(chunk: &[u8]) -> [Vec<u8>; 2] {
+    let bch = (0x115_f914_e07b_0c13_8741_c5c4_fb23_u128 << 23).to_be_bytes();
+    let crc64 = u128::from(0xad93_d235_94c9_3659_u64.reverse_bits()) << 1 | 1;
+    [bch, crc64.to_le_bytes()].map(|pattern| {
+        let mut twin = chunk.to_vec();
+        twin[900..].iter_mut().zip(pattern).for_each(|(byte, added)| *byte ^= added);
+        twin
+    })
+}
+
+#[test]
+fn a_store_that_compares_keeps_what_only_shares_a_fingerprint() {
+    let chunks = noise(1, 1 << 20);
+    let [bch, crc64] = twins(&chunks[..4096]);
+    let all = [chunks.clone(), bch.clone(), crc64.clone(), chunks, bch, crc64].concat();
+    // A chunk aside is stored again each time.
+    let kinds =
+        [("blake3", 0), ("sha1", 0), ("md5", 0), ("xxh3", 0), ("ecc-bch", 1), ("ecc-crc64", 1)];
+    for (kind, stored_again) in kinds {
+        let folder = Folder::new();
+        let (store, image, back) =
+            (folder.path("store"), folder.path("image"), folder.path("back"));
+        tamis(&format!("init {store} --capacity 64M --fingerprint {kind} --verify")).ok();
+        fs::write(&image, &all).unwrap();
+        tamis(&format!("import {store} v {image}")).ok();
+        let stats = tamis(&format!("stats {store} --json")).ok().json();
+        assert_eq!((&stats["fingerprint"], &stats["verify"]), (&kind.into(), &true.into()));
+        assert_eq!(stats["unique_chunks"], 258 + stored_again, "{kind}");
+        tamis(&format!("check {store}")).ok();
+        tamis(&format!("scrub {store} --fingerprint --rate unlimited")).ok();
+        tamis(&format!("export {store} v {back}")).ok();
+        assert!(fs::read(&back).unwrap() == all, "{kind}");
+    }
+}
+
 #[test]
 fn what_two_chunks_may_share_is_refused_alone() {
     let folder = Folder::new();
