@@ -65,6 +65,7 @@ pub fn script(input: &[u8]) -> Script {
 fn shape(input: &mut Input<'_>) -> Shape {
     let kind = input.byte();
     let base = Shape {
+        detection: Default::default(),
         seed: u64::from(input.byte()),
         zones: 1,
         containers: 8,

@@ -20,7 +20,8 @@ const CONTAINERS: u32 = 4;
 const TABLES_BYTES: u64 = 4 << 20;
 const JOURNAL_BYTES: u64 = 3 << 20;
 /// Pages in memory.
-const CACHE: TableCache = TableCache { pages: 512, dirty_pages_max: 64, young_max: 400 };
+const CACHE: TableCache =
+    TableCache { pages: 512, dirty_pages_max: 64, young_max: 400, directory_entries: 64 };
 /// Steps without any movement after which nothing will come.
 const STILL_MAX: u32 = 2_000;
 /// Steps that a request may take: a small store is scrubbed in fewer.
