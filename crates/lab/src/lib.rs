@@ -8,6 +8,7 @@
 //! trouble.rs    what else goes wrong with a disk   shrink.rs  a failing script made short
 //! fullness.rs   stores that are filled to the last chunk
 //! cache_study/ what the tables cost by cache, policy and filter: a model, without the engine
+//! flash/       ways to find a duplicate on a simulated flash device: a model as well
 //! image/        stores of earlier releases, kept for the tests
 //! ```
 //!
@@ -31,6 +32,7 @@ mod damage_hit;
 mod damage_store;
 mod dice;
 mod failure;
+pub mod flash;
 pub mod fullness;
 mod going_back;
 mod growth;

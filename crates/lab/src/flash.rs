@@ -1,0 +1,41 @@
+//! `lab flash`: ways to find a duplicate, on a simulated flash device, over traces. EaD's
+//! simulator tables beside the paper's own figures. No engine, no bytes.
+//!
+//! ```text
+//! geometry.rs latency.rs    the device, what its steps take (Table 5); formula.rs  without queues
+//!   ├─ plane.rs ─ ftl.rs    which page holds what; collections
+//!   ├─ dies.rs servers.rs   queues: of the dies, reads first; of the hash engine and the others
+//!   └─ device.rs            events; device/flow.rs: what every request goes through;
+//!        device/ead.rs      EaD's four cases, with bloom.rs and prefetch.rs
+//! strategy.rs               the ways that are compared;  figures.rs  what is counted
+//! trace.rs made.rs          what is asked for: FIU's traces, and made ones
+//! ```
+//!
+//! Everything follows from the traces and a seed; there is no clock.
+
+mod bloom;
+mod device;
+mod dies;
+mod figures;
+mod formula;
+mod ftl;
+mod geometry;
+mod latency;
+mod made;
+mod plane;
+mod prefetch;
+mod servers;
+mod strategy;
+mod trace;
+
+pub use bloom::BLOOM_BITS;
+pub use device::{Setup, run};
+pub use figures::Figures;
+pub use formula::{ead_ns, hashed_ns};
+pub use ftl::Full;
+pub use geometry::{Geometry, PAGE_BYTES};
+pub use latency::Latency;
+pub use made::{BURST_MEAN, Original};
+pub use prefetch::PrefetchSetup;
+pub use strategy::Strategy;
+pub use trace::{Request, Trace};
