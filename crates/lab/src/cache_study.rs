@@ -11,14 +11,13 @@
 //!        └─ cache.rs          pages in memory, dirty or not; pages read and written
 //!             policies.rs     by name: lru.rs clock.rs two_q.rs arc.rs s3_fifo.rs tiny_lfu.rs;
 //!             dirty.rs       pages that may not leave before they are written
-//! record.rs  hot.rs           what comes of it;  report.rs  as text;  plots.rs chart.rs  as SVG
+//! record.rs  hot.rs           what comes of it;  report.rs  as text;  plots.rs  as SVG
 //! ```
 //!
 //! Everything follows from the workloads and a seed; threads change the time it takes only.
 
 mod arc;
 mod cache;
-mod chart;
 mod clock;
 mod dirty;
 mod filter;
@@ -44,7 +43,6 @@ mod two_q;
 #[cfg(test)]
 mod policy_tests;
 
-pub use chart::PlotError;
 pub use filter::FilterRow;
 pub use hot::HotBuckets;
 pub use plan::{CACHED_PERCENT, FILTER_BITS};

@@ -9,6 +9,7 @@
 //!        device/ead.rs      EaD's four cases, with bloom.rs and prefetch.rs
 //! strategy.rs               the ways that are compared;  figures.rs  what is counted
 //! trace.rs made.rs          what is asked for: FIU's traces, and made ones
+//! study.rs                  which runs;  paper.rs  the paper's figures;  report.rs plots.rs
 //! ```
 //!
 //! Everything follows from the traces and a seed; there is no clock.
@@ -22,10 +23,14 @@ mod ftl;
 mod geometry;
 mod latency;
 mod made;
+mod paper;
 mod plane;
+mod plots;
 mod prefetch;
+mod report;
 mod servers;
 mod strategy;
+mod study;
 mod trace;
 
 pub use bloom::BLOOM_BITS;
@@ -36,6 +41,8 @@ pub use ftl::Full;
 pub use geometry::{Geometry, PAGE_BYTES};
 pub use latency::Latency;
 pub use made::{BURST_MEAN, Original};
+pub use paper::{INCONSISTENCIES, Kind};
 pub use prefetch::PrefetchSetup;
 pub use strategy::Strategy;
+pub use study::{Part, Row, Study};
 pub use trace::{Request, Trace};

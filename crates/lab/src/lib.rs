@@ -26,6 +26,8 @@
 mod answers;
 mod aside;
 pub mod cache_study;
+mod chart;
+mod columns;
 mod damage;
 mod damage_driver;
 mod damage_hit;
@@ -51,6 +53,7 @@ mod volumes;
 mod workload;
 
 pub use aside::Points;
+pub use chart::PlotError;
 pub use damage::{DamageRow, DamageTable};
 pub use dice::Dice;
 pub use failure::{Broken, Failure};

@@ -2,12 +2,12 @@
 
 use plotters::chart::SeriesLabelPosition;
 
-use super::chart::{Form, Panel, PlotError, Series, svg};
 use super::plan::CACHED_PERCENT;
 use super::policies::PolicyKind;
 use super::record::{Question, Record};
 use super::run::Design;
 use super::study::Study;
+use crate::chart::{Form, Panel, PlotError, Series, svg};
 
 const DESIGNS: [Design; 2] = [Design::Plain, Design::Gathered];
 const ROOM: &str = "room of the cache, % of all pages of the tables";

@@ -5,6 +5,7 @@ use std::fmt::{self, Display, Formatter};
 use super::plan::CACHED_PERCENT;
 use super::record::{Question, Record};
 use super::study::Study;
+use crate::columns::aligned;
 
 impl Display for Study {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -203,25 +204,4 @@ impl Study {
 
 fn of<'a, 'b>(runs: &'a [&'b Record], question: Question) -> Vec<&'a &'b Record> {
     runs.iter().filter(|run| run.question == question).collect()
-}
-
-/// The first `words` columns to the left, the others to the right, and an empty line.
-fn aligned(f: &mut Formatter<'_>, words: usize, rows: &[Vec<String>]) -> fmt::Result {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(column));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    for row in rows {
-        let mut line = String::new();
-        for (column, (cell, &width)) in row.iter().zip(&widths).enumerate() {
-            line += &match column < words {
-                true => format!("{cell:<width$}  "),
-                false => format!("{cell:>width$}  "),
-            };
-        }
-        writeln!(f, "{}", line.trim_end())?;
-    }
-    writeln!(f)
 }

@@ -4,6 +4,8 @@
 //! is collected: what lives moves to a fresh block, and it is erased. At least one block is always
 //! empty, so a collection can always begin. Which pages live is told from outside.
 
+use std::collections::VecDeque;
+
 /// Blocks that are kept empty; with fewer a block is collected for each that is begun.
 const EMPTY_MIN: usize = 2;
 
@@ -18,9 +20,12 @@ pub(super) struct Block {
 
 #[derive(Clone, Debug)]
 pub(super) struct Plane {
+    /// Those that have been opened ever; the others of `blocks_max` are empty.
     pub(super) blocks: Vec<Block>,
-    empty: Vec<u32>,
+    /// In the order in which they were erased.
+    erased: VecDeque<u32>,
     open: Option<u32>,
+    blocks_max: u32,
     pages: u32,
 }
 
@@ -37,12 +42,8 @@ pub(super) enum Room {
 
 impl Plane {
     pub(super) fn new(blocks: u32, pages: u32) -> Self {
-        Self {
-            blocks: vec![Block::default(); blocks as usize],
-            empty: (0..blocks).rev().collect(),
-            open: None,
-            pages,
-        }
+        let (blocks_max, erased) = (blocks, VecDeque::new());
+        Self { blocks: Vec::new(), erased, open: None, blocks_max, pages }
     }
 
     /// Sees to it that the open block has room, if that is possible without a collection.
@@ -50,14 +51,14 @@ impl Plane {
         if self.open_has_room() {
             return Room::Open;
         }
-        if self.empty.len() > EMPTY_MIN {
-            self.open = self.empty.pop();
+        if self.empty() > EMPTY_MIN {
+            self.open = self.take_empty();
             return Room::Open;
         }
         match self.victim() {
             Some(victim) => Room::Collect(victim),
-            None if self.empty.len() > 1 => {
-                self.open = self.empty.pop();
+            None if self.empty() > 1 => {
+                self.open = self.take_empty();
                 Room::Open
             }
             None => Room::None,
@@ -67,8 +68,8 @@ impl Plane {
     /// Takes everything out of a block, opens an empty one, and erases the block. Slots that live
     /// are to be written to the open block, which has room for all of them.
     pub(super) fn collect(&mut self, victim: u32) -> Vec<u32> {
-        self.open = self.empty.pop();
-        self.empty.insert(0, victim);
+        self.open = self.take_empty();
+        self.erased.push_back(victim);
         std::mem::take(&mut self.blocks[victim as usize]).slots
     }
 
@@ -79,6 +80,18 @@ impl Plane {
         block.slots.push(slot);
         block.live += 1;
         Some((open, block.slots.len() as u32 - 1))
+    }
+
+    fn empty(&self) -> usize {
+        self.blocks_max as usize - self.blocks.len() + self.erased.len()
+    }
+
+    fn take_empty(&mut self) -> Option<u32> {
+        if self.blocks.len() < self.blocks_max as usize {
+            self.blocks.push(Block::default());
+            return Some(self.blocks.len() as u32 - 1);
+        }
+        self.erased.pop_front()
     }
 
     fn open_has_room(&self) -> bool {

@@ -48,40 +48,40 @@ impl PlotError {
 }
 
 #[derive(Copy, Clone, PartialEq, Eq)]
-pub(super) enum Form {
+pub(crate) enum Form {
     Lines,
     Bars,
 }
 
 /// Values by what is varied; none where nothing was measured.
-pub(super) struct Series {
-    pub(super) name: String,
+pub(crate) struct Series {
+    pub(crate) name: String,
     /// Which of the colours; several series may share one.
-    pub(super) color: usize,
-    pub(super) dashed: bool,
-    pub(super) values: Vec<Option<f64>>,
+    pub(crate) color: usize,
+    pub(crate) dashed: bool,
+    pub(crate) values: Vec<Option<f64>>,
 }
 
-pub(super) struct Panel {
-    pub(super) title: String,
-    pub(super) x_title: String,
-    pub(super) y_title: String,
-    pub(super) x_names: Vec<String>,
-    pub(super) y: Range<f64>,
+pub(crate) struct Panel {
+    pub(crate) title: String,
+    pub(crate) x_title: String,
+    pub(crate) y_title: String,
+    pub(crate) x_names: Vec<String>,
+    pub(crate) y: Range<f64>,
     /// Above it there is room for a legend, and no figure at the axis.
-    pub(super) y_named_max: f64,
+    pub(crate) y_named_max: f64,
     /// Every step is so many times the one before.
-    pub(super) y_is_logarithmic: bool,
-    pub(super) form: Form,
-    pub(super) series: Vec<Series>,
-    pub(super) legend: SeriesLabelPosition,
+    pub(crate) y_is_logarithmic: bool,
+    pub(crate) form: Form,
+    pub(crate) series: Vec<Series>,
+    pub(crate) legend: SeriesLabelPosition,
 }
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 
 /// Panels side by side, as one SVG.
-pub(super) fn svg(panels: &[Panel]) -> Result<String, PlotError> {
+pub(crate) fn svg(panels: &[Panel]) -> Result<String, PlotError> {
     let mut text = String::new();
     {
         let size = (PANEL_WIDTH * panels.len() as u32, HEIGHT);
