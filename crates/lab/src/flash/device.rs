@@ -133,6 +133,14 @@ struct Device<'a> {
 /// # Errors
 /// [`Full`] when the device is too small for it.
 pub fn run(trace: &Trace, setup: &Setup) -> Result<Figures, Full> {
+    let mut figures = driven(trace, setup)?.figures;
+    figures.writes_ns.sort_unstable();
+    figures.reads_ns.sort_unstable();
+    Ok(figures)
+}
+
+/// The device after all of a trace, when nothing is left to do.
+fn driven<'a>(trace: &'a Trace, setup: &Setup) -> Result<Device<'a>, Full> {
     let mut device = Device::new(trace, *setup);
     for number in 0..trace.requests.len() as u32 {
         let at_ns = trace.requests[number as usize].time_ns;
@@ -144,10 +152,7 @@ pub fn run(trace: &Trace, setup: &Setup) -> Result<Figures, Full> {
     while !device.planned.is_empty() {
         device.step()?;
     }
-    let mut figures = device.figures;
-    figures.writes_ns.sort_unstable();
-    figures.reads_ns.sort_unstable();
-    Ok(figures)
+    Ok(device)
 }
 
 impl<'a> Device<'a> {

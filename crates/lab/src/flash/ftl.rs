@@ -162,4 +162,14 @@ impl Ftl {
 }
 
 #[cfg(test)]
+impl Ftl {
+    /// Whether every slot is referred to by the addresses that read it, and by nobody else.
+    pub(super) fn is_settled(&self) -> bool {
+        let mut references = vec![0; self.slots.len()];
+        self.map.values().for_each(|mapped| references[mapped.slot as usize] += 1);
+        self.slots.iter().map(|slot| slot.references).eq(references)
+    }
+}
+
+#[cfg(test)]
 mod tests;

@@ -7,7 +7,7 @@ use proptest::prelude::any;
 use proptest::{prop_assert, prop_assert_eq, proptest};
 use traces::Direction;
 
-use super::{Setup, run};
+use super::{Setup, driven, run};
 use crate::flash::geometry::Geometry;
 use crate::flash::made::{BURST_MEAN, Original};
 use crate::flash::prefetch::PrefetchSetup;
@@ -127,7 +127,9 @@ proptest! {
             prefetch: PrefetchSetup { distance, trigger: 0, chunks_max },
             ..Setup::usual(Strategy::ALL[strategy])
         };
-        let figures = run(&trace, &setup).unwrap();
+        let device = driven(&trace, &setup).unwrap();
+        prop_assert!(device.ftl.is_settled(), "a reference was lost, or kept for ever");
+        let figures = device.figures;
         prop_assert_eq!(figures.writes_ns.len(), writes);
         prop_assert_eq!(figures.reads_ns.len(), trace.requests.len() - writes);
         prop_assert_eq!(figures.programs + figures.duplicates, writes as u64);
