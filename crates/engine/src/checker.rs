@@ -11,7 +11,7 @@ use format::page::Page;
 use format::superblock::Geometry;
 use format::units::{ContainerId, Fingerprint, Pba, Pbn, TreeId};
 use format::{bucket, map_page, pba_page};
-use tables::{HashPbn, NextLeaf};
+use tables::NextLeaf;
 
 use crate::damage_reads::read_with_holes;
 use crate::directory_check::{directory_problems, start_of};
@@ -191,7 +191,7 @@ impl Checker {
         progress: &mut dyn FnMut(CheckProgress),
     ) -> Result<(), OpenError> {
         for tree in [TreeId::HASH_PBN, TreeId::YOUNG] {
-            let total = HashPbn::leaves_end(&self.loading.state.hash_shape(), tree);
+            let total = self.loading.state.hash.leaves_end_of(tree);
             let mut found = Vec::new();
             self.each_leaf(tree, |checker, leaf, page| {
                 progress(CheckProgress { stage: "fingerprints", done: leaf, total });

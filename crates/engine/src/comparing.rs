@@ -371,7 +371,7 @@ mod tests {
             journal_bytes: None,
             uuid: [3; 16],
             bucket_seed: [5; 16],
-            detection: Detection { kind: FingerprintKind::Md5, verify: true },
+            detection: Detection { kind: FingerprintKind::Md5, verify: true, ..Default::default() },
         })
         .unwrap();
         let zones: Vec<_> = geometry.zones().collect();

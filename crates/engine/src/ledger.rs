@@ -185,8 +185,9 @@ impl Ledger {
     }
 
     fn read_fingerprints(&mut self, pages: &mut Pages<'_>) {
-        let (shape, seed) = (pages.survey.base.root.hash, pages.survey.geometry.bucket_seed);
-        let mut hash = HashPbn::new(shape, seed, HashOptions::with_young(0));
+        let (shape, geometry) = (pages.survey.base.root.hash, &pages.survey.geometry);
+        let options = HashOptions::with_young(0, geometry.detection.filter);
+        let mut hash = HashPbn::new(shape, geometry.bucket_seed, options);
         for tree in [TreeId::LINEAR_HASH, TreeId::LINEAR_OVERFLOW, TreeId::HASH_PBN] {
             pages.each_leaf(tree, |leaf, page| {
                 self.fingerprints_lost |= page.is_none();

@@ -254,7 +254,7 @@ fn empty_state(geometry: &Geometry, root: &Root, cache: TableCache) -> State {
     let store = PageStore::new(PageStoreOptions { cache_pages, tables_blocks });
     let young_blocks = (tables_blocks / YOUNG_BLOCKS_PART) as usize;
     let young_max = cache.young_max.min(young_blocks.saturating_mul(bucket::CAPACITY));
-    let options = HashOptions::with_young(young_max);
+    let options = HashOptions::with_young(young_max, geometry.detection.filter);
     State {
         store,
         hash: HashPbn::new(root.hash, geometry.bucket_seed, options),

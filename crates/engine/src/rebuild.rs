@@ -143,8 +143,9 @@ impl<'a> Rebuild<'a> {
             }
             twice
         });
+        let geometry = &self.survey.geometry;
         let BuiltTable { shape, trees } =
-            BuiltTable::of(&entries, self.survey.geometry.bucket_seed);
+            BuiltTable::of(&entries, geometry.bucket_seed, geometry.detection.filter);
         for (tree, pages) in trees {
             let leaves: Result<Vec<_>, _> =
                 pages.into_iter().map(|page| self.put_leaf(page.id().index, page)).collect();

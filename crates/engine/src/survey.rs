@@ -263,7 +263,7 @@ fn leaves_end(root: &Root, geometry: &Geometry, tree: TreeId) -> u64 {
     match tree {
         TreeId::CATALOG => root.catalog_slots.div_ceil(catalog::SLOTS as u64),
         TreeId::HASH_PBN | TreeId::YOUNG | TreeId::HASH_FILTER => {
-            HashPbn::leaves_end(&root.hash, tree)
+            HashPbn::leaves_end(&root.hash, geometry.detection.filter, tree)
         }
         // No more buckets than chunks, and of each up to eight further pages.
         TreeId::LINEAR_HASH => root.next_pbn,

@@ -21,7 +21,7 @@ const DATA: Zone = Zone::Data(0);
 type Twins = fn(u64) -> Vec<Vec<u8>>;
 
 fn wish(kind: FingerprintKind) -> Wish {
-    Wish { detection: Detection { kind, verify: true }, ..Wish::default() }
+    Wish { detection: Detection { kind, verify: true, ..Default::default() }, ..Wish::default() }
 }
 
 fn md5() -> Wish {

@@ -5,7 +5,10 @@
 mod stand;
 
 use disk::MemoryDisk;
-use engine::{Address, CreateOptions, Detection, FingerprintKind, PlanError, Zone, repair};
+use engine::{
+    Address, CreateOptions, Detection, FingerprintKind, PlanError, TableCache, Zone, repair,
+};
+use format::detection::FilterBlocks;
 use reduce::Fingerprinter;
 use stand::{CHUNK, MIB, Stand, Wish, check_clean, fresh};
 
@@ -16,7 +19,7 @@ const CHUNKS: u64 = 1200;
 fn wishes() -> impl Iterator<Item = (FingerprintKind, Wish)> {
     let strong = FingerprintKind::ALL.into_iter().filter(|kind| kind.is_strong());
     strong.map(|kind| {
-        let detection = Detection { kind, verify: false };
+        let detection = Detection { kind, verify: false, ..Default::default() };
         (kind, Wish { detection, ..Wish::default() })
     })
 }
@@ -99,6 +102,32 @@ fn a_repair_names_chunks_as_the_store_does() {
     }
 }
 
+/// Whatever the filters take, all is found: as it was written, opened again, and made again.
+#[test]
+fn filters_of_every_size_deny_nothing_that_is_stored() {
+    let mut filter_bytes = Vec::new();
+    for bits in [3, 10, 26] {
+        let filter = FilterBlocks::nearest_to(bits).unwrap();
+        let detection = Detection { filter, ..Default::default() };
+        let cache =
+            TableCache { pages: 4096, dirty_pages_max: 64, young_max: 100, directory_entries: 0 };
+        let wish = Wish { detection, cache: Some(cache), ..Wish::default() };
+        let stand = filled(&wish);
+        filter_bytes.push(stand.stats().tables.filter_bytes);
+        assert_all_found(&stand, 8 * MIB);
+        let disk = stand.close();
+        check_clean(&disk);
+        let stand = wish.open(disk);
+        assert_all_found(&stand, 16 * MIB);
+        let disk = stand.close();
+        spoil(&disk, "young entries, leaf");
+        repair(Box::new(disk.clone()), &mut |_| {}).unwrap();
+        check_clean(&disk);
+        assert_all_found(&wish.open(disk), 24 * MIB);
+    }
+    assert!(filter_bytes[0] > 0 && filter_bytes[0] < filter_bytes[2], "{filter_bytes:?}");
+}
+
 /// The directory of a killed store's sealed container is made again from its frames.
 #[test]
 fn a_scrub_with_fingerprints_finds_nothing_wrong() {
@@ -136,7 +165,8 @@ fn a_fingerprint_that_two_chunks_may_share_is_no_name() {
         bucket_seed: [5; 16],
     };
     for kind in FingerprintKind::ALL {
-        let planned = engine::plan(&options(Detection { kind, verify: false }));
+        let planned =
+            engine::plan(&options(Detection { kind, verify: false, ..Default::default() }));
         let weak = || PlanError::Weak { kind };
         assert_eq!(planned.err(), (!kind.is_strong()).then(weak), "{kind}");
     }

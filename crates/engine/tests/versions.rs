@@ -81,7 +81,10 @@ fn a_raised_version_may_be_cut_off_at_every_write() {
 #[test]
 fn a_store_gets_the_version_that_it_needs_and_keeps_it() {
     for (kind, version) in [(FingerprintKind::Blake3, 2), (FingerprintKind::Sha256, 3)] {
-        let wish = Wish { detection: Detection { kind, verify: false }, ..Wish::default() };
+        let wish = Wish {
+            detection: Detection { kind, verify: false, ..Default::default() },
+            ..Wish::default()
+        };
         let stand = wish.stand();
         let volume = stand.volume("v", 64 * MIB);
         stand.write(&volume, 0, &fresh(7, 16 * CHUNK));

@@ -206,7 +206,8 @@ proptest! {
         steps in prop::collection::vec(step(), 1..80),
         seed in any::<u64>(),
     ) {
-        let detection = Detection { kind: FingerprintKind::Xxh3, verify: true };
+        let kind = FingerprintKind::Xxh3;
+        let detection = Detection { kind, verify: true, ..Default::default() };
         let mut run = Run::new(Wish { seed, detection, ..Wish::default() });
         for step in &steps {
             prop_assert!(run.take(step), "{step:?} reads other bytes");

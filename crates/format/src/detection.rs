@@ -98,6 +98,45 @@ impl fmt::Display for FingerprintKind {
     }
 }
 
+/// How large the filter in front of each bucket is, in blocks of 256 bits.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub struct FilterBlocks(u8);
+
+impl FilterBlocks {
+    /// Bits of a block.
+    const BLOCK_BITS: u32 = 256;
+    /// Entries of a bucket on average.
+    const BUCKET_ENTRIES: u32 = 78;
+    const MAX: u8 = 8;
+
+    /// The number of blocks whose bits for each chunk are nearest to `bits`; none when that is
+    /// less than one or more than eight.
+    #[must_use]
+    pub fn nearest_to(bits: u32) -> Option<Self> {
+        let blocks = (bits * Self::BUCKET_ENTRIES + Self::BLOCK_BITS / 2) / Self::BLOCK_BITS;
+        u8::try_from(blocks).ok().filter(|blocks| (1..=Self::MAX).contains(blocks)).map(Self)
+    }
+
+    /// Blocks of a bucket, 1 to 8.
+    #[must_use]
+    pub const fn count(self) -> usize {
+        self.0 as usize
+    }
+
+    /// Bits for each chunk in a bucket of average load.
+    #[must_use]
+    pub fn bits_per_chunk(self) -> f64 {
+        f64::from(u32::from(self.0) * Self::BLOCK_BITS) / f64::from(Self::BUCKET_ENTRIES)
+    }
+}
+
+impl Default for FilterBlocks {
+    /// Ten bits a chunk: one in a hundred of what is not stored costs a page.
+    fn default() -> Self {
+        Self(3)
+    }
+}
+
 /// How a store finds duplicates.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Detection {
@@ -106,6 +145,8 @@ pub struct Detection {
     /// Whether bytes are compared before a chunk counts as stored. Always so unless the kind is
     /// strong.
     pub verify: bool,
+    /// How sure the filters are of what is not stored.
+    pub filter: FilterBlocks,
 }
 
 impl Detection {
@@ -124,12 +165,13 @@ impl Detection {
         if self == Self::default() { FORMAT_VERSION_COMMON } else { FORMAT_VERSION }
     }
 
-    /// Number of the kind, and flags.
-    pub(crate) const fn to_bytes(self) -> (u8, u8) {
-        (self.kind as u8, if self.verify { Self::VERIFY_FLAG } else { 0 })
+    /// Number of the kind, flags, and blocks of a filter; 0 for as many as version 2 had.
+    pub(crate) fn to_bytes(self) -> [u8; 3] {
+        let filter = if self.filter == FilterBlocks::default() { 0 } else { self.filter.0 };
+        [self.kind as u8, if self.verify { Self::VERIFY_FLAG } else { 0 }, filter]
     }
 
-    pub(crate) fn from_bytes(kind: u8, flags: u8) -> Result<Self, FormatError> {
+    pub(crate) fn from_bytes([kind, flags, filter]: [u8; 3]) -> Result<Self, FormatError> {
         let impossible =
             |field, found| FormatError::field(Structure::Superblock, field, u64::from(found));
         let kind = FingerprintKind::from_number(kind)
@@ -137,6 +179,11 @@ impl Detection {
         if flags & !Self::VERIFY_FLAG != 0 {
             return Err(impossible("detection flags", flags));
         }
-        Ok(Self { kind, verify: flags & Self::VERIFY_FLAG != 0 })
+        let filter = match filter {
+            0 => FilterBlocks::default(),
+            blocks if blocks <= FilterBlocks::MAX => FilterBlocks(blocks),
+            _ => return Err(impossible("blocks of a filter", filter)),
+        };
+        Ok(Self { kind, verify: flags & Self::VERIFY_FLAG != 0, filter })
     }
 }

@@ -55,12 +55,13 @@ pub(crate) const TABLES_BYTES_AT: usize = 64;
 pub(crate) const DATA_COUNT_AT: usize = 72;
 pub(crate) const DETECTION_KIND_AT: usize = 76;
 pub(crate) const DETECTION_FLAGS_AT: usize = 77;
-pub(crate) const ZERO_AT: usize = 78;
+pub(crate) const DETECTION_FILTER_AT: usize = 78;
+pub(crate) const ZERO_AT: usize = 79;
 pub(crate) const DATA_AT: usize = 80;
 pub(crate) const DATA_ENTRY_BYTES: usize = 4;
 pub(crate) const REST_AT: usize = 336;
 
-const _: () = assert!(DATA_COUNT_AT + 4 == DETECTION_KIND_AT && ZERO_AT + 2 == DATA_AT);
+const _: () = assert!(DATA_COUNT_AT + 4 == DETECTION_KIND_AT && ZERO_AT + 1 == DATA_AT);
 const _: () = assert!(DATA_AT + DATA_ZONES_MAX * DATA_ENTRY_BYTES == REST_AT);
 const _: () = assert!(REST_AT <= 512, "an update of the geometry fits one sector");
 
@@ -105,9 +106,10 @@ impl Geometry {
         put_u64(&mut block, JOURNAL_BYTES_AT, self.journal_bytes);
         put_u64(&mut block, TABLES_BYTES_AT, self.tables_bytes);
         put_u32(&mut block, DATA_COUNT_AT, self.data.len() as u32);
-        let (kind, flags) = self.detection.to_bytes();
+        let [kind, flags, filter] = self.detection.to_bytes();
         block[DETECTION_KIND_AT] = kind;
         block[DETECTION_FLAGS_AT] = flags;
+        block[DETECTION_FILTER_AT] = filter;
         for (zone, &containers) in self.data.iter().enumerate() {
             put_u32(&mut block, DATA_AT + zone * DATA_ENTRY_BYTES, containers);
         }
@@ -139,7 +141,11 @@ impl Geometry {
             journal_bytes: u64_at(block, JOURNAL_BYTES_AT),
             tables_bytes: u64_at(block, TABLES_BYTES_AT),
             data: (0..count as usize).map(containers_in).collect(),
-            detection: Detection::from_bytes(block[DETECTION_KIND_AT], block[DETECTION_FLAGS_AT])?,
+            detection: Detection::from_bytes([
+                block[DETECTION_KIND_AT],
+                block[DETECTION_FLAGS_AT],
+                block[DETECTION_FILTER_AT],
+            ])?,
         };
         geometry.check()?;
         Ok(geometry)

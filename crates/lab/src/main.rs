@@ -108,7 +108,8 @@ fn replay(file: &std::path::Path) -> ExitCode {
 
 fn make_image(version: u32, folder: &std::path::Path) -> ExitCode {
     let kinds = [FingerprintKind::Blake3, FingerprintKind::Sha256];
-    let mut ways = kinds.map(|kind| Detection { kind, verify: false }).into_iter();
+    let mut ways =
+        kinds.map(|kind| Detection { kind, verify: false, ..Default::default() }).into_iter();
     let Some(detection) = ways.find(|way| way.format_version() == version) else {
         println!("this program does not write version {version}");
         return ExitCode::FAILURE;

@@ -212,7 +212,7 @@ impl fmt::Display for Shape {
         if self.copies_above > 0 {
             write!(f, " copies={}", self.copies_above)?;
         }
-        let Detection { kind, verify } = self.detection;
+        let Detection { kind, verify, .. } = self.detection;
         if verify { write!(f, " compares={kind}") } else { Ok(()) }
     }
 }
@@ -332,7 +332,11 @@ fn parse_shape(facts: &[&str]) -> Option<Shape> {
         tight: facts.contains(&"tight=true"),
         copies_above: fact("copies").map_or(Some(0), |above| above.try_into().ok())?,
         detection: match facts.iter().find_map(|fact| fact.strip_prefix("compares=")) {
-            Some(kind) => Detection { kind: FingerprintKind::from_name(kind)?, verify: true },
+            Some(kind) => Detection {
+                kind: FingerprintKind::from_name(kind)?,
+                verify: true,
+                ..Default::default()
+            },
             None => Detection::default(),
         },
     })

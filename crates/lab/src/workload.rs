@@ -137,8 +137,8 @@ impl Plan {
 fn detection_of(seed: u64) -> Detection {
     match (seed / 16 % 2, seed / SHAPES % 4) {
         (0, _) => Detection::default(),
-        (_, 3) => Detection { kind: FingerprintKind::Blake3, verify: true },
-        _ => Detection { kind: FingerprintKind::Md5, verify: true },
+        (_, 3) => Detection { kind: FingerprintKind::Blake3, verify: true, ..Default::default() },
+        _ => Detection { kind: FingerprintKind::Md5, verify: true, ..Default::default() },
     }
 }
 

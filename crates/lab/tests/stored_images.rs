@@ -73,7 +73,7 @@ fn todays_format_version_has_an_image() {
 #[test]
 fn what_is_made_today_is_packed_and_unpacked_as_it_is() {
     for kind in [FingerprintKind::Blake3, FingerprintKind::Sha256] {
-        let disk = image::make(Detection { kind, verify: false }).unwrap();
+        let disk = image::make(Detection { kind, verify: false, ..Default::default() }).unwrap();
         let unpacked = image::unpack(&image::pack(&disk).unwrap()).unwrap();
         let recorded = image::record(&disk).unwrap();
         assert_eq!(image::record(&unpacked).unwrap(), recorded);

@@ -7,6 +7,7 @@
 //! pins back, in groups of 256 chunks. Content and PBNs are visited in random order, LBAs in runs
 //! of 16 and, for comparison, one by one at random.
 
+use format::detection::FilterBlocks;
 use format::map_page;
 use format::pba_page::PbaEntry;
 use format::root::HashShape;
@@ -155,7 +156,7 @@ fn main() -> Outcome {
         std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(1_000_000);
     let young: usize =
         std::env::args().nth(2).and_then(|text| text.parse().ok()).unwrap_or(100_000);
-    let mut tables = Tables::new(HashOptions::with_young(young));
+    let mut tables = Tables::new(HashOptions::with_young(young, FilterBlocks::default()));
     let keys: Vec<_> = (1..=chunks).map(|number| (fingerprint(number), number)).collect();
     let strange: Vec<_> = keys.iter().map(|&(_, n)| (fingerprint(n + chunks), n)).collect();
     let mut shuffled = keys.clone();

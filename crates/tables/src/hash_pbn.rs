@@ -37,6 +37,7 @@ mod seal;
 mod segment;
 mod young;
 
+use format::detection::FilterBlocks;
 use format::root::HashShape;
 use format::units::{Fingerprint, PageId, Pbn, TreeId};
 
@@ -60,6 +61,8 @@ pub struct HashOptions {
     pub young_max: usize,
     /// Pages of young entries that are sorted together.
     pub segment_pages: u64,
+    /// The filter of each bucket, which is that of all buckets of the table before.
+    pub filter: FilterBlocks,
 }
 
 impl HashOptions {
@@ -70,9 +73,9 @@ impl HashOptions {
 
     /// With so many young entries.
     #[must_use]
-    pub fn with_young(young_max: usize) -> Self {
+    pub fn with_young(young_max: usize, filter: FilterBlocks) -> Self {
         let pages = young_max / format::bucket::CAPACITY / Self::SEGMENTS;
-        Self { young_max, segment_pages: pages.clamp(1, Self::SEGMENT_PAGES_MAX) as u64 }
+        Self { young_max, segment_pages: pages.clamp(1, Self::SEGMENT_PAGES_MAX) as u64, filter }
     }
 }
 
@@ -97,7 +100,7 @@ impl HashPbn {
             key: BucketKey::new(seed),
             options,
             young: Young::new(shape.tail),
-            filters: Filters::default(),
+            filters: Filters::new(options.filter),
             segments: Vec::new(),
         }
     }
@@ -106,6 +109,12 @@ impl HashPbn {
     #[must_use]
     pub fn shape(&self) -> HashShape {
         HashShape { tail: self.young.tail(), ..self.shape }
+    }
+
+    /// Behind the last leaf that one of its trees can have.
+    #[must_use]
+    pub fn leaves_end_of(&self, tree: TreeId) -> u64 {
+        Self::leaves_end(&self.shape(), self.options.filter, tree)
     }
 
     /// Number of buckets, as far as they are made.
@@ -237,11 +246,11 @@ impl HashPbn {
 
     /// Behind the last leaf that one of the table's trees can have.
     #[must_use]
-    pub fn leaves_end(shape: &HashShape, tree: TreeId) -> u64 {
+    pub fn leaves_end(shape: &HashShape, filter: FilterBlocks, tree: TreeId) -> u64 {
         let buckets = shape.before.max(shape.after);
         match tree {
             TreeId::HASH_PBN => leaf_of(true, buckets),
-            TreeId::HASH_FILTER => filter::leaf_of(true, buckets) + 1,
+            TreeId::HASH_FILTER => Filters::new(filter).leaf_of(true, buckets) + 1,
             _ => shape.tail + 1,
         }
     }

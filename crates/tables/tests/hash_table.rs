@@ -8,6 +8,7 @@ mod device;
 use std::collections::BTreeMap;
 
 use device::{Checkpoint, Device, Trees, freeze, load_hash, work_on_hash};
+use format::detection::FilterBlocks;
 use format::root::HashShape;
 use format::units::{Fingerprint, Pbn, TreeId};
 use proptest::prelude::{Strategy, any, prop_oneof};
@@ -185,9 +186,10 @@ proptest! {
     fn the_table_holds_what_a_map_holds(
         young_max in 50..3000_usize,
         segment_pages in 1..5_u64,
+        filter in (3..27_u32).prop_map(|bits| FilterBlocks::nearest_to(bits).unwrap()),
         ops in collection::vec(op(), 1..150),
     ) {
-        let mut table = Table::new(HashOptions { young_max, segment_pages });
+        let mut table = Table::new(HashOptions { young_max, segment_pages, filter });
         for op in ops {
             match op {
                 Op::Insert(count) => table.insert(count),
@@ -219,7 +221,11 @@ proptest! {
 /// is far less than a page.
 #[test]
 fn a_table_far_larger_than_memory_writes_far_less_than_a_page_for_an_entry() {
-    let mut table = Table::new(HashOptions { young_max: 20_000, segment_pages: 8 });
+    let mut table = Table::new(HashOptions {
+        young_max: 20_000,
+        segment_pages: 8,
+        filter: FilterBlocks::default(),
+    });
     for round in 0..800 {
         table.insert(250);
         while table.hash.work_is_due() {
@@ -258,7 +264,11 @@ fn a_table_far_larger_than_memory_writes_far_less_than_a_page_for_an_entry() {
 /// A filter's leaf that is lost costs reads, and no answer.
 #[test]
 fn a_lost_filter_says_maybe() {
-    let mut table = Table::new(HashOptions { young_max: 1000, segment_pages: 2 });
+    let mut table = Table::new(HashOptions {
+        young_max: 1000,
+        segment_pages: 2,
+        filter: FilterBlocks::default(),
+    });
     for _ in 0..40 {
         table.insert(300);
         table.work(1000);

@@ -1,6 +1,6 @@
 //! Values of options: what they may be, and what is said of those that may not.
 
-use format::detection::FingerprintKind;
+use format::detection::{FilterBlocks, FingerprintKind};
 use format::units::Compression;
 use traces::WorkloadKind;
 
@@ -111,6 +111,12 @@ pub(super) fn parse_base(text: &str) -> Result<String, String> {
         true => Err("name a snapshot of the same volume as @NAME".to_owned()),
         false => Ok(name.to_owned()),
     }
+}
+
+/// Bits of filter for each chunk.
+pub(super) fn parse_filter_bits(text: &str) -> Result<FilterBlocks, String> {
+    let blocks = text.parse().ok().and_then(FilterBlocks::nearest_to);
+    blocks.ok_or_else(|| "use a number of bits from 2 to 27".to_owned())
 }
 
 pub(super) fn parse_memory(text: &str) -> Result<u64, String> {

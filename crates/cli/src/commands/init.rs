@@ -37,6 +37,7 @@ struct NewStore {
     compression: String,
     fingerprint: &'static str,
     verify: bool,
+    filter_bits_per_chunk: f64,
 }
 
 pub(super) fn run(args: &InitArgs) -> Result<(), CliError> {
@@ -52,6 +53,7 @@ pub(super) fn run(args: &InitArgs) -> Result<(), CliError> {
         compression: compression_name(args.shape.compression),
         fingerprint: geometry.detection.kind.name(),
         verify: geometry.detection.verify,
+        filter_bits_per_chunk: geometry.detection.filter.bits_per_chunk(),
     };
     if args.format.json { output::print_json(&new) } else { print_text(&new, &args.store) }
 }

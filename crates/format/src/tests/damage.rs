@@ -245,7 +245,7 @@ fn geometry_with(detection: Detection, at: usize, bytes: &[u8]) -> Result<Geomet
 
 #[test]
 fn no_store_finds_duplicates_in_a_way_that_is_unknown_or_unsafe() {
-    let sha = Detection { kind: FingerprintKind::Sha256, verify: false };
+    let sha = Detection { kind: FingerprintKind::Sha256, verify: false, ..Default::default() };
     let impossible = |field, found| {
         let structure = crate::Structure::Superblock;
         Err(FormatError::Field { structure, field, found })
@@ -254,6 +254,10 @@ fn no_store_finds_duplicates_in_a_way_that_is_unknown_or_unsafe() {
     let beyond = FingerprintKind::ALL.len() as u8;
     assert_eq!(geometry_with(sha, 76, &[beyond]), impossible("kind of fingerprint", beyond.into()));
     assert_eq!(geometry_with(sha, 77, &[2]), impossible("detection flags", 2));
+    assert_eq!(geometry_with(sha, 78, &[8]).unwrap().detection.filter.count(), 8);
+    assert_eq!(geometry_with(sha, 78, &[9]), impossible("blocks of a filter", 9));
+    let plain = geometry_with(Detection::default(), 78, &[4]);
+    assert_eq!(plain, impossible("version", 2), "a program of version 2 would misread the filters");
     for kind in FingerprintKind::ALL {
         let believed = geometry_with(sha, 76, &[kind as u8]);
         if kind.is_strong() {

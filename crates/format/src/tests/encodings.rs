@@ -233,13 +233,14 @@ const VERSION_2: [(&str, usize, u64); 13] = [
 fn version_3_says_how_duplicates_are_found() {
     for (number, kind) in (0..).zip(FingerprintKind::ALL) {
         for verify in [false, true] {
-            let block = geometry(Detection { kind, verify });
+            let block = geometry(Detection { kind, verify, ..Default::default() });
             let version = if number == 0 && !verify { 2 } else { 3 };
             assert_eq!(block[12..16], [version, 0, 0, 0], "{kind}");
             assert_eq!(block[76..80], [number, u8::from(verify), 0, 0], "{kind}");
         }
     }
-    let block = geometry(Detection { kind: FingerprintKind::Sha256, verify: true });
+    let block =
+        geometry(Detection { kind: FingerprintKind::Sha256, verify: true, ..Default::default() });
     assert_eq!(digest(&block), VERSION_3_GEOMETRY);
 }
 

@@ -7,7 +7,7 @@ use proptest::sample::select;
 
 use crate::catalog::{CatalogEntry, Lineage, VolumeState};
 use crate::container_page::{self, ContainerEntry, ContainerState};
-use crate::detection::{Detection, FingerprintKind};
+use crate::detection::{Detection, FilterBlocks, FingerprintKind};
 use crate::directory::DirectoryEntry;
 use crate::pba_page::PbaEntry;
 use crate::record::Change;
@@ -136,8 +136,11 @@ pub(super) fn directory_entry() -> impl Strategy<Value = DirectoryEntry> {
 
 pub(super) fn detection() -> impl Strategy<Value = Detection> {
     let kind = proptest::sample::select(&FingerprintKind::ALL[..]);
-    (kind, any::<bool>())
-        .prop_map(|(kind, verify)| Detection { kind, verify: verify || !kind.is_strong() })
+    (kind, any::<bool>(), 2..28_u32).prop_map(|(kind, verify, bits)| Detection {
+        kind,
+        verify: verify || !kind.is_strong(),
+        filter: FilterBlocks::nearest_to(bits).unwrap_or_default(),
+    })
 }
 
 pub(super) fn geometry() -> impl Strategy<Value = Geometry> {

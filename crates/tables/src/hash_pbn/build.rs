@@ -1,6 +1,7 @@
 //! A table made at once from all that it is to hold, as a repair does.
 
 use format::bucket::CAPACITY;
+use format::detection::FilterBlocks;
 use format::page::Page;
 use format::root::HashShape;
 use format::units::{Fingerprint, PageId, Pbn, TreeId};
@@ -26,7 +27,7 @@ impl BuiltTable {
     /// The table of the store with this seed that holds these entries, no two of one fingerprint.
     /// All are in buckets, but for the few that find theirs full.
     #[must_use]
-    pub fn of(entries: &[(Fingerprint, Pbn)], seed: [u8; 16]) -> Self {
+    pub fn of(entries: &[(Fingerprint, Pbn)], seed: [u8; 16], filter: FilterBlocks) -> Self {
         let key = BucketKey::new(seed);
         let mut hashed: Vec<_> = entries
             .iter()
@@ -35,7 +36,7 @@ impl BuiltTable {
         hashed.sort_unstable();
         let after = (entries.len() as u64).div_ceil(LOAD_MEAN);
         let (mut buckets, mut left_over) = (Vec::new(), Vec::new());
-        let mut filters = Filters::default();
+        let mut filters = Filters::new(filter);
         let number = |hash| bucket_of(hash, after);
         // Every bucket has a filter, those without entries too.
         (0..after).for_each(|bucket| filters.fill(false, bucket, std::iter::empty()));

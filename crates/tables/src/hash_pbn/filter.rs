@@ -1,8 +1,9 @@
 //! The filters of buckets: most of what is not stored is known not to be, without a page.
 //!
-//! A bucket has three blocks of 256 bits. A hash chooses one of them and five bits in it, so a look
-//! touches one line of a cache. At the mean load of a bucket that is 9.8 bits an entry, and one in
-//! a hundred of what is not stored seems to be. (Blocked Bloom filters: Putze, Sanders, Singler,
+//! A bucket has some blocks of 256 bits, three unless the store was made with another number. A
+//! hash chooses one of them and five bits in it, so a look touches one line of a cache. At the mean
+//! load of a bucket three are 9.8 bits an entry, and one in a hundred of what is not stored seems
+//! to be. (Blocked Bloom filters: Putze, Sanders, Singler,
 //! "Cache-, hash- and space-efficient Bloom filters", 2007.)
 //!
 //! All of it is in memory, and mirrored into leaves of its own before a freeze; buckets are made in
@@ -11,7 +12,8 @@
 
 use std::collections::BTreeSet;
 
-use format::page::Page;
+use format::detection::FilterBlocks;
+use format::page::{PAYLOAD_BYTES, Page};
 use format::units::{PageId, TreeId};
 
 use crate::error::PageError;
@@ -19,41 +21,62 @@ use crate::store::{PageRead, PageStore, PinSet};
 
 const TREE: TreeId = TreeId::HASH_FILTER;
 const BLOCK_WORDS: usize = 4;
-const BLOCKS_PER_BUCKET: usize = 3;
-const BUCKETS_PER_PAGE: u64 = 42;
-const PAGE_WORDS: usize = BUCKETS_PER_PAGE as usize * BLOCKS_PER_BUCKET * BLOCK_WORDS;
+/// Blocks that a page has room for.
+const BLOCKS_PER_PAGE: usize = PAYLOAD_BYTES / (8 * BLOCK_WORDS);
 /// Bits of a block that a hash sets.
 const BITS_SET: u32 = 5;
 const BITS_PER_BLOCK_LOG2: u32 = 8;
 
-type FilterPage = Box<[u64; PAGE_WORDS]>;
+type FilterPage = Box<[u64]>;
+
+/// Where the filter of a bucket is.
+#[derive(Copy, Clone)]
+struct Layout {
+    /// Of each bucket.
+    blocks: usize,
+    buckets_per_page: u64,
+    page_words: usize,
+}
+
+impl Layout {
+    fn new(blocks: FilterBlocks) -> Self {
+        let blocks = blocks.count();
+        let buckets = BLOCKS_PER_PAGE / blocks;
+        let page_words = buckets * blocks * BLOCK_WORDS;
+        Self { blocks, buckets_per_page: buckets as u64, page_words }
+    }
+
+    fn leaf_of(self, turn: bool, bucket: u64) -> u64 {
+        2 * (bucket / self.buckets_per_page) + u64::from(turn)
+    }
+
+    /// The word in its page, and the bits, by which a hash is known: one mask for each word of a
+    /// block.
+    fn place_of(self, bucket: u64, hash: u64) -> (usize, [u64; BLOCK_WORDS]) {
+        // Entries of a bucket share the high bits of their hashes.
+        let mixed = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = mixed ^ mixed >> 32;
+        let block = ((mixed & 0xffff) as usize * self.blocks) >> 16;
+        let first = (bucket % self.buckets_per_page) as usize * self.blocks + block;
+        let mut masks = [0; BLOCK_WORDS];
+        for number in 0..BITS_SET {
+            let bit = mixed >> (16 + number * BITS_PER_BLOCK_LOG2) & 0xff;
+            masks[bit as usize / 64] |= 1 << (bit % 64);
+        }
+        (first * BLOCK_WORDS, masks)
+    }
+
+    fn empty_page(self) -> FilterPage {
+        vec![0; self.page_words].into_boxed_slice()
+    }
+}
 
 /// The filters of both turns.
-#[derive(Default)]
 pub(super) struct Filters {
+    layout: Layout,
     turns: [Vec<Option<FilterPage>>; 2],
     /// Leaves that differ from memory.
     dirty: BTreeSet<u64>,
-}
-
-/// The leaf that holds the filter of a bucket.
-pub(super) fn leaf_of(turn: bool, bucket: u64) -> u64 {
-    2 * (bucket / BUCKETS_PER_PAGE) + u64::from(turn)
-}
-
-/// The word in its page, and the bits, by which a hash is known: one mask for each word of a block.
-fn place_of(bucket: u64, hash: u64) -> (usize, [u64; BLOCK_WORDS]) {
-    // Entries of a bucket share the high bits of their hashes.
-    let mixed = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let mixed = mixed ^ mixed >> 32;
-    let block = ((mixed & 0xffff) as usize * BLOCKS_PER_BUCKET) >> 16;
-    let first = (bucket % BUCKETS_PER_PAGE) as usize * BLOCKS_PER_BUCKET + block;
-    let mut masks = [0; BLOCK_WORDS];
-    for number in 0..BITS_SET {
-        let bit = mixed >> (16 + number * BITS_PER_BLOCK_LOG2) & 0xff;
-        masks[bit as usize / 64] |= 1 << (bit % 64);
-    }
-    (first * BLOCK_WORDS, masks)
 }
 
 fn mirror(page: &FilterPage, into: &mut Page) {
@@ -63,35 +86,46 @@ fn mirror(page: &FilterPage, into: &mut Page) {
 }
 
 impl Filters {
+    pub(super) fn new(blocks: FilterBlocks) -> Self {
+        let turns = [Vec::new(), Vec::new()];
+        Self { layout: Layout::new(blocks), turns, dirty: BTreeSet::new() }
+    }
+
+    /// The leaf that holds the filter of a bucket.
+    pub(super) fn leaf_of(&self, turn: bool, bucket: u64) -> u64 {
+        self.layout.leaf_of(turn, bucket)
+    }
+
     fn page(&self, turn: bool, bucket: u64) -> Option<&FilterPage> {
-        let page = (bucket / BUCKETS_PER_PAGE) as usize;
+        let page = (bucket / self.layout.buckets_per_page) as usize;
         self.turns[usize::from(turn)].get(page)?.as_ref()
     }
 
     /// Whether a bucket may hold an entry with this hash.
     pub(super) fn may_hold(&self, turn: bool, bucket: u64, hash: u64) -> bool {
         let Some(page) = self.page(turn, bucket) else { return true };
-        let (first, masks) = place_of(bucket, hash);
+        let (first, masks) = self.layout.place_of(bucket, hash);
         let words = &page[first..first + BLOCK_WORDS];
         words.iter().zip(masks).all(|(word, mask)| word & mask == mask)
     }
 
     /// A word of the filter of a bucket: to read it brings it near.
     pub(super) fn touch(&self, turn: bool, bucket: u64, hash: u64) -> u64 {
-        self.page(turn, bucket).map_or(0, |page| page[place_of(bucket, hash).0])
+        self.page(turn, bucket).map_or(0, |page| page[self.layout.place_of(bucket, hash).0])
     }
 
     /// The filter of a new bucket.
     pub(super) fn fill(&mut self, turn: bool, bucket: u64, hashes: impl Iterator<Item = u64>) {
-        self.dirty.insert(leaf_of(turn, bucket));
+        let layout = self.layout;
+        self.dirty.insert(layout.leaf_of(turn, bucket));
         let pages = &mut self.turns[usize::from(turn)];
-        let at = (bucket / BUCKETS_PER_PAGE) as usize;
+        let at = (bucket / layout.buckets_per_page) as usize;
         if pages.len() <= at {
             pages.resize_with(at + 1, || None);
         }
-        let page = pages[at].get_or_insert_with(|| Box::new([0; PAGE_WORDS]));
+        let page = pages[at].get_or_insert_with(|| layout.empty_page());
         for hash in hashes {
-            let (first, masks) = place_of(bucket, hash);
+            let (first, masks) = layout.place_of(bucket, hash);
             for (word, mask) in page[first..first + BLOCK_WORDS].iter_mut().zip(masks) {
                 *word |= mask;
             }
@@ -100,8 +134,9 @@ impl Filters {
 
     /// Buckets of a turn before this one are gone.
     pub(super) fn drop_before(&mut self, turn: bool, bucket: u64) {
+        let before = (bucket / self.layout.buckets_per_page) as usize;
         let pages = &mut self.turns[usize::from(turn)];
-        let gone = ((bucket / BUCKETS_PER_PAGE) as usize).min(pages.len());
+        let gone = before.min(pages.len());
         for (at, page) in pages[..gone].iter_mut().enumerate().rev() {
             if page.take().is_none() {
                 break;
@@ -113,20 +148,21 @@ impl Filters {
     /// All buckets of a turn are gone.
     pub(super) fn drop_turn(&mut self, turn: bool) {
         let end = self.turns[usize::from(turn)].len() as u64;
-        self.drop_before(turn, end * BUCKETS_PER_PAGE);
+        self.drop_before(turn, end * self.layout.buckets_per_page);
         self.turns[usize::from(turn)] = Vec::new();
     }
 
     /// Takes a leaf as it was mirrored; None for one that cannot be read. One that does not exist
     /// is of buckets that are not there.
     pub(super) fn load(&mut self, leaf: u64, payload: Option<&[u8]>) {
+        let layout = self.layout;
         let pages = &mut self.turns[(leaf % 2) as usize];
         let at = (leaf / 2) as usize;
         if pages.len() <= at {
             pages.resize_with(at + 1, || None);
         }
         pages[at] = payload.map(|payload| {
-            let mut page = Box::new([0; PAGE_WORDS]);
+            let mut page = layout.empty_page();
             for (word, bytes) in page.iter_mut().zip(payload.as_chunks().0) {
                 *word = u64::from_le_bytes(*bytes);
             }
@@ -183,23 +219,23 @@ impl Filters {
     pub(super) fn resident_bytes(&self) -> u64 {
         let pages = self.turns.iter().flatten().flatten().count();
         let places: usize = self.turns.iter().map(Vec::capacity).sum();
-        (pages * PAGE_WORDS * 8 + places * 8) as u64
+        (pages * self.layout.page_words * 8 + places * 8) as u64
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::Filters;
+    use format::detection::FilterBlocks;
 
     fn hash(number: u64) -> u64 {
         let mixed = number.wrapping_mul(0xd6e8_feb8_6659_fd93);
         (mixed ^ mixed >> 29).wrapping_mul(0xa076_1d64_78bd_642f)
     }
 
-    /// Buckets of 78 entries, whose hashes share their high bits, as in a table.
-    #[test]
-    fn what_is_stored_is_never_denied_and_what_is_not_mostly() {
-        let mut filters = Filters::default();
+    /// Buckets of 78 entries, whose hashes share their high bits, as in a table: none is denied.
+    /// Of 100,000 others so many seem to be stored.
+    fn seem_stored(filters: &mut Filters) -> usize {
         let in_bucket = |bucket: u64, number: u64| bucket << 54 | hash(number) >> 10;
         for bucket in 0..1000 {
             let hashes = (0..78).map(|n| in_bucket(bucket, bucket * 78 + n));
@@ -207,18 +243,37 @@ mod tests {
         }
         let mut wrong = 0;
         for bucket in 0..1000 {
-            assert!((0..78).all(|n| filters.may_hold(
-                true,
-                bucket,
-                in_bucket(bucket, bucket * 78 + n)
-            )));
+            let mut stored = (0..78).map(|n| in_bucket(bucket, bucket * 78 + n));
+            assert!(stored.all(|stored| filters.may_hold(true, bucket, stored)));
             let others = (0..100).map(|n| in_bucket(bucket, (1 << 40) + bucket * 100 + n));
             wrong += others.filter(|&other| filters.may_hold(true, bucket, other)).count();
         }
+        wrong
+    }
+
+    #[test]
+    fn what_is_stored_is_never_denied_and_what_is_not_mostly() {
+        let mut filters = Filters::new(FilterBlocks::default());
+        let wrong = seem_stored(&mut filters);
         assert!((500..1800).contains(&wrong), "{wrong} of 100,000 seem to be stored");
         assert!(filters.may_hold(false, 3, 4), "of a bucket without a filter nothing is known");
         let bytes = filters.resident_bytes();
         filters.drop_before(true, 500);
         assert!(filters.resident_bytes() < bytes / 10 * 6);
+    }
+
+    #[test]
+    fn more_bits_are_wrong_less_often() {
+        let wrong = |bits| {
+            let blocks = FilterBlocks::nearest_to(bits).unwrap();
+            let mut filters = Filters::new(blocks);
+            let wrong = seem_stored(&mut filters);
+            let leaf = filters.leaf_of(true, 999);
+            assert!(filters.rewrite(leaf) && !filters.rewrite(leaf + 2), "{bits} bits");
+            wrong
+        };
+        let all = [3, 7, 10, 13, 16, 20, 23, 26].map(wrong);
+        assert!(all.is_sorted_by(|more, less| more > less), "{all:?}");
+        assert!(all[0] > 20_000 && all[4] < 200, "{all:?}");
     }
 }

@@ -9,9 +9,9 @@ use format::page::Page;
 use format::root::HashShape;
 use format::units::{Fingerprint, Pbn, TreeId};
 
+use super::HashPbn;
 use super::segment::Segment;
 use super::young::{Event, events_of};
-use super::{HashPbn, filter};
 use crate::store::PageStore;
 
 impl HashPbn {
@@ -21,7 +21,8 @@ impl HashPbn {
         let HashShape { turn, before, merged, .. } = self.shape;
         let leaves = |turn, buckets: std::ops::Range<u64>| {
             let last = buckets.end.max(1) - 1;
-            let leaves = filter::leaf_of(turn, buckets.start)..=filter::leaf_of(turn, last);
+            let leaf = |bucket| self.filters.leaf_of(turn, bucket);
+            let leaves = leaf(buckets.start)..=leaf(last);
             leaves.step_by(2).filter(move |_| !buckets.is_empty())
         };
         leaves(!turn, self.cursor_in(before)..before).chain(leaves(turn, 0..merged)).collect()

@@ -9,7 +9,7 @@ use format::root::TREES;
 use format::units::{ContainerId, Lba, Pbn, TreeId, VolumeId};
 use tables::{CatalogTable, ContainerTable, FreePbns, HashPbn, lba_pbn, pbn_pba};
 
-use super::{CONTAINERS, HASH, OPTIONS, Rig, SEED, fingerprint};
+use super::{CONTAINERS, OPTIONS, Rig, SEED, fingerprint, hash_options};
 use crate::device::{Checkpoint, Trees, freeze, load_hash};
 
 impl Rig {
@@ -133,7 +133,7 @@ impl Rig {
         self.device.in_flight.clear();
         self.model = self.device.roots.last().unwrap().model.clone();
         self.store = self.device.open(OPTIONS);
-        self.hash = HashPbn::new(self.model.shape, SEED, HASH);
+        self.hash = HashPbn::new(self.model.shape, SEED, hash_options());
         load_hash(&mut self.hash, &mut self.store, &mut self.device);
         self.free = FreePbns::new(self.model.ends.0, self.model.ends.1);
         self.containers = ContainerTable::new(CONTAINERS);

@@ -6,6 +6,7 @@ mod checkpoints;
 use std::collections::{BTreeMap, VecDeque};
 
 use format::container_page::ContainerEntry;
+use format::detection::FilterBlocks;
 use format::pba_page::PbaEntry;
 use format::root::HashShape;
 use format::units::{ContainerId, Fingerprint, FrameCheck, Lba, Pba, Pbn, TreeId, VolumeId};
@@ -24,7 +25,10 @@ pub(crate) const CONTAINERS: u64 = 600;
 const POPULAR_ABOVE: u32 = 2;
 pub(crate) const SEED: [u8; 16] = [9; 16];
 /// So few young entries that merges go on all the time.
-pub(crate) const HASH: HashOptions = HashOptions { young_max: 250, segment_pages: 1 };
+/// Young entries that fill a segment at once.
+pub(crate) fn hash_options() -> HashOptions {
+    HashOptions { young_max: 250, segment_pages: 1, filter: FilterBlocks::default() }
+}
 
 /// What the tables hold, as plain maps; and what a root holds beside the pages.
 #[derive(Clone, Debug, Default)]
@@ -76,7 +80,7 @@ impl Rig {
         let mut rig = Self {
             store: device.open(OPTIONS),
             device,
-            hash: HashPbn::new(model.shape, SEED, HASH),
+            hash: HashPbn::new(model.shape, SEED, hash_options()),
             free: FreePbns::new(0, 0),
             containers: ContainerTable::new(CONTAINERS),
             catalog: CatalogTable::new(0),
