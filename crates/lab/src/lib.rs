@@ -26,7 +26,6 @@
 mod answers;
 mod aside;
 pub mod cache_study;
-mod chart;
 mod columns;
 mod damage;
 mod damage_driver;
@@ -53,7 +52,7 @@ mod volumes;
 mod workload;
 
 pub use aside::Points;
-pub use chart::PlotError;
+pub use charts::PlotError;
 pub use damage::{DamageRow, DamageTable};
 pub use dice::Dice;
 pub use failure::{Broken, Failure};

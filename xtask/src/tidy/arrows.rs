@@ -8,7 +8,7 @@ use super::finding::Finding;
 use super::workspace::Package;
 
 /// Each room with the rooms it may import, from the bottom up.
-const ARROWS: [(&str, &[&str]); 17] = [
+const ARROWS: [(&str, &[&str]); 18] = [
     ("mutants", &[]),
     ("format", &[]),
     ("disk", &["format"]),
@@ -20,11 +20,13 @@ const ARROWS: [(&str, &[&str]); 17] = [
     ("images", &[]),
     ("estimate", &["images", "reduce", "format"]),
     ("traces", &[]),
+    ("charts", &[]),
     ("nbd", &["engine", "disk", "format"]),
     ("admin", &["engine", "disk", "format"]),
     (
         "lab",
         &[
+            "charts",
             "traces",
             "engine",
             "tables",
@@ -36,8 +38,14 @@ const ARROWS: [(&str, &[&str]); 17] = [
             "mutants",
         ],
     ),
-    ("cli", &["nbd", "admin", "traces", "estimate", "images", "engine", "disk", "format"]),
-    ("bench", &["nbd", "engine", "tables", "journal", "containers", "reduce", "disk", "format"]),
+    (
+        "cli",
+        &["nbd", "admin", "charts", "traces", "estimate", "images", "engine", "disk", "format"],
+    ),
+    (
+        "bench",
+        &["charts", "nbd", "engine", "tables", "journal", "containers", "reduce", "disk", "format"],
+    ),
     ("xtask", &[]),
 ];
 

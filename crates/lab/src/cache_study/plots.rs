@@ -1,13 +1,11 @@
 //! The study as plots: which figures make which lines and bars.
 
-use plotters::chart::SeriesLabelPosition;
-
 use super::plan::CACHED_PERCENT;
 use super::policies::PolicyKind;
 use super::record::{Question, Record};
 use super::run::Design;
 use super::study::Study;
-use crate::chart::{Form, Panel, PlotError, Series, svg};
+use charts::{Form, Panel, PlotError, Series, SeriesLabelPosition, svg};
 
 const DESIGNS: [Design; 2] = [Design::Plain, Design::Gathered];
 const ROOM: &str = "room of the cache, % of all pages of the tables";

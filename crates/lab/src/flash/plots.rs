@@ -1,10 +1,8 @@
 //! The study as plots.
 
-use plotters::chart::SeriesLabelPosition;
-
 use super::strategy::Strategy;
 use super::study::{BURSTS, DISTANCES, Part, Row, Study};
-use crate::chart::{Form, Panel, PlotError, Series, svg};
+use charts::{Form, Panel, PlotError, Series, SeriesLabelPosition, svg};
 
 impl Study {
     /// The name of each plot's file, and the SVG in it.

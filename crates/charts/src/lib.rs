@@ -1,14 +1,21 @@
-//! Charts as SVG: panels of lines or of bars on a light ground, with a title, units at the axes and
-//! a legend.
+//! Room `charts`: what was measured, as SVG: panels of lines or of bars on a light ground, with a
+//! title, units at the axes and a legend.
 //!
 //! Values on the horizontal axis stand at even distances and are named, since what a study varies
-//! is a short list. The vertical axis may be logarithmic.
+//! is a short list. The vertical axis may be logarithmic. A room of its own, because the lab, the
+//! benchmarks and `tamis bench` draw, and none of them may import another.
+
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")
+)]
 
 use std::fmt::Display;
 use std::ops::Range;
 
 use plotters::backend::SVGBackend;
-use plotters::chart::{ChartBuilder, ChartContext, SeriesLabelPosition};
+pub use plotters::chart::SeriesLabelPosition;
+use plotters::chart::{ChartBuilder, ChartContext};
 use plotters::coord::Shift;
 use plotters::coord::cartesian::Cartesian2d;
 use plotters::coord::types::RangedCoordf64;
@@ -18,7 +25,11 @@ use plotters::series::{DashedLineSeries, LineSeries};
 use plotters::style::{BLACK, Color, RGBColor, WHITE};
 use thiserror::Error;
 
-const PANEL_WIDTH: u32 = 640;
+const PANEL_WIDTH_MIN: u32 = 640;
+/// What an axis, a margin and a letter of a name take.
+const BESIDE_NAMES_WIDTH: u32 = 120;
+const LETTER_WIDTH: u32 = 8;
+const BETWEEN_NAMES_LETTERS: u32 = 2;
 const HEIGHT: u32 = 480;
 const FONT: &str = "sans-serif";
 /// Room between groups of bars, of a group's width.
@@ -47,44 +58,64 @@ impl PlotError {
     }
 }
 
-#[derive(Copy, Clone, PartialEq, Eq)]
-pub(crate) enum Form {
+/// What shows a value.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// A mark, joined with those beside it.
     Lines,
+    /// A bar, beside those of the other series.
     Bars,
 }
 
 /// Values by what is varied; none where nothing was measured.
-pub(crate) struct Series {
-    pub(crate) name: String,
+#[derive(Clone, Debug)]
+pub struct Series {
+    /// As the legend has it.
+    pub name: String,
     /// Which of the colours; several series may share one.
-    pub(crate) color: usize,
-    pub(crate) dashed: bool,
-    pub(crate) values: Vec<Option<f64>>,
+    pub color: usize,
+    /// Whether a line has gaps.
+    pub dashed: bool,
+    /// One for each name on the horizontal axis.
+    pub values: Vec<Option<f64>>,
 }
 
-pub(crate) struct Panel {
-    pub(crate) title: String,
-    pub(crate) x_title: String,
-    pub(crate) y_title: String,
-    pub(crate) x_names: Vec<String>,
-    pub(crate) y: Range<f64>,
+/// One chart with its axes.
+pub struct Panel {
+    /// Above it.
+    pub title: String,
+    /// What is varied.
+    pub x_title: String,
+    /// What was measured, with its unit.
+    pub y_title: String,
+    /// What is varied, by name.
+    pub x_names: Vec<String>,
+    /// From the foot of the vertical axis to its top; above 0 where it is logarithmic.
+    pub y: Range<f64>,
     /// Above it there is room for a legend, and no figure at the axis.
-    pub(crate) y_named_max: f64,
+    pub y_named_max: f64,
     /// Every step is so many times the one before.
-    pub(crate) y_is_logarithmic: bool,
-    pub(crate) form: Form,
-    pub(crate) series: Vec<Series>,
-    pub(crate) legend: SeriesLabelPosition,
+    pub y_is_logarithmic: bool,
+    /// What shows a value.
+    pub form: Form,
+    /// All that is shown.
+    pub series: Vec<Series>,
+    /// Where their names stand.
+    pub legend: SeriesLabelPosition,
 }
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 
-/// Panels side by side, as one SVG.
-pub(crate) fn svg(panels: &[Panel]) -> Result<String, PlotError> {
+/// Panels side by side, as one SVG; all as wide as the one that needs most.
+///
+/// # Errors
+/// [`PlotError`] when it cannot be drawn.
+pub fn svg(panels: &[Panel]) -> Result<String, PlotError> {
     let mut text = String::new();
     {
-        let size = (PANEL_WIDTH * panels.len() as u32, HEIGHT);
+        let width = panels.iter().map(Panel::width).max().unwrap_or(PANEL_WIDTH_MIN);
+        let size = (width * panels.len() as u32, HEIGHT);
         let whole = SVGBackend::with_string(&mut text, size).into_drawing_area();
         whole.fill(&WHITE).map_err(PlotError::of)?;
         for (area, panel) in whole.split_evenly((1, panels.len())).iter().zip(panels) {
@@ -96,6 +127,14 @@ pub(crate) fn svg(panels: &[Panel]) -> Result<String, PlotError> {
 }
 
 impl Panel {
+    /// So many pixels that no name runs into the next one.
+    fn width(&self) -> u32 {
+        let letters = self.x_names.iter().map(|name| name.chars().count()).max();
+        let letters = letters.unwrap_or_default() as u32 + BETWEEN_NAMES_LETTERS;
+        let names = letters * LETTER_WIDTH * self.x_names.len() as u32;
+        PANEL_WIDTH_MIN.max(names + BESIDE_NAMES_WIDTH)
+    }
+
     fn draw(&self, area: &Area<'_>) -> Result<(), PlotError> {
         let last = self.x_names.len() as f64 - 1.0;
         let y = self.height(self.y.start)..self.height(self.y.end);
@@ -198,5 +237,43 @@ impl Panel {
         let value = 10_f64.powf(y);
         let digits = (1.0 - y.floor()).clamp(0.0, 4.0) as usize;
         format!("{value:.digits$}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Form, Panel, Series, SeriesLabelPosition, svg};
+
+    fn panel(form: Form, names: &[&str]) -> Panel {
+        let values = (1..=names.len()).map(|value| Some(value as f64)).collect();
+        Panel {
+            title: "What costs".to_owned(),
+            x_title: "kind".to_owned(),
+            y_title: "microseconds".to_owned(),
+            x_names: names.iter().map(|&name| name.to_owned()).collect(),
+            y: 0.5..20.0,
+            y_named_max: 10.0,
+            y_is_logarithmic: true,
+            form,
+            series: vec![Series { name: "p99".to_owned(), color: 1, dashed: false, values }],
+            legend: SeriesLabelPosition::UpperRight,
+        }
+    }
+
+    #[test]
+    fn a_chart_names_what_it_shows() {
+        for form in [Form::Lines, Form::Bars] {
+            let drawn = svg(&[panel(form, &["blake3", "xxh3"]), panel(form, &["a"])]).unwrap();
+            for text in ["What costs", "microseconds", "blake3", "xxh3", "p99"] {
+                assert!(drawn.contains(text), "{text} is not in {drawn}");
+            }
+            assert!(drawn.contains("width=\"1280\""), "{drawn}");
+        }
+    }
+
+    #[test]
+    fn many_long_names_make_it_wider() {
+        let drawn = svg(&[panel(Form::Bars, &["a-rather-long-name"; 10])]).unwrap();
+        assert!(drawn.contains("width=\"1720\""), "{drawn}");
     }
 }
