@@ -156,6 +156,8 @@ pub(crate) enum CliError {
     OutputTooSmall { path: PathBuf, device_bytes: u64, volume_bytes: u64 },
     #[error("{} cannot be written: {source}", path.display())]
     OutputFailed { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Plot(#[from] charts::PlotError),
     #[error("standard output cannot be written: {0}")]
     Stdout(io::Error),
     #[error("the result cannot be written as JSON: {0}")]

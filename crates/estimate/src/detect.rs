@@ -1,6 +1,6 @@
 //! Every way to find a duplicate, over the same data in one run, one thread each in turn.
 //!
-//! The chunks are read into memory first, so that nothing is measured but the processor: making
+//! The chunks are in memory, so that nothing is measured but the processor: making
 //! fingerprints, as a store's workers do it, 64 at a time; looking them up in a table in memory;
 //! and, for kinds that two chunks may share, comparing the bytes. As in a store, a chunk whose
 //! fingerprint is another chunk's is stored without an entry, so what repeats it is not found.
@@ -8,97 +8,38 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use format::detection::FingerprintKind;
 use format::units::Fingerprint;
 use reduce::Fingerprinter;
-use serde::Serialize;
 
-use crate::pieces::{Piece, Pieces, Reading, UnreadableFiles};
+use crate::data_chunks::CHUNK_BYTES;
+use crate::detected::{BATCH_CHUNKS, Counted, DetectedBy, NUMBER_BYTES, timed};
+use crate::sampling::detect_by_sampling;
 
-/// What is deduplicated as one.
-const CHUNK_BYTES: usize = 4096;
-/// Chunks that a worker gets at a time.
-const BATCH_CHUNKS: usize = 64;
+/// How many ways [`detect`] compares: every kind of fingerprint, and sampling.
+pub const WAYS: usize = FingerprintKind::ALL.len() + 1;
 
-/// What every kind found in the same data.
-#[derive(Debug)]
-pub struct Detected {
-    /// Files, images and devices that were read, the last perhaps in part.
-    pub files: u64,
-    /// Chunks of zeros, which have no fingerprint.
-    pub zero_chunks: u64,
-    /// The others.
-    pub data_chunks: u64,
-    /// Whether all data had room in the memory that was given; else what is behind was left out.
-    pub whole: bool,
-    /// What could not be read.
-    pub unreadable: UnreadableFiles,
-    /// Kind by kind.
-    pub kinds: Vec<DetectedBy>,
-}
-
-/// What one kind found, and what it took of a core, in nanoseconds per chunk that is not zeros.
-#[derive(Clone, Debug, Serialize)]
-pub struct DetectedBy {
-    /// Its name.
-    pub kind: &'static str,
-    /// Whether it is believed without a look at the bytes; the others' are compared.
-    pub strong: bool,
-    /// Chunks that were there already.
-    pub duplicates: u64,
-    /// Chunks whose fingerprint was that of other bytes.
-    pub collisions: u64,
-    /// Making the fingerprint.
-    pub fingerprint_ns: f64,
-    /// Looking it up, or entering it.
-    pub lookup_ns: f64,
-    /// Comparing, where there was something to compare with; from memory.
-    pub compare_ns: f64,
-    /// All three.
-    pub total_ns: f64,
-}
-
-/// Reads what is under `paths`, up to `memory_bytes` of chunks that are not zeros, and lets every
-/// kind find its duplicates. `watch` hears of the bytes that were read, and may break it off; then
-/// there is no result.
+/// Lets every way find the duplicates among `chunks`, none of which is zeros. `watch` hears of the
+/// chunks that one more way has gone through, and may break it off; then there is no result.
 pub fn detect(
-    paths: &[PathBuf],
-    memory_bytes: u64,
+    chunks: &[[u8; CHUNK_BYTES]],
     mut watch: impl FnMut(u64) -> ControlFlow<()>,
-) -> Option<Detected> {
-    let reading = Reading::default();
-    let mut pieces = Pieces::new(paths, &reading);
-    let mut piece = Piece::new();
-    let (mut data, mut zero_chunks, mut read_bytes, mut whole) = (Vec::new(), 0, 0, true);
-    while whole && pieces.fill(&mut piece) {
-        for (chunk, real_bytes) in piece.chunks(CHUNK_BYTES) {
-            read_bytes += real_bytes as u64;
-            if chunk.iter().all(|byte| *byte == 0) {
-                zero_chunks += 1;
-            } else if (data.len() + CHUNK_BYTES) as u64 <= memory_bytes {
-                data.extend_from_slice(chunk);
-            } else {
-                whole = false;
-            }
-        }
-        watch(read_bytes).continue_value()?;
-    }
-    let (chunks, _) = data.as_chunks::<CHUNK_BYTES>();
-    let mut kinds = Vec::new();
+) -> Option<Vec<DetectedBy>> {
+    let mut ways = Vec::with_capacity(WAYS);
     for kind in FingerprintKind::ALL {
-        kinds.push(detect_by(kind, chunks));
-        watch(read_bytes).continue_value()?;
+        ways.push(detect_by(kind, chunks, &mut watch)?);
     }
-    let data_chunks = chunks.len() as u64;
-    let sources = pieces.into_sources();
-    let (files, unreadable) = (sources.files, sources.unreadable);
-    Some(Detected { files, zero_chunks, data_chunks, whole, unreadable, kinds })
+    ways.push(detect_by_sampling(chunks, watch)?);
+    Some(ways)
 }
 
-fn detect_by(kind: FingerprintKind, chunks: &[[u8; CHUNK_BYTES]]) -> DetectedBy {
+fn detect_by(
+    kind: FingerprintKind,
+    chunks: &[[u8; CHUNK_BYTES]],
+    mut watch: impl FnMut(u64) -> ControlFlow<()>,
+) -> Option<DetectedBy> {
     let fingerprinter = Fingerprinter::new(kind);
     let [mut fingerprinting, mut looking_up, mut comparing] = [Duration::ZERO; 3];
     let mut table: HashMap<Fingerprint, usize> = HashMap::with_capacity(chunks.len());
@@ -126,25 +67,12 @@ fn detect_by(kind: FingerprintKind, chunks: &[[u8; CHUNK_BYTES]]) -> DetectedBy 
         };
         duplicates += same as u64;
         collisions += (hits.len() - same) as u64;
+        watch(batch.len() as u64).continue_value()?;
     }
-    let per_chunk = |time: Duration| time.as_nanos() as f64 / (chunks.len() as f64).max(1.0);
-    DetectedBy {
-        kind: kind.name(),
-        strong: kind.is_strong(),
-        duplicates,
-        collisions,
-        fingerprint_ns: per_chunk(fingerprinting),
-        lookup_ns: per_chunk(looking_up),
-        compare_ns: per_chunk(comparing),
-        total_ns: per_chunk(fingerprinting + looking_up + comparing),
-    }
-}
-
-fn timed<T>(sum: &mut Duration, work: impl FnOnce() -> T) -> T {
-    let begun = Instant::now();
-    let result = work();
-    *sum += begun.elapsed();
-    result
+    let index_bytes = (table.len() * (kind.length_bytes() + NUMBER_BYTES)) as u64;
+    let counted = Counted { duplicates, collisions, hashes: chunks.len() as u64, index_bytes };
+    let times = [fingerprinting, looking_up, comparing];
+    Some(DetectedBy::new(kind.name(), kind.is_strong(), chunks.len(), counted, times))
 }
 
 #[cfg(test)]
@@ -152,7 +80,8 @@ mod tests {
     use std::fs;
     use std::ops::ControlFlow;
 
-    use super::{CHUNK_BYTES, detect};
+    use super::{WAYS, detect};
+    use crate::data_chunks::{CHUNK_BYTES, DataChunks};
     use crate::pieces::tests::Folder;
 
     fn chunk(number: u64) -> Vec<u8> {
@@ -170,26 +99,45 @@ mod tests {
         chunk
     }
 
+    const GO_ON: fn(u64) -> ControlFlow<()> = |_| ControlFlow::Continue(());
+
     #[test]
-    fn every_kind_finds_what_repeats_and_tells_what_only_collides() {
+    fn every_way_finds_what_repeats_and_tells_what_only_collides() {
         let folder = Folder::new();
+        // The first ten come three times, ninety twice, fifty once.
         let chunks: Vec<Vec<u8>> = (0..150)
             .chain(0..100)
+            .chain(0..10)
             .map(chunk)
             .chain([vec![0; CHUNK_BYTES], twin_by_crc64(7), twin_by_crc64(7), chunk(7)])
             .collect();
         fs::write(folder.path().join("data"), chunks.concat()).unwrap();
         let paths = [folder.path().to_owned()];
-        let found = detect(&paths, 1 << 30, |_| ControlFlow::Continue(())).unwrap();
-        assert_eq!((found.zero_chunks, found.data_chunks, found.whole), (1, 253, true));
-        for by in &found.kinds {
+        let read = DataChunks::read(&paths, 1 << 30, GO_ON).unwrap();
+        assert_eq!((read.zero_chunks, read.chunks().len(), read.whole), (1, 263, true));
+        let mut passed = 0;
+        let found = detect(read.chunks(), |chunks| {
+            passed += chunks;
+            ControlFlow::Continue(())
+        });
+        let found = found.unwrap();
+        assert_eq!((found.len(), passed), (WAYS, WAYS as u64 * 263));
+        let (sampling, kinds) = found.split_last().unwrap();
+        for by in kinds {
             // Two twins: aside both with CRC-64, and otherwise a chunk and its duplicate.
-            let expected = if by.kind == "ecc-crc64" { (101, 2) } else { (102, 0) };
+            let expected = if by.kind == "ecc-crc64" { (111, 2) } else { (112, 0) };
             assert_eq!((by.duplicates, by.collisions), expected, "{}", by.kind);
+            assert_eq!(by.hashes, 263);
             assert!(by.fingerprint_ns > 0.0 && (by.compare_ns > 0.0) != by.strong, "{by:?}");
         }
-        let part = detect(&paths, 100 << 12, |_| ControlFlow::Continue(())).unwrap();
-        assert_eq!((part.data_chunks, part.whole, part.kinds[0].duplicates), (100, false, 0));
-        assert!(detect(&paths, 1 << 30, |_| ControlFlow::Break(())).is_none());
+        let crc64 = &kinds[9];
+        assert_eq!(crc64.index_bytes_per_chunk, f64::from(150 * 16) / 263.0);
+        // The ten at their third time, and chunk 7 at its fourth. A twin begins as chunk 7 does.
+        assert_eq!((sampling.kind, sampling.duplicates), ("sampling", 12));
+        assert_eq!(sampling.hashes, 113);
+        let part = DataChunks::read(&paths, 100 << 12, GO_ON).unwrap();
+        assert_eq!((part.chunks().len(), part.whole), (100, false));
+        assert!(DataChunks::read(&paths, 1 << 30, |_| ControlFlow::Break(())).is_none());
+        assert!(detect(part.chunks(), |_| ControlFlow::Break(())).is_none());
     }
 }

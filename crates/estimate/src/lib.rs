@@ -7,6 +7,9 @@
 //!   └─ sample.rs     which chunks there were: all of them, or a sample that says what all are
 //! figures.rs         what is made of it: sizes, ratios, standard errors
 //! detect.rs          every kind of fingerprint over the same data: what it finds, what it takes
+//!   ├─ sampling.rs   and CA-FTL's sampling, which no store has
+//!   ├─ data_chunks.rs   that data
+//!   └─ detected.rs   and what one way came to
 //! ```
 //!
 //! Chunks are named by `reduce`'s fingerprint and measured by its frames: the very code of a store,
@@ -18,14 +21,19 @@
     allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")
 )]
 
+mod data_chunks;
 mod detect;
+mod detected;
 mod figures;
 mod pieces;
 mod sample;
+mod sampling;
 mod scan;
 mod walk;
 
-pub use detect::{Detected, DetectedBy, detect};
+pub use data_chunks::{CHUNK_BYTES, DataChunks};
+pub use detect::{WAYS, detect};
+pub use detected::DetectedBy;
 pub use figures::{CodecFigures, Figure, SizeFigures};
 pub use pieces::{Unreadable, UnreadableFiles};
 pub use scan::{Estimate, MEMORY_BYTES_MIN, Options, estimate};

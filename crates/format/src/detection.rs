@@ -81,6 +81,17 @@ impl FingerprintKind {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
+    /// Bytes of a fingerprint that say something; those behind them are zeros.
+    #[must_use]
+    pub const fn length_bytes(self) -> usize {
+        match self {
+            Self::Blake3 | Self::Sha256 | Self::Sha3_256 | Self::Sha512_256 | Self::Blake2b => 32,
+            Self::Sha1 => 20,
+            Self::Md5 | Self::Xxh3 => 16,
+            Self::EccBch | Self::EccCrc64 => 10,
+        }
+    }
+
     /// Whether nobody can make two chunks that share a fingerprint of this kind, so that it may be
     /// believed without a look at the bytes.
     #[must_use]

@@ -20,11 +20,16 @@ pub(crate) enum BenchCommand {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
-  tamis bench detect vm1.qcow2 /srv/backups --memory 8G --json
+  tamis bench detect vm1.qcow2 /srv/backups --memory 8G --dir /srv --plots plots
 
 The files are read into memory, up to --memory of what is not zeros, and cut into chunks of 4 KiB.
 Then every kind in turn makes fingerprints, looks them up, and compares bytes where two chunks may
-share one, on one thread. Disks play no part: in a store a comparison costs a read as well.")]
+share one, on one thread, and so does sampling (CA-FTL), which stores do not have: it finds less.
+
+After that a store is made for each kind, compared where it must be, and removed again. Every chunk
+is a write. Most of them are acknowledged when they are in the write buffer; the last ones, --writes
+at depth 1 and as many at depth 32 in turn, when they are durable, which a sync is a part of: --dir
+decides how large. The store has 256 MiB of memory, and needs free space for all data and 2 GiB.")]
 pub(crate) struct BenchDetectArgs {
     /// Files, directories, block devices, raw and qcow2 images
     #[arg(required = true, value_name = "PATH")]
@@ -32,6 +37,18 @@ pub(crate) struct BenchDetectArgs {
     /// Data to keep in memory at most, at least 16M
     #[arg(long, value_name = "SIZE", value_parser = parse_estimate_memory, default_value = "1G")]
     pub(crate) memory: u64,
+    /// Leave out the stores
+    #[arg(long, conflicts_with_all = ["dir", "writes"])]
+    pub(crate) in_memory: bool,
+    /// Where the stores are made
+    #[arg(long, value_name = "PATH", default_value = ".")]
+    pub(crate) dir: PathBuf,
+    /// Durable writes to measure at each depth; at most a quarter of all
+    #[arg(long, value_name = "N", default_value_t = 2000)]
+    pub(crate) writes: usize,
+    /// Draw bar charts as SVG into this directory, which is made if it is missing
+    #[arg(long, value_name = "DIR")]
+    pub(crate) plots: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) format: Format,
 }

@@ -1,32 +1,29 @@
 //! `tamis bench detect`: every way to find a duplicate, side by side over the user's own data.
+//!
+//! ```text
+//! estimate: chunks into memory, ways in memory  ──┐
+//! stores.rs: the same chunks into a store each  ──┴─> report.rs (tables), plots.rs (SVG)
+//!   └─ latency.rs
+//! ```
 
+mod latency;
+mod plots;
+mod report;
+mod stores;
+
+use std::fs;
 use std::ops::ControlFlow;
+use std::path::Path;
 
-use estimate::{Detected, DetectedBy};
-use serde::Serialize;
+use estimate::{CHUNK_BYTES, DataChunks};
 
 use crate::args::{BenchCommand, BenchDetectArgs};
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::progress::{Progress, Unit};
-use crate::size::{human_bytes, human_count};
-use crate::table::{Align, Table};
-
-const CHUNK_BYTES: f64 = 4096.0;
-const MIB: f64 = (1 << 20) as f64;
-
-/// What `--json` prints.
-#[derive(Debug, Serialize)]
-struct Report {
-    files: u64,
-    data_chunks: u64,
-    zero_chunks: u64,
-    /// Whether all data had room in --memory.
-    whole: bool,
-    unreadable_files: u64,
-    kinds: Vec<DetectedBy>,
-}
+use report::Report;
+use stores::{InStore, Way};
 
 pub(super) fn run(command: &BenchCommand) -> Result<(), CliError> {
     match command {
@@ -37,68 +34,102 @@ pub(super) fn run(command: &BenchCommand) -> Result<(), CliError> {
 fn detect(args: &BenchDetectArgs) -> Result<(), CliError> {
     super::estimate::check_paths(&args.paths)?;
     let interrupt = Interrupt::listen()?;
-    let total_bytes = estimate::size_bytes(&args.paths, || interrupt.check().is_ok());
-    let mut progress = Progress::new("reading", Unit::Bytes, Some(total_bytes));
-    let found = estimate::detect(&args.paths, args.memory, |done_bytes| {
-        progress.set_done(done_bytes);
-        if interrupt.check().is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    });
-    progress.finish();
     // Broken off is what only a signal does.
-    let Some(found) = found else { return interrupt.check() };
-    let Detected { files, zero_chunks, data_chunks, whole, mut unreadable, kinds } = found;
-    if files == 0
-        && let Some(only) = unreadable.named.pop()
+    let Some(mut read) = read(args, &interrupt) else { return interrupt.check() };
+    if read.files == 0
+        && let Some(only) = read.unreadable.named.pop()
     {
         return Err(only.error.into());
     }
-    let unreadable_files = unreadable.count;
-    let report = Report { files, data_chunks, zero_chunks, whole, unreadable_files, kinds };
+    let Some(kinds) = in_memory(read.chunks(), &interrupt) else { return interrupt.check() };
+    let stores = match args.in_memory {
+        true => Vec::new(),
+        false => in_stores(args, read.chunks(), &interrupt)?,
+    };
+    let report = Report {
+        files: read.files,
+        data_chunks: read.chunks().len() as u64,
+        zero_chunks: read.zero_chunks,
+        whole: read.whole,
+        unreadable_files: read.unreadable.count,
+        kinds,
+        stores,
+    };
+    if let Some(folder) = &args.plots {
+        write_plots(&report, folder)?;
+    }
     if args.format.json {
         output::print_json(&report)?
     } else {
-        output::print(text(&report))?
+        output::print(report.text())?
     }
-    for file in &unreadable.named {
+    for file in &read.unreadable.named {
         output::say(format_args!("not read: {}", file.error));
     }
-    match unreadable_files {
+    match report.unreadable_files {
         0 => Ok(()),
         count => Err(CliError::NotAllRead { count }),
     }
 }
 
-fn text(report: &Report) -> String {
-    let mut table = Table::with_heading([
-        ("KIND", Align::Left),
-        ("DUPLICATES", Align::Right),
-        ("COLLISIONS", Align::Right),
-        ("FINGERPRINT", Align::Right),
-        ("LOOK-UP", Align::Right),
-        ("COMPARE", Align::Right),
-        ("TOTAL", Align::Right),
-        ("A CORE", Align::Right),
-    ]);
-    for by in &report.kinds {
-        let ns = |ns: f64| format!("{ns:.0} ns");
-        let rate = CHUNK_BYTES / by.total_ns.max(1.0) * 1e9 / MIB;
-        table.row([
-            by.kind.to_owned(),
-            human_count(by.duplicates),
-            human_count(by.collisions),
-            ns(by.fingerprint_ns),
-            ns(by.lookup_ns),
-            if by.strong { "believed".to_owned() } else { ns(by.compare_ns) },
-            ns(by.total_ns),
-            format!("{rate:.0} MiB/s"),
-        ]);
+fn read(args: &BenchDetectArgs, interrupt: &Interrupt) -> Option<DataChunks> {
+    let total_bytes = estimate::size_bytes(&args.paths, || interrupt.check().is_ok());
+    let mut progress = Progress::new("reading", Unit::Bytes, Some(total_bytes));
+    DataChunks::read(&args.paths, args.memory, |done_bytes| {
+        progress.set_done(done_bytes);
+        go_on(interrupt)
+    })
+}
+
+fn in_memory(
+    chunks: &[[u8; CHUNK_BYTES]],
+    interrupt: &Interrupt,
+) -> Option<Vec<estimate::DetectedBy>> {
+    let total = (estimate::WAYS * chunks.len()) as u64;
+    let mut progress = Progress::new("in memory", Unit::Steps, Some(total));
+    estimate::detect(chunks, |chunks| {
+        progress.advance(chunks);
+        go_on(interrupt)
+    })
+}
+
+fn in_stores(
+    args: &BenchDetectArgs,
+    chunks: &[[u8; CHUNK_BYTES]],
+    interrupt: &Interrupt,
+) -> Result<Vec<InStore>, CliError> {
+    if chunks.is_empty() {
+        return Ok(Vec::new());
     }
-    let part = if report.whole { "" } else { "; what is behind did not fit into --memory" };
-    format!(
-        "{} of data in chunks of 4 KiB, {} of zeros{part}\n\n{table}\n\
-         times are of one thread, per chunk that is not zeros; collisions are chunks whose\n\
-         fingerprint was that of other bytes\n",
-        human_bytes(report.data_chunks << 12),
-        human_bytes(report.zero_chunks << 12),
-    )
+    let total = ((1 + Way::all().count()) * chunks.len()) as u64;
+    let mut progress = Progress::new("in stores", Unit::Steps, Some(total));
+    let mut measure = |way: Way| {
+        way.measure(chunks, &args.dir, args.writes, |chunks| {
+            progress.advance(chunks);
+            interrupt.check()
+        })
+    };
+    // The first store is slower whatever its way is: its files get blocks of the disk that the
+    // others get again, and this program gets its memory. So the first way has two, and the first
+    // of them does not count.
+    Way::all().take(1).try_for_each(|way| measure(way).map(drop))?;
+    Way::all().map(&mut measure).collect()
+}
+
+fn go_on(interrupt: &Interrupt) -> ControlFlow<()> {
+    if interrupt.check().is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+}
+
+fn write_plots(report: &Report, folder: &Path) -> Result<(), CliError> {
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        |source| CliError::OutputFailed { path, source }
+    };
+    let plots = report.plots()?;
+    fs::create_dir_all(folder).map_err(failed(folder))?;
+    for (name, svg) in plots {
+        let path = folder.join(name);
+        fs::write(&path, svg).map_err(failed(&path))?;
+    }
+    Ok(())
 }

@@ -1,4 +1,6 @@
-//! One file for each command: what it does, said in the order in which it is done.
+//! One file for each command: what it does, said in the order in which it is done; and what several
+//! of them do: `in_flight` (driving an engine), `scratch` (stores to be measured), `served`,
+//! `confirm`.
 
 mod bench;
 mod check;
@@ -11,8 +13,10 @@ mod explain;
 mod export;
 mod grow;
 mod import;
+mod in_flight;
 mod init;
 mod replay;
+mod scratch;
 mod scrub;
 mod serve;
 mod served;

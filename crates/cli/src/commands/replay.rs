@@ -2,11 +2,10 @@
 //!
 //! ```text
 //! source.rs (requests) -> driver.rs -> engine        target.rs (the store, new or there already)
-//!     request_buffer.rs  ──┘   └── answers.rs        truth.rs (what must come back)
+//!     request_buffer.rs  ──┘   └── ../in_flight.rs   truth.rs (what must come back)
 //! figures.rs (what was measured) -> report.rs (for people)
 //! ```
 
-mod answers;
 mod driver;
 mod figures;
 mod report;

@@ -79,11 +79,52 @@ fn the_ways_to_find_a_duplicate_are_compared_over_files() {
     let folder = Folder::new();
     let image = folder.path("image");
     fs::write(&image, [noise(1, 1 << 20).repeat(2), vec![0; 4096]].concat()).unwrap();
-    let found = tamis(&format!("bench detect {image} --json")).ok().json();
+    let found = tamis(&format!("bench detect {image} --in-memory --json")).ok().json();
     assert_eq!((&found["data_chunks"], &found["zero_chunks"]), (&512.into(), &1.into()));
-    let kinds = found["kinds"].as_array().unwrap();
+    let ways = found["kinds"].as_array().unwrap();
+    let (sampling, kinds) = ways.split_last().unwrap();
     assert!(kinds.len() == 10 && kinds.iter().all(|by| by["duplicates"] == 256), "{found}");
-    let told = tamis(&format!("bench detect {image}")).ok().out;
-    assert!(told.contains("blake3") && told.contains("ecc-crc64"), "{told}");
+    // What comes twice is what sampling never finds.
+    assert!(sampling["duplicates"] == 0 && sampling["hashes"] == 256, "{found}");
+    assert_eq!(found["stores"].as_array().map(Vec::len), Some(0));
+    let told = tamis(&format!("bench detect {image} --in-memory")).ok().out;
+    assert!(told.contains("blake3") && told.contains("sampling"), "{told}");
     tamis(&format!("bench detect {image}.not")).fails(3, "image.not");
+}
+
+#[test]
+fn the_same_chunks_go_to_a_store_of_every_kind() {
+    let folder = Folder::new();
+    let (image, dir, plots) = (folder.path("image"), folder.path("stores"), folder.path("plots"));
+    fs::create_dir(&dir).unwrap();
+    let chunks = noise(1, 1 << 20);
+    let all = [chunks.clone(), twins(&chunks[..4096]).concat(), chunks].concat();
+    fs::write(&image, all).unwrap();
+    let command = format!("bench detect {image} --dir {dir} --writes 40 --plots {plots}");
+    let found = tamis(&format!("{command} --json")).ok().json();
+    let stores = found["stores"].as_array().unwrap();
+    assert_eq!(stores.len(), 11, "{found}");
+    for store in stores {
+        let (way, cases) = (store["way"].as_str().unwrap(), &store["cases"]);
+        // A twin of the first chunk by its code is stored aside.
+        let asides = u64::from(way.starts_with("ecc-"));
+        assert_eq!(store["duplicates"], 256, "{store}");
+        let equal = if way.ends_with("--verify") { 256 } else { 0 };
+        assert_eq!((&cases["equal"], &cases["differ"]), (&equal.into(), &asides.into()), "{way}");
+        let new = cases["denied"].as_u64().unwrap() + cases["absent"].as_u64().unwrap();
+        assert_eq!(new, 258 - asides, "{store}");
+        for latency in ["acknowledged", "durable_depth_1", "durable_depth_32"] {
+            let [p50, p99] = ["p50_us", "p99_us"].map(|name| store[latency][name].as_f64());
+            assert!(p50 > Some(0.0) && p50 <= p99, "{latency}: {store}");
+        }
+    }
+    let told = tamis(&command).ok().out;
+    assert!(told.contains("xxh3 --verify") && told.contains("DURABLE 32"), "{told}");
+    for plot in ["time-in-memory", "found-in-memory", "throughput", "latency", "look-ups"] {
+        let svg = fs::read_to_string(folder.join("plots").join(format!("{plot}.svg"))).unwrap();
+        assert!(svg.contains("blake3"), "{plot}");
+    }
+    assert_eq!(fs::read_dir(&dir).unwrap().count(), 0, "a store was left behind");
+    tamis(&format!("bench detect {image} --dir {dir}/not"))
+        .fails(1, "make the directory above it first");
 }

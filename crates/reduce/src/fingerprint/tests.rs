@@ -214,3 +214,17 @@ proptest! {
         prop_assert_eq!(Fingerprinter::new(FingerprintKind::Blake3).one(&chunk), expected);
     }
 }
+
+#[test]
+fn a_fingerprint_is_as_long_as_its_kind_says() {
+    for kind in FingerprintKind::ALL {
+        let chunks: Vec<Vec<u8>> = (1..64_u8).map(|value| vec![value; 4096]).collect();
+        let mut longest = 0;
+        for chunk in &chunks {
+            let fingerprint = Fingerprinter::new(kind).one(chunk).unwrap();
+            let zeros = fingerprint.0.iter().rev().take_while(|byte| **byte == 0).count();
+            longest = longest.max(fingerprint.0.len() - zeros);
+        }
+        assert_eq!(longest, kind.length_bytes(), "{kind}");
+    }
+}

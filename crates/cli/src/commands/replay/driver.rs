@@ -7,16 +7,13 @@
 //! engine's queue is one order.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
-use engine::{
-    Accepted, ChunkBuf, Client, Completions, Done, Reply, VOLUME_BYTES_MAX, VolumeHandle,
-};
+use engine::{ChunkBuf, Client, Reply, VOLUME_BYTES_MAX, VolumeHandle};
 use traces::{Content, Direction, Request};
 
-use super::answers::{Answer, Answers};
 use super::request_buffer::RequestBuffer;
 use super::truth::{Compared, Truth};
+use crate::commands::in_flight::{Answer, InFlight};
 use crate::error::CliError;
 
 /// Requests that may be under way.
@@ -39,15 +36,12 @@ pub(super) struct Carried {
 
 /// One volume, driven.
 pub(super) struct Driver<'a> {
-    client: &'a Client,
-    volume: VolumeHandle,
+    in_flight: InFlight<'a>,
     content: Content,
     pub(super) truth: Truth,
     buffer: Option<RequestBuffer>,
-    answers: Arc<Answers>,
     reading: HashMap<u64, Reading>,
     reading_bytes: usize,
-    next_tag: u64,
     carried: Carried,
 }
 
@@ -67,15 +61,12 @@ impl<'a> Driver<'a> {
         buffer: Option<RequestBuffer>,
     ) -> Self {
         Self {
-            client,
-            volume,
+            in_flight: InFlight::new(client, volume),
             content,
             truth,
             buffer,
-            answers: Arc::default(),
             reading: HashMap::new(),
             reading_bytes: 0,
-            next_tag: 0,
             carried: Carried::default(),
         }
     }
@@ -132,21 +123,17 @@ impl<'a> Driver<'a> {
             self.submit(write.offset_bytes, buf);
         }
         self.wait_below(0)?;
-        Ok(self.client.flush_blocking()?)
+        Ok(self.in_flight.flush()?)
     }
 
     /// A buffer of the engine's, when it has one and not too much is under way.
     fn room(&mut self, length_bytes: usize) -> Result<ChunkBuf, CliError> {
         self.wait_below(IN_FLIGHT_MAX)?;
-        Ok(self.client.buffer(length_bytes))
+        Ok(self.in_flight.buffer(length_bytes))
     }
 
     fn submit(&mut self, offset_bytes: u64, buf: ChunkBuf) {
-        let done = self.expect();
-        match self.client.write(&self.volume, offset_bytes, buf, false, done) {
-            Accepted::Now => self.answers.known(),
-            Accepted::Later => {}
-        }
+        self.in_flight.write(offset_bytes, buf, false);
     }
 
     fn read(&mut self, offset_bytes: u64, length_bytes: u64) -> Result<(), CliError> {
@@ -154,23 +141,16 @@ impl<'a> Driver<'a> {
         let memory_bytes = reply_memory_bytes(length_bytes as usize);
         // The engine waits for memory that replies hold which nobody but this thread takes.
         while !self.reading.is_empty()
-            && self.reading_bytes + memory_bytes > self.client.read_share_bytes()
+            && self.reading_bytes + memory_bytes > self.in_flight.read_share_bytes()
         {
             self.settle_some(0)?;
         }
         let keys = self.truth.keys(offset_bytes, length_bytes);
         self.reading_bytes += memory_bytes;
-        let done = self.expect();
+        let tag = self.in_flight.read(offset_bytes, length_bytes as u32);
         let length_bytes = length_bytes as usize;
-        self.reading.insert(done.tag, Reading { offset_bytes, length_bytes, keys });
-        self.client.read(&self.volume, offset_bytes, length_bytes as u32, done);
+        self.reading.insert(tag, Reading { offset_bytes, length_bytes, keys });
         Ok(())
-    }
-
-    fn expect(&mut self) -> Done {
-        self.answers.expect();
-        self.next_tag += 1;
-        Done { sink: Arc::clone(&self.answers) as Arc<dyn Completions>, tag: self.next_tag }
     }
 
     /// Waits until no more than so many requests are under way.
@@ -181,7 +161,7 @@ impl<'a> Driver<'a> {
 
     /// Takes the answers that are here, waiting for one while more are to come; whether any was.
     fn settle_some(&mut self, to_come_max: usize) -> Result<bool, CliError> {
-        let answers = self.answers.take(to_come_max);
+        let answers = self.in_flight.take(to_come_max);
         let any = !answers.is_empty();
         answers.into_iter().try_for_each(|answer| self.settle(answer))?;
         Ok(any)
@@ -204,7 +184,7 @@ impl<'a> Driver<'a> {
     pub(super) fn finish(&mut self) -> Result<Carried, CliError> {
         self.drain_buffer()?;
         self.wait_below(0)?;
-        self.client.flush_blocking()?;
+        self.in_flight.flush()?;
         Ok(self.carried)
     }
 

@@ -5,7 +5,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use engine::{Completions, Reply, RequestError};
 
 /// An answer with its request's number.
-pub(super) type Answer = (u64, Result<Reply, RequestError>);
+pub(in crate::commands) type Answer = (u64, Result<Reply, RequestError>);
 
 /// Answers that nobody has taken yet, and how many are to come.
 #[derive(Default)]

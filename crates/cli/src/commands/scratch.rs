@@ -1,0 +1,66 @@
+//! A store that is made to be measured and goes away with its directory.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use engine::{CreateOptions, Detection};
+use format::units::{Codec, Compression};
+
+use super::init;
+use crate::error::CliError;
+
+/// Room beyond what is stored: a store promises room for the worst that is buffered, and one that
+/// is nearly full would be measured waiting.
+pub(super) const CAPACITY_BYTES_BEYOND: u64 = 1 << 30;
+const COMPRESSION: Compression = Compression { codec: Codec::Lz4, level: 0 };
+
+/// What it is made for.
+pub(super) struct ScratchShape {
+    pub(super) capacity_bytes: u64,
+    pub(super) chunk_bytes: u32,
+    pub(super) detection: Detection,
+    /// Room for tables, if that is more than such a store has anyway.
+    pub(super) tables_bytes_min: u64,
+}
+
+/// Its directory, removed with this.
+pub(super) struct ScratchStore {
+    path: PathBuf,
+}
+
+impl ScratchStore {
+    /// Makes one under `dir`, called after `command` and this process.
+    pub(super) fn make(dir: &Path, command: &str, shape: &ScratchShape) -> Result<Self, CliError> {
+        let path = dir.join(format!("tamis-{command}-{}", std::process::id()));
+        let (uuid, bucket_seed) = init::random_identity()?;
+        let mut options = CreateOptions {
+            capacity_bytes: vec![shape.capacity_bytes],
+            chunk_bytes: shape.chunk_bytes,
+            compression: COMPRESSION,
+            detection: shape.detection,
+            tables_bytes: None,
+            journal_bytes: None,
+            uuid,
+            bucket_seed,
+        };
+        let mut geometry = engine::plan(&options)?;
+        if geometry.tables_bytes < shape.tables_bytes_min {
+            options.tables_bytes = Some(shape.tables_bytes_min);
+            geometry = engine::plan(&options)?;
+        }
+        let scratch = Self { path };
+        init::write_new(&scratch.path, &geometry, COMPRESSION, &[])?;
+        Ok(scratch)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for ScratchStore {
+    fn drop(&mut self) {
+        // What cannot be removed is in the directory that was named, for everybody to see.
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
