@@ -25,9 +25,12 @@ mod catalog_table;
 mod container_table;
 mod error;
 mod free_pbns;
+mod ghosts;
 mod hash_pbn;
 pub mod lba_pbn;
+mod page_hasher;
 pub mod pbn_pba;
+mod queues;
 pub mod second_copies;
 mod store;
 
@@ -35,7 +38,9 @@ pub use catalog_table::CatalogTable;
 pub use container_table::ContainerTable;
 pub use error::{OutOfBlocks, PageError};
 pub use free_pbns::FreePbns;
+pub use ghosts::Ghosts;
 pub use hash_pbn::{BuiltTable, HashOptions, HashPbn, Seen, YoungEntry};
+pub use queues::Queues;
 pub use store::{
     NextLeaf, NextPage, PageOnWay, PageRead, PageStore, PageStoreOptions, PageWrite, PinSet,
     Pointers, ReachWalker, TableTraffic, Traffic,

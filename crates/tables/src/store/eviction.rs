@@ -98,7 +98,7 @@ impl PageStore {
 
 impl Frames {
     fn small_is_due(&self, small_max: usize) -> bool {
-        self.queues.small_clean > small_max || self.queues.main.is_empty()
+        self.small_clean > small_max || self.queues.main.is_empty()
     }
 
     /// Looks at the oldest of the small queue; whether it left the cache.

@@ -20,17 +20,20 @@ use format::units::{PageId, TreeId};
 use hashbrown::HashMap;
 use mutants::mutant;
 
-use super::page_hasher::PageHasher;
 use super::page_io::PageRead;
 use super::pins::PinSet;
-use super::queues::{Entry, Queues};
 use super::slot::Slot;
+use crate::page_hasher::PageHasher;
+use crate::queues::Queues;
 
 /// A map by page, tree or block. Its order is never looked at.
 pub(super) type PageMap<K, V> = HashMap<K, V, BuildHasherDefault<PageHasher>>;
 
 /// More wants than this between two looks of eviction count no more.
 pub(super) const WANTED_MAX: u8 = 3;
+
+/// A frame in a queue, if the one in the slot has this serial.
+pub(super) type Entry = (Slot, u32);
 
 /// A page in memory. Its frame is one cache line.
 #[repr(align(64))]
@@ -158,7 +161,9 @@ pub(super) struct Frames {
     /// Slot and serial of every dirty page, and of some that were removed since.
     dirty: VecDeque<Entry>,
     dirty_pages: usize,
-    pub(super) queues: Queues,
+    pub(super) queues: Queues<Entry, PageId>,
+    /// Pages of the small queue that are not dirty.
+    pub(super) small_clean: usize,
     serial_next: u32,
 }
 
@@ -206,7 +211,7 @@ impl Frames {
         };
         let earlier = self.by_id.insert(id, slot);
         debug_assert!(earlier.is_none(), "{id} is in the cache twice");
-        self.queues.small_clean += usize::from(!in_main);
+        self.small_clean += usize::from(!in_main);
         self.queues.push(in_main, (slot, serial));
         if self.queues.are_stale(self.by_id.len()) {
             self.queues.retain(|&entry| frame_of(&self.slots, entry).is_some());
@@ -221,7 +226,7 @@ impl Frames {
         self.by_id.remove(&frame.id);
         self.vacant.push(slot);
         self.dirty_pages -= usize::from(frame.dirty);
-        self.queues.small_clean -= usize::from(!frame.in_main && !frame.dirty);
+        self.small_clean -= usize::from(!frame.in_main && !frame.dirty);
         frame
     }
 
@@ -242,7 +247,7 @@ impl Frames {
         let frame = self.get_mut(entry.0);
         frame.in_main = true;
         let dirty = frame.dirty;
-        self.queues.small_clean -= usize::from(!dirty);
+        self.small_clean -= usize::from(!dirty);
         self.queues.push(true, entry);
     }
 
@@ -267,7 +272,7 @@ impl Frames {
         let (serial, in_main) = (frame.serial, frame.in_main);
         self.dirty.push_back((slot, serial));
         self.dirty_pages += 1;
-        self.queues.small_clean -= usize::from(!in_main);
+        self.small_clean -= usize::from(!in_main);
         true
     }
 
@@ -292,7 +297,7 @@ impl Frames {
         frame.dirty = false;
         let in_main = frame.in_main;
         self.dirty_pages -= 1;
-        self.queues.small_clean += usize::from(!in_main);
+        self.small_clean += usize::from(!in_main);
     }
 
     /// The dirty page whose change is oldest, out of the queue: it is cleaned, or put back.

@@ -4,7 +4,7 @@ use std::hash::Hasher;
 
 /// Hashes the few integers of a page's name by one multiplication each and a fold at the end.
 #[derive(Default)]
-pub(super) struct PageHasher(u64);
+pub(crate) struct PageHasher(u64);
 
 impl PageHasher {
     const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
