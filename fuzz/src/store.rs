@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use disk::{Doorbell, MemoryDisk};
 use engine::{
-    AdminRequest, Client, Completions, Done, Engine, Options, Reply, RequestError, Structure,
-    TableCache, VolumeHandle, structures,
+    AdminRequest, Caches, Client, Completions, Done, Engine, Options, Reply, RequestError,
+    Structure, VolumeHandle, structures,
 };
 use format::superblock::Geometry;
 use format::units::{CONTAINER_BYTES, Codec, Compression, Zone};
@@ -20,8 +20,13 @@ const CONTAINERS: u32 = 4;
 const TABLES_BYTES: u64 = 4 << 20;
 const JOURNAL_BYTES: u64 = 3 << 20;
 /// Pages in memory.
-const CACHE: TableCache =
-    TableCache { pages: 512, dirty_pages_max: 64, young_max: 400, directory_entries: 64 };
+const CACHE: Caches = Caches {
+    pages: 512,
+    dirty_pages_max: 64,
+    young_max: 400,
+    directory_entries: 64,
+    frame_bytes: 1 << 20,
+};
 /// Steps without any movement after which nothing will come.
 const STILL_MAX: u32 = 2_000;
 /// Steps that a request may take: a small store is scrubbed in fewer.

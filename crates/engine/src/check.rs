@@ -20,17 +20,18 @@ use crate::damage_reads::DamageReads;
 use crate::devices::Devices;
 use crate::open::load;
 use crate::open_error::OpenError;
-use crate::options::TableCache;
+use crate::options::Caches;
 use crate::problem::{CheckProgress, CheckReport};
 use crate::repair::Accounts;
 use crate::survey::Survey;
 
 /// Pages of the table cache while checking: 256 MiB.
-const CACHE: TableCache = TableCache {
+const CACHE: Caches = Caches {
     pages: 64 << 10,
     dirty_pages_max: 48 << 10,
     young_max: usize::MAX,
     directory_entries: 0,
+    frame_bytes: 0,
 };
 
 /// Checks a closed store, writing nothing.

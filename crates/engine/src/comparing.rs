@@ -35,9 +35,10 @@ use tables::{PageError, Seen, pbn_pba};
 
 use crate::buffer::{Group, Plan, SlotData};
 use crate::candidates::{Candidate, Compared, Outcome};
-use crate::comparisons::{CompareJob, KnownRead};
+use crate::comparisons::{CompareJob, KnownRead, StoredFrames};
 use crate::devices::Purpose;
 use crate::engine::{Engine, Pending};
+use crate::frame_cache::Ticket;
 use crate::group::JOB_CHUNKS;
 use crate::reads::{Span, SpanPart, add_to_spans};
 use crate::state::Wanted;
@@ -56,6 +57,15 @@ struct Due {
     frames: Vec<(usize, KnownFrame, Pba)>,
     /// To be read.
     parts: Vec<SpanPart>,
+}
+
+impl Due {
+    fn frame_in_memory(&mut self, at: usize, pbn: Pbn, pba: Pba, frame: &[u8]) {
+        let offset_bytes = self.image.len() as u32;
+        let place = FramePlace { offset_bytes, length_bytes: pba.length_bytes, pbn };
+        self.frames.push((at, KnownFrame { place, check: pba.check }, pba));
+        self.image.extend_from_slice(frame);
+    }
 }
 
 impl Engine {
@@ -137,9 +147,9 @@ impl Engine {
         for some in chunks.chunks(JOB_CHUNKS) {
             let slots = some.iter().map(|(at, _)| *at).collect();
             let known = Known::Chunks(some.iter().map(|(_, chunk)| chunk).collect());
-            self.submit_comparison(CompareJob { group: id, slots, stored: Vec::new() }, known);
+            self.submit_comparison(CompareJob { group: id, slots, stored: None }, known);
         }
-        self.compare_frames(id, &frames, &(Arc::new(image) as Arc<dyn Image>));
+        self.compare_frames(id, &frames, &(Arc::new(image) as Arc<dyn Image>), None);
         parts.sort_unstable_by_key(|part| (part.pba.container, part.pba.offset_bytes, part.at));
         let mut spans: Vec<Span> = Vec::new();
         parts.into_iter().for_each(|part| add_to_spans(&mut spans, part));
@@ -147,7 +157,7 @@ impl Engine {
     }
 
     /// Where the bytes of a candidate are, or why there are none.
-    fn find_known(&self, id: u64, at: usize, with: Candidate, due: &mut Due) -> Outcome {
+    fn find_known(&mut self, id: u64, at: usize, with: Candidate, due: &mut Due) -> Outcome {
         let pbn = match with {
             Candidate::Chunk(pbn) => pbn,
             Candidate::Slot(slot) => return self.find_buffered(id, slot, at, due),
@@ -163,13 +173,13 @@ impl Engine {
             return Outcome::Full;
         }
         let pba = entry.pba;
+        if let Some(frame) = self.frames.get(pbn) {
+            self.counters.frames_hit_to_compare += 1;
+            due.frame_in_memory(at, pbn, pba, &frame);
+            return Outcome::UnderWay;
+        }
         match self.placement.read(pba) {
-            Some(frame) => {
-                let offset_bytes = due.image.len() as u32;
-                let place = FramePlace { offset_bytes, length_bytes: pba.length_bytes, pbn };
-                due.frames.push((at, KnownFrame { place, check: pba.check }, pba));
-                due.image.extend_from_slice(&frame);
-            }
+            Some(frame) => due.frame_in_memory(at, pbn, pba, &frame),
             None => due.parts.push(SpanPart { at, pba, pbn, has_copy: false }),
         }
         Outcome::UnderWay
@@ -203,7 +213,9 @@ impl Engine {
         self.counters.comparison_bytes_read += u64::from(end_bytes - first_bytes);
         self.counters.chunks_read_to_compare += slots.len() as u64;
         self.placement.space.pin(container);
-        let read = self.comparisons.begin_read(KnownRead { group, span });
+        let ticket = self.frames.ticket();
+        span.parts.iter().for_each(|part| self.frames.expect(part.pbn, ticket));
+        let read = self.comparisons.begin_read(KnownRead { group, span, ticket });
         let offset_bytes = start_bytes + u64::from(first_bytes);
         let length_bytes = (end_bytes - first_bytes) as usize;
         self.devices.read(zone, offset_bytes, length_bytes, Purpose::Known { read, container });
@@ -211,10 +223,15 @@ impl Engine {
 
     /// A stretch of a container has come; None when the device did not give it.
     pub(crate) fn known_frames_read(&mut self, read: u64, buf: Option<AlignedBuf>) {
-        let Some(KnownRead { group, span }) = self.comparisons.end_read(read) else { return };
+        let Some(KnownRead { group, span, ticket }) = self.comparisons.end_read(read) else {
+            return;
+        };
         let Some(buf) = buf else {
             // Who reads these chunks is told. Here nothing is known of them, not even damage.
-            return span.parts.iter().for_each(|part| self.end_comparison(group, part.at, None));
+            return span.parts.iter().for_each(|part| {
+                self.frames.arrive(part.pbn, ticket, None);
+                self.end_comparison(group, part.at, None);
+            });
         };
         let frame = |part: &SpanPart| {
             let SpanPart { at, pba, pbn, .. } = *part;
@@ -223,7 +240,7 @@ impl Engine {
             (at, KnownFrame { place, check: pba.check }, pba)
         };
         let frames: Vec<_> = span.parts.iter().map(frame).collect();
-        self.compare_frames(group, &frames, &(Arc::new(buf) as Arc<dyn Image>));
+        self.compare_frames(group, &frames, &(Arc::new(buf) as Arc<dyn Image>), Some(ticket));
     }
 
     fn compare_frames(
@@ -231,13 +248,16 @@ impl Engine {
         group: u64,
         frames: &[(usize, KnownFrame, Pba)],
         image: &Arc<dyn Image>,
+        ticket: Option<Ticket>,
     ) {
         for some in frames.chunks(JOB_CHUNKS) {
             let slots = some.iter().map(|(at, ..)| *at).collect();
-            let stored = some.iter().map(|(_, frame, pba)| (frame.place.pbn, pba.container));
-            let stored = stored.collect();
+            let placed = some.iter().map(|(_, frame, pba)| (*frame, pba.container)).collect();
+            let image = Arc::clone(image);
+            let stored = StoredFrames { image: Arc::clone(&image), frames: placed, ticket };
+            let stored = Some(stored);
             let frames = some.iter().map(|(_, frame, _)| *frame).collect();
-            let known = Known::Frames { image: Arc::clone(image), frames };
+            let known = Known::Frames { image, frames };
             self.submit_comparison(CompareJob { group, slots, stored }, known);
         }
     }
@@ -260,12 +280,24 @@ impl Engine {
         let CompareJob { group, slots, stored } = job;
         for (number, &at) in slots.iter().enumerate() {
             let comparison = comparisons.get(number).copied();
-            if let (Some(Comparison::Damaged), Some(&(pbn, container))) =
-                (comparison, stored.get(number))
+            if let Some(stored) = &stored
+                && let Some(comparison) = comparison
             {
-                self.note_damaged_candidate(pbn, container);
+                self.frame_compared(stored, number, comparison);
             }
             self.end_comparison(group, at, comparison);
+        }
+    }
+
+    /// A stored frame has been compared with: workers have verified it as well.
+    fn frame_compared(&mut self, stored: &StoredFrames, number: usize, comparison: Comparison) {
+        let Some((frame, container)) = stored.frames.get(number) else { return };
+        let (pbn, is_damaged) = (frame.place.pbn, comparison == Comparison::Damaged);
+        if let Some(ticket) = stored.ticket {
+            self.frames.arrive(pbn, ticket, stored.bytes(frame).filter(|_| !is_damaged));
+        }
+        if is_damaged {
+            self.note_damaged_candidate(pbn, *container);
         }
     }
 

@@ -1,9 +1,12 @@
 //! Comparisons under way: reads of frames to compare with, and the jobs of workers.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use format::units::{ContainerId, Pbn};
+use format::units::ContainerId;
+use reduce::{Image, KnownFrame};
 
+use crate::frame_cache::Ticket;
 use crate::reads::Span;
 
 /// What is being compared.
@@ -18,14 +21,33 @@ pub(crate) struct Comparisons {
 pub(crate) struct KnownRead {
     pub(crate) group: u64,
     pub(crate) span: Span,
+    /// Lets its frames into the cache.
+    pub(crate) ticket: Ticket,
 }
 
 /// Slots of a group that workers compare.
 pub(crate) struct CompareJob {
     pub(crate) group: u64,
     pub(crate) slots: Vec<usize>,
-    /// Where each slot's candidate is stored; empty when the candidates are on their way.
-    pub(crate) stored: Vec<(Pbn, ContainerId)>,
+    /// Where their candidates are stored; none when those are on their way.
+    pub(crate) stored: Option<StoredFrames>,
+}
+
+/// Frames of candidates.
+pub(crate) struct StoredFrames {
+    pub(crate) image: Arc<dyn Image>,
+    /// One for each slot, with the container that it is in.
+    pub(crate) frames: Vec<(KnownFrame, ContainerId)>,
+    /// Lets them into the cache, if they were read.
+    pub(crate) ticket: Option<Ticket>,
+}
+
+impl StoredFrames {
+    /// The bytes of a frame.
+    pub(crate) fn bytes(&self, frame: &KnownFrame) -> Option<&[u8]> {
+        let start = frame.place.offset_bytes as usize;
+        self.image.get(start..start.checked_add(frame.place.length_bytes as usize)?)
+    }
 }
 
 impl Comparisons {

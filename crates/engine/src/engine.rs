@@ -33,6 +33,7 @@ use crate::enlarging::Enlarging;
 use crate::error::RequestError;
 use crate::explaining::Explaining;
 use crate::flushing::Flushing;
+use crate::frame_cache::FrameCache;
 use crate::intake::{Intake, Request, WriteRequest};
 use crate::notice::{Notice, Observer};
 use crate::placement::Placement;
@@ -64,6 +65,7 @@ pub struct Engine {
     pub(crate) buffer: WriteBuffer,
     pub(crate) volumes: Volumes,
     pub(crate) reads: Reads,
+    pub(crate) frames: FrameCache,
     pub(crate) comparisons: Comparisons,
     pub(crate) flushing: Flushing,
     pub(crate) checkpoints: Checkpoints,
@@ -163,8 +165,10 @@ pub(crate) struct Parts {
     pub(crate) flushing: Flushing,
     pub(crate) incarnation: u64,
     pub(crate) memory_bytes_max: u64,
-    /// See [`TableCache::directory_entries`](crate::TableCache::directory_entries).
+    /// See [`Caches::directory_entries`](crate::Caches::directory_entries).
     pub(crate) directory_entries: usize,
+    /// See [`Caches::frame_bytes`](crate::Caches::frame_bytes).
+    pub(crate) frame_bytes: u64,
 }
 
 impl Engine {
@@ -183,6 +187,7 @@ impl Engine {
             buffer: WriteBuffer::new(chunk_bytes),
             volumes: parts.volumes,
             reads: Reads::default(),
+            frames: FrameCache::new(parts.frame_bytes),
             comparisons: Comparisons::default(),
             flushing: parts.flushing,
             checkpoints: parts.checkpoints,

@@ -8,7 +8,7 @@ use format::units::{CONTAINER_BYTES, Codec, Compression, Zone};
 
 use crate::devices::WrittenBytes;
 use crate::engine::Engine;
-use crate::stats::{Counters, Stats, VolumeStats, Written};
+use crate::stats::{Counters, ReadCacheFigures, Stats, VolumeStats, Written};
 
 impl Engine {
     /// The store as it is now, what is buffered not included.
@@ -50,6 +50,7 @@ impl Engine {
             reduction_ratio: ratio(logical_bytes, stored_bytes),
             memory_bytes: self.state.resident_bytes()
                 + self.directories.resident_bytes()
+                + self.frames.resident_bytes()
                 + self.intake.credits.used_bytes(),
             memory_bytes_max: self.memory_bytes_max,
             compression: compression_name(self.state.compression),
@@ -61,6 +62,7 @@ impl Engine {
             writing_stopped: self.stopped.as_ref().map(ToString::to_string),
             written: self.written(),
             tables: self.tables_figures(),
+            read_cache: self.read_cache(),
             counters: self.counters(),
         }
     }
@@ -90,6 +92,20 @@ impl Engine {
             superblock_bytes: superblock,
             device_bytes,
             amplification,
+        }
+    }
+
+    fn read_cache(&self) -> ReadCacheFigures {
+        let Counters { frames_hit, frames_missed, frames_hit_to_compare, .. } = self.counters;
+        let asked = frames_hit + frames_missed;
+        ReadCacheFigures {
+            frames: self.frames.len() as u64,
+            bytes: self.frames.resident_bytes(),
+            bytes_max: self.frames.bytes_max(),
+            hits: frames_hit,
+            misses: frames_missed,
+            hit_ratio: if asked == 0 { 0.0 } else { frames_hit as f64 / asked as f64 },
+            hits_to_compare: frames_hit_to_compare,
         }
     }
 

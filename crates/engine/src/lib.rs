@@ -61,6 +61,7 @@ mod figures;
 mod flush;
 mod flushing;
 mod frame_accounts;
+mod frame_cache;
 mod fullness;
 mod geometry;
 mod group;
@@ -148,7 +149,7 @@ pub use intake::{AdminRequest, SnapshotRequest};
 pub use notice::{Notice, Observer, Room};
 pub use open::{open, open_with_cache};
 pub use open_error::{OpenError, OpenReport};
-pub use options::{CreateOptions, MEMORY_BYTES_MIN, Options, TableCache};
+pub use options::{Caches, CreateOptions, MEMORY_BYTES_MIN, Options};
 pub use outcome::{Extent, ReadPieces, Reply, Segment, VolumeInfo};
 pub use problem::{CheckProgress, CheckReport, Problem};
 pub use reduce::ChunkBuf;
@@ -157,7 +158,9 @@ pub use repair_error::RepairError;
 pub use scrub::{
     DAMAGED_LISTED_MAX, DamagedChunk, ScrubFinding, ScrubPosition, ScrubRequest, ScrubStep,
 };
-pub use stats::{Counters, Stats, TableFigures, TablesFigures, VolumeStats, Written};
+pub use stats::{
+    Counters, ReadCacheFigures, Stats, TableFigures, TablesFigures, VolumeStats, Written,
+};
 pub use structures::{Structure, structures};
 pub use volume::{SECTOR_BYTES, VOLUME_BYTES_MAX, VolumeHandle};
 pub use watermarks::WARN_PERCENT_DEFAULT;

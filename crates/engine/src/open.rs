@@ -39,7 +39,7 @@ use crate::intake::Intake;
 use crate::journal_image::{LOOK_AHEAD_BYTES, look_behind};
 use crate::loading::Loading;
 use crate::open_error::{OpenError, OpenReport};
-use crate::options::{MEMORY_BYTES_MIN, Options, TableCache};
+use crate::options::{Caches, MEMORY_BYTES_MIN, Options};
 use crate::placement::Placement;
 use crate::recovery::Recovered;
 use crate::state::{EntriesSeen, State};
@@ -69,10 +69,10 @@ pub fn open(
     if options.memory_bytes < MEMORY_BYTES_MIN {
         return Err(OpenError::Memory { memory_bytes: options.memory_bytes });
     }
-    open_with_cache(disk, doorbell, options, options.table_cache())
+    open_with_cache(disk, doorbell, options, options.caches())
 }
 
-/// As [`open`], with this table cache, whatever the memory: with a few hundred pages, pages leave
+/// As [`open`], with these caches, whatever the memory: with a few hundred pages, pages leave
 /// the cache and checkpoints come in the smallest store, which is what a simulator wants to see.
 ///
 /// # Errors
@@ -81,7 +81,7 @@ pub fn open_with_cache(
     disk: Box<dyn Disk>,
     doorbell: Doorbell,
     options: &Options,
-    cache: TableCache,
+    cache: Caches,
 ) -> Result<(Engine, Client, OpenReport), OpenError> {
     let opened = load(Devices::new(disk), cache, true)?;
     let placement = placement(&opened);
@@ -108,6 +108,7 @@ pub fn open_with_cache(
         checkpoints: Checkpoints::new(&newest, dirty_pages_sure, cache.dirty_pages_max),
         memory_bytes_max: options.memory_bytes,
         directory_entries: cache.directory_entries,
+        frame_bytes: cache.frame_bytes,
         volumes,
         geometry,
         devices,
@@ -130,7 +131,7 @@ const SEQUENCES_SKIPPED: u32 = 1024;
 /// Loads a store; with `may_write` table pages may leave the cache for blocks that no root names.
 pub(crate) fn load(
     mut devices: Devices,
-    cache: TableCache,
+    cache: Caches,
     may_write: bool,
 ) -> Result<Opened, OpenError> {
     let mut geometry = read_geometry(&mut devices)?;
@@ -248,7 +249,7 @@ fn read_roots(devices: &mut Devices, geometry: &Geometry) -> Result<Roots, OpenE
 /// Of the blocks of zone tables, those that young entries may take.
 const YOUNG_BLOCKS_PART: u64 = 8;
 
-fn empty_state(geometry: &Geometry, root: &Root, cache: TableCache) -> State {
+fn empty_state(geometry: &Geometry, root: &Root, cache: Caches) -> State {
     let tables_blocks = geometry.tables_bytes / BLOCK_BYTES as u64;
     let cache_pages = cache.pages;
     let store = PageStore::new(PageStoreOptions { cache_pages, tables_blocks });

@@ -36,10 +36,14 @@ const PAGE_COST_BYTES: u64 = 5 << 10;
 /// Bytes of the chunks whose frames may be in memory beside them.
 pub(crate) const FRAMES_BYTES_MAX: usize = 16 << 20;
 
+/// What is taken whatever the memory: those frames, containers on their way to the device, those
+/// of collection and scrub, and as much again for what the allocator keeps.
+const FIXED_BYTES: u64 = 64 << 20;
+
 /// What is chosen each time a store is opened.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Bounds table cache, write buffer and reads together; at least [`MEMORY_BYTES_MIN`]. What
+    /// Bounds caches, write buffer and reads together; at least [`MEMORY_BYTES_MIN`]. What
     /// their shares leave over is for frames on their way and for what the allocator keeps.
     pub memory_bytes: u64,
     /// Threads that fingerprint and compress; 0 does it on the core's thread (deterministic).
@@ -48,9 +52,9 @@ pub struct Options {
     pub sync: bool,
 }
 
-/// How much of the tables is in memory.
+/// How much of the tables and of what is stored is in memory.
 #[derive(Copy, Clone, Debug)]
-pub struct TableCache {
+pub struct Caches {
     /// Pages that stay when nobody uses them.
     pub pages: usize,
     /// Pages that may be dirty before a checkpoint begins, if the tables' file has blocks for them.
@@ -60,6 +64,8 @@ pub struct TableCache {
     pub young_max: usize,
     /// Entries of containers' directories that may be in memory, 96 bytes each at most.
     pub directory_entries: usize,
+    /// Bytes of frames that were read, in case they are read again; 0: none.
+    pub frame_bytes: u64,
 }
 
 /// What a young entry costs at most: its slot in the index, which is filled to 53 to 80%.
@@ -68,10 +74,10 @@ const YOUNG_COST_BYTES: u64 = 15;
 const YOUNG_MAX: u64 = 16 << 20;
 
 impl Options {
-    /// The table cache: a third of the memory. Half of that finds young entries, which measured
-    /// best (measurements/012); of the rest an eighth is for directories of containers, and what is
-    /// left for pages, of which three quarters may be dirty.
-    pub(crate) fn table_cache(&self) -> TableCache {
+    /// The caches. That of the tables has a third of the memory. Half of it finds young entries,
+    /// which measured best (measurements/012); of the rest an eighth is for directories of
+    /// containers, and what is left for pages, of which three quarters may be dirty.
+    pub(crate) fn caches(&self) -> Caches {
         let cache_bytes = self.memory_bytes / 3;
         let young_max = (cache_bytes / 2 / YOUNG_COST_BYTES).min(YOUNG_MAX);
         let left_bytes = cache_bytes - young_max * YOUNG_COST_BYTES;
@@ -79,12 +85,21 @@ impl Options {
         let pages_bytes = left_bytes - directory_entries as u64 * ENTRY_COST_BYTES;
         let pages = usize::try_from(pages_bytes / PAGE_COST_BYTES).unwrap_or(usize::MAX);
         let (dirty_pages_max, young_max) = (pages / 4 * 3, young_max as usize);
-        TableCache { pages, dirty_pages_max, young_max, directory_entries }
+        let frame_bytes = self.frame_bytes();
+        Caches { pages, dirty_pages_max, young_max, directory_entries, frame_bytes }
     }
 
     /// Bytes of reads that may be under way: a tenth, at most 128 MiB.
     pub(crate) fn read_bytes(&self) -> u64 {
         (self.memory_bytes / 10).clamp(8 << 20, 128 << 20)
+    }
+
+    /// Bytes of frames that were read: three quarters of what the other shares leave, but for what
+    /// they all need together; never less than a thirty-second of the memory.
+    fn frame_bytes(&self) -> u64 {
+        let shares = self.memory_bytes / 3 + self.write_buffer_bytes() + self.read_bytes();
+        let left_bytes = self.memory_bytes.saturating_sub(shares + FIXED_BYTES);
+        (left_bytes / 4 * 3).max(self.memory_bytes / 32)
     }
 
     /// Bytes of recycled memory, in use and idle: of the write buffer, and of the frames of what is

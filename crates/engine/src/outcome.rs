@@ -108,16 +108,31 @@ pub(crate) enum Piece {
     Zeros,
     /// A chunk that is still in the write buffer.
     Plain(ChunkRef),
-    /// A frame in a buffer that was read from disk or copied from the open container.
-    Frame {
-        buf: Arc<AlignedBuf>,
-        offset_bytes: u32,
-        length_bytes: u32,
-        pbn: Pbn,
-        check: FrameCheck,
-    },
+    /// A frame, and what it should be.
+    Frame { bytes: FrameBytes, pbn: Pbn, check: FrameCheck },
     /// A frame whose bytes are still on their way; replaced before the reply is given.
     Pending,
+}
+
+/// Where the bytes of a frame are.
+#[derive(Debug)]
+pub(crate) enum FrameBytes {
+    /// In memory, alone.
+    Held(Arc<[u8]>),
+    /// Among others that were read with it.
+    Read { buf: Arc<AlignedBuf>, offset_bytes: u32, length_bytes: u32 },
+}
+
+impl FrameBytes {
+    fn bytes(&self) -> Option<&[u8]> {
+        match self {
+            Self::Held(frame) => Some(frame),
+            Self::Read { buf, offset_bytes, length_bytes } => {
+                let start = *offset_bytes as usize;
+                buf.get(start..start.checked_add(*length_bytes as usize)?)
+            }
+        }
+    }
 }
 
 /// One chunk's part of a read.
@@ -196,9 +211,8 @@ impl ReadPieces {
                 let bytes = chunk.bytes().get(skip..skip + target.len());
                 target.copy_from_slice(bytes.ok_or_else(|| self.damage(part))?);
             }
-            Piece::Frame { buf, offset_bytes, length_bytes, pbn, check } => {
-                let (start, length) = (*offset_bytes as usize, *length_bytes as usize);
-                let frame = buf.get(start..start + length).ok_or_else(|| self.damage(part))?;
+            Piece::Frame { bytes, pbn, check } => {
+                let frame = bytes.bytes().ok_or_else(|| self.damage(part))?;
                 // Another check: the frame's write was lost, and an older frame stands there.
                 if !check.allows(frame::check_of(frame)) && !mutant!(BelievesStaleFrame) {
                     return Err(self.damage(part));

@@ -2,7 +2,8 @@
 //!
 //! A read is resolved in one go, once every page it needs is here and no chunk of it waits for
 //! the rest of its bytes: each chunk becomes a piece (zeros, a buffered chunk, a frame in memory,
-//! or a place on disk). Frames that lie next to each other in a container are fetched by one I/O.
+//! or a place on disk). Frames that lie next to each other in a container are fetched by one I/O;
+//! those of short reads are held in case they are read again ([`crate::frame_cache`]).
 //! The container is pinned while it is read, so that nobody reuses it meanwhile. Decompression is
 //! left to whoever asked ([`crate::ReadPieces::assemble`]).
 //!
@@ -16,20 +17,23 @@
 use std::sync::Arc;
 
 use disk::{AlignedBuf, IoError};
-use format::BLOCK_BYTES;
-use format::units::{FrameCheck, Lba, Pba, Pbn, TreeId, VolumeId};
+use format::units::{Lba, Pba, Pbn, TreeId, VolumeId};
 use tables::{PageError, lba_pbn, pbn_pba, second_copies};
 
 use crate::buffer::{Newest, SlotData};
 use crate::devices::Purpose;
 use crate::engine::{Engine, damaged_table};
 use crate::error::RequestError;
+use crate::frame_cache::Ticket;
 use crate::intake::ReadRequest;
-use crate::outcome::{Piece, PiecePart, ReadPieces, Reply};
+use crate::outcome::{FrameBytes, Piece, PiecePart, ReadPieces, Reply};
 use crate::reads::{Fetching, ReadFor, ReadOp, Span, SpanPart, add_to_spans};
 use crate::state::Wanted;
 use crate::volume::VolumeShared;
 use crate::zone_name;
+
+/// Frames of longer reads are not held.
+const HELD_READ_BYTES_MAX: u32 = 256 << 10;
 
 /// What resolving a read came to.
 enum Resolved {
@@ -207,13 +211,23 @@ impl Engine {
                 Some(copy) => (copy, false),
                 None => (entry.pba, copy.is_some() && !op.avoided.contains(&pbn)),
             };
-            if let Some(frame) = self.placement.read(pba) {
-                parts[at].piece = frame_piece(&frame, pbn, pba.check);
+            if let Some(bytes) = self.frame_in_memory(pbn, pba) {
+                parts[at].piece = Piece::Frame { bytes, pbn, check: pba.check };
                 continue;
             }
+            self.counters.frames_missed += 1;
             add_to_spans(&mut spans, SpanPart { at, pba, pbn, has_copy });
         }
         Ok(Resolved::Parts(parts, spans))
+    }
+
+    /// The frame of a chunk that was read before, or is not on disk yet.
+    fn frame_in_memory(&mut self, pbn: Pbn, pba: Pba) -> Option<FrameBytes> {
+        if let Some(frame) = self.frames.get(pbn) {
+            self.counters.frames_hit += 1;
+            return Some(FrameBytes::Held(frame));
+        }
+        self.placement.read(pba).map(|frame| FrameBytes::Held(Arc::from(&*frame)))
     }
 
     fn copy_of(&self, pbn: Pbn, references: u32) -> Option<Pba> {
@@ -239,10 +253,24 @@ impl Engine {
             let purpose = Purpose::Frames { read, span: number, container };
             self.devices.read(zone, offset_bytes, length_bytes, purpose);
         }
+        let ticket = self.expect_frames(&op, &spans);
         let spans_left = spans.len();
         let suspects = Vec::new();
-        let fetching = Fetching { op, parts, spans, spans_left, failed: None, suspects };
+        let fetching = Fetching { op, parts, spans, spans_left, failed: None, suspects, ticket };
         self.reads.fetching.insert(read, fetching);
+    }
+
+    /// Prepares the cache for the frames of a short read. A long one reads at the speed of the
+    /// device anyway; and of a chunk's second copy the table of places knows no check.
+    fn expect_frames(&mut self, op: &ReadOp, spans: &[Span]) -> Option<Ticket> {
+        let is_short = op.length_bytes <= HELD_READ_BYTES_MAX && op.avoided.is_empty();
+        if !is_short || matches!(op.whom, ReadFor::Base { .. }) {
+            return None;
+        }
+        let ticket = self.frames.ticket();
+        let parts = spans.iter().flat_map(|span| &span.parts);
+        parts.for_each(|part| self.frames.expect(part.pbn, ticket));
+        Some(ticket)
     }
 
     /// One stretch of a read has come.
@@ -258,6 +286,14 @@ impl Engine {
         let buf = buf.filter(|_| result.is_ok());
         let suspects = fetching.spans[span].suspects(buf.as_ref());
         fetching.suspects.extend(suspects);
+        if let Some(ticket) = fetching.ticket {
+            let span = &fetching.spans[span];
+            for part in &span.parts {
+                if self.frames.is_expected(part.pbn, ticket) {
+                    self.frames.arrive(part.pbn, ticket, span.meant(part, buf.as_ref()));
+                }
+            }
+        }
         match buf {
             Some(buf) => fetching.spans[span].hand_out(buf, &mut fetching.parts),
             None => {
@@ -323,11 +359,4 @@ impl Engine {
 fn stored_parts(parts: &[PiecePart]) -> Vec<usize> {
     let pending = |part: &PiecePart| matches!(part.piece, Piece::Pending);
     (0..parts.len()).filter(|&at| pending(&parts[at])).collect()
-}
-
-fn frame_piece(frame: &[u8], pbn: Pbn, check: FrameCheck) -> Piece {
-    let mut buf = AlignedBuf::new_zeroed(frame.len().next_multiple_of(BLOCK_BYTES));
-    buf[..frame.len()].copy_from_slice(frame);
-    let (buf, length_bytes) = (Arc::new(buf), frame.len() as u32);
-    Piece::Frame { buf, offset_bytes: 0, length_bytes, pbn, check }
 }

@@ -12,8 +12,9 @@ use reduce::Permit;
 
 use crate::done::Done;
 use crate::error::RequestError;
+use crate::frame_cache::Ticket;
 use crate::intake::ExtentsRequest;
-use crate::outcome::{Piece, PiecePart};
+use crate::outcome::{FrameBytes, Piece, PiecePart};
 use crate::volume::VolumeShared;
 
 /// Longest stretch of a container that one I/O fetches.
@@ -69,6 +70,8 @@ pub(crate) struct Fetching {
     pub(crate) failed: Option<RequestError>,
     /// Chunks whose frames did not come, or are damaged, and that have second copies.
     pub(crate) suspects: Vec<Pbn>,
+    /// Lets its frames into the cache, if any may go there.
+    pub(crate) ticket: Option<Ticket>,
 }
 
 /// Reads that wait for pages, and reads that wait for frames.
@@ -100,26 +103,29 @@ impl Span {
         &'a self,
         buf: Option<&'a AlignedBuf>,
     ) -> impl Iterator<Item = Pbn> + 'a {
-        let is_meant = move |part: &SpanPart| {
-            let start = (part.pba.offset_bytes - self.first_bytes) as usize;
-            buf.and_then(|buf| buf.get(start..start + part.pba.length_bytes as usize))
-                .is_some_and(|frame| frame::is_meant(frame, part.pbn, part.pba.check))
-        };
         let copied = self.parts.iter().filter(|part| part.has_copy);
-        copied.filter(move |part| !is_meant(part)).map(|part| part.pbn)
+        copied.filter(move |part| self.meant(part, buf).is_none()).map(|part| part.pbn)
+    }
+
+    /// The frame of a part in `buf`, if it is there as it is meant.
+    pub(crate) fn meant<'a>(
+        &self,
+        part: &SpanPart,
+        buf: Option<&'a AlignedBuf>,
+    ) -> Option<&'a [u8]> {
+        let start = (part.pba.offset_bytes - self.first_bytes) as usize;
+        let frame = buf?.get(start..start + part.pba.length_bytes as usize)?;
+        frame::is_meant(frame, part.pbn, part.pba.check).then_some(frame)
     }
 
     /// Gives every part its frame.
     pub(crate) fn hand_out(&self, buf: AlignedBuf, parts: &mut [PiecePart]) {
         let buf = Arc::new(buf);
         for &SpanPart { at, pba, pbn, .. } in &self.parts {
-            parts[at].piece = Piece::Frame {
-                buf: Arc::clone(&buf),
-                offset_bytes: pba.offset_bytes - self.first_bytes,
-                length_bytes: pba.length_bytes,
-                pbn,
-                check: pba.check,
-            };
+            let (buf, length_bytes) = (Arc::clone(&buf), pba.length_bytes);
+            let offset_bytes = pba.offset_bytes - self.first_bytes;
+            let bytes = FrameBytes::Read { buf, offset_bytes, length_bytes };
+            parts[at].piece = Piece::Frame { bytes, pbn, check: pba.check };
         }
     }
 }

@@ -71,6 +71,7 @@ impl Engine {
         }
         for change in changes {
             self.state.apply(change);
+            self.frames.settle(change);
             if let Some(container) = self.scrub.damage.settle(change) {
                 self.placement.space.mark_sound(container);
             }

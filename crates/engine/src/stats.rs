@@ -53,7 +53,7 @@ pub struct Stats {
     pub compression_ratio: f64,
     /// `logical_bytes / stored_bytes`.
     pub reduction_ratio: f64,
-    /// Table cache and write buffer as they are now.
+    /// Caches and write buffer as they are now.
     pub memory_bytes: u64,
     /// The bound they keep to.
     pub memory_bytes_max: u64,
@@ -80,8 +80,30 @@ pub struct Stats {
     /// What the tables cost since the store was opened.
     #[serde(default)]
     pub tables: TablesFigures,
+    /// What was read and is in memory.
+    #[serde(default)]
+    pub read_cache: ReadCacheFigures,
     /// What happened since the store was opened.
     pub counters: Counters,
+}
+
+/// What was read and is in memory, in case it is read again.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ReadCacheFigures {
+    /// Frames, as they are stored.
+    pub frames: u64,
+    /// Memory that they take.
+    pub bytes: u64,
+    /// Memory that they may take.
+    pub bytes_max: u64,
+    /// Chunks of reads that were found.
+    pub hits: u64,
+    /// Chunks that had to be read.
+    pub misses: u64,
+    /// `hits / (hits + misses)`; 0 before anything was read.
+    pub hit_ratio: f64,
+    /// Chunks to compare with that were found.
+    pub hits_to_compare: u64,
 }
 
 /// What the tables cost since the store was opened, and their cache as it is now.
@@ -220,6 +242,14 @@ pub struct Counters {
     pub comparison_reads: u64,
     #[serde(default)]
     pub comparison_bytes_read: u64,
+    /// Chunks of reads whose frames were in memory, and those that had to be read.
+    #[serde(default)]
+    pub frames_hit: u64,
+    #[serde(default)]
+    pub frames_missed: u64,
+    /// Frames to compare with that were in memory.
+    #[serde(default)]
+    pub frames_hit_to_compare: u64,
     /// Pages of the Hash-PBN table that were read to merge them.
     #[serde(default)]
     pub merge_reads: u64,

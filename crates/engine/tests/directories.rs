@@ -5,7 +5,7 @@
 mod stand;
 
 use disk::MemoryDisk;
-use engine::{TableCache, Zone};
+use engine::{Caches, Zone};
 use stand::{CHUNK, MIB, Stand, Wish, check_clean, fresh};
 
 /// What is written, and written again: ten containers.
@@ -14,8 +14,13 @@ const CHUNKS: u64 = BYTES / CHUNK;
 
 /// A cache of a few pages: buckets are on disk.
 fn wish() -> Wish {
-    let cache =
-        TableCache { pages: 48, dirty_pages_max: 36, young_max: 100, directory_entries: 20_000 };
+    let cache = Caches {
+        pages: 48,
+        dirty_pages_max: 36,
+        young_max: 100,
+        directory_entries: 20_000,
+        frame_bytes: 1 << 20,
+    };
     Wish { cache: Some(cache), ..Wish::default() }
 }
 

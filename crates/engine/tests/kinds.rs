@@ -5,9 +5,7 @@
 mod stand;
 
 use disk::MemoryDisk;
-use engine::{
-    Address, CreateOptions, Detection, FingerprintKind, PlanError, TableCache, Zone, repair,
-};
+use engine::{Address, Caches, CreateOptions, Detection, FingerprintKind, PlanError, Zone, repair};
 use format::detection::FilterBlocks;
 use reduce::Fingerprinter;
 use stand::{CHUNK, MIB, Stand, Wish, check_clean, fresh};
@@ -109,8 +107,13 @@ fn filters_of_every_size_deny_nothing_that_is_stored() {
     for bits in [3, 10, 26] {
         let filter = FilterBlocks::nearest_to(bits).unwrap();
         let detection = Detection { filter, ..Default::default() };
-        let cache =
-            TableCache { pages: 4096, dirty_pages_max: 64, young_max: 100, directory_entries: 0 };
+        let cache = Caches {
+            pages: 4096,
+            dirty_pages_max: 64,
+            young_max: 100,
+            directory_entries: 0,
+            frame_bytes: 1 << 20,
+        };
         let wish = Wish { detection, cache: Some(cache), ..Wish::default() };
         let stand = filled(&wish);
         filter_bytes.push(stand.stats().tables.filter_bytes);

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use disk::{Disk, Doorbell};
 use engine::{
-    Client, Completions, Done, Engine, Options, Reply, RequestError, TableCache, VolumeHandle,
+    Caches, Client, Completions, Done, Engine, Options, Reply, RequestError, VolumeHandle,
 };
 
 use crate::oracle::CHUNK_BYTES;
@@ -15,8 +15,13 @@ const STILL_MAX: u32 = 2_000;
 const COPIES_ABOVE: u32 = 4;
 
 /// So few young entries that there are buckets and filters to be hit.
-const CACHE: TableCache =
-    TableCache { pages: 4096, dirty_pages_max: 3072, young_max: 120, directory_entries: 2000 };
+const CACHE: Caches = Caches {
+    pages: 4096,
+    dirty_pages_max: 3072,
+    young_max: 120,
+    directory_entries: 2000,
+    frame_bytes: 1 << 20,
+};
 
 type Outcome = Result<Reply, RequestError>;
 

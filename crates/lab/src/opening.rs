@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use disk::{Doorbell, MemoryDisk};
 use engine::{
-    AdminRequest, Client, Completions, Done, Engine, OpenReport, Options, Reply, RequestError,
-    Stats, TableCache, VolumeHandle,
+    AdminRequest, Caches, Client, Completions, Done, Engine, OpenReport, Options, Reply,
+    RequestError, Stats, VolumeHandle,
 };
 
 use crate::failure::Broken;
@@ -77,17 +77,23 @@ pub(crate) fn volume_of_name(name: &str) -> Option<u32> {
     }
 }
 
+/// Memory for frames that were read: from room for a few of them to room for all, by seed.
+fn frame_bytes_of(seed: u64) -> u64 {
+    [256 << 10, 16 << 20, 32 << 10, 2 << 20][(seed / 4 % 4) as usize]
+}
+
 impl Opening {
     /// Opens what is on the disk.
     pub(crate) fn new(disk: &MemoryDisk, shape: &Shape, ear: Ear) -> Result<Self, Broken> {
         let doorbell = Doorbell::new().map_err(|error| Broken::Machine(error.to_string()))?;
         let options = Options { memory_bytes: 64 << 20, worker_threads: 0, sync: false };
         let tap = Box::new(Tap::new(disk.clone(), ear.clone()));
-        let cache = TableCache {
+        let cache = Caches {
             pages: shape.cache_pages,
             dirty_pages_max: shape.dirty_pages_max,
             young_max: shape.young_max,
             directory_entries: 2000,
+            frame_bytes: frame_bytes_of(shape.seed),
         };
         let (mut engine, client, report) =
             engine::open_with_cache(tap, doorbell, &options, cache).map_err(Broken::DoesNotOpen)?;

@@ -92,6 +92,30 @@ pub fn groups_in_flight() -> Script {
     Script { shape, lives }
 }
 
+/// Chunks are stored, read until their frames are in memory, and die; and their names are given to
+/// others, which are read as well.
+#[must_use]
+pub fn names_given_again() -> Script {
+    let shape = Shape { cache_pages: 10, dirty_pages_max: 24, ..shape() };
+    let mut requests = vec![create()];
+    let rest = || [request(Verb::Flush, 40), request(Verb::Idle, 0)];
+    for round in 0..8 {
+        let parts = 0..8;
+        for part in parts.clone() {
+            requests.push(request(write(part * 200, 200, 100 * round + part, false), 30));
+        }
+        requests.extend(rest());
+        for first in parts.map(|part| part * 200 * SECTORS) {
+            let read = Verb::Read { volume: 0, first, count: 60 * SECTORS };
+            requests.push(request(read, 30));
+        }
+        let (first, count) = (0, 1600 * SECTORS);
+        requests.push(request(Verb::Trim { volume: 0, first, count, durable: false }, 40));
+        requests.extend(rest());
+    }
+    Script { shape, lives: vec![Life { requests, end: End::Close, root_lost: false }] }
+}
+
 /// A place in a leaf of its own of the map of a sparse volume, the `number`th.
 fn sparse(volume: u32, number: u64, content: u64) -> Verb {
     let first = number * 3 * map_page::SLOTS as u64 * SECTORS;

@@ -116,5 +116,6 @@ fn schedules_pass() {
         let freed = run(schedules::freed_containers(flushed), Look::Nowhere);
         assert!(freed.collected >= 8, "{freed:?}");
     }
+    run(schedules::names_given_again(), Look::Nowhere);
     run(schedules::stale_frame(), Look::Nowhere);
 }

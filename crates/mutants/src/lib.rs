@@ -105,11 +105,13 @@ pub enum Mutant {
     ComparesNothing,
     /// A chunk that is stored aside is entered into the Hash-PBN table.
     IndexesAside,
+    /// A frame stays in memory though its PBN is free, and may be another chunk's.
+    KeepsForgottenFrame,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 41] = [
+    pub const ALL: [Self; 42] = [
         Self::AnswersFlushUnsynced,
         Self::SkipsDataSync,
         Self::WritesRootUnsynced,
@@ -151,6 +153,7 @@ impl Mutant {
         Self::DeniesByFilter,
         Self::ComparesNothing,
         Self::IndexesAside,
+        Self::KeepsForgottenFrame,
     ];
 }
 

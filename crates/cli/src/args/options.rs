@@ -23,7 +23,7 @@ pub(crate) struct Confirm {
 /// What an engine may use.
 #[derive(Debug, Args)]
 pub(crate) struct EngineArgs {
-    /// Memory for table cache, write buffer and reads together, at least 64M
+    /// Memory for caches, write buffer and reads together, at least 64M
     #[arg(long, value_name = "SIZE", value_parser = parse_memory, default_value = "1G")]
     pub(crate) memory: u64,
     /// Threads that fingerprint and compress [default: one for each processor]

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use engine::{Counters, Stats, VolumeInfo, VolumeWeight, Written};
+use engine::{Counters, ReadCacheFigures, Stats, VolumeInfo, VolumeWeight, Written};
 use serde::Serialize;
 
 use crate::args::StatsArgs;
@@ -155,6 +155,7 @@ fn text(report: &Report) -> String {
         if report.stats.verify {
             let _ = write!(text, "\n{}", compared(&report.stats.counters));
         }
+        let _ = write!(text, "\n{}", cached(&report.stats.read_cache));
         let _ = write!(text, "\n{}\n{}", written(&report.stats.written), traffic(rates));
     }
     text
@@ -272,6 +273,20 @@ fn compared(counters: &Counters) -> Table {
     let read = format!("from the device to compare: {read}");
     row("chunks read", counters.chunks_read_to_compare, &read);
     row("reads", counters.comparison_reads, "by which they came");
+    table
+}
+
+/// What was read and is in memory, and what that spared since the store was opened.
+fn cached(cache: &ReadCacheFigures) -> Table {
+    let mut table = Table::plain([Align::Left, Align::Right, Align::Left]);
+    let frames = format!(
+        "of {}, {} chunks as they are stored",
+        human_bytes(cache.bytes_max),
+        human_count(cache.frames)
+    );
+    table.row(["read cache".into(), human_bytes(cache.bytes), frames]);
+    let share = format!("{:.0}% of the chunks that were read", cache.hit_ratio * 100.0);
+    table.row(["hits".into(), human_count(cache.hits), share]);
     table
 }
 

@@ -21,8 +21,8 @@ use std::thread::JoinHandle;
 
 use disk::{Doorbell, MemoryDisk};
 use engine::{
-    CheckReport, Client, Codec, Compression, CreateOptions, Detection, Engine, OpenError,
-    OpenReport, Options, RequestError, TableCache, VolumeHandle, Zone,
+    Caches, CheckReport, Client, Codec, Compression, CreateOptions, Detection, Engine, OpenError,
+    OpenReport, Options, RequestError, VolumeHandle, Zone,
 };
 
 use proptest::test_runner::Config as ProptestConfig;
@@ -47,7 +47,7 @@ pub struct Wish {
     /// References beyond which a chunk gets a second copy.
     pub copies_above: u32,
     /// The table cache, if not what the memory gives.
-    pub cache: Option<TableCache>,
+    pub cache: Option<Caches>,
 }
 
 impl Default for Wish {

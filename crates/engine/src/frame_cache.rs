@@ -1,0 +1,240 @@
+//! Frames in memory, by the name of their chunk: what was read or compared is not read again.
+//!
+//! ```text
+//! absent --expect--> coming --arrive--> small queue --had again--> main queue --not had--> absent
+//!                      |                    '--not had--> absent, a ghost --arrive--> main queue
+//!                      '--settle: forgotten or placed anew--> absent
+//! ```
+//!
+//! The name is the PBN, so one frame serves every address of every volume that shares the chunk,
+//! and collection may move it. Frames are kept as they are stored, compressed: twice as many fit as
+//! of plain chunks, and whoever asked expands them on a thread of its own (decisions/023).
+//!
+//! Invariant: **a frame that is held is a sound frame of the chunk that its PBN names now**, and
+//! has the check that the PBN-PBA table repeats. A PBN changes what it means by `Forget` only, and
+//! its frame by `Move` only, and every record passes through [`FrameCache::settle`]. A frame on its
+//! way from the device may have been read before such a change: it is held only if nothing has
+//! happened to its PBN since it was expected, which its ticket says. Whoever lets it arrive has
+//! verified it. Damage that comes to the disk later is therefore seen by scrub, not by who reads.
+//!
+//! Replacement is S3-FIFO, by bytes: the small queue has a tenth of them, so what is read once,
+//! like a backup, pushes out nothing that is read again. A hit sets a mark and moves nothing.
+//! Each frame is counted as the allocator rounds it, with its entries in map, queues and ghosts, so
+//! that the bound is one of memory.
+
+use std::sync::Arc;
+
+use format::frame;
+use format::record::Change;
+use format::units::{Pba, Pbn};
+use hashbrown::HashMap;
+use mutants::mutant;
+use tables::Queues;
+
+/// What map, queues and ghosts cost for each frame, when their tables have just doubled.
+const ENTRY_COST_BYTES: u64 = 160;
+
+/// The counts in front of a shared frame.
+const SHARED_HEADER_BYTES: usize = 16;
+
+/// Being had more often than this between two looks of eviction counts no more.
+const WANTED_MAX: u8 = 3;
+
+/// Entries that eviction looks at for one frame; then the next one goes, whoever wants it.
+const STEPS_MAX: usize = 64;
+
+/// Says that a frame was expected before it came.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Ticket(u64);
+
+struct Held {
+    frame: Arc<[u8]>,
+    serial: u32,
+    /// How often it was had, up to a few: eviction counts it down.
+    wanted: u8,
+    in_main: bool,
+}
+
+/// A frame in a queue, if the one that is held has this serial.
+type Entry = (Pbn, u32);
+
+/// The frames in memory.
+pub(crate) struct FrameCache {
+    held: HashMap<Pbn, Held>,
+    /// Frames that are being read, and by whom; not those whose PBN has changed since.
+    coming: HashMap<Pbn, Ticket>,
+    queues: Queues<Entry, Pbn>,
+    /// What all frames cost, and those of the small queue.
+    bytes: u64,
+    small_bytes: u64,
+    bytes_max: u64,
+    ticket_next: u64,
+    serial_next: u32,
+}
+
+impl FrameCache {
+    /// A cache that takes no more memory than `bytes_max`; 0: none.
+    pub(crate) fn new(bytes_max: u64) -> Self {
+        Self {
+            held: HashMap::new(),
+            coming: HashMap::new(),
+            queues: Queues::default(),
+            bytes: 0,
+            small_bytes: 0,
+            bytes_max,
+            ticket_next: 0,
+            serial_next: 0,
+        }
+    }
+
+    /// The frame of a chunk, if it is held.
+    pub(crate) fn get(&mut self, pbn: Pbn) -> Option<Arc<[u8]>> {
+        let held = self.held.get_mut(&pbn)?;
+        held.wanted = (held.wanted + 1).min(WANTED_MAX);
+        Some(Arc::clone(&held.frame))
+    }
+
+    /// A ticket for the frames of one read.
+    pub(crate) fn ticket(&mut self) -> Ticket {
+        self.ticket_next += 1;
+        Ticket(self.ticket_next)
+    }
+
+    /// The frame that the PBN-PBA table names for this chunk is about to be read. Where it is
+    /// expected already, the first that asked lets it in.
+    pub(crate) fn expect(&mut self, pbn: Pbn, ticket: Ticket) {
+        if self.bytes_max > 0 && !self.held.contains_key(&pbn) {
+            self.coming.entry(pbn).or_insert(ticket);
+        }
+    }
+
+    /// What was expected has come: the frame, if it is the one that was meant, or none.
+    pub(crate) fn arrive(&mut self, pbn: Pbn, ticket: Ticket, frame: Option<&[u8]>) {
+        if self.is_expected(pbn, ticket) {
+            self.coming.remove(&pbn);
+            frame.into_iter().for_each(|frame| self.hold(pbn, frame));
+        }
+    }
+
+    /// Whether a frame that comes for this ticket is let in: else nobody need verify it.
+    pub(crate) fn is_expected(&self, pbn: Pbn, ticket: Ticket) -> bool {
+        self.coming.get(&pbn) == Some(&ticket)
+    }
+
+    /// A change has been applied: what it makes untrue leaves.
+    pub(crate) fn settle(&mut self, change: &Change) {
+        match change {
+            Change::Forget { pbn, .. } if !mutant!(KeepsForgottenFrame) => self.forget(*pbn),
+            Change::Move { pbn, to, .. } => {
+                self.coming.remove(pbn);
+                if self.held.get(pbn).is_some_and(|held| !is_at(&held.frame, *to)) {
+                    self.forget(*pbn);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Memory that it takes.
+    pub(crate) fn resident_bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Memory that it takes at most.
+    pub(crate) fn bytes_max(&self) -> u64 {
+        self.bytes_max
+    }
+
+    /// Frames that are held.
+    pub(crate) fn len(&self) -> usize {
+        self.held.len()
+    }
+
+    fn forget(&mut self, pbn: Pbn) {
+        self.coming.remove(&pbn);
+        self.let_go(pbn);
+    }
+
+    fn hold(&mut self, pbn: Pbn, frame: &[u8]) {
+        let cost_bytes = cost_bytes(frame.len());
+        if cost_bytes > self.bytes_max {
+            return;
+        }
+        self.make_room(cost_bytes);
+        let in_main = self.queues.ghosts.take(pbn);
+        let serial = self.serial_next;
+        self.serial_next = serial.wrapping_add(1);
+        self.held.insert(pbn, Held { frame: Arc::from(frame), serial, wanted: 0, in_main });
+        self.bytes += cost_bytes;
+        self.small_bytes += if in_main { 0 } else { cost_bytes };
+        self.queues.push(in_main, (pbn, serial));
+        if self.queues.are_stale(self.held.len()) {
+            let held = &self.held;
+            self.queues
+                .retain(|(pbn, serial)| held.get(pbn).is_some_and(|held| held.serial == *serial));
+        }
+    }
+
+    fn make_room(&mut self, cost_bytes: u64) {
+        let mut steps = 0;
+        while self.bytes + cost_bytes > self.bytes_max {
+            steps += 1;
+            let is_patient = steps <= STEPS_MAX;
+            if self.small_bytes > self.bytes_max / 10 || self.queues.main.is_empty() {
+                let Some(entry) = self.queues.small.pop_front() else { return };
+                self.pass_small(entry, is_patient);
+            } else if let Some(entry) = self.queues.main.pop_front() {
+                self.pass_main(entry, is_patient);
+            }
+        }
+    }
+
+    fn pass_small(&mut self, entry: Entry, is_patient: bool) {
+        let (pbn, _) = entry;
+        let Some(held) = self.held_by(entry) else { return };
+        if is_patient && std::mem::take(&mut held.wanted) > 0 {
+            held.in_main = true;
+            self.small_bytes -= cost_bytes(held.frame.len());
+            return self.queues.push(true, entry);
+        }
+        self.let_go(pbn);
+        let ghosts_max = self.held.len().max(1);
+        self.queues.ghosts.add(pbn, ghosts_max);
+    }
+
+    fn pass_main(&mut self, entry: Entry, is_patient: bool) {
+        let Some(held) = self.held_by(entry) else { return };
+        if is_patient && held.wanted > 0 {
+            held.wanted -= 1;
+            return self.queues.push(true, entry);
+        }
+        self.let_go(entry.0);
+    }
+
+    /// What an entry of a queue is of, if it is still held.
+    fn held_by(&mut self, (pbn, serial): Entry) -> Option<&mut Held> {
+        self.held.get_mut(&pbn).filter(|held| held.serial == serial)
+    }
+
+    fn let_go(&mut self, pbn: Pbn) {
+        let Some(held) = self.held.remove(&pbn) else { return };
+        let cost_bytes = cost_bytes(held.frame.len());
+        self.bytes -= cost_bytes;
+        self.small_bytes -= if held.in_main { 0 } else { cost_bytes };
+    }
+}
+
+/// Whether these are the bytes that the tables mean by a place.
+fn is_at(frame: &[u8], pba: Pba) -> bool {
+    frame.len() == pba.length_bytes as usize && pba.check.allows(frame::check_of(frame))
+}
+
+/// What a frame takes of the memory: allocators have four sizes in each doubling.
+fn cost_bytes(length_bytes: usize) -> u64 {
+    let length_bytes = length_bytes + SHARED_HEADER_BYTES;
+    let step_bytes = (length_bytes.next_power_of_two() / 8).max(16);
+    length_bytes.next_multiple_of(step_bytes) as u64 + ENTRY_COST_BYTES
+}
+
+#[cfg(test)]
+mod tests;

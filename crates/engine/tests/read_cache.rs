@@ -1,0 +1,157 @@
+//! Frames that were read are in memory: what is read again needs no disk, and is never old.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod stand;
+
+use std::collections::BTreeSet;
+
+use engine::{
+    Address, Caches, CollectRequest, Detection, FingerprintKind, RequestError, ScrubPosition,
+    ScrubRequest, Zone,
+};
+use stand::{CHUNK, MIB, Stand, Wish, check_clean, fresh};
+
+const DATA: Zone = Zone::Data(0);
+
+/// Chunks of reads that were in memory, and those that were not.
+fn hits_and_misses(stand: &Stand) -> (u64, u64) {
+    let cache = stand.stats().read_cache;
+    (cache.hits, cache.misses)
+}
+
+/// A store whose first sixteen chunks of two volumes are the same, opened anew.
+fn shared(wish: &Wish) -> Stand {
+    let stand = wish.stand();
+    let volumes = ["v", "w"].map(|name| stand.volume(name, 16 * MIB));
+    for volume in &volumes {
+        stand.write(volume, 0, &fresh(1, 16 * CHUNK));
+    }
+    wish.open(stand.close())
+}
+
+fn spoil(stand: &Stand, lba: u64) {
+    let told = stand.client.explain("v", Address::Lba(lba)).unwrap();
+    let at = told.chunk.unwrap().place.unwrap().zone_offset_bytes;
+    stand.disk.corrupt(DATA, at + 100, |byte| *byte ^= 0x40);
+}
+
+fn scrub(stand: &Stand) -> usize {
+    let (mut found, mut position) = (0, Some(ScrubPosition::default()));
+    while let Some(at) = position {
+        let step = stand.client.scrub(ScrubRequest { position: at, fingerprints: false }).unwrap();
+        found += step.findings.len();
+        position = step.next;
+    }
+    found
+}
+
+#[test]
+fn what_one_volume_read_is_in_memory_for_all() {
+    let stand = shared(&Wish::default());
+    let [v, w] = ["v", "w"].map(|name| stand.client.volume(name).unwrap());
+    assert!(stand.read(&v, 0, 16 * CHUNK) == fresh(1, 16 * CHUNK));
+    assert_eq!(hits_and_misses(&stand), (0, 16));
+    // Nobody asks the disk any more.
+    (0..16).for_each(|lba| spoil(&stand, lba));
+    assert!(stand.read(&w, 0, 16 * CHUNK) == fresh(1, 16 * CHUNK));
+    assert!(
+        stand.read(&w, 5 * CHUNK + 512, 1024) == fresh(1, 16 * CHUNK)[5 * 4096 + 512..][..1024]
+    );
+    assert_eq!(hits_and_misses(&stand), (17, 16));
+    let cache = stand.stats().read_cache;
+    assert_eq!(cache.frames, 16);
+    assert!((16 * CHUNK..cache.bytes_max).contains(&cache.bytes), "{cache:?}");
+}
+
+#[test]
+fn a_long_read_leaves_nothing_in_memory() {
+    let stand = Wish::default().stand();
+    let volume = stand.volume("v", 16 * MIB);
+    stand.write(&volume, 0, &fresh(1, MIB));
+    let stand = Wish::default().open(stand.close());
+    let volume = stand.client.volume("v").unwrap();
+    assert!(stand.read(&volume, 0, MIB) == fresh(1, MIB));
+    assert_eq!(stand.stats().read_cache.frames, 0);
+}
+
+#[test]
+fn damage_is_never_kept_and_what_is_kept_outlives_damage() {
+    let stand = shared(&Wish::default());
+    let volume = stand.client.volume("v").unwrap();
+    spoil(&stand, 3);
+    let damaged = stand.try_read(&volume, 0, 16 * CHUNK);
+    assert!(matches!(damaged, Err(RequestError::Damaged { lba: 3, .. })), "{damaged:?}");
+    assert_eq!(stand.stats().read_cache.frames, 15);
+    spoil(&stand, 3);
+    assert!(stand.read(&volume, 3 * CHUNK, CHUNK) == fresh(1, 16 * CHUNK)[3 * 4096..][..4096]);
+    // Now it is in memory, and damaged again on the disk: a scrub says so.
+    spoil(&stand, 3);
+    assert!(stand.read(&volume, 0, 16 * CHUNK) == fresh(1, 16 * CHUNK));
+    assert_eq!(scrub(&stand), 3, "the frame, and who has the chunk");
+    // The same content heals it, as ever.
+    stand.write(&volume, 0, &fresh(1, 16 * CHUNK));
+    stand.flush();
+    assert_eq!(stand.stats().counters.chunks_healed, 1);
+    assert!(stand.read(&volume, 0, 16 * CHUNK) == fresh(1, 16 * CHUNK));
+    assert_eq!(scrub(&stand), 0);
+    check_clean(&stand.close());
+}
+
+#[test]
+fn a_name_that_is_given_again_is_another_chunk_to_who_reads() {
+    let caches = Caches {
+        pages: 64,
+        dirty_pages_max: 48,
+        young_max: 1000,
+        directory_entries: 0,
+        frame_bytes: 16 * MIB,
+    };
+    let wish = Wish { cache: Some(caches), ..Wish::default() };
+    let stand = wish.stand();
+    let volume = stand.volume("v", 16 * MIB);
+    let (mut names, mut again) = (BTreeSet::new(), 0);
+    for round in 0..24 {
+        let bytes = fresh(round, 4 * MIB);
+        stand.write(&volume, 0, &bytes);
+        stand.flush();
+        for at in (0..4 * MIB).step_by(256 << 10) {
+            let read = stand.read(&volume, at, 256 << 10);
+            assert!(read == bytes[at as usize..][..256 << 10], "round {round}");
+        }
+        for lba in (0..1024).step_by(64) {
+            let told = stand.client.explain("v", Address::Lba(lba)).unwrap();
+            again += u64::from(!names.insert(told.chunk.unwrap().pbn));
+        }
+        stand.trim(&volume, 0, 4 * MIB);
+        stand.flush();
+        let (mut position, recompress) = (None, None);
+        loop {
+            position = stand.client.collect(CollectRequest { position, recompress }).unwrap().next;
+            if position.is_none() {
+                break;
+            }
+        }
+    }
+    assert!(again > 3, "names were given again {again} times");
+    assert!(stand.stats().read_cache.hits == 0, "{:?}", stand.stats().read_cache);
+    check_clean(&stand.close());
+}
+
+#[test]
+fn reads_and_comparisons_find_what_the_other_brought_in() {
+    let kind = FingerprintKind::Blake3;
+    let wish = Wish {
+        detection: Detection { kind, verify: true, ..Detection::default() },
+        ..Wish::default()
+    };
+    let stand = shared(&wish);
+    let [v, w] = ["v", "w"].map(|name| stand.client.volume(name).unwrap());
+    assert!(stand.read(&v, 0, 8 * CHUNK) == fresh(1, 16 * CHUNK)[..8 * 4096]);
+    stand.write(&w, 8 * MIB, &fresh(1, 16 * CHUNK));
+    stand.flush();
+    let counters = stand.stats().counters;
+    let compared = (counters.lookups_equal, counters.frames_hit_to_compare);
+    assert_eq!((compared, counters.chunks_read_to_compare), ((16, 8), 8));
+    assert!(stand.read(&v, 0, 16 * CHUNK) == fresh(1, 16 * CHUNK));
+    assert_eq!(hits_and_misses(&stand), (16, 8));
+}
