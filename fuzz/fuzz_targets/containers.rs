@@ -13,7 +13,7 @@ use containers::{
     footer, scan,
 };
 use format::directory::{DirectoryEntry, FOOTER_BYTES};
-use format::frame::{self, FRAME_BYTES_MAX};
+use format::frame::{self, ChunkName, FRAME_BYTES_MAX};
 use format::units::{
     CONTAINER_BYTES, Codec, Compression, ContainerId, Fingerprint, FrameCheck, Pba, Pbn, UUID_BYTES,
 };
@@ -60,9 +60,9 @@ fn live(
         let steps = (0..plain_bytes).map(|at| content.wrapping_mul((at % 251) as u8));
         let plain: Vec<u8> = steps.collect();
         let pbn = Pbn(u64::from(sequence) * 1000 + u64::from(number));
-        let level = i8::from(codec == Codec::Zstd);
+        let compression = Compression { codec, level: i8::from(codec == Codec::Zstd) };
         let length_bytes =
-            reduce::compress_frame(Compression { codec, level }, pbn, &plain, &mut frame);
+            reduce::compress_frame(compression, ChunkName::unkeyed(pbn), &plain, &mut frame);
         let taken = open.append(&frame[..length_bytes], pbn, Fingerprint([number; 32]));
         assert!(taken.is_ok(), "a container has room for so few");
         let flush = shape >> 6 == 3;
@@ -198,7 +198,8 @@ fn go_on(mut container: Container) {
     let mut open = OpenContainer::resume(ID, SEQUENCE, *fill_bytes, entries.clone());
     let mut frame = vec![0; FRAME_BYTES_MAX];
     let raw = Compression { codec: Codec::Raw, level: 0 };
-    let length_bytes = reduce::compress_frame(raw, Pbn(77), &[1; SECTOR_BYTES], &mut frame);
+    let name = ChunkName::unkeyed(Pbn(77));
+    let length_bytes = reduce::compress_frame(raw, name, &[1; SECTOR_BYTES], &mut frame);
     let appended = open.append(&frame[..length_bytes], Pbn(77), Fingerprint([1; 32]));
     let mut places: Vec<Pba> = entries.iter().map(entry_place).collect();
     let appended = appended.expect("a container has room for so few");

@@ -12,7 +12,9 @@ use admin::{
     CallError, Client, CompressionSetting, Grown, GrowthWish, Refusal, RefusalKind, Request,
     Response, Service, Status, answer_all,
 };
-use engine::{CollectStep, DifferenceStep, ScrubRequest, ScrubStep, VolumeInfo, WeightStep};
+use engine::{
+    CollectStep, DifferenceStep, NewVolume, ScrubRequest, ScrubStep, VolumeInfo, WeightStep,
+};
 use format::units::{Codec, Compression};
 use libfuzzer_sys::fuzz_target;
 
@@ -27,6 +29,7 @@ fn volume(name: String, size_bytes: u64, read_only: bool) -> VolumeInfo {
         mapped_bytes: 0,
         read_only,
         quota_bytes: None,
+        domain: None,
         taken_unix_s: None,
         parent: None,
     }
@@ -55,7 +58,8 @@ impl Service for Echo {
         match request {
             Request::Status => Response::Status(Status::default()),
             Request::ListVolumes => Response::Volumes { volumes: Vec::new() },
-            Request::CreateVolume { name, size_bytes, read_only } => {
+            Request::CreateVolume { name, size_bytes, read_only }
+            | Request::CreateVolumeIn { name, size_bytes, read_only, .. } => {
                 Response::Volume { volume: volume(name, size_bytes, read_only) }
             }
             Request::ResizeVolume { name, size_bytes } => {
@@ -142,6 +146,11 @@ fn is_sound(setting: CompressionSetting) -> bool {
     setting.to_compression().is_none_or(|known| CompressionSetting::from(known) == setting)
 }
 
+fn new_volume(domain: Option<&str>) -> NewVolume {
+    let (name, domain) = ("a".to_owned(), domain.map(str::to_owned));
+    NewVolume { name, size_bytes: 1, read_only: false, domain }
+}
+
 fn client(sent: &[u8], piece: usize) {
     let reader = BufReader::with_capacity(piece, sent);
     let mut client = match Client::over(reader, sink()) {
@@ -154,7 +163,8 @@ fn client(sent: &[u8], piece: usize) {
         let outcomes = [
             client.status().map(drop),
             client.volumes().map(drop),
-            client.create_volume("a", 1, false).map(drop),
+            client.create_volume(new_volume(None)).map(drop),
+            client.create_volume(new_volume(Some("b"))).map(drop),
             client.resize_volume("a", 1).map(drop),
             client.rename_volume("a", "b").map(drop),
             client.delete_volume("a", false),

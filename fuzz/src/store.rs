@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use disk::{Doorbell, MemoryDisk};
 use engine::{
-    AdminRequest, Caches, Client, Completions, Done, Engine, Options, Reply, RequestError,
-    Structure, VolumeHandle, structures,
+    AdminRequest, Caches, Client, Completions, Done, Engine, NewVolume, Options, Reply,
+    RequestError, Structure, VolumeHandle, structures,
 };
 use format::superblock::Geometry;
 use format::units::{CONTAINER_BYTES, Codec, Compression, Zone};
@@ -71,10 +71,9 @@ fn new_disk() -> MemoryDisk {
 fn sample(closed: bool) -> Sample {
     let disk = new_disk();
     let mut life = Running::open(&disk).expect("a new store opens");
-    let create = |name: &str| AdminRequest::CreateVolume {
-        name: name.to_owned(),
-        size_bytes: 64 << 20,
-        read_only: false,
+    let create = |name: &str| {
+        let (name, size_bytes) = (name.to_owned(), 64 << 20);
+        AdminRequest::CreateVolume(NewVolume { name, size_bytes, ..NewVolume::default() })
     };
     for name in ["a", "b", "c"] {
         life.administer(create(name)).expect("there is room for a volume");

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use engine::{
     Address, CollectRequest, CollectStep, DifferenceRequest, DifferenceStep, Explanation,
-    ScrubRequest, ScrubStep, SnapshotRequest, Stats, VolumeInfo, WeightRequest, WeightStep,
+    NewVolume, ScrubRequest, ScrubStep, SnapshotRequest, Stats, VolumeInfo, WeightRequest,
+    WeightStep,
 };
 use format::units::Compression;
 
@@ -126,14 +127,12 @@ impl<R: BufRead, W: Write> Client<R, W> {
     }
 
     /// Makes a thin volume.
-    pub fn create_volume(
-        &mut self,
-        name: &str,
-        size_bytes: u64,
-        read_only: bool,
-    ) -> Result<VolumeInfo, CallError> {
-        let name = name.to_owned();
-        self.call_for_volume(&Request::CreateVolume { name, size_bytes, read_only })
+    pub fn create_volume(&mut self, volume: NewVolume) -> Result<VolumeInfo, CallError> {
+        let NewVolume { name, size_bytes, read_only, domain } = volume;
+        self.call_for_volume(&match domain {
+            None => Request::CreateVolume { name, size_bytes, read_only },
+            Some(domain) => Request::CreateVolumeIn { name, size_bytes, read_only, domain },
+        })
     }
 
     /// Gives a volume another size.

@@ -47,6 +47,18 @@ pub enum Request {
         /// Whether writes are refused.
         read_only: bool,
     },
+    /// The same in a keyed domain. A request of its own: a server that knows no domains has to
+    /// refuse it, and would pass over a field.
+    CreateVolumeIn {
+        /// Its name.
+        name: String,
+        /// Its logical size.
+        size_bytes: u64,
+        /// Whether writes are refused.
+        read_only: bool,
+        /// The domain.
+        domain: String,
+    },
     /// Another logical size.
     ResizeVolume {
         /// The volume.
@@ -289,6 +301,8 @@ impl From<RequestError> for Refusal {
             RequestError::NoSuchVolume { .. } => RefusalKind::NoSuchVolume,
             RequestError::VolumeExists { .. } => RefusalKind::VolumeExists,
             RequestError::BadName { .. }
+            | RequestError::BadDomain { .. }
+            | RequestError::TooManyDomains
             | RequestError::BadSize { .. }
             | RequestError::BadQuota
             | RequestError::OutOfRange { .. }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use engine::{CollectPosition, CollectRequest, RequestError};
+use engine::{CollectPosition, CollectRequest, NewVolume, RequestError};
 
 use crate::protocol::{
     CompressionSetting, Grown, GrowthWish, Refusal, RefusalKind, Request, Response, Status,
@@ -86,6 +86,10 @@ impl EngineService {
             Request::ListVolumes => Response::Volumes { volumes: client.volumes()? },
             Request::CreateVolume { name, size_bytes, read_only } => {
                 changed(client.create_volume(&name, size_bytes, read_only)?)
+            }
+            Request::CreateVolumeIn { name, size_bytes, read_only, domain } => {
+                let domain = Some(domain);
+                changed(client.make_volume(NewVolume { name, size_bytes, read_only, domain })?)
             }
             Request::ResizeVolume { name, size_bytes } => {
                 changed(client.resize_volume(&name, size_bytes)?)

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use engine::{RequestError, Stats, VolumeInfo};
+use engine::{NewVolume, RequestError, Stats, VolumeInfo};
 use format::units::{Codec, Compression};
 
 use crate::line::{self, REQUEST_BYTES_MAX};
@@ -59,11 +59,16 @@ impl Service for ListOfVolumes {
                     mapped_bytes: 0,
                     read_only,
                     quota_bytes: None,
+                    domain: None,
                     taken_unix_s: None,
                     parent: None,
                 };
                 volumes.push(volume.clone());
                 Response::Volume { volume }
+            }
+            Request::CreateVolumeIn { name, domain, .. } => {
+                let refused = RequestError::BadName { name: format!("{name} in {domain}") };
+                Response::Refused(refused.into())
             }
             Request::DeleteVolume { name, .. } => {
                 Response::Refused(RequestError::NoSuchVolume { name }.into())
@@ -87,13 +92,26 @@ fn connect(directory: &Path) -> Client {
     Client::connect(directory).unwrap().unwrap()
 }
 
+fn new_volume(domain: Option<&str>) -> NewVolume {
+    let (name, domain) = ("disk0".to_owned(), domain.map(str::to_owned));
+    NewVolume { name, size_bytes: 1 << 40, read_only: true, domain }
+}
+
+#[test]
+fn a_volume_in_a_domain_is_another_request() {
+    let folder = Folder::new();
+    let _server = serve(&folder.0);
+    let refused = connect(&folder.0).create_volume(new_volume(Some("tenant"))).unwrap_err();
+    assert!(refused.to_string().contains("disk0 in tenant"), "{refused}");
+}
+
 #[test]
 fn requests_come_back_as_their_responses() {
     let folder = Folder::new();
     let _server = serve(&folder.0);
     let mut client = connect(&folder.0);
     assert_eq!(client.status().unwrap().pid, 7);
-    let made = client.create_volume("disk0", 1 << 40, true).unwrap();
+    let made = client.create_volume(new_volume(None)).unwrap();
     assert_eq!(client.volumes().unwrap(), [made]);
     assert!((client.stats().unwrap().dedup_ratio - 2.5).abs() < f64::EPSILON);
     let setting = client.compression().unwrap().to_compression();

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use engine::{ChunkBuf, Codec, Compression};
 use format::detection::FingerprintKind;
+use format::frame::ChunkName;
 use format::units::Pbn;
 use reduce::Fingerprinter;
 
@@ -75,7 +76,12 @@ fn core(source: &Source, requests: u64, next: &AtomicU64) -> KernelTimes {
         timed(&mut times.compress, || {
             let mut end = 0;
             for (chunk, _) in chunks.iter().zip(source.unique_of(number)).filter(|(_, new)| **new) {
-                end += reduce::compress_frame(COMPRESSION, Pbn(1), chunk, &mut frames[end..]);
+                end += reduce::compress_frame(
+                    COMPRESSION,
+                    ChunkName::unkeyed(Pbn(1)),
+                    chunk,
+                    &mut frames[end..],
+                );
             }
         });
         std::hint::black_box(&frames);

@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use admin::{CallError, ConnectError, RefusalKind, ServeError};
+use admin::{CallError, ConnectError, Refusal, RefusalKind, ServeError};
 use disk::{CreateFilesError, FileError};
 use engine::{CreateError, PlanError, RepairError, RequestError};
 use images::ImageError;
@@ -104,6 +104,8 @@ pub(crate) enum CliError {
         human_bytes(*mapped_bytes)
     )]
     VolumeHoldsData { name: String, mapped_bytes: u64 },
+    #[error("volume {name} is in another domain, and stays there: leave out --domain")]
+    OtherDomain { name: String },
     #[error(
         "the image has {} and volume {name} only {}: enlarge it first with `tamis volume resize`",
         image_bytes.map_or_else(|| "more bytes".to_owned(), human_bytes), human_bytes(*volume_bytes)
@@ -307,6 +309,7 @@ impl CliError {
             Self::NoStore { .. } | Self::NoVolume { .. } | Self::NoBase { .. } => Exit::NotFound,
             Self::StoreExists { .. }
             | Self::VolumeHoldsData { .. }
+            | Self::OtherDomain { .. }
             | Self::ChangedSinceBase { .. }
             | Self::OutputExists { .. }
             | Self::TraceExists { .. }
@@ -387,24 +390,9 @@ fn exit_of_open(error: &engine::OpenError) -> Exit {
     }
 }
 
+/// The same for a command that opened the store itself as for one that asked its server.
 fn exit_of_request(error: &RequestError) -> Exit {
-    match error {
-        RequestError::NoSuchVolume { .. } => Exit::NotFound,
-        RequestError::VolumeExists { .. } => Exit::Exists,
-        RequestError::InUse { .. } => Exit::InUse,
-        RequestError::NoSpace | RequestError::QuotaExceeded { .. } => Exit::NoSpace,
-        RequestError::BadName { .. }
-        | RequestError::BadSize { .. }
-        | RequestError::BadQuota
-        | RequestError::OutOfRange { .. }
-        | RequestError::CannotGrow { .. }
-        | RequestError::NotAVolume { .. }
-        | RequestError::NotASnapshot { .. }
-        | RequestError::HasSnapshots { .. }
-        | RequestError::ReadOnly { .. } => Exit::Usage,
-        RequestError::Damaged { .. } | RequestError::DamagedTable { .. } => Exit::Damage,
-        _ => Exit::Failed,
-    }
+    exit_of_refusal(Refusal::from(error.clone()).kind)
 }
 
 fn exit_of_refusal(kind: RefusalKind) -> Exit {

@@ -23,6 +23,7 @@ mod moment;
 mod output;
 mod pace;
 mod progress;
+mod randomness;
 mod scrub_record;
 mod shell;
 mod size;

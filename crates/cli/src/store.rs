@@ -15,12 +15,13 @@ use std::time::{Duration, Instant};
 use disk::{DiskIdentity, Doorbell, IoEngine, OpenError, StoreFiles, open_store_files};
 use engine::{
     Address, Client, CollectRequest, CollectStep, Compression, DifferenceRequest, DifferenceStep,
-    Engine, Explanation, OpenReport, Options, RequestError, ScrubRequest, ScrubStep,
-    SnapshotRequest, Stats, VolumeInfo, WeightRequest, WeightStep,
+    DomainSecret, Engine, Explanation, NewVolume, OpenReport, Options, RequestError, ScrubRequest,
+    ScrubStep, SnapshotRequest, Stats, VolumeInfo, WeightRequest, WeightStep,
 };
 
 use crate::args::EngineArgs;
 use crate::error::CliError;
+use crate::randomness::random_bytes;
 use crate::scrub_record::ScrubRecord;
 
 /// A killed server's kernel side finishes its I/O before it lets the files go: for so long a lock
@@ -108,6 +109,7 @@ impl OpenStore {
         let files = open_files(path, &doorbell)?;
         let (mut engine, client, report) = engine::open(files.disk, doorbell, &options)?;
         let opened_in = started.elapsed();
+        engine.offer_secret(DomainSecret(random_bytes()?));
         watch(&mut engine);
         let core = thread::Builder::new()
             .name("core".to_owned())
@@ -203,15 +205,10 @@ impl Store {
     }
 
     /// Makes a thin volume.
-    pub(crate) fn create_volume(
-        &mut self,
-        name: &str,
-        size_bytes: u64,
-        read_only: bool,
-    ) -> Result<VolumeInfo, CliError> {
+    pub(crate) fn create_volume(&mut self, volume: NewVolume) -> Result<VolumeInfo, CliError> {
         Ok(match self {
-            Self::Here(store) => store.client.create_volume(name, size_bytes, read_only)?,
-            Self::Served(client) => client.create_volume(name, size_bytes, read_only)?,
+            Self::Here(store) => store.client.make_volume(volume)?,
+            Self::Served(client) => client.create_volume(volume)?,
         })
     }
 

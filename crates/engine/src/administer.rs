@@ -31,7 +31,7 @@ use crate::volume::{SECTOR_BYTES, VOLUME_BYTES_MAX, VolumeHandle, VolumeShared};
 /// What is recorded for a request, and how it is answered.
 pub(crate) type Queued = Result<(Vec<Change>, AdminAnswer), RequestError>;
 
-fn check_size(size_bytes: u64) -> Result<(), RequestError> {
+pub(crate) fn check_size(size_bytes: u64) -> Result<(), RequestError> {
     let fits = (SECTOR_BYTES..=VOLUME_BYTES_MAX).contains(&size_bytes);
     if fits && size_bytes.is_multiple_of(SECTOR_BYTES) {
         return Ok(());
@@ -55,6 +55,7 @@ impl Engine {
             AdminRequest::Geometry => {
                 return done.reply(Reply::Geometry(Box::new(self.geometry.clone())));
             }
+            AdminRequest::CreateVolume(volume) => return self.accept_volume(volume, done),
             AdminRequest::Grow { options, files } => {
                 return self.accept_grow(options, files, done);
             }
@@ -70,9 +71,6 @@ impl Engine {
             AdminRequest::Scrub(request) => return self.accept_scrub(request, done),
             AdminRequest::Collect(request) => return self.accept_collect(request, done),
             AdminRequest::Close => return self.begin_close(done),
-            AdminRequest::CreateVolume { name, size_bytes, read_only } => {
-                self.create_volume(&name, size_bytes, read_only)
-            }
             AdminRequest::ResizeVolume { name, size_bytes } => self.resize(&name, size_bytes),
             AdminRequest::RenameVolume { name, new_name } => self.rename(&name, &new_name),
             AdminRequest::SetQuota { name, quota_bytes } => self.set_quota(&name, quota_bytes),
@@ -86,6 +84,11 @@ impl Engine {
                 Ok((vec![Change::SetCompression(compression)], AdminAnswer::Done))
             }
         };
+        self.queue(queued, done);
+    }
+
+    /// Queues what a request is to change, or fails it.
+    pub(crate) fn queue(&mut self, queued: Queued, done: Done) {
         match queued {
             Ok((changes, answer)) => {
                 self.buffer.push_closed(Work::Admin { changes, answer: Some((done, answer)) });
@@ -110,6 +113,7 @@ impl Engine {
             mapped_bytes: mapped_chunks * u64::from(self.geometry.chunk_bytes),
             read_only: volume.read_only,
             quota_bytes: volume.quota_bytes(),
+            domain: volume.domain.as_ref().map(|domain| domain.name.clone()),
             taken_unix_s: lineage.filter(|_| is_snapshot).map(|lineage| lineage.taken_unix_s),
             parent: lineage.and_then(|lineage| self.visible_parent(lineage)),
         }
@@ -125,18 +129,6 @@ impl Engine {
             above = entry.lineage.parent;
         }
         None
-    }
-
-    fn create_volume(&mut self, name: &str, size_bytes: u64, read_only: bool) -> Queued {
-        self.volumes.check_free(name)?;
-        check_size(size_bytes)?;
-        let id = self.volumes.take_id();
-        let chunk_bytes = self.geometry.chunk_bytes;
-        let shared = VolumeShared::new(id, name, size_bytes, read_only, chunk_bytes);
-        self.volumes.by_name.insert(name.to_owned(), shared);
-        let name = name.to_owned();
-        let change = Change::CreateVolume { id, size_bytes, read_only, name };
-        Ok((vec![change], AdminAnswer::VolumeInfo(id)))
     }
 
     fn resize(&mut self, name: &str, size_bytes: u64) -> Queued {

@@ -144,6 +144,7 @@ impl Engine {
             free_head: state.free.head(),
             free_tail: state.free.tail(),
             next_volume: state.next_volume,
+            domains: state.domains,
             catalog_slots: state.catalog.slots(),
             open_containers: state.open_containers,
             next_container_sequence: state.next_container_sequence,

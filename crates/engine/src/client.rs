@@ -18,8 +18,8 @@ use crate::error::RequestError;
 use crate::explanation::{Address, Explanation};
 use crate::grow::GrowOptions;
 use crate::intake::{
-    AdminRequest, ExtentsRequest, Intake, ReadRequest, Request, SnapshotRequest, UnmapRequest,
-    WriteRequest,
+    AdminRequest, ExtentsRequest, Intake, NewVolume, ReadRequest, Request, SnapshotRequest,
+    UnmapRequest, WriteRequest,
 };
 use crate::outcome::{Extent, Reply, VolumeInfo};
 use crate::scrub::{ScrubRequest, ScrubStep};
@@ -328,7 +328,12 @@ impl Client {
         read_only: bool,
     ) -> Result<VolumeInfo, RequestError> {
         let name = name.to_owned();
-        self.volume_info(AdminRequest::CreateVolume { name, size_bytes, read_only })
+        self.make_volume(NewVolume { name, size_bytes, read_only, domain: None })
+    }
+
+    /// The same of a volume that may be in a domain of its own.
+    pub fn make_volume(&self, volume: NewVolume) -> Result<VolumeInfo, RequestError> {
+        self.volume_info(AdminRequest::CreateVolume(volume))
     }
 
     /// Grows or shrinks a volume; what is cut off is unmapped.

@@ -187,6 +187,7 @@ fn first_root(compression: Compression) -> Root {
         free_head: 0,
         free_tail: 0,
         next_volume: 1,
+        domains: 0,
         catalog_slots: 0,
         open_containers: [None; STREAMS],
         next_container_sequence: 1,

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use disk::Doorbell;
+use format::domain::DomainSecret;
 use format::superblock::Geometry;
 use format::units::{Fingerprint, Pbn};
 use hashbrown::HashMap;
@@ -75,6 +76,8 @@ pub struct Engine {
     pub(crate) explaining: Explaining,
     pub(crate) walks: Walks,
     pub(crate) enlarging: Enlarging,
+    /// For the store's first keyed domain.
+    pub(crate) offered_secret: Option<DomainSecret>,
     pub(crate) lookups: Lookups,
     pub(crate) directories: Directories,
     pub(crate) counters: Counters,
@@ -197,6 +200,7 @@ impl Engine {
             explaining: Explaining::default(),
             walks: Walks::default(),
             enlarging: Enlarging::default(),
+            offered_secret: None,
             lookups: Lookups::default(),
             directories: Directories::new(parts.directory_entries),
             counters: Counters::default(),

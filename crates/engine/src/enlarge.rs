@@ -11,11 +11,15 @@
 //! core: the containers, the tables' blocks and the bounds that follow from them change together.
 //! Writes that wait for space wait for a growth as well.
 //!
+//! The secret of a store's first keyed domain comes into the geometry in the same steps, and before
+//! the volume that it is for is recorded (`new_volumes.rs`).
+//!
 //! A scrub judges the superblock by the geometry in memory, so its step there and the writing of
 //! another geometry keep out of each other's way.
 
 use disk::{AlignedBuf, FurtherFiles};
 use format::BLOCK_BYTES;
+use format::detection::Detection;
 use format::superblock::{GEOMETRY_BLOCKS, Geometry};
 use format::units::Zone;
 
@@ -34,7 +38,7 @@ const STEPS: usize = 2 * GEOMETRY_BLOCKS.len();
 
 impl Engine {
     pub(crate) fn accept_grow(&mut self, options: GrowOptions, files: FurtherFiles, done: Done) {
-        self.enlarging.wishes.push_back(Wish { options, files, done });
+        self.enlarging.wishes.push_back(Wish::Growth { options, files, done });
     }
 
     /// Moves the running growth on, or begins one.
@@ -49,8 +53,7 @@ impl Engine {
         }
         let Some(growth) = self.enlarging.running.take() else { return self.begin_enlarging() };
         if growth.steps == STEPS {
-            self.adopt(growth.grown);
-            growth.done.reply(Reply::Geometry(Box::new(self.geometry.clone())));
+            self.end_enlarging(growth);
             return true;
         }
         let block = GEOMETRY_BLOCKS[growth.steps / 2];
@@ -70,14 +73,44 @@ impl Engine {
         if self.enlarging.wishes.is_empty() || self.scrub.is_at_superblock() {
             return false;
         }
-        let Some(Wish { options, files, done }) = self.enlarging.wishes.pop_front() else {
-            return false;
+        let Some(wish) = self.enlarging.wishes.pop_front() else { return false };
+        let (done, volume, grown) = match wish {
+            Wish::Growth { options, files, done } => (done, None, self.take_files(&options, files)),
+            // Another volume was faster.
+            Wish::Secret { volume, done } if self.geometry.detection.secret.is_some() => {
+                self.accept_volume(volume, done);
+                return true;
+            }
+            Wish::Secret { volume, done } => (done, Some(volume), self.with_secret()),
         };
-        match self.take_files(&options, files) {
-            Ok(grown) => self.enlarging.running = Some(Growth { grown, done, steps: 0 }),
+        match grown {
+            Ok(grown) => self.enlarging.running = Some(Growth { grown, done, volume, steps: 0 }),
             Err(error) => done.fail(error),
         }
         true
+    }
+
+    /// The geometry with a secret for domains, in the version that knows of them.
+    fn with_secret(&self) -> Result<Geometry, RequestError> {
+        let secret = Some(self.offered_secret.ok_or(RequestError::NoSecret)?);
+        let detection = Detection { secret, ..self.geometry.detection };
+        let version = self.geometry.version.max(detection.format_version());
+        Ok(Geometry { detection, version, ..self.geometry.clone() })
+    }
+
+    /// The geometry is durable in both its blocks.
+    fn end_enlarging(&mut self, growth: Growth) {
+        let Growth { grown, done, volume, .. } = growth;
+        match volume {
+            Some(volume) => {
+                self.geometry = grown;
+                self.accept_volume(volume, done);
+            }
+            None => {
+                self.adopt(grown);
+                done.reply(Reply::Geometry(Box::new(self.geometry.clone())));
+            }
+        }
     }
 
     /// The grown geometry, if the files are there for it.

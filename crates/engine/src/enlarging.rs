@@ -1,4 +1,5 @@
-//! Growths of a store that runs, from their requests to their ends.
+//! Growths of a store that runs, from their requests to their ends; and the secret of its first
+//! domain, which comes into the geometry in the same way.
 
 use std::collections::VecDeque;
 
@@ -8,18 +9,36 @@ use format::superblock::Geometry;
 use crate::done::Done;
 use crate::error::RequestError;
 use crate::grow::GrowOptions;
+use crate::intake::NewVolume;
 
-/// A growth that has been asked for.
-pub(crate) struct Wish {
-    pub(crate) options: GrowOptions,
-    pub(crate) files: FurtherFiles,
-    pub(crate) done: Done,
+/// Another geometry that has been asked for.
+pub(crate) enum Wish {
+    Growth {
+        options: GrowOptions,
+        files: FurtherFiles,
+        done: Done,
+    },
+    /// For a volume in the store's first keyed domain.
+    Secret {
+        volume: NewVolume,
+        done: Done,
+    },
 }
 
-/// A growth whose geometry is being written.
+impl Wish {
+    fn fail(self, error: RequestError) {
+        match self {
+            Self::Growth { done, .. } | Self::Secret { done, .. } => done.fail(error),
+        }
+    }
+}
+
+/// A geometry that is being written.
 pub(crate) struct Growth {
     pub(crate) grown: Geometry,
     pub(crate) done: Done,
+    /// What waits for its secret.
+    pub(crate) volume: Option<NewVolume>,
     /// Writes and syncs of the geometry's blocks that have ended.
     pub(crate) steps: usize,
 }
@@ -43,7 +62,7 @@ impl Enlarging {
     }
 
     pub(crate) fn fail(&mut self, error: &RequestError) {
-        self.wishes.drain(..).for_each(|wish| wish.done.fail(error.clone()));
+        self.wishes.drain(..).for_each(|wish| wish.fail(error.clone()));
         if let Some(growth) = self.running.take() {
             growth.done.fail(error.clone());
         }

@@ -92,6 +92,26 @@ pub enum RequestError {
         /// The name asked for.
         name: String,
     },
+    /// The name cannot be a domain's.
+    #[error(
+        "{name:?} cannot name a domain: use 1 to 64 bytes without '/', '@' or control \
+         characters, not starting with '-' or '.'"
+    )]
+    BadDomain {
+        /// The name asked for.
+        name: String,
+    },
+    /// Every number of a domain has been used.
+    #[error(
+        "this store has had 16383 domains and can have no more: use one that has a volume, or \
+         another store"
+    )]
+    TooManyDomains,
+    /// Whoever opened the store gave it nothing to make keys from.
+    #[error(
+        "this program opened the store without a secret for domains: use `tamis volume create`"
+    )]
+    NoSecret,
     /// The size cannot be a volume's.
     #[error(
         "a volume cannot have {size_bytes} bytes: use a multiple of 512 \

@@ -27,7 +27,7 @@ use crate::explanation::{
     Explanation,
 };
 use crate::figures::codec_name;
-use crate::geometry::fingerprinter;
+use crate::geometry::fingerprinters;
 use crate::outcome::Reply;
 use crate::reads::blocks_of;
 use crate::state::Wanted;
@@ -227,7 +227,8 @@ impl Engine {
         }
         let mut plain = vec![0; self.geometry.chunk_bytes as usize];
         let header = expand_frame(frame, &mut plain).ok().filter(|header| header.pbn == pbn)?;
-        Some((header.codec, fingerprinter(&self.geometry).one(&plain)?))
+        let by = fingerprinters(&self.geometry).of(header.domain);
+        Some((header.codec, by.one(&plain)?))
     }
 
     /// Where the Hash-PBN table has a fingerprint, and what for; None while pages are on their way.

@@ -57,6 +57,7 @@ impl Engine {
             chunk_bytes: self.geometry.chunk_bytes,
             fingerprint: self.geometry.detection.kind.name().to_owned(),
             verify: self.geometry.detection.verify,
+            domains: self.count_domains(),
             damaged_chunks: self.scrub.damage.len() as u64,
             volumes: self.volume_stats(),
             writing_stopped: self.stopped.as_ref().map(ToString::to_string),

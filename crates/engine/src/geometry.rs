@@ -5,14 +5,14 @@ use format::BLOCK_BYTES;
 use format::superblock::{self, GEOMETRY_BLOCKS, Geometry};
 use format::units::Zone;
 
-use reduce::Fingerprinter;
+use reduce::Fingerprinters;
 
 use crate::devices::Devices;
 use crate::open_error::OpenError;
 
-/// What makes the fingerprints of a store.
-pub(crate) fn fingerprinter(geometry: &Geometry) -> Fingerprinter {
-    Fingerprinter::new(geometry.detection.kind)
+/// What makes the fingerprints of a store, in whatever domain.
+pub(crate) fn fingerprinters(geometry: &Geometry) -> Fingerprinters {
+    Fingerprinters::new(&geometry.detection)
 }
 
 /// The geometry in the first block that holds one.

@@ -8,6 +8,7 @@
 //! ([`crate::buffer::WriteBuffer::held`]): collection moves held chunks even when nothing refers to
 //! them yet.
 
+use format::domain::DomainId;
 use format::units::{Fingerprint, Pbn};
 use mutants::mutant;
 use reduce::{ChunkBatch, ChunkRef, Job};
@@ -16,7 +17,7 @@ use tables::{PageError, Seen};
 use crate::buffer::{GROUP_SLOTS, Group, Plan, SlotData, Stage, Work};
 use crate::engine::{Engine, Pending, tag};
 use crate::error::RequestError;
-use crate::geometry::fingerprinter;
+use crate::geometry::fingerprinters;
 use crate::options::FRAMES_BYTES_MAX;
 use crate::partial::Base;
 use crate::state::{State, Wanted};
@@ -145,22 +146,27 @@ impl Engine {
             return;
         }
         let mut chunks = group.slots().iter().filter_map(|slot| match &slot.data {
-            SlotData::Whole(chunk) => Some(chunk),
+            SlotData::Whole(chunk) => Some((slot.volume, chunk)),
             _ => None,
         });
         let mut jobs = Vec::with_capacity(GROUP_SLOTS / JOB_CHUNKS);
+        let mut domains = self.volumes.domains.of_chunks();
         loop {
-            let batch: ChunkBatch = chunks.by_ref().take(JOB_CHUNKS).collect();
+            let (mut batch, mut of) = (ChunkBatch::default(), Vec::new());
+            for (volume, chunk) in chunks.by_ref().take(JOB_CHUNKS) {
+                batch.push(chunk);
+                domains.push(volume, &mut of);
+            }
             if batch.is_empty() {
                 break;
             }
-            jobs.push(batch);
+            jobs.push((batch, of));
         }
         group.jobs_out = jobs.len();
         group.stage = if jobs.is_empty() { Stage::LookingUp } else { Stage::Fingerprinting };
-        let by = fingerprinter(&self.geometry);
-        for (job, chunks) in jobs.into_iter().enumerate() {
-            self.workers.submit(Job::Fingerprint { tag: tag(id, job), by, chunks });
+        let by = fingerprinters(&self.geometry);
+        for (job, (chunks, domains)) in jobs.into_iter().enumerate() {
+            self.workers.submit(Job::Fingerprint { tag: tag(id, job), by, chunks, domains });
         }
     }
 
@@ -352,7 +358,9 @@ impl Engine {
     fn send_to_compress(&mut self, id: u64, plans: &[Plan]) {
         let compression = self.state.compression;
         let Some(group) = self.buffer.group_mut(id) else { return };
-        let mut jobs: Vec<(ChunkBatch, Vec<Pbn>)> = Vec::with_capacity(GROUP_SLOTS / JOB_CHUNKS);
+        let mut domains = self.volumes.domains.of_chunks();
+        let mut jobs: Vec<(ChunkBatch, Vec<Pbn>, Vec<DomainId>)> =
+            Vec::with_capacity(GROUP_SLOTS / JOB_CHUNKS);
         for (slot, &plan) in group.slots_mut().iter_mut().zip(plans) {
             slot.plan = if slot.plan == Plan::Void { Plan::Void } else { plan };
             if let (Some((pbn, frame)), SlotData::Whole(chunk)) = (plan.stores(), &slot.data) {
@@ -360,19 +368,24 @@ impl Engine {
                     jobs.push((
                         ChunkBatch::with_capacity(JOB_CHUNKS),
                         Vec::with_capacity(JOB_CHUNKS),
+                        Vec::new(),
                     ));
                 }
-                if let Some((chunks, pbns)) = jobs.last_mut() {
+                if let Some((chunks, pbns, of)) = jobs.last_mut() {
                     chunks.push(chunk);
                     pbns.push(pbn);
+                    if !mutant!(ForgetsDomainOfFrame) {
+                        domains.push(slot.volume, of);
+                    }
                 }
             }
         }
         group.jobs_out = jobs.len();
         group.frames.resize_with(group.jobs_out, || None);
         group.stage = Stage::Compressing;
-        for (job, (chunks, pbns)) in jobs.into_iter().enumerate() {
-            self.workers.submit(Job::Compress { tag: tag(id, job), compression, chunks, pbns });
+        for (job, (chunks, pbns, domains)) in jobs.into_iter().enumerate() {
+            let tag = tag(id, job);
+            self.workers.submit(Job::Compress { tag, compression, chunks, pbns, domains });
         }
     }
 

@@ -125,7 +125,7 @@ pub(crate) struct ExtentsRequest {
 pub enum AdminRequest {
     OpenVolume { name: String },
     ListVolumes,
-    CreateVolume { name: String, size_bytes: u64, read_only: bool },
+    CreateVolume(NewVolume),
     ResizeVolume { name: String, size_bytes: u64 },
     RenameVolume { name: String, new_name: String },
     SetQuota { name: String, quota_bytes: Option<u64> },
@@ -144,6 +144,20 @@ pub enum AdminRequest {
     Scrub(ScrubRequest),
     Collect(CollectRequest),
     Close,
+}
+
+/// A volume that is to be made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NewVolume {
+    /// Its name.
+    pub name: String,
+    /// Its logical size.
+    pub size_bytes: u64,
+    /// Whether writes are refused.
+    pub read_only: bool,
+    /// The domain whose chunks it shares, and no others'; it begins with its first volume. None:
+    /// the default one.
+    pub domain: Option<String>,
 }
 
 /// Snapshots to be taken at one moment.

@@ -107,6 +107,7 @@ pub(crate) struct Ledger {
     pub(crate) compression: Compression,
     pub(crate) open: [Option<OpenContainer>; STREAMS],
     pub(crate) next_volume: u32,
+    pub(crate) domains: u16,
     pub(crate) next_container_sequence: u32,
     pub(crate) next_incarnation: u64,
     /// Whether pages of the Hash-PBN table are lost.
@@ -150,6 +151,7 @@ impl Ledger {
             compression: base.root.compression,
             open: base.root.open_containers,
             next_volume: base.root.next_volume,
+            domains: base.root.domains,
             next_container_sequence: base.root.next_container_sequence,
             next_incarnation: base.root.next_incarnation,
             fingerprints_lost: false,
@@ -369,7 +371,7 @@ impl Ledger {
             Change::Unmap { volume: id, first, count } => {
                 volume(self, id, &|volume| volume.unmap(first.0, *count));
             }
-            Change::CreateVolume { id, size_bytes, read_only, name } => {
+            Change::CreateVolume { id, size_bytes, read_only, name, domain } => {
                 let entry = CatalogEntry {
                     id: *id,
                     name: name.clone(),
@@ -378,12 +380,15 @@ impl Ledger {
                     state: VolumeState::Live,
                     read_only: *read_only,
                     quota_bytes: 0,
+                    domain: domain.clone(),
                     root: Default::default(),
                     created_generation: 0,
                     lineage: Default::default(),
                 };
                 self.volumes.insert(*id, VolumeLedger::new(entry));
                 self.next_volume = self.next_volume.max(id.0 + 1);
+                let number = domain.as_ref().map_or(0, |domain| domain.id.number());
+                self.domains = self.domains.max(number);
             }
             Change::ResizeVolume { id, size_bytes } => {
                 volume(self, id, &|volume| volume.entry.size_bytes = *size_bytes);

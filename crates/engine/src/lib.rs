@@ -48,6 +48,7 @@ mod difference;
 mod directories;
 mod directory_check;
 mod directory_reads;
+mod domains;
 mod done;
 mod engine;
 mod enlarge;
@@ -77,6 +78,7 @@ mod loading_hash;
 mod map_accounts;
 mod mapping;
 mod mend;
+mod new_volumes;
 mod notice;
 mod open;
 mod open_error;
@@ -143,9 +145,10 @@ pub use explanation::{
     Explanation,
 };
 pub use format::detection::{Detection, FingerprintKind};
+pub use format::domain::DomainSecret;
 pub use format::units::{Codec, Compression, VolumeId, Zone};
 pub use grow::{GrowOptions, Growing, plan_growth};
-pub use intake::{AdminRequest, SnapshotRequest};
+pub use intake::{AdminRequest, NewVolume, SnapshotRequest};
 pub use notice::{Notice, Observer, Room};
 pub use open::{open, open_with_cache};
 pub use open_error::{OpenError, OpenReport};

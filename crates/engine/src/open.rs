@@ -265,6 +265,7 @@ fn empty_state(geometry: &Geometry, root: &Root, cache: Caches) -> State {
         totals: root.totals,
         next_pbn: root.next_pbn,
         next_volume: root.next_volume,
+        domains: root.domains,
         compression: root.compression,
         open_containers: root.open_containers,
         next_container_sequence: root.next_container_sequence,

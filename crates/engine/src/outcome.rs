@@ -58,6 +58,9 @@ pub struct VolumeInfo {
     /// What may be mapped of it at most, if it has a quota.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota_bytes: Option<u64>,
+    /// The domain whose chunks it shares; none: the default one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub domain: Option<String>,
     /// Of a snapshot, when it was taken, in seconds since 1970; 0 when nobody knows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_unix_s: Option<u64>,

@@ -57,7 +57,7 @@ impl Engine {
     /// Reads what is stored around a partly written chunk.
     pub(crate) fn read_base(&mut self, volume: VolumeId, lba: Lba, group: u64, slot: usize) {
         let chunk_bytes = self.geometry.chunk_bytes;
-        let volume = VolumeShared::new(volume, "", u64::MAX, true, chunk_bytes);
+        let volume = VolumeShared::new(volume, "", u64::MAX, true, chunk_bytes, None);
         let offset_bytes = lba.0 * u64::from(chunk_bytes);
         let whom = ReadFor::Base { group, slot };
         let length_bytes = chunk_bytes;

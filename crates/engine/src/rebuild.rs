@@ -362,6 +362,7 @@ impl<'a> Rebuild<'a> {
             free_head: 0,
             free_tail,
             next_volume: self.ledger.next_volume,
+            domains: self.ledger.domains,
             catalog_slots,
             open_containers: [None; STREAMS],
             next_container_sequence: self.ledger.next_container_sequence + SEQUENCES_SKIPPED,

@@ -20,7 +20,7 @@ use mutants::mutant;
 use reduce::expand_frame;
 
 use crate::devices::Devices;
-use crate::geometry::fingerprinter;
+use crate::geometry::fingerprinters;
 use crate::loading::Loading;
 use crate::open_error::OpenError;
 use crate::reads::blocks_of;
@@ -234,6 +234,6 @@ pub(crate) fn entry_of(
     let (offset_bytes, length_bytes) = (pba.offset_bytes, pba.length_bytes);
     let frame = image.get(offset_bytes as usize..(offset_bytes + length_bytes) as usize)?;
     expand_frame(frame, &mut plain).ok()?;
-    let fingerprint = fingerprinter(geometry).one(&plain)?;
+    let fingerprint = fingerprinters(geometry).of(header.domain).one(&plain)?;
     Some(DirectoryEntry { fingerprint, pbn: header.pbn, offset_bytes, length_bytes })
 }

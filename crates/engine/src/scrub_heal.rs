@@ -10,7 +10,8 @@ use disk::AlignedBuf;
 use format::BLOCK_BYTES;
 use format::container_page::ContainerState;
 use format::directory::{DIRECTORY_ENTRY_BYTES, DirectoryEntry, encode_tail, tail_bytes};
-use format::frame;
+use format::domain::DomainId;
+use format::frame::{self, ChunkName};
 use format::record::Change;
 use format::root::Stream;
 use format::units::{CONTAINER_BYTES, Fingerprint, Pba, Pbn};
@@ -153,21 +154,24 @@ impl Engine {
             frame.verdict == Verdict::Damaged && frame::is_meant(bytes, frame.pbn, place.check)
         };
         kept.filter(|kept| is_sound(kept)).map(|kept| kept.into_owned()).or_else(|| {
-            let chunk = self.buffered_duplicate(frame.pbn)?;
+            let (chunk, domain) = self.buffered_duplicate(frame.pbn)?;
             let plain = chunk.bytes();
+            let name = ChunkName { pbn: frame.pbn, domain };
             let mut bytes = vec![0; frame_bytes_max(plain.len())];
-            let length_bytes = compress_frame(self.state.compression, frame.pbn, plain, &mut bytes);
+            let length_bytes = compress_frame(self.state.compression, name, plain, &mut bytes);
             bytes.truncate(length_bytes);
             Some(bytes)
         })
     }
 
-    /// The bytes of a buffered write that is about to be mapped to this chunk.
-    fn buffered_duplicate(&self, pbn: Pbn) -> Option<&reduce::ChunkRef> {
+    /// The bytes of a buffered write that is about to be mapped to this chunk, and its domain.
+    fn buffered_duplicate(&self, pbn: Pbn) -> Option<(&reduce::ChunkRef, DomainId)> {
         let groups = self.buffer.groups.iter();
         let slots = groups.filter(|group| matches!(group.work, Work::Slots(_)));
         slots.flat_map(|group| group.slots()).find_map(|slot| match &slot.data {
-            SlotData::Whole(chunk) if slot.plan == Plan::Duplicate(pbn) => Some(chunk),
+            SlotData::Whole(chunk) if slot.plan == Plan::Duplicate(pbn) => {
+                Some((chunk, self.volumes.domains.of(slot.volume)))
+            }
             _ => None,
         })
     }

@@ -10,7 +10,7 @@ use reduce::{FramePlace, Image, Job, Verdict};
 use tables::{NextLeaf, PageError, pbn_pba, second_copies};
 
 use crate::engine::Engine;
-use crate::geometry::fingerprinter;
+use crate::geometry::fingerprinters;
 use crate::problem::Problem;
 use crate::scrub_stages::{ContainerPhase, ContainerScrub, Listed};
 use crate::scrub_state::{Progress, Running};
@@ -51,7 +51,7 @@ impl Engine {
                 image: Arc::clone(&at.image) as Arc<dyn Image>,
                 frames: places,
                 plain_bytes: expand.then_some(self.geometry.chunk_bytes),
-                by: fingerprinter(&self.geometry),
+                by: fingerprinters(&self.geometry),
             });
             at.next_job += 1;
             running.jobs_out += 1;

@@ -35,6 +35,8 @@ pub(crate) struct State {
     pub(crate) totals: Totals,
     pub(crate) next_pbn: u64,
     pub(crate) next_volume: u32,
+    /// Keyed domains that there have ever been.
+    pub(crate) domains: u16,
     pub(crate) compression: Compression,
     pub(crate) open_containers: [Option<OpenContainer>; STREAMS],
     pub(crate) next_container_sequence: u32,
@@ -389,7 +391,7 @@ impl State {
 
     fn apply_to_catalog(&mut self, change: &Change) {
         match change {
-            Change::CreateVolume { id, size_bytes, read_only, name } => {
+            Change::CreateVolume { id, size_bytes, read_only, name, domain } => {
                 self.catalog.insert(CatalogEntry {
                     id: *id,
                     name: name.clone(),
@@ -398,12 +400,15 @@ impl State {
                     state: VolumeState::Live,
                     read_only: *read_only,
                     quota_bytes: 0,
+                    domain: domain.clone(),
                     root: Default::default(),
                     created_generation: 0,
                     lineage: Default::default(),
                 });
                 self.store.add_tree(TreeId::volume(*id), Default::default());
                 self.next_volume = self.next_volume.max(id.0 + 1);
+                let number = domain.as_ref().map_or(0, |domain| domain.id.number());
+                self.domains = self.domains.max(number);
             }
             Change::ResizeVolume { id, size_bytes } => {
                 if let Some(entry) = self.catalog.get_mut(*id) {

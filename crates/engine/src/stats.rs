@@ -67,6 +67,9 @@ pub struct Stats {
     /// Whether bytes are compared before a chunk counts as stored.
     #[serde(default)]
     pub verify: bool,
+    /// Keyed domains that some volume or snapshot is in.
+    #[serde(default)]
+    pub domains: u64,
     /// Stored chunks that are known to be damaged.
     #[serde(default)]
     pub damaged_chunks: u64,

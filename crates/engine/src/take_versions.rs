@@ -84,9 +84,11 @@ impl Engine {
                 let name = self.state.full_name(entry);
                 let chunk_bytes = self.geometry.chunk_bytes;
                 let (size_bytes, read_only) = (entry.size_bytes, entry.read_only);
-                let shared = VolumeShared::new(*id, &name, size_bytes, read_only, chunk_bytes);
+                let domain = entry.domain.clone();
+                let shared =
+                    VolumeShared::new(*id, &name, size_bytes, read_only, chunk_bytes, domain);
                 self.volumes.claimed.remove(&name);
-                self.volumes.by_name.insert(name, shared);
+                self.volumes.show(shared);
             }
             Change::Rollback { volume, into, .. } => {
                 self.volumes.deletions.push_back(*into);

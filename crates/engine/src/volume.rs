@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use format::domain::Domain;
 use format::units::VolumeId;
 
 use crate::error::RequestError;
@@ -19,6 +20,8 @@ pub(crate) struct VolumeShared {
     name: Mutex<String>,
     size_bytes: AtomicU64,
     pub(crate) read_only: bool,
+    /// Whose chunks it shares, if not those of the default domain.
+    pub(crate) domain: Option<Domain>,
     gone: AtomicBool,
     chunk_bytes: u32,
     /// 0: none.
@@ -34,12 +37,14 @@ impl VolumeShared {
         size_bytes: u64,
         read_only: bool,
         chunk_bytes: u32,
+        domain: Option<Domain>,
     ) -> Arc<Self> {
         Arc::new(Self {
             id,
             name: Mutex::new(name.to_owned()),
             size_bytes: AtomicU64::new(size_bytes),
             read_only,
+            domain,
             gone: AtomicBool::new(false),
             chunk_bytes,
             quota_bytes: AtomicU64::new(0),
@@ -186,6 +191,12 @@ impl VolumeHandle {
     #[must_use]
     pub fn chunk_bytes(&self) -> u32 {
         self.0.chunk_bytes
+    }
+
+    /// The domain whose chunks it shares; none: the default one.
+    #[must_use]
+    pub fn domain(&self) -> Option<&str> {
+        self.0.domain.as_ref().map(|domain| domain.name.as_str())
     }
 
     /// Whether it has been deleted.

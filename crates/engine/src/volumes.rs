@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use format::catalog::{VolumeName, VolumeState};
+use format::domain::DomainId;
 use format::units::VolumeId;
 
+use crate::domains::Domains;
 use crate::error::RequestError;
 use crate::state::State;
 use crate::volume::VolumeShared;
@@ -18,7 +20,11 @@ pub(crate) struct Volumes {
     pub(crate) claimed: BTreeSet<String>,
     /// Versions to be given back; one that has begun stands first.
     pub(crate) deletions: VecDeque<VolumeId>,
+    /// Which domain each version is in that doors have seen.
+    pub(crate) domains: Domains,
     next_id: u32,
+    /// Keyed domains that there have ever been.
+    domains_made: u16,
 }
 
 impl Volumes {
@@ -28,7 +34,9 @@ impl Volumes {
             by_name: BTreeMap::new(),
             claimed: BTreeSet::new(),
             deletions: VecDeque::new(),
+            domains: Domains::default(),
             next_id: state.next_volume,
+            domains_made: state.domains,
         };
         for entry in state.catalog.iter() {
             if entry.state == VolumeState::Deleting {
@@ -40,11 +48,26 @@ impl Volumes {
             }
             let (size_bytes, read_only) = (entry.size_bytes, entry.read_only);
             let name = state.full_name(entry);
-            let shared = VolumeShared::new(entry.id, &name, size_bytes, read_only, chunk_bytes);
+            let domain = entry.domain.clone();
+            let shared =
+                VolumeShared::new(entry.id, &name, size_bytes, read_only, chunk_bytes, domain);
             shared.set_quota_bytes(entry.quota_bytes);
-            volumes.by_name.insert(name, shared);
+            volumes.show(shared);
         }
         volumes
+    }
+
+    /// Doors can see a version from now on.
+    pub(crate) fn show(&mut self, volume: Arc<VolumeShared>) {
+        self.domains.note(volume.id, volume.domain.as_ref());
+        self.by_name.insert(volume.name(), volume);
+    }
+
+    /// The number of a new domain; none when all have been used.
+    pub(crate) fn take_domain(&mut self) -> Option<DomainId> {
+        let id = DomainId::new(self.domains_made + 1)?;
+        self.domains_made += 1;
+        Some(id)
     }
 
     /// The number of a new volume.

@@ -13,6 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use format::detection::FingerprintKind;
+use format::frame::ChunkName;
 use format::superblock::CHUNK_BYTES_MAX;
 use format::units::{Compression, Fingerprint, Pbn};
 use reduce::{Fingerprinter, compress_frame, frame_bytes_max};
@@ -27,6 +28,8 @@ pub const MEMORY_BYTES_MIN: u64 = 16 << 20;
 const THREAD_BYTES: u64 = PIECE_BYTES as u64 + (256 << 10);
 /// Between two looks at how far it is.
 const WATCH_INTERVAL: Duration = Duration::from_millis(100);
+/// Of every frame: its length does not depend on it.
+const NAME: ChunkName = ChunkName::unkeyed(Pbn(1));
 /// Any kind finds the same duplicates; this is the fastest that needs no comparing.
 const FINGERPRINTER: Fingerprinter = Fingerprinter::new(FingerprintKind::Blake3);
 
@@ -199,7 +202,7 @@ impl Size {
         let mut lengths = Vec::with_capacity(fresh.len() * compressions.len());
         for (chunk, _) in &fresh {
             let frame_bytes = |compression: &Compression| {
-                compress_frame(*compression, Pbn(1), chunk, &mut bench.frame)
+                compress_frame(*compression, NAME, chunk, &mut bench.frame)
             };
             lengths.extend(compressions.iter().map(frame_bytes));
         }

@@ -3,23 +3,19 @@
 //! The catalog is a plain array of slots; which slot holds which volume means nothing. A volume's
 //! entry carries the root of its map, so that one root block reaches everything.
 
-use std::fmt;
 use std::ops::Range;
 
-use thiserror::Error;
-
+use crate::domain::{DOMAIN_NAME_BYTES_MAX, Domain};
 use crate::error::{FormatError, Structure};
-use crate::field::{put_bytes, put_u32, put_u64, u32_at, u64_at};
+use crate::field::{put_bytes, put_u16, put_u32, put_u64, u16_at, u32_at, u64_at};
 use crate::page::{PAYLOAD_BYTES, Page};
 use crate::units::{BlockPtr, VolumeId};
 
+pub use crate::name::{NAME_BYTES_MAX, NameError, VolumeName};
 pub use crate::units::TreeRoot;
 
 /// Entries in a leaf.
 pub const SLOTS: usize = 7;
-
-/// Longest name of a volume.
-pub const NAME_BYTES_MAX: usize = 255;
 
 pub(crate) const ENTRY_BYTES: usize = 512;
 pub(crate) const STATE_AT: usize = 0;
@@ -41,7 +37,10 @@ pub(crate) const CUT_START_AT: usize = 320;
 pub(crate) const CUT_END_AT: usize = 328;
 pub(crate) const ZERO_AT: usize = 336;
 pub(crate) const QUOTA_AT: usize = 368;
-pub(crate) const REST_AT: usize = 376;
+pub(crate) const DOMAIN_AT: usize = 376;
+pub(crate) const DOMAIN_NAME_BYTES_AT: usize = 378;
+pub(crate) const DOMAIN_NAME_AT: usize = 379;
+pub(crate) const REST_AT: usize = 443;
 pub(crate) const FLAG_READ_ONLY: u8 = 1;
 const FLAG_PARENT: u8 = 2;
 const FLAG_SNAPSHOT: u8 = 4;
@@ -49,80 +48,9 @@ const FLAGS: u8 = FLAG_READ_ONLY | FLAG_PARENT | FLAG_SNAPSHOT;
 const STATE_VACANT: u8 = 0;
 
 const _: () = assert!(NAME_AT + NAME_BYTES_MAX == PADDING_AT && ZERO_AT <= QUOTA_AT);
-const _: () = assert!(QUOTA_AT + 8 == REST_AT && REST_AT <= ENTRY_BYTES);
+const _: () = assert!(QUOTA_AT + 8 == DOMAIN_AT && DOMAIN_NAME_BYTES_AT + 1 == DOMAIN_NAME_AT);
+const _: () = assert!(DOMAIN_NAME_AT + DOMAIN_NAME_BYTES_MAX == REST_AT && REST_AT <= ENTRY_BYTES);
 const _: () = assert!(SLOTS * ENTRY_BYTES <= PAYLOAD_BYTES);
-
-/// Why a text is no name for a volume.
-#[derive(Copy, Clone, PartialEq, Eq, Debug, Error)]
-pub enum NameError {
-    /// It has no characters, or too many.
-    #[error("a name has 1 to {NAME_BYTES_MAX} bytes, this one {found_bytes}")]
-    Length {
-        /// Of the text, in UTF-8.
-        found_bytes: usize,
-    },
-    /// It would be taken for an option or a hidden file.
-    #[error("a name cannot start with '{found}'")]
-    Start {
-        /// The first character.
-        found: char,
-    },
-    /// It holds what separates names elsewhere, or cannot be printed.
-    #[error("a name cannot contain '{}'", found.escape_default())]
-    Character {
-        /// The first such character.
-        found: char,
-    },
-}
-
-/// A text that names a volume: it can stand in a path, a URL and a terminal.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct VolumeName(String);
-
-impl VolumeName {
-    /// The text as a name.
-    ///
-    /// # Errors
-    /// [`NameError`] when it is none.
-    pub fn parse(text: &str) -> Result<Self, NameError> {
-        if text.is_empty() || text.len() > NAME_BYTES_MAX {
-            return Err(NameError::Length { found_bytes: text.len() });
-        }
-        if let Some(found) = text.chars().next().filter(|start| matches!(start, '-' | '.')) {
-            return Err(NameError::Start { found });
-        }
-        match text.chars().find(|c| c.is_control() || matches!(c, '/' | '@')) {
-            Some(found) => Err(NameError::Character { found }),
-            None => Ok(Self(text.to_owned())),
-        }
-    }
-
-    /// The name as text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    pub(crate) fn decode(structure: Structure, bytes: &[u8]) -> Result<String, FormatError> {
-        let name = std::str::from_utf8(bytes).ok().and_then(|text| Self::parse(text).ok());
-        match name {
-            Some(Self(name)) => Ok(name),
-            None => Err(FormatError::field(structure, "name of length", bytes.len() as u64)),
-        }
-    }
-}
-
-impl From<VolumeName> for String {
-    fn from(name: VolumeName) -> Self {
-        name.0
-    }
-}
-
-impl fmt::Display for VolumeName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
 
 /// Where a volume is in its life.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
@@ -173,6 +101,8 @@ pub struct CatalogEntry {
     pub read_only: bool,
     /// What it may map at most, in bytes; 0: any amount.
     pub quota_bytes: u64,
+    /// Whose chunks it shares, for life; none: those of the default domain.
+    pub domain: Option<Domain>,
     /// Its map.
     pub root: TreeRoot,
     /// Generation of the first checkpoint that knows it.
@@ -211,10 +141,20 @@ pub fn get(page: &Page, slot: usize) -> Result<Option<CatalogEntry>, FormatError
         state,
         read_only: flags & FLAG_READ_ONLY != 0,
         quota_bytes: u64_at(entry, QUOTA_AT),
+        domain: get_domain(entry)?,
         root,
         created_generation: u64_at(entry, CREATED_AT),
         lineage: get_lineage(entry, flags),
     }))
+}
+
+fn get_domain(entry: &[u8]) -> Result<Option<Domain>, FormatError> {
+    let length_bytes = usize::from(entry[DOMAIN_NAME_BYTES_AT]);
+    let name = entry[DOMAIN_NAME_AT..REST_AT].get(..length_bytes).unwrap_or_default();
+    if name.len() != length_bytes {
+        return Err(impossible("length of a domain's name", entry[DOMAIN_NAME_BYTES_AT]));
+    }
+    Domain::decode(Structure::CatalogEntry, u16_at(entry, DOMAIN_AT), name)
 }
 
 fn get_lineage(entry: &[u8], flags: u8) -> Lineage {
@@ -252,7 +192,8 @@ fn impossible(field: &'static str, found: u8) -> FormatError {
 /// Changes the entry in `slot`, less than [`SLOTS`].
 ///
 /// # Panics
-/// When the name is longer than [`NAME_BYTES_MAX`], which no [`VolumeName`] is.
+/// When the name is longer than [`NAME_BYTES_MAX`], which no [`VolumeName`] is, or that of the
+/// domain is longer than a domain's can be.
 pub fn set(page: &mut Page, slot: usize, entry: Option<&CatalogEntry>) {
     let bytes = &mut page.payload_mut()[slot * ENTRY_BYTES..][..ENTRY_BYTES];
     bytes.fill(0);
@@ -269,5 +210,11 @@ pub fn set(page: &mut Page, slot: usize, entry: Option<&CatalogEntry>) {
     put_u64(bytes, CREATED_AT, entry.created_generation);
     put_u64(bytes, QUOTA_AT, entry.quota_bytes);
     put_bytes(bytes, NAME_AT, entry.name.as_bytes());
+    if let Some(Domain { id, name }) = &entry.domain {
+        assert!(name.len() <= DOMAIN_NAME_BYTES_MAX, "names are parsed before they are stored");
+        put_u16(bytes, DOMAIN_AT, id.number());
+        bytes[DOMAIN_NAME_BYTES_AT] = name.len() as u8;
+        put_bytes(bytes, DOMAIN_NAME_AT, name.as_bytes());
+    }
     set_lineage(bytes, &entry.lineage);
 }

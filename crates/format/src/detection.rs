@@ -7,6 +7,7 @@
 
 use std::fmt;
 
+use crate::domain::DomainSecret;
 use crate::error::{FormatError, Structure};
 use crate::{FORMAT_VERSION, FORMAT_VERSION_COMMON};
 
@@ -158,10 +159,13 @@ pub struct Detection {
     pub verify: bool,
     /// How sure the filters are of what is not stored.
     pub filter: FilterBlocks,
+    /// What keys of domains are made from, once the store has one.
+    pub secret: Option<DomainSecret>,
 }
 
 impl Detection {
     const VERIFY_FLAG: u8 = 1;
+    const DOMAINS_FLAG: u8 = 2;
 
     /// Whether no chunk can be taken for another one.
     #[must_use]
@@ -179,15 +183,20 @@ impl Detection {
     /// Number of the kind, flags, and blocks of a filter; 0 for as many as version 2 had.
     pub(crate) fn to_bytes(self) -> [u8; 3] {
         let filter = if self.filter == FilterBlocks::default() { 0 } else { self.filter.0 };
-        [self.kind as u8, if self.verify { Self::VERIFY_FLAG } else { 0 }, filter]
+        let verify = if self.verify { Self::VERIFY_FLAG } else { 0 };
+        let domains = if self.secret.is_some() { Self::DOMAINS_FLAG } else { 0 };
+        [self.kind as u8, verify | domains, filter]
     }
 
-    pub(crate) fn from_bytes([kind, flags, filter]: [u8; 3]) -> Result<Self, FormatError> {
+    pub(crate) fn from_bytes(
+        [kind, flags, filter]: [u8; 3],
+        secret: [u8; 32],
+    ) -> Result<Self, FormatError> {
         let impossible =
             |field, found| FormatError::field(Structure::Superblock, field, u64::from(found));
         let kind = FingerprintKind::from_number(kind)
             .ok_or_else(|| impossible("kind of fingerprint", kind))?;
-        if flags & !Self::VERIFY_FLAG != 0 {
+        if flags & !(Self::VERIFY_FLAG | Self::DOMAINS_FLAG) != 0 {
             return Err(impossible("detection flags", flags));
         }
         let filter = match filter {
@@ -195,6 +204,7 @@ impl Detection {
             blocks if blocks <= FilterBlocks::MAX => FilterBlocks(blocks),
             _ => return Err(impossible("blocks of a filter", filter)),
         };
-        Ok(Self { kind, verify: flags & Self::VERIFY_FLAG != 0, filter })
+        let secret = (flags & Self::DOMAINS_FLAG != 0).then_some(DomainSecret(secret));
+        Ok(Self { kind, verify: flags & Self::VERIFY_FLAG != 0, filter, secret })
     }
 }

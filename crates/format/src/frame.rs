@@ -1,16 +1,20 @@
 //! Frames: one stored chunk, and what is needed to get it back.
 //!
 //! ```text
-//! | header 16 B: checksum, codec, lengths, PBN | payload |
+//! | header 16 B: checksum, codec, lengths, PBN, domain | payload |
 //! ```
 //!
 //! Frames lie in containers one after another, on any byte. The checksum covers all but itself,
 //! the PBN included: a frame that lies where another is expected is found out, so that a wrong PBA
 //! is an error and never another chunk's bytes. Whoever says where a frame is repeats a part of its
 //! checksum ([`FrameCheck`]), so that an older frame of the same PBN is found out too.
+//!
+//! A frame says of which domain its chunk is, in bits that were zeros before there were domains:
+//! whoever has the frame and the store's secret can make the chunk's fingerprint again.
 
+use crate::domain::DomainId;
 use crate::error::{FormatError, Structure};
-use crate::field::{put_u16, put_u24, put_u32, put_u48, u16_at, u24_at, u32_at, u48_at};
+use crate::field::{put_u24, put_u32, put_u48, u24_at, u32_at, u48_at};
 use crate::superblock::CHUNK_BYTES_MAX;
 use crate::units::{Codec, FrameCheck, Pbn};
 
@@ -29,8 +33,30 @@ pub(crate) const STORED_BYTES_AT: usize = 4;
 pub(crate) const CODEC_AT: usize = 7;
 pub(crate) const PBN_AT: usize = 8;
 pub(crate) const PLAIN_SECTORS_AT: usize = 14;
+pub(crate) const DOMAIN_AT: usize = 15;
 
-const _: () = assert!(PLAIN_SECTORS_AT + 2 == FRAME_HEADER_BYTES);
+/// The codec is in the lowest bits of its byte; above it are the upper bits of the domain.
+const CODEC_BITS: u32 = 2;
+
+const _: () = assert!(DOMAIN_AT + 1 == FRAME_HEADER_BYTES);
+const _: () = assert!(DomainId::COUNT_MAX >> 8 == u8::MAX as u16 >> CODEC_BITS);
+
+/// What a stored chunk is called, and whose it is.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub struct ChunkName {
+    /// The chunk's name.
+    pub pbn: Pbn,
+    /// The domain in which it has its fingerprint.
+    pub domain: DomainId,
+}
+
+impl ChunkName {
+    /// A chunk of the default domain.
+    #[must_use]
+    pub const fn unkeyed(pbn: Pbn) -> Self {
+        Self { pbn, domain: DomainId::DEFAULT }
+    }
+}
 
 /// What a frame says of its chunk.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
@@ -43,6 +69,8 @@ pub struct FrameHeader {
     pub plain_bytes: u32,
     /// The chunk's name.
     pub pbn: Pbn,
+    /// The domain in which it has its fingerprint.
+    pub domain: DomainId,
 }
 
 /// Writes the header in front of the payload, which is in `frame` already, with the checksum of
@@ -55,9 +83,11 @@ pub fn write_header(frame: &mut [u8], header: &FrameHeader) {
     assert!(frame.len() == length_bytes, "the header tells the payload's length");
     assert!(check(header).is_ok(), "a frame is of a chunk, and not longer");
     put_u24(frame, STORED_BYTES_AT, header.stored_bytes);
-    frame[CODEC_AT] = header.codec as u8;
+    let [domain_low, domain_high] = header.domain.number().to_le_bytes();
+    frame[CODEC_AT] = header.codec as u8 | domain_high << CODEC_BITS;
     put_u48(frame, PBN_AT, header.pbn.0);
-    put_u16(frame, PLAIN_SECTORS_AT, (header.plain_bytes / SECTOR_BYTES) as u16);
+    frame[PLAIN_SECTORS_AT] = (header.plain_bytes / SECTOR_BYTES) as u8;
+    frame[DOMAIN_AT] = domain_low;
     let crc = crc32c::crc32c(&frame[CRC_END..]);
     put_u32(frame, CRC_AT, crc);
 }
@@ -71,13 +101,16 @@ pub fn decode(frame: &[u8]) -> Result<(FrameHeader, &[u8]), FormatError> {
     FormatError::at_least(structure, FRAME_HEADER_BYTES, frame)?;
     let crc = crc32c::crc32c(&frame[CRC_END..]);
     FormatError::checksum(structure, u32_at(frame, CRC_AT), crc)?;
-    let codec = frame[CODEC_AT];
+    let codec = frame[CODEC_AT] & ((1 << CODEC_BITS) - 1);
+    let domain = u16::from_le_bytes([frame[DOMAIN_AT], frame[CODEC_AT] >> CODEC_BITS]);
     let header = FrameHeader {
         codec: Codec::from_number(codec)
             .ok_or_else(|| FormatError::field(structure, "codec", u64::from(codec)))?,
         stored_bytes: u24_at(frame, STORED_BYTES_AT),
-        plain_bytes: u32::from(u16_at(frame, PLAIN_SECTORS_AT)) * SECTOR_BYTES,
+        plain_bytes: u32::from(frame[PLAIN_SECTORS_AT]) * SECTOR_BYTES,
         pbn: Pbn(u48_at(frame, PBN_AT)),
+        domain: DomainId::new(domain)
+            .ok_or_else(|| FormatError::field(structure, "domain", u64::from(domain)))?,
     };
     check(&header)?;
     let (_, payload) = frame.split_at(FRAME_HEADER_BYTES);

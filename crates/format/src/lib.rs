@@ -33,10 +33,12 @@ pub mod catalog;
 pub mod container_page;
 pub mod detection;
 pub mod directory;
+pub mod domain;
 mod error;
 mod field;
 pub mod frame;
 pub mod map_page;
+mod name;
 pub mod page;
 pub mod pba_page;
 pub mod pointer_page;
@@ -58,7 +60,7 @@ pub use units::{BLOCK_BYTES, CONTAINER_BYTES};
 /// |---|---|
 /// | 1 | the first |
 /// | 2 | a PBN-PBA entry and the changes that make one carry the frame's check |
-/// | 3 | fingerprints other than BLAKE3, and comparing bytes: only stores made so |
+/// | 3 | other fingerprints than BLAKE3, comparing bytes, domains: only stores that have these |
 pub const FORMAT_VERSION: u32 = 3;
 
 /// The version of a store that has nothing of a newer one, and of roots, pages and footers in every

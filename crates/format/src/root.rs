@@ -10,7 +10,7 @@
 
 use crate::FORMAT_VERSION_COMMON;
 use crate::error::{FormatError, Structure};
-use crate::field::{array_at, put_bytes, put_u32, put_u64, u32_at, u64_at};
+use crate::field::{array_at, put_bytes, put_u16, put_u32, put_u64, u16_at, u32_at, u64_at};
 use crate::superblock::{CRC_AT, Geometry, MAGIC_AT, UUID_AT, VERSION_AT, check_start};
 use crate::units::{
     BLOCK_BYTES, BlockPtr, Codec, Compression, ContainerId, Pbn, TreeRoot, UUID_BYTES,
@@ -54,6 +54,8 @@ pub(crate) const UNIQUE_CHUNKS_AT: usize = 248;
 pub(crate) const LIVE_FRAME_BYTES_AT: usize = 256;
 pub(crate) const DEAD_CHUNKS_AT: usize = 264;
 pub(crate) const DEAD_FRAME_BYTES_AT: usize = 272;
+pub(crate) const DOMAINS_AT: usize = 280;
+pub(crate) const RESERVED_AT: usize = 282;
 pub(crate) const COLLECTION_ID_AT: usize = 312;
 pub(crate) const COLLECTION_FILL_AT: usize = 316;
 pub(crate) const COLLECTION_SEQUENCE_AT: usize = 320;
@@ -92,8 +94,7 @@ const _: () = assert!(HASH_TREES_AT + (TREES - FIRST_TREES - 1) * TREE_BYTES == 
 const _: () = assert!(COPY_FRAME_BYTES_AT + 8 == HASH_TREES_AT && YOUNG_SEALED_AT + 8 == REST_AT);
 const _: () = assert!(COPIES_TREE_AT + TREE_BYTES == COPIED_CHUNKS_AT);
 const _: () = assert!(OPEN_SEQUENCE_AT + 4 == ZERO_AT && ZERO_AT + 4 == MAPPED_CHUNKS_AT);
-#[cfg(test)]
-pub(crate) const RESERVED_AT: usize = DEAD_FRAME_BYTES_AT + 8;
+const _: () = assert!(DEAD_FRAME_BYTES_AT + 8 == DOMAINS_AT && DOMAINS_AT + 2 == RESERVED_AT);
 
 const _: () = assert!(COLLECTION_ID_AT + FILL_IN_OPEN == COLLECTION_FILL_AT);
 const _: () = assert!(COLLECTION_ID_AT + SEQUENCE_IN_OPEN == COLLECTION_SEQUENCE_AT);
@@ -208,6 +209,8 @@ pub struct Root {
     pub free_tail: u64,
     /// For the next volume.
     pub next_volume: u32,
+    /// Keyed domains that there have ever been; the next has the number after.
+    pub domains: u16,
     /// Slots of the catalog, vacant ones included.
     pub catalog_slots: u64,
     /// By stream. None right after creation, or when no container is free; for collection, as long
@@ -241,6 +244,7 @@ impl Root {
         block[CODEC_AT] = self.compression.codec as u8;
         block[CODEC_LEVEL_AT] = self.compression.level.cast_unsigned();
         put_u32(block, NEXT_VOLUME_AT, self.next_volume);
+        put_u16(block, DOMAINS_AT, self.domains);
         put_u64(block, JOURNAL_SEQUENCE_AT, self.journal.sequence);
         put_u64(block, JOURNAL_OFFSET_AT, self.journal.offset_bytes);
         put_u32(block, JOURNAL_CRC_AT, self.journal.previous_crc);
@@ -310,6 +314,7 @@ impl Root {
             free_head: u64_at(block, FREE_HEAD_AT),
             free_tail: u64_at(block, FREE_TAIL_AT),
             next_volume: u32_at(block, NEXT_VOLUME_AT),
+            domains: u16_at(block, DOMAINS_AT),
             catalog_slots: u64_at(block, CATALOG_SLOTS_AT),
             open_containers: OPEN_CONTAINERS_AT.map(|place| decode_open_container(block, place)),
             next_container_sequence: u32_at(block, NEXT_CONTAINER_SEQUENCE_AT),

@@ -59,10 +59,12 @@ pub(crate) const DETECTION_FILTER_AT: usize = 78;
 pub(crate) const ZERO_AT: usize = 79;
 pub(crate) const DATA_AT: usize = 80;
 pub(crate) const DATA_ENTRY_BYTES: usize = 4;
-pub(crate) const REST_AT: usize = 336;
+pub(crate) const SECRET_AT: usize = 336;
+pub(crate) const REST_AT: usize = 368;
 
 const _: () = assert!(DATA_COUNT_AT + 4 == DETECTION_KIND_AT && ZERO_AT + 1 == DATA_AT);
-const _: () = assert!(DATA_AT + DATA_ZONES_MAX * DATA_ENTRY_BYTES == REST_AT);
+const _: () = assert!(DATA_AT + DATA_ZONES_MAX * DATA_ENTRY_BYTES == SECRET_AT);
+const _: () = assert!(SECRET_AT + 32 == REST_AT);
 const _: () = assert!(REST_AT <= 512, "an update of the geometry fits one sector");
 
 /// What a store is made of.
@@ -110,6 +112,9 @@ impl Geometry {
         block[DETECTION_KIND_AT] = kind;
         block[DETECTION_FLAGS_AT] = flags;
         block[DETECTION_FILTER_AT] = filter;
+        if let Some(secret) = &self.detection.secret {
+            put_bytes(&mut block, SECRET_AT, &secret.0);
+        }
         for (zone, &containers) in self.data.iter().enumerate() {
             put_u32(&mut block, DATA_AT + zone * DATA_ENTRY_BYTES, containers);
         }
@@ -141,11 +146,10 @@ impl Geometry {
             journal_bytes: u64_at(block, JOURNAL_BYTES_AT),
             tables_bytes: u64_at(block, TABLES_BYTES_AT),
             data: (0..count as usize).map(containers_in).collect(),
-            detection: Detection::from_bytes([
-                block[DETECTION_KIND_AT],
-                block[DETECTION_FLAGS_AT],
-                block[DETECTION_FILTER_AT],
-            ])?,
+            detection: Detection::from_bytes(
+                [block[DETECTION_KIND_AT], block[DETECTION_FLAGS_AT], block[DETECTION_FILTER_AT]],
+                array_at(block, SECRET_AT),
+            )?,
         };
         geometry.check()?;
         Ok(geometry)

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use engine::{
-    Accepted, AdminRequest, Codec, CollectPosition, CollectRequest, Compression, Reply,
+    Accepted, AdminRequest, Codec, CollectPosition, CollectRequest, Compression, NewVolume, Reply,
     RequestError, ScrubPosition, ScrubRequest, VolumeHandle,
 };
 
@@ -389,7 +389,8 @@ impl<'a> Session<'a> {
         self.opening.client.trim(&handle, 100, 512, false, done);
         let done = self.done(Waiting::Refused, None);
         let (name, size_bytes) = (entry.name, 512);
-        let request = AdminRequest::CreateVolume { name, size_bytes, read_only: false };
+        let new = NewVolume { name, size_bytes, ..NewVolume::default() };
+        let request = AdminRequest::CreateVolume(new);
         self.opening.client.administer(request, done);
     }
 

@@ -1,6 +1,6 @@
 //! A session's volumes: made, resized, renamed, deleted; and what the oracle notes of it.
 
-use engine::{AdminRequest, Reply};
+use engine::{AdminRequest, NewVolume, Reply};
 
 use crate::failure::Broken;
 use crate::opening::strange;
@@ -18,7 +18,8 @@ impl Session<'_> {
         let (name, size_bytes) = (format!("v{volume}"), sectors * SECTOR_BYTES);
         let entry = Entry { name: name.clone(), size_bytes, read_only, quota: None };
         self.oracle.write(Register::Volume(volume), Value::Volume(entry));
-        self.change(AdminRequest::CreateVolume { name: name.clone(), size_bytes, read_only })?;
+        let new = NewVolume { name: name.clone(), size_bytes, read_only, domain: None };
+        self.change(AdminRequest::CreateVolume(new))?;
         self.open_volume(volume, name)
     }
 

@@ -107,11 +107,15 @@ pub enum Mutant {
     IndexesAside,
     /// A frame stays in memory though its PBN is free, and may be another chunk's.
     KeepsForgottenFrame,
+    /// Every chunk is of the default domain, whatever volume it is of.
+    SharesAcrossDomains,
+    /// A frame does not say of which domain its chunk is.
+    ForgetsDomainOfFrame,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 42] = [
+    pub const ALL: [Self; 44] = [
         Self::AnswersFlushUnsynced,
         Self::SkipsDataSync,
         Self::WritesRootUnsynced,
@@ -154,6 +158,8 @@ impl Mutant {
         Self::ComparesNothing,
         Self::IndexesAside,
         Self::KeepsForgottenFrame,
+        Self::SharesAcrossDomains,
+        Self::ForgetsDomainOfFrame,
     ];
 }
 

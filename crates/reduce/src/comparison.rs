@@ -96,7 +96,7 @@ mod tests {
     use crate::chunk::{ChunkBatch, ChunkBuf, ChunkRef};
     use crate::compress::{compress_frame, frame_bytes_max};
     use crate::verify::FramePlace;
-    use format::frame;
+    use format::frame::{self, ChunkName};
     use format::units::{Codec, Compression, FrameCheck, Pbn};
     use std::sync::Arc;
 
@@ -115,7 +115,12 @@ mod tests {
             let chunk = chunk(number as u8, None);
             let mut bytes = vec![0; frame_bytes_max(4096)];
             let compression = Compression { codec, ..compression };
-            let length = compress_frame(compression, Pbn(number), chunk.bytes(), &mut bytes);
+            let length = compress_frame(
+                compression,
+                ChunkName::unkeyed(Pbn(number)),
+                chunk.bytes(),
+                &mut bytes,
+            );
             let (offset_bytes, length_bytes) = (image.len() as u32, length as u32);
             let place = FramePlace { offset_bytes, length_bytes, pbn: Pbn(number) };
             let check = frame::check_of(&bytes[..length]);

@@ -13,8 +13,8 @@
 mod codec;
 
 use crate::error::ReduceError;
-use format::frame::{self, FRAME_HEADER_BYTES, FrameHeader};
-use format::units::{Codec, Compression, Pbn};
+use format::frame::{self, ChunkName, FRAME_HEADER_BYTES, FrameHeader};
+use format::units::{Codec, Compression};
 
 /// A codec has to save this fraction of a chunk, 1 in so many bytes, or it is not used.
 const SAVING_MIN: usize = 16;
@@ -25,13 +25,18 @@ pub const fn frame_bytes_max(plain_bytes: usize) -> usize {
     FRAME_HEADER_BYTES + plain_bytes
 }
 
-/// Makes the frame of chunk `plain`, named `pbn`, at the start of `out`; returns the frame's length
-/// in bytes. What `out` holds behind it means nothing.
+/// Makes the frame of chunk `plain`, called `name`, at the start of `out`; returns the frame's
+/// length in bytes. What `out` holds behind it means nothing.
 ///
 /// # Panics
 /// When `plain` is no chunk (empty, longer than 64 KiB or not of whole 512-byte sectors), or `out`
 /// is shorter than [`frame_bytes_max`] of it.
-pub fn compress_frame(compression: Compression, pbn: Pbn, plain: &[u8], out: &mut [u8]) -> usize {
+pub fn compress_frame(
+    compression: Compression,
+    name: ChunkName,
+    plain: &[u8],
+    out: &mut [u8],
+) -> usize {
     let out = &mut out[..frame_bytes_max(plain.len())];
     let payload = &mut out[FRAME_HEADER_BYTES..];
     let payload_bytes_max = plain.len() - plain.len() / SAVING_MIN;
@@ -44,7 +49,8 @@ pub fn compress_frame(compression: Compression, pbn: Pbn, plain: &[u8], out: &mu
         codec: if packed.is_some() { compression.codec } else { Codec::Raw },
         stored_bytes: stored_bytes as u32,
         plain_bytes: plain.len() as u32,
-        pbn,
+        pbn: name.pbn,
+        domain: name.domain,
     };
     let frame_bytes = FRAME_HEADER_BYTES + stored_bytes;
     frame::write_header(&mut out[..frame_bytes], &header);

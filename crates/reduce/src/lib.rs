@@ -34,7 +34,7 @@ pub use chunk::{ChunkBatch, ChunkBuf, ChunkRef, Permit};
 pub use comparison::{Comparison, Known, KnownFrame};
 pub use compress::{compress_frame, expand_frame, frame_bytes_max};
 pub use error::ReduceError;
-pub use fingerprint::Fingerprinter;
+pub use fingerprint::{Fingerprinter, Fingerprinters};
 pub use recompress::recompress_frames;
 pub use verify::{FramePlace, Image, Verdict, verify_frames};
 pub use workers::{Job, JobDone, Workers};

@@ -6,6 +6,7 @@
 use crate::chunk::ChunkBuf;
 use crate::compress::{compress_frame, expand_frame, frame_bytes_max};
 use crate::verify::FramePlace;
+use format::frame::ChunkName;
 use format::units::Compression;
 
 /// The frames of `image` that become shorter with `compression`, one after the other, and where
@@ -26,11 +27,10 @@ pub fn recompress_frames(
     for place in frames {
         let start = place.offset_bytes as usize;
         let frame = image.get(start..start.saturating_add(place.length_bytes as usize));
-        let is_sound = frame.is_some_and(|frame| {
-            expand_frame(frame, &mut plain).is_ok_and(|header| header.pbn == place.pbn)
-        });
-        if is_sound {
-            let length_bytes = compress_frame(compression, place.pbn, &plain, &mut made);
+        let header = frame.and_then(|frame| expand_frame(frame, &mut plain).ok());
+        if let Some(header) = header.filter(|header| header.pbn == place.pbn) {
+            let name = ChunkName { pbn: place.pbn, domain: header.domain };
+            let length_bytes = compress_frame(compression, name, &plain, &mut made);
             if length_bytes < place.length_bytes as usize {
                 bytes.bytes_mut()[end..end + length_bytes].copy_from_slice(&made[..length_bytes]);
                 end += length_bytes;
@@ -46,6 +46,8 @@ mod tests {
     use super::recompress_frames;
     use crate::compress::{compress_frame, expand_frame, frame_bytes_max};
     use crate::verify::FramePlace;
+    use format::domain::DomainId;
+    use format::frame::ChunkName;
     use format::units::{Codec, Compression, Pbn};
 
     const RAW: Compression = Compression { codec: Codec::Raw, level: 0 };
@@ -62,13 +64,17 @@ mod tests {
         (0..4096).map(|at| if n.is_multiple_of(3) { noise() } else { text(at) }).collect()
     }
 
+    fn name(n: u64) -> ChunkName {
+        ChunkName { pbn: Pbn(n + 1), domain: DomainId::new(n as u16 % 3).unwrap() }
+    }
+
     #[test]
     fn what_becomes_shorter_is_made_anew_and_nothing_else() {
         let (mut image, mut places) = (Vec::new(), Vec::new());
         for n in 0..12 {
             let offset_bytes = image.len() as u32;
             let mut frame = vec![0; frame_bytes_max(4096)];
-            let length_bytes = compress_frame(RAW, Pbn(n + 1), &chunk(n), &mut frame) as u32;
+            let length_bytes = compress_frame(RAW, name(n), &chunk(n), &mut frame) as u32;
             image.extend_from_slice(&frame[..length_bytes as usize]);
             places.push(FramePlace { offset_bytes, length_bytes, pbn: Pbn(n + 1) });
         }
@@ -88,7 +94,8 @@ mod tests {
             if !kept {
                 let mut plain = vec![0; 4096];
                 let header = expand_frame(frame, &mut plain).unwrap();
-                assert_eq!((header.pbn, plain), (Pbn(n as u64 + 1), chunk(n as u64)));
+                let found = ChunkName { pbn: header.pbn, domain: header.domain };
+                assert_eq!((found, plain), (name(n as u64), chunk(n as u64)));
             }
         }
     }

@@ -6,7 +6,8 @@
 //! finds as well what happened before the checksum was made.
 
 use crate::compress::expand_frame;
-use crate::fingerprint::Fingerprinter;
+use crate::fingerprint::Fingerprinters;
+use format::domain::DomainId;
 use format::frame;
 use format::units::{Fingerprint, Pbn};
 use std::fmt::Debug;
@@ -43,13 +44,13 @@ pub enum Verdict {
 const GROUP: usize = 16;
 
 /// Verifies each frame of `image`; with `plain_bytes`, the length of its chunks, it is expanded and
-/// fingerprinted with `by` as well.
+/// fingerprinted with `by`, in the domain that it names, as well.
 #[must_use]
 pub fn verify_frames(
     image: &[u8],
     frames: &[FramePlace],
     plain_bytes: Option<u32>,
-    by: Fingerprinter,
+    by: Fingerprinters,
 ) -> Vec<Verdict> {
     let Some(plain_bytes) = plain_bytes else {
         return frames.iter().map(|place| verify(image, place)).collect();
@@ -59,15 +60,16 @@ pub fn verify_frames(
     for group in frames.chunks(GROUP) {
         let chunks = plain.chunks_exact_mut(plain_bytes as usize);
         let expanded = group.iter().zip(chunks).map(|(place, chunk)| {
+            let domain = expand(image, place, chunk);
             // Chunks of zeros are never stored: where there is no chunk, there is no fingerprint.
-            if !expands(image, place, chunk) {
+            if domain.is_none() {
                 chunk.fill(0);
             }
-            &*chunk
+            (&*chunk, domain.unwrap_or_default())
         });
-        let expanded: Vec<&[u8]> = expanded.collect();
+        let (expanded, domains): (Vec<&[u8]>, Vec<DomainId>) = expanded.unzip();
         let mut made = Vec::with_capacity(GROUP);
-        by.batch(&expanded, &mut made);
+        by.batch(&expanded, &domains, &mut made);
         let verdict = |made: Option<_>| made.map_or(Verdict::Damaged, Verdict::Fingerprinted);
         verdicts.extend(made.into_iter().map(verdict));
     }
@@ -80,10 +82,10 @@ fn verify(image: &[u8], place: &FramePlace) -> Verdict {
     if sound { Verdict::Sound } else { Verdict::Damaged }
 }
 
-/// Whether the frame of the chunk is there; `chunk` is its bytes then.
-fn expands(image: &[u8], place: &FramePlace, chunk: &mut [u8]) -> bool {
-    let header = frame_at(image, place).and_then(|bytes| expand_frame(bytes, chunk).ok());
-    header.is_some_and(|header| header.pbn == place.pbn)
+/// The domain of the chunk, if its frame is there; `chunk` is its bytes then.
+fn expand(image: &[u8], place: &FramePlace, chunk: &mut [u8]) -> Option<DomainId> {
+    let header = frame_at(image, place).and_then(|bytes| expand_frame(bytes, chunk).ok())?;
+    (header.pbn == place.pbn).then_some(header.domain)
 }
 
 fn frame_at<'a>(image: &'a [u8], place: &FramePlace) -> Option<&'a [u8]> {
@@ -95,23 +97,28 @@ fn frame_at<'a>(image: &'a [u8], place: &FramePlace) -> Option<&'a [u8]> {
 mod tests {
     use super::{FramePlace, Verdict, verify_frames};
     use crate::compress::{compress_frame, frame_bytes_max};
-    use crate::fingerprint::Fingerprinter;
-    use format::detection::FingerprintKind;
+    use crate::fingerprint::Fingerprinters;
+    use format::detection::{Detection, FingerprintKind};
+    use format::domain::{DomainId, DomainSecret};
+    use format::frame::ChunkName;
     use format::units::{Codec, Compression, Pbn};
 
     #[test]
     fn each_frame_is_judged_by_itself() {
-        let by = Fingerprinter::new(FingerprintKind::Sha256);
+        let kind = FingerprintKind::Sha256;
+        let secret = Some(DomainSecret([7; 32]));
+        let by = Fingerprinters::new(&Detection { kind, secret, ..Detection::default() });
         let compression = Compression { codec: Codec::Lz4, level: 0 };
         let (mut image, mut places, mut expected) = (Vec::new(), Vec::new(), Vec::new());
         for n in 1..=20u64 {
             let chunk: Vec<u8> = (0..4096u64).map(|at| (at / (n + 7) % 251 + 1) as u8).collect();
             let offset_bytes = image.len() as u32;
             let mut frame = vec![0; frame_bytes_max(chunk.len())];
-            let length_bytes = compress_frame(compression, Pbn(n), &chunk, &mut frame) as u32;
+            let name = ChunkName { pbn: Pbn(n), domain: DomainId::new(n as u16 / 2 % 3).unwrap() };
+            let length_bytes = compress_frame(compression, name, &chunk, &mut frame) as u32;
             image.extend_from_slice(&frame[..length_bytes as usize]);
             places.push(FramePlace { offset_bytes, length_bytes, pbn: Pbn(n) });
-            expected.push(by.one(&chunk));
+            expected.push(by.of(name.domain).one(&chunk));
         }
         let damaged_at = (places[4].offset_bytes + 20) as usize;
         image[damaged_at] ^= 1;

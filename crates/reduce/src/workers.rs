@@ -16,9 +16,11 @@
 use crate::chunk::{ChunkBatch, ChunkBuf};
 use crate::comparison::{Comparison, Known, compare_batch};
 use crate::compress::{compress_frame, frame_bytes_max};
-use crate::fingerprint::Fingerprinter;
+use crate::fingerprint::Fingerprinters;
 use crate::recompress::recompress_frames;
 use crate::verify::{FramePlace, Image, Verdict, verify_frames};
+use format::domain::DomainId;
+use format::frame::ChunkName;
 use format::units::{Compression, Fingerprint, Pbn};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -33,9 +35,11 @@ pub enum Job {
         /// Names the job.
         tag: u64,
         /// The store's way.
-        by: Fingerprinter,
+        by: Fingerprinters,
         /// The chunks.
         chunks: ChunkBatch,
+        /// The domain of each; none at all where it is the default one of all.
+        domains: Vec<DomainId>,
     },
     /// Compare every chunk with one that is known.
     Compare {
@@ -56,6 +60,8 @@ pub enum Job {
         chunks: ChunkBatch,
         /// Their names.
         pbns: Vec<Pbn>,
+        /// The domain of each; none at all where it is the default one of all.
+        domains: Vec<DomainId>,
     },
     /// Verify every frame.
     Verify {
@@ -68,7 +74,7 @@ pub enum Job {
         /// Length of the chunks, when they are to be fingerprinted.
         plain_bytes: Option<u32>,
         /// The store's way to do that.
-        by: Fingerprinter,
+        by: Fingerprinters,
     },
     /// Make anew what becomes shorter by it.
     Recompress {
@@ -247,17 +253,17 @@ impl Job {
 
     fn run(self) -> JobDone {
         match self {
-            Self::Fingerprint { tag, by, chunks } => {
+            Self::Fingerprint { tag, by, chunks, domains } => {
                 let bytes: Vec<&[u8]> = chunks.iter().collect();
                 let mut fingerprints = Vec::with_capacity(bytes.len());
-                by.batch(&bytes, &mut fingerprints);
+                by.batch(&bytes, &domains, &mut fingerprints);
                 JobDone::Fingerprints { tag, fingerprints }
             }
             Self::Compare { tag, chunks, known } => {
                 JobDone::Compared { tag, comparisons: compare_batch(&chunks, &known) }
             }
-            Self::Compress { tag, compression, chunks, pbns } => {
-                let (bytes, ends) = compress_batch(compression, &chunks, &pbns);
+            Self::Compress { tag, compression, chunks, pbns, domains } => {
+                let (bytes, ends) = compress_batch(compression, &chunks, &pbns, &domains);
                 JobDone::Frames { tag, bytes, ends }
             }
             Self::Verify { tag, image, frames, plain_bytes, by } => {
@@ -276,13 +282,16 @@ fn compress_batch(
     compression: Compression,
     chunks: &ChunkBatch,
     pbns: &[Pbn],
+    domains: &[DomainId],
 ) -> (ChunkBuf, Vec<u32>) {
     let bytes_max = chunks.iter().map(|chunk| frame_bytes_max(chunk.len())).sum();
     let mut bytes = ChunkBuf::pooled(bytes_max);
     let mut ends = Vec::with_capacity(chunks.len());
     let mut end = 0;
-    for (chunk, pbn) in chunks.iter().zip(pbns) {
-        end += compress_frame(compression, *pbn, chunk, &mut bytes.bytes_mut()[end..]);
+    let domains = domains.iter().copied().chain(std::iter::repeat(DomainId::DEFAULT));
+    for ((chunk, &pbn), domain) in chunks.iter().zip(pbns).zip(domains) {
+        let name = ChunkName { pbn, domain };
+        end += compress_frame(compression, name, chunk, &mut bytes.bytes_mut()[end..]);
         ends.push(end as u32);
     }
     (bytes, ends)

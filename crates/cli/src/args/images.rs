@@ -16,6 +16,8 @@ Examples:
   zstd -dc vm1.img.zst | tamis import /srv/store vm1 -
   tamis import /srv/store vm1 /dev/sdb --overwrite
       replaces all that vm1 held
+  tamis import /srv/store vm2 vm2.img --domain tenantA
+      as `tamis volume create --domain`, if vm2 is not there
   ssh host tamis export /srv/store vm1@tuesday - --from @monday | tamis import /srv/copy vm1 -
       brings a volume that stands at vm1@monday to vm1@tuesday
 
@@ -36,6 +38,9 @@ pub(crate) struct ImportArgs {
     /// since that snapshot
     #[arg(long)]
     pub(crate) overwrite: bool,
+    /// Domain of the volume, as with `tamis volume create`; one that is there must be in it
+    #[arg(long, value_name = "NAME")]
+    pub(crate) domain: Option<String>,
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
     #[command(flatten)]

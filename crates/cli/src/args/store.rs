@@ -82,7 +82,8 @@ pub(crate) struct StoreShape {
 
 impl StoreShape {
     pub(crate) fn detection(&self) -> Detection {
-        Detection { kind: self.fingerprint, verify: self.verify, filter: self.filter_bits }
+        let (kind, verify, filter) = (self.fingerprint, self.verify, self.filter_bits);
+        Detection { kind, verify, filter, secret: None }
     }
 
     /// A store in one directory with all the defaults.

@@ -39,8 +39,12 @@ pub(crate) struct VolumeName {
 /// Create a volume; it is thin and takes no room until it is written
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Example:
-  tamis volume create /srv/store vm1 --size 40G --quota 10G")]
+Examples:
+  tamis volume create /srv/store vm1 --size 40G --quota 10G
+  tamis volume create /srv/store vm2 --size 40G --domain tenantA
+A domain begins with its first volume and ends with its last volume or snapshot; `volume list`
+names them. Chunks are shared inside a domain only; volumes without --domain share with each other.
+No volume ever changes its domain; snapshots and clones are in that of what they came from.")]
 pub(crate) struct VolumeCreateArgs {
     #[command(flatten)]
     pub(crate) of: VolumeName,
@@ -53,6 +57,9 @@ pub(crate) struct VolumeCreateArgs {
     /// What may be mapped of it at most, as `tamis volume set --quota`
     #[arg(long, value_name = "SIZE", value_parser = parse_quota)]
     pub(crate) quota: Option<Quota>,
+    /// Domain inside which its chunks are deduplicated, and of which nobody outside can learn
+    #[arg(long, value_name = "NAME")]
+    pub(crate) domain: Option<String>,
 }
 
 /// Change what a volume may take of the store

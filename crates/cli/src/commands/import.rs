@@ -12,7 +12,7 @@
 use std::io::{Cursor, Read};
 use std::ops::Range;
 
-use engine::{Client, RequestError, SECTOR_BYTES, Stats, VolumeInfo};
+use engine::{Client, NewVolume, RequestError, SECTOR_BYTES, Stats, VolumeInfo};
 use format::catalog::VolumeName;
 use images::DiskImage;
 use serde::Serialize;
@@ -112,8 +112,11 @@ impl Import<'_> {
     fn fill_volume(&mut self, args: &ImportArgs) -> Result<u64, CliError> {
         let existing = self.client.volumes()?.into_iter().find(|v| v.name == args.volume);
         match existing {
-            Some(volume) => self.fill_existing(&volume, args.overwrite),
-            None => self.fill_new(&args.volume),
+            Some(volume) => {
+                check_domain(&volume, args)?;
+                self.fill_existing(&volume, args.overwrite)
+            }
+            None => self.fill_new(&args.volume, args.domain.clone()),
         }
     }
 
@@ -133,7 +136,7 @@ impl Import<'_> {
         self.copy(&volume.name, mapped_bytes == 0, Room::Fixed)
     }
 
-    fn fill_new(&mut self, name: &str) -> Result<u64, CliError> {
+    fn fill_new(&mut self, name: &str, domain: Option<String>) -> Result<u64, CliError> {
         if VolumeName::parse(name).is_err() {
             return Err(engine::RequestError::BadName { name: name.to_owned() }.into());
         }
@@ -142,7 +145,8 @@ impl Import<'_> {
             self.client.delete_volume(&staging)?;
         }
         let size_bytes = self.image.size_bytes().map_or(STREAM_BYTES_FIRST, padded);
-        self.client.create_volume(&staging, size_bytes, false)?;
+        let new = NewVolume { name: staging.clone(), size_bytes, read_only: false, domain };
+        self.client.make_volume(new)?;
         let copied = self.copy(&staging, true, Room::Growing).and_then(|image_bytes| {
             self.client.resize_volume(&staging, padded(image_bytes))?;
             self.client.rename_volume(&staging, name)?;
@@ -267,6 +271,14 @@ impl Import<'_> {
         let (snapshot, data_bytes) = (None, self.data_bytes);
         Ok(Summary { volume, snapshot, image_bytes, data_bytes, stored_bytes, seconds })
     }
+}
+
+/// That a volume which is there is in the domain that was asked for, if one was.
+fn check_domain(volume: &VolumeInfo, args: &ImportArgs) -> Result<(), CliError> {
+    if args.domain.is_none() || args.domain == volume.domain {
+        return Ok(());
+    }
+    Err(CliError::OtherDomain { name: volume.name.clone() })
 }
 
 /// What was saved between two looks, of what the engine has placed by the second: what still waits

@@ -1,8 +1,7 @@
 //! `tamis init`: a new store. Sizes are planned first, then files are made (nothing that is there
 //! is ever overwritten), then the first root is written.
 
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +14,7 @@ use crate::args::{InitArgs, StoreShape};
 use crate::compression::compression_name;
 use crate::error::CliError;
 use crate::output;
+use crate::randomness::random_bytes;
 use crate::shell::shell_path;
 use crate::size::human_bytes;
 use crate::store;
@@ -149,11 +149,5 @@ fn links(shape: &StoreShape) -> Vec<(Zone, PathBuf)> {
 
 /// The identity of a new store and the key of its bucket hash.
 pub(super) fn random_identity() -> Result<([u8; 16], [u8; 16]), CliError> {
-    let (mut uuid, mut bucket_seed) = ([0; 16], [0; 16]);
-    let filled = File::open("/dev/urandom").and_then(|mut source| {
-        source.read_exact(&mut uuid)?;
-        source.read_exact(&mut bucket_seed)
-    });
-    filled.map_err(|source| CliError::System { action: "/dev/urandom cannot be read", source })?;
-    Ok((uuid, bucket_seed))
+    Ok((random_bytes()?, random_bytes()?))
 }

@@ -206,12 +206,16 @@ fn mapped_in(stats: &Stats) -> String {
     let snapshots = stats.volumes.iter().filter(|volume| volume.name.contains('@')).count();
     let volumes = stats.volumes.len() - snapshots;
     let counted = |count, noun| format!("{} {}", human_count(count as u64), plural(count, noun));
-    match snapshots {
+    let mapped = match snapshots {
         0 => format!("mapped in {}", counted(volumes, "volume")),
         _ => {
             let (volumes, snapshots) = (counted(volumes, "volume"), counted(snapshots, "snapshot"));
             format!("mapped in {volumes} and {snapshots}")
         }
+    };
+    match stats.domains {
+        0 => mapped,
+        count => format!("{mapped}, {} of their own", counted(count as usize, "domain")),
     }
 }
 

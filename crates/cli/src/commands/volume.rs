@@ -1,7 +1,9 @@
 //! `tamis volume`: create, list, show, resize, rename, delete; on a store that is closed and on
 //! one that is being served alike.
 
-use engine::VolumeInfo;
+use std::collections::BTreeSet;
+
+use engine::{NewVolume, VolumeInfo};
 use serde::Serialize;
 
 use super::confirm::confirm;
@@ -42,14 +44,33 @@ pub(super) fn run(command: &VolumeCommand) -> Result<(), CliError> {
 fn create(args: &VolumeCreateArgs) -> Result<(), CliError> {
     let of = &args.of;
     let quota_bytes = args.quota.and_then(Quota::bytes);
-    let volume = Store::with(&of.store, |store| {
-        let created = store.create_volume(&of.name, args.size, args.read_only)?;
+    let (volume, note) = Store::with(&of.store, |store| {
+        let note = match &args.domain {
+            Some(domain) => note_of_domain(domain, &store.volumes()?),
+            None => String::new(),
+        };
+        let (name, domain) = (of.name.clone(), args.domain.clone());
+        let (size_bytes, read_only) = (args.size, args.read_only);
+        let created = store.create_volume(NewVolume { name, size_bytes, read_only, domain })?;
         match quota_bytes {
-            None => Ok(created),
-            quota_bytes => store.set_quota(&of.name, quota_bytes),
+            None => Ok((created, note)),
+            quota_bytes => Ok((store.set_quota(&of.name, quota_bytes)?, note)),
         }
     })?;
-    report(of, &volume, format_args!("created {}: {}", volume.name, human_bytes(args.size)))
+    report(of, &volume, format_args!("created {}: {}{note}", volume.name, human_bytes(args.size)))
+}
+
+/// Whether a domain is a new one, so that nobody has to find out later that its name was mistyped.
+fn note_of_domain(domain: &str, volumes: &[VolumeInfo]) -> String {
+    let all: BTreeSet<&str> = volumes.iter().filter_map(|v| v.domain.as_deref()).collect();
+    if all.contains(domain) {
+        return format!(", in domain {domain}");
+    }
+    let others: Vec<&str> = all.into_iter().collect();
+    match others.is_empty() {
+        true => format!(", in domain {domain}, which is new"),
+        false => format!(", in domain {domain}, which is new beside {}", others.join(", ")),
+    }
 }
 
 fn list(args: &VolumeListArgs) -> Result<(), CliError> {
@@ -169,6 +190,7 @@ fn report(
 
 fn table_of(volumes: &[Listed]) -> Table {
     let clones = volumes.iter().any(|volume| volume.clone_of.is_some());
+    let domains = volumes.iter().any(|volume| volume.info.domain.is_some());
     let quotas = volumes.iter().any(|volume| volume.info.quota_bytes.is_some());
     let mut table = Table::with_heading([
         ("VOLUME", Align::Left),
@@ -177,6 +199,7 @@ fn table_of(volumes: &[Listed]) -> Table {
         ("ACCESS", Align::Left),
         (if clones { "CLONE OF" } else { "" }, Align::Left),
         (if quotas { "QUOTA" } else { "" }, Align::Right),
+        (if domains { "DOMAIN" } else { "" }, Align::Left),
     ]);
     for Listed { info: volume, clone_of } in volumes {
         let access = if volume.read_only { "read-only" } else { "read-write" };
@@ -187,6 +210,7 @@ fn table_of(volumes: &[Listed]) -> Table {
             access.to_owned(),
             clone_of.clone().unwrap_or_default(),
             volume.quota_bytes.map(human_bytes).unwrap_or_default(),
+            volume.domain.clone().unwrap_or_default(),
         ]);
     }
     table

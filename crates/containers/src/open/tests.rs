@@ -27,6 +27,7 @@ fn frame(pbn: u64, payload_bytes: usize) -> Vec<u8> {
         stored_bytes: payload_bytes as u32,
         plain_bytes: 65_536,
         pbn: Pbn(pbn),
+        domain: Default::default(),
     };
     frame::write_header(&mut frame, &header);
     frame

@@ -13,7 +13,8 @@ fn frame(pbn: u64, fill: u8) -> Vec<u8> {
     let stored_bytes = 512;
     let mut frame = vec![fill; FRAME_HEADER_BYTES + stored_bytes as usize];
     let (codec, plain_bytes) = (Codec::Raw, stored_bytes);
-    write_header(&mut frame, &FrameHeader { codec, stored_bytes, plain_bytes, pbn: Pbn(pbn) });
+    let (pbn, domain) = (Pbn(pbn), Default::default());
+    write_header(&mut frame, &FrameHeader { codec, stored_bytes, plain_bytes, pbn, domain });
     frame
 }
 

@@ -21,8 +21,8 @@ use std::thread::JoinHandle;
 
 use disk::{Doorbell, MemoryDisk};
 use engine::{
-    Caches, CheckReport, Client, Codec, Compression, CreateOptions, Detection, Engine, OpenError,
-    OpenReport, Options, RequestError, VolumeHandle, Zone,
+    Caches, CheckReport, Client, Codec, Compression, CreateOptions, Detection, DomainSecret,
+    Engine, OpenError, OpenReport, Options, RequestError, VolumeHandle, Zone,
 };
 
 use proptest::test_runner::Config as ProptestConfig;
@@ -128,6 +128,7 @@ impl Wish {
             None => engine::open(disk, bell, &self.options)?,
         };
         engine.copy_above(self.copies_above);
+        engine.offer_secret(DomainSecret([0xd5; 32]));
         Ok((engine, client, report, doorbell))
     }
 }

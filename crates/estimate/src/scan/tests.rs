@@ -5,6 +5,7 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
+use format::frame::ChunkName;
 use format::units::{Codec, Compression, Pbn};
 use proptest::collection::vec;
 use proptest::prelude::{ProptestConfig, any, prop_assert_eq, proptest};
@@ -68,7 +69,11 @@ impl Model {
             let frames = |chunk: &[u8]| {
                 let mut out = vec![0; frame_bytes_max(chunk.len())];
                 let codecs = codecs().into_iter();
-                codecs.map(|(_, codec)| compress_frame(codec, Pbn(7), chunk, &mut out)).collect()
+                codecs
+                    .map(|(_, codec)| {
+                        compress_frame(codec, ChunkName::unkeyed(Pbn(7)), chunk, &mut out)
+                    })
+                    .collect()
             };
             let lengths = frames(&whole);
             model.unique.insert(whole, lengths);

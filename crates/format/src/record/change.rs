@@ -15,6 +15,7 @@ use std::ops::Range;
 use crate::catalog::NAME_BYTES_MAX;
 #[cfg(doc)]
 use crate::catalog::VolumeName;
+use crate::domain::Domain;
 use crate::root::Stream;
 use crate::units::{Compression, ContainerId, Fingerprint, FrameCheck, Lba, Pba, Pbn, VolumeId};
 
@@ -47,6 +48,7 @@ pub(crate) const KIND_SET_QUOTA: u8 = 27;
 pub(crate) const KIND_STORE_ASIDE: u8 = 28;
 pub(crate) const KIND_MOVE_NAMED: u8 = 29;
 pub(crate) const KIND_COPY_NAMED: u8 = 30;
+pub(crate) const KIND_CREATE_VOLUME_IN: u8 = 31;
 
 pub(crate) const PBN_BYTES: usize = 6;
 
@@ -153,6 +155,8 @@ pub enum Change {
         read_only: bool,
         /// A [`VolumeName`].
         name: String,
+        /// Whose chunks it shares, if not those of the default domain.
+        domain: Option<Domain>,
     },
     /// A volume has another size; what lay beyond a smaller one was unmapped before.
     ResizeVolume {
@@ -331,11 +335,17 @@ impl Change {
 
     fn encode_volume_change(&self, body: &mut Vec<u8>) {
         match self {
-            Self::CreateVolume { id, size_bytes, read_only, name } => {
-                push_kind(body, KIND_CREATE_VOLUME, id.0);
+            Self::CreateVolume { id, size_bytes, read_only, name, domain } => {
+                let kind =
+                    if domain.is_some() { KIND_CREATE_VOLUME_IN } else { KIND_CREATE_VOLUME };
+                push_kind(body, kind, id.0);
                 push_u64(body, *size_bytes);
                 body.push(u8::from(*read_only));
                 push_name(body, name);
+                if let Some(Domain { id, name }) = domain {
+                    body.extend_from_slice(&id.number().to_le_bytes());
+                    push_name(body, name);
+                }
             }
             Self::ResizeVolume { id, size_bytes } => {
                 push_kind(body, KIND_RESIZE_VOLUME, id.0);

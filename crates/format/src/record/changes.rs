@@ -3,14 +3,16 @@
 use std::iter::FusedIterator;
 
 use super::change::{
-    Change, KIND_CLONE_VOLUME, KIND_COPY, KIND_COPY_NAMED, KIND_CREATE_VOLUME, KIND_CUT_OFF,
-    KIND_DELETE_VOLUME, KIND_DROP_COPY, KIND_DROP_VOLUME, KIND_FORGET, KIND_FREE_CONTAINER,
-    KIND_GIVE_BACK, KIND_MAP, KIND_MOVE, KIND_MOVE_CHECKED, KIND_MOVE_NAMED,
-    KIND_OPEN_COLLECTION_CONTAINER, KIND_OPEN_CONTAINER, KIND_OPENED, KIND_RENAME_VOLUME,
-    KIND_RESIZE_VOLUME, KIND_ROLLBACK, KIND_SEAL_CONTAINER, KIND_SET_COMPRESSION, KIND_SET_QUOTA,
-    KIND_STORE, KIND_STORE_ASIDE, KIND_STORE_CHECKED, KIND_TAKE_SNAPSHOT, KIND_UNMAP, PBN_BYTES,
+    Change, KIND_CLONE_VOLUME, KIND_COPY, KIND_COPY_NAMED, KIND_CREATE_VOLUME,
+    KIND_CREATE_VOLUME_IN, KIND_CUT_OFF, KIND_DELETE_VOLUME, KIND_DROP_COPY, KIND_DROP_VOLUME,
+    KIND_FORGET, KIND_FREE_CONTAINER, KIND_GIVE_BACK, KIND_MAP, KIND_MOVE, KIND_MOVE_CHECKED,
+    KIND_MOVE_NAMED, KIND_OPEN_COLLECTION_CONTAINER, KIND_OPEN_CONTAINER, KIND_OPENED,
+    KIND_RENAME_VOLUME, KIND_RESIZE_VOLUME, KIND_ROLLBACK, KIND_SEAL_CONTAINER,
+    KIND_SET_COMPRESSION, KIND_SET_QUOTA, KIND_STORE, KIND_STORE_ASIDE, KIND_STORE_CHECKED,
+    KIND_TAKE_SNAPSHOT, KIND_UNMAP, PBN_BYTES,
 };
 use crate::catalog::VolumeName;
+use crate::domain::Domain;
 use crate::error::{FormatError, Structure};
 use crate::field::{array_at, u16_at, u24_at, u32_at, u48_at, u64_at};
 use crate::root::Stream;
@@ -86,6 +88,26 @@ impl<'a> Changes<'a> {
     fn take_name(&mut self) -> Result<String, FormatError> {
         let length_bytes = self.take_u8()?;
         VolumeName::decode(Structure::Change, self.take(usize::from(length_bytes))?)
+    }
+
+    fn take_domain(&mut self) -> Result<Domain, FormatError> {
+        let number = u16_at(self.take(2)?, 0);
+        let length_bytes = self.take_u8()?;
+        let name = self.take(usize::from(length_bytes))?;
+        Domain::decode(Structure::Change, number, name)?.ok_or_else(|| impossible("domain", 0))
+    }
+
+    fn take_create(
+        &mut self,
+        domain: impl FnOnce(&mut Self) -> Result<Option<Domain>, FormatError>,
+    ) -> Result<Change, FormatError> {
+        Ok(Change::CreateVolume {
+            id: self.take_volume()?,
+            size_bytes: self.take_u64()?,
+            read_only: self.take_flag()?,
+            name: self.take_name()?,
+            domain: domain(self)?,
+        })
     }
 
     fn take_flag(&mut self) -> Result<bool, FormatError> {
@@ -182,12 +204,8 @@ impl<'a> Changes<'a> {
 
     fn take_volume_change(&mut self, kind: u8) -> Result<Change, FormatError> {
         Ok(match kind {
-            KIND_CREATE_VOLUME => Change::CreateVolume {
-                id: self.take_volume()?,
-                size_bytes: self.take_u64()?,
-                read_only: self.take_flag()?,
-                name: self.take_name()?,
-            },
+            KIND_CREATE_VOLUME => self.take_create(|_| Ok(None))?,
+            KIND_CREATE_VOLUME_IN => self.take_create(|rest| rest.take_domain().map(Some))?,
             KIND_RESIZE_VOLUME => {
                 Change::ResizeVolume { id: self.take_volume()?, size_bytes: self.take_u64()? }
             }

@@ -7,6 +7,7 @@ use proptest::sample::Index;
 use super::values::{change, directory_entry, geometry, page_id, root};
 use crate::detection::{Detection, FingerprintKind};
 use crate::directory::{self, FOOTER_BYTES, decode_entries, decode_footer, encode_tail};
+use crate::domain::DomainId;
 use crate::frame::{self, FRAME_HEADER_BYTES, FrameHeader};
 use crate::page::Page;
 use crate::record::{self, Changes, RecordHeader, RecordKind, decode_header, verify_body};
@@ -47,7 +48,13 @@ fn record(body: &[u8]) -> Vec<u8> {
 
 fn frame(payload: &[u8]) -> Vec<u8> {
     let stored_bytes = payload.len() as u32;
-    let header = FrameHeader { codec: Codec::Lz4, stored_bytes, plain_bytes: 4096, pbn: Pbn(4) };
+    let header = FrameHeader {
+        codec: Codec::Lz4,
+        stored_bytes,
+        plain_bytes: 4096,
+        pbn: Pbn(4),
+        domain: DomainId::DEFAULT,
+    };
     let mut frame = vec![0; FRAME_HEADER_BYTES];
     frame.extend_from_slice(payload);
     frame::write_header(&mut frame, &header);
@@ -253,7 +260,10 @@ fn no_store_finds_duplicates_in_a_way_that_is_unknown_or_unsafe() {
     assert!(geometry_with(sha, 76, &[1, 1]).unwrap().detection.verify);
     let beyond = FingerprintKind::ALL.len() as u8;
     assert_eq!(geometry_with(sha, 76, &[beyond]), impossible("kind of fingerprint", beyond.into()));
-    assert_eq!(geometry_with(sha, 77, &[2]), impossible("detection flags", 2));
+    assert_eq!(geometry_with(sha, 77, &[4]), impossible("detection flags", 4));
+    assert!(geometry_with(sha, 77, &[2]).unwrap().detection.secret.is_some());
+    let keyed = geometry_with(Detection::default(), 77, &[2]);
+    assert_eq!(keyed, impossible("version", 2), "a program of version 2 would know no domains");
     assert_eq!(geometry_with(sha, 78, &[8]).unwrap().detection.filter.count(), 8);
     assert_eq!(geometry_with(sha, 78, &[9]), impossible("blocks of a filter", 9));
     let plain = geometry_with(Detection::default(), 78, &[4]);

@@ -76,6 +76,9 @@ fn change_row(change: &Change) -> [String; 3] {
     let name = debug.split([' ', '(']).next().unwrap().to_owned();
     let length = match change {
         Change::Map { pbns, .. } => format!("{} + 6 n", body.len() - 6 * pbns.len()),
+        Change::CreateVolume { name, domain: Some(domain), .. } => {
+            format!("{} + n + n", body.len() - name.len() - domain.name.len())
+        }
         Change::CreateVolume { name, .. }
         | Change::RenameVolume { name, .. }
         | Change::TakeSnapshot { name, .. }

@@ -12,6 +12,7 @@ use crate::catalog::{self, CatalogEntry, Lineage, VolumeState};
 use crate::container_page::{self, ContainerEntry, ContainerState};
 use crate::detection::{Detection, FingerprintKind};
 use crate::directory::{DirectoryEntry, encode_tail};
+use crate::domain::{Domain, DomainId, DomainSecret};
 use crate::frame::{FrameHeader, write_header};
 use crate::page::Page;
 use crate::pba_page::{self, PbaEntry};
@@ -79,6 +80,7 @@ fn root() -> Vec<u8> {
         free_head: 49,
         free_tail: 50,
         next_volume: 51,
+        domains: 0,
         catalog_slots: 52,
         open_containers: [open_container(53), open_container(62)],
         next_container_sequence: 56,
@@ -136,6 +138,7 @@ fn frame() -> Vec<u8> {
         stored_bytes: payload.len() as u32,
         plain_bytes: 65_536,
         pbn: PBN,
+        domain: DomainId::DEFAULT,
     };
     write_header(&mut frame, &header);
     frame
@@ -152,7 +155,11 @@ fn directory() -> Vec<u8> {
 }
 
 fn catalog() -> Vec<u8> {
-    let entry = CatalogEntry {
+    page(TreeId::CATALOG, 0, |page| catalog::set(page, 6, Some(&catalog_entry())))
+}
+
+fn catalog_entry() -> CatalogEntry {
+    CatalogEntry {
         id: VolumeId(0x71),
         name: "größe".to_owned(),
         size_bytes: 0x72,
@@ -160,11 +167,11 @@ fn catalog() -> Vec<u8> {
         state: VolumeState::Deleting,
         read_only: true,
         quota_bytes: 0,
+        domain: None,
         root: tree(6),
         created_generation: 0x74,
         lineage: Lineage::default(),
-    };
-    page(TreeId::CATALOG, 0, |page| catalog::set(page, 6, Some(&entry)))
+    }
 }
 
 fn containers() -> Vec<u8> {
@@ -249,10 +256,41 @@ const VERSION_3_GEOMETRY: u64 = 0x78e5_b016_f617_52f1;
 #[test]
 fn version_3_has_changes_of_its_own() {
     let body = changes(true);
-    assert_eq!((body.len(), body[0], body[51], body[102]), (153, 28, 29, 30));
+    let (body, create) = body.split_at(153);
+    assert_eq!((body[0], body[51], body[102]), (28, 29, 30));
     // PBN, fingerprint, PBA, check: the same in each.
     assert!(body[1..51] == body[52..102] && body[1..51] == body[103..]);
-    assert_eq!(digest(&body), VERSION_3_CHANGES);
+    assert_eq!(digest(body), VERSION_3_CHANGES);
+    // As a volume of version 2 is created, but for the kind and the domain.
+    let name = "größe".len();
+    assert_eq!((create[0], create.len()), (31, 15 + name + 3 + "Mühle".len()));
+    assert_eq!(create[15 + name..][..3], [0x56, 0x34, "Mühle".len() as u8]);
+}
+
+#[test]
+fn version_3_says_where_domains_are() {
+    let secret = Some(DomainSecret([0xd5; 32]));
+    let block = geometry(Detection { secret, ..Default::default() });
+    assert_eq!((block[12], block[77]), (3, 2));
+    assert_eq!(block[336..368], [0xd5; 32]);
+    assert!(!format!("{secret:?}").contains("213"), "the secret was printed");
+    let header = FrameHeader {
+        codec: Codec::Zstd,
+        stored_bytes: 1,
+        plain_bytes: 65_536,
+        pbn: PBN,
+        domain: DomainId::new(0x3456).unwrap(),
+    };
+    let mut frame = vec![0; 17];
+    write_header(&mut frame, &header);
+    assert_eq!((frame[7], frame[14], frame[15]), (0x34 << 2 | 2, 128, 0x56));
+    let id = DomainId::new(0x3456).unwrap();
+    let domain = Some(Domain { id, name: "Mühle".to_owned() });
+    let entry = CatalogEntry { domain, ..catalog_entry() };
+    let page = page(TreeId::CATALOG, 0, |page| catalog::set(page, 0, Some(&entry)));
+    assert_eq!(page[32 + 376..][..9], *b"\x56\x34\x06M\xc3\xbchle");
+    let root = Root { domains: 0x3456, ..empty_root() }.encode(UUID);
+    assert_eq!(root[280..283], [0x56, 0x34, 0]);
 }
 
 const VERSION_3_CHANGES: u64 = 0x9e6b_f5f8_5ef2_4ddd;

@@ -5,8 +5,8 @@
 
 use crate::{
     BLOCK_BYTES, CONTAINER_BYTES, FORMAT_VERSION, FORMAT_VERSION_COMMON, bucket, catalog,
-    container_page, directory, frame, map_page, page, pba_page, pointer_page, record, root, stream,
-    superblock, units,
+    container_page, directory, domain, frame, map_page, page, pba_page, pointer_page, record, root,
+    stream, superblock, units,
 };
 
 /// One structure.
@@ -73,6 +73,8 @@ pub(super) fn constants() -> Vec<(&'static str, u64)> {
         ("container_page::SLOTS", container_page::SLOTS as u64),
         ("catalog::SLOTS", catalog::SLOTS as u64),
         ("NAME_BYTES_MAX", catalog::NAME_BYTES_MAX as u64),
+        ("DOMAIN_NAME_BYTES_MAX", domain::DOMAIN_NAME_BYTES_MAX as u64),
+        ("DomainId::COUNT_MAX", u64::from(domain::DomainId::COUNT_MAX)),
         ("stream::STREAM_VERSION", u64::from(stream::STREAM_VERSION)),
         ("stream::DATA_BYTES_MAX", stream::DATA_BYTES_MAX),
     ]
@@ -82,7 +84,7 @@ fn geometry() -> Layout {
     use crate::superblock::{
         BUCKET_SEED_AT, CHUNK_BYTES_AT, CONTAINER_BYTES_AT, CRC_AT, DATA_AT, DATA_COUNT_AT,
         DETECTION_FILTER_AT, DETECTION_FLAGS_AT, DETECTION_KIND_AT, JOURNAL_BYTES_AT, MAGIC_AT,
-        REST_AT, TABLES_BYTES_AT, UUID_AT, VERSION_AT, ZERO_AT,
+        REST_AT, SECRET_AT, TABLES_BYTES_AT, UUID_AT, VERSION_AT, ZERO_AT,
     };
     let fields = vec![
         (MAGIC_AT, "magic"),
@@ -100,6 +102,7 @@ fn geometry() -> Layout {
         (DETECTION_FILTER_AT, "blocks of a filter"),
         (ZERO_AT, "zero"),
         (DATA_AT, "containers per data zone"),
+        (SECRET_AT, "secret of domains"),
         (REST_AT, "zero"),
     ];
     Layout { title: "Geometry", length_bytes: BLOCK_BYTES, fields }
@@ -140,10 +143,10 @@ fn root_tables() -> Vec<(usize, &'static str)> {
     use crate::root::{
         CATALOG_SLOTS_AT, COLLECTION_FILL_AT, COLLECTION_ID_AT, COLLECTION_SEQUENCE_AT,
         COPIED_CHUNKS_AT, COPIES_TREE_AT, COPY_FRAME_BYTES_AT, DEAD_CHUNKS_AT, DEAD_FRAME_BYTES_AT,
-        FREE_HEAD_AT, FREE_TAIL_AT, HASH_AFTER_AT, HASH_BEFORE_AT, HASH_ENTRIES_AT, HASH_MERGED_AT,
-        HASH_TREES_AT, LINEAR_ENTRIES_AT, LINEAR_SPLIT_AT, LIVE_FRAME_BYTES_AT, MAPPED_CHUNKS_AT,
-        NEXT_PBN_AT, OPEN_FILL_AT, OPEN_ID_AT, OPEN_SEQUENCE_AT, RESERVED_AT, REST_AT, TREES_AT,
-        UNIQUE_CHUNKS_AT, YOUNG_SEALED_AT, YOUNG_TAIL_AT, ZERO_AT,
+        DOMAINS_AT, FREE_HEAD_AT, FREE_TAIL_AT, HASH_AFTER_AT, HASH_BEFORE_AT, HASH_ENTRIES_AT,
+        HASH_MERGED_AT, HASH_TREES_AT, LINEAR_ENTRIES_AT, LINEAR_SPLIT_AT, LIVE_FRAME_BYTES_AT,
+        MAPPED_CHUNKS_AT, NEXT_PBN_AT, OPEN_FILL_AT, OPEN_ID_AT, OPEN_SEQUENCE_AT, RESERVED_AT,
+        REST_AT, TREES_AT, UNIQUE_CHUNKS_AT, YOUNG_SEALED_AT, YOUNG_TAIL_AT, ZERO_AT,
     };
     vec![
         (TREES_AT, "trees"),
@@ -162,6 +165,7 @@ fn root_tables() -> Vec<(usize, &'static str)> {
         (LIVE_FRAME_BYTES_AT, "live frame bytes"),
         (DEAD_CHUNKS_AT, "dead chunks"),
         (DEAD_FRAME_BYTES_AT, "dead frame bytes"),
+        (DOMAINS_AT, "domains"),
         (RESERVED_AT, "zero"),
         (COLLECTION_ID_AT, "collection's open container"),
         (COLLECTION_FILL_AT, "its fill"),
@@ -267,6 +271,9 @@ fn catalog() -> Layout {
         (catalog::CUT_END_AT, "cut to"),
         (catalog::ZERO_AT, "zero"),
         (catalog::QUOTA_AT, "quota"),
+        (catalog::DOMAIN_AT, "domain"),
+        (catalog::DOMAIN_NAME_BYTES_AT, "domain's name length"),
+        (catalog::DOMAIN_NAME_AT, "domain's name"),
         (catalog::REST_AT, "zero"),
     ];
     Layout { title: "Leaf of volumes", length_bytes: catalog::ENTRY_BYTES, fields }
@@ -293,9 +300,10 @@ fn frame() -> Layout {
     let fields = vec![
         (frame::CRC_AT, "checksum"),
         (frame::STORED_BYTES_AT, "payload length"),
-        (frame::CODEC_AT, "codec"),
+        (frame::CODEC_AT, "codec, domain"),
         (frame::PBN_AT, "PBN"),
         (frame::PLAIN_SECTORS_AT, "chunk length"),
+        (frame::DOMAIN_AT, "domain"),
     ];
     Layout { title: "Frame header", length_bytes: frame::FRAME_HEADER_BYTES, fields }
 }

@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 use proptest::sample::select;
 
-use super::values::{change, directory_entry, geometry, pba, pbn, root};
+use super::values::{change, directory_entry, domain_id, geometry, pba, pbn, root};
 use crate::directory::{
     DIRECTORY_ENTRY_BYTES, FOOTER_BYTES, decode_entries, decode_footer, encode_tail, tail_bytes,
 };
@@ -81,6 +81,7 @@ proptest! {
         payload in vec(any::<u8>(), 1..3000),
         codec in select(vec![Codec::Raw, Codec::Lz4, Codec::Zstd]),
         pbn in pbn(),
+        domain in domain_id(),
     ) {
         let plain_bytes = sectors * 512;
         let mut payload = payload;
@@ -89,7 +90,7 @@ proptest! {
             payload.resize(plain_bytes as usize, 7);
         }
         let stored_bytes = payload.len() as u32;
-        let header = FrameHeader { codec, stored_bytes, plain_bytes, pbn };
+        let header = FrameHeader { codec, stored_bytes, plain_bytes, pbn, domain };
         let mut bytes = vec![0; FRAME_HEADER_BYTES];
         bytes.extend_from_slice(&payload);
         frame::write_header(&mut bytes, &header);

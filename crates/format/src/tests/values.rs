@@ -9,6 +9,7 @@ use crate::catalog::{CatalogEntry, Lineage, VolumeState};
 use crate::container_page::{self, ContainerEntry, ContainerState};
 use crate::detection::{Detection, FilterBlocks, FingerprintKind};
 use crate::directory::DirectoryEntry;
+use crate::domain::{Domain, DomainId, DomainSecret};
 use crate::pba_page::PbaEntry;
 use crate::record::Change;
 use crate::root::{
@@ -91,8 +92,8 @@ pub(super) fn catalog_entry() -> impl Strategy<Value = CatalogEntry> {
     let state = select(vec![VolumeState::Live, VolumeState::Deleting]);
     let numbers = (any::<u32>(), any::<[u64; 4]>());
     let flags = (state, any::<bool>());
-    (numbers, name(), flags, tree_root(), lineage()).prop_map(
-        |(numbers, name, (state, read_only), root, lineage)| {
+    (numbers, name(), flags, tree_root(), lineage(), option::of(domain())).prop_map(
+        |(numbers, name, (state, read_only), root, lineage, domain)| {
             let (id, [size_bytes, mapped_chunks, created_generation, quota_bytes]) = numbers;
             CatalogEntry {
                 id: VolumeId(id),
@@ -102,12 +103,23 @@ pub(super) fn catalog_entry() -> impl Strategy<Value = CatalogEntry> {
                 state,
                 read_only,
                 quota_bytes,
+                domain,
                 root,
                 created_generation,
                 lineage,
             }
         },
     )
+}
+
+pub(super) fn domain_id() -> impl Strategy<Value = DomainId> {
+    (0..=DomainId::COUNT_MAX).prop_map(|number| DomainId::new(number).unwrap())
+}
+
+fn domain() -> impl Strategy<Value = Domain> {
+    (domain_id().prop_filter("keyed", |id| id.is_keyed()), name())
+        .prop_filter("short", |(_, name)| Domain::is_name(name))
+        .prop_map(|(id, name)| Domain { id, name })
 }
 
 fn lineage() -> impl Strategy<Value = Lineage> {
@@ -136,10 +148,12 @@ pub(super) fn directory_entry() -> impl Strategy<Value = DirectoryEntry> {
 
 pub(super) fn detection() -> impl Strategy<Value = Detection> {
     let kind = proptest::sample::select(&FingerprintKind::ALL[..]);
-    (kind, any::<bool>(), 2..28_u32).prop_map(|(kind, verify, bits)| Detection {
+    let secret = any::<Option<[u8; 32]>>();
+    (kind, any::<bool>(), 2..28_u32, secret).prop_map(|(kind, verify, bits, secret)| Detection {
         kind,
         verify: verify || !kind.is_strong(),
         filter: FilterBlocks::nearest_to(bits).unwrap_or_default(),
+        secret: secret.map(DomainSecret),
     })
 }
 
@@ -176,6 +190,7 @@ pub(super) fn root() -> impl Strategy<Value = Root> {
             free_tail: numbers.free_tail,
             next_pbn: numbers.next_pbn,
             next_volume: numbers.next_volume,
+            domains: numbers.domains,
             catalog_slots: numbers.catalog_slots,
             next_container_sequence: numbers.next_container_sequence,
             ..counters
@@ -221,12 +236,14 @@ fn counters() -> impl Strategy<Value = Root> {
 
 fn numbers() -> impl Strategy<Value = Root> {
     let queue = (any::<u64>(), any::<u64>());
-    (any::<u64>(), queue, any::<u32>(), any::<u64>(), any::<u32>()).prop_map(
-        |(next_pbn, (a, b), next_volume, catalog_slots, next_container_sequence)| Root {
+    let volumes = (any::<u32>(), any::<u16>());
+    (any::<u64>(), queue, volumes, any::<u64>(), any::<u32>()).prop_map(
+        |(next_pbn, (a, b), (next_volume, domains), catalog_slots, next_container_sequence)| Root {
             next_pbn,
             free_head: a.min(b),
             free_tail: a.max(b),
             next_volume,
+            domains,
             catalog_slots,
             next_container_sequence,
             ..empty_root()
@@ -268,6 +285,7 @@ pub(super) fn empty_root() -> Root {
         free_head: 0,
         free_tail: 0,
         next_volume: 0,
+        domains: 0,
         catalog_slots: 0,
         open_containers: [None; STREAMS],
         next_container_sequence: 0,
@@ -325,11 +343,11 @@ fn container_change() -> impl Strategy<Value = Change> {
 }
 
 fn volume_change() -> impl Strategy<Value = Change> {
-    (any::<u32>(), any::<u64>(), any::<bool>(), name()).prop_flat_map(
-        |(id, size_bytes, read_only, name)| {
+    (any::<u32>(), any::<u64>(), any::<bool>(), name(), option::of(domain())).prop_flat_map(
+        |(id, size_bytes, read_only, name, domain)| {
             let id = VolumeId(id);
             select(vec![
-                Change::CreateVolume { id, size_bytes, read_only, name: name.clone() },
+                Change::CreateVolume { id, size_bytes, read_only, name: name.clone(), domain },
                 Change::ResizeVolume { id, size_bytes },
                 Change::RenameVolume { id, name },
                 Change::DeleteVolume { id },
@@ -387,6 +405,11 @@ pub(super) fn numbered_fingerprint() -> Fingerprint {
 pub(super) fn one_of_each_change() -> Vec<Change> {
     let (volume, container, name) = (VolumeId(0x51), ContainerId(0x52), "größe".to_owned());
     let (pbn, first, fingerprint) = (PBN, Lba(0x5354), numbered_fingerprint());
+    let domain = Domain { id: DomainId::new(0x3456).unwrap(), name: "Mühle".to_owned() };
+    let create = |domain| {
+        let (size_bytes, name) = (0x58, name.clone());
+        Change::CreateVolume { id: volume, size_bytes, read_only: true, name, domain }
+    };
     vec![
         Change::Store { pbn, fingerprint, pba: PBA_UNCHECKED },
         Change::Map { volume, first, pbns: vec![PBN, Pbn::NONE] },
@@ -396,7 +419,7 @@ pub(super) fn one_of_each_change() -> Vec<Change> {
         Change::OpenContainer { id: container, sequence: 0x56, stream: Stream::Clients },
         Change::SealContainer { id: container, used_bytes: 0x57 },
         Change::FreeContainer { id: container },
-        Change::CreateVolume { id: volume, size_bytes: 0x58, read_only: true, name: name.clone() },
+        create(None),
         Change::ResizeVolume { id: volume, size_bytes: 0x59 },
         Change::RenameVolume { id: volume, name: name.clone() },
         Change::DeleteVolume { id: volume },
@@ -406,7 +429,7 @@ pub(super) fn one_of_each_change() -> Vec<Change> {
         Change::Store { pbn, fingerprint, pba: PBA },
         Change::Move { pbn, to: PBA, fingerprint: None },
         Change::TakeSnapshot { volume, id: VolumeId(0x5b), taken_unix_s: 0x5c, name: name.clone() },
-        Change::CloneVolume { snapshot: volume, id: VolumeId(0x5d), name },
+        Change::CloneVolume { snapshot: volume, id: VolumeId(0x5d), name: name.clone() },
         Change::CutOff { volume, into: VolumeId(0x5e), leaves: 0x5f..0x60 },
         Change::Rollback { volume, to: VolumeId(0x61), into: VolumeId(0x62) },
         Change::GiveBack { id: volume, leaves: 0x63 },
@@ -417,5 +440,6 @@ pub(super) fn one_of_each_change() -> Vec<Change> {
         Change::StoreAside { pbn, fingerprint, pba: PBA },
         Change::Move { pbn, to: PBA, fingerprint: Some(fingerprint) },
         Change::Copy { pbn, at: PBA, fingerprint: Some(fingerprint) },
+        create(Some(domain)),
     ]
 }

@@ -2,7 +2,7 @@
 
 use super::{compress_frame, expand_frame, frame_bytes_max};
 use crate::error::ReduceError;
-use format::frame::{self, FRAME_HEADER_BYTES, FrameHeader};
+use format::frame::{self, ChunkName, FRAME_HEADER_BYTES, FrameHeader};
 use format::units::{Codec, Compression, Pbn};
 use proptest::prelude::{
     Just, Strategy, any, prop, prop_assert, prop_assert_eq, prop_oneof, proptest,
@@ -61,7 +61,7 @@ fn compression() -> impl Strategy<Value = Compression> {
 fn frame_of(compression: Compression, pbn: Pbn, plain: &[u8]) -> Vec<u8> {
     // Whatever is behind it stays out of it.
     let mut frame = vec![0xEE; frame_bytes_max(plain.len()) + 7];
-    let length_bytes = compress_frame(compression, pbn, plain, &mut frame);
+    let length_bytes = compress_frame(compression, ChunkName::unkeyed(pbn), plain, &mut frame);
     assert!(frame[frame_bytes_max(plain.len())..] == [0xEE; 7]);
     frame.truncate(length_bytes);
     frame
@@ -148,7 +148,13 @@ fn expand_hostile(codec: Codec, payload: &[u8], plain_bytes: usize) {
     let mut frame = vec![0; FRAME_HEADER_BYTES];
     frame.extend_from_slice(&payload);
     let stored_bytes = payload.len() as u32;
-    let header = FrameHeader { codec, stored_bytes, plain_bytes: plain_bytes as u32, pbn: Pbn(1) };
+    let header = FrameHeader {
+        codec,
+        stored_bytes,
+        plain_bytes: plain_bytes as u32,
+        pbn: Pbn(1),
+        domain: Default::default(),
+    };
     frame::write_header(&mut frame, &header);
     let _ = expand_frame(&frame, &mut vec![0; plain_bytes]);
 }
@@ -202,8 +208,14 @@ fn a_payload_that_expands_to_too_little_is_refused() {
 fn frames_are_made_one_after_the_other_in_one_buffer() {
     let mut out = vec![0xEE; 2 * frame_bytes_max(4096)];
     let compression = Compression { codec: Codec::Lz4, level: 0 };
-    let first = compress_frame(compression, Pbn(1), &text(4096, 1), &mut out);
-    let both = first + compress_frame(compression, Pbn(2), &noise(4096, 1), &mut out[first..]);
+    let first = compress_frame(compression, ChunkName::unkeyed(Pbn(1)), &text(4096, 1), &mut out);
+    let both = first
+        + compress_frame(
+            compression,
+            ChunkName::unkeyed(Pbn(2)),
+            &noise(4096, 1),
+            &mut out[first..],
+        );
     let mut back = vec![0; 4096];
     assert_eq!(expand_frame(&out[..first], &mut back).unwrap().pbn, Pbn(1));
     assert_eq!(back, text(4096, 1));

@@ -9,11 +9,14 @@
 //! The vector kernels are the `blake3` crate's own, reached through its `platform` module. That
 //! module is outside the crate's stability promise, so this file uses two of its items only, and
 //! the tests compare every group size with `blake3::hash`. Tree structure and flags: the BLAKE3
-//! paper, sections 2.1, 2.4.
+//! paper, sections 2.1, 2.4. With a key the same is done with the key's words in place of the
+//! initial ones and one flag more (section 2.3).
 
 use blake3::IncrementCounter;
 use blake3::platform::Platform;
 use format::units::Fingerprint;
+
+use super::keyed::Key;
 
 /// The only chunk length hashed across lanes; longer chunks fill the lanes by themselves.
 const LANE_CHUNK_BYTES: usize = 4096;
@@ -42,6 +45,26 @@ const CHUNK_START: u8 = 1;
 const CHUNK_END: u8 = 2;
 const PARENT: u8 = 4;
 const ROOT: u8 = 8;
+const KEYED_HASH: u8 = 16;
+
+/// What a hash begins with: its mode.
+#[derive(Copy, Clone)]
+struct Mode<'a> {
+    key: Option<&'a Key>,
+    words: [u32; 8],
+    flags: u8,
+}
+
+impl<'a> Mode<'a> {
+    fn of(key: Option<&'a Key>) -> Self {
+        let Some(bytes) = key else { return Self { key, words: IV, flags: 0 } };
+        let mut words = [0; 8];
+        for (word, bytes) in words.iter_mut().zip(bytes.as_chunks().0) {
+            *word = u32::from_le_bytes(*bytes);
+        }
+        Self { key, words, flags: KEYED_HASH }
+    }
+}
 
 /// A chunk that waits for its group, and where its fingerprint goes.
 struct Waiting<'a> {
@@ -49,33 +72,37 @@ struct Waiting<'a> {
     result: &'a mut Option<Fingerprint>,
 }
 
-/// Sets the result of each chunk to its hash.
-pub(super) fn hash_all<'a>(chunks: impl Iterator<Item = (&'a [u8], &'a mut Option<Fingerprint>)>) {
-    let mut lanes = Lanes::new();
+/// Sets the result of each chunk to its hash, with a key or without.
+pub(super) fn hash_all<'a>(
+    key: Option<&Key>,
+    chunks: impl Iterator<Item = (&'a [u8], &'a mut Option<Fingerprint>)>,
+) {
+    let mut lanes = Lanes::new(key);
     for (chunk, result) in chunks {
         match <&[u8; LANE_CHUNK_BYTES]>::try_from(chunk) {
             Ok(chunk) => lanes.push(chunk, result),
-            Err(_) => *result = Some(hash_one(chunk)),
+            Err(_) => *result = Some(hash_one(key, chunk)),
         }
     }
     lanes.finish();
 }
 
 /// Gathers chunks of 4 KiB and hashes them group by group.
-struct Lanes<'a> {
+struct Lanes<'a, 'k> {
     platform: Platform,
+    mode: Mode<'k>,
     waiting: Vec<Waiting<'a>>,
 }
 
-impl<'a> Lanes<'a> {
-    fn new() -> Self {
-        Self { platform: Platform::detect(), waiting: Vec::new() }
+impl<'a, 'k> Lanes<'a, 'k> {
+    fn new(key: Option<&'k Key>) -> Self {
+        Self { platform: Platform::detect(), mode: Mode::of(key), waiting: Vec::new() }
     }
 
     /// Takes the chunk; `result` is set now or by [`Lanes::finish`].
     fn push(&mut self, chunk: &'a [u8; LANE_CHUNK_BYTES], result: &'a mut Option<Fingerprint>) {
         if self.platform.simd_degree() < GROUP_MIN {
-            *result = Some(hash_one(chunk));
+            *result = Some(hash_one(self.mode.key, chunk));
             return;
         }
         self.waiting.push(Waiting { chunk, result });
@@ -92,7 +119,7 @@ impl<'a> Lanes<'a> {
             self.waiting = rest;
         }
         for Waiting { chunk, result } in self.waiting {
-            *result = Some(hash_one(chunk));
+            *result = Some(hash_one(self.mode.key, chunk));
         }
     }
 
@@ -102,7 +129,8 @@ impl<'a> Lanes<'a> {
         for (slot, waiting) in chunks.iter_mut().zip(&self.waiting) {
             *slot = waiting.chunk;
         }
-        let hashes = hash_group(&self.platform, &chunks[..self.waiting.len().min(GROUP)]);
+        let hashes =
+            hash_group(&self.platform, &self.mode, &chunks[..self.waiting.len().min(GROUP)]);
         for (waiting, hash) in self.waiting.drain(..).zip(hashes) {
             *waiting.result = Some(Fingerprint(hash));
         }
@@ -110,13 +138,18 @@ impl<'a> Lanes<'a> {
 }
 
 /// The plain way, and the specification of the other.
-pub(super) fn hash_one(chunk: &[u8]) -> Fingerprint {
-    Fingerprint(*blake3::hash(chunk).as_bytes())
+pub(super) fn hash_one(key: Option<&Key>, chunk: &[u8]) -> Fingerprint {
+    let hash = match key {
+        None => blake3::hash(chunk),
+        Some(key) => blake3::keyed_hash(key, chunk),
+    };
+    Fingerprint(*hash.as_bytes())
 }
 
 /// Hashes of up to [`GROUP`] chunks; entries beyond `chunks.len()` mean nothing.
 fn hash_group(
     platform: &Platform,
+    mode: &Mode<'_>,
     chunks: &[&[u8; LANE_CHUNK_BYTES]],
 ) -> [[u8; HASH_BYTES]; GROUP] {
     let count = chunks.len();
@@ -128,19 +161,21 @@ fn hash_group(
         }
         let (counter, same) = (index as u64, IncrementCounter::No);
         let out = hashes.as_flattened_mut();
-        platform.hash_many(&inputs[..count], &IV, counter, same, 0, CHUNK_START, CHUNK_END, out);
+        let Mode { words, flags, .. } = mode;
+        let inputs = &inputs[..count];
+        platform.hash_many(inputs, words, counter, same, *flags, CHUNK_START, CHUNK_END, out);
     }
     let [first, second, third, fourth] = &pieces;
-    let left = hash_parents(platform, first, second, count, PARENT);
-    let right = hash_parents(platform, third, fourth, count, PARENT);
-    hash_parents(platform, &left, &right, count, PARENT | ROOT)
+    let left = hash_parents(platform, mode, [first, second], count, PARENT);
+    let right = hash_parents(platform, mode, [third, fourth], count, PARENT);
+    hash_parents(platform, mode, [&left, &right], count, PARENT | ROOT)
 }
 
 /// The parents of `count` pairs, one per lane.
 fn hash_parents(
     platform: &Platform,
-    left: &[[u8; HASH_BYTES]; GROUP],
-    right: &[[u8; HASH_BYTES]; GROUP],
+    mode: &Mode<'_>,
+    [left, right]: [&[[u8; HASH_BYTES]; GROUP]; 2],
     count: usize,
     flags: u8,
 ) -> [[u8; HASH_BYTES]; GROUP] {
@@ -152,6 +187,6 @@ fn hash_parents(
     let inputs = blocks.each_ref();
     let mut hashes = [[0; HASH_BYTES]; GROUP];
     let (same, out) = (IncrementCounter::No, hashes.as_flattened_mut());
-    platform.hash_many(&inputs[..count], &IV, 0, same, flags, 0, 0, out);
+    platform.hash_many(&inputs[..count], &mode.words, 0, same, mode.flags | flags, 0, 0, out);
     hashes
 }

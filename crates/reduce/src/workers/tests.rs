@@ -5,9 +5,11 @@ use super::{Job, JobDone, Workers};
 use crate::chunk::{ChunkBatch, ChunkBuf, ChunkRef, Permit};
 use crate::comparison::Comparison;
 use crate::compress::{compress_frame, expand_frame, frame_bytes_max};
-use crate::fingerprint::Fingerprinter;
+use crate::fingerprint::Fingerprinters;
 use crate::verify::{FramePlace, Verdict};
-use format::detection::FingerprintKind;
+use format::detection::{Detection, FingerprintKind};
+use format::domain::{DomainId, DomainSecret};
+use format::frame::ChunkName;
 use format::units::{Codec, Compression, Fingerprint, Pbn};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -77,15 +79,25 @@ fn image(compression: Compression, chunks: &ChunkBatch) -> (Arc<Vec<u8>>, Vec<Fr
     for (pbn, chunk) in (1..).map(Pbn).zip(chunks.iter()) {
         let offset_bytes = image.len() as u32;
         let mut frame = vec![0; frame_bytes_max(chunk.len())];
-        let length_bytes = compress_frame(compression, pbn, chunk, &mut frame) as u32;
+        let length_bytes =
+            compress_frame(compression, ChunkName::unkeyed(pbn), chunk, &mut frame) as u32;
         image.extend_from_slice(&frame[..length_bytes as usize]);
         frames.push(FramePlace { offset_bytes, length_bytes, pbn });
     }
     (Arc::new(image), frames)
 }
 
-fn by(n: u32) -> Fingerprinter {
-    Fingerprinter::new(FingerprintKind::ALL[n as usize % FingerprintKind::ALL.len()])
+fn by(n: u32) -> Fingerprinters {
+    let kind = FingerprintKind::ALL[n as usize % FingerprintKind::ALL.len()];
+    let secret = Some(DomainSecret([n as u8; 32]));
+    Fingerprinters::new(&Detection { kind, secret, ..Detection::default() })
+}
+
+/// None, all of one, or of three.
+fn domains(n: u32) -> Vec<DomainId> {
+    let count = if n.is_multiple_of(3) { 0 } else { 8 };
+    let id = |at: u16| DomainId::new(if n % 3 == 1 { 5 } else { at % 3 }).unwrap();
+    (0..count).map(id).collect()
 }
 
 fn jobs() -> Vec<Job> {
@@ -96,7 +108,7 @@ fn jobs() -> Vec<Job> {
             let compression = Compression { codec, level: n as i8 % 5 };
             let pbns = (1..=8).map(Pbn).collect();
             match n % 5 {
-                0 | 2 => Job::Fingerprint { tag, by: by(n), chunks },
+                0 | 2 => Job::Fingerprint { tag, by: by(n), chunks, domains: domains(n) },
                 4 if n % 2 == 0 => {
                     let (image, frames) = image(compression, &chunks);
                     Job::Verify { tag, image, frames, plain_bytes: Some(4096), by: by(n) }
@@ -105,7 +117,7 @@ fn jobs() -> Vec<Job> {
                     let (image, frames) = image(RAW, &chunks);
                     Job::Recompress { tag, compression, image, frames, plain_bytes: 4096 }
                 }
-                _ => Job::Compress { tag, compression, chunks, pbns },
+                _ => Job::Compress { tag, compression, chunks, pbns, domains: domains(n) },
             }
         })
         .collect()
@@ -123,7 +135,13 @@ fn frames_are_found_by_their_ends() {
     let compression = Compression { codec: Codec::Lz4, level: 0 };
     let named: Vec<_> = chunks(3).into_iter().zip((10..).map(Pbn)).collect();
     let pbns = named.iter().map(|(_, pbn)| *pbn).collect();
-    let job = Job::Compress { tag: 1, compression, chunks: chunks(3).iter().collect(), pbns };
+    let job = Job::Compress {
+        tag: 1,
+        compression,
+        chunks: chunks(3).iter().collect(),
+        pbns,
+        domains: Vec::new(),
+    };
     let Some(Output::Frames(bytes, ends)) = run(2, vec![job]).remove(&1) else {
         panic!("no frames")
     };
@@ -146,7 +164,13 @@ fn a_job_that_panics_completes_and_the_pool_goes_on() {
         let broken = (0..8)
             .map(|tag| {
                 let chunks = [&not_a_chunk].into_iter().collect();
-                Job::Compress { tag: 1000 + tag, compression, chunks, pbns: vec![Pbn(1)] }
+                Job::Compress {
+                    tag: 1000 + tag,
+                    compression,
+                    chunks,
+                    pbns: vec![Pbn(1)],
+                    domains: Vec::new(),
+                }
             })
             .chain(jobs())
             .collect();
@@ -172,6 +196,7 @@ fn dropping_the_pool_gives_every_permit_back() {
                 tag,
                 by: by(0),
                 chunks: [&ChunkRef::new(buf, 0, 4096)].into_iter().collect(),
+                domains: Vec::new(),
             });
         }
         drop(workers);
@@ -183,8 +208,14 @@ fn dropping_the_pool_gives_every_permit_back() {
 fn an_empty_job_completes() {
     let compression = Compression { codec: Codec::Zstd, level: 3 };
     let jobs = vec![
-        Job::Fingerprint { tag: 0, by: by(0), chunks: ChunkBatch::default() },
-        Job::Compress { tag: 1, compression, chunks: ChunkBatch::default(), pbns: Vec::new() },
+        Job::Fingerprint { tag: 0, by: by(0), chunks: ChunkBatch::default(), domains: Vec::new() },
+        Job::Compress {
+            tag: 1,
+            compression,
+            chunks: ChunkBatch::default(),
+            pbns: Vec::new(),
+            domains: Vec::new(),
+        },
     ];
     let outputs = run(1, jobs);
     assert_eq!(outputs[&0], Output::Fingerprints(Vec::new()));

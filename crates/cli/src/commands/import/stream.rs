@@ -11,10 +11,10 @@
 //! not: its snapshot is taken when the end of the stream has been seen and everything before it has
 //! been found right.
 
-use engine::{Client, SnapshotRequest, VolumeInfo};
+use engine::{Client, NewVolume, SnapshotRequest, VolumeInfo};
 use format::stream::{Section, StreamHeader, StreamVersion};
 
-use super::Summary;
+use super::{Summary, check_domain};
 use crate::args::ImportArgs;
 use crate::difference::Difference;
 use crate::error::CliError;
@@ -102,7 +102,9 @@ impl StreamImport<'_> {
         if self.find(&staging)?.is_some() {
             self.client.delete_volume_with_snapshots(&staging)?;
         }
-        self.client.create_volume(&staging, header.target.size_bytes, false)?;
+        let (size_bytes, domain) = (header.target.size_bytes, args.domain.clone());
+        let new = NewVolume { name: staging.clone(), size_bytes, read_only: false, domain };
+        self.client.make_volume(new)?;
         let filled = self.apply(&staging, source, true).and_then(|data_bytes| {
             self.conclude(&staging, &header.target)?;
             self.client.rename_volume(&staging, name)?;
@@ -123,10 +125,11 @@ impl StreamImport<'_> {
         base: &StreamVersion,
     ) -> Result<u64, CliError> {
         let volume = &args.volume;
-        if self.find(volume)?.is_none() {
+        let Some(found) = self.find(volume)? else {
             let (store, name) = (args.store.clone(), volume.clone());
             return Err(CliError::NoVolume { store, name });
-        }
+        };
+        check_domain(&found, args)?;
         let (volume, name) = (volume.clone(), base.name.clone());
         let base_name = format!("{volume}@{name}");
         match self.find(&base_name)? {
