@@ -30,7 +30,7 @@ use disk::AlignedBuf;
 use format::units::{ContainerId, Fingerprint, Pba, Pbn};
 use hashbrown::HashMap;
 use mutants::mutant;
-use reduce::{ChunkBatch, ChunkRef, Comparison, FramePlace, Image, Job, Known, KnownFrame};
+use reduce::{ChunkBatch, Comparison, Image, Job, Known, KnownFrame};
 use tables::{PageError, Seen, pbn_pba};
 
 use crate::buffer::{Group, Plan, SlotData};
@@ -40,33 +40,10 @@ use crate::devices::Purpose;
 use crate::engine::{Engine, Pending};
 use crate::frame_cache::Ticket;
 use crate::group::JOB_CHUNKS;
+use crate::known::Due;
+use crate::read_ahead::known_frame;
 use crate::reads::{Span, SpanPart, add_to_spans};
 use crate::state::Wanted;
-
-/// A chunk with so many references gets no more: what groups on their way add to it is far less
-/// than what is left up to the largest count.
-const REFERENCES_FULL: u32 = u32::MAX - (1 << 24);
-
-/// Slots to be compared, by where the bytes of their candidates are.
-#[derive(Default)]
-struct Due {
-    /// On their way themselves.
-    chunks: Vec<(usize, ChunkRef)>,
-    /// In containers that are in memory: their frames, one after the other.
-    image: Vec<u8>,
-    frames: Vec<(usize, KnownFrame, Pba)>,
-    /// To be read.
-    parts: Vec<SpanPart>,
-}
-
-impl Due {
-    fn frame_in_memory(&mut self, at: usize, pbn: Pbn, pba: Pba, frame: &[u8]) {
-        let offset_bytes = self.image.len() as u32;
-        let place = FramePlace { offset_bytes, length_bytes: pba.length_bytes, pbn };
-        self.frames.push((at, KnownFrame { place, check: pba.check }, pba));
-        self.image.extend_from_slice(frame);
-    }
-}
 
 impl Engine {
     /// Whether every slot of a group that has a candidate has been compared with it; if not, that
@@ -140,9 +117,9 @@ impl Engine {
             let outcome = self.find_known(id, at, with, &mut known);
             self.set_outcome(id, at, outcome);
         }
-        let Due { chunks, image, frames, mut parts } = known;
+        let Due { chunks, image, frames, mut parts, waiting, places } = known;
         if let Some(group) = self.buffer.group_mut(id) {
-            group.comparisons_out = chunks.len() + frames.len() + parts.len();
+            group.comparisons_out = chunks.len() + frames.len() + parts.len() + waiting;
         }
         for some in chunks.chunks(JOB_CHUNKS) {
             let slots = some.iter().map(|(at, _)| *at).collect();
@@ -154,54 +131,10 @@ impl Engine {
         let mut spans: Vec<Span> = Vec::new();
         parts.into_iter().for_each(|part| add_to_spans(&mut spans, part));
         spans.into_iter().for_each(|span| self.read_known(id, span));
+        self.follow_comparisons(&places);
     }
 
-    /// Where the bytes of a candidate are, or why there are none.
-    fn find_known(&mut self, id: u64, at: usize, with: Candidate, due: &mut Due) -> Outcome {
-        let pbn = match with {
-            Candidate::Chunk(pbn) => pbn,
-            Candidate::Slot(slot) => return self.find_buffered(id, slot, at, due),
-        };
-        if let Some(Pending { group, slot, .. }) = self.pending_of(id, at, pbn) {
-            return self.find_buffered(group, slot, at, due);
-        }
-        let entry = pbn_pba::get(&self.state.store, pbn);
-        let Some(entry) = entry.filter(|entry| self.geometry.has_place(entry.pba)) else {
-            return Outcome::Unreadable;
-        };
-        if entry.references >= REFERENCES_FULL {
-            return Outcome::Full;
-        }
-        let pba = entry.pba;
-        if let Some(frame) = self.frames.get(pbn) {
-            self.counters.frames_hit_to_compare += 1;
-            due.frame_in_memory(at, pbn, pba, &frame);
-            return Outcome::UnderWay;
-        }
-        match self.placement.read(pba) {
-            Some(frame) => due.frame_in_memory(at, pbn, pba, &frame),
-            None => due.parts.push(SpanPart { at, pba, pbn, has_copy: false }),
-        }
-        Outcome::UnderWay
-    }
-
-    /// The chunk on its way that is this slot's candidate, unless it is stored by now.
-    fn pending_of(&self, id: u64, at: usize, pbn: Pbn) -> Option<Pending> {
-        let fingerprint = self.buffer.slot(id, at)?.fingerprint?;
-        self.lookups.pending.get(&fingerprint).copied().filter(|pending| pending.pbn == pbn)
-    }
-
-    fn find_buffered(&self, group: u64, slot: usize, at: usize, due: &mut Due) -> Outcome {
-        match self.buffer.slot(group, slot).map(|slot| &slot.data) {
-            Some(SlotData::Whole(chunk)) => {
-                due.chunks.push((at, chunk.clone()));
-                Outcome::UnderWay
-            }
-            _ => Outcome::Unreadable,
-        }
-    }
-
-    fn read_known(&mut self, group: u64, span: Span) {
+    pub(crate) fn read_known(&mut self, group: u64, span: Span) {
         let container = span.container;
         let place = self.geometry.container_zone(container);
         let (first_bytes, end_bytes) = (span.first_bytes, span.end_bytes);
@@ -233,17 +166,12 @@ impl Engine {
                 self.end_comparison(group, part.at, None);
             });
         };
-        let frame = |part: &SpanPart| {
-            let SpanPart { at, pba, pbn, .. } = *part;
-            let offset_bytes = pba.offset_bytes - span.first_bytes;
-            let place = FramePlace { offset_bytes, length_bytes: pba.length_bytes, pbn };
-            (at, KnownFrame { place, check: pba.check }, pba)
-        };
+        let frame = |part: &SpanPart| known_frame(*part, span.first_bytes);
         let frames: Vec<_> = span.parts.iter().map(frame).collect();
         self.compare_frames(group, &frames, &(Arc::new(buf) as Arc<dyn Image>), Some(ticket));
     }
 
-    fn compare_frames(
+    pub(crate) fn compare_frames(
         &mut self,
         group: u64,
         frames: &[(usize, KnownFrame, Pba)],
@@ -382,8 +310,8 @@ impl Group {
 
 #[cfg(test)]
 mod tests {
-    use super::REFERENCES_FULL;
     use crate::engine::Engine;
+    use crate::known::REFERENCES_FULL;
     use crate::{Client, CreateOptions, Detection, FingerprintKind, Options};
     use disk::{Doorbell, MemoryDisk};
     use format::pba_page::PbaEntry;

@@ -10,6 +10,9 @@ use format::units::{ContainerId, Pba, Zone};
 use hashbrown::HashMap;
 use tables::PageRead;
 
+/// Container, and first byte in it.
+pub(crate) type Place = (ContainerId, u32);
+
 /// Why an I/O was issued.
 #[derive(Debug)]
 pub(crate) enum Purpose {
@@ -19,6 +22,8 @@ pub(crate) enum Purpose {
     Pages(Vec<u64>),
     /// Bytes of frames for a read, by the read's number and its span.
     Frames { read: u64, span: usize, container: ContainerId },
+    /// A stretch of a container that was not asked for yet.
+    Ahead(Place),
     /// Bytes of frames to compare with, by the number of the read.
     Known { read: u64, container: ContainerId },
     /// The container that is being collected.

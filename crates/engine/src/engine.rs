@@ -23,6 +23,7 @@ use journal::Writer;
 use reduce::{JobDone, Workers};
 use tables::{PageError, PageRead, PinSet};
 
+use crate::ahead::Ahead;
 use crate::buffer::{Frames, Group, WriteBuffer};
 use crate::checkpoints::Checkpoints;
 use crate::collection::Collection;
@@ -53,6 +54,9 @@ const TICK_MS: u32 = 100;
 /// Wake-ups without a tick after which one is made up, so that steady small traffic ticks too.
 const WAKES_PER_TICK: u32 = 256;
 
+/// Of the memory for frames this part is for what is read ahead.
+const AHEAD_PART: u64 = 8;
+
 /// A running store. Made by [`crate::open`]; driven by [`Engine::run`] or step by step.
 pub struct Engine {
     pub(crate) geometry: Geometry,
@@ -67,6 +71,7 @@ pub struct Engine {
     pub(crate) volumes: Volumes,
     pub(crate) reads: Reads,
     pub(crate) frames: FrameCache,
+    pub(crate) ahead: Ahead,
     pub(crate) comparisons: Comparisons,
     pub(crate) flushing: Flushing,
     pub(crate) checkpoints: Checkpoints,
@@ -177,6 +182,7 @@ pub(crate) struct Parts {
 impl Engine {
     pub(crate) fn new(parts: Parts) -> Self {
         let chunk_bytes = parts.geometry.chunk_bytes;
+        let ahead_bytes = parts.frame_bytes / AHEAD_PART;
         Self {
             appended_sequence: parts.journal.next().sequence - 1,
             geometry: parts.geometry,
@@ -190,7 +196,8 @@ impl Engine {
             buffer: WriteBuffer::new(chunk_bytes),
             volumes: parts.volumes,
             reads: Reads::default(),
-            frames: FrameCache::new(parts.frame_bytes),
+            frames: FrameCache::new(parts.frame_bytes - ahead_bytes),
+            ahead: Ahead::new(ahead_bytes),
             comparisons: Comparisons::default(),
             flushing: parts.flushing,
             checkpoints: parts.checkpoints,
@@ -319,6 +326,7 @@ impl Engine {
             io.purpose,
             Purpose::Page(_)
                 | Purpose::Frames { .. }
+                | Purpose::Ahead(_)
                 | Purpose::Known { .. }
                 | Purpose::Victim
                 | Purpose::Explain(_)
@@ -342,6 +350,7 @@ impl Engine {
                 self.placement.space.unpin(container);
                 self.known_frames_read(read, io.buf.filter(|_| io.result.is_ok()));
             }
+            Purpose::Ahead(at) => self.stretch_read(at, io.buf.filter(|_| io.result.is_ok())),
             Purpose::Victim => self.victim_read(io.result.is_ok(), io.buf),
             Purpose::Geometry => self.enlarging.io_ended(),
             Purpose::Explain(pba) => {

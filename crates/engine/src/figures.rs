@@ -51,6 +51,7 @@ impl Engine {
             memory_bytes: self.state.resident_bytes()
                 + self.directories.resident_bytes()
                 + self.frames.resident_bytes()
+                + self.ahead.resident_bytes()
                 + self.intake.credits.used_bytes(),
             memory_bytes_max: self.memory_bytes_max,
             compression: compression_name(self.state.compression),
@@ -97,16 +98,21 @@ impl Engine {
     }
 
     fn read_cache(&self) -> ReadCacheFigures {
-        let Counters { frames_hit, frames_missed, frames_hit_to_compare, .. } = self.counters;
-        let asked = frames_hit + frames_missed;
+        let Counters { frames_hit, frames_ahead, frames_missed, .. } = self.counters;
+        let found = frames_hit + frames_ahead;
+        let asked = found + frames_missed;
         ReadCacheFigures {
             frames: self.frames.len() as u64,
-            bytes: self.frames.resident_bytes(),
-            bytes_max: self.frames.bytes_max(),
+            bytes: self.frames.resident_bytes() + self.ahead.resident_bytes(),
+            bytes_max: self.frames.bytes_max() + self.ahead.bytes_max(),
             hits: frames_hit,
+            hits_ahead: frames_ahead,
             misses: frames_missed,
-            hit_ratio: if asked == 0 { 0.0 } else { frames_hit as f64 / asked as f64 },
-            hits_to_compare: frames_hit_to_compare,
+            hit_ratio: if asked == 0 { 0.0 } else { found as f64 / asked as f64 },
+            hits_to_compare: self.counters.frames_hit_to_compare,
+            hits_ahead_to_compare: self.counters.frames_ahead_to_compare,
+            ahead_read_bytes: self.ahead.read_bytes,
+            ahead_used_bytes: self.ahead.used_bytes,
         }
     }
 

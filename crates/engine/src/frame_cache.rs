@@ -100,6 +100,18 @@ impl FrameCache {
         Ticket(self.ticket_next)
     }
 
+    /// Whether the frame of a chunk is held.
+    pub(crate) fn contains(&self, pbn: Pbn) -> bool {
+        self.held.contains_key(&pbn)
+    }
+
+    /// Holds a frame that was verified just now, by what the tables say now.
+    pub(crate) fn keep(&mut self, pbn: Pbn, frame: &[u8]) {
+        if !self.contains(pbn) {
+            self.hold(pbn, frame);
+        }
+    }
+
     /// The frame that the PBN-PBA table names for this chunk is about to be read. Where it is
     /// expected already, the first that asked lets it in.
     pub(crate) fn expect(&mut self, pbn: Pbn, ticket: Ticket) {

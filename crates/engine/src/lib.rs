@@ -22,6 +22,7 @@
 )]
 
 mod administer;
+mod ahead;
 mod buffer;
 mod candidates;
 mod check;
@@ -70,6 +71,7 @@ mod grow;
 mod hash_work;
 mod intake;
 mod journal_image;
+mod known;
 mod lba_runs;
 mod ledger;
 mod ledger_versions;
@@ -94,6 +96,7 @@ mod problem;
 mod quarantine;
 mod quota;
 mod read;
+mod read_ahead;
 mod reads;
 mod rebuild;
 mod record;
@@ -113,6 +116,7 @@ mod scrub_tables;
 mod scrub_verdicts;
 mod state;
 mod stats;
+mod streams;
 mod structures;
 mod survey;
 mod table_figures;

@@ -127,7 +127,7 @@ pub(crate) enum FrameBytes {
 }
 
 impl FrameBytes {
-    fn bytes(&self) -> Option<&[u8]> {
+    pub(crate) fn bytes(&self) -> Option<&[u8]> {
         match self {
             Self::Held(frame) => Some(frame),
             Self::Read { buf, offset_bytes, length_bytes } => {

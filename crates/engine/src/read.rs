@@ -26,19 +26,38 @@ use crate::engine::{Engine, damaged_table};
 use crate::error::RequestError;
 use crate::frame_cache::Ticket;
 use crate::intake::ReadRequest;
-use crate::outcome::{FrameBytes, Piece, PiecePart, ReadPieces, Reply};
+use crate::outcome::{Piece, PiecePart, ReadPieces, Reply};
+use crate::read_ahead::Source;
 use crate::reads::{Fetching, ReadFor, ReadOp, Span, SpanPart, add_to_spans};
 use crate::state::Wanted;
 use crate::volume::VolumeShared;
 use crate::zone_name;
 
-/// Frames of longer reads are not held.
-const HELD_READ_BYTES_MAX: u32 = 256 << 10;
-
 /// What resolving a read came to.
 enum Resolved {
     Waits,
     Parts(Vec<PiecePart>, Vec<Span>),
+}
+
+/// Chunks of a read by where their frames are.
+#[derive(Default)]
+struct Tally {
+    held: u64,
+    ahead: u64,
+    coming: u64,
+    missed: u64,
+}
+
+impl Tally {
+    fn count(&mut self, source: &Source) {
+        match source {
+            Source::Held(_) => self.held += 1,
+            Source::New(_) => {}
+            Source::Ahead(_) => self.ahead += 1,
+            Source::Coming => self.coming += 1,
+            Source::Disk => self.missed += 1,
+        }
+    }
 }
 
 impl Engine {
@@ -50,8 +69,9 @@ impl Engine {
         self.counters.reads += 1;
         self.counters.bytes_read += u64::from(length_bytes);
         let (whom, permit) = (ReadFor::Client(done), Some(permit));
-        let avoided = Vec::new();
+        let (avoided, of) = (Vec::new(), Arc::clone(&volume));
         self.try_read(ReadOp { volume, offset_bytes, length_bytes, whom, permit, avoided });
+        self.follow_reader(&of, offset_bytes..offset_bytes + u64::from(length_bytes));
     }
 
     /// Reads what is stored around a partly written chunk.
@@ -78,7 +98,7 @@ impl Engine {
         true
     }
 
-    fn try_read(&mut self, op: ReadOp) {
+    pub(crate) fn try_read(&mut self, op: ReadOp) {
         match self.resolve(&op) {
             Ok(Resolved::Waits) => self.reads.parked.push_back(op),
             Ok(Resolved::Parts(parts, spans)) => self.fetch(op, parts, spans),
@@ -128,7 +148,9 @@ impl Engine {
             let take_bytes = (chunk_bytes - skip_bytes).min(end_bytes - at_bytes);
             let piece = match &op.whom {
                 ReadFor::Base { .. } => Piece::Pending,
-                ReadFor::Client(_) => self.buffered_piece(op.volume.id, Lba(lba))?,
+                ReadFor::Client(_) | ReadFor::Ahead => {
+                    self.buffered_piece(op.volume.id, Lba(lba))?
+                }
             };
             let (skip_bytes, take_bytes_32) = (skip_bytes as u32, take_bytes as u32);
             parts.push(PiecePart { piece, lba, skip_bytes, take_bytes: take_bytes_32 });
@@ -194,6 +216,7 @@ impl Engine {
         let tree = TreeId::volume(op.volume.id);
         self.state.entries_seen.maps += stored.len() as u64;
         let mut spans: Vec<Span> = Vec::new();
+        let mut tally = Tally::default();
         for &at in stored {
             let pbn = lba_pbn::get(&self.state.store, tree, Lba(parts[at].lba));
             if pbn.is_none() {
@@ -211,23 +234,29 @@ impl Engine {
                 Some(copy) => (copy, false),
                 None => (entry.pba, copy.is_some() && !op.avoided.contains(&pbn)),
             };
-            if let Some(bytes) = self.frame_in_memory(pbn, pba) {
-                parts[at].piece = Piece::Frame { bytes, pbn, check: pba.check };
+            if matches!(op.whom, ReadFor::Ahead) {
+                if !self.is_near(pbn, pba) {
+                    add_to_spans(&mut spans, SpanPart { at, pba, pbn, has_copy });
+                }
                 continue;
             }
-            self.counters.frames_missed += 1;
-            add_to_spans(&mut spans, SpanPart { at, pba, pbn, has_copy });
+            let source = self.source(op, pbn, pba);
+            tally.count(&source);
+            match source {
+                Source::Held(bytes) | Source::New(bytes) | Source::Ahead(bytes) => {
+                    parts[at].piece = Piece::Frame { bytes, pbn, check: pba.check };
+                }
+                Source::Coming => {}
+                Source::Disk => add_to_spans(&mut spans, SpanPart { at, pba, pbn, has_copy }),
+            }
         }
+        if tally.coming > 0 {
+            return Ok(Resolved::Waits);
+        }
+        self.counters.frames_hit += tally.held;
+        self.counters.frames_ahead += tally.ahead;
+        self.counters.frames_missed += tally.missed;
         Ok(Resolved::Parts(parts, spans))
-    }
-
-    /// The frame of a chunk that was read before, or is not on disk yet.
-    fn frame_in_memory(&mut self, pbn: Pbn, pba: Pba) -> Option<FrameBytes> {
-        if let Some(frame) = self.frames.get(pbn) {
-            self.counters.frames_hit += 1;
-            return Some(FrameBytes::Held(frame));
-        }
-        self.placement.read(pba).map(|frame| FrameBytes::Held(Arc::from(&*frame)))
     }
 
     fn copy_of(&self, pbn: Pbn, references: u32) -> Option<Pba> {
@@ -239,6 +268,9 @@ impl Engine {
     fn fetch(&mut self, op: ReadOp, parts: Vec<PiecePart>, spans: Vec<Span>) {
         if spans.is_empty() {
             return self.finish_read(op, parts);
+        }
+        if matches!(op.whom, ReadFor::Ahead) {
+            return self.read_spans_ahead(spans);
         }
         let read = self.reads.next_read;
         self.reads.next_read += 1;
@@ -260,11 +292,9 @@ impl Engine {
         self.reads.fetching.insert(read, fetching);
     }
 
-    /// Prepares the cache for the frames of a short read. A long one reads at the speed of the
-    /// device anyway; and of a chunk's second copy the table of places knows no check.
+    /// Prepares the cache for the frames of a read.
     fn expect_frames(&mut self, op: &ReadOp, spans: &[Span]) -> Option<Ticket> {
-        let is_short = op.length_bytes <= HELD_READ_BYTES_MAX && op.avoided.is_empty();
-        if !is_short || matches!(op.whom, ReadFor::Base { .. }) {
+        if !op.fills_cache() {
             return None;
         }
         let ticket = self.frames.ticket();
@@ -351,6 +381,8 @@ impl Engine {
             (ReadFor::Base { group, slot }, Err(error)) => {
                 self.base_read(group, slot, Err(error));
             }
+            // Who reads it is told.
+            (ReadFor::Ahead, _) => {}
         }
     }
 }

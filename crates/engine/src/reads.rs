@@ -15,10 +15,14 @@ use crate::error::RequestError;
 use crate::frame_cache::Ticket;
 use crate::intake::ExtentsRequest;
 use crate::outcome::{FrameBytes, Piece, PiecePart};
+use crate::streams::Streams;
 use crate::volume::VolumeShared;
 
 /// Longest stretch of a container that one I/O fetches.
 const SPAN_BYTES_MAX: u32 = 1 << 20;
+
+/// Frames of longer reads are not held.
+const HELD_READ_BYTES_MAX: u32 = 256 << 10;
 
 /// For whom a read is.
 pub(crate) enum ReadFor {
@@ -28,6 +32,8 @@ pub(crate) enum ReadFor {
         group: u64,
         slot: usize,
     },
+    /// Nobody yet: the stretches that it comes to are read ahead.
+    Ahead,
 }
 
 /// A read under way.
@@ -39,6 +45,15 @@ pub(crate) struct ReadOp {
     pub(crate) permit: Option<Permit>,
     /// Chunks whose frames turned out to be damaged: their second copies are read.
     pub(crate) avoided: Vec<Pbn>,
+}
+
+impl ReadOp {
+    /// Whether what it reads is held in case it is read again. A long read reads at the speed of
+    /// the device anyway; and of a chunk's second copy the table of places knows no check.
+    pub(crate) fn fills_cache(&self) -> bool {
+        let is_clients = matches!(self.whom, ReadFor::Client(_));
+        is_clients && self.length_bytes <= HELD_READ_BYTES_MAX && self.avoided.is_empty()
+    }
 }
 
 /// A stretch of a container on its way.
@@ -81,6 +96,8 @@ pub(crate) struct Reads {
     pub(crate) retry: bool,
     pub(crate) fetching: BTreeMap<u64, Fetching>,
     pub(crate) next_read: u64,
+    /// Sequential readers.
+    pub(crate) streams: Streams,
     /// Questions for extents that wait for pages.
     pub(crate) extents: VecDeque<ExtentsRequest>,
 }

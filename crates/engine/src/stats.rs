@@ -93,7 +93,7 @@ pub struct Stats {
 /// What was read and is in memory, in case it is read again.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReadCacheFigures {
-    /// Frames, as they are stored.
+    /// Frames, as they are stored; without what was read ahead.
     pub frames: u64,
     /// Memory that they take.
     pub bytes: u64,
@@ -101,12 +101,24 @@ pub struct ReadCacheFigures {
     pub bytes_max: u64,
     /// Chunks of reads that were found.
     pub hits: u64,
+    /// Chunks that had been read ahead.
+    #[serde(default)]
+    pub hits_ahead: u64,
     /// Chunks that had to be read.
     pub misses: u64,
-    /// `hits / (hits + misses)`; 0 before anything was read.
+    /// Part of all these that were found, 0 to 1; 0 before anything was read.
     pub hit_ratio: f64,
     /// Chunks to compare with that were found.
     pub hits_to_compare: u64,
+    /// Chunks to compare with that had been read ahead, or were on their way.
+    #[serde(default)]
+    pub hits_ahead_to_compare: u64,
+    /// Bytes that were read ahead.
+    #[serde(default)]
+    pub ahead_read_bytes: u64,
+    /// Those of them that somebody then needed.
+    #[serde(default)]
+    pub ahead_used_bytes: u64,
 }
 
 /// What the tables cost since the store was opened, and their cache as it is now.
@@ -250,9 +262,14 @@ pub struct Counters {
     pub frames_hit: u64,
     #[serde(default)]
     pub frames_missed: u64,
-    /// Frames to compare with that were in memory.
+    /// Chunks of reads that had been read ahead.
+    #[serde(default)]
+    pub frames_ahead: u64,
+    /// Frames to compare with that were in memory, and those that had been read ahead.
     #[serde(default)]
     pub frames_hit_to_compare: u64,
+    #[serde(default)]
+    pub frames_ahead_to_compare: u64,
     /// Pages of the Hash-PBN table that were read to merge them.
     #[serde(default)]
     pub merge_reads: u64,

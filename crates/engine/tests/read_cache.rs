@@ -6,10 +6,10 @@ mod stand;
 use std::collections::BTreeSet;
 
 use engine::{
-    Address, Caches, CollectRequest, Detection, FingerprintKind, RequestError, ScrubPosition,
-    ScrubRequest, Zone,
+    Address, Caches, CollectRequest, Detection, FingerprintKind, Options, RequestError,
+    ScrubPosition, ScrubRequest, Zone,
 };
-use stand::{CHUNK, MIB, Stand, Wish, check_clean, fresh};
+use stand::{CHUNK, Dice, MIB, Stand, Wish, check_clean, fresh};
 
 const DATA: Zone = Zone::Data(0);
 
@@ -154,4 +154,111 @@ fn reads_and_comparisons_find_what_the_other_brought_in() {
     assert_eq!((compared, counters.chunks_read_to_compare), ((16, 8), 8));
     assert!(stand.read(&v, 0, 16 * CHUNK) == fresh(1, 16 * CHUNK));
     assert_eq!(hits_and_misses(&stand), (16, 8));
+}
+
+/// A store with so many MiB of fresh bytes in volume `v`, opened anew with 1 GiB of memory.
+fn long(mib: u64, detection: Detection) -> (Wish, Stand) {
+    let options = Options { memory_bytes: 1024 * MIB, worker_threads: 0, sync: false };
+    let wish = Wish { options, detection, ..Wish::default() };
+    let stand = wish.stand();
+    let volume = stand.volume("v", 64 * MIB);
+    (0..mib).for_each(|at| stand.write(&volume, at * MIB, &fresh(at, MIB)));
+    let stand = wish.open(stand.close());
+    (wish, stand)
+}
+
+#[test]
+fn who_reads_on_and_on_finds_it_read() {
+    let (_, stand) = long(16, Detection::default());
+    let volume = stand.client.volume("v").unwrap();
+    for (at, bytes) in (0..16).map(|at| (at, fresh(at, MIB))) {
+        for part in (0..MIB).step_by(32 << 10) {
+            let read = stand.read(&volume, at * MIB + part, 32 << 10);
+            assert!(read == bytes[part as usize..][..32 << 10], "MiB {at}");
+        }
+    }
+    let cache = stand.stats().read_cache;
+    assert_eq!(cache.hits_ahead + cache.misses + cache.hits, 4096, "{cache:?}");
+    assert!(cache.misses < 100 && cache.hits == 0, "{cache:?}");
+    // Behind the end of what is written there is nothing to be read.
+    assert!((15 * MIB..18 * MIB).contains(&cache.ahead_read_bytes), "{cache:?}");
+    assert!(cache.ahead_used_bytes > cache.ahead_read_bytes / 10 * 9, "{cache:?}");
+    assert!(cache.bytes <= cache.bytes_max, "{cache:?}");
+    check_clean(&stand.close());
+}
+
+#[test]
+fn who_jumps_about_has_nothing_read_ahead() {
+    let (_, stand) = long(16, Detection::default());
+    let volume = stand.client.volume("v").unwrap();
+    let mut dice = Dice(3);
+    (0..1000).for_each(|_| drop(stand.read(&volume, dice.below(4096) * CHUNK, CHUNK)));
+    assert_eq!(stand.stats().read_cache.ahead_read_bytes, 0);
+}
+
+#[test]
+fn what_was_read_ahead_of_an_overwrite_is_not_what_is_read_after_it() {
+    let (_, stand) = long(16, Detection::default());
+    let volume = stand.client.volume("v").unwrap();
+    for at in 0..160_u64 {
+        let here = at * (32 << 10);
+        let mut expected = fresh(here >> 20, MIB)[(here % MIB) as usize..][..32 << 10].to_vec();
+        if at % 5 == 4 {
+            stand.write(&volume, here + CHUNK, &fresh(at << 20, CHUNK));
+            expected[4096..8192].copy_from_slice(&fresh(at << 20, CHUNK));
+        }
+        assert!(stand.read(&volume, here, 32 << 10) == expected, "{at}");
+    }
+    assert!(stand.stats().read_cache.hits_ahead > 500);
+}
+
+#[test]
+fn a_run_of_comparisons_finds_its_frames_read() {
+    let kind = FingerprintKind::Blake3;
+    let (wish, stand) = long(16, Detection { kind, verify: true, ..Detection::default() });
+    let volume = stand.client.volume("v").unwrap();
+    for at in 0..16 {
+        stand.write(&volume, (32 + at) * MIB, &fresh(at, MIB));
+    }
+    stand.flush();
+    let stats = stand.stats();
+    let (counters, cache) = (&stats.counters, &stats.read_cache);
+    assert_eq!(
+        (counters.lookups_equal, counters.chunks_aside, stats.unique_chunks),
+        (4096, 0, 4096)
+    );
+    assert!(counters.chunks_read_to_compare < 2000, "{counters:?}");
+    assert!(cache.hits_ahead_to_compare > 2000, "{cache:?}");
+    assert!(cache.ahead_used_bytes > cache.ahead_read_bytes / 2, "{cache:?}");
+    let disk = stand.close();
+    check_clean(&disk);
+    let stand = wish.open(disk);
+    let volume = stand.client.volume("v").unwrap();
+    (0..16).for_each(|at| assert!(stand.read(&volume, (32 + at) * MIB, MIB) == fresh(at, MIB)));
+}
+
+#[test]
+fn damage_in_what_is_read_ahead_costs_nothing_but_its_chunk() {
+    let kind = FingerprintKind::Blake3;
+    let (_, stand) = long(8, Detection { kind, verify: true, ..Detection::default() });
+    let volume = stand.client.volume("v").unwrap();
+    let damaged = [700, 1100, 1500];
+    damaged.into_iter().for_each(|lba| spoil(&stand, lba));
+    for at in (0..8 * MIB).step_by(32 << 10) {
+        let expected = &fresh(at >> 20, MIB)[(at % MIB) as usize..][..32 << 10];
+        let lbas = at / CHUNK..at / CHUNK + 8;
+        match stand.try_read(&volume, at, 32 << 10) {
+            Ok(read) => assert!(read == expected),
+            Err(RequestError::Damaged { lba, .. }) => {
+                assert!(damaged.contains(&lba) && lbas.contains(&lba));
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+    // The strong fingerprint heals them, as everywhere.
+    (0..8).for_each(|at| stand.write(&volume, (32 + at) * MIB, &fresh(at, MIB)));
+    stand.flush();
+    assert_eq!(stand.stats().counters.chunks_healed, 3);
+    (0..8).for_each(|at| assert!(stand.read(&volume, at * MIB, MIB) == fresh(at, MIB)));
+    check_clean(&stand.close());
 }

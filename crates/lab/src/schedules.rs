@@ -101,12 +101,13 @@ pub fn names_given_again() -> Script {
     let rest = || [request(Verb::Flush, 40), request(Verb::Idle, 0)];
     for round in 0..8 {
         let parts = 0..8;
-        for part in parts.clone() {
+        for part in parts {
             requests.push(request(write(part * 200, 200, 100 * round + part, false), 30));
         }
         requests.extend(rest());
-        for first in parts.map(|part| part * 200 * SECTORS) {
-            let read = Verb::Read { volume: 0, first, count: 60 * SECTORS };
+        // In sequence, so that what follows is read ahead.
+        for first in (0..32).map(|part| part * 50 * SECTORS) {
+            let read = Verb::Read { volume: 0, first, count: 50 * SECTORS };
             requests.push(request(read, 30));
         }
         let (first, count) = (0, 1600 * SECTORS);

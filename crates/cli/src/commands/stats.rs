@@ -290,7 +290,11 @@ fn cached(cache: &ReadCacheFigures) -> Table {
     );
     table.row(["read cache".into(), human_bytes(cache.bytes), frames]);
     let share = format!("{:.0}% of the chunks that were read", cache.hit_ratio * 100.0);
-    table.row(["hits".into(), human_count(cache.hits), share]);
+    table.row(["hits".into(), human_count(cache.hits + cache.hits_ahead), share]);
+    if cache.ahead_read_bytes > 0 {
+        let used = format!("{} of it were needed", human_bytes(cache.ahead_used_bytes));
+        table.row(["read ahead".into(), human_bytes(cache.ahead_read_bytes), used]);
+    }
     table
 }
 
