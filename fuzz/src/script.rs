@@ -76,6 +76,7 @@ fn shape(input: &mut Input<'_>) -> Shape {
         young_max: 120,
         contents: 40,
         copies_above: 0,
+        domains: 0,
         tight: false,
     };
     match kind % 4 {

@@ -110,8 +110,8 @@ pub(crate) fn compare(
     Ok(found)
 }
 
-/// Deduplication is exact: as many chunks are stored as there are different contents. Where bytes
-/// are compared it may be more, for what is aside is not found again.
+/// Deduplication is exact: as many chunks are stored as there are different contents, counted in
+/// each domain. Where bytes are compared it may be more, for what is aside is not found again.
 fn compare_figures(opening: &mut Opening, found: &Found) -> Result<(), Broken> {
     let chunks = |value: &Value| match value {
         Value::Chunk(bytes) => Some(std::sync::Arc::clone(bytes)),
@@ -126,7 +126,7 @@ fn compare_figures(opening: &mut Opening, found: &Found) -> Result<(), Broken> {
     for (at, value) in &found.values {
         let (Register::Chunk(slot, _), Some(bytes)) = (at, chunks(value)) else { continue };
         mapped += u64::from(of_volume(*slot));
-        contents.push(bytes);
+        contents.push((found.volume(*slot).and_then(|entry| entry.domain.as_ref()), bytes));
     }
     contents.sort_unstable();
     contents.dedup();

@@ -78,6 +78,7 @@ impl Filling {
             contents: 1 << 40,
             tight: true,
             copies_above: 0,
+            domains: 0,
             detection: Detection::default(),
         };
         let dense = 40_000 * SECTORS;

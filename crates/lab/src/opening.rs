@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use disk::{Doorbell, MemoryDisk};
 use engine::{
-    AdminRequest, Caches, Client, Completions, Done, Engine, OpenReport, Options, Reply,
-    RequestError, Stats, VolumeHandle,
+    AdminRequest, Caches, Client, Completions, DomainSecret, Done, Engine, OpenReport, Options,
+    Reply, RequestError, Stats, VolumeHandle,
 };
 
 use crate::failure::Broken;
@@ -98,6 +98,7 @@ impl Opening {
         let (mut engine, client, report) =
             engine::open_with_cache(tap, doorbell, &options, cache).map_err(Broken::DoesNotOpen)?;
         engine.copy_above(shape.copies_above);
+        engine.offer_secret(DomainSecret([shape.seed as u8; 32]));
         let inbox = Arc::new(Inbox { state: Mutex::default(), ear: ear.clone() });
         let volumes = BTreeMap::new();
         let (tolerant, compares, next_tag) = (false, shape.detection.verify, 0);
@@ -202,7 +203,8 @@ impl Opening {
         for (number, volume) in volumes {
             let (name, size_bytes) = (volume.name(), volume.size_bytes());
             let quota = volume.quota_bytes().map(|bytes| bytes / CHUNK_BYTES as u64);
-            let entry = Entry { name, size_bytes, read_only: volume.read_only(), quota };
+            let (read_only, domain) = (volume.read_only(), volume.domain().map(str::to_owned));
+            let entry = Entry { name, size_bytes, read_only, quota, domain };
             found.values.insert(Register::Volume(number), Value::Volume(entry));
             let chunks = size_bytes.div_ceil(CHUNK_BYTES as u64);
             for (first, end) in runs(&oracle.chunks(number, 0..chunks), chunks) {

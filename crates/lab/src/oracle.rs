@@ -36,6 +36,8 @@ pub(crate) struct Entry {
     pub(crate) read_only: bool,
     /// Chunks that it may map.
     pub(crate) quota: Option<u64>,
+    /// Where its chunks are shared.
+    pub(crate) domain: Option<String>,
 }
 
 impl Entry {
@@ -297,13 +299,15 @@ impl Oracle {
         }
     }
 
-    /// Different contents that these registers may hold now.
+    /// Different contents that these registers may hold now, counted in each domain.
     pub(crate) fn contents(&self, registers: &BTreeSet<Register>) -> u64 {
         let mut contents: Vec<_> = registers
             .iter()
             .filter(|register| !self.excused.contains(register))
-            .filter_map(|&register| match self.now(register) {
-                Value::Chunk(bytes) => Some(bytes),
+            .filter_map(|&register| match (register, self.now(register)) {
+                (Register::Chunk(slot, _), Value::Chunk(bytes)) => {
+                    Some((self.volume(slot)?.domain.as_ref(), bytes))
+                }
                 _ => None,
             })
             .collect();
@@ -346,7 +350,8 @@ mod tests {
 
     fn volume(size_chunks: u64) -> Value {
         let size_bytes = size_chunks * CHUNK_BYTES as u64;
-        Value::Volume(Entry { name: "v0".to_owned(), size_bytes, read_only: false, quota: None })
+        let name = "v0".to_owned();
+        Value::Volume(Entry { name, size_bytes, read_only: false, quota: None, domain: None })
     }
 
     fn found(chunks: &[(u64, u8)]) -> Found {

@@ -31,6 +31,7 @@ fn shape() -> Shape {
         contents: 1 << 40,
         tight: true,
         copies_above: 0,
+        domains: 0,
         detection: Detection::default(),
     }
 }
@@ -166,6 +167,7 @@ fn sparse_store(leaves: u64) -> (Shape, Vec<Request>) {
         dirty_pages_max: 24,
         tight: false,
         copies_above: 0,
+        domains: 0,
         ..shape()
     };
     let create = Verb::Create { volume: 0, sectors: 1 << 27, read_only: false };

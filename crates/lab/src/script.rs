@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! store seed=7 zones=1 containers=8 tables=4194304 journal=4194304 cache=256 contents=400
-//!                         also `compares=md5`: bytes are compared, and contents are twins
+//!                         also `compares=md5`: bytes are compared, and contents are twins; and
+//!                         `domains=2`: volume 1 is in one, 2 in another, 3 in none, and so on
 //! create 0 24000          volume 0 of 24000 sectors; `ro` makes it read-only
 //! write 0 16 24 77 fua /3 24 sectors from sector 16, contents from 77 on; then 3 steps
 //! trim 0 0 8000           also `fua`
@@ -66,6 +67,8 @@ pub struct Shape {
     pub copies_above: u32,
     /// How duplicates are found.
     pub detection: Detection,
+    /// Keyed domains that volumes are in.
+    pub domains: u32,
 }
 
 /// From one opening to the end of the process, the machine or the run.
@@ -77,6 +80,14 @@ pub struct Life {
     pub end: End,
     /// Whether the crash costs the slot of the newest root, if that was durable.
     pub root_lost: bool,
+}
+
+impl Shape {
+    /// The domain that a volume is made in.
+    pub(crate) fn domain_of(&self, volume: u32) -> Option<String> {
+        let domain = volume % (self.domains + 1);
+        (domain > 0).then(|| format!("d{domain}"))
+    }
 }
 
 impl Script {
@@ -213,7 +224,10 @@ impl fmt::Display for Shape {
             write!(f, " copies={}", self.copies_above)?;
         }
         let Detection { kind, verify, .. } = self.detection;
-        if verify { write!(f, " compares={kind}") } else { Ok(()) }
+        if verify {
+            write!(f, " compares={kind}")?;
+        }
+        if self.domains > 0 { write!(f, " domains={}", self.domains) } else { Ok(()) }
     }
 }
 
@@ -339,6 +353,7 @@ fn parse_shape(facts: &[&str]) -> Option<Shape> {
             },
             None => Detection::default(),
         },
+        domains: fact("domains").map_or(Some(0), |domains| domains.try_into().ok())?,
     })
 }
 

@@ -16,10 +16,19 @@ impl Session<'_> {
         read_only: bool,
     ) -> Result<(), Broken> {
         let (name, size_bytes) = (format!("v{volume}"), sectors * SECTOR_BYTES);
-        let entry = Entry { name: name.clone(), size_bytes, read_only, quota: None };
+        let domain = self.shape.domain_of(volume);
+        let (quota, of) = (None, domain.clone());
+        let entry = Entry { name: name.clone(), size_bytes, read_only, quota, domain: of };
         self.oracle.write(Register::Volume(volume), Value::Volume(entry));
-        let new = NewVolume { name: name.clone(), size_bytes, read_only, domain: None };
-        self.change(AdminRequest::CreateVolume(new))?;
+        let waits = domain.is_some();
+        let new = NewVolume { name: name.clone(), size_bytes, read_only, domain };
+        let request = AdminRequest::CreateVolume(new);
+        // The first of a domain is there when the geometry has been written.
+        if waits {
+            self.change_now(request)?
+        } else {
+            self.change(request)?
+        }
         self.open_volume(volume, name)
     }
 

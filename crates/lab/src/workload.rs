@@ -51,6 +51,7 @@ impl Plan {
             tight: false,
             copies_above: 0,
             detection: detection_of(seed),
+            domains: domains_of(seed),
         };
         let shape = match seed % SHAPES {
             // Few contents: most chunks are duplicates of something, in two data files. What is
@@ -139,6 +140,16 @@ fn detection_of(seed: u64) -> Detection {
         (0, _) => Detection::default(),
         (_, 3) => Detection { kind: FingerprintKind::Blake3, verify: true, ..Default::default() },
         _ => Detection { kind: FingerprintKind::Md5, verify: true, ..Default::default() },
+    }
+}
+
+/// In one seed of three, of each shape, volumes are in two domains or three, the default one
+/// included.
+fn domains_of(seed: u64) -> u32 {
+    match seed % (3 * SHAPES) {
+        1 | 6 => 2,
+        4 | 7 => 1,
+        _ => 0,
     }
 }
 

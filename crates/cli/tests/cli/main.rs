@@ -5,6 +5,7 @@
 mod crash;
 mod damage;
 mod diff;
+mod domains;
 mod estimate;
 mod explain;
 mod failing;

@@ -9,7 +9,9 @@
 //! of one alone does not become smaller, the image of all does.
 
 use disk::MemoryDisk;
-use engine::{Codec, Compression, CreateOptions, Detection, SnapshotRequest, VolumeHandle, Zone};
+use engine::{
+    Codec, Compression, CreateOptions, Detection, NewVolume, SnapshotRequest, VolumeHandle, Zone,
+};
 
 use super::{ImageError, Running};
 use crate::dice::Dice;
@@ -29,7 +31,8 @@ pub fn make(detection: Detection) -> Result<MemoryDisk, ImageError> {
     first_life(&life)?;
     life.close()?;
     let life = Running::open(&disk)?;
-    second_life(&life)?;
+    let domain = (detection != Detection::default()).then_some("tenant");
+    second_life(&life, domain)?;
     life.client.flush_blocking()?;
     // The power goes: what was flushed is there, and the engine never learns of it.
     Ok(disk.crash(1))
@@ -85,7 +88,7 @@ fn snapshot(life: &Running, name: &str) -> Result<(), ImageError> {
     Ok(life.client.take_snapshots(request)?)
 }
 
-fn second_life(life: &Running) -> Result<(), ImageError> {
+fn second_life(life: &Running, domain: Option<&str>) -> Result<(), ImageError> {
     let client = &life.client;
     let system = client.volume("system")?;
     // Overwrites, duplicates, sectors, and a long trim, all of which replay has to apply again.
@@ -98,7 +101,8 @@ fn second_life(life: &Running) -> Result<(), ImageError> {
     write(life, &client.volume("twin")?, 1, (640..650).map(unpackable))?;
     client.rename_volume("scratch", "renamed")?;
     client.resize_volume("renamed", 6 << 20)?;
-    client.create_volume("late", 3 << 20, false)?;
+    let (name, domain) = ("late".to_owned(), domain.map(str::to_owned));
+    client.make_volume(NewVolume { name, size_bytes: 3 << 20, read_only: false, domain })?;
     client.set_compression(Compression { codec: Codec::Raw, level: 0 })?;
     write(life, &client.volume("late")?, 5, (90..100).map(packable))
 }

@@ -18,7 +18,7 @@ mod maker;
 use std::fmt::Write;
 
 use disk::{AlignedBuf, Disk, Doorbell, Io, IoKind, MemoryDisk};
-use engine::{Client, OpenError, Options, RequestError, Zone};
+use engine::{Client, DomainSecret, OpenError, Options, RequestError, Zone};
 use thiserror::Error;
 
 pub use maker::make;
@@ -73,7 +73,8 @@ impl Running {
         let doorbell = Doorbell::new().map_err(ImageError::Doorbell)?;
         disk.set_doorbell(&doorbell);
         let options = Options { memory_bytes: 64 << 20, worker_threads: 0, sync: false };
-        let (engine, client, _) = engine::open(Box::new(disk.clone()), doorbell, &options)?;
+        let (mut engine, client, _) = engine::open(Box::new(disk.clone()), doorbell, &options)?;
+        engine.offer_secret(DomainSecret(*b"secret of all domains of images."));
         Ok(Self { client, engine: std::thread::spawn(move || engine.run()) })
     }
 
@@ -88,7 +89,8 @@ impl Running {
     }
 }
 
-/// What the store on `disk` holds, a line per volume: name, size, access, BLAKE3 of its bytes.
+/// What the store on `disk` holds, a line per volume: name, size, access, BLAKE3 of its bytes, and
+/// the domain if it is in one.
 ///
 /// # Errors
 /// [`ImageError`] when it cannot be opened or read.
@@ -101,8 +103,9 @@ pub fn record(disk: &MemoryDisk) -> Result<String, ImageError> {
         running.client.read_at(&volume, 0, &mut bytes)?;
         let access = if info.read_only { "read-only" } else { "read-write" };
         let hash = blake3::hash(&bytes);
+        let domain = info.domain.map(|domain| format!(" {domain}")).unwrap_or_default();
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "{} {} {access} {hash}", info.name, info.size_bytes);
+        let _ = writeln!(text, "{} {} {access} {hash}{domain}", info.name, info.size_bytes);
     }
     running.close()?;
     Ok(text)
