@@ -75,15 +75,26 @@ impl Engine {
 
     /// Where the frame of a chunk is, for a read.
     pub(crate) fn source(&mut self, op: &ReadOp, pbn: Pbn, pba: Pba) -> Source {
+        // A long read mostly finds what was read ahead of it: among few stretches, where the many
+        // frames that are held would each cost a miss of the processor's cache.
+        let is_long = !op.fills_cache();
+        if is_long && let Some(source) = self.source_ahead(op, pbn, pba) {
+            return source;
+        }
         if let Some(frame) = self.frames.get(pbn) {
             return Source::Held(FrameBytes::Held(frame));
         }
         if let Some(frame) = self.placement.read(pba) {
             return Source::New(FrameBytes::Held(Arc::from(&*frame)));
         }
+        let source = if is_long { None } else { self.source_ahead(op, pbn, pba) };
+        source.unwrap_or(Source::Disk)
+    }
+
+    fn source_ahead(&mut self, op: &ReadOp, pbn: Pbn, pba: Pba) -> Option<Source> {
         match self.found_ahead(pbn, pba) {
-            Found::Absent => Source::Disk,
-            Found::Coming(_) => Source::Coming,
+            Found::Absent => None,
+            Found::Coming(_) => Some(Source::Coming),
             Found::Here(buf, offset_bytes) => {
                 let length_bytes = pba.length_bytes;
                 let bytes = FrameBytes::Read { buf, offset_bytes, length_bytes };
@@ -92,7 +103,7 @@ impl Engine {
                 {
                     self.frames.keep(pbn, frame);
                 }
-                Source::Ahead(bytes)
+                Some(Source::Ahead(bytes))
             }
         }
     }
