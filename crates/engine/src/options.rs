@@ -119,3 +119,24 @@ impl Default for Options {
         Self { memory_bytes: 1 << 30, worker_threads: 2, sync: false }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{FIXED_BYTES, MEMORY_BYTES_MIN, Options};
+
+    #[test]
+    fn the_shares_leave_what_is_taken_whatever_the_memory() {
+        for mib in [256, 300, 512, 1024, 4096, 1 << 16, 1 << 20] {
+            let options = Options { memory_bytes: mib << 20, ..Options::default() };
+            let shares = options.memory_bytes / 3
+                + options.write_buffer_bytes()
+                + options.read_bytes()
+                + options.frame_bytes();
+            assert!(shares + FIXED_BYTES <= options.memory_bytes, "{mib} MiB");
+            assert!(options.frame_bytes() >= options.memory_bytes / 32);
+        }
+        // The least memory is a floor: there is a small cache all the same.
+        let least = Options { memory_bytes: MEMORY_BYTES_MIN, ..Options::default() };
+        assert_eq!(least.frame_bytes(), 2 << 20);
+    }
+}
