@@ -53,6 +53,13 @@ pub(crate) struct Args {
     /// Where `report` writes its tables.
     #[arg(long, default_value = "docs/measurements/002-first-figures.md")]
     pub(crate) out: PathBuf,
+    /// `whole`: these systems only, by name.
+    #[arg(long, value_delimiter = ',', value_name = "NAME")]
+    pub(crate) only: Vec<String>,
+    /// `whole`: writes its tables to this page, and its plots into a folder beside it that is
+    /// called by the page's number.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) page: Option<PathBuf>,
 }
 
 /// What to measure.
@@ -67,6 +74,8 @@ pub(crate) enum Mode {
     Overwrite,
     /// What makes fingerprints, kind by kind.
     Kinds,
+    /// Tamis in its modes beside nbdkit, qemu-nbd, btrfs and ZFS, by one client on one disk.
+    Whole,
     /// The first two, written to --out.
     Report,
 }
@@ -90,6 +99,11 @@ impl Args {
     /// Bytes of one sequential run.
     pub(crate) fn size_bytes(&self) -> u64 {
         self.size_mib << 20
+    }
+
+    /// `whole`: whether the system of this name is asked for.
+    pub(crate) fn takes_part(&self, name: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|only| only == name)
     }
 
     /// Bytes of memory of the engine.

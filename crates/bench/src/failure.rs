@@ -33,6 +33,12 @@ pub(crate) enum Failure {
     /// The store did not keep what the source holds: its speed means nothing.
     #[error("the store holds {found} unique chunks, but {expected} were written")]
     Unfaithful { expected: u64, found: u64 },
+    /// Nobody of those that --only names.
+    #[error("no system called so, or none that can take part here: {0}")]
+    NoSystem(String),
+    /// A plot cannot be drawn.
+    #[error(transparent)]
+    Plot(#[from] charts::PlotError),
     /// The sizes cannot be.
     #[error(transparent)]
     Plan(#[from] engine::PlanError),

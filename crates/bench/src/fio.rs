@@ -25,6 +25,8 @@ pub(crate) enum Target {
     Nbd { uri: String },
     /// A file, past the page cache.
     Direct { path: PathBuf },
+    /// A file of a file system that does its work behind the page cache only.
+    Buffered { path: PathBuf },
 }
 
 /// What to do there.
@@ -33,6 +35,9 @@ pub(crate) enum Pattern {
     Write,
     Read,
     RandomWrite,
+    RandomRead,
+    /// Seven random reads for three random writes.
+    Mixed,
 }
 
 /// One run.
@@ -50,6 +55,8 @@ pub(crate) struct Job {
     pub(crate) seed: u64,
     /// Does the clock run on until a final flush has been answered.
     pub(crate) flush: bool,
+    /// Is every write followed by a flush of its own.
+    pub(crate) flush_each: bool,
 }
 
 /// Makes a file with all its blocks.
@@ -79,6 +86,7 @@ const ONCE: Job = Job {
     seconds: 0,
     seed: 1,
     flush: true,
+    flush_each: false,
 };
 
 /// What fio measured.
@@ -86,6 +94,8 @@ const ONCE: Job = Job {
 pub(crate) struct Speed {
     pub(crate) mib_per_second: f64,
     pub(crate) thousands_per_second: f64,
+    /// What was read and written in all, in 10^9 bytes.
+    pub(crate) gb: f64,
 }
 
 impl Job {
@@ -109,6 +119,7 @@ impl Job {
             "--buffer_compress_percentage=50".to_owned(),
             "--dedupe_percentage=50".to_owned(),
             format!("--rw={}", self.pattern.name()),
+            "--rwmixread=70".to_owned(),
             format!("--bs={}", self.block_bytes),
             format!("--iodepth={}", self.depth),
             format!("--numjobs={}", self.connections),
@@ -117,9 +128,12 @@ impl Job {
             format!("--randseed={}", self.seed),
             format!("--end_fsync={}", u8::from(self.flush)),
         ];
-        if self.pattern == Pattern::RandomWrite {
+        if self.pattern.is_random() {
             arguments.extend(["--norandommap".to_owned(), IO_SIZE.to_owned()]);
             arguments.push(format!("--runtime={}", self.seconds));
+        }
+        if self.flush_each {
+            arguments.push("--fsync=1".to_owned());
         }
         arguments
     }
@@ -128,11 +142,15 @@ impl Job {
         // With some engines fio prints lines of its own before.
         let json: Value = serde_json::from_str(answer.get(answer.find('{')?..)?).ok()?;
         let job = json.get("jobs")?.get(0)?;
-        let side = job.get(if self.pattern == Pattern::Read { "read" } else { "write" })?;
-        let bytes_per_second = side.get("bw_bytes")?.as_f64().filter(|speed| *speed > 0.0)?;
+        let sum = |name: &str| -> Option<f64> {
+            let of = |side: &&str| job.get(*side)?.get(name)?.as_f64();
+            self.pattern.sides().iter().map(of).sum()
+        };
+        let bytes_per_second = sum("bw_bytes").filter(|speed| *speed > 0.0)?;
         (job.get("error")?.as_u64()? == 0).then_some(Speed {
             mib_per_second: bytes_per_second / f64::from(1 << 20),
-            thousands_per_second: side.get("iops")?.as_f64()? / 1000.0,
+            thousands_per_second: sum("iops")? / 1000.0,
+            gb: sum("io_bytes")? / 1e9,
         })
     }
 }
@@ -143,6 +161,22 @@ impl Pattern {
             Pattern::Write => "write",
             Pattern::Read => "read",
             Pattern::RandomWrite => "randwrite",
+            Pattern::RandomRead => "randread",
+            Pattern::Mixed => "randrw",
+        }
+    }
+
+    /// Whether it goes on for a time, anywhere in its range.
+    pub(crate) fn is_random(self) -> bool {
+        matches!(self, Pattern::RandomWrite | Pattern::RandomRead | Pattern::Mixed)
+    }
+
+    /// What fio counts it as.
+    fn sides(self) -> &'static [&'static str] {
+        match self {
+            Pattern::Write | Pattern::RandomWrite => &["write"],
+            Pattern::Read | Pattern::RandomRead => &["read"],
+            Pattern::Mixed => &["read", "write"],
         }
     }
 }
@@ -159,6 +193,12 @@ impl Target {
             Target::Direct { path } => vec![
                 "--ioengine=io_uring".to_owned(),
                 "--direct=1".to_owned(),
+                format!("--filename={}", path.display()),
+            ],
+            // Extents that are allocated before they are written are not compressed by btrfs.
+            Target::Buffered { path } => vec![
+                "--ioengine=io_uring".to_owned(),
+                "--fallocate=none".to_owned(),
                 format!("--filename={}", path.display()),
             ],
         }
@@ -179,16 +219,18 @@ mod tests {
         seconds: 5,
         seed: 1,
         flush: true,
+        flush_each: false,
     };
 
     #[test]
     fn speed_is_read_from_behind_what_fio_prints_first() {
         let answer = "fio: connected to NBD server\n{\"jobs\":[{\"error\":0,\
-                      \"read\":{\"bw_bytes\":0,\"iops\":0.0},\
-                      \"write\":{\"bw_bytes\":2097152,\"iops\":500.0}}]}";
-        let speed = Speed { mib_per_second: 2.0, thousands_per_second: 0.5 };
+                      \"read\":{\"bw_bytes\":0,\"iops\":0.0,\"io_bytes\":0},\
+                      \"write\":{\"bw_bytes\":2097152,\"iops\":500.0,\"io_bytes\":4000000}}]}";
+        let speed = Speed { mib_per_second: 2.0, thousands_per_second: 0.5, gb: 0.004 };
         assert_eq!(JOB.read_answer(answer), Some(speed));
         assert_eq!(Job { pattern: Pattern::Read, ..JOB }.read_answer(answer), None);
+        assert_eq!(Job { pattern: Pattern::Mixed, ..JOB }.read_answer(answer), Some(speed));
         assert_eq!(JOB.read_answer(&answer.replace("\"error\":0", "\"error\":5")), None);
         assert_eq!(JOB.read_answer("fio: cannot connect"), None);
     }
@@ -197,6 +239,8 @@ mod tests {
     fn only_a_random_run_has_a_time_limit() {
         let limited = |job: Job| job.arguments().contains(&"--runtime=5".to_owned());
         assert!(!limited(JOB));
-        assert!(limited(Job { pattern: Pattern::RandomWrite, ..JOB }));
+        for pattern in [Pattern::RandomWrite, Pattern::RandomRead, Pattern::Mixed] {
+            assert!(limited(Job { pattern, ..JOB }));
+        }
     }
 }

@@ -1,5 +1,5 @@
-//! `cargo run --release -p bench -- in-process | nbd | overwrite | kinds | report`: what Tamis does
-//! per second, beside what the same machine does without it in the same minutes.
+//! `cargo run --release -p bench -- in-process | nbd | overwrite | kinds | whole | report`: what
+//! Tamis does per second, beside what the same machine does without it in the same minutes.
 //!
 //! - `in-process` drives the engine without sockets, beside the sum of its kernels (a copy, BLAKE3,
 //!   LZ4) on as many cores: what the thinking costs.
@@ -8,6 +8,8 @@
 //! - `overwrite` writes at random over a store that is nearly full: bytes written to the device, by
 //!   kind, for each byte stored.
 //! - `kinds` drives the functions that make fingerprints, many chunks a call and one a call.
+//! - `whole` drives Tamis in its modes and what people have instead of it, each alone, with the
+//!   same jobs: raw file, nbdkit, qemu-nbd, btrfs, ZFS by FUSE.
 //! - `report` does the first two and writes them down with machine, command and commit.
 //!
 //! Nothing here passes or fails: figures are printed beside their targets. Each is a median of
@@ -38,6 +40,7 @@ mod served;
 mod source;
 mod store;
 mod table;
+mod whole;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -75,8 +78,9 @@ fn run(args: &Args) -> Result<(), Failure> {
     } else {
         println!("{report}");
     }
-    match args.mode {
-        Mode::Report => report.write(&args.out),
+    match (args.mode, &args.page) {
+        (Mode::Report, _) => report.write(&args.out),
+        (Mode::Whole, Some(page)) => report.write_whole(page),
         _ => Ok(()),
     }
 }
@@ -99,5 +103,9 @@ fn measure(args: &Args, folder: &Path) -> Result<Report, Failure> {
         Mode::Kinds => Some(kinds::measure(args)),
         _ => None,
     };
-    Ok(Report { machine, in_process, nbd, overwrite, kinds })
+    let whole = match args.mode {
+        Mode::Whole => Some(whole::measure(args, folder)?),
+        _ => None,
+    };
+    Ok(Report { machine, in_process, nbd, overwrite, kinds, whole })
 }

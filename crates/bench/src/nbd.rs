@@ -25,7 +25,7 @@ use crate::machine::load_average;
 use crate::nbdkit::Nbdkit;
 use crate::program::output;
 use crate::samples::Samples;
-use crate::served::Tamis;
+use crate::served::{Mode, Tamis};
 
 const DEPTHS: [u32; 3] = [1, 4, 16];
 /// Connections and the depth of each, of random writes.
@@ -113,7 +113,7 @@ pub(crate) fn measure(args: &Args, folder: &Path) -> Result<Nbd, Failure> {
             args,
             number,
             figures: &mut figures,
-            tamis: Tamis::start(args, folder.join("tamis"), PARTS * size_bytes)?,
+            tamis: Tamis::start(args, folder.join("tamis"), PARTS * size_bytes, Mode::default())?,
             nbdkit: Nbdkit::start(&file)?,
             raw: raw.clone(),
             runs: 0,
@@ -233,8 +233,8 @@ impl Row {
         Self {
             workload: workload.to_owned(),
             unit: match pattern {
-                Pattern::Write | Pattern::Read => Unit::MibPerSecond,
-                Pattern::RandomWrite => Unit::ThousandsPerSecond,
+                _ if pattern.is_random() => Unit::ThousandsPerSecond,
+                _ => Unit::MibPerSecond,
             },
             tamis: Samples::default(),
             nbdkit: Samples::default(),
@@ -253,7 +253,7 @@ impl Row {
 }
 
 /// A run of one connection; where and how long is for the caller to say.
-fn sequential(pattern: Pattern, depth: u32) -> Job {
+pub(crate) fn sequential(pattern: Pattern, depth: u32) -> Job {
     Job {
         pattern,
         block_bytes: SEQUENTIAL_BYTES,
@@ -264,6 +264,7 @@ fn sequential(pattern: Pattern, depth: u32) -> Job {
         seconds: 0,
         seed: 1,
         flush: pattern == Pattern::Write,
+        flush_each: false,
     }
 }
 
@@ -274,7 +275,7 @@ fn settle(target: &Target, job: &Job) -> Result<(), Failure> {
 }
 
 /// Empties the page cache; false when that is not allowed here.
-fn drop_caches() -> bool {
+pub(crate) fn drop_caches() -> bool {
     output(&mut Command::new("sync")).is_ok()
         && std::fs::write("/proc/sys/vm/drop_caches", "3").is_ok()
 }

@@ -11,6 +11,7 @@ use crate::kinds::Kinds;
 use crate::machine::Machine;
 use crate::nbd::Nbd;
 use crate::overwrite::Overwrite;
+use crate::whole::Whole;
 
 /// One call's figures.
 #[derive(Debug, Serialize)]
@@ -20,6 +21,7 @@ pub(crate) struct Report {
     pub(crate) nbd: Option<Nbd>,
     pub(crate) overwrite: Option<Overwrite>,
     pub(crate) kinds: Option<Kinds>,
+    pub(crate) whole: Option<Whole>,
 }
 
 impl Report {
@@ -34,6 +36,26 @@ impl Report {
             "# 002: first figures\n\nMade by the command below, which overwrites this page.\n\n\
              {self}"
         );
+        std::fs::write(path, page).map_err(Failure::file(path))
+    }
+
+    /// Writes it as a page of the measurements, whose name begins with its number, and the plots
+    /// into a folder beside it that has that number as its name.
+    pub(crate) fn write_whole(&self, path: &Path) -> Result<(), Failure> {
+        let Some(whole) = &self.whole else { return Ok(()) };
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        let number = name.split('-').next().unwrap_or_default();
+        let folder = path.with_file_name(number);
+        std::fs::create_dir_all(&folder).map_err(Failure::file(&folder))?;
+        let mut page = format!(
+            "# {number}: whole systems\n\nMade by the command below, which overwrites this \
+             page.\n\n{self}\n"
+        );
+        for (plot, svg) in whole.plots()? {
+            let file = folder.join(plot);
+            std::fs::write(&file, svg).map_err(Failure::file(&file))?;
+            page.push_str(&format!("![{plot}]({number}/{plot})\n"));
+        }
         std::fs::write(path, page).map_err(Failure::file(path))
     }
 }
@@ -54,6 +76,9 @@ impl Display for Report {
         }
         if let Some(figures) = &self.overwrite {
             write!(f, "\n## Overwriting at random\n\n{figures}")?;
+        }
+        if let Some(figures) = &self.whole {
+            write!(f, "\n{figures}")?;
         }
         if let Some(figures) = &self.kinds {
             write!(f, "\n## Fingerprints\n\n{figures}")?;

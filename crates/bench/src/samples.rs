@@ -14,6 +14,11 @@ impl Samples {
         self.0.push(value);
     }
 
+    /// Whether nothing was measured.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The middle one, or the mean of the two in the middle; 0 when there are none.
     pub(crate) fn median(&self) -> f64 {
         let sorted = self.sorted();

@@ -17,8 +17,16 @@ const VOLUME: &str = "bench";
 pub(crate) struct Tamis {
     program: PathBuf,
     store: PathBuf,
+    mode: Mode,
     memory: String,
     server: Option<Server>,
+}
+
+/// How the store is made and served, in words of the command line.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Mode {
+    pub(crate) init: &'static [&'static str],
+    pub(crate) serve: &'static [&'static str],
 }
 
 /// Chunks that were written, and those of them that were found to be stored already.
@@ -30,11 +38,16 @@ pub(crate) struct Counted {
 
 impl Tamis {
     /// Makes a store with a volume of `size_bytes` and serves it.
-    pub(crate) fn start(args: &Args, store: PathBuf, size_bytes: u64) -> Result<Self, Failure> {
+    pub(crate) fn start(
+        args: &Args,
+        store: PathBuf,
+        size_bytes: u64,
+        mode: Mode,
+    ) -> Result<Self, Failure> {
         let memory = format!("{}M", args.memory_mib);
-        let mut tamis = Self { program: args.tamis.clone(), store, memory, server: None };
+        let mut tamis = Self { program: args.tamis.clone(), store, mode, memory, server: None };
         let (capacity, size) = (CAPACITY_BYTES.to_string(), size_bytes.to_string());
-        output(tamis.command("init").args(["--capacity", &capacity]))?;
+        output(tamis.command("init").args(["--capacity", &capacity]).args(mode.init))?;
         // Every round writes about a quarter of the volume, compressed, and its random runs.
         write_once(&data_file(&tamis.store), size_bytes)?;
         output(tamis.command("volume create").args([VOLUME, "--size", &size]))?;
@@ -65,25 +78,42 @@ impl Tamis {
         peak_bytes as f64 / f64::from(1 << 20)
     }
 
+    /// Frames and table pages, in bytes.
+    pub(crate) fn stored_bytes(&self) -> Result<u64, Failure> {
+        let stats = self.stats()?;
+        let bytes = |name: &str| stats.get(name)?.as_u64();
+        let stored = || Some(bytes("stored_bytes")? + bytes("table_bytes")?);
+        stored().ok_or_else(|| Failure::Answer {
+            command: words(&self.command("stats")),
+            missing: "stored_bytes",
+        })
+    }
+
     /// What the server counted since it was started.
     pub(crate) fn counted(&self) -> Result<Counted, Failure> {
-        let mut command = self.command("stats");
-        let answer = output(command.arg("--json"))?;
+        let stats = self.stats()?;
         let read = || {
-            let stats: Value = serde_json::from_str(&answer).ok()?;
             let counters = stats.get("counters")?;
             Some(Counted {
                 chunks: counters.get("bytes_written")?.as_u64()? / 4096,
                 duplicates: counters.get("chunks_duplicate")?.as_u64()?,
             })
         };
-        read().ok_or_else(|| Failure::Answer { command: words(&command), missing: "counters" })
+        let command = || words(&self.command("stats"));
+        read().ok_or_else(|| Failure::Answer { command: command(), missing: "counters" })
+    }
+
+    fn stats(&self) -> Result<Value, Failure> {
+        let mut command = self.command("stats");
+        let answer = output(command.arg("--json"))?;
+        serde_json::from_str(&answer)
+            .map_err(|_| Failure::Answer { command: words(&command), missing: "all JSON" })
     }
 
     fn serve(&mut self) -> Result<(), Failure> {
         let socket = socket_path("tamis");
         let mut command = self.command("serve");
-        command.args(["--memory", &self.memory]);
+        command.args(["--memory", &self.memory]).args(self.mode.serve);
         command.arg("--nbd").arg(format!("unix:{}", socket.display()));
         let log = self.store.with_extension("log");
         self.server = Some(Server::start("tamis", &mut command, socket, log)?);

@@ -1,0 +1,149 @@
+//! The figures as Markdown.
+
+use std::fmt::{self, Display, Formatter};
+
+use super::plan::{PARTS, Part};
+use super::{SystemFigures, Whole};
+
+/// Whom the others are compared with.
+const BASE: &str = "raw";
+/// Jobs whose processor time is shown.
+const CPU_JOBS: [(&str, &str); 4] = [
+    ("sequential write", "sequential write"),
+    ("sequential read, cold", "sequential read, cold"),
+    ("random write, depth 32", "random write, depth 32"),
+    ("random read, hot, depth 32", "random read, hot, depth 32"),
+];
+
+impl Display for Whole {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.method(f)?;
+        for part in &PARTS {
+            self.part(f, part)?;
+        }
+        self.costs(f)
+    }
+}
+
+impl Whole {
+    fn method(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Self { size_bytes, seconds, memory_mib, load_average, .. } = self;
+        let cold = if self.caches_dropped { "dropped" } else { "NOT dropped: no permission" };
+        writeln!(
+            f,
+            "fio over a volume of {} MiB, {seconds} s a random job; \
+             buffer_compress_percentage=50, dedupe_percentage=50; Tamis with --memory \
+             {memory_mib}M. Each system is alone when it is measured, and new in every round. \
+             Cold: started again, page cache {cold}. Hot: the range was read before; random ones \
+             stay in an eighth of the volume. File systems are used through the page cache, `raw` \
+             and qemu-nbd past it, nbdkit through it. Median (min to max) of the rounds, and how \
+             many times the raw file of the same round. Load when a turn began: {load_average}.\
+             \n\n\
+             - `raw`: a preallocated file with O_DIRECT, no server; `nbdkit`: its file plugin on \
+             one; `qemu-raw`: qemu-nbd --cache=none on one\n\
+             - `qcow2`, `qcow2-compressed`: qemu-nbd --cache=none; with its filter that \
+             compresses every cluster written\n\
+             - `btrfs-zstd`, `btrfs-lzo`: compress=zstd:3 or lzo on a loop device with direct \
+             I/O; `zfs-fuse`: dedup=on, compression=on\n\
+             - `tamis`; `tamis-sync`: serve --sync; `tamis-xxh3`: init --fingerprint xxh3 \
+             --verify; `tamis-zstd`: init --compression zstd:3",
+            size_bytes >> 20,
+        )?;
+        let mut skipped = self.skipped.iter();
+        skipped.try_for_each(|one| writeln!(f, "- `{}` took no part: {}", one.system, one.reason))
+    }
+
+    fn part(&self, f: &mut Formatter<'_>, part: &Part) -> fmt::Result {
+        writeln!(f, "\n## {}: {}\n", part.title, part.unit)?;
+        heading(f, part.columns.iter().map(|(column, _)| *column))?;
+        let base = self.systems.iter().find(|system| system.system == BASE);
+        for system in &self.systems {
+            write!(f, "| {} |", system.system)?;
+            for (_, job) in part.columns {
+                self.cell(f, system, base, job)?;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+
+    fn cell(
+        &self,
+        f: &mut Formatter<'_>,
+        system: &SystemFigures,
+        base: Option<&SystemFigures>,
+        job: &str,
+    ) -> fmt::Result {
+        let Some(figures) = system.of(job) else { return write!(f, " - |") };
+        match base.filter(|base| base.system != system.system).and_then(|base| base.of(job)) {
+            None => write!(f, " {} |", figures.speed),
+            // Who cannot do the job has no speed, and no ratio.
+            Some(_) if figures.speed.is_empty() => write!(f, " - |"),
+            Some(base) => {
+                let times = figures.speed.over(&base.speed).median();
+                write!(f, " {} x{times:.2} |", figures.speed)
+            }
+        }
+    }
+
+    fn costs(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "\n## Processor seconds for 10^9 bytes, and what is stored\n\n\
+             Of the whole machine, fio and the kernel included. Stored: after every block of the \
+             volume was written once, with what finds it, by what was written.\n"
+        )?;
+        heading(f, CPU_JOBS.iter().map(|(column, _)| *column).chain(["stored"]))?;
+        for system in &self.systems {
+            write!(f, "| {} |", system.system)?;
+            for (_, job) in CPU_JOBS {
+                match system.of(job) {
+                    Some(figures) => write!(f, " {} |", figures.cpu_seconds_per_gb)?,
+                    None => write!(f, " - |")?,
+                }
+            }
+            writeln!(f, " {} |", system.stored_share)?;
+        }
+        Ok(())
+    }
+}
+
+fn heading<'a>(
+    f: &mut Formatter<'_>,
+    columns: impl Iterator<Item = &'a str> + Clone,
+) -> fmt::Result {
+    write!(f, "| system |")?;
+    columns.clone().try_for_each(|column| write!(f, " {column} |"))?;
+    write!(f, "\n|---|")?;
+    columns.clone().try_for_each(|_| write!(f, "---|"))?;
+    writeln!(f)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::super::plan::plan;
+    use super::super::{Skipped, SystemFigures, Whole};
+    use crate::args::Args;
+
+    #[test]
+    fn every_system_has_a_line_in_every_table_and_a_ratio_to_the_raw_file() {
+        let jobs = plan(&Args::parse_from(["bench", "whole"]));
+        let mut figures = Whole::default();
+        for (system, speed) in [("raw", 2.0), ("tamis", 3.0)] {
+            let mut of = SystemFigures::new(system, &jobs);
+            of.jobs.iter_mut().for_each(|job| job.speed.push(speed));
+            figures.systems.push(of);
+        }
+        figures.skipped.push(Skipped { system: "zfs-fuse", reason: "no zpool".to_owned() });
+        let page = figures.to_string();
+        let lines = page.lines().filter(|line| line.starts_with("| tamis |"));
+        assert_eq!(lines.count(), 6, "{page}");
+        assert_eq!(page.matches("3.00 (3.00 to 3.00) x1.50").count(), jobs.len(), "{page}");
+        assert!(page.contains("`zfs-fuse` took no part: no zpool"), "{page}");
+        for (_, svg) in figures.plots().unwrap() {
+            assert!(svg.contains("tamis"), "{svg}");
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! The jobs of a turn, in their order: what is written first is what the others read and overwrite.
+
+use crate::args::Args;
+use crate::fio::{Job, Pattern};
+use crate::nbd::sequential;
+
+const RANDOM_BYTES: u64 = 4096;
+/// Requests under way of a sequential job.
+const SEQUENTIAL_DEPTH: u32 = 4;
+/// Part of the volume that hot reads stay in: it fits into every cache.
+const HOT_PART: u64 = 8;
+
+/// What is done before the clock starts.
+#[derive(Copy, Clone, Debug)]
+pub(super) enum Before {
+    Nothing,
+    /// Nothing is in any cache afterwards.
+    Restart,
+    /// A run that is not measured.
+    Reading(Job),
+}
+
+/// One job.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct Planned {
+    pub(super) name: &'static str,
+    pub(super) job: Job,
+    pub(super) before: Before,
+}
+
+/// A table of the page: its heading, its unit, and its jobs with what a column calls them.
+pub(super) struct Part {
+    pub(super) title: &'static str,
+    pub(super) unit: &'static str,
+    pub(super) columns: &'static [(&'static str, &'static str)],
+}
+
+/// The jobs as a reader finds them.
+pub(super) const PARTS: [Part; 5] = [
+    Part {
+        title: "Sequential, 1 MiB, depth 4",
+        unit: "MiB/s",
+        columns: &[
+            ("write, durable", "sequential write"),
+            ("read, cold", "sequential read, cold"),
+            ("read, hot", "sequential read, hot"),
+        ],
+    },
+    Part {
+        title: "Random writes of 4 KiB, flushed at the end",
+        unit: "thousands a second",
+        columns: &[
+            ("depth 1", "random write, depth 1"),
+            ("depth 4", "random write, depth 4"),
+            ("depth 32", "random write, depth 32"),
+            ("4 jobs x 32", "random write, 4 x 32"),
+        ],
+    },
+    Part {
+        title: "Random reads of 4 KiB",
+        unit: "thousands a second",
+        columns: &[
+            ("cold, depth 1", "random read, cold, depth 1"),
+            ("cold, depth 32", "random read, cold, depth 32"),
+            ("hot, depth 1", "random read, hot, depth 1"),
+            ("hot, depth 4", "random read, hot, depth 4"),
+            ("hot, depth 32", "random read, hot, depth 32"),
+            ("hot, 4 jobs x 32", "random read, hot, 4 x 32"),
+        ],
+    },
+    Part {
+        title: "Seven random reads for three writes of 4 KiB",
+        unit: "thousands a second",
+        columns: &[("depth 32", "mixed, depth 32")],
+    },
+    Part {
+        title: "Random writes of 4 KiB, each followed by a flush",
+        unit: "thousands a second",
+        columns: &[
+            ("1 client", "flushed writes, 1 client"),
+            ("8 clients", "flushed writes, 8 clients"),
+        ],
+    },
+];
+
+/// All jobs, for volumes of the size that `args` say.
+pub(super) fn plan(args: &Args) -> Vec<Planned> {
+    let mut jobs = sequential_jobs(args).to_vec();
+    jobs.extend(random_reads(args));
+    jobs.extend(random_writes(args));
+    jobs
+}
+
+fn sequential_jobs(args: &Args) -> [Planned; 3] {
+    let of =
+        |pattern| Job { size_bytes: args.size_bytes(), ..sequential(pattern, SEQUENTIAL_DEPTH) };
+    let (write, read) = (of(Pattern::Write), of(Pattern::Read));
+    [
+        Planned { name: "sequential write", job: write, before: Before::Nothing },
+        Planned { name: "sequential read, cold", job: read, before: Before::Restart },
+        Planned { name: "sequential read, hot", job: read, before: Before::Reading(read) },
+    ]
+}
+
+fn random_reads(args: &Args) -> Vec<Planned> {
+    let half_bytes = args.size_bytes() / 2;
+    let read = Job { size_bytes: half_bytes, ..random(args, Pattern::RandomRead, 1, 1) };
+    // Each has a half of its own: what the first brought in is no hit of the second.
+    let mut jobs = vec![
+        Planned { name: "random read, cold, depth 1", job: read, before: Before::Restart },
+        Planned {
+            name: "random read, cold, depth 32",
+            job: Job { depth: 32, offset_bytes: half_bytes, ..read },
+            before: Before::Nothing,
+        },
+    ];
+    let size_bytes = args.size_bytes() / HOT_PART;
+    let warm = Job { size_bytes, ..sequential(Pattern::Read, SEQUENTIAL_DEPTH) };
+    for (name, connections, depth, before) in [
+        ("random read, hot, depth 1", 1, 1, Before::Reading(warm)),
+        ("random read, hot, depth 4", 1, 4, Before::Nothing),
+        ("random read, hot, depth 32", 1, 32, Before::Nothing),
+        ("random read, hot, 4 x 32", 4, 32, Before::Nothing),
+    ] {
+        let job = Job { size_bytes, ..random(args, Pattern::RandomRead, connections, depth) };
+        jobs.push(Planned { name, job, before });
+    }
+    jobs
+}
+
+fn random_writes(args: &Args) -> Vec<Planned> {
+    let planned = |name, job| Planned { name, job, before: Before::Nothing };
+    let write = |connections, depth| random(args, Pattern::RandomWrite, connections, depth);
+    let flushed = |clients| Job { flush_each: true, ..write(clients, 1) };
+    vec![
+        planned("random write, depth 1", write(1, 1)),
+        planned("random write, depth 4", write(1, 4)),
+        planned("random write, depth 32", write(1, 32)),
+        planned("random write, 4 x 32", write(4, 32)),
+        planned("mixed, depth 32", random(args, Pattern::Mixed, 1, 32)),
+        planned("flushed writes, 1 client", flushed(1)),
+        planned("flushed writes, 8 clients", flushed(8)),
+    ]
+}
+
+fn random(args: &Args, pattern: Pattern, connections: u32, depth: u32) -> Job {
+    Job {
+        pattern,
+        block_bytes: RANDOM_BYTES,
+        connections,
+        size_bytes: args.size_bytes(),
+        seconds: args.seconds,
+        flush: pattern != Pattern::RandomRead,
+        ..sequential(Pattern::Write, depth)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::{PARTS, plan};
+    use crate::args::Args;
+
+    #[test]
+    fn every_job_is_in_one_table() {
+        let jobs = plan(&Args::parse_from(["bench", "whole", "--size-mib", "64"]));
+        let mut planned: Vec<&str> = jobs.iter().map(|planned| planned.name).collect();
+        let columns = PARTS.iter().flat_map(|part| part.columns);
+        let mut shown: Vec<&str> = columns.map(|(_, job)| *job).collect();
+        planned.sort_unstable();
+        shown.sort_unstable();
+        assert_eq!(planned, shown);
+        let inside = |job: &crate::fio::Job| job.offset_bytes + job.size_bytes <= 64 << 20;
+        assert!(jobs.iter().all(|planned| inside(&planned.job)));
+    }
+}
