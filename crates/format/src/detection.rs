@@ -125,7 +125,8 @@ impl FilterBlocks {
     /// less than one or more than eight.
     #[must_use]
     pub fn nearest_to(bits: u32) -> Option<Self> {
-        let blocks = (bits * Self::BUCKET_ENTRIES + Self::BLOCK_BITS / 2) / Self::BLOCK_BITS;
+        let bits = bits.checked_mul(Self::BUCKET_ENTRIES)?.checked_add(Self::BLOCK_BITS / 2)?;
+        let blocks = bits / Self::BLOCK_BITS;
         u8::try_from(blocks).ok().filter(|blocks| (1..=Self::MAX).contains(blocks)).map(Self)
     }
 

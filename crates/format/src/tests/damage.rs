@@ -5,7 +5,7 @@ use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 use proptest::sample::Index;
 
 use super::values::{change, directory_entry, geometry, page_id, root};
-use crate::detection::{Detection, FingerprintKind};
+use crate::detection::{Detection, FilterBlocks, FingerprintKind};
 use crate::directory::{self, FOOTER_BYTES, decode_entries, decode_footer, encode_tail};
 use crate::domain::DomainId;
 use crate::frame::{self, FRAME_HEADER_BYTES, FrameHeader};
@@ -281,6 +281,13 @@ fn no_store_finds_duplicates_in_a_way_that_is_unknown_or_unsafe() {
     // What version 2 left as zeros means what it always did.
     assert_eq!(geometry_with(sha, 12, &[2]), impossible("version", 2));
     assert_eq!(geometry_with(Detection::default(), 12, &[1]).unwrap().version, 1);
+}
+
+#[test]
+fn no_number_of_bits_is_too_large_to_be_refused() {
+    for bits in [0, 1, 28, u32::MAX / 78, u32::MAX / 78 + 1, 4_000_000_000, u32::MAX] {
+        assert_eq!(FilterBlocks::nearest_to(bits), None, "{bits} bits a chunk");
+    }
 }
 
 #[test]
