@@ -1,18 +1,18 @@
 //! The one thing the core sleeps on: clients, workers and the disk all ring it.
 //!
-//! An eventfd, because io_uring can write to one by itself when operations complete. Ringing a bell
-//! that rings already is one atomic operation and no system call, which is the common case when the
-//! core is busy.
+//! An eventfd, because io_uring can write to one by itself when operations complete. Ringing is one
+//! atomic operation, and a system call only if the core sleeps.
 //!
-//! No ring is lost. A ringer queues its work first and then raises `rung`; the sleeper empties the
-//! eventfd first, then lowers `rung`, then looks at its queues. If the ringer found `rung` raised,
-//! it was before the sleeper lowered it, so that the sleeper's look comes after the work was queued
-//! (the two swaps on `rung` order them). If the ringer found it lowered, it writes to the eventfd,
-//! and the next wait returns at once. A wait may return true with nothing to do, never the reverse.
+//! No ring is lost. A ringer queues its work first and then makes the bell *rung*; if the core slept
+//! (it was *asleep*), he writes to the eventfd as well. The core takes a ring back (*awake*) before it
+//! looks at its queues, and falls asleep only from *awake*, in one step: a ring that came before that
+//! step is seen by it, and one that comes after it finds the core asleep. The eventfd is emptied after
+//! a sleep; what rings between is in the state, too. A wait may return true with nothing to do, never
+//! the reverse.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
@@ -26,10 +26,17 @@ pub struct Doorbell {
     bell: Arc<Bell>,
 }
 
+/// The core works, or is about to look at its queues.
+const AWAKE: u8 = 0;
+/// Somebody rang since the core last looked.
+const RUNG: u8 = 1;
+/// The core sleeps, or is about to.
+const ASLEEP: u8 = 2;
+
 #[derive(Debug)]
 struct Bell {
     eventfd: OwnedFd,
-    rung: AtomicBool,
+    state: AtomicU8,
 }
 
 impl Doorbell {
@@ -42,12 +49,12 @@ impl Doorbell {
             eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(|source| {
                 OpenError::Process { action: "make an eventfd", source: source.into() }
             })?;
-        Ok(Self { bell: Arc::new(Bell { eventfd, rung: AtomicBool::new(false) }) })
+        Ok(Self { bell: Arc::new(Bell { eventfd, state: AtomicU8::new(AWAKE) }) })
     }
 
     /// Wakes the waiter, now or when it next waits. Call it after queueing what it is to find.
     pub fn ring(&self) {
-        if !self.bell.rung.swap(true, Ordering::AcqRel) {
+        if self.bell.state.swap(RUNG, Ordering::AcqRel) == ASLEEP {
             // Fails only when the counter is full, and then the bell rings already.
             let _ = retry_on_intr(|| write(&self.bell.eventfd, &1_u64.to_ne_bytes()));
         }
@@ -58,24 +65,35 @@ impl Doorbell {
     #[must_use]
     pub fn wait(&self, timeout_ms: Option<u32>) -> bool {
         let deadline = timeout_ms.map(|ms| Instant::now() + Duration::from_millis(ms.into()));
-        while !self.silence() {
+        while self.fall_asleep() {
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            if left.is_some_and(|left| left.is_zero()) {
-                return false;
+            let is_over = left.is_some_and(|left| left.is_zero());
+            if !is_over {
+                self.sleep(left);
             }
-            self.sleep(left);
+            let completed = self.empty();
+            let rung = self.bell.state.swap(AWAKE, Ordering::AcqRel) == RUNG;
+            if completed || rung || is_over {
+                return completed || rung;
+            }
         }
         true
     }
 
-    /// Takes back a ring; false when there was none.
-    fn silence(&self) -> bool {
-        let mut counter = [0; 8];
-        let rang = retry_on_intr(|| read(&self.bell.eventfd, &mut counter)).is_ok();
-        if rang {
-            self.bell.rung.swap(false, Ordering::AcqRel);
+    /// Goes from awake to asleep; false when somebody rang, which is taken back.
+    fn fall_asleep(&self) -> bool {
+        let state = &self.bell.state;
+        let slept = state.compare_exchange(AWAKE, ASLEEP, Ordering::AcqRel, Ordering::Acquire);
+        if slept.is_err() {
+            state.swap(AWAKE, Ordering::AcqRel);
         }
-        rang
+        slept.is_ok()
+    }
+
+    /// Takes what was written to the eventfd; false when nothing was.
+    fn empty(&self) -> bool {
+        let mut counter = [0; 8];
+        retry_on_intr(|| read(&self.bell.eventfd, &mut counter)).is_ok()
     }
 
     /// Returns when the eventfd has something, when the time is over, or at a signal.

@@ -1,4 +1,8 @@
-//! Who waits for durability, and the round that makes it.
+//! Who waits for durability, the round that makes it, and whether flushes are a habit.
+//!
+//! A database flushes after every write or two, and waits for it. Its flush is *expected* then: what
+//! it writes does not wait in the open group for company, and its frames and record are on their
+//! way to the disk before the flush is asked for. Everybody else's writes are gathered.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -46,6 +50,11 @@ pub(crate) struct Round {
     pub(crate) told: u64,
 }
 
+/// Writes before a flush, if the flush is one of a habit.
+const HABIT_WRITES_MAX: u64 = 4;
+/// So many flushes like that make a habit.
+const HABIT_FLUSHES: u32 = 4;
+
 /// Who waits for durability, and the round that runs.
 pub(crate) struct Flushing {
     pub(crate) waiters: Vec<(u64, Answer)>,
@@ -55,6 +64,10 @@ pub(crate) struct Flushing {
     pub(crate) told: u64,
     pub(crate) wanted: bool,
     pub(crate) ticks: u32,
+    /// Requests to write that had come by the last flush.
+    writes_seen: u64,
+    /// Flushes one after the other with few writes before each.
+    habitual: u32,
 }
 
 impl Flushing {
@@ -66,7 +79,21 @@ impl Flushing {
             told: durable_sequence,
             wanted: false,
             ticks: 0,
+            writes_seen: 0,
+            habitual: 0,
         }
+    }
+
+    /// A flush has come, behind `writes` writes in all.
+    pub(crate) fn note_flush(&mut self, writes: u64) {
+        let since = writes - std::mem::replace(&mut self.writes_seen, writes);
+        self.habitual = if since <= HABIT_WRITES_MAX { self.habitual.saturating_add(1) } else { 0 };
+    }
+
+    /// Whether a flush will probably come, of the `writes` that have come in all.
+    pub(crate) fn is_expected(&self, writes: u64) -> bool {
+        let pending = (1..=HABIT_WRITES_MAX).contains(&(writes - self.writes_seen));
+        self.habitual >= HABIT_FLUSHES && pending
     }
 
     /// All records up to this one are durable, with the frames they name.
@@ -118,5 +145,25 @@ impl Flushing {
         for (_, answer) in ready {
             answer.ok();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Flushing, HABIT_FLUSHES};
+
+    #[test]
+    fn a_flush_is_expected_after_some_with_few_writes_before_each() {
+        let mut flushing = Flushing::new(0);
+        for flush in 1..=u64::from(HABIT_FLUSHES) {
+            assert!(!flushing.is_expected(2 * flush - 1), "{flush}: no habit yet");
+            flushing.note_flush(2 * flush);
+        }
+        let writes = 2 * u64::from(HABIT_FLUSHES);
+        assert!(!flushing.is_expected(writes), "nothing has been written since");
+        assert!(flushing.is_expected(writes + 1) && flushing.is_expected(writes + 4));
+        assert!(!flushing.is_expected(writes + 5), "more than was written before a flush");
+        flushing.note_flush(writes + 5);
+        assert!(!flushing.is_expected(writes + 6), "the habit is broken");
     }
 }

@@ -10,6 +10,8 @@
 //!   client that sends faster than it reads is not read from any further.
 //! - The core only ever pushes onto a list under a lock that nobody holds for long. It wakes the
 //!   writer only when the writer sleeps.
+//! - An answer without data goes out at once where nobody waits before it and the socket takes it:
+//!   whoever flushes waits for it, and waking the writer takes longer than sending.
 //! - Reader and writer both send, each while it holds `sending`. When the writer has it, the reader
 //!   leaves its acknowledgements to the writer instead of waiting.
 //! - Once the connection is *broken* nobody waits for anything any more. Outcomes that still
@@ -23,7 +25,7 @@ use engine::{Completions, Reply, RequestError};
 
 use crate::error::Hangup;
 use crate::socket::Socket;
-use crate::wire::{Command, Request};
+use crate::wire::{Command, Request, simple_reply};
 
 /// Requests in flight on one connection.
 pub(crate) const REQUESTS_MAX: usize = 256;
@@ -81,6 +83,8 @@ struct State {
     reading: bool,
     broken: bool,
     writer_sleeps: bool,
+    /// The reader waits for room. Nobody is called who does not wait: that is a system call.
+    reader_waits: bool,
 }
 
 /// One connection in transmission.
@@ -111,6 +115,7 @@ impl Link {
                 reading: true,
                 broken: false,
                 writer_sleeps: false,
+                reader_waits: false,
             }),
             work_came: Condvar::new(),
             room_came: Condvar::new(),
@@ -127,6 +132,12 @@ impl Link {
         }
     }
 
+    fn call_reader(&self, state: &State) {
+        if state.reader_waits {
+            self.room_came.notify_one();
+        }
+    }
+
     /// Whether `request` may begin now. There will not be less room until it does.
     pub(crate) fn has_room_for(&self, request: &Request) -> bool {
         self.state().in_flight.has_room_for(request, self.read_bytes_max)
@@ -139,8 +150,10 @@ impl Link {
     pub(crate) fn wait_for_room(&self, request: &Request) -> Result<(), Hangup> {
         let mut state = self.state();
         while !state.broken && !state.in_flight.has_room_for(request, self.read_bytes_max) {
+            state.reader_waits = true;
             state = self.room_came.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
+        state.reader_waits = false;
         if state.broken { Err(Hangup) } else { Ok(()) }
     }
 
@@ -226,8 +239,9 @@ impl Link {
 
     /// What was in flight has been sent.
     pub(crate) fn release(&self, load: Load) {
-        self.state().release(load);
-        self.room_came.notify_one();
+        let mut state = self.state();
+        state.release(load);
+        self.call_reader(&state);
     }
 
     /// There will be no further requests: when what is in flight has been sent, it is over.
@@ -270,12 +284,37 @@ impl State {
     }
 }
 
+impl Link {
+    /// Answers a request that has ended well and without data, if that can be done without waiting.
+    /// Called with the state held, so that nothing is put before it that the writer would send.
+    fn answer_at_once(&self, state: &mut State, request: &Request) -> bool {
+        let nobody_waits = state.writer_sleeps && state.batch.replies.is_empty();
+        let Ok(_sending) = self.sending.try_lock() else { return false };
+        let sent = nobody_waits
+            && state.batch.outcomes.is_empty()
+            && self.socket.send_at_once(&simple_reply(0, request.cookie));
+        if sent {
+            state.release(Load { requests: 1, read_bytes: 0 });
+            self.call_reader(state);
+            if !state.reading {
+                self.wake_writer(state);
+            }
+        }
+        sent
+    }
+}
+
 impl Completions for Link {
     fn complete(&self, tag: u64, outcome: Outcome) {
         let mut state = self.state();
         let request = state.vacate(tag);
         match request {
             Some(request) if !state.broken => {
+                let is_plain = matches!(outcome, Ok(Reply::Done))
+                    && !matches!(request.command, Command::Read | Command::BlockStatus);
+                if is_plain && self.answer_at_once(&mut state, &request) {
+                    return;
+                }
                 state.batch.outcomes.push((request, outcome));
                 self.wake_writer(&state);
             }

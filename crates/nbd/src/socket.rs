@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::net::sockopt::{
     set_socket_keepalive, set_tcp_keepcnt, set_tcp_keepidle, set_tcp_keepintvl,
 };
+use rustix::net::{SendFlags, send};
 
 use crate::error::Hangup;
 
@@ -57,6 +58,18 @@ impl Socket {
             Self::Unix(stream) => stream.shutdown(how),
             Self::Tcp(stream) => stream.shutdown(how),
         };
+    }
+
+    /// Sends `bytes`, a few, if that can be done without waiting; false when nothing was sent. Only
+    /// a Unix socket takes a few bytes whole or not at all.
+    pub(crate) fn send_at_once(&self, bytes: &[u8]) -> bool {
+        match self {
+            Self::Unix(stream) => {
+                let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+                send(stream, bytes, flags).is_ok_and(|sent| sent == bytes.len())
+            }
+            Self::Tcp(_) => false,
+        }
     }
 
     /// Sends all of `bytes` before `deadline`. Leaves a timeout behind.

@@ -38,6 +38,12 @@ impl Fingerprinters {
         Self { kind: detection.kind, secret: detection.secret }
     }
 
+    /// Whether a chunk takes no more than a few microseconds.
+    pub(crate) const fn is_quick(self) -> bool {
+        use FingerprintKind::{Blake3, EccBch, EccCrc64, Xxh3};
+        matches!(self.kind, Blake3 | Xxh3 | EccBch | EccCrc64)
+    }
+
     /// What makes those of one domain. Of a keyed domain in a store without a secret, which no
     /// store of this program has, they are nobody's.
     #[must_use]

@@ -7,7 +7,9 @@
 //! polled: it can sleep on anything it likes and never polls in vain.
 //!
 //! With no threads at all a job runs inside [`Workers::submit`]: the simulator's way,
-//! deterministic. What a job computes is the same either way; only the order of completion differs.
+//! deterministic. So does a job of a few chunks, where waking a thread and being woken by it would
+//! take longer than the work: whoever flushes after every write waits for that. What a job computes
+//! is the same either way; only the order of completion differs.
 //!
 //! A job that panics must not leave its submitter waiting: it completes as [`JobDone::Panicked`],
 //! and the thread goes on. Dropping the pool abandons jobs that have not begun, and joins the
@@ -21,11 +23,14 @@ use crate::recompress::recompress_frames;
 use crate::verify::{FramePlace, Image, Verdict, verify_frames};
 use format::domain::DomainId;
 use format::frame::ChunkName;
-use format::units::{Compression, Fingerprint, Pbn};
+use format::units::{Codec, Compression, Fingerprint, Pbn};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
+
+/// Chunks of 4 KiB that a job may have to run where it is handed in: some ten microseconds.
+const BYTES_INLINE_MAX: usize = 4 * 4096;
 
 /// A batch to work on. `tag` is the submitter's and comes back with the result.
 #[derive(Debug)]
@@ -187,9 +192,9 @@ impl Workers {
         self.threads.len()
     }
 
-    /// Hands in a job. Never blocks for the work, unless there are no threads.
+    /// Hands in a job. Never blocks for the work, unless it is small or there are no threads.
     pub fn submit(&self, job: Job) {
-        if self.threads.is_empty() {
+        if self.threads.is_empty() || job.is_small() {
             return self.shared.run(job);
         }
         lock(&self.shared.queue).jobs.push_back(job);
@@ -248,6 +253,20 @@ impl Job {
             | Self::Compress { tag, .. }
             | Self::Verify { tag, .. }
             | Self::Recompress { tag, .. } => *tag,
+        }
+    }
+
+    /// Whether it takes less time than handing it over does.
+    fn is_small(&self) -> bool {
+        let fits =
+            |chunks: &ChunkBatch| chunks.iter().map(<[u8]>::len).sum::<usize>() <= BYTES_INLINE_MAX;
+        match self {
+            Self::Fingerprint { by, chunks, .. } => by.is_quick() && fits(chunks),
+            Self::Compare { chunks, .. } => fits(chunks),
+            Self::Compress { compression, chunks, .. } => {
+                compression.codec != Codec::Zstd && fits(chunks)
+            }
+            Self::Verify { .. } | Self::Recompress { .. } => false,
         }
     }
 

@@ -8,7 +8,7 @@ use engine::{Completions, Reply, RequestError};
 
 use super::{Batch, Hangup, Link, Load, READ_BYTES_MAX, REQUESTS_MAX};
 use crate::socket::Socket;
-use crate::wire::{Command, Request};
+use crate::wire::{Command, Request, simple_reply};
 
 fn link() -> (Arc<Link>, UnixStream) {
     let (ours, theirs) = UnixStream::pair().unwrap();
@@ -77,10 +77,11 @@ fn the_reader_is_woken_when_a_reply_has_been_sent() {
     assert_eq!(reader.join().unwrap(), Ok(()));
 }
 
-#[test]
-fn it_is_over_when_reading_has_ended_and_everything_is_sent() {
-    let (link, _client) = link();
-    let tag = link.begin(request(Command::Flush, 0));
+/// A request ends with `outcome` while the writer sleeps and nothing more is read: what the client
+/// was sent by then, and how many outcomes were left to the writer.
+fn last_request(command: Command, outcome: Result<Reply, RequestError>) -> (Vec<u8>, usize) {
+    let (link, mut client) = link();
+    let tag = link.begin(request(command, 0));
     link.end_reading();
     let writer = {
         let link = Arc::clone(&link);
@@ -93,11 +94,28 @@ fn it_is_over_when_reading_has_ended_and_everything_is_sent() {
             answered
         })
     };
-    thread::sleep(Duration::from_millis(20));
+    while !link.state().writer_sleeps {
+        thread::sleep(Duration::from_millis(1));
+    }
     assert!(link.is_busy());
-    link.complete(tag, Ok(Reply::Done));
-    assert_eq!(writer.join().unwrap(), 1);
+    link.complete(tag, outcome);
+    let answered = writer.join().unwrap();
     assert!(!link.is_busy());
+    link.break_off();
+    let mut sent = Vec::new();
+    client.read_to_end(&mut sent).unwrap();
+    (sent, answered)
+}
+
+#[test]
+fn it_is_over_when_reading_has_ended_and_everything_is_sent() {
+    assert_eq!(last_request(Command::Flush, Err(RequestError::NoSpace)), (Vec::new(), 1));
+    assert_eq!(last_request(Command::BlockStatus, Ok(Reply::Done)), (Vec::new(), 1));
+}
+
+#[test]
+fn an_answer_without_data_goes_out_at_once_while_the_writer_sleeps() {
+    assert_eq!(last_request(Command::Flush, Ok(Reply::Done)), (simple_reply(0, 1).to_vec(), 0));
 }
 
 #[test]
