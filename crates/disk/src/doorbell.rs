@@ -3,12 +3,12 @@
 //! An eventfd, because io_uring can write to one by itself when operations complete. Ringing is one
 //! atomic operation, and a system call only if the core sleeps.
 //!
-//! No ring is lost. A ringer queues its work first and then makes the bell *rung*; if the core slept
-//! (it was *asleep*), he writes to the eventfd as well. The core takes a ring back (*awake*) before it
-//! looks at its queues, and falls asleep only from *awake*, in one step: a ring that came before that
-//! step is seen by it, and one that comes after it finds the core asleep. The eventfd is emptied after
-//! a sleep; what rings between is in the state, too. A wait may return true with nothing to do, never
-//! the reverse.
+//! No ring is lost. A ringer queues its work first and then makes the bell *rung*; if the core
+//! slept (it was *asleep*), he writes to the eventfd as well. The core takes a ring back (*awake*)
+//! before it looks at its queues, and falls asleep only from *awake*, in one step: a ring that came
+//! before that step is seen by it, and one that comes after it finds the core asleep. The eventfd
+//! is emptied after a sleep; what rings between is in the state, too. A wait may return true with
+//! nothing to do, never the reverse.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::Arc;

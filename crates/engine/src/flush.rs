@@ -42,8 +42,8 @@ impl Engine {
         self.begin_round() || ended
     }
 
-    /// A flush, and one that is expected, does not wait for the open group to fill; but while closed
-    /// groups are still on their way it goes on filling, so that many small flushes share one
+    /// A flush, and one that is expected, does not wait for the open group to fill; but while
+    /// closed groups are on their way it goes on filling, so that many small flushes share one
     /// record.
     fn close_group_for_flush(&mut self) {
         if !self.buffer.has_open() || self.buffer.closed_groups() > 0 {

@@ -1,8 +1,8 @@
 //! Who waits for durability, the round that makes it, and whether flushes are a habit.
 //!
-//! A database flushes after every write or two, and waits for it. Its flush is *expected* then: what
-//! it writes does not wait in the open group for company, and its frames and record are on their
-//! way to the disk before the flush is asked for. Everybody else's writes are gathered.
+//! A database flushes after every write or two, and waits for it. Its flush is *expected* then:
+//! what it writes does not wait in the open group for company, and its frames and record are on
+//! their way to the disk before the flush is asked for. Everybody else's writes are gathered.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
