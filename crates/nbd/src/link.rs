@@ -152,8 +152,8 @@ impl Link {
         while !state.broken && !state.in_flight.has_room_for(request, self.read_bytes_max) {
             state.reader_waits = true;
             state = self.room_came.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.reader_waits = false;
         }
-        state.reader_waits = false;
         if state.broken { Err(Hangup) } else { Ok(()) }
     }
 
@@ -244,6 +244,25 @@ impl Link {
         self.call_reader(&state);
     }
 
+    /// Answers a request that has ended well and without data, if that can be done without waiting.
+    /// Called with the state held, so that nothing is put before it that the writer would send.
+    fn answer_at_once(&self, state: &mut State, request: &Request) -> bool {
+        let batch = &state.batch;
+        if !state.writer_sleeps || !batch.replies.is_empty() || !batch.outcomes.is_empty() {
+            return false;
+        }
+        let Ok(_sending) = self.sending.try_lock() else { return false };
+        if !self.socket.send_at_once(&simple_reply(0, request.cookie)) {
+            return false;
+        }
+        state.release(Load { requests: 1, read_bytes: 0 });
+        self.call_reader(state);
+        if !state.reading {
+            self.wake_writer(state);
+        }
+        true
+    }
+
     /// There will be no further requests: when what is in flight has been sent, it is over.
     pub(crate) fn end_reading(&self) {
         let mut state = self.state();
@@ -281,26 +300,6 @@ impl State {
     fn release(&mut self, load: Load) {
         self.in_flight.requests -= load.requests;
         self.in_flight.read_bytes -= load.read_bytes;
-    }
-}
-
-impl Link {
-    /// Answers a request that has ended well and without data, if that can be done without waiting.
-    /// Called with the state held, so that nothing is put before it that the writer would send.
-    fn answer_at_once(&self, state: &mut State, request: &Request) -> bool {
-        let nobody_waits = state.writer_sleeps && state.batch.replies.is_empty();
-        let Ok(_sending) = self.sending.try_lock() else { return false };
-        let sent = nobody_waits
-            && state.batch.outcomes.is_empty()
-            && self.socket.send_at_once(&simple_reply(0, request.cookie));
-        if sent {
-            state.release(Load { requests: 1, read_bytes: 0 });
-            self.call_reader(state);
-            if !state.reading {
-                self.wake_writer(state);
-            }
-        }
-        sent
     }
 }
 

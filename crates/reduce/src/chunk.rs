@@ -186,6 +186,12 @@ impl ChunkBatch {
         self.chunks.len()
     }
 
+    /// Bytes of all chunks; known without a look at any buffer.
+    #[must_use]
+    pub fn length_bytes(&self) -> usize {
+        self.chunks.iter().map(|chunk| chunk.length_bytes as usize).sum()
+    }
+
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -247,7 +253,7 @@ mod tests {
         let chunks = [chunk(0, 0), chunk(0, 1), chunk(1, 1), chunk(0, 1)];
         let batch: ChunkBatch = chunks.iter().collect();
         drop(chunks);
-        assert_eq!(batch.len(), 4);
+        assert_eq!((batch.len(), batch.length_bytes()), (4, 4 * 4096));
         assert_eq!(batch.iter().map(|bytes| bytes[0]).collect::<Vec<_>>(), [1, 1, 2, 1]);
         assert_eq!(Arc::strong_count(&bufs[0]), 3);
         assert_eq!(Arc::strong_count(&bufs[1]), 2);

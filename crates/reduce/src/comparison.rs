@@ -4,8 +4,7 @@
 //! frame is believed only if it is the one that is meant, whole, and expands to a chunk.
 
 use crate::chunk::ChunkBatch;
-use crate::compress::expand_frame;
-use crate::verify::{FramePlace, Image};
+use crate::verify::{FramePlace, Image, expand, frame_at};
 use format::frame;
 use format::units::FrameCheck;
 use std::sync::Arc;
@@ -78,11 +77,9 @@ impl Plain {
         if self.of != Some(*frame) || self.bytes.len() != plain_bytes {
             self.of = None;
             self.bytes.resize(plain_bytes, 0);
-            let FramePlace { offset_bytes, length_bytes, pbn } = frame.place;
-            let start = offset_bytes as usize;
-            let bytes = image.get(start..start.saturating_add(length_bytes as usize))?;
-            let header = expand_frame(bytes, &mut self.bytes).ok()?;
-            let is_meant = header.pbn == pbn && frame.check.allows(frame::check_of(bytes));
+            let bytes = frame_at(image, &frame.place)?;
+            let is_there = expand(image, &frame.place, &mut self.bytes).is_some();
+            let is_meant = is_there && frame.check.allows(frame::check_of(bytes));
             self.of = is_meant.then_some(*frame);
             self.of?;
         }

@@ -4,8 +4,8 @@
 //! write path may. What does not become shorter keeps the frame it has.
 
 use crate::chunk::ChunkBuf;
-use crate::compress::{compress_frame, expand_frame, frame_bytes_max};
-use crate::verify::FramePlace;
+use crate::compress::{compress_frame, frame_bytes_max};
+use crate::verify::{FramePlace, expand};
 use format::frame::ChunkName;
 use format::units::Compression;
 
@@ -25,11 +25,8 @@ pub fn recompress_frames(
     let mut ends = Vec::with_capacity(frames.len());
     let mut end = 0;
     for place in frames {
-        let start = place.offset_bytes as usize;
-        let frame = image.get(start..start.saturating_add(place.length_bytes as usize));
-        let header = frame.and_then(|frame| expand_frame(frame, &mut plain).ok());
-        if let Some(header) = header.filter(|header| header.pbn == place.pbn) {
-            let name = ChunkName { pbn: place.pbn, domain: header.domain };
+        if let Some(domain) = expand(image, place, &mut plain) {
+            let name = ChunkName { pbn: place.pbn, domain };
             let length_bytes = compress_frame(compression, name, &plain, &mut made);
             if length_bytes < place.length_bytes as usize {
                 bytes.bytes_mut()[end..end + length_bytes].copy_from_slice(&made[..length_bytes]);

@@ -83,12 +83,13 @@ fn verify(image: &[u8], place: &FramePlace) -> Verdict {
 }
 
 /// The domain of the chunk, if its frame is there; `chunk` is its bytes then.
-fn expand(image: &[u8], place: &FramePlace, chunk: &mut [u8]) -> Option<DomainId> {
+pub(crate) fn expand(image: &[u8], place: &FramePlace, chunk: &mut [u8]) -> Option<DomainId> {
     let header = frame_at(image, place).and_then(|bytes| expand_frame(bytes, chunk).ok())?;
     (header.pbn == place.pbn).then_some(header.domain)
 }
 
-fn frame_at<'a>(image: &'a [u8], place: &FramePlace) -> Option<&'a [u8]> {
+/// The bytes of a frame, whatever they are.
+pub(crate) fn frame_at<'a>(image: &'a [u8], place: &FramePlace) -> Option<&'a [u8]> {
     let start = place.offset_bytes as usize;
     image.get(start..start.saturating_add(place.length_bytes as usize))
 }

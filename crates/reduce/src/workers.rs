@@ -29,7 +29,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
-/// Chunks of 4 KiB that a job may have to run where it is handed in: some ten microseconds.
+/// Bytes of chunks that a job may have to run where it is handed in: some ten microseconds.
 const BYTES_INLINE_MAX: usize = 4 * 4096;
 
 /// A batch to work on. `tag` is the submitter's and comes back with the result.
@@ -258,8 +258,7 @@ impl Job {
 
     /// Whether it takes less time than handing it over does.
     fn is_small(&self) -> bool {
-        let fits =
-            |chunks: &ChunkBatch| chunks.iter().map(<[u8]>::len).sum::<usize>() <= BYTES_INLINE_MAX;
+        let fits = |chunks: &ChunkBatch| chunks.length_bytes() <= BYTES_INLINE_MAX;
         match self {
             Self::Fingerprint { by, chunks, .. } => by.is_quick() && fits(chunks),
             Self::Compare { chunks, .. } => fits(chunks),
