@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
-use disk::thread_times_ns;
+use disk::{spent_ns, thread_times_ns};
 use engine::{Accepted, Client, Completions, Done, Options, Reply, VolumeHandle};
 use serde::Serialize;
 
@@ -132,12 +132,7 @@ fn timed_write(
     client.flush_blocking()?;
     let seconds = begun.elapsed().as_secs_f64();
     let after = thread_times_ns();
-    let spent = |name: &str| {
-        let at = |times: &std::collections::BTreeMap<String, u64>| {
-            times.get(name).copied().unwrap_or_default()
-        };
-        at(&after).saturating_sub(at(&before))
-    };
+    let spent = |kind: &str| spent_ns(&before, &after, kind);
     // The writer is the main thread, which has the program's name.
     Ok(Round {
         seconds,

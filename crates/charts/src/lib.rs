@@ -32,6 +32,8 @@ const LETTER_WIDTH: u32 = 8;
 const BETWEEN_NAMES_LETTERS: u32 = 2;
 const HEIGHT: u32 = 480;
 const FONT: &str = "sans-serif";
+/// A vertical axis of bars is so many times as long as the highest: a legend stands above them.
+const LEGEND_ROOM: f64 = 1.35;
 /// Room between groups of bars, of a group's width.
 const GAP: f64 = 0.25;
 /// Told apart also by those who see few colours (Okabe and Ito), and black.
@@ -126,7 +128,40 @@ pub fn svg(panels: &[Panel]) -> Result<String, PlotError> {
     Ok(text)
 }
 
+impl Series {
+    /// Bars of one colour.
+    #[must_use]
+    pub fn bars(name: &str, color: usize, values: Vec<Option<f64>>) -> Self {
+        Self { name: name.to_owned(), color, dashed: false, values }
+    }
+}
+
 impl Panel {
+    /// Bars from 0 up, with room for a legend above the highest.
+    #[must_use]
+    pub fn bars(
+        title: &str,
+        x_title: &str,
+        y_title: &str,
+        x_names: Vec<String>,
+        series: Vec<Series>,
+    ) -> Self {
+        let values = series.iter().flat_map(|series| &series.values).flatten();
+        let highest = values.fold(1.0_f64, |highest, &value| highest.max(value));
+        Self {
+            title: title.to_owned(),
+            x_title: x_title.to_owned(),
+            y_title: y_title.to_owned(),
+            x_names,
+            y: 0.0..highest * LEGEND_ROOM,
+            y_named_max: f64::INFINITY,
+            y_is_logarithmic: false,
+            form: Form::Bars,
+            series,
+            legend: SeriesLabelPosition::UpperRight,
+        }
+    }
+
     /// So many pixels that no name runs into the next one.
     fn width(&self) -> u32 {
         let letters = self.x_names.iter().map(|name| name.chars().count()).max();
@@ -161,7 +196,7 @@ impl Panel {
         for (place, series) in self.series.iter().enumerate() {
             match self.form {
                 Form::Lines => self.line(&mut chart, series)?,
-                Form::Bars => self.bars(&mut chart, place, series)?,
+                Form::Bars => self.draw_bars(&mut chart, place, series)?,
             }
         }
         chart
@@ -197,7 +232,7 @@ impl Panel {
         Ok(())
     }
 
-    fn bars(
+    fn draw_bars(
         &self,
         chart: &mut Chart<'_, '_>,
         place: usize,

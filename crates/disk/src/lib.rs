@@ -61,6 +61,6 @@ pub use open::{DiskIdentity, IoEngine, StoreFiles, open_further_files, open_stor
 pub use place::free_bytes;
 pub use psync::PsyncDisk;
 pub use resident::rss_bytes;
-pub use thread_times::thread_times_ns;
+pub use thread_times::{spent_ns, thread_times_ns};
 pub use uring::UringDisk;
 pub use zone_files::FurtherFiles;

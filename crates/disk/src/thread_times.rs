@@ -22,6 +22,13 @@ pub fn thread_times_ns() -> BTreeMap<String, u64> {
     times
 }
 
+/// What threads of this kind took between two looks at the times, in nanoseconds.
+#[must_use]
+pub fn spent_ns(before: &BTreeMap<String, u64>, after: &BTreeMap<String, u64>, kind: &str) -> u64 {
+    let at = |times: &BTreeMap<String, u64>| times.get(kind).copied().unwrap_or_default();
+    at(after).saturating_sub(at(before))
+}
+
 fn of_task(task: &Path) -> Option<(String, u64)> {
     let name = fs::read_to_string(task.join("comm")).ok()?;
     let kind = name.trim().trim_end_matches(|digit: char| digit.is_ascii_digit());

@@ -1,12 +1,10 @@
 //! The figures as bars: medians, one group for each system.
 
-use charts::{Form, Panel, PlotError, Series, SeriesLabelPosition, svg};
+use charts::{Panel, PlotError, Series, svg};
 
 use super::plan::PARTS;
 use super::{SystemFigures, Whole};
 
-/// Above the highest bar there is room for a legend.
-const ROOM: f64 = 1.35;
 const FILES: [&str; 5] =
     ["sequential.svg", "random-writes.svg", "random-reads.svg", "mixed.svg", "flushed-writes.svg"];
 
@@ -33,24 +31,11 @@ impl Whole {
         color: usize,
         value: impl Fn(&SystemFigures) -> Option<f64>,
     ) -> Series {
-        let values = self.systems.iter().map(value).collect();
-        Series { name: name.to_owned(), color, dashed: false, values }
+        Series::bars(name, color, self.systems.iter().map(value).collect())
     }
 
     fn panel(&self, title: &str, unit: &str, series: Vec<Series>) -> Panel {
-        let values = series.iter().flat_map(|series| &series.values).flatten();
-        let highest = values.fold(1.0_f64, |highest, &value| highest.max(value));
-        Panel {
-            title: title.to_owned(),
-            x_title: "system".to_owned(),
-            y_title: unit.to_owned(),
-            x_names: self.systems.iter().map(|system| system.system.to_owned()).collect(),
-            y: 0.0..highest * ROOM,
-            y_named_max: f64::INFINITY,
-            y_is_logarithmic: false,
-            form: Form::Bars,
-            series,
-            legend: SeriesLabelPosition::UpperRight,
-        }
+        let names = self.systems.iter().map(|system| system.system.to_owned()).collect();
+        Panel::bars(title, "system", unit, names, series)
     }
 }

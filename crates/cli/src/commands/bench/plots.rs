@@ -1,13 +1,12 @@
 //! The same as bars.
 
-use charts::{Form, Panel, PlotError, Series, SeriesLabelPosition, svg};
+use charts::{Panel, PlotError, Series, svg};
 
 use super::latency::Latency;
 use super::report::{Report, mib_per_second};
 use super::stores::InStore;
 
-/// Above the highest bar there is room for a legend.
-const ROOM: f64 = 1.35;
+const X_TITLE: &str = "way to find a duplicate";
 /// A logarithmic axis begins below any latency.
 const LATENCY_US_MIN: f64 = 0.1;
 
@@ -89,31 +88,16 @@ impl Report {
     }
 
     fn of_kinds(&self, title: &str, unit: &str, series: Vec<Series>) -> Panel {
-        panel(title, unit, self.kinds.iter().map(|by| by.kind.to_owned()).collect(), series)
+        let names = self.kinds.iter().map(|by| by.kind.to_owned()).collect();
+        Panel::bars(title, X_TITLE, unit, names, series)
     }
 
     fn of_stores(&self, title: &str, unit: &str, series: Vec<Series>) -> Panel {
-        panel(title, unit, self.stores.iter().map(|store| store.way.clone()).collect(), series)
+        let names = self.stores.iter().map(|store| store.way.clone()).collect();
+        Panel::bars(title, X_TITLE, unit, names, series)
     }
 }
 
 fn series(name: &str, color: usize, values: impl Iterator<Item = Option<f64>>) -> Series {
-    Series { name: name.to_owned(), color, dashed: false, values: values.collect() }
-}
-
-fn panel(title: &str, unit: &str, x_names: Vec<String>, series: Vec<Series>) -> Panel {
-    let values = series.iter().flat_map(|series| &series.values).flatten();
-    let highest = values.fold(1.0_f64, |highest, &value| highest.max(value));
-    Panel {
-        title: title.to_owned(),
-        x_title: "way to find a duplicate".to_owned(),
-        y_title: unit.to_owned(),
-        x_names,
-        y: 0.0..highest * ROOM,
-        y_named_max: f64::INFINITY,
-        y_is_logarithmic: false,
-        form: Form::Bars,
-        series,
-        legend: SeriesLabelPosition::UpperRight,
-    }
+    Series::bars(name, color, values.collect())
 }

@@ -7,11 +7,11 @@
 //! request and answer. They go out in blocks, one at depth 1, the next at depth 32, so that both
 //! depths meet the same data. Each block begins and ends with nothing under way.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use disk::thread_times_ns;
+use disk::{spent_ns, thread_times_ns};
 use engine::{Client, Detection, FingerprintKind, Stats};
 use estimate::CHUNK_BYTES;
 use serde::Serialize;
@@ -152,14 +152,11 @@ impl<'a> Run<'a> {
         }
         self.in_flight.flush()?;
         let times_after_ns = thread_times_ns();
-        let spent_ns = |name: &str| {
-            let at = |times: &BTreeMap<String, u64>| times.get(name).copied().unwrap_or_default();
-            at(&times_after_ns).saturating_sub(at(&times_before_ns)) as f64
-        };
+        let spent = |kind: &str| spent_ns(&times_before_ns, &times_after_ns, kind) as f64;
         let count = (chunks.len() as f64).max(1.0);
         found.chunks_per_second = chunks.len() as f64 / started.elapsed().as_secs_f64().max(1e-9);
-        found.core_ns_per_chunk = spent_ns("core") / count;
-        found.workers_ns_per_chunk = spent_ns("reduce") / count;
+        found.core_ns_per_chunk = spent("core") / count;
+        found.workers_ns_per_chunk = spent("reduce") / count;
         found.acknowledged = Latency::of(times);
         Ok(())
     }

@@ -131,8 +131,7 @@ pub(super) struct Measured {
 impl Measured {
     /// Processor time of the threads of this name while requests were made.
     fn spent_ns(&self, name: &str) -> f64 {
-        let at = |times: &BTreeMap<String, u64>| times.get(name).copied().unwrap_or_default();
-        at(&self.times_after_ns).saturating_sub(at(&self.times_before_ns)) as f64
+        disk::spent_ns(&self.times_before_ns, &self.times_after_ns, name) as f64
     }
 
     pub(super) fn figures(self, truth: &Truth, request_buffer_bytes: Option<u64>) -> Run {
