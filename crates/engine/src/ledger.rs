@@ -372,23 +372,11 @@ impl Ledger {
                 volume(self, id, &|volume| volume.unmap(first.0, *count));
             }
             Change::CreateVolume { id, size_bytes, read_only, name, domain } => {
-                let entry = CatalogEntry {
-                    id: *id,
-                    name: name.clone(),
-                    size_bytes: *size_bytes,
-                    mapped_chunks: 0,
-                    state: VolumeState::Live,
-                    read_only: *read_only,
-                    quota_bytes: 0,
-                    domain: domain.clone(),
-                    root: Default::default(),
-                    created_generation: 0,
-                    lineage: Default::default(),
-                };
+                let (name, domain) = (name.clone(), domain.clone());
+                let entry = CatalogEntry::of_new_volume(*id, name, *size_bytes, *read_only, domain);
+                self.domains = self.domains.max(entry.domain_number());
                 self.volumes.insert(*id, VolumeLedger::new(entry));
                 self.next_volume = self.next_volume.max(id.0 + 1);
-                let number = domain.as_ref().map_or(0, |domain| domain.id.number());
-                self.domains = self.domains.max(number);
             }
             Change::ResizeVolume { id, size_bytes } => {
                 volume(self, id, &|volume| volume.entry.size_bytes = *size_bytes);

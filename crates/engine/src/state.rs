@@ -13,7 +13,7 @@
 //! as long as it is in its table, and never lies in its chunk's container: a `Move` that brings
 //! both together drops it, whoever moves.
 
-use format::catalog::{CatalogEntry, VolumeState};
+use format::catalog::CatalogEntry;
 use format::pba_page::{self, PbaEntry};
 use format::record::Change;
 use format::root::{HashShape, OpenContainer, STREAMS, Totals};
@@ -392,23 +392,12 @@ impl State {
     fn apply_to_catalog(&mut self, change: &Change) {
         match change {
             Change::CreateVolume { id, size_bytes, read_only, name, domain } => {
-                self.catalog.insert(CatalogEntry {
-                    id: *id,
-                    name: name.clone(),
-                    size_bytes: *size_bytes,
-                    mapped_chunks: 0,
-                    state: VolumeState::Live,
-                    read_only: *read_only,
-                    quota_bytes: 0,
-                    domain: domain.clone(),
-                    root: Default::default(),
-                    created_generation: 0,
-                    lineage: Default::default(),
-                });
+                let (name, domain) = (name.clone(), domain.clone());
+                let entry = CatalogEntry::of_new_volume(*id, name, *size_bytes, *read_only, domain);
+                self.domains = self.domains.max(entry.domain_number());
+                self.catalog.insert(entry);
                 self.store.add_tree(TreeId::volume(*id), Default::default());
                 self.next_volume = self.next_volume.max(id.0 + 1);
-                let number = domain.as_ref().map_or(0, |domain| domain.id.number());
-                self.domains = self.domains.max(number);
             }
             Change::ResizeVolume { id, size_bytes } => {
                 if let Some(entry) = self.catalog.get_mut(*id) {

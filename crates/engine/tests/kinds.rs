@@ -4,11 +4,10 @@
 
 mod stand;
 
-use disk::MemoryDisk;
 use engine::{Address, Caches, CreateOptions, Detection, FingerprintKind, PlanError, Zone, repair};
 use format::detection::FilterBlocks;
 use reduce::Fingerprinter;
-use stand::{CHUNK, MIB, Stand, Wish, check_clean, fresh};
+use stand::{CHUNK, MIB, Stand, Wish, check_clean, fresh, spoil};
 
 /// More than a container holds.
 const CHUNKS: u64 = 1200;
@@ -74,13 +73,6 @@ fn replay_believes_frames_by_their_fingerprints() {
         assert_all_found(&stand, 8 * MIB);
         check_clean(&stand.close());
     }
-}
-
-/// Damages a byte in the middle of the first structure of this kind.
-fn spoil(disk: &MemoryDisk, kind: &str) {
-    let map = engine::structures(Box::new(disk.clone())).unwrap();
-    let hit = map.iter().find(|structure| structure.kind.contains(kind)).unwrap();
-    disk.corrupt(hit.zone, hit.offset_bytes + hit.length_bytes / 2, |byte| *byte ^= 0x40);
 }
 
 #[test]

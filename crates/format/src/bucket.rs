@@ -20,6 +20,9 @@ use crate::units::{Fingerprint, Pbn};
 /// Entries in a bucket's page.
 pub const CAPACITY: usize = 104;
 
+/// Entries that a new bucket holds on average: one in a thousand then finds its bucket full.
+pub const LOAD_MEAN: u32 = 78;
+
 pub(crate) const COUNT_AT: usize = 0;
 pub(crate) const FLAGS_AT: usize = 1;
 pub(crate) const ZERO_AT: usize = 2;

@@ -111,6 +111,38 @@ pub struct CatalogEntry {
     pub lineage: Lineage,
 }
 
+impl CatalogEntry {
+    /// Of a volume that has just been made: nothing is in it, and it came from no other.
+    #[must_use]
+    pub fn of_new_volume(
+        id: VolumeId,
+        name: String,
+        size_bytes: u64,
+        read_only: bool,
+        domain: Option<Domain>,
+    ) -> Self {
+        Self {
+            id,
+            name,
+            size_bytes,
+            mapped_chunks: 0,
+            state: VolumeState::Live,
+            read_only,
+            quota_bytes: 0,
+            domain,
+            root: Default::default(),
+            created_generation: 0,
+            lineage: Default::default(),
+        }
+    }
+
+    /// Number of its domain; 0 of the default one.
+    #[must_use]
+    pub fn domain_number(&self) -> u16 {
+        self.domain.as_ref().map_or(0, |domain| domain.id.number())
+    }
+}
+
 /// The entry in `slot`, less than [`SLOTS`]; none when vacant.
 ///
 /// # Errors

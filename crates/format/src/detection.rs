@@ -7,6 +7,7 @@
 
 use std::fmt;
 
+use crate::bucket::LOAD_MEAN;
 use crate::domain::DomainSecret;
 use crate::error::{FormatError, Structure};
 use crate::{FORMAT_VERSION, FORMAT_VERSION_COMMON};
@@ -116,16 +117,14 @@ pub struct FilterBlocks(u8);
 
 impl FilterBlocks {
     /// Bits of a block.
-    const BLOCK_BITS: u32 = 256;
-    /// Entries of a bucket on average.
-    const BUCKET_ENTRIES: u32 = 78;
+    pub const BLOCK_BITS: u32 = 256;
     const MAX: u8 = 8;
 
     /// The number of blocks whose bits for each chunk are nearest to `bits`; none when that is
     /// less than one or more than eight.
     #[must_use]
     pub fn nearest_to(bits: u32) -> Option<Self> {
-        let bits = bits.checked_mul(Self::BUCKET_ENTRIES)?.checked_add(Self::BLOCK_BITS / 2)?;
+        let bits = bits.checked_mul(LOAD_MEAN)?.checked_add(Self::BLOCK_BITS / 2)?;
         let blocks = bits / Self::BLOCK_BITS;
         u8::try_from(blocks).ok().filter(|blocks| (1..=Self::MAX).contains(blocks)).map(Self)
     }
@@ -139,7 +138,7 @@ impl FilterBlocks {
     /// Bits for each chunk in a bucket of average load.
     #[must_use]
     pub fn bits_per_chunk(self) -> f64 {
-        f64::from(u32::from(self.0) * Self::BLOCK_BITS) / f64::from(Self::BUCKET_ENTRIES)
+        f64::from(u32::from(self.0) * Self::BLOCK_BITS) / f64::from(LOAD_MEAN)
     }
 }
 

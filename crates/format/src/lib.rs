@@ -60,7 +60,7 @@ pub use units::{BLOCK_BYTES, CONTAINER_BYTES};
 /// |---|---|
 /// | 1 | the first |
 /// | 2 | a PBN-PBA entry and the changes that make one carry the frame's check |
-/// | 3 | other fingerprints than BLAKE3, comparing bytes, domains: only stores that have these |
+/// | 3 | only of stores that have them: other fingerprints, comparing, other filters, domains |
 pub const FORMAT_VERSION: u32 = 3;
 
 /// The version of a store that has nothing of a newer one, and of roots, pages and footers in every

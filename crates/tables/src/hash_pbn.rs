@@ -37,6 +37,7 @@ mod seal;
 mod segment;
 mod young;
 
+use format::bucket;
 use format::detection::FilterBlocks;
 use format::root::HashShape;
 use format::units::{Fingerprint, PageId, Pbn, TreeId};
@@ -51,8 +52,7 @@ pub use look_up::Seen;
 use segment::Segment;
 use young::Young;
 
-/// Entries that a new bucket holds on average: one in a thousand then finds its bucket full.
-const LOAD_MEAN: u64 = 78;
+const LOAD_MEAN: u64 = bucket::LOAD_MEAN as u64;
 
 /// How much of a table is kept young.
 #[derive(Copy, Clone, Debug)]

@@ -271,3 +271,10 @@ pub fn check_clean(disk: &MemoryDisk) -> CheckReport {
     );
     report
 }
+
+/// Damages a byte in the middle of the first structure of this kind.
+pub fn spoil(disk: &MemoryDisk, kind: &str) {
+    let map = engine::structures(Box::new(disk.clone())).unwrap();
+    let hit = map.iter().find(|structure| structure.kind.contains(kind)).unwrap();
+    disk.corrupt(hit.zone, hit.offset_bytes + hit.length_bytes / 2, |byte| *byte ^= 0x40);
+}

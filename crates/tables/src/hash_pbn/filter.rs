@@ -20,12 +20,12 @@ use crate::error::PageError;
 use crate::store::{PageRead, PageStore, PinSet};
 
 const TREE: TreeId = TreeId::HASH_FILTER;
-const BLOCK_WORDS: usize = 4;
+const BLOCK_WORDS: usize = (FilterBlocks::BLOCK_BITS / u64::BITS) as usize;
 /// Blocks that a page has room for.
 const BLOCKS_PER_PAGE: usize = PAYLOAD_BYTES / (8 * BLOCK_WORDS);
 /// Bits of a block that a hash sets.
 const BITS_SET: u32 = 5;
-const BITS_PER_BLOCK_LOG2: u32 = 8;
+const BITS_PER_BLOCK_LOG2: u32 = FilterBlocks::BLOCK_BITS.ilog2();
 
 type FilterPage = Box<[u64]>;
 
