@@ -53,7 +53,7 @@ pub(crate) struct Args {
     /// Where `report` writes its tables.
     #[arg(long, default_value = "docs/measurements/002-first-figures.md")]
     pub(crate) out: PathBuf,
-    /// `whole`: these systems only, by name.
+    /// `whole`: these systems only, by name; `fullness` is the store at several levels.
     #[arg(long, value_delimiter = ',', value_name = "NAME")]
     pub(crate) only: Vec<String>,
     /// `whole`: writes its tables to this page, and its plots into a folder beside it that is

@@ -27,6 +27,12 @@ pub(crate) enum Failure {
     /// A thread could not be made.
     #[error("a thread cannot be made: {0}")]
     Thread(io::Error),
+    /// A signal has asked for the end.
+    #[error("interrupted; what was made has been removed")]
+    Interrupted,
+    /// Signals cannot be watched for.
+    #[error("signals cannot be watched for: {0}")]
+    Signals(io::Error),
     /// The engine's thread ended by itself.
     #[error("the engine's thread panicked")]
     EngineVanished,

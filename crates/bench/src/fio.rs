@@ -13,7 +13,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::failure::Failure;
-use crate::program::{output, words};
+use crate::program::{bound, output, patiently, words};
 
 /// More than any random run writes.
 const IO_SIZE: &str = "--io_size=1T";
@@ -57,6 +57,8 @@ pub(crate) struct Job {
     pub(crate) flush: bool,
     /// Is every write followed by a flush of its own.
     pub(crate) flush_each: bool,
+    /// Is nothing a duplicate, and nine tenths of each chunk zeros: many chunks in little room.
+    pub(crate) filler: bool,
 }
 
 /// Makes a file with all its blocks.
@@ -87,6 +89,7 @@ const ONCE: Job = Job {
     seed: 1,
     flush: true,
     flush_each: false,
+    filler: false,
 };
 
 /// What fio measured.
@@ -101,9 +104,9 @@ pub(crate) struct Speed {
 impl Job {
     /// Runs it.
     pub(crate) fn run(&self, target: &Target) -> Result<Speed, Failure> {
-        let mut command = Command::new("fio");
+        let mut command = bound("fio");
         command.args(self.arguments()).args(target.arguments());
-        let answer = output(&mut command)?;
+        let answer = patiently(&mut command)?;
         self.read_answer(&answer).ok_or_else(|| Failure::Answer {
             command: words(&command),
             missing: "the bandwidth of a run without errors",
@@ -116,8 +119,8 @@ impl Job {
             "--output-format=json".to_owned(),
             "--group_reporting".to_owned(),
             "--thread".to_owned(),
-            "--buffer_compress_percentage=50".to_owned(),
-            "--dedupe_percentage=50".to_owned(),
+            format!("--buffer_compress_percentage={}", if self.filler { 90 } else { 50 }),
+            format!("--dedupe_percentage={}", if self.filler { 0 } else { 50 }),
             format!("--rw={}", self.pattern.name()),
             "--rwmixread=70".to_owned(),
             format!("--bs={}", self.block_bytes),
@@ -220,6 +223,7 @@ mod tests {
         seed: 1,
         flush: true,
         flush_each: false,
+        filler: false,
     };
 
     #[test]

@@ -26,8 +26,10 @@ mod args;
 mod failure;
 mod fio;
 mod in_process;
+mod interrupt;
 mod kernels;
 mod kinds;
+mod leftovers;
 mod machine;
 mod nbd;
 mod nbdkit;
@@ -67,12 +69,17 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<(), Failure> {
-    let folder = args.dir.join(format!("bench-{}", std::process::id()));
+    if matches!(args.mode, Mode::Nbd | Mode::Whole | Mode::Report) {
+        interrupt::watch()?;
+    }
+    leftovers::clear(&args.dir)?;
+    let folder = leftovers::folder(&args.dir);
     std::fs::create_dir_all(&folder).map_err(Failure::file(&folder))?;
     let report = measure(args, &folder);
-    // What a round left behind is large; a folder that stays after a failure is told by its name.
-    std::fs::remove_dir_all(&folder).map_err(Failure::file(&folder))?;
+    // What a round left behind is large; a folder that stays the next run clears away.
+    let removed = std::fs::remove_dir_all(&folder).map_err(Failure::file(&folder));
     let report = report?;
+    removed?;
     if args.json {
         println!("{}", report.json());
     } else {

@@ -265,6 +265,7 @@ pub(crate) fn sequential(pattern: Pattern, depth: u32) -> Job {
         seed: 1,
         flush: pattern == Pattern::Write,
         flush_each: false,
+        filler: false,
     }
 }
 

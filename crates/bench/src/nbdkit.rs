@@ -1,11 +1,10 @@
 //! The contestant nbdkit: its `file` plugin on a preallocated file, through the page cache.
 
 use std::path::Path;
-use std::process::Command;
 
 use crate::failure::Failure;
 use crate::fio::Target;
-use crate::program::{Server, socket_path, uri};
+use crate::program::{Server, bound, socket_path, uri};
 
 /// A served file.
 pub(crate) struct Nbdkit {
@@ -16,8 +15,8 @@ impl Nbdkit {
     /// Serves `file`.
     pub(crate) fn start(file: &Path) -> Result<Self, Failure> {
         let socket = socket_path("nbdkit");
-        let mut command = Command::new("nbdkit");
-        command.args(["--foreground", "--exit-with-parent", "--unix"]).arg(&socket);
+        let mut command = bound("nbdkit");
+        command.args(["--foreground", "--unix"]).arg(&socket);
         command.arg("file").arg(file);
         let log = file.with_extension("log");
         Ok(Self { server: Server::start("nbdkit", &mut command, socket, log)? })

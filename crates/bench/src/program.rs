@@ -1,22 +1,76 @@
 //! Other programs: run to their end, or as servers that end with us.
+//!
+//! What must not outlive us even if we are killed is started by `setpriv --pdeathsig`: the kernel
+//! then ends it. Each is in a process group of its own (`interrupt.rs` says why).
 
 use std::fs::{self, File};
+use std::io::Read;
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::thread::sleep;
+use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use crate::failure::Failure;
+use crate::interrupt;
 
 /// After this a server that neither answers nor ends is given up.
 const PATIENCE: Duration = Duration::from_secs(120);
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Runs a program and returns what it printed.
+/// A program that ends when we do, however we end.
+pub(crate) fn bound(program: impl AsRef<Path>) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "TERM", "--"]).arg(program.as_ref());
+    command
+}
+
+/// Runs a program that takes long and returns what it printed; a signal to us ends it.
+pub(crate) fn patiently(command: &mut Command) -> Result<String, Failure> {
+    interrupt::check()?;
+    let text = words(command);
+    let start = |source| Failure::Start { command: text.clone(), source };
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let mut child = command.spawn().map_err(start)?;
+    let (printed, said) = (child.stdout.take(), child.stderr.take());
+    let (status, printed, said) = thread::scope(|scope| {
+        let printed = scope.spawn(move || read_all(printed));
+        let said = scope.spawn(move || read_all(said));
+        let status = wait_or_end(&mut child);
+        (status, printed.join().unwrap_or_default(), said.join().unwrap_or_default())
+    });
+    let status = status.map_err(start)?;
+    interrupt::check()?;
+    if status.success() {
+        return Ok(printed);
+    }
+    Err(Failure::Command { command: text, status, said: printed + &said })
+}
+
+fn wait_or_end(child: &mut Child) -> std::io::Result<std::process::ExitStatus> {
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        if interrupt::has_come() {
+            child.kill()?;
+        }
+        sleep(PAUSE);
+    }
+}
+
+fn read_all(pipe: Option<impl Read>) -> String {
+    let mut bytes = Vec::new();
+    // A pipe that breaks is a program that has ended: its status says how.
+    let _ = pipe.map(|mut pipe| pipe.read_to_end(&mut bytes));
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Runs a program to its end, whatever signal comes, and returns what it printed.
 pub(crate) fn output(command: &mut Command) -> Result<String, Failure> {
     let text = words(command);
-    let output = command.stdin(Stdio::null()).output();
+    let output = command.stdin(Stdio::null()).process_group(0).output();
     let output = output.map_err(|source| Failure::Start { command: text.clone(), source })?;
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
     if output.status.success() {
@@ -51,7 +105,7 @@ impl Server {
         let file = File::options().create(true).append(true).open(&log);
         let file = file.map_err(Failure::file(&log))?;
         let errors = file.try_clone().map_err(Failure::file(&log))?;
-        command.stdin(Stdio::null()).stdout(file).stderr(errors);
+        command.stdin(Stdio::null()).stdout(file).stderr(errors).process_group(0);
         let child = command.spawn();
         let child = child.map_err(|source| Failure::Start { command: words(command), source })?;
         let mut server = Self { name, child, socket, log };
@@ -128,7 +182,17 @@ fn read_peak(status: &str) -> Option<u64> {
 mod tests {
     use std::process::Command;
 
-    use super::{output, read_peak};
+    use super::{bound, output, patiently, read_peak};
+
+    #[test]
+    fn what_is_long_tells_the_same_as_what_is_short() {
+        let said = |run: fn(&mut Command) -> Result<String, crate::failure::Failure>| {
+            let all = run(bound("sh").args(["-c", "echo out; echo err >&2; exit $0", "0"]));
+            let failed = run(Command::new("sh").args(["-c", "echo out; echo err >&2; exit 3"]));
+            (all.unwrap(), failed.unwrap_err().to_string())
+        };
+        assert_eq!(said(patiently), said(output));
+    }
 
     #[test]
     fn a_program_that_fails_tells_what_it_said() {

@@ -8,10 +8,11 @@ use serde_json::Value;
 use crate::args::Args;
 use crate::failure::Failure;
 use crate::fio::{Target, write_once};
-use crate::program::{Server, output, socket_path, uri, words};
+use crate::program::{Server, bound, output, socket_path, uri, words};
 use crate::store::{CAPACITY_BYTES, data_file};
 
-const VOLUME: &str = "bench";
+/// The measured volume.
+pub(crate) const VOLUME: &str = "bench";
 
 /// A served store.
 pub(crate) struct Tamis {
@@ -44,15 +45,35 @@ impl Tamis {
         size_bytes: u64,
         mode: Mode,
     ) -> Result<Self, Failure> {
-        let memory = format!("{}M", args.memory_mib);
-        let mut tamis = Self { program: args.tamis.clone(), store, mode, memory, server: None };
-        let (capacity, size) = (CAPACITY_BYTES.to_string(), size_bytes.to_string());
-        output(tamis.command("init").args(["--capacity", &capacity]).args(mode.init))?;
         // Every round writes about a quarter of the volume, compressed, and its random runs.
-        write_once(&data_file(&tamis.store), size_bytes)?;
-        output(tamis.command("volume create").args([VOLUME, "--size", &size]))?;
+        let written_bytes = size_bytes;
+        let mut tamis = Self::make(args, store, mode, CAPACITY_BYTES, written_bytes)?;
+        tamis.create_volume(VOLUME, size_bytes)?;
         tamis.serve()?;
         Ok(tamis)
+    }
+
+    /// Makes a store that is not served, with room for `capacity_bytes`, the first of which have
+    /// been written.
+    pub(crate) fn make(
+        args: &Args,
+        store: PathBuf,
+        mode: Mode,
+        capacity_bytes: u64,
+        written_bytes: u64,
+    ) -> Result<Self, Failure> {
+        let memory = format!("{}M", args.memory_mib);
+        let tamis = Self { program: args.tamis.clone(), store, mode, memory, server: None };
+        let capacity = capacity_bytes.to_string();
+        output(tamis.command("init").args(["--capacity", &capacity]).args(mode.init))?;
+        write_once(&data_file(&tamis.store), written_bytes)?;
+        Ok(tamis)
+    }
+
+    /// Makes a volume.
+    pub(crate) fn create_volume(&self, name: &str, size_bytes: u64) -> Result<(), Failure> {
+        let size = size_bytes.to_string();
+        output(self.command("volume create").args([name, "--size", &size])).map(drop)
     }
 
     /// Ends the server and starts it again: nothing it knew is in memory any more.
@@ -69,7 +90,21 @@ impl Tamis {
 
     /// Where clients find the volume.
     pub(crate) fn target(&self) -> Target {
-        Target::Nbd { uri: uri(&socket_path("tamis"), VOLUME) }
+        self.volume(VOLUME)
+    }
+
+    /// Where clients find the volume of this name.
+    pub(crate) fn volume(&self, name: &str) -> Target {
+        Target::Nbd { uri: uri(&socket_path("tamis"), name) }
+    }
+
+    /// A figure of `tamis stats`, by its name.
+    pub(crate) fn figure(&self, name: &'static str) -> Result<f64, Failure> {
+        let stats = self.stats()?;
+        stats.get(name).and_then(Value::as_f64).ok_or_else(|| Failure::Answer {
+            command: words(&self.command("stats")),
+            missing: name,
+        })
     }
 
     /// The largest resident size of the server since it was started, in MiB.
@@ -80,13 +115,7 @@ impl Tamis {
 
     /// Frames and table pages, in bytes.
     pub(crate) fn stored_bytes(&self) -> Result<u64, Failure> {
-        let stats = self.stats()?;
-        let bytes = |name: &str| stats.get(name)?.as_u64();
-        let stored = || Some(bytes("stored_bytes")? + bytes("table_bytes")?);
-        stored().ok_or_else(|| Failure::Answer {
-            command: words(&self.command("stats")),
-            missing: "stored_bytes",
-        })
+        Ok((self.figure("stored_bytes")? + self.figure("table_bytes")?) as u64)
     }
 
     /// What the server counted since it was started.
@@ -110,9 +139,11 @@ impl Tamis {
             .map_err(|_| Failure::Answer { command: words(&command), missing: "all JSON" })
     }
 
-    fn serve(&mut self) -> Result<(), Failure> {
+    /// Starts the server.
+    pub(crate) fn serve(&mut self) -> Result<(), Failure> {
         let socket = socket_path("tamis");
-        let mut command = self.command("serve");
+        let mut command = bound(&self.program);
+        command.arg("serve").arg(&self.store);
         command.args(["--memory", &self.memory]).args(self.mode.serve);
         command.arg("--nbd").arg(format!("unix:{}", socket.display()));
         let log = self.store.with_extension("log");

@@ -7,6 +7,7 @@
 //!   │   ├─ file_system.rs    btrfs on a loop device, ZFS by FUSE: a file in them
 //!   │   └─ image.rs          an image, served by nbdkit or qemu-nbd, or not at all
 //!   ├─ plan.rs       the jobs of a turn
+//!   ├─ fullness.rs   Tamis's default mode once more, empty, half full and nearly full
 //!   ├─ processors.rs what the machine's processors did meanwhile
 //!   └─ page.rs, bars.rs      tables and plots
 //! ```
@@ -23,6 +24,7 @@
 mod bars;
 mod contestant;
 mod file_system;
+mod fullness;
 mod image;
 mod page;
 mod plan;
@@ -51,9 +53,11 @@ pub(crate) struct Whole {
     pub(crate) seconds: u64,
     pub(crate) memory_mib: u64,
     pub(crate) caches_dropped: bool,
-    /// Who could not take part, and why.
+    /// Who could not take part, or not to the end, and why.
     pub(crate) skipped: Vec<Skipped>,
     pub(crate) systems: Vec<SystemFigures>,
+    /// Tamis, by how full its store is.
+    pub(crate) levels: Vec<fullness::Level>,
     /// Of the last minute, when a turn began.
     pub(crate) load_average: Samples,
 }
@@ -100,23 +104,39 @@ pub(crate) fn measure(args: &Args, folder: &Path) -> Result<Whole, Failure> {
         match contestant.missing() {
             None => {
                 figures.systems.push(SystemFigures::new(contestant.name(), &jobs));
-                taking_part.push(contestant);
+                taking_part.push(Some(contestant));
             }
             Some(reason) => figures.skipped.push(Skipped { system: contestant.name(), reason }),
         }
     }
-    if taking_part.is_empty() {
+    if args.takes_part(fullness::NAME) {
+        figures.levels = fullness::levels(args);
+    }
+    if taking_part.is_empty() && figures.levels.is_empty() {
         return Err(Failure::NoSystem(args.only.join(", ")));
     }
     for round in 0..args.rounds {
         for turn in 0..taking_part.len() {
             let at = (turn + round as usize) % taking_part.len();
-            let contestant = taking_part[at];
+            let Some(contestant) = taking_part[at] else { continue };
             eprintln!("round {} of {}: {}", round + 1, args.rounds, contestant.name());
             figures.load_average.push(load_average());
-            let system = contestant.start(args, folder)?;
-            take_turn(system, &jobs, round, &mut figures.systems[at])?;
+            let turn = contestant
+                .start(args, folder)
+                .and_then(|system| take_turn(system, &jobs, round, &mut figures.systems[at]));
+            match turn {
+                Ok(()) => {}
+                Err(Failure::Interrupted) => return Err(Failure::Interrupted),
+                // Half an hour of others' figures is not lost by it.
+                Err(failure) => {
+                    taking_part[at] = None;
+                    let reason = format!("failed in round {}: {failure}", round + 1);
+                    eprintln!("{} {reason}", contestant.name());
+                    figures.skipped.push(Skipped { system: contestant.name(), reason });
+                }
+            }
         }
+        fullness::take_turns(args, folder, round, &mut figures.levels)?;
     }
     Ok(figures)
 }
@@ -132,39 +152,53 @@ fn take_turn(
         if !system.takes(&planned.job) {
             continue;
         }
-        let job = Job { seed: 1000 * (round + 1) + number as u64, ..planned.job };
-        match planned.before {
-            Before::Nothing => {}
-            Before::Restart => {
-                system.restart()?;
-                drop_caches();
-            }
-            Before::Reading(reading) => reading.run(&system.target()).map(drop)?,
-        }
-        let before = busy_seconds();
-        let speed = job.run(&system.target())?;
-        let busy = busy_seconds() - before;
-        let found = &mut figures.jobs[number];
-        found.cpu_seconds_per_gb.push(busy / speed.gb);
-        found.speed.push(match job.pattern.is_random() {
-            true => speed.thousands_per_second,
-            false => speed.mib_per_second,
-        });
+        let seed = 1000 * (round + 1) + number as u64;
+        take_job(system.as_mut(), planned, seed, &mut figures.jobs[number])?;
         if number == 0 {
-            figures.stored_share.push(system.stored_bytes()? as f64 / job.size_bytes as f64);
+            let share = system.stored_bytes()? as f64 / planned.job.size_bytes as f64;
+            figures.stored_share.push(share);
         }
     }
     system.remove()
 }
 
+/// Lets a system do one job.
+fn take_job(
+    system: &mut dyn System,
+    planned: &Planned,
+    seed: u64,
+    figures: &mut JobFigures,
+) -> Result<(), Failure> {
+    let job = Job { seed, ..planned.job };
+    match planned.before {
+        Before::Nothing => {}
+        Before::Restart => {
+            system.restart()?;
+            drop_caches();
+        }
+        Before::Reading(reading) => reading.run(&system.target()).map(drop)?,
+    }
+    let before = busy_seconds();
+    let speed = job.run(&system.target())?;
+    let busy = busy_seconds() - before;
+    figures.cpu_seconds_per_gb.push(busy / speed.gb);
+    figures.speed.push(match job.pattern.is_random() {
+        true => speed.thousands_per_second,
+        false => speed.mib_per_second,
+    });
+    Ok(())
+}
+
+impl JobFigures {
+    fn new(planned: &Planned) -> Self {
+        let (speed, cpu_seconds_per_gb) = Default::default();
+        Self { job: planned.name, speed, cpu_seconds_per_gb }
+    }
+}
+
 impl SystemFigures {
     fn new(system: &'static str, jobs: &[Planned]) -> Self {
-        let figures = |planned: &Planned| JobFigures {
-            job: planned.name,
-            speed: Samples::default(),
-            cpu_seconds_per_gb: Samples::default(),
-        };
-        let jobs = jobs.iter().map(figures).collect();
+        let jobs = jobs.iter().map(JobFigures::new).collect();
         Self { system, jobs, stored_share: Samples::default() }
     }
 

@@ -9,6 +9,7 @@ use super::system::System;
 use crate::args::Args;
 use crate::failure::Failure;
 use crate::fio::Target;
+use crate::program::output;
 use crate::served::{Mode, Tamis};
 
 /// Who may take part.
@@ -76,6 +77,9 @@ impl Contestant {
         };
         if let Some(program) = programs.iter().find(|program| !is_there(program)) {
             return Some(format!("there is no {program} here"));
+        }
+        if self == Self::ZfsFuse && output(Command::new("zpool").arg("list")).is_ok() {
+            return Some("another zfs-fuse runs already".to_owned());
         }
         let known = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();
         let unknown = file_system

@@ -2,10 +2,11 @@
 //!
 //! They compress what passes through the page cache only, so fio goes through it, and is told to
 //! flush at the end. What is mounted is undone when its value is dropped. A loop device is given
-//! away as soon as it is mounted, so it goes with the mount; after a kill -9 the mount stays, and
-//! `umount` of the folder that `mount` shows is all that is to be done.
+//! away as soon as it is mounted, so it goes with the mount; what stays after a kill -9 the next
+//! run clears away (`leftovers.rs`).
 
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
@@ -14,7 +15,7 @@ use std::time::{Duration, Instant};
 use super::system::System;
 use crate::failure::Failure;
 use crate::fio::{Target, preallocate, write_once};
-use crate::program::output;
+use crate::program::{bound, output};
 
 /// Room of a file system beyond its file.
 const BEYOND_BYTES: u64 = 1 << 30;
@@ -141,29 +142,25 @@ impl ZfsFuse {
         zfs.start()?;
         let mut create = Command::new("zpool");
         create.args(["create", "-f", "-O", "dedup=on", "-O", "compression=on", "-O", "atime=off"]);
+        // No later daemon looks for the pool.
+        create.args(["-o", "cachefile=none"]);
         create.arg("-m").arg(absolute(&zfs.place.folder)?).arg(POOL);
         output(create.arg(absolute(&zfs.place.image)?))?;
         Ok(zfs)
     }
 
     fn start(&mut self) -> Result<(), Failure> {
-        let mut command = Command::new("zfs-fuse");
-        command.args(["--no-daemon", "--no-kstat-mount"]);
+        let mut command = bound("zfs-fuse");
+        command.args(["--no-daemon", "--no-kstat-mount"]).process_group(0);
         let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let child = quiet
             .spawn()
             .map_err(|source| Failure::Start { command: "zfs-fuse".to_owned(), source })?;
         self.daemon = Some(child);
-        let begun = Instant::now();
-        loop {
-            match output(Command::new("zpool").arg("list")) {
-                Err(_) if begun.elapsed() < PATIENCE => sleep(PAUSE),
-                answer => return answer.map(drop),
-            }
-        }
+        persist(|| output(Command::new("zpool").arg("list")))
     }
 
-    /// The daemon ends, and takes the mount with it.
+    /// The daemon ends, and takes the mount and what it knew of the pool with it.
     fn stop(&mut self) -> Result<(), Failure> {
         let Some(mut daemon) = self.daemon.take() else { return Ok(()) };
         let ended = output(Command::new("kill").arg("-TERM").arg(daemon.id().to_string()));
@@ -179,12 +176,15 @@ impl System for ZfsFuse {
     }
 
     fn restart(&mut self) -> Result<(), Failure> {
-        output(Command::new("zpool").args(["export", "-f", POOL]))?;
+        // It is busy for a moment after its last client has gone.
+        persist(|| output(Command::new("zpool").args(["export", "-f", POOL])))?;
         self.stop()?;
         self.start()?;
         let folder = absolute(&self.place.image)?;
         let mut import = Command::new("zpool");
-        import.args(["import", "-d"]).arg(folder.parent().unwrap_or(Path::new("/")));
+        import
+            .args(["import", "-o", "cachefile=none", "-d"])
+            .arg(folder.parent().unwrap_or(Path::new("/")));
         output(import.arg(POOL)).map(drop)
     }
 
@@ -196,7 +196,6 @@ impl System for ZfsFuse {
     }
 
     fn remove(mut self: Box<Self>) -> Result<(), Failure> {
-        output(Command::new("zpool").args(["destroy", "-f", POOL]))?;
         self.stop()?;
         self.place.remove()
     }
@@ -204,10 +203,18 @@ impl System for ZfsFuse {
 
 impl Drop for ZfsFuse {
     fn drop(&mut self) {
-        if self.daemon.is_some() {
-            // After a failure, which is what is told. A pool may not be there yet.
-            let _ = output(Command::new("zpool").args(["destroy", "-f", POOL]));
-            let _ = self.stop();
+        // After a failure, which is what is told.
+        let _ = self.stop();
+    }
+}
+
+/// Tries again until it succeeds, or [`PATIENCE`] ends.
+fn persist(attempt: impl Fn() -> Result<String, Failure>) -> Result<(), Failure> {
+    let begun = Instant::now();
+    loop {
+        match attempt() {
+            Err(_) if begun.elapsed() < PATIENCE => sleep(PAUSE),
+            answer => return answer.map(drop),
         }
     }
 }

@@ -9,7 +9,7 @@ use super::system::System;
 use crate::failure::Failure;
 use crate::fio::{Job, Target, preallocate, write_once};
 use crate::nbdkit::Nbdkit;
-use crate::program::{Server, output, socket_path, uri};
+use crate::program::{Server, bound, output, socket_path, uri};
 
 /// What `st_blocks` counts.
 const BLOCK_BYTES: u64 = 512;
@@ -113,7 +113,7 @@ impl System for Image {
 /// Past the page cache, as hypervisors are told to.
 fn qemu_nbd(path: &Path, by: Served) -> Result<Server, Failure> {
     let socket = socket_path("qemu");
-    let mut command = Command::new("qemu-nbd");
+    let mut command = bound("qemu-nbd");
     command.args(["--persistent", "--shared=16", "--cache=none", "--socket"]).arg(&socket);
     match by {
         Served::Qcow2 => command.arg("--format=qcow2").arg(path),

@@ -9,6 +9,10 @@ const RANDOM_BYTES: u64 = 4096;
 const SEQUENTIAL_DEPTH: u32 = 4;
 /// Part of the volume that hot reads stay in: it fits into every cache.
 const HOT_PART: u64 = 8;
+/// Part of that volume which is measured at several levels of fullness.
+const FULLNESS_PART: u64 = 2;
+/// Of what fills a store; other seeds are smaller.
+const FILLER_SEED: u64 = 900_000;
 
 /// What is done before the clock starts.
 #[derive(Copy, Clone, Debug)]
@@ -89,6 +93,50 @@ pub(super) fn plan(args: &Args) -> Vec<Planned> {
     jobs.extend(random_reads(args));
     jobs.extend(random_writes(args));
     jobs
+}
+
+/// The volume that the jobs of [`fullness_plan`] stay in.
+pub(super) fn fullness_volume_bytes(args: &Args) -> u64 {
+    args.size_bytes() / FULLNESS_PART
+}
+
+/// What is asked of a store that is empty, half full and nearly full.
+pub(super) fn fullness_plan(args: &Args) -> Vec<Planned> {
+    let size_bytes = fullness_volume_bytes(args);
+    let whole = |pattern| Job { size_bytes, ..sequential(pattern, SEQUENTIAL_DEPTH) };
+    let part = |pattern, connections, depth| Job {
+        size_bytes,
+        ..random(args, pattern, connections, depth)
+    };
+    let flushed = |clients| Job { flush_each: true, ..part(Pattern::RandomWrite, clients, 1) };
+    let planned = |name, job, before| Planned { name, job, before };
+    vec![
+        planned("sequential write, durable, MiB/s", whole(Pattern::Write), Before::Nothing),
+        planned("sequential read, cold, MiB/s", whole(Pattern::Read), Before::Restart),
+        planned(
+            "random read, cold, depth 32, thousands a second",
+            part(Pattern::RandomRead, 1, 32),
+            Before::Restart,
+        ),
+        planned(
+            "random write, depth 32, thousands a second",
+            part(Pattern::RandomWrite, 1, 32),
+            Before::Nothing,
+        ),
+        planned("flushed writes, 1 client, thousands a second", flushed(1), Before::Nothing),
+        planned("flushed writes, 8 clients, thousands a second", flushed(8), Before::Nothing),
+    ]
+}
+
+/// Writes at least so many bytes of what fills a store.
+pub(super) fn filler(size_bytes: u64, number: u64) -> Job {
+    let block_bytes = sequential(Pattern::Write, 1).block_bytes;
+    Job {
+        size_bytes: size_bytes.next_multiple_of(block_bytes),
+        seed: FILLER_SEED + number,
+        filler: true,
+        ..sequential(Pattern::Write, 16)
+    }
 }
 
 fn sequential_jobs(args: &Args) -> [Planned; 3] {
