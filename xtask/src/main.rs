@@ -1,5 +1,5 @@
 //! The project's own tasks: `cargo xtask tidy`, `cargo xtask test`, `cargo xtask acceptance`,
-//! `cargo xtask fuzz`.
+//! `cargo xtask fuzz`, `cargo xtask data-sets`.
 //!
 //! Everything that a developer or CI runs goes through here, in Rust, so that there is one way to
 //! do it and nothing lives in a shell script that no test covers:
@@ -12,6 +12,7 @@
 //! - `acceptance` drives the built server with real clients (qemu-img, nbdfuse, libnbd, fio, the
 //!   kernel's file systems) through scenarios that are the promises of the product.
 //! - `fuzz` feeds every decoder, and the whole engine, with whatever a fuzzer thinks of.
+//! - `data-sets` makes the sets of real data that figures are measured over.
 
 #![cfg_attr(
     test,
@@ -20,6 +21,7 @@
 
 mod acceptance;
 mod clients;
+mod data_sets;
 mod failure;
 mod fuzz;
 mod program;
@@ -44,7 +46,8 @@ usage: cargo xtask tidy                      the laws of the house
                   [--minutes N] [--short] [--seed N]
        cargo xtask soak --list               the scenarios and what each shows
        cargo xtask fuzz [TARGET...]          every fuzz target for a while (nightly, cargo-fuzz)
-                  [--seconds N]";
+                  [--seconds N]
+       cargo xtask data-sets DIR             real data to measure over (needs the registries)";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
         [acceptance::RELEASE, folder] => acceptance::release_when_orphaned(Path::new(folder)),
         ["acceptance", rest @ ..] => acceptance::run(&root(), rest),
         ["fuzz", rest @ ..] => fuzz::run(&root(), rest),
+        ["data-sets", dir] => data_sets::run(Path::new(dir)),
         _ => Err(Failure::Usage { text: USAGE }),
     };
     match outcome {
