@@ -30,12 +30,15 @@ const LEFT_OUT: [&[&str]; 3] = [&[], &["git_", "nginx"], &["gcc-12_", "cpp-12_",
 const IMAGE_SIZE: &str = "2G";
 const IMAGE_BYTES_KEPT: u64 = 1 << 30;
 
+/// Makes a set from what was or is downloaded, first folder, in the second one.
+type Make = fn(&Path, &Path) -> Result<(), Failure>;
+
 /// Makes what is not there yet under `dir`.
 pub(crate) fn run(dir: &Path) -> Result<(), Failure> {
     let downloads = dir.join("downloads");
     make_folder(&downloads)?;
     let downloads = fs::canonicalize(&downloads).map_err(Failure::file(&downloads))?;
-    let sets: [(&str, fn(&Path, &Path) -> Result<(), Failure>); 4] =
+    let sets: [(&str, Make); 4] =
         [("source", source), ("versions", versions), ("packages", packages), ("vm", vm)];
     for (name, make) in sets {
         let (set, making) = (dir.join(name), dir.join(format!("{name}.new")));

@@ -74,6 +74,8 @@ pub(crate) enum Mode {
     Overwrite,
     /// What makes fingerprints, kind by kind.
     Kinds,
+    /// What makes frames, codec by codec.
+    Codecs,
     /// Tamis in its modes beside nbdkit, qemu-nbd, btrfs and ZFS, by one client on one disk.
     Whole,
     /// The first two, written to --out.

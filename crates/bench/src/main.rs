@@ -1,5 +1,6 @@
-//! `cargo run --release -p bench -- in-process | nbd | overwrite | kinds | whole | report`: what
-//! Tamis does per second, beside what the same machine does without it in the same minutes.
+//! `cargo run --release -p bench -- in-process | nbd | overwrite | kinds | codecs | whole |
+//! report`: what Tamis does per second, beside what the same machine does without it in the same
+//! minutes.
 //!
 //! - `in-process` drives the engine without sockets, beside the sum of its kernels (a copy, BLAKE3,
 //!   LZ4) on as many cores: what the thinking costs.
@@ -8,6 +9,7 @@
 //! - `overwrite` writes at random over a store that is nearly full: bytes written to the device, by
 //!   kind, for each byte stored.
 //! - `kinds` drives the functions that make fingerprints, many chunks a call and one a call.
+//! - `codecs` makes frames of noise, and of chunks that are noise in part.
 //! - `whole` drives Tamis in its modes and what people have instead of it, each alone, with the
 //!   same jobs: raw file, nbdkit, qemu-nbd, btrfs, ZFS by FUSE.
 //! - `report` does the first two and writes them down with machine, command and commit.
@@ -23,6 +25,7 @@
 
 mod answers;
 mod args;
+mod codecs;
 mod failure;
 mod fio;
 mod in_process;
@@ -110,9 +113,13 @@ fn measure(args: &Args, folder: &Path) -> Result<Report, Failure> {
         Mode::Kinds => Some(kinds::measure(args)),
         _ => None,
     };
+    let codecs = match args.mode {
+        Mode::Codecs => Some(codecs::measure(args)),
+        _ => None,
+    };
     let whole = match args.mode {
         Mode::Whole => Some(whole::measure(args, folder)?),
         _ => None,
     };
-    Ok(Report { machine, in_process, nbd, overwrite, kinds, whole })
+    Ok(Report { machine, in_process, nbd, overwrite, kinds, codecs, whole })
 }

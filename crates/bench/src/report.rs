@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use crate::codecs::Codecs;
 use crate::failure::Failure;
 use crate::in_process::InProcess;
 use crate::kinds::Kinds;
@@ -21,6 +22,7 @@ pub(crate) struct Report {
     pub(crate) nbd: Option<Nbd>,
     pub(crate) overwrite: Option<Overwrite>,
     pub(crate) kinds: Option<Kinds>,
+    pub(crate) codecs: Option<Codecs>,
     pub(crate) whole: Option<Whole>,
 }
 
@@ -82,6 +84,9 @@ impl Display for Report {
         }
         if let Some(figures) = &self.kinds {
             write!(f, "\n## Fingerprints\n\n{figures}")?;
+        }
+        if let Some(figures) = &self.codecs {
+            write!(f, "\n## Frames\n\n{figures}")?;
         }
         Ok(())
     }

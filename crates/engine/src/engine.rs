@@ -392,7 +392,8 @@ impl Engine {
                     self.fingerprints_made(tag, fingerprints);
                 }
                 JobDone::Compared { tag, comparisons } => self.compared(tag, &comparisons),
-                JobDone::Frames { tag, bytes, ends } => {
+                JobDone::Frames { tag, bytes, ends, spared } => {
+                    self.counters.chunks_spared += spared;
                     let (group, job) = untag(tag);
                     if let Some(group) = self.buffer.group_mut(group) {
                         group.frames[job] = Some(Frames { bytes, ends });

@@ -233,6 +233,9 @@ pub struct Counters {
     pub chunks_unique: u64,
     pub chunks_zero: u64,
     pub chunks_absorbed: u64,
+    /// New chunks that looked like noise, and on which the codec was not tried.
+    #[serde(default)]
+    pub chunks_spared: u64,
     /// New chunks that the Hash-PBN table denied without a page.
     #[serde(default)]
     pub lookups_denied: u64,

@@ -411,6 +411,25 @@ fn compression_changes_live_and_old_frames_stay_readable() {
     check_clean(&stand.close());
 }
 
+/// Noise is stored as it is, without asking Zstandard; LZ4 sees noise by itself.
+#[test]
+fn what_looks_like_noise_is_counted_and_not_compressed() {
+    let stand = Wish::default().stand();
+    let volume = stand.volume("v", 64 * MIB);
+    let codecs = [(Codec::Zstd, 3, 256), (Codec::Lz4, 0, 256), (Codec::Zstd, -3, 256)];
+    for (at, (codec, level, spared)) in (0..).zip(codecs) {
+        stand.client.set_compression(Compression { codec, level }).unwrap();
+        let half = [fresh(1000 + at, 2048), vec![1; 2048]].concat();
+        stand.write(&volume, at * 2 * MIB, &fresh(at, MIB));
+        stand.write(&volume, at * 2 * MIB + MIB, &half);
+        stand.flush();
+        assert_eq!(stand.stats().counters.chunks_spared, spared, "{codec:?} {level}");
+        assert!(stand.read(&volume, at * 2 * MIB, MIB) == fresh(at, MIB));
+        assert!(stand.read(&volume, at * 2 * MIB + MIB, CHUNK) == half);
+    }
+    check_clean(&stand.close());
+}
+
 /// Writers that race for the same chunks: each chunk is what one of them wrote, whole.
 #[test]
 fn concurrent_writers_leave_whole_writes() {

@@ -4,13 +4,15 @@
 //! payload. The codec is what the store asks for, unless that saves less than one sixteenth of the
 //! chunk: then the payload is the chunk itself, [`Codec::Raw`]. So a frame is never longer than the
 //! chunk and its header, and what hardly compresses is read back at the speed of memory. The
-//! figures behind one sixteenth, and behind the libraries: `docs/decisions/003-codecs.md`.
+//! figures behind one sixteenth, and behind the libraries: `docs/decisions/003-codecs.md`. In what
+//! looks like noise a slow codec is not even tried ([`noise`]).
 //!
 //! Making a frame cannot fail: a codec that refuses for whatever reason leaves the chunk
 //! uncompressed. Expanding one trusts nothing: the checksum is verified before the payload is
 //! looked at, and the codecs are given exactly the chunk's room, so hostile bytes end in an error.
 
 mod codec;
+mod noise;
 
 use crate::error::ReduceError;
 use format::frame::{self, ChunkName, FRAME_HEADER_BYTES, FrameHeader};
@@ -37,10 +39,34 @@ pub fn compress_frame(
     plain: &[u8],
     out: &mut [u8],
 ) -> usize {
+    make_frame(compression, name, plain, out).frame_bytes
+}
+
+/// A frame that was made.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Made {
+    /// Its length.
+    pub(crate) frame_bytes: usize,
+    /// Whether the chunk is uncompressed because of how it looks, its codec not tried.
+    pub(crate) spared: bool,
+}
+
+/// [`compress_frame`], and whether the codec was spared.
+pub(crate) fn make_frame(
+    compression: Compression,
+    name: ChunkName,
+    plain: &[u8],
+    out: &mut [u8],
+) -> Made {
     let out = &mut out[..frame_bytes_max(plain.len())];
     let payload = &mut out[FRAME_HEADER_BYTES..];
     let payload_bytes_max = plain.len() - plain.len() / SAVING_MIN;
-    let packed = codec::pack(compression, plain, &mut payload[..payload_bytes_max]);
+    let spared = noise::is_spared(compression, plain, payload);
+    let packed = if spared {
+        None
+    } else {
+        codec::pack(compression, plain, &mut payload[..payload_bytes_max])
+    };
     if packed.is_none() {
         payload.copy_from_slice(plain);
     }
@@ -54,7 +80,7 @@ pub fn compress_frame(
     };
     let frame_bytes = FRAME_HEADER_BYTES + stored_bytes;
     frame::write_header(&mut out[..frame_bytes], &header);
-    frame_bytes
+    Made { frame_bytes, spared }
 }
 
 /// Verifies `frame` and expands it into `plain_out`, which is exactly as long as the chunk.

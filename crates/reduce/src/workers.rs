@@ -17,7 +17,7 @@
 
 use crate::chunk::{ChunkBatch, ChunkBuf};
 use crate::comparison::{Comparison, Known, compare_batch};
-use crate::compress::{compress_frame, frame_bytes_max};
+use crate::compress::{frame_bytes_max, make_frame};
 use crate::fingerprint::Fingerprinters;
 use crate::recompress::recompress_frames;
 use crate::verify::{FramePlace, Image, Verdict, verify_frames};
@@ -121,6 +121,8 @@ pub enum JobDone {
         bytes: ChunkBuf,
         /// Where each frame ends in `bytes`.
         ends: Vec<u32>,
+        /// Chunks that looked so much like noise that their codec was not tried.
+        spared: u64,
     },
     /// Of [`Job::Verify`].
     Verified {
@@ -281,8 +283,7 @@ impl Job {
                 JobDone::Compared { tag, comparisons: compare_batch(&chunks, &known) }
             }
             Self::Compress { tag, compression, chunks, pbns, domains } => {
-                let (bytes, ends) = compress_batch(compression, &chunks, &pbns, &domains);
-                JobDone::Frames { tag, bytes, ends }
+                compress_batch(tag, compression, &chunks, &pbns, &domains)
             }
             Self::Verify { tag, image, frames, plain_bytes, by } => {
                 JobDone::Verified { tag, verdicts: verify_frames(&image, &frames, plain_bytes, by) }
@@ -297,22 +298,25 @@ impl Job {
 
 /// The chunks' frames one after the other, and where each ends.
 fn compress_batch(
+    tag: u64,
     compression: Compression,
     chunks: &ChunkBatch,
     pbns: &[Pbn],
     domains: &[DomainId],
-) -> (ChunkBuf, Vec<u32>) {
+) -> JobDone {
     let bytes_max = chunks.iter().map(|chunk| frame_bytes_max(chunk.len())).sum();
     let mut bytes = ChunkBuf::pooled(bytes_max);
     let mut ends = Vec::with_capacity(chunks.len());
-    let mut end = 0;
+    let (mut end, mut spared) = (0, 0);
     let domains = domains.iter().copied().chain(std::iter::repeat(DomainId::DEFAULT));
     for ((chunk, &pbn), domain) in chunks.iter().zip(pbns).zip(domains) {
         let name = ChunkName { pbn, domain };
-        end += compress_frame(compression, name, chunk, &mut bytes.bytes_mut()[end..]);
+        let made = make_frame(compression, name, chunk, &mut bytes.bytes_mut()[end..]);
+        end += made.frame_bytes;
+        spared += u64::from(made.spared);
         ends.push(end as u32);
     }
-    (bytes, ends)
+    JobDone::Frames { tag, bytes, ends, spared }
 }
 
 /// Every change under these locks is whole before anything can panic, so a poisoned lock is sound.

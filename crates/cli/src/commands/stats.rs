@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use engine::{Counters, ReadCacheFigures, Stats, VolumeInfo, VolumeWeight, Written};
+use engine::{Counters, ReadCacheFigures, Stats, VolumeInfo, VolumeWeight};
 use serde::Serialize;
 
 use crate::args::StatsArgs;
@@ -156,7 +156,7 @@ fn text(report: &Report) -> String {
             let _ = write!(text, "\n{}", compared(&report.stats.counters));
         }
         let _ = write!(text, "\n{}", cached(&report.stats.read_cache));
-        let _ = write!(text, "\n{}\n{}", written(&report.stats.written), traffic(rates));
+        let _ = write!(text, "\n{}\n{}", written(&report.stats), traffic(rates));
     }
     text
 }
@@ -299,7 +299,8 @@ fn cached(cache: &ReadCacheFigures) -> Table {
 }
 
 /// What became of what clients wrote since the store was opened, and what it cost the device.
-fn written(written: &Written) -> Table {
+fn written(stats: &Stats) -> Table {
+    let written = &stats.written;
     let mut table = Table::plain([Align::Left, Align::Right, Align::Left]);
     let mut row = |name: &str, bytes: u64, note: &str| {
         table.row([name.to_owned(), human_bytes(bytes), note.to_owned()]);
@@ -307,7 +308,13 @@ fn written(written: &Written) -> Table {
     row("clients wrote", written.client_bytes, "since the store was opened");
     row("duplicate", written.duplicate_bytes, "stored already");
     row("dropped", written.dropped_bytes, "zeros, or written over at once");
-    row("new frames", written.new_frame_bytes, "to the device");
+    let frames = match stats.counters.chunks_spared {
+        0 => "to the device".to_owned(),
+        chunks => {
+            format!("to the device; {} chunks not compressed, like noise", human_count(chunks))
+        }
+    };
+    row("new frames", written.new_frame_bytes, &frames);
     row("moved frames", written.moved_frame_bytes, "by collection");
     if written.copied_frame_bytes > 0 {
         row("second copies", written.copied_frame_bytes, "of chunks that many share");
@@ -438,6 +445,20 @@ mod tests {
         let line = |name| told.lines().find(|line| line.starts_with(name)).unwrap();
         assert!(line("other bytes").ends_with(" 7  under the fingerprint of a stored chunk"));
         assert!(line("stored aside").ends_with(" 8  new chunks that no look-up will find"));
+    }
+
+    #[test]
+    fn chunks_that_were_not_tried_are_told_where_there_are_any() {
+        let told = |chunks_spared| {
+            let counters = Counters { chunks_spared, ..Counters::default() };
+            let stats = Stats { counters, ..stats() };
+            let rates = Some(Rates::between(&stats, &stats, Duration::from_secs(1)));
+            text(&Report { stats, served: true, rates, weights: None })
+        };
+        assert!(!told(0).contains("noise"), "{}", told(0));
+        let told = told(1234);
+        let line = told.lines().find(|line| line.starts_with("new frames")).unwrap();
+        assert!(line.ends_with("to the device; 1,234 chunks not compressed, like noise"), "{told}");
     }
 
     #[test]

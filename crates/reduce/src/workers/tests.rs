@@ -30,7 +30,7 @@ enum Output {
 fn output(done: JobDone) -> (u64, Output) {
     match done {
         JobDone::Fingerprints { tag, fingerprints } => (tag, Output::Fingerprints(fingerprints)),
-        JobDone::Frames { tag, bytes, ends } | JobDone::Recompressed { tag, bytes, ends } => {
+        JobDone::Frames { tag, bytes, ends, .. } | JobDone::Recompressed { tag, bytes, ends } => {
             let frames_bytes = ends.last().map_or(0, |&end| end as usize);
             (tag, Output::Frames(bytes.bytes()[..frames_bytes].to_vec(), ends))
         }
