@@ -2,24 +2,20 @@
 //!
 //! The chunks are in memory, so that nothing is measured but the processor: making
 //! fingerprints, as a store's workers do it, 64 at a time; looking them up in a table in memory;
-//! and, for kinds that two chunks may share, comparing the bytes. As in a store, a chunk whose
-//! fingerprint is another chunk's is stored without an entry, so what repeats it is not found.
+//! and, for kinds that two chunks may share, comparing the bytes.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::ops::ControlFlow;
-use std::time::Duration;
 
 use format::detection::FingerprintKind;
-use format::units::Fingerprint;
-use reduce::Fingerprinter;
 
+use crate::auto::detect_by_auto;
 use crate::data_chunks::CHUNK_BYTES;
-use crate::detected::{BATCH_CHUNKS, Counted, DetectedBy, NUMBER_BYTES, timed};
+use crate::detected::{BATCH_CHUNKS, Counted, DetectedBy};
+use crate::index::Index;
 use crate::sampling::detect_by_sampling;
 
-/// How many ways [`detect`] compares: every kind of fingerprint, and sampling.
-pub const WAYS: usize = FingerprintKind::ALL.len() + 1;
+/// How many ways [`detect`] compares: every kind of fingerprint, `auto` and sampling.
+pub const WAYS: usize = FingerprintKind::ALL.len() + 2;
 
 /// Lets every way find the duplicates among `chunks`, none of which is zeros. `watch` hears of the
 /// chunks that one more way has gone through, and may break it off; then there is no result.
@@ -31,7 +27,12 @@ pub fn detect(
     for kind in FingerprintKind::ALL {
         ways.push(detect_by(kind, chunks, &mut watch)?);
     }
+    ways.push(detect_by_auto(chunks, &mut watch)?);
     ways.push(detect_by_sampling(chunks, watch)?);
+    // The kind of which stores are made misses nothing.
+    let exact = ways.iter().find(|by| by.kind == FingerprintKind::Blake3.name());
+    let exact = exact.map_or(0, |by| by.duplicates);
+    ways.iter_mut().for_each(|by| by.lost = exact.saturating_sub(by.duplicates));
     Some(ways)
 }
 
@@ -40,39 +41,15 @@ fn detect_by(
     chunks: &[[u8; CHUNK_BYTES]],
     mut watch: impl FnMut(u64) -> ControlFlow<()>,
 ) -> Option<DetectedBy> {
-    let fingerprinter = Fingerprinter::new(kind);
-    let [mut fingerprinting, mut looking_up, mut comparing] = [Duration::ZERO; 3];
-    let mut table: HashMap<Fingerprint, usize> = HashMap::with_capacity(chunks.len());
-    let mut made = Vec::with_capacity(BATCH_CHUNKS);
-    let mut hits = Vec::with_capacity(BATCH_CHUNKS);
-    let (mut duplicates, mut collisions) = (0, 0);
-    for (batch, first) in chunks.chunks(BATCH_CHUNKS).zip((0..).step_by(BATCH_CHUNKS)) {
-        let refs: Vec<&[u8]> = batch.iter().map(<[u8; CHUNK_BYTES]>::as_slice).collect();
-        made.clear();
-        timed(&mut fingerprinting, || fingerprinter.batch(&refs, &mut made));
-        hits.clear();
-        timed(&mut looking_up, || {
-            for (number, fingerprint) in (first..).zip(made.iter().flatten()) {
-                match table.entry(*fingerprint) {
-                    Entry::Occupied(stored) => hits.push((number, *stored.get())),
-                    Entry::Vacant(place) => _ = place.insert(number),
-                }
-            }
-        });
-        let same = if kind.is_strong() {
-            hits.len()
-        } else {
-            let is_same = |hit: &&(usize, usize)| chunks.get(hit.0) == chunks.get(hit.1);
-            timed(&mut comparing, || hits.iter().filter(is_same).count())
-        };
-        duplicates += same as u64;
-        collisions += (hits.len() - same) as u64;
+    let mut index = Index::new(kind, chunks.len());
+    let mut counted = Counted::default();
+    let numbers: Vec<usize> = (0..chunks.len()).collect();
+    for batch in numbers.chunks(BATCH_CHUNKS) {
+        counted.add(batch.len(), index.find(chunks, batch));
         watch(batch.len() as u64).continue_value()?;
     }
-    let index_bytes = (table.len() * (kind.length_bytes() + NUMBER_BYTES)) as u64;
-    let counted = Counted { duplicates, collisions, hashes: chunks.len() as u64, index_bytes };
-    let times = [fingerprinting, looking_up, comparing];
-    Some(DetectedBy::new(kind.name(), kind.is_strong(), chunks.len(), counted, times))
+    counted.index_bytes = index.entry_bytes();
+    Some(DetectedBy::new(kind.name(), kind.is_strong(), chunks.len(), counted, index.times))
 }
 
 #[cfg(test)]
@@ -122,19 +99,21 @@ mod tests {
         });
         let found = found.unwrap();
         assert_eq!((found.len(), passed), (WAYS, WAYS as u64 * 263));
-        let (sampling, kinds) = found.split_last().unwrap();
+        let [kinds @ .., auto, sampling] = found.as_slice() else { panic!() };
         for by in kinds {
             // Two twins: aside both with CRC-64, and otherwise a chunk and its duplicate.
             let expected = if by.kind == "ecc-crc64" { (111, 2) } else { (112, 0) };
             assert_eq!((by.duplicates, by.collisions), expected, "{}", by.kind);
-            assert_eq!(by.hashes, 263);
+            assert_eq!((by.hashes, by.lost), (263, 112 - by.duplicates));
             assert!(by.fingerprint_ns > 0.0 && (by.compare_ns > 0.0) != by.strong, "{by:?}");
         }
         let crc64 = &kinds[9];
         assert_eq!(crc64.index_bytes_per_chunk, f64::from(150 * 16) / 263.0);
         // The ten at their third time, and chunk 7 at its fourth. A twin begins as chunk 7 does.
         assert_eq!((sampling.kind, sampling.duplicates), ("sampling", 12));
-        assert_eq!(sampling.hashes, 113);
+        assert_eq!((sampling.hashes, sampling.lost), (113, 100));
+        // Its first window is BLAKE3's.
+        assert_eq!((auto.kind, auto.duplicates, auto.lost), ("auto", 112, 0));
         let part = DataChunks::read(&paths, 100 << 12, GO_ON).unwrap();
         assert_eq!((part.chunks().len(), part.whole), (100, false));
         assert!(DataChunks::read(&paths, 1 << 30, |_| ControlFlow::Break(())).is_none());

@@ -9,18 +9,27 @@ pub(crate) const BATCH_CHUNKS: usize = 64;
 /// A chunk's number in an index: a PBN has 48 bits.
 pub(crate) const NUMBER_BYTES: usize = 6;
 
+/// What was found in a batch.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) duplicates: u64,
+    pub(crate) collisions: u64,
+}
+
 /// What one way found, and what it took of a core, in nanoseconds per chunk that is not zeros.
 #[derive(Clone, Debug, Serialize)]
 pub struct DetectedBy {
-    /// Its name: that of a kind, or `sampling`.
+    /// Its name: that of a kind, `auto` or `sampling`.
     pub kind: &'static str,
     /// Whether it is believed without a look at the bytes; the others' are compared.
     pub strong: bool,
     /// Chunks that were there already.
     pub duplicates: u64,
+    /// Chunks that were there already and were not found.
+    pub lost: u64,
     /// Chunks whose fingerprint was that of other bytes.
     pub collisions: u64,
-    /// Chunks that were fingerprinted: all, but for sampling.
+    /// Chunks that were fingerprinted: all, but for `auto` and sampling.
     pub hashes: u64,
     /// Bytes of an index in memory for each chunk that is not zeros: key and number of what is
     /// entered, without slack.
@@ -36,11 +45,21 @@ pub struct DetectedBy {
 }
 
 /// What was counted while one way went through the chunks.
+#[derive(Debug, Default)]
 pub(crate) struct Counted {
     pub(crate) duplicates: u64,
     pub(crate) collisions: u64,
     pub(crate) hashes: u64,
     pub(crate) index_bytes: u64,
+}
+
+impl Counted {
+    /// Adds what was found among `hashes` chunks.
+    pub(crate) fn add(&mut self, hashes: usize, found: Found) {
+        self.hashes += hashes as u64;
+        self.duplicates += found.duplicates;
+        self.collisions += found.collisions;
+    }
 }
 
 impl DetectedBy {
@@ -60,6 +79,7 @@ impl DetectedBy {
             kind,
             strong,
             duplicates,
+            lost: 0,
             collisions,
             hashes,
             index_bytes_per_chunk: index_bytes as f64 / chunks,

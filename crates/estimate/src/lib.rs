@@ -7,7 +7,9 @@
 //!   └─ sample.rs     which chunks there were: all of them, or a sample that says what all are
 //! figures.rs         what is made of it: sizes, ratios, standard errors
 //! detect.rs          every kind of fingerprint over the same data: what it finds, what it takes
-//!   ├─ sampling.rs   and CA-FTL's sampling, which no store has
+//!   ├─ index.rs      a table in memory, and what is found in it
+//!   ├─ auto.rs       hash first, code first or none, window by window, which no store has
+//!   ├─ sampling.rs   nor this: CA-FTL's sampling
 //!   ├─ data_chunks.rs   that data
 //!   └─ detected.rs   and what one way came to
 //! ```
@@ -21,10 +23,12 @@
     allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")
 )]
 
+mod auto;
 mod data_chunks;
 mod detect;
 mod detected;
 mod figures;
+mod index;
 mod pieces;
 mod sample;
 mod sampling;

@@ -24,7 +24,9 @@ Example:
 
 The files are read into memory, up to --memory of what is not zeros, and cut into chunks of 4 KiB.
 Then every kind in turn makes fingerprints, looks them up, and compares bytes where two chunks may
-share one, on one thread, and so does sampling (CA-FTL), which stores do not have: it finds less.
+share one, on one thread. So do two ways that stores do not have, because they lose duplicates:
+sampling (CA-FTL), and auto, which chooses among blake3, xxh3 and nothing every 4 MiB by what it
+finds.
 
 After that a store is made for each kind, compared where it must be, and removed again. Every chunk
 is a write. Most of them are acknowledged when they are in the write buffer; the last ones, --writes

@@ -82,10 +82,11 @@ fn the_ways_to_find_a_duplicate_are_compared_over_files() {
     let found = tamis(&format!("bench detect {image} --in-memory --json")).ok().json();
     assert_eq!((&found["data_chunks"], &found["zero_chunks"]), (&512.into(), &1.into()));
     let ways = found["kinds"].as_array().unwrap();
-    let (sampling, kinds) = ways.split_last().unwrap();
+    let [kinds @ .., auto, sampling] = ways.as_slice() else { panic!("{found}") };
     assert!(kinds.len() == 10 && kinds.iter().all(|by| by["duplicates"] == 256), "{found}");
     // What comes twice is what sampling never finds.
     assert!(sampling["duplicates"] == 0 && sampling["hashes"] == 256, "{found}");
+    assert!(sampling["lost"] == 256 && auto["lost"] == 0 && auto["kind"] == "auto", "{found}");
     assert_eq!(found["stores"].as_array().map(Vec::len), Some(0));
     let told = tamis(&format!("bench detect {image} --in-memory")).ok().out;
     assert!(told.contains("blake3") && told.contains("sampling"), "{told}");

@@ -32,7 +32,8 @@ impl Report {
             "{} of data in chunks of 4 KiB, {} of zeros{part}\n\n{}\n\
              times are of one thread, per chunk that is not zeros; collisions are chunks whose\n\
              fingerprint was that of other bytes; index is what one of all entries takes of\n\
-             memory for each chunk. sampling is CA-FTL's: it misses duplicates, no store has it\n",
+             memory for each chunk. auto chooses among blake3, xxh3 and nothing by what the last\n\
+             4 MiB had; sampling is CA-FTL's: both lose duplicates, no store has them\n",
             human_bytes(self.data_chunks << 12),
             human_bytes(self.zero_chunks << 12),
             self.in_memory(),
@@ -57,6 +58,7 @@ impl Report {
         let mut table = Table::with_heading([
             ("KIND", Align::Left),
             ("DUPLICATES", Align::Right),
+            ("LOST", Align::Right),
             ("COLLISIONS", Align::Right),
             ("HASHED", Align::Right),
             ("INDEX", Align::Right),
@@ -71,6 +73,7 @@ impl Report {
             table.row([
                 by.kind.to_owned(),
                 human_count(by.duplicates),
+                human_count(by.lost),
                 human_count(by.collisions),
                 human_count(by.hashes),
                 format!("{:.1} B", by.index_bytes_per_chunk),
