@@ -1,5 +1,5 @@
-//! What each kind of fingerprint takes of a core: many chunks a call, as workers make them, and one
-//! a call; beside comparing two chunks, which kinds that are not strong need on top.
+//! What each kind of fingerprint takes of a core: many chunks a call, as workers make them, the same
+//! in a keyed domain, and one a call; beside comparing two chunks, which kinds that are not strong need on top.
 //!
 //! One thread over one mebibyte that the caches hold, so that the functions are measured and not
 //! the memory. All kinds take turns in every round.
@@ -8,8 +8,9 @@ use std::fmt::{self, Display, Formatter};
 use std::hint::black_box;
 use std::time::Instant;
 
-use format::detection::FingerprintKind;
-use reduce::Fingerprinter;
+use format::detection::{Detection, FingerprintKind};
+use format::domain::{DomainId, DomainSecret};
+use reduce::{Fingerprinter, Fingerprinters};
 use serde::Serialize;
 
 use crate::args::Args;
@@ -39,6 +40,7 @@ pub(crate) struct KindTimes {
     pub(crate) kind: &'static str,
     pub(crate) strong: bool,
     pub(crate) batch_ns: Samples,
+    pub(crate) keyed_ns: Samples,
     pub(crate) one_ns: Samples,
 }
 
@@ -53,6 +55,7 @@ pub(crate) fn measure(args: &Args) -> Kinds {
         kind: kind.name(),
         strong: kind.is_strong(),
         batch_ns: Samples::default(),
+        keyed_ns: Samples::default(),
         one_ns: Samples::default(),
     };
     let mut figures = Kinds {
@@ -65,6 +68,8 @@ pub(crate) fn measure(args: &Args) -> Kinds {
         for (kind, times) in FingerprintKind::ALL.into_iter().zip(&mut figures.kinds) {
             let fingerprinter = Fingerprinter::new(kind);
             times.batch_ns.push(ns_per_chunk(|| batches(fingerprinter, &chunks)));
+            let keyed = keyed(kind);
+            times.keyed_ns.push(ns_per_chunk(|| batches(keyed, &chunks)));
             times.one_ns.push(ns_per_chunk(|| one_by_one(fingerprinter, &chunks)));
         }
         figures.compare_ns.push(ns_per_chunk(|| {
@@ -72,6 +77,13 @@ pub(crate) fn measure(args: &Args) -> Kinds {
         }));
     }
     figures
+}
+
+/// That of a domain with a key; which one means nothing for the time.
+fn keyed(kind: FingerprintKind) -> Fingerprinter {
+    let secret = Some(DomainSecret([SEED as u8; 32]));
+    let detection = Detection { kind, secret, ..Detection::default() };
+    Fingerprinters::new(&detection).of(DomainId::new(1).unwrap_or_default())
 }
 
 fn batches(fingerprinter: Fingerprinter, chunks: &[&[u8]]) {
@@ -102,13 +114,14 @@ impl Display for Kinds {
             f,
             "One thread, chunks of 4 KiB in the caches; ns of a core's clock per chunk, median \
              (min to max).\n\n\
-             | kind | strong | {BATCH_CHUNKS} a call | one a call |\n|---|---|---|---|"
+             | kind | strong | {BATCH_CHUNKS} a call | {BATCH_CHUNKS}, keyed | one a call |\n\
+             |---|---|---|---|---|"
         )?;
-        for KindTimes { kind, strong, batch_ns, one_ns } in &self.kinds {
+        for KindTimes { kind, strong, batch_ns, keyed_ns, one_ns } in &self.kinds {
             let strong = if *strong { "yes" } else { "no" };
-            writeln!(f, "| {kind} | {strong} | {batch_ns} | {one_ns} |")?;
+            writeln!(f, "| {kind} | {strong} | {batch_ns} | {keyed_ns} | {one_ns} |")?;
         }
-        writeln!(f, "| comparing two chunks | | | {} |", self.compare_ns)?;
+        writeln!(f, "| comparing two chunks | | | | {} |", self.compare_ns)?;
         writeln!(f, "\nLoad average when a round began: {}.", self.load_average)
     }
 }
