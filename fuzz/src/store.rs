@@ -193,7 +193,12 @@ impl Running {
     /// The engine's sentence.
     pub fn open(disk: &MemoryDisk) -> Result<Self, String> {
         let doorbell = Doorbell::new().expect("the machine has an eventfd");
-        let options = Options { memory_bytes: 64 << 20, worker_threads: 0, sync: false };
+        let options = Options {
+            memory_bytes: 64 << 20,
+            worker_threads: 0,
+            sync: false,
+            ..Default::default()
+        };
         let disk = Box::new(disk.clone());
         let opened = engine::open_with_cache(disk, doorbell, &options, CACHE);
         opened.map(|(engine, client, _)| Self { engine, client }).map_err(|error| error.to_string())

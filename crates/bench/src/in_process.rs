@@ -63,7 +63,8 @@ pub(crate) fn measure(args: &Args, folder: &Path) -> Result<InProcess, Failure> 
     let requests = args.size_mib;
     let (written_bytes, memory_bytes) = (args.size_bytes(), args.memory_bytes());
     let mut figures = InProcess { written_bytes, memory_bytes, cores, ..InProcess::default() };
-    let options = Options { memory_bytes, worker_threads: cores, sync: false };
+    let options =
+        Options { memory_bytes, worker_threads: cores, sync: false, ..Default::default() };
     for _ in 0..args.rounds {
         figures.load_average.push(load_average());
         let path = folder.join("in-process");
@@ -156,7 +157,12 @@ mod tests {
         let path = std::env::temp_dir().join(format!("tamis-bench-{}", std::process::id()));
         Store::make(&path, 64 << 20).unwrap();
         let source = Source::new(2, 1);
-        let options = Options { memory_bytes: 64 << 20, worker_threads: 2, sync: false };
+        let options = Options {
+            memory_bytes: 64 << 20,
+            worker_threads: 2,
+            sync: false,
+            ..Default::default()
+        };
         let round = engine_round(&source, 6, &path, &options).unwrap();
         std::fs::remove_dir_all(&path).unwrap();
         assert!(round.seconds > 0.0 && round.core_ns > 0);

@@ -1,5 +1,6 @@
-//! What each kind of fingerprint takes of a core: many chunks a call, as workers make them, the same
-//! in a keyed domain, and one a call; beside comparing two chunks, which kinds that are not strong need on top.
+//! What each kind of fingerprint takes of a core: many chunks a call, as workers make them, the
+//! same in a keyed domain, and one a call; beside comparing two chunks, which kinds that are not
+//! strong need on top.
 //!
 //! One thread over one mebibyte that the caches hold, so that the functions are measured and not
 //! the memory. All kinds take turns in every round.

@@ -70,7 +70,10 @@ pub(crate) fn measure(args: &Args, folder: &Path) -> Result<Overwrite, Failure> 
     Store::make(&path, capacity_bytes)?;
     let worker_threads = thread::available_parallelism().map_or(1, usize::from);
     let memory_bytes = args.memory_bytes();
-    let store = Store::open(&path, &Options { memory_bytes, worker_threads, sync: false })?;
+    let store = Store::open(
+        &path,
+        &Options { memory_bytes, worker_threads, sync: false, ..Default::default() },
+    )?;
     // Chunks may be packed well: the volume promises more than the store has room for.
     store.client.create_volume(VOLUME, capacity_bytes * 16, false)?;
     let volume = store.client.volume(VOLUME)?;

@@ -361,11 +361,16 @@ impl Store {
 /// What a command's words say of its engine; `sync` acknowledges only what is durable.
 pub(crate) fn engine_options(args: &EngineArgs, sync: bool) -> Options {
     let worker_threads = args.threads.map_or_else(processors, usize::from);
-    Options { memory_bytes: args.memory, worker_threads, sync }
+    Options { memory_bytes: args.memory, worker_threads, sync, ..Default::default() }
 }
 
 fn question_options() -> Options {
-    Options { memory_bytes: MEMORY_BYTES_FOR_QUESTIONS, worker_threads: processors(), sync: false }
+    Options {
+        memory_bytes: MEMORY_BYTES_FOR_QUESTIONS,
+        worker_threads: processors(),
+        sync: false,
+        ..Default::default()
+    }
 }
 
 /// Processors that this process may use.

@@ -20,6 +20,7 @@ use disk::AlignedBuf;
 use format::units::{ContainerId, Pba};
 
 use crate::devices::Place;
+use crate::options::ComparingAhead;
 use crate::reads::SpanPart;
 
 /// Bytes that one reader has ahead of it at most: some milliseconds of a fast device.
@@ -61,6 +62,8 @@ pub(crate) struct Ahead {
     here: VecDeque<Place>,
     bytes: u64,
     bytes_max: u64,
+    /// What runs of comparisons ask for.
+    pub(crate) of_comparisons: ComparingAhead,
     /// Bytes that were read, and bytes of frames that were taken.
     pub(crate) read_bytes: u64,
     pub(crate) used_bytes: u64,
@@ -69,7 +72,9 @@ pub(crate) struct Ahead {
 impl Ahead {
     pub(crate) fn new(bytes_max: u64) -> Self {
         let (stretches, here) = (BTreeMap::new(), VecDeque::new());
-        Self { stretches, here, bytes: 0, bytes_max, read_bytes: 0, used_bytes: 0 }
+        let of_comparisons = ComparingAhead::default();
+        let (bytes, read_bytes, used_bytes) = (0, 0, 0);
+        Self { stretches, here, bytes, bytes_max, of_comparisons, read_bytes, used_bytes }
     }
 
     /// Memory that they take.

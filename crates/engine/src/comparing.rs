@@ -337,7 +337,12 @@ mod tests {
         let zones: Vec<_> = geometry.zones().collect();
         let disk = MemoryDisk::new(&zones, 1);
         crate::create(Box::new(disk.clone()), &geometry, compression).unwrap();
-        let options = Options { memory_bytes: 64 * MIB, worker_threads: 0, sync: false };
+        let options = Options {
+            memory_bytes: 64 * MIB,
+            worker_threads: 0,
+            sync: false,
+            ..Default::default()
+        };
         let (engine, client, _) =
             crate::open(Box::new(disk), Doorbell::new().unwrap(), &options).unwrap();
         (engine, client)

@@ -156,7 +156,7 @@ pub use intake::{AdminRequest, NewVolume, SnapshotRequest};
 pub use notice::{Notice, Observer, Room};
 pub use open::{open, open_with_cache};
 pub use open_error::{OpenError, OpenReport};
-pub use options::{Caches, CreateOptions, MEMORY_BYTES_MIN, Options};
+pub use options::{Caches, ComparingAhead, CreateOptions, MEMORY_BYTES_MIN, Options};
 pub use outcome::{Extent, ReadPieces, Reply, Segment, VolumeInfo};
 pub use problem::{CheckProgress, CheckReport, Problem};
 pub use reduce::ChunkBuf;

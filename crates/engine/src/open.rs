@@ -121,6 +121,7 @@ pub fn open_with_cache(
         incarnation,
     });
     engine.copy_above(COPIES_ABOVE_DEFAULT);
+    engine.ahead.of_comparisons = options.comparing_ahead;
     engine.publish_space();
     Ok((engine, Client::new(intake), opened.report))
 }

@@ -50,6 +50,25 @@ pub struct Options {
     pub worker_threads: usize,
     /// Acknowledge only what is durable.
     pub sync: bool,
+    /// What comparisons read ahead, in stores that compare.
+    pub comparing_ahead: ComparingAhead,
+}
+
+/// When comparisons read ahead, and how far: EaD's trigger and distance (decision 023). Nothing of
+/// it is on disk.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct ComparingAhead {
+    /// Candidates of one group in one container that are a run.
+    pub run_min: usize,
+    /// Bytes of the container that are read behind a run; 0: none. Limited by the memory for it.
+    pub bytes: u32,
+}
+
+impl Default for ComparingAhead {
+    /// 1 MiB are the frames of two groups of half compressible chunks.
+    fn default() -> Self {
+        Self { run_min: 32, bytes: 1 << 20 }
+    }
 }
 
 /// How much of the tables and of what is stored is in memory.
@@ -116,7 +135,8 @@ impl Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { memory_bytes: 1 << 30, worker_threads: 2, sync: false }
+        let comparing_ahead = ComparingAhead::default();
+        Self { memory_bytes: 1 << 30, worker_threads: 2, sync: false, comparing_ahead }
     }
 }
 

@@ -6,8 +6,8 @@
 //!
 //! Comparisons get what follows in the container. Who writes again what is stored mostly writes it
 //! in the order in which it was stored: where many candidates of a group lie in one container
-//! ([`RUN_MIN`]; EaD's trigger), the frames behind them are read (EaD's distance), so that the next
-//! groups find theirs here.
+//! ([`ComparingAhead`](crate::options::ComparingAhead): EaD's trigger), the frames behind them are
+//! read (EaD's distance), so that the next groups find theirs here.
 //!
 //! Nobody waits for room, pages or answers here: what cannot be had ahead is read when it is
 //! needed. Who needs what is on its way waits for it.
@@ -28,13 +28,6 @@ use crate::engine::Engine;
 use crate::outcome::FrameBytes;
 use crate::reads::{ReadFor, ReadOp, Span, SpanPart, add_to_spans};
 use crate::volume::VolumeShared;
-
-/// Candidates of one group in one container that are a run.
-const RUN_MIN: usize = 32;
-
-/// Bytes of a container that are read behind a run: the frames of two groups of half compressible
-/// chunks.
-const RUN_AHEAD_BYTES: u32 = 1 << 20;
 
 /// Where a frame is that a read needs.
 pub(crate) enum Source {
@@ -133,6 +126,9 @@ impl Engine {
     /// A group is compared with chunks in these places on the device: what follows a run of them is
     /// read.
     pub(crate) fn follow_comparisons(&mut self, places: &[Pba]) {
+        if self.ahead.of_comparisons.bytes == 0 {
+            return;
+        }
         let mut runs: Vec<(ContainerId, usize, u32)> = Vec::new();
         for pba in places {
             let end_bytes = pba.offset_bytes + pba.length_bytes;
@@ -144,14 +140,16 @@ impl Engine {
                 None => runs.push((pba.container, 1, end_bytes)),
             }
         }
-        for (container, _, reach) in runs.into_iter().filter(|run| run.1 >= RUN_MIN) {
+        let run_min = self.ahead.of_comparisons.run_min;
+        for (container, _, reach) in runs.into_iter().filter(|run| run.1 >= run_min) {
             self.read_along(container, reach);
         }
     }
 
     /// Reads what follows in a container, and from the beginning of the next one.
     fn read_along(&mut self, first: ContainerId, from_bytes: u32) {
-        let window_bytes = self.ahead.window_bytes().min(u64::from(RUN_AHEAD_BYTES)) as u32;
+        let window_bytes =
+            self.ahead.window_bytes().min(u64::from(self.ahead.of_comparisons.bytes)) as u32;
         let (mut at, mut left_bytes) = (from_bytes, window_bytes);
         for container in [first, ContainerId(first.0.saturating_add(1))] {
             let life = self.state.containers.get(container);

@@ -6,8 +6,8 @@ mod stand;
 use std::collections::BTreeSet;
 
 use engine::{
-    Address, Caches, CollectRequest, Detection, FingerprintKind, Options, RequestError,
-    ScrubPosition, ScrubRequest, Zone,
+    Address, Caches, CollectRequest, ComparingAhead, Detection, FingerprintKind, Options,
+    RequestError, ScrubPosition, ScrubRequest, Zone,
 };
 use stand::{CHUNK, Dice, MIB, Stand, Wish, check_clean, fresh};
 
@@ -158,7 +158,12 @@ fn reads_and_comparisons_find_what_the_other_brought_in() {
 
 /// A store with so many MiB of fresh bytes in volume `v`, opened anew with 1 GiB of memory.
 fn long(mib: u64, detection: Detection) -> (Wish, Stand) {
-    let options = Options { memory_bytes: 1024 * MIB, worker_threads: 0, sync: false };
+    long_with(mib, detection, ComparingAhead::default())
+}
+
+fn long_with(mib: u64, detection: Detection, comparing_ahead: ComparingAhead) -> (Wish, Stand) {
+    let memory_bytes = 1024 * MIB;
+    let options = Options { memory_bytes, worker_threads: 0, sync: false, comparing_ahead };
     let wish = Wish { options, detection, ..Wish::default() };
     let stand = wish.stand();
     let volume = stand.volume("v", 64 * MIB);
@@ -235,6 +240,24 @@ fn a_run_of_comparisons_finds_its_frames_read() {
     let stand = wish.open(disk);
     let volume = stand.client.volume("v").unwrap();
     (0..16).for_each(|at| assert!(stand.read(&volume, (32 + at) * MIB, MIB) == fresh(at, MIB)));
+}
+
+/// How much is on its way when it is needed is a matter of time; that nothing is, is not.
+#[test]
+fn when_and_how_far_comparisons_read_ahead_is_a_choice() {
+    let read_ahead_bytes = |run_min, bytes| {
+        let detection = Detection { verify: true, ..Detection::default() };
+        let (_, stand) = long_with(4, detection, ComparingAhead { run_min, bytes });
+        let volume = stand.client.volume("v").unwrap();
+        (0..4).for_each(|at| stand.write(&volume, (32 + at) * MIB, &fresh(at, MIB)));
+        stand.flush();
+        let stats = stand.stats();
+        assert_eq!((stats.counters.lookups_equal, stats.unique_chunks), (1024, 1024));
+        stats.read_cache.ahead_read_bytes
+    };
+    assert_eq!(read_ahead_bytes(32, 0), 0);
+    assert_eq!(read_ahead_bytes(257, 1 << 20), 0, "a group has 256 chunks");
+    assert!(read_ahead_bytes(1, 1 << 20) > 0);
 }
 
 #[test]

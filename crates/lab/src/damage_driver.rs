@@ -56,7 +56,12 @@ impl Driver {
     /// The engine's sentence.
     pub(crate) fn open(disk: Box<dyn Disk>) -> Result<Self, String> {
         let doorbell = Doorbell::new().map_err(|error| error.to_string())?;
-        let options = Options { memory_bytes: 64 << 20, worker_threads: 0, sync: false };
+        let options = Options {
+            memory_bytes: 64 << 20,
+            worker_threads: 0,
+            sync: false,
+            ..Default::default()
+        };
         let (mut engine, client, _) = engine::open_with_cache(disk, doorbell, &options, CACHE)
             .map_err(|error| error.to_string())?;
         engine.copy_above(COPIES_ABOVE);

@@ -86,7 +86,12 @@ impl Opening {
     /// Opens what is on the disk.
     pub(crate) fn new(disk: &MemoryDisk, shape: &Shape, ear: Ear) -> Result<Self, Broken> {
         let doorbell = Doorbell::new().map_err(|error| Broken::Machine(error.to_string()))?;
-        let options = Options { memory_bytes: 64 << 20, worker_threads: 0, sync: false };
+        let options = Options {
+            memory_bytes: 64 << 20,
+            worker_threads: 0,
+            sync: false,
+            ..Default::default()
+        };
         let tap = Box::new(Tap::new(disk.clone(), ear.clone()));
         let cache = Caches {
             pages: shape.cache_pages,

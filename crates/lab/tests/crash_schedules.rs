@@ -31,7 +31,7 @@ struct Rig {
     tag: u64,
 }
 fn options() -> Options {
-    Options { memory_bytes: 64 << 20, worker_threads: 0, sync: false }
+    Options { memory_bytes: 64 << 20, worker_threads: 0, sync: false, ..Default::default() }
 }
 fn disk_of(zones: usize, cap: u64, seed: u64) -> MemoryDisk {
     let g = plan(&CreateOptions {

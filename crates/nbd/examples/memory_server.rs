@@ -43,7 +43,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     engine::create(Box::new(disk.clone()), &geometry, compression)?;
     let doorbell = Doorbell::new()?;
     disk.set_doorbell(&doorbell);
-    let options = Options { memory_bytes: 256 << 20, worker_threads: 1, sync: false };
+    let options =
+        Options { memory_bytes: 256 << 20, worker_threads: 1, sync: false, ..Default::default() };
     let (engine, client, _) = engine::open(Box::new(disk), doorbell, &options)?;
     let running = thread::spawn(move || engine.run());
 

@@ -31,7 +31,10 @@ finds.
 After that a store is made for each kind, compared where it must be, and removed again. Every chunk
 is a write. Most of them are acknowledged when they are in the write buffer; the last ones, --writes
 at depth 1 and as many at depth 32 in turn, when they are durable, which a sync is a part of: --dir
-decides how large. The store has 256 MiB of memory, and needs free space for all data and 2 GiB.")]
+decides how large. The store has 256 MiB of memory, and needs free space for all data and 2 GiB.
+
+With --sweep the stores differ in what a run of comparisons reads ahead instead: how many of a group
+must lie in one container (EaD's trigger m), and how much of it is read then (its distance n).")]
 pub(crate) struct BenchDetectArgs {
     /// Files, directories, block devices, raw and qcow2 images
     #[arg(required = true, value_name = "PATH")]
@@ -42,6 +45,9 @@ pub(crate) struct BenchDetectArgs {
     /// Leave out the stores
     #[arg(long, conflicts_with_all = ["dir", "writes"])]
     pub(crate) in_memory: bool,
+    /// Only stores that compare by ecc-crc64, one for each way to read ahead of comparisons
+    #[arg(long, conflicts_with_all = ["in_memory", "plots"])]
+    pub(crate) sweep: bool,
     /// Where the stores are made
     #[arg(long, value_name = "PATH", default_value = ".")]
     pub(crate) dir: PathBuf,

@@ -3,19 +3,21 @@
 //! ```text
 //! estimate: chunks into memory, ways in memory  ──┐
 //! stores.rs: the same chunks into a store each  ──┴─> report.rs (tables), plots.rs (SVG)
-//!   └─ latency.rs
+//!   ├─ latency.rs
+//!   └─ sweep.rs: stores that read ahead of comparisons in other ways
 //! ```
 
 mod latency;
 mod plots;
 mod report;
 mod stores;
+mod sweep;
 
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use estimate::{CHUNK_BYTES, DataChunks};
+use estimate::{CHUNK_BYTES, DataChunks, DetectedBy};
 
 use crate::args::{BenchCommand, BenchDetectArgs};
 use crate::error::CliError;
@@ -24,6 +26,7 @@ use crate::output;
 use crate::progress::{Progress, Unit};
 use report::Report;
 use stores::{InStore, Way};
+use sweep::{Sweep, Swept};
 
 pub(super) fn run(command: &BenchCommand) -> Result<(), CliError> {
     match command {
@@ -41,10 +44,31 @@ fn detect(args: &BenchDetectArgs) -> Result<(), CliError> {
     {
         return Err(only.error.into());
     }
-    let Some(kinds) = in_memory(read.chunks(), &interrupt) else { return interrupt.check() };
+    if args.sweep {
+        sweep(args, read.chunks(), &interrupt)?;
+    } else {
+        let Some(kinds) = in_memory(read.chunks(), &interrupt) else { return interrupt.check() };
+        compare(args, &read, kinds, &interrupt)?;
+    }
+    for file in &read.unreadable.named {
+        output::say(format_args!("not read: {}", file.error));
+    }
+    match read.unreadable.count {
+        0 => Ok(()),
+        count => Err(CliError::NotAllRead { count }),
+    }
+}
+
+/// Shows all ways, in memory and in stores.
+fn compare(
+    args: &BenchDetectArgs,
+    read: &DataChunks,
+    kinds: Vec<DetectedBy>,
+    interrupt: &Interrupt,
+) -> Result<(), CliError> {
     let stores = match args.in_memory {
         true => Vec::new(),
-        false => in_stores(args, read.chunks(), &interrupt)?,
+        false => in_stores(args, read.chunks(), Way::all(), interrupt)?,
     };
     let report = Report {
         files: read.files,
@@ -58,18 +82,19 @@ fn detect(args: &BenchDetectArgs) -> Result<(), CliError> {
     if let Some(folder) = &args.plots {
         write_plots(&report, folder)?;
     }
-    if args.format.json {
-        output::print_json(&report)?
-    } else {
-        output::print(report.text())?
-    }
-    for file in &read.unreadable.named {
-        output::say(format_args!("not read: {}", file.error));
-    }
-    match report.unreadable_files {
-        0 => Ok(()),
-        count => Err(CliError::NotAllRead { count }),
-    }
+    if args.format.json { output::print_json(&report) } else { output::print(report.text()) }
+}
+
+/// Shows one way that reads ahead in many.
+fn sweep(
+    args: &BenchDetectArgs,
+    chunks: &[[u8; CHUNK_BYTES]],
+    interrupt: &Interrupt,
+) -> Result<(), CliError> {
+    let stores = in_stores(args, chunks, sweep::ways(), interrupt)?;
+    let stores = sweep::ways().zip(stores).map(|(way, store)| Swept::new(way, store)).collect();
+    let sweep = Sweep { data_chunks: chunks.len() as u64, stores };
+    if args.format.json { output::print_json(&sweep) } else { output::print(sweep.text()) }
 }
 
 fn read(args: &BenchDetectArgs, interrupt: &Interrupt) -> Option<DataChunks> {
@@ -81,10 +106,7 @@ fn read(args: &BenchDetectArgs, interrupt: &Interrupt) -> Option<DataChunks> {
     })
 }
 
-fn in_memory(
-    chunks: &[[u8; CHUNK_BYTES]],
-    interrupt: &Interrupt,
-) -> Option<Vec<estimate::DetectedBy>> {
+fn in_memory(chunks: &[[u8; CHUNK_BYTES]], interrupt: &Interrupt) -> Option<Vec<DetectedBy>> {
     let total = (estimate::WAYS * chunks.len()) as u64;
     let mut progress = Progress::new("in memory", Unit::Steps, Some(total));
     estimate::detect(chunks, |chunks| {
@@ -96,12 +118,13 @@ fn in_memory(
 fn in_stores(
     args: &BenchDetectArgs,
     chunks: &[[u8; CHUNK_BYTES]],
+    ways: impl Iterator<Item = Way> + Clone,
     interrupt: &Interrupt,
 ) -> Result<Vec<InStore>, CliError> {
     if chunks.is_empty() {
         return Ok(Vec::new());
     }
-    let total = ((1 + Way::all().count()) * chunks.len()) as u64;
+    let total = ((1 + ways.clone().count()) * chunks.len()) as u64;
     let mut progress = Progress::new("in stores", Unit::Steps, Some(total));
     let mut measure = |way: Way| {
         way.measure(chunks, &args.dir, args.writes, |chunks| {
@@ -112,8 +135,8 @@ fn in_stores(
     // The first store is slower whatever its way is: its files get blocks of the disk that the
     // others get again, and this program gets its memory. So the first way has two, and the first
     // of them does not count.
-    Way::all().take(1).try_for_each(|way| measure(way).map(drop))?;
-    Way::all().map(&mut measure).collect()
+    ways.clone().take(1).try_for_each(|way| measure(way).map(drop))?;
+    ways.map(&mut measure).collect()
 }
 
 fn go_on(interrupt: &Interrupt) -> ControlFlow<()> {

@@ -125,6 +125,12 @@ fn the_same_chunks_go_to_a_store_of_every_kind() {
         let svg = fs::read_to_string(folder.join("plots").join(format!("{plot}.svg"))).unwrap();
         assert!(svg.contains("blake3"), "{plot}");
     }
+    let swept = tamis(&format!("bench detect {image} --dir {dir} --writes 40 --sweep --json"));
+    let swept = swept.ok().json();
+    let stores = swept["stores"].as_array().unwrap();
+    assert!(stores.iter().all(|store| store["way"] == "ecc-crc64 --verify"), "{swept}");
+    assert!(stores.iter().all(|store| store["duplicates"] == 256), "{swept}");
+    assert_eq!((&stores[0]["distance_bytes"], &stores[0]["ahead_bytes"]), (&0.into(), &0.into()));
     assert_eq!(fs::read_dir(&dir).unwrap().count(), 0, "a store was left behind");
     tamis(&format!("bench detect {image} --dir {dir}/not"))
         .fails(1, "make the directory above it first");

@@ -56,7 +56,12 @@ impl Default for Wish {
             capacities: vec![128 * MIB],
             chunk_bytes: CHUNK as u32,
             compression: Compression { codec: Codec::Lz4, level: 0 },
-            options: Options { memory_bytes: 64 * MIB, worker_threads: 0, sync: false },
+            options: Options {
+                memory_bytes: 64 * MIB,
+                worker_threads: 0,
+                sync: false,
+                ..Default::default()
+            },
             seed: 1,
             detection: Detection::default(),
             copies_above: engine::COPIES_ABOVE_DEFAULT,

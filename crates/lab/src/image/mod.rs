@@ -72,7 +72,12 @@ impl Running {
     pub fn open(disk: &MemoryDisk) -> Result<Self, ImageError> {
         let doorbell = Doorbell::new().map_err(ImageError::Doorbell)?;
         disk.set_doorbell(&doorbell);
-        let options = Options { memory_bytes: 64 << 20, worker_threads: 0, sync: false };
+        let options = Options {
+            memory_bytes: 64 << 20,
+            worker_threads: 0,
+            sync: false,
+            ..Default::default()
+        };
         let (mut engine, client, _) = engine::open(Box::new(disk.clone()), doorbell, &options)?;
         engine.offer_secret(DomainSecret(*b"secret of all domains of images."));
         Ok(Self { client, engine: std::thread::spawn(move || engine.run()) })

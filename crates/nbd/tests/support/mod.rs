@@ -53,7 +53,12 @@ impl Store {
         engine::create(Box::new(disk.clone()), &geometry, compression).unwrap();
         let doorbell = Doorbell::new().unwrap();
         disk.set_doorbell(&doorbell);
-        let options = Options { memory_bytes: 64 << 20, worker_threads: 1, sync: false };
+        let options = Options {
+            memory_bytes: 64 << 20,
+            worker_threads: 1,
+            sync: false,
+            ..Default::default()
+        };
         let (engine, client, _) = engine::open(Box::new(disk), doorbell, &options).unwrap();
         let running = thread::spawn(move || engine.run().unwrap());
         Self { client, running: Some(running) }

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use disk::{spent_ns, thread_times_ns};
-use engine::{Client, Detection, FingerprintKind, Stats};
+use engine::{Client, ComparingAhead, Detection, FingerprintKind, Stats};
 use estimate::CHUNK_BYTES;
 use serde::Serialize;
 
@@ -34,8 +34,9 @@ const FRAME_BYTES: u64 = CHUNK_BYTES as u64 + 128;
 /// A way to find a duplicate that a store may be made with.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(super) struct Way {
-    kind: FingerprintKind,
-    verify: bool,
+    pub(super) kind: FingerprintKind,
+    pub(super) verify: bool,
+    pub(super) ahead: ComparingAhead,
 }
 
 /// What a store made of the chunks. Times of threads are processor time.
@@ -58,6 +59,11 @@ pub(super) struct InStore {
     pub(super) comparison_reads: u64,
     pub(super) comparison_chunks: u64,
     pub(super) comparison_bytes: u64,
+    /// Stored chunks to compare with that were in memory, and those that had been read ahead.
+    pub(super) comparison_chunks_held: u64,
+    pub(super) comparison_chunks_ahead: u64,
+    /// Bytes that were read ahead; nothing here reads but to compare.
+    pub(super) ahead_bytes: u64,
     /// Filters, young entries and directories at the end: what finds duplicates, beside pages.
     pub(super) memory_bytes: u64,
 }
@@ -77,9 +83,10 @@ pub(super) struct Cases {
 
 impl Way {
     /// Every kind as stores have it at least, and BLAKE3 compared as well, for what that costs.
-    pub(super) fn all() -> impl Iterator<Item = Self> {
-        let plain = |kind: FingerprintKind| Self { kind, verify: !kind.is_strong() };
-        let compared = Self { kind: FingerprintKind::Blake3, verify: true };
+    pub(super) fn all() -> impl Iterator<Item = Self> + Clone {
+        let ahead = ComparingAhead::default();
+        let plain = move |kind: FingerprintKind| Self { kind, verify: !kind.is_strong(), ahead };
+        let compared = Self { kind: FingerprintKind::Blake3, verify: true, ahead };
         FingerprintKind::ALL.into_iter().map(plain).chain([compared])
     }
 
@@ -108,6 +115,7 @@ impl Way {
             memory_bytes: STORE_MEMORY_BYTES,
             worker_threads: processors(),
             sync: false,
+            comparing_ahead: self.ahead,
         };
         OpenStore::with(scratch.path(), options, |store| {
             let client = store.client();
@@ -238,6 +246,9 @@ impl InStore {
         self.comparison_reads = counters.comparison_reads;
         self.comparison_chunks = counters.chunks_read_to_compare;
         self.comparison_bytes = counters.comparison_bytes_read;
+        self.comparison_chunks_held = counters.frames_hit_to_compare;
+        self.comparison_chunks_ahead = counters.frames_ahead_to_compare;
+        self.ahead_bytes = stats.read_cache.ahead_read_bytes;
         let tables = &stats.tables;
         self.memory_bytes = tables.filter_bytes + tables.young_bytes + tables.directory_bytes;
     }
