@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use disk::{Completion, Disk, Io, IoKind, MemoryDisk, SharedBuf};
 use format::BLOCK_BYTES;
 use format::record::{
-    RECORD_BYTES_MAX, RecordHeader, RecordKind, decode_header, encode_record, record_bytes,
+    RECORD_BYTES_MAX, RecordHeader, RecordKind, Settled, decode_header, encode_record, record_bytes,
     verify_body,
 };
 use format::root::JournalPosition;
@@ -163,7 +163,10 @@ impl WrittenRing {
             incarnation: 1 + u64::from(shape >> 3 & 3),
             sequence: at.sequence + u64::from(shape >> 5 & 1),
             previous_crc: at.previous_crc ^ u32::from(shape >> 6 & 1),
-            durable_sequence: u64::from(input.word()),
+            settled: Settled {
+                durable_sequence: u64::from(input.word()),
+                placed_sequence: u64::from(input.word()),
+            },
             uuid_prefix: uuid_prefix(UUID),
         };
         let mut record = vec![0; length_bytes];

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Idle -> freeze -> Pages (written, a few MiB at a time) -> TablesSync
-//!      -> Durable (frames and journal up to the freeze) -> Root -> RootSync -> Idle
+//!      -> Durable (journal up to the freeze, its frames placed) -> Root -> RootSync -> Idle
 //! ```
 //!
 //! The freeze gives every dirty page its new place and tag in one go, children before parents;
@@ -177,8 +177,10 @@ impl Engine {
 
     fn write_root_when_durable(&mut self) -> bool {
         let Some(root) = &self.checkpoints.next_root else { return false };
-        let durable = self.flushing.durable_sequence() + 1 >= root.journal.sequence;
-        if !durable && !mutant!(WritesRootBeforeRecords) {
+        let settled = self.flushing.settled;
+        let early = mutant!(WritesRootUnplaced);
+        let reached = if early { settled.durable_sequence } else { settled.placed_sequence };
+        if reached + 1 < root.journal.sequence && !mutant!(WritesRootBeforeRecords) {
             self.flushing.ask();
             return false;
         }

@@ -23,6 +23,10 @@ use crate::record::CHANGE_BYTES_MAX;
 /// Groups, or pieces of one long unmap, that one step applies: reads go in between.
 const COMMITS_PER_STEP: usize = 8;
 
+/// Frames of a group that its record may carry: what is written twice has to cost less than the
+/// write and the sync that it saves.
+const CARRIED_BYTES_MAX: u64 = 64 << 10;
+
 impl Engine {
     /// Applies groups from the oldest on.
     pub(crate) fn commit_groups(&mut self) -> bool {
@@ -79,7 +83,9 @@ impl Engine {
         }
         let body_bytes = CHANGE_BYTES_MAX * (group.slots().len() + stores.len() + 2);
         let frame_bytes: u64 = stores.iter().map(room_bytes).sum();
-        if !self.journal_has_room(body_bytes) {
+        let carried = self.carries(group.id, frame_bytes);
+        let carried_bytes = if carried { frame_bytes as usize } else { 0 };
+        if !self.journal_has_room(body_bytes + carried_bytes) {
             return Ok(false);
         }
         if !self.placement.has_room(Stream::Clients, frame_bytes) {
@@ -88,7 +94,12 @@ impl Engine {
         }
         let mut changes = Vec::with_capacity(maps.len() + stores.len() + 2);
         for (frames, new) in group.frames.iter().flatten().zip(stores.chunks(JOB_CHUNKS)) {
-            if self.placement.place_all(frames.bytes.bytes(), new, &mut changes).is_none() {
+            let (placement, bytes) = (&mut self.placement, frames.bytes.bytes());
+            let placed = match carried {
+                true => placement.place_carried(bytes, new, &mut changes),
+                false => placement.place_all(bytes, new, &mut changes),
+            };
+            if placed.is_none() {
                 self.stop_writing(crate::error::RequestError::NoSpace);
                 return Ok(false);
             }
@@ -107,6 +118,17 @@ impl Engine {
         let stored_bytes = stores.iter().map(|new| u64::from(new.length_bytes));
         self.counters.frame_bytes_stored += stored_bytes.sum::<u64>();
         Ok(true)
+    }
+
+    /// Whether the group's frames, of so many bytes with their directory entries, go along in its
+    /// record: somebody waits for them, or will. In vain if the next round places frames anyway.
+    fn carries(&self, group: u64, frame_bytes: u64) -> bool {
+        let waited_for =
+            self.flushing.is_expected(self.counters.writes) || self.flushing.is_waited_for(group);
+        waited_for
+            && frame_bytes <= CARRIED_BYTES_MAX
+            && !self.placement.has_loose_frames()
+            && self.placement.open_room_bytes(Stream::Clients) >= frame_bytes
     }
 
     /// How many of the chunks have their PBNs from the queue of free ones.

@@ -10,6 +10,8 @@ use format::units::{ContainerId, Pba, Zone};
 use hashbrown::HashMap;
 use tables::PageRead;
 
+use crate::carried::Carried;
+
 /// Container, and first byte in it.
 pub(crate) type Place = (ContainerId, u32);
 
@@ -94,6 +96,8 @@ pub(crate) struct Devices {
     /// Tags of table page writes in flight.
     table_writes: BTreeSet<u64>,
     done: Vec<Completion>,
+    /// Frames that came with records and may not be in their containers.
+    pub(crate) carried: Carried,
 }
 
 impl Devices {
@@ -106,6 +110,7 @@ impl Devices {
             promised_writes: BTreeSet::new(),
             table_writes: BTreeSet::new(),
             done: Vec::new(),
+            carried: Carried::default(),
         }
     }
 
@@ -196,8 +201,21 @@ impl Devices {
         self.disk.size_bytes(zone)
     }
 
-    /// Reads and waits: only before the engine runs, and for checks.
+    /// Reads and waits: only before the engine runs, and for checks. What is carried counts as
+    /// written.
     pub(crate) fn read_now(
+        &mut self,
+        zone: Zone,
+        offset_bytes: u64,
+        length_bytes: usize,
+    ) -> Result<AlignedBuf, IoError> {
+        let mut read = self.read_below(zone, offset_bytes, length_bytes)?;
+        self.carried.lay_over(zone, offset_bytes, &mut read);
+        Ok(read)
+    }
+
+    /// The same of what the device has.
+    pub(crate) fn read_below(
         &mut self,
         zone: Zone,
         offset_bytes: u64,

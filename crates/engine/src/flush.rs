@@ -1,15 +1,27 @@
 //! FLUSH and FUA: what was acknowledged before becomes durable.
 //!
 //! A flush waits for the group that was newest when it arrived. Once that group is applied, a
-//! *round* makes everything applied so far durable: the container's padded tail is written, every
-//! frame and journal write issued so far must have ended, then journal and data zones are synced
-//! together. Frames and records need no order between them: recovery checks the frames that
-//! records since the last known sync name, and stops at the first that is missing.
+//! *round* makes everything applied so far durable: every frame and journal write issued so far
+//! must have ended, then the zones are synced. Frames and records need no order between them:
+//! recovery checks the frames that records since the last known sync name, and stops at the first
+//! that is missing.
+//!
+//! Few and small frames that a flush waits for are *carried* in their record (`commit.rs`). If all
+//! frames since the last sync of the data zones were, a round is the journal's alone: one write and
+//! one sync. The frames stay in memory, and go to their container when a segment is full, or with
+//! the next round that *places* frames: one with frames that no record carries, one that a
+//! checkpoint asks for since the journal will end behind the record, or one for the bytes that
+//! recovery would have to place. It writes the containers' padded tails first and syncs the data
+//! zones too. So there are two marks: up to which record all is durable, and up to which the frames
+//! are durable in their places; the second never passes the first.
 //!
 //! One round runs at a time; flushes that arrive meanwhile share the next: group commit. (Two at a
 //! time were no faster: measurements/016.) Where a flush is expected (`flushing.rs`), all but the
 //! syncs is done ahead of it.
 
+use std::collections::BTreeSet;
+
+use format::record::Settled;
 use format::units::Zone;
 use mutants::mutant;
 
@@ -64,24 +76,33 @@ impl Engine {
         }
         let group = self.buffer.applied_group();
         let waited_for = self.flushing.waiters.iter().any(|(of, _)| *of <= group);
-        let overdue = self.placement.unsynced_bytes > UNSYNCED_BYTES_MAX
-            || self.flushing.ticks >= TICKS_UNSYNCED_MAX;
-        if !(waited_for || self.flushing.wanted || overdue) {
+        let many = self.placement.unsynced_bytes > UNSYNCED_BYTES_MAX;
+        let idle_long = self.flushing.ticks >= TICKS_UNSYNCED_MAX;
+        if !(waited_for || self.flushing.wanted || many || idle_long) {
             self.issue_ahead();
             return false;
         }
+        let loose = self.placement.has_loose_frames() && !mutant!(LeavesLooseFrames);
+        let places = loose || self.flushing.wanted || many;
         self.flushing.wanted = false;
         self.flushing.ticks = 0;
-        if self.appended_sequence == self.flushing.durable_sequence {
+        let Settled { durable_sequence, placed_sequence } = self.flushing.settled;
+        let settled_sequence = if places { placed_sequence } else { durable_sequence };
+        if self.appended_sequence == settled_sequence {
             self.flushing.answer_up_to(group);
             return waited_for;
         }
-        self.issue_frames(true);
+        let mut zones = BTreeSet::new();
+        if places {
+            self.issue_frames(true);
+            zones = self.placement.take_unsynced_zones();
+        }
         self.flushing.round = Some(Round {
             sequence: self.appended_sequence,
+            places,
             group,
             mark: self.devices.mark(),
-            zones: self.placement.take_unsynced_zones(),
+            zones,
             syncs_left: None,
             told: self.flushing.told,
         });
@@ -95,7 +116,8 @@ impl Engine {
     /// The padded tail of a group that a flush will probably follow is written before it comes.
     fn issue_ahead(&mut self) {
         let expected = self.flushing.is_expected(self.counters.writes);
-        if expected && self.buffer.groups.is_empty() {
+        let loose = self.placement.has_loose_frames();
+        if expected && loose && self.buffer.groups.is_empty() {
             self.issue_frames(true);
         }
     }
@@ -114,9 +136,12 @@ impl Engine {
                 true
             }
             Some(0) => {
-                let Round { sequence, group, told, .. } = *round;
+                let Round { sequence, places, group, told, .. } = *round;
                 self.flushing.round = None;
-                self.flushing.durable_sequence = sequence;
+                self.flushing.settled.durable_sequence = sequence;
+                if places {
+                    self.flushing.settled.placed_sequence = sequence;
+                }
                 let known = if mutant!(ReusesContainerUntold) { sequence } else { told };
                 self.placement.space.known_durable(known);
                 self.flushing.answer_up_to(group);

@@ -7,6 +7,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use format::record::Settled;
+
 use crate::done::Done;
 use crate::error::RequestError;
 use crate::outcome::Reply;
@@ -38,6 +40,8 @@ impl Answer {
 pub(crate) struct Round {
     /// Records up to this one become durable.
     pub(crate) sequence: u64,
+    /// Whether their frames become durable in their containers as well.
+    pub(crate) places: bool,
     /// Groups up to this one become durable.
     pub(crate) group: u64,
     /// I/O issued before this mark must have ended.
@@ -59,9 +63,10 @@ const HABIT_FLUSHES: u32 = 4;
 pub(crate) struct Flushing {
     pub(crate) waiters: Vec<(u64, Answer)>,
     pub(crate) round: Option<Round>,
-    pub(crate) durable_sequence: u64,
+    pub(crate) settled: Settled,
     /// The durable sequence that the newest record carries.
     pub(crate) told: u64,
+    /// Somebody wants a round that places frames.
     pub(crate) wanted: bool,
     pub(crate) ticks: u32,
     /// Requests to write that had come by the last flush.
@@ -71,12 +76,13 @@ pub(crate) struct Flushing {
 }
 
 impl Flushing {
-    pub(crate) fn new(durable_sequence: u64) -> Self {
+    /// Nothing waits, and all records up to this one are durable and their frames placed.
+    pub(crate) fn new(sequence: u64) -> Self {
         Self {
             waiters: Vec::new(),
             round: None,
-            durable_sequence,
-            told: durable_sequence,
+            settled: Settled { durable_sequence: sequence, placed_sequence: sequence },
+            told: sequence,
             wanted: false,
             ticks: 0,
             writes_seen: 0,
@@ -98,7 +104,7 @@ impl Flushing {
 
     /// All records up to this one are durable, with the frames they name.
     pub(crate) fn durable_sequence(&self) -> u64 {
-        self.durable_sequence
+        self.settled.durable_sequence
     }
 
     pub(crate) fn wait_for_ack(&mut self, group: u64, ack: Arc<Ack>) {
@@ -114,7 +120,12 @@ impl Flushing {
         self.ticks > 0 && self.waiters.is_empty() && self.round.is_none()
     }
 
-    /// A round is wanted even if nobody waits.
+    /// Whether a flush waits for this group.
+    pub(crate) fn is_waited_for(&self, group: u64) -> bool {
+        self.waiters.iter().any(|(of, _)| *of == group)
+    }
+
+    /// A round that places frames is wanted even if nobody waits.
     pub(crate) fn ask(&mut self) {
         self.wanted = true;
     }

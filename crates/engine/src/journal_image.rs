@@ -6,7 +6,7 @@
 //! falls behind the last known sync), and has been damaged since.
 
 use format::BLOCK_BYTES;
-use format::record::{RECORD_BYTES_MAX, decode_header, verify_body};
+use format::record::{RECORD_BYTES_MAX, Settled, decode_header, verify_body};
 use format::root::JournalPosition;
 use format::superblock::Geometry;
 use format::units::{Zone, uuid_prefix};
@@ -59,7 +59,8 @@ fn look_at(geometry: &Geometry, bytes: &[u8], starts_bytes: usize, behind: &mut 
         let Ok(header) = decode_header(rest) else { continue };
         let ours = header.uuid_prefix == uuid_prefix(geometry.uuid);
         if ours && verify_body(&header, rest).is_ok() {
-            behind.durable_sequence = behind.durable_sequence.max(header.durable_sequence);
+            let durable_sequence = header.settled.durable_sequence;
+            behind.durable_sequence = behind.durable_sequence.max(durable_sequence);
             behind.last_sequence = behind.last_sequence.max(header.sequence);
         }
     }
@@ -70,8 +71,8 @@ fn look_at(geometry: &Geometry, bytes: &[u8], starts_bytes: usize, behind: &mut 
 pub(crate) struct JournalImage {
     pub(crate) end: JournalPosition,
     pub(crate) incarnation: u64,
-    /// The highest sequence that a record up to the end says was durable.
-    pub(crate) synced_sequence: u64,
+    /// What the records up to the end say of what is durable.
+    pub(crate) settled: Settled,
     pub(crate) behind: Behind,
 }
 
@@ -96,7 +97,7 @@ impl JournalImage {
         each_record(reads, geometry, from, |_, record, end| {
             image.end = end;
             image.incarnation = image.incarnation.max(record.incarnation);
-            image.synced_sequence = image.synced_sequence.max(record.durable_sequence);
+            image.settled.learn(record.settled);
             true
         });
         image

@@ -20,7 +20,8 @@ use format::record::Change;
 use format::root::{OpenContainer, Root, STREAMS};
 use format::superblock::Geometry;
 use format::units::{
-    BlockPtr, Compression, ContainerId, Fingerprint, PageId, Pba, Pbn, TreeId, VolumeId,
+    BlockPtr, CONTAINER_BYTES, Compression, ContainerId, Fingerprint, PageId, Pba, Pbn, TreeId,
+    VolumeId,
 };
 use format::{BLOCK_BYTES, bucket, pba_page};
 use tables::{HashOptions, HashPbn};
@@ -248,7 +249,10 @@ impl Ledger {
             if !changes.iter().all(|change| has_place(geometry, change)) {
                 return false;
             }
-            let proven = record.sequence <= journal.synced_sequence;
+            if record.sequence > journal.settled.placed_sequence {
+                reads.devices.carry(geometry, &changes);
+            }
+            let proven = record.sequence <= journal.settled.durable_sequence;
             if !proven && !self.frames_are_there(reads, geometry, &changes) {
                 return false;
             }
@@ -323,7 +327,7 @@ impl Ledger {
             }
             Change::FreeContainer { id } => self.set_container(*id, ContainerEntry::default()),
             Change::SetCompression(compression) => self.compression = *compression,
-            Change::Opened { .. } => {}
+            Change::Opened { .. } | Change::Carry { .. } => {}
             volume_change => self.apply_to_volumes(volume_change),
         }
     }
@@ -434,6 +438,10 @@ fn has_place(geometry: &Geometry, change: &Change) -> bool {
         | Change::Move { pbn, to, .. }
         | Change::Copy { pbn, at: to, .. } => geometry.has_pbn(*pbn) && geometry.has_place(*to),
         Change::Forget { pbn, .. } => geometry.has_pbn(*pbn),
+        Change::Carry { container, offset_bytes, bytes } => {
+            let end_bytes = *offset_bytes as usize + bytes.len();
+            geometry.container_zone(*container).is_some() && end_bytes <= CONTAINER_BYTES as usize
+        }
         _ => true,
     }
 }

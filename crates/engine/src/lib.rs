@@ -25,6 +25,8 @@ mod administer;
 mod ahead;
 mod buffer;
 mod candidates;
+mod carried;
+mod carrying;
 mod check;
 mod checker;
 mod checker_copies;

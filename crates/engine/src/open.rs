@@ -16,7 +16,7 @@ use std::sync::Arc;
 use containers::{ContainerUse, OpenContainer, SealedUse, Space};
 use disk::{AlignedBuf, Disk, Doorbell};
 use format::container_page::{ContainerEntry, ContainerState};
-use format::record::Change;
+use format::record::{Change, Settled};
 use format::root::{JournalPosition, Root, Stream};
 use format::superblock::{self, Geometry};
 use format::units::Zone;
@@ -158,6 +158,7 @@ pub(crate) fn load(
     let recovered = loading.replay(&geometry, &newest)?;
     refuse_a_damaged_journal(&mut loading.devices, &geometry, recovered.position)?;
     if may_write {
+        loading.devices.place_carried()?;
         loading.mend_directories(&geometry, &recovered.sealed)?;
     }
     let report = OpenReport {
@@ -316,7 +317,8 @@ fn announce(
 ) -> Result<(), OpenError> {
     let mut body = Vec::new();
     Change::Opened { incarnation }.encode(&mut body);
-    let durable = journal.next().sequence - 1;
+    let before = journal.next().sequence - 1;
+    let settled = Settled { durable_sequence: before, placed_sequence: before };
     // The record says that all before it is durable: so it must be, before the record is written.
     for number in (0..geometry.data.len()).filter(|_| !mutant!(AnnouncesUnsynced)) {
         devices.sync_now(Zone::Data(number as u16))?;
@@ -324,7 +326,7 @@ fn announce(
     // The journal as well: if this record alone outlived the power, those that it calls durable
     // would seem to have rotted.
     devices.sync_now(Zone::Journal)?;
-    let appended = journal.append(&body, durable).map_err(|_| OpenError::JournalFull)?;
+    let appended = journal.append(&body, settled).map_err(|_| OpenError::JournalFull)?;
     for write in appended.writes {
         devices.write_now(Zone::Journal, write.offset_bytes, write.buf)?;
     }

@@ -51,6 +51,8 @@ pub(crate) struct Placement {
     chunk_bytes: u32,
     unsynced_zones: BTreeSet<u16>,
     pub(crate) unsynced_bytes: u64,
+    /// Frames were placed since the data zones were last synced that no record carries.
+    loose: bool,
     next_sequence: u32,
     uuid: [u8; 16],
 }
@@ -70,6 +72,7 @@ impl Placement {
             chunk_bytes: geometry.chunk_bytes,
             unsynced_zones: BTreeSet::new(),
             unsynced_bytes: 0,
+            loose: false,
             next_sequence,
             uuid: geometry.uuid,
         }
@@ -126,6 +129,7 @@ impl Placement {
         placed: &Placed<'_>,
         changes: &mut Vec<Change>,
     ) -> Option<Pba> {
+        self.loose = true;
         if let Some(open) = &mut self.open[stream as usize]
             && let Ok(pba) = open.append(placed.frame, placed.pbn, placed.fingerprint)
         {
@@ -146,6 +150,7 @@ impl Placement {
         mut new: &[NewFrame],
         changes: &mut Vec<Change>,
     ) -> Option<()> {
+        self.loose = true;
         let mut pbas = Vec::with_capacity(new.len());
         while !new.is_empty() {
             pbas.clear();
@@ -164,6 +169,30 @@ impl Placement {
             }
         }
         Some(())
+    }
+
+    /// Places frames as [`Self::place_all`] does, the open container having room for them, and has
+    /// `changes` carry them: a record of those is durable without any write to the container.
+    pub(crate) fn place_carried(
+        &mut self,
+        bytes: &[u8],
+        new: &[NewFrame],
+        changes: &mut Vec<Change>,
+    ) -> Option<()> {
+        let open = self.open[Stream::Clients as usize].as_ref()?;
+        let (container, offset_bytes) = (open.id(), open.fill_bytes());
+        let length_bytes = new.iter().map(|frame| frame.length_bytes as usize).sum();
+        let bytes = bytes.get(..length_bytes)?;
+        changes.push(Change::Carry { container, offset_bytes, bytes: bytes.to_vec() });
+        let loose = self.loose;
+        self.place_all(bytes, new, changes)?;
+        self.loose = loose;
+        Some(())
+    }
+
+    /// Whether the data zones have to be synced for all records to be durable.
+    pub(crate) fn has_loose_frames(&self) -> bool {
+        self.loose
     }
 
     fn roll(&mut self, stream: Stream, changes: &mut Vec<Change>) -> Option<()> {
@@ -234,9 +263,11 @@ impl Placement {
         self.sealed.len() >= SEALED_IN_MEMORY_MAX
     }
 
-    /// Data zones written since they were last asked for.
+    /// Data zones written since they were last asked for. Whoever takes them syncs them, and has
+    /// issued all frames before.
     pub(crate) fn take_unsynced_zones(&mut self) -> BTreeSet<u16> {
         self.unsynced_bytes = 0;
+        self.loose = false;
         std::mem::take(&mut self.unsynced_zones)
     }
 

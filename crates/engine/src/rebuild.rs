@@ -78,6 +78,7 @@ impl<'a> Rebuild<'a> {
     ) -> Result<Written, RepairError> {
         let mut stage = |done| progress(CheckProgress { stage: "rebuilding", done, total: 6 });
         stage(0);
+        self.reads.devices.place_carried()?;
         let shape = self.write_fingerprints()?;
         stage(1);
         self.write_containers()?;

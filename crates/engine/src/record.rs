@@ -7,6 +7,7 @@ use crate::devices::Purpose;
 use crate::engine::Engine;
 use crate::state::LiveChange;
 use format::units::{Fingerprint, Pba, Pbn, Zone};
+use mutants::mutant;
 
 /// Largest encoding of one change that is not a long run or a name.
 pub(crate) const CHANGE_BYTES_MAX: usize = 96;
@@ -95,14 +96,17 @@ impl Engine {
     }
 
     fn append(&mut self, body: &[u8]) -> bool {
-        let durable = self.flushing.durable_sequence();
-        let Ok(appended) = self.journal.append(body, durable) else {
+        let mut settled = self.flushing.settled;
+        if mutant!(TellsPlacedEarly) {
+            settled.placed_sequence = settled.durable_sequence;
+        }
+        let Ok(appended) = self.journal.append(body, settled) else {
             let zone = crate::zone_name(Zone::Journal);
             let reason = format!("{zone} has no room for a record that was promised some");
             self.stop_writing(crate::error::RequestError::WriteFailed { zone, reason });
             return false;
         };
-        self.flushing.told = durable;
+        self.flushing.told = settled.durable_sequence;
         for write in appended.writes {
             self.counters.journal_bytes_written += write.buf.len() as u64;
             self.devices.write(Zone::Journal, write.offset_bytes, write.buf, Purpose::Journal);

@@ -4,6 +4,8 @@
 //! carries the sequence that was durable when it was written. Then to apply: a record after that
 //! sync may name frames that never reached the disk, so its frames are checked, and the journal is
 //! *cut* before the first record that misses one. What comes after the cut was never promised.
+//! Frames that a record carries count as arrived; the opening writes them to their containers
+//! afterwards, unless a record says that they are there (`placed_sequence`).
 //! Records are applied change by change, by the code that applied them live.
 
 use containers::scan;
@@ -11,7 +13,7 @@ use disk::IoError;
 use format::BLOCK_BYTES;
 use format::directory::DirectoryEntry;
 use format::frame::{self, FrameHeader};
-use format::record::Change;
+use format::record::{Change, Settled};
 use format::root::{JournalPosition, OpenContainer, Root, STREAMS};
 use format::superblock::Geometry;
 use format::units::{CONTAINER_BYTES, ContainerId, Fingerprint, Pba, Pbn, Zone};
@@ -47,10 +49,10 @@ impl Loading {
         geometry: &Geometry,
         root: &Root,
     ) -> Result<Recovered, OpenError> {
-        let mut synced_sequence = 0;
+        let mut settled = Settled::default();
         let mut scan = Replay::new(geometry.journal_bytes, geometry.uuid, root.journal);
         while let Some(record) = self.next_record(&mut scan)? {
-            synced_sequence = synced_sequence.max(record.durable_sequence);
+            settled.learn(record.settled);
         }
         let mut recovered = Recovered {
             position: root.journal,
@@ -64,7 +66,10 @@ impl Loading {
         let mut replay = Replay::new(geometry.journal_bytes, geometry.uuid, root.journal);
         while let Some(record) = self.next_record(&mut replay)? {
             let changes = record.changes().map_err(OpenError::Record)?;
-            if record.sequence > synced_sequence {
+            if record.sequence > settled.placed_sequence && !mutant!(ForgetsCarriedFrames) {
+                self.devices.carry(geometry, &changes);
+            }
+            if record.sequence > settled.durable_sequence {
                 if !self.frames_are_there(geometry, &changes, &mut recovered)? {
                     recovered.cut = true;
                     break;

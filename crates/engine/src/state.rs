@@ -238,7 +238,7 @@ impl State {
             }
             Change::FreeContainer { id } => self.containers.free(*id),
             Change::SetCompression(compression) => self.compression = *compression,
-            Change::Opened { .. } => {}
+            Change::Opened { .. } | Change::Carry { .. } => {}
             volume_change => self.apply_to_catalog(volume_change),
         }
     }

@@ -105,7 +105,7 @@ fn records(
     let Some(oldest) = images.min_by_key(|image| image.root.journal.sequence) else {
         return Vec::new();
     };
-    let synced = oldest.journal.synced_sequence.max(survey.base.root.journal.sequence - 1);
+    let synced = oldest.journal.settled.durable_sequence.max(survey.base.root.journal.sequence - 1);
     let ring_bytes = survey.geometry.journal_bytes;
     let mut start_bytes = oldest.root.journal.offset_bytes;
     let mut unproven = Vec::new();

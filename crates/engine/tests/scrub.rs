@@ -79,7 +79,8 @@ fn a_sound_store_is_read_whole_and_nothing_is_found() {
     for fingerprints in [false, true] {
         let found = scrub(&stand.client, fingerprints);
         assert_eq!(sentences(&found.findings), Vec::<String>::new());
-        assert_eq!(found.frames, 3001, "{found:?}");
+        // The last is carried in the journal, and in no container yet.
+        assert_eq!(found.frames, 3000, "{found:?}");
         assert_eq!(found.containers, 3);
         assert!(found.pages > 40, "{found:?}");
         let read = found.bytes_read as f64 / found.bytes_total as f64;

@@ -46,9 +46,11 @@ pub(crate) const UUID_PREFIX_AT: usize = 40;
 pub(crate) const PREVIOUS_CRC_AT: usize = 48;
 pub(crate) const KIND_AT: usize = 52;
 pub(crate) const ZERO_AT: usize = 53;
+pub(crate) const PLACED_SEQUENCE_AT: usize = 56;
 
 const _: () = assert!(UUID_PREFIX_AT + UUID_PREFIX_BYTES == PREVIOUS_CRC_AT);
-const _: () = assert!(ZERO_AT < RECORD_HEADER_BYTES && RECORD_HEADER_BYTES < BLOCK_BYTES);
+const _: () = assert!(ZERO_AT < PLACED_SEQUENCE_AT && RECORD_HEADER_BYTES < BLOCK_BYTES);
+const _: () = assert!(PLACED_SEQUENCE_AT + 8 == RECORD_HEADER_BYTES);
 const _: () = assert!(RECORD_BYTES_MAX.is_multiple_of(BLOCK_BYTES));
 
 /// What a record is for.
@@ -59,6 +61,24 @@ pub enum RecordKind {
     Group = 0,
     /// It takes the space up to the end of the ring and has no body.
     Filler = 1,
+}
+
+/// What is durable of the records before one.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Settled {
+    /// Records up to this one are durable, and so are the frames they name: in their containers, or
+    /// carried in the record that names them.
+    pub durable_sequence: u64,
+    /// The frames that records up to this one name are durable in their containers.
+    pub placed_sequence: u64,
+}
+
+impl Settled {
+    /// Takes over what another record knows more.
+    pub fn learn(&mut self, other: Self) {
+        self.durable_sequence = self.durable_sequence.max(other.durable_sequence);
+        self.placed_sequence = self.placed_sequence.max(other.placed_sequence);
+    }
 }
 
 /// What a record says of itself.
@@ -76,8 +96,8 @@ pub struct RecordHeader {
     pub sequence: u64,
     /// Checksum of the record before it.
     pub previous_crc: u32,
-    /// Records up to this one, and the frames they name, were durable when it was written.
-    pub durable_sequence: u64,
+    /// What was durable when it was written.
+    pub settled: Settled,
     /// Of the store.
     pub uuid_prefix: [u8; UUID_PREFIX_BYTES],
 }
@@ -104,7 +124,8 @@ pub fn encode_record(header: &RecordHeader, body: &[u8], record: &mut [u8]) -> u
     put_u32(start, BODY_BYTES_AT, header.body_bytes);
     put_u64(start, INCARNATION_AT, header.incarnation);
     put_u64(start, SEQUENCE_AT, header.sequence);
-    put_u64(start, DURABLE_SEQUENCE_AT, header.durable_sequence);
+    put_u64(start, DURABLE_SEQUENCE_AT, header.settled.durable_sequence);
+    put_u64(start, PLACED_SEQUENCE_AT, header.settled.placed_sequence);
     put_bytes(start, UUID_PREFIX_AT, &header.uuid_prefix);
     put_u32(start, PREVIOUS_CRC_AT, header.previous_crc);
     start[KIND_AT] = header.kind as u8;
@@ -142,7 +163,10 @@ pub fn decode_header(bytes: &[u8]) -> Result<RecordHeader, FormatError> {
         incarnation: u64_at(bytes, INCARNATION_AT),
         sequence: u64_at(bytes, SEQUENCE_AT),
         previous_crc: u32_at(bytes, PREVIOUS_CRC_AT),
-        durable_sequence: u64_at(bytes, DURABLE_SEQUENCE_AT),
+        settled: Settled {
+            durable_sequence: u64_at(bytes, DURABLE_SEQUENCE_AT),
+            placed_sequence: u64_at(bytes, PLACED_SEQUENCE_AT),
+        },
         uuid_prefix: array_at(bytes, UUID_PREFIX_AT),
     })
 }

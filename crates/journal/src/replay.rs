@@ -20,8 +20,8 @@
 //! cannot be read, [`Replay::narrow`] asks for the least that the next step takes.
 
 use format::record::{
-    Change, Changes, RECORD_HEADER_BYTES, RecordHeader, RecordKind, decode_header, record_crc,
-    verify_body,
+    Change, Changes, RECORD_HEADER_BYTES, RecordHeader, RecordKind, Settled, decode_header,
+    record_crc, verify_body,
 };
 use format::root::JournalPosition;
 use format::units::{UUID_BYTES, UUID_PREFIX_BYTES, uuid_prefix};
@@ -52,8 +52,8 @@ pub struct ReplayRecord {
     pub sequence: u64,
     /// Of the opening of the store that wrote it.
     pub incarnation: u64,
-    /// Records up to this one, and the frames they name, were durable when it was written.
-    pub durable_sequence: u64,
+    /// What was durable when it was written.
+    pub settled: Settled,
     /// The changes, encoded.
     pub body: Vec<u8>,
 }
@@ -191,8 +191,8 @@ impl Replay {
         };
         let crc = record_crc(here).map_err(|_| End::Torn)?;
         self.move_behind(&header, crc);
-        let RecordHeader { kind, sequence, incarnation, durable_sequence, .. } = header;
-        Ok(Some((kind, ReplayRecord { sequence, incarnation, durable_sequence, body })))
+        let RecordHeader { kind, sequence, incarnation, settled, .. } = header;
+        Ok(Some((kind, ReplayRecord { sequence, incarnation, settled, body })))
     }
 
     /// Whether this is the record that comes next, going by its header.

@@ -5,10 +5,12 @@
 //! two writes, so that the caller sees one step.
 //!
 //! The writer trusts its caller in one thing: writes are issued before it says in a later record
-//! (`durable_sequence`) that they are durable.
+//! ([`Settled`]) that they are durable.
 
 use disk::{AlignedBuf, SharedBuf};
-use format::record::{BODY_BYTES_MAX, RecordHeader, RecordKind, encode_record, record_bytes};
+use format::record::{
+    BODY_BYTES_MAX, RecordHeader, RecordKind, Settled, encode_record, record_bytes,
+};
 use format::root::JournalPosition;
 use format::units::{UUID_BYTES, UUID_PREFIX_BYTES, uuid_prefix};
 
@@ -92,20 +94,19 @@ impl Writer {
         self.tail_offset_bytes = self.tail_offset_bytes.max(released);
     }
 
-    /// Appends a record with these changes. Records up to `durable_sequence` are durable, and
-    /// so are the frames they name.
+    /// Appends a record with these changes; `settled` tells recovery what is durable before it.
     ///
     /// # Errors
     /// [`AppendError`], and nothing has changed.
-    pub fn append(&mut self, body: &[u8], durable_sequence: u64) -> Result<Appended, AppendError> {
+    pub fn append(&mut self, body: &[u8], settled: Settled) -> Result<Appended, AppendError> {
         let filler_bytes = self.check_room(body.len())?;
         let mut writes = Vec::with_capacity(2);
         if filler_bytes != 0 {
-            writes.push(self.write(RecordKind::Filler, filler_bytes, &[], durable_sequence));
+            writes.push(self.write(RecordKind::Filler, filler_bytes, &[], settled));
         }
         let sequence = self.next.sequence;
         let length_bytes = record_bytes(body.len());
-        writes.push(self.write(RecordKind::Group, length_bytes, body, durable_sequence));
+        writes.push(self.write(RecordKind::Group, length_bytes, body, settled));
         Ok(Appended { writes, sequence })
     }
 
@@ -130,7 +131,7 @@ impl Writer {
         kind: RecordKind,
         length_bytes: usize,
         body: &[u8],
-        durable_sequence: u64,
+        settled: Settled,
     ) -> JournalWrite {
         let header = RecordHeader {
             length_bytes: length_bytes as u32,
@@ -139,7 +140,7 @@ impl Writer {
             incarnation: self.incarnation,
             sequence: self.next.sequence,
             previous_crc: self.next.previous_crc,
-            durable_sequence,
+            settled,
             uuid_prefix: self.uuid_prefix,
         };
         let mut buf = AlignedBuf::new_stale(length_bytes);

@@ -71,6 +71,14 @@ pub enum Mutant {
     BelievesTornRecord,
     /// Replay takes records that do not continue the ones before them.
     BelievesStaleRecord,
+    /// Recovery leaves out the frames that records carry.
+    ForgetsCarriedFrames,
+    /// A root is written though frames of records before it are in no container.
+    WritesRootUnplaced,
+    /// A round leaves frames unwritten that no record carries.
+    LeavesLooseFrames,
+    /// Records say that frames are in their containers as soon as they are durable.
+    TellsPlacedEarly,
     /// Recovery does not look whether the frames of a record have arrived.
     BelievesFrames,
     /// Replay leaves out what was unmapped.
@@ -115,7 +123,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 44] = [
+    pub const ALL: [Self; 48] = [
         Self::AnswersFlushUnsynced,
         Self::SkipsDataSync,
         Self::WritesRootUnsynced,
@@ -140,6 +148,10 @@ impl Mutant {
         Self::PromisesReserve,
         Self::BelievesTornRecord,
         Self::BelievesStaleRecord,
+        Self::ForgetsCarriedFrames,
+        Self::WritesRootUnplaced,
+        Self::LeavesLooseFrames,
+        Self::TellsPlacedEarly,
         Self::BelievesFrames,
         Self::ForgetsUnmapAtReplay,
         Self::ForgetsMoveAtReplay,

@@ -9,6 +9,9 @@
 //! frame's check, as version 1 wrote them, and one with it. [`Change::Move`] and [`Change::Copy`]
 //! have one more, with the chunk's fingerprint, in stores that compare bytes: there the Hash-PBN
 //! table does not know every chunk by its own, and recovery has to know what a frame should hold.
+//!
+//! [`Change::Carry`] changes no table: it holds the bytes of frames that the same record names, so
+//! that the record alone makes them durable.
 
 use std::ops::Range;
 
@@ -49,6 +52,7 @@ pub(crate) const KIND_STORE_ASIDE: u8 = 28;
 pub(crate) const KIND_MOVE_NAMED: u8 = 29;
 pub(crate) const KIND_COPY_NAMED: u8 = 30;
 pub(crate) const KIND_CREATE_VOLUME_IN: u8 = 31;
+pub(crate) const KIND_CARRY: u8 = 32;
 
 pub(crate) const PBN_BYTES: usize = 6;
 
@@ -73,6 +77,16 @@ pub enum Change {
         fingerprint: Fingerprint,
         /// Where its frame is.
         pba: Pba,
+    },
+    /// The bytes of frames of this record, one after the other: recovery puts them into their
+    /// container, which may not have been written when the record was.
+    Carry {
+        /// Which.
+        container: ContainerId,
+        /// Where in it they begin.
+        offset_bytes: u32,
+        /// The frames.
+        bytes: Vec<u8>,
     },
     /// Consecutive LBAs name these chunks from now on.
     Map {
@@ -257,7 +271,8 @@ impl Change {
             | Self::Move { .. }
             | Self::Copy { .. }
             | Self::DropCopy { .. }
-            | Self::Forget { .. } => self.encode_chunk_change(body),
+            | Self::Forget { .. }
+            | Self::Carry { .. } => self.encode_chunk_change(body),
             Self::Map { volume, first, pbns } => Self::encode_map(body, *volume, *first, pbns),
             Self::Unmap { volume, first, count } => {
                 push_kind(body, KIND_UNMAP, volume.0);
@@ -328,6 +343,12 @@ impl Change {
                 body.push(KIND_FORGET);
                 push_pbn(body, *pbn);
                 body.extend_from_slice(&fingerprint.0);
+            }
+            Self::Carry { container, offset_bytes, bytes } => {
+                push_kind(body, KIND_CARRY, container.0);
+                push_u24(body, *offset_bytes);
+                push_u24(body, bytes.len() as u32);
+                body.extend_from_slice(bytes);
             }
             _ => {}
         }

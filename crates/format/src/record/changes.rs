@@ -3,7 +3,7 @@
 use std::iter::FusedIterator;
 
 use super::change::{
-    Change, KIND_CLONE_VOLUME, KIND_COPY, KIND_COPY_NAMED, KIND_CREATE_VOLUME,
+    Change, KIND_CARRY, KIND_CLONE_VOLUME, KIND_COPY, KIND_COPY_NAMED, KIND_CREATE_VOLUME,
     KIND_CREATE_VOLUME_IN, KIND_CUT_OFF, KIND_DELETE_VOLUME, KIND_DROP_COPY, KIND_DROP_VOLUME,
     KIND_FORGET, KIND_FREE_CONTAINER, KIND_GIVE_BACK, KIND_MAP, KIND_MOVE, KIND_MOVE_CHECKED,
     KIND_MOVE_NAMED, KIND_OPEN_COLLECTION_CONTAINER, KIND_OPEN_CONTAINER, KIND_OPENED,
@@ -131,6 +131,13 @@ impl<'a> Changes<'a> {
         Ok(Change::Map { volume, first, pbns })
     }
 
+    fn take_carry(&mut self) -> Result<Change, FormatError> {
+        let (container, field) = (self.take_container()?, self.take(6)?);
+        let (offset_bytes, length_bytes) = (u24_at(field, 0), u24_at(field, 3));
+        let bytes = self.take(length_bytes as usize)?.to_vec();
+        Ok(Change::Carry { container, offset_bytes, bytes })
+    }
+
     fn take_compression(&mut self) -> Result<Compression, FormatError> {
         let number = self.take_u8()?;
         let codec = Codec::from_number(number).ok_or_else(|| impossible("codec", number))?;
@@ -198,6 +205,7 @@ impl<'a> Changes<'a> {
             KIND_FORGET => {
                 Change::Forget { pbn: self.take_pbn()?, fingerprint: self.take_fingerprint()? }
             }
+            KIND_CARRY => self.take_carry()?,
             kind => self.take_volume_change(kind)?,
         })
     }

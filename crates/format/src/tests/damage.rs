@@ -10,7 +10,7 @@ use crate::directory::{self, FOOTER_BYTES, decode_entries, decode_footer, encode
 use crate::domain::DomainId;
 use crate::frame::{self, FRAME_HEADER_BYTES, FrameHeader};
 use crate::page::Page;
-use crate::record::{self, Changes, RecordHeader, RecordKind, decode_header, verify_body};
+use crate::record::{self, Changes, RecordHeader, RecordKind, Settled, decode_header, verify_body};
 use crate::root::Root;
 use crate::superblock::{self, Geometry};
 use crate::units::{BlockPtr, Codec, ContainerId, Pbn};
@@ -38,7 +38,7 @@ fn record(body: &[u8]) -> Vec<u8> {
         incarnation: 3,
         sequence: 77,
         previous_crc: 5,
-        durable_sequence: 70,
+        settled: Settled { durable_sequence: 70, placed_sequence: 60 },
         uuid_prefix: [9; 8],
     };
     let mut record = vec![0; length_bytes];

@@ -85,6 +85,7 @@ fn change_row(change: &Change) -> [String; 3] {
         | Change::CloneVolume { name, .. } => {
             format!("{} + n", body.len() - name.len())
         }
+        Change::Carry { bytes, .. } => format!("{} + n", body.len() - bytes.len()),
         _ => body.len().to_string(),
     };
     [body[0].to_string(), name, length]

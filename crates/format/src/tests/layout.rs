@@ -292,6 +292,7 @@ fn record() -> Layout {
         (record::PREVIOUS_CRC_AT, "previous checksum"),
         (record::KIND_AT, "kind"),
         (record::ZERO_AT, "zero"),
+        (record::PLACED_SEQUENCE_AT, "placed sequence"),
     ];
     Layout { title: "Record header", length_bytes: record::RECORD_HEADER_BYTES, fields }
 }

@@ -10,8 +10,8 @@ use crate::directory::{
 };
 use crate::frame::{self, FRAME_HEADER_BYTES, FrameHeader};
 use crate::record::{
-    Change, Changes, RECORD_BYTES_MAX, RecordHeader, RecordKind, decode_header, encode_record,
-    record_bytes, record_crc, verify_body,
+    Change, Changes, RECORD_BYTES_MAX, RecordHeader, RecordKind, Settled, decode_header,
+    encode_record, record_bytes, record_crc, verify_body,
 };
 use crate::root::Root;
 use crate::superblock::{GEOMETRY_BLOCKS, Geometry, ROOT_BLOCKS, root_block};
@@ -50,7 +50,7 @@ proptest! {
     fn a_record_comes_back(
         body in vec(any::<u8>(), 0..20_000),
         spare_blocks in 0..3usize,
-        numbers: [u64; 3],
+        numbers: [u64; 4],
         previous_crc: u32,
         uuid_prefix: [u8; 8],
         kind in select(vec![RecordKind::Group, RecordKind::Filler]),
@@ -63,7 +63,7 @@ proptest! {
             incarnation: numbers[0],
             sequence: numbers[1],
             previous_crc,
-            durable_sequence: numbers[2],
+            settled: Settled { durable_sequence: numbers[2], placed_sequence: numbers[3] },
             uuid_prefix,
         };
         let mut record = vec![0xee; length_bytes];

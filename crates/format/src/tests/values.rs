@@ -327,6 +327,11 @@ fn chunk_change() -> impl Strategy<Value = Change> {
             .prop_map(|(pbn, fingerprint, at)| Change::Copy { pbn, at, fingerprint }),
         pbn().prop_map(|pbn| Change::DropCopy { pbn }),
         (pbn(), fingerprint()).prop_map(|(pbn, fingerprint)| Change::Forget { pbn, fingerprint }),
+        (any::<u32>(), 0..1u32 << 24, vec(any::<u8>(), 0..5000)).prop_map(
+            |(id, offset_bytes, bytes)| {
+                Change::Carry { container: ContainerId(id), offset_bytes, bytes }
+            }
+        ),
     ]
 }
 
@@ -441,5 +446,6 @@ pub(super) fn one_of_each_change() -> Vec<Change> {
         Change::Move { pbn, to: PBA, fingerprint: Some(fingerprint) },
         Change::Copy { pbn, at: PBA, fingerprint: Some(fingerprint) },
         create(Some(domain)),
+        Change::Carry { container, offset_bytes: 0x65, bytes: vec![0x66, 0x67] },
     ]
 }

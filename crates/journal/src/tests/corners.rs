@@ -3,7 +3,7 @@
 use disk::AlignedBuf;
 use format::BLOCK_BYTES;
 use format::record::{
-    BODY_BYTES_MAX, Change, RECORD_BYTES_MAX, RecordHeader, RecordKind, encode_record,
+    BODY_BYTES_MAX, Change, RECORD_BYTES_MAX, RecordHeader, RecordKind, Settled, encode_record,
 };
 use format::root::{JournalPosition, Stream};
 use format::units::{ContainerId, VolumeId, uuid_prefix};
@@ -23,7 +23,7 @@ fn body(blocks: usize) -> Vec<u8> {
 }
 
 fn append(writer: &mut Writer, medium: &mut Medium, body: &[u8]) -> u64 {
-    let appended = writer.append(body, 0).unwrap();
+    let appended = writer.append(body, Settled::default()).unwrap();
     appended.writes.iter().for_each(|write| medium.write(write));
     appended.sequence
 }
@@ -45,7 +45,7 @@ fn a_ring_can_be_filled_to_the_last_block() {
     append(&mut writer, &mut medium, &body(3));
     assert_eq!((writer.used_bytes(), writer.free_bytes()), (8 * BLOCK, 0));
     let full = AppendError::Full { needed_bytes: BLOCK, free_bytes: 0 };
-    assert_eq!(writer.append(&[], 0).unwrap_err(), full);
+    assert_eq!(writer.append(&[], Settled::default()).unwrap_err(), full);
     let mut replay = Replay::new(8 * BLOCK, UUID, START);
     let (records, end) = replay_all(&mut replay, &medium, Driving::Buffered);
     assert_eq!((records.len(), end), (2, End::Stale), "the second lap is the first's records");
@@ -59,7 +59,7 @@ fn a_filler_takes_the_rest_of_the_lap() {
     append(&mut writer, &mut medium, &body(5));
     assert!(!writer.fits(body(4).len()), "3 blocks of filler and 4 of record do not fit 3");
     writer.release_to(5 * BLOCK);
-    let appended = writer.append(&body(4), 0).unwrap();
+    let appended = writer.append(&body(4), Settled::default()).unwrap();
     let places: Vec<_> =
         appended.writes.iter().map(|write| (write.offset_bytes, write.buf.len())).collect();
     assert_eq!(places, [(5 * BLOCK, 3 * BLOCK_BYTES), (0, 4 * BLOCK_BYTES)]);
@@ -75,7 +75,10 @@ fn the_longest_record_comes_back() {
     let mut writer = Writer::resume(length_bytes, UUID, START, 0, 1);
     assert!(!writer.fits(BODY_BYTES_MAX + 1));
     let too_long = AppendError::TooLong { body_bytes: BODY_BYTES_MAX + 1 };
-    assert_eq!(writer.append(&vec![0; BODY_BYTES_MAX + 1], 0).unwrap_err(), too_long);
+    assert_eq!(
+        writer.append(&vec![0; BODY_BYTES_MAX + 1], Settled::default()).unwrap_err(),
+        too_long
+    );
     append(&mut writer, &mut medium, b"first");
     append(&mut writer, &mut medium, &vec![3; BODY_BYTES_MAX]);
     for driving in [Driving::Plain, Driving::Buffered, Driving::Narrow] {
@@ -88,7 +91,7 @@ fn the_longest_record_comes_back() {
 #[test]
 fn the_tail_moves_forward_and_not_beyond_the_next_record() {
     let mut writer = Writer::resume(8 * BLOCK, UUID, START, 0, 1);
-    writer.append(&body(4), 0).unwrap();
+    writer.append(&body(4), Settled::default()).unwrap();
     writer.release_to(2 * BLOCK);
     writer.release_to(BLOCK);
     assert_eq!(writer.used_bytes(), 2 * BLOCK);
@@ -146,7 +149,7 @@ fn a_record_of_an_earlier_life_is_not_taken_up() {
 #[test]
 fn a_record_that_does_not_continue_the_journal_ends_it() {
     let mut writer = Writer::resume(8 * BLOCK, UUID, START, 0, 5);
-    let first = writer.append(b"first", 0).unwrap().writes.remove(0);
+    let first = writer.append(b"first", Settled::default()).unwrap().writes.remove(0);
     let second = RecordHeader {
         length_bytes: 2 * BLOCK_BYTES as u32,
         body_bytes: 7,
@@ -154,7 +157,7 @@ fn a_record_that_does_not_continue_the_journal_ends_it() {
         incarnation: 5,
         sequence: 2,
         previous_crc: writer.next().previous_crc,
-        durable_sequence: 0,
+        settled: Settled::default(),
         uuid_prefix: uuid_prefix(UUID),
     };
     let filler = RecordHeader { kind: RecordKind::Filler, ..second };

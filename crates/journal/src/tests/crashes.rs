@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 
 use format::BLOCK_BYTES;
-use format::record::RECORD_HEADER_BYTES;
+use format::record::{RECORD_HEADER_BYTES, Settled};
 use format::root::JournalPosition;
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
@@ -82,11 +82,15 @@ impl Model {
         assert_eq!(self.writer.free_bytes(), self.journal_bytes - used_bytes);
     }
 
+    fn settled(&self) -> Settled {
+        Settled { durable_sequence: self.durable_sequence, placed_sequence: 0 }
+    }
+
     fn append(&mut self, body_bytes: usize) {
         let fits = self.writer.fits(body_bytes);
         let body: Vec<u8> =
             (0..body_bytes).map(|at| (at as u64 * 7 + self.writer.next().sequence) as u8).collect();
-        let appended = match self.writer.append(&body, self.durable_sequence) {
+        let appended = match self.writer.append(&body, self.settled()) {
             Ok(appended) => appended,
             Err(AppendError::Full { needed_bytes, free_bytes }) => {
                 assert!(!fits && needed_bytes > free_bytes);
@@ -99,7 +103,7 @@ impl Model {
         let record = ReplayRecord {
             sequence: appended.sequence,
             incarnation: self.incarnation,
-            durable_sequence: self.durable_sequence,
+            settled: self.settled(),
             body,
         };
         let end = self.writer.next();

@@ -2,7 +2,7 @@
 
 use disk::AlignedBuf;
 use format::BLOCK_BYTES;
-use format::record::{RecordHeader, RecordKind, encode_record};
+use format::record::{RecordHeader, RecordKind, Settled, encode_record};
 use format::root::JournalPosition;
 use format::units::uuid_prefix;
 use proptest::collection::vec;
@@ -45,7 +45,7 @@ fn forge(medium: &mut Medium, records: &[Forged], in_line: bool) {
             incarnation: forged.incarnation,
             sequence: if in_line { number } else { forged.sequence },
             previous_crc: if in_line || forged.bound { previous_crc } else { 0 },
-            durable_sequence: 0,
+            settled: Settled::default(),
             uuid_prefix: uuid_prefix(UUID),
         };
         let mut record = AlignedBuf::new_zeroed(forged.blocks * BLOCK_BYTES);
