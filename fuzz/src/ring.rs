@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use disk::{Completion, Disk, Io, IoKind, MemoryDisk, SharedBuf};
 use format::BLOCK_BYTES;
 use format::record::{
-    RECORD_BYTES_MAX, RecordHeader, RecordKind, Settled, decode_header, encode_record, record_bytes,
-    verify_body,
+    RECORD_BYTES_MAX, RecordHeader, RecordKind, Settled, decode_header, encode_record,
+    record_bytes, verify_body,
 };
 use format::root::JournalPosition;
 use format::units::{UUID_BYTES, Zone, uuid_prefix};
@@ -74,8 +74,9 @@ impl WrittenRing {
     fn append(&mut self, writer: &mut Writer, body: Vec<u8>, incarnation: u64) {
         let position = writer.next();
         let durable_sequence = position.sequence - 1;
+        let settled = Settled { durable_sequence, placed_sequence: 0 };
         let appended = loop {
-            match writer.append(&body, durable_sequence) {
+            match writer.append(&body, settled) {
                 Ok(appended) => break appended,
                 Err(AppendError::Full { .. }) => {
                     let Some(oldest) = self.written.pop_front() else { return };
@@ -87,7 +88,7 @@ impl WrittenRing {
         };
         appended.writes.into_iter().for_each(|write| put(&mut self.disk, write));
         let sequence = appended.sequence;
-        let record = ReplayRecord { sequence, incarnation, durable_sequence, body };
+        let record = ReplayRecord { sequence, incarnation, settled, body };
         let end_bytes = writer.next().offset_bytes;
         self.written.push_back(Written { position, end_bytes, record });
     }
