@@ -8,6 +8,7 @@
 
 use disk::{AlignedBuf, Io, IoKind, MemoryDisk};
 use format::BLOCK_BYTES;
+use format::record::Settled;
 use format::root::JournalPosition;
 use format::units::Zone;
 use journal::{Replay, ReplayRecord, ReplayStep, Writer};
@@ -92,7 +93,8 @@ fuzz_target!(init: canary::release(), |input: &[u8]| {
 
     let tail = start.offset_bytes;
     let mut writer = Writer::resume(length_bytes, UUID, end, tail, LAST_INCARNATION);
-    let Ok(appended) = writer.append(b"and on", end.sequence - 1) else { return };
+    let settled = Settled { durable_sequence: end.sequence - 1, placed_sequence: 0 };
+    let Ok(appended) = writer.append(b"and on", settled) else { return };
     appended.writes.into_iter().for_each(|write| put(&mut ring.disk, write));
     let (mut again, _) = replay(&mut ring.disk, length_bytes, start, Driving::Buffered);
     let newest = again.pop();
