@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Instant;
 
 use disk::{spent_ns, thread_times_ns};
-use engine::{Accepted, Client, Completions, Done, Options, Reply, VolumeHandle};
+use engine::{Accepted, Client, Completions, Done, Options, Reply, StageTimes, VolumeHandle};
 use serde::Serialize;
 
 use crate::answers::Answers;
@@ -44,8 +44,17 @@ pub(crate) struct InProcess {
     pub(crate) core_thread_ns: Samples,
     pub(crate) workers_ns: Samples,
     pub(crate) client_thread_ns: Samples,
+    /// Stages of the core, and jobs: time that passed, by the written chunk.
+    pub(crate) stages: Vec<Stage>,
     /// Of the last minute, when a round began.
     pub(crate) load_average: Samples,
+}
+
+/// A stage of the core or a kind of job, and what it took of a written chunk.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Stage {
+    pub(crate) name: String,
+    pub(crate) ns: Samples,
 }
 
 /// One round of the engine.
@@ -54,6 +63,7 @@ struct Round {
     core_ns: u64,
     workers_ns: u64,
     client_ns: u64,
+    stages: StageTimes,
 }
 
 /// All rounds, in `folder`.
@@ -91,7 +101,27 @@ impl InProcess {
         self.core_thread_ns.push(round.core_ns as f64 / chunks);
         self.workers_ns.push(round.workers_ns as f64 / chunks);
         self.client_thread_ns.push(round.client_ns as f64 / chunks);
+        for (name, ns) in named(&round.stages) {
+            self.stage(name).ns.push(ns as f64 / chunks);
+        }
     }
+
+    fn stage(&mut self, name: String) -> &mut Stage {
+        let found = self.stages.iter().position(|stage| stage.name == name);
+        let place = found.unwrap_or_else(|| {
+            self.stages.push(Stage { name, ns: Samples::default() });
+            self.stages.len() - 1
+        });
+        &mut self.stages[place]
+    }
+}
+
+/// What a write goes through, as tables call it.
+fn named(times: &StageTimes) -> Vec<(String, u64)> {
+    let core = times.core.iter().map(|time| (format!("core, {}", time.stage), time.ns));
+    let jobs = times.jobs.iter().map(|time| (format!("job, {}", time.job), time.ns));
+    let spent = core.chain(jobs).filter(|(_, ns)| *ns > 0);
+    spent.map(|(name, ns)| (name.replace('_', " "), ns)).collect()
 }
 
 fn engine_round(
@@ -103,8 +133,10 @@ fn engine_round(
     let store = Store::open(path, options)?;
     store.client.create_volume(VOLUME, requests * REQUEST_BYTES as u64, false)?;
     let volume = store.client.volume(VOLUME)?;
-    let round = timed_write(source, requests, &store.client, &volume)?;
-    let (expected, found) = (source.unique_chunks(requests), store.client.stats()?.unique_chunks);
+    let mut round = timed_write(source, requests, &store.client, &volume)?;
+    let stats = store.client.stats()?;
+    round.stages = stats.stages;
+    let (expected, found) = (source.unique_chunks(requests), stats.unique_chunks);
     store.close()?;
     if found == expected { Ok(round) } else { Err(Failure::Unfaithful { expected, found }) }
 }
@@ -140,6 +172,7 @@ fn timed_write(
         core_ns: spent(CORE),
         workers_ns: spent("reduce"),
         client_ns: spent("bench"),
+        stages: StageTimes::default(),
     })
 }
 
@@ -166,6 +199,10 @@ mod tests {
         let round = engine_round(&source, 6, &path, &options).unwrap();
         std::fs::remove_dir_all(&path).unwrap();
         assert!(round.seconds > 0.0 && round.core_ns > 0);
+        let named = super::named(&round.stages);
+        for wanted in ["core, look ups", "core, pack", "job, fingerprint", "job, compress"] {
+            assert!(named.iter().any(|(name, _)| name == wanted), "{wanted}: {named:?}");
+        }
         let kernels = kernels::run(&source, 6, 2).unwrap();
         assert!(kernels.compress.as_nanos() > 0);
     }

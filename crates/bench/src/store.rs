@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::thread::{self, JoinHandle};
 
 use disk::{Doorbell, IoEngine, create_store_files, open_store_files};
-use engine::{Client, CreateOptions, Options, RequestError};
+use engine::{Client, Clock, CreateOptions, Options, RequestError};
 
 use crate::failure::Failure;
 use crate::kernels::COMPRESSION;
@@ -50,7 +50,9 @@ impl Store {
     pub(crate) fn open(path: &Path, options: &Options) -> Result<Self, Failure> {
         let doorbell = Doorbell::new()?;
         let files = open_store_files(path, IoEngine::Auto, &doorbell)?;
-        let (engine, client, _) = engine::open(files.disk, doorbell, options)?;
+        let (mut engine, client, _) = engine::open(files.disk, doorbell, options)?;
+        disk::keep_ticks();
+        engine.keep_time(Clock { ticks: disk::ticks, ns: disk::ticks_in_ns });
         let core = thread::Builder::new()
             .name(CORE.to_owned())
             .spawn(move || engine.run())

@@ -35,7 +35,15 @@ impl Display for InProcess {
              unique ones; each is half random, half zeros.\nThe kernels run on {cores} cores \
              at once. Median (min to max).\n\n| | |\n|---|---|"
         )?;
-        rows.iter().try_for_each(|(name, samples)| writeln!(f, "| {name} | {samples} |"))
+        rows.iter().try_for_each(|(name, samples)| writeln!(f, "| {name} | {samples} |"))?;
+        writeln!(
+            f,
+            "\nStage by stage, ns that passed for a written chunk, whoever had the processor \
+             meanwhile; jobs are those of all threads together. `tamis stats` says the same of a \
+             store that is served.\n\n| | |\n|---|---|"
+        )?;
+        let mut stages = self.stages.iter();
+        stages.try_for_each(|stage| writeln!(f, "| {} | {} |", stage.name, stage.ns))
     }
 }
 

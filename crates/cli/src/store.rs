@@ -14,9 +14,10 @@ use std::time::{Duration, Instant};
 
 use disk::{DiskIdentity, Doorbell, IoEngine, OpenError, StoreFiles, open_store_files};
 use engine::{
-    Address, Client, CollectRequest, CollectStep, Compression, DifferenceRequest, DifferenceStep,
-    DomainSecret, Engine, Explanation, NewVolume, OpenReport, Options, RequestError, ScrubRequest,
-    ScrubStep, SnapshotRequest, Stats, VolumeInfo, WeightRequest, WeightStep,
+    Address, Client, Clock, CollectRequest, CollectStep, Compression, DifferenceRequest,
+    DifferenceStep, DomainSecret, Engine, Explanation, NewVolume, OpenReport, Options,
+    RequestError, ScrubRequest, ScrubStep, SnapshotRequest, Stats, VolumeInfo, WeightRequest,
+    WeightStep,
 };
 
 use crate::args::EngineArgs;
@@ -110,6 +111,8 @@ impl OpenStore {
         let (mut engine, client, report) = engine::open(files.disk, doorbell, &options)?;
         let opened_in = started.elapsed();
         engine.offer_secret(DomainSecret(random_bytes()?));
+        disk::keep_ticks();
+        engine.keep_time(Clock { ticks: disk::ticks, ns: disk::ticks_in_ns });
         watch(&mut engine);
         let core = thread::Builder::new()
             .name("core".to_owned())

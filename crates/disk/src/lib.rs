@@ -46,6 +46,7 @@ mod psync;
 mod resident;
 mod splitmix;
 mod thread_times;
+mod ticks;
 mod uring;
 mod zone_files;
 
@@ -62,5 +63,6 @@ pub use place::free_bytes;
 pub use psync::PsyncDisk;
 pub use resident::rss_bytes;
 pub use thread_times::{spent_ns, thread_times_ns};
+pub use ticks::{keep_ticks, ticks, ticks_in_ns};
 pub use uring::UringDisk;
 pub use zone_files::FurtherFiles;

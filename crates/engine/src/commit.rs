@@ -16,6 +16,7 @@ use tables::PageError;
 use crate::buffer::{Group, Plan, Slot, Work};
 use crate::engine::Engine;
 use crate::group::JOB_CHUNKS;
+use crate::stages::CoreStage;
 use crate::state::Wanted;
 
 use crate::record::CHANGE_BYTES_MAX;
@@ -93,6 +94,7 @@ impl Engine {
             return Ok(false);
         }
         let mut changes = Vec::with_capacity(maps.len() + stores.len() + 2);
+        let begun = self.stages.now();
         for (frames, new) in group.frames.iter().flatten().zip(stores.chunks(JOB_CHUNKS)) {
             let (placement, bytes) = (&mut self.placement, frames.bytes.bytes());
             let placed = match carried {
@@ -104,6 +106,7 @@ impl Engine {
                 return Ok(false);
             }
         }
+        self.stages.within(CoreStage::Pack, begun);
         store_otherwise(&mut changes, &heals, &chunks_aside(group), self.verifies());
         let half = changes.len() + maps.len() / 2;
         changes.extend(maps);

@@ -12,7 +12,6 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use disk::Doorbell;
 use format::domain::DomainSecret;
@@ -41,6 +40,7 @@ use crate::notice::{Notice, Observer};
 use crate::placement::Placement;
 use crate::reads::Reads;
 use crate::scrub_state::Scrub;
+use crate::stages::{CoreStage, Expanding, StageClock};
 use crate::state::{State, Wanted};
 use crate::stats::Counters;
 use crate::volumes::Volumes;
@@ -86,7 +86,8 @@ pub struct Engine {
     pub(crate) lookups: Lookups,
     pub(crate) directories: Directories,
     pub(crate) counters: Counters,
-    pub(crate) chunks_damaged: Arc<AtomicU64>,
+    pub(crate) stages: StageClock,
+    pub(crate) expanding: Arc<Expanding>,
     pub(crate) memory_bytes_max: u64,
     /// Incarnation that journal records carry: one per opening.
     pub(crate) incarnation: u64,
@@ -211,7 +212,8 @@ impl Engine {
             lookups: Lookups::default(),
             directories: Directories::new(parts.directory_entries),
             counters: Counters::default(),
-            chunks_damaged: Arc::new(AtomicU64::new(0)),
+            stages: StageClock::none(),
+            expanding: Arc::default(),
             memory_bytes_max: parts.memory_bytes_max,
             incarnation: parts.incarnation,
             waiting: VecDeque::new(),
@@ -252,7 +254,9 @@ impl Engine {
                 break;
             }
             wakes += 1;
-            if !self.doorbell.wait(Some(TICK_MS)) || wakes == WAKES_PER_TICK {
+            let rung = self.doorbell.wait(Some(TICK_MS));
+            self.stages.lap(CoreStage::Asleep, &self.workers);
+            if !rung || wakes == WAKES_PER_TICK {
                 wakes = 0;
                 self.tick();
             }
@@ -273,27 +277,21 @@ impl Engine {
 
     /// Does everything that can be done now; true when anything moved.
     pub fn step(&mut self) -> bool {
-        let mut moved = self.take_ended();
-        moved |= self.take_jobs();
-        moved |= self.take_requests();
-        moved |= self.advance_quotas();
-        moved |= self.advance_waiting();
+        let mut moved = self.timed(CoreStage::Devices, Self::take_ended);
+        moved |= self.timed(CoreStage::Results, Self::take_jobs);
+        moved |= self.timed(CoreStage::Requests, Self::take_requests);
+        moved |= self.timed(CoreStage::Requests, Self::advance_quotas);
+        moved |= self.timed(CoreStage::Requests, Self::advance_waiting);
         moved |= self.advance_groups();
-        moved |= self.advance_hash();
-        moved |= self.advance_reads();
-        moved |= self.advance_explaining();
-        moved |= self.advance_walks();
-        moved |= self.advance_enlarging();
-        moved |= self.advance_deletions();
-        moved |= self.advance_collection();
-        moved |= self.advance_copies();
-        moved |= self.advance_quarantine();
-        moved |= self.advance_scrub();
-        moved |= self.advance_flush();
-        moved |= self.advance_checkpoint();
+        moved |= self.timed(CoreStage::Merges, Self::advance_hash);
+        moved |= self.timed(CoreStage::Reads, Self::advance_reads);
+        moved |= self.timed(CoreStage::Background, Self::advance_background);
+        moved |= self.timed(CoreStage::Flushes, Self::advance_flush);
+        moved |= self.timed(CoreStage::Checkpoints, Self::advance_checkpoint);
         moved |= self.advance_closing();
         self.keep_cache_in_bounds();
         self.publish_space();
+        self.stages.lap(CoreStage::Rest, &self.workers);
         moved
     }
 

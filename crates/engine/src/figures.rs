@@ -8,6 +8,7 @@ use format::units::{CONTAINER_BYTES, Codec, Compression, Zone};
 
 use crate::devices::WrittenBytes;
 use crate::engine::Engine;
+use crate::stages::StageTimes;
 use crate::stats::{Counters, ReadCacheFigures, Stats, VolumeStats, Written};
 
 impl Engine {
@@ -65,6 +66,7 @@ impl Engine {
             written: self.written(),
             tables: self.tables_figures(),
             read_cache: self.read_cache(),
+            stages: StageTimes::of(&self.stages, &self.workers, &self.expanding),
             counters: self.counters(),
         }
     }
@@ -138,7 +140,7 @@ impl Engine {
     fn counters(&self) -> Counters {
         Counters {
             chunks_absorbed: self.buffer.absorbed,
-            chunks_damaged: self.chunks_damaged.load(Ordering::Relaxed),
+            chunks_damaged: self.expanding.damaged.load(Ordering::Relaxed),
             ..self.counters.clone()
         }
     }

@@ -20,6 +20,7 @@ use crate::error::RequestError;
 use crate::geometry::fingerprinters;
 use crate::options::FRAMES_BYTES_MAX;
 use crate::partial::Base;
+use crate::stages::CoreStage;
 use crate::state::{State, Wanted};
 
 /// Chunks of one worker job: small enough that a group spreads over the workers.
@@ -32,9 +33,9 @@ impl Engine {
         if self.stopped.is_some() {
             return false;
         }
-        let mut moved = self.fill_groups();
-        moved |= self.look_up_groups();
-        moved |= self.commit_groups();
+        let mut moved = self.timed(CoreStage::Groups, Self::fill_groups);
+        moved |= self.timed(CoreStage::LookUps, Self::look_up_groups);
+        moved |= self.timed(CoreStage::Commits, Self::commit_groups);
         moved
     }
 

@@ -23,6 +23,7 @@
 
 mod administer;
 mod ahead;
+mod background;
 mod buffer;
 mod candidates;
 mod carried;
@@ -116,6 +117,7 @@ mod scrub_steps;
 mod scrub_superblock;
 mod scrub_tables;
 mod scrub_verdicts;
+mod stages;
 mod state;
 mod stats;
 mod streams;
@@ -167,6 +169,7 @@ pub use repair_error::RepairError;
 pub use scrub::{
     DAMAGED_LISTED_MAX, DamagedChunk, ScrubFinding, ScrubPosition, ScrubRequest, ScrubStep,
 };
+pub use stages::{Clock, JobTime, StageTime, StageTimes};
 pub use stats::{
     Counters, ReadCacheFigures, Stats, TableFigures, TablesFigures, VolumeStats, Written,
 };

@@ -5,7 +5,7 @@
 //! verification therefore run in parallel and cost the core nothing.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use disk::AlignedBuf;
 use format::frame;
@@ -19,6 +19,7 @@ use crate::difference::DifferenceStep;
 use crate::error::RequestError;
 use crate::explanation::Explanation;
 use crate::scrub::ScrubStep;
+use crate::stages::Expanding;
 use crate::stats::Stats;
 use crate::weight::WeightStep;
 
@@ -156,7 +157,7 @@ pub struct ReadPieces {
     pub(crate) parts: Vec<PiecePart>,
     pub(crate) chunk_bytes: u32,
     pub(crate) volume: Arc<crate::volume::VolumeShared>,
-    pub(crate) damaged: Arc<AtomicU64>,
+    pub(crate) expanding: Arc<Expanding>,
     /// Gives its memory back to the engine's bound when the reply is dropped.
     pub(crate) _permit: Option<Permit>,
 }
@@ -189,6 +190,7 @@ impl ReadPieces {
     /// # Errors
     /// [`RequestError::Damaged`] names the first chunk whose stored bytes fail their check.
     pub fn assemble(&self, out: &mut [u8]) -> Result<(), RequestError> {
+        let begun = self.expanding.now();
         let mut scratch = Vec::new();
         let mut rest = out;
         for part in &self.parts {
@@ -198,6 +200,7 @@ impl ReadPieces {
             self.assemble_part(part, target, &mut scratch)?;
             rest = after;
         }
+        self.expanding.ended(begun, self.parts.len());
         Ok(())
     }
 
@@ -237,7 +240,7 @@ impl ReadPieces {
     }
 
     fn damage(&self, part: &PiecePart) -> RequestError {
-        self.damaged.fetch_add(1, Ordering::Relaxed);
+        self.expanding.damaged.fetch_add(1, Ordering::Relaxed);
         RequestError::Damaged { volume: self.volume.name(), lba: part.lba }
     }
 }

@@ -361,7 +361,7 @@ impl Engine {
             parts,
             chunk_bytes: self.geometry.chunk_bytes,
             volume: Arc::clone(&op.volume),
-            damaged: Arc::clone(&self.chunks_damaged),
+            expanding: Arc::clone(&self.expanding),
             _permit: op.permit.take(),
         };
         self.end_read(op, Ok(pieces));

@@ -5,6 +5,7 @@ use format::root::Stream;
 
 use crate::devices::Purpose;
 use crate::engine::Engine;
+use crate::stages::CoreStage;
 use crate::state::LiveChange;
 use format::units::{Fingerprint, Pba, Pbn, Zone};
 use mutants::mutant;
@@ -63,9 +64,11 @@ impl Engine {
     /// Appends a record of `changes` to the journal and applies them. The caller has made sure of
     /// the pages and of the journal's room.
     pub(crate) fn record(&mut self, changes: &[Change]) {
+        let begun = self.stages.now();
         if !self.append(&encoded(changes)) {
             return;
         }
+        self.stages.within(CoreStage::Journal, begun);
         if changes.iter().any(gives_back) {
             // What it sets free is behind checkpoints, which some write may wait for.
             self.checkpoints.relieved();

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::stages::StageTimes;
+
 /// Everything `tamis stats --json` prints; all sizes in bytes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stats {
@@ -86,6 +88,9 @@ pub struct Stats {
     /// What was read and is in memory.
     #[serde(default)]
     pub read_cache: ReadCacheFigures,
+    /// Where time went since the store was opened.
+    #[serde(default)]
+    pub stages: StageTimes,
     /// What happened since the store was opened.
     pub counters: Counters,
 }

@@ -12,6 +12,7 @@ use crate::engine::Engine;
 use crate::error::RequestError;
 use crate::intake::{Request, WriteRequest};
 use crate::partial::{Ack, Sectors};
+use crate::stages::CoreStage;
 use crate::volume::VolumeShared;
 use crate::waiting::Waiting;
 
@@ -33,7 +34,11 @@ impl Engine {
         match request {
             Request::Write(write) if write.is_under_a_quota() => self.wait_for_quota(write),
             Request::Write(write) => self.take_admitted(write),
-            Request::Read(read) => self.accept_read(read),
+            Request::Read(read) => {
+                let begun = self.stages.now();
+                self.accept_read(read);
+                self.stages.within(CoreStage::Reads, begun);
+            }
             Request::Unmap(unmap) => self.accept_unmap(unmap),
             Request::Flush { done } => self.accept_flush(done),
             Request::Extents(extents) => self.accept_extents(extents),

@@ -19,6 +19,7 @@ use crate::chunk::{ChunkBatch, ChunkBuf};
 use crate::comparison::{Comparison, Known, compare_batch};
 use crate::compress::{frame_bytes_max, make_frame};
 use crate::fingerprint::Fingerprinters;
+use crate::job_times::{JobKind, JobTimes, Spent};
 use crate::recompress::recompress_frames;
 use crate::verify::{FramePlace, Image, Verdict, verify_frames};
 use format::domain::DomainId;
@@ -158,6 +159,7 @@ struct Shared {
     job_waits: Condvar,
     done: Mutex<Vec<JobDone>>,
     waker: Arc<dyn Fn() + Send + Sync>,
+    times: JobTimes,
 }
 
 #[derive(Default)]
@@ -179,6 +181,7 @@ impl Workers {
             job_waits: Condvar::new(),
             done: Mutex::default(),
             waker,
+            times: JobTimes::default(),
         });
         let spawn = |index| {
             let shared = Arc::clone(&shared);
@@ -197,10 +200,29 @@ impl Workers {
     /// Hands in a job. Never blocks for the work, unless it is small or there are no threads.
     pub fn submit(&self, job: Job) {
         if self.threads.is_empty() || job.is_small() {
-            return self.shared.run(job);
+            let ticks = self.shared.run(job);
+            return self.shared.times.was_small(ticks);
         }
         lock(&self.shared.queue).jobs.push_back(job);
         self.shared.job_waits.notify_one();
+    }
+
+    /// From now on it is counted what jobs take, by `ticks`: a clock of the caller's, for this room
+    /// has none. It is read twice a job.
+    pub fn keep_time(&self, ticks: fn() -> u64) {
+        self.shared.times.keep(ticks);
+    }
+
+    /// What jobs of this kind took so far.
+    #[must_use]
+    pub fn spent(&self, kind: JobKind) -> Spent {
+        self.shared.times.spent(kind)
+    }
+
+    /// Ticks of all jobs that ran inside [`Workers::submit`].
+    #[must_use]
+    pub fn small_ticks(&self) -> u64 {
+        self.shared.times.small_ticks()
     }
 
     /// Appends what has completed since the last call, in no particular order. Never blocks.
@@ -224,7 +246,7 @@ impl Shared {
     /// A thread's life.
     fn work(&self) {
         while let Some(job) = self.next_job() {
-            self.run(job);
+            let _ = self.run(job);
         }
     }
 
@@ -238,12 +260,16 @@ impl Shared {
         if queue.closing { None } else { queue.jobs.pop_front() }
     }
 
-    fn run(&self, job: Job) {
-        let tag = job.tag();
+    /// Runs a job; the ticks that it took.
+    fn run(&self, job: Job) -> u64 {
+        let (tag, kind, chunks) = (job.tag(), job.kind(), job.chunks());
+        let begun = self.times.now();
         // Nothing that a job changes outlives it, so a panic leaves nothing half done.
         let result = catch_unwind(AssertUnwindSafe(|| job.run()));
+        let ticks = self.times.ended(kind, begun, chunks);
         lock(&self.done).push(result.unwrap_or(JobDone::Panicked { tag }));
         (self.waker)();
+        ticks
     }
 }
 
@@ -255,6 +281,25 @@ impl Job {
             | Self::Compress { tag, .. }
             | Self::Verify { tag, .. }
             | Self::Recompress { tag, .. } => *tag,
+        }
+    }
+
+    fn kind(&self) -> JobKind {
+        match self {
+            Self::Fingerprint { .. } => JobKind::Fingerprint,
+            Self::Compare { .. } => JobKind::Compare,
+            Self::Compress { .. } => JobKind::Compress,
+            Self::Verify { .. } => JobKind::Verify,
+            Self::Recompress { .. } => JobKind::Recompress,
+        }
+    }
+
+    fn chunks(&self) -> usize {
+        match self {
+            Self::Fingerprint { chunks, .. }
+            | Self::Compare { chunks, .. }
+            | Self::Compress { chunks, .. } => chunks.len(),
+            Self::Verify { frames, .. } | Self::Recompress { frames, .. } => frames.len(),
         }
     }
 

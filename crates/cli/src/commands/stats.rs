@@ -16,6 +16,8 @@ use crate::store::Store;
 use crate::table::{Align, Table};
 use crate::weighing::weigh;
 
+mod stages;
+
 /// Between the two looks that rates are made from.
 const RATE_INTERVAL: Duration = Duration::from_millis(500);
 
@@ -157,6 +159,9 @@ fn text(report: &Report) -> String {
         }
         let _ = write!(text, "\n{}", cached(&report.stats.read_cache));
         let _ = write!(text, "\n{}\n{}", written(&report.stats), traffic(rates));
+        if let Some(table) = stages::table(&report.stats) {
+            let _ = write!(text, "\n{table}");
+        }
     }
     text
 }

@@ -21,7 +21,7 @@ use std::thread::JoinHandle;
 
 use disk::{Doorbell, MemoryDisk};
 use engine::{
-    Caches, CheckReport, Client, Codec, Compression, CreateOptions, Detection, DomainSecret,
+    Caches, CheckReport, Client, Clock, Codec, Compression, CreateOptions, Detection, DomainSecret,
     Engine, OpenError, OpenReport, Options, RequestError, VolumeHandle, Zone,
 };
 
@@ -48,6 +48,8 @@ pub struct Wish {
     pub copies_above: u32,
     /// The table cache, if not what the memory gives.
     pub cache: Option<Caches>,
+    /// Keeps the engine's time.
+    pub clock: Option<Clock>,
 }
 
 impl Default for Wish {
@@ -66,6 +68,7 @@ impl Default for Wish {
             detection: Detection::default(),
             copies_above: engine::COPIES_ABOVE_DEFAULT,
             cache: None,
+            clock: None,
         }
     }
 }
@@ -133,6 +136,7 @@ impl Wish {
             None => engine::open(disk, bell, &self.options)?,
         };
         engine.copy_above(self.copies_above);
+        self.clock.into_iter().for_each(|clock| engine.keep_time(clock));
         engine.offer_secret(DomainSecret([0xd5; 32]));
         Ok((engine, client, report, doorbell))
     }
