@@ -8,8 +8,9 @@
 //!        ├─ plain.rs          the Hash-PBN table in buckets changed in place, as FIDR has it
 //!        ├─ gathered.rs       the same in young entries and merged buckets (decision 018)
 //!        │    filter.rs       the filter before either;  lookup.rs  what a look-up cost
-//!        └─ cache.rs          pages in memory, dirty or not; pages read and written
+//!        └─ cache.rs          pages in memory, dirty or not; pages read and written;  tree.rs
 //!             policies.rs     by name: lru.rs clock.rs two_q.rs arc.rs s3_fifo.rs tiny_lfu.rs;
+//!             sharing.rs     grants.rs: what each of the three tables is granted;
 //!             dirty.rs       pages that may not leave before they are written
 //! record.rs  hot.rs           what comes of it;  report.rs  as text;  plots.rs  as SVG
 //! ```
@@ -22,6 +23,7 @@ mod clock;
 mod dirty;
 mod filter;
 mod gathered;
+mod grants;
 mod hot;
 mod lookup;
 mod lru;
@@ -35,9 +37,11 @@ mod record;
 mod report;
 mod run;
 mod s3_fifo;
+mod sharing;
 mod stream;
 mod study;
 mod tiny_lfu;
+mod tree;
 mod two_q;
 
 #[cfg(test)]
@@ -49,5 +53,6 @@ pub use plan::{CACHED_PERCENT, FILTER_BITS};
 pub use policies::PolicyKind;
 pub use record::{Question, Record};
 pub use run::{Design, Figures, Setup, run};
+pub use sharing::Sharing;
 pub use stream::{Neighbour, Stream};
 pub use study::Study;

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use lab::cache_study::{Record, Stream, Study};
+use lab::cache_study::{Question, Record, Stream, Study};
 use traces::{Workload, WorkloadKind};
 
 /// How often progress is told.
@@ -30,6 +30,9 @@ pub(crate) struct Arguments {
     /// A trace in the format of FIU's IODedup instead of the made workloads.
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
+    /// Only the runs of one question: size, filter, locality, index, fairness or sharing.
+    #[arg(long, value_name = "QUESTION", value_parser = question)]
+    question: Option<Question>,
     /// Of the workloads and of the places of fingerprints; the same seed gives the same figures.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -63,7 +66,7 @@ impl Arguments {
         let streams = self.streams()?;
         let begun = Instant::now();
         let told = Mutex::new(begun);
-        let study = Study::run(&streams, self.seed, self.jobs, |done, all| {
+        let study = Study::run(&streams, self.question, self.seed, self.jobs, |done, all| {
             let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
             if told.elapsed() >= PROGRESS {
                 *told = Instant::now();
@@ -103,6 +106,14 @@ impl Arguments {
         }
         Ok(vec![stream])
     }
+}
+
+fn question(name: &str) -> Result<Question, String> {
+    let found = Question::ALL.into_iter().find(|question| question.name() == name);
+    found.ok_or_else(|| {
+        let names = Question::ALL.map(Question::name).join(", ");
+        format!("the questions are {names}")
+    })
 }
 
 fn write_csv(path: &Path, study: &Study) -> io::Result<()> {

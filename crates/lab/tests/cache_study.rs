@@ -1,12 +1,13 @@
 //! What the cache study must say whatever the workload: the laws of caches and of the two designs.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use lab::cache_study::{Design, Figures, PolicyKind, Question, Setup, Stream, Study, run};
+use lab::cache_study::{Design, Figures, PolicyKind, Question, Setup, Sharing, Stream, Study, run};
 use traces::{Workload, WorkloadKind};
 
 const USUAL: Setup = Setup {
     design: Design::Plain,
     policy: PolicyKind::Lru,
+    sharing: Sharing::Common,
     cached_percent: 2.8,
     filter_bits: 0,
     index_percent: 50,
@@ -73,7 +74,7 @@ fn a_plain_table_writes_a_page_for_each_new_chunk_and_a_gathered_one_far_less() 
 fn a_study_follows_from_its_seed_and_not_from_its_threads() {
     let streams = [stream(WorkloadKind::WriteH, 4_000), stream(WorkloadKind::ReadMixed, 4_000)];
     let study = |seed, jobs| {
-        let study = Study::run(&streams, seed, jobs, |done, all| assert!(done <= all));
+        let study = Study::run(&streams, None, seed, jobs, |done, all| assert!(done <= all));
         serde_json::to_string(&study).unwrap()
     };
     let first = study(1, 1);
@@ -84,10 +85,8 @@ fn a_study_follows_from_its_seed_and_not_from_its_threads() {
 #[test]
 fn every_question_is_answered() {
     let streams = [stream(WorkloadKind::WriteM, 20_000)];
-    let study = Study::run(&streams, 1, 2, |_, _| ());
-    for question in
-        [Question::Size, Question::Filter, Question::Locality, Question::Index, Question::Fairness]
-    {
+    let study = Study::run(&streams, None, 1, 2, |_, _| ());
+    for question in Question::ALL {
         assert!(study.runs.iter().any(|run| run.question == question), "{question:?}");
     }
     for record in &study.runs {

@@ -3,23 +3,8 @@
 
 use super::policies::PolicyKind;
 use super::policy::{Moved, Policy};
-
-/// Whose page it is.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(super) enum Tree {
-    /// Buckets of the Hash-PBN table.
-    Bucket,
-    /// Young entries of it.
-    Young,
-    /// The PBN-PBA table.
-    Pba,
-    /// The LBA-PBN map.
-    Map,
-    /// Directories of containers.
-    Directory,
-}
-
-const TREES: usize = 5;
+use super::sharing::Sharing;
+use super::tree::{TREES, Tree, TreeSizes};
 
 /// What the pages of a tree cost.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
@@ -27,9 +12,6 @@ pub(super) struct Traffic {
     pub(super) reads: u64,
     pub(super) writes: u64,
 }
-
-/// How many pages each tree has at most, in the order of [`Tree`].
-pub(super) type TreeSizes = [u64; TREES];
 
 pub(super) struct Cache {
     policy: Box<dyn Policy>,
@@ -40,7 +22,13 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    pub(super) fn new(policy: PolicyKind, capacity: usize, sizes: TreeSizes) -> Self {
+    pub(super) fn new(
+        policy: PolicyKind,
+        sharing: Sharing,
+        capacity: usize,
+        sizes: TreeSizes,
+    ) -> Self {
+        let policy = sharing.build(policy, capacity, &sizes);
         let mut pages = 0;
         let first_pages = sizes.map(|size| {
             pages += size;
@@ -48,7 +36,7 @@ impl Cache {
         });
         let pages = pages as usize;
         Self {
-            policy: policy.build(capacity, pages),
+            policy,
             moved: Moved::default(),
             dirty: vec![false; pages],
             first_pages,

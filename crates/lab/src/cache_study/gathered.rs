@@ -9,9 +9,10 @@
 
 use std::ops::Range;
 
-use super::cache::{Cache, Tree};
+use super::cache::Cache;
 use super::filter::Filter;
 use super::lookup::{Lookup, hash_of};
+use super::tree::Tree;
 
 /// Entries of a bucket, on average.
 const BUCKET_MEAN: u64 = 78;
@@ -295,16 +296,18 @@ fn insert(turn: &mut Turn, bucket: u64, hash: u64) {
 #[cfg(test)]
 mod tests {
     use super::{Gathered, MERGED, PAGE_ENTRIES};
-    use crate::cache_study::cache::{Cache, Tree};
+    use crate::cache_study::cache::Cache;
     use crate::cache_study::lookup::{Lookup, hash_of};
     use crate::cache_study::policies::PolicyKind;
+    use crate::cache_study::sharing::Sharing;
+    use crate::cache_study::tree::Tree;
 
     const CHUNKS: u64 = 40_000;
     const YOUNG_MAX: u64 = 5_000;
 
     fn filled() -> (Gathered, Cache) {
         let sizes = [Gathered::bucket_pages(CHUNKS), Gathered::young_pages(CHUNKS), 0, 0, 0];
-        let mut cache = Cache::new(PolicyKind::Lru, 100, sizes);
+        let mut cache = Cache::new(PolicyKind::Lru, Sharing::Common, 100, sizes);
         let mut gathered = Gathered::new(CHUNKS, YOUNG_MAX, 10, 1);
         let mut wrong = 0;
         for chunk in 0..CHUNKS as u32 {

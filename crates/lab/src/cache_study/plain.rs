@@ -4,9 +4,10 @@
 //! A look-up wants the bucket, unless the filter denies; an insertion wants it in any case and
 //! makes it dirty, so that a filter spares no read. Overflow pages are left out: they are few.
 
-use super::cache::{Cache, Tree};
+use super::cache::Cache;
 use super::filter::Filter;
 use super::lookup::{Lookup, hash_of};
+use super::tree::Tree;
 
 /// Entries per bucket above which the table grows.
 pub(super) const LOAD_MEAN: u64 = 62;
@@ -108,14 +109,17 @@ pub(super) fn bucket_of(hash: u64, buckets: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::{LOAD_MEAN, NONE, Plain, bucket_of};
-    use crate::cache_study::cache::{Cache, Tree};
+    use crate::cache_study::cache::Cache;
     use crate::cache_study::lookup::{Lookup, hash_of};
     use crate::cache_study::policies::PolicyKind;
+    use crate::cache_study::sharing::Sharing;
+    use crate::cache_study::tree::Tree;
 
     #[test]
     fn every_entry_is_in_its_bucket_and_the_filter_knows_it() {
         let chunks = 5_000;
-        let mut cache = Cache::new(PolicyKind::Lru, 1_000, [Plain::pages(chunks), 0, 0, 0, 0]);
+        let mut cache =
+            Cache::new(PolicyKind::Lru, Sharing::Common, 1_000, [Plain::pages(chunks), 0, 0, 0, 0]);
         let mut plain = Plain::new(chunks, 10, 1);
         let mut denied = 0;
         for chunk in 0..chunks as u32 {

@@ -3,6 +3,7 @@
 use super::policies::PolicyKind;
 use super::record::{Question, Record};
 use super::run::{Design, Setup, cache_pages, run_in};
+use super::sharing::Sharing;
 use super::stream::{Neighbour, Stream};
 
 /// Room of the cache that FIDR has, in percent of the table.
@@ -14,6 +15,8 @@ const SIZES: [f64; 7] = [0.5, 1.0, CACHED_PERCENT, 5.0, 10.0, 25.0, 100.0];
 /// Of the cache, for the index, as decision 018 has it.
 const INDEX_PERCENT: u64 = 50;
 const INDEXES: [u64; 5] = [10, 25, INDEX_PERCENT, 75, 90];
+/// The usual room, and one in which every page counts.
+const SHARING_SIZES: [f64; 2] = [1.0, CACHED_PERCENT];
 const DESIGNS: [Design; 2] = [Design::Plain, Design::Gathered];
 
 /// What runs beside the stream.
@@ -61,6 +64,7 @@ pub(super) fn tasks(streams: usize, seed: u64) -> Vec<Task> {
         for design in DESIGNS {
             tasks.extend(of_stream(stream, design, seed));
         }
+        tasks.extend(sharing(stream, seed));
     }
     for neighbour in [Neighbour::Unique, Neighbour::Far] {
         let companies =
@@ -101,9 +105,35 @@ fn fairness(company: Company, seed: u64) -> Vec<Task> {
     setups.map(|setup| Task { question, stream: 0, company, setup }).collect()
 }
 
+/// The design and the policy that the engine has, with rooms shared in every way: the stream alone,
+/// and beside what wants nothing but pages of two of the tables, or nothing but buckets.
+fn sharing(stream: usize, seed: u64) -> Vec<Task> {
+    let question = Question::Sharing;
+    let usual = usual(Design::Gathered, PolicyKind::S3FifoClean, seed);
+    let companies = [Company::None, Company::Busy(Neighbour::Reads), Company::Busy(Neighbour::Far)];
+    let mut tasks = Vec::new();
+    for company in companies {
+        for cached_percent in SHARING_SIZES {
+            tasks.extend(Sharing::ALL.map(|sharing| {
+                let setup = Setup { sharing, cached_percent, ..usual };
+                Task { question, stream, company, setup }
+            }));
+        }
+    }
+    tasks
+}
+
 /// FIDR's table has no filter.
 fn usual(design: Design, policy: PolicyKind, seed: u64) -> Setup {
     let filter_bits = if design == Design::Gathered { FILTER_BITS } else { 0 };
-    let (cached_percent, index_percent) = (CACHED_PERCENT, INDEX_PERCENT);
-    Setup { design, policy, cached_percent, filter_bits, index_percent, locality: false, seed }
+    Setup {
+        design,
+        policy,
+        sharing: Sharing::Common,
+        cached_percent: CACHED_PERCENT,
+        filter_bits,
+        index_percent: INDEX_PERCENT,
+        locality: false,
+        seed,
+    }
 }

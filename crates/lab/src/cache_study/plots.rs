@@ -4,10 +4,17 @@ use super::plan::CACHED_PERCENT;
 use super::policies::PolicyKind;
 use super::record::{Question, Record};
 use super::run::Design;
+use super::sharing::Sharing;
 use super::study::Study;
 use charts::{Form, Panel, PlotError, Series, SeriesLabelPosition, svg};
 
 const DESIGNS: [Design; 2] = [Design::Plain, Design::Gathered];
+/// Beside whom rooms are shared, and what the plot of it says.
+const SHARING_COMPANY: [(&str, &str); 3] = [
+    ("", "Sharing the room between the tables: one stream"),
+    ("random reads", "The same beside random reads of another store's size"),
+    ("far duplicates", "The same beside far duplicates"),
+];
 const ROOM: &str = "room of the cache, % of all pages of the tables";
 
 impl Study {
@@ -18,6 +25,13 @@ impl Study {
     pub fn plots(&self) -> Result<Vec<(String, String)>, PlotError> {
         let workloads = self.workloads();
         let mut plots = Vec::new();
+        let ways = SHARING_COMPANY.map(|(beside, title)| self.sharing_bars(beside, title));
+        if ways.iter().all(|panel| !panel.series.is_empty()) {
+            plots.push(("sharing.svg".to_owned(), svg(&ways)?));
+        }
+        if !self.runs.iter().any(|run| run.question != Question::Sharing) {
+            return Ok(plots);
+        }
         for workload in &workloads {
             let panels = DESIGNS.map(|design| self.hits(workload, design));
             plots.push((format!("hits-{}.svg", file_name(workload)), svg(&panels)?));
@@ -165,6 +179,39 @@ impl Study {
             y_is_logarithmic: false,
             form: Form::Bars,
             series: bars_of(bars.into_iter().map(|(name, values)| (name.to_owned(), values))),
+            legend: SeriesLabelPosition::UpperLeft,
+        }
+    }
+
+    /// Pages of the Hash-PBN table that each way to share the room reads, by what the common room
+    /// reads.
+    fn sharing_bars(&self, beside: &str, title: &str) -> Panel {
+        let runs = self.runs.iter().filter(|run| run.question == Question::Sharing);
+        let runs: Vec<&Record> = runs.filter(|run| run.beside == beside).collect();
+        let is_common = |run: &&&Record| run.sharing == Sharing::Common.name();
+        let common: Vec<&&Record> = runs.iter().filter(is_common).collect();
+        let reads = |sharing: Sharing| {
+            let ways = runs.iter().filter(move |run| run.sharing == sharing.name());
+            let ways = ways.zip(&common).map(|(run, common)| {
+                let reads = common.hash_reads_per_write;
+                (reads > 0.0).then(|| 100.0 * run.hash_reads_per_write / reads)
+            });
+            (sharing.name().to_owned(), ways.collect::<Vec<_>>())
+        };
+        let bars = Sharing::ALL.map(reads).into_iter().filter(|(_, values)| !values.is_empty());
+        Panel {
+            title: title.to_owned(),
+            x_title: "workload, and room of the cache".to_owned(),
+            y_title: "pages of the Hash-PBN table read, common = 100 (logarithmic)".to_owned(),
+            x_names: common
+                .iter()
+                .map(|run| format!("{} {}%", run.workload, run.cached_percent))
+                .collect(),
+            y: 1.0..30_000.0,
+            y_named_max: 1000.0,
+            y_is_logarithmic: true,
+            form: Form::Bars,
+            series: bars_of(bars),
             legend: SeriesLabelPosition::UpperLeft,
         }
     }

@@ -18,9 +18,15 @@ pub enum Question {
     Index,
     /// A second stream on the same cache.
     Fairness,
+    /// How the three tables share the cache.
+    Sharing,
 }
 
 impl Question {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Size, Self::Filter, Self::Locality, Self::Index, Self::Fairness, Self::Sharing];
+
     /// As tables name it.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -30,6 +36,7 @@ impl Question {
             Self::Locality => "locality",
             Self::Index => "index",
             Self::Fairness => "fairness",
+            Self::Sharing => "sharing",
         }
     }
 }
@@ -45,6 +52,8 @@ pub struct Record {
     pub design: &'static str,
     /// Of the cache.
     pub policy: &'static str,
+    /// How the three tables share the cache.
+    pub sharing: &'static str,
     /// Room of the cache by all pages of plain tables.
     pub cached_percent: f64,
     /// The same in pages.
@@ -73,6 +82,10 @@ pub struct Record {
     pub hash_writes_per_new: f64,
     /// Those that were still to be written at the end.
     pub hash_writes_to_come_per_new: f64,
+    /// Pages of the PBN-PBA table read for each write.
+    pub pba_reads_per_write: f64,
+    /// Pages of the LBA-PBN map read for each write.
+    pub map_reads_per_write: f64,
     /// Pages of all tables read for each write.
     pub all_reads_per_write: f64,
     /// Pages of all tables written for each write.
@@ -95,6 +108,7 @@ impl Record {
             workload: workload.to_owned(),
             design: setup.design.name(),
             policy: setup.policy.name(),
+            sharing: setup.sharing.name(),
             cached_percent: setup.cached_percent,
             cache_pages: figures.cache_pages,
             filter_bits: setup.filter_bits,
@@ -109,26 +123,30 @@ impl Record {
             hash_reads_per_write: ratio(figures.hash_reads, writes),
             hash_writes_per_new: ratio(figures.hash_writes, new_chunks),
             hash_writes_to_come_per_new: ratio(figures.hash_writes_to_come, new_chunks),
+            pba_reads_per_write: ratio(figures.pba_reads, writes),
+            map_reads_per_write: ratio(figures.map_reads, writes),
             all_reads_per_write: ratio(figures.all_reads, writes),
             all_writes_per_write: ratio(figures.all_writes, writes),
         }
     }
 
     /// The heading of the CSV form.
-    pub const CSV_HEADING: &'static str = "question,workload,design,policy,cached_percent,\
-        cache_pages,filter_bits,index_percent,locality,beside,writes,new_chunks,hit_percent,\
-        unread_percent,filter_wrong_percent,hash_reads_per_write,hash_writes_per_new,\
-        hash_writes_to_come_per_new,all_reads_per_write,all_writes_per_write";
+    pub const CSV_HEADING: &'static str = "question,workload,design,policy,sharing,\
+        cached_percent,cache_pages,filter_bits,index_percent,locality,beside,writes,new_chunks,\
+        hit_percent,unread_percent,filter_wrong_percent,hash_reads_per_write,hash_writes_per_new,\
+        hash_writes_to_come_per_new,pba_reads_per_write,map_reads_per_write,all_reads_per_write,\
+        all_writes_per_write";
 
     /// One line of CSV. No name has a comma in it; that of a trace loses them.
     #[must_use]
     pub fn csv(&self) -> String {
         let what = format!(
-            "{},{},{},{},{},{},{},{},{},{},{},{}",
+            "{},{},{},{},{},{},{},{},{},{},{},{},{}",
             self.question.name(),
             self.workload.replace(',', ""),
             self.design,
             self.policy,
+            self.sharing,
             self.cached_percent,
             self.cache_pages,
             self.filter_bits,
@@ -145,6 +163,8 @@ impl Record {
             self.hash_reads_per_write,
             self.hash_writes_per_new,
             self.hash_writes_to_come_per_new,
+            self.pba_reads_per_write,
+            self.map_reads_per_write,
             self.all_reads_per_write,
             self.all_writes_per_write,
         ];

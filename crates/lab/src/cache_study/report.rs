@@ -13,14 +13,21 @@ impl Display for Study {
             self.hot_buckets.iter().map(|row| row.workload.as_str()).collect();
         workloads.dedup();
         for workload in workloads {
-            let runs: Vec<&Record> =
-                self.runs.iter().filter(|run| run.workload == workload).collect();
+            let is_its = |run: &&Record| {
+                let beside = matches!(run.question, Question::Fairness | Question::Sharing);
+                run.workload == workload && !beside
+            };
+            let runs: Vec<&Record> = self.runs.iter().filter(is_its).collect();
+            if runs.is_empty() {
+                continue;
+            }
             sizes(f, workload, &runs)?;
             costs(f, &runs)?;
             filters_in_runs(f, &runs)?;
             indexes(f, &runs)?;
         }
         self.fairness(f)?;
+        self.sharing(f)?;
         self.filters(f)?;
         self.hot(f)
     }
@@ -150,6 +157,39 @@ impl Study {
         }
         rows.insert(0, heading);
         aligned(f, 2, &rows)
+    }
+
+    fn sharing(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let runs: Vec<&Record> = self.runs.iter().collect();
+        let runs = of(&runs, Question::Sharing);
+        let Some(first) = runs.first() else { return Ok(()) };
+        writeln!(
+            f,
+            "Ways to share the room between the three tables, {}, {}: own hits in the Hash-PBN \
+             table, %; pages read / 100 writes, by table and in all; pages written / 100 writes\n",
+            first.design, first.policy
+        )?;
+        let heading = [
+            "workload", "beside", "room", "sharing", "hits", "hash", "pba", "map", "read",
+            "written",
+        ];
+        let mut rows = vec![heading.map(str::to_owned).to_vec()];
+        for run in runs {
+            let mut row = vec![run.workload.clone(), run.beside.to_owned()];
+            row.push(format!("{}%", run.cached_percent));
+            row.push(run.sharing.to_owned());
+            row.push(format!("{:.2}", run.hit_percent));
+            let pages = [
+                run.hash_reads_per_write,
+                run.pba_reads_per_write,
+                run.map_reads_per_write,
+                run.all_reads_per_write,
+                run.all_writes_per_write,
+            ];
+            row.extend(pages.map(|pages| format!("{:.2}", 100.0 * pages)));
+            rows.push(row);
+        }
+        aligned(f, 4, &rows)
     }
 
     fn filters(&self, f: &mut Formatter<'_>) -> fmt::Result {

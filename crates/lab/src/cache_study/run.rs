@@ -7,12 +7,14 @@
 
 use traces::Direction;
 
-use super::cache::{Cache, Traffic, Tree};
+use super::cache::{Cache, Traffic};
 use super::gathered::{Gathered, INDEX_ENTRY_BYTES};
 use super::lookup::Lookup;
 use super::plain::Plain;
 use super::policies::PolicyKind;
+use super::sharing::Sharing;
 use super::stream::{Access, Stream};
+use super::tree::Tree;
 
 const PAGE_BYTES: u64 = format::BLOCK_BYTES as u64;
 /// Chunks of a page of the PBN-PBA table.
@@ -49,6 +51,8 @@ pub struct Setup {
     pub design: Design,
     /// Of the cache.
     pub policy: PolicyKind,
+    /// How the three tables share the cache.
+    pub sharing: Sharing,
     /// Room of the cache, by the pages that all tables have at last if they are plain.
     pub cached_percent: f64,
     /// Of the filter, for an entry; 0 for none.
@@ -86,6 +90,10 @@ pub struct Figures {
     pub hash_writes: u64,
     /// Pages of it that were still to be written at the end.
     pub hash_writes_to_come: u64,
+    /// Pages read for the PBN-PBA table.
+    pub pba_reads: u64,
+    /// Pages read for the LBA-PBN map.
+    pub map_reads: u64,
     /// Pages read for all tables.
     pub all_reads: u64,
     /// Pages written for all tables.
@@ -151,7 +159,7 @@ pub(super) fn run_in(stream: &Stream, setup: &Setup, cache_pages: u64) -> Figure
 
 impl Run {
     fn new(stream: &Stream, setup: &Setup, cache_pages: u64) -> Self {
-        let Setup { design, policy, filter_bits, locality, seed, .. } = *setup;
+        let Setup { design, policy, sharing, filter_bits, locality, seed, .. } = *setup;
         let chunks = stream.chunks;
         let (bucket_pages, young_pages, index_pages, table) = match design {
             Design::Plain => {
@@ -173,7 +181,7 @@ impl Run {
         let sizes = [bucket_pages, young_pages, pba_pages(chunks), stream.map_pages, directories];
         Self {
             table,
-            cache: Cache::new(policy, (cache_pages - index_pages) as usize, sizes),
+            cache: Cache::new(policy, sharing, (cache_pages - index_pages) as usize, sizes),
             locality,
             mapped: vec![false; stream.map_pages as usize],
             known: 0,
@@ -234,6 +242,11 @@ impl Run {
             let Traffic { reads, writes } = self.cache.traffic(tree);
             figures.all_reads += reads;
             figures.all_writes += writes;
+            match tree {
+                Tree::Pba => figures.pba_reads = reads,
+                Tree::Map => figures.map_reads = reads,
+                Tree::Bucket | Tree::Young | Tree::Directory => {}
+            }
             if hash.contains(&tree) {
                 figures.hash_reads += reads;
                 figures.hash_writes += writes;

@@ -2,9 +2,11 @@
 //! one, and ghosts of those that passed. A hit sets a counter and moves nothing.
 //!
 //! [`S3Fifo::clean_only`] is what it could be in the page store, where no dirty page leaves: one
-//! whose turn it is goes to the main queue, or round in it.
+//! whose turn it is goes to the main queue, or round in it. [`S3Fifo::granted`] is the same with
+//! something granted to some of the pages (`grants.rs`).
 
 use super::dirty::DirtyPages;
+use super::grants::Grants;
 use super::policy::{Moved, Policy};
 use super::queue::{Links, Queue};
 
@@ -31,6 +33,7 @@ pub(super) struct S3Fifo {
     small_max: usize,
     /// Pages that may not leave.
     dirty: Option<DirtyPages>,
+    grants: Option<Grants>,
 }
 
 impl S3Fifo {
@@ -45,6 +48,7 @@ impl S3Fifo {
             capacity,
             small_max: (capacity / 10).max(1),
             dirty: None,
+            grants: None,
         }
     }
 
@@ -53,8 +57,23 @@ impl S3Fifo {
         Self { dirty, ..Self::new(capacity, pages) }
     }
 
+    pub(super) fn granted(capacity: usize, pages: usize, dirty_max: usize, grants: Grants) -> Self {
+        Self { grants: Some(grants), ..Self::clean_only(capacity, pages, dirty_max) }
+    }
+
     fn stays(&self, page: u32) -> bool {
         self.dirty.as_ref().is_some_and(|dirty| dirty.holds(page))
+            || self.grants.as_ref().is_some_and(|grants| grants.protects(page))
+    }
+
+    fn is_first(&self, page: u32) -> bool {
+        self.grants.as_ref().is_some_and(|grants| grants.is_first(page))
+    }
+
+    fn left(&mut self, page: u32) {
+        if let Some(grants) = &mut self.grants {
+            grants.left(page);
+        }
     }
 
     fn evict(&mut self, moved: &mut Moved) {
@@ -70,13 +89,16 @@ impl S3Fifo {
     /// The oldest of the small queue goes, to the main one or altogether.
     fn evict_small(&mut self, moved: &mut Moved) {
         let Some(page) = self.small.pop_oldest(&mut self.links) else { return };
+        let is_first = self.is_first(page);
         let was_wanted = std::mem::take(&mut self.wanted[page as usize]) >= WANTED_TO_STAY;
         if was_wanted || self.stays(page) {
+            self.wanted[page as usize] = u8::from(is_first);
             self.main.push(&mut self.links, page);
             self.places[page as usize] = Place::Main;
             return;
         }
         moved.left.push(page);
+        self.left(page);
         self.ghosts.push(&mut self.links, page);
         self.places[page as usize] = Place::Ghosts;
         if self.ghosts.len() > self.capacity - self.small_max
@@ -93,6 +115,7 @@ impl S3Fifo {
             if *wanted == 0 && !stays {
                 self.places[page as usize] = Place::Nowhere;
                 moved.left.push(page);
+                self.left(page);
                 return;
             }
             *wanted = wanted.saturating_sub(1);
@@ -118,7 +141,10 @@ impl Policy for S3Fifo {
             self.places[page as usize] = Place::Nowhere;
         }
         self.evict(moved);
-        self.wanted[page as usize] = 0;
+        self.wanted[page as usize] = u8::from(is_back && self.is_first(page));
+        if let Some(grants) = &mut self.grants {
+            grants.came(page);
+        }
         if is_back {
             self.main.push(&mut self.links, page);
             self.places[page as usize] = Place::Main;
@@ -130,6 +156,9 @@ impl Policy for S3Fifo {
     }
 
     fn remove(&mut self, page: u32) {
+        if self.holds(page) {
+            self.left(page);
+        }
         match std::mem::replace(&mut self.places[page as usize], Place::Nowhere) {
             Place::Nowhere => {}
             Place::Small => self.small.remove(&mut self.links, page),

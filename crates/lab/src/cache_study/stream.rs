@@ -39,6 +39,8 @@ pub enum Neighbour {
     Unique,
     /// Repeats runs from anywhere of a store of its own.
     Far,
+    /// Reads single chunks from anywhere of a store of its own.
+    Reads,
 }
 
 impl Neighbour {
@@ -48,6 +50,7 @@ impl Neighbour {
         match self {
             Self::Unique => "unique",
             Self::Far => "far duplicates",
+            Self::Reads => "random reads",
         }
     }
 }
@@ -100,7 +103,7 @@ impl Stream {
     pub(super) fn beside(&self, neighbour: Neighbour, asks: bool, seed: u64) -> Self {
         let mut dice = Dice::new(seed);
         let mut merged = Merged { mine: vec![None; self.chunks as usize], ..Merged::default() };
-        let stored = if neighbour == Neighbour::Far { self.chunks } else { 0 };
+        let stored = if neighbour == Neighbour::Unique { 0 } else { self.chunks };
         for _ in 0..stored {
             merged.add_new_beside(self.map_pages);
         }
@@ -116,6 +119,9 @@ impl Stream {
                     }
                     let chunk = (from + number % RUN_CHUNKS).min(stored - 1);
                     merged.add_beside(chunk as u32, self.map_pages);
+                }
+                Neighbour::Reads => {
+                    merged.read_beside(dice.below(stored.max(1)) as u32, self.map_pages);
                 }
             }
         }
@@ -153,6 +159,13 @@ impl Merged {
         let map_page = (map_pages + self.writes_beside / MAP_CHUNKS) as u32;
         self.writes_beside += 1;
         let direction = Direction::Write;
+        self.accesses.push(Access { chunk, map_page, direction, counted: false });
+    }
+
+    /// What the neighbour stored first has the first numbers, in its store and in all.
+    fn read_beside(&mut self, chunk: u32, map_pages: u64) {
+        let map_page = (map_pages + u64::from(chunk) / MAP_CHUNKS) as u32;
+        let direction = Direction::Read;
         self.accesses.push(Access { chunk, map_page, direction, counted: false });
     }
 }
@@ -221,7 +234,7 @@ mod tests {
     #[test]
     fn a_neighbour_changes_nothing_in_the_stream_itself() {
         let stream = Stream::of_workload(&Workload::new(WorkloadKind::WriteH, 2_000, 1));
-        for neighbour in [Neighbour::Unique, Neighbour::Far] {
+        for neighbour in [Neighbour::Unique, Neighbour::Far, Neighbour::Reads] {
             let beside = stream.beside(neighbour, true, 1);
             let mine = beside.accesses.iter().filter(|access| access.counted);
             let found: Vec<u32> = mine.clone().map(|access| access.map_page).collect();

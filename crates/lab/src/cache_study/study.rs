@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::filter::{FilterRow, trial};
 use super::hot::{HotBuckets, hot_buckets};
 use super::plan::{Company, FILTERS, Task, tasks};
-use super::record::Record;
+use super::record::{Question, Record};
 use super::stream::{Neighbour, Stream};
 
 /// Entries of a bucket for which filters are tried.
@@ -33,16 +33,18 @@ pub struct Study {
 type Kept = Mutex<Option<(usize, Neighbour, bool, Arc<Stream>)>>;
 
 impl Study {
-    /// Makes all runs over these streams with `jobs` threads. `told` hears how many runs have been
-    /// made of how many, from any thread.
+    /// Makes all runs over these streams, or those of one question, with `jobs` threads. `told`
+    /// hears how many runs have been made of how many, from any thread.
     #[must_use]
     pub fn run(
         streams: &[Stream],
+        question: Option<Question>,
         seed: u64,
         jobs: usize,
         told: impl Fn(usize, usize) + Sync,
     ) -> Self {
-        let tasks = tasks(streams.len(), seed);
+        let mut tasks = tasks(streams.len(), seed);
+        tasks.retain(|task| question.is_none_or(|question| task.question == question));
         let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let found: Mutex<Vec<Option<Record>>> = Mutex::new(vec![None; tasks.len()]);
         let kept = Kept::default();
