@@ -270,9 +270,11 @@ impl Engine {
         }
         let fingerprints = fingerprints.iter().flatten();
         let mut seen = Vec::with_capacity(GROUP_SLOTS);
+        let mut pages = Vec::with_capacity(GROUP_SLOTS);
         let waits = std::mem::take(&mut self.lookups.look_up_waits);
-        let look = |state: &State, seen: &mut Vec<Seen>| {
-            state.hash.look_up_group(&state.store, fingerprints.clone(), seen);
+        let mut look = |state: &State, seen: &mut Vec<Seen>| {
+            pages.clear();
+            state.hash.look_up_group(&state.store, fingerprints.clone(), seen, &mut pages);
         };
         if !waits {
             look(&self.state, &mut seen);
@@ -296,6 +298,9 @@ impl Engine {
         if is_missing {
             seen.clear();
             look(&self.state, &mut seen);
+        }
+        for (tree, leaf) in pages {
+            self.state.store.count_accesses(tree, leaf, 1);
         }
         let seen = fingerprints.zip(seen);
         Ok(Some(seen.map(|(fingerprint, seen)| self.stored_chunk(fingerprint, seen)).collect()))

@@ -171,7 +171,8 @@ pub use scrub::{
 };
 pub use stages::{Clock, JobTime, StageTime, StageTimes};
 pub use stats::{
-    Counters, ReadCacheFigures, Stats, TableFigures, TablesFigures, VolumeStats, Written,
+    Counters, HeatFigures, HotPageFigures, ReadCacheFigures, Stats, TableFigures, TablesFigures,
+    VolumeStats, Written,
 };
 pub use structures::{Structure, structures};
 pub use volume::{SECTOR_BYTES, VOLUME_BYTES_MAX, VolumeHandle};

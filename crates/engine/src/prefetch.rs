@@ -11,7 +11,7 @@ use tables::{Seen, lba_pbn};
 
 use crate::buffer::{GROUP_SLOTS, Plan, Slot, Stage};
 use crate::engine::Engine;
-use crate::state::Wanted;
+use crate::state::{State, Wanted};
 
 /// Groups behind the first that are looked at.
 const GROUPS_AHEAD: usize = 8;
@@ -35,7 +35,8 @@ impl Engine {
             let made: Vec<Fingerprint> =
                 group.slots().iter().filter_map(|slot| slot.fingerprint).collect();
             let (mut seen, mut wanted) = (Vec::with_capacity(made.len()), Wanted::default());
-            self.state.hash.look_up_group(&self.state.store, made.iter(), &mut seen);
+            let State { store, hash, .. } = &self.state;
+            hash.look_up_group(store, made.iter(), &mut seen, &mut Vec::new());
             self.mark_far(id, &seen);
             for (fingerprint, _) in made.iter().zip(seen).filter(|(_, seen)| *seen == Seen::Missing)
             {

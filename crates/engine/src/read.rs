@@ -218,12 +218,15 @@ impl Engine {
         let mut spans: Vec<Span> = Vec::new();
         let mut tally = Tally::default();
         for &at in stored {
-            let pbn = lba_pbn::get(&self.state.store, tree, Lba(parts[at].lba));
+            let lba = Lba(parts[at].lba);
+            self.state.store.count_accesses(tree, lba_pbn::place(lba).0, 1);
+            let pbn = lba_pbn::get(&self.state.store, tree, lba);
             if pbn.is_none() {
                 parts[at].piece = Piece::Zeros;
                 continue;
             }
             self.state.entries_seen.pbn_pba += 1;
+            self.state.store.count_accesses(TreeId::PBN_PBA, pbn_pba::place(pbn).0, 1);
             // Without a place, or with one that cannot be, it stays pending: it is damaged.
             let stored = pbn_pba::get(&self.state.store, pbn);
             let Some(entry) = stored.filter(|stored| self.geometry.has_place(stored.pba)) else {

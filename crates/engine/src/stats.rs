@@ -179,6 +179,46 @@ pub struct TableFigures {
     pub page_writes: u64,
     /// Part of the entries whose page was in the cache: `1 - leaf_reads / lookups`.
     pub hit_ratio: f64,
+    /// Entries whose page was in the cache, or that no page had to be looked into for.
+    #[serde(default)]
+    pub hits: u64,
+    /// Pages that had to be read for an entry; without those that a merge read.
+    #[serde(default)]
+    pub misses: u64,
+    /// Pages in the cache.
+    #[serde(default)]
+    pub cached_pages: u64,
+    /// Those of them that are yet to be written.
+    #[serde(default)]
+    pub dirty_pages: u64,
+    /// How the accesses lately spread over the pages with entries.
+    #[serde(default)]
+    pub heat: HeatFigures,
+}
+
+/// How concentrated the accesses to a table have been lately.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HeatFigures {
+    /// Pages that were accessed, estimated where they are many.
+    pub pages: u64,
+    /// Part of the accesses, 0 to 1, that went to the hottest hundredth of those pages, at least
+    /// one.
+    pub hottest_1_percent_ratio: f64,
+    /// Part of the accesses that went to the hottest tenth.
+    pub hottest_10_percent_ratio: f64,
+    /// Pages of the Hash-PBN table that are hot by themselves, hottest first; none of others.
+    pub hot_pages: Vec<HotPageFigures>,
+}
+
+/// A page that is hot by itself.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HotPageFigures {
+    /// The bucket, or the page of young entries.
+    pub number: u64,
+    /// Whether it is one of young entries, which are in no bucket yet.
+    pub is_young: bool,
+    /// Part of the accesses that went to it, 0 to 1.
+    pub ratio: f64,
 }
 
 /// Where the bytes went that were written since the store was opened: those of clients, and those

@@ -228,12 +228,18 @@ fn leaf_of(turn: bool, bucket: u64) -> u64 {
 }
 
 impl HashPbn {
+    /// The bucket that a leaf of the buckets is.
+    #[must_use]
+    pub fn bucket_in(leaf: u64) -> u64 {
+        leaf / 2
+    }
+
     /// Whether a leaf of the buckets is where `fingerprint` belongs in its turn.
     #[must_use]
     pub fn belongs(&self, leaf: u64, fingerprint: &Fingerprint) -> bool {
         let HashShape { turn, before, after, .. } = self.shape;
         let buckets = if (leaf % 2 == 1) == turn { after } else { before };
-        bucket_of(self.key.hash(fingerprint), buckets) == leaf / 2
+        bucket_of(self.key.hash(fingerprint), buckets) == Self::bucket_in(leaf)
     }
 
     /// Whether the entry of this fingerprint in a leaf of the buckets counts: the cursor has not

@@ -101,6 +101,7 @@ fn set_in_leaf(
     if store.page(tree, leaf).is_none() && pbns.clone().all(Pbn::is_none) {
         return;
     }
+    store.count_accesses(tree, leaf, pbns.clone().count());
     let page = store.page_mut(tree, leaf);
     let mut unmaps = false;
     for (slot, pbn) in (first..).zip(pbns) {

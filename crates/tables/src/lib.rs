@@ -27,6 +27,7 @@ mod error;
 mod free_pbns;
 mod ghosts;
 mod hash_pbn;
+mod heat;
 pub mod lba_pbn;
 mod page_hasher;
 pub mod pbn_pba;
@@ -40,8 +41,9 @@ pub use error::{OutOfBlocks, PageError};
 pub use free_pbns::FreePbns;
 pub use ghosts::Ghosts;
 pub use hash_pbn::{BuiltTable, HashOptions, HashPbn, Seen, YoungEntry};
+pub use heat::{Heat, HotPage};
 pub use queues::Queues;
 pub use store::{
-    NextLeaf, NextPage, PageOnWay, PageRead, PageStore, PageStoreOptions, PageWrite, PinSet,
-    Pointers, ReachWalker, TableTraffic, Traffic,
+    HeatName, NextLeaf, NextPage, PageOnWay, PageRead, PageStore, PageStoreOptions, PageWrite,
+    PinSet, Pointers, ReachWalker, TableKind, TableTraffic, Traffic,
 };

@@ -134,6 +134,7 @@ fn count(
     for run in pbns.chunk_by(|one, next| leaf_of(one) == leaf_of(next)) {
         let Some((false, leaf)) = run.first().map(leaf_of) else { continue };
         let Some(at) = store.find_leaf(TREE, leaf) else { continue };
+        store.count_accesses(TREE, leaf, run.len());
         let page = store.page_at_mut(at);
         for &pbn in run {
             let slot = place(pbn).1;

@@ -1,5 +1,7 @@
 //! `tamis stats`: what a store holds, what was saved on the way down, and what it costs.
 
+mod tables;
+
 use std::fmt::Write;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -157,6 +159,7 @@ fn text(report: &Report) -> String {
         if report.stats.verify {
             let _ = write!(text, "\n{}", compared(&report.stats.counters));
         }
+        let _ = write!(text, "\n{}", tables::tables(&report.stats.tables));
         let _ = write!(text, "\n{}", cached(&report.stats.read_cache));
         let _ = write!(text, "\n{}\n{}", written(&report.stats), traffic(rates));
         if let Some(table) = stages::table(&report.stats) {

@@ -67,13 +67,14 @@ struct Search<'a> {
     /// What they take back; nearly always nothing.
     taken: Vec<Pbn>,
     bucket_seen: bool,
-    pages_seen: bool,
+    /// The page that was looked into last.
+    page_seen: Option<(TreeId, u64)>,
 }
 
 impl<'a> Search<'a> {
     fn new(hash: u64, fingerprint: &'a Fingerprint) -> Self {
         let (end, taken) = (u64::MAX, Vec::new());
-        Self { hash, fingerprint, end, taken, bucket_seen: false, pages_seen: false }
+        Self { hash, fingerprint, end, taken, bucket_seen: false, page_seen: None }
     }
 
     /// Looks at an event; the chunk, if that is the answer.
@@ -99,12 +100,14 @@ impl<'a> Search<'a> {
 }
 
 impl HashPbn {
-    /// Looks a group up: what is seen of each fingerprint, in order, is added to `seen`.
+    /// Looks a group up: what is seen of each fingerprint, in order, is added to `seen`; the page
+    /// that each answer came from, where one was looked into, to `pages`.
     pub fn look_up_group<'a>(
         &self,
         store: &PageStore,
         fingerprints: impl Iterator<Item = &'a Fingerprint>,
         seen: &mut Vec<Seen>,
+        pages: &mut Vec<(TreeId, u64)>,
     ) {
         let mut fingerprints = fingerprints.map(|one| (self.key.hash(one), one)).fuse();
         loop {
@@ -117,7 +120,7 @@ impl HashPbn {
             black_box(near);
             self.touch_pages(store, &part);
             for (hash, fingerprint) in part.iter().flatten() {
-                seen.push(self.see(store, *hash, fingerprint));
+                seen.push(self.see(store, *hash, fingerprint, pages));
             }
             if part.last().is_some_and(Option::is_none) {
                 return;
@@ -152,11 +155,19 @@ impl HashPbn {
         black_box(near);
     }
 
-    fn see(&self, store: &PageStore, hash: u64, fingerprint: &Fingerprint) -> Seen {
+    fn see(
+        &self,
+        store: &PageStore,
+        hash: u64,
+        fingerprint: &Fingerprint,
+        pages: &mut Vec<(TreeId, u64)>,
+    ) -> Seen {
         let mut search = Search::new(hash, fingerprint);
-        match self.find_next(store, &mut search) {
+        let found = self.find_next(store, &mut search);
+        pages.extend(search.page_seen);
+        match found {
             Ok(Some(found)) => Seen::Stored(found.pbn),
-            Ok(None) if search.pages_seen => Seen::Absent,
+            Ok(None) if search.page_seen.is_some() => Seen::Absent,
             Ok(None) => Seen::Denied,
             Err(NotResident) => Seen::Missing,
         }
@@ -255,7 +266,7 @@ impl HashPbn {
         while let Some(next) = self.next(search) {
             let (tree, leaf) = next.page();
             let page = store.glance(tree, leaf).ok_or(NotResident)?;
-            search.pages_seen = true;
+            search.page_seen = Some((tree, leaf));
             let pbn = match next {
                 Next::Event(_, slot) => search.look_at_event(page, slot),
                 Next::Bucket(_) => search.look_into_bucket(page),

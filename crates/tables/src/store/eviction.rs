@@ -16,6 +16,12 @@
 //! ARC, everywhere, and hits up to 4.1 points more than CLOCK, which was here before; it moves
 //! nothing on a hit, and needs two queues where ARC needs four lists (decisions/019).
 //!
+//! Priorities between the three tables (decisions/025):
+//!
+//! - A page of the Hash-PBN table that comes into the main queue goes round once more than others:
+//!   it holds one group back and all behind it, and spares more reads than the page it displaces.
+//! - A table that has come down to its floor, a part of the cache, loses no more pages to others.
+//!
 //! What the paper does not have, because its objects may always go:
 //!
 //! - A page that is dirty, being written, pinned, or has children in the cache stays, at the end of
@@ -29,8 +35,9 @@
 
 use format::units::TreeId;
 
-use super::frames::{Frames, WANTED_MAX};
+use super::frames::{Frame, Frames, WANTED_MAX};
 use super::page_store::PageStore;
+use super::table::TableKind;
 
 /// Entries that are looked at for each page that is too many.
 const STEPS_PER_PAGE: usize = 64;
@@ -38,11 +45,22 @@ const STEPS_PER_PAGE: usize = 64;
 /// Entries that are looked at, at least.
 const STEPS_MIN: usize = 512;
 
+/// Of each of the three tables this part of the cache stays, whatever the others want.
+const FLOOR_PART: usize = 16;
+
 /// Dirty pages that are let be whatever share of the cache they are.
 const DIRTY_PAGES_MIN: usize = 256;
 
 /// Times that a page is passed at most before it may go: its marks, and being awaited.
 const ROUNDS: usize = WANTED_MAX as usize + 2;
+
+/// What of the cache is for whom.
+#[derive(Copy, Clone)]
+struct Room {
+    ghosts_max: usize,
+    /// Pages of each table that stay.
+    floor: usize,
+}
 
 impl PageStore {
     /// Whether the cache holds more pages than it should.
@@ -76,7 +94,10 @@ impl PageStore {
             return;
         }
         let small_max = (cache_pages / 10).max(1);
-        let ghosts_max = cache_pages.saturating_sub(small_max);
+        let room = Room {
+            ghosts_max: cache_pages.saturating_sub(small_max),
+            floor: cache_pages / FLOOR_PART,
+        };
         let round = ROUNDS * self.resident_pages();
         let steps = excess.saturating_mul(STEPS_PER_PAGE).max(STEPS_MIN).min(2 * round);
         let barren_max = round.min(STEPS_MIN / 2);
@@ -88,8 +109,8 @@ impl PageStore {
             // After many entries in vain both queues take turns.
             let other = barren > barren_max && barren % 2 == 0;
             let went = match self.frames.small_is_due(small_max) != other {
-                true => self.frames.pass_small(ghosts_max),
-                false => self.frames.pass_main(),
+                true => self.frames.pass_small(room),
+                false => self.frames.pass_main(room),
             };
             barren = if went && barren <= barren_max { 0 } else { barren + 1 };
         }
@@ -101,8 +122,15 @@ impl Frames {
         self.small_clean > small_max || self.queues.main.is_empty()
     }
 
+    /// Whether its table would have too little without it. A page of the small queue then goes to
+    /// the main one, so that it does not stand in the way of those that pass by.
+    fn is_at_floor(&self, frame: &Frame, room: Room) -> bool {
+        let table = frame.table();
+        table != TableKind::Others && self.held_of(table).0 <= room.floor
+    }
+
     /// Looks at the oldest of the small queue; whether it left the cache.
-    fn pass_small(&mut self, ghosts_max: usize) -> bool {
+    fn pass_small(&mut self, room: Room) -> bool {
         let Some(entry) = self.queues.small.pop_front() else { return false };
         let Some(frame) = self.frame_of(entry) else { return false };
         if frame.take_awaited() {
@@ -113,21 +141,26 @@ impl Frames {
             self.move_to_main(entry);
             return false;
         }
+        if self.is_at_floor(frame, room) {
+            self.move_to_main(entry);
+            return false;
+        }
         if !frame.is_droppable() {
             self.queues.small.push_back(entry);
             return false;
         }
         let id = frame.id;
         self.drop_page(entry.0);
-        self.queues.ghosts.add(id, ghosts_max);
+        self.queues.ghosts.add(id, room.ghosts_max);
         true
     }
 
     /// Looks at the oldest of the main queue; whether it left the cache.
-    fn pass_main(&mut self) -> bool {
+    fn pass_main(&mut self, room: Room) -> bool {
         let Some(entry) = self.queues.main.pop_front() else { return false };
         let Some(frame) = self.frame_of(entry) else { return false };
-        if frame.take_awaited() || frame.count_down() || !frame.is_droppable() {
+        let stays = !frame.is_droppable() || self.is_at_floor(frame, room);
+        if frame.take_awaited() || frame.count_down() || stays {
             self.queues.main.push_back(entry);
             return false;
         }

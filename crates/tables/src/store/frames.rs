@@ -23,6 +23,7 @@ use mutants::mutant;
 use super::page_io::PageRead;
 use super::pins::PinSet;
 use super::slot::Slot;
+use super::table::TableKind;
 use crate::page_hasher::PageHasher;
 use crate::queues::Queues;
 
@@ -127,6 +128,15 @@ impl Frame {
         wanted > 0
     }
 
+    /// Rounds through the main queue that it has before it is wanted there (`eviction.rs`).
+    fn rounds_granted(&self) -> u8 {
+        u8::from(self.table() == TableKind::HashPbn)
+    }
+
+    pub(super) fn table(&self) -> TableKind {
+        TableKind::of(self.id.tree)
+    }
+
     /// Whether it was wanted since cleaning last asked.
     pub(super) fn take_referenced(&self) -> bool {
         self.referenced.take()
@@ -160,7 +170,9 @@ pub(super) struct Frames {
     recent: [Cell<Option<(PageId, Slot)>>; RECENT_KINDS],
     /// Slot and serial of every dirty page, and of some that were removed since.
     dirty: VecDeque<Entry>,
-    dirty_pages: usize,
+    /// By table, as `resident` is.
+    dirty_pages: [usize; TableKind::COUNT],
+    resident: [usize; TableKind::COUNT],
     pub(super) queues: Queues<Entry, PageId>,
     /// Pages of the small queue that are not dirty.
     pub(super) small_clean: usize,
@@ -198,6 +210,10 @@ impl Frames {
         // What is made is new, whatever page of its name was here before.
         let was_here = self.queues.ghosts.take(id);
         frame.in_main = was_here && frame.block != 0;
+        if frame.in_main {
+            frame.wanted.set(frame.rounds_granted());
+        }
+        self.resident[frame.table() as usize] += 1;
         let (in_main, serial) = (frame.in_main, frame.serial);
         let slot = match self.vacant.pop() {
             Some(slot) => {
@@ -225,7 +241,8 @@ impl Frames {
         let frame = self.slots[slot.0 as usize].take().expect("an occupied frame");
         self.by_id.remove(&frame.id);
         self.vacant.push(slot);
-        self.dirty_pages -= usize::from(frame.dirty);
+        self.resident[frame.table() as usize] -= 1;
+        self.dirty_pages[frame.table() as usize] -= usize::from(frame.dirty);
         self.small_clean -= usize::from(!frame.in_main && !frame.dirty);
         frame
     }
@@ -246,6 +263,7 @@ impl Frames {
     pub(super) fn move_to_main(&mut self, entry: Entry) {
         let frame = self.get_mut(entry.0);
         frame.in_main = true;
+        frame.wanted.set(frame.rounds_granted());
         let dirty = frame.dirty;
         self.small_clean -= usize::from(!dirty);
         self.queues.push(true, entry);
@@ -269,9 +287,9 @@ impl Frames {
             return false;
         }
         frame.dirty = true;
-        let (serial, in_main) = (frame.serial, frame.in_main);
+        let (serial, in_main, table) = (frame.serial, frame.in_main, frame.table());
         self.dirty.push_back((slot, serial));
-        self.dirty_pages += 1;
+        self.dirty_pages[table as usize] += 1;
         self.small_clean -= usize::from(!in_main);
         true
     }
@@ -295,8 +313,8 @@ impl Frames {
         let frame = self.get_mut(slot);
         debug_assert!(frame.dirty, "{} is cleaned twice", frame.id);
         frame.dirty = false;
-        let in_main = frame.in_main;
-        self.dirty_pages -= 1;
+        let (in_main, table) = (frame.in_main, frame.table());
+        self.dirty_pages[table as usize] -= 1;
         self.small_clean += usize::from(!in_main);
     }
 
@@ -333,7 +351,12 @@ impl Frames {
     }
 
     pub(super) fn dirty_pages(&self) -> usize {
-        self.dirty_pages
+        self.dirty_pages.iter().sum()
+    }
+
+    /// Pages of a table that are here, and those of them that are dirty.
+    pub(super) fn held_of(&self, table: TableKind) -> (usize, usize) {
+        (self.resident[table as usize], self.dirty_pages[table as usize])
     }
 
     pub(super) fn resident_pages(&self) -> usize {

@@ -15,8 +15,10 @@ use super::path::{Path, leaf_id};
 use super::pins::PinSet;
 use super::slot::Slot;
 use super::space::Space;
+use super::table::{HeatName, TableKind};
 use super::traffic::Traffic;
 use crate::error::PageError;
+use crate::heat::Heat;
 
 /// How large a store's tables and their cache are.
 #[derive(Copy, Clone, Debug)]
@@ -52,6 +54,8 @@ pub struct PageStore {
     pub(super) arriving: PageMap<PageId, Arriving>,
     pub(super) damaged: PageMap<PageId, PageError>,
     pub(super) traffic: Traffic,
+    /// By table.
+    heat: [Heat; TableKind::COUNT],
     /// Generation that the next checkpoint will have, as far as is known.
     pub(super) generation_next: u64,
 }
@@ -68,6 +72,7 @@ impl PageStore {
             arriving: PageMap::default(),
             damaged: PageMap::default(),
             traffic: Traffic::default(),
+            heat: Default::default(),
             generation_next: 1,
         }
     }
@@ -292,6 +297,24 @@ impl PageStore {
     #[must_use]
     pub fn traffic(&self) -> &Traffic {
         &self.traffic
+    }
+
+    /// Where the accesses to the leaves of a table went, by their [`HeatName`]s.
+    #[must_use]
+    pub fn heat(&self, table: TableKind) -> &Heat {
+        &self.heat[table as usize]
+    }
+
+    /// Counts accesses to a leaf.
+    pub fn count_accesses(&mut self, tree: TreeId, leaf: u64, accesses: usize) {
+        let name = HeatName::of(tree, leaf);
+        self.heat[TableKind::of(tree) as usize].count(name.0, accesses as u64);
+    }
+
+    /// Pages of a table in the cache, and those of them that differ from the disk.
+    #[must_use]
+    pub fn held_of(&self, table: TableKind) -> (usize, usize) {
+        self.frames.held_of(table)
     }
 
     /// Pages that differ from the disk.

@@ -1,6 +1,8 @@
 //! Pages that came from the disk and went to it, by what they belong to.
 
-use format::units::{PageId, TreeId};
+use format::units::PageId;
+
+use super::table::TableKind;
 
 /// Pages of one table since the store was opened.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
@@ -27,21 +29,21 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    fn of(&mut self, tree: TreeId) -> &mut TableTraffic {
-        match tree {
-            TreeId::HASH_PBN | TreeId::YOUNG | TreeId::HASH_FILTER => &mut self.hash_pbn,
-            TreeId::PBN_PBA => &mut self.pbn_pba,
-            tree if tree.is_map() => &mut self.maps,
-            _ => &mut self.others,
+    fn of(&mut self, table: TableKind) -> &mut TableTraffic {
+        match table {
+            TableKind::HashPbn => &mut self.hash_pbn,
+            TableKind::PbnPba => &mut self.pbn_pba,
+            TableKind::Maps => &mut self.maps,
+            TableKind::Others => &mut self.others,
         }
     }
 
     pub(super) fn count_read(&mut self, id: PageId) {
-        let table = self.of(id.tree);
+        let table = self.of(TableKind::of(id.tree));
         *(if id.level == 0 { &mut table.leaf_reads } else { &mut table.inner_reads }) += 1;
     }
 
     pub(super) fn count_write(&mut self, id: PageId) {
-        self.of(id.tree).writes += 1;
+        self.of(TableKind::of(id.tree)).writes += 1;
     }
 }

@@ -152,7 +152,7 @@ fn tables(run: &Run) -> Table {
         ("maps", &tables.maps),
         ("others", &tables.others),
     ] {
-        let TableFigures { lookups, leaf_reads, inner_reads, page_writes, hit_ratio } = figures;
+        let TableFigures { lookups, leaf_reads, inner_reads, page_writes, hit_ratio, .. } = figures;
         let hits = if *lookups == 0 { String::new() } else { percent(*hit_ratio) };
         let [lookups, leaf_reads, inner_reads, page_writes] =
             [lookups, leaf_reads, inner_reads, page_writes].map(|count| human_count(*count));
