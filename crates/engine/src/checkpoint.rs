@@ -215,7 +215,8 @@ impl Engine {
     }
 
     /// Lets cold pages go, so that the cache keeps its size, and gives cold dirty pages a place, so
-    /// that they can go: early, before they squeeze out what is clean.
+    /// that they can go: early, before they squeeze out what is clean. Not in blocks that are kept
+    /// for checkpoints: what stays dirty then brings the next one about, and that frees blocks.
     pub(crate) fn keep_cache_in_bounds(&mut self) {
         if !self.state.store.over_budget() {
             return;
@@ -223,7 +224,8 @@ impl Engine {
         self.state.store.shrink();
         let frozen = matches!(self.checkpoints.phase, Phase::Pages { .. });
         let busy = frozen || self.devices.table_writes_out() >= WRITES_OUT_MAX;
-        if busy || self.stopped.is_some() || !self.state.store.cleaning_is_due() {
+        let spare = self.checkpoints.has_blocks_for(CLEAN_PAGES, &self.state);
+        if busy || !spare || self.stopped.is_some() || !self.state.store.cleaning_is_due() {
             return;
         }
         let mut writes = VecDeque::from(self.state.store.clean_batch(CLEAN_PAGES));

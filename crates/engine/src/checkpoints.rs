@@ -145,11 +145,17 @@ impl Checkpoints {
         state.store.dirty_pages() > most
     }
 
-    /// Blocks that are free beside what is always kept, and those that the next durable root, or
-    /// the one on its way, sets free.
+    /// Whether so many pages can leave the cache without taking blocks that are always kept.
+    pub(crate) fn has_blocks_for(&self, pages: usize, state: &State) -> bool {
+        self.blocks(state).0 >= pages
+    }
+
+    /// Blocks that are free beside what is always kept and what filters take at the next freeze,
+    /// and those that the next durable root, or the one on its way, sets free.
     fn blocks(&self, state: &State) -> (usize, usize) {
         let of = |blocks: u64| usize::try_from(blocks).unwrap_or(usize::MAX / 4);
-        let free = state.store.free_blocks().saturating_sub(self.reserve_blocks());
+        let kept = self.reserve_blocks() + state.hash.filter_pages_to_store();
+        let free = state.store.free_blocks().saturating_sub(kept);
         (of(free), of(state.store.coming_blocks()))
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! A step touches a few dozen pages, so that clients' groups go in between. It is due when more
 //! entries are young than should be; when far more are, groups wait for it. It changes pages as
-//! groups do: while a checkpoint has to come first, both wait, and neither waits for the other.
+//! groups do: while a checkpoint has to come first, both wait, and neither waits for the other. A
+//! store that is being closed leaves the rest to its next opening.
 
 use tables::PageError;
 
@@ -49,7 +50,9 @@ impl Engine {
     }
 
     fn hash_work_may_go_on(&self) -> bool {
-        self.state.hash.work_is_due() && !self.checkpoints.tables_are_behind(&self.state)
+        self.state.hash.work_is_due()
+            && !self.checkpoints.closing
+            && !self.checkpoints.tables_are_behind(&self.state)
     }
 
     /// Whether writers must wait for a checkpoint, or for young entries to be merged.

@@ -27,17 +27,15 @@ impl Loading {
             leaves.iter().for_each(|&leaf| hash.load_filter(store, leaf));
             self.let_go(wanted)?;
         }
-        let mut from = 0;
-        loop {
-            let leaves = self.next_leaves(TreeId::YOUNG, from)?;
-            let Some(&last) = leaves.last() else { break };
-            let wanted = self.want_leaves(TreeId::YOUNG, &leaves)?;
+        let young = self.all_leaves(TreeId::YOUNG)?;
+        self.state.hash.expect_young(young.len());
+        for leaves in young.chunks(LEAVES_PER_READ) {
+            let wanted = self.want_leaves(TreeId::YOUNG, leaves)?;
             let State { hash, store, .. } = &mut self.state;
-            for leaf in leaves {
+            for &leaf in leaves {
                 store.page(TreeId::YOUNG, leaf).map(|page| hash.load_young(leaf, page));
             }
             self.let_go(vec![wanted])?;
-            from = last + 1;
         }
         self.state.hash.end_load();
         Ok(())
@@ -89,6 +87,17 @@ impl Loading {
             self.let_go(vec![wanted])?;
         }
         Ok(())
+    }
+
+    fn all_leaves(&mut self, tree: TreeId) -> Result<Vec<u64>, OpenError> {
+        let mut all = Vec::new();
+        loop {
+            let next = self.next_leaves(tree, all.last().map_or(0, |last| last + 1))?;
+            if next.is_empty() {
+                return Ok(all);
+            }
+            all.extend(next);
+        }
     }
 
     /// The next leaves of a tree that exist.

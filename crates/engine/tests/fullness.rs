@@ -5,8 +5,8 @@ mod stand;
 
 use std::sync::{Arc, Mutex};
 
-use engine::{AdminRequest, Notice, RequestError, Room};
-use stand::{CHUNK, Dice, GIB, Hand, MIB, Wish, check_clean, fresh};
+use engine::{AdminRequest, Caches, Notice, RequestError, Room};
+use stand::{CHUNK, Dice, GIB, Hand, MIB, Wish, check_clean, fresh, packed};
 
 /// What the operator was told since this was last asked, in words.
 fn told(notices: &Mutex<Vec<Notice>>) -> Vec<String> {
@@ -99,4 +99,37 @@ fn a_full_store_closes_although_a_write_waits_for_a_deletion() {
     hand.wait(closed).unwrap();
     assert_eq!(hand.outcome(waits).unwrap().unwrap_err(), RequestError::NoSpace);
     check_clean(&hand.disk);
+}
+
+/// With much memory much stays young; opened with little, it is merged, through a cache that most
+/// pages leave at once. They leave the blocks alone that checkpoints need, and what they replace
+/// comes back by checkpoints.
+#[test]
+fn what_much_memory_has_gathered_little_memory_merges() {
+    let cache = |pages, young_max| {
+        let dirty_pages_max = pages / 4 * 3;
+        Caches { pages, dirty_pages_max, young_max, directory_entries: 0, frame_bytes: 0 }
+    };
+    let wish = Wish { cache: Some(cache(20_000, 1_000_000)), ..Wish::default() };
+    let stand = wish.stand();
+    let volume = stand.volume("v", 2 * GIB);
+    for number in 0..1000 {
+        let chunks = (0..256).flat_map(|at| packed(number * 256 + at));
+        stand.write(&volume, number * MIB, &chunks.collect::<Vec<u8>>());
+    }
+    // A page of a map for each of these.
+    let sparse = stand.volume("sparse", 1024 * GIB);
+    let mut number = 0;
+    while number % 100 != 0 || stand.stats().tables_used_ratio < 0.86 {
+        stand.write(&sparse, number * 700 * CHUNK, &packed(1));
+        number += 1;
+    }
+    let disk = stand.close();
+    let wish = Wish { cache: Some(cache(300, 1000)), ..wish };
+    let stand = wish.open(disk);
+    stand.wait_until("what is young is merged", |stats| {
+        assert_eq!(stats.writing_stopped, None, "{stats:?}");
+        stats.tables.young_entries < 5000
+    });
+    check_clean(&stand.close());
 }

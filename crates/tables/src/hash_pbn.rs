@@ -190,6 +190,12 @@ impl HashPbn {
         self.filters.want_store(store, pins, reads)
     }
 
+    /// Leaves of the filters that the next checkpoint writes: pages that are not dirty yet.
+    #[must_use]
+    pub fn filter_pages_to_store(&self) -> u64 {
+        self.filters.leaves_to_store()
+    }
+
     /// The next checkpoint writes a leaf of the filters anew; false if the page is none.
     pub fn rewrite_filter(&mut self, page: PageId) -> bool {
         page.tree == TreeId::HASH_FILTER && page.level == 0 && self.filters.rewrite(page.index)

@@ -180,6 +180,10 @@ impl Filters {
         is_there
     }
 
+    pub(super) fn leaves_to_store(&self) -> u64 {
+        self.dirty.len() as u64
+    }
+
     pub(super) fn want_store(
         &self,
         store: &mut PageStore,

@@ -64,6 +64,14 @@ impl YoungIndex {
         self.len += 1;
     }
 
+    /// Makes room for so many entries in all: who knows how many will come moves none of them.
+    pub(super) fn make_room(&mut self, entries: usize) {
+        let slots = entries / 2 * 3;
+        if slots > self.slots.len() {
+            self.spread_over(slots);
+        }
+    }
+
     fn put(&mut self, slot: u64) {
         let mut at = self.home(slot);
         while self.slots[at] != 0 {
@@ -73,8 +81,11 @@ impl YoungIndex {
     }
 
     fn grow(&mut self) {
-        let larger = vec![0; self.slots.len() / 2 * 3];
-        for slot in std::mem::replace(&mut self.slots, larger) {
+        self.spread_over(self.slots.len() / 2 * 3);
+    }
+
+    fn spread_over(&mut self, slots: usize) {
+        for slot in std::mem::replace(&mut self.slots, vec![0; slots]) {
             if slot != 0 {
                 self.put(slot);
             }
@@ -184,7 +195,12 @@ mod tests {
         let hash = |n: u64| n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mut index = YoungIndex::new();
         let count = 4 * SLOTS_MIN as u64;
-        (0..count).for_each(|n| index.insert(hash(n), n as u32));
+        (0..count / 2).for_each(|n| index.insert(hash(n), n as u32));
+        index.make_room(2 * count as usize);
+        let resident_bytes = index.resident_bytes();
+        (count / 2..count).for_each(|n| index.insert(hash(n), n as u32));
+        assert_eq!(index.resident_bytes(), resident_bytes, "it had room");
+        index.make_room(1);
         assert!((0..count).all(|n| index.places(hash(n)).any(|place| place == n as u32)));
         assert!((0..count).all(|n| index.remove(hash(n), n as u32)));
         assert_eq!((index.len(), index.places(hash(1)).count()), (0, 0));

@@ -35,6 +35,11 @@ impl HashPbn {
         self.filters.load(leaf, page.map(|page| &page.payload()[..]));
     }
 
+    /// So many young pages will come.
+    pub fn expect_young(&mut self, pages: usize) {
+        self.young.index.make_room(pages * bucket::CAPACITY);
+    }
+
     /// Takes a young page; they come in ascending order. The entries of it that count are given
     /// back.
     pub fn load_young(&mut self, leaf: u64, page: &Page) -> Vec<YoungEntry> {
