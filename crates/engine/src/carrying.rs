@@ -3,15 +3,26 @@
 use disk::{AlignedBuf, IoError, SharedBuf};
 use format::record::Change;
 use format::superblock::Geometry;
+use format::units::{ContainerId, FrameCheck, Pba};
 
 use crate::carried::Carried;
 use crate::devices::Devices;
+
+/// Where frames belong that a record carries.
+pub(crate) fn place_of_carried(container: ContainerId, offset_bytes: u32, bytes: &[u8]) -> Pba {
+    let (length_bytes, check) = (bytes.len() as u32, FrameCheck::UNKNOWN);
+    Pba { container, offset_bytes, length_bytes, check }
+}
 
 impl Devices {
     /// Takes the frames that a record carries; from now on they are read.
     pub(crate) fn carry(&mut self, geometry: &Geometry, changes: &[Change]) {
         for change in changes {
             let Change::Carry { container, offset_bytes, bytes } = change else { continue };
+            // A record that passes its checks and says otherwise was written by an enemy.
+            if !geometry.has_place(place_of_carried(*container, *offset_bytes, bytes)) {
+                continue;
+            }
             if let Some((zone, start_bytes)) = geometry.container_zone(*container) {
                 self.carried.add(zone, start_bytes + u64::from(*offset_bytes), bytes);
             }
@@ -34,5 +45,41 @@ impl Devices {
         }
         self.carried = Carried::default();
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use disk::MemoryDisk;
+    use format::record::Change;
+    use format::units::{CONTAINER_BYTES, Compression, ContainerId};
+
+    use super::Devices;
+    use crate::create::plan;
+    use crate::options::CreateOptions;
+
+    #[test]
+    fn what_would_reach_beyond_its_container_is_not_taken() {
+        let geometry = plan(&CreateOptions {
+            capacity_bytes: vec![64 << 20],
+            chunk_bytes: 4096,
+            compression: Compression::default(),
+            detection: Default::default(),
+            tables_bytes: None,
+            journal_bytes: None,
+            uuid: [3; 16],
+            bucket_seed: [5; 16],
+        })
+        .unwrap();
+        let zones: Vec<_> = geometry.zones().collect();
+        let mut devices = Devices::new(Box::new(MemoryDisk::new(&zones, 1)));
+        let mut carry = |container, offset_bytes| {
+            let (container, bytes) = (ContainerId(container), vec![1; 4]);
+            devices.carry(&geometry, &[Change::Carry { container, offset_bytes, bytes }]);
+            devices.carried.stretches().len()
+        };
+        assert_eq!(carry(0, CONTAINER_BYTES - 3), 0);
+        assert_eq!(carry(geometry.containers_total() as u32, 0), 0);
+        assert_eq!(carry(0, CONTAINER_BYTES - 4), 1);
     }
 }

@@ -65,7 +65,7 @@ impl Engine {
         let idle_long = self.flushing.ticks >= TICKS_UNSYNCED_MAX;
         let next = self.flushing.round.is_none();
         let expected = next && self.flushing.is_expected(self.counters.writes);
-        if idle_long || expected || self.flushing.waiters.iter().any(|(group, _)| *group == open) {
+        if idle_long || expected || self.flushing.is_waited_for(open) {
             self.buffer.close_open();
         }
     }

@@ -102,11 +102,6 @@ impl Flushing {
         self.habitual >= HABIT_FLUSHES && pending
     }
 
-    /// All records up to this one are durable, with the frames they name.
-    pub(crate) fn durable_sequence(&self) -> u64 {
-        self.settled.durable_sequence
-    }
-
     pub(crate) fn wait_for_ack(&mut self, group: u64, ack: Arc<Ack>) {
         self.waiters.push((group, Answer::Ack(ack)));
     }

@@ -274,7 +274,8 @@ impl Engine {
         let waits = std::mem::take(&mut self.lookups.look_up_waits);
         let mut look = |state: &State, seen: &mut Vec<Seen>| {
             pages.clear();
-            state.hash.look_up_group(&state.store, fingerprints.clone(), seen, &mut pages);
+            let note = |tree, leaf| pages.push((tree, leaf));
+            state.hash.look_up_group(&state.store, fingerprints.clone(), seen, note);
         };
         if !waits {
             look(&self.state, &mut seen);

@@ -20,12 +20,12 @@ use format::record::Change;
 use format::root::{OpenContainer, Root, STREAMS};
 use format::superblock::Geometry;
 use format::units::{
-    BlockPtr, CONTAINER_BYTES, Compression, ContainerId, Fingerprint, PageId, Pba, Pbn, TreeId,
-    VolumeId,
+    BlockPtr, Compression, ContainerId, Fingerprint, PageId, Pba, Pbn, TreeId, VolumeId,
 };
 use format::{BLOCK_BYTES, bucket, pba_page};
 use tables::{HashOptions, HashPbn};
 
+use crate::carrying::place_of_carried;
 use crate::damage_reads::DamageReads;
 use crate::journal_image::each_record;
 use crate::problem::CheckProgress;
@@ -439,8 +439,7 @@ fn has_place(geometry: &Geometry, change: &Change) -> bool {
         | Change::Copy { pbn, at: to, .. } => geometry.has_pbn(*pbn) && geometry.has_place(*to),
         Change::Forget { pbn, .. } => geometry.has_pbn(*pbn),
         Change::Carry { container, offset_bytes, bytes } => {
-            let end_bytes = *offset_bytes as usize + bytes.len();
-            geometry.container_zone(*container).is_some() && end_bytes <= CONTAINER_BYTES as usize
+            geometry.has_place(place_of_carried(*container, *offset_bytes, bytes))
         }
         _ => true,
     }

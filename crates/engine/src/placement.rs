@@ -146,11 +146,20 @@ impl Placement {
     /// `changes` gets them, and what they caused, in order. None as for [`Self::place`].
     pub(crate) fn place_all(
         &mut self,
+        bytes: &[u8],
+        new: &[NewFrame],
+        changes: &mut Vec<Change>,
+    ) -> Option<()> {
+        self.loose = true;
+        self.append_all(bytes, new, changes)
+    }
+
+    fn append_all(
+        &mut self,
         mut bytes: &[u8],
         mut new: &[NewFrame],
         changes: &mut Vec<Change>,
     ) -> Option<()> {
-        self.loose = true;
         let mut pbas = Vec::with_capacity(new.len());
         while !new.is_empty() {
             pbas.clear();
@@ -184,10 +193,7 @@ impl Placement {
         let length_bytes = new.iter().map(|frame| frame.length_bytes as usize).sum();
         let bytes = bytes.get(..length_bytes)?;
         changes.push(Change::Carry { container, offset_bytes, bytes: bytes.to_vec() });
-        let loose = self.loose;
-        self.place_all(bytes, new, changes)?;
-        self.loose = loose;
-        Some(())
+        self.append_all(bytes, new, changes)
     }
 
     /// Whether the data zones have to be synced for all records to be durable.
@@ -196,6 +202,7 @@ impl Placement {
     }
 
     fn roll(&mut self, stream: Stream, changes: &mut Vec<Change>) -> Option<()> {
+        self.loose = true;
         let id = self.space.allocate()?;
         if let Some(full) = self.open[stream as usize].take() {
             let (id, sequence) = (full.id(), full.sequence());

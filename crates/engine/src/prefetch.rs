@@ -36,7 +36,7 @@ impl Engine {
                 group.slots().iter().filter_map(|slot| slot.fingerprint).collect();
             let (mut seen, mut wanted) = (Vec::with_capacity(made.len()), Wanted::default());
             let State { store, hash, .. } = &self.state;
-            hash.look_up_group(store, made.iter(), &mut seen, &mut Vec::new());
+            hash.look_up_group(store, made.iter(), &mut seen, |_, _| ());
             self.mark_far(id, &seen);
             for (fingerprint, _) in made.iter().zip(seen).filter(|(_, seen)| *seen == Seen::Missing)
             {

@@ -16,7 +16,8 @@ impl Engine {
             return false;
         }
         self.flushing.ask();
-        let untold = self.flushing.told < awaited && awaited <= self.flushing.durable_sequence();
+        let untold =
+            self.flushing.told < awaited && awaited <= self.flushing.settled.durable_sequence;
         if !untold || !self.journal_has_room(0) {
             return false;
         }

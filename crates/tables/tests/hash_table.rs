@@ -139,7 +139,7 @@ impl Table {
         });
         let found = hash.lookup(&self.store, &key).map(|pbn| pbn.0);
         let mut seen = Vec::new();
-        hash.look_up_group(&self.store, [&key].into_iter(), &mut seen, &mut Vec::new());
+        hash.look_up_group(&self.store, [&key].into_iter(), &mut seen, |_, _| ());
         match found {
             Some(pbn) => assert_eq!(seen, [Seen::Stored(Pbn(pbn))]),
             None => assert!(matches!(seen[..], [Seen::Absent | Seen::Denied]), "{seen:?}"),

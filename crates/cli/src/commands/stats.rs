@@ -1,5 +1,6 @@
 //! `tamis stats`: what a store holds, what was saved on the way down, and what it costs.
 
+mod stages;
 mod tables;
 
 use std::fmt::Write;
@@ -17,8 +18,6 @@ use crate::size::{human_bytes, human_count};
 use crate::store::Store;
 use crate::table::{Align, Table};
 use crate::weighing::weigh;
-
-mod stages;
 
 /// Between the two looks that rates are made from.
 const RATE_INTERVAL: Duration = Duration::from_millis(500);

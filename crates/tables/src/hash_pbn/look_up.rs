@@ -100,14 +100,14 @@ impl<'a> Search<'a> {
 }
 
 impl HashPbn {
-    /// Looks a group up: what is seen of each fingerprint, in order, is added to `seen`; the page
-    /// that each answer came from, where one was looked into, to `pages`.
+    /// Looks a group up: what is seen of each fingerprint, in order, is added to `seen`; `note`
+    /// hears of the page that each answer came from, where one was looked into.
     pub fn look_up_group<'a>(
         &self,
         store: &PageStore,
         fingerprints: impl Iterator<Item = &'a Fingerprint>,
         seen: &mut Vec<Seen>,
-        pages: &mut Vec<(TreeId, u64)>,
+        mut note: impl FnMut(TreeId, u64),
     ) {
         let mut fingerprints = fingerprints.map(|one| (self.key.hash(one), one)).fuse();
         loop {
@@ -120,7 +120,7 @@ impl HashPbn {
             black_box(near);
             self.touch_pages(store, &part);
             for (hash, fingerprint) in part.iter().flatten() {
-                seen.push(self.see(store, *hash, fingerprint, pages));
+                seen.push(self.see(store, *hash, fingerprint, &mut note));
             }
             if part.last().is_some_and(Option::is_none) {
                 return;
@@ -160,11 +160,13 @@ impl HashPbn {
         store: &PageStore,
         hash: u64,
         fingerprint: &Fingerprint,
-        pages: &mut Vec<(TreeId, u64)>,
+        note: &mut impl FnMut(TreeId, u64),
     ) -> Seen {
         let mut search = Search::new(hash, fingerprint);
         let found = self.find_next(store, &mut search);
-        pages.extend(search.page_seen);
+        if let Some((tree, leaf)) = search.page_seen {
+            note(tree, leaf);
+        }
         match found {
             Ok(Some(found)) => Seen::Stored(found.pbn),
             Ok(None) if search.page_seen.is_some() => Seen::Absent,
