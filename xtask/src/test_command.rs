@@ -23,6 +23,9 @@ pub(crate) fn run(root: &Path) -> Result<(), Failure> {
     let clippy = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
     steps.run("clippy", || cargo(root, &clippy).show().map(one));
     steps.run("tests", || tests(root));
+    // A build of its own, which the workspace's leaves out.
+    let recording = ["test", "--quiet", "-p", "bench", "--features", "allocations", "allocations"];
+    steps.run("allocations", || cargo(root, &recording).show().map(one));
     let canary = ["run", "--quiet", "-p", "lab", "--features", "mutants", "--", "canary"];
     steps.run("canary", || cargo(root, &canary).show().map(one));
     acceptance::run_short(root, &mut steps);

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 
+use crate::source::CHUNK_BYTES;
+
 /// Measures Tamis beside its rivals on this machine.
 #[derive(Debug, Parser)]
 #[command(name = "bench", after_help = "Build the server first: cargo build --release -p cli")]
@@ -47,6 +49,9 @@ pub(crate) struct Args {
     /// `overwrite`: decides every address and every byte.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
+    /// `allocations`: operations of each kind that are counted.
+    #[arg(long, default_value_t = 16 << 10, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) operations: u64,
     /// Print JSON instead of Markdown.
     #[arg(long)]
     pub(crate) json: bool,
@@ -78,6 +83,8 @@ pub(crate) enum Mode {
     Codecs,
     /// Tamis in its modes beside nbdkit, qemu-nbd, btrfs and ZFS, by one client on one disk.
     Whole,
+    /// Who allocates how often for an operation; built with --features allocations.
+    Allocations,
     /// The first two, written to --out.
     Report,
 }
@@ -106,6 +113,11 @@ impl Args {
     /// `whole`: whether the system of this name is asked for.
     pub(crate) fn takes_part(&self, name: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|only| only == name)
+    }
+
+    /// `allocations`: chunks of the volume, of --size-mib but a power of two.
+    pub(crate) fn volume_chunks(&self) -> u64 {
+        (self.size_bytes() / CHUNK_BYTES as u64).next_power_of_two()
     }
 
     /// Bytes of memory of the engine.

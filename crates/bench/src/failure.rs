@@ -42,6 +42,15 @@ pub(crate) enum Failure {
     /// Nobody of those that --only names.
     #[error("no system called so, or none that can take part here: {0}")]
     NoSystem(String),
+    /// A build that does not say who allocates.
+    #[error(
+        "this build does not record who allocates; one that does is run by: cargo run --release \
+         -p bench --features allocations -- allocations"
+    )]
+    NotRecording,
+    /// A server in this process cannot listen.
+    #[error(transparent)]
+    Door(#[from] nbd::NbdError),
     /// A plot cannot be drawn.
     #[error(transparent)]
     Plot(#[from] charts::PlotError),

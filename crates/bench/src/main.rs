@@ -1,6 +1,6 @@
 //! `cargo run --release -p bench -- in-process | nbd | overwrite | kinds | codecs | whole |
-//! report`: what Tamis does per second, beside what the same machine does without it in the same
-//! minutes.
+//! allocations | report`: what Tamis does per second, beside what the same machine does without it
+//! in the same minutes.
 //!
 //! - `in-process` drives the engine without sockets, beside the sum of its kernels (a copy, BLAKE3,
 //!   LZ4) on as many cores: what the thinking costs.
@@ -12,6 +12,7 @@
 //! - `codecs` makes frames of noise, and of chunks that are noise in part.
 //! - `whole` drives Tamis in its modes and what people have instead of it, each alone, with the
 //!   same jobs: raw file, nbdkit, qemu-nbd, btrfs, ZFS by FUSE.
+//! - `allocations` counts who allocates for an operation; it needs a build that counts.
 //! - `report` does the first two and writes them down with machine, command and commit.
 //!
 //! Nothing here passes or fails: figures are printed beside their targets. Each is a median of
@@ -23,11 +24,13 @@
     allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")
 )]
 
+mod allocations;
 mod answers;
 mod args;
 mod codecs;
 mod failure;
 mod fio;
+mod heap;
 mod in_process;
 mod interrupt;
 mod kernels;
@@ -56,10 +59,6 @@ use crate::args::{Args, Mode};
 use crate::failure::Failure;
 use crate::machine::Machine;
 use crate::report::Report;
-
-/// The same as the server's, so that both allocate alike.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     match run(&Args::parse()) {
@@ -121,5 +120,9 @@ fn measure(args: &Args, folder: &Path) -> Result<Report, Failure> {
         Mode::Whole => Some(whole::measure(args, folder)?),
         _ => None,
     };
-    Ok(Report { machine, in_process, nbd, overwrite, kinds, codecs, whole })
+    let allocations = match args.mode {
+        Mode::Allocations => Some(allocations::measure(args, folder)?),
+        _ => None,
+    };
+    Ok(Report { machine, in_process, nbd, overwrite, kinds, codecs, whole, allocations })
 }

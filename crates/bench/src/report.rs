@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use crate::allocations::Allocations;
 use crate::codecs::Codecs;
 use crate::failure::Failure;
 use crate::in_process::InProcess;
@@ -24,6 +25,7 @@ pub(crate) struct Report {
     pub(crate) kinds: Option<Kinds>,
     pub(crate) codecs: Option<Codecs>,
     pub(crate) whole: Option<Whole>,
+    pub(crate) allocations: Option<Allocations>,
 }
 
 impl Report {
@@ -81,6 +83,9 @@ impl Display for Report {
         }
         if let Some(figures) = &self.whole {
             write!(f, "\n{figures}")?;
+        }
+        if let Some(figures) = &self.allocations {
+            write!(f, "\n## Allocations\n\n{figures}")?;
         }
         if let Some(figures) = &self.kinds {
             write!(f, "\n## Fingerprints\n\n{figures}")?;

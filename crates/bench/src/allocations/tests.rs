@@ -1,0 +1,22 @@
+use super::{Operation, count};
+use crate::heap;
+
+/// At toy size, so that the benchmark never rots. A build that counts has counts; what they are is
+/// for people to read.
+#[test]
+fn every_operation_is_done_and_counted() {
+    let folder = std::env::temp_dir().join(format!("tamis-allocations-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let figures = count(2048, 256, 64 << 20, &folder).unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(figures.kinds.len(), Operation::ALL.len());
+    let page = figures.to_string();
+    for operation in Operation::ALL {
+        assert!(page.contains(&format!("\n| {} | ", operation.name())), "{page}");
+    }
+    for kind in &figures.kinds {
+        let sum: u64 = kind.parts.iter().map(|part| part.allocations).sum();
+        assert_eq!(kind.allocations, sum);
+        assert_eq!(sum > 0, heap::RECORDS, "{page}");
+    }
+}
