@@ -49,6 +49,20 @@ pub(crate) struct Args {
     /// `overwrite`: decides every address and every byte.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
+    /// `cores`: measured with so many workers, and as many clients.
+    #[arg(long, value_delimiter = ',', value_name = "N", default_value = "1,2,4,8,16",
+        value_parser = count)]
+    pub(crate) workers: Vec<usize>,
+    /// `cores`: modelled for machines with so many processors.
+    #[arg(long, value_delimiter = ',', value_name = "N", default_value = "1,2,4,8,16,32,64",
+        value_parser = count)]
+    pub(crate) cpus: Vec<usize>,
+    /// `cores`: what the disk writes a second, in 10^9 bytes.
+    #[arg(long, default_value = "2.9", value_parser = rate)]
+    pub(crate) disk_gb: f64,
+    /// `cores`: what memory reads and writes a second, in 10^9 bytes; measured unless said.
+    #[arg(long, value_parser = rate)]
+    pub(crate) bandwidth_gb: Option<f64>,
     /// `allocations`: operations of each kind that are counted.
     #[arg(long, default_value_t = 16 << 10, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) operations: u64,
@@ -61,8 +75,8 @@ pub(crate) struct Args {
     /// `whole`: these systems only, by name; `fullness` is the store at several levels.
     #[arg(long, value_delimiter = ',', value_name = "NAME")]
     pub(crate) only: Vec<String>,
-    /// `whole`: writes its tables to this page, and its plots into a folder beside it that is
-    /// called by the page's number.
+    /// `whole`, `cores`: writes the tables to this page, and the plots into a folder beside it that
+    /// is called by the page's number.
     #[arg(long, value_name = "FILE")]
     pub(crate) page: Option<PathBuf>,
 }
@@ -83,6 +97,8 @@ pub(crate) enum Mode {
     Codecs,
     /// Tamis in its modes beside nbdkit, qemu-nbd, btrfs and ZFS, by one client on one disk.
     Whole,
+    /// What a written chunk costs, what more processors would give, and what more threads do give.
+    Cores,
     /// Who allocates how often for an operation; built with --features allocations.
     Allocations,
     /// The first two, written to --out.
@@ -102,6 +118,18 @@ pub(crate) enum Pattern {
 fn percent(text: &str) -> Result<u64, String> {
     let number = text.strip_suffix('%').unwrap_or(text).parse();
     number.ok().filter(|percent| *percent < 100).ok_or_else(|| "less than 100%".to_owned())
+}
+
+/// Threads or processors.
+fn count(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|count| (1..=1024).contains(count));
+    number.ok_or_else(|| "a number from 1 to 1024".to_owned())
+}
+
+/// More than nothing.
+fn rate(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate > 0.0);
+    number.ok_or_else(|| "a number greater than 0".to_owned())
 }
 
 impl Args {

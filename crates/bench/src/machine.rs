@@ -30,7 +30,7 @@ impl Machine {
             memory_mib: memory_mib(&fs::read_to_string("/proc/meminfo").unwrap_or_default()),
             kernel: line(Command::new("uname").arg("-sr"))?,
             date: line(Command::new("date").args(["-u", "+%F %H:%M UTC"]))?,
-            commit: commit()?,
+            commit: commit().unwrap_or_else(|_| "unknown: no repository here".to_owned()),
             command: command(),
         })
     }

@@ -1,4 +1,4 @@
-//! `cargo run --release -p bench -- in-process | nbd | overwrite | kinds | codecs | whole |
+//! `cargo run --release -p bench -- in-process | nbd | overwrite | kinds | codecs | whole | cores |
 //! allocations | report`: what Tamis does per second, beside what the same machine does without it
 //! in the same minutes.
 //!
@@ -12,6 +12,8 @@
 //! - `codecs` makes frames of noise, and of chunks that are noise in part.
 //! - `whole` drives Tamis in its modes and what people have instead of it, each alone, with the
 //!   same jobs: raw file, nbdkit, qemu-nbd, btrfs, ZFS by FUSE.
+//! - `cores` measures what a chunk costs each kind of thread, models from that what more processors
+//!   would give, and measures with more threads what they do give here.
 //! - `allocations` counts who allocates for an operation; it needs a build that counts.
 //! - `report` does the first two and writes them down with machine, command and commit.
 //!
@@ -28,6 +30,7 @@ mod allocations;
 mod answers;
 mod args;
 mod codecs;
+mod cores;
 mod failure;
 mod fio;
 mod heap;
@@ -89,7 +92,7 @@ fn run(args: &Args) -> Result<(), Failure> {
     }
     match (args.mode, &args.page) {
         (Mode::Report, _) => report.write(&args.out),
-        (Mode::Whole, Some(page)) => report.write_whole(page),
+        (Mode::Whole | Mode::Cores, Some(page)) => report.write_page(page),
         _ => Ok(()),
     }
 }
@@ -124,5 +127,9 @@ fn measure(args: &Args, folder: &Path) -> Result<Report, Failure> {
         Mode::Allocations => Some(allocations::measure(args, folder)?),
         _ => None,
     };
-    Ok(Report { machine, in_process, nbd, overwrite, kinds, codecs, whole, allocations })
+    let cores = match args.mode {
+        Mode::Cores => Some(cores::measure(args, folder)?),
+        _ => None,
+    };
+    Ok(Report { machine, in_process, nbd, overwrite, kinds, codecs, whole, allocations, cores })
 }

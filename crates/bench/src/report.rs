@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::allocations::Allocations;
 use crate::codecs::Codecs;
+use crate::cores::Cores;
 use crate::failure::Failure;
 use crate::in_process::InProcess;
 use crate::kinds::Kinds;
@@ -26,6 +27,7 @@ pub(crate) struct Report {
     pub(crate) codecs: Option<Codecs>,
     pub(crate) whole: Option<Whole>,
     pub(crate) allocations: Option<Allocations>,
+    pub(crate) cores: Option<Cores>,
 }
 
 impl Report {
@@ -45,17 +47,21 @@ impl Report {
 
     /// Writes it as a page of the measurements, whose name begins with its number, and the plots
     /// into a folder beside it that has that number as its name.
-    pub(crate) fn write_whole(&self, path: &Path) -> Result<(), Failure> {
-        let Some(whole) = &self.whole else { return Ok(()) };
+    pub(crate) fn write_page(&self, path: &Path) -> Result<(), Failure> {
+        let (title, plots) = match (&self.whole, &self.cores) {
+            (Some(whole), _) => ("whole systems", whole.plots()?),
+            (None, Some(cores)) => ("what more processors give", cores.plots()?),
+            (None, None) => return Ok(()),
+        };
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         let number = name.split('-').next().unwrap_or_default();
         let folder = path.with_file_name(number);
         std::fs::create_dir_all(&folder).map_err(Failure::file(&folder))?;
         let mut page = format!(
-            "# {number}: whole systems\n\nMade by the command below, which overwrites this \
+            "# {number}: {title}\n\nMade by the command below, which overwrites this \
              page.\n\n{self}\n"
         );
-        for (plot, svg) in whole.plots()? {
+        for (plot, svg) in plots {
             let file = folder.join(plot);
             std::fs::write(&file, svg).map_err(Failure::file(&file))?;
             page.push_str(&format!("![{plot}]({number}/{plot})\n"));
@@ -86,6 +92,9 @@ impl Display for Report {
         }
         if let Some(figures) = &self.allocations {
             write!(f, "\n## Allocations\n\n{figures}")?;
+        }
+        if let Some(figures) = &self.cores {
+            write!(f, "\n{figures}")?;
         }
         if let Some(figures) = &self.kinds {
             write!(f, "\n## Fingerprints\n\n{figures}")?;

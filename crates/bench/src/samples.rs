@@ -35,6 +35,11 @@ impl Samples {
         Samples(self.0.iter().zip(&other.0).map(|(mine, theirs)| mine / theirs).collect())
     }
 
+    /// Each divided by the same.
+    pub(crate) fn over_number(&self, divisor: f64) -> Samples {
+        Samples(self.0.iter().map(|value| value / divisor).collect())
+    }
+
     fn sorted(&self) -> Vec<f64> {
         let mut sorted = self.0.clone();
         sorted.sort_by(f64::total_cmp);

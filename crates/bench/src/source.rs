@@ -30,13 +30,22 @@ pub(crate) struct Source {
 impl Source {
     /// A ring of `requests`; the same seed gives the same bytes.
     pub(crate) fn new(requests: usize, seed: u64) -> Self {
+        Self::made(requests, seed, |roll| roll.is_multiple_of(2))
+    }
+
+    /// The same, but that no chunk repeats another.
+    pub(crate) fn without_duplicates(requests: usize, seed: u64) -> Self {
+        Self::made(requests, seed, |_| true)
+    }
+
+    fn made(requests: usize, seed: u64, is_new: impl Fn(u64) -> bool) -> Self {
         let mut chance = Chance(seed);
         let mut bytes = vec![0; requests * REQUEST_BYTES];
         let mut unique = Vec::with_capacity(requests * REQUEST_CHUNKS);
         let mut recent: Vec<usize> = Vec::new();
         for chunk in 0..requests * REQUEST_CHUNKS {
             let start = chunk * CHUNK_BYTES;
-            let is_unique = recent.is_empty() || chance.roll().is_multiple_of(2);
+            let is_unique = recent.is_empty() || is_new(chance.roll());
             unique.push(is_unique);
             if is_unique {
                 let random = &mut bytes[start..start + CHUNK_BYTES / 2];
@@ -135,6 +144,14 @@ mod tests {
             let zeros = chunk[..CHUNK_BYTES / 2].iter().filter(|&&byte| byte == 0).count();
             assert!(zeros < 64);
         }
+    }
+
+    #[test]
+    fn without_duplicates_every_chunk_is_new() {
+        let source = Source::without_duplicates(2, 5);
+        assert_eq!(source.unique_chunks(4), 4 * 256);
+        let chunks = written(&source, 4);
+        assert_eq!(chunks.iter().collect::<HashSet<_>>().len(), 4 * 256);
     }
 
     #[test]
