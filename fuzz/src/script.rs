@@ -79,6 +79,7 @@ fn shape(input: &mut Input<'_>) -> Shape {
         domains: 0,
         tight: false,
     };
+    let base = Shape { domains: u32::from(kind >> 6), ..base };
     match kind % 4 {
         0 => Shape { zones: 2, copies_above: 2, ..base },
         1 => Shape {

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use disk::{Doorbell, MemoryDisk};
 use engine::{
-    AdminRequest, Caches, Client, Completions, Done, Engine, NewVolume, Options, Reply,
-    RequestError, Structure, VolumeHandle, structures,
+    AdminRequest, Caches, Client, Completions, DomainSecret, Done, Engine, NewVolume, Options,
+    Reply, RequestError, Structure, VolumeHandle, structures,
 };
 use format::superblock::Geometry;
 use format::units::{CONTAINER_BYTES, Codec, Compression, Zone};
@@ -67,16 +67,24 @@ fn new_disk() -> MemoryDisk {
     disk
 }
 
-/// Volumes, one of them deleted; chunks, some twice; a sealed container and an open one.
+/// Volumes, one of them deleted, two in keyed domains; chunks, some twice; a sealed container and
+/// an open one.
 fn sample(closed: bool) -> Sample {
     let disk = new_disk();
     let mut life = Running::open(&disk).expect("a new store opens");
-    let create = |name: &str| {
+    let create = |name: &str, domain: Option<&str>| {
         let (name, size_bytes) = (name.to_owned(), 64 << 20);
-        AdminRequest::CreateVolume(NewVolume { name, size_bytes, ..NewVolume::default() })
+        let domain = domain.map(str::to_owned);
+        let new = NewVolume { name, size_bytes, domain, ..NewVolume::default() };
+        AdminRequest::CreateVolume(new)
     };
     for name in ["a", "b", "c"] {
-        life.administer(create(name)).expect("there is room for a volume");
+        life.administer(create(name, None)).expect("there is room for a volume");
+    }
+    // One is in the journal of the store whose power went, with the chunks of both.
+    life.administer(create("d", Some("tenant1"))).expect("the store has a secret to offer");
+    if closed {
+        life.administer(create("e", Some("tenant2"))).expect("the store has a secret");
     }
     let (a, b) = (life.volume("a"), life.volume("b"));
     for number in 0..1200 {
@@ -92,6 +100,14 @@ fn sample(closed: bool) -> Sample {
     for number in 0..100 {
         life.write(&b, 9000 + number, number * 20);
     }
+    if !closed {
+        life.administer(create("e", Some("tenant2"))).expect("the store has a secret");
+    }
+    // What the others have as well, and each for itself.
+    for tenant in ["d", "e"] {
+        let volume = life.volume(tenant);
+        (0..60).for_each(|number| life.write(&volume, 9000 + number, number * 20));
+    }
     life.administer(AdminRequest::DeleteVolume { name: "c".to_owned(), with_snapshots: false })
         .expect("it is there");
     life.flush();
@@ -100,6 +116,8 @@ fn sample(closed: bool) -> Sample {
     }
     let disk = disk.left_by_power_loss(1, disk::Loss::All);
     let structures = structures(Box::new(disk.left_by_kill(1))).expect("a sound store is read");
+    let found = engine::check(Box::new(disk.left_by_kill(1)), &mut |_| {}).expect("it opens");
+    assert!(found.problems.is_empty(), "{:?}", found.problems);
     Sample { disk, structures }
 }
 
@@ -201,7 +219,9 @@ impl Running {
         };
         let disk = Box::new(disk.clone());
         let opened = engine::open_with_cache(disk, doorbell, &options, CACHE);
-        opened.map(|(engine, client, _)| Self { engine, client }).map_err(|error| error.to_string())
+        let (mut engine, client, _) = opened.map_err(|error| error.to_string())?;
+        engine.offer_secret(DomainSecret([5; 32]));
+        Ok(Self { engine, client })
     }
 
     /// Asks, and steps until there is an answer; None when none will come.

@@ -9,14 +9,15 @@ use format::container_page::ContainerState;
 use format::frame;
 use format::page::Page;
 use format::superblock::Geometry;
-use format::units::{ContainerId, Fingerprint, Pba, Pbn, TreeId};
-use format::{bucket, map_page, pba_page};
+use format::units::{ContainerId, Pba, Pbn, TreeId};
+use format::{map_page, pba_page};
 use tables::NextLeaf;
 
 use crate::damage_reads::read_with_holes;
-use crate::directory_check::{directory_problems, start_of};
+use crate::directory_check::directory_problems;
 use crate::lba_runs::LbaRuns;
 use crate::loading::Loading;
+use crate::mapped_in::MappedIn;
 use crate::open::Opened;
 use crate::open_error::OpenError;
 use crate::problem::{CheckProgress, CheckReport, Problem};
@@ -44,11 +45,12 @@ pub(crate) struct Checker {
     /// How often maps name each PBN.
     pub(crate) references: Vec<u32>,
     pub(crate) stored: Vec<Stored>,
+    pub(crate) mapped_in: MappedIn,
     /// PBNs that the PBN-PBA table knows: bit by PBN.
-    known: Vec<bool>,
-    fingerprinted: Vec<bool>,
+    pub(crate) known: Vec<bool>,
+    pub(crate) fingerprinted: Vec<bool>,
     /// The first bytes of each fingerprint in the Hash-PBN table, by PBN.
-    fingerprints: Vec<u64>,
+    pub(crate) fingerprints: Vec<u64>,
     lost: BTreeSet<Pbn>,
     /// Chunks whose second copies are sound.
     copied: BTreeSet<Pbn>,
@@ -61,12 +63,15 @@ impl Checker {
         let Opened { geometry, devices, state, report, recovered, .. } = opened;
         let pbns = state.next_pbn as usize;
         let records_replayed = report.records_replayed;
+        let has_domains = geometry.detection.secret.is_some() || state.domains > 0;
+        let mapped_in = MappedIn::new(has_domains, pbns);
         Self {
             loading: Loading { devices, state, may_write: false },
             geometry,
             report: CheckReport { records_replayed, ..CheckReport::default() },
             references: vec![0; pbns],
             stored: Vec::new(),
+            mapped_in,
             known: vec![false; pbns],
             fingerprinted: vec![false; pbns],
             fingerprints: vec![0; pbns],
@@ -185,80 +190,6 @@ impl Checker {
         self.stored.push(Stored { pba: entry.pba, pbn, kind });
     }
 
-    /// Compares the Hash-PBN table with the PBN-PBA table, both ways.
-    pub(crate) fn check_fingerprints(
-        &mut self,
-        progress: &mut dyn FnMut(CheckProgress),
-    ) -> Result<(), OpenError> {
-        for tree in [TreeId::HASH_PBN, TreeId::YOUNG] {
-            let total = self.loading.state.hash.leaves_end_of(tree);
-            let mut found = Vec::new();
-            self.each_leaf(tree, |checker, leaf, page| {
-                progress(CheckProgress { stage: "fingerprints", done: leaf, total });
-                for (fingerprint, pbn) in (0..bucket::len(page)).map(|at| bucket::entry(page, at)) {
-                    let hash = &checker.loading.state.hash;
-                    if tree == TreeId::HASH_PBN && !hash.belongs(leaf, &fingerprint) {
-                        checker.found(Problem::EntryMisplaced { bucket: leaf / 2, pbn: pbn.0 });
-                    }
-                    found.push((leaf, fingerprint, pbn));
-                }
-            })?;
-            for (leaf, fingerprint, pbn) in found {
-                self.check_fingerprint(leaf, &fingerprint, pbn)?;
-            }
-        }
-        for at in 0..self.known.len() {
-            // What is stored aside has none.
-            let has_entry = self.fingerprinted[at] || self.geometry.detection.verify;
-            if self.known[at] && !has_entry {
-                self.found(Problem::ChunkWithoutEntry { pbn: at as u64 });
-            }
-        }
-        Ok(())
-    }
-
-    fn check_fingerprint(
-        &mut self,
-        leaf: u64,
-        fingerprint: &Fingerprint,
-        pbn: Pbn,
-    ) -> Result<(), OpenError> {
-        let at = pbn.0 as usize;
-        let wanted =
-            self.loading.wait_for(|state, wanted| state.want_lookup(fingerprint, wanted))?;
-        let state = &self.loading.state;
-        let looked_up = state.hash.lookup(&state.store, fingerprint);
-        self.loading.state.store.release_pins(wanted.pins);
-        // Entries that the merge has passed, or that younger ones took back, are not for look-ups.
-        if looked_up != Some(pbn) {
-            return Ok(());
-        }
-        let bucket = leaf / 2;
-        if !self.known.get(at).copied().unwrap_or(false) {
-            self.found(Problem::EntryWithoutChunk { bucket, pbn: pbn.0 });
-            return Ok(());
-        }
-        if self.fingerprinted[at] && self.fingerprints[at] != start_of(fingerprint) {
-            self.found(Problem::EntryMisplaced { bucket, pbn: pbn.0 });
-        }
-        self.fingerprinted[at] = true;
-        self.fingerprints[at] = start_of(fingerprint);
-        if self.geometry.detection.verify { self.check_alone(bucket, fingerprint) } else { Ok(()) }
-    }
-
-    /// Where chunks may be without an entry, that one has none does not show that another hides it.
-    fn check_alone(&mut self, bucket: u64, fingerprint: &Fingerprint) -> Result<(), OpenError> {
-        let wanted =
-            self.loading.wait_for(|state, wanted| state.want_standing(fingerprint, wanted))?;
-        let state = &self.loading.state;
-        let standing = state.hash.standing(&state.store, fingerprint);
-        self.loading.state.store.release_pins(wanted.pins);
-        for pbn in standing.into_iter().skip(1) {
-            self.found(Problem::EntryMisplaced { bucket, pbn: pbn.0 });
-        }
-        Ok(())
-    }
-
     /// No free PBN names a chunk, none is free twice.
     pub(crate) fn check_free_pbns(&mut self) -> Result<(), OpenError> {
         let free = &self.loading.state.free;
@@ -347,9 +278,11 @@ impl Checker {
         for chunk in chunks {
             let start = chunk.pba.offset_bytes as usize;
             let frame = image.get(start..start + chunk.pba.length_bytes as usize);
-            let is_meant = |frame| frame::is_meant(frame, chunk.pbn, chunk.pba.check);
+            let meant = frame.and_then(|frame| frame::meant(frame, chunk.pbn, chunk.pba.check));
             self.report.frames_verified += 1;
-            match (frame.is_some_and(is_meant), chunk.kind) {
+            let elsewhere = meant.and_then(|header| self.mapped_in.check(&header));
+            self.report.problems.extend(elsewhere);
+            match (meant.is_some(), chunk.kind) {
                 (true, Kind::SecondCopy) => drop(self.copied.insert(chunk.pbn)),
                 (true, _) => {}
                 (false, Kind::SecondCopy) => {

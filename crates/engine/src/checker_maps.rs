@@ -119,6 +119,10 @@ impl Checker {
                     continue;
                 }
                 gained += 1;
+                if pbn != inherited {
+                    let shared = self.mapped_in.note(volume, &name, pbn);
+                    self.report.problems.extend(shared);
+                }
                 if lba >= end {
                     self.found(Problem::MapBeyondEnd { volume: name.clone(), lba });
                 }

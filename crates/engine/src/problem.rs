@@ -143,6 +143,17 @@ pub enum Problem {
     #[error("PBN {pbn} in container {container} does not have the fingerprint it is stored under")]
     #[expect(missing_docs, reason = "the sentence above says what each field is")]
     WrongFingerprint { pbn: u64, container: u32 },
+    /// Volumes that may not share chunks share one.
+    #[error("PBN {pbn} is mapped by volume {volume} and by one of another domain")]
+    #[expect(missing_docs, reason = "the sentence above says what each field is")]
+    SharedAcrossDomains { volume: String, pbn: u64 },
+    /// A chunk is not of the domain of the volumes that map it.
+    #[error(
+        "PBN {pbn} is a chunk of domain number {found}, but volumes of domain number {mapped_in} \
+         map it (0 is the default domain)"
+    )]
+    #[expect(missing_docs, reason = "the sentence above says what each field is")]
+    OtherDomain { pbn: u64, found: u16, mapped_in: u16 },
     /// A free PBN is in use.
     #[error("PBN {pbn} is listed as free but names a chunk, or is listed twice")]
     #[expect(missing_docs, reason = "the sentence above says what each field is")]

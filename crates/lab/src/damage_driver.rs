@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use disk::{Disk, Doorbell};
 use engine::{
-    Caches, Client, Completions, Done, Engine, Options, Reply, RequestError, VolumeHandle,
+    Caches, Client, Completions, DomainSecret, Done, Engine, Options, Reply, RequestError,
+    VolumeHandle,
 };
 
 use crate::oracle::CHUNK_BYTES;
@@ -65,6 +66,7 @@ impl Driver {
         let (mut engine, client, _) = engine::open_with_cache(disk, doorbell, &options, CACHE)
             .map_err(|error| error.to_string())?;
         engine.copy_above(COPIES_ABOVE);
+        engine.offer_secret(DomainSecret([0xda; 32]));
         Ok(Self { engine, client })
     }
 

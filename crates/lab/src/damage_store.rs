@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use disk::MemoryDisk;
-use engine::{Codec, Compression, CreateOptions, Structure, VolumeHandle, Zone, structures};
+use engine::{
+    Codec, Compression, CreateOptions, NewVolume, Structure, VolumeHandle, Zone, structures,
+};
 
 use crate::damage_driver::Driver;
 use crate::dice::Dice;
@@ -38,6 +40,15 @@ pub(crate) enum Kind {
     Compacted,
     /// Collected, and the power went.
     CompactedDirty,
+}
+
+impl Kind {
+    /// The domain of a volume: in half of the stores each is in another one. What they write is
+    /// partly the same, so there are frames that differ in their domains and PBNs only.
+    fn domain_of(self, volume: usize) -> Option<String> {
+        let keyed = matches!(self, Self::Dirty | Self::Compacted) && volume > 0;
+        keyed.then(|| format!("tenant{volume}"))
+    }
 }
 
 pub(crate) const KINDS: [Kind; 4] =
@@ -147,10 +158,12 @@ impl Sample {
         let mut maker = Maker::open(&disk, Dice::new(seed))?;
         for volume in 0..VOLUMES {
             let size_bytes = VOLUME_CHUNKS * CHUNK_BYTES as u64;
-            let make = move |client: engine::Client| {
-                client.create_volume(&volume_name(volume), size_bytes, false)
-            };
-            maker.driver.call(make).map_err(|error| error.to_string())?;
+            let (name, domain) = (volume_name(volume), kind.domain_of(volume));
+            let new = NewVolume { name, size_bytes, read_only: false, domain };
+            maker
+                .driver
+                .call(move |client| client.make_volume(new))
+                .map_err(|error| error.to_string())?;
         }
         maker.find_volumes()?;
         maker.write_some(2000)?;

@@ -1,0 +1,86 @@
+//! A check's look at the Hash-PBN table: every chunk is found by its fingerprint, and nothing else
+//! is found.
+
+use format::bucket;
+use format::units::{Fingerprint, Pbn, TreeId};
+
+use crate::checker::Checker;
+use crate::directory_check::start_of;
+use crate::open_error::OpenError;
+use crate::problem::{CheckProgress, Problem};
+
+impl Checker {
+    /// Compares the Hash-PBN table with the PBN-PBA table, both ways.
+    pub(crate) fn check_fingerprints(
+        &mut self,
+        progress: &mut dyn FnMut(CheckProgress),
+    ) -> Result<(), OpenError> {
+        for tree in [TreeId::HASH_PBN, TreeId::YOUNG] {
+            let total = self.loading.state.hash.leaves_end_of(tree);
+            let mut found = Vec::new();
+            self.each_leaf(tree, |checker, leaf, page| {
+                progress(CheckProgress { stage: "fingerprints", done: leaf, total });
+                for (fingerprint, pbn) in (0..bucket::len(page)).map(|at| bucket::entry(page, at)) {
+                    let hash = &checker.loading.state.hash;
+                    if tree == TreeId::HASH_PBN && !hash.belongs(leaf, &fingerprint) {
+                        checker.found(Problem::EntryMisplaced { bucket: leaf / 2, pbn: pbn.0 });
+                    }
+                    found.push((leaf, fingerprint, pbn));
+                }
+            })?;
+            for (leaf, fingerprint, pbn) in found {
+                self.check_fingerprint(leaf, &fingerprint, pbn)?;
+            }
+        }
+        for at in 0..self.known.len() {
+            // What is stored aside has none.
+            let has_entry = self.fingerprinted[at] || self.geometry.detection.verify;
+            if self.known[at] && !has_entry {
+                self.found(Problem::ChunkWithoutEntry { pbn: at as u64 });
+            }
+        }
+        Ok(())
+    }
+
+    fn check_fingerprint(
+        &mut self,
+        leaf: u64,
+        fingerprint: &Fingerprint,
+        pbn: Pbn,
+    ) -> Result<(), OpenError> {
+        let at = pbn.0 as usize;
+        let wanted =
+            self.loading.wait_for(|state, wanted| state.want_lookup(fingerprint, wanted))?;
+        let state = &self.loading.state;
+        let looked_up = state.hash.lookup(&state.store, fingerprint);
+        self.loading.state.store.release_pins(wanted.pins);
+        // Entries that the merge has passed, or that younger ones took back, are not for look-ups.
+        if looked_up != Some(pbn) {
+            return Ok(());
+        }
+        let bucket = leaf / 2;
+        if !self.known.get(at).copied().unwrap_or(false) {
+            self.found(Problem::EntryWithoutChunk { bucket, pbn: pbn.0 });
+            return Ok(());
+        }
+        if self.fingerprinted[at] && self.fingerprints[at] != start_of(fingerprint) {
+            self.found(Problem::EntryMisplaced { bucket, pbn: pbn.0 });
+        }
+        self.fingerprinted[at] = true;
+        self.fingerprints[at] = start_of(fingerprint);
+        if self.geometry.detection.verify { self.check_alone(bucket, fingerprint) } else { Ok(()) }
+    }
+
+    /// Where chunks may be without an entry, that one has none does not show that another hides it.
+    fn check_alone(&mut self, bucket: u64, fingerprint: &Fingerprint) -> Result<(), OpenError> {
+        let wanted =
+            self.loading.wait_for(|state, wanted| state.want_standing(fingerprint, wanted))?;
+        let state = &self.loading.state;
+        let standing = state.hash.standing(&state.store, fingerprint);
+        self.loading.state.store.release_pins(wanted.pins);
+        for pbn in standing.into_iter().skip(1) {
+            self.found(Problem::EntryMisplaced { bucket, pbn: pbn.0 });
+        }
+        Ok(())
+    }
+}
