@@ -7,6 +7,8 @@
 //!
 //! The releases of Python's packages are named here and never change. Those of Debian are what
 //! Debian 12 has today, with its latest fixes: figures of another day are of nearly the same bytes.
+//! Which those are, apt knows from its last `apt-get update`, which is the user's to run: it takes
+//! a right that nothing else here does. Without one, or after an old one, apt downloads nothing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -99,7 +101,8 @@ fn packages(downloads: &Path, set: &Path) -> Result<(), Failure> {
     let folder = downloads.join("packages");
     if files_of(&folder)?.len() < PACKAGES.split_whitespace().count() {
         let apt = Program::new("apt-get").folder(&folder).args(["download", "--quiet"]);
-        apt.args(PACKAGES.split_whitespace()).run()?;
+        let downloaded = apt.args(PACKAGES.split_whitespace()).run();
+        downloaded.map_err(|failure| Failure::NotDownloaded { failure: Box::new(failure) })?;
     }
     for package in files_of(&folder)? {
         unpack(&package, &set.join(package.file_stem().unwrap_or_default()))?;

@@ -19,6 +19,12 @@ pub(crate) enum Failure {
     /// A program ran and said no.
     #[error("`{command}` ended with {status}{}", said(.output_tail))]
     Command { command: String, status: ExitStatus, output_tail: String },
+    /// Packages could not be downloaded.
+    #[error(
+        "{failure}\nrun `apt-get update` first (with `sudo`, if need be): apt takes packages only \
+         from lists that it has, and old lists name packages that are gone"
+    )]
+    NotDownloaded { failure: Box<Failure> },
     /// A file could not be used.
     #[error("{}: {source}", .path.display())]
     File { path: PathBuf, source: io::Error },

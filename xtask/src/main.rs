@@ -47,7 +47,8 @@ usage: cargo xtask tidy                      the laws of the house
        cargo xtask soak --list               the scenarios and what each shows
        cargo xtask fuzz [TARGET...]          every fuzz target for a while (nightly, cargo-fuzz)
                   [--seconds N]
-       cargo xtask data-sets DIR             real data to measure over (needs the registries)";
+       cargo xtask data-sets DIR             real data to measure over (needs the registries,
+                                             and a fresh `apt-get update`)";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -6,7 +6,6 @@
 
 use std::fmt::{self, Display, Formatter};
 use std::hint::black_box;
-use std::time::Instant;
 
 use engine::{Codec, Compression};
 use format::frame::ChunkName;
@@ -16,8 +15,9 @@ use serde::Serialize;
 
 use crate::args::Args;
 use crate::machine::load_average;
+use crate::passes;
 use crate::samples::Samples;
-use crate::source::{CHUNK_BYTES, Chance, REQUEST_BYTES, REQUEST_CHUNKS};
+use crate::source::{CHUNK_BYTES, Chance, REQUEST_BYTES};
 
 const SEED: u64 = 4;
 /// With the level, which LZ4 has none of.
@@ -81,16 +81,12 @@ pub(crate) fn measure(args: &Args) -> Codecs {
 fn ns_per_chunk(compression: Compression, bytes: &[u8]) -> f64 {
     let mut out = vec![0; frame_bytes_max(CHUNK_BYTES)];
     let name = ChunkName::unkeyed(Pbn(1));
-    let mut pass = || {
+    passes::ns_per_chunk(1, || {
         for chunk in black_box(bytes).chunks_exact(CHUNK_BYTES) {
             compress_frame(compression, name, chunk, &mut out);
             black_box(&out);
         }
-    };
-    pass();
-    let begun = Instant::now();
-    pass();
-    begun.elapsed().as_nanos() as f64 / REQUEST_CHUNKS as f64
+    })
 }
 
 impl Display for Codecs {

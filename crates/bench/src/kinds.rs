@@ -7,7 +7,6 @@
 
 use std::fmt::{self, Display, Formatter};
 use std::hint::black_box;
-use std::time::Instant;
 
 use format::detection::{Detection, FingerprintKind};
 use format::domain::{DomainId, DomainSecret};
@@ -16,8 +15,9 @@ use serde::Serialize;
 
 use crate::args::Args;
 use crate::machine::load_average;
+use crate::passes;
 use crate::samples::Samples;
-use crate::source::{CHUNK_BYTES, REQUEST_BYTES, REQUEST_CHUNKS, Source};
+use crate::source::{CHUNK_BYTES, REQUEST_BYTES, Source};
 
 const SEED: u64 = 3;
 /// Chunks that a worker gets at a time.
@@ -102,11 +102,8 @@ fn one_by_one(fingerprinter: Fingerprinter, chunks: &[&[u8]]) {
     }
 }
 
-fn ns_per_chunk(work: impl Fn()) -> f64 {
-    work();
-    let begun = Instant::now();
-    (0..PASSES).for_each(|_| work());
-    begun.elapsed().as_nanos() as f64 / (PASSES * REQUEST_CHUNKS) as f64
+fn ns_per_chunk(work: impl FnMut()) -> f64 {
+    passes::ns_per_chunk(PASSES, work)
 }
 
 impl Display for Kinds {

@@ -44,6 +44,7 @@ mod nbd;
 mod nbdkit;
 mod overwrite;
 mod overwrite_table;
+mod passes;
 mod program;
 mod report;
 mod samples;

@@ -19,6 +19,7 @@ use std::path::Path;
 
 use estimate::{CHUNK_BYTES, DataChunks, DetectedBy};
 
+use super::scratch::ScratchStore;
 use crate::args::{BenchCommand, BenchDetectArgs};
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
@@ -36,6 +37,9 @@ pub(super) fn run(command: &BenchCommand) -> Result<(), CliError> {
 
 fn detect(args: &BenchDetectArgs) -> Result<(), CliError> {
     super::estimate::check_paths(&args.paths)?;
+    if !args.in_memory {
+        ScratchStore::check_place(&args.dir, stores::COMMAND)?;
+    }
     let interrupt = Interrupt::listen()?;
     // Broken off is what only a signal does.
     let Some(mut read) = read(args, &interrupt) else { return interrupt.check() };

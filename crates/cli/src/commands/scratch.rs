@@ -1,8 +1,10 @@
 //! A store that is made to be measured and goes away with its directory.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use disk::CreateFilesError;
 use engine::{CreateOptions, Detection};
 use format::units::{Codec, Compression};
 
@@ -31,7 +33,7 @@ pub(super) struct ScratchStore {
 impl ScratchStore {
     /// Makes one under `dir`, called after `command` and this process.
     pub(super) fn make(dir: &Path, command: &str, shape: &ScratchShape) -> Result<Self, CliError> {
-        let path = dir.join(format!("tamis-{command}-{}", std::process::id()));
+        let path = path_of(dir, command);
         let (uuid, bucket_seed) = init::random_identity()?;
         let mut options = CreateOptions {
             capacity_bytes: vec![shape.capacity_bytes],
@@ -53,9 +55,25 @@ impl ScratchStore {
         Ok(scratch)
     }
 
+    /// Whether one can be made under `dir`, before work that would be in vain: its directory is
+    /// made and removed.
+    pub(super) fn check_place(dir: &Path, command: &str) -> Result<(), CliError> {
+        let path = path_of(dir, command);
+        let made = fs::create_dir(&path).and_then(|()| fs::remove_dir(&path));
+        made.map_err(|source| match source.kind() {
+            ErrorKind::NotFound => CreateFilesError::NoParent { path }.into(),
+            ErrorKind::PermissionDenied => CreateFilesError::NotPermitted { path }.into(),
+            _ => CliError::OutputFailed { path, source },
+        })
+    }
+
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
+}
+
+fn path_of(dir: &Path, command: &str) -> PathBuf {
+    dir.join(format!("tamis-{command}-{}", std::process::id()))
 }
 
 impl Drop for ScratchStore {

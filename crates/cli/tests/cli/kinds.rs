@@ -132,6 +132,9 @@ fn the_same_chunks_go_to_a_store_of_every_kind() {
     assert!(stores.iter().all(|store| store["duplicates"] == 256), "{swept}");
     assert_eq!((&stores[0]["distance_bytes"], &stores[0]["ahead_bytes"]), (&0.into(), &0.into()));
     assert_eq!(fs::read_dir(&dir).unwrap().count(), 0, "a store was left behind");
+    // Told before anything is read: this image cannot be.
+    fs::write(&image, b"QFI\xfb and no more").unwrap();
+    tamis(&format!("bench detect {image} --dir {dir}")).fails(2, &image);
     tamis(&format!("bench detect {image} --dir {dir}/not"))
         .fails(1, "make the directory above it first");
 }

@@ -28,6 +28,8 @@ pub(super) const STORE_MEMORY_BYTES: u64 = 256 << 20;
 const BLOCK_WRITES: usize = 256;
 const DEPTH: usize = 32;
 const VOLUME: &str = "bench";
+/// After which stores are called.
+pub(super) const COMMAND: &str = "bench";
 /// A chunk as it is stored at most, with header and entry in its directory.
 const FRAME_BYTES: u64 = CHUNK_BYTES as u64 + 128;
 
@@ -110,7 +112,7 @@ impl Way {
             detection: Detection { kind: self.kind, verify: self.verify, ..Default::default() },
             tables_bytes_min: 0,
         };
-        let scratch = ScratchStore::make(dir, "bench", &shape)?;
+        let scratch = ScratchStore::make(dir, COMMAND, &shape)?;
         let options = engine::Options {
             memory_bytes: STORE_MEMORY_BYTES,
             worker_threads: processors(),
