@@ -142,3 +142,24 @@ fn parts_of(range: Range<u32>) -> impl Iterator<Item = Part> {
         Part { segment: segment as usize, range: start as usize..end as usize }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{SEGMENT_BYTES, Segments};
+
+    /// A frame is packed once: what it was packed into is what the device reads.
+    #[test]
+    fn a_full_segment_is_handed_out_where_it_was_packed() {
+        let mut segments = Segments::new();
+        segments.write(0, &[7; SEGMENT_BYTES as usize - 8]);
+        segments.write(SEGMENT_BYTES - 8, &[8; 16]);
+        let packed = segments.read(0..8).unwrap().as_ptr();
+        let handed = segments.hand_out(0..SEGMENT_BYTES);
+        let [(0, whole)] = handed.as_slice() else { panic!("not one segment") };
+        assert_eq!(whole.as_ptr(), packed);
+        // What is handed out of one that is not full is a copy: more will be packed into it.
+        let begun = segments.read(SEGMENT_BYTES..SEGMENT_BYTES + 8).unwrap().as_ptr();
+        let handed = segments.hand_out(SEGMENT_BYTES..SEGMENT_BYTES + 8);
+        assert_ne!(handed[0].1.as_ptr(), begun);
+    }
+}

@@ -144,11 +144,7 @@ impl Flushing {
     }
 
     pub(crate) fn answer_up_to(&mut self, group: u64) {
-        let (ready, later) =
-            std::mem::take(&mut self.waiters).into_iter().partition(|(of, _)| *of <= group);
-        self.waiters = later;
-        let ready: Vec<(u64, Answer)> = ready;
-        for (_, answer) in ready {
+        for (_, answer) in self.waiters.extract_if(.., |(of, _)| *of <= group) {
             answer.ok();
         }
     }

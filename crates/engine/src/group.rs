@@ -152,8 +152,11 @@ impl Engine {
         });
         let mut jobs = Vec::with_capacity(GROUP_SLOTS / JOB_CHUNKS);
         let mut domains = self.volumes.domains.of_chunks();
+        let mut left = group.slots().len();
         loop {
-            let (mut batch, mut of) = (ChunkBatch::default(), Vec::new());
+            let mut batch = ChunkBatch::with_capacity(left.min(JOB_CHUNKS));
+            let mut of = Vec::new();
+            left = left.saturating_sub(JOB_CHUNKS);
             for (volume, chunk) in chunks.by_ref().take(JOB_CHUNKS) {
                 batch.push(chunk);
                 domains.push(volume, &mut of);
@@ -269,8 +272,8 @@ impl Engine {
             return Ok(None);
         }
         let fingerprints = fingerprints.iter().flatten();
-        let mut seen = Vec::with_capacity(GROUP_SLOTS);
-        let mut pages = Vec::with_capacity(GROUP_SLOTS);
+        let mut seen = Vec::with_capacity(fingerprints.clone().count());
+        let mut pages = Vec::with_capacity(seen.capacity());
         let waits = std::mem::take(&mut self.lookups.look_up_waits);
         let mut look = |state: &State, seen: &mut Vec<Seen>| {
             pages.clear();
@@ -365,6 +368,7 @@ impl Engine {
     fn send_to_compress(&mut self, id: u64, plans: &[Plan]) {
         let compression = self.state.compression;
         let Some(group) = self.buffer.group_mut(id) else { return };
+        let room = plans.len().min(JOB_CHUNKS);
         let mut domains = self.volumes.domains.of_chunks();
         let mut jobs: Vec<(ChunkBatch, Vec<Pbn>, Vec<DomainId>)> =
             Vec::with_capacity(GROUP_SLOTS / JOB_CHUNKS);
@@ -373,8 +377,8 @@ impl Engine {
             if let (Some((pbn, frame)), SlotData::Whole(chunk)) = (plan.stores(), &slot.data) {
                 if frame.is_multiple_of(JOB_CHUNKS) {
                     jobs.push((
-                        ChunkBatch::with_capacity(JOB_CHUNKS),
-                        Vec::with_capacity(JOB_CHUNKS),
+                        ChunkBatch::with_capacity(room),
+                        Vec::with_capacity(room),
                         Vec::new(),
                     ));
                 }

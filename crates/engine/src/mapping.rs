@@ -104,9 +104,7 @@ impl State {
             let (leaf, _) = lba_pbn::place(lba);
             here &= self.want_parent_leaf(volume, leaf, wanted)?;
             if self.store.want(&mut wanted.pins, tree, leaf, &mut wanted.reads)? {
-                for old in lba_pbn::mapped_in_leaf(&self.store, tree, lba, count) {
-                    here &= self.want_pba(old, wanted)?;
-                }
+                here &= self.want_mapped(tree, lba, count, wanted)?;
             } else {
                 here = false;
             }
@@ -154,19 +152,34 @@ impl State {
         if !self.store.want(&mut wanted.pins, tree, leaf, &mut wanted.reads)? {
             return Ok(false);
         }
-        let mut here = true;
         let range = leaf_range(leaf, first, end);
-        let count = (range.end - range.start) as usize;
-        for old in lba_pbn::mapped_in_leaf(&self.store, tree, Lba(range.start), count) {
-            here &= self.want_pba(old, wanted)?;
+        self.want_mapped(tree, Lba(range.start), (range.end - range.start) as usize, wanted)
+    }
+
+    /// Pages of the PBN-PBA table for what a part of a leaf names; the leaf is here.
+    pub(crate) fn want_mapped(
+        &mut self,
+        tree: TreeId,
+        first: Lba,
+        count: usize,
+        wanted: &mut Wanted,
+    ) -> Result<bool, PageError> {
+        let mut mapped = std::mem::take(&mut self.scratch.mapped);
+        mapped.clear();
+        lba_pbn::extend_run(&self.store, tree, first, count, &mut mapped);
+        let mut here = true;
+        for &pbn in mapped.iter().filter(|pbn| !pbn.is_none()) {
+            here &= self.want_pba(pbn, wanted)?;
         }
+        self.scratch.mapped = mapped;
         Ok(here)
     }
 
     pub(crate) fn map_run(&mut self, volume: VolumeId, first: Lba, pbns: &[Pbn]) {
         let tree = TreeId::volume(volume);
         self.entries_seen.maps += pbns.len() as u64;
-        let mut replaced = Vec::new();
+        let mut replaced = std::mem::take(&mut self.scratch.replaced);
+        replaced.clear();
         if self.has_parent(volume) {
             let inherited = self.inherited(volume, first, pbns.len());
             self.retain(&others(pbns, &inherited));
@@ -184,6 +197,7 @@ impl State {
                 self.release(&replaced);
             }
         }
+        self.scratch.replaced = replaced;
     }
 
     pub(crate) fn unmap(&mut self, volume: VolumeId, first: Lba, count: u64) {

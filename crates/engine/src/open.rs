@@ -275,6 +275,7 @@ fn empty_state(geometry: &Geometry, root: &Root, cache: Caches) -> State {
         live_changes: Vec::new(),
         copies_above: 0,
         popular: Vec::new(),
+        scratch: Default::default(),
     }
 }
 

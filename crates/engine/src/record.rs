@@ -18,7 +18,12 @@ const JOURNAL_SPARE_BYTES: u64 = 2 << 20;
 
 /// The body of a record.
 pub(crate) fn encoded(changes: &[Change]) -> Vec<u8> {
-    let mut body = Vec::with_capacity(changes.len() * CHANGE_BYTES_MAX);
+    let carried = changes.iter().map(|change| match change {
+        Change::Carry { bytes, .. } => bytes.len(),
+        _ => 0,
+    });
+    let body_bytes = changes.len() * CHANGE_BYTES_MAX + carried.sum::<usize>();
+    let mut body = Vec::with_capacity(body_bytes);
     changes.iter().for_each(|change| change.encode(&mut body));
     body
 }

@@ -47,6 +47,20 @@ pub(crate) struct State {
     pub(crate) copies_above: u32,
     /// Chunks that have come to need one since this was last taken.
     pub(crate) popular: Vec<Pbn>,
+    pub(crate) scratch: Scratch,
+}
+
+/// Lists that a change of the tables fills and empties again, kept because most runs are of one
+/// chunk: a list of each would be as many allocations as there are chunks. They stay as long as the
+/// longest run, some thousand entries.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    /// What LBAs name, before a run is changed and while it is.
+    pub(crate) mapped: Vec<Pbn>,
+    pub(crate) replaced: Vec<Pbn>,
+    /// Where chunks are that get their first reference, or lose their last.
+    revived: Vec<Pba>,
+    died: Vec<Pba>,
 }
 
 /// Entries that were looked up or changed since the store was opened: each once, however often
@@ -267,32 +281,34 @@ impl State {
     pub(crate) fn retain(&mut self, pbns: &[Pbn]) {
         self.entries_seen.pbn_pba += pbns.len() as u64;
         let mut retained = Retained {
-            revived: Vec::with_capacity(pbns.len()),
+            revived: std::mem::take(&mut self.scratch.revived),
             popular_above: self.copies_above,
             popular: std::mem::take(&mut self.popular),
         };
         pbn_pba::retain(&mut self.store, pbns, &mut retained);
         self.popular = retained.popular;
-        for Pba { container, length_bytes, .. } in retained.revived {
+        for Pba { container, length_bytes, .. } in retained.revived.drain(..) {
             lower(&mut self.totals.dead_chunks, 1);
             lower(&mut self.totals.dead_frame_bytes, u64::from(length_bytes));
             self.totals.unique_chunks += 1;
             self.totals.live_frame_bytes += u64::from(length_bytes);
             self.change_live(container, length_bytes, 0);
         }
+        self.scratch.revived = retained.revived;
     }
 
     pub(crate) fn release(&mut self, pbns: &[Pbn]) {
         self.entries_seen.pbn_pba += pbns.len() as u64;
-        let mut died = Vec::new();
+        let mut died = std::mem::take(&mut self.scratch.died);
         pbn_pba::release(&mut self.store, pbns, &mut died);
-        for Pba { container, length_bytes, .. } in died {
+        for Pba { container, length_bytes, .. } in died.drain(..) {
             self.totals.dead_chunks += 1;
             self.totals.dead_frame_bytes += u64::from(length_bytes);
             lower(&mut self.totals.unique_chunks, 1);
             lower(&mut self.totals.live_frame_bytes, u64::from(length_bytes));
             self.change_live(container, 0, length_bytes);
         }
+        self.scratch.died = died;
     }
 
     fn change_live(&mut self, container: ContainerId, added_bytes: u32, removed_bytes: u32) {

@@ -111,9 +111,7 @@ impl Engine {
         }
         if here {
             let first = Lba(leaf_start(leaf));
-            for pbn in lba_pbn::mapped_in_leaf(&self.state.store, own, first, SLOTS) {
-                here &= self.state.want_pba(pbn, wanted)?;
-            }
+            here = self.state.want_mapped(own, first, SLOTS, wanted)?;
         }
         Ok(here)
     }

@@ -167,7 +167,8 @@ impl ChunkBatch {
     /// A batch with room for `chunks` chunks.
     #[must_use]
     pub fn with_capacity(chunks: usize) -> Self {
-        Self { bufs: Vec::new(), chunks: Vec::with_capacity(chunks) }
+        // Of scattered writes each chunk has its own buffer.
+        Self { bufs: Vec::with_capacity(chunks), chunks: Vec::with_capacity(chunks) }
     }
 
     /// Adds a chunk at the end.
@@ -244,6 +245,19 @@ mod tests {
         assert_eq!(second.bytes(), [7; 4096]);
         drop(second);
         assert_eq!(given_back.load(Ordering::Relaxed), 8192);
+    }
+
+    /// The one copy of a write is the door's: what it filled is what workers read.
+    #[test]
+    fn a_batch_reads_where_the_door_wrote() {
+        let mut buf = ChunkBuf::pooled(8192);
+        let written = buf.bytes_mut().as_ptr_range();
+        let buf = Arc::new(buf);
+        let chunks = [0, 4096].map(|at| ChunkRef::new(Arc::clone(&buf), at, 4096));
+        let batch: ChunkBatch = chunks.iter().collect();
+        let read: Vec<_> = batch.iter().map(<[u8]>::as_ptr_range).collect();
+        assert_eq!((read[0].start, read[0].end), (written.start, read[1].start));
+        assert_eq!(read[1].end, written.end);
     }
 
     #[test]

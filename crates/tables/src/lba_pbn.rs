@@ -21,15 +21,6 @@ pub fn get(store: &PageStore, tree: TreeId, lba: Lba) -> Pbn {
     store.page(tree, leaf).map_or(Pbn::NONE, |page| map_page::get(page, slot))
 }
 
-/// The chunks that `count` LBAs from `first` on name, all in one leaf, which must have been wanted.
-#[must_use]
-pub fn mapped_in_leaf(store: &PageStore, tree: TreeId, first: Lba, count: usize) -> Vec<Pbn> {
-    let (leaf, slot) = place(first);
-    let Some(page) = store.page(tree, leaf) else { return Vec::new() };
-    let pbns = (slot..slot + count).map(|slot| map_page::get(page, slot));
-    pbns.filter(|pbn| !pbn.is_none()).collect()
-}
-
 /// Adds what `count` LBAs from `first` on name to `run`, those that name nothing too. They must lie
 /// in one leaf, which must have been wanted.
 pub fn extend_run(store: &PageStore, tree: TreeId, first: Lba, count: usize, run: &mut Vec<Pbn>) {
