@@ -23,7 +23,7 @@ use crate::failure::Failure;
 use crate::heap;
 use crate::program::socket_path;
 use crate::source::CHUNK_BYTES;
-use crate::store::{CAPACITY_BYTES, Store};
+use crate::store::{Store, capacity_for};
 use peer::{Ask, Peer};
 use profile::{Part, Site, sites};
 
@@ -110,10 +110,10 @@ fn count(
     folder: &Path,
 ) -> Result<Allocations, Failure> {
     let path = folder.join("allocations");
-    Store::make(&path, CAPACITY_BYTES)?;
+    let volume_bytes = chunks * CHUNK_BYTES as u64;
+    Store::make(&path, capacity_for(volume_bytes))?;
     let options = Options { memory_bytes, worker_threads: 1, sync: false, ..Default::default() };
     let store = Store::open(&path, &options)?;
-    let volume_bytes = chunks * CHUNK_BYTES as u64;
     store.client.create_volume(VOLUME, volume_bytes, false)?;
     let socket = socket_path("allocations");
     let listen = vec![Listen::Unix(socket.clone())];

@@ -13,6 +13,12 @@ use crate::source::CHUNK_BYTES;
 /// Room of every measured store. A store promises room for the worst case of what is buffered: one
 /// much smaller than any that people make would be measured waiting for promises.
 pub(crate) const CAPACITY_BYTES: u64 = 16 << 30;
+/// Room of a store into which so much is written: that, or less for what a test writes, so that it
+/// needs no such disk.
+pub(crate) fn capacity_for(written_bytes: u64) -> u64 {
+    (32 * written_bytes).min(CAPACITY_BYTES)
+}
+
 /// Name of the engine's thread.
 pub(crate) const CORE: &str = "core";
 

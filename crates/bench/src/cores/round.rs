@@ -16,7 +16,7 @@ use super::model::Costs;
 use crate::answers::Answers;
 use crate::failure::Failure;
 use crate::source::{CHUNK_BYTES, REQUEST_BYTES, REQUEST_CHUNKS, RING_REQUESTS, Source};
-use crate::store::{CAPACITY_BYTES, CORE, Store, data_file};
+use crate::store::{CORE, Store, capacity_for, data_file};
 
 const VOLUME: &str = "bench";
 const WORKERS: &str = "reduce";
@@ -102,13 +102,14 @@ pub(super) struct Round {
 
 /// Writes `bytes` into a new store at `path`.
 pub(super) fn run(bytes: &Bytes, plan: &Plan, path: &Path) -> Result<Round, Failure> {
-    Store::make(path, CAPACITY_BYTES)?;
     let requests = plan.requests + bytes.ahead();
-    write_once(&data_file(path), requests * REQUEST_BYTES as u64)?;
+    let written_bytes = requests * REQUEST_BYTES as u64;
+    Store::make(path, capacity_for(written_bytes))?;
+    write_once(&data_file(path), written_bytes)?;
     let (memory_bytes, worker_threads) = (plan.memory_bytes, plan.workers);
     let options = Options { memory_bytes, worker_threads, sync: false, ..Default::default() };
     let store = Store::open(path, &options)?;
-    store.client.create_volume(VOLUME, requests * REQUEST_BYTES as u64, false)?;
+    store.client.create_volume(VOLUME, written_bytes, false)?;
     let volume = store.client.volume(VOLUME)?;
     write(bytes, 0..bytes.ahead(), &store.client, &volume, 1)?;
     let round = timed(bytes, plan, &store.client, &volume)?;
