@@ -9,7 +9,7 @@ impl Engine {
     pub fn keep_time(&mut self, clock: Clock) {
         self.stages = StageClock::by(clock, &self.workers);
         self.workers.keep_time(clock.ticks);
-        self.expanding.keep_time(clock);
+        self.intake.expanding.keep_time(clock);
     }
 
     /// Moves one stage on; its end is noted if it moved.

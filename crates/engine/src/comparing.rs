@@ -252,7 +252,7 @@ impl Engine {
 
     /// What a read tells whoever asked, a comparison tells the list of what is damaged.
     fn note_damaged_candidate(&mut self, pbn: Pbn, container: ContainerId) {
-        self.expanding.damaged.fetch_add(1, Ordering::Relaxed);
+        self.intake.expanding.damaged.fetch_add(1, Ordering::Relaxed);
         let entry = pbn_pba::get(&self.state.store, pbn);
         // It may have been moved meanwhile, and its page may have left the cache.
         if entry.is_some_and(|entry| entry.pba.container == container) {

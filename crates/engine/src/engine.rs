@@ -40,7 +40,7 @@ use crate::notice::{Notice, Observer};
 use crate::placement::Placement;
 use crate::reads::Reads;
 use crate::scrub_state::Scrub;
-use crate::stages::{CoreStage, Expanding, StageClock};
+use crate::stages::{CoreStage, StageClock};
 use crate::state::{State, Wanted};
 use crate::stats::Counters;
 use crate::volumes::Volumes;
@@ -87,7 +87,6 @@ pub struct Engine {
     pub(crate) directories: Directories,
     pub(crate) counters: Counters,
     pub(crate) stages: StageClock,
-    pub(crate) expanding: Arc<Expanding>,
     pub(crate) memory_bytes_max: u64,
     /// Incarnation that journal records carry: one per opening.
     pub(crate) incarnation: u64,
@@ -184,6 +183,7 @@ impl Engine {
     pub(crate) fn new(parts: Parts) -> Self {
         let chunk_bytes = parts.geometry.chunk_bytes;
         let ahead_bytes = parts.frame_bytes / AHEAD_PART;
+        let beside_bytes = ahead_bytes + parts.intake.lookaside.resident_bytes();
         Self {
             appended_sequence: parts.journal.next().sequence - 1,
             geometry: parts.geometry,
@@ -197,7 +197,7 @@ impl Engine {
             buffer: WriteBuffer::new(chunk_bytes),
             volumes: parts.volumes,
             reads: Reads::default(),
-            frames: FrameCache::new(parts.frame_bytes - ahead_bytes),
+            frames: FrameCache::new(parts.frame_bytes.saturating_sub(beside_bytes)),
             ahead: Ahead::new(ahead_bytes),
             comparisons: Comparisons::default(),
             flushing: parts.flushing,
@@ -213,7 +213,6 @@ impl Engine {
             directories: Directories::new(parts.directory_entries),
             counters: Counters::default(),
             stages: StageClock::none(),
-            expanding: Arc::default(),
             memory_bytes_max: parts.memory_bytes_max,
             incarnation: parts.incarnation,
             waiting: VecDeque::new(),

@@ -53,6 +53,7 @@ impl Engine {
                 + self.directories.resident_bytes()
                 + self.frames.resident_bytes()
                 + self.ahead.resident_bytes()
+                + self.intake.lookaside.resident_bytes()
                 + self.intake.credits.used_bytes(),
             memory_bytes_max: self.memory_bytes_max,
             compression: compression_name(self.state.compression),
@@ -66,7 +67,7 @@ impl Engine {
             written: self.written(),
             tables: self.tables_figures(),
             read_cache: self.read_cache(),
-            stages: StageTimes::of(&self.stages, &self.workers, &self.expanding),
+            stages: StageTimes::of(&self.stages, &self.workers, &self.intake.expanding),
             counters: self.counters(),
         }
     }
@@ -100,7 +101,7 @@ impl Engine {
     }
 
     fn read_cache(&self) -> ReadCacheFigures {
-        let Counters { frames_hit, frames_ahead, frames_missed, .. } = self.counters;
+        let Counters { frames_hit, frames_ahead, frames_missed, .. } = self.counters();
         let found = frames_hit + frames_ahead;
         let asked = found + frames_missed;
         ReadCacheFigures {
@@ -108,6 +109,7 @@ impl Engine {
             bytes: self.frames.resident_bytes() + self.ahead.resident_bytes(),
             bytes_max: self.frames.bytes_max() + self.ahead.bytes_max(),
             hits: frames_hit,
+            hits_at_doors: self.intake.lookaside.chunks.load(Ordering::Relaxed),
             hits_ahead: frames_ahead,
             misses: frames_missed,
             hit_ratio: if asked == 0 { 0.0 } else { found as f64 / asked as f64 },
@@ -138,9 +140,14 @@ impl Engine {
     }
 
     fn counters(&self) -> Counters {
+        let Counters { reads, bytes_read, frames_hit, .. } = self.counters;
+        let lookaside = &self.intake.lookaside;
         Counters {
+            reads: reads + lookaside.reads.load(Ordering::Relaxed),
+            bytes_read: bytes_read + lookaside.bytes.load(Ordering::Relaxed),
+            frames_hit: frames_hit + lookaside.chunks.load(Ordering::Relaxed),
             chunks_absorbed: self.buffer.absorbed,
-            chunks_damaged: self.expanding.damaged.load(Ordering::Relaxed),
+            chunks_damaged: self.intake.expanding.damaged.load(Ordering::Relaxed),
             ..self.counters.clone()
         }
     }

@@ -22,7 +22,9 @@
 //! Each frame is counted as the allocator rounds it, with its entries in map, queues and ghosts, so
 //! that the bound is one of memory.
 
+use std::ops::Deref;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use format::frame;
 use format::record::Change;
@@ -34,8 +36,9 @@ use tables::Queues;
 /// What map, queues and ghosts cost for each frame, when their tables have just doubled.
 const ENTRY_COST_BYTES: u64 = 160;
 
-/// The counts in front of a shared frame.
-const SHARED_HEADER_BYTES: usize = 16;
+/// A shared frame's own size with the counts in front of it, as the allocator rounds it.
+const SHARED_BYTES: u64 = 48;
+const _: () = assert!(size_of::<HeldFrame>() + 2 * size_of::<usize>() <= SHARED_BYTES as usize);
 
 /// Being had more often than this between two looks of eviction counts no more.
 const WANTED_MAX: u8 = 3;
@@ -47,11 +50,52 @@ const STEPS_MAX: usize = 64;
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Ticket(u64);
 
+/// A frame that whoever reads may hold on to.
+#[derive(Debug)]
+pub(crate) struct HeldFrame {
+    bytes: Box<[u8]>,
+    /// How often it was had, up to a few: eviction counts it down. Doors count, too, so it may be
+    /// off by one.
+    wanted: AtomicU8,
+}
+
+impl HeldFrame {
+    pub(crate) fn new(frame: &[u8]) -> Arc<Self> {
+        Arc::new(Self { bytes: Box::from(frame), wanted: AtomicU8::new(0) })
+    }
+
+    /// It was had once more.
+    pub(crate) fn mark_wanted(&self) {
+        let wanted = self.wanted.load(Ordering::Relaxed);
+        if wanted < WANTED_MAX {
+            self.wanted.store(wanted + 1, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether it was had since it was last unmarked so often; once less from now on.
+    fn take_mark(&self) -> bool {
+        let wanted = self.wanted.load(Ordering::Relaxed);
+        self.wanted.store(wanted.saturating_sub(1), Ordering::Relaxed);
+        wanted > 0
+    }
+
+    /// Whether it was had; forgotten by this.
+    fn take_all_marks(&self) -> bool {
+        self.wanted.swap(0, Ordering::Relaxed) > 0
+    }
+}
+
+impl Deref for HeldFrame {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
 struct Held {
-    frame: Arc<[u8]>,
+    frame: Arc<HeldFrame>,
     serial: u32,
-    /// How often it was had, up to a few: eviction counts it down.
-    wanted: u8,
     in_main: bool,
 }
 
@@ -88,9 +132,9 @@ impl FrameCache {
     }
 
     /// The frame of a chunk, if it is held.
-    pub(crate) fn get(&mut self, pbn: Pbn) -> Option<Arc<[u8]>> {
-        let held = self.held.get_mut(&pbn)?;
-        held.wanted = (held.wanted + 1).min(WANTED_MAX);
+    pub(crate) fn get(&self, pbn: Pbn) -> Option<Arc<HeldFrame>> {
+        let held = self.held.get(&pbn)?;
+        held.frame.mark_wanted();
         Some(Arc::clone(&held.frame))
     }
 
@@ -176,7 +220,7 @@ impl FrameCache {
         let in_main = self.queues.ghosts.take(pbn);
         let serial = self.serial_next;
         self.serial_next = serial.wrapping_add(1);
-        self.held.insert(pbn, Held { frame: Arc::from(frame), serial, wanted: 0, in_main });
+        self.held.insert(pbn, Held { frame: HeldFrame::new(frame), serial, in_main });
         self.bytes += cost_bytes;
         self.small_bytes += if in_main { 0 } else { cost_bytes };
         self.queues.push(in_main, (pbn, serial));
@@ -204,7 +248,7 @@ impl FrameCache {
     fn pass_small(&mut self, entry: Entry, is_patient: bool) {
         let (pbn, _) = entry;
         let Some(held) = self.held_by(entry) else { return };
-        if is_patient && std::mem::take(&mut held.wanted) > 0 {
+        if is_patient && held.frame.take_all_marks() {
             held.in_main = true;
             self.small_bytes -= cost_bytes(held.frame.len());
             return self.queues.push(true, entry);
@@ -216,8 +260,7 @@ impl FrameCache {
 
     fn pass_main(&mut self, entry: Entry, is_patient: bool) {
         let Some(held) = self.held_by(entry) else { return };
-        if is_patient && held.wanted > 0 {
-            held.wanted -= 1;
+        if is_patient && held.frame.take_mark() {
             return self.queues.push(true, entry);
         }
         self.let_go(entry.0);
@@ -243,9 +286,8 @@ fn is_at(frame: &[u8], pba: Pba) -> bool {
 
 /// What a frame takes of the memory: allocators have four sizes in each doubling.
 fn cost_bytes(length_bytes: usize) -> u64 {
-    let length_bytes = length_bytes + SHARED_HEADER_BYTES;
     let step_bytes = (length_bytes.next_power_of_two() / 8).max(16);
-    length_bytes.next_multiple_of(step_bytes) as u64 + ENTRY_COST_BYTES
+    length_bytes.next_multiple_of(step_bytes) as u64 + SHARED_BYTES + ENTRY_COST_BYTES
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@
 //! be collected and fails it with no-space when not.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use disk::{Doorbell, FurtherFiles};
@@ -30,9 +31,11 @@ use crate::done::Done;
 use crate::error::RequestError;
 use crate::explanation::Address;
 use crate::grow::GrowOptions;
+use crate::lookaside::Lookaside;
 use crate::options::Options;
 use crate::partial::Ack;
 use crate::scrub::ScrubRequest;
+use crate::stages::Expanding;
 use crate::volume::{QuotaShare, VolumeShared};
 use crate::weight::WeightRequest;
 
@@ -50,6 +53,8 @@ pub(crate) struct ReadRequest {
     pub(crate) volume: Arc<VolumeShared>,
     pub(crate) offset_bytes: u64,
     pub(crate) length_bytes: u32,
+    /// The count of changes before it was queued ([`crate::lookaside`]).
+    pub(crate) as_of: u64,
     /// Its share of the memory for reads, until the reply is dropped.
     pub(crate) permit: Permit,
     pub(crate) done: Done,
@@ -85,14 +90,23 @@ impl WriteRequest {
     /// had come before the shrink.
     pub(crate) fn length_bytes(&self) -> u64 {
         let length_bytes = self.buf.bytes().len() as u64;
-        let acknowledged = self.done.is_none() && self.ack.is_none();
         let reach_bytes = self.volume.size_bytes().saturating_sub(self.offset_bytes);
-        if acknowledged { length_bytes.min(reach_bytes) } else { length_bytes }
+        if self.is_acknowledged() { length_bytes.min(reach_bytes) } else { length_bytes }
+    }
+
+    /// Whether it was acknowledged at the door.
+    pub(crate) fn is_acknowledged(&self) -> bool {
+        self.done.is_none() && self.ack.is_none()
     }
 
     /// Whether its volume's quota may forbid it: not if it was acknowledged already.
     pub(crate) fn is_under_a_quota(&self) -> bool {
         self.done.is_some() && self.volume.quota_bytes().is_some()
+    }
+
+    /// Bytes of its volume that it writes.
+    pub(crate) fn range_bytes(&self) -> Range<u64> {
+        self.offset_bytes..self.offset_bytes + self.buf.bytes().len() as u64
     }
 
     /// Its answer: one for all its parts.
@@ -265,12 +279,21 @@ pub(crate) struct Intake {
     pub(crate) credits: Arc<Credits>,
     /// Of reads under way.
     pub(crate) read_credits: Arc<Credits>,
+    /// For reads that need not come here.
+    pub(crate) lookaside: Lookaside,
+    pub(crate) expanding: Arc<Expanding>,
     pub(crate) chunk_bytes: u32,
     pub(crate) sync: bool,
 }
 
 impl Intake {
-    pub(crate) fn new(doorbell: Doorbell, options: &Options, chunk_bytes: u32) -> Self {
+    /// `frame_bytes`: of memory for frames that were read.
+    pub(crate) fn new(
+        doorbell: Doorbell,
+        options: &Options,
+        chunk_bytes: u32,
+        frame_bytes: u64,
+    ) -> Self {
         Self {
             state: Mutex::new(IntakeState {
                 requests: VecDeque::new(),
@@ -281,6 +304,8 @@ impl Intake {
             doorbell,
             credits: Arc::new(Credits::new(options.write_buffer_bytes())),
             read_credits: Arc::new(Credits::new(options.read_bytes())),
+            lookaside: Lookaside::new(frame_bytes, chunk_bytes),
+            expanding: Arc::default(),
             chunk_bytes,
             sync: options.sync,
         }
@@ -305,6 +330,7 @@ impl Intake {
         let acknowledged = request.reserved && !request.durable && request.at_the_door;
         if acknowledged {
             request.done = None;
+            self.lookaside.stamp(request.volume.id, request.range_bytes());
         }
         state.requests.push_back(Request::Write(request));
         drop(state);

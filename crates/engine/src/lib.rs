@@ -81,6 +81,7 @@ mod ledger;
 mod ledger_versions;
 mod loading;
 mod loading_hash;
+mod lookaside;
 mod map_accounts;
 mod mapped_in;
 mod mapping;

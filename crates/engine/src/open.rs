@@ -98,7 +98,7 @@ pub fn open_with_cache(
     announce(&mut devices, &mut journal, incarnation, &geometry)?;
     let chunk_bytes = geometry.chunk_bytes;
     reduce::pool::keep_at_most(options.pooled_bytes());
-    let intake = Arc::new(Intake::new(doorbell.clone(), options, chunk_bytes));
+    let intake = Arc::new(Intake::new(doorbell.clone(), options, chunk_bytes, cache.frame_bytes));
     let waker = doorbell.clone();
     let workers = Workers::new(options.worker_threads, Arc::new(move || waker.ring()));
     let dirty_pages_sure = dirty_pages_sure(geometry.tables_bytes, cache.pages);

@@ -18,6 +18,7 @@ use crate::collect_step::CollectStep;
 use crate::difference::DifferenceStep;
 use crate::error::RequestError;
 use crate::explanation::Explanation;
+use crate::frame_cache::HeldFrame;
 use crate::scrub::ScrubStep;
 use crate::stages::Expanding;
 use crate::stats::Stats;
@@ -122,7 +123,7 @@ pub(crate) enum Piece {
 #[derive(Debug)]
 pub(crate) enum FrameBytes {
     /// In memory, alone.
-    Held(Arc<[u8]>),
+    Held(Arc<HeldFrame>),
     /// Among others that were read with it.
     Read { buf: Arc<AlignedBuf>, offset_bytes: u32, length_bytes: u32 },
 }

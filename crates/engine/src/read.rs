@@ -26,7 +26,7 @@ use crate::engine::{Engine, damaged_table};
 use crate::error::RequestError;
 use crate::frame_cache::Ticket;
 use crate::intake::ReadRequest;
-use crate::outcome::{Piece, PiecePart, ReadPieces, Reply};
+use crate::outcome::{FrameBytes, Piece, PiecePart, ReadPieces, Reply};
 use crate::read_ahead::Source;
 use crate::reads::{Fetching, ReadFor, ReadOp, Span, SpanPart, add_to_spans};
 use crate::state::Wanted;
@@ -62,7 +62,7 @@ impl Tally {
 
 impl Engine {
     pub(crate) fn accept_read(&mut self, read: ReadRequest) {
-        let ReadRequest { volume, offset_bytes, length_bytes, permit, done } = read;
+        let ReadRequest { volume, offset_bytes, length_bytes, as_of, permit, done } = read;
         if let Err(error) = volume.check_range(offset_bytes, u64::from(length_bytes)) {
             return done.fail(error);
         }
@@ -70,7 +70,7 @@ impl Engine {
         self.counters.bytes_read += u64::from(length_bytes);
         let (whom, permit) = (ReadFor::Client(done), Some(permit));
         let (avoided, of) = (Vec::new(), Arc::clone(&volume));
-        self.try_read(ReadOp { volume, offset_bytes, length_bytes, whom, permit, avoided });
+        self.try_read(ReadOp { volume, offset_bytes, length_bytes, as_of, whom, permit, avoided });
         self.follow_reader(&of, offset_bytes..offset_bytes + u64::from(length_bytes));
     }
 
@@ -81,8 +81,8 @@ impl Engine {
         let offset_bytes = lba.0 * u64::from(chunk_bytes);
         let whom = ReadFor::Base { group, slot };
         let length_bytes = chunk_bytes;
-        let (permit, avoided) = (None, Vec::new());
-        self.try_read(ReadOp { volume, offset_bytes, length_bytes, whom, permit, avoided });
+        let (as_of, permit, avoided) = (0, None, Vec::new());
+        self.try_read(ReadOp { volume, offset_bytes, length_bytes, as_of, whom, permit, avoided });
     }
 
     /// Tries parked reads again, in the order in which they came.
@@ -223,6 +223,9 @@ impl Engine {
             let pbn = lba_pbn::get(&self.state.store, tree, lba);
             if pbn.is_none() {
                 parts[at].piece = Piece::Zeros;
+                if op.fills_cache() {
+                    self.intake.lookaside.fill_zeros((op.volume.id, lba), op.as_of);
+                }
                 continue;
             }
             self.state.entries_seen.pbn_pba += 1;
@@ -245,6 +248,13 @@ impl Engine {
             }
             let source = self.source(op, pbn, pba);
             tally.count(&source);
+            if let Source::Held(FrameBytes::Held(frame)) | Source::New(FrameBytes::Held(frame)) =
+                &source
+                && op.fills_cache()
+            {
+                let (address, chunk) = ((op.volume.id, lba), (pbn, pba.check));
+                self.intake.lookaside.fill(address, op.as_of, chunk, frame);
+            }
             match source {
                 Source::Held(bytes) | Source::New(bytes) | Source::Ahead(bytes) => {
                     parts[at].piece = Piece::Frame { bytes, pbn, check: pba.check };
@@ -364,7 +374,7 @@ impl Engine {
             parts,
             chunk_bytes: self.geometry.chunk_bytes,
             volume: Arc::clone(&op.volume),
-            expanding: Arc::clone(&self.expanding),
+            expanding: Arc::clone(&self.intake.expanding),
             _permit: op.permit.take(),
         };
         self.end_read(op, Ok(pieces));

@@ -25,6 +25,7 @@ use reduce::{FramePlace, Image, KnownFrame, frame_bytes_max};
 use crate::ahead::{Arrived, Found};
 use crate::devices::{Place, Purpose};
 use crate::engine::Engine;
+use crate::frame_cache::HeldFrame;
 use crate::outcome::FrameBytes;
 use crate::reads::{ReadFor, ReadOp, Span, SpanPart, add_to_spans};
 use crate::volume::VolumeShared;
@@ -54,8 +55,16 @@ impl Engine {
         let length_bytes = end_bytes.saturating_sub(offset_bytes) as u32;
         if length_bytes > 0 {
             let (volume, whom) = (Arc::clone(volume), ReadFor::Ahead);
-            let (permit, avoided) = (None, Vec::new());
-            self.try_read(ReadOp { volume, offset_bytes, length_bytes, whom, permit, avoided });
+            let (as_of, permit, avoided) = (0, None, Vec::new());
+            self.try_read(ReadOp {
+                volume,
+                offset_bytes,
+                length_bytes,
+                as_of,
+                whom,
+                permit,
+                avoided,
+            });
         }
     }
 
@@ -78,7 +87,11 @@ impl Engine {
             return Source::Held(FrameBytes::Held(frame));
         }
         if let Some(frame) = self.placement.read(pba) {
-            return Source::New(FrameBytes::Held(Arc::from(&*frame)));
+            if op.fills_cache() {
+                self.frames.keep(pbn, &frame);
+            }
+            let held = self.frames.get(pbn).unwrap_or_else(|| HeldFrame::new(&frame));
+            return Source::New(FrameBytes::Held(held));
         }
         let source = if is_long { None } else { self.source_ahead(op, pbn, pba) };
         source.unwrap_or(Source::Disk)

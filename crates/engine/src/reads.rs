@@ -41,6 +41,8 @@ pub(crate) struct ReadOp {
     pub(crate) volume: Arc<VolumeShared>,
     pub(crate) offset_bytes: u64,
     pub(crate) length_bytes: u32,
+    /// The count of changes when it was queued ([`crate::lookaside`]).
+    pub(crate) as_of: u64,
     pub(crate) whom: ReadFor,
     pub(crate) permit: Option<Permit>,
     /// Chunks whose frames turned out to be damaged: their second copies are read.

@@ -39,6 +39,17 @@ fn gives_back(change: &Change) -> bool {
     )
 }
 
+/// Whether what volumes read as changes otherwise than by what enters the write buffer.
+fn changes_a_volume(change: &Change) -> bool {
+    matches!(
+        change,
+        Change::Rollback { .. }
+            | Change::ResizeVolume { .. }
+            | Change::DeleteVolume { .. }
+            | Change::CutOff { .. }
+    )
+}
+
 impl Engine {
     /// Whether bytes are compared before a chunk counts as stored.
     pub(crate) fn verifies(&self) -> bool {
@@ -81,6 +92,9 @@ impl Engine {
         for change in changes {
             self.state.apply(change);
             self.frames.settle(change);
+            if changes_a_volume(change) {
+                self.intake.lookaside.stamp_all();
+            }
             if let Some(container) = self.scrub.damage.settle(change) {
                 self.placement.space.mark_sound(container);
             }

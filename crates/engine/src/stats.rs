@@ -106,6 +106,9 @@ pub struct ReadCacheFigures {
     pub bytes_max: u64,
     /// Chunks of reads that were found.
     pub hits: u64,
+    /// Those of them that were answered where they were asked, without the core.
+    #[serde(default)]
+    pub hits_at_doors: u64,
     /// Chunks that had been read ahead.
     #[serde(default)]
     pub hits_ahead: u64,

@@ -99,6 +99,7 @@ impl Engine {
     ) {
         let chunk_bytes = u64::from(self.geometry.chunk_bytes);
         let end_bytes = offset_bytes + length_bytes;
+        self.intake.lookaside.stamp(volume.id, offset_bytes..end_bytes);
         let first = offset_bytes.div_ceil(chunk_bytes);
         let end = end_bytes / chunk_bytes;
         if first > end {

@@ -83,6 +83,9 @@ impl Engine {
             write.answer().fail(&error);
             return false;
         }
+        if !write.is_acknowledged() {
+            self.intake.lookaside.stamp(write.volume.id, write.range_bytes());
+        }
         let ack = write.answer();
         let first = (write.offset_bytes + write.from_bytes as u64) / chunk_bytes;
         let end_bytes = ((first + chunks) * chunk_bytes).min(write.offset_bytes + length_bytes);

@@ -133,7 +133,9 @@ fn a_name_that_is_given_again_is_another_chunk_to_who_reads() {
         }
     }
     assert!(again > 3, "names were given again {again} times");
-    assert!(stand.stats().read_cache.hits == 0, "{:?}", stand.stats().read_cache);
+    // Of a read that waited for others of its chunks, those that it had found before.
+    let cache = stand.stats().read_cache;
+    assert!(cache.hits < cache.misses / 10, "{cache:?}");
     check_clean(&stand.close());
 }
 

@@ -1,6 +1,6 @@
 //! What a session waits for, and what each answer must be.
 
-use engine::{Problem, Reply, RequestError};
+use engine::{Problem, ReadPieces, Reply, RequestError};
 
 use crate::failure::Broken;
 use crate::opening::strange;
@@ -76,12 +76,7 @@ impl Session<'_> {
             (Waiting::Refused, Err(_)) | (Waiting::Plain | Waiting::Change(_), Ok(_)) => Ok(()),
             (Waiting::Refused, Ok(reply)) => Err(strange("what cannot be", &reply)),
             (Waiting::Read(range, since), Ok(Reply::Read(pieces))) => {
-                let mut bytes = vec![0; pieces.length_bytes()];
-                if let Err(error) = pieces.assemble(&mut bytes) {
-                    return self.fail(&error, &[]);
-                }
-                self.digest.add_bytes(&bytes);
-                self.compare_read(*range, *since, &bytes)
+                self.take_read(*range, *since, &pieces)
             }
             (Waiting::Extents(range, since), Ok(Reply::Extents(extents))) => {
                 self.compare_extents(*range, *since, &extents)
@@ -126,6 +121,21 @@ impl Session<'_> {
             }
             other => Err(strange("a read", &other)),
         }
+    }
+
+    /// A read of `range` came back, which was made after `since` effects.
+    pub(crate) fn take_read(
+        &mut self,
+        range: Range,
+        since: usize,
+        pieces: &ReadPieces,
+    ) -> Result<(), Broken> {
+        let mut bytes = vec![0; pieces.length_bytes()];
+        if let Err(error) = pieces.assemble(&mut bytes) {
+            return self.fail(&error, &[]);
+        }
+        self.digest.add_bytes(&bytes);
+        self.compare_read(range, since, &bytes)
     }
 
     /// Every chunk of a read must be what it was when the read was made, or has become since.

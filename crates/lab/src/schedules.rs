@@ -118,6 +118,27 @@ pub fn names_given_again() -> Script {
     Script { shape, lives: vec![Life { requests, end: End::Close, root_lost: false }] }
 }
 
+/// Chunks are read until doors answer them by themselves, and written again in every way: each read
+/// that follows comes before the core has seen the write, or just after.
+#[must_use]
+pub fn read_at_the_door() -> Script {
+    let mut requests = vec![create(), request(write(0, 16, 1, false), 40)];
+    let read = |steps| request(Verb::Read { volume: 0, first: 0, count: 8 * SECTORS }, steps);
+    for round in 0..6 {
+        requests.extend([request(Verb::Flush, 60), read(40), read(40), read(40), read(0)]);
+        let trim = Verb::Trim { volume: 0, first: 0, count: 4 * SECTORS, durable: false };
+        let sectors = Verb::Write { volume: 0, first: 3, count: 9, content: round, durable: false };
+        let change = match round % 3 {
+            0 => [request(write(0, 8, 50 + round, false), 0)],
+            1 => [request(sectors, 40)],
+            _ => [request(trim, 40)],
+        };
+        requests.extend(change);
+        requests.extend([read(0), read(40)]);
+    }
+    Script { shape: shape(), lives: vec![Life { requests, end: End::Close, root_lost: false }] }
+}
+
 /// A place in a leaf of its own of the map of a sparse volume, the `number`th.
 fn sparse(volume: u32, number: u64, content: u64) -> Verb {
     let first = number * 3 * map_page::SLOTS as u64 * SECTORS;

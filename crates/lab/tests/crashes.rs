@@ -117,5 +117,6 @@ fn schedules_pass() {
         assert!(freed.collected >= 8, "{freed:?}");
     }
     run(schedules::names_given_again(), Look::Nowhere);
+    run(schedules::read_at_the_door(), Look::Nowhere);
     run(schedules::stale_frame(), Look::Nowhere);
 }

@@ -115,6 +115,8 @@ pub enum Mutant {
     IndexesAside,
     /// A frame stays in memory though its PBN is free, and may be another chunk's.
     KeepsForgottenFrame,
+    /// Doors go on answering from a frame whose address was written since.
+    ForgetsStamp,
     /// Every chunk is of the default domain, whatever volume it is of.
     SharesAcrossDomains,
     /// A frame does not say of which domain its chunk is.
@@ -123,7 +125,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 48] = [
+    pub const ALL: [Self; 49] = [
         Self::AnswersFlushUnsynced,
         Self::SkipsDataSync,
         Self::WritesRootUnsynced,
@@ -170,6 +172,7 @@ impl Mutant {
         Self::ComparesNothing,
         Self::IndexesAside,
         Self::KeepsForgottenFrame,
+        Self::ForgetsStamp,
         Self::SharesAcrossDomains,
         Self::ForgetsDomainOfFrame,
     ];

@@ -15,9 +15,9 @@ use engine::{Extent, ReadPieces, RequestError, Segment};
 use crate::handshake::ALLOCATION_CONTEXT;
 use crate::validate::beyond_the_end;
 use crate::wire::{
-    CHUNK_BLOCK_STATUS, CHUNK_DONE, CHUNK_ERROR, CHUNK_NONE, Command, DATA_CHUNK_PREFIX_BYTES,
-    Errno, HOLE_CHUNK_BYTES, SIMPLE_REPLY_BYTES, STATE_HOLE, STATE_ZERO, STRING_BYTES_MAX,
-    chunk_header, data_chunk_prefix, hole_chunk, simple_reply,
+    CHUNK_BLOCK_STATUS, CHUNK_DONE, CHUNK_ERROR, CHUNK_NONE, COMMAND_DF, Command,
+    DATA_CHUNK_PREFIX_BYTES, Errno, HOLE_CHUNK_BYTES, Request, SIMPLE_REPLY_BYTES, STATE_HOLE,
+    STATE_ZERO, STRING_BYTES_MAX, chunk_header, data_chunk_prefix, hole_chunk, simple_reply,
 };
 
 /// A buffer that has grown beyond this is cut back when it is empty.
@@ -69,6 +69,17 @@ pub(crate) struct ReadRange {
     pub(crate) length_bytes: u32,
     /// At most one run may be sent.
     pub(crate) unfragmented: bool,
+}
+
+impl ReadRange {
+    pub(crate) fn of(request: &Request) -> Self {
+        Self {
+            cookie: request.cookie,
+            offset_bytes: request.offset_bytes,
+            length_bytes: request.length_bytes,
+            unfragmented: request.has(COMMAND_DF),
+        }
+    }
 }
 
 /// Replies that wait to be sent.

@@ -1,6 +1,7 @@
 //! The reader's thread in transmission: requests off the socket, into the engine.
 //!
-//! What ends at once is answered here: writes that the write buffer took, refusals, CACHE. Those
+//! What ends at once is answered here: writes that the write buffer took, short reads of frames that
+//! are at hand, refusals, CACHE. Those
 //! answers are gathered while the next request is already here, and sent before this thread waits
 //! for anything: the client, room, or the write buffer's credits, which
 //! [`Client::buffer`] waits for.
@@ -19,7 +20,7 @@ use crate::error::Hangup;
 use crate::handshake::Agreed;
 use crate::incoming::Incoming;
 use crate::link::Link;
-use crate::reply::Replies;
+use crate::reply::{ReadRange, Replies};
 use crate::socket::Socket;
 use crate::validate::{self, Terms};
 use crate::wire::{
@@ -30,8 +31,8 @@ use crate::wire::{
 const PAYLOAD_TIME_MAX: Duration = Duration::from_secs(30);
 /// Payload that is refused is thrown away up to this length; beyond it the client is no client.
 const DISCARDED_BYTES_MAX: usize = 2 * PAYLOAD_BYTES_MAX as usize;
-/// Answers are sent when there are so many bytes of them.
-const GATHERED_BYTES: usize = 4 << 10;
+/// Answers are sent when there are so many bytes of them: of a few reads.
+const GATHERED_BYTES: usize = 32 << 10;
 /// Extents in one reply.
 const EXTENTS_MAX: u32 = 1024;
 
@@ -134,6 +135,7 @@ impl<'a> Session<'a> {
                 self.answers.empty_read(request.cookie);
                 Ok(())
             }
+            Command::Read => self.read(request),
             Command::Cache => self.nothing_to_do(&request),
             Command::Flush => {
                 let done = self.begin(request)?;
@@ -144,6 +146,18 @@ impl<'a> Session<'a> {
             Command::Write => self.write(request),
             _ => self.ask(request),
         }
+    }
+
+    fn read(&mut self, request: Request) -> Result<(), Hangup> {
+        let Request { offset_bytes, length_bytes, .. } = request;
+        match self.client.read_held(&self.volume, offset_bytes, length_bytes) {
+            Some(pieces) => self.answers.read(&ReadRange::of(&request), &pieces),
+            None => {
+                let done = self.begin(request)?;
+                self.client.read(&self.volume, offset_bytes, length_bytes, done);
+            }
+        }
+        Ok(())
     }
 
     fn nothing_to_do(&mut self, request: &Request) -> Result<(), Hangup> {
@@ -157,7 +171,6 @@ impl<'a> Session<'a> {
         let Request { offset_bytes, length_bytes, command, .. } = request;
         let wide = u64::from(length_bytes);
         match command {
-            Command::Read => self.client.read(&self.volume, offset_bytes, length_bytes, done),
             Command::BlockStatus => {
                 let count = if request.has(COMMAND_REQ_ONE) { 1 } else { EXTENTS_MAX };
                 self.client.extents(&self.volume, offset_bytes, wide, count, done);

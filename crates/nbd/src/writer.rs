@@ -9,7 +9,7 @@ use engine::{Reply, RequestError};
 use crate::error::Hangup;
 use crate::link::{Batch, Link, Load, Outcome};
 use crate::reply::{ReadRange, Replies};
-use crate::wire::{COMMAND_DF, Command, Errno, Request};
+use crate::wire::{Command, Errno, Request};
 
 /// Replies of so many bytes are sent without waiting for others.
 const GATHERED_BYTES: usize = 64 << 10;
@@ -54,13 +54,7 @@ fn answer(replies: &mut Replies, request: &Request, outcome: Outcome) {
     match (request.command, outcome) {
         (command, Err(error)) => replies.error(cookie, command, &error),
         (Command::Read, Ok(Reply::Read(pieces))) => {
-            let range = ReadRange {
-                cookie,
-                offset_bytes: request.offset_bytes,
-                length_bytes: request.length_bytes,
-                unfragmented: request.has(COMMAND_DF),
-            };
-            replies.read(&range, &pieces);
+            replies.read(&ReadRange::of(request), &pieces);
         }
         (Command::BlockStatus, Ok(Reply::Extents(extents))) => replies.extents(cookie, &extents),
         (Command::Read | Command::BlockStatus, Ok(_)) => {

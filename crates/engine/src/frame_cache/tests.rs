@@ -44,7 +44,11 @@ fn a_frame_is_had_until_its_chunk_is_forgotten_or_stored_otherwise() {
     let mut cache = cache_of(10);
     read(&mut cache, 7, 1);
     cache.settle(&moved(7, &frame(7, 1)));
-    assert_eq!(cache.get(Pbn(7)).as_deref(), Some(&frame(7, 1)[..]), "only its place is another");
+    assert_eq!(
+        cache.get(Pbn(7)).as_deref().map(|f| &**f),
+        Some(&frame(7, 1)[..]),
+        "only its place is another"
+    );
     cache.settle(&moved(7, &frame(7, 2)));
     assert!(cache.get(Pbn(7)).is_none());
     read(&mut cache, 7, 2);
@@ -66,7 +70,7 @@ fn a_frame_that_was_read_before_its_name_changed_is_not_let_in() {
     cache.arrive(Pbn(7), early, Some(&frame(7, 1)));
     assert!(cache.get(Pbn(7)).is_none());
     cache.arrive(Pbn(7), late, Some(&frame(7, 2)));
-    assert_eq!(cache.get(Pbn(7)).as_deref(), Some(&frame(7, 2)[..]));
+    assert_eq!(cache.get(Pbn(7)).as_deref().map(|f| &**f), Some(&frame(7, 2)[..]));
 }
 
 #[test]
@@ -116,7 +120,7 @@ fn no_memory_is_no_cache() {
 fn what_a_frame_costs_is_more_than_it_is_long_and_not_much_more() {
     for length_bytes in 16..70_000 {
         let cost = cost_bytes(length_bytes) as usize;
-        assert!(cost > length_bytes + 16 && cost <= length_bytes + length_bytes / 4 + 208);
+        assert!(cost > length_bytes + 16 && cost <= length_bytes + length_bytes / 4 + 224);
     }
 }
 
