@@ -19,6 +19,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::{read, retry_on_intr, write};
 
 use crate::error::OpenError;
+use crate::patience::Patience;
 
 /// Wakes the one thread that waits on it; any thread may ring. Clones are the same bell.
 #[derive(Clone, Debug)]
@@ -78,6 +79,25 @@ impl Doorbell {
             }
         }
         true
+    }
+
+    /// As [`Doorbell::wait`], but looks for a while before it sleeps, and ends as well when `look`
+    /// finds something.
+    #[must_use]
+    pub fn wait_patiently(
+        &self,
+        patience: &mut Patience,
+        timeout_ms: u32,
+        mut look: impl FnMut() -> bool,
+    ) -> bool {
+        let mut wait = patience.wait();
+        while wait.looks_again() {
+            if self.bell.state.load(Ordering::Acquire) == RUNG || look() {
+                self.bell.state.swap(AWAKE, Ordering::AcqRel);
+                return true;
+            }
+        }
+        self.wait(Some(timeout_ms))
     }
 
     /// Goes from awake to asleep; false when somebody rang, which is taken back.
@@ -154,9 +174,15 @@ mod tests {
                 })
             })
             .collect();
-        let mut taken = 0;
+        let mut patience = Patience::of_us(50);
+        let (mut taken, mut patiently) = (0, false);
         while taken < 3 * RINGS {
-            assert!(bell.wait(Some(10_000)), "a ring was lost");
+            patiently = !patiently;
+            let rung = match patiently {
+                true => bell.wait_patiently(&mut patience, 10_000, || false),
+                false => bell.wait(Some(10_000)),
+            };
+            assert!(rung, "a ring was lost");
             taken += queued.swap(0, Ordering::Relaxed);
         }
         for ringer in ringers {

@@ -59,6 +59,12 @@ pub trait Disk: Send {
     /// Appends what has completed, without waiting, and starts what was submitted.
     fn poll(&mut self, done: &mut Vec<Completion>);
 
+    /// Whether `poll` would have something to hand back, as far as can be told without a system
+    /// call.
+    fn has_ended(&mut self) -> bool {
+        false
+    }
+
     /// As `poll`, but waits until at least one operation completes, if any is in flight.
     fn wait(&mut self, done: &mut Vec<Completion>);
 

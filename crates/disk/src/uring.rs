@@ -142,6 +142,12 @@ impl Disk for UringDisk {
         done.append(&mut self.slots.finished);
     }
 
+    fn has_ended(&mut self) -> bool {
+        !self.slots.finished.is_empty()
+            || self.ring.submission().taskrun()
+            || !self.ring.completion().is_empty()
+    }
+
     fn wait(&mut self, done: &mut Vec<Completion>) {
         self.reap();
         self.push();

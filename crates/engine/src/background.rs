@@ -1,6 +1,7 @@
-//! What is beside the way of every request, and the clock that tells both apart.
+//! What is beside the way of every request: background work, sleep, and the clock that tells all
+//! apart.
 
-use crate::engine::Engine;
+use crate::engine::{Engine, TICK_MS};
 use crate::stages::{Clock, CoreStage, StageClock};
 
 impl Engine {
@@ -19,6 +20,16 @@ impl Engine {
             self.stages.lap(stage, &self.workers);
         }
         moved
+    }
+
+    /// Waits for what there is to do; false when nothing came for a tick. While workers work it
+    /// does not look for it: they need the processors.
+    pub(crate) fn sleep(&mut self) -> bool {
+        if self.workers.are_busy() {
+            return self.doorbell.wait(Some(TICK_MS));
+        }
+        let devices = &mut self.devices;
+        self.doorbell.wait_patiently(&mut self.patience, TICK_MS, || devices.has_ended())
     }
 
     /// Moves on what nobody waits for with every request.

@@ -18,10 +18,10 @@ use crate::error::RequestError;
 use crate::explanation::{Address, Explanation};
 use crate::grow::GrowOptions;
 use crate::intake::{
-    AdminRequest, ExtentsRequest, Intake, NewVolume, ReadRequest, Request, SnapshotRequest,
-    UnmapRequest, WriteRequest,
+    AdminRequest, ExtentsRequest, Intake, NewVolume, Request, SnapshotRequest, UnmapRequest,
+    WriteRequest,
 };
-use crate::outcome::{Extent, ReadPieces, Reply, VolumeInfo};
+use crate::outcome::{Extent, Reply, VolumeInfo};
 use crate::scrub::{ScrubRequest, ScrubStep};
 use crate::stats::Stats;
 use crate::volume::VolumeHandle;
@@ -39,9 +39,9 @@ pub enum Accepted {
 /// A running engine, for any number of threads.
 #[derive(Clone)]
 pub struct Client {
-    intake: Arc<Intake>,
+    pub(crate) intake: Arc<Intake>,
     permit: Arc<dyn Fn(usize) + Send + Sync>,
-    read_permit: Arc<dyn Fn(usize) + Send + Sync>,
+    pub(crate) read_permit: Arc<dyn Fn(usize) + Send + Sync>,
 }
 
 impl Client {
@@ -132,49 +132,6 @@ impl Client {
         Accepted::Later
     }
 
-    /// Bytes of reads that one connection should have under way at most, so that one which does not
-    /// take its replies leaves memory to the others.
-    #[must_use]
-    pub fn read_share_bytes(&self) -> usize {
-        self.intake.read_credits.total_bytes() / READERS / 2
-    }
-
-    /// Reads; the outcome is [`Reply::Read`]. Waits while other reads, whose replies have not been
-    /// dropped, take all the memory that is meant for them.
-    pub fn read(&self, volume: &VolumeHandle, offset_bytes: u64, length_bytes: u32, done: Done) {
-        if let Err(error) = volume.0.check_range(offset_bytes, u64::from(length_bytes)) {
-            return done.fail(error);
-        }
-        let volume = Arc::clone(&volume.0);
-        // Frames as they are stored, and the reply that is made from them.
-        let credit = 2 * pooled_bytes(length_bytes as usize);
-        self.intake.read_credits.take(credit);
-        let permit = Permit::new(Arc::clone(&self.read_permit), credit);
-        let as_of = self.intake.lookaside.as_of();
-        let request = ReadRequest { volume, offset_bytes, length_bytes, as_of, permit, done };
-        self.intake.push(Request::Read(request));
-    }
-
-    /// A short read whose frames are all in memory, by these addresses, answered on this thread:
-    /// with all that was acknowledged before. None: ask with [`Client::read`].
-    #[must_use]
-    pub fn read_held(
-        &self,
-        volume: &VolumeHandle,
-        offset_bytes: u64,
-        length_bytes: u32,
-    ) -> Option<ReadPieces> {
-        volume.0.check_range(offset_bytes, u64::from(length_bytes)).ok()?;
-        let intake = &self.intake;
-        Some(ReadPieces {
-            parts: intake.lookaside.read(volume.0.id, offset_bytes, length_bytes.into())?,
-            chunk_bytes: intake.chunk_bytes,
-            volume: Arc::clone(&volume.0),
-            expanding: Arc::clone(&intake.expanding),
-            _permit: None,
-        })
-    }
-
     /// Unmaps whole chunks and zeroes partial ones: TRIM and WRITE_ZEROES alike.
     pub fn trim(
         &self,
@@ -225,7 +182,7 @@ impl Client {
         self.intake.push(Request::Admin { request, done });
     }
 
-    fn wait_for(&self, send: impl FnOnce(Done)) -> Result<Reply, RequestError> {
+    pub(crate) fn wait_for(&self, send: impl FnOnce(Done)) -> Result<Reply, RequestError> {
         let slot = Arc::new(OneReply::default());
         send(Done { sink: Arc::clone(&slot) as Arc<dyn Completions>, tag: 0 });
         slot.wait()
@@ -236,11 +193,8 @@ impl Client {
     }
 }
 
-/// Connections among which the memory of reads is divided.
-const READERS: usize = 8;
-
 /// Memory that a buffer of this length takes: pools hand out powers of two.
-fn pooled_bytes(length_bytes: usize) -> usize {
+pub(crate) fn pooled_bytes(length_bytes: usize) -> usize {
     length_bytes.next_power_of_two()
 }
 
@@ -274,29 +228,6 @@ impl Client {
             Accepted::Now => Ok(()),
             Accepted::Later => slot.wait().map(|_| ()),
         }
-    }
-
-    /// Reads into `out`.
-    pub fn read_at(
-        &self,
-        volume: &VolumeHandle,
-        offset_bytes: u64,
-        out: &mut [u8],
-    ) -> Result<(), RequestError> {
-        for (at, part) in out.chunks_mut(1 << 20).enumerate() {
-            let offset_bytes = offset_bytes + ((at as u64) << 20);
-            let length_bytes = u32::try_from(part.len()).unwrap_or(u32::MAX);
-            if let Some(pieces) = self.read_held(volume, offset_bytes, length_bytes) {
-                pieces.assemble(part)?;
-                continue;
-            }
-            let reply =
-                self.wait_for(|done| self.read(volume, offset_bytes, length_bytes, done))?;
-            if let Reply::Read(pieces) = reply {
-                pieces.assemble(part)?;
-            }
-        }
-        Ok(())
     }
 
     /// Unmaps and waits until it is in the write buffer.

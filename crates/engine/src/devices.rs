@@ -184,6 +184,11 @@ impl Devices {
         }
     }
 
+    /// Whether something has ended, as far as is known.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.disk.has_ended()
+    }
+
     pub(crate) fn in_flight(&self) -> usize {
         self.purposes.len()
     }

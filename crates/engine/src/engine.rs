@@ -13,7 +13,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use disk::Doorbell;
+use disk::{Doorbell, Patience};
 use format::domain::DomainSecret;
 use format::superblock::Geometry;
 use format::units::{Fingerprint, Pbn};
@@ -50,7 +50,7 @@ use crate::watermarks::Watermarks;
 use crate::zone_name;
 
 /// How long [`Engine::run`] waits at the doorbell before it ticks.
-const TICK_MS: u32 = 100;
+pub(crate) const TICK_MS: u32 = 100;
 /// Wake-ups without a tick after which one is made up, so that steady small traffic ticks too.
 const WAKES_PER_TICK: u32 = 256;
 
@@ -63,6 +63,7 @@ pub struct Engine {
     pub(crate) devices: Devices,
     pub(crate) intake: Arc<Intake>,
     pub(crate) doorbell: Doorbell,
+    pub(crate) patience: Patience,
     pub(crate) workers: Workers,
     pub(crate) state: State,
     pub(crate) placement: Placement,
@@ -164,6 +165,7 @@ pub(crate) struct Parts {
     pub(crate) devices: Devices,
     pub(crate) intake: Arc<Intake>,
     pub(crate) doorbell: Doorbell,
+    pub(crate) patience: Patience,
     pub(crate) workers: Workers,
     pub(crate) state: State,
     pub(crate) placement: Placement,
@@ -190,6 +192,7 @@ impl Engine {
             devices: parts.devices,
             intake: parts.intake,
             doorbell: parts.doorbell,
+            patience: parts.patience,
             workers: parts.workers,
             state: parts.state,
             placement: parts.placement,
@@ -253,7 +256,7 @@ impl Engine {
                 break;
             }
             wakes += 1;
-            let rung = self.doorbell.wait(Some(TICK_MS));
+            let rung = self.sleep();
             self.stages.lap(CoreStage::Asleep, &self.workers);
             if !rung || wakes == WAKES_PER_TICK {
                 wakes = 0;

@@ -36,6 +36,7 @@ mod checker_maps;
 mod checkpoint;
 mod checkpoints;
 mod client;
+mod client_reads;
 mod collect;
 mod collect_orders;
 mod collect_step;

@@ -1,9 +1,10 @@
 //! Frames by address, for doors: what is read again and again is answered without the core.
 //!
 //! A read that the core answered from a frame in memory leaves that frame here, under its volume
-//! and LBA, and one of a hole that it is a hole. The next read of the LBA is put together on the door's own thread, which saves the two
-//! threads that would be woken, and the core's time (decisions/029). Only a weak hand is kept on a
-//! frame: when the cache of frames lets it go, it is gone here, too.
+//! and LBA, and one of a hole that it is a hole. The next read of the LBA is put together on the
+//! door's own thread, which saves the two threads that would be woken, and the core's time
+//! (decisions/029). Only a weak hand is kept on a frame: when the cache of frames lets it go, it is
+//! gone here, too.
 //!
 //! Invariant: **what a door takes from here is what the core would answer now.** Changes of volumes
 //! are numbered, in one count. Whoever changes what an address holds takes the next number and

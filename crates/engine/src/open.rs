@@ -14,7 +14,7 @@
 use std::sync::Arc;
 
 use containers::{ContainerUse, OpenContainer, SealedUse, Space};
-use disk::{AlignedBuf, Disk, Doorbell};
+use disk::{AlignedBuf, Disk, Doorbell, Patience};
 use format::container_page::{ContainerEntry, ContainerState};
 use format::record::{Change, Settled};
 use format::root::{JournalPosition, Root, Stream};
@@ -114,6 +114,7 @@ pub fn open_with_cache(
         devices,
         intake: Arc::clone(&intake),
         doorbell,
+        patience: Patience::of_us(options.poll_us),
         workers,
         state,
         placement,

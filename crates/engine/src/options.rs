@@ -50,6 +50,9 @@ pub struct Options {
     pub worker_threads: usize,
     /// Acknowledge only what is durable.
     pub sync: bool,
+    /// How long the core looks for what comes next before it sleeps, where that pays
+    /// ([`disk::Patience`]); 0: it sleeps at once.
+    pub poll_us: u32,
     /// What comparisons read ahead, in stores that compare.
     pub comparing_ahead: ComparingAhead,
 }
@@ -136,7 +139,7 @@ impl Options {
 impl Default for Options {
     fn default() -> Self {
         let comparing_ahead = ComparingAhead::default();
-        Self { memory_bytes: 1 << 30, worker_threads: 2, sync: false, comparing_ahead }
+        Self { memory_bytes: 1 << 30, worker_threads: 2, sync: false, poll_us: 0, comparing_ahead }
     }
 }
 

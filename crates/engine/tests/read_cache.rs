@@ -165,7 +165,8 @@ fn long(mib: u64, detection: Detection) -> (Wish, Stand) {
 
 fn long_with(mib: u64, detection: Detection, comparing_ahead: ComparingAhead) -> (Wish, Stand) {
     let memory_bytes = 1024 * MIB;
-    let options = Options { memory_bytes, worker_threads: 0, sync: false, comparing_ahead };
+    let options =
+        Options { memory_bytes, worker_threads: 0, comparing_ahead, ..Options::default() };
     let wish = Wish { options, detection, ..Wish::default() };
     let stand = wish.stand();
     let volume = stand.volume("v", 64 * MIB);

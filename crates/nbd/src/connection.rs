@@ -18,7 +18,7 @@ use crate::handshake::{Agreed, Handshake, Step};
 use crate::incoming::Incoming;
 use crate::link::Link;
 use crate::session::Session;
-use crate::socket::{Socket, time_left};
+use crate::socket::{Socket, Watched, time_left};
 use crate::writer;
 
 /// How long one read waits in transmission. Only the deadline of a payload needs it to end.
@@ -39,18 +39,20 @@ impl Connection {
         Self { socket: Arc::new(socket), link: OnceLock::new() }
     }
 
-    /// Serves the client until it goes or is cut off.
+    /// Serves the client until it goes or is cut off. `poll_us`: see
+    /// [`ServerOptions::poll_us`](crate::ServerOptions::poll_us).
     pub(crate) fn serve(
         &self,
         client: &Client,
         closing: &AtomicBool,
         handshake_time_max: Duration,
+        poll_us: u32,
     ) {
         let mut incoming = Incoming::new();
         let deadline = Instant::now() + handshake_time_max;
         if let Ok(agreed) = self.negotiate(&mut incoming, client, closing, deadline) {
             // A client whose connection failed sees that for itself.
-            let _ = self.transmit(incoming, agreed, client, closing);
+            let _ = self.transmit(incoming, agreed, client, closing, poll_us);
         }
         self.socket.shutdown(Shutdown::Both);
     }
@@ -92,6 +94,7 @@ impl Connection {
         agreed: Agreed<VolumeHandle>,
         client: &Client,
         closing: &AtomicBool,
+        poll_us: u32,
     ) -> Result<(), Hangup> {
         self.socket.set_read_timeout(Some(READ_TIME))?;
         self.socket.set_write_timeout(None)?;
@@ -110,7 +113,8 @@ impl Connection {
                     let _ending = BreakOff(writer_link);
                     writer::run(writer_link, structured);
                 })?;
-            Session::new(client, agreed, &self.socket, incoming, Arc::clone(&link), closing).run()
+            let source = Watched::new(&self.socket, poll_us);
+            Session::new(client, agreed, source, incoming, Arc::clone(&link), closing).run()
         })
     }
 

@@ -42,6 +42,9 @@ pub struct ServerOptions {
     pub connections_max: usize,
     /// How long a client may take to choose its export.
     pub handshake_time_max: Duration,
+    /// For how many microseconds a connection looks for its next request before it sleeps, where
+    /// that pays ([`disk::Patience`]).
+    pub poll_us: u32,
 }
 
 impl Default for ServerOptions {
@@ -50,6 +53,7 @@ impl Default for ServerOptions {
             listen: Vec::new(),
             connections_max: 128,
             handshake_time_max: Duration::from_secs(30),
+            poll_us: 0,
         }
     }
 }
@@ -66,6 +70,7 @@ struct Shared {
     client: Client,
     connections_max: usize,
     handshake_time_max: Duration,
+    poll_us: u32,
     closing: AtomicBool,
     connections: Mutex<Connections>,
     /// A connection has ended.
@@ -95,6 +100,7 @@ impl Server {
             client,
             connections_max: options.connections_max,
             handshake_time_max: options.handshake_time_max,
+            poll_us: options.poll_us,
             closing: AtomicBool::new(false),
             connections: Mutex::default(),
             ended: Condvar::new(),
@@ -222,7 +228,12 @@ fn begin(socket: Socket, shared: &Arc<Shared>) {
     let _ = thread::Builder::new().name("nbd-reader".to_owned()).stack_size(STACK_BYTES).spawn(
         move || {
             let shared = &place.shared;
-            connection.serve(&shared.client, &shared.closing, shared.handshake_time_max);
+            connection.serve(
+                &shared.client,
+                &shared.closing,
+                shared.handshake_time_max,
+                shared.poll_us,
+            );
         },
     );
 }

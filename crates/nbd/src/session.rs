@@ -1,10 +1,9 @@
 //! The reader's thread in transmission: requests off the socket, into the engine.
 //!
-//! What ends at once is answered here: writes that the write buffer took, short reads of frames that
-//! are at hand, refusals, CACHE. Those
-//! answers are gathered while the next request is already here, and sent before this thread waits
-//! for anything: the client, room, or the write buffer's credits, which
-//! [`Client::buffer`] waits for.
+//! What ends at once is answered here: writes that the write buffer took, short reads of what is in
+//! memory, refusals, CACHE. Those answers are gathered while the next request is already here, and
+//! sent before this thread waits for anything: the client, room, or the write buffer's credits,
+//! which [`Client::buffer`] waits for.
 //!
 //! Nothing is taken from the engine before it is needed: room among the requests in flight first,
 //! then credits, then the payload, straight into the buffer that the engine keeps. Only the client
@@ -21,7 +20,7 @@ use crate::handshake::Agreed;
 use crate::incoming::Incoming;
 use crate::link::Link;
 use crate::reply::{ReadRange, Replies};
-use crate::socket::Socket;
+use crate::socket::Watched;
 use crate::validate::{self, Terms};
 use crate::wire::{
     COMMAND_FUA, COMMAND_REQ_ONE, Command, Errno, PAYLOAD_BYTES_MAX, REQUEST_BYTES, Request,
@@ -42,7 +41,7 @@ pub(crate) struct Session<'a> {
     volume: VolumeHandle,
     structured: bool,
     allocation: bool,
-    socket: &'a Socket,
+    source: Watched<'a>,
     incoming: Incoming,
     link: Arc<Link>,
     answers: Replies,
@@ -53,14 +52,14 @@ impl<'a> Session<'a> {
     pub(crate) fn new(
         client: &'a Client,
         agreed: Agreed<VolumeHandle>,
-        socket: &'a Socket,
+        source: Watched<'a>,
         incoming: Incoming,
         link: Arc<Link>,
         closing: &'a AtomicBool,
     ) -> Self {
         let Agreed { export: volume, structured, allocation } = agreed;
         let answers = Replies::new(structured);
-        Self { client, volume, structured, allocation, socket, incoming, link, answers, closing }
+        Self { client, volume, structured, allocation, source, incoming, link, answers, closing }
     }
 
     /// Serves requests until the client disconnects.
@@ -89,7 +88,7 @@ impl<'a> Session<'a> {
                 return Request::decode(&bytes).ok_or(Hangup);
             }
             self.send_answers()?;
-            self.incoming.fill(&mut &*self.socket)?;
+            self.incoming.fill(&mut self.source)?;
         }
     }
 
@@ -124,7 +123,7 @@ impl<'a> Session<'a> {
             self.send_answers()?;
         }
         // A client that is still sending its payload does not expect an answer to it.
-        self.incoming.discard(&mut &*self.socket, payload_bytes)?;
+        self.incoming.discard(&mut self.source, payload_bytes)?;
         self.answers.fail(request.cookie, errno, sentence);
         Ok(())
     }
@@ -191,8 +190,7 @@ impl<'a> Session<'a> {
             self.send_answers()?;
         }
         let mut buf = self.client.buffer(length);
-        let source = &mut &*self.socket;
-        self.incoming.read_exact(source, buf.bytes_mut(), PAYLOAD_TIME_MAX)?;
+        self.incoming.read_exact(&mut self.source, buf.bytes_mut(), PAYLOAD_TIME_MAX)?;
         let done = self.begin(request)?;
         let (tag, durable) = (done.tag, request.has(COMMAND_FUA));
         match self.client.write(&self.volume, request.offset_bytes, buf, durable, done) {

@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use rustix::net::sockopt::{
     set_socket_keepalive, set_tcp_keepcnt, set_tcp_keepidle, set_tcp_keepintvl,
 };
-use rustix::net::{SendFlags, send};
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+
+use disk::Patience;
 
 use crate::error::Hangup;
 
@@ -72,6 +74,16 @@ impl Socket {
         }
     }
 
+    /// What has arrived.
+    fn receive_at_once(&self, out: &mut [u8]) -> io::Result<usize> {
+        let flags = RecvFlags::DONTWAIT;
+        let (received, _) = match self {
+            Self::Unix(stream) => recv(stream, out, flags)?,
+            Self::Tcp(stream) => recv(stream, out, flags)?,
+        };
+        Ok(received)
+    }
+
     /// Sends all of `bytes` before `deadline`. Leaves a timeout behind.
     pub(crate) fn send_until(&self, mut bytes: &[u8], deadline: Instant) -> Result<(), Hangup> {
         while !bytes.is_empty() {
@@ -93,6 +105,37 @@ impl Socket {
 /// [`Hangup`] when it has passed.
 pub(crate) fn time_left(deadline: Instant) -> Result<Duration, Hangup> {
     deadline.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()).ok_or(Hangup)
+}
+
+/// A socket that is looked at for a while before its reader sleeps.
+#[derive(Debug)]
+pub(crate) struct Watched<'a> {
+    socket: &'a Socket,
+    patience: Patience,
+}
+
+impl<'a> Watched<'a> {
+    pub(crate) fn new(socket: &'a Socket, poll_us: u32) -> Self {
+        Self { socket, patience: Patience::of_us(poll_us) }
+    }
+}
+
+impl Read for Watched<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let mut wait = self.patience.wait();
+        while wait.looks_again() {
+            match self.socket.receive_at_once(out) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                received => return received,
+            }
+        }
+        (&mut &*self.socket).read(out)
+    }
+
+    /// What is read in parts, a payload, is on its way already.
+    fn read_vectored(&mut self, outs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        (&mut &*self.socket).read_vectored(outs)
+    }
 }
 
 impl Read for &Socket {

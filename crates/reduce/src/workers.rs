@@ -27,6 +27,7 @@ use format::frame::ChunkName;
 use format::units::{Codec, Compression, Fingerprint, Pbn};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
@@ -152,6 +153,8 @@ pub enum JobDone {
 pub struct Workers {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
+    /// Jobs handed in whose results have not been taken.
+    out: AtomicUsize,
 }
 
 struct Shared {
@@ -188,7 +191,7 @@ impl Workers {
             Builder::new().name(format!("reduce-{index}")).spawn(move || shared.work()).ok()
         };
         let threads = (0..threads).map_while(spawn).collect();
-        Self { shared, threads }
+        Self { shared, threads, out: AtomicUsize::new(0) }
     }
 
     /// Threads that run; 0 when jobs run inline.
@@ -199,6 +202,7 @@ impl Workers {
 
     /// Hands in a job. Never blocks for the work, unless it is small or there are no threads.
     pub fn submit(&self, job: Job) {
+        self.out.fetch_add(1, Ordering::Relaxed);
         if self.threads.is_empty() || job.is_small() {
             let ticks = self.shared.run(job);
             return self.shared.times.was_small(ticks);
@@ -227,7 +231,15 @@ impl Workers {
 
     /// Appends what has completed since the last call, in no particular order. Never blocks.
     pub fn poll(&self, done: &mut Vec<JobDone>) {
+        let before = done.len();
         done.append(&mut lock(&self.shared.done));
+        self.out.fetch_sub(done.len() - before, Ordering::Relaxed);
+    }
+
+    /// Whether there are jobs whose results have not been taken.
+    #[must_use]
+    pub fn are_busy(&self) -> bool {
+        self.out.load(Ordering::Relaxed) > 0
     }
 }
 

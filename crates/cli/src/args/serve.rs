@@ -43,6 +43,16 @@ pub(crate) struct ServeArgs {
     pub(crate) nbd: Vec<Listen>,
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
+    /// Microseconds for which a thread looks for its next work before it sleeps, where that has
+    /// paid: answers come sooner, for time of a processor that would have been idle; 0 sleeps at
+    /// once
+    #[arg(
+        long,
+        value_name = "US",
+        default_value_t = 100,
+        value_parser = clap::value_parser!(u32).range(..=1000)
+    )]
+    pub(crate) poll_us: u32,
     /// Acknowledge a write only when it is durable
     #[arg(long)]
     pub(crate) sync: bool,

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use admin::{EngineService, Grower, Refusal, Server as ControlServer, SharedStatus, Status};
-use engine::{Client, Engine, Notice, VolumeInfo};
+use engine::{Client, Engine, Notice, Options, VolumeInfo};
 use nbd::{Listen, Server as NbdServer, ServerOptions};
 use serde::Serialize;
 
@@ -66,7 +66,7 @@ pub(super) fn run(args: ServeArgs) -> Result<(), CliError> {
     if args.create && !store::is_there(&args.store) {
         init::make(&args.store, &StoreShape::with_capacity(args.capacity))?;
     }
-    let options = engine_options(&args.engine, args.sync);
+    let options = Options { poll_us: args.poll_us, ..engine_options(&args.engine, args.sync) };
     let engine_ended = move || tell(&events, Event::EngineEnded);
     let verbose = args.verbose;
     if verbose {
@@ -125,7 +125,7 @@ fn serve(store: &OpenStore, args: &ServeArgs, woken: &Receiver<Event>) -> Result
     let service = EngineService::new(client.clone(), status.clone())
         .with_grower(grower(client.clone(), place.clone()));
     let control = ControlServer::start(&place, service)?;
-    let options = ServerOptions { listen, ..ServerOptions::default() };
+    let options = ServerOptions { listen, poll_us: args.poll_us, ..ServerOptions::default() };
     let doors = NbdServer::start(client.clone(), options)?;
     status.set(status_of(doors.addresses()));
     announce(store, args, &place, doors.addresses())?;

@@ -118,6 +118,7 @@ impl Way {
             worker_threads: processors(),
             sync: false,
             comparing_ahead: self.ahead,
+            ..engine::Options::default()
         };
         OpenStore::with(scratch.path(), options, |store| {
             let client = store.client();
