@@ -49,6 +49,7 @@ mod copies;
 mod copying;
 mod create;
 mod damage_reads;
+mod dedup;
 mod devices;
 mod difference;
 mod directories;
