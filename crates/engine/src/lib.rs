@@ -49,7 +49,6 @@ mod copies;
 mod copying;
 mod create;
 mod damage_reads;
-mod dedup;
 mod devices;
 mod difference;
 mod directories;
