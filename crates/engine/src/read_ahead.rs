@@ -43,6 +43,9 @@ pub(crate) enum Source {
     Disk,
 }
 
+/// Of longer reads, frames that are not on the device yet are not held.
+const NEW_READ_BYTES_MAX: u32 = 32 << 10;
+
 impl Engine {
     /// A client reads this range of a volume.
     pub(crate) fn follow_reader(&mut self, volume: &Arc<VolumeShared>, range: Range<u64>) {
@@ -87,7 +90,7 @@ impl Engine {
             return Source::Held(FrameBytes::Held(frame));
         }
         if let Some(frame) = self.placement.read(pba) {
-            if op.fills_cache() {
+            if op.fills_cache() && op.length_bytes <= NEW_READ_BYTES_MAX {
                 self.frames.keep(pbn, &frame);
             }
             let held = self.frames.get(pbn).unwrap_or_else(|| HeldFrame::new(&frame));
