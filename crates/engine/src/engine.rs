@@ -185,7 +185,6 @@ impl Engine {
     pub(crate) fn new(parts: Parts) -> Self {
         let chunk_bytes = parts.geometry.chunk_bytes;
         let ahead_bytes = parts.frame_bytes / AHEAD_PART;
-        let beside_bytes = ahead_bytes + parts.intake.lookaside.resident_bytes();
         Self {
             appended_sequence: parts.journal.next().sequence - 1,
             geometry: parts.geometry,
@@ -200,7 +199,7 @@ impl Engine {
             buffer: WriteBuffer::new(chunk_bytes),
             volumes: parts.volumes,
             reads: Reads::default(),
-            frames: FrameCache::new(parts.frame_bytes.saturating_sub(beside_bytes)),
+            frames: FrameCache::new(parts.frame_bytes - ahead_bytes),
             ahead: Ahead::new(ahead_bytes),
             comparisons: Comparisons::default(),
             flushing: parts.flushing,

@@ -36,9 +36,9 @@ use tables::Queues;
 /// What map, queues and ghosts cost for each frame, when their tables have just doubled.
 const ENTRY_COST_BYTES: u64 = 160;
 
-/// A shared frame's own size with the counts in front of it, as the allocator rounds it.
-const SHARED_BYTES: u64 = 48;
-const _: () = assert!(size_of::<HeldFrame>() + 2 * size_of::<usize>() <= SHARED_BYTES as usize);
+/// The counts in front of a shared frame. The rest of what shares it, and where doors find it, is
+/// left out of the bound beforehand ([`crate::options`]).
+const SHARED_HEADER_BYTES: usize = 16;
 
 /// Being had more often than this between two looks of eviction counts no more.
 const WANTED_MAX: u8 = 3;
@@ -286,8 +286,9 @@ fn is_at(frame: &[u8], pba: Pba) -> bool {
 
 /// What a frame takes of the memory: allocators have four sizes in each doubling.
 fn cost_bytes(length_bytes: usize) -> u64 {
+    let length_bytes = length_bytes + SHARED_HEADER_BYTES;
     let step_bytes = (length_bytes.next_power_of_two() / 8).max(16);
-    length_bytes.next_multiple_of(step_bytes) as u64 + SHARED_BYTES + ENTRY_COST_BYTES
+    length_bytes.next_multiple_of(step_bytes) as u64 + ENTRY_COST_BYTES
 }
 
 #[cfg(test)]

@@ -107,7 +107,8 @@ impl Options {
         let pages_bytes = left_bytes - directory_entries as u64 * ENTRY_COST_BYTES;
         let pages = usize::try_from(pages_bytes / PAGE_COST_BYTES).unwrap_or(usize::MAX);
         let (dirty_pages_max, young_max) = (pages / 4 * 3, young_max as usize);
-        let frame_bytes = self.frame_bytes();
+        // A sixteenth of it finds frames by address, and shares them with doors.
+        let frame_bytes = self.frame_bytes() / 16 * 15;
         Caches { pages, dirty_pages_max, young_max, directory_entries, frame_bytes }
     }
 

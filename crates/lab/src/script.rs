@@ -83,6 +83,12 @@ pub struct Life {
 }
 
 impl Shape {
+    /// Whether doors are asked before the core: in every second seed. In the others every read is
+    /// walked through the tables.
+    pub(crate) fn asks_doors(&self) -> bool {
+        !self.seed.is_multiple_of(2)
+    }
+
     /// The domain that a volume is made in.
     pub(crate) fn domain_of(&self, volume: u32) -> Option<String> {
         let domain = volume % (self.domains + 1);
