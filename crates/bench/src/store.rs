@@ -1,9 +1,11 @@
 //! A store on the real disk, made for one round, and its engine on a thread of its own.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
-use disk::{Doorbell, IoEngine, create_store_files, open_store_files};
+use disk::{Doorbell, IoEngine, create_store_files, open_store_files, thread_times_ns};
 use engine::{Client, Clock, CreateOptions, Options, RequestError};
 
 use crate::failure::Failure;
@@ -17,6 +19,16 @@ pub(crate) const CAPACITY_BYTES: u64 = 16 << 30;
 /// needs no such disk.
 pub(crate) fn capacity_for(written_bytes: u64) -> u64 {
     (32 * written_bytes).min(CAPACITY_BYTES)
+}
+
+/// What a running thread took is added up when it leaves its processor, or at the next tick of the
+/// scheduler: at the latest so long afterwards.
+const TICK_MAX: Duration = Duration::from_millis(10);
+
+/// Processor time of each kind of thread, with all that was spent before this was called.
+pub(crate) fn settled_times_ns() -> BTreeMap<String, u64> {
+    thread::sleep(TICK_MAX);
+    thread_times_ns()
 }
 
 /// Name of the engine's thread.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use disk::{spent_ns, thread_times_ns};
+use disk::spent_ns;
 use engine::{Accepted, Client, Completions, Done, Options, Reply, StageTimes, VolumeHandle};
 use serde::Serialize;
 
@@ -16,12 +16,12 @@ use super::model::Costs;
 use crate::answers::Answers;
 use crate::failure::Failure;
 use crate::source::{CHUNK_BYTES, REQUEST_BYTES, REQUEST_CHUNKS, RING_REQUESTS, Source};
-use crate::store::{CORE, Store, capacity_for, data_file};
+use crate::store::{CORE, Store, capacity_for, data_file, settled_times_ns};
 
 const VOLUME: &str = "bench";
 const WORKERS: &str = "reduce";
-/// Stages in which the core waits.
-const IDLE: [&str; 2] = ["asleep", "polling"];
+/// The stage in which the core waits, asleep or looking.
+const IDLE: &str = "asleep";
 const SEED: u64 = 2;
 
 /// What is written.
@@ -136,10 +136,9 @@ fn timed(
     client: &Client,
     volume: &VolumeHandle,
 ) -> Result<Round, Failure> {
-    let (before, begun) = (client.stats()?, Instant::now());
+    let before = client.stats()?;
     let ahead = bytes.ahead();
     let spent = write(bytes, ahead..ahead + plan.requests, client, volume, plan.clients)?;
-    let seconds = begun.elapsed().as_secs_f64();
     let after = client.stats()?;
     let chunks = (plan.requests * REQUEST_CHUNKS as u64) as f64;
     let device_bytes = after.written.device_bytes - before.written.device_bytes;
@@ -151,7 +150,7 @@ fn timed(
     // in which a core that looks for work without sleeping works. The truth is below both.
     let core_ns = spent.core_ns.min(busy_ns(&after.stages) - busy_ns(&before.stages));
     Ok(Round {
-        mib_per_second: plan.requests as f64 / seconds,
+        mib_per_second: plan.requests as f64 / spent.seconds,
         costs: Costs {
             core_ns: core_ns as f64 / chunks,
             workers_ns: spent.workers_ns as f64 / chunks,
@@ -170,12 +169,13 @@ fn memory_bytes(unique: f64, frame_bytes: f64) -> f64 {
 }
 
 fn busy_ns(stages: &StageTimes) -> u64 {
-    let busy = stages.core.iter().filter(|time| !IDLE.contains(&time.stage.as_str()));
+    let busy = stages.core.iter().filter(|time| time.stage != IDLE);
     busy.map(|time| time.ns).sum()
 }
 
-/// Processor time of each kind of thread.
+/// What writing took, and processor time of each kind of thread.
 struct Spent {
+    seconds: f64,
     core_ns: u64,
     workers_ns: u64,
     clients_ns: u64,
@@ -191,7 +191,7 @@ fn write(
 ) -> Result<Spent, Failure> {
     let next = AtomicU64::new(requests.start);
     let answers = Arc::new(Answers::default());
-    let before = thread_times_ns();
+    let (before, begun) = (settled_times_ns(), Instant::now());
     let work = || write_requests(bytes, &next, requests.end, client, volume, &answers);
     let clients_ns = thread::scope(|scope| {
         let threads: Vec<_> = (0..clients).map(|_| scope.spawn(work)).collect();
@@ -201,9 +201,10 @@ fn write(
     // A flush covers what is acknowledged, so that is waited for.
     answers.wait()?;
     client.flush_blocking()?;
-    let after = thread_times_ns();
+    let seconds = begun.elapsed().as_secs_f64();
+    let after = settled_times_ns();
     let spent = |kind: &str| spent_ns(&before, &after, kind);
-    Ok(Spent { core_ns: spent(CORE), workers_ns: spent(WORKERS), clients_ns })
+    Ok(Spent { seconds, core_ns: spent(CORE), workers_ns: spent(WORKERS), clients_ns })
 }
 
 /// Processor time of the calling thread, which the scheduler forgets when it ends.
