@@ -38,7 +38,7 @@ const ENTRY_BYTES: usize = size_of::<Mutex<Entry>>() + size_of::<AtomicU64>();
 /// One entry for so many bytes of frames: for each frame of a half compressible chunk.
 const FRAME_BYTES: u64 = 2048;
 /// Longer reads go to the core, and are put together beside the next request.
-const READ_BYTES_MAX: u64 = 32 << 10;
+pub(crate) const READ_BYTES_MAX: u64 = 32 << 10;
 /// More chunks than this are not stamped one by one.
 const STAMPS_MAX: u64 = 1024;
 

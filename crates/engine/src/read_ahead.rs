@@ -26,6 +26,7 @@ use crate::ahead::{Arrived, Found};
 use crate::devices::{Place, Purpose};
 use crate::engine::Engine;
 use crate::frame_cache::HeldFrame;
+use crate::lookaside;
 use crate::outcome::FrameBytes;
 use crate::reads::{ReadFor, ReadOp, Span, SpanPart, add_to_spans};
 use crate::volume::VolumeShared;
@@ -42,9 +43,6 @@ pub(crate) enum Source {
     Coming,
     Disk,
 }
-
-/// Of longer reads, frames that are not on the device yet are not held.
-const NEW_READ_BYTES_MAX: u32 = 32 << 10;
 
 impl Engine {
     /// A client reads this range of a volume.
@@ -90,7 +88,8 @@ impl Engine {
             return Source::Held(FrameBytes::Held(frame));
         }
         if let Some(frame) = self.placement.read(pba) {
-            if op.fills_cache() && op.length_bytes <= NEW_READ_BYTES_MAX {
+            // What doors may be asked for again.
+            if op.fills_cache() && u64::from(op.length_bytes) <= lookaside::READ_BYTES_MAX {
                 self.frames.keep(pbn, &frame);
             }
             let held = self.frames.get(pbn).unwrap_or_else(|| HeldFrame::new(&frame));
