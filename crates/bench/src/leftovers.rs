@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::failure::Failure;
-use crate::program::output;
+use crate::program::{PREFIX, output};
 
-const PREFIX: &str = "bench-";
-/// As the kernel shortens our name.
+/// What names of short paths end with: sockets, and the folder of a database's.
+const SHORT: [&str; 2] = [".sock", "-postgres"];
+/// What our name begins with as the kernel shortens it, whatever the program is a copy of.
 const PROGRAM: &str = "bench";
 
 /// The folder of this run.
@@ -35,7 +36,22 @@ pub(crate) fn clear(dir: &Path) -> Result<(), Failure> {
         }
         fs::remove_dir_all(&path).map_err(Failure::file(&path))?;
     }
+    clear_short_paths(&std::env::temp_dir());
     Ok(())
+}
+
+/// Removes what dead runs have left at short paths, where that is allowed.
+fn clear_short_paths(dir: &Path) {
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let run = name.rsplit_once('-').map(|(run, _)| run);
+        let is_ours = SHORT.iter().any(|what| name.ends_with(what));
+        if is_ours && run.is_some_and(is_dead) {
+            let path = entry.path();
+            // What another user's run left stays.
+            let _ = fs::remove_file(&path).or_else(|_| fs::remove_dir_all(&path));
+        }
+    }
 }
 
 /// Whether this is the folder of a run that has ended.
@@ -43,7 +59,7 @@ fn is_dead(name: &str) -> bool {
     let Some(pid) = name.strip_prefix(PREFIX).and_then(|pid| pid.parse::<u32>().ok()) else {
         return false;
     };
-    read(format!("/proc/{pid}/comm")).trim() != PROGRAM
+    !read(format!("/proc/{pid}/comm")).starts_with(PROGRAM)
 }
 
 /// Where something is mounted under `path`, what was mounted last first.
@@ -74,7 +90,8 @@ mod tests {
     use std::fs;
     use std::path::{Path, PathBuf};
 
-    use super::{PREFIX, clear, folder, mounted_under};
+    use super::{clear, clear_short_paths, folder, mounted_under};
+    use crate::program::{PREFIX, short_path};
 
     #[test]
     fn folders_of_dead_runs_go_and_others_stay() {
@@ -90,6 +107,21 @@ mod tests {
         fs::remove_dir_all(&dir).unwrap();
         assert_eq!(left, [false, true, true]);
         clear(&dir).unwrap();
+    }
+
+    #[test]
+    fn short_paths_of_dead_runs_go_and_others_stay() {
+        let dir = std::env::temp_dir().join(format!("tamis-short-{}", std::process::id()));
+        fs::create_dir_all(dir.join(format!("{PREFIX}1-postgres/log"))).unwrap();
+        let mine = dir.join(short_path("tamis.sock").file_name().unwrap());
+        let names = [format!("{PREFIX}1-qemu.sock"), format!("{PREFIX}1-notes"), "1.sock".into()];
+        let paths = names.map(|name| dir.join(name));
+        paths.iter().chain([&mine]).for_each(|path| fs::write(path, "").unwrap());
+        clear_short_paths(&dir);
+        let left: Vec<bool> = paths.iter().map(|path| path.exists()).collect();
+        let (mine, count) = (mine.exists(), fs::read_dir(&dir).unwrap().count());
+        fs::remove_dir_all(&dir).unwrap();
+        assert_eq!((left, mine, count), (vec![false, true, true], true, 3));
     }
 
     #[test]

@@ -18,6 +18,8 @@ use crate::interrupt;
 /// After this a server that neither answers nor ends is given up.
 const PATIENCE: Duration = Duration::from_secs(120);
 const PAUSE: Duration = Duration::from_millis(20);
+/// What the names of all that a run makes begin with, before its number.
+pub(crate) const PREFIX: &str = "bench-";
 
 /// A program that ends when we do, however we end.
 pub(crate) fn bound(program: impl AsRef<Path>) -> Command {
@@ -162,9 +164,15 @@ impl Drop for Server {
     }
 }
 
-/// A socket's path: short, for it may have no more than 108 bytes wherever the measured disk is.
+/// A path of this run for what has a socket in it: short, for a socket's may have no more than 108
+/// bytes wherever the measured disk is. `leftovers.rs` knows what these names end with.
+pub(crate) fn short_path(what: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("{PREFIX}{}-{what}", std::process::id()))
+}
+
+/// A server's socket.
 pub(crate) fn socket_path(name: &str) -> PathBuf {
-    std::env::temp_dir().join(format!("bench-{}-{name}.sock", std::process::id()))
+    short_path(&format!("{name}.sock"))
 }
 
 /// The URI of `export` at `socket`.
