@@ -72,9 +72,23 @@ pub(crate) struct Args {
     /// Where `report` writes its tables.
     #[arg(long, default_value = "docs/measurements/002-first-figures.md")]
     pub(crate) out: PathBuf,
-    /// `whole`: these systems only, by name; `fullness` is the store at several levels.
+    /// `whole`: these systems and these tables only, by name. Tables: `fio`; `data`, sets of real
+    /// data (--data); `pgbench`, PostgreSQL on six of the systems unless others are named;
+    /// `fullness`, the store at several levels. Where systems are named, and no table, all but the
+    /// last.
     #[arg(long, value_delimiter = ',', value_name = "NAME")]
     pub(crate) only: Vec<String>,
+    /// `whole`: sets of real data, each a folder: of disk images, or any other tree. They are
+    /// copied into every system and read back; a round of twelve systems takes about two minutes a
+    /// set.
+    #[arg(long, value_delimiter = ',', value_name = "DIR")]
+    pub(crate) data: Vec<PathBuf>,
+    /// `whole`: at most so many MiB of each set, of several images the same share.
+    #[arg(long, default_value_t = 1024, value_parser = clap::value_parser!(u64).range(1..1 << 20))]
+    pub(crate) data_mib: u64,
+    /// `whole`: seconds of pgbench's transactions; what is around them takes about twenty more.
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) pgbench_seconds: u64,
     /// `whole`, `cores`: writes the tables to this page, and the plots into a folder beside it that
     /// is called by the page's number.
     #[arg(long, value_name = "FILE")]
@@ -103,6 +117,15 @@ pub(crate) enum Mode {
     Allocations,
     /// The first two, written to --out.
     Report,
+}
+
+/// A part of `whole`, as `--only` names it.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Table {
+    Fio,
+    Data,
+    Pgbench,
+    Fullness,
 }
 
 /// Which chunks are written again.
@@ -140,7 +163,26 @@ impl Args {
 
     /// `whole`: whether the system of this name is asked for.
     pub(crate) fn takes_part(&self, name: &str) -> bool {
-        self.only.is_empty() || self.only.iter().any(|only| only == name)
+        !self.names_systems() || self.only.iter().any(|only| only == name)
+    }
+
+    /// `whole`: whether systems are named at all.
+    pub(crate) fn names_systems(&self) -> bool {
+        self.only.iter().any(|name| Table::named(name).is_none())
+    }
+
+    /// `whole`: whether this table is asked for by name.
+    pub(crate) fn names_table(&self, table: Table) -> bool {
+        self.only.iter().any(|name| Table::named(name) == Some(table))
+    }
+
+    /// `whole`: whether this table is to be made.
+    pub(crate) fn has_table(&self, table: Table) -> bool {
+        let names_tables = self.only.iter().any(|name| Table::named(name).is_some());
+        match names_tables {
+            true => self.names_table(table),
+            false => self.only.is_empty() || table != Table::Fullness,
+        }
     }
 
     /// `allocations`: chunks of the volume, of --size-mib but a power of two.
@@ -151,5 +193,49 @@ impl Args {
     /// Bytes of memory of the engine.
     pub(crate) fn memory_bytes(&self) -> u64 {
         self.memory_mib << 20
+    }
+}
+
+impl Table {
+    const ALL: [Self; 4] = [Self::Fio, Self::Data, Self::Pgbench, Self::Fullness];
+
+    /// As `--only` calls it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Fio => "fio",
+            Self::Data => "data",
+            Self::Pgbench => "pgbench",
+            Self::Fullness => "fullness",
+        }
+    }
+
+    /// The one of this name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|table| table.name() == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::{Args, Table};
+
+    /// Which tables, and whether systems `tamis` and `raw` take part.
+    fn asked(only: &[&str]) -> (Vec<&'static str>, bool, bool) {
+        let only = only.iter().map(|name| format!("--only={name}"));
+        let args =
+            Args::parse_from(["bench".to_owned(), "whole".to_owned()].into_iter().chain(only));
+        let tables = Table::ALL.into_iter().filter(|table| args.has_table(*table));
+        (tables.map(Table::name).collect(), args.takes_part("tamis"), args.takes_part("raw"))
+    }
+
+    #[test]
+    fn systems_and_tables_are_chosen_by_name() {
+        let all = ["fio", "data", "pgbench", "fullness"];
+        assert_eq!(asked(&[]), (all.to_vec(), true, true));
+        assert_eq!(asked(&["tamis"]), (all[..3].to_vec(), true, false));
+        assert_eq!(asked(&["pgbench"]), (vec!["pgbench"], true, true));
+        assert_eq!(asked(&["fullness,data,raw"]), (vec!["data", "fullness"], false, true));
     }
 }

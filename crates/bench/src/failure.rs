@@ -39,8 +39,17 @@ pub(crate) enum Failure {
     /// The store did not keep what the source holds: its speed means nothing.
     #[error("the store holds {found} unique chunks, but {expected} were written")]
     Unfaithful { expected: u64, found: u64 },
+    /// A system gave back what it was not given: its speed means nothing.
+    #[error("other bytes came back than were written: {said}")]
+    Differs { said: String },
+    /// A folder without data.
+    #[error("{}: there is not one MiB of data in it", .0.display())]
+    EmptySet(PathBuf),
+    /// A table of data that nobody named.
+    #[error("--only data needs folders with data: --data DIR")]
+    NoData,
     /// Nobody of those that --only names.
-    #[error("no system called so, or none that can take part here: {0}")]
+    #[error("no system or table called so, or none that can take part here: {0}")]
     NoSystem(String),
     /// A build that does not say who allocates.
     #[error(

@@ -11,7 +11,7 @@
 //! - `kinds` drives the functions that make fingerprints, many chunks a call and one a call.
 //! - `codecs` makes frames of noise, and of chunks that are noise in part.
 //! - `whole` drives Tamis in its modes and what people have instead of it, each alone, with the
-//!   same jobs: raw file, nbdkit, qemu-nbd, btrfs, ZFS by FUSE.
+//!   same jobs: raw file, nbdkit, qemu-nbd, btrfs, ZFS by FUSE; then real data, and PostgreSQL.
 //! - `cores` measures what a chunk costs each kind of thread, models from that what more processors
 //!   would give, and measures with more threads what they do give here.
 //! - `allocations` counts who allocates for an operation; it needs a build that counts.

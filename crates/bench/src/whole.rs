@@ -3,13 +3,17 @@
 //! ```text
 //! whole.rs       rounds; in each every system has a turn, all alone, and each round begins with
 //!   │            another one
+//!   ├─ roster.rs     who has a turn next, and who is out
 //!   ├─ contestant.rs     who takes part; system.rs: what a turn needs of it
-//!   │   ├─ file_system.rs    btrfs on a loop device, ZFS by FUSE: a file in them
+//!   │   ├─ file_system.rs    btrfs on a loop device, ZFS by FUSE: a file in them; mounted.rs
 //!   │   └─ image.rs          an image, served by nbdkit or qemu-nbd, or not at all
-//!   ├─ plan.rs       the jobs of a turn
+//!   ├─ plan.rs       fio: the jobs of a turn
+//!   ├─ real_data.rs  data: sets of files (sets.rs), copied in and out (copying.rs)
+//!   ├─ pgbench.rs    pgbench: a database (postgres.rs), on ext4 where it needs one (ext4.rs)
 //!   ├─ fullness.rs   Tamis's default mode once more, empty, half full and nearly full
+//!   ├─ figures.rs    what all of that came to
 //!   ├─ processors.rs what the machine's processors did meanwhile
-//!   └─ page.rs, bars.rs      tables and plots
+//!   └─ page.rs, real_page.rs, bars.rs    tables and plots
 //! ```
 //!
 //! A turn begins with a new image or store, whose blocks have been written once, and ends with its
@@ -23,122 +27,94 @@
 
 mod bars;
 mod contestant;
+mod copying;
+mod ext4;
+mod figures;
 mod file_system;
 mod fullness;
 mod image;
+mod mounted;
 mod page;
+mod pgbench;
 mod plan;
+mod postgres;
 mod processors;
+mod real_data;
+mod real_page;
+mod roster;
+mod sets;
 mod system;
 
 use std::path::Path;
 
-use serde::Serialize;
-
-use crate::args::Args;
+use crate::args::{Args, Table};
 use crate::failure::Failure;
 use crate::fio::Job;
-use crate::machine::load_average;
 use crate::nbd::drop_caches;
-use crate::samples::Samples;
 use contestant::Contestant;
+pub(crate) use figures::Whole;
+use figures::{JobFigures, SystemFigures};
 use plan::{Before, Planned, plan};
 use processors::busy_seconds;
+use real_data::RealData;
+use roster::{Notes, Roster};
 use system::System;
-
-/// Figures of all rounds.
-#[derive(Clone, Debug, Default, Serialize)]
-pub(crate) struct Whole {
-    pub(crate) size_bytes: u64,
-    pub(crate) seconds: u64,
-    pub(crate) memory_mib: u64,
-    pub(crate) caches_dropped: bool,
-    /// Who could not take part, or not to the end, and why.
-    pub(crate) skipped: Vec<Skipped>,
-    pub(crate) systems: Vec<SystemFigures>,
-    /// Tamis, by how full its store is.
-    pub(crate) levels: Vec<fullness::Level>,
-    /// Of the last minute, when a turn began.
-    pub(crate) load_average: Samples,
-}
-
-/// Who took no part.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Skipped {
-    pub(crate) system: &'static str,
-    pub(crate) reason: String,
-}
-
-/// What one system came to.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct SystemFigures {
-    pub(crate) system: &'static str,
-    /// In the order of the plan.
-    pub(crate) jobs: Vec<JobFigures>,
-    /// After the first job, which writes every block once, by what was written.
-    pub(crate) stored_share: Samples,
-}
-
-/// One job of one system.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct JobFigures {
-    pub(crate) job: &'static str,
-    /// MiB a second where it is sequential, thousands of requests where it is not.
-    pub(crate) speed: Samples,
-    /// Of all processors, for 10^9 bytes.
-    pub(crate) cpu_seconds_per_gb: Samples,
-}
 
 /// All rounds, in `folder`.
 pub(crate) fn measure(args: &Args, folder: &Path) -> Result<Whole, Failure> {
+    check_names(args)?;
     let (size_bytes, jobs) = (args.size_bytes(), plan(args));
+    let mut notes = Notes::default();
+    let wanted = Contestant::ALL
+        .into_iter()
+        .filter(|one| args.has_table(Table::Fio) && args.takes_part(one.name()));
+    let mut fio = Roster::new(Table::Fio.name(), wanted, Contestant::missing, &mut notes);
+    let (mut real_data, sets) = RealData::prepare(args, folder, &mut notes)?;
+    let (mut databases, pgbench) = pgbench::prepare(args, &mut notes);
+    let names = jobs.iter().map(|planned| planned.name);
     let mut figures = Whole {
         size_bytes,
         seconds: args.seconds,
         memory_mib: args.memory_mib,
         caches_dropped: drop_caches(),
+        systems: fio.names().map(|system| SystemFigures::new(system, names.clone())).collect(),
+        sets,
+        pgbench,
+        pgbench_seconds: args.pgbench_seconds,
         ..Whole::default()
     };
-    let mut taking_part = Vec::new();
-    for contestant in Contestant::ALL.into_iter().filter(|one| args.takes_part(one.name())) {
-        match contestant.missing() {
-            None => {
-                figures.systems.push(SystemFigures::new(contestant.name(), &jobs));
-                taking_part.push(Some(contestant));
-            }
-            Some(reason) => figures.skipped.push(Skipped { system: contestant.name(), reason }),
-        }
-    }
-    if args.takes_part(fullness::NAME) {
+    if args.has_table(Table::Fullness) {
         figures.levels = fullness::levels(args);
     }
-    if taking_part.is_empty() && figures.levels.is_empty() {
+    if figures.is_empty() {
         return Err(Failure::NoSystem(args.only.join(", ")));
     }
     for round in 0..args.rounds {
-        for turn in 0..taking_part.len() {
-            let at = (turn + round as usize) % taking_part.len();
-            let Some(contestant) = taking_part[at] else { continue };
-            eprintln!("round {} of {}: {}", round + 1, args.rounds, contestant.name());
-            figures.load_average.push(load_average());
-            let turn = contestant
-                .start(args, folder)
-                .and_then(|system| take_turn(system, &jobs, round, &mut figures.systems[at]));
-            match turn {
-                Ok(()) => {}
-                Err(Failure::Interrupted) => return Err(Failure::Interrupted),
-                // Half an hour of others' figures is not lost by it.
-                Err(failure) => {
-                    taking_part[at] = None;
-                    let reason = format!("failed in round {}: {failure}", round + 1);
-                    eprintln!("{} {reason}", contestant.name());
-                    figures.skipped.push(Skipped { system: contestant.name(), reason });
-                }
-            }
-        }
+        let Whole { systems, sets, pgbench, .. } = &mut figures;
+        fio.take_turns(args, folder, round, &mut notes, |at, contestant, folder| {
+            let system = contestant.start(args, folder, size_bytes)?;
+            take_turn(system, &jobs, round, &mut systems[at])
+        })?;
+        real_data.take_turns(args, folder, round, sets, &mut notes)?;
+        databases.take_turns(args, folder, round, &mut notes, |at, contestant, folder| {
+            pgbench::take_turn(args, folder, round, contestant, &mut pgbench[at])
+        })?;
         fullness::take_turns(args, folder, round, &mut figures.levels)?;
     }
-    Ok(figures)
+    let Notes { skipped, load_average } = notes;
+    Ok(Whole { skipped, load_average, ..figures })
+}
+
+/// A name that nobody has would measure less than was asked for.
+fn check_names(args: &Args) -> Result<(), Failure> {
+    let known = |name: &str| {
+        Contestant::ALL.into_iter().any(|one| one.name() == name) || Table::named(name).is_some()
+    };
+    match args.only.iter().find(|name| !known(name)) {
+        Some(name) => Err(Failure::NoSystem(name.clone())),
+        None if args.names_table(Table::Data) && args.data.is_empty() => Err(Failure::NoData),
+        None => Ok(()),
+    }
 }
 
 /// Lets a system do every job, and removes it.
@@ -187,23 +163,4 @@ fn take_job(
         false => speed.mib_per_second,
     });
     Ok(())
-}
-
-impl JobFigures {
-    fn new(planned: &Planned) -> Self {
-        let (speed, cpu_seconds_per_gb) = Default::default();
-        Self { job: planned.name, speed, cpu_seconds_per_gb }
-    }
-}
-
-impl SystemFigures {
-    fn new(system: &'static str, jobs: &[Planned]) -> Self {
-        let jobs = jobs.iter().map(JobFigures::new).collect();
-        Self { system, jobs, stored_share: Samples::default() }
-    }
-
-    /// What became of the job of this name.
-    fn of(&self, job: &str) -> Option<&JobFigures> {
-        self.jobs.iter().find(|figures| figures.job == job)
-    }
 }

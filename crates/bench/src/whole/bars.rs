@@ -2,8 +2,10 @@
 
 use charts::{Panel, PlotError, Series, svg};
 
+use super::figures::{JobFigures, PgbenchFigures, SetFigures, SystemFigures, Whole};
 use super::plan::PARTS;
-use super::{JobFigures, SystemFigures, Whole};
+use super::real_data::JOBS;
+use crate::samples::Samples;
 
 const FILES: [&str; 5] =
     ["sequential.svg", "random-writes.svg", "random-reads.svg", "mixed.svg", "flushed-writes.svg"];
@@ -14,18 +16,23 @@ impl Whole {
         let mut plots = Vec::new();
         for (file, part) in FILES.into_iter().zip(&PARTS).filter(|_| !self.systems.is_empty()) {
             let columns = part.columns.iter().enumerate().map(|(color, (column, job))| {
-                let median = |system: &SystemFigures| {
-                    system.of(job).filter(|job| !job.speed.is_empty()).map(|job| job.speed.median())
-                };
-                self.series(column, color + 1, median)
+                let speed = |system: &SystemFigures| median(&system.of(job)?.speed);
+                series(&self.systems, column, color + 1, speed)
             });
-            plots.push((file, svg(&[self.panel(part.title, part.unit, columns.collect())])?));
+            let panel = panel(&self.systems, part.title, part.unit, columns.collect());
+            plots.push((file, svg(&[panel])?));
         }
         if !self.systems.is_empty() {
-            let stored = |system: &SystemFigures| Some(100.0 * system.stored_share.median());
-            let bars = vec![self.series("stored", 2, stored)];
-            plots
-                .push(("stored.svg", svg(&[self.panel("Stored", "% of what was written", bars)])?));
+            plots.push(("stored.svg", svg(&[stored_panel(&self.systems, "Stored")])?));
+        }
+        if !self.sets.is_empty() {
+            let of = |set: &SetFigures| stored_panel(&set.systems, &format!("{}: stored", set.set));
+            plots.push(("real-data.svg", svg(&self.sets.iter().map(speeds).collect::<Vec<_>>())?));
+            let stored: Vec<Panel> = self.sets.iter().map(of).collect();
+            plots.push(("real-data-stored.svg", svg(&stored)?));
+        }
+        if let Some(panel) = self.databases_panel() {
+            plots.push(("pgbench.svg", svg(&[panel])?));
         }
         if let Some(panel) = self.fullness_panel() {
             plots.push(("fullness.svg", svg(&[panel])?));
@@ -51,17 +58,50 @@ impl Whole {
         Some(Panel::bars(title, "job", "times the nearly empty store", names, series.collect()))
     }
 
-    fn series(
-        &self,
-        name: &str,
-        color: usize,
-        value: impl Fn(&SystemFigures) -> Option<f64>,
-    ) -> Series {
-        Series::bars(name, color, self.systems.iter().map(value).collect())
+    /// Transactions a second.
+    fn databases_panel(&self) -> Option<Panel> {
+        let systems = &self.pgbench;
+        let names = systems.iter().map(|system| system.system.to_owned()).collect();
+        let speed = |system: &PgbenchFigures| median(&system.transactions_per_second);
+        let bars = Series::bars("4 clients", 2, systems.iter().map(speed).collect());
+        let panel = || {
+            Panel::bars("PostgreSQL: pgbench", "system", "transactions a second", names, vec![bars])
+        };
+        (!systems.is_empty()).then(panel)
     }
+}
 
-    fn panel(&self, title: &str, unit: &str, series: Vec<Series>) -> Panel {
-        let names = self.systems.iter().map(|system| system.system.to_owned()).collect();
-        Panel::bars(title, "system", unit, names, series)
-    }
+/// How fast a set was copied in and out.
+fn speeds(set: &SetFigures) -> Panel {
+    let named = [("write, durable", JOBS[0]), ("read, cold", JOBS[1])];
+    let bars = named.iter().enumerate().map(|(color, (name, job))| {
+        let speed = |system: &SystemFigures| median(&system.of(job)?.speed);
+        series(&set.systems, name, color + 1, speed)
+    });
+    panel(&set.systems, &set.set, "MiB/s", bars.collect())
+}
+
+fn stored_panel(systems: &[SystemFigures], title: &str) -> Panel {
+    let percent = |system: &SystemFigures| Some(100.0 * median(&system.stored_share)?);
+    let bars = vec![series(systems, "stored", 2, percent)];
+    panel(systems, title, "% of what was written", bars)
+}
+
+/// None where nothing was measured.
+fn median(samples: &Samples) -> Option<f64> {
+    (!samples.is_empty()).then(|| samples.median())
+}
+
+fn series(
+    systems: &[SystemFigures],
+    name: &str,
+    color: usize,
+    value: impl Fn(&SystemFigures) -> Option<f64>,
+) -> Series {
+    Series::bars(name, color, systems.iter().map(value).collect())
+}
+
+fn panel(systems: &[SystemFigures], title: &str, unit: &str, series: Vec<Series>) -> Panel {
+    let names = systems.iter().map(|system| system.system.to_owned()).collect();
+    Panel::bars(title, "system", unit, names, series)
 }

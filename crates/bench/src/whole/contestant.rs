@@ -63,6 +63,11 @@ impl Contestant {
         }
     }
 
+    /// Whether clients find it at a socket.
+    pub(super) fn is_served(self) -> bool {
+        !matches!(self, Self::Raw | Self::BtrfsZstd | Self::BtrfsLzo | Self::ZfsFuse)
+    }
+
     /// Why it cannot take part here, if so.
     pub(super) fn missing(self) -> Option<String> {
         let (programs, file_system): (&[&str], Option<&str>) = match self {
@@ -81,15 +86,17 @@ impl Contestant {
         if self == Self::ZfsFuse && output(Command::new("zpool").arg("list")).is_ok() {
             return Some("another zfs-fuse runs already".to_owned());
         }
-        let known = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();
-        let unknown = file_system
-            .filter(|name| !known.lines().any(|line| line.split_whitespace().last() == Some(name)));
+        let unknown = file_system.filter(|name| !kernel_knows(name));
         unknown.map(|name| format!("the kernel has no {name}"))
     }
 
-    /// Makes it, in `folder`.
-    pub(super) fn start(self, args: &Args, folder: &Path) -> Result<Box<dyn System>, Failure> {
-        let size_bytes = args.size_bytes();
+    /// Makes it, in `folder`, for so many bytes.
+    pub(super) fn start(
+        self,
+        args: &Args,
+        folder: &Path,
+        size_bytes: u64,
+    ) -> Result<Box<dyn System>, Failure> {
         let path = folder.join(self.name());
         Ok(match self {
             Self::Raw => Box::new(Image::make(path, size_bytes, None)?),
@@ -139,10 +146,16 @@ impl System for Tamis {
 }
 
 /// Whether a program can be run at all.
-fn is_there(program: &str) -> bool {
+pub(super) fn is_there(program: &str) -> bool {
     let mut command = Command::new(program);
     let quiet = command.arg("--help").stdin(Stdio::null()).stdout(Stdio::null());
     quiet.stderr(Stdio::null()).status().is_ok()
+}
+
+/// Whether the running kernel can mount this file system, as far as it says by itself.
+pub(super) fn kernel_knows(file_system: &str) -> bool {
+    let known = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();
+    known.lines().any(|line| line.split_whitespace().last() == Some(file_system))
 }
 
 #[cfg(test)]

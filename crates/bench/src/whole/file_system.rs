@@ -1,17 +1,14 @@
 //! File systems that reduce data, in an image on the measured disk: fio writes one file in them.
 //!
 //! They compress what passes through the page cache only, so fio goes through it, and is told to
-//! flush at the end. What is mounted is undone when its value is dropped. A loop device is given
-//! away as soon as it is mounted, so it goes with the mount; what stays after a kill -9 the next
-//! run clears away (`leftovers.rs`).
+//! flush at the end. What is mounted is undone when its value is dropped.
 
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
+use super::mounted::{Mounted, persist};
 use super::system::System;
 use crate::failure::Failure;
 use crate::fio::{Target, preallocate, write_once};
@@ -21,9 +18,6 @@ use crate::program::{bound, output};
 const BEYOND_BYTES: u64 = 1 << 30;
 const VOLUME: &str = "volume";
 const POOL: &str = "tamis-bench";
-/// After this a daemon that does not answer is given up.
-const PATIENCE: Duration = Duration::from_secs(20);
-const PAUSE: Duration = Duration::from_millis(50);
 
 /// An image with a folder for what is in it.
 struct Place {
@@ -54,7 +48,7 @@ impl Place {
 pub(super) struct Btrfs {
     place: Place,
     options: String,
-    mounted: bool,
+    mounted: Option<Mounted>,
     /// In use before anything was written.
     empty_bytes: u64,
 }
@@ -64,32 +58,20 @@ impl Btrfs {
         let place = Place::make(&path, size_bytes)?;
         output(Command::new("mkfs.btrfs").args(["--quiet", "--force"]).arg(&place.image))?;
         let options = format!("noatime,compress={codec}");
-        let mut btrfs = Self { place, options, mounted: false, empty_bytes: 0 };
+        let mut btrfs = Self { place, options, mounted: None, empty_bytes: 0 };
         btrfs.mount()?;
         btrfs.empty_bytes = btrfs.used_bytes()?;
         Ok(btrfs)
     }
 
     fn mount(&mut self) -> Result<(), Failure> {
-        let mut attach = Command::new("losetup");
-        let device =
-            output(attach.args(["--find", "--show", "--direct-io=on"]).arg(&self.place.image))?;
-        let device = device.trim();
-        let mut mount = Command::new("mount");
-        mount.args(["--options", &self.options, device]).arg(&self.place.folder);
-        let mounted = output(&mut mount);
-        // Detached now, or with the mount.
-        output(Command::new("losetup").args(["--detach", device]))?;
-        mounted?;
-        self.mounted = true;
+        let Place { image, folder } = &self.place;
+        self.mounted = Some(Mounted::new(image, folder, &self.options)?);
         Ok(())
     }
 
     fn unmount(&mut self) -> Result<(), Failure> {
-        if std::mem::take(&mut self.mounted) {
-            output(Command::new("umount").arg(&self.place.folder))?;
-        }
-        Ok(())
+        self.mounted.take().map_or(Ok(()), Mounted::unmount)
     }
 
     fn used_bytes(&self) -> Result<u64, Failure> {
@@ -119,13 +101,6 @@ impl System for Btrfs {
     fn remove(mut self: Box<Self>) -> Result<(), Failure> {
         self.unmount()?;
         self.place.remove()
-    }
-}
-
-impl Drop for Btrfs {
-    fn drop(&mut self) {
-        // After a failure, which is what is told.
-        let _ = self.unmount();
     }
 }
 
@@ -205,17 +180,6 @@ impl Drop for ZfsFuse {
     fn drop(&mut self) {
         // After a failure, which is what is told.
         let _ = self.stop();
-    }
-}
-
-/// Tries again until it succeeds, or [`PATIENCE`] ends.
-fn persist(attempt: impl Fn() -> Result<String, Failure>) -> Result<(), Failure> {
-    let begun = Instant::now();
-    loop {
-        match attempt() {
-            Err(_) if begun.elapsed() < PATIENCE => sleep(PAUSE),
-            answer => return answer.map(drop),
-        }
     }
 }
 

@@ -8,17 +8,14 @@
 
 use std::path::Path;
 
-use serde::Serialize;
-
+use super::figures::{JobFigures, Level};
 use super::plan::{Planned, filler, fullness_plan, fullness_volume_bytes};
-use super::{JobFigures, take_job};
-use crate::args::Args;
+use super::take_job;
+use crate::args::{Args, Table};
 use crate::failure::Failure;
 use crate::samples::Samples;
 use crate::served::{Mode, Tamis};
 
-/// As `--only` calls it.
-pub(crate) const NAME: &str = "fullness";
 /// Room of the store: little, for it is filled in every round.
 const CAPACITY_BYTES: u64 = 4 << 30;
 /// How full it is, and what tables call it.
@@ -33,19 +30,10 @@ const FILLER: &str = "filler";
 /// Enough for what is compressed to a tenth.
 const FILLER_BYTES: u64 = 16 * CAPACITY_BYTES;
 
-/// Figures of a store of one fullness.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Level {
-    pub(crate) name: &'static str,
-    /// Of the room for frames, and for table pages, 0 to 1, when the jobs began.
-    pub(crate) data_used: Samples,
-    pub(crate) tables_used: Samples,
-    pub(crate) jobs: Vec<JobFigures>,
-}
-
 /// No figures yet.
 pub(super) fn levels(args: &Args) -> Vec<Level> {
-    let jobs: Vec<JobFigures> = fullness_plan(args).iter().map(JobFigures::new).collect();
+    let jobs: Vec<JobFigures> =
+        fullness_plan(args).iter().map(|planned| JobFigures::new(planned.name)).collect();
     let level = |&(_, name): &(f64, &'static str)| Level {
         name,
         data_used: Samples::default(),
@@ -78,8 +66,13 @@ fn take_turn(
     (jobs, share): (&[Planned], f64),
     level: &mut Level,
 ) -> Result<(), Failure> {
-    let tamis =
-        Tamis::make(args, folder.join(NAME), Mode::default(), CAPACITY_BYTES, CAPACITY_BYTES)?;
+    let tamis = Tamis::make(
+        args,
+        folder.join(Table::Fullness.name()),
+        Mode::default(),
+        CAPACITY_BYTES,
+        CAPACITY_BYTES,
+    )?;
     let mut tamis = Box::new(tamis);
     tamis.create_volume(crate::served::VOLUME, fullness_volume_bytes(args))?;
     tamis.create_volume(FILLER, FILLER_BYTES)?;

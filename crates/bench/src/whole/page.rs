@@ -2,11 +2,11 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use super::figures::{SystemFigures, Whole};
 use super::plan::{PARTS, Part};
-use super::{SystemFigures, Whole};
 
 /// Whom the others are compared with.
-const BASE: &str = "raw";
+pub(super) const BASE: &str = "raw";
 /// Jobs whose processor time is shown.
 const CPU_JOBS: [(&str, &str); 4] = [
     ("sequential write", "sequential write"),
@@ -22,6 +22,8 @@ impl Display for Whole {
             PARTS.iter().try_for_each(|part| self.part(f, part))?;
             self.costs(f)?;
         }
+        self.real_data(f)?;
+        self.databases(f)?;
         self.fullness(f)
     }
 }
@@ -54,7 +56,8 @@ impl Whole {
         skipped.try_for_each(|one| {
             // What a program says may have several lines.
             let reason = one.reason.split_whitespace().collect::<Vec<_>>().join(" ");
-            writeln!(f, "- **`{}` is missing, or from some round on**: {reason}", one.system)
+            let (table, system) = (&one.table, one.system);
+            writeln!(f, "- **{table}: `{system}` is missing, or from some round on**: {reason}")
         })
     }
 
@@ -65,30 +68,11 @@ impl Whole {
         for system in &self.systems {
             write!(f, "| {} |", system.system)?;
             for (_, job) in part.columns {
-                self.cell(f, system, base, job)?;
+                cell(f, system, base, job)?;
             }
             writeln!(f)?;
         }
         Ok(())
-    }
-
-    fn cell(
-        &self,
-        f: &mut Formatter<'_>,
-        system: &SystemFigures,
-        base: Option<&SystemFigures>,
-        job: &str,
-    ) -> fmt::Result {
-        let Some(figures) = system.of(job) else { return write!(f, " - |") };
-        match base.filter(|base| base.system != system.system).and_then(|base| base.of(job)) {
-            None => write!(f, " {} |", figures.speed),
-            // Who cannot do the job has no speed, and no ratio.
-            Some(_) if figures.speed.is_empty() => write!(f, " - |"),
-            Some(base) => {
-                let times = figures.speed.over(&base.speed).median();
-                write!(f, " {} x{times:.2} |", figures.speed)
-            }
-        }
     }
 
     fn costs(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -144,7 +128,27 @@ impl Whole {
     }
 }
 
-fn heading<'a>(
+/// The speed of one job, and how many times the base's it is.
+pub(super) fn cell(
+    f: &mut Formatter<'_>,
+    system: &SystemFigures,
+    base: Option<&SystemFigures>,
+    job: &str,
+) -> fmt::Result {
+    let Some(figures) = system.of(job) else { return write!(f, " - |") };
+    match base.filter(|base| base.system != system.system).and_then(|base| base.of(job)) {
+        None => write!(f, " {} |", figures.speed),
+        // Who cannot do the job has no speed, and no ratio.
+        Some(_) if figures.speed.is_empty() => write!(f, " - |"),
+        Some(base) => {
+            let times = figures.speed.over(&base.speed).median();
+            write!(f, " {} x{times:.2} |", figures.speed)
+        }
+    }
+}
+
+/// The first two lines of a table with a line for each system.
+pub(super) fn heading<'a>(
     f: &mut Formatter<'_>,
     columns: impl Iterator<Item = &'a str> + Clone,
 ) -> fmt::Result {
@@ -159,9 +163,9 @@ fn heading<'a>(
 mod tests {
     use clap::Parser;
 
+    use super::super::figures::{Skipped, SystemFigures, Whole};
     use super::super::fullness::levels;
     use super::super::plan::plan;
-    use super::super::{Skipped, SystemFigures, Whole};
     use crate::args::Args;
 
     #[test]
@@ -169,18 +173,19 @@ mod tests {
         let jobs = plan(&Args::parse_from(["bench", "whole"]));
         let mut figures = Whole::default();
         for (system, speed) in [("raw", 2.0), ("tamis", 3.0)] {
-            let mut of = SystemFigures::new(system, &jobs);
+            let mut of = SystemFigures::new(system, jobs.iter().map(|planned| planned.name));
             of.jobs.iter_mut().for_each(|job| job.speed.push(speed));
             figures.systems.push(of);
         }
-        figures.skipped.push(Skipped { system: "zfs-fuse", reason: "no zpool".to_owned() });
+        let (table, reason) = ("fio".to_owned(), "no zpool".to_owned());
+        figures.skipped.push(Skipped { system: "zfs-fuse", table, reason });
         let page = figures.to_string();
         assert!(!page.contains("how full"), "{page}");
         let lines = page.lines().filter(|line| line.starts_with("| tamis |"));
         assert_eq!(lines.count(), 6, "{page}");
         assert_eq!(page.matches("3.00 (3.00 to 3.00) x1.50").count(), jobs.len(), "{page}");
         assert!(
-            page.contains("`zfs-fuse` is missing, or from some round on**: no zpool"),
+            page.contains("- **fio: `zfs-fuse` is missing, or from some round on**: no zpool"),
             "{page}"
         );
         for (_, svg) in figures.plots().unwrap() {
