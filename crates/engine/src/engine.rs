@@ -292,6 +292,9 @@ impl Engine {
         moved |= self.advance_closing();
         self.keep_cache_in_bounds();
         self.publish_space();
+        if !moved {
+            self.intake.call_waiters();
+        }
         self.stages.lap(CoreStage::Rest, &self.workers);
         moved
     }

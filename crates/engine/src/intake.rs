@@ -16,7 +16,7 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use disk::{Doorbell, FurtherFiles};
 use format::BLOCK_BYTES;
@@ -26,6 +26,7 @@ use format::units::Compression;
 use reduce::{ChunkBuf, Permit};
 
 use crate::collect_step::CollectRequest;
+use crate::credits::Credits;
 use crate::difference::DifferenceRequest;
 use crate::done::Done;
 use crate::error::RequestError;
@@ -361,6 +362,12 @@ impl Intake {
         into.append(&mut self.lock().requests);
     }
 
+    /// The core has nothing to do: who waits for memory is told of what came back.
+    pub(crate) fn call_waiters(&self) {
+        self.credits.call();
+        self.read_credits.call();
+    }
+
     /// From now on no write is acknowledged: each is answered with `error`.
     pub(crate) fn refuse_writes(&self, error: RequestError) {
         self.lock().writes_refused.get_or_insert(error);
@@ -392,78 +399,5 @@ impl Request {
     /// Answers a request that the core will not look at any more.
     pub(crate) fn fail(self, error: &RequestError) {
         self.refuse(error.clone());
-    }
-}
-
-/// Bytes of memory that may still be taken for one use.
-pub(crate) struct Credits {
-    state: Mutex<CreditsState>,
-    returned: Condvar,
-    total_bytes: i64,
-}
-
-struct CreditsState {
-    free_bytes: i64,
-    /// Whether somebody waits who has not been called since: a call is a system call, and the core
-    /// gives back chunk by chunk.
-    uncalled: bool,
-}
-
-impl Credits {
-    fn new(total_bytes: u64) -> Self {
-        let total_bytes = i64::try_from(total_bytes).unwrap_or(i64::MAX);
-        let state = CreditsState { free_bytes: total_bytes, uncalled: false };
-        Self { state: Mutex::new(state), returned: Condvar::new(), total_bytes }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, CreditsState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Takes `length_bytes`, waiting for them; what is larger than the whole waits for all of it.
-    pub(crate) fn take(&self, length_bytes: usize) {
-        let wanted = length_bytes as i64;
-        let mut state = self.lock();
-        while state.free_bytes < wanted.min(self.total_bytes) {
-            state.uncalled = true;
-            state = self.returned.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-        state.free_bytes -= wanted;
-    }
-
-    /// Takes `length_bytes` if [`Credits::take`] would not wait for them.
-    pub(crate) fn try_take(&self, length_bytes: usize) -> bool {
-        let wanted = length_bytes as i64;
-        let mut state = self.lock();
-        let granted = state.free_bytes >= wanted.min(self.total_bytes);
-        if granted {
-            state.free_bytes -= wanted;
-        }
-        granted
-    }
-
-    pub(crate) fn give_back(&self, length_bytes: usize) {
-        let mut state = self.lock();
-        state.free_bytes += length_bytes as i64;
-        let call = std::mem::take(&mut state.uncalled);
-        drop(state);
-        if call {
-            self.returned.notify_all();
-        }
-    }
-
-    /// Nobody waits any more: the engine has stopped and answers everything with an error.
-    fn open_wide(&self) {
-        self.give_back(usize::try_from(i64::MAX / 4).unwrap_or(usize::MAX));
-    }
-
-    /// Bytes of all.
-    pub(crate) fn total_bytes(&self) -> usize {
-        usize::try_from(self.total_bytes).unwrap_or(usize::MAX)
-    }
-
-    /// Bytes that are in the write buffer now.
-    pub(crate) fn used_bytes(&self) -> u64 {
-        u64::try_from(self.total_bytes - self.lock().free_bytes).unwrap_or(0)
     }
 }

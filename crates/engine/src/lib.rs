@@ -48,6 +48,7 @@ mod comparisons;
 mod copies;
 mod copying;
 mod create;
+mod credits;
 mod damage_reads;
 mod devices;
 mod difference;

@@ -126,9 +126,11 @@ impl Options {
     }
 
     /// Bytes of recycled memory, in use and idle: of the write buffer, and of the frames of what is
-    /// looked up, which take as much as their chunks at most.
+    /// looked up. Those of a job may be a little longer than its chunks, so their buffer is of the
+    /// pool's next class, twice as long; were that not counted, a full write buffer would leave no
+    /// room for idle memory, and each request would take and touch new memory.
     pub(crate) fn pooled_bytes(&self) -> usize {
-        usize::try_from(self.write_buffer_bytes()).unwrap_or(usize::MAX) + FRAMES_BYTES_MAX
+        usize::try_from(self.write_buffer_bytes()).unwrap_or(usize::MAX) + 2 * FRAMES_BYTES_MAX
     }
 
     /// Bytes of client data that may wait in the write buffer: a fifth, at most 256 MiB.
