@@ -32,6 +32,15 @@ impl Engine {
         self.doorbell.wait_patiently(&mut self.patience, TICK_MS, || devices.has_ended())
     }
 
+    /// What every step ends with; `moved`: it found something to do.
+    pub(crate) fn end_step(&mut self, moved: bool) {
+        self.keep_cache_in_bounds();
+        self.publish_space();
+        if !moved {
+            self.intake.call_waiters();
+        }
+    }
+
     /// Moves on what nobody waits for with every request.
     pub(crate) fn advance_background(&mut self) -> bool {
         let mut moved = self.advance_explaining();

@@ -290,11 +290,7 @@ impl Engine {
         moved |= self.timed(CoreStage::Flushes, Self::advance_flush);
         moved |= self.timed(CoreStage::Checkpoints, Self::advance_checkpoint);
         moved |= self.advance_closing();
-        self.keep_cache_in_bounds();
-        self.publish_space();
-        if !moved {
-            self.intake.call_waiters();
-        }
+        self.end_step(moved);
         self.stages.lap(CoreStage::Rest, &self.workers);
         moved
     }
