@@ -29,6 +29,7 @@ fn volume(name: String, size_bytes: u64, read_only: bool) -> VolumeInfo {
         mapped_bytes: 0,
         read_only,
         quota_bytes: None,
+        dedup: true,
         domain: None,
         taken_unix_s: None,
         parent: None,
@@ -65,6 +66,7 @@ impl Service for Echo {
             Request::ResizeVolume { name, size_bytes } => {
                 Response::Volume { volume: volume(name, size_bytes, false) }
             }
+            Request::SetDedup { name, .. } => Response::Volume { volume: volume(name, 0, false) },
             Request::SetQuota { name, .. } => Response::Volume { volume: volume(name, 0, false) },
             Request::RenameVolume { new_name, .. } => {
                 Response::Volume { volume: volume(new_name, 0, false) }

@@ -236,6 +236,7 @@ impl Decoder<'_> {
             5 => Verb::Scrub { fingerprints: true },
             6 => Verb::Collect { recompress: false },
             7 => Verb::Collect { recompress: true },
+            3 => Verb::Dedup { volume: self.volume(), dedup: self.flag(3) },
             8 => Verb::Quota { volume: self.volume(), chunks: u64::from(self.input.byte()) },
             _ => Verb::Bad { volume: self.volume() },
         }

@@ -155,6 +155,11 @@ impl<R: BufRead, W: Write> Client<R, W> {
         self.call_for_volume(&Request::SetQuota { name: name.to_owned(), quota_bytes })
     }
 
+    /// Lets duplicates be looked for among what is written to a volume from now on, or not.
+    pub fn set_dedup(&mut self, name: &str, dedup: bool) -> Result<VolumeInfo, CallError> {
+        self.call_for_volume(&Request::SetDedup { name: name.to_owned(), dedup })
+    }
+
     /// Deletes a volume or a snapshot; a volume's snapshots only if that is meant.
     pub fn delete_volume(&mut self, name: &str, with_snapshots: bool) -> Result<(), CallError> {
         self.call_for_nothing(&Request::DeleteVolume { name: name.to_owned(), with_snapshots })

@@ -80,6 +80,13 @@ pub enum Request {
         /// None: any amount.
         quota_bytes: Option<u64>,
     },
+    /// Whether duplicates are looked for among what is written to a volume.
+    SetDedup {
+        /// The volume.
+        name: String,
+        /// Whether they are from now on.
+        dedup: bool,
+    },
     /// Deletes a volume or a snapshot and all it holds.
     DeleteVolume {
         /// The volume, or `VOLUME@SNAPSHOT`.

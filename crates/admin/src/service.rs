@@ -100,6 +100,7 @@ impl EngineService {
             Request::SetQuota { name, quota_bytes } => {
                 changed(client.set_quota(&name, quota_bytes)?)
             }
+            Request::SetDedup { name, dedup } => changed(client.set_dedup(&name, dedup)?),
             Request::DeleteVolume { name, with_snapshots } => {
                 match with_snapshots {
                     true => client.delete_volume_with_snapshots(&name)?,

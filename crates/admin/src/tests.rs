@@ -59,6 +59,7 @@ impl Service for ListOfVolumes {
                     mapped_bytes: 0,
                     read_only,
                     quota_bytes: None,
+                    dedup: true,
                     domain: None,
                     taken_unix_s: None,
                     parent: None,

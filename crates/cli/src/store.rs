@@ -239,6 +239,14 @@ impl Store {
         })
     }
 
+    /// Lets duplicates be looked for among what is written to a volume from now on, or not.
+    pub(crate) fn set_dedup(&mut self, name: &str, dedup: bool) -> Result<VolumeInfo, CliError> {
+        Ok(match self {
+            Self::Here(store) => store.client.set_dedup(name, dedup)?,
+            Self::Served(client) => client.set_dedup(name, dedup)?,
+        })
+    }
+
     /// Gives a volume another name.
     pub(crate) fn rename_volume(
         &mut self,

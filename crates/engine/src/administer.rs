@@ -74,6 +74,7 @@ impl Engine {
             AdminRequest::ResizeVolume { name, size_bytes } => self.resize(&name, size_bytes),
             AdminRequest::RenameVolume { name, new_name } => self.rename(&name, &new_name),
             AdminRequest::SetQuota { name, quota_bytes } => self.set_quota(&name, quota_bytes),
+            AdminRequest::SetDedup { name, dedup } => return self.accept_dedup(name, dedup, done),
             AdminRequest::DeleteVolume { name, with_snapshots } => {
                 self.delete(&name, with_snapshots)
             }
@@ -113,6 +114,7 @@ impl Engine {
             mapped_bytes: mapped_chunks * u64::from(self.geometry.chunk_bytes),
             read_only: volume.read_only,
             quota_bytes: volume.quota_bytes(),
+            dedup: entry.is_none_or(|entry| entry.dedup),
             domain: volume.domain.as_ref().map(|domain| domain.name.clone()),
             taken_unix_s: lineage.filter(|_| is_snapshot).map(|lineage| lineage.taken_unix_s),
             parent: lineage.and_then(|lineage| self.visible_parent(lineage)),

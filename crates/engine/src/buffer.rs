@@ -73,11 +73,20 @@ pub(crate) struct Slot {
     pub(crate) lba: Lba,
     pub(crate) data: SlotData,
     pub(crate) fingerprint: Option<Fingerprint>,
+    /// Whether it is looked for: not that of a volume without deduplication.
+    pub(crate) sought: bool,
     /// What it may be a duplicate of, where bytes are compared.
     pub(crate) compared: Option<Compared>,
     /// Whether pages had to be read to know it.
     pub(crate) far: bool,
     pub(crate) plan: Plan,
+}
+
+impl Slot {
+    /// The fingerprint that is looked up.
+    pub(crate) fn sought_fingerprint(&self) -> Option<Fingerprint> {
+        self.fingerprint.filter(|_| self.sought)
+    }
 }
 
 /// The bytes of a slot.
@@ -106,7 +115,8 @@ pub(crate) enum Plan {
         pbn: Pbn,
         frame: usize,
     },
-    /// The same of a chunk whose fingerprint is another one's: no look-up will find it.
+    /// The same of a chunk whose fingerprint is another one's, or whose volume has no
+    /// deduplication: no look-up will find it.
     Aside {
         pbn: Pbn,
         frame: usize,
@@ -401,7 +411,8 @@ impl WriteBuffer {
         let Some(group) = self.groups.back_mut() else { return };
         let Work::Slots(slots) = &mut group.work else { return };
         let (fingerprint, compared, plan) = (None, None, Plan::Undecided);
-        slots.push(Slot { volume, lba, data, fingerprint, compared, far: false, plan });
+        let (sought, far) = (true, false);
+        slots.push(Slot { volume, lba, data, fingerprint, sought, compared, far, plan });
         self.newest.insert((volume, lba), (group.id, slots.len() - 1));
         if slots.len() == GROUP_SLOTS {
             group.stage = Stage::Filling;

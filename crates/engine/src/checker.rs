@@ -48,6 +48,8 @@ pub(crate) struct Checker {
     pub(crate) mapped_in: MappedIn,
     /// PBNs that the PBN-PBA table knows: bit by PBN.
     pub(crate) known: Vec<bool>,
+    /// PBNs of which it says that they are in no other table.
+    pub(crate) asides: Vec<bool>,
     pub(crate) fingerprinted: Vec<bool>,
     /// The first bytes of each fingerprint in the Hash-PBN table, by PBN.
     pub(crate) fingerprints: Vec<u64>,
@@ -73,6 +75,7 @@ impl Checker {
             stored: Vec::new(),
             mapped_in,
             known: vec![false; pbns],
+            asides: vec![false; pbns],
             fingerprinted: vec![false; pbns],
             fingerprints: vec![0; pbns],
             lost: BTreeSet::new(),
@@ -184,6 +187,9 @@ impl Checker {
         }
         if let Some(known) = self.known.get_mut(pbn.0 as usize) {
             *known = true;
+        }
+        if let Some(aside) = self.asides.get_mut(pbn.0 as usize) {
+            *aside = entry.aside;
         }
         self.report.stored_chunks += 1;
         let kind = if entry.references > 0 { Kind::Live } else { Kind::Dead };
@@ -317,8 +323,7 @@ impl Checker {
         let placed = chunks.iter().map(|chunk| (chunk.pba, chunk.pbn));
         let known = |pbn: Pbn| {
             let at = pbn.0 as usize;
-            let is_aside =
-                self.geometry.detection.verify && self.fingerprinted.get(at) == Some(&false);
+            let is_aside = self.fingerprinted.get(at) == Some(&false);
             (!is_aside).then(|| self.fingerprints.get(at).copied().unwrap_or(0))
         };
         let problems = directory_problems(id, &entries, placed, known);

@@ -33,10 +33,14 @@ impl Checker {
             }
         }
         for at in 0..self.known.len() {
-            // What is stored aside has none.
-            let has_entry = self.fingerprinted[at] || self.geometry.detection.verify;
-            if self.known[at] && !has_entry {
-                self.found(Problem::ChunkWithoutEntry { pbn: at as u64 });
+            let pbn = at as u64;
+            match (self.fingerprinted[at], self.asides[at]) {
+                (true, true) => self.found(Problem::EntryOfAside { pbn }),
+                // What was stored aside before the PBN-PBA table said so has none.
+                (false, false) if self.known[at] && !self.geometry.detection.verify => {
+                    self.found(Problem::ChunkWithoutEntry { pbn });
+                }
+                _ => {}
             }
         }
         Ok(())

@@ -312,6 +312,12 @@ impl Client {
         self.volume_info(AdminRequest::SetQuota { name: name.to_owned(), quota_bytes })
     }
 
+    /// Lets duplicates be looked for among what is written to a volume from now on, or not;
+    /// durable when it returns. What it holds stays as it is.
+    pub fn set_dedup(&self, name: &str, dedup: bool) -> Result<VolumeInfo, RequestError> {
+        self.volume_info(AdminRequest::SetDedup { name: name.to_owned(), dedup })
+    }
+
     /// Deletes a volume or a snapshot; its space comes back in the background.
     pub fn delete_volume(&self, name: &str) -> Result<(), RequestError> {
         let (name, with_snapshots) = (name.to_owned(), false);

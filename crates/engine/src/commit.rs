@@ -9,6 +9,7 @@ use format::directory::DIRECTORY_ENTRY_BYTES;
 use format::record::Change;
 use format::root::Stream;
 use format::units::{Lba, Pbn, VolumeId};
+use hashbrown::HashSet;
 use hashbrown::hash_map::Entry;
 use mutants::mutant;
 use tables::PageError;
@@ -231,8 +232,8 @@ fn healed_chunks(group: &Group) -> Vec<Pbn> {
     group.slots().iter().filter_map(healed).collect()
 }
 
-/// The chunks among those whose fingerprints lead to others.
-fn chunks_aside(group: &Group) -> Vec<Pbn> {
+/// The chunks among those that no look-up is to find.
+fn chunks_aside(group: &Group) -> HashSet<Pbn> {
     let aside = |slot: &Slot| match slot.plan {
         Plan::Aside { pbn, .. } => Some(pbn),
         _ => None,
@@ -242,7 +243,7 @@ fn chunks_aside(group: &Group) -> Vec<Pbn> {
 
 /// What is stored already only gets another place, which is `named` by its fingerprint where bytes
 /// are compared; what is aside is not entered into the Hash-PBN table.
-fn store_otherwise(changes: &mut [Change], heals: &[Pbn], asides: &[Pbn], named: bool) {
+fn store_otherwise(changes: &mut [Change], heals: &[Pbn], asides: &HashSet<Pbn>, named: bool) {
     for change in changes.iter_mut().filter(|_| !heals.is_empty() || !asides.is_empty()) {
         let Change::Store { pbn, fingerprint, pba } = change else { continue };
         let (pbn, fingerprint, pba) = (*pbn, *fingerprint, *pba);

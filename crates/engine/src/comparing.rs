@@ -381,8 +381,8 @@ mod tests {
         let fingerprint = Fingerprinter::new(FingerprintKind::Md5).one(&chunk).unwrap();
         let pbn = engine.state.hash.lookup(&engine.state.store, &fingerprint).unwrap();
         for (lba, references, asides) in [(1, REFERENCES_FULL - 1, 0), (2, REFERENCES_FULL, 1)] {
-            let PbaEntry { pba, .. } = pbn_pba::get(&engine.state.store, pbn).unwrap();
-            pbn_pba::set(&mut engine.state.store, pbn, PbaEntry { pba, references });
+            let entry = pbn_pba::get(&engine.state.store, pbn).unwrap();
+            pbn_pba::set(&mut engine.state.store, pbn, PbaEntry { references, ..entry });
             let (read, stats) = beside(&mut engine, &client, |client| {
                 client.write_at(&volume, lba * 4096, &chunk).unwrap();
                 client.flush_blocking().unwrap();

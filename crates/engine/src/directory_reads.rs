@@ -56,7 +56,9 @@ impl Engine {
         let life = self.state.containers.get(listed.container);
         let is_alive = (life.state, life.sequence) == (ContainerState::Sealed, listed.sequence);
         let DirectoryEntry { pbn, offset_bytes, length_bytes, .. } = listed.entry;
-        let pba = pbn_pba::get(&self.state.store, pbn)?.pba;
+        // What is aside stays out of all look-ups: the next duplicate would not find it.
+        let entry = pbn_pba::get(&self.state.store, pbn).filter(|entry| !entry.aside)?;
+        let pba = entry.pba;
         let place = (pba.container, pba.offset_bytes, pba.length_bytes);
         (is_alive && place == (listed.container, offset_bytes, length_bytes)).then_some(pbn)
     }
@@ -75,7 +77,7 @@ impl Engine {
     /// Remembers which chunks of a group were not seen at first sight.
     pub(crate) fn mark_far(&mut self, id: u64, seen: &[Seen]) {
         let Some(group) = self.buffer.group_mut(id) else { return };
-        let slots = group.slots_mut().iter_mut().filter(|slot| slot.fingerprint.is_some());
+        let slots = group.slots_mut().iter_mut().filter(|slot| slot.sought_fingerprint().is_some());
         for (slot, _) in slots.zip(seen).filter(|(_, seen)| **seen == Seen::Missing) {
             slot.far = true;
         }

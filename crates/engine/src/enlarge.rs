@@ -12,7 +12,8 @@
 //! Writes that wait for space wait for a growth as well.
 //!
 //! The secret of a store's first keyed domain comes into the geometry in the same steps, and before
-//! the volume that it is for is recorded (`new_volumes.rs`).
+//! the volume that it is for is recorded (`new_volumes.rs`); so does the mark that chunks may be
+//! aside of the Hash-PBN table, before a volume has no deduplication (`dedup.rs`).
 //!
 //! A scrub judges the superblock by the geometry in memory, so its step there and the writing of
 //! another geometry keep out of each other's way.
@@ -27,7 +28,7 @@ use crate::checkpoints::dirty_pages_sure;
 use crate::devices::Purpose;
 use crate::done::Done;
 use crate::engine::Engine;
-use crate::enlarging::{Growth, Wish};
+use crate::enlarging::{Growth, Then, Wish};
 use crate::error::RequestError;
 use crate::geometry::check_zones;
 use crate::grow::{GrowOptions, plan_growth};
@@ -74,37 +75,60 @@ impl Engine {
             return false;
         }
         let Some(wish) = self.enlarging.wishes.pop_front() else { return false };
-        let (done, volume, grown) = match wish {
+        let (done, then, grown) = match wish {
             Wish::Growth { options, files, done } => (done, None, self.take_files(&options, files)),
-            // Another volume was faster.
-            Wish::Secret { volume, done } if self.geometry.detection.secret.is_some() => {
-                self.accept_volume(volume, done);
+            // Another one was faster.
+            Wish::Detection { then, done } if self.may_be_recorded(&then) => {
+                self.go_on(then, done);
                 return true;
             }
-            Wish::Secret { volume, done } => (done, Some(volume), self.with_secret()),
+            Wish::Detection { then, done } => {
+                let geometry = self.with_detection(&then);
+                (done, Some(then), geometry)
+            }
         };
         match grown {
-            Ok(grown) => self.enlarging.running = Some(Growth { grown, done, volume, steps: 0 }),
+            Ok(grown) => self.enlarging.running = Some(Growth { grown, done, then, steps: 0 }),
             Err(error) => done.fail(error),
         }
         true
     }
 
-    /// The geometry with a secret for domains, in the version that knows of them.
-    fn with_secret(&self) -> Result<Geometry, RequestError> {
-        let secret = Some(self.offered_secret.ok_or(RequestError::NoSecret)?);
-        let detection = Detection { secret, ..self.geometry.detection };
+    fn may_be_recorded(&self, then: &Then) -> bool {
+        match then {
+            Then::Make(_) => self.geometry.detection.secret.is_some(),
+            Then::LeaveAside { .. } => self.geometry.detection.asides,
+        }
+    }
+
+    fn go_on(&mut self, then: Then, done: Done) {
+        match then {
+            Then::Make(volume) => self.accept_volume(volume, done),
+            Then::LeaveAside { name } => self.accept_dedup(name, false, done),
+        }
+    }
+
+    /// The geometry with what is wanted, in the version that knows of it.
+    fn with_detection(&self, then: &Then) -> Result<Geometry, RequestError> {
+        let known = self.geometry.detection;
+        let detection = match then {
+            Then::Make(_) => {
+                let secret = Some(self.offered_secret.ok_or(RequestError::NoSecret)?);
+                Detection { secret, ..known }
+            }
+            Then::LeaveAside { .. } => Detection { asides: true, ..known },
+        };
         let version = self.geometry.version.max(detection.format_version());
         Ok(Geometry { detection, version, ..self.geometry.clone() })
     }
 
     /// The geometry is durable in both its blocks.
     fn end_enlarging(&mut self, growth: Growth) {
-        let Growth { grown, done, volume, .. } = growth;
-        match volume {
-            Some(volume) => {
+        let Growth { grown, done, then, .. } = growth;
+        match then {
+            Some(then) => {
                 self.geometry = grown;
-                self.accept_volume(volume, done);
+                self.go_on(then, done);
             }
             None => {
                 self.adopt(grown);

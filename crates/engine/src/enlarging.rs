@@ -1,5 +1,5 @@
-//! Growths of a store that runs, from their requests to their ends; and the secret of its first
-//! domain, which comes into the geometry in the same way.
+//! Growths of a store that runs, from their requests to their ends; and what the geometry has to
+//! say before a store has its first domain, or its first volume without deduplication.
 
 use std::collections::VecDeque;
 
@@ -18,17 +18,25 @@ pub(crate) enum Wish {
         files: FurtherFiles,
         done: Done,
     },
-    /// For a volume in the store's first keyed domain.
-    Secret {
-        volume: NewVolume,
+    /// That the geometry says first what must be known of the store.
+    Detection {
+        then: Then,
         done: Done,
     },
+}
+
+/// What may not be recorded before the geometry says that it may be there.
+pub(crate) enum Then {
+    /// A volume in a keyed domain.
+    Make(NewVolume),
+    /// A volume has no deduplication from now on.
+    LeaveAside { name: String },
 }
 
 impl Wish {
     fn fail(self, error: RequestError) {
         match self {
-            Self::Growth { done, .. } | Self::Secret { done, .. } => done.fail(error),
+            Self::Growth { done, .. } | Self::Detection { done, .. } => done.fail(error),
         }
     }
 }
@@ -37,8 +45,8 @@ impl Wish {
 pub(crate) struct Growth {
     pub(crate) grown: Geometry,
     pub(crate) done: Done,
-    /// What waits for its secret.
-    pub(crate) volume: Option<NewVolume>,
+    /// What waits for it.
+    pub(crate) then: Option<Then>,
     /// Writes and syncs of the geometry's blocks that have ended.
     pub(crate) steps: usize,
 }

@@ -135,7 +135,7 @@ impl Engine {
         question: &mut Question,
         wanted: &mut Wanted,
     ) -> Result<Option<ExplainedPlace>, PageError> {
-        let PbaEntry { pba, references } = entry;
+        let PbaEntry { pba, references, aside } = entry;
         // Where its page is damaged there is just no copy.
         if !self.state.want_copy(pbn, wanted).unwrap_or(true) {
             return Ok(None);
@@ -159,7 +159,7 @@ impl Engine {
                         bucket: number,
                         pages,
                         named_pbn,
-                        aside: self.verifies() && named_pbn != Some(pbn.0),
+                        aside: (aside || self.verifies()) && named_pbn != Some(pbn.0),
                     }),
                 }
             }

@@ -14,7 +14,7 @@ use mutants::mutant;
 use reduce::{ChunkBatch, ChunkRef, Job};
 use tables::{PageError, Seen};
 
-use crate::buffer::{GROUP_SLOTS, Group, Plan, SlotData, Stage, Work};
+use crate::buffer::{GROUP_SLOTS, Group, Plan, Slot, SlotData, Stage, Work};
 use crate::engine::{Engine, Pending, tag};
 use crate::error::RequestError;
 use crate::geometry::fingerprinters;
@@ -177,11 +177,13 @@ impl Engine {
     /// Takes the fingerprints of one job; chunks that turn out to be zeros are let go.
     pub(crate) fn fingerprints_made(&mut self, of: u64, made: Vec<Option<Fingerprint>>) {
         let (id, job) = (of >> 16, (of & 0xffff) as usize);
+        let without_dedup = &self.volumes.without_dedup;
         let Some(group) = self.buffer.group_mut(id) else { return };
         let whole = |slot: &&mut crate::buffer::Slot| !matches!(slot.data, SlotData::Zeros);
         let members = group.slots_mut().iter_mut().filter(whole);
         for (slot, fingerprint) in members.skip(job * JOB_CHUNKS).zip(made) {
             slot.fingerprint = fingerprint;
+            slot.sought = !without_dedup.contains(&slot.volume);
             if fingerprint.is_none() {
                 slot.plan = Plan::Unmap;
             }
@@ -237,7 +239,7 @@ impl Engine {
             return Ok(false);
         };
         let fingerprints: Vec<Option<Fingerprint>> =
-            group.slots().iter().map(|slot| slot.fingerprint).collect();
+            group.slots().iter().map(Slot::sought_fingerprint).collect();
         let Some(seen) = self.seen_chunks(id, &fingerprints)? else { return Ok(false) };
         if self.verifies() && !self.compare_group(id, &fingerprints, &seen)? {
             return Ok(false);
@@ -248,6 +250,7 @@ impl Engine {
         let mut plans = Vec::with_capacity(fingerprints.len());
         for (slot, fingerprint) in fingerprints.iter().enumerate() {
             plans.push(match fingerprint {
+                None if self.holds_chunk(id, slot) => self.plan_unsought(&mut frame),
                 None => Plan::Unmap,
                 Some(fingerprint) => {
                     let seen = seen.next().unwrap_or(Seen::Absent);
@@ -291,7 +294,8 @@ impl Engine {
         for fingerprint in fingerprints.clone().filter(|_| is_missing) {
             here &= self.want_stored_chunk(fingerprint, &mut wanted)?;
         }
-        let count = fingerprints.clone().count() as u64;
+        let group = self.buffer.group(id).map_or(&[][..], Group::slots);
+        let count = group.iter().filter(|slot| slot.fingerprint.is_some()).count() as u64;
         let pops = (self.lookups.popped_ahead + count).min(self.checkpoints.free_pbns(&self.state));
         here &= self.state.want_free_pop(pops, &mut wanted)?;
         self.hold_pages(wanted, |lookups| &mut lookups.look_up_pins);
@@ -341,6 +345,19 @@ impl Engine {
         self.lookups.pending.insert(*fingerprint, Pending { pbn, group, slot });
         *frame += 1;
         Plan::New { pbn, frame: *frame - 1 }
+    }
+
+    /// Whether a slot has something to store.
+    fn holds_chunk(&self, group: u64, slot: usize) -> bool {
+        self.buffer.slot(group, slot).is_some_and(|slot| slot.fingerprint.is_some())
+    }
+
+    /// A chunk of a volume without deduplication is stored, whatever is stored already.
+    fn plan_unsought(&mut self, frame: &mut usize) -> Plan {
+        self.counters.chunks_unique += 1;
+        self.counters.chunks_unsought += 1;
+        *frame += 1;
+        Plan::Aside { pbn: self.allocate_pbn(), frame: *frame - 1 }
     }
 
     /// A chunk is the one that is stored under `pbn`, or on its way under it.

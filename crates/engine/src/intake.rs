@@ -144,6 +144,7 @@ pub enum AdminRequest {
     ResizeVolume { name: String, size_bytes: u64 },
     RenameVolume { name: String, new_name: String },
     SetQuota { name: String, quota_bytes: Option<u64> },
+    SetDedup { name: String, dedup: bool },
     DeleteVolume { name: String, with_snapshots: bool },
     TakeSnapshots(SnapshotRequest),
     CloneVolume { snapshot: String, name: String },

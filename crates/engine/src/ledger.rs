@@ -9,7 +9,7 @@
 //!
 //! Memory: 50 bytes a PBN, and 24 bytes for each chunk that the journal maps.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use format::catalog::{CatalogEntry, VolumeState};
@@ -101,6 +101,8 @@ impl VolumeLedger {
 pub(crate) struct Ledger {
     pub(crate) places: Vec<Place>,
     pub(crate) fingerprints: Vec<Option<Fingerprint>>,
+    /// What stays out of the Hash-PBN table.
+    pub(crate) asides: BTreeSet<Pbn>,
     pub(crate) copies: BTreeMap<Pbn, Pba>,
     /// None: unknown.
     pub(crate) containers: Vec<Option<ContainerEntry>>,
@@ -146,6 +148,7 @@ impl Ledger {
         Self {
             places: vec![Place::Vacant; next_pbn as usize],
             fingerprints: vec![None; next_pbn as usize],
+            asides: BTreeSet::new(),
             copies: BTreeMap::new(),
             containers: vec![Some(ContainerEntry::default()); geometry.containers_total() as usize],
             volumes: volumes.map(|entry| (entry.id, VolumeLedger::new(entry))).collect(),
@@ -156,7 +159,7 @@ impl Ledger {
             next_container_sequence: base.root.next_container_sequence,
             next_incarnation: base.root.next_incarnation,
             fingerprints_lost: false,
-            has_asides: geometry.detection.verify,
+            has_asides: geometry.detection.has_asides(),
             records: 0,
         }
     }
@@ -165,11 +168,13 @@ impl Ledger {
         pages.each_leaf(TreeId::PBN_PBA, |leaf, page| {
             let first = leaf * pba_page::SLOTS as u64;
             for (slot, place) in slots(&mut self.places, first, pba_page::SLOTS).enumerate() {
-                *place = match page {
-                    Some(page) => pba_page::get(page, slot)
-                        .map_or(Place::Vacant, |entry| Place::At(entry.pba)),
+                let entry = page.map(|page| pba_page::get(page, slot));
+                *place = match entry {
+                    Some(entry) => entry.map_or(Place::Vacant, |entry| Place::At(entry.pba)),
                     None => Place::Unknown,
                 };
+                let is_aside = entry.flatten().is_some_and(|entry| entry.aside);
+                self.asides.extend(is_aside.then_some(Pbn(first + slot as u64)));
             }
         });
         if let Some(none) = self.places.first_mut() {
@@ -291,6 +296,9 @@ impl Ledger {
             | Change::StoreAside { pbn, fingerprint, pba } => {
                 self.place(*pbn, *pba);
                 self.fingerprints[pbn.0 as usize] = Some(*fingerprint);
+                self.asides.remove(pbn);
+                let is_aside = matches!(change, Change::StoreAside { .. });
+                self.asides.extend(is_aside.then_some(*pbn));
             }
             Change::Move { pbn, to, .. } => {
                 self.place(*pbn, *to);
@@ -307,6 +315,7 @@ impl Ledger {
                 self.reach(*pbn);
                 self.copies.remove(pbn);
                 self.places[pbn.0 as usize] = Place::Vacant;
+                self.asides.remove(pbn);
                 self.fingerprints[pbn.0 as usize] = None;
             }
             Change::OpenContainer { id, sequence, stream } => {
@@ -390,6 +399,9 @@ impl Ledger {
             }
             Change::SetQuota { id, quota_bytes } => {
                 volume(self, id, &|volume| volume.entry.quota_bytes = *quota_bytes);
+            }
+            Change::SetDedup { id, dedup } => {
+                volume(self, id, &|volume| volume.entry.dedup = *dedup);
             }
             Change::DeleteVolume { id } => {
                 volume(self, id, &|volume| volume.entry.state = VolumeState::Deleting);

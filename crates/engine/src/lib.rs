@@ -50,6 +50,7 @@ mod copying;
 mod create;
 mod credits;
 mod damage_reads;
+mod dedup;
 mod devices;
 mod difference;
 mod directories;

@@ -13,7 +13,7 @@ use crate::administer::{Queued, check_size};
 use crate::buffer::AdminAnswer;
 use crate::done::Done;
 use crate::engine::Engine;
-use crate::enlarging::Wish;
+use crate::enlarging::{Then, Wish};
 use crate::error::RequestError;
 use crate::intake::NewVolume;
 use crate::volume::VolumeShared;
@@ -32,7 +32,9 @@ impl Engine {
             return self.queue(queued, done);
         }
         match self.check_volume(&volume) {
-            Ok(()) => self.enlarging.wishes.push_back(Wish::Secret { volume, done }),
+            Ok(()) => {
+                self.enlarging.wishes.push_back(Wish::Detection { then: Then::Make(volume), done })
+            }
             Err(error) => done.fail(error),
         }
     }

@@ -60,6 +60,9 @@ pub struct VolumeInfo {
     /// What may be mapped of it at most, if it has a quota.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota_bytes: Option<u64>,
+    /// Whether duplicates are looked for among what is written to it.
+    #[serde(default = "yes")]
+    pub dedup: bool,
     /// The domain whose chunks it shares; none: the default one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub domain: Option<String>,
@@ -70,6 +73,11 @@ pub struct VolumeInfo {
     /// shares.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
+}
+
+/// What servers that knew no other way did.
+fn yes() -> bool {
+    true
 }
 
 /// What a request that succeeded comes back with.

@@ -33,7 +33,7 @@ impl Engine {
             self.lookups.asked_ahead = id + 1;
             let Some(group) = self.buffer.group(id) else { continue };
             let made: Vec<Fingerprint> =
-                group.slots().iter().filter_map(|slot| slot.fingerprint).collect();
+                group.slots().iter().filter_map(Slot::sought_fingerprint).collect();
             let (mut seen, mut wanted) = (Vec::with_capacity(made.len()), Wanted::default());
             let State { store, hash, .. } = &self.state;
             hash.look_up_group(store, made.iter(), &mut seen, |_, _| ());

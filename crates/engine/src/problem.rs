@@ -42,6 +42,10 @@ pub enum Problem {
     #[error("PBN {pbn} has no entry in the Hash-PBN table")]
     #[expect(missing_docs, reason = "the sentence above says what each field is")]
     ChunkWithoutEntry { pbn: u64 },
+    /// A chunk that is in no other table has a fingerprint all the same.
+    #[error("PBN {pbn} is stored aside, but has an entry in the Hash-PBN table")]
+    #[expect(missing_docs, reason = "the sentence above says what each field is")]
+    EntryOfAside { pbn: u64 },
     /// A chunk's place cannot be.
     #[error("PBN {pbn} lies at byte {offset_bytes} of container {container}, where no frame is")]
     #[expect(missing_docs, reason = "the sentence above says what each field is")]

@@ -125,22 +125,25 @@ impl<'a> Rebuild<'a> {
         Ok(root)
     }
 
-    /// The Hash-PBN table. A chunk whose fingerprint another one has is left out: it lives under
-    /// another PBN as well, or in a store that compares bytes is another chunk, aside.
+    /// The Hash-PBN table, without what is aside. So is a chunk whose fingerprint another one has:
+    /// it lives under another PBN as well, or in a store that compares bytes is another chunk.
     fn write_fingerprints(&mut self) -> Result<HashShape, RepairError> {
         let mut entries: Vec<_> = stored_chunks(&self.ledger)
             .into_iter()
+            .filter(|(_, pbn)| !self.ledger.asides.contains(pbn))
             .filter_map(|(_, pbn)| Some((self.ledger.fingerprints[pbn.0 as usize]?, pbn)))
             .collect();
         let references = &self.maps.references;
         entries.sort_unstable_by_key(|&(fingerprint, pbn)| {
             (fingerprint, std::cmp::Reverse(references[pbn.0 as usize]), pbn)
         });
-        let places = &mut self.ledger.places;
+        let Ledger { places, asides, .. } = &mut self.ledger;
         entries.dedup_by(|second, first| {
             let twice = second.0 == first.0;
             if twice && references[second.1.0 as usize] == 0 {
                 places[second.1.0 as usize] = Place::Vacant;
+            } else if twice {
+                asides.insert(second.1);
             }
             twice
         });
@@ -245,7 +248,8 @@ impl<'a> Rebuild<'a> {
             let mut any = false;
             for (slot, (place, &references)) in places.take(pba_page::SLOTS).enumerate() {
                 if let Place::At(pba) = *place {
-                    pba_page::set(&mut page, slot, Some(PbaEntry { pba, references }));
+                    let aside = self.ledger.asides.contains(&Pbn((first + slot) as u64));
+                    pba_page::set(&mut page, slot, Some(PbaEntry { pba, references, aside }));
                     any = true;
                 }
             }

@@ -59,12 +59,19 @@ impl Engine {
     /// A chunk's frame is at another place; recovery is told what should be in it where no table
     /// may know.
     pub(crate) fn moved(&self, pbn: Pbn, to: Pba, fingerprint: &Fingerprint) -> Change {
-        Change::Move { pbn, to, fingerprint: self.verifies().then_some(*fingerprint) }
+        Change::Move { pbn, to, fingerprint: self.is_named(pbn).then_some(*fingerprint) }
     }
 
     /// The same of a second copy.
     pub(crate) fn copied(&self, pbn: Pbn, at: Pba, fingerprint: &Fingerprint) -> Change {
-        Change::Copy { pbn, at, fingerprint: self.verifies().then_some(*fingerprint) }
+        Change::Copy { pbn, at, fingerprint: self.is_named(pbn).then_some(*fingerprint) }
+    }
+
+    /// Whether recovery may not learn from the tables what a frame of this chunk should hold.
+    fn is_named(&self, pbn: Pbn) -> bool {
+        let detection = self.geometry.detection;
+        let is_aside = detection.asides && !self.state.is_entered(pbn);
+        detection.verify || is_aside && !mutant!(MovesUnnamed)
     }
 
     /// Whether a record of `body_bytes` fits into the ring now; if not, a checkpoint is asked for.

@@ -122,7 +122,8 @@ impl Engine {
         // Where a page is damaged nothing is changed. An entry under another fingerprint would be
         // left behind; but a chunk aside has none, and then its directory has to be believed.
         let found = || self.state.hash.lookup(&self.state.store, &fingerprint) == Some(pbn);
-        let is_aside = self.verifies() && frame.verdict == Verdict::Damaged;
+        let may_be_aside = self.verifies() || !self.state.is_entered(pbn);
+        let is_aside = may_be_aside && frame.verdict == Verdict::Damaged;
         if !matches!(here, Ok(true)) || !(is_aside || found()) {
             return false;
         }

@@ -179,7 +179,7 @@ impl Engine {
             return true;
         }
         // What is stored aside has no entry.
-        if made == listed && !self.verifies() {
+        if made == listed && !self.verifies() && self.state.is_entered(pbn) {
             running.found(Problem::ChunkWithoutEntry { pbn: pbn.0 }, false);
         }
         made == listed

@@ -155,6 +155,11 @@ impl State {
         self.hash.want_insert(&mut self.store, &mut wanted.pins, inserts, &mut wanted.reads)
     }
 
+    /// Whether the Hash-PBN table is known to have an entry of a chunk; its page should be here.
+    pub(crate) fn is_entered(&self, pbn: Pbn) -> bool {
+        pbn_pba::get(&self.store, pbn).is_some_and(|entry| !entry.aside)
+    }
+
     /// Pages to look a fingerprint up.
     pub(crate) fn want_lookup(
         &mut self,
@@ -223,11 +228,11 @@ impl State {
     pub(crate) fn apply(&mut self, change: &Change) {
         match change {
             Change::Store { pbn, fingerprint, pba } => {
-                self.store_chunk(*pbn, *pba);
+                self.store_chunk(*pbn, *pba, false);
                 self.hash.insert(&mut self.store, fingerprint, *pbn);
             }
             Change::StoreAside { pbn, fingerprint, pba } => {
-                self.store_chunk(*pbn, *pba);
+                self.store_chunk(*pbn, *pba, true);
                 if mutant!(IndexesAside) {
                     self.hash.insert(&mut self.store, fingerprint, *pbn);
                 }
@@ -257,13 +262,13 @@ impl State {
         }
     }
 
-    fn store_chunk(&mut self, pbn: Pbn, pba: Pba) {
+    fn store_chunk(&mut self, pbn: Pbn, pba: Pba, aside: bool) {
         if pbn.0 == self.next_pbn {
             self.next_pbn += 1;
         } else {
             self.free.pop(&mut self.store);
         }
-        pbn_pba::set(&mut self.store, pbn, PbaEntry { pba, references: 0 });
+        pbn_pba::set(&mut self.store, pbn, PbaEntry { pba, references: 0, aside });
         self.totals.dead_chunks += 1;
         self.totals.dead_frame_bytes += u64::from(pba.length_bytes);
         self.fill(pba);
@@ -327,7 +332,8 @@ impl State {
     fn move_chunk(&mut self, pbn: Pbn, to: Pba) {
         self.entries_seen.pbn_pba += 1;
         let Some(entry) = pbn_pba::get(&self.store, pbn) else { return };
-        pbn_pba::set(&mut self.store, pbn, PbaEntry { pba: to, references: entry.references });
+        let aside = entry.aside && !mutant!(ForgetsAside);
+        pbn_pba::set(&mut self.store, pbn, PbaEntry { pba: to, aside, ..entry });
         let totals = &mut self.totals;
         let is_live = entry.references > 0;
         let frames =
@@ -393,7 +399,7 @@ impl State {
         self.entries_seen.pbn_pba += 1;
         self.entries_seen.hash_pbn += 1;
         let Some(entry) = pbn_pba::get(&self.store, pbn) else { return };
-        if !mutant!(KeepsHashEntry) {
+        if !entry.aside && !mutant!(KeepsHashEntry) {
             self.hash.take_back(&mut self.store, fingerprint, pbn);
         }
         pbn_pba::clear(&mut self.store, pbn);
@@ -424,6 +430,11 @@ impl State {
             Change::SetQuota { id, quota_bytes } => {
                 if let Some(entry) = self.catalog.get_mut(*id) {
                     entry.quota_bytes = *quota_bytes;
+                }
+            }
+            Change::SetDedup { id, dedup } => {
+                if let Some(entry) = self.catalog.get_mut(*id) {
+                    entry.dedup = *dedup;
                 }
             }
             version_change => self.apply_to_versions(version_change),

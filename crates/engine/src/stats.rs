@@ -300,6 +300,9 @@ pub struct Counters {
     /// bytes, and those whose candidate could not be compared or had no reference left.
     #[serde(default)]
     pub chunks_aside: u64,
+    /// Chunks of volumes without deduplication, which were stored without being looked up.
+    #[serde(default)]
+    pub chunks_unsought: u64,
     /// Frames that were read from the device to be compared with.
     #[serde(default)]
     pub chunks_read_to_compare: u64,

@@ -88,6 +88,7 @@ impl Engine {
                 let shared =
                     VolumeShared::new(*id, &name, size_bytes, read_only, chunk_bytes, domain);
                 self.volumes.claimed.remove(&name);
+                self.volumes.set_dedup(*id, entry.dedup);
                 self.volumes.show(shared);
             }
             Change::Rollback { volume, into, .. } => {

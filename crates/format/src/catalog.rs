@@ -44,7 +44,8 @@ pub(crate) const REST_AT: usize = 443;
 pub(crate) const FLAG_READ_ONLY: u8 = 1;
 const FLAG_PARENT: u8 = 2;
 const FLAG_SNAPSHOT: u8 = 4;
-const FLAGS: u8 = FLAG_READ_ONLY | FLAG_PARENT | FLAG_SNAPSHOT;
+const FLAG_NO_DEDUP: u8 = 8;
+const FLAGS: u8 = FLAG_READ_ONLY | FLAG_PARENT | FLAG_SNAPSHOT | FLAG_NO_DEDUP;
 const STATE_VACANT: u8 = 0;
 
 const _: () = assert!(NAME_AT + NAME_BYTES_MAX == PADDING_AT && ZERO_AT <= QUOTA_AT);
@@ -101,6 +102,8 @@ pub struct CatalogEntry {
     pub read_only: bool,
     /// What it may map at most, in bytes; 0: any amount.
     pub quota_bytes: u64,
+    /// Whether duplicates are looked for among what is written to it.
+    pub dedup: bool,
     /// Whose chunks it shares, for life; none: those of the default domain.
     pub domain: Option<Domain>,
     /// Its map.
@@ -129,6 +132,7 @@ impl CatalogEntry {
             state: VolumeState::Live,
             read_only,
             quota_bytes: 0,
+            dedup: true,
             domain,
             root: Default::default(),
             created_generation: 0,
@@ -173,6 +177,7 @@ pub fn get(page: &Page, slot: usize) -> Result<Option<CatalogEntry>, FormatError
         state,
         read_only: flags & FLAG_READ_ONLY != 0,
         quota_bytes: u64_at(entry, QUOTA_AT),
+        dedup: flags & FLAG_NO_DEDUP == 0,
         domain: get_domain(entry)?,
         root,
         created_generation: u64_at(entry, CREATED_AT),
@@ -233,6 +238,7 @@ pub fn set(page: &mut Page, slot: usize, entry: Option<&CatalogEntry>) {
     assert!(entry.name.len() <= NAME_BYTES_MAX, "names are parsed before they are stored");
     bytes[STATE_AT] = entry.state as u8;
     bytes[FLAGS_AT] = if entry.read_only { FLAG_READ_ONLY } else { 0 };
+    bytes[FLAGS_AT] |= if entry.dedup { 0 } else { FLAG_NO_DEDUP };
     bytes[NAME_BYTES_AT] = entry.name.len() as u8;
     bytes[DEPTH_AT] = entry.root.depth;
     put_u32(bytes, ID_AT, entry.id.0);

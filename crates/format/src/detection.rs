@@ -161,16 +161,26 @@ pub struct Detection {
     pub filter: FilterBlocks,
     /// What keys of domains are made from, once the store has one.
     pub secret: Option<DomainSecret>,
+    /// Whether a volume without deduplication has ever been here: then chunks may be aside of the
+    /// Hash-PBN table, as their entries in the PBN-PBA table say.
+    pub asides: bool,
 }
 
 impl Detection {
     const VERIFY_FLAG: u8 = 1;
     const DOMAINS_FLAG: u8 = 2;
+    const ASIDES_FLAG: u8 = 4;
 
     /// Whether no chunk can be taken for another one.
     #[must_use]
     pub const fn is_safe(self) -> bool {
         self.verify || self.kind.is_strong()
+    }
+
+    /// Whether chunks may be stored that the Hash-PBN table does not know.
+    #[must_use]
+    pub const fn has_asides(self) -> bool {
+        self.verify || self.asides
     }
 
     /// The version of a store that finds duplicates so. What version 2 did is version 2 for good:
@@ -185,7 +195,8 @@ impl Detection {
         let filter = if self.filter == FilterBlocks::default() { 0 } else { self.filter.0 };
         let verify = if self.verify { Self::VERIFY_FLAG } else { 0 };
         let domains = if self.secret.is_some() { Self::DOMAINS_FLAG } else { 0 };
-        [self.kind as u8, verify | domains, filter]
+        let asides = if self.asides { Self::ASIDES_FLAG } else { 0 };
+        [self.kind as u8, verify | domains | asides, filter]
     }
 
     pub(crate) fn from_bytes(
@@ -196,7 +207,7 @@ impl Detection {
             |field, found| FormatError::field(Structure::Superblock, field, u64::from(found));
         let kind = FingerprintKind::from_number(kind)
             .ok_or_else(|| impossible("kind of fingerprint", kind))?;
-        if flags & !(Self::VERIFY_FLAG | Self::DOMAINS_FLAG) != 0 {
+        if flags & !(Self::VERIFY_FLAG | Self::DOMAINS_FLAG | Self::ASIDES_FLAG) != 0 {
             return Err(impossible("detection flags", flags));
         }
         let filter = match filter {
@@ -205,6 +216,7 @@ impl Detection {
             _ => return Err(impossible("blocks of a filter", filter)),
         };
         let secret = (flags & Self::DOMAINS_FLAG != 0).then_some(DomainSecret(secret));
-        Ok(Self { kind, verify: flags & Self::VERIFY_FLAG != 0, filter, secret })
+        let (verify, asides) = (flags & Self::VERIFY_FLAG != 0, flags & Self::ASIDES_FLAG != 0);
+        Ok(Self { kind, verify, filter, secret, asides })
     }
 }

@@ -38,6 +38,7 @@ pub(crate) const DOMAIN_AT: usize = 15;
 /// The codec is in the lowest bits of its byte; above it are the upper bits of the domain.
 const CODEC_BITS: u32 = 2;
 
+const _: () = assert!((FRAME_BYTES_MAX as u32) < crate::pba_page::ASIDE_FLAG);
 const _: () = assert!(DOMAIN_AT + 1 == FRAME_HEADER_BYTES);
 const _: () = assert!(DomainId::COUNT_MAX >> 8 == u8::MAX as u16 >> CODEC_BITS);
 

@@ -3,7 +3,7 @@
 //! The engine is stepped here and nowhere else, so that each step can be followed by a look at the
 //! crashes that the tap has seen aside.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use disk::{Doorbell, MemoryDisk};
@@ -194,6 +194,25 @@ impl Opening {
         Ok(())
     }
 
+    /// Whether chunks may be aside because a volume has no deduplication, or had.
+    pub(crate) fn has_asides(&mut self) -> Result<bool, Broken> {
+        match self.administer(AdminRequest::Geometry)? {
+            Reply::Geometry(geometry) => Ok(geometry.detection.asides),
+            other => Err(strange("a geometry", &other)),
+        }
+    }
+
+    /// The volumes, and snapshots of such, in which no duplicates are looked for.
+    fn without_dedup(&mut self) -> Result<BTreeSet<String>, Broken> {
+        match self.administer(AdminRequest::ListVolumes)? {
+            Reply::Volumes(volumes) => {
+                let without = volumes.into_iter().filter(|volume| !volume.dedup);
+                Ok(without.map(|volume| volume.name).collect())
+            }
+            other => Err(strange("volumes", &other)),
+        }
+    }
+
     /// Everything that the oracle has ever heard of, as the store has it now.
     pub(crate) fn find(&mut self, oracle: &Oracle) -> Result<Found, Broken> {
         let mut found = Found::default();
@@ -203,13 +222,15 @@ impl Opening {
             }
             other => return Err(strange("compression", &other)),
         }
+        let without_dedup = self.without_dedup()?;
         let volumes: Vec<(u32, VolumeHandle)> =
             self.volumes.iter().map(|(number, volume)| (*number, volume.clone())).collect();
         for (number, volume) in volumes {
             let (name, size_bytes) = (volume.name(), volume.size_bytes());
             let quota = volume.quota_bytes().map(|bytes| bytes / CHUNK_BYTES as u64);
             let (read_only, domain) = (volume.read_only(), volume.domain().map(str::to_owned));
-            let entry = Entry { name, size_bytes, read_only, quota, domain };
+            let dedup = !without_dedup.contains(&name);
+            let entry = Entry { name, size_bytes, read_only, quota, dedup, domain };
             found.values.insert(Register::Volume(number), Value::Volume(entry));
             let chunks = size_bytes.div_ceil(CHUNK_BYTES as u64);
             for (first, end) in runs(&oracle.chunks(number, 0..chunks), chunks) {

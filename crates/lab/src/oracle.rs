@@ -36,6 +36,8 @@ pub(crate) struct Entry {
     pub(crate) read_only: bool,
     /// Chunks that it may map.
     pub(crate) quota: Option<u64>,
+    /// Whether duplicates are looked for.
+    pub(crate) dedup: bool,
     /// Where its chunks are shared.
     pub(crate) domain: Option<String>,
 }
@@ -351,7 +353,14 @@ mod tests {
     fn volume(size_chunks: u64) -> Value {
         let size_bytes = size_chunks * CHUNK_BYTES as u64;
         let name = "v0".to_owned();
-        Value::Volume(Entry { name, size_bytes, read_only: false, quota: None, domain: None })
+        Value::Volume(Entry {
+            name,
+            size_bytes,
+            read_only: false,
+            quota: None,
+            dedup: true,
+            domain: None,
+        })
     }
 
     fn found(chunks: &[(u64, u8)]) -> Found {

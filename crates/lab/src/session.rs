@@ -154,10 +154,8 @@ impl<'a> Session<'a> {
             Verb::Clone { snapshot, volume } => self.clone_volume(snapshot, volume)?,
             Verb::Rollback { snapshot } => self.roll_back(snapshot)?,
             Verb::Quota { volume, chunks } => self.set_quota(volume, chunks)?,
-            Verb::Compress(compression) => {
-                self.oracle.write(Register::Compression, Value::Compression(compression));
-                self.change(AdminRequest::SetCompression(compression))?;
-            }
+            Verb::Dedup { volume, dedup } => self.set_dedup(volume, dedup)?,
+            Verb::Compress(compression) => self.set_compression(compression)?,
             Verb::Write { volume, first, count, content, durable } => {
                 self.write(Range { volume, first, count }, content, durable)?;
             }

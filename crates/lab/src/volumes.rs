@@ -1,6 +1,6 @@
-//! A session's volumes: made, resized, renamed, deleted; and what the oracle notes of it.
+//! A session's volumes: made, resized, renamed, deleted, set; and what the oracle notes of it.
 
-use engine::{AdminRequest, NewVolume, Reply};
+use engine::{AdminRequest, Compression, NewVolume, Reply};
 
 use crate::failure::Broken;
 use crate::opening::strange;
@@ -18,7 +18,8 @@ impl Session<'_> {
         let (name, size_bytes) = (format!("v{volume}"), sectors * SECTOR_BYTES);
         let domain = self.shape.domain_of(volume);
         let (quota, of) = (None, domain.clone());
-        let entry = Entry { name: name.clone(), size_bytes, read_only, quota, domain: of };
+        let (name_of, dedup) = (name.clone(), true);
+        let entry = Entry { name: name_of, size_bytes, read_only, quota, dedup, domain: of };
         self.oracle.write(Register::Volume(volume), Value::Volume(entry));
         let waits = domain.is_some();
         let new = NewVolume { name: name.clone(), size_bytes, read_only, domain };
@@ -66,6 +67,21 @@ impl Session<'_> {
         self.oracle.write(Register::Volume(volume), Value::Volume(Entry { quota, ..entry }));
         let quota_bytes = quota.map(|chunks| chunks * CHUNK_BYTES as u64);
         self.change_now(AdminRequest::SetQuota { name, quota_bytes })
+    }
+
+    /// Duplicates are looked for in a volume, or not. The first that has none is there when the
+    /// geometry has been written.
+    pub(crate) fn set_dedup(&mut self, volume: u32, dedup: bool) -> Result<(), Broken> {
+        let Some(entry) = self.changeable(volume) else { return Ok(()) };
+        let name = entry.name.clone();
+        self.oracle.write(Register::Volume(volume), Value::Volume(Entry { dedup, ..entry }));
+        self.change_now(AdminRequest::SetDedup { name, dedup })
+    }
+
+    /// From now on new chunks are compressed so.
+    pub(crate) fn set_compression(&mut self, compression: Compression) -> Result<(), Broken> {
+        self.oracle.write(Register::Compression, Value::Compression(compression));
+        self.change(AdminRequest::SetCompression(compression))
     }
 
     /// Whether the quota of a volume lets these sectors be written; none if it has none.

@@ -101,6 +101,7 @@ impl Plan {
             scrubs: Dice::new(mixed(self.seed, 3)),
             versions: Dice::new(mixed(self.seed, 4)),
             extras: Dice::new(mixed(self.seed, 7)),
+            dedups: Dice::new(mixed(self.seed, 8)),
             snapshots: Vec::new(),
             clones: Vec::new(),
             shape: &self.shape,
@@ -117,6 +118,9 @@ impl Plan {
                 requests.extend(workload.version_request());
                 if self.seed.is_multiple_of(3) {
                     requests.extend(workload.extra_request());
+                }
+                if self.seed.is_multiple_of(5) {
+                    requests.extend(workload.dedup_request());
                 }
             }
             let end = workload.end();
@@ -169,6 +173,8 @@ struct Workload<'a> {
     versions: Dice,
     /// Of quotas and of collection on request.
     extras: Dice,
+    /// Of switching deduplication.
+    dedups: Dice,
     /// Snapshots that may still be there, with what they are of.
     snapshots: Vec<(u32, Believed)>,
     clones: Vec<Believed>,

@@ -121,11 +121,15 @@ pub enum Mutant {
     SharesAcrossDomains,
     /// A frame does not say of which domain its chunk is.
     ForgetsDomainOfFrame,
+    /// A chunk that is aside is not so any more once it has moved.
+    ForgetsAside,
+    /// The record of a moved chunk that is aside does not say what its frame holds.
+    MovesUnnamed,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 49] = [
+    pub const ALL: [Self; 51] = [
         Self::AnswersFlushUnsynced,
         Self::SkipsDataSync,
         Self::WritesRootUnsynced,
@@ -175,6 +179,8 @@ impl Mutant {
         Self::ForgetsStamp,
         Self::SharesAcrossDomains,
         Self::ForgetsDomainOfFrame,
+        Self::ForgetsAside,
+        Self::MovesUnnamed,
     ];
 }
 

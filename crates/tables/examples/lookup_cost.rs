@@ -74,7 +74,7 @@ impl Tables {
                 length_bytes: 1,
                 check: FrameCheck::UNKNOWN,
             };
-            pbn_pba::set(store, Pbn(*pbn), PbaEntry { pba, references: 0 });
+            pbn_pba::set(store, Pbn(*pbn), PbaEntry { pba, references: 0, aside: false });
         }
         self.let_go();
         self.work()

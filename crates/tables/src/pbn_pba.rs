@@ -138,8 +138,10 @@ fn count(
         let page = store.page_at_mut(at);
         for &pbn in run {
             let slot = place(pbn).1;
-            let Some(PbaEntry { pba, references }) = pba_page::get(page, slot) else { continue };
-            pba_page::set(page, slot, Some(PbaEntry { pba, references: change(references) }));
+            let Some(entry) = pba_page::get(page, slot) else { continue };
+            let PbaEntry { pba, references, .. } = entry;
+            let counted_anew = PbaEntry { references: change(references), ..entry };
+            pba_page::set(page, slot, Some(counted_anew));
             counted(pbn, pba, references);
         }
     }

@@ -33,7 +33,7 @@ pub fn get(store: &PageStore, pbn: Pbn) -> Option<Pba> {
 
 /// Enters or changes the copy of `pbn`. Its leaf must have been wanted.
 pub fn set(store: &mut PageStore, pbn: Pbn, pba: Pba) {
-    set_in(TREE, store, pbn, PbaEntry { pba, references: 0 });
+    set_in(TREE, store, pbn, PbaEntry { pba, references: 0, aside: false });
 }
 
 /// Removes the copy of `pbn`. Its leaf must have been wanted.

@@ -83,7 +83,7 @@ pub(crate) struct StoreShape {
 impl StoreShape {
     pub(crate) fn detection(&self) -> Detection {
         let (kind, verify, filter) = (self.fingerprint, self.verify, self.filter_bits);
-        Detection { kind, verify, filter, secret: None }
+        Detection { kind, verify, filter, ..Detection::default() }
     }
 
     /// A store in one directory with all the defaults.

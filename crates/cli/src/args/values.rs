@@ -77,6 +77,14 @@ pub(super) fn parse_rate(text: &str) -> Result<Rate, String> {
     }
 }
 
+pub(super) fn parse_switch(text: &str) -> Result<bool, String> {
+    match text {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err("use on or off".to_owned()),
+    }
+}
+
 pub(super) fn parse_quota(text: &str) -> Result<Quota, String> {
     if text == "none" {
         return Ok(Quota::None);

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 
 use super::options::{Confirm, Format};
-use super::values::{Quota, parse_quota};
+use super::values::{Quota, parse_quota, parse_switch};
 use crate::size::parse_size;
 
 /// Create, list and change volumes
@@ -60,6 +60,9 @@ pub(crate) struct VolumeCreateArgs {
     /// Domain inside which its chunks are deduplicated, and of which nobody outside can learn
     #[arg(long, value_name = "NAME")]
     pub(crate) domain: Option<String>,
+    /// Look for no duplicates among its chunks, as `tamis volume set --dedup off`
+    #[arg(long)]
+    pub(crate) no_dedup: bool,
 }
 
 /// Change what a volume may take of the store
@@ -68,17 +71,26 @@ pub(crate) struct VolumeCreateArgs {
 Examples:
   tamis volume set /srv/store vm1 --quota 10G
   tamis volume set /srv/store vm1 --quota none
+  tamis volume set /srv/store vm1 --dedup off
 A quota bounds what the volume maps, as `tamis volume list` shows it: each chunk in full, before
 deduplication and compression, so that it is the most that the volume can take of the store;
 without its snapshots. Writes that would map more fail with no-space, for this volume only; writing
 over what is mapped, trims and reads go on. Each write to it is acknowledged by the core, not at
-the door, which costs some speed.")]
+the door, which costs some speed.
+With --dedup off, what is written to the volume from now on is not looked up in the store's tables,
+and found by nobody: for data that is known to have no duplicates, such as encrypted disks, it saves
+the look-up and the table's entry. It is still compressed and checked. What the volume holds stays
+as it is, and shared where it is. The first such volume makes the store on-disk format 3.")]
+#[command(group(ArgGroup::new("what").required(true).multiple(true).args(["quota", "dedup"])))]
 pub(crate) struct VolumeSetArgs {
     #[command(flatten)]
     pub(crate) of: VolumeName,
     /// What may be mapped of it at most, or none
     #[arg(long, value_name = "SIZE", value_parser = parse_quota)]
-    pub(crate) quota: Quota,
+    pub(crate) quota: Option<Quota>,
+    /// Whether duplicates are looked for among what is written to it from now on: on or off
+    #[arg(long, value_name = "on|off", value_parser = parse_switch)]
+    pub(crate) dedup: Option<bool>,
 }
 
 /// List all volumes

@@ -51,11 +51,14 @@ fn create(args: &VolumeCreateArgs) -> Result<(), CliError> {
         };
         let (name, domain) = (of.name.clone(), args.domain.clone());
         let (size_bytes, read_only) = (args.size, args.read_only);
-        let created = store.create_volume(NewVolume { name, size_bytes, read_only, domain })?;
-        match quota_bytes {
-            None => Ok((created, note)),
-            quota_bytes => Ok((store.set_quota(&of.name, quota_bytes)?, note)),
+        let mut volume = store.create_volume(NewVolume { name, size_bytes, read_only, domain })?;
+        if quota_bytes.is_some() {
+            volume = store.set_quota(&of.name, quota_bytes)?;
         }
+        if args.no_dedup {
+            volume = store.set_dedup(&of.name, false)?;
+        }
+        Ok((volume, note))
     })?;
     report(of, &volume, format_args!("created {}: {}{note}", volume.name, human_bytes(args.size)))
 }
@@ -123,20 +126,28 @@ fn resize(args: &VolumeResizeArgs) -> Result<(), CliError> {
 }
 
 fn set(args: &VolumeSetArgs) -> Result<(), CliError> {
-    let (of, quota_bytes) = (&args.of, args.quota.bytes());
+    let of = &args.of;
     let volume = Store::with(&of.store, |store| {
-        store.volume(&of.store, &of.name)?;
-        store.set_quota(&of.name, quota_bytes)
+        let mut volume = store.volume(&of.store, &of.name)?;
+        if let Some(quota) = args.quota {
+            volume = store.set_quota(&of.name, quota.bytes())?;
+        }
+        if let Some(dedup) = args.dedup {
+            volume = store.set_dedup(&of.name, dedup)?;
+        }
+        Ok(volume)
     })?;
     let held = human_bytes(volume.mapped_bytes);
-    match quota_bytes {
-        None => report(of, &volume, format_args!("{} has no quota now and maps {held}", of.name)),
-        Some(bytes) => {
-            let quota = human_bytes(bytes);
-            let name = &of.name;
-            report(of, &volume, format_args!("{name} may map {quota} now and maps {held}"))
-        }
-    }
+    let quota = args.quota.map(|quota| match quota.bytes() {
+        None => format!("has no quota now and maps {held}"),
+        Some(bytes) => format!("may map {} now and maps {held}", human_bytes(bytes)),
+    });
+    let dedup = args.dedup.map(|dedup| match dedup {
+        true => "looks for duplicates of what is written from now on".to_owned(),
+        false => "looks for no duplicates of what is written from now on".to_owned(),
+    });
+    let done: Vec<String> = quota.into_iter().chain(dedup).collect();
+    report(of, &volume, format_args!("{} {}", of.name, done.join(", and ")))
 }
 
 fn rename(args: &VolumeRenameArgs) -> Result<(), CliError> {
@@ -191,6 +202,7 @@ fn report(
 fn table_of(volumes: &[Listed]) -> Table {
     let clones = volumes.iter().any(|volume| volume.clone_of.is_some());
     let domains = volumes.iter().any(|volume| volume.info.domain.is_some());
+    let without_dedup = volumes.iter().any(|volume| !volume.info.dedup);
     let quotas = volumes.iter().any(|volume| volume.info.quota_bytes.is_some());
     let mut table = Table::with_heading([
         ("VOLUME", Align::Left),
@@ -200,9 +212,15 @@ fn table_of(volumes: &[Listed]) -> Table {
         (if clones { "CLONE OF" } else { "" }, Align::Left),
         (if quotas { "QUOTA" } else { "" }, Align::Right),
         (if domains { "DOMAIN" } else { "" }, Align::Left),
+        (if without_dedup { "DEDUP" } else { "" }, Align::Left),
     ]);
     for Listed { info: volume, clone_of } in volumes {
         let access = if volume.read_only { "read-only" } else { "read-write" };
+        let dedup = match (without_dedup, volume.dedup) {
+            (false, _) => "",
+            (true, true) => "on",
+            (true, false) => "off",
+        };
         table.row([
             volume.name.clone(),
             human_bytes(volume.size_bytes),
@@ -211,6 +229,7 @@ fn table_of(volumes: &[Listed]) -> Table {
             clone_of.clone().unwrap_or_default(),
             volume.quota_bytes.map(human_bytes).unwrap_or_default(),
             volume.domain.clone().unwrap_or_default(),
+            dedup.to_owned(),
         ]);
     }
     table

@@ -43,3 +43,22 @@ fn a_volume_keeps_to_its_quota() {
     assert_eq!(server.interrupt(), Some(0));
     tamis(&format!("check {store}")).ok();
 }
+
+#[test]
+fn a_volume_may_have_no_deduplication() {
+    let folder = Folder::new();
+    let store = folder.path("store");
+    tamis(&format!("init {store} --capacity 256M")).ok();
+    let made = tamis(&format!("volume create {store} v --size 64M --no-dedup --json")).ok().json();
+    assert_eq!(made["dedup"], false, "{made}");
+    tamis(&format!("volume create {store} w --size 64M")).ok();
+    let listed = tamis(&format!("volume list {store}")).ok().out;
+    assert!(listed.contains("DEDUP") && listed.contains("off"), "{listed}");
+    let told = tamis(&format!("volume set {store} v --dedup on --quota 10M")).ok().out;
+    assert!(told.contains("may map 10 MiB now") && told.contains("looks for duplicates"), "{told}");
+    let listed = tamis(&format!("volume list {store}")).ok().out;
+    assert!(!listed.contains("DEDUP"), "{listed}");
+    tamis(&format!("volume set {store} v --dedup maybe")).fails(2, "use on or off");
+    tamis(&format!("volume set {store} v")).fails(2, "--dedup");
+    tamis(&format!("check {store}")).ok();
+}

@@ -53,6 +53,7 @@ pub(crate) const KIND_MOVE_NAMED: u8 = 29;
 pub(crate) const KIND_COPY_NAMED: u8 = 30;
 pub(crate) const KIND_CREATE_VOLUME_IN: u8 = 31;
 pub(crate) const KIND_CARRY: u8 = 32;
+pub(crate) const KIND_SET_DEDUP: u8 = 33;
 
 pub(crate) const PBN_BYTES: usize = 6;
 
@@ -257,6 +258,13 @@ pub enum Change {
         /// At most; 0: any amount.
         quota_bytes: u64,
     },
+    /// Duplicates are looked for among what is written to a volume, or not.
+    SetDedup {
+        /// Which.
+        id: VolumeId,
+        /// Whether they are.
+        dedup: bool,
+    },
 }
 
 impl Change {
@@ -413,6 +421,10 @@ impl Change {
             Self::SetQuota { id, quota_bytes } => {
                 push_kind(body, KIND_SET_QUOTA, id.0);
                 push_u64(body, *quota_bytes);
+            }
+            Self::SetDedup { id, dedup } => {
+                push_kind(body, KIND_SET_DEDUP, id.0);
+                body.push(u8::from(*dedup));
             }
             _ => {}
         }

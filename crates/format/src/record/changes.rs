@@ -8,13 +8,14 @@ use super::change::{
     KIND_FORGET, KIND_FREE_CONTAINER, KIND_GIVE_BACK, KIND_MAP, KIND_MOVE, KIND_MOVE_CHECKED,
     KIND_MOVE_NAMED, KIND_OPEN_COLLECTION_CONTAINER, KIND_OPEN_CONTAINER, KIND_OPENED,
     KIND_RENAME_VOLUME, KIND_RESIZE_VOLUME, KIND_ROLLBACK, KIND_SEAL_CONTAINER,
-    KIND_SET_COMPRESSION, KIND_SET_QUOTA, KIND_STORE, KIND_STORE_ASIDE, KIND_STORE_CHECKED,
-    KIND_TAKE_SNAPSHOT, KIND_UNMAP, PBN_BYTES,
+    KIND_SET_COMPRESSION, KIND_SET_DEDUP, KIND_SET_QUOTA, KIND_STORE, KIND_STORE_ASIDE,
+    KIND_STORE_CHECKED, KIND_TAKE_SNAPSHOT, KIND_UNMAP, PBN_BYTES,
 };
 use crate::catalog::VolumeName;
 use crate::domain::Domain;
 use crate::error::{FormatError, Structure};
 use crate::field::{array_at, u16_at, u24_at, u32_at, u48_at, u64_at};
+use crate::pba_page::ASIDE_FLAG;
 use crate::root::Stream;
 use crate::units::{
     Codec, Compression, ContainerId, Fingerprint, FrameCheck, Lba, Pba, Pbn, VolumeId,
@@ -63,6 +64,9 @@ impl<'a> Changes<'a> {
     fn take_pba(&mut self) -> Result<Pba, FormatError> {
         let field = self.take(10)?;
         let (offset_bytes, length_bytes) = (u24_at(field, 4), u24_at(field, 7));
+        if length_bytes >= ASIDE_FLAG {
+            return Err(impossible("length of a frame", field[9]));
+        }
         let container = ContainerId(u32_at(field, 0));
         Ok(Pba { container, offset_bytes, length_bytes, check: FrameCheck::UNKNOWN })
     }
@@ -254,6 +258,9 @@ impl<'a> Changes<'a> {
             }
             KIND_SET_QUOTA => {
                 Change::SetQuota { id: self.take_volume()?, quota_bytes: self.take_u64()? }
+            }
+            KIND_SET_DEDUP => {
+                Change::SetDedup { id: self.take_volume()?, dedup: self.take_flag()? }
             }
             other => return Err(impossible("kind", other)),
         })

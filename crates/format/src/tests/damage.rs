@@ -260,7 +260,10 @@ fn no_store_finds_duplicates_in_a_way_that_is_unknown_or_unsafe() {
     assert!(geometry_with(sha, 76, &[1, 1]).unwrap().detection.verify);
     let beyond = FingerprintKind::ALL.len() as u8;
     assert_eq!(geometry_with(sha, 76, &[beyond]), impossible("kind of fingerprint", beyond.into()));
-    assert_eq!(geometry_with(sha, 77, &[4]), impossible("detection flags", 4));
+    assert_eq!(geometry_with(sha, 77, &[8]), impossible("detection flags", 8));
+    assert!(geometry_with(sha, 77, &[4]).unwrap().detection.asides);
+    let aside = geometry_with(Detection::default(), 77, &[4]);
+    assert_eq!(aside, impossible("version", 2), "a program of version 2 would miss the entries");
     assert!(geometry_with(sha, 77, &[2]).unwrap().detection.secret.is_some());
     let keyed = geometry_with(Detection::default(), 77, &[2]);
     assert_eq!(keyed, impossible("version", 2), "a program of version 2 would know no domains");

@@ -169,6 +169,7 @@ fn catalog_entry() -> CatalogEntry {
         state: VolumeState::Deleting,
         read_only: true,
         quota_bytes: 0,
+        dedup: true,
         domain: None,
         root: tree(6),
         created_generation: 0x74,
@@ -183,7 +184,7 @@ fn containers() -> Vec<u8> {
 }
 
 fn pbas() -> Vec<u8> {
-    let entry = PbaEntry { pba: PBA, references: 0x8182_8384 };
+    let entry = PbaEntry { pba: PBA, references: 0x8182_8384, aside: false };
     page(TreeId::PBN_PBA, 0, |page| pba_page::set(page, 253, Some(entry)))
 }
 

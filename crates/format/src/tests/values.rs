@@ -32,7 +32,7 @@ pub(super) fn fingerprint() -> impl Strategy<Value = Fingerprint> {
 
 pub(super) fn pba() -> impl Strategy<Value = Pba> {
     let check = option::of(any::<u32>());
-    (any::<u32>(), 0..1u32 << 24, 1..1u32 << 24, check).prop_map(
+    (any::<u32>(), 0..1u32 << 24, 1..1u32 << 23, check).prop_map(
         |(id, offset_bytes, length_bytes, crc)| Pba {
             container: ContainerId(id),
             offset_bytes,
@@ -47,7 +47,11 @@ fn checked_pba() -> impl Strategy<Value = Pba> {
 }
 
 pub(super) fn pba_entry() -> impl Strategy<Value = PbaEntry> {
-    (pba(), any::<u32>()).prop_map(|(pba, references)| PbaEntry { pba, references })
+    (pba(), any::<u32>(), any::<bool>()).prop_map(|(pba, references, aside)| PbaEntry {
+        pba,
+        references,
+        aside,
+    })
 }
 
 pub(super) fn pointer() -> impl Strategy<Value = BlockPtr> {
@@ -103,6 +107,7 @@ pub(super) fn catalog_entry() -> impl Strategy<Value = CatalogEntry> {
                 state,
                 read_only,
                 quota_bytes,
+                dedup: id % 3 != 0,
                 domain,
                 root,
                 created_generation,
@@ -154,6 +159,7 @@ pub(super) fn detection() -> impl Strategy<Value = Detection> {
         verify: verify || !kind.is_strong(),
         filter: FilterBlocks::nearest_to(bits).unwrap_or_default(),
         secret: secret.map(DomainSecret),
+        asides: bits % 2 == 0,
     })
 }
 
@@ -373,6 +379,7 @@ fn version_change() -> impl Strategy<Value = Change> {
                 Change::Rollback { volume, to: id, into },
                 Change::GiveBack { id, leaves: one },
                 Change::SetQuota { id, quota_bytes: other },
+                Change::SetDedup { id, dedup: other % 2 == 0 },
             ])
         },
     )
@@ -447,5 +454,6 @@ pub(super) fn one_of_each_change() -> Vec<Change> {
         Change::Copy { pbn, at: PBA, fingerprint: Some(fingerprint) },
         create(Some(domain)),
         Change::Carry { container, offset_bytes: 0x65, bytes: vec![0x66, 0x67] },
+        Change::SetDedup { id: volume, dedup: true },
     ]
 }

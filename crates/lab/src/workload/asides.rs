@@ -34,6 +34,18 @@ impl Workload<'_> {
         Some(Request { verb, steps })
     }
 
+    /// Now and then duplicates are looked for in a volume no more, or again: in one seed of five,
+    /// for what is stored then is not counted to the chunk.
+    pub(super) fn dedup_request(&mut self) -> Option<Request> {
+        if !self.dedups.once_in(12) {
+            return None;
+        }
+        let at = self.dedups.below(self.volumes.len().max(1) as u64) as usize;
+        let volume = self.volumes.get(at)?.number;
+        let dedup = self.dedups.once_in(3);
+        Some(Request { verb: Verb::Dedup { volume, dedup }, steps: self.dedups.below(12) as u32 })
+    }
+
     fn version_verb(&mut self) -> Option<Verb> {
         let snapshots_max = if self.shape.tight { 2 } else { 6 };
         match self.versions.below(16) {

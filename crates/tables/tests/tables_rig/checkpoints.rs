@@ -25,6 +25,7 @@ impl Rig {
             state: VolumeState::Live,
             read_only: false,
             quota_bytes: 0,
+            dedup: true,
             domain: None,
             root: Default::default(),
             lineage: Default::default(),

@@ -127,7 +127,7 @@ impl Rig {
                 self.model.next_pbn += 1;
             }
             assert_eq!(self.hash.lookup(&self.store, &fingerprint(content)), None);
-            let entry = PbaEntry { pba: pba(content), references: 0 };
+            let entry = PbaEntry { pba: pba(content), references: 0, aside: false };
             pbn_pba::set(&mut self.store, pbn, entry);
             self.hash.insert(&mut self.store, &fingerprint(content), pbn);
             assert_eq!(self.hash.lookup(&self.store, &fingerprint(content)), Some(pbn));

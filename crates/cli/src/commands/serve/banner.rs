@@ -100,6 +100,7 @@ mod tests {
             mapped_bytes: 0,
             read_only: false,
             quota_bytes: None,
+            dedup: true,
             domain: None,
             taken_unix_s: None,
             parent: None,

@@ -63,6 +63,9 @@ fn table_of(shown: &Shown) -> Table {
     if let Some(bytes) = info.quota_bytes {
         row("quota", human_bytes(bytes), "may be mapped".to_owned());
     }
+    if !info.dedup {
+        row("dedup", "off".to_owned(), "new chunks are not looked up".to_owned());
+    }
     if let Some(domain) = &info.domain {
         row("domain", domain.clone(), "shares chunks inside it only".to_owned());
     }
