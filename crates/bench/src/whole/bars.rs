@@ -2,7 +2,7 @@
 
 use charts::{Panel, PlotError, Series, svg};
 
-use super::figures::{JobFigures, PgbenchFigures, SetFigures, SystemFigures, Whole};
+use super::figures::{JobFigures, PgbenchFigures, SystemFigures, Whole};
 use super::plan::PARTS;
 use super::real_data::JOBS;
 use crate::samples::Samples;
@@ -23,13 +23,13 @@ impl Whole {
             plots.push((file, svg(&[panel])?));
         }
         if !self.systems.is_empty() {
-            plots.push(("stored.svg", svg(&[stored_panel(&self.systems, "Stored")])?));
+            let bars = vec![series(&self.systems, "stored", 2, stored_percent)];
+            let panel = panel(&self.systems, "Stored", "% of what was written", bars);
+            plots.push(("stored.svg", svg(&[panel])?));
         }
-        if !self.sets.is_empty() {
-            let of = |set: &SetFigures| stored_panel(&set.systems, &format!("{}: stored", set.set));
-            plots.push(("real-data.svg", svg(&self.sets.iter().map(speeds).collect::<Vec<_>>())?));
-            let stored: Vec<Panel> = self.sets.iter().map(of).collect();
-            plots.push(("real-data-stored.svg", svg(&stored)?));
+        if let Some([speeds, stored]) = self.sets_panels() {
+            plots.push(("real-data.svg", svg(&[speeds])?));
+            plots.push(("real-data-stored.svg", svg(&[stored])?));
         }
         if let Some(panel) = self.databases_panel() {
             plots.push(("pgbench.svg", svg(&[panel])?));
@@ -58,6 +58,25 @@ impl Whole {
         Some(Panel::bars(title, "job", "times the nearly empty store", names, series.collect()))
     }
 
+    /// How fast sets were copied in and out, and what is stored of them.
+    fn sets_panels(&self) -> Option<[Panel; 2]> {
+        let systems = &self.sets.first()?.systems;
+        let (mut speeds, mut stored) = (Vec::new(), Vec::new());
+        for set in &self.sets {
+            for (job, what) in JOBS.iter().zip(["write, durable", "read, cold"]) {
+                let (color, name) = (speeds.len() + 1, format!("{}: {what}", set.set));
+                let speed = |system: &SystemFigures| median(&system.of(job)?.speed);
+                speeds.push(series(&set.systems, &name, color, speed));
+            }
+            stored.push(series(&set.systems, &set.set, stored.len() + 1, stored_percent));
+        }
+        let title = "Real data: stored";
+        Some([
+            panel(systems, "Real data", "MiB/s", speeds),
+            panel(systems, title, "% of what was written", stored),
+        ])
+    }
+
     /// Transactions a second.
     fn databases_panel(&self) -> Option<Panel> {
         let systems = &self.pgbench;
@@ -71,20 +90,8 @@ impl Whole {
     }
 }
 
-/// How fast a set was copied in and out.
-fn speeds(set: &SetFigures) -> Panel {
-    let named = [("write, durable", JOBS[0]), ("read, cold", JOBS[1])];
-    let bars = named.iter().enumerate().map(|(color, (name, job))| {
-        let speed = |system: &SystemFigures| median(&system.of(job)?.speed);
-        series(&set.systems, name, color + 1, speed)
-    });
-    panel(&set.systems, &set.set, "MiB/s", bars.collect())
-}
-
-fn stored_panel(systems: &[SystemFigures], title: &str) -> Panel {
-    let percent = |system: &SystemFigures| Some(100.0 * median(&system.stored_share)?);
-    let bars = vec![series(systems, "stored", 2, percent)];
-    panel(systems, title, "% of what was written", bars)
+fn stored_percent(system: &SystemFigures) -> Option<f64> {
+    median(&system.stored_share).map(|share| 100.0 * share)
 }
 
 /// None where nothing was measured.
