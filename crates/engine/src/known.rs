@@ -82,7 +82,7 @@ impl Engine {
     fn find_on_device(&mut self, id: u64, part: SpanPart, due: &mut Due) {
         let SpanPart { at, pba, pbn, .. } = part;
         due.places.push(pba);
-        match self.found_ahead(pbn, pba) {
+        match self.found_ahead(pbn, pba, true) {
             Found::Here(buf, start) => {
                 let start = start as usize;
                 let frame = buf.get(start..start + pba.length_bytes as usize).unwrap_or_default();

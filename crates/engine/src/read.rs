@@ -240,13 +240,14 @@ impl Engine {
                 Some(copy) => (copy, false),
                 None => (entry.pba, copy.is_some() && !op.avoided.contains(&pbn)),
             };
+            let part = SpanPart { at, pba, pbn, has_copy };
             if matches!(op.whom, ReadFor::Ahead) {
                 if !self.is_near(pbn, pba) {
-                    add_to_spans(&mut spans, SpanPart { at, pba, pbn, has_copy });
+                    add_to_spans(&mut spans, part);
                 }
                 continue;
             }
-            let source = self.source(op, pbn, pba);
+            let source = self.source(op, &part);
             tally.count(&source);
             if let Source::Held(FrameBytes::Held(frame)) | Source::New(FrameBytes::Held(frame)) =
                 &source
@@ -260,7 +261,7 @@ impl Engine {
                     parts[at].piece = Piece::Frame { bytes, pbn, check: pba.check };
                 }
                 Source::Coming => {}
-                Source::Disk => add_to_spans(&mut spans, SpanPart { at, pba, pbn, has_copy }),
+                Source::Disk => add_to_spans(&mut spans, part),
             }
         }
         if tally.coming > 0 {

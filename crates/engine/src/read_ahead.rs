@@ -77,11 +77,12 @@ impl Engine {
     }
 
     /// Where the frame of a chunk is, for a read.
-    pub(crate) fn source(&mut self, op: &ReadOp, pbn: Pbn, pba: Pba) -> Source {
+    pub(crate) fn source(&mut self, op: &ReadOp, part: &SpanPart) -> Source {
+        let SpanPart { pbn, pba, .. } = *part;
         // A long read mostly finds what was read ahead of it: among few stretches, where the many
         // frames that are held would each cost a miss of the processor's cache.
         let is_long = !op.fills_cache();
-        if is_long && let Some(source) = self.source_ahead(op, pbn, pba) {
+        if is_long && let Some(source) = self.source_ahead(op, part) {
             return source;
         }
         if let Some(frame) = self.frames.get(pbn) {
@@ -95,12 +96,16 @@ impl Engine {
             let held = self.frames.get(pbn).unwrap_or_else(|| HeldFrame::new(&frame));
             return Source::New(FrameBytes::Held(held));
         }
-        let source = if is_long { None } else { self.source_ahead(op, pbn, pba) };
+        let source = if is_long { None } else { self.source_ahead(op, part) };
         source.unwrap_or(Source::Disk)
     }
 
-    fn source_ahead(&mut self, op: &ReadOp, pbn: Pbn, pba: Pba) -> Option<Source> {
-        match self.found_ahead(pbn, pba) {
+    fn source_ahead(&mut self, op: &ReadOp, part: &SpanPart) -> Option<Source> {
+        let SpanPart { pbn, pba, has_copy, .. } = *part;
+        // What is held from now on is verified here, and what could be read elsewhere; the rest by
+        // who expands it.
+        let verifies = op.fills_cache() || has_copy || pba.check.is_unknown();
+        match self.found_ahead(pbn, pba, verifies) {
             Found::Absent => None,
             Found::Coming(_) => Some(Source::Coming),
             Found::Here(buf, offset_bytes) => {
@@ -124,14 +129,16 @@ impl Engine {
             || !matches!(self.ahead.find(pba, life.sequence), Found::Absent)
     }
 
-    /// Where a frame is as far as stretches go; taken from one only if it is as it is meant.
-    pub(crate) fn found_ahead(&mut self, pbn: Pbn, pba: Pba) -> Found {
+    /// Where a frame is as far as stretches go; taken from one only if it is as it is meant, its
+    /// payload included if this `verifies`.
+    pub(crate) fn found_ahead(&mut self, pbn: Pbn, pba: Pba, verifies: bool) -> Found {
         let life = self.state.containers.get(pba.container);
         let found = self.ahead.find(pba, life.sequence);
         let Found::Here(buf, start) = &found else { return found };
         let start = *start as usize;
         let frame = buf.get(start..start + pba.length_bytes as usize);
-        if !frame.is_some_and(|frame| frame::is_meant(frame, pbn, pba.check)) {
+        let is_right = if verifies { frame::is_meant } else { frame::claims_to_be };
+        if !frame.is_some_and(|frame| is_right(frame, pbn, pba.check)) {
             return Found::Absent;
         }
         self.ahead.used(pba);

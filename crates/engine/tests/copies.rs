@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use disk::{Fault, MemoryDisk};
 use engine::{
-    Address, ExplainedPlace, Problem, RequestError, ScrubPosition, ScrubRequest, Stats,
+    Address, ExplainedPlace, Options, Problem, RequestError, ScrubPosition, ScrubRequest, Stats,
     VolumeHandle, Zone,
 };
 use stand::{CHUNK, Dice, MIB, Stand, Wish, check, check_clean, fresh};
@@ -156,6 +156,39 @@ fn a_damaged_frame_is_read_from_its_second_copy_and_healed() {
     let (stand, volume) = reopened(stand);
     spoil(&stand.disk, second);
     read_everywhere(&stand, &volume);
+    stand.wait_until("healing", is_healed);
+    check_clean(&stand.close());
+}
+
+#[test]
+fn a_damaged_frame_among_what_is_read_ahead_is_read_from_its_second_copy() {
+    const FIRST_MIB: u64 = 20;
+    const MIBS: u64 = 16;
+    let options = Options { memory_bytes: 1024 * MIB, worker_threads: 0, ..wish().options };
+    let wish = Wish { options, ..wish() };
+    let stand = wish.stand();
+    let volume = stand.volume("v", 64 * MIB);
+    let mut bytes: Vec<u8> = (0..MIBS).flat_map(|at| fresh(1000 + at, MIB)).collect();
+    let middle = (MIBS / 2 * MIB) as usize;
+    bytes[middle..middle + CHUNK as usize].copy_from_slice(&popular());
+    for (at, bytes) in (FIRST_MIB..).zip(bytes.chunks(MIB as usize)) {
+        stand.write(&volume, at * MIB, bytes);
+    }
+    LBAS.for_each(|lba| stand.write(&volume, lba * CHUNK, &popular()));
+    stand.flush();
+    stand.wait_until("a second copy", |stats| stats.copied_chunks == 1);
+    let stand = wish.open(stand.close());
+    let volume = stand.client.volume("v").unwrap();
+    spoil(&stand.disk, frame_at(&stand));
+    // Too long for the cache of frames.
+    let step = MIB as usize / 2;
+    for at in (0..bytes.len()).step_by(step) {
+        let read = stand.read(&volume, FIRST_MIB * MIB + at as u64, step as u64);
+        assert!(read == bytes[at..at + step], "at {at}");
+    }
+    let stats = stand.stats();
+    assert!(stats.read_cache.hits_ahead > 0, "{:?}", stats.read_cache);
+    assert_eq!(stats.counters.chunks_read_from_copies, 1, "{stats:?}");
     stand.wait_until("healing", is_healed);
     check_clean(&stand.close());
 }

@@ -149,6 +149,15 @@ pub fn is_meant(bytes: &[u8], pbn: Pbn, check: FrameCheck) -> bool {
     meant(bytes, pbn, check).is_some()
 }
 
+/// Whether `bytes` say that they are the frame that is meant: as [`is_meant`], but the payload is
+/// not looked at. For who hands them to somebody that verifies them.
+#[must_use]
+pub fn claims_to_be(bytes: &[u8], pbn: Pbn, check: FrameCheck) -> bool {
+    claimed_bytes(bytes) == Some(bytes.len())
+        && pbn.0 == u48_at(bytes, PBN_AT)
+        && check.allows(check_of(bytes))
+}
+
 /// How long the frame claims to be that may begin here, its header included; None when there is no
 /// room for a header. Nothing is checked: for walks over places that may hold no frame.
 #[must_use]

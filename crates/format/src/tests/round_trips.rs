@@ -101,8 +101,12 @@ proptest! {
         prop_assert!(!check.is_unknown() && frame::is_meant(&bytes, pbn, check));
         prop_assert!(frame::is_meant(&bytes, pbn, FrameCheck::UNKNOWN));
         prop_assert!(!frame::is_meant(&bytes, Pbn(pbn.0 ^ 1), check));
+        prop_assert!(frame::claims_to_be(&bytes, pbn, check));
+        prop_assert!(!frame::claims_to_be(&bytes, Pbn(pbn.0 ^ 1), check));
+        prop_assert!(!frame::claims_to_be(&bytes[..FRAME_HEADER_BYTES - 1], pbn, check));
         bytes.push(0);
         prop_assert!(frame::decode(&bytes).is_err(), "a byte too many passed");
+        prop_assert!(!frame::claims_to_be(&bytes, pbn, check));
     }
 
     #[test]
