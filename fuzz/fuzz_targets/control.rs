@@ -13,7 +13,7 @@ use admin::{
     Response, Service, Status, answer_all,
 };
 use engine::{
-    CollectStep, DifferenceStep, NewVolume, ScrubRequest, ScrubStep, VolumeInfo, WeightStep,
+    CollectStep, Dedup, DifferenceStep, NewVolume, ScrubRequest, ScrubStep, VolumeInfo, WeightStep,
 };
 use format::units::{Codec, Compression};
 use libfuzzer_sys::fuzz_target;
@@ -29,7 +29,9 @@ fn volume(name: String, size_bytes: u64, read_only: bool) -> VolumeInfo {
         mapped_bytes: 0,
         read_only,
         quota_bytes: None,
-        dedup: true,
+        dedup: Dedup::On,
+        looks_up: true,
+        unsought_chunks: 0,
         domain: None,
         taken_unix_s: None,
         parent: None,

@@ -11,6 +11,7 @@
 //! short, so that a fuzzer runs many.
 
 use disk::Loss;
+use format::catalog::Dedup;
 use format::units::{Codec, Compression};
 use lab::{End, Life, Request, Script, Shape, Trouble, Verb};
 
@@ -145,6 +146,10 @@ impl Decoder<'_> {
         u32::from(self.input.byte()) % self.volumes
     }
 
+    fn dedup(&mut self) -> Dedup {
+        Dedup::from_number(self.input.byte() % 3).unwrap_or_default()
+    }
+
     fn flag(&mut self, times: u8) -> bool {
         self.input.byte() % times == 1
     }
@@ -236,7 +241,7 @@ impl Decoder<'_> {
             5 => Verb::Scrub { fingerprints: true },
             6 => Verb::Collect { recompress: false },
             7 => Verb::Collect { recompress: true },
-            3 => Verb::Dedup { volume: self.volume(), dedup: self.flag(3) },
+            3 => Verb::Dedup { volume: self.volume(), dedup: self.dedup() },
             8 => Verb::Quota { volume: self.volume(), chunks: u64::from(self.input.byte()) },
             _ => Verb::Bad { volume: self.volume() },
         }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use engine::{
-    Address, CollectRequest, CollectStep, DifferenceRequest, DifferenceStep, Explanation,
+    Address, CollectRequest, CollectStep, Dedup, DifferenceRequest, DifferenceStep, Explanation,
     NewVolume, ScrubRequest, ScrubStep, SnapshotRequest, Stats, VolumeInfo, WeightRequest,
     WeightStep,
 };
@@ -155,8 +155,8 @@ impl<R: BufRead, W: Write> Client<R, W> {
         self.call_for_volume(&Request::SetQuota { name: name.to_owned(), quota_bytes })
     }
 
-    /// Lets duplicates be looked for among what is written to a volume from now on, or not.
-    pub fn set_dedup(&mut self, name: &str, dedup: bool) -> Result<VolumeInfo, CallError> {
+    /// Whether duplicates are looked for among what is written to a volume from now on.
+    pub fn set_dedup(&mut self, name: &str, dedup: Dedup) -> Result<VolumeInfo, CallError> {
         self.call_for_volume(&Request::SetDedup { name: name.to_owned(), dedup })
     }
 

@@ -8,9 +8,9 @@
 use std::path::PathBuf;
 
 use engine::{
-    Address, CollectPosition, CollectStep, DifferenceRequest, DifferenceStep, Explanation,
-    RequestError, ScrubRequest, ScrubStep, SnapshotRequest, Stats, VolumeInfo, WeightRequest,
-    WeightStep,
+    Address, CollectPosition, CollectStep, Dedup, DedupWord, DifferenceRequest, DifferenceStep,
+    Explanation, RequestError, ScrubRequest, ScrubStep, SnapshotRequest, Stats, VolumeInfo,
+    WeightRequest, WeightStep,
 };
 use format::units::{Codec, Compression};
 use serde::{Deserialize, Serialize};
@@ -85,7 +85,8 @@ pub enum Request {
         /// The volume.
         name: String,
         /// Whether they are from now on.
-        dedup: bool,
+        #[serde(with = "DedupWord")]
+        dedup: Dedup,
     },
     /// Deletes a volume or a snapshot and all it holds.
     DeleteVolume {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use engine::{NewVolume, RequestError, Stats, VolumeInfo};
+use engine::{Dedup, NewVolume, RequestError, Stats, VolumeInfo};
 use format::units::{Codec, Compression};
 
 use crate::line::{self, REQUEST_BYTES_MAX};
@@ -59,7 +59,9 @@ impl Service for ListOfVolumes {
                     mapped_bytes: 0,
                     read_only,
                     quota_bytes: None,
-                    dedup: true,
+                    dedup: Dedup::On,
+                    looks_up: true,
+                    unsought_chunks: 0,
                     domain: None,
                     taken_unix_s: None,
                     parent: None,

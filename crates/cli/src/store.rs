@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use disk::{DiskIdentity, Doorbell, IoEngine, OpenError, StoreFiles, open_store_files};
 use engine::{
-    Address, Client, Clock, CollectRequest, CollectStep, Compression, DifferenceRequest,
+    Address, Client, Clock, CollectRequest, CollectStep, Compression, Dedup, DifferenceRequest,
     DifferenceStep, DomainSecret, Engine, Explanation, NewVolume, OpenReport, Options,
     RequestError, ScrubRequest, ScrubStep, SnapshotRequest, Stats, VolumeInfo, WeightRequest,
     WeightStep,
@@ -239,8 +239,8 @@ impl Store {
         })
     }
 
-    /// Lets duplicates be looked for among what is written to a volume from now on, or not.
-    pub(crate) fn set_dedup(&mut self, name: &str, dedup: bool) -> Result<VolumeInfo, CliError> {
+    /// Whether duplicates are looked for among what is written to a volume from now on.
+    pub(crate) fn set_dedup(&mut self, name: &str, dedup: Dedup) -> Result<VolumeInfo, CliError> {
         Ok(match self {
             Self::Here(store) => store.client.set_dedup(name, dedup)?,
             Self::Served(client) => client.set_dedup(name, dedup)?,

@@ -73,7 +73,7 @@ pub(crate) struct Slot {
     pub(crate) lba: Lba,
     pub(crate) data: SlotData,
     pub(crate) fingerprint: Option<Fingerprint>,
-    /// Whether it is looked for: not that of a volume without deduplication.
+    /// Whether it is looked for; chosen when its group's turn comes (`seeking.rs`).
     pub(crate) sought: bool,
     /// What it may be a duplicate of, where bytes are compared.
     pub(crate) compared: Option<Compared>,

@@ -7,6 +7,7 @@
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use disk::FurtherFiles;
+use format::catalog::Dedup;
 use format::superblock::Geometry;
 use format::units::Compression;
 use reduce::{ChunkBuf, Permit};
@@ -312,9 +313,9 @@ impl Client {
         self.volume_info(AdminRequest::SetQuota { name: name.to_owned(), quota_bytes })
     }
 
-    /// Lets duplicates be looked for among what is written to a volume from now on, or not;
+    /// Whether duplicates are looked for among what is written to a volume from now on;
     /// durable when it returns. What it holds stays as it is.
-    pub fn set_dedup(&self, name: &str, dedup: bool) -> Result<VolumeInfo, RequestError> {
+    pub fn set_dedup(&self, name: &str, dedup: Dedup) -> Result<VolumeInfo, RequestError> {
         self.volume_info(AdminRequest::SetDedup { name: name.to_owned(), dedup })
     }
 

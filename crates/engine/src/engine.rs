@@ -130,6 +130,8 @@ pub(crate) struct Lookups {
     pub(crate) fresh_ahead: u64,
     /// Whether the group at the head of the look-up stage waits for pages.
     pub(crate) look_up_waits: bool,
+    /// Of groups before this one it is chosen which chunks are looked for.
+    pub(crate) chosen: u64,
     /// Groups before this one have asked for the pages that their look-ups miss.
     pub(crate) asked_ahead: u64,
     /// Pages held for the group at the head of the look-up stage, and of the apply stage.

@@ -104,7 +104,7 @@ impl Engine {
     fn go_on(&mut self, then: Then, done: Done) {
         match then {
             Then::Make(volume) => self.accept_volume(volume, done),
-            Then::LeaveAside { name } => self.accept_dedup(name, false, done),
+            Then::LeaveAside { name, dedup } => self.accept_dedup(name, dedup, done),
         }
     }
 

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use disk::FurtherFiles;
+use format::catalog::Dedup;
 use format::superblock::Geometry;
 
 use crate::done::Done;
@@ -29,8 +30,8 @@ pub(crate) enum Wish {
 pub(crate) enum Then {
     /// A volume in a keyed domain.
     Make(NewVolume),
-    /// A volume has no deduplication from now on.
-    LeaveAside { name: String },
+    /// Chunks of a volume may be aside from now on.
+    LeaveAside { name: String, dedup: Dedup },
 }
 
 impl Wish {

@@ -177,13 +177,11 @@ impl Engine {
     /// Takes the fingerprints of one job; chunks that turn out to be zeros are let go.
     pub(crate) fn fingerprints_made(&mut self, of: u64, made: Vec<Option<Fingerprint>>) {
         let (id, job) = (of >> 16, (of & 0xffff) as usize);
-        let without_dedup = &self.volumes.without_dedup;
         let Some(group) = self.buffer.group_mut(id) else { return };
         let whole = |slot: &&mut crate::buffer::Slot| !matches!(slot.data, SlotData::Zeros);
         let members = group.slots_mut().iter_mut().filter(whole);
         for (slot, fingerprint) in members.skip(job * JOB_CHUNKS).zip(made) {
             slot.fingerprint = fingerprint;
-            slot.sought = !without_dedup.contains(&slot.volume);
             if fingerprint.is_none() {
                 slot.plan = Plan::Unmap;
             }
@@ -235,6 +233,7 @@ impl Engine {
         if self.state.store.awaits(&self.lookups.compare_pins) {
             return Ok(false);
         }
+        self.choose_sought(id);
         let Some(group) = self.buffer.group(id).filter(|group| !group.is_comparing()) else {
             return Ok(false);
         };
@@ -259,6 +258,7 @@ impl Engine {
                 }
             });
         }
+        self.note_planned(id, &plans);
         self.send_to_compress(id, &plans);
         self.prefetch_changes(id);
         Ok(true)
@@ -352,7 +352,7 @@ impl Engine {
         self.buffer.slot(group, slot).is_some_and(|slot| slot.fingerprint.is_some())
     }
 
-    /// A chunk of a volume without deduplication is stored, whatever is stored already.
+    /// A chunk that is not looked for is stored, whatever is stored already.
     fn plan_unsought(&mut self, frame: &mut usize) -> Plan {
         self.counters.chunks_unique += 1;
         self.counters.chunks_unsought += 1;

@@ -20,6 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use disk::{Doorbell, FurtherFiles};
 use format::BLOCK_BYTES;
+use format::catalog::Dedup;
 use format::directory::DIRECTORY_ENTRY_BYTES;
 use format::frame::FRAME_HEADER_BYTES;
 use format::units::Compression;
@@ -144,7 +145,7 @@ pub enum AdminRequest {
     ResizeVolume { name: String, size_bytes: u64 },
     RenameVolume { name: String, new_name: String },
     SetQuota { name: String, quota_bytes: Option<u64> },
-    SetDedup { name: String, dedup: bool },
+    SetDedup { name: String, dedup: Dedup },
     DeleteVolume { name: String, with_snapshots: bool },
     TakeSnapshots(SnapshotRequest),
     CloneVolume { snapshot: String, name: String },

@@ -123,6 +123,7 @@ mod scrub_steps;
 mod scrub_superblock;
 mod scrub_tables;
 mod scrub_verdicts;
+mod seeking;
 mod stages;
 mod state;
 mod stats;
@@ -158,6 +159,7 @@ pub use explanation::{
     Address, ExplainedChunk, ExplainedCopy, ExplainedFrame, ExplainedPage, ExplainedPlace,
     Explanation,
 };
+pub use format::catalog::Dedup;
 pub use format::detection::{Detection, FingerprintKind};
 pub use format::domain::DomainSecret;
 pub use format::units::{Codec, Compression, VolumeId, Zone};
@@ -167,7 +169,7 @@ pub use notice::{Notice, Observer, Room};
 pub use open::{open, open_with_cache};
 pub use open_error::{OpenError, OpenReport};
 pub use options::{Caches, ComparingAhead, CreateOptions, MEMORY_BYTES_MIN, Options};
-pub use outcome::{Extent, ReadPieces, Reply, Segment, VolumeInfo};
+pub use outcome::{DedupWord, Extent, ReadPieces, Reply, Segment, VolumeInfo};
 pub use problem::{CheckProgress, CheckReport, Problem};
 pub use reduce::ChunkBuf;
 pub use repair::{RepairReport, repair};

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use disk::AlignedBuf;
+use format::catalog::Dedup;
 use format::frame;
 use format::superblock::Geometry;
 use format::units::{Compression, FrameCheck, Pbn};
@@ -61,8 +62,15 @@ pub struct VolumeInfo {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota_bytes: Option<u64>,
     /// Whether duplicates are looked for among what is written to it.
+    #[serde(default, with = "DedupWord")]
+    pub dedup: Dedup,
+    /// Whether all its new chunks are looked up now, which `auto` changes.
     #[serde(default = "yes")]
-    pub dedup: bool,
+    pub looks_up: bool,
+    /// Chunks that were stored without a look-up since the store was opened, or the switch last
+    /// turned.
+    #[serde(default)]
+    pub unsought_chunks: u64,
     /// The domain whose chunks it shares; none: the default one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub domain: Option<String>,
@@ -73,6 +81,16 @@ pub struct VolumeInfo {
     /// shares.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
+}
+
+/// How a [`Dedup`] is written in JSON.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(remote = "Dedup", rename_all = "lowercase")]
+#[expect(missing_docs, reason = "they are those of the other one")]
+pub enum DedupWord {
+    Off,
+    On,
+    Auto,
 }
 
 /// What servers that knew no other way did.

@@ -31,6 +31,8 @@ impl Engine {
             .collect();
         for id in due {
             self.lookups.asked_ahead = id + 1;
+            // By what is known now; when its turn comes it is chosen anew.
+            self.mark_sought(id);
             let Some(group) = self.buffer.group(id) else { continue };
             let made: Vec<Fingerprint> =
                 group.slots().iter().filter_map(Slot::sought_fingerprint).collect();

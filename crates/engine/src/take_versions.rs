@@ -10,6 +10,7 @@
 
 use std::sync::Arc;
 
+use format::catalog::Dedup;
 use format::record::Change;
 
 use crate::administer::Queued;
@@ -88,7 +89,7 @@ impl Engine {
                 let shared =
                     VolumeShared::new(*id, &name, size_bytes, read_only, chunk_bytes, domain);
                 self.volumes.claimed.remove(&name);
-                self.volumes.set_dedup(*id, entry.dedup);
+                self.volumes.seeking.set(*id, entry.dedup);
                 self.volumes.show(shared);
             }
             Change::Rollback { volume, into, .. } => {
@@ -99,7 +100,10 @@ impl Engine {
                     shared.set_size_bytes(entry.size_bytes);
                 }
             }
-            Change::DeleteVolume { id } => self.volumes.deletions.push_back(*id),
+            Change::DeleteVolume { id } => {
+                self.volumes.seeking.set(*id, Dedup::On);
+                self.volumes.deletions.push_back(*id);
+            }
             _ => {}
         }
     }

@@ -9,6 +9,7 @@ use format::units::VolumeId;
 
 use crate::domains::Domains;
 use crate::error::RequestError;
+use crate::seeking::Seeking;
 use crate::state::State;
 use crate::volume::VolumeShared;
 
@@ -22,8 +23,8 @@ pub(crate) struct Volumes {
     pub(crate) deletions: VecDeque<VolumeId>,
     /// Which domain each version is in that doors have seen.
     pub(crate) domains: Domains,
-    /// Volumes among whose chunks no duplicates are looked for.
-    pub(crate) without_dedup: BTreeSet<VolumeId>,
+    /// Which of their chunks are looked up.
+    pub(crate) seeking: Seeking,
     next_id: u32,
     /// Keyed domains that there have ever been.
     domains_made: u16,
@@ -37,7 +38,7 @@ impl Volumes {
             claimed: BTreeSet::new(),
             deletions: VecDeque::new(),
             domains: Domains::default(),
-            without_dedup: BTreeSet::new(),
+            seeking: Seeking::default(),
             next_id: state.next_volume,
             domains_made: state.domains,
         };
@@ -55,18 +56,10 @@ impl Volumes {
             let shared =
                 VolumeShared::new(entry.id, &name, size_bytes, read_only, chunk_bytes, domain);
             shared.set_quota_bytes(entry.quota_bytes);
-            volumes.set_dedup(entry.id, entry.dedup);
+            volumes.seeking.set(entry.id, entry.dedup);
             volumes.show(shared);
         }
         volumes
-    }
-
-    /// Whether duplicates are looked for among what a volume holds from now on.
-    pub(crate) fn set_dedup(&mut self, volume: VolumeId, dedup: bool) {
-        match dedup {
-            true => self.without_dedup.remove(&volume),
-            false => self.without_dedup.insert(volume),
-        };
     }
 
     /// Doors can see a version from now on.

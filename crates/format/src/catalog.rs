@@ -45,7 +45,9 @@ pub(crate) const FLAG_READ_ONLY: u8 = 1;
 const FLAG_PARENT: u8 = 2;
 const FLAG_SNAPSHOT: u8 = 4;
 const FLAG_NO_DEDUP: u8 = 8;
-const FLAGS: u8 = FLAG_READ_ONLY | FLAG_PARENT | FLAG_SNAPSHOT | FLAG_NO_DEDUP;
+const FLAG_AUTO_DEDUP: u8 = 16;
+const FLAGS_DEDUP: u8 = FLAG_NO_DEDUP | FLAG_AUTO_DEDUP;
+const FLAGS: u8 = FLAG_READ_ONLY | FLAG_PARENT | FLAG_SNAPSHOT | FLAGS_DEDUP;
 const STATE_VACANT: u8 = 0;
 
 const _: () = assert!(NAME_AT + NAME_BYTES_MAX == PADDING_AT && ZERO_AT <= QUOTA_AT);
@@ -61,6 +63,43 @@ pub enum VolumeState {
     Live = 1,
     /// Its name is free and its map is being emptied.
     Deleting = 2,
+}
+
+/// Whether duplicates are looked for among what is written to a volume.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub enum Dedup {
+    /// None are.
+    Off = 0,
+    /// All are found.
+    #[default]
+    On = 1,
+    /// As long as some are found.
+    Auto = 2,
+}
+
+impl Dedup {
+    /// What this number stands for; the numbers are stored.
+    #[must_use]
+    pub fn from_number(number: u8) -> Option<Self> {
+        [Self::Off, Self::On, Self::Auto].get(usize::from(number)).copied()
+    }
+
+    fn of_flags(flags: u8) -> Result<Self, FormatError> {
+        match flags & FLAGS_DEDUP {
+            0 => Ok(Self::On),
+            FLAG_NO_DEDUP => Ok(Self::Off),
+            FLAG_AUTO_DEDUP => Ok(Self::Auto),
+            _ => Err(impossible("flags", flags)),
+        }
+    }
+
+    fn flags(self) -> u8 {
+        match self {
+            Self::On => 0,
+            Self::Off => FLAG_NO_DEDUP,
+            Self::Auto => FLAG_AUTO_DEDUP,
+        }
+    }
 }
 
 /// How a version of a volume came to be, and how far it has gone.
@@ -103,7 +142,7 @@ pub struct CatalogEntry {
     /// What it may map at most, in bytes; 0: any amount.
     pub quota_bytes: u64,
     /// Whether duplicates are looked for among what is written to it.
-    pub dedup: bool,
+    pub dedup: Dedup,
     /// Whose chunks it shares, for life; none: those of the default domain.
     pub domain: Option<Domain>,
     /// Its map.
@@ -132,7 +171,7 @@ impl CatalogEntry {
             state: VolumeState::Live,
             read_only,
             quota_bytes: 0,
-            dedup: true,
+            dedup: Dedup::default(),
             domain,
             root: Default::default(),
             created_generation: 0,
@@ -177,7 +216,7 @@ pub fn get(page: &Page, slot: usize) -> Result<Option<CatalogEntry>, FormatError
         state,
         read_only: flags & FLAG_READ_ONLY != 0,
         quota_bytes: u64_at(entry, QUOTA_AT),
-        dedup: flags & FLAG_NO_DEDUP == 0,
+        dedup: Dedup::of_flags(flags)?,
         domain: get_domain(entry)?,
         root,
         created_generation: u64_at(entry, CREATED_AT),
@@ -238,7 +277,7 @@ pub fn set(page: &mut Page, slot: usize, entry: Option<&CatalogEntry>) {
     assert!(entry.name.len() <= NAME_BYTES_MAX, "names are parsed before they are stored");
     bytes[STATE_AT] = entry.state as u8;
     bytes[FLAGS_AT] = if entry.read_only { FLAG_READ_ONLY } else { 0 };
-    bytes[FLAGS_AT] |= if entry.dedup { 0 } else { FLAG_NO_DEDUP };
+    bytes[FLAGS_AT] |= entry.dedup.flags();
     bytes[NAME_BYTES_AT] = entry.name.len() as u8;
     bytes[DEPTH_AT] = entry.root.depth;
     put_u32(bytes, ID_AT, entry.id.0);

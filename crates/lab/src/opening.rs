@@ -3,13 +3,13 @@
 //! The engine is stepped here and nowhere else, so that each step can be followed by a look at the
 //! crashes that the tap has seen aside.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use disk::{Doorbell, MemoryDisk};
 use engine::{
-    AdminRequest, Caches, Client, Completions, DomainSecret, Done, Engine, OpenReport, Options,
-    Reply, RequestError, Stats, VolumeHandle,
+    AdminRequest, Caches, Client, Completions, Dedup, DomainSecret, Done, Engine, OpenReport,
+    Options, Reply, RequestError, Stats, VolumeHandle,
 };
 
 use crate::failure::Broken;
@@ -82,6 +82,9 @@ fn frame_bytes_of(seed: u64) -> u64 {
     [256 << 10, 16 << 20, 32 << 10, 2 << 20][(seed / 4 % 4) as usize]
 }
 
+/// Chunks of a volume after which `auto` chooses anew: so few that it does so in a short life.
+const JUDGED_CHUNKS: u64 = 24;
+
 impl Opening {
     /// Opens what is on the disk.
     pub(crate) fn new(disk: &MemoryDisk, shape: &Shape, ear: Ear) -> Result<Self, Broken> {
@@ -103,6 +106,7 @@ impl Opening {
         let (mut engine, client, report) =
             engine::open_with_cache(tap, doorbell, &options, cache).map_err(Broken::DoesNotOpen)?;
         engine.copy_above(shape.copies_above);
+        engine.judge_duplicates_every(JUDGED_CHUNKS);
         engine.offer_secret(DomainSecret([shape.seed as u8; 32]));
         let inbox = Arc::new(Inbox { state: Mutex::default(), ear: ear.clone() });
         let volumes = BTreeMap::new();
@@ -202,12 +206,11 @@ impl Opening {
         }
     }
 
-    /// The volumes, and snapshots of such, in which no duplicates are looked for.
-    fn without_dedup(&mut self) -> Result<BTreeSet<String>, Broken> {
+    /// Whether duplicates are looked for, by volume and snapshot.
+    fn dedups(&mut self) -> Result<BTreeMap<String, Dedup>, Broken> {
         match self.administer(AdminRequest::ListVolumes)? {
             Reply::Volumes(volumes) => {
-                let without = volumes.into_iter().filter(|volume| !volume.dedup);
-                Ok(without.map(|volume| volume.name).collect())
+                Ok(volumes.into_iter().map(|volume| (volume.name, volume.dedup)).collect())
             }
             other => Err(strange("volumes", &other)),
         }
@@ -222,14 +225,14 @@ impl Opening {
             }
             other => return Err(strange("compression", &other)),
         }
-        let without_dedup = self.without_dedup()?;
+        let dedups = self.dedups()?;
         let volumes: Vec<(u32, VolumeHandle)> =
             self.volumes.iter().map(|(number, volume)| (*number, volume.clone())).collect();
         for (number, volume) in volumes {
             let (name, size_bytes) = (volume.name(), volume.size_bytes());
             let quota = volume.quota_bytes().map(|bytes| bytes / CHUNK_BYTES as u64);
             let (read_only, domain) = (volume.read_only(), volume.domain().map(str::to_owned));
-            let dedup = !without_dedup.contains(&name);
+            let dedup = dedups.get(&name).copied().unwrap_or_default();
             let entry = Entry { name, size_bytes, read_only, quota, dedup, domain };
             found.values.insert(Register::Volume(number), Value::Volume(entry));
             let chunks = size_bytes.div_ceil(CHUNK_BYTES as u64);

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use engine::{Codec, Compression};
+use engine::{Codec, Compression, Dedup};
 
 use crate::failure::Broken;
 
@@ -37,7 +37,7 @@ pub(crate) struct Entry {
     /// Chunks that it may map.
     pub(crate) quota: Option<u64>,
     /// Whether duplicates are looked for.
-    pub(crate) dedup: bool,
+    pub(crate) dedup: Dedup,
     /// Where its chunks are shared.
     pub(crate) domain: Option<String>,
 }
@@ -358,7 +358,7 @@ mod tests {
             size_bytes,
             read_only: false,
             quota: None,
-            dedup: true,
+            dedup: Dedup::On,
             domain: None,
         })
     }

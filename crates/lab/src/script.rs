@@ -11,7 +11,7 @@
 //! flush
 //! snapshot 0 3            snapshot 3 of volume 0; `clone 3 4`, `rollback 3`, `delete 3`
 //! quota 0 300             volume 0 maps no more than 300 chunks; 0: any number
-//! dedup 0 0               no duplicates are looked for in volume 0; 1: again
+//! dedup 0 0               no duplicates are looked for in volume 0; 1: again; 2: `auto`
 //! scrub 1                 the next step of a scrub, fingerprints too
 //! collect 1               a container is collected on request, and compressed anew
 //! grow 0                  a longer last data file; 1: a further one
@@ -27,7 +27,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use disk::Loss;
-use engine::{Codec, Compression, Detection, FingerprintKind};
+use engine::{Codec, Compression, Dedup, Detection, FingerprintKind};
 use thiserror::Error;
 
 use crate::trouble::Trouble;
@@ -132,7 +132,7 @@ pub enum Verb {
     Clone { snapshot: u32, volume: u32 },
     Rollback { snapshot: u32 },
     Quota { volume: u32, chunks: u64 },
-    Dedup { volume: u32, dedup: bool },
+    Dedup { volume: u32, dedup: Dedup },
     Compress(Compression),
     Write { volume: u32, first: u64, count: u64, content: u64, durable: bool },
     Trim { volume: u32, first: u64, count: u64, durable: bool },
@@ -261,7 +261,7 @@ impl fmt::Display for Verb {
             Self::Clone { snapshot, volume } => write!(f, "clone {snapshot} {volume}"),
             Self::Rollback { snapshot } => write!(f, "rollback {snapshot}"),
             Self::Quota { volume, chunks } => write!(f, "quota {volume} {chunks}"),
-            Self::Dedup { volume, dedup } => write!(f, "dedup {volume} {}", u8::from(*dedup)),
+            Self::Dedup { volume, dedup } => write!(f, "dedup {volume} {}", *dedup as u8),
             Self::Compress(Compression { codec, level }) => {
                 write!(f, "compress {} {level}", *codec as u8)
             }
@@ -418,7 +418,10 @@ fn parse_verb(verb: &str, numbers: &[u64], flag: Option<&str>) -> Option<Verb> {
         }
         ("rollback", &[_]) => Verb::Rollback { snapshot: volume? },
         ("quota", &[_, chunks]) => Verb::Quota { volume: volume?, chunks },
-        ("dedup", &[_, dedup]) => Verb::Dedup { volume: volume?, dedup: dedup != 0 },
+        ("dedup", &[_, dedup]) => {
+            let dedup = Dedup::from_number(u8::try_from(dedup).ok()?)?;
+            Verb::Dedup { volume: volume?, dedup }
+        }
         ("compress", &[codec, level]) => {
             let codec = [Codec::Raw, Codec::Lz4, Codec::Zstd].get(codec as usize).copied()?;
             Verb::Compress(Compression { codec, level: i8::try_from(level).ok()? })

@@ -1,6 +1,6 @@
 //! A session's volumes: made, resized, renamed, deleted, set; and what the oracle notes of it.
 
-use engine::{AdminRequest, Compression, NewVolume, Reply};
+use engine::{AdminRequest, Compression, Dedup, NewVolume, Reply};
 
 use crate::failure::Broken;
 use crate::opening::strange;
@@ -18,7 +18,7 @@ impl Session<'_> {
         let (name, size_bytes) = (format!("v{volume}"), sectors * SECTOR_BYTES);
         let domain = self.shape.domain_of(volume);
         let (quota, of) = (None, domain.clone());
-        let (name_of, dedup) = (name.clone(), true);
+        let (name_of, dedup) = (name.clone(), Dedup::On);
         let entry = Entry { name: name_of, size_bytes, read_only, quota, dedup, domain: of };
         self.oracle.write(Register::Volume(volume), Value::Volume(entry));
         let waits = domain.is_some();
@@ -69,9 +69,9 @@ impl Session<'_> {
         self.change_now(AdminRequest::SetQuota { name, quota_bytes })
     }
 
-    /// Duplicates are looked for in a volume, or not. The first that has none is there when the
-    /// geometry has been written.
-    pub(crate) fn set_dedup(&mut self, volume: u32, dedup: bool) -> Result<(), Broken> {
+    /// Whether duplicates are looked for in a volume. The first in which not all are found is there
+    /// when the geometry has been written.
+    pub(crate) fn set_dedup(&mut self, volume: u32, dedup: Dedup) -> Result<(), Broken> {
         let Some(entry) = self.changeable(volume) else { return Ok(()) };
         let name = entry.name.clone();
         self.oracle.write(Register::Volume(volume), Value::Volume(Entry { dedup, ..entry }));

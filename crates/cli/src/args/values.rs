@@ -1,5 +1,6 @@
 //! Values of options: what they may be, and what is said of those that may not.
 
+use format::catalog::Dedup;
 use format::detection::{FilterBlocks, FingerprintKind};
 use format::units::Compression;
 use traces::WorkloadKind;
@@ -77,11 +78,12 @@ pub(super) fn parse_rate(text: &str) -> Result<Rate, String> {
     }
 }
 
-pub(super) fn parse_switch(text: &str) -> Result<bool, String> {
+pub(super) fn parse_dedup(text: &str) -> Result<Dedup, String> {
     match text {
-        "on" => Ok(true),
-        "off" => Ok(false),
-        _ => Err("use on or off".to_owned()),
+        "on" => Ok(Dedup::On),
+        "off" => Ok(Dedup::Off),
+        "auto" => Ok(Dedup::Auto),
+        _ => Err("use on, off or auto".to_owned()),
     }
 }
 

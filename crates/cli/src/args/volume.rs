@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Subcommand};
+use engine::Dedup;
 
 use super::options::{Confirm, Format};
-use super::values::{Quota, parse_quota, parse_switch};
+use super::values::{Quota, parse_dedup, parse_quota};
 use crate::size::parse_size;
 
 /// Create, list and change volumes
@@ -60,8 +61,11 @@ pub(crate) struct VolumeCreateArgs {
     /// Domain inside which its chunks are deduplicated, and of which nobody outside can learn
     #[arg(long, value_name = "NAME")]
     pub(crate) domain: Option<String>,
-    /// Look for no duplicates among its chunks, as `tamis volume set --dedup off`
-    #[arg(long)]
+    /// Whether duplicates are looked for among its chunks: on, off or auto (`tamis volume set`)
+    #[arg(long, value_name = "on|off|auto", value_parser = parse_dedup)]
+    pub(crate) dedup: Option<Dedup>,
+    /// Look for no duplicates among its chunks: --dedup off
+    #[arg(long, conflicts_with = "dedup")]
     pub(crate) no_dedup: bool,
 }
 
@@ -80,7 +84,12 @@ the door, which costs some speed.
 With --dedup off, what is written to the volume from now on is not looked up in the store's tables,
 and found by nobody: for data that is known to have no duplicates, such as encrypted disks, it saves
 the look-up and the table's entry. It is still compressed and checked. What the volume holds stays
-as it is, and shared where it is. The first such volume makes the store on-disk format 3.")]
+as it is, and shared where it is.
+With --dedup auto it is so only while the volume brings hardly any: every 1024 new chunks (4 MiB of
+4-KiB chunks) it is chosen anew by the duplicates among an eighth of them, which are looked up
+always; fewer than one in 64, and the others are not. When duplicates come back all are looked up
+again; what was stored meanwhile is found only if it was in that eighth.
+The first volume with off or auto makes the store on-disk format 3.")]
 #[command(group(ArgGroup::new("what").required(true).multiple(true).args(["quota", "dedup"])))]
 pub(crate) struct VolumeSetArgs {
     #[command(flatten)]
@@ -88,9 +97,9 @@ pub(crate) struct VolumeSetArgs {
     /// What may be mapped of it at most, or none
     #[arg(long, value_name = "SIZE", value_parser = parse_quota)]
     pub(crate) quota: Option<Quota>,
-    /// Whether duplicates are looked for among what is written to it from now on: on or off
-    #[arg(long, value_name = "on|off", value_parser = parse_switch)]
-    pub(crate) dedup: Option<bool>,
+    /// Whether duplicates are looked for among what is written to it from now on: on, off or auto
+    #[arg(long, value_name = "on|off|auto", value_parser = parse_dedup)]
+    pub(crate) dedup: Option<Dedup>,
 }
 
 /// List all volumes

@@ -315,6 +315,11 @@ fn written(stats: &Stats) -> Table {
     row("clients wrote", written.client_bytes, "since the store was opened");
     row("duplicate", written.duplicate_bytes, "stored already");
     row("dropped", written.dropped_bytes, "zeros, or written over at once");
+    if stats.counters.chunks_unsought > 0 {
+        let chunks = stats.counters.chunks_unsought;
+        let note = format!("{} chunks of volumes with --dedup off or auto", human_count(chunks));
+        row("not looked up", chunks * u64::from(stats.chunk_bytes), &note);
+    }
     let frames = match stats.counters.chunks_spared {
         0 => "to the device".to_owned(),
         chunks => {
@@ -452,6 +457,21 @@ mod tests {
         let line = |name| told.lines().find(|line| line.starts_with(name)).unwrap();
         assert!(line("other bytes").ends_with(" 7  under the fingerprint of a stored chunk"));
         assert!(line("stored aside").ends_with(" 8  new chunks that no look-up will find"));
+    }
+
+    #[test]
+    fn chunks_that_were_not_looked_up_are_told_where_there_are_any() {
+        let told = |chunks_unsought| {
+            let counters = Counters { chunks_unsought, ..Counters::default() };
+            let stats = Stats { counters, ..stats() };
+            let rates = Some(Rates::between(&stats, &stats, Duration::from_secs(1)));
+            text(&Report { stats, served: true, rates, weights: None })
+        };
+        assert!(!told(0).contains("not looked up"), "{}", told(0));
+        let told = told(1024);
+        let line = told.lines().find(|line| line.starts_with("not looked up")).unwrap();
+        let end = " 4 MiB  1,024 chunks of volumes with --dedup off or auto";
+        assert!(line.ends_with(end), "{told}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use engine::{NewVolume, VolumeInfo};
+use engine::{Dedup, NewVolume, VolumeInfo};
 use serde::Serialize;
 
 use super::confirm::confirm;
@@ -55,8 +55,9 @@ fn create(args: &VolumeCreateArgs) -> Result<(), CliError> {
         if quota_bytes.is_some() {
             volume = store.set_quota(&of.name, quota_bytes)?;
         }
-        if args.no_dedup {
-            volume = store.set_dedup(&of.name, false)?;
+        let dedup = if args.no_dedup { Some(Dedup::Off) } else { args.dedup };
+        if let Some(dedup) = dedup.filter(|dedup| *dedup != Dedup::On) {
+            volume = store.set_dedup(&of.name, dedup)?;
         }
         Ok((volume, note))
     })?;
@@ -143,8 +144,9 @@ fn set(args: &VolumeSetArgs) -> Result<(), CliError> {
         Some(bytes) => format!("may map {} now and maps {held}", human_bytes(bytes)),
     });
     let dedup = args.dedup.map(|dedup| match dedup {
-        true => "looks for duplicates of what is written from now on".to_owned(),
-        false => "looks for no duplicates of what is written from now on".to_owned(),
+        Dedup::On => "looks for duplicates of what is written from now on".to_owned(),
+        Dedup::Off => "looks for no duplicates of what is written from now on".to_owned(),
+        Dedup::Auto => "looks for duplicates from now on while there are some".to_owned(),
     });
     let done: Vec<String> = quota.into_iter().chain(dedup).collect();
     report(of, &volume, format_args!("{} {}", of.name, done.join(", and ")))
@@ -199,10 +201,18 @@ fn report(
     if of.format.json { output::print_json(volume) } else { output::print_line(sentence) }
 }
 
+fn word(dedup: Dedup) -> &'static str {
+    match dedup {
+        Dedup::On => "on",
+        Dedup::Off => "off",
+        Dedup::Auto => "auto",
+    }
+}
+
 fn table_of(volumes: &[Listed]) -> Table {
     let clones = volumes.iter().any(|volume| volume.clone_of.is_some());
     let domains = volumes.iter().any(|volume| volume.info.domain.is_some());
-    let without_dedup = volumes.iter().any(|volume| !volume.info.dedup);
+    let dedups = volumes.iter().any(|volume| volume.info.dedup != Dedup::On);
     let quotas = volumes.iter().any(|volume| volume.info.quota_bytes.is_some());
     let mut table = Table::with_heading([
         ("VOLUME", Align::Left),
@@ -212,15 +222,11 @@ fn table_of(volumes: &[Listed]) -> Table {
         (if clones { "CLONE OF" } else { "" }, Align::Left),
         (if quotas { "QUOTA" } else { "" }, Align::Right),
         (if domains { "DOMAIN" } else { "" }, Align::Left),
-        (if without_dedup { "DEDUP" } else { "" }, Align::Left),
+        (if dedups { "DEDUP" } else { "" }, Align::Left),
     ]);
     for Listed { info: volume, clone_of } in volumes {
         let access = if volume.read_only { "read-only" } else { "read-write" };
-        let dedup = match (without_dedup, volume.dedup) {
-            (false, _) => "",
-            (true, true) => "on",
-            (true, false) => "off",
-        };
+        let dedup = if dedups { word(volume.dedup) } else { "" };
         table.row([
             volume.name.clone(),
             human_bytes(volume.size_bytes),

@@ -50,7 +50,9 @@ fn a_volume_may_have_no_deduplication() {
     let store = folder.path("store");
     tamis(&format!("init {store} --capacity 256M")).ok();
     let made = tamis(&format!("volume create {store} v --size 64M --no-dedup --json")).ok().json();
-    assert_eq!(made["dedup"], false, "{made}");
+    assert_eq!(made["dedup"], "off", "{made}");
+    let shown = tamis(&format!("volume show {store} v")).ok().out;
+    assert!(shown.contains("new chunks are not looked up"), "{shown}");
     tamis(&format!("volume create {store} w --size 64M")).ok();
     let listed = tamis(&format!("volume list {store}")).ok().out;
     assert!(listed.contains("DEDUP") && listed.contains("off"), "{listed}");
@@ -58,7 +60,13 @@ fn a_volume_may_have_no_deduplication() {
     assert!(told.contains("may map 10 MiB now") && told.contains("looks for duplicates"), "{told}");
     let listed = tamis(&format!("volume list {store}")).ok().out;
     assert!(!listed.contains("DEDUP"), "{listed}");
-    tamis(&format!("volume set {store} v --dedup maybe")).fails(2, "use on or off");
+    tamis(&format!("volume create {store} x --size 64M --dedup auto")).ok();
+    let listed = tamis(&format!("volume list {store}")).ok().out;
+    assert!(listed.contains("auto"), "{listed}");
+    let shown = tamis(&format!("volume show {store} x --json")).ok().json();
+    assert_eq!((&shown["dedup"], &shown["looks_up"]), (&"auto".into(), &true.into()), "{shown}");
+    tamis(&format!("volume create {store} y --size 1M --dedup on --no-dedup")).fails(2, "--dedup");
+    tamis(&format!("volume set {store} v --dedup maybe")).fails(2, "use on, off or auto");
     tamis(&format!("volume set {store} v")).fails(2, "--dedup");
     tamis(&format!("check {store}")).ok();
 }

@@ -15,6 +15,7 @@
 
 use std::ops::Range;
 
+use crate::catalog::Dedup;
 use crate::catalog::NAME_BYTES_MAX;
 #[cfg(doc)]
 use crate::catalog::VolumeName;
@@ -258,12 +259,12 @@ pub enum Change {
         /// At most; 0: any amount.
         quota_bytes: u64,
     },
-    /// Duplicates are looked for among what is written to a volume, or not.
+    /// Whether duplicates are looked for among what is written to a volume.
     SetDedup {
         /// Which.
         id: VolumeId,
         /// Whether they are.
-        dedup: bool,
+        dedup: Dedup,
     },
 }
 
@@ -424,7 +425,7 @@ impl Change {
             }
             Self::SetDedup { id, dedup } => {
                 push_kind(body, KIND_SET_DEDUP, id.0);
-                body.push(u8::from(*dedup));
+                body.push(*dedup as u8);
             }
             _ => {}
         }

@@ -11,7 +11,7 @@ use super::change::{
     KIND_SET_COMPRESSION, KIND_SET_DEDUP, KIND_SET_QUOTA, KIND_STORE, KIND_STORE_ASIDE,
     KIND_STORE_CHECKED, KIND_TAKE_SNAPSHOT, KIND_UNMAP, PBN_BYTES,
 };
-use crate::catalog::VolumeName;
+use crate::catalog::{Dedup, VolumeName};
 use crate::domain::Domain;
 use crate::error::{FormatError, Structure};
 use crate::field::{array_at, u16_at, u24_at, u32_at, u48_at, u64_at};
@@ -120,6 +120,11 @@ impl<'a> Changes<'a> {
             1 => Ok(true),
             other => Err(impossible("flag", other)),
         }
+    }
+
+    fn take_dedup(&mut self) -> Result<Dedup, FormatError> {
+        let number = self.take_u8()?;
+        Dedup::from_number(number).ok_or_else(|| impossible("way to deduplicate", number))
     }
 
     fn take_open(&mut self, stream: Stream) -> Result<Change, FormatError> {
@@ -260,7 +265,7 @@ impl<'a> Changes<'a> {
                 Change::SetQuota { id: self.take_volume()?, quota_bytes: self.take_u64()? }
             }
             KIND_SET_DEDUP => {
-                Change::SetDedup { id: self.take_volume()?, dedup: self.take_flag()? }
+                Change::SetDedup { id: self.take_volume()?, dedup: self.take_dedup()? }
             }
             other => return Err(impossible("kind", other)),
         })

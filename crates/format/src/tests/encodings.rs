@@ -10,7 +10,7 @@ use std::ops::RangeInclusive;
 use super::values::{
     PBA, PBA_UNCHECKED, PBN, empty_root, numbered_fingerprint, one_of_each_change,
 };
-use crate::catalog::{self, CatalogEntry, Lineage, VolumeState};
+use crate::catalog::{self, CatalogEntry, Dedup, Lineage, VolumeState};
 use crate::container_page::{self, ContainerEntry, ContainerState};
 use crate::detection::{Detection, FingerprintKind};
 use crate::directory::{DirectoryEntry, encode_tail};
@@ -169,7 +169,7 @@ fn catalog_entry() -> CatalogEntry {
         state: VolumeState::Deleting,
         read_only: true,
         quota_bytes: 0,
-        dedup: true,
+        dedup: Dedup::On,
         domain: None,
         root: tree(6),
         created_generation: 0x74,
@@ -300,6 +300,24 @@ fn version_3_says_where_domains_are() {
     assert_eq!(page[32 + 376..][..9], *b"\x56\x34\x06M\xc3\xbchle");
     let root = Root { domains: 0x3456, ..empty_root() }.encode(UUID);
     assert_eq!(root[280..283], [0x56, 0x34, 0]);
+}
+
+#[test]
+fn a_volume_says_whether_its_duplicates_are_looked_for() {
+    for (dedup, flags, number) in [(Dedup::On, 0, 1), (Dedup::Off, 8, 0), (Dedup::Auto, 16, 2)] {
+        let entry = CatalogEntry { dedup, ..catalog_entry() };
+        let mut page = Page::empty(PageId { tree: TreeId::CATALOG, level: 0, index: 0 });
+        catalog::set(&mut page, 0, Some(&entry));
+        let at = &mut page.payload_mut()[1];
+        assert_eq!(*at & 24, flags);
+        *at |= 24;
+        assert!(catalog::get(&page, 0).is_err(), "it was both");
+        let mut body = Vec::new();
+        Change::SetDedup { id: entry.id, dedup }.encode(&mut body);
+        assert_eq!((body[0], body.len(), body[5]), (33, 6, number));
+        body[5] = 3;
+        assert!(Changes::new(&body).next().unwrap().is_err(), "a way that nobody knows passed");
+    }
 }
 
 const VERSION_3_CHANGES: u64 = 0x9e6b_f5f8_5ef2_4ddd;

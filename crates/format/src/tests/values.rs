@@ -5,7 +5,7 @@ use proptest::option;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::sample::select;
 
-use crate::catalog::{CatalogEntry, Lineage, VolumeState};
+use crate::catalog::{CatalogEntry, Dedup, Lineage, VolumeState};
 use crate::container_page::{self, ContainerEntry, ContainerState};
 use crate::detection::{Detection, FilterBlocks, FingerprintKind};
 use crate::directory::DirectoryEntry;
@@ -44,6 +44,10 @@ pub(super) fn pba() -> impl Strategy<Value = Pba> {
 
 fn checked_pba() -> impl Strategy<Value = Pba> {
     (pba(), any::<u32>()).prop_map(|(pba, crc)| Pba { check: FrameCheck::of_crc(crc), ..pba })
+}
+
+fn dedup(number: u32) -> Dedup {
+    Dedup::from_number((number % 3) as u8).unwrap()
 }
 
 pub(super) fn pba_entry() -> impl Strategy<Value = PbaEntry> {
@@ -107,7 +111,7 @@ pub(super) fn catalog_entry() -> impl Strategy<Value = CatalogEntry> {
                 state,
                 read_only,
                 quota_bytes,
-                dedup: id % 3 != 0,
+                dedup: dedup(id),
                 domain,
                 root,
                 created_generation,
@@ -379,7 +383,7 @@ fn version_change() -> impl Strategy<Value = Change> {
                 Change::Rollback { volume, to: id, into },
                 Change::GiveBack { id, leaves: one },
                 Change::SetQuota { id, quota_bytes: other },
-                Change::SetDedup { id, dedup: other % 2 == 0 },
+                Change::SetDedup { id, dedup: dedup(other as u32) },
             ])
         },
     )
@@ -454,6 +458,6 @@ pub(super) fn one_of_each_change() -> Vec<Change> {
         Change::Copy { pbn, at: PBA, fingerprint: Some(fingerprint) },
         create(Some(domain)),
         Change::Carry { container, offset_bytes: 0x65, bytes: vec![0x66, 0x67] },
-        Change::SetDedup { id: volume, dedup: true },
+        Change::SetDedup { id: volume, dedup: Dedup::Auto },
     ]
 }

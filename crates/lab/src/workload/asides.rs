@@ -3,6 +3,7 @@
 
 use super::{Believed, SECTORS, Workload};
 use crate::script::{Request, Verb};
+use engine::Dedup;
 
 impl Workload<'_> {
     /// Now and then something is asked of snapshots and clones besides.
@@ -34,7 +35,8 @@ impl Workload<'_> {
         Some(Request { verb, steps })
     }
 
-    /// Now and then duplicates are looked for in a volume no more, or again: in one seed of five,
+    /// Now and then duplicates are looked for in a volume no more, again, or as long as there are
+    /// some: in one seed of five,
     /// for what is stored then is not counted to the chunk.
     pub(super) fn dedup_request(&mut self) -> Option<Request> {
         if !self.dedups.once_in(12) {
@@ -42,7 +44,11 @@ impl Workload<'_> {
         }
         let at = self.dedups.below(self.volumes.len().max(1) as u64) as usize;
         let volume = self.volumes.get(at)?.number;
-        let dedup = self.dedups.once_in(3);
+        let dedup = match self.dedups.below(3) {
+            0 => Dedup::On,
+            1 => Dedup::Off,
+            _ => Dedup::Auto,
+        };
         Some(Request { verb: Verb::Dedup { volume, dedup }, steps: self.dedups.below(12) as u32 })
     }
 

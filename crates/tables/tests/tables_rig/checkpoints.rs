@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use format::catalog::{CatalogEntry, VolumeState};
+use format::catalog::{CatalogEntry, Dedup, VolumeState};
 use format::container_page::{ContainerEntry, ContainerState};
 use format::map_page;
 use format::root::TREES;
@@ -25,7 +25,7 @@ impl Rig {
             state: VolumeState::Live,
             read_only: false,
             quota_bytes: 0,
-            dedup: true,
+            dedup: Dedup::On,
             domain: None,
             root: Default::default(),
             lineage: Default::default(),

@@ -76,7 +76,7 @@ mod tests {
     use std::path::Path;
 
     use clap::Parser;
-    use engine::VolumeInfo;
+    use engine::{Dedup, VolumeInfo};
     use nbd::Listen;
 
     use super::banner;
@@ -100,7 +100,9 @@ mod tests {
             mapped_bytes: 0,
             read_only: false,
             quota_bytes: None,
-            dedup: true,
+            dedup: Dedup::On,
+            looks_up: true,
+            unsought_chunks: 0,
             domain: None,
             taken_unix_s: None,
             parent: None,

@@ -1,10 +1,10 @@
 //! `tamis volume show`: what a volume or snapshot holds, what of it is its own, and what deleting
 //! it would give back.
 
-use engine::{ReferenceClass, Tally, VolumeWeight};
+use engine::{Dedup, ReferenceClass, Tally, VolumeInfo, VolumeWeight};
 use serde::Serialize;
 
-use super::{Listed, with_origin};
+use super::{Listed, with_origin, word};
 use crate::args::VolumeShowArgs;
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
@@ -63,8 +63,8 @@ fn table_of(shown: &Shown) -> Table {
     if let Some(bytes) = info.quota_bytes {
         row("quota", human_bytes(bytes), "may be mapped".to_owned());
     }
-    if !info.dedup {
-        row("dedup", "off".to_owned(), "new chunks are not looked up".to_owned());
+    if info.dedup != Dedup::On {
+        row("dedup", word(info.dedup).to_owned(), dedup_note(info));
     }
     if let Some(domain) = &info.domain {
         row("domain", domain.clone(), "shares chunks inside it only".to_owned());
@@ -91,6 +91,19 @@ fn table_of(shown: &Shown) -> Table {
         row("lost", lost, "chunks that cannot be read".to_owned());
     }
     table
+}
+
+/// What is done now, and was since the store was opened.
+fn dedup_note(info: &VolumeInfo) -> String {
+    let now = match (info.dedup, info.looks_up) {
+        (Dedup::Auto, true) => "all new chunks are looked up",
+        (Dedup::Auto, false) => "one new chunk of eight is looked up: there are hardly duplicates",
+        (Dedup::Off | Dedup::On, _) => "new chunks are not looked up",
+    };
+    match info.unsought_chunks {
+        0 => now.to_owned(),
+        chunks => format!("{now}; {} were stored without", human_count(chunks)),
+    }
 }
 
 fn chunks(tally: Tally) -> String {
