@@ -100,7 +100,7 @@ impl Connection {
         self.socket.set_write_timeout(None)?;
         let structured = agreed.structured;
         let share_bytes = client.read_share_bytes();
-        let new_link = || Arc::new(Link::new(self.socket.clone(), share_bytes));
+        let new_link = || Arc::new(Link::new(self.socket.clone(), share_bytes, structured));
         let link = Arc::clone(self.link.get_or_init(new_link));
         thread::scope(|scope| {
             // However the reader ends, by a panic too, the writer must come to know.

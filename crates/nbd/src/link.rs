@@ -11,7 +11,8 @@
 //! - The core only ever pushes onto a list under a lock that nobody holds for long. It wakes the
 //!   writer only when the writer sleeps.
 //! - An answer without data goes out at once where nobody waits before it and the socket takes it:
-//!   whoever flushes waits for it, and waking the writer takes longer than sending.
+//!   whoever flushes waits for it, and waking the writer takes longer than sending. So does a short
+//!   read that is all there is in flight: there is nothing that it could be put together beside.
 //! - Reader and writer both send, each while it holds `sending`. When the writer has it, the reader
 //!   leaves its acknowledgements to the writer instead of waiting.
 //! - Once the connection is *broken* nobody waits for anything any more. Outcomes that still
@@ -24,8 +25,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use engine::{Completions, Reply, RequestError};
 
 use crate::error::Hangup;
+use crate::reply::Replies;
 use crate::socket::Socket;
-use crate::wire::{Command, Request, simple_reply};
+use crate::wire::{Command, Request};
 
 /// Requests in flight on one connection.
 pub(crate) const REQUESTS_MAX: usize = 256;
@@ -34,6 +36,9 @@ pub(crate) const REQUESTS_MAX: usize = 256;
 pub(crate) const READ_BYTES_MAX: usize = 64 << 20;
 /// Acknowledgements that may wait for the writer.
 const HANDED_OVER_BYTES_MAX: usize = 64 << 10;
+
+/// A read up to this length is answered by the core, if it is alone.
+const SHORT_READ_BYTES_MAX: u32 = 16 << 10;
 
 /// How a request ended.
 pub(crate) type Outcome = Result<Reply, RequestError>;
@@ -79,6 +84,8 @@ struct State {
     vacant: Vec<usize>,
     in_flight: Load,
     batch: Batch,
+    /// Where the core encodes what it answers itself; empty in between.
+    answer: Replies,
     /// There will be requests yet.
     reading: bool,
     broken: bool,
@@ -102,7 +109,7 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    pub(crate) fn new(socket: Arc<Socket>, read_share_bytes: usize) -> Self {
+    pub(crate) fn new(socket: Arc<Socket>, read_share_bytes: usize, structured: bool) -> Self {
         Self {
             socket,
             sending: Mutex::new(()),
@@ -112,6 +119,7 @@ impl Link {
                 vacant: Vec::new(),
                 in_flight: Load::default(),
                 batch: Batch::default(),
+                answer: Replies::new(structured),
                 reading: true,
                 broken: false,
                 writer_sleeps: false,
@@ -244,23 +252,32 @@ impl Link {
         self.call_reader(&state);
     }
 
-    /// Answers a request that has ended well and without data, if that can be done without waiting.
-    /// Called with the state held, so that nothing is put before it that the writer would send.
-    fn answer_at_once(&self, state: &mut State, request: &Request) -> bool {
-        let batch = &state.batch;
-        if !state.writer_sleeps || !batch.replies.is_empty() || !batch.outcomes.is_empty() {
-            return false;
+    /// The right to send, if the core may answer this request itself: without waiting, and with
+    /// nothing before it that the writer would send.
+    fn may_answer(
+        &self,
+        state: &State,
+        request: &Request,
+        outcome: &Outcome,
+    ) -> Option<MutexGuard<'_, ()>> {
+        let may = state.is_quickly_answered(request, outcome)
+            && state.writer_is_idle()
+            && self.socket.takes_at_once();
+        if may { self.sending.try_lock().ok() } else { None }
+    }
+
+    /// Answers a request that has ended, with the right to send and the state held.
+    fn answer_at_once(&self, state: &mut State, request: &Request, outcome: Outcome) {
+        state.answer.outcome(request, outcome);
+        if !self.socket.send_at_once(state.answer.as_bytes()) {
+            state.batch.replies.extend_from_slice(state.answer.as_bytes());
         }
-        let Ok(_sending) = self.sending.try_lock() else { return false };
-        if !self.socket.send_at_once(&simple_reply(0, request.cookie)) {
-            return false;
-        }
-        state.release(Load { requests: 1, read_bytes: 0 });
+        state.answer.clear();
+        state.release(Load { requests: 1, read_bytes: read_bytes(request) });
         self.call_reader(state);
-        if !state.reading {
+        if !state.reading || !state.batch.replies.is_empty() {
             self.wake_writer(state);
         }
-        true
     }
 
     /// There will be no further requests: when what is in flight has been sent, it is over.
@@ -297,6 +314,23 @@ impl State {
         Some(request)
     }
 
+    /// Whether the writer has nothing to send.
+    fn writer_is_idle(&self) -> bool {
+        let Batch { replies, outcomes } = &self.batch;
+        self.writer_sleeps && replies.is_empty() && outcomes.is_empty()
+    }
+
+    /// Whether the core may answer a request itself: nothing of it is work that belongs elsewhere.
+    fn is_quickly_answered(&self, request: &Request, outcome: &Outcome) -> bool {
+        match (request.command, outcome) {
+            (Command::Read, Ok(Reply::Read(_))) => {
+                self.in_flight.requests == 1 && request.length_bytes <= SHORT_READ_BYTES_MAX
+            }
+            (Command::Read | Command::BlockStatus, _) => false,
+            (_, outcome) => matches!(outcome, Ok(Reply::Done)),
+        }
+    }
+
     fn release(&mut self, load: Load) {
         self.in_flight.requests -= load.requests;
         self.in_flight.read_bytes -= load.read_bytes;
@@ -309,10 +343,8 @@ impl Completions for Link {
         let request = state.vacate(tag);
         match request {
             Some(request) if !state.broken => {
-                let is_plain = matches!(outcome, Ok(Reply::Done))
-                    && !matches!(request.command, Command::Read | Command::BlockStatus);
-                if is_plain && self.answer_at_once(&mut state, &request) {
-                    return;
+                if let Some(_sending) = self.may_answer(&state, &request, &outcome) {
+                    return self.answer_at_once(&mut state, &request, outcome);
                 }
                 state.batch.outcomes.push((request, outcome));
                 self.wake_writer(&state);

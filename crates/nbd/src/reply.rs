@@ -10,7 +10,7 @@
 //! The buffer keeps its length between replies, for clearing it again would cost as much as filling
 //! it; it is cut back only after an unusually long reply.
 
-use engine::{Extent, ReadPieces, RequestError, Segment};
+use engine::{Extent, ReadPieces, Reply, RequestError, Segment};
 
 use crate::handshake::ALLOCATION_CONTEXT;
 use crate::validate::beyond_the_end;
@@ -126,6 +126,22 @@ impl Replies {
     /// Replies that are encoded already.
     pub(crate) fn append(&mut self, bytes: &[u8]) {
         self.room(bytes.len()).copy_from_slice(bytes);
+    }
+
+    /// What the engine says of a request.
+    pub(crate) fn outcome(&mut self, request: &Request, outcome: Result<Reply, RequestError>) {
+        let cookie = request.cookie;
+        match (request.command, outcome) {
+            (command, Err(error)) => self.error(cookie, command, &error),
+            (Command::Read, Ok(Reply::Read(pieces))) => {
+                self.read(&ReadRange::of(request), &pieces);
+            }
+            (Command::BlockStatus, Ok(Reply::Extents(extents))) => self.extents(cookie, &extents),
+            (Command::Read | Command::BlockStatus, Ok(_)) => {
+                self.fail(cookie, Errno::Io, &RequestError::Closing.to_string());
+            }
+            (_, Ok(_)) => self.done(cookie),
+        }
     }
 
     /// Success without data.

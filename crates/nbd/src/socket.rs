@@ -62,8 +62,12 @@ impl Socket {
         };
     }
 
-    /// Sends `bytes`, a few, if that can be done without waiting; false when nothing was sent. Only
-    /// a Unix socket takes a few bytes whole or not at all.
+    /// Whether a few KiB are taken whole or not at all, as a Unix socket does (they are one buffer).
+    pub(crate) fn takes_at_once(&self) -> bool {
+        matches!(self, Self::Unix(_))
+    }
+
+    /// Sends `bytes`, a few KiB, if that can be done without waiting; false when nothing was sent.
     pub(crate) fn send_at_once(&self, bytes: &[u8]) -> bool {
         match self {
             Self::Unix(stream) => {

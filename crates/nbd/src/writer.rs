@@ -1,15 +1,12 @@
 //! The writer's thread: outcomes of the engine become replies, which are gathered and sent.
 //!
 //! Reads are put together here, so that decompression runs beside the engine's core and beside the
-//! writers of other connections. As long as outcomes wait they share a send, up to
+//! writers of other connections; but for short ones that are alone ([`crate::link`]). As long as outcomes wait they share a send, up to
 //! [`GATHERED_BYTES`]; more would only keep the client waiting for what is ready.
 
-use engine::{Reply, RequestError};
-
 use crate::error::Hangup;
-use crate::link::{Batch, Link, Load, Outcome};
-use crate::reply::{ReadRange, Replies};
-use crate::wire::{Command, Errno, Request};
+use crate::link::{Batch, Link, Load};
+use crate::reply::Replies;
 
 /// Replies of so many bytes are sent without waiting for others.
 const GATHERED_BYTES: usize = 64 << 10;
@@ -30,7 +27,7 @@ fn send_all(link: &Link, batch: &mut Batch, replies: &mut Replies) -> Result<(),
     batch.replies.clear();
     let mut load = Load::default();
     for (request, outcome) in batch.outcomes.drain(..) {
-        answer(replies, &request, outcome);
+        replies.outcome(&request, outcome);
         load.add(&request);
         if replies.as_bytes().len() >= GATHERED_BYTES {
             send(link, replies, &mut load)?;
@@ -47,19 +44,4 @@ fn send(link: &Link, replies: &mut Replies, load: &mut Load) -> Result<(), Hangu
     replies.clear();
     link.release(std::mem::take(load));
     Ok(())
-}
-
-fn answer(replies: &mut Replies, request: &Request, outcome: Outcome) {
-    let cookie = request.cookie;
-    match (request.command, outcome) {
-        (command, Err(error)) => replies.error(cookie, command, &error),
-        (Command::Read, Ok(Reply::Read(pieces))) => {
-            replies.read(&ReadRange::of(request), &pieces);
-        }
-        (Command::BlockStatus, Ok(Reply::Extents(extents))) => replies.extents(cookie, &extents),
-        (Command::Read | Command::BlockStatus, Ok(_)) => {
-            replies.fail(cookie, Errno::Io, &RequestError::Closing.to_string());
-        }
-        (_, Ok(_)) => replies.done(cookie),
-    }
 }

@@ -12,7 +12,7 @@ use crate::wire::{Command, Request, simple_reply};
 
 fn link() -> (Arc<Link>, UnixStream) {
     let (ours, theirs) = UnixStream::pair().unwrap();
-    (Arc::new(Link::new(Arc::new(Socket::Unix(ours)), READ_BYTES_MAX)), theirs)
+    (Arc::new(Link::new(Arc::new(Socket::Unix(ours)), READ_BYTES_MAX, false)), theirs)
 }
 
 fn request(command: Command, length_bytes: u32) -> Request {
