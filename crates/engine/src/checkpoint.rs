@@ -82,6 +82,7 @@ impl Engine {
             && checkpoints.relief_may_come();
         checkpoints.asked
             || pressed
+            || self.merge_waits_for_blocks()
             || (checkpoints.closing && !checkpoints.clean)
             || self.state.store.dirty_pages() >= checkpoints.dirty_pages_due(&self.state)
             || replay_bytes >= self.geometry.journal_bytes / 4
@@ -211,7 +212,9 @@ impl Engine {
         if !self.waiting.is_empty() {
             self.checkpoints.pressure_rounds += 1;
         }
-        self.enter_phase(Phase::Idle)
+        self.enter_phase(Phase::Idle);
+        self.count_merge_round();
+        true
     }
 
     /// Lets cold pages go, so that the cache keeps its size, and gives cold dirty pages a place, so

@@ -22,6 +22,12 @@ pub(crate) fn dirty_pages_sure(tables_bytes: u64, cache_pages: usize) -> usize {
     (cache_pages / 4).min(tables_blocks / 16).min(DIRTY_PAGES_SURE_MAX)
 }
 
+/// Table blocks that are kept so that trims, collection and checkpoints always go on: what three
+/// intervals may hold beside the live pages.
+pub(crate) fn blocks_kept(dirty_pages_sure: usize) -> u64 {
+    3 * dirty_pages_sure as u64 + 64
+}
+
 /// How far a checkpoint has come.
 pub(crate) enum Phase {
     Idle,
@@ -56,6 +62,8 @@ pub(crate) struct Checkpoints {
     pub(crate) dirty_pages_sure: usize,
     pub(crate) dirty_pages_max: usize,
     pub(crate) pressure_rounds: u32,
+    /// Checkpoints since which a merge has lacked blocks.
+    pub(crate) merge_rounds: u32,
 }
 
 impl Checkpoints {
@@ -75,6 +83,7 @@ impl Checkpoints {
             dirty_pages_sure,
             dirty_pages_max,
             pressure_rounds: 0,
+            merge_rounds: 0,
         }
     }
 
@@ -106,10 +115,22 @@ impl Checkpoints {
         self.ended = true;
     }
 
-    /// Table blocks that are kept so that trims, collection and checkpoints always go on: what
-    /// three intervals may hold beside the live pages.
+    /// Table blocks that are kept so that trims, collection and checkpoints always go on.
     pub(crate) fn reserve_blocks(&self) -> u64 {
-        3 * self.dirty_pages_sure as u64 + 64
+        blocks_kept(self.dirty_pages_sure)
+    }
+
+    /// Blocks that pages may still become dirty for: free now, or when the checkpoint on its way
+    /// has ended, beside those that the next freeze needs.
+    pub(crate) fn room_blocks(&self, state: &State) -> u64 {
+        let on_its_way = !matches!(self.phase, Phase::Idle);
+        let coming = if on_its_way { state.store.coming_blocks() } else { 0 };
+        (state.store.free_blocks() + coming).saturating_sub(state.pages_to_freeze())
+    }
+
+    /// Whether further checkpoints may still set blocks free for a merge.
+    pub(crate) fn merge_relief_may_come(&self) -> bool {
+        self.merge_rounds < PRESSURE_ROUNDS_MAX
     }
 
     /// PBNs in the free queue that may be handed out.
@@ -126,6 +147,7 @@ impl Checkpoints {
     /// Space has come.
     pub(crate) fn relieved(&mut self) {
         self.pressure_rounds = 0;
+        self.merge_rounds = 0;
     }
 
     /// Dirty pages that start a checkpoint. The longer they wait, the more changes share the

@@ -1,9 +1,9 @@
 //! How full a store is, and who is told.
 //!
 //! What counts as used is what does not come back by itself: of the data zones all but free
-//! containers and dead chunks, which collection returns; of the tables live pages and the reserve
-//! that checkpoints and collection keep. So 100% is where writes fail. The journal is a ring, and
-//! never counts.
+//! containers and dead chunks, which collection returns; of the tables live pages, the reserve that
+//! checkpoints and collection keep, and what young entries take when they are merged. So 100% is
+//! where writes fail. The journal is a ring, and never counts.
 //!
 //! The operator is told when a watermark is reached, once for each kind of room, and again when
 //! enough has come back that it is not said at every step; and at once when a write fails.
@@ -29,7 +29,8 @@ impl Engine {
         let store = &self.state.store;
         let used = store.used_blocks();
         let all = used + store.free_blocks() + store.quarantined_blocks();
-        let usable = all.saturating_sub(self.checkpoints.reserve_blocks());
+        let kept = self.checkpoints.reserve_blocks() + self.state.hash.pages_owed();
+        let usable = all.saturating_sub(kept);
         [part(data, capacity_bytes), part(used, usable)]
     }
 

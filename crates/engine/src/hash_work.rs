@@ -4,11 +4,19 @@
 //! entries are young than should be; when far more are, groups wait for it. It changes pages as
 //! groups do: while a checkpoint has to come first, both wait, and neither waits for the other. A
 //! store that is being closed leaves the rest to its next opening.
+//!
+//! A merge needs blocks: buckets are emptier than young pages, and what it takes in comes back by
+//! checkpoints. Clients are promised nothing of what it needs for all that is young
+//! ([`tables::HashPbn::pages_owed`]), so with however little memory a store is opened, what is
+//! young can be merged. A store that has no room all the same, because an earlier release has
+//! filled it, keeps entries young, in more memory than it should take, until room comes: a step
+//! goes on only where the next freeze and what was promised find their blocks as well.
 
 use tables::PageError;
 
 use crate::engine::Engine;
 use crate::state::Wanted;
+use crate::write::PAGES_PER_CHUNK_MAX;
 
 /// Steps that one step of the engine does at most: clients' work goes in between.
 const STEPS_MAX: usize = 4;
@@ -37,12 +45,15 @@ impl Engine {
         if self.state.store.awaits(&self.lookups.hash_pins) {
             return Ok(false);
         }
+        let begins = self.state.hash.round_is_due();
+        let spare_blocks = if begins { self.spare_blocks_of_round() } else { 0 };
         let mut wanted = Wanted::default();
-        let here = self.state.want_hash_work(&mut wanted);
+        let here = self.state.want_hash_work(spare_blocks, &mut wanted);
         self.counters.merge_reads += wanted.reads.len() as u64;
         self.hold_pages(wanted, |lookups| &mut lookups.hash_pins);
         if here? {
             self.state.hash.work(&mut self.state.store);
+            self.checkpoints.merge_rounds = 0;
             self.hold_pages(Wanted::default(), |lookups| &mut lookups.hash_pins);
             return Ok(true);
         }
@@ -50,9 +61,42 @@ impl Engine {
     }
 
     fn hash_work_may_go_on(&self) -> bool {
+        self.hash_work_is_next() && self.hash_work_has_room()
+    }
+
+    fn hash_work_is_next(&self) -> bool {
         self.state.hash.work_is_due()
             && !self.checkpoints.closing
             && !self.checkpoints.tables_are_behind(&self.state)
+    }
+
+    fn hash_work_has_room(&self) -> bool {
+        let promised_blocks = self.intake.lock().space.reserved_chunks() * PAGES_PER_CHUNK_MAX;
+        let needed_blocks = promised_blocks + self.state.hash.pages_per_step();
+        self.checkpoints.room_blocks(&self.state) >= needed_blocks
+    }
+
+    /// Whether a merge waits for blocks that checkpoints may bring back.
+    pub(crate) fn merge_waits_for_blocks(&self) -> bool {
+        self.checkpoints.merge_relief_may_come()
+            && self.hash_work_is_next()
+            && !self.hash_work_has_room()
+    }
+
+    /// A checkpoint has ended: a merge that lacks blocks now asks for a few more at most.
+    pub(crate) fn count_merge_round(&mut self) {
+        if self.merge_waits_for_blocks() {
+            self.checkpoints.merge_rounds += 1;
+        }
+    }
+
+    /// Blocks that are neither promised nor kept. Until doors are told how many a round that
+    /// begins leaves, they are promised nothing more.
+    fn spare_blocks_of_round(&mut self) -> u64 {
+        let reserved_chunks = self.intake.lock().space.withhold_chunks();
+        self.published.1 = reserved_chunks;
+        let kept = reserved_chunks * PAGES_PER_CHUNK_MAX + self.checkpoints.reserve_blocks();
+        self.checkpoints.room_blocks(&self.state).saturating_sub(kept)
     }
 
     /// Whether writers must wait for a checkpoint, or for young entries to be merged.

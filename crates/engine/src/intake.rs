@@ -253,6 +253,17 @@ impl SpaceBudget {
         self.reserved_chunks -= chunks;
     }
 
+    /// Chunks for which room is reserved.
+    pub(crate) fn reserved_chunks(&self) -> u64 {
+        self.reserved_chunks
+    }
+
+    /// Reserves nothing more until the limit is set again; for how many chunks room is reserved.
+    pub(crate) fn withhold_chunks(&mut self) -> u64 {
+        self.limit_chunks = self.reserved_chunks;
+        self.reserved_chunks
+    }
+
     /// What the core sees as free, worst cases of applied writes already taken off.
     pub(crate) fn set_limit(&mut self, limit_bytes: u64, limit_chunks: u64, waiting: bool) {
         (self.limit_bytes, self.limit_chunks, self.waiting) = (limit_bytes, limit_chunks, waiting);

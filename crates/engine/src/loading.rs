@@ -28,6 +28,8 @@ pub(crate) struct Loading {
     pub(crate) state: State,
     /// False for a check, which changes nothing on disk.
     pub(crate) may_write: bool,
+    /// Blocks that are left alone, for the first checkpoints and what must go on between them.
+    pub(crate) kept_blocks: u64,
 }
 
 impl Loading {

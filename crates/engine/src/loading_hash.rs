@@ -78,11 +78,18 @@ impl Loading {
         self.work_on_hash()
     }
 
-    /// What the table has to do in the background is done at once. A store that may not be written
-    /// keeps all of it young.
+    /// What the table has to do in the background is done at once, as far as there are blocks for
+    /// it: no checkpoint brings any back yet. A store that may not be written keeps all of it
+    /// young.
     pub(crate) fn work_on_hash(&mut self) -> Result<(), OpenError> {
         while self.may_write && self.state.hash.work_is_due() {
-            let wanted = self.wait_for(State::want_hash_work)?;
+            let taken = self.kept_blocks + self.state.pages_to_freeze();
+            let spare_blocks = self.state.store.free_blocks().saturating_sub(taken);
+            if spare_blocks < self.state.hash.pages_per_step() {
+                break;
+            }
+            let wanted =
+                self.wait_for(|state, wanted| state.want_hash_work(spare_blocks, wanted))?;
             self.state.hash.work(&mut self.state.store);
             self.let_go(vec![wanted])?;
         }

@@ -28,7 +28,7 @@ use tables::{
     CatalogTable, ContainerTable, FreePbns, HashOptions, HashPbn, PageStore, PageStoreOptions,
 };
 
-use crate::checkpoints::{Checkpoints, dirty_pages_sure};
+use crate::checkpoints::{Checkpoints, blocks_kept, dirty_pages_sure};
 use crate::client::Client;
 use crate::copies::COPIES_ABOVE_DEFAULT;
 use crate::devices::Devices;
@@ -151,7 +151,8 @@ pub(crate) fn load(
         replace_unread(&mut devices, &geometry, &newest, unread)?;
     }
     let state = empty_state(&geometry, &newest, cache);
-    let mut loading = Loading { devices, state, may_write };
+    let kept_blocks = blocks_kept(dirty_pages_sure(geometry.tables_bytes, cache.pages));
+    let mut loading = Loading { devices, state, may_write, kept_blocks };
     loading.mark_reachable(&newest, older.as_ref())?;
     loading.load_tables(&newest)?;
     loading.load_hash()?;

@@ -22,8 +22,11 @@ use mutants::mutant;
 use tables::pbn_pba::Retained;
 use tables::{
     CatalogTable, ContainerTable, FreePbns, HashPbn, OutOfBlocks, PageError, PageRead, PageStore,
-    PageWrite, PinSet, pbn_pba, second_copies,
+    PageWrite, PinSet, TableKind, pbn_pba, second_copies,
 };
+
+/// Inner pages above the leaves that a freeze changes in its own lists, at the top of their trees.
+const TOP_PAGES: u64 = 16;
 
 /// All tables with their totals.
 pub(crate) struct State {
@@ -114,6 +117,17 @@ impl State {
         Ok(writes)
     }
 
+    /// Pages that a freeze needs blocks for, at most.
+    pub(crate) fn pages_to_freeze(&self) -> u64 {
+        let Self { store, hash, containers, catalog, .. } = self;
+        let maps = store.held_of(TableKind::Maps).1 as u64;
+        // What is above filters is a few pages, since merges change neighbours; above each leaf of
+        // the others there may be a page of its own.
+        let filters = hash.filter_pages_to_store();
+        let lists = containers.pages_to_store() + catalog.pages_to_store(maps);
+        store.dirty_pages() as u64 + filters + filters / 8 + 2 * lists + TOP_PAGES
+    }
+
     /// Names the pages that `change` needs; true when all are here.
     pub(crate) fn want_change(
         &mut self,
@@ -179,8 +193,13 @@ impl State {
     }
 
     /// Pages of the next step that the Hash-PBN table has to do in the background.
-    pub(crate) fn want_hash_work(&mut self, wanted: &mut Wanted) -> Result<bool, PageError> {
-        self.hash.want_work(&mut self.store, &mut wanted.pins, &mut wanted.reads)
+    pub(crate) fn want_hash_work(
+        &mut self,
+        spare_blocks: u64,
+        wanted: &mut Wanted,
+    ) -> Result<bool, PageError> {
+        let Wanted { pins, reads, .. } = wanted;
+        self.hash.want_work(&mut self.store, pins, reads, spare_blocks)
     }
 
     /// The page of one PBN.

@@ -153,8 +153,9 @@ impl Engine {
     /// Tells doors how much may still be promised, if that has changed.
     pub(crate) fn publish_space(&mut self) {
         let bytes = self.placement.room_bytes(Stream::Clients);
-        let reserve_blocks = self.checkpoints.reserve_blocks();
-        let blocks = self.state.store.free_blocks().saturating_sub(reserve_blocks);
+        // What is dirty is going to take blocks, and so is what is young when it is merged.
+        let kept_blocks = self.checkpoints.reserve_blocks() + self.state.hash.pages_owed();
+        let blocks = self.checkpoints.room_blocks(&self.state).saturating_sub(kept_blocks);
         let limit = (bytes, blocks / PAGES_PER_CHUNK_MAX, !self.waiting.is_empty());
         if self.published != limit {
             self.published = limit;
@@ -165,4 +166,4 @@ impl Engine {
 
 /// Table pages that one chunk may make new: a leaf of the map with an inner page above, a bucket
 /// and the pages of its PBN.
-const PAGES_PER_CHUNK_MAX: u64 = 4;
+pub(crate) const PAGES_PER_CHUNK_MAX: u64 = 4;

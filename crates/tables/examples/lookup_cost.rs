@@ -84,7 +84,7 @@ impl Tables {
     fn work(&mut self) -> Outcome {
         while self.hash.work_is_due() {
             let Self { store, hash, pins, reads } = self;
-            hash.want_work(store, pins, reads)?;
+            hash.want_work(store, pins, reads, 1 << 20)?;
             hash.work(store);
             self.let_go();
         }

@@ -106,6 +106,13 @@ impl CatalogTable {
         Ok(here)
     }
 
+    /// Leaves that the next checkpoint may write, if so many maps have changed: pages that are not
+    /// dirty yet.
+    #[must_use]
+    pub fn pages_to_store(&self, maps: u64) -> u64 {
+        self.slots.div_ceil(SLOTS as u64).min(self.dirty.len() as u64 + maps)
+    }
+
     /// Puts what has changed into the leaves, which must have been wanted.
     pub fn store(&mut self, store: &mut PageStore) {
         let dirty = std::mem::take(&mut self.dirty);

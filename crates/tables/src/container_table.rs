@@ -87,6 +87,12 @@ impl ContainerTable {
         Ok(here)
     }
 
+    /// Leaves that the next checkpoint writes: pages that are not dirty yet.
+    #[must_use]
+    pub fn pages_to_store(&self) -> u64 {
+        self.dirty.len() as u64
+    }
+
     /// Puts what has changed into the leaves, which must have been wanted.
     pub fn store(&mut self, store: &mut PageStore) {
         for leaf in std::mem::take(&mut self.dirty) {

@@ -180,6 +180,11 @@ impl Filters {
         is_there
     }
 
+    /// Leaves that mirror the filters of so many buckets.
+    pub(super) fn leaves_of(&self, buckets: u64) -> u64 {
+        buckets.div_ceil(self.layout.buckets_per_page)
+    }
+
     pub(super) fn leaves_to_store(&self) -> u64 {
         self.dirty.len() as u64
     }

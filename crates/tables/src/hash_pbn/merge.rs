@@ -25,6 +25,12 @@ use crate::store::{PageRead, PageStore, PinSet};
 const BUCKETS_PER_STEP: u64 = 32;
 /// Entries of one step that may find their buckets full.
 const LEFT_OVER_MAX: u64 = BUCKETS_PER_STEP * CAPACITY as u64;
+/// Pages that a step changes beside buckets or a segment: leaves that are taken out change those
+/// above them, at most three of each tree.
+const STEP_PAGES_BESIDE: u64 = 16;
+/// Entries of a bucket in the mean when there is no room for as many buckets as there should be:
+/// of a tenth of them an entry or more stays young.
+const LOAD_MOST: u64 = 92;
 /// Of the young that may be, so many more may wait for the merge before insertions do.
 const BEHIND_PART: usize = 4;
 
@@ -49,7 +55,40 @@ impl HashPbn {
         self.young.index.len() > self.options.young_max && !self.segments.is_empty()
     }
 
-    /// Asks for the pages that the next step of what is due needs.
+    /// Whether the next step of what is due begins a round, which settles how many buckets there
+    /// will be.
+    #[must_use]
+    pub fn round_is_due(&self) -> bool {
+        self.merge_is_due() && !self.seal_is_due() && self.shape.merged == self.shape.after
+    }
+
+    /// Pages that one step of what is due changes at most, beside those above them.
+    #[must_use]
+    pub fn pages_per_step(&self) -> u64 {
+        // Buckets, and what they have no room for. What else a step may touch is a page or two.
+        let merged = BUCKETS_PER_STEP + BUCKETS_PER_STEP / 2;
+        STEP_PAGES_BESIDE + merged.max(self.options.segment_pages)
+    }
+
+    /// Pages that the table has more when all that is young is in buckets, filters included.
+    #[must_use]
+    pub fn pages_owed(&self) -> u64 {
+        let HashShape { before, after, merged, entries, .. } = self.shape;
+        let young = self.young.index.len() as u64;
+        let left = before - before.min(self.cursor_in(before));
+        let (left, of_round) = if merged == after { (0, 0) } else { (left, after) };
+        let buckets = of_round.max((entries + left * LOAD_MEAN + young).div_ceil(LOAD_MEAN));
+        let here = self.pages_of(merged + left) + young / CAPACITY as u64;
+        self.pages_of(buckets).saturating_sub(here)
+    }
+
+    /// Pages of so many buckets, with their filters.
+    fn pages_of(&self, buckets: u64) -> u64 {
+        buckets + self.filters.leaves_of(buckets)
+    }
+
+    /// Asks for the pages that the next step of what is due needs. A round that begins makes no
+    /// more buckets than these spare blocks have room for, if that are enough.
     ///
     /// # Errors
     /// [`PageError`] when one is damaged.
@@ -58,12 +97,13 @@ impl HashPbn {
         store: &mut PageStore,
         pins: &mut PinSet,
         reads: &mut Vec<PageRead>,
+        spare_blocks: u64,
     ) -> Result<bool, PageError> {
         if self.seal_is_due() {
             return self.want_seal(store, pins, reads);
         }
         if self.shape.merged == self.shape.after {
-            self.begin_round();
+            self.begin_round(spare_blocks);
         }
         self.want_merge(store, pins, reads)
     }
@@ -74,20 +114,24 @@ impl HashPbn {
     }
 
     /// As many buckets as the entries need that are in buckets now and those that the round is
-    /// going to take in: what is young now, and as much again that comes meanwhile.
-    fn begin_round(&mut self) {
-        let HashShape { turn, after, entries, tail, sealed, .. } = self.shape;
-        let expected = entries + 2 * self.young.index.len() as u64;
-        self.filters.drop_turn(!turn);
-        self.shape = HashShape {
-            turn: !turn,
-            before: after,
-            after: expected.div_ceil(LOAD_MEAN).max(1),
-            merged: 0,
-            entries: 0,
-            tail,
-            sealed,
+    /// going to take in: what is young now, and as much again that comes meanwhile. For what may
+    /// come half of the spare blocks are taken at most; and if they are too few even for what is
+    /// here, buckets become fuller than they should be.
+    fn begin_round(&mut self, spare_blocks: u64) {
+        let HashShape { turn, after: before, entries, tail, sealed, .. } = self.shape;
+        let young = self.young.index.len() as u64;
+        let least = (entries + young).div_ceil(LOAD_MEAN).max(1);
+        let wished = (entries + 2 * young).div_ceil(LOAD_MEAN).max(1);
+        let given_back = self.pages_of(before) + young / CAPACITY as u64;
+        // Of a page, so much is a bucket and the rest its filter.
+        let room = given_back + spare_blocks;
+        let room = room - self.filters.leaves_of(room);
+        let after = match room.checked_sub(least) {
+            Some(beyond) => wished.min(least + beyond / 2),
+            None => room.max((entries + young).div_ceil(LOAD_MOST)),
         };
+        self.filters.drop_turn(!turn);
+        self.shape = HashShape { turn: !turn, before, after, merged: 0, entries: 0, tail, sealed };
     }
 
     /// The buckets of the next step, and their hashes.

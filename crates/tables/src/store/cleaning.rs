@@ -48,7 +48,8 @@ impl PageStore {
 
     fn clean(&mut self, slot: Slot) -> Option<PageWrite> {
         let id = self.frames.get(slot).id;
-        // A freeze writes the dirty pages and their ancestors; it must always find its blocks.
+        // A freeze writes the dirty pages; it must always find its blocks, and those of the pages
+        // that become dirty until then.
         let reserve = 2 * self.dirty_pages() as u64 + BLOCKS_LEFT_MIN;
         if self.free_blocks() <= reserve {
             self.frames.put_back_dirty(slot);

@@ -5,7 +5,8 @@
 //! are looked for one after the other.
 //!
 //! The dirty pages stand in a queue, each exactly once, oldest change first: a freeze takes them
-//! all, and cleaning takes the cold ones from its front. Every page stands in one of the two queues
+//! all, and cleaning takes the cold ones from its front. What is above a dirty page is dirty, so
+//! their number is what a freeze needs blocks for. Every page stands in one of the two queues
 //! of eviction as well (`eviction.rs`). Queues hold slots with the serial of their frame, so that
 //! the entry of a frame that was removed is known and skipped.
 
@@ -280,18 +281,21 @@ impl Frames {
         self.get(slot).dirty
     }
 
-    /// False when the page was dirty already.
-    pub(super) fn mark_dirty(&mut self, slot: Slot) -> bool {
-        let frame = self.get_mut(slot);
-        if frame.dirty {
-            return false;
+    /// The page is dirty from now on, and what is above it: it will point to another block.
+    pub(super) fn mark_dirty(&mut self, slot: Slot) {
+        let mut above = Some(slot);
+        while let Some(slot) = above {
+            let frame = self.get_mut(slot);
+            if frame.dirty {
+                return;
+            }
+            frame.dirty = true;
+            let (serial, in_main, table) = (frame.serial, frame.in_main, frame.table());
+            above = frame.parent;
+            self.dirty.push_back((slot, serial));
+            self.dirty_pages[table as usize] += 1;
+            self.small_clean -= usize::from(!in_main);
         }
-        frame.dirty = true;
-        let (serial, in_main, table) = (frame.serial, frame.in_main, frame.table());
-        self.dirty.push_back((slot, serial));
-        self.dirty_pages[table as usize] += 1;
-        self.small_clean -= usize::from(!in_main);
-        true
     }
 
     /// The dirty pages of a tree.

@@ -1,7 +1,7 @@
 //! Freezing: every dirty page gets its place in the next checkpoint, in one go.
 //!
 //! Children go before parents, level by level over all trees, because a parent holds the block and
-//! the tag of its child; the ancestors of a dirty page are therefore written too. Within a level
+//! the tag of its child; the ancestors of a dirty page are therefore dirty too. Within a level
 //! pages go in the order of their trees, so that neighbours in a table are neighbours on disk.
 //!
 //! The roots of the volumes' maps stand in leaves of the catalog. Hence two steps: first all trees
@@ -64,22 +64,13 @@ impl PageStore {
         Ok(writes)
     }
 
-    /// Takes the dirty pages of the trees that are due out of the queue, with all their ancestors.
+    /// Takes the dirty pages of the trees that are due out of the queue.
     fn take_dirty(&mut self, is_due: impl Fn(TreeId) -> bool) -> Vec<Slot> {
         let mut due = Vec::with_capacity(self.frames.dirty_pages());
         let mut others = Vec::new();
-        let mut at = 0;
-        loop {
-            while let Some(slot) = self.frames.pop_dirty() {
-                let list =
-                    if is_due(self.frames.get(slot).id.tree) { &mut due } else { &mut others };
-                list.push(slot);
-            }
-            let Some(&slot) = due.get(at) else { break };
-            if let Some(parent) = self.frames.get(slot).parent {
-                self.frames.mark_dirty(parent);
-            }
-            at += 1;
+        while let Some(slot) = self.frames.pop_dirty() {
+            let list = if is_due(self.frames.get(slot).id.tree) { &mut due } else { &mut others };
+            list.push(slot);
         }
         others.into_iter().for_each(|slot| self.frames.put_back_dirty(slot));
         due

@@ -14,8 +14,8 @@
 //! to which several pointers lead becomes a page of this tree alone, without a block, and what it
 //! points to has one pointer more. Then it is changed like any other.
 //!
-//! **Invariant**: what is above a dirty page has but one pointer to it, up to the root. A copy
-//! keeps it: it makes everything above a dirty page dirty first, and copies it.
+//! **Invariant**: what is above a dirty page is dirty (`frames.rs`), and has but one pointer to it,
+//! up to the root. A copy keeps it: it copies everything that is dirty.
 //!
 //! The cache knows pages by tree: a shared page that is read through two trees is there twice.
 
@@ -40,7 +40,7 @@ pub(super) fn is_written(pointer: BlockPtr) -> bool {
 impl PageStore {
     /// Makes `to` a tree that holds what `from` holds. `to` must be empty and have no pages.
     pub fn copy_tree(&mut self, from: TreeId, to: TreeId) {
-        let mut dirty = self.dirty_pages_of(from);
+        let mut dirty = self.frames.dirty_of(from);
         let root = self.tree_root(from);
         self.trees.insert(to, root);
         if dirty.is_empty() {
@@ -57,21 +57,6 @@ impl PageStore {
         // Only when all are copied is it known which children are shared and which were copied.
         let copies: Vec<Slot> = dirty.into_iter().map(|slot| self.copy_page(slot, to)).collect();
         copies.into_iter().for_each(|copy| self.share_children(copy));
-    }
-
-    /// The dirty pages of a tree and everything above them, which is dirty from now on.
-    fn dirty_pages_of(&mut self, tree: TreeId) -> Vec<Slot> {
-        let mut dirty = self.frames.dirty_of(tree);
-        let mut at = 0;
-        while let Some(&slot) = dirty.get(at) {
-            if let Some(parent) = self.frames.get(slot).parent
-                && self.frames.mark_dirty(parent)
-            {
-                dirty.push(parent);
-            }
-            at += 1;
-        }
-        dirty
     }
 
     fn copy_page(&mut self, slot: Slot, to: TreeId) -> Slot {

@@ -301,7 +301,8 @@ pub(crate) fn work_on_hash<M: Clone>(
         if !hash.work_is_due() {
             return;
         }
-        let pins = device.wait_for(store, |store, pins, reads| hash.want_work(store, pins, reads));
+        let pins =
+            device.wait_for(store, |store, pins, reads| hash.want_work(store, pins, reads, 1000));
         hash.work(store);
         store.release_pins(pins);
         store.shrink();
