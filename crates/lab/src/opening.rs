@@ -168,7 +168,7 @@ impl Opening {
         }
     }
 
-    fn administer(&mut self, request: AdminRequest) -> Result<Reply, Broken> {
+    pub(crate) fn administer(&mut self, request: AdminRequest) -> Result<Reply, Broken> {
         self.ask(|client, done| client.administer(request, done))
     }
 
