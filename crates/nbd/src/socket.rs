@@ -62,7 +62,7 @@ impl Socket {
         };
     }
 
-    /// Whether a few KiB are taken whole or not at all, as a Unix socket does (they are one buffer).
+    /// Whether a few KiB are taken whole or not at all, as a Unix socket does: one buffer.
     pub(crate) fn takes_at_once(&self) -> bool {
         matches!(self, Self::Unix(_))
     }

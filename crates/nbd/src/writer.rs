@@ -1,8 +1,9 @@
 //! The writer's thread: outcomes of the engine become replies, which are gathered and sent.
 //!
 //! Reads are put together here, so that decompression runs beside the engine's core and beside the
-//! writers of other connections; but for short ones that are alone ([`crate::link`]). As long as outcomes wait they share a send, up to
-//! [`GATHERED_BYTES`]; more would only keep the client waiting for what is ready.
+//! writers of other connections; but for short ones that are alone ([`crate::link`]). As long as
+//! outcomes wait they share a send, up to [`GATHERED_BYTES`]; more would only keep the client
+//! waiting for what is ready.
 
 use crate::error::Hangup;
 use crate::link::{Batch, Link, Load};
