@@ -29,8 +29,7 @@ impl Engine {
         let store = &self.state.store;
         let used = store.used_blocks();
         let all = used + store.free_blocks() + store.quarantined_blocks();
-        let kept = self.checkpoints.reserve_blocks() + self.state.hash.pages_owed();
-        let usable = all.saturating_sub(kept);
+        let usable = all.saturating_sub(self.table_blocks_kept());
         [part(data, capacity_bytes), part(used, usable)]
     }
 

@@ -150,12 +150,17 @@ impl Engine {
         }
     }
 
+    /// Table blocks of which clients are promised nothing: writes fail before these are taken.
+    pub(crate) fn table_blocks_kept(&self) -> u64 {
+        // What is young is going to take blocks when it is merged.
+        self.checkpoints.reserve_blocks() + self.state.hash.pages_owed()
+    }
+
     /// Tells doors how much may still be promised, if that has changed.
     pub(crate) fn publish_space(&mut self) {
         let bytes = self.placement.room_bytes(Stream::Clients);
-        // What is dirty is going to take blocks, and so is what is young when it is merged.
-        let kept_blocks = self.checkpoints.reserve_blocks() + self.state.hash.pages_owed();
-        let blocks = self.checkpoints.room_blocks(&self.state).saturating_sub(kept_blocks);
+        let room_blocks = self.checkpoints.room_blocks(&self.state);
+        let blocks = room_blocks.saturating_sub(self.table_blocks_kept());
         let limit = (bytes, blocks / PAGES_PER_CHUNK_MAX, !self.waiting.is_empty());
         if self.published != limit {
             self.published = limit;

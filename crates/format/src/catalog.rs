@@ -78,10 +78,29 @@ pub enum Dedup {
 }
 
 impl Dedup {
+    /// All of them, by their numbers.
+    pub const ALL: [Self; 3] = [Self::Off, Self::On, Self::Auto];
+
     /// What this number stands for; the numbers are stored.
     #[must_use]
     pub fn from_number(number: u8) -> Option<Self> {
-        [Self::Off, Self::On, Self::Auto].get(usize::from(number)).copied()
+        Self::ALL.get(usize::from(number)).copied()
+    }
+
+    /// How people write it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::On => "on",
+            Self::Auto => "auto",
+        }
+    }
+
+    /// What a name stands for.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|dedup| dedup.name() == name)
     }
 
     fn of_flags(flags: u8) -> Result<Self, FormatError> {

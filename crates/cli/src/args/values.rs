@@ -79,12 +79,7 @@ pub(super) fn parse_rate(text: &str) -> Result<Rate, String> {
 }
 
 pub(super) fn parse_dedup(text: &str) -> Result<Dedup, String> {
-    match text {
-        "on" => Ok(Dedup::On),
-        "off" => Ok(Dedup::Off),
-        "auto" => Ok(Dedup::Auto),
-        _ => Err("use on, off or auto".to_owned()),
-    }
+    Dedup::from_name(text).ok_or_else(|| "use on, off or auto".to_owned())
 }
 
 pub(super) fn parse_quota(text: &str) -> Result<Quota, String> {

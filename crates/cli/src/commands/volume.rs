@@ -201,14 +201,6 @@ fn report(
     if of.format.json { output::print_json(volume) } else { output::print_line(sentence) }
 }
 
-fn word(dedup: Dedup) -> &'static str {
-    match dedup {
-        Dedup::On => "on",
-        Dedup::Off => "off",
-        Dedup::Auto => "auto",
-    }
-}
-
 fn table_of(volumes: &[Listed]) -> Table {
     let clones = volumes.iter().any(|volume| volume.clone_of.is_some());
     let domains = volumes.iter().any(|volume| volume.info.domain.is_some());
@@ -226,7 +218,7 @@ fn table_of(volumes: &[Listed]) -> Table {
     ]);
     for Listed { info: volume, clone_of } in volumes {
         let access = if volume.read_only { "read-only" } else { "read-write" };
-        let dedup = if dedups { word(volume.dedup) } else { "" };
+        let dedup = if dedups { volume.dedup.name() } else { "" };
         table.row([
             volume.name.clone(),
             human_bytes(volume.size_bytes),

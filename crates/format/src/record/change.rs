@@ -15,10 +15,9 @@
 
 use std::ops::Range;
 
-use crate::catalog::Dedup;
-use crate::catalog::NAME_BYTES_MAX;
 #[cfg(doc)]
 use crate::catalog::VolumeName;
+use crate::catalog::{Dedup, NAME_BYTES_MAX};
 use crate::domain::Domain;
 use crate::root::Stream;
 use crate::units::{Compression, ContainerId, Fingerprint, FrameCheck, Lba, Pba, Pbn, VolumeId};

@@ -36,8 +36,7 @@ impl Workload<'_> {
     }
 
     /// Now and then duplicates are looked for in a volume no more, again, or as long as there are
-    /// some: in one seed of five,
-    /// for what is stored then is not counted to the chunk.
+    /// some: in one seed of five, for what is stored then is not counted to the chunk.
     pub(super) fn dedup_request(&mut self) -> Option<Request> {
         if !self.dedups.once_in(12) {
             return None;

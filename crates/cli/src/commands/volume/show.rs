@@ -4,7 +4,7 @@
 use engine::{Dedup, ReferenceClass, Tally, VolumeInfo, VolumeWeight};
 use serde::Serialize;
 
-use super::{Listed, with_origin, word};
+use super::{Listed, with_origin};
 use crate::args::VolumeShowArgs;
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
@@ -64,7 +64,7 @@ fn table_of(shown: &Shown) -> Table {
         row("quota", human_bytes(bytes), "may be mapped".to_owned());
     }
     if info.dedup != Dedup::On {
-        row("dedup", word(info.dedup).to_owned(), dedup_note(info));
+        row("dedup", info.dedup.name().to_owned(), dedup_note(info));
     }
     if let Some(domain) = &info.domain {
         row("domain", domain.clone(), "shares chunks inside it only".to_owned());

@@ -1,0 +1,164 @@
+//! What people and programs are told of a store.
+
+use std::time::Duration;
+
+use engine::{Counters, Stats, VolumeStats};
+
+use super::{Rates, Report, text};
+
+fn stats() -> Stats {
+    Stats {
+        logical_bytes: 40 << 30,
+        unique_chunks: 2_621_440,
+        unique_bytes: 10 << 30,
+        stored_bytes: 5 << 30,
+        dedup_ratio: 4.0,
+        compression_ratio: 2.0,
+        reduction_ratio: 8.0,
+        chunk_bytes: 4096,
+        fingerprint: "blake3".to_owned(),
+        compression: "lz4".to_owned(),
+        volumes: vec![VolumeStats::default()],
+        ..Stats::default()
+    }
+}
+
+/// What people see of a store that is served.
+fn told_of(stats: Stats) -> String {
+    let rates = Some(Rates::between(&stats, &stats, Duration::from_secs(1)));
+    text(&Report { stats, served: true, rates, weights: None })
+}
+
+#[test]
+fn people_see_the_way_down() {
+    let text = text(&Report { stats: stats(), served: false, rates: None, weights: None });
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[0], "written by clients   40 GiB         mapped in 1 volume");
+    assert_eq!(
+        lines[1],
+        "after deduplication  10 GiB  4.00x  2,621,440 unique chunks of 4 KiB, named by blake3"
+    );
+    assert_eq!(lines[2], "after compression     5 GiB  2.00x  lz4");
+    assert_eq!(lines[3], "reduction in all             8.00x");
+}
+
+#[test]
+fn a_store_that_stopped_writing_says_so_first() {
+    let stats = Stats { writing_stopped: Some("the device failed".to_owned()), ..stats() };
+    let text = text(&Report { stats, served: true, rates: None, weights: None });
+    assert!(text.starts_with("writing has stopped, reads go on: the device failed\n"), "{text}");
+}
+
+#[test]
+fn snapshots_and_deletions_are_told_where_there_are_any() {
+    let of = |name: &str| VolumeStats { name: name.to_owned(), ..VolumeStats::default() };
+    let volumes = vec![of("v"), of("v@a"), of("v@b")];
+    let stats = Stats { volumes, deletions: 3, deletions_held: 1, ..stats() };
+    let told = text(&Report { stats: stats.clone(), served: false, rates: None, weights: None });
+    assert!(told.contains("mapped in 1 volume and 2 snapshots\n"), "{told}");
+    let line = told.lines().find(|line| line.starts_with("deletions")).unwrap();
+    assert!(line.contains(" 3  on their way") && line.contains("; 1 wait"), "{told}");
+    let none = text(&Report {
+        stats: Stats { deletions: 0, ..stats },
+        served: false,
+        rates: None,
+        weights: None,
+    });
+    assert!(!none.contains("deletions"), "{none}");
+}
+
+#[test]
+fn second_copies_are_told_where_there_are_any() {
+    let none = text(&Report { stats: stats(), served: false, rates: None, weights: None });
+    assert!(!none.contains("second copies"), "{none}");
+    let stats = Stats { copied_chunks: 3, copy_bytes: 12 << 10, ..stats() };
+    let told = text(&Report { stats, served: false, rates: None, weights: None });
+    let line = told.lines().find(|line| line.starts_with("second copies")).unwrap();
+    assert!(line.ends_with(" 12 KiB  of 3 chunks that many share"), "{told}");
+}
+
+#[test]
+fn look_ups_are_told_where_bytes_are_compared() {
+    let told = |verify| {
+        let counters = Counters { lookups_differ: 7, chunks_aside: 8, ..Counters::default() };
+        told_of(Stats { verify, counters, ..stats() })
+    };
+    assert!(!told(false).contains("aside"), "{}", told(false));
+    let told = told(true);
+    let line = |name| told.lines().find(|line| line.starts_with(name)).unwrap();
+    assert!(line("other bytes").ends_with(" 7  under the fingerprint of a stored chunk"));
+    assert!(line("stored aside").ends_with(" 8  new chunks that no look-up will find"));
+}
+
+#[test]
+fn chunks_that_were_not_looked_up_are_told_where_there_are_any() {
+    let told = |chunks_unsought| {
+        let counters = Counters { chunks_unsought, ..Counters::default() };
+        told_of(Stats { counters, ..stats() })
+    };
+    assert!(!told(0).contains("not looked up"), "{}", told(0));
+    let told = told(1024);
+    let line = told.lines().find(|line| line.starts_with("not looked up")).unwrap();
+    let end = " 4 MiB  1,024 chunks of volumes with --dedup off or auto";
+    assert!(line.ends_with(end), "{told}");
+}
+
+#[test]
+fn chunks_that_were_not_tried_are_told_where_there_are_any() {
+    let told = |chunks_spared| {
+        let counters = Counters { chunks_spared, ..Counters::default() };
+        told_of(Stats { counters, ..stats() })
+    };
+    assert!(!told(0).contains("noise"), "{}", told(0));
+    let told = told(1234);
+    let line = told.lines().find(|line| line.starts_with("new frames")).unwrap();
+    assert!(line.ends_with("to the device; 1,234 chunks not compressed, like noise"), "{told}");
+}
+
+#[test]
+fn programs_find_every_promised_key_at_the_top() {
+    let json =
+        serde_json::to_value(Report { stats: stats(), served: false, rates: None, weights: None });
+    let json = json.unwrap();
+    for key in [
+        "logical_bytes",
+        "unique_chunks",
+        "unique_bytes",
+        "stored_bytes",
+        "table_bytes",
+        "journal_bytes",
+        "device_bytes",
+        "free_bytes",
+        "data_used_ratio",
+        "tables_used_ratio",
+        "watermark_percent",
+        "dedup_ratio",
+        "compression_ratio",
+        "reduction_ratio",
+        "memory_bytes",
+        "volumes",
+        "deletions",
+        "deletions_held",
+        "copied_chunks",
+        "copy_bytes",
+        "written",
+        "served",
+        "rates",
+    ] {
+        assert!(json.get(key).is_some(), "{key}");
+    }
+    for key in ["name", "size_bytes", "mapped_bytes"] {
+        assert!(json["volumes"][0].get(key).is_some(), "{key}");
+    }
+}
+
+#[test]
+fn rates_are_differences_by_the_second() {
+    let counters = Counters { writes: 50, bytes_written: 1000, ..Counters::default() };
+    let second = Stats { counters, ..Stats::default() };
+    let rates = Rates::between(&Stats::default(), &second, Duration::from_millis(500));
+    assert!((rates.writes_per_second - 100.0).abs() < 1e-9);
+    assert!((rates.written_bytes_per_second - 2000.0).abs() < 1e-9);
+    let backwards = Rates::between(&second, &Stats::default(), Duration::from_millis(500));
+    assert!(backwards.writes_per_second.abs() < 1e-9);
+}
