@@ -19,6 +19,10 @@ pub(crate) struct Args {
     /// MiB that one sequential run writes or reads.
     #[arg(long, default_value_t = 1024, value_parser = clap::value_parser!(u64).range(1..1 << 20))]
     pub(crate) size_mib: u64,
+    /// MiB that `in-process` writes to each store before its clock runs: what a process touches
+    /// first the kernel has to clear, and a server does that once.
+    #[arg(long, default_value_t = 1024, value_parser = clap::value_parser!(u64).range(..1 << 20))]
+    pub(crate) warm_mib: u64,
     /// Seconds of one random run.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) seconds: u64,

@@ -1,10 +1,12 @@
 //! A sequential write through the engine alone, beside the sum of its kernels.
 //!
-//! Each round has a store of its own. The clock runs from the first buffer asked for to the end of
-//! a flush, so all bytes are durable. The kernels run right after over the same bytes on the same
+//! Each round has a store of its own, into which some is written first: memory is touched, as that
+//! of a server is. The clock runs from the first buffer asked for after that to the end of a flush,
+//! so all bytes are durable. The kernels run right after over the same bytes on the same
 //! cores; the ratio is their time by the engine's. What a round stored is counted before its figure
 //! is believed: every duplicate found, nothing lost.
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
@@ -32,6 +34,8 @@ const VOLUME: &str = "bench";
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct InProcess {
     pub(crate) written_bytes: u64,
+    /// Written before the clock ran.
+    pub(crate) warm_bytes: u64,
     pub(crate) memory_bytes: u64,
     pub(crate) cores: usize,
     pub(crate) engine_mib_per_second: Samples,
@@ -71,16 +75,19 @@ pub(crate) fn measure(args: &Args, folder: &Path) -> Result<InProcess, Failure> 
     let source = Source::new(RING_REQUESTS, SEED);
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let requests = args.size_mib;
+    let warm = args.warm_mib;
     let (written_bytes, memory_bytes) = (args.size_bytes(), args.memory_bytes());
-    let mut figures = InProcess { written_bytes, memory_bytes, cores, ..InProcess::default() };
+    let warm_bytes = warm * REQUEST_BYTES as u64;
+    let mut figures =
+        InProcess { written_bytes, warm_bytes, memory_bytes, cores, ..InProcess::default() };
     let options =
         Options { memory_bytes, worker_threads: cores, sync: false, ..Default::default() };
     for _ in 0..args.rounds {
         figures.load_average.push(load_average());
         let path = folder.join("in-process");
         Store::make(&path, CAPACITY_BYTES)?;
-        write_once(&data_file(&path), args.size_bytes() / 2)?;
-        let round = engine_round(&source, requests, &path, &options)?;
+        write_once(&data_file(&path), (warm_bytes + written_bytes) / 2)?;
+        let round = engine_round(&source, warm..warm + requests, &path, &options)?;
         std::fs::remove_dir_all(&path).map_err(Failure::file(&path))?;
         let kernels = kernels::run(&source, requests, cores)?;
         figures.add(requests, &round, &kernels);
@@ -124,33 +131,47 @@ fn named(times: &StageTimes) -> Vec<(String, u64)> {
     spent.map(|(name, ns)| (name.replace('_', " "), ns)).collect()
 }
 
+/// Writes all requests before the end of `timed`, and times those in it.
 fn engine_round(
     source: &Source,
-    requests: u64,
+    timed: Range<u64>,
     path: &Path,
     options: &Options,
 ) -> Result<Round, Failure> {
     let store = Store::open(path, options)?;
-    store.client.create_volume(VOLUME, requests * REQUEST_BYTES as u64, false)?;
+    store.client.create_volume(VOLUME, timed.end * REQUEST_BYTES as u64, false)?;
     let volume = store.client.volume(VOLUME)?;
-    let mut round = timed_write(source, requests, &store.client, &volume)?;
+    timed_write(source, 0..timed.start, &store.client, &volume)?;
+    let before = store.client.stats()?.stages;
+    let mut round = timed_write(source, timed.clone(), &store.client, &volume)?;
     let stats = store.client.stats()?;
-    round.stages = stats.stages;
-    let (expected, found) = (source.unique_chunks(requests), stats.unique_chunks);
+    round.stages = since(&before, stats.stages);
+    let (expected, found) = (source.unique_chunks(timed.end), stats.unique_chunks);
     store.close()?;
     if found == expected { Ok(round) } else { Err(Failure::Unfaithful { expected, found }) }
 }
 
+/// What was spent after `before`.
+fn since(before: &StageTimes, mut after: StageTimes) -> StageTimes {
+    for (stage, earlier) in after.core.iter_mut().zip(&before.core) {
+        stage.ns -= earlier.ns;
+    }
+    for (job, earlier) in after.jobs.iter_mut().zip(&before.jobs) {
+        job.ns -= earlier.ns;
+    }
+    after
+}
+
 fn timed_write(
     source: &Source,
-    requests: u64,
+    requests: Range<u64>,
     client: &Client,
     volume: &VolumeHandle,
 ) -> Result<Round, Failure> {
     let before = settled_times_ns();
     let begun = Instant::now();
     let answers = Arc::new(Answers::default());
-    for number in 0..requests {
+    for number in requests {
         let mut buffer = client.buffer(REQUEST_BYTES);
         source.copy_request(number, buffer.bytes_mut());
         let done = Done { sink: Arc::clone(&answers) as Arc<dyn Completions>, tag: number };
@@ -196,7 +217,7 @@ mod tests {
             sync: false,
             ..Default::default()
         };
-        let round = engine_round(&source, 6, &path, &options).unwrap();
+        let round = engine_round(&source, 2..6, &path, &options).unwrap();
         std::fs::remove_dir_all(&path).unwrap();
         assert!(round.seconds > 0.0 && round.core_ns > 0);
         let named = super::named(&round.stages);

@@ -32,7 +32,7 @@ mod segments;
 pub mod space;
 
 pub use error::{DirectoryError, DoesNotFit};
-pub use open::{ContainerWrite, NewFrame, OpenContainer, SealedImage};
+pub use open::{ContainerWrite, NewFrame, OpenContainer, Sealed, SealedImage};
 pub use promise::{usable_bytes_per_container, worst_case_bytes};
 pub use scan::{Scanned, scan};
 pub use sealed::{directory, directory_of, directory_range, footer};

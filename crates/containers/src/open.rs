@@ -56,6 +56,18 @@ pub struct OpenContainer {
     handed_bytes: u32,
 }
 
+/// What is left of a container that takes no more frames.
+pub struct Sealed {
+    /// What was not handed out before, the directory last.
+    pub writes: Vec<ContainerWrite>,
+    /// Bytes that frames fill.
+    pub used_bytes: u32,
+    /// The frames, to be read until the writes are done.
+    pub image: SealedImage,
+    /// Memory of the directory's entries, empty: the next container's may use it.
+    pub list: Vec<DirectoryEntry>,
+}
+
 /// The frames of a container in memory, until all of its writes are done.
 pub struct SealedImage {
     id: ContainerId,
@@ -70,6 +82,12 @@ impl OpenContainer {
     #[must_use]
     pub fn new(id: ContainerId, sequence: u32) -> Self {
         Self::resume(id, sequence, 0, Vec::new())
+    }
+
+    /// The same, whose directory uses the memory of an empty `list`.
+    #[must_use]
+    pub fn with_list(id: ContainerId, sequence: u32, list: Vec<DirectoryEntry>) -> Self {
+        Self::resume(id, sequence, 0, list)
     }
 
     /// A container that held `entries` in its first `fill_bytes` when the store was last open. It
@@ -214,7 +232,7 @@ impl OpenContainer {
     /// Closes the container: the writes that are still to be made, the directory's last, the bytes
     /// that its frames and padding take, and the frames for as long as the writes are under way.
     #[must_use]
-    pub fn seal(mut self, uuid: [u8; UUID_BYTES]) -> (Vec<ContainerWrite>, u32, SealedImage) {
+    pub fn seal(mut self, uuid: [u8; UUID_BYTES]) -> Sealed {
         let mut writes = self.take_writes(true);
         let used_bytes = self.fill_bytes();
         let container = self.id();
@@ -228,7 +246,8 @@ impl OpenContainer {
         let offset_bytes = CONTAINER_BYTES - tail_bytes as u32;
         writes.push(ContainerWrite { container, offset_bytes, buf: buf.into() });
         self.image.writes_out += 1;
-        (writes, used_bytes, self.image)
+        self.entries.clear();
+        Sealed { writes, used_bytes, image: self.image, list: self.entries }
     }
 
     fn pad_to_block(&mut self) {

@@ -95,7 +95,7 @@ mod tests {
         }
         let entries = open.entries().to_vec();
         let mut bytes = vec![0; CONTAINER_BYTES as usize];
-        for write in open.seal(UUID).0 {
+        for write in open.seal(UUID).writes {
             let start = write.offset_bytes as usize;
             bytes[start..start + write.buf.len()].copy_from_slice(&write.buf);
         }

@@ -17,22 +17,22 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use format::record::Change;
-use format::units::{Fingerprint, Lba, Pbn, VolumeId};
+use format::units::{Lba, Pbn, VolumeId};
 use hashbrown::HashSet;
 use hashbrown::hash_map::Entry;
 use mutants::mutant;
-use reduce::{ChunkBuf, ChunkRef};
+use reduce::ChunkBuf;
 
 use crate::candidates::{Candidate, Compared};
 use crate::done::Done;
-use crate::error::RequestError;
 use crate::outcome::Reply;
-use crate::partial::{Base, Partial, Sectors, sector_bits};
+use crate::partial::{Base, Partial, Sectors};
 use crate::place_hash::PlaceMap;
+use crate::slot::{GROUP_SLOTS, Plan, Slot, SlotData, SlotPlace};
 use crate::volume::{QuotaShare, VolumeShared};
 
-/// Slots of a group, at most.
-pub(crate) const GROUP_SLOTS: usize = 256;
+/// Lists of slots that are kept for later groups.
+const SPENT_MAX: usize = 128;
 
 /// How far a group has come.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -67,74 +67,6 @@ pub(crate) enum AdminAnswer {
     VolumeInfo(VolumeId),
 }
 
-/// One chunk of a group.
-pub(crate) struct Slot {
-    pub(crate) volume: VolumeId,
-    pub(crate) lba: Lba,
-    pub(crate) data: SlotData,
-    pub(crate) fingerprint: Option<Fingerprint>,
-    /// Whether it is looked for; chosen when its group's turn comes (`seeking.rs`).
-    pub(crate) sought: bool,
-    /// What it may be a duplicate of, where bytes are compared.
-    pub(crate) compared: Option<Compared>,
-    /// Whether pages had to be read to know it.
-    pub(crate) far: bool,
-    pub(crate) plan: Plan,
-}
-
-impl Slot {
-    /// The fingerprint that is looked up.
-    pub(crate) fn sought_fingerprint(&self) -> Option<Fingerprint> {
-        self.fingerprint.filter(|_| self.sought)
-    }
-}
-
-/// The bytes of a slot.
-pub(crate) enum SlotData {
-    Zeros,
-    Whole(ChunkRef),
-    Partial(Box<Partial>),
-}
-
-/// What becomes of a slot.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Plan {
-    Undecided,
-    /// Its write failed: nothing changes.
-    Void,
-    Unmap,
-    Duplicate(Pbn),
-    /// A duplicate of a chunk whose stored frame is damaged: frame `frame` among the group's
-    /// replaces it, for all who share the chunk.
-    Heal {
-        pbn: Pbn,
-        frame: usize,
-    },
-    /// Frame `frame` among the group's frames.
-    New {
-        pbn: Pbn,
-        frame: usize,
-    },
-    /// The same of a chunk whose fingerprint is another one's, or whose volume has no
-    /// deduplication: no look-up will find it.
-    Aside {
-        pbn: Pbn,
-        frame: usize,
-    },
-}
-
-impl Plan {
-    /// The chunk that it stores, and which of the group's frames that is.
-    pub(crate) fn stores(self) -> Option<(Pbn, usize)> {
-        match self {
-            Self::New { pbn, frame } | Self::Aside { pbn, frame } | Self::Heal { pbn, frame } => {
-                Some((pbn, frame))
-            }
-            Self::Undecided | Self::Void | Self::Unmap | Self::Duplicate(_) => None,
-        }
-    }
-}
-
 /// Frames that one compression job made.
 pub(crate) struct Frames {
     pub(crate) bytes: ChunkBuf,
@@ -150,6 +82,8 @@ pub(crate) struct Group {
     pub(crate) jobs_out: usize,
     /// Slots that are still being compared.
     pub(crate) comparisons_out: usize,
+    /// What each slot may be a duplicate of, where bytes are compared; else empty.
+    pub(crate) compared: Vec<Option<Compared>>,
     /// Results of compression jobs, by job.
     pub(crate) frames: Vec<Option<Frames>>,
     /// Chunk counts of the writes whose reservation ends with this group.
@@ -166,6 +100,7 @@ impl Group {
             work,
             jobs_out: 0,
             comparisons_out: 0,
+            compared: Vec::new(),
             frames: Vec::new(),
             reservations: Vec::new(),
             quotas: Vec::new(),
@@ -187,6 +122,11 @@ impl Group {
             _ => &mut [],
         }
     }
+
+    /// What a slot may be a duplicate of, where bytes are compared.
+    pub(crate) fn compared(&self, slot: usize) -> Option<Compared> {
+        self.compared.get(slot).copied().flatten()
+    }
 }
 
 /// The newest buffered event of a chunk.
@@ -203,7 +143,10 @@ pub(crate) enum Newest {
 /// All groups that are not applied, and what they hold of each chunk.
 pub(crate) struct WriteBuffer {
     pub(crate) groups: VecDeque<Group>,
-    newest: PlaceMap<(VolumeId, Lba), (u64, usize)>,
+    newest: PlaceMap<(VolumeId, Lba), SlotPlace>,
+    /// Empty lists of slots that groups have left: memory that is new costs more than all else that
+    /// is done to a slot.
+    spent: Vec<Vec<Slot>>,
     next_group: u64,
     chunk_bytes: usize,
     /// Partly written slots, by group and place.
@@ -217,6 +160,7 @@ impl WriteBuffer {
         Self {
             groups: VecDeque::new(),
             newest: PlaceMap::default(),
+            spent: Vec::new(),
             next_group: 1,
             chunk_bytes: chunk_bytes as usize,
             unfilled: Vec::new(),
@@ -307,12 +251,14 @@ impl WriteBuffer {
 
     /// What is buffered of a chunk.
     pub(crate) fn newest(&self, volume: VolumeId, lba: Lba) -> Newest {
-        let slot = self.newest.get(&(volume, lba));
-        let after = slot.map_or(0, |&(group, _)| group);
-        if self.unmapped_since(volume, lba, after) {
+        let place = self.newest.get(&(volume, lba)).copied();
+        if self.unmapped_since(volume, lba, place.map_or(0, SlotPlace::group)) {
             return Newest::Unmapped;
         }
-        slot.map_or(Newest::Nothing, |&(group, slot)| Newest::Slot { group, slot })
+        place.map_or(Newest::Nothing, |place| {
+            let (group, slot) = (place.group(), place.slot());
+            Newest::Slot { group, slot }
+        })
     }
 
     fn unmapped_since(&self, volume: VolumeId, lba: Lba, after: u64) -> bool {
@@ -353,16 +299,32 @@ impl WriteBuffer {
 
     /// Puts a whole chunk (or zeros) into the open group.
     pub(crate) fn put(&mut self, volume: VolumeId, lba: Lba, data: SlotData) {
-        if let Some(slot) = self.slot_in_open(volume, lba) {
-            if mutant!(KeepsOlderWrite) {
+        if !self.has_open() {
+            let slots = self.spent.pop().unwrap_or_else(|| Vec::with_capacity(GROUP_SLOTS));
+            self.begin(Work::Slots(slots));
+        }
+        let Some(Group { id, stage, work: Work::Slots(slots), .. }) = self.groups.back_mut() else {
+            return;
+        };
+        let next = SlotPlace::new(*id, slots.len());
+        match self.newest.entry((volume, lba)) {
+            Entry::Occupied(newest) if newest.get().group() == *id => {
+                let absorbing = slots.get_mut(newest.get().slot());
+                if let Some(slot) = absorbing.filter(|_| !mutant!(KeepsOlderWrite)) {
+                    std::mem::replace(&mut slot.data, data).answer();
+                    self.absorbed += 1;
+                }
                 return;
             }
-            let absorbed = std::mem::replace(&mut slot.data, data);
-            self.absorbed += 1;
-            absorbed.answer();
-            return;
+            Entry::Occupied(mut earlier) => *earlier.get_mut() = next,
+            Entry::Vacant(vacant) => {
+                vacant.insert(next);
+            }
         }
-        self.push_slot(volume, lba, data);
+        slots.push(Slot::new(volume, lba, data));
+        if slots.len() == GROUP_SLOTS {
+            *stage = Stage::Filling;
+        }
     }
 
     /// Puts some sectors of a chunk into the open group.
@@ -384,39 +346,25 @@ impl WriteBuffer {
                 credit: None,
                 acks: Vec::new(),
             }));
-            // Before it is pushed: the last slot of a group closes the group.
+            // Before it is put: the last slot of a group closes the group.
             data.lay_over(chunk_bytes, sectors);
-            self.push_slot(volume, lba, data);
+            self.put(volume, lba, data);
         }
-        if let Some(&place) = self.newest.get(&(volume, lba))
-            && !self.unfilled.contains(&place)
-        {
-            self.unfilled.push(place);
+        if let Some(place) = self.newest.get(&(volume, lba)) {
+            let place = (place.group(), place.slot());
+            if !self.unfilled.contains(&place) {
+                self.unfilled.push(place);
+            }
         }
     }
 
     fn slot_in_open(&mut self, volume: VolumeId, lba: Lba) -> Option<&mut Slot> {
-        let &(group, slot) = self.newest.get(&(volume, lba))?;
+        let place = self.newest.get(&(volume, lba))?;
         let open = self.groups.back_mut()?;
-        if open.stage != Stage::Open || open.id != group {
+        if open.stage != Stage::Open || open.id != place.group() {
             return None;
         }
-        open.slots_mut().get_mut(slot)
-    }
-
-    fn push_slot(&mut self, volume: VolumeId, lba: Lba, data: SlotData) {
-        if !self.has_open() {
-            self.begin(Work::Slots(Vec::with_capacity(GROUP_SLOTS)));
-        }
-        let Some(group) = self.groups.back_mut() else { return };
-        let Work::Slots(slots) = &mut group.work else { return };
-        let (fingerprint, compared, plan) = (None, None, Plan::Undecided);
-        let (sought, far) = (true, false);
-        slots.push(Slot { volume, lba, data, fingerprint, sought, compared, far, plan });
-        self.newest.insert((volume, lba), (group.id, slots.len() - 1));
-        if slots.len() == GROUP_SLOTS {
-            group.stage = Stage::Filling;
-        }
+        open.slots_mut().get_mut(place.slot())
     }
 
     /// A slot whose write failed changes nothing, and nobody sees it any more.
@@ -427,15 +375,7 @@ impl WriteBuffer {
         slot.plan = Plan::Void;
         slot.data = SlotData::Zeros;
         let key = (slot.volume, slot.lba);
-        self.no_longer_newest(key, (id, at));
-    }
-
-    fn no_longer_newest(&mut self, key: (VolumeId, Lba), place: (u64, usize)) {
-        if let Entry::Occupied(newest) = self.newest.entry(key)
-            && *newest.get() == place
-        {
-            newest.remove();
-        }
+        no_longer_newest(&mut self.newest, key, SlotPlace::new(id, at));
     }
 
     /// Whether a slot still counts: its group is not applied and its write has not failed.
@@ -443,11 +383,17 @@ impl WriteBuffer {
         self.slot(group, slot).is_some_and(|slot| slot.plan != Plan::Void)
     }
 
-    /// Removes the oldest group, which has been applied.
+    /// Removes the oldest group, which has been applied, and lets its slots go.
     pub(crate) fn pop_applied(&mut self) -> Option<Group> {
-        let group = self.groups.pop_front()?;
-        for (at, slot) in group.slots().iter().enumerate() {
-            self.no_longer_newest((slot.volume, slot.lba), (group.id, at));
+        let mut group = self.groups.pop_front()?;
+        if let Work::Slots(slots) = &mut group.work {
+            for (at, slot) in slots.drain(..).enumerate() {
+                let key = (slot.volume, slot.lba);
+                no_longer_newest(&mut self.newest, key, SlotPlace::new(group.id, at));
+            }
+            if self.spent.len() < SPENT_MAX {
+                self.spent.push(std::mem::take(slots));
+            }
         }
         Some(group)
     }
@@ -455,9 +401,11 @@ impl WriteBuffer {
     /// Stored chunks that groups are about to retain, or are compared with: collection must not
     /// forget them.
     pub(crate) fn held(&self) -> HashSet<Pbn> {
-        let slots = self.groups.iter().flat_map(Group::slots);
-        slots
-            .filter_map(|slot| match (slot.plan, slot.compared) {
+        let planned = self.groups.iter().flat_map(|group| {
+            group.slots().iter().enumerate().map(|(at, slot)| (slot.plan, group.compared(at)))
+        });
+        planned
+            .filter_map(|planned| match planned {
                 (Plan::Duplicate(pbn) | Plan::Heal { pbn, .. }, _) => Some(pbn),
                 (Plan::Undecided, Some(Compared { with: Candidate::Chunk(pbn), .. })) => Some(pbn),
                 _ => None,
@@ -471,59 +419,15 @@ impl WriteBuffer {
     }
 }
 
-impl SlotData {
-    /// Answers the requests that wait for a chunk which has become whole or was absorbed.
-    fn answer(self) {
-        if let Self::Partial(partial) = self {
-            partial.acks.iter().for_each(|ack| ack.part_done());
-        }
-    }
-
-    /// The requests that wait for this chunk fail.
-    pub(crate) fn fail(&self, error: &RequestError) {
-        if let Self::Partial(partial) = self {
-            partial.acks.iter().for_each(|ack| ack.fail(error));
-        }
-    }
-
-    /// Lays sectors over whatever the slot holds.
-    fn lay_over(&mut self, chunk_bytes: usize, sectors: &Sectors<'_>) {
-        let partial = self.make_partial(chunk_bytes);
-        let Sectors { offset_bytes, length_bytes, source, ack } = *sectors;
-        let target = &mut partial.overlay[offset_bytes..offset_bytes + length_bytes];
-        match source {
-            None => target.fill(0),
-            Some((buf, at)) => {
-                target.copy_from_slice(&buf.bytes()[at..at + length_bytes]);
-                // One is enough: it pays for the copy, and what it pays for replaces the others.
-                partial.credit.get_or_insert_with(|| Arc::clone(buf));
-            }
-        }
-        ack.hold();
-        partial.acks.push(Arc::clone(ack));
-        partial.written |= sector_bits(offset_bytes, length_bytes);
-        if partial.written == sector_bits(0, chunk_bytes) {
-            partial.base = Base::Zeros;
-        }
-    }
-
-    fn make_partial(&mut self, chunk_bytes: usize) -> &mut Partial {
-        let whole = |overlay, written| {
-            let (credit, acks) = (None, Vec::new());
-            Box::new(Partial { base: Base::Zeros, overlay, written, credit, acks })
-        };
-        match self {
-            Self::Partial(_) => {}
-            Self::Zeros => *self = Self::Partial(whole(vec![0; chunk_bytes], 0)),
-            Self::Whole(chunk) => {
-                let all = sector_bits(0, chunk_bytes);
-                *self = Self::Partial(whole(chunk.bytes().to_vec(), all));
-            }
-        }
-        match self {
-            Self::Partial(partial) => partial,
-            _ => unreachable!("made partial above"),
-        }
+fn no_longer_newest(
+    newest: &mut PlaceMap<(VolumeId, Lba), SlotPlace>,
+    key: (VolumeId, Lba),
+    place: SlotPlace,
+) {
+    if let Entry::Occupied(newest) = newest.entry(key)
+        && *newest.get() == place
+    {
+        newest.remove();
     }
 }
 

@@ -10,13 +10,13 @@ use format::record::Change;
 use format::root::Stream;
 use format::units::{Lba, Pbn, VolumeId};
 use hashbrown::HashSet;
-use hashbrown::hash_map::Entry;
 use mutants::mutant;
 use tables::PageError;
 
-use crate::buffer::{Group, Plan, Slot, Work};
+use crate::buffer::{Group, Work};
 use crate::engine::Engine;
 use crate::group::JOB_CHUNKS;
+use crate::slot::{Plan, Slot, SlotPlace};
 use crate::stages::CoreStage;
 use crate::state::Wanted;
 
@@ -94,7 +94,8 @@ impl Engine {
             // Promises were made before collection took room for its moves; what it frees is more.
             return Ok(false);
         }
-        let mut changes = Vec::with_capacity(maps.len() + stores.len() + 2);
+        let mut changes = std::mem::take(&mut self.state.scratch.changes);
+        changes.reserve(maps.len() + stores.len() + 2);
         let begun = self.stages.now();
         for (frames, new) in group.frames.iter().flatten().zip(stores.chunks(JOB_CHUNKS)) {
             let (placement, bytes) = (&mut self.placement, frames.bytes.bytes());
@@ -115,7 +116,9 @@ impl Engine {
         let rest = mutant!(SplitsGroup).then(|| changes.split_off(half));
         self.record(&changes);
         rest.into_iter().for_each(|rest| self.record(&rest));
-        self.let_go(&stores, popped, heals.len());
+        changes.clear();
+        self.state.scratch.changes = changes;
+        self.let_go(group, (stores.len() - heals.len()) as u64, popped);
         self.follow_runs(group.slots());
         self.counters.chunks_healed += heals.len() as u64;
         heals.iter().for_each(|&pbn| self.note_popular(pbn));
@@ -186,17 +189,15 @@ impl Engine {
     }
 
     /// What looked-up chunks held is let go: they are in the tables now.
-    fn let_go(&mut self, stores: &[NewFrame], popped: u64, heals: usize) {
-        for new in stores {
-            // What is stored aside leaves alone whose fingerprint it shares.
-            if let Entry::Occupied(pending) = self.lookups.pending.entry(new.fingerprint)
-                && pending.get().pbn == new.pbn
-            {
-                pending.remove();
+    fn let_go(&mut self, group: &Group, stored: u64, popped: u64) {
+        for (at, slot) in group.slots().iter().enumerate() {
+            if let (Plan::New { .. }, Some(fingerprint)) = (slot.plan, &slot.fingerprint) {
+                let hash = self.state.hash.hash_of(fingerprint);
+                self.lookups.pending.remove(hash, SlotPlace::new(group.id, at));
             }
         }
         self.lookups.popped_ahead -= popped;
-        self.lookups.fresh_ahead -= (stores.len() - heals) as u64 - popped;
+        self.lookups.fresh_ahead -= stored - popped;
     }
 
     /// The oldest group has been applied: it leaves the write buffer.

@@ -33,16 +33,17 @@ use mutants::mutant;
 use reduce::{ChunkBatch, Comparison, Image, Job, Known, KnownFrame};
 use tables::{PageError, Seen, pbn_pba};
 
-use crate::buffer::{Group, Plan, SlotData};
+use crate::buffer::Group;
 use crate::candidates::{Candidate, Compared, Outcome};
 use crate::comparisons::{CompareJob, KnownRead, StoredFrames};
 use crate::devices::Purpose;
-use crate::engine::{Engine, Pending};
+use crate::engine::Engine;
 use crate::frame_cache::Ticket;
 use crate::group::JOB_CHUNKS;
 use crate::known::Due;
 use crate::read_ahead::known_frame;
 use crate::reads::{Span, SpanPart, add_to_spans};
+use crate::slot::{Plan, SlotData};
 use crate::state::Wanted;
 
 impl Engine {
@@ -57,12 +58,13 @@ impl Engine {
         let candidates = self.candidates(fingerprints, seen);
         let Some(group) = self.buffer.group_mut(id) else { return Ok(true) };
         let mut due = Vec::new();
-        for (at, (slot, candidate)) in group.slots_mut().iter_mut().zip(&candidates).enumerate() {
-            if slot.compared.map(|compared| compared.with) != *candidate {
-                slot.compared = candidate.map(|with| Compared { with, outcome: Outcome::Due });
+        group.compared.resize(candidates.len(), None);
+        for (at, (slot, candidate)) in group.compared.iter_mut().zip(&candidates).enumerate() {
+            if slot.map(|compared| compared.with) != *candidate {
+                *slot = candidate.map(|with| Compared { with, outcome: Outcome::Due });
             }
-            if let Some(Compared { with, outcome: Outcome::Due }) = slot.compared {
-                due.push((at, with));
+            if let Some(Compared { with, outcome: Outcome::Due }) = slot {
+                due.push((at, *with));
             }
         }
         if due.is_empty() {
@@ -89,8 +91,8 @@ impl Engine {
             if let Some(Seen::Stored(pbn)) = seen.next() {
                 return Some(Candidate::Chunk(*pbn));
             }
-            if let Some(Pending { pbn, .. }) = self.lookups.pending.get(fingerprint) {
-                return Some(Candidate::Chunk(*pbn));
+            if let Some((pbn, _)) = self.pending_chunk(fingerprint) {
+                return Some(Candidate::Chunk(pbn));
             }
             let first = *new.entry(*fingerprint).or_insert(at);
             (first != at).then_some(Candidate::Slot(first))
@@ -244,8 +246,8 @@ impl Engine {
     }
 
     fn set_outcome(&mut self, id: u64, at: usize, outcome: Outcome) {
-        let slot = self.buffer.group_mut(id).and_then(|group| group.slots_mut().get_mut(at));
-        if let Some(compared) = slot.and_then(|slot| slot.compared.as_mut()) {
+        let group = self.buffer.group_mut(id);
+        if let Some(Some(compared)) = group.and_then(|group| group.compared.get_mut(at)) {
             compared.outcome = outcome;
         }
     }
@@ -269,7 +271,7 @@ impl Engine {
         &mut self,
         compared: Compared,
         earlier: &[Plan],
-        frame: &mut usize,
+        frame: &mut u16,
     ) -> Plan {
         let pbn = match compared.with {
             Candidate::Chunk(pbn) => Some(pbn),

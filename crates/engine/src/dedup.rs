@@ -15,11 +15,12 @@ use format::catalog::Dedup;
 use format::record::Change;
 
 use crate::administer::Queued;
-use crate::buffer::{AdminAnswer, Plan};
+use crate::buffer::AdminAnswer;
 use crate::done::Done;
 use crate::engine::Engine;
 use crate::enlarging::{Then, Wish};
 use crate::error::RequestError;
+use crate::slot::Plan;
 use format::units::VolumeId;
 
 impl Engine {

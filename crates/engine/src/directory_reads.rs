@@ -14,9 +14,9 @@ use format::directory::DirectoryEntry;
 use format::units::{CONTAINER_BYTES, ContainerId, Fingerprint, Pbn};
 use tables::{PageError, Seen, pbn_pba};
 
-use crate::buffer::{GROUP_SLOTS, Plan, Slot, SlotData};
 use crate::devices::Purpose;
 use crate::engine::Engine;
+use crate::slot::{GROUP_SLOTS, Plan, Slot, SlotData};
 use crate::state::Wanted;
 
 /// Far duplicates of one group in one container that are a run. Fewer are read bucket by bucket,

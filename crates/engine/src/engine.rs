@@ -16,8 +16,6 @@ use std::sync::Arc;
 use disk::{Doorbell, Patience};
 use format::domain::DomainSecret;
 use format::superblock::Geometry;
-use format::units::{Fingerprint, Pbn};
-use hashbrown::HashMap;
 use journal::Writer;
 use reduce::{JobDone, Workers};
 use tables::{PageError, PageRead, PinSet};
@@ -37,6 +35,7 @@ use crate::flushing::Flushing;
 use crate::frame_cache::FrameCache;
 use crate::intake::{Intake, Request, WriteRequest};
 use crate::notice::{Notice, Observer};
+use crate::pending::PendingChunks;
 use crate::placement::Placement;
 use crate::reads::Reads;
 use crate::scrub_state::Scrub;
@@ -123,7 +122,9 @@ pub(crate) enum Closing {
 #[derive(Default)]
 pub(crate) struct Lookups {
     /// New chunks that are not in the Hash-PBN table yet, and will be.
-    pub(crate) pending: HashMap<Fingerprint, Pending>,
+    pub(crate) pending: PendingChunks,
+    /// Hashes of the fingerprints of the group that is looked up.
+    pub(crate) hashes: Vec<u64>,
     /// Free PBNs taken from the queue's head ahead of its pops.
     pub(crate) popped_ahead: u64,
     /// Fresh PBNs taken ahead of `next_pbn`.
@@ -150,15 +151,6 @@ pub(crate) struct Lookups {
     pub(crate) copy_pins: PinSet,
     /// The same for the read that has waited longest.
     pub(crate) read_pins: PinSet,
-}
-
-/// A new chunk on its way to the Hash-PBN table.
-#[derive(Copy, Clone)]
-pub(crate) struct Pending {
-    pub(crate) pbn: Pbn,
-    /// Its slot.
-    pub(crate) group: u64,
-    pub(crate) slot: usize,
 }
 
 /// Everything an engine is made from.
@@ -486,6 +478,6 @@ pub(crate) fn tag(group: u64, job: usize) -> u64 {
     group << 16 | job as u64
 }
 
-fn untag(tag: u64) -> (u64, usize) {
+pub(crate) fn untag(tag: u64) -> (u64, usize) {
     (tag >> 16, (tag & 0xffff) as usize)
 }

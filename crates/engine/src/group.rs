@@ -8,18 +8,21 @@
 //! ([`crate::buffer::WriteBuffer::held`]): collection moves held chunks even when nothing refers to
 //! them yet.
 
+use std::hint::black_box;
+
 use format::domain::DomainId;
 use format::units::{Fingerprint, Pbn};
 use mutants::mutant;
 use reduce::{ChunkBatch, ChunkRef, Job};
 use tables::{PageError, Seen};
 
-use crate::buffer::{GROUP_SLOTS, Group, Plan, Slot, SlotData, Stage, Work};
-use crate::engine::{Engine, Pending, tag};
+use crate::buffer::{Group, Stage, Work};
+use crate::engine::{Engine, tag, untag};
 use crate::error::RequestError;
 use crate::geometry::fingerprinters;
 use crate::options::FRAMES_BYTES_MAX;
 use crate::partial::Base;
+use crate::slot::{GROUP_SLOTS, Plan, Slot, SlotData, SlotPlace};
 use crate::stages::CoreStage;
 use crate::state::{State, Wanted};
 
@@ -146,53 +149,51 @@ impl Engine {
             group.stage = Stage::Applying;
             return;
         }
-        let mut chunks = group.slots().iter().filter_map(|slot| match &slot.data {
-            SlotData::Whole(chunk) => Some((slot.volume, chunk)),
-            _ => None,
-        });
-        let mut jobs = Vec::with_capacity(GROUP_SLOTS / JOB_CHUNKS);
         let mut domains = self.volumes.domains.of_chunks();
-        let mut left = group.slots().len();
-        loop {
-            let mut batch = ChunkBatch::with_capacity(left.min(JOB_CHUNKS));
-            let mut of = Vec::new();
-            left = left.saturating_sub(JOB_CHUNKS);
-            for (volume, chunk) in chunks.by_ref().take(JOB_CHUNKS) {
-                batch.push(chunk);
-                domains.push(volume, &mut of);
-            }
-            if batch.is_empty() {
-                break;
-            }
-            jobs.push((batch, of));
-        }
-        group.jobs_out = jobs.len();
-        group.stage = if jobs.is_empty() { Stage::LookingUp } else { Stage::Fingerprinting };
         let by = fingerprinters(&self.geometry);
-        for (job, (chunks, domains)) in jobs.into_iter().enumerate() {
-            self.workers.submit(Job::Fingerprint { tag: tag(id, job), by, chunks, domains });
+        let mut jobs_out = 0;
+        for (job, slots) in group.slots().chunks(JOB_CHUNKS).enumerate() {
+            let mut chunks = ChunkBatch::with_capacity(slots.len());
+            let mut of = Vec::new();
+            for slot in slots {
+                if let SlotData::Whole(chunk) = &slot.data {
+                    chunks.push(chunk);
+                    domains.push(slot.volume, &mut of);
+                }
+            }
+            if !chunks.is_empty() {
+                jobs_out += 1;
+                self.workers.submit(Job::Fingerprint {
+                    tag: tag(id, job),
+                    by,
+                    chunks,
+                    domains: of,
+                });
+            }
         }
+        group.jobs_out = jobs_out;
+        group.stage = if jobs_out == 0 { Stage::LookingUp } else { Stage::Fingerprinting };
     }
 
     /// Takes the fingerprints of one job; chunks that turn out to be zeros are let go.
     pub(crate) fn fingerprints_made(&mut self, of: u64, made: Vec<Option<Fingerprint>>) {
-        let (id, job) = (of >> 16, (of & 0xffff) as usize);
+        let (id, job) = untag(of);
         let Some(group) = self.buffer.group_mut(id) else { return };
-        let whole = |slot: &&mut crate::buffer::Slot| !matches!(slot.data, SlotData::Zeros);
-        let members = group.slots_mut().iter_mut().filter(whole);
-        for (slot, fingerprint) in members.skip(job * JOB_CHUNKS).zip(made) {
+        let slots = group.slots_mut().iter_mut().skip(job * JOB_CHUNKS).take(JOB_CHUNKS);
+        let whole = slots.filter(|slot| !matches!(slot.data, SlotData::Zeros));
+        let mut zeros = 0;
+        for (slot, fingerprint) in whole.zip(made) {
             slot.fingerprint = fingerprint;
             if fingerprint.is_none() {
-                slot.plan = Plan::Unmap;
+                (slot.plan, slot.data) = (Plan::Unmap, SlotData::Zeros);
+                zeros += 1;
             }
         }
         group.jobs_out -= 1;
         if group.jobs_out == 0 {
             group.stage = Stage::LookingUp;
-            let zeros = group.slots_mut().iter_mut().filter(|slot| slot.plan == Plan::Unmap);
-            let zeros = zeros.map(|slot| slot.data = SlotData::Zeros).count();
-            self.counters.chunks_zero += zeros as u64;
         }
+        self.counters.chunks_zero += zeros;
     }
 
     fn look_up_groups(&mut self) -> bool {
@@ -244,20 +245,7 @@ impl Engine {
             return Ok(false);
         }
         self.state.entries_seen.hash_pbn += seen.len() as u64;
-        let mut seen = seen.into_iter();
-        let mut frame = 0;
-        let mut plans = Vec::with_capacity(fingerprints.len());
-        for (slot, fingerprint) in fingerprints.iter().enumerate() {
-            plans.push(match fingerprint {
-                None if self.holds_chunk(id, slot) => self.plan_unsought(&mut frame),
-                None => Plan::Unmap,
-                Some(fingerprint) => {
-                    let seen = seen.next().unwrap_or(Seen::Absent);
-                    let place = (id, slot);
-                    self.plan(place, fingerprint, seen, &plans, &mut frame)
-                }
-            });
-        }
+        let plans = self.plan_group(id, &fingerprints, seen);
         self.note_planned(id, &plans);
         self.send_to_compress(id, &plans);
         self.prefetch_changes(id);
@@ -314,26 +302,49 @@ impl Engine {
         Ok(Some(seen.map(|(fingerprint, seen)| self.stored_chunk(fingerprint, seen)).collect()))
     }
 
-    /// What becomes of the chunk in this slot of a group; `earlier` are the plans of those before.
-    fn plan(
+    /// What becomes of each chunk of a group.
+    fn plan_group(
         &mut self,
-        (group, slot): (u64, usize),
-        fingerprint: &Fingerprint,
-        seen: Seen,
-        earlier: &[Plan],
-        frame: &mut usize,
-    ) -> Plan {
-        if let Some(compared) = self.buffer.slot(group, slot).and_then(|slot| slot.compared) {
+        id: u64,
+        fingerprints: &[Option<Fingerprint>],
+        seen: Vec<Seen>,
+    ) -> Vec<Plan> {
+        let mut hashes = std::mem::take(&mut self.lookups.hashes);
+        hashes.clear();
+        hashes.extend(fingerprints.iter().flatten().map(|one| self.state.hash.hash_of(one)));
+        // Side by side, or each look-up would wait for memory of its own.
+        black_box(hashes.iter().fold(0, |near, &hash| near ^ self.lookups.pending.touch(hash)));
+        let mut sought = hashes.iter().zip(seen);
+        let mut frame = 0;
+        let mut plans = Vec::with_capacity(fingerprints.len());
+        for (at, fingerprint) in fingerprints.iter().enumerate() {
+            let looked = fingerprint.as_ref().and_then(|fingerprint| {
+                let (&hash, seen) = sought.next()?;
+                Some(Looked { place: SlotPlace::new(id, at), fingerprint, hash, seen })
+            });
+            let plan = match looked {
+                Some(looked) => self.plan(&looked, &plans, &mut frame),
+                None if self.holds_chunk(id, at) => self.plan_unsought(&mut frame),
+                None => Plan::Unmap,
+            };
+            plans.push(plan);
+        }
+        self.lookups.hashes = hashes;
+        plans
+    }
+
+    /// What becomes of a chunk; `earlier` are the plans of those before it in its group.
+    fn plan(&mut self, looked: &Looked<'_>, earlier: &[Plan], frame: &mut u16) -> Plan {
+        let Looked { place, hash, seen, .. } = *looked;
+        let group = self.buffer.group(place.group());
+        if let Some(compared) = group.and_then(|group| group.compared(place.slot())) {
             return self.plan_compared(compared, earlier, frame);
         }
         let stored = match seen {
             Seen::Stored(pbn) => Some(pbn),
             Seen::Denied | Seen::Absent | Seen::Missing => None,
         };
-        // A chunk is in one of both: it leaves the pending ones when it enters the table.
-        let pending = || self.lookups.pending.get(fingerprint).map(|pending| pending.pbn);
-        if let Some(pbn) = stored.or_else(|| pending().filter(|_| !mutant!(MissesPendingDuplicate)))
-        {
+        if let Some(pbn) = stored.or_else(|| self.pending_pbn(looked, earlier)) {
             return self.plan_duplicate(pbn, frame);
         }
         self.counters.chunks_unique += 1;
@@ -342,9 +353,21 @@ impl Engine {
             _ => self.counters.lookups_absent += 1,
         }
         let pbn = self.allocate_pbn();
-        self.lookups.pending.insert(*fingerprint, Pending { pbn, group, slot });
+        self.lookups.pending.insert(hash, place);
         *frame += 1;
         Plan::New { pbn, frame: *frame - 1 }
+    }
+
+    /// The PBN of the pending chunk that has the same fingerprint, if there is one.
+    fn pending_pbn(&self, looked: &Looked<'_>, earlier: &[Plan]) -> Option<Pbn> {
+        let Looked { hash, fingerprint, .. } = *looked;
+        let pending = self.lookups.pending.find(hash, fingerprint, &self.buffer)?;
+        let plan = match earlier.get(pending.slot()) {
+            Some(plan) if pending.group() == looked.place.group() => *plan,
+            _ => self.buffer.slot(pending.group(), pending.slot())?.plan,
+        };
+        let pbn = plan.stores().map(|(pbn, _)| pbn);
+        pbn.filter(|_| !mutant!(MissesPendingDuplicate))
     }
 
     /// Whether a slot has something to store.
@@ -353,7 +376,7 @@ impl Engine {
     }
 
     /// A chunk that is not looked for is stored, whatever is stored already.
-    fn plan_unsought(&mut self, frame: &mut usize) -> Plan {
+    fn plan_unsought(&mut self, frame: &mut u16) -> Plan {
         self.counters.chunks_unique += 1;
         self.counters.chunks_unsought += 1;
         *frame += 1;
@@ -361,7 +384,7 @@ impl Engine {
     }
 
     /// A chunk is the one that is stored under `pbn`, or on its way under it.
-    pub(crate) fn plan_duplicate(&mut self, pbn: Pbn, frame: &mut usize) -> Plan {
+    pub(crate) fn plan_duplicate(&mut self, pbn: Pbn, frame: &mut u16) -> Plan {
         self.counters.chunks_duplicate += 1;
         if self.scrub.damage.begin_heal(pbn) {
             *frame += 1;
@@ -425,6 +448,14 @@ impl Engine {
         }
         group.stage == Stage::Applying
     }
+}
+
+/// A chunk whose fingerprint was looked up.
+struct Looked<'a> {
+    place: SlotPlace,
+    fingerprint: &'a Fingerprint,
+    hash: u64,
+    seen: Seen,
 }
 
 impl Group {

@@ -4,15 +4,15 @@
 //! on the device yet, and what was read ahead. All of a group that is in memory is laid one after
 //! the other, for workers to compare with; the rest is read.
 
-use format::units::{Pba, Pbn};
+use format::units::{Fingerprint, Pba, Pbn};
 use reduce::{ChunkRef, FramePlace, KnownFrame};
 use tables::pbn_pba;
 
 use crate::ahead::Found;
-use crate::buffer::SlotData;
 use crate::candidates::{Candidate, Outcome};
-use crate::engine::{Engine, Pending};
+use crate::engine::Engine;
 use crate::reads::SpanPart;
+use crate::slot::{Plan, Slot, SlotData};
 
 /// A chunk with so many references gets no more: what groups on their way add to it is far less
 /// than what is left up to the largest count.
@@ -54,10 +54,10 @@ impl Engine {
     ) -> Outcome {
         let pbn = match with {
             Candidate::Chunk(pbn) => pbn,
-            Candidate::Slot(slot) => return self.find_buffered(id, slot, at, due),
+            Candidate::Slot(slot) => return find_buffered(self.buffer.slot(id, slot), at, due),
         };
-        if let Some(Pending { group, slot, .. }) = self.pending_of(id, at, pbn) {
-            return self.find_buffered(group, slot, at, due);
+        if let Some(slot) = self.pending_of(id, at, pbn) {
+            return find_buffered(Some(slot), at, due);
         }
         let entry = pbn_pba::get(&self.state.store, pbn);
         let Some(entry) = entry.filter(|entry| self.geometry.has_place(entry.pba)) else {
@@ -99,19 +99,31 @@ impl Engine {
         }
     }
 
-    /// The chunk on its way that is this slot's candidate, unless it is stored by now.
-    fn pending_of(&self, id: u64, at: usize, pbn: Pbn) -> Option<Pending> {
-        let fingerprint = self.buffer.slot(id, at)?.fingerprint?;
-        self.lookups.pending.get(&fingerprint).copied().filter(|pending| pending.pbn == pbn)
+    /// The pending chunk of a fingerprint, of a group that has been planned, and its slot.
+    pub(crate) fn pending_chunk(&self, fingerprint: &Fingerprint) -> Option<(Pbn, &Slot)> {
+        let hash = self.state.hash.hash_of(fingerprint);
+        let place = self.lookups.pending.find(hash, fingerprint, &self.buffer)?;
+        let slot = self.buffer.slot(place.group(), place.slot())?;
+        match slot.plan {
+            Plan::New { pbn, .. } => Some((pbn, slot)),
+            _ => None,
+        }
     }
 
-    fn find_buffered(&self, group: u64, slot: usize, at: usize, due: &mut Due) -> Outcome {
-        match self.buffer.slot(group, slot).map(|slot| &slot.data) {
-            Some(SlotData::Whole(chunk)) => {
-                due.chunks.push((at, chunk.clone()));
-                Outcome::UnderWay
-            }
-            _ => Outcome::Unreadable,
+    /// The chunk on its way that is this slot's candidate, unless it is stored by now.
+    fn pending_of(&self, id: u64, at: usize, pbn: Pbn) -> Option<&Slot> {
+        let fingerprint = self.buffer.slot(id, at)?.fingerprint.as_ref()?;
+        let (pending, slot) = self.pending_chunk(fingerprint)?;
+        (pending == pbn).then_some(slot)
+    }
+}
+
+fn find_buffered(slot: Option<&Slot>, at: usize, due: &mut Due) -> Outcome {
+    match slot.map(|slot| &slot.data) {
+        Some(SlotData::Whole(chunk)) => {
+            due.chunks.push((at, chunk.clone()));
+            Outcome::UnderWay
         }
+        _ => Outcome::Unreadable,
     }
 }

@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use containers::{
-    ContainerWrite, NewFrame, OpenContainer, SealedImage, Space, usable_bytes_per_container,
+    ContainerWrite, NewFrame, OpenContainer, Sealed, SealedImage, Space, usable_bytes_per_container,
 };
 use format::BLOCK_BYTES;
 use format::directory::{DIRECTORY_ENTRY_BYTES, DirectoryEntry};
@@ -46,6 +46,8 @@ pub(crate) struct Placement {
     open: [Option<OpenContainer>; STREAMS],
     /// Sealed containers whose writes have not all ended.
     sealed: Vec<SealedImage>,
+    /// Memory for the next container's directory.
+    list: Vec<DirectoryEntry>,
     /// Writes to be issued.
     ready: Vec<(Stream, ContainerWrite)>,
     chunk_bytes: u32,
@@ -68,6 +70,7 @@ impl Placement {
             space,
             open,
             sealed: Vec::new(),
+            list: Vec::new(),
             ready: Vec::new(),
             chunk_bytes: geometry.chunk_bytes,
             unsynced_zones: BTreeSet::new(),
@@ -206,16 +209,18 @@ impl Placement {
         let id = self.space.allocate()?;
         if let Some(full) = self.open[stream as usize].take() {
             let (id, sequence) = (full.id(), full.sequence());
-            let (writes, used_bytes, image) = full.seal(self.uuid);
+            let Sealed { writes, used_bytes, image, list } = full.seal(self.uuid);
             self.ready.extend(writes.into_iter().map(|write| (stream, write)));
             self.space.seal(id, sequence, used_bytes);
             changes.push(Change::SealContainer { id, used_bytes });
             self.sealed.push(image);
+            self.list = list;
         }
         let sequence = self.next_sequence;
         self.next_sequence += 1;
         changes.push(Change::OpenContainer { id, sequence, stream });
-        self.open[stream as usize] = Some(OpenContainer::new(id, sequence));
+        let list = std::mem::take(&mut self.list);
+        self.open[stream as usize] = Some(OpenContainer::with_list(id, sequence, list));
         Some(())
     }
 

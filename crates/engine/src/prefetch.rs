@@ -9,8 +9,9 @@
 use format::units::{Fingerprint, TreeId};
 use tables::{Seen, lba_pbn};
 
-use crate::buffer::{GROUP_SLOTS, Plan, Slot, Stage};
+use crate::buffer::Stage;
 use crate::engine::Engine;
+use crate::slot::{GROUP_SLOTS, Plan, Slot};
 use crate::state::{State, Wanted};
 
 /// Groups behind the first that are looked at.

@@ -20,7 +20,7 @@ use disk::{AlignedBuf, IoError};
 use format::units::{Lba, Pba, Pbn, TreeId, VolumeId};
 use tables::{PageError, lba_pbn, pbn_pba, second_copies};
 
-use crate::buffer::{Newest, SlotData};
+use crate::buffer::Newest;
 use crate::devices::Purpose;
 use crate::engine::{Engine, damaged_table};
 use crate::error::RequestError;
@@ -29,6 +29,7 @@ use crate::intake::ReadRequest;
 use crate::outcome::{FrameBytes, Piece, PiecePart, ReadPieces, Reply};
 use crate::read_ahead::Source;
 use crate::reads::{Fetching, ReadFor, ReadOp, Span, SpanPart, add_to_spans};
+use crate::slot::SlotData;
 use crate::state::Wanted;
 use crate::volume::VolumeShared;
 use crate::zone_name;

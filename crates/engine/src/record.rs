@@ -18,14 +18,20 @@ const JOURNAL_SPARE_BYTES: u64 = 2 << 20;
 
 /// The body of a record.
 pub(crate) fn encoded(changes: &[Change]) -> Vec<u8> {
+    let mut body = Vec::new();
+    encode(changes, &mut body);
+    body
+}
+
+fn encode(changes: &[Change], body: &mut Vec<u8>) {
     let carried = changes.iter().map(|change| match change {
         Change::Carry { bytes, .. } => bytes.len(),
         _ => 0,
     });
     let body_bytes = changes.len() * CHANGE_BYTES_MAX + carried.sum::<usize>();
-    let mut body = Vec::with_capacity(body_bytes);
-    changes.iter().for_each(|change| change.encode(&mut body));
-    body
+    body.clear();
+    body.reserve(body_bytes);
+    changes.iter().for_each(|change| change.encode(body));
 }
 
 /// Whether room of the tables comes back by a change. What chunks took comes back by collection.
@@ -88,7 +94,11 @@ impl Engine {
     /// the pages and of the journal's room.
     pub(crate) fn record(&mut self, changes: &[Change]) {
         let begun = self.stages.now();
-        if !self.append(&encoded(changes)) {
+        let mut body = std::mem::take(&mut self.state.scratch.body);
+        encode(changes, &mut body);
+        let appended = self.append(&body);
+        self.state.scratch.body = body;
+        if !appended {
             return;
         }
         self.stages.within(CoreStage::Journal, begun);
@@ -96,6 +106,7 @@ impl Engine {
             // What it sets free is behind checkpoints, which some write may wait for.
             self.checkpoints.relieved();
         }
+        self.state.touch(changes);
         for change in changes {
             self.state.apply(change);
             self.frames.settle(change);

@@ -18,13 +18,14 @@ use format::units::{CONTAINER_BYTES, Fingerprint, Pba, Pbn};
 use reduce::{Verdict, compress_frame, frame_bytes_max};
 use tables::{pbn_pba, second_copies};
 
-use crate::buffer::{Plan, SlotData, Work};
+use crate::buffer::Work;
 use crate::engine::Engine;
 use crate::placement::Placed;
 use crate::problem::Problem;
 use crate::record::CHANGE_BYTES_MAX;
 use crate::scrub_stages::{ContainerPhase, ContainerScrub, Listed};
 use crate::scrub_state::{Progress, Running};
+use crate::slot::{Plan, SlotData};
 use crate::state::Wanted;
 
 impl Engine {

@@ -53,14 +53,18 @@ pub(crate) struct State {
     pub(crate) scratch: Scratch,
 }
 
-/// Lists that a change of the tables fills and empties again, kept because most runs are of one
-/// chunk: a list of each would be as many allocations as there are chunks. They stay as long as the
-/// longest run, some thousand entries.
+/// Lists that changes of the tables fill and empty again. Most runs are of one chunk: a list of
+/// each would be as many allocations as there are chunks; and to touch new memory for each group
+/// costs more than to fill it. They stay as long as the longest run, some thousand entries, or
+/// record.
 #[derive(Default)]
 pub(crate) struct Scratch {
     /// What LBAs name, before a run is changed and while it is.
     pub(crate) mapped: Vec<Pbn>,
     pub(crate) replaced: Vec<Pbn>,
+    /// What a group changes, and the body of its record.
+    pub(crate) changes: Vec<Change>,
+    pub(crate) body: Vec<u8>,
     /// Where chunks are that get their first reference, or lose their last.
     revived: Vec<Pba>,
     died: Vec<Pba>,
@@ -241,6 +245,14 @@ impl State {
         let store = &mut self.store;
         here &= self.free.want_push(store, &mut wanted.pins, 1, &mut wanted.reads)?;
         Ok(here)
+    }
+
+    /// Brings near, side by side, what applying these changes will look for one by one.
+    pub(crate) fn touch(&self, changes: &[Change]) {
+        self.hash.touch_inserts(changes.iter().filter_map(|change| match change {
+            Change::Store { fingerprint, .. } => Some(fingerprint),
+            _ => None,
+        }));
     }
 
     /// Changes the tables; every page it needs is resident.

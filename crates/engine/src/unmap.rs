@@ -17,12 +17,13 @@ use format::units::{Lba, TreeId, VolumeId};
 use mutants::mutant;
 use tables::{NextLeaf, PageError};
 
-use crate::buffer::{SlotData, Work};
+use crate::buffer::Work;
 use crate::engine::Engine;
 use crate::intake::UnmapRequest;
 use crate::mapping::{leaf_range, leaf_start};
 use crate::partial::{Ack, Sectors};
 use crate::record::CHANGE_BYTES_MAX;
+use crate::slot::SlotData;
 use crate::state::Wanted;
 use crate::volume::VolumeShared;
 use crate::waiting::Waiting;

@@ -7,11 +7,11 @@ use format::root::Stream;
 use format::units::Lba;
 use reduce::ChunkRef;
 
-use crate::buffer::SlotData;
 use crate::engine::Engine;
 use crate::error::RequestError;
 use crate::intake::{Request, WriteRequest};
 use crate::partial::{Ack, Sectors};
+use crate::slot::SlotData;
 use crate::stages::CoreStage;
 use crate::volume::VolumeShared;
 use crate::waiting::Waiting;

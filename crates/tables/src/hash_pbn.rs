@@ -28,7 +28,6 @@
 
 mod build;
 mod filter;
-mod index;
 mod key;
 mod load;
 mod look_up;
@@ -36,6 +35,8 @@ mod merge;
 mod seal;
 mod segment;
 mod young;
+
+use std::hint::black_box;
 
 use format::bucket;
 use format::detection::FilterBlocks;
@@ -50,7 +51,7 @@ use key::{BucketKey, bucket_of, start_of};
 pub use load::YoungEntry;
 pub use look_up::Seen;
 use segment::Segment;
-use young::Young;
+use young::{Event, Young};
 
 const LOAD_MEAN: u64 = bucket::LOAD_MEAN as u64;
 
@@ -88,6 +89,8 @@ pub struct HashPbn {
     filters: Filters,
     /// Sealed segments, oldest first, that the merge has not used up.
     segments: Vec<Segment>,
+    /// Memory of what is sorted at a seal, kept for the next.
+    sealing: Vec<Event>,
 }
 
 impl HashPbn {
@@ -102,6 +105,7 @@ impl HashPbn {
             young: Young::new(shape.tail),
             filters: Filters::new(options.filter),
             segments: Vec::new(),
+            sealing: Vec::new(),
         }
     }
 
@@ -134,13 +138,26 @@ impl HashPbn {
     /// Memory of what finds young entries, and of those that are next to be merged.
     #[must_use]
     pub fn young_bytes(&self) -> u64 {
-        self.young.index.resident_bytes() + segment::resident_bytes(&self.segments)
+        let sealing_bytes = (self.sealing.capacity() * size_of::<Event>()) as u64;
+        self.young.index.resident_bytes() + segment::resident_bytes(&self.segments) + sealing_bytes
     }
 
     /// Memory of the filters.
     #[must_use]
     pub fn filter_bytes(&self) -> u64 {
         self.filters.resident_bytes()
+    }
+
+    /// The store's own hash of a fingerprint: clients do not know which meet.
+    #[must_use]
+    pub fn hash_of(&self, fingerprint: &Fingerprint) -> u64 {
+        self.key.hash(fingerprint)
+    }
+
+    /// Brings near what inserting these will change.
+    pub fn touch_inserts<'a>(&self, fingerprints: impl Iterator<Item = &'a Fingerprint>) {
+        let touch = |one| self.young.index.touch(self.key.hash(one));
+        black_box(fingerprints.fold(0, |near, one| near ^ touch(one)));
     }
 
     /// The bucket in which `fingerprint` stands if it is stored and not young; none when there are

@@ -31,6 +31,7 @@ mod heat;
 pub mod lba_pbn;
 mod page_hasher;
 pub mod pbn_pba;
+mod place_index;
 mod queues;
 pub mod second_copies;
 mod store;
@@ -42,6 +43,7 @@ pub use free_pbns::FreePbns;
 pub use ghosts::Ghosts;
 pub use hash_pbn::{BuiltTable, HashOptions, HashPbn, Seen, YoungEntry};
 pub use heat::{Heat, HotPage};
+pub use place_index::PlaceIndex;
 pub use queues::Queues;
 pub use store::{
     HeatName, NextLeaf, NextPage, PageOnWay, PageRead, PageStore, PageStoreOptions, PageWrite,

@@ -1,7 +1,7 @@
 //! The open container against a plain model: a list of frames, and the image of a device that takes
 //! every block once.
 
-use super::{ContainerWrite, NewFrame, OpenContainer, next_block};
+use super::{ContainerWrite, NewFrame, OpenContainer, Sealed, next_block};
 use crate::scan::{Scanned, scan};
 use crate::sealed::directory_of;
 use crate::{usable_bytes_per_container, worst_case_bytes};
@@ -253,7 +253,7 @@ impl Run {
 
     fn seal(mut self) {
         let (fill_bytes, entries) = (self.open.fill_bytes(), self.entries());
-        let (writes, used_bytes, mut image) = self.open.seal(UUID);
+        let Sealed { writes, used_bytes, mut image, .. } = self.open.seal(UUID);
         assert_eq!(used_bytes, next_block(fill_bytes));
         self.device.take(writes.clone());
         for (pba, frame) in &self.frames {
@@ -387,7 +387,7 @@ fn the_image_lives_until_every_write_is_done() {
     let streamed = open.take_writes(false).len();
     assert_eq!(streamed, 2);
     open.write_done();
-    let (writes, _, mut image) = open.seal(UUID);
+    let Sealed { writes, mut image, .. } = open.seal(UUID);
     for _ in 0..writes.len() {
         assert!(!image.write_done());
     }

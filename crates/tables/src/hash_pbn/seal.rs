@@ -35,7 +35,9 @@ impl HashPbn {
     pub(super) fn seal(&mut self, store: &mut PageStore) {
         let leaves = self.segment_due();
         let cursor = self.cursor().unwrap_or(0);
-        let mut events = Vec::with_capacity(self.options.segment_pages as usize * CAPACITY);
+        let mut events = std::mem::take(&mut self.sealing);
+        events.clear();
+        events.reserve(self.options.segment_pages as usize * CAPACITY);
         for leaf in leaves.clone() {
             let Some(page) = store.page(TREE, leaf) else { continue };
             events.extend(events_of(leaf, page, |of| self.key.hash(of)));
@@ -53,6 +55,7 @@ impl HashPbn {
                 bucket::set_ends_segment(page);
             }
         }
+        self.sealing = events;
         self.shape.sealed = leaves.end;
         self.segments.push(Segment::new(leaves.start, leaves.end));
     }

@@ -8,8 +8,8 @@ use format::bucket::{self, CAPACITY};
 use format::page::Page;
 use format::units::{Fingerprint, Pbn, TreeId};
 
-use super::index::YoungIndex;
 use crate::error::PageError;
+use crate::place_index::PlaceIndex;
 use crate::store::{PageRead, PageStore, PinSet};
 
 pub(super) const TREE: TreeId = TreeId::YOUNG;
@@ -41,7 +41,7 @@ pub(super) fn events_of(
 
 /// The window of young entries.
 pub(super) struct Young {
-    pub(super) index: YoungIndex,
+    pub(super) index: PlaceIndex,
     /// Place of the next event.
     end: u64,
 }
@@ -59,7 +59,7 @@ pub(super) fn leaf_and_slot(place: u64) -> (u64, usize) {
 
 impl Young {
     pub(super) fn new(tail: u64) -> Self {
-        Self { index: YoungIndex::new(), end: tail * CAPACITY as u64 }
+        Self { index: PlaceIndex::default(), end: tail * CAPACITY as u64 }
     }
 
     /// The leaf that is being filled.

@@ -1,4 +1,4 @@
-//! The index of young entries: by 31 bits of a hash, where they stand.
+//! An index in memory: by 31 bits of a hash, where entries stand.
 //!
 //! Open addressing: a slot is 8 bytes, holds the tag and the low half of the place, and lies at or
 //! behind its *home*, which ascends with the tag. So the index grows by one pass from end to end,
@@ -16,23 +16,34 @@ fn slot_of(hash: u64, place: u32) -> u64 {
     OCCUPIED | (hash & TAG_MASK) << 32 | u64::from(place)
 }
 
-/// Places of entries by their hashes.
-pub(super) struct YoungIndex {
+/// Places of entries by their hashes; see the head of this file.
+pub struct PlaceIndex {
     slots: Vec<u64>,
     len: usize,
 }
 
-impl YoungIndex {
-    pub(super) fn new() -> Self {
+impl Default for PlaceIndex {
+    fn default() -> Self {
         Self { slots: vec![0; SLOTS_MIN], len: 0 }
     }
+}
 
+impl PlaceIndex {
     /// Entries that are known.
-    pub(super) fn len(&self) -> usize {
+    #[must_use]
+    pub fn len(&self) -> usize {
         self.len
     }
 
-    pub(super) fn resident_bytes(&self) -> u64 {
+    /// Whether none is.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Memory of the slots.
+    #[must_use]
+    pub fn resident_bytes(&self) -> u64 {
         (self.slots.capacity() * size_of::<u64>()) as u64
     }
 
@@ -52,11 +63,13 @@ impl YoungIndex {
     }
 
     /// The slot where a look-up of `hash` begins: to read it brings it near.
-    pub(super) fn touch(&self, hash: u64) -> u64 {
+    #[must_use]
+    pub fn touch(&self, hash: u64) -> u64 {
         self.slots[self.home(slot_of(hash, 0))]
     }
 
-    pub(super) fn insert(&mut self, hash: u64, place: u32) {
+    /// An entry that is not known yet stands at `place`.
+    pub fn insert(&mut self, hash: u64, place: u32) {
         if (self.len + 1) * 5 > self.slots.len() * 4 {
             self.grow();
         }
@@ -65,8 +78,8 @@ impl YoungIndex {
     }
 
     /// Makes room for so many entries in all: who knows how many will come moves none of them.
-    pub(super) fn make_room(&mut self, entries: usize) {
-        let slots = entries / 2 * 3;
+    pub fn make_room(&mut self, entries: usize) {
+        let slots = entries.div_ceil(2) * 3;
         if slots > self.slots.len() {
             self.spread_over(slots);
         }
@@ -93,7 +106,7 @@ impl YoungIndex {
     }
 
     /// Places of all entries with the tag of `hash`, and no others.
-    pub(super) fn places(&self, hash: u64) -> impl Iterator<Item = u32> {
+    pub fn places(&self, hash: u64) -> impl Iterator<Item = u32> {
         let tag = slot_of(hash, 0);
         let mut at = self.home(tag);
         std::iter::from_fn(move || {
@@ -122,14 +135,14 @@ impl YoungIndex {
     }
 
     /// The entry stands elsewhere now.
-    pub(super) fn replace(&mut self, hash: u64, place: u32, by: u32) {
+    pub fn replace(&mut self, hash: u64, place: u32, by: u32) {
         if let Some(at) = self.find(slot_of(hash, place)) {
             self.slots[at] = slot_of(hash, by);
         }
     }
 
     /// Forgets an entry; false when it was not known. What follows it moves up.
-    pub(super) fn remove(&mut self, hash: u64, place: u32) -> bool {
+    pub fn remove(&mut self, hash: u64, place: u32) -> bool {
         let Some(mut vacant) = self.find(slot_of(hash, place)) else { return false };
         let mut at = vacant;
         loop {
@@ -156,7 +169,7 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::{any, prop_assert_eq, proptest};
 
-    use super::{SLOTS_MIN, YoungIndex};
+    use super::{PlaceIndex, SLOTS_MIN};
 
     proptest! {
         /// Tags are few and lie at the end of the slots, so that chains meet, wrap and move up.
@@ -164,7 +177,7 @@ mod tests {
         fn the_index_is_a_set_of_places_by_tag(
             steps in vec((0..3_u8, 0..40_u64, 0..30_u32, any::<u64>()), 1..3000),
         ) {
-            let mut index = YoungIndex::new();
+            let mut index = PlaceIndex::default();
             let mut model = BTreeSet::new();
             for (step, number, place, high) in steps {
                 let tag = (1 << 31) - 1 - number / 8 * 0x10_0000 - number % 8;
@@ -193,7 +206,7 @@ mod tests {
     #[test]
     fn the_index_grows_and_forgets_nothing() {
         let hash = |n: u64| n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let mut index = YoungIndex::new();
+        let mut index = PlaceIndex::default();
         let count = 4 * SLOTS_MIN as u64;
         (0..count / 2).for_each(|n| index.insert(hash(n), n as u32));
         index.make_room(2 * count as usize);
