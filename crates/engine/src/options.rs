@@ -90,6 +90,11 @@ pub struct Caches {
     pub frame_bytes: u64,
 }
 
+/// Of the write buffer, however little memory there is.
+const WRITE_BUFFER_BYTES_MIN: u64 = 8 << 20;
+/// Of the write buffer, four groups of chunks of 4 KiB for each worker.
+const BYTES_PER_WORKER: u64 = 4 << 20;
+
 /// What a young entry costs at most: its slot in the index, which is filled to 53 to 80%.
 const YOUNG_COST_BYTES: u64 = 15;
 /// More young entries would take long to find again when a store is opened.
@@ -133,9 +138,14 @@ impl Options {
         usize::try_from(self.write_buffer_bytes()).unwrap_or(usize::MAX) + 2 * FRAMES_BYTES_MAX
     }
 
-    /// Bytes of client data that may wait in the write buffer: a fifth, at most 256 MiB.
+    /// Bytes of client data that may wait in the write buffer: enough that workers and the device
+    /// always have some, of a fifth of the memory at most. More would be filled just as well
+    /// whenever clients are faster than the store, and each byte be gone from the processor's
+    /// caches before its turn comes (`docs/decisions/032`).
     pub(crate) fn write_buffer_bytes(&self) -> u64 {
-        (self.memory_bytes / 5).clamp(8 << 20, 256 << 20)
+        let busy_bytes = WRITE_BUFFER_BYTES_MIN + self.worker_threads as u64 * BYTES_PER_WORKER;
+        let most_bytes = (self.memory_bytes / 5).clamp(WRITE_BUFFER_BYTES_MIN, 256 << 20);
+        busy_bytes.min(most_bytes)
     }
 }
 
@@ -161,6 +171,15 @@ mod tests {
             assert!(shares + FIXED_BYTES <= options.memory_bytes, "{mib} MiB");
             assert!(options.frame_bytes() >= options.memory_bytes / 32);
         }
+        let buffer_bytes = |workers, mib: u64| {
+            let memory_bytes = mib << 20;
+            let options = Options { memory_bytes, worker_threads: workers, ..Options::default() };
+            options.write_buffer_bytes() >> 20
+        };
+        assert_eq!(
+            [(2, 512), (16, 512), (64, 4096), (2, 64)].map(|(w, m)| buffer_bytes(w, m)),
+            [16, 72, 256, 12]
+        );
         // The least memory is a floor: there is a small cache all the same.
         let least = Options { memory_bytes: MEMORY_BYTES_MIN, ..Options::default() };
         assert_eq!(least.frame_bytes(), 2 << 20);
