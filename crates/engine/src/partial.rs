@@ -29,7 +29,8 @@ pub(crate) struct Sectors<'a> {
     pub(crate) length_bytes: usize,
     /// The request's buffer and where in it the bytes begin; None writes zeros.
     pub(crate) source: Option<(&'a Arc<ChunkBuf>, usize)>,
-    pub(crate) ack: &'a Arc<Ack>,
+    /// None where nobody waits for an answer.
+    pub(crate) ack: Option<&'a Arc<Ack>>,
 }
 
 /// The answer to a request that ends in several parts: told when the last has ended, or at the

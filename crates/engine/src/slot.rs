@@ -148,8 +148,10 @@ impl SlotData {
                 partial.credit.get_or_insert_with(|| Arc::clone(buf));
             }
         }
-        ack.hold();
-        partial.acks.push(Arc::clone(ack));
+        if let Some(ack) = ack {
+            ack.hold();
+            partial.acks.push(Arc::clone(ack));
+        }
         partial.written |= sector_bits(offset_bytes, length_bytes);
         if partial.written == sector_bits(0, chunk_bytes) {
             partial.base = Base::Zeros;

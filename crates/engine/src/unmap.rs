@@ -129,7 +129,7 @@ impl Engine {
             offset_bytes: (offset_bytes % chunk_bytes) as usize,
             length_bytes: length_bytes as usize,
             source: None,
-            ack,
+            ack: Some(ack),
         };
         self.buffer.put_sectors(id, Lba(offset_bytes / chunk_bytes), &sectors);
     }

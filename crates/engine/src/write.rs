@@ -67,7 +67,7 @@ impl Engine {
     /// A write whose worst case is reserved enters the open group.
     pub(crate) fn buffer_write(&mut self, mut write: WriteRequest) {
         let chunks = write.chunks;
-        if self.buffer_part(&mut write, chunks) {
+        if self.buffer_part(&mut write, chunks) && !write.is_acknowledged() {
             let ack = write.answer();
             self.acknowledge(ack, write.durable);
         }
@@ -83,10 +83,11 @@ impl Engine {
             write.answer().fail(&error);
             return false;
         }
-        if !write.is_acknowledged() {
+        // Of one that was acknowledged nobody waits for anything.
+        let ack = (!write.is_acknowledged()).then(|| write.answer());
+        if ack.is_some() {
             self.intake.lookaside.stamp(write.volume.id, write.range_bytes());
         }
-        let ack = write.answer();
         let first = (write.offset_bytes + write.from_bytes as u64) / chunk_bytes;
         let end_bytes = ((first + chunks) * chunk_bytes).min(write.offset_bytes + length_bytes);
         let part = write.from_bytes..(end_bytes - write.offset_bytes) as usize;
@@ -95,7 +96,8 @@ impl Engine {
         }
         self.counters.bytes_written += part.len() as u64;
         if !part.is_empty() {
-            self.buffer_chunks(&write.volume, write.offset_bytes, &write.buf, part.clone(), &ack);
+            let (volume, ack) = (&write.volume, ack.as_ref());
+            self.buffer_chunks(volume, write.offset_bytes, &write.buf, part.clone(), ack);
             self.buffer.reserve_with_newest(chunks);
         } else {
             self.intake.lock().space.settle(chunks, self.geometry.chunk_bytes);
@@ -124,7 +126,7 @@ impl Engine {
         offset_bytes: u64,
         buf: &Arc<reduce::ChunkBuf>,
         part: Range<usize>,
-        ack: &Arc<Ack>,
+        ack: Option<&Arc<Ack>>,
     ) {
         let chunk_bytes = u64::from(self.geometry.chunk_bytes);
         let end_bytes = offset_bytes + part.end as u64;

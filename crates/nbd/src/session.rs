@@ -191,7 +191,8 @@ impl<'a> Session<'a> {
         }
         let mut buf = self.client.buffer(length);
         self.incoming.read_exact(&mut self.source, buf.bytes_mut(), PAYLOAD_TIME_MAX)?;
-        let done = self.begin(request)?;
+        // Whoever reads is the only one to begin anything: there still is room.
+        let done = self.begun(request);
         let (tag, durable) = (done.tag, request.has(COMMAND_FUA));
         match self.client.write(&self.volume, request.offset_bytes, buf, durable, done) {
             Accepted::Now => {
@@ -213,7 +214,11 @@ impl<'a> Session<'a> {
 
     fn begin(&mut self, request: Request) -> Result<Done, Hangup> {
         self.wait_for_room(&request)?;
+        Ok(self.begun(request))
+    }
+
+    fn begun(&self, request: Request) -> Done {
         let tag = self.link.begin(request);
-        Ok(Done { sink: Arc::clone(&self.link) as _, tag })
+        Done { sink: Arc::clone(&self.link) as _, tag }
     }
 }
