@@ -64,8 +64,8 @@ impl Client {
         ChunkBuf::with_permit(length_bytes, Permit::new(Arc::clone(&self.permit), credit))
     }
 
-    /// As [`Client::buffer`], but None while the write buffer is full: for a caller on the core's
-    /// own thread, which must not wait for itself.
+    /// As [`Client::buffer`], but None while the write buffer is full: for a caller who has
+    /// something to do before it waits, or must not wait at all, being on the core's own thread.
     #[must_use]
     pub fn try_buffer(&self, length_bytes: usize) -> Option<ChunkBuf> {
         let credit = self.buffer_credit(length_bytes);

@@ -3,7 +3,7 @@
 //! What ends at once is answered here: writes that the write buffer took, short reads of what is in
 //! memory, refusals, CACHE. Those answers are gathered while the next request is already here, and
 //! sent before this thread waits for anything: the client, room, or the write buffer's credits,
-//! which [`Client::buffer`] waits for.
+//! which [`Client::buffer`] waits for where [`Client::try_buffer`] finds none.
 //!
 //! Nothing is taken from the engine before it is needed: room among the requests in flight first,
 //! then credits, then the payload, straight into the buffer that the engine keeps. Only the client
@@ -189,7 +189,13 @@ impl<'a> Session<'a> {
         if self.incoming.unread().len() < length {
             self.send_answers()?;
         }
-        let mut buf = self.client.buffer(length);
+        let mut buf = match self.client.try_buffer(length) {
+            Some(buf) => buf,
+            None => {
+                self.send_answers()?;
+                self.client.buffer(length)
+            }
+        };
         self.incoming.read_exact(&mut self.source, buf.bytes_mut(), PAYLOAD_TIME_MAX)?;
         // Whoever reads is the only one to begin anything: there still is room.
         let done = self.begun(request);
