@@ -166,10 +166,12 @@ mod tests {
 
     use super::measure;
     use crate::args::Args;
+    use crate::store::alone;
 
     /// At toy size, so that the benchmark never rots; a figure of it means nothing.
     #[test]
     fn every_stream_is_measured_and_modelled() {
+        let _alone = alone();
         let folder = std::env::temp_dir().join(format!("tamis-cores-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let sizes = ["--rounds", "1", "--size-mib", "8", "--memory-mib", "64"];

@@ -202,12 +202,13 @@ mod tests {
     use super::engine_round;
     use crate::kernels;
     use crate::source::Source;
-    use crate::store::Store;
+    use crate::store::{Store, alone};
     use engine::Options;
 
     /// At toy size, so that the benchmark never rots; a figure of it means nothing.
     #[test]
     fn a_round_stores_every_unique_chunk_once() {
+        let _alone = alone();
         let path = std::env::temp_dir().join(format!("tamis-bench-{}", std::process::id()));
         Store::make(&path, 64 << 20).unwrap();
         let source = Source::new(2, 1);

@@ -259,10 +259,12 @@ mod tests {
 
     use super::{Written, measure};
     use crate::args::Args;
+    use crate::store::alone;
 
     /// At toy size, so that the benchmark never rots; a figure of it means nothing.
     #[test]
     fn every_byte_is_of_some_kind() {
+        let _alone = alone();
         let folder = std::env::temp_dir().join(format!("tamis-overwrite-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let sizes = ["--capacity-mib", "256", "--memory-mib", "64", "--fill", "20%"];

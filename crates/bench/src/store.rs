@@ -85,3 +85,11 @@ impl Store {
         Ok(closed.and(ended)?)
     }
 }
+
+/// For tests that run an engine: one at a time, since threads are found by their names, and those
+/// of another engine that ends meanwhile take their time with them.
+#[cfg(test)]
+pub(crate) fn alone() -> std::sync::MutexGuard<'static, ()> {
+    static RUNNING: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    RUNNING.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
