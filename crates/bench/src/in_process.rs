@@ -157,7 +157,7 @@ fn since(before: &StageTimes, mut after: StageTimes) -> StageTimes {
         stage.ns -= earlier.ns;
     }
     for (job, earlier) in after.jobs.iter_mut().zip(&before.jobs) {
-        job.ns -= earlier.ns;
+        (job.ns, job.chunks) = (job.ns - earlier.ns, job.chunks - earlier.chunks);
     }
     after
 }

@@ -78,15 +78,10 @@ pub struct SealedImage {
 }
 
 impl OpenContainer {
-    /// An empty container; `sequence` is new for every life of every container.
+    /// An empty container; `sequence` is new for every life of every container. Its directory uses
+    /// the memory of `list`, which is empty ([`Sealed::list`]).
     #[must_use]
-    pub fn new(id: ContainerId, sequence: u32) -> Self {
-        Self::resume(id, sequence, 0, Vec::new())
-    }
-
-    /// The same, whose directory uses the memory of an empty `list`.
-    #[must_use]
-    pub fn with_list(id: ContainerId, sequence: u32, list: Vec<DirectoryEntry>) -> Self {
+    pub fn new(id: ContainerId, sequence: u32, list: Vec<DirectoryEntry>) -> Self {
         Self::resume(id, sequence, 0, list)
     }
 

@@ -89,7 +89,7 @@ mod tests {
 
     /// The bytes of a sealed container of 1000 frames, and its directory.
     fn sealed() -> (Vec<u8>, Vec<DirectoryEntry>) {
-        let mut open = OpenContainer::new(ID, 30);
+        let mut open = OpenContainer::new(ID, 30, Vec::new());
         for n in 1..=1000u64 {
             open.append(&[n as u8; 700], Pbn(n), Fingerprint([n as u8; 32])).unwrap();
         }

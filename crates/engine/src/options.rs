@@ -93,7 +93,7 @@ pub struct Caches {
 /// Of the write buffer, however little memory there is.
 const WRITE_BUFFER_BYTES_MIN: u64 = 8 << 20;
 /// Of the write buffer, four groups of chunks of 4 KiB for each worker.
-const BYTES_PER_WORKER: u64 = 4 << 20;
+const WRITE_BUFFER_BYTES_PER_WORKER: u64 = 4 << 20;
 
 /// What a young entry costs at most: its slot in the index, which is filled to 53 to 80%.
 const YOUNG_COST_BYTES: u64 = 15;
@@ -143,7 +143,8 @@ impl Options {
     /// whenever clients are faster than the store, and each byte be gone from the processor's
     /// caches before its turn comes (`docs/decisions/032`).
     pub(crate) fn write_buffer_bytes(&self) -> u64 {
-        let busy_bytes = WRITE_BUFFER_BYTES_MIN + self.worker_threads as u64 * BYTES_PER_WORKER;
+        let busy_bytes =
+            WRITE_BUFFER_BYTES_MIN + self.worker_threads as u64 * WRITE_BUFFER_BYTES_PER_WORKER;
         let most_bytes = (self.memory_bytes / 5).clamp(WRITE_BUFFER_BYTES_MIN, 256 << 20);
         busy_bytes.min(most_bytes)
     }

@@ -220,7 +220,7 @@ impl Placement {
         self.next_sequence += 1;
         changes.push(Change::OpenContainer { id, sequence, stream });
         let list = std::mem::take(&mut self.list);
-        self.open[stream as usize] = Some(OpenContainer::with_list(id, sequence, list));
+        self.open[stream as usize] = Some(OpenContainer::new(id, sequence, list));
         Some(())
     }
 

@@ -30,20 +30,12 @@ impl Default for PlaceIndex {
 
 impl PlaceIndex {
     /// Entries that are known.
-    #[must_use]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether none is.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
     /// Memory of the slots.
-    #[must_use]
-    pub fn resident_bytes(&self) -> u64 {
+    pub(crate) fn resident_bytes(&self) -> u64 {
         (self.slots.capacity() * size_of::<u64>()) as u64
     }
 
@@ -78,8 +70,8 @@ impl PlaceIndex {
     }
 
     /// Makes room for so many entries in all: who knows how many will come moves none of them.
-    pub fn make_room(&mut self, entries: usize) {
-        let slots = entries.div_ceil(2) * 3;
+    pub(crate) fn make_room(&mut self, entries: usize) {
+        let slots = entries / 2 * 3;
         if slots > self.slots.len() {
             self.spread_over(slots);
         }
@@ -135,7 +127,7 @@ impl PlaceIndex {
     }
 
     /// The entry stands elsewhere now.
-    pub fn replace(&mut self, hash: u64, place: u32, by: u32) {
+    pub(crate) fn replace(&mut self, hash: u64, place: u32, by: u32) {
         if let Some(at) = self.find(slot_of(hash, place)) {
             self.slots[at] = slot_of(hash, by);
         }

@@ -118,7 +118,7 @@ struct Run {
 
 impl Run {
     fn new() -> Self {
-        let (open, device) = (OpenContainer::new(ID, SEQUENCE), Device::new());
+        let (open, device) = (OpenContainer::new(ID, SEQUENCE, Vec::new()), Device::new());
         Self { open, device, frames: Vec::new(), next_pbn: 1, memory_start: 0 }
     }
 
@@ -312,7 +312,7 @@ proptest! {
     ) {
         let promise_bytes = containers * usable_bytes_per_container(chunk_bytes);
         let chunk = vec![7; FRAME_HEADER_BYTES + chunk_bytes as usize];
-        let (mut open, mut opened) = (OpenContainer::new(ID, SEQUENCE), 1);
+        let (mut open, mut opened) = (OpenContainer::new(ID, SEQUENCE, Vec::new()), 1);
         let mut promised_bytes = 0;
         for chunks in requests.into_iter().chain(std::iter::repeat(1)) {
             promised_bytes += worst_case_bytes(chunks, chunk_bytes, u64::from(flushes));
@@ -321,7 +321,7 @@ proptest! {
             }
             for _ in 0..chunks {
                 if !open.fits(chunk.len()) {
-                    (open, opened) = (OpenContainer::new(ID, SEQUENCE), opened + 1);
+                    (open, opened) = (OpenContainer::new(ID, SEQUENCE, Vec::new()), opened + 1);
                 }
                 open.append(&chunk, Pbn(1), fingerprint(1)).unwrap();
             }
@@ -379,7 +379,7 @@ fn an_empty_container_can_be_sealed() {
 
 #[test]
 fn the_image_lives_until_every_write_is_done() {
-    let mut open = OpenContainer::new(ID, SEQUENCE);
+    let mut open = OpenContainer::new(ID, SEQUENCE, Vec::new());
     let bytes = frame(1, 60_000);
     for _ in 0..10 {
         open.append(&bytes, Pbn(1), fingerprint(1)).unwrap();
