@@ -7,8 +7,16 @@
 //! asleep or not) or long, and a thread looks again only if enough of its last waits were short.
 //! One whose next request comes seldom sleeps at once; so does one without any patience.
 //!
-//! While it looks it gives the processor to whoever else wants it (`sched_yield`).
+//! While it looks it gives the processor to whoever else wants it (`sched_yield`). When that took
+//! long, others have work for this processor: the thread *rests* then, sleeping at once for some
+//! waits, and for twice as many each time that it happens again soon. A thread that looks uses up its
+//! share of a busy processor and has to wait for the next; one that sleeps is let in when it wakes.
+//!
+//! Of many threads that wait alike, as the readers of connections do, only so many look at a time
+//! as there are *seats*: the processors are for those who work.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// Waits that are remembered.
@@ -17,13 +25,50 @@ const REMEMBERED: u32 = 16;
 const SHORT_MIN: u32 = 4;
 /// Looks between two that yield the processor and read the clock.
 const LOOKS_PER_YIELD: u32 = 8;
+/// Whoever gets the processor back later than this was in the way of somebody else's work: longer
+/// than a client takes for its next request, shorter than the kernel's shares of a processor.
+const DISPLACED_MIN: Duration = Duration::from_micros(200);
+/// Waits without a look after that, the first time and at most.
+const REST_WAITS: u32 = 32;
+const REST_WAITS_MAX: u32 = 2048;
+/// Whoever is in nobody's way for so long begins with the first again.
+const RESTED: Duration = Duration::from_millis(250);
+
+/// How many threads may look at a time.
+#[derive(Debug)]
+pub struct Seats {
+    free: AtomicUsize,
+}
+
+impl Seats {
+    /// For so many threads.
+    #[must_use]
+    pub fn new(seats: usize) -> Self {
+        Self { free: AtomicUsize::new(seats) }
+    }
+
+    fn take(&self) -> bool {
+        let one_less = |free: usize| free.checked_sub(1);
+        self.free.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok()
+    }
+
+    fn give_back(&self) {
+        self.free.fetch_add(1, Ordering::Relaxed);
+    }
+}
 
 /// How long one thread looks before it sleeps, and how that went.
 #[derive(Clone, Debug)]
 pub struct Patience {
     at_most: Duration,
+    /// None: it looks whoever else does.
+    seats: Option<Arc<Seats>>,
     /// A bit for each of the last waits: it was short.
     short: u16,
+    /// Waits that are left of a rest.
+    resting: u32,
+    /// The waits of the last rest, and when it began.
+    rest: Option<(u32, Instant)>,
 }
 
 /// One wait; it is over when dropped.
@@ -31,7 +76,10 @@ pub struct Wait<'a> {
     patience: &'a mut Patience,
     /// None where there is no patience at all.
     begun: Option<Instant>,
+    /// When the clock was last read.
+    read: Option<Instant>,
     looks: bool,
+    has_seat: bool,
     count: u32,
 }
 
@@ -39,14 +87,32 @@ impl Patience {
     /// Of so many microseconds at most; 0: never looks, and reads no clock.
     #[must_use]
     pub fn of_us(at_most_us: u32) -> Self {
-        Self { at_most: Duration::from_micros(at_most_us.into()), short: 0 }
+        let at_most = Duration::from_micros(at_most_us.into());
+        Self { at_most, seats: None, short: 0, resting: 0, rest: None }
+    }
+
+    /// The same for one of several threads, of which no more look at a time than there are seats.
+    #[must_use]
+    pub fn seated(self, seats: Arc<Seats>) -> Self {
+        Self { seats: Some(seats), ..self }
     }
 
     /// Something is waited for from now on.
     pub fn wait(&mut self) -> Wait<'_> {
         let begun = (!self.at_most.is_zero()).then(Instant::now);
-        let looks = begun.is_some() && self.short.count_ones() >= SHORT_MIN;
-        Wait { patience: self, begun, looks, count: 0 }
+        let may_look = begun.is_some() && self.resting == 0 && self.short.count_ones() >= SHORT_MIN;
+        self.resting = self.resting.saturating_sub(1);
+        let has_seat = may_look && self.seats.as_ref().is_some_and(|seats| seats.take());
+        let looks = may_look && (has_seat || self.seats.is_none());
+        Wait { patience: self, begun, read: begun, looks, has_seat, count: 0 }
+    }
+
+    fn rest(&mut self, now: Instant) {
+        self.resting = match self.rest {
+            Some((waits, begun)) if now - begun < RESTED => (waits * 2).min(REST_WAITS_MAX),
+            _ => REST_WAITS,
+        };
+        self.rest = Some((self.resting, now));
     }
 
     fn remember(&mut self, took: Duration) {
@@ -58,20 +124,43 @@ impl Patience {
 impl Wait<'_> {
     /// Whether to look once more rather than sleep.
     pub fn looks_again(&mut self) -> bool {
-        let Some(begun) = self.begun.filter(|_| self.looks) else { return false };
+        if !self.looks {
+            return false;
+        }
         self.count += 1;
         if self.count.is_multiple_of(LOOKS_PER_YIELD) {
             std::thread::yield_now();
-            self.looks = begun.elapsed() <= self.patience.at_most;
+            self.note_time(Instant::now());
         } else {
             std::hint::spin_loop();
         }
         self.looks
     }
+
+    /// It is `now`, after a yield: is this still worth it?
+    fn note_time(&mut self, now: Instant) {
+        let Some((begun, read)) = self.begun.zip(self.read.replace(now)) else { return };
+        let was_displaced = now - read > DISPLACED_MIN;
+        if was_displaced {
+            self.patience.rest(now);
+        }
+        if was_displaced || now - begun > self.patience.at_most {
+            self.stop_looking();
+        }
+    }
+
+    fn stop_looking(&mut self) {
+        self.looks = false;
+        if let Some(seats) = self.patience.seats.as_ref().filter(|_| self.has_seat) {
+            seats.give_back();
+        }
+        self.has_seat = false;
+    }
 }
 
 impl Drop for Wait<'_> {
     fn drop(&mut self) {
+        self.stop_looking();
         if let Some(begun) = self.begun {
             self.patience.remember(begun.elapsed());
         }
@@ -80,7 +169,10 @@ impl Drop for Wait<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Duration, Patience, SHORT_MIN};
+    use super::{
+        Arc, DISPLACED_MIN, Duration, Instant, Patience, REST_WAITS, REST_WAITS_MAX, RESTED,
+        SHORT_MIN, Seats,
+    };
 
     const LONG_US: u32 = 3_600_000_000;
     const LONGER: Duration = Duration::from_secs(7200);
@@ -113,5 +205,56 @@ mod tests {
         assert!(!wait.looks_again());
         drop(wait);
         assert_eq!(patience.short, u16::MAX - 1);
+    }
+
+    /// One that would look for an hour.
+    fn long() -> Patience {
+        Patience { short: u16::MAX, ..Patience::of_us(LONG_US) }
+    }
+
+    /// A wait in which the processor is gone for longer than it may be.
+    fn be_displaced(patience: &mut Patience) {
+        be_displaced_after(Duration::ZERO, patience);
+    }
+
+    fn be_displaced_after(later: Duration, patience: &mut Patience) {
+        patience.resting = 0;
+        let mut wait = patience.wait();
+        assert!(wait.looks_again());
+        wait.note_time(Instant::now() + later + DISPLACED_MIN * 2);
+        assert!(!wait.looks_again());
+    }
+
+    fn waits_until_it_looks(patience: &mut Patience) -> u32 {
+        (0..).find(|_| patience.wait().looks_again()).unwrap()
+    }
+
+    #[test]
+    fn whoever_is_in_the_way_rests_and_longer_the_next_time() {
+        let mut patience = long();
+        be_displaced(&mut patience);
+        assert_eq!(waits_until_it_looks(&mut patience), REST_WAITS);
+        be_displaced(&mut patience);
+        assert_eq!(waits_until_it_looks(&mut patience), 2 * REST_WAITS);
+        (0..20).for_each(|_| be_displaced(&mut patience));
+        assert_eq!(patience.resting, REST_WAITS_MAX);
+        be_displaced_after(RESTED, &mut patience);
+        assert_eq!(patience.resting, REST_WAITS, "it had been in nobody's way");
+    }
+
+    #[test]
+    fn no_more_look_than_there_are_seats() {
+        let seats = Arc::new(Seats::new(1));
+        let (mut one, mut other) = (long().seated(Arc::clone(&seats)), long().seated(seats));
+        let mut wait = one.wait();
+        assert!(wait.looks_again() && !other.wait().looks_again());
+        wait.note_time(Instant::now() + LONGER);
+        assert!(other.wait().looks_again(), "who sleeps needs no seat");
+        drop(wait);
+        let found = other.wait();
+        assert!(found.looks && !long().seated(Arc::new(Seats::new(0))).wait().looks);
+        drop(found);
+        one.resting = 0;
+        assert!(one.wait().looks_again());
     }
 }

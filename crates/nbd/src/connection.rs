@@ -11,6 +11,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use disk::Patience;
 use engine::{Client, VolumeHandle};
 
 use crate::error::Hangup;
@@ -39,20 +40,20 @@ impl Connection {
         Self { socket: Arc::new(socket), link: OnceLock::new() }
     }
 
-    /// Serves the client until it goes or is cut off. `poll_us`: see
-    /// [`ServerOptions::poll_us`](crate::ServerOptions::poll_us).
+    /// Serves the client until it goes or is cut off. `patience`: what it has
+    /// for the next request of its client.
     pub(crate) fn serve(
         &self,
         client: &Client,
         closing: &AtomicBool,
         handshake_time_max: Duration,
-        poll_us: u32,
+        patience: Patience,
     ) {
         let mut incoming = Incoming::new();
         let deadline = Instant::now() + handshake_time_max;
         if let Ok(agreed) = self.negotiate(&mut incoming, client, closing, deadline) {
             // A client whose connection failed sees that for itself.
-            let _ = self.transmit(incoming, agreed, client, closing, poll_us);
+            let _ = self.transmit(incoming, agreed, client, closing, patience);
         }
         self.socket.shutdown(Shutdown::Both);
     }
@@ -94,7 +95,7 @@ impl Connection {
         agreed: Agreed<VolumeHandle>,
         client: &Client,
         closing: &AtomicBool,
-        poll_us: u32,
+        patience: Patience,
     ) -> Result<(), Hangup> {
         self.socket.set_read_timeout(Some(READ_TIME))?;
         self.socket.set_write_timeout(None)?;
@@ -113,7 +114,7 @@ impl Connection {
                     let _ending = BreakOff(writer_link);
                     writer::run(writer_link, structured);
                 })?;
-            let source = Watched::new(&self.socket, poll_us);
+            let source = Watched::new(&self.socket, patience);
             Session::new(client, agreed, source, incoming, Arc::clone(&link), closing).run()
         })
     }

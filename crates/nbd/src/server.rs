@@ -15,6 +15,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use disk::{Patience, Seats};
 use engine::Client;
 
 use crate::connection::{Connection, STACK_BYTES};
@@ -70,7 +71,8 @@ struct Shared {
     client: Client,
     connections_max: usize,
     handshake_time_max: Duration,
-    poll_us: u32,
+    /// What each reader has.
+    patience: Patience,
     closing: AtomicBool,
     connections: Mutex<Connections>,
     /// A connection has ended.
@@ -90,6 +92,11 @@ impl std::fmt::Debug for Shared {
     }
 }
 
+/// How many connections look for their next request at a time: a quarter of the processors.
+fn seats() -> usize {
+    (thread::available_parallelism().map_or(1, usize::from) / 4).max(1)
+}
+
 impl Server {
     /// Serves the volumes of `client`'s engine at every address of `options`, or at none.
     ///
@@ -100,7 +107,7 @@ impl Server {
             client,
             connections_max: options.connections_max,
             handshake_time_max: options.handshake_time_max,
-            poll_us: options.poll_us,
+            patience: Patience::of_us(options.poll_us).seated(Arc::new(Seats::new(seats()))),
             closing: AtomicBool::new(false),
             connections: Mutex::default(),
             ended: Condvar::new(),
@@ -232,7 +239,7 @@ fn begin(socket: Socket, shared: &Arc<Shared>) {
                 &shared.client,
                 &shared.closing,
                 shared.handshake_time_max,
-                shared.poll_us,
+                shared.patience.clone(),
             );
         },
     );

@@ -44,12 +44,12 @@ pub(crate) struct ServeArgs {
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
     /// Microseconds for which a thread looks for its next work before it sleeps, where that has
-    /// paid: with 100 one client at a time is answered sooner, for two to three times the time of
-    /// processors; 0 sleeps at once
+    /// paid and nobody else wants the processor: clients who send one request at a time are
+    /// answered sooner, for up to twice the processor time of each; 0 sleeps at once
     #[arg(
         long,
         value_name = "US",
-        default_value_t = 0,
+        default_value_t = 100,
         value_parser = clap::value_parser!(u32).range(..=1000)
     )]
     pub(crate) poll_us: u32,
