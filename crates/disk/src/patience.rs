@@ -9,8 +9,9 @@
 //!
 //! While it looks it gives the processor to whoever else wants it (`sched_yield`). When that took
 //! long, others have work for this processor: the thread *rests* then, sleeping at once for some
-//! waits, and for twice as many each time that it happens again soon. A thread that looks uses up its
-//! share of a busy processor and has to wait for the next; one that sleeps is let in when it wakes.
+//! waits, and for twice as many each time that it happens again soon. A thread that looks uses up
+//! its share of a busy processor and has to wait for the next; one that sleeps is let in when it
+//! wakes.
 //!
 //! Of many threads that wait alike, as the readers of connections do, only so many look at a time
 //! as there are *seats*: the processors are for those who work.
