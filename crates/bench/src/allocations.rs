@@ -208,6 +208,10 @@ impl Counted {
             json => sites(json),
         };
         let all = all.ok_or_else(|| io::Error::other("DHAT wrote what is no profile"))?;
+        // Else nobody would seem to allocate anything.
+        if !all.is_empty() && all.iter().all(|site| !site.is_ours()) {
+            return Err(io::Error::other("this build does not name functions in full"));
+        }
         let count = |part| {
             let of = all.iter().filter(|site| site.part == part);
             let (allocations, bytes) =

@@ -118,7 +118,8 @@ pub(crate) enum Mode {
     Whole,
     /// What a written chunk costs, what more processors would give, and what more threads do give.
     Cores,
-    /// Who allocates how often for an operation; built with --features allocations.
+    /// Who allocates how often for an operation; built with --profile counting
+    /// --features allocations.
     Allocations,
     /// The first two, written to --out.
     Report,

@@ -53,8 +53,8 @@ pub(crate) enum Failure {
     NoSystem(String),
     /// A build that does not say who allocates.
     #[error(
-        "this build does not record who allocates; one that does is run by: cargo run --release \
-         -p bench --features allocations -- allocations"
+        "this build does not record who allocates; one that does is run by: cargo run \
+         --profile counting -p bench --features allocations -- allocations"
     )]
     NotRecording,
     /// A server in this process cannot listen.

@@ -64,8 +64,13 @@ impl Engine {
         if self.state.store.awaits(&self.lookups.apply_pins) {
             return Ok(false);
         }
+        if self.placement.is_behind() || self.tables_are_behind() {
+            return Ok(false);
+        }
         let Some(group) = self.buffer.groups.pop_front() else { return Ok(false) };
-        let outcome = self.try_commit_slots(&group);
+        let mut maps = self.map_changes(group.slots());
+        let outcome = self.try_commit_slots(&group, &mut maps);
+        self.state.scratch.maps = self.state.scratch.emptied(maps);
         self.buffer.groups.push_front(group);
         if let Ok(true) = outcome {
             self.finish_group();
@@ -73,14 +78,15 @@ impl Engine {
         outcome
     }
 
-    fn try_commit_slots(&mut self, group: &Group) -> Result<bool, PageError> {
-        if self.placement.is_behind() || self.tables_are_behind() {
-            return Ok(false);
-        }
-        let maps = self.map_changes(group.slots());
+    /// Applies a group with what it maps, if all that this takes is here.
+    fn try_commit_slots(
+        &mut self,
+        group: &Group,
+        maps: &mut Vec<Change>,
+    ) -> Result<bool, PageError> {
         let stores = new_chunks(group);
         let heals = healed_chunks(group);
-        if !self.want_commit(&maps, &stores, &heals)? {
+        if !self.want_commit(maps, &stores, &heals)? {
             return Ok(false);
         }
         let body_bytes = CHANGE_BYTES_MAX * (group.slots().len() + stores.len() + 2);
@@ -111,13 +117,12 @@ impl Engine {
         self.stages.within(CoreStage::Pack, begun);
         store_otherwise(&mut changes, &heals, &chunks_aside(group), self.verifies());
         let half = changes.len() + maps.len() / 2;
-        changes.extend(maps);
+        changes.append(maps);
         let popped = self.popped(&stores, heals.len());
         let rest = mutant!(SplitsGroup).then(|| changes.split_off(half));
         self.record(&changes);
         rest.into_iter().for_each(|rest| self.record(&rest));
-        changes.clear();
-        self.state.scratch.changes = changes;
+        self.state.scratch.changes = self.state.scratch.emptied(changes);
         self.let_go(group, (stores.len() - heals.len()) as u64, popped);
         self.follow_runs(group.slots());
         self.counters.chunks_healed += heals.len() as u64;
@@ -146,9 +151,12 @@ impl Engine {
 
     /// Runs of what the group maps; chunks of volumes deleted meanwhile are left out, because
     /// nobody would give them back.
-    fn map_changes(&self, slots: &[Slot]) -> Vec<Change> {
-        let mut runs = Runs::default();
-        for slot in slots.iter().filter(|slot| self.is_mapped_somewhere(slot)) {
+    fn map_changes(&mut self, slots: &[Slot]) -> Vec<Change> {
+        let mut changes = std::mem::take(&mut self.state.scratch.maps);
+        for slot in slots {
+            if !self.is_mapped_somewhere(slot) {
+                continue;
+            }
             let pbn = match slot.plan {
                 Plan::Duplicate(pbn)
                 | Plan::New { pbn, .. }
@@ -156,9 +164,22 @@ impl Engine {
                 | Plan::Heal { pbn, .. } => pbn,
                 _ => Pbn::NONE,
             };
-            runs.push(slot.volume, slot.lba, pbn);
+            self.push_map(&mut changes, slot.volume, slot.lba, pbn);
         }
-        runs.changes
+        changes
+    }
+
+    /// Neighbours become one run.
+    fn push_map(&mut self, changes: &mut Vec<Change>, volume: VolumeId, lba: Lba, pbn: Pbn) {
+        if let Some(Change::Map { volume: of, first, pbns }) = changes.last_mut()
+            && *of == volume
+            && first.0 + pbns.len() as u64 == lba.0
+        {
+            pbns.push(pbn);
+            return;
+        }
+        let pbns = self.state.scratch.run_of(pbn);
+        changes.push(Change::Map { volume, first: lba, pbns });
     }
 
     fn is_mapped_somewhere(&self, slot: &Slot) -> bool {
@@ -260,23 +281,4 @@ fn store_otherwise(changes: &mut [Change], heals: &[Pbn], asides: &HashSet<Pbn>,
 /// Room in containers that a frame takes, its directory entry included.
 fn room_bytes(frame: &NewFrame) -> u64 {
     u64::from(frame.length_bytes) + DIRECTORY_ENTRY_BYTES as u64
-}
-
-/// Map changes in the making: neighbours become one run.
-#[derive(Default)]
-struct Runs {
-    changes: Vec<Change>,
-}
-
-impl Runs {
-    fn push(&mut self, volume: VolumeId, lba: Lba, pbn: Pbn) {
-        if let Some(Change::Map { volume: of, first, pbns }) = self.changes.last_mut()
-            && *of == volume
-            && first.0 + pbns.len() as u64 == lba.0
-        {
-            pbns.push(pbn);
-            return;
-        }
-        self.changes.push(Change::Map { volume, first: lba, pbns: vec![pbn] });
-    }
 }

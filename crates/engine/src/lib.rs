@@ -113,6 +113,7 @@ mod record;
 mod recovery;
 mod repair;
 mod repair_error;
+mod scratch;
 mod scrub;
 mod scrub_containers;
 mod scrub_damage;

@@ -25,6 +25,8 @@ use tables::{
     PageWrite, PinSet, TableKind, pbn_pba, second_copies,
 };
 
+use crate::scratch::Scratch;
+
 /// Inner pages above the leaves that a freeze changes in its own lists, at the top of their trees.
 const TOP_PAGES: u64 = 16;
 
@@ -51,23 +53,6 @@ pub(crate) struct State {
     /// Chunks that have come to need one since this was last taken.
     pub(crate) popular: Vec<Pbn>,
     pub(crate) scratch: Scratch,
-}
-
-/// Lists that changes of the tables fill and empty again. Most runs are of one chunk: a list of
-/// each would be as many allocations as there are chunks; and to touch new memory for each group
-/// costs more than to fill it. They stay as long as the longest run, some thousand entries, or
-/// record.
-#[derive(Default)]
-pub(crate) struct Scratch {
-    /// What LBAs name, before a run is changed and while it is.
-    pub(crate) mapped: Vec<Pbn>,
-    pub(crate) replaced: Vec<Pbn>,
-    /// What a group changes, and the body of its record.
-    pub(crate) changes: Vec<Change>,
-    pub(crate) body: Vec<u8>,
-    /// Where chunks are that get their first reference, or lose their last.
-    revived: Vec<Pba>,
-    died: Vec<Pba>,
 }
 
 /// Entries that were looked up or changed since the store was opened: each once, however often

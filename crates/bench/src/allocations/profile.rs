@@ -13,6 +13,9 @@ const CORE: &str = "engine::engine::Engine::run";
 /// What a worker's thread is in.
 const WORKERS: &str = "reduce::workers";
 
+/// Where nothing of ours is named.
+const OUTSIDE: &str = "outside of our rooms";
+
 /// Which threads allocate.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -87,9 +90,16 @@ fn part(frames: &[Frame<'_>]) -> Part {
     }
 }
 
+impl Site {
+    /// Whether a function of ours is named.
+    pub(crate) fn is_ours(&self) -> bool {
+        self.place != OUTSIDE
+    }
+}
+
 fn place(frames: &[Frame<'_>]) -> String {
     let Some(frame) = frames.iter().find(|frame| frame.room().is_some()) else {
-        return "outside of our rooms".to_owned();
+        return OUTSIDE.to_owned();
     };
     // The column says nothing to a reader.
     let line = frame.position.rsplit_once(':').map_or(frame.position, |(line, _)| line);
