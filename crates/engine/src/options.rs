@@ -99,6 +99,8 @@ const WRITE_BUFFER_BYTES_PER_WORKER: u64 = 4 << 20;
 const YOUNG_COST_BYTES: u64 = 15;
 /// More young entries would take long to find again when a store is opened.
 const YOUNG_MAX: u64 = 16 << 20;
+/// More dirty pages would take long to freeze, and nobody is served meanwhile (measurements/022).
+const DIRTY_PAGES_MAX: usize = 1 << 17;
 
 impl Options {
     /// The caches. That of the tables has a third of the memory. Half of it finds young entries,
@@ -111,7 +113,8 @@ impl Options {
         let directory_entries = (left_bytes / 8 / ENTRY_COST_BYTES) as usize;
         let pages_bytes = left_bytes - directory_entries as u64 * ENTRY_COST_BYTES;
         let pages = usize::try_from(pages_bytes / PAGE_COST_BYTES).unwrap_or(usize::MAX);
-        let (dirty_pages_max, young_max) = (pages / 4 * 3, young_max as usize);
+        let dirty_pages_max = (pages / 4 * 3).min(DIRTY_PAGES_MAX);
+        let young_max = young_max as usize;
         // A sixteenth of it finds frames by address, and shares them with doors.
         let frame_bytes = self.frame_bytes() / 16 * 15;
         Caches { pages, dirty_pages_max, young_max, directory_entries, frame_bytes }
@@ -159,7 +162,7 @@ impl Default for Options {
 
 #[cfg(test)]
 mod tests {
-    use super::{FIXED_BYTES, MEMORY_BYTES_MIN, Options};
+    use super::{DIRTY_PAGES_MAX, FIXED_BYTES, MEMORY_BYTES_MIN, Options};
 
     #[test]
     fn the_shares_leave_what_is_taken_whatever_the_memory() {
@@ -181,6 +184,12 @@ mod tests {
             [(2, 512), (16, 512), (64, 4096), (2, 64)].map(|(w, m)| buffer_bytes(w, m)),
             [16, 72, 256, 12]
         );
+        let dirty = |mib: u64| {
+            let options = Options { memory_bytes: mib << 20, ..Options::default() };
+            options.caches().dirty_pages_max
+        };
+        assert!(dirty(512) < dirty(1024) && dirty(1024) < DIRTY_PAGES_MAX);
+        assert_eq!(dirty(1 << 16), DIRTY_PAGES_MAX, "however much memory there is");
         // The least memory is a floor: there is a small cache all the same.
         let least = Options { memory_bytes: MEMORY_BYTES_MIN, ..Options::default() };
         assert_eq!(least.frame_bytes(), 2 << 20);

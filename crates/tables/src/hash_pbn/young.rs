@@ -17,6 +17,9 @@ pub(super) const TREE: TreeId = TreeId::YOUNG;
 /// Leaves whose ways an append finds, in whatever number its entries are.
 const LEAVES_AHEAD_MIN: u64 = 16;
 
+/// Of the millions of entries that there may be, as much less is moved when the index grows.
+const INDEX_PART_BITS: u32 = 8;
+
 /// One young entry.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Event {
@@ -59,7 +62,7 @@ pub(super) fn leaf_and_slot(place: u64) -> (u64, usize) {
 
 impl Young {
     pub(super) fn new(tail: u64) -> Self {
-        Self { index: PlaceIndex::default(), end: tail * CAPACITY as u64 }
+        Self { index: PlaceIndex::in_parts(INDEX_PART_BITS), end: tail * CAPACITY as u64 }
     }
 
     /// The leaf that is being filled.
