@@ -213,16 +213,12 @@ mod tests {
         Patience { short: u16::MAX, ..Patience::of_us(LONG_US) }
     }
 
-    /// A wait in which the processor is gone for longer than it may be.
-    fn be_displaced(patience: &mut Patience) {
-        be_displaced_after(Duration::ZERO, patience);
-    }
-
-    fn be_displaced_after(later: Duration, patience: &mut Patience) {
+    /// A wait in which the processor is gone until `back`, for longer than it may be.
+    fn be_displaced(patience: &mut Patience, back: Instant) {
         patience.resting = 0;
         let mut wait = patience.wait();
         assert!(wait.looks_again());
-        wait.note_time(Instant::now() + later + DISPLACED_MIN * 2);
+        wait.note_time(back);
         assert!(!wait.looks_again());
     }
 
@@ -233,13 +229,15 @@ mod tests {
     #[test]
     fn whoever_is_in_the_way_rests_and_longer_the_next_time() {
         let mut patience = long();
-        be_displaced(&mut patience);
+        // Far ahead, so that it does not matter how long the test takes.
+        let begun = Instant::now() + LONGER;
+        be_displaced(&mut patience, begun);
         assert_eq!(waits_until_it_looks(&mut patience), REST_WAITS);
-        be_displaced(&mut patience);
+        be_displaced(&mut patience, begun + DISPLACED_MIN);
         assert_eq!(waits_until_it_looks(&mut patience), 2 * REST_WAITS);
-        (0..20).for_each(|_| be_displaced(&mut patience));
+        (0..20).for_each(|_| be_displaced(&mut patience, begun + DISPLACED_MIN));
         assert_eq!(patience.resting, REST_WAITS_MAX);
-        be_displaced_after(RESTED, &mut patience);
+        be_displaced(&mut patience, begun + DISPLACED_MIN + RESTED);
         assert_eq!(patience.resting, REST_WAITS, "it had been in nobody's way");
     }
 
