@@ -210,7 +210,9 @@ impl Counted {
         let all = all.ok_or_else(|| io::Error::other("DHAT wrote what is no profile"))?;
         // Else nobody would seem to allocate anything.
         if !all.is_empty() && all.iter().all(|site| !site.is_ours()) {
-            return Err(io::Error::other("this build does not name functions in full"));
+            let sentence =
+                "this build does not name functions in full; one with --profile counting does";
+            return Err(io::Error::other(sentence));
         }
         let count = |part| {
             let of = all.iter().filter(|site| site.part == part);

@@ -6,6 +6,7 @@ use std::process::Command;
 use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::heap;
 use crate::program::output;
 
 /// The machine, the day and the code.
@@ -55,7 +56,11 @@ fn commit() -> Result<String, Failure> {
 
 fn command() -> String {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    format!("cargo run --release -p bench -- {}", arguments.join(" "))
+    let build = match heap::RECORDS {
+        true => "--profile counting -p bench --features allocations",
+        false => "--release -p bench",
+    };
+    format!("cargo run {build} -- {}", arguments.join(" "))
 }
 
 fn fact(facts: &str, name: &str) -> String {

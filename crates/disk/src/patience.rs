@@ -79,8 +79,8 @@ pub struct Wait<'a> {
     begun: Option<Instant>,
     /// When the clock was last read.
     read: Option<Instant>,
+    /// Meanwhile it has a seat, if there are seats.
     looks: bool,
-    has_seat: bool,
     count: u32,
 }
 
@@ -103,9 +103,8 @@ impl Patience {
         let begun = (!self.at_most.is_zero()).then(Instant::now);
         let may_look = begun.is_some() && self.resting == 0 && self.short.count_ones() >= SHORT_MIN;
         self.resting = self.resting.saturating_sub(1);
-        let has_seat = may_look && self.seats.as_ref().is_some_and(|seats| seats.take());
-        let looks = may_look && (has_seat || self.seats.is_none());
-        Wait { patience: self, begun, read: begun, looks, has_seat, count: 0 }
+        let looks = may_look && self.seats.as_ref().is_none_or(|seats| seats.take());
+        Wait { patience: self, begun, read: begun, looks, count: 0 }
     }
 
     fn rest(&mut self, now: Instant) {
@@ -151,11 +150,10 @@ impl Wait<'_> {
     }
 
     fn stop_looking(&mut self) {
-        self.looks = false;
-        if let Some(seats) = self.patience.seats.as_ref().filter(|_| self.has_seat) {
+        let looked = std::mem::take(&mut self.looks);
+        if let Some(seats) = self.patience.seats.as_ref().filter(|_| looked) {
             seats.give_back();
         }
-        self.has_seat = false;
     }
 }
 

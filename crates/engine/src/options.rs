@@ -105,7 +105,8 @@ const DIRTY_PAGES_MAX: usize = 1 << 17;
 impl Options {
     /// The caches. That of the tables has a third of the memory. Half of it finds young entries,
     /// which measured best (measurements/012); of the rest an eighth is for directories of
-    /// containers, and what is left for pages, of which three quarters may be dirty.
+    /// containers, and what is left for pages, of which three quarters may be dirty, but no more
+    /// than can be frozen quickly.
     pub(crate) fn caches(&self) -> Caches {
         let cache_bytes = self.memory_bytes / 3;
         let young_max = (cache_bytes / 2 / YOUNG_COST_BYTES).min(YOUNG_MAX);

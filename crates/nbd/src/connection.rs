@@ -40,8 +40,8 @@ impl Connection {
         Self { socket: Arc::new(socket), link: OnceLock::new() }
     }
 
-    /// Serves the client until it goes or is cut off. `patience`: what it has
-    /// for the next request of its client.
+    /// Serves the client until it goes or is cut off. `patience` is what its reader has for the
+    /// next request.
     pub(crate) fn serve(
         &self,
         client: &Client,

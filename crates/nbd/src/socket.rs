@@ -132,10 +132,11 @@ impl Read for Watched<'_> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let mut wait = self.patience.wait();
         while wait.looks_again() {
-            // A look takes a lock that whoever fills the socket needs as well.
-            (0..SPINS_PER_LOOK).for_each(|_| spin_loop());
             match self.socket.receive_at_once(out) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                // A look takes a lock that whoever fills the socket needs as well.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    (0..SPINS_PER_LOOK).for_each(|_| spin_loop());
+                }
                 received => return received,
             }
         }

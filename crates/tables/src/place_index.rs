@@ -55,23 +55,31 @@ impl PlaceIndex {
         (slots * size_of::<u64>()) as u64
     }
 
-    fn part_of(&self, slot: u64) -> usize {
+    fn part_number(&self, slot: u64) -> usize {
         ((slot >> 32 & TAG_MASK) >> (TAG_BITS - self.part_bits)) as usize
+    }
+
+    fn part(&self, slot: u64) -> &Part {
+        &self.parts[self.part_number(slot)]
+    }
+
+    fn part_mut(&mut self, slot: u64) -> &mut Part {
+        let number = self.part_number(slot);
+        &mut self.parts[number]
     }
 
     /// The slot where a look-up of `hash` begins: to read it brings it near.
     #[must_use]
     pub fn touch(&self, hash: u64) -> u64 {
         let slot = slot_of(hash, 0);
-        let part = &self.parts[self.part_of(slot)];
+        let part = self.part(slot);
         part.slots[part.home(slot)]
     }
 
     /// An entry that is not known yet stands at `place`.
     pub fn insert(&mut self, hash: u64, place: u32) {
         let slot = slot_of(hash, place);
-        let part = self.part_of(slot);
-        self.parts[part].insert(slot);
+        self.part_mut(slot).insert(slot);
         self.len += 1;
     }
 
@@ -88,14 +96,13 @@ impl PlaceIndex {
     /// Places of all entries with the tag of `hash`, and no others.
     pub fn places(&self, hash: u64) -> impl Iterator<Item = u32> {
         let tag = slot_of(hash, 0);
-        self.parts[self.part_of(tag)].places(tag)
+        self.part(tag).places(tag)
     }
 
     /// The entry stands elsewhere now.
     pub(crate) fn replace(&mut self, hash: u64, place: u32, by: u32) {
         let slot = slot_of(hash, place);
-        let part = self.part_of(slot);
-        let part = &mut self.parts[part];
+        let part = self.part_mut(slot);
         if let Some(at) = part.find(slot) {
             part.slots[at] = slot_of(hash, by);
         }
@@ -104,8 +111,7 @@ impl PlaceIndex {
     /// Forgets an entry; false when it was not known.
     pub fn remove(&mut self, hash: u64, place: u32) -> bool {
         let slot = slot_of(hash, place);
-        let part = self.part_of(slot);
-        let was_known = self.parts[part].remove(slot);
+        let was_known = self.part_mut(slot).remove(slot);
         self.len -= usize::from(was_known);
         was_known
     }

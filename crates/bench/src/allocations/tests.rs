@@ -1,5 +1,18 @@
-use super::{Operation, count};
+use super::{Counted, Operation, count};
 use crate::heap;
+
+/// Else it would say that nobody allocates anything.
+#[test]
+fn a_profile_without_full_names_is_refused() {
+    let profile = |name: &str| {
+        let frames = format!(r#""[root]", "0x1: {name} (engine/src/engine.rs:1:2)""#);
+        format!(r#"{{"pps": [{{"tb": 8, "tbk": 1, "fs": [1]}}], "ftbl": [{frames}]}}"#)
+    };
+    let counted = |name| Counted::new(Operation::UniqueWrite, 1, &profile(name));
+    assert_eq!(counted("engine::engine::Engine::run").unwrap().allocations, 1);
+    let error = counted("run").unwrap_err();
+    assert!(error.to_string().contains("--profile counting"), "{error}");
+}
 
 /// At toy size, so that the benchmark never rots. A build that counts has counts; what they are is
 /// for people to read.
