@@ -1,6 +1,9 @@
 //! What is beside the way of every request: background work, sleep, and the clock that tells all
 //! apart.
 
+use reduce::{Job, MemoryWanted, PreparedMemory};
+use tables::SpareSlots;
+
 use crate::engine::{Engine, TICK_MS};
 use crate::stages::{Clock, CoreStage, StageClock};
 
@@ -35,10 +38,31 @@ impl Engine {
     /// What every step ends with; `moved`: it found something to do.
     pub(crate) fn end_step(&mut self, moved: bool) {
         self.keep_cache_in_bounds();
+        self.prepare_memory();
         self.publish_space();
         if !moved {
             self.intake.call_waiters();
         }
+    }
+
+    /// Has memory touched that the tables will grow into, a little at a time.
+    fn prepare_memory(&mut self) {
+        if self.preparing {
+            return;
+        }
+        let SpareSlots { lists, slots } = self.state.hash.spares_wanted().unwrap_or_default();
+        let pages = self.state.store.spares_wanted();
+        let wanted = MemoryWanted { pages, lists, slots };
+        if !wanted.is_empty() {
+            self.preparing = true;
+            self.workers.submit(Job::Prepare { wanted });
+        }
+    }
+
+    pub(crate) fn memory_prepared(&mut self, memory: PreparedMemory) {
+        self.preparing = false;
+        self.state.store.take_spares(memory.pages);
+        self.state.hash.take_spares(memory.lists);
     }
 
     /// Moves on what nobody waits for with every request.

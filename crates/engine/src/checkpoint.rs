@@ -161,19 +161,20 @@ impl Engine {
                 let mark = self.devices.mark();
                 return self.enter_phase(Phase::PagesOut { mark });
             };
-            self.write_pages(&run);
+            self.write_pages(run);
             moved = true;
         }
         moved
     }
 
     /// Writes pages of consecutive blocks as one.
-    pub(crate) fn write_pages(&mut self, run: &[PageWrite]) {
+    pub(crate) fn write_pages(&mut self, run: Vec<PageWrite>) {
         let Some(first) = run.first() else { return };
         self.counters.table_writes += run.len() as u64;
         let blocks = run.iter().map(|write| write.block).collect();
         let offset_bytes = first.block * BLOCK_BYTES as u64;
-        self.devices.write(Zone::Tables, offset_bytes, page_bytes(run), Purpose::Pages(blocks));
+        self.devices.write(Zone::Tables, offset_bytes, page_bytes(&run), Purpose::Pages(blocks));
+        self.state.store.take_written(run);
     }
 
     fn write_root_when_durable(&mut self) -> bool {
@@ -233,7 +234,7 @@ impl Engine {
         }
         let mut writes = VecDeque::from(self.state.store.clean_batch(CLEAN_PAGES));
         while let Some(run) = take_run(&mut writes) {
-            self.write_pages(&run);
+            self.write_pages(run);
         }
     }
 }

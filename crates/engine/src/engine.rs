@@ -104,6 +104,8 @@ pub struct Engine {
     pub(crate) closing: Closing,
     /// What doors were last told of space.
     pub(crate) published: (u64, u64, bool),
+    /// Whether memory is being prepared.
+    pub(crate) preparing: bool,
     /// Whether the last step ended without an open group having changed.
     idle_group: u64,
     ended: Vec<Ended>,
@@ -219,6 +221,7 @@ impl Engine {
             watermarks: Watermarks::default(),
             closing: Closing::No,
             published: (0, 0, false),
+            preparing: false,
             idle_group: 0,
             ended: Vec::new(),
             jobs: Vec::new(),
@@ -394,6 +397,7 @@ impl Engine {
                 }
                 JobDone::Verified { tag, verdicts } => self.scrub.verified(tag, verdicts),
                 JobDone::Recompressed { bytes, ends, .. } => self.slice_renewed(bytes, ends),
+                JobDone::Prepared { memory } => self.memory_prepared(memory),
                 JobDone::Panicked { .. } => self.stop_writing(RequestError::WorkerLost),
             }
         }

@@ -39,6 +39,8 @@ fn every_moment_is_in_one_stage_and_every_job_is_counted() {
     assert_eq!(chunks("fingerprint"), 2 * mib_chunks);
     assert_eq!(chunks("compress"), mib_chunks);
     assert_eq!(chunks("expand"), 16);
+    let prepare = times.jobs.iter().find(|time| time.job == "prepare").unwrap();
+    assert!(prepare.ns > 0, "pages that tables grow into are made by workers: {times:?}");
     for stage in ["requests", "look_ups", "commits", "pack", "journal", "reads", "rest"] {
         assert!(core_ns(&times, stage) > 0, "{stage}: {times:?}");
     }

@@ -43,9 +43,20 @@ const _: () = assert!(FORMAT_VERSION_COMMON <= u16::MAX as u32);
 /// One page in memory.
 ///
 /// Aligned to a cache line and not to a block: a page in an `Arc` would otherwise take two.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(PartialEq, Eq)]
 #[repr(C, align(64))]
 pub struct Page([u8; BLOCK_BYTES]);
+
+impl Clone for Page {
+    fn clone(&self) -> Self {
+        Self(self.0)
+    }
+
+    /// Without a page on the stack in between.
+    fn clone_from(&mut self, source: &Self) {
+        self.0.copy_from_slice(&source.0);
+    }
+}
 
 /// Kind of a volume's map; the trees of the store itself are their own kinds.
 const KIND_VOLUME: u8 = 0x80;
@@ -55,17 +66,29 @@ fn kind_of(tree: TreeId) -> u8 {
 }
 
 impl Page {
+    /// Memory for a page: zeros, which are no page yet.
+    #[must_use]
+    pub fn blank() -> Self {
+        Self([0; BLOCK_BYTES])
+    }
+
     /// A page with nothing in it.
     #[must_use]
     pub fn empty(id: PageId) -> Self {
-        let mut page = Self([0; BLOCK_BYTES]);
-        let bytes = &mut page.0;
+        let mut page = Self::blank();
+        page.clear(id);
+        page
+    }
+
+    /// Makes this the page `id` with nothing in it, whatever it was.
+    pub fn clear(&mut self, id: PageId) {
+        let bytes = &mut self.0;
+        bytes.fill(0);
         bytes[KIND_AT] = kind_of(id.tree);
         bytes[LEVEL_AT] = id.level;
         put_u16(bytes, VERSION_AT, FORMAT_VERSION_COMMON as u16);
         put_u64(bytes, INDEX_AT, id.index);
         put_u32(bytes, TREE_AT, id.tree.0);
-        page
     }
 
     /// A page as it was read, yet to be checked.
@@ -73,12 +96,23 @@ impl Page {
     /// # Errors
     /// [`FormatError::Length`] when there are not `BLOCK_BYTES`.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, FormatError> {
-        let whole = bytes.try_into().map_err(|_| FormatError::Length {
+        let mut page = Self::blank();
+        page.read(bytes)?;
+        Ok(page)
+    }
+
+    /// Makes this a page as it was read, yet to be checked.
+    ///
+    /// # Errors
+    /// [`FormatError::Length`] when there are not `BLOCK_BYTES`.
+    pub fn read(&mut self, bytes: &[u8]) -> Result<(), FormatError> {
+        let whole: &[u8; BLOCK_BYTES] = bytes.try_into().map_err(|_| FormatError::Length {
             structure: Structure::Page,
             expected_bytes: BLOCK_BYTES as u64,
             found_bytes: bytes.len() as u64,
         })?;
-        Ok(Self(whole))
+        self.0.copy_from_slice(whole);
+        Ok(())
     }
 
     /// Which page this is.

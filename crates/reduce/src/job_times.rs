@@ -16,12 +16,20 @@ pub enum JobKind {
     Verify,
     /// Frames made anew.
     Recompress,
+    /// Memory touched before it is needed.
+    Prepare,
 }
 
 impl JobKind {
     /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::Fingerprint, Self::Compare, Self::Compress, Self::Verify, Self::Recompress];
+    pub const ALL: [Self; 6] = [
+        Self::Fingerprint,
+        Self::Compare,
+        Self::Compress,
+        Self::Verify,
+        Self::Recompress,
+        Self::Prepare,
+    ];
 
     /// As figures call it.
     #[must_use]
@@ -32,6 +40,7 @@ impl JobKind {
             Self::Compress => "compress",
             Self::Verify => "verify",
             Self::Recompress => "recompress",
+            Self::Prepare => "prepare",
         }
     }
 }

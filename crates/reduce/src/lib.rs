@@ -10,6 +10,7 @@
 //! * [`Comparison`] says whether a chunk is what it is taken for ([`comparison`]);
 //! * [`verify_frames`] says of stored frames which are damaged ([`verify`]), and
 //!   [`recompress_frames`] makes them shorter ([`recompress`]);
+//! * [`MemoryWanted`] touches memory before it is needed ([`memory`]);
 //! * [`Workers`] runs batches on a pool of threads, or inline ([`workers`]).
 //!
 //! The functions are pure: the same input gives the same bytes, whatever was computed before, on
@@ -26,6 +27,7 @@ pub mod compress;
 pub mod error;
 pub mod fingerprint;
 mod job_times;
+pub mod memory;
 pub mod pool;
 pub mod recompress;
 pub mod verify;
@@ -37,6 +39,7 @@ pub use compress::{compress_frame, expand_frame, frame_bytes_max};
 pub use error::ReduceError;
 pub use fingerprint::{Fingerprinter, Fingerprinters};
 pub use job_times::{JobKind, Spent};
+pub use memory::{MemoryWanted, PreparedMemory};
 pub use recompress::recompress_frames;
 pub use verify::{FramePlace, Image, Verdict, verify_frames};
 pub use workers::{Job, JobDone, Workers};

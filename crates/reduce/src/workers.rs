@@ -1,5 +1,5 @@
 //! The threads on which batches are fingerprinted, compared, compressed, verified and compressed
-//! anew.
+//! anew, and memory is prepared.
 //!
 //! One queue of jobs under a lock, N threads that take from it, one list of what is done. A job is
 //! a whole batch, tens of microseconds of work, so a plain lock is never contended enough to
@@ -20,6 +20,7 @@ use crate::comparison::{Comparison, Known, compare_batch};
 use crate::compress::{frame_bytes_max, make_frame};
 use crate::fingerprint::Fingerprinters;
 use crate::job_times::{JobKind, JobTimes, Spent};
+use crate::memory::{MemoryWanted, PreparedMemory};
 use crate::recompress::recompress_frames;
 use crate::verify::{FramePlace, Image, Verdict, verify_frames};
 use format::domain::DomainId;
@@ -33,6 +34,9 @@ use std::thread::{Builder, JoinHandle};
 
 /// Bytes of chunks that a job may have to run where it is handed in: some ten microseconds.
 const BYTES_INLINE_MAX: usize = 4 * 4096;
+
+/// Of jobs that nobody tells apart.
+const TAGLESS: u64 = u64::MAX;
 
 /// A batch to work on. `tag` is the submitter's and comes back with the result.
 #[derive(Debug)]
@@ -96,6 +100,11 @@ pub enum Job {
         /// Length of the chunks.
         plain_bytes: u32,
     },
+    /// Touch memory that will be needed ([`crate::memory`]).
+    Prepare {
+        /// How much.
+        wanted: MemoryWanted,
+    },
 }
 
 /// What became of a [`Job`].
@@ -141,6 +150,11 @@ pub enum JobDone {
         bytes: ChunkBuf,
         /// Where each ends in `bytes`; a frame without a length stays as it is.
         ends: Vec<u32>,
+    },
+    /// Of [`Job::Prepare`].
+    Prepared {
+        /// The memory.
+        memory: PreparedMemory,
     },
     /// The job hit a bug and has no result.
     Panicked {
@@ -293,6 +307,7 @@ impl Job {
             | Self::Compress { tag, .. }
             | Self::Verify { tag, .. }
             | Self::Recompress { tag, .. } => *tag,
+            Self::Prepare { .. } => TAGLESS,
         }
     }
 
@@ -303,6 +318,7 @@ impl Job {
             Self::Compress { .. } => JobKind::Compress,
             Self::Verify { .. } => JobKind::Verify,
             Self::Recompress { .. } => JobKind::Recompress,
+            Self::Prepare { .. } => JobKind::Prepare,
         }
     }
 
@@ -312,6 +328,7 @@ impl Job {
             | Self::Compare { chunks, .. }
             | Self::Compress { chunks, .. } => chunks.len(),
             Self::Verify { frames, .. } | Self::Recompress { frames, .. } => frames.len(),
+            Self::Prepare { .. } => 0,
         }
     }
 
@@ -324,7 +341,7 @@ impl Job {
             Self::Compress { compression, chunks, .. } => {
                 compression.codec != Codec::Zstd && fits(chunks)
             }
-            Self::Verify { .. } | Self::Recompress { .. } => false,
+            Self::Verify { .. } | Self::Recompress { .. } | Self::Prepare { .. } => false,
         }
     }
 
@@ -349,6 +366,7 @@ impl Job {
                 let (bytes, ends) = recompress_frames(&image, &frames, compression, plain_bytes);
                 JobDone::Recompressed { tag, bytes, ends }
             }
+            Self::Prepare { wanted } => JobDone::Prepared { memory: wanted.prepare() },
         }
     }
 }

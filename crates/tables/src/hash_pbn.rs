@@ -44,6 +44,7 @@ use format::root::HashShape;
 use format::units::{Fingerprint, PageId, Pbn, TreeId};
 
 use crate::error::PageError;
+use crate::place_index::SpareSlots;
 use crate::store::{PageRead, PageStore, PinSet};
 pub use build::BuiltTable;
 use filter::Filters;
@@ -140,6 +141,17 @@ impl HashPbn {
     pub fn young_bytes(&self) -> u64 {
         let sealing_bytes = (self.sealing.capacity() * size_of::<Event>()) as u64;
         self.young.index.resident_bytes() + segment::resident_bytes(&self.segments) + sealing_bytes
+    }
+
+    /// What the index of the young should be brought before it grows.
+    #[must_use]
+    pub fn spares_wanted(&self) -> Option<SpareSlots> {
+        self.young.index.spares_wanted()
+    }
+
+    /// Takes what [`Self::spares_wanted`] asked for.
+    pub fn take_spares(&mut self, lists: Vec<Vec<u64>>) {
+        self.young.index.take_spares(lists);
     }
 
     /// Memory of the filters.

@@ -43,7 +43,7 @@ pub use free_pbns::FreePbns;
 pub use ghosts::Ghosts;
 pub use hash_pbn::{BuiltTable, HashOptions, HashPbn, Seen, YoungEntry};
 pub use heat::{Heat, HotPage};
-pub use place_index::PlaceIndex;
+pub use place_index::{PlaceIndex, SpareSlots};
 pub use queues::Queues;
 pub use store::{
     HeatName, NextLeaf, NextPage, PageOnWay, PageRead, PageStore, PageStoreOptions, PageWrite,

@@ -15,6 +15,18 @@ const SLOTS_MIN: usize = 1 << 10;
 /// Of a part.
 const PART_SLOTS_MIN: usize = 1 << 4;
 
+/// A part of which more would be occupied grows.
+const FULL: (usize, usize) = (4, 5);
+/// Parts of which so much is occupied are going to grow soon.
+const SOON: (usize, usize) = (7, 10);
+/// Spare lists at most.
+const SPARES_MAX: usize = 16;
+
+/// Slots of a part that has grown.
+fn grown(slots: usize) -> usize {
+    slots / 2 * 3
+}
+
 /// The low bits of the hash are the tag; buckets are told apart by the high ones.
 fn slot_of(hash: u64, place: u32) -> u64 {
     OCCUPIED | (hash & TAG_MASK) << 32 | u64::from(place)
@@ -26,6 +38,25 @@ pub struct PlaceIndex {
     parts: Vec<Part>,
     part_bits: u32,
     len: usize,
+    spares: Spares,
+}
+
+/// Vacant slots for parts that are going to grow, in memory that has been touched.
+///
+/// Parts grow at about the same time, for hashes are even: the smallest of them grow next.
+struct Spares {
+    lists: Vec<Vec<u64>>,
+    /// What the smallest parts have, and how many have it.
+    smallest: (usize, usize),
+}
+
+/// Lists of zeros that an index would like to have ([`PlaceIndex::spares_wanted`]).
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct SpareSlots {
+    /// How many.
+    pub lists: usize,
+    /// Length of each.
+    pub slots: usize,
 }
 
 impl Default for PlaceIndex {
@@ -40,8 +71,9 @@ impl PlaceIndex {
     pub(crate) fn in_parts(part_bits: u32) -> Self {
         let slots = (SLOTS_MIN >> part_bits).max(PART_SLOTS_MIN);
         let part = || Part { slots: vec![0; slots], len: 0, part_bits };
-        let parts = std::iter::repeat_with(part).take(1 << part_bits).collect();
-        Self { parts, part_bits, len: 0 }
+        let parts: Vec<Part> = std::iter::repeat_with(part).take(1 << part_bits).collect();
+        let spares = Spares { lists: Vec::new(), smallest: (slots, parts.len()) };
+        Self { parts, part_bits, len: 0, spares }
     }
 
     /// Entries that are known.
@@ -52,7 +84,38 @@ impl PlaceIndex {
     /// Memory of the slots.
     pub(crate) fn resident_bytes(&self) -> u64 {
         let slots: usize = self.parts.iter().map(|part| part.slots.capacity()).sum();
-        (slots * size_of::<u64>()) as u64
+        let spare: usize = self.spares.lists.iter().map(Vec::capacity).sum();
+        ((slots + spare) * size_of::<u64>()) as u64
+    }
+
+    /// What the next parts to grow will need, if that is soon and not here yet: whoever grows into
+    /// new memory waits until the kernel has found and cleared it.
+    #[must_use]
+    pub fn spares_wanted(&self) -> Option<SpareSlots> {
+        let (slots, parts) = self.spares.smallest;
+        let is_soon = (self.len >> self.part_bits) * SOON.1 > slots * SOON.0;
+        let lists = SPARES_MAX.min(parts);
+        let are_few = self.spares.lists.len() < lists.div_ceil(2);
+        (is_soon && are_few)
+            .then(|| SpareSlots { lists: lists - self.spares.lists.len(), slots: grown(slots) })
+    }
+
+    /// Takes lists of zeros for later; what is of no use is dropped.
+    pub fn take_spares(&mut self, lists: Vec<Vec<u64>>) {
+        let slots = grown(self.spares.smallest.0);
+        let fit = lists.into_iter().filter(|list| list.len() == slots);
+        self.spares.lists.extend(fit);
+    }
+
+    /// The smallest parts are others now.
+    fn look_for_smallest(&mut self) {
+        let lengths = || self.parts.iter().map(|part| part.slots.len());
+        let slots = lengths().min().unwrap_or(0);
+        let parts = lengths().filter(|&length| length == slots).count();
+        if slots != self.spares.smallest.0 {
+            self.spares.lists.clear();
+        }
+        self.spares.smallest = (slots, parts);
     }
 
     fn part_number(&self, slot: u64) -> usize {
@@ -79,8 +142,26 @@ impl PlaceIndex {
     /// An entry that is not known yet stands at `place`.
     pub fn insert(&mut self, hash: u64, place: u32) {
         let slot = slot_of(hash, place);
-        self.part_mut(slot).insert(slot);
+        let number = self.part_number(slot);
+        if self.parts[number].is_full() {
+            self.grow(number);
+        }
+        self.parts[number].insert(slot);
         self.len += 1;
+    }
+
+    fn grow(&mut self, number: usize) {
+        let part = &mut self.parts[number];
+        let was_slots = part.slots.len();
+        let (smallest, parts) = self.spares.smallest;
+        let spare = if was_slots == smallest { self.spares.lists.pop() } else { None };
+        part.spread_over(spare.unwrap_or_else(|| vec![0; grown(was_slots)]));
+        if was_slots == smallest {
+            self.spares.smallest.1 = parts - 1;
+            if parts == 1 {
+                self.look_for_smallest();
+            }
+        }
     }
 
     /// Makes room for so many entries in all: who knows how many will come moves few of them.
@@ -88,9 +169,10 @@ impl PlaceIndex {
         let slots = (entries >> self.part_bits) / 2 * 3;
         for part in &mut self.parts {
             if slots > part.slots.len() {
-                part.spread_over(slots);
+                part.spread_over(vec![0; slots]);
             }
         }
+        self.look_for_smallest();
     }
 
     /// Places of all entries with the tag of `hash`, and no others.
@@ -142,10 +224,12 @@ impl Part {
         if at + 1 == self.slots.len() { 0 } else { at + 1 }
     }
 
+    /// Whether it has to grow before anything is inserted.
+    fn is_full(&self) -> bool {
+        (self.len + 1) * FULL.1 > self.slots.len() * FULL.0
+    }
+
     fn insert(&mut self, slot: u64) {
-        if (self.len + 1) * 5 > self.slots.len() * 4 {
-            self.spread_over(self.slots.len() / 2 * 3);
-        }
         self.put(slot);
         self.len += 1;
     }
@@ -158,8 +242,9 @@ impl Part {
         self.slots[at] = slot;
     }
 
-    fn spread_over(&mut self, slots: usize) {
-        for slot in std::mem::replace(&mut self.slots, vec![0; slots]) {
+    /// Moves what is in it to vacant slots, more than there are.
+    fn spread_over(&mut self, vacant: Vec<u64>) {
+        for slot in std::mem::replace(&mut self.slots, vacant) {
             if slot != 0 {
                 self.put(slot);
             }
@@ -221,7 +306,7 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::{any, prop_assert_eq, proptest};
 
-    use super::{PlaceIndex, SLOTS_MIN};
+    use super::{PlaceIndex, SLOTS_MIN, grown};
 
     proptest! {
         /// Tags are few and lie at the end of the slots, so that chains meet, wrap and move up.
@@ -274,6 +359,30 @@ mod tests {
             assert!((0..count).all(|n| index.remove(hash(n), n as u32)));
             assert_eq!((index.len(), index.places(hash(1)).count()), (0, 0));
         }
+    }
+
+    #[test]
+    fn parts_grow_into_what_was_prepared_for_them() {
+        let hash = |n: u64| n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mut index = PlaceIndex::in_parts(3);
+        assert_eq!(index.spares_wanted(), None, "an empty index");
+        let (mut brought, mut taken) = (0, 0);
+        for n in 0..20_000 {
+            if let Some(wanted) = index.spares_wanted() {
+                assert!(index.parts.iter().any(|part| grown(part.slots.len()) == wanted.slots));
+                // Lists of another length are of no use.
+                index.take_spares(vec![vec![0; wanted.slots + 1]]);
+                index.take_spares(vec![vec![0; wanted.slots]; wanted.lists]);
+                assert_eq!(index.spares_wanted(), None);
+                brought += wanted.lists;
+            }
+            let before = index.spares.lists.len();
+            index.insert(hash(n), n as u32);
+            taken += before - index.spares.lists.len();
+        }
+        assert!((0..20_000).all(|n| index.places(hash(n)).any(|place| place == n as u32)));
+        // From 2^7 to more than 20,000 / 8 slots in eight parts; what grows early goes without.
+        assert!(taken > 20 && brought - taken < 16, "{brought} brought, {taken} taken");
     }
 
     #[test]

@@ -44,6 +44,7 @@ mod shape;
 mod sharing;
 mod slot;
 mod space;
+mod spares;
 mod table;
 mod trace;
 mod traffic;

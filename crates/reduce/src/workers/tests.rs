@@ -6,6 +6,7 @@ use crate::chunk::{ChunkBatch, ChunkBuf, ChunkRef, Permit};
 use crate::comparison::Comparison;
 use crate::compress::{compress_frame, expand_frame, frame_bytes_max};
 use crate::fingerprint::Fingerprinters;
+use crate::memory::MemoryWanted;
 use crate::verify::{FramePlace, Verdict};
 use format::detection::{Detection, FingerprintKind};
 use format::domain::{DomainId, DomainSecret};
@@ -24,6 +25,7 @@ enum Output {
     Frames(Vec<u8>, Vec<u32>),
     Compared(Vec<Comparison>),
     Verified(Vec<Verdict>),
+    Prepared(usize, Vec<Vec<u64>>),
     Panicked,
 }
 
@@ -36,6 +38,9 @@ fn output(done: JobDone) -> (u64, Output) {
         }
         JobDone::Compared { tag, comparisons } => (tag, Output::Compared(comparisons)),
         JobDone::Verified { tag, verdicts } => (tag, Output::Verified(verdicts)),
+        JobDone::Prepared { memory } => {
+            (u64::MAX, Output::Prepared(memory.pages.len(), memory.lists))
+        }
         JobDone::Panicked { tag } => (tag, Output::Panicked),
     }
 }
@@ -122,6 +127,7 @@ fn jobs() -> Vec<Job> {
                 _ => Job::Compress { tag, compression, chunks, pbns, domains: domains(n, count) },
             }
         })
+        .chain([Job::Prepare { wanted: MemoryWanted { pages: 2, lists: 1, slots: 3 } }])
         .collect()
 }
 

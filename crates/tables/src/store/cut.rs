@@ -172,7 +172,8 @@ impl PageStore {
             .collect();
         above.into_iter().for_each(|parent| self.frames.get_mut(parent).children -= 1);
         for slot in slots {
-            self.frames.remove(slot);
+            let frame = self.frames.remove(slot);
+            self.frames.spares.put(frame.page);
         }
         self.damaged.retain(|&id, _| !gone(id));
     }

@@ -24,6 +24,7 @@ use mutants::mutant;
 use super::page_io::PageRead;
 use super::pins::PinSet;
 use super::slot::Slot;
+use super::spares::Spares;
 use super::table::TableKind;
 use crate::page_hasher::PageHasher;
 use crate::queues::Queues;
@@ -69,17 +70,12 @@ impl Frame {
         Self {
             block: read.pointer.block(),
             awaited: Cell::new(true),
-            ..Self::copied(read.id, page, parent)
+            ..Self::made(read.id, page, parent)
         }
     }
 
-    /// A page that did not exist.
-    pub(super) fn made(id: PageId, parent: Option<Slot>) -> Self {
-        Self::copied(id, Arc::new(Page::empty(id)), parent)
-    }
-
-    /// A page that did not exist and begins as another one.
-    pub(super) fn copied(id: PageId, page: Arc<Page>, parent: Option<Slot>) -> Self {
+    /// A page that did not exist; it is empty, or begins as another one.
+    pub(super) fn made(id: PageId, page: Arc<Page>, parent: Option<Slot>) -> Self {
         Self {
             id,
             page,
@@ -162,7 +158,6 @@ const _: () = assert!(size_of::<Option<Frame>>() == 64);
 const RECENT_KINDS: usize = format::root::TREES + 1;
 
 /// The slab of frames.
-#[derive(Default)]
 pub(super) struct Frames {
     slots: Vec<Option<Frame>>,
     vacant: Vec<Slot>,
@@ -178,9 +173,27 @@ pub(super) struct Frames {
     /// Pages of the small queue that are not dirty.
     pub(super) small_clean: usize,
     serial_next: u32,
+    pub(super) spares: Spares,
 }
 
 impl Frames {
+    /// None yet, for a cache of so many pages.
+    pub(super) fn new(cache_pages: usize) -> Self {
+        Self {
+            slots: Vec::new(),
+            vacant: Vec::new(),
+            by_id: PageMap::default(),
+            recent: Default::default(),
+            dirty: VecDeque::new(),
+            dirty_pages: Default::default(),
+            resident: Default::default(),
+            queues: Queues::default(),
+            small_clean: 0,
+            serial_next: 0,
+            spares: Spares::new(cache_pages),
+        }
+    }
+
     pub(super) fn find(&self, id: PageId) -> Option<Slot> {
         let recent = &self.recent[(id.tree.0 as usize).min(RECENT_KINDS - 1)];
         if let Some((found, slot)) = recent.get()
@@ -250,7 +263,9 @@ impl Frames {
 
     /// Drops a page that nothing but the cache has a use for.
     pub(super) fn drop_page(&mut self, slot: Slot) {
-        if let Some(parent) = self.remove(slot).parent {
+        let Frame { parent, page, .. } = self.remove(slot);
+        self.spares.put(page);
+        if let Some(parent) = parent {
             self.get_mut(parent).children -= 1;
         }
     }
@@ -273,7 +288,17 @@ impl Frames {
     /// The bytes of a page that is dirty from now on.
     pub(super) fn change(&mut self, slot: Slot) -> &mut Page {
         self.mark_dirty(slot);
-        Arc::make_mut(&mut self.get_mut(slot).page)
+        self.own(slot)
+    }
+
+    /// The bytes of a page; if they are still to be written as they are, a copy takes their place.
+    #[expect(clippy::expect_used, reason = "slots are handed out for occupied frames only")]
+    pub(super) fn own(&mut self, slot: Slot) -> &mut Page {
+        let frame = self.slots[slot.0 as usize].as_mut().expect("an occupied frame");
+        if Arc::get_mut(&mut frame.page).is_none() {
+            frame.page = self.spares.copy(&frame.page);
+        }
+        Arc::make_mut(&mut frame.page)
     }
 
     /// Whether the page differs from what is on disk.
@@ -378,7 +403,8 @@ impl Frames {
         let map = self.by_id.capacity() * (size_of::<(PageId, Slot)>() + 1);
         let queue = self.dirty.capacity() * size_of::<Entry>();
         let eviction = self.queues.resident_bytes();
-        (self.resident_pages() * per_page + slab + map + queue + eviction) as u64
+        ((self.resident_pages() + self.spares.len()) * per_page + slab + map + queue + eviction)
+            as u64
     }
 }
 

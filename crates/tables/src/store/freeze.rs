@@ -87,9 +87,9 @@ impl PageStore {
     /// Moves a dirty page, taken out of the queue, to `block`.
     pub(super) fn place(&mut self, slot: Slot, block: u64, generation: u64) -> PageWrite {
         self.frames.mark_clean(slot);
+        let crc = self.frames.own(slot).seal(generation);
         let frame = self.frames.get_mut(slot);
         debug_assert!(has_written_children(frame), "{} is written before its children", frame.id);
-        let crc = Arc::make_mut(&mut frame.page).seal(generation);
         let former = std::mem::replace(&mut frame.block, block);
         frame.writing = true;
         let (id, parent, page) = (frame.id, frame.parent, Arc::clone(&frame.page));
@@ -107,7 +107,7 @@ impl PageStore {
     /// The writes to these blocks have ended.
     pub fn write_done(&mut self, blocks: &[u64]) {
         for &block in blocks {
-            let Some(id) = self.space.write_ended(block) else { continue };
+            let Some(id) = self.space.write_ended(block, &mut self.frames.spares) else { continue };
             if let Some(slot) = self.frames.find(id) {
                 let frame = self.frames.get_mut(slot);
                 frame.writing &= frame.block != block;

@@ -27,12 +27,18 @@ pub struct PageWrite {
 
 /// The bytes of a read as the page that was asked for.
 pub(super) fn checked_page(read: &PageRead, bytes: Result<&[u8], ()>) -> Result<Page, PageError> {
+    let mut page = Page::blank();
+    read_page(read, bytes, &mut page).map(|()| page)
+}
+
+/// Makes `page` the one that was asked for, if these are its bytes.
+pub(super) fn read_page(
+    read: &PageRead,
+    bytes: Result<&[u8], ()>,
+    page: &mut Page,
+) -> Result<(), PageError> {
     let (id, block) = (read.id, read.pointer.block());
     let Ok(bytes) = bytes else { return Err(PageError::Unreadable { id, block }) };
-    let check = |page: Page| page.check(id, read.pointer.tag()).map(|()| page);
-    Page::from_bytes(bytes).and_then(check).map_err(|source| PageError::Damaged {
-        id,
-        block,
-        source,
-    })
+    let checked = page.read(bytes).and_then(|()| page.check(id, read.pointer.tag()));
+    checked.map_err(|source| PageError::Damaged { id, block, source })
 }

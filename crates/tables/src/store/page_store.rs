@@ -10,7 +10,7 @@ use format::page::Page;
 use format::units::{BlockPtr, PageId, TreeId, TreeRoot};
 
 use super::frames::{Frame, Frames, PageMap};
-use super::page_io::{PageRead, checked_page};
+use super::page_io::{PageRead, PageWrite, read_page};
 use super::path::{Path, leaf_id};
 use super::pins::PinSet;
 use super::slot::Slot;
@@ -67,7 +67,7 @@ impl PageStore {
         Self {
             options,
             trees: PageMap::default(),
-            frames: Frames::default(),
+            frames: Frames::new(options.cache_pages),
             space: Space::new(options.tables_blocks),
             arriving: PageMap::default(),
             damaged: PageMap::default(),
@@ -209,13 +209,14 @@ impl PageStore {
             return Ok(());
         }
         let Some(Arriving { parent, .. }) = self.arriving.remove(&read.id) else { return Ok(()) };
-        match checked_page(&read, bytes) {
-            Ok(page) => {
-                let frame = Frame::read(read, Arc::new(page), parent);
-                self.frames.insert(frame);
+        let mut page = self.frames.spares.take();
+        match read_page(&read, bytes, Arc::make_mut(&mut page)) {
+            Ok(()) => {
+                self.frames.insert(Frame::read(read, page, parent));
                 Ok(())
             }
             Err(error) => {
+                self.frames.spares.put(page);
                 if let Some(parent) = parent {
                     self.frames.get_mut(parent).children -= 1;
                 }
@@ -267,6 +268,22 @@ impl PageStore {
     /// Gives back what wants have pinned.
     pub fn release_pins(&mut self, pins: PinSet) {
         self.frames.release(pins);
+    }
+
+    /// Spare pages that should be brought; 0 while there are enough.
+    #[must_use]
+    pub fn spares_wanted(&self) -> usize {
+        self.frames.spares.wanted()
+    }
+
+    /// Takes pages for later; their bytes mean nothing.
+    pub fn take_spares(&mut self, pages: Vec<Arc<Page>>) {
+        pages.into_iter().for_each(|page| self.frames.spares.put(page));
+    }
+
+    /// Takes back what was written, once its bytes are where they are written from.
+    pub fn take_written(&mut self, writes: Vec<PageWrite>) {
+        writes.into_iter().for_each(|write| self.frames.spares.put(write.page));
     }
 
     /// Blocks that pages can be written to now.

@@ -24,7 +24,7 @@ impl PageStore {
         let mut made = None;
         for level in (0..missing).rev() {
             let id = ancestor(leaf, level);
-            let slot = self.frames.insert(Frame::made(id, above));
+            let slot = self.insert_empty(id, above);
             self.frames.mark_dirty(slot);
             self.point(above, id, UNWRITTEN);
             if let Some(above) = above {
@@ -34,6 +34,11 @@ impl PageStore {
             made = Some(slot);
         }
         made.unwrap_or_else(|| unreachable!("{leaf} is absent and below what is resident"))
+    }
+
+    fn insert_empty(&mut self, id: PageId, above: Option<Slot>) -> Slot {
+        let page = self.frames.spares.empty(id);
+        self.frames.insert(Frame::made(id, page, above))
     }
 
     /// Adds levels on top until `leaf` fits.
@@ -47,7 +52,7 @@ impl PageStore {
         while !fits(root.depth, leaf.index) {
             let old = PageId { tree, level: root.depth, index: 0 };
             let id = PageId { level: root.depth + 1, ..old };
-            let slot = self.frames.insert(Frame::made(id, None));
+            let slot = self.insert_empty(id, None);
             pointer_page::set(self.frames.change(slot), 0, root.pointer);
             self.adopt_child(slot, old);
             root = TreeRoot { pointer: UNWRITTEN, depth: id.level };
@@ -102,6 +107,7 @@ impl PageStore {
     /// Takes out a page without children, of which all that is above is owned; the one above it.
     pub(super) fn take_out(&mut self, slot: Slot) -> Option<Slot> {
         let frame = self.frames.remove(slot);
+        self.frames.spares.put(frame.page);
         if frame.block != 0 {
             self.space.free(frame.block);
         }

@@ -65,7 +65,7 @@ impl PageStore {
         let page = Arc::clone(&frame.page);
         let above = frame.parent.map(|parent| PageId { tree: to, ..self.frames.get(parent).id });
         let above = above.and_then(|above| self.frames.find(above));
-        let copy = self.frames.insert(Frame::copied(id, page, above));
+        let copy = self.frames.insert(Frame::made(id, page, above));
         self.frames.mark_dirty(copy);
         self.point(above, id, UNWRITTEN);
         if let Some(above) = above {

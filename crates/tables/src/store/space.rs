@@ -27,6 +27,7 @@ use mutants::mutant;
 
 use super::blocks::Blocks;
 use super::frames::PageMap;
+use super::spares::Spares;
 
 struct Write {
     id: PageId,
@@ -157,8 +158,9 @@ impl Space {
     }
 
     /// A write has ended; the page that it was for, unless it has left the block.
-    pub(super) fn write_ended(&mut self, block: u64) -> Option<PageId> {
+    pub(super) fn write_ended(&mut self, block: u64, spares: &mut Spares) -> Option<PageId> {
         let write = self.writes.remove(&block)?;
+        write.page.into_iter().for_each(|page| spares.put(page));
         if write.freed {
             self.late -= 1;
             self.blocks.release(block);
