@@ -7,8 +7,8 @@
 //! what waits dies meanwhile and need not be moved, and keeps pace with what clients store
 //! ([`crate::collection`]): the fewer are free, the more of it for each of their bytes.
 //!
-//! The victim is read whole; its directory says what is in it (or, should that be damaged, a scan
-//! of its frames). Entries are worked off in slices, each one journal record; an entry counts only
+//! The victim is read whole, piece by piece; its directory says what is in it (or, should that be
+//! damaged, a scan of its frames). Entries are worked off in slices, each one journal record; an entry counts only
 //! if the tables still say that its chunk is *here*. A chunk that a group is about to retain is
 //! moved even if nothing refers to it. A frame that fails its check stays where it is, and so does
 //! its container: what is lost stays visible, nothing else is lost with it.
@@ -45,6 +45,11 @@ use crate::state::Wanted;
 
 /// A container is compacted only if at least one byte in so many is dead.
 const COMPACTED_ONE_IN: u32 = 16;
+
+/// The victim is read in pieces of this size, one at a time: clients' reads go in between. One of
+/// 4 MiB keeps a device busy for milliseconds (measurements/023).
+const READ_BYTES: usize = 256 << 10;
+const _: () = assert!((CONTAINER_BYTES as usize).is_multiple_of(READ_BYTES));
 
 /// What becomes of one entry of a slice.
 enum Fate {
@@ -95,11 +100,16 @@ impl Engine {
         let ContainerEntry { sequence, .. } = self.state.containers.get(id);
         self.collection.victim = Some(Victim::new(id, sequence, order));
         self.tell(&Notice::CollectionBegan { container: id.0 });
-        if let Some((zone, start_bytes)) = self.geometry.container_zone(id) {
-            let length_bytes = CONTAINER_BYTES as usize;
-            self.devices.read(zone, start_bytes, length_bytes, Purpose::Victim);
-        }
+        self.read_victim(id, 0);
         true
+    }
+
+    /// Asks for the next piece of the victim.
+    fn read_victim(&mut self, id: ContainerId, from_bytes: usize) {
+        if let Some((zone, start_bytes)) = self.geometry.container_zone(id) {
+            let offset_bytes = start_bytes + from_bytes as u64;
+            self.devices.read(zone, offset_bytes, READ_BYTES, Purpose::Victim);
+        }
     }
 
     /// What clients need goes before what somebody asked for, and that before the rest.
@@ -169,10 +179,16 @@ impl Engine {
         chosen.filter(|id| !self.placement.is_in_memory(*id))
     }
 
-    /// The victim has been read.
+    /// A piece of the victim has been read.
     pub(crate) fn victim_read(&mut self, ok: bool, buf: Option<AlignedBuf>) {
         let Some(mut victim) = self.collection.victim.take() else { return };
-        let Some(image) = buf.filter(|_| ok) else { return self.keep_victim(victim) };
+        let Some(piece) = buf.filter(|_| ok) else { return self.keep_victim(victim) };
+        if !victim.take_piece(&piece) {
+            self.read_victim(victim.id, victim.filled_bytes);
+            self.collection.victim = Some(victim);
+            return;
+        }
+        let image = std::mem::replace(&mut victim.filling, AlignedBuf::new_zeroed(0));
         let ContainerEntry { sequence, used_bytes, .. } = self.state.containers.get(victim.id);
         let used = image.get(..used_bytes as usize).unwrap_or(&image);
         let listed = directory_of(victim.id, sequence, self.geometry.uuid, &image);

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use disk::AlignedBuf;
 use format::directory::DirectoryEntry;
-use format::units::{Compression, ContainerId};
+use format::units::{CONTAINER_BYTES, Compression, ContainerId};
 use reduce::ChunkBuf;
 
 use crate::collect_step::{CollectPosition, CollectRequest};
@@ -76,7 +76,11 @@ impl Pace {
 pub(crate) struct Victim {
     pub(crate) id: ContainerId,
     pub(crate) sequence: u32,
+    /// All of it, once it has been read.
     pub(crate) image: Option<Arc<AlignedBuf>>,
+    /// What has been read of it so far, and how much that is.
+    pub(crate) filling: AlignedBuf,
+    pub(crate) filled_bytes: usize,
     pub(crate) entries: Vec<DirectoryEntry>,
     pub(crate) cursor: usize,
     pub(crate) damaged: bool,
@@ -123,6 +127,8 @@ impl Victim {
             id,
             sequence,
             image: None,
+            filling: AlignedBuf::new_stale(CONTAINER_BYTES as usize),
+            filled_bytes: 0,
             entries: Vec::new(),
             cursor: 0,
             damaged: false,
@@ -132,6 +138,16 @@ impl Victim {
             moved_bytes: 0,
             written_bytes: 0,
         }
+    }
+
+    /// Takes the next piece of the container; true when that was the last.
+    pub(crate) fn take_piece(&mut self, piece: &[u8]) -> bool {
+        let end = self.filled_bytes + piece.len();
+        if let Some(room) = self.filling.get_mut(self.filled_bytes..end) {
+            room.copy_from_slice(piece);
+        }
+        self.filled_bytes = end;
+        end >= self.filling.len()
     }
 
     /// The end of the slice that begins at the cursor.

@@ -100,7 +100,8 @@ pub fn open_with_cache(
     reduce::pool::keep_at_most(options.pooled_bytes());
     let intake = Arc::new(Intake::new(doorbell.clone(), options, chunk_bytes, cache.frame_bytes));
     let waker = doorbell.clone();
-    let workers = Workers::new(options.worker_threads, Arc::new(move || waker.ring()));
+    let workers =
+        Workers::new(options.worker_threads, Arc::new(move || waker.ring()), disk::step_back);
     let dirty_pages_sure = dirty_pages_sure(geometry.tables_bytes, cache.pages);
     let volumes = Volumes::load(&state, chunk_bytes);
     let mut engine = Engine::new(Parts {

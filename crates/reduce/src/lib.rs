@@ -27,6 +27,7 @@ pub mod compress;
 pub mod error;
 pub mod fingerprint;
 mod job_times;
+mod lane;
 pub mod memory;
 pub mod pool;
 pub mod recompress;

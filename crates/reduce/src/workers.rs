@@ -3,8 +3,10 @@
 //!
 //! One queue of jobs under a lock, N threads that take from it, one list of what is done. A job is
 //! a whole batch, tens of microseconds of work, so a plain lock is never contended enough to
-//! matter. The submitter is told of each completion through a *waker*, rung after the result can be
-//! polled: it can sleep on anything it likes and never polls in vain.
+//! matter. Jobs that no client waits for, of a scrub or a collection, have a queue and threads of
+//! their own, which *step back*: they take what others leave of the processors, and no client's
+//! job waits behind one of theirs. The submitter is told of each completion through a *waker*, rung
+//! after the result can be polled: it can sleep on anything it likes and never polls in vain.
 //!
 //! With no threads at all a job runs inside [`Workers::submit`]: the simulator's way,
 //! deterministic. So does a job of a few chunks, where waking a thread and being woken by it would
@@ -20,20 +22,23 @@ use crate::comparison::{Comparison, Known, compare_batch};
 use crate::compress::{frame_bytes_max, make_frame};
 use crate::fingerprint::Fingerprinters;
 use crate::job_times::{JobKind, JobTimes, Spent};
+use crate::lane::Lane;
 use crate::memory::{MemoryWanted, PreparedMemory};
 use crate::recompress::recompress_frames;
 use crate::verify::{FramePlace, Image, Verdict, verify_frames};
 use format::domain::DomainId;
 use format::frame::ChunkName;
 use format::units::{Codec, Compression, Fingerprint, Pbn};
-use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
 /// Bytes of chunks that a job may have to run where it is handed in: some ten microseconds.
 const BYTES_INLINE_MAX: usize = 4 * 4096;
+
+/// Threads for the background: it has no more jobs at a time.
+const BACKGROUND_THREADS: usize = 2;
 
 /// Of jobs that nobody tells apart.
 const TAGLESS: u64 = u64::MAX;
@@ -167,45 +172,54 @@ pub enum JobDone {
 pub struct Workers {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
+    background: Vec<JoinHandle<()>>,
     /// Jobs handed in whose results have not been taken.
     out: AtomicUsize,
 }
 
 struct Shared {
-    queue: Mutex<Queue>,
-    job_waits: Condvar,
+    /// Of clients.
+    jobs: Lane<Job>,
+    /// Of what runs in the background.
+    background: Lane<Job>,
     done: Mutex<Vec<JobDone>>,
     waker: Arc<dyn Fn() + Send + Sync>,
     times: JobTimes,
 }
 
-#[derive(Default)]
-struct Queue {
-    jobs: VecDeque<Job>,
-    closing: bool,
-}
-
 impl Workers {
-    /// A pool of `threads` threads; 0 runs jobs inside [`Workers::submit`]. `waker` is called once
-    /// per completed job, on the thread that ran it, and must neither block for long nor panic.
+    /// A pool of `threads` threads, and a few for the background; 0 runs jobs inside
+    /// [`Workers::submit`]. `waker` is called once per completed job, on the thread that ran it,
+    /// and must neither block for long nor panic. `step_back` lowers the priority of the thread
+    /// that calls it: each of those for the background does so first.
     ///
     /// When the system refuses some of the threads the pool runs with those it got, if need be with
     /// none.
     #[must_use]
-    pub fn new(threads: usize, waker: Arc<dyn Fn() + Send + Sync>) -> Self {
+    pub fn new(threads: usize, waker: Arc<dyn Fn() + Send + Sync>, step_back: fn()) -> Self {
         let shared = Arc::new(Shared {
-            queue: Mutex::default(),
-            job_waits: Condvar::new(),
+            jobs: Lane::default(),
+            background: Lane::default(),
             done: Mutex::default(),
             waker,
             times: JobTimes::default(),
         });
         let spawn = |index| {
             let shared = Arc::clone(&shared);
-            Builder::new().name(format!("reduce-{index}")).spawn(move || shared.work()).ok()
+            let work = move || shared.work(&shared.jobs);
+            Builder::new().name(format!("reduce-{index}")).spawn(work).ok()
         };
+        let spawn_background = |index| {
+            let shared = Arc::clone(&shared);
+            let work = move || {
+                step_back();
+                shared.work(&shared.background);
+            };
+            Builder::new().name(format!("background-{index}")).spawn(work).ok()
+        };
+        let background = (0..threads.min(BACKGROUND_THREADS)).map_while(spawn_background).collect();
         let threads = (0..threads).map_while(spawn).collect();
-        Self { shared, threads, out: AtomicUsize::new(0) }
+        Self { shared, threads, background, out: AtomicUsize::new(0) }
     }
 
     /// Threads that run; 0 when jobs run inline.
@@ -217,12 +231,15 @@ impl Workers {
     /// Hands in a job. Never blocks for the work, unless it is small or there are no threads.
     pub fn submit(&self, job: Job) {
         self.out.fetch_add(1, Ordering::Relaxed);
-        if self.threads.is_empty() || job.is_small() {
+        let (threads, lane) = match job.is_background() {
+            true if !self.background.is_empty() => (&self.background, &self.shared.background),
+            _ => (&self.threads, &self.shared.jobs),
+        };
+        if threads.is_empty() || job.is_small() {
             let ticks = self.shared.run(job);
             return self.shared.times.was_small(ticks);
         }
-        lock(&self.shared.queue).jobs.push_back(job);
-        self.shared.job_waits.notify_one();
+        lane.push(job);
     }
 
     /// From now on it is counted what jobs take, by `ticks`: a clock of the caller's, for this room
@@ -259,9 +276,9 @@ impl Workers {
 
 impl Drop for Workers {
     fn drop(&mut self) {
-        lock(&self.shared.queue).closing = true;
-        self.shared.job_waits.notify_all();
-        for thread in self.threads.drain(..) {
+        self.shared.jobs.close();
+        self.shared.background.close();
+        for thread in self.threads.drain(..).chain(self.background.drain(..)) {
             // A thread that panicked outside a job has nothing left to give back.
             let _ = thread.join();
         }
@@ -270,20 +287,10 @@ impl Drop for Workers {
 
 impl Shared {
     /// A thread's life.
-    fn work(&self) {
-        while let Some(job) = self.next_job() {
+    fn work(&self, lane: &Lane<Job>) {
+        while let Some(job) = lane.next() {
             let _ = self.run(job);
         }
-    }
-
-    /// The oldest job, as soon as there is one; None when the pool closes.
-    fn next_job(&self) -> Option<Job> {
-        let queue = lock(&self.queue);
-        let mut queue = self
-            .job_waits
-            .wait_while(queue, |queue| queue.jobs.is_empty() && !queue.closing)
-            .unwrap_or_else(PoisonError::into_inner);
-        if queue.closing { None } else { queue.jobs.pop_front() }
     }
 
     /// Runs a job; the ticks that it took.
@@ -343,6 +350,11 @@ impl Job {
             }
             Self::Verify { .. } | Self::Recompress { .. } | Self::Prepare { .. } => false,
         }
+    }
+
+    /// Whether no client waits for it.
+    fn is_background(&self) -> bool {
+        matches!(self, Self::Verify { .. } | Self::Recompress { .. })
     }
 
     fn run(self) -> JobDone {

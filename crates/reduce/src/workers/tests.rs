@@ -48,7 +48,7 @@ fn output(done: JobDone) -> (u64, Output) {
 /// Submits all jobs and sleeps on the waker alone until all have come back.
 fn run(threads: usize, jobs: Vec<Job>) -> BTreeMap<u64, Output> {
     let (ring, rung) = mpsc::channel();
-    let workers = Workers::new(threads, Arc::new(move || ring.send(()).unwrap_or(())));
+    let workers = Workers::new(threads, Arc::new(move || ring.send(()).unwrap_or(())), || {});
     assert_eq!(workers.threads(), threads);
     let count = jobs.len();
     jobs.into_iter().for_each(|job| workers.submit(job));
@@ -196,7 +196,7 @@ fn a_job_that_panics_completes_and_the_pool_goes_on() {
 fn dropping_the_pool_gives_every_permit_back() {
     let held = Arc::new(AtomicUsize::new(0));
     for threads in [0, 1, 4] {
-        let workers = Workers::new(threads, Arc::new(|| {}));
+        let workers = Workers::new(threads, Arc::new(|| {}), || {});
         for tag in 0..200 {
             held.fetch_add(4096, Ordering::Relaxed);
             let counter = Arc::clone(&held);
