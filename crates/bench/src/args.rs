@@ -121,6 +121,9 @@ pub(crate) enum Mode {
     /// Who allocates how often for an operation; built with --profile counting
     /// --features allocations.
     Allocations,
+    /// How long clients wait, one request at a time and beside what the store does in the
+    /// background.
+    Latency,
     /// The first two, written to --out.
     Report,
 }

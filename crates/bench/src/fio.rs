@@ -101,16 +101,49 @@ pub(crate) struct Speed {
     pub(crate) gb: f64,
 }
 
+/// How long requests took: half of them no longer than the first, the slowest hundredth at least
+/// the second, and so on.
+#[derive(Copy, Clone, Debug, Default, PartialEq)]
+pub(crate) struct Waits {
+    pub(crate) half_us: f64,
+    pub(crate) hundredth_us: f64,
+    pub(crate) thousandth_us: f64,
+    pub(crate) slowest_us: f64,
+}
+
 impl Job {
     /// Runs it.
     pub(crate) fn run(&self, target: &Target) -> Result<Speed, Failure> {
+        let missing = "the bandwidth of a run without errors";
+        self.run_as(target, &[], missing, |answer| self.read_answer(answer))
+    }
+
+    /// Runs it with so many requests a second, which come as they like, and says how long they
+    /// took; reads first.
+    pub(crate) fn run_at(&self, target: &Target, rate: u64) -> Result<[Waits; 2], Failure> {
+        let further = [
+            format!("--rate_iops={},{}", rate * 7 / 10, rate * 3 / 10),
+            "--rate_process=poisson".to_owned(),
+        ];
+        self.run_as(target, &further, WAITS, read_waits)
+    }
+
+    /// Runs it as fast as it goes, and says how long requests took; reads first.
+    pub(crate) fn run_and_wait(&self, target: &Target) -> Result<[Waits; 2], Failure> {
+        self.run_as(target, &[], WAITS, read_waits)
+    }
+
+    fn run_as<T>(
+        &self,
+        target: &Target,
+        further: &[String],
+        missing: &'static str,
+        read: impl Fn(&str) -> Option<T>,
+    ) -> Result<T, Failure> {
         let mut command = bound("fio");
-        command.args(self.arguments()).args(target.arguments());
+        command.args(self.arguments()).args(further).args(target.arguments());
         let answer = patiently(&mut command)?;
-        self.read_answer(&answer).ok_or_else(|| Failure::Answer {
-            command: words(&command),
-            missing: "the bandwidth of a run without errors",
-        })
+        read(&answer).ok_or_else(|| Failure::Answer { command: words(&command), missing })
     }
 
     fn arguments(&self) -> Vec<String> {
@@ -142,20 +175,45 @@ impl Job {
     }
 
     fn read_answer(&self, answer: &str) -> Option<Speed> {
-        // With some engines fio prints lines of its own before.
-        let json: Value = serde_json::from_str(answer.get(answer.find('{')?..)?).ok()?;
-        let job = json.get("jobs")?.get(0)?;
+        let job = read_job(answer)?;
         let sum = |name: &str| -> Option<f64> {
             let of = |side: &&str| job.get(*side)?.get(name)?.as_f64();
             self.pattern.sides().iter().map(of).sum()
         };
         let bytes_per_second = sum("bw_bytes").filter(|speed| *speed > 0.0)?;
-        (job.get("error")?.as_u64()? == 0).then_some(Speed {
+        Some(Speed {
             mib_per_second: bytes_per_second / f64::from(1 << 20),
             thousands_per_second: sum("iops")? / 1000.0,
             gb: sum("io_bytes")? / 1e9,
         })
     }
+}
+
+/// What fio says of a run without errors.
+fn read_job(answer: &str) -> Option<Value> {
+    // With some engines fio prints lines of its own before.
+    let json: Value = serde_json::from_str(answer.get(answer.find('{')?..)?).ok()?;
+    let job = json.get("jobs")?.get(0)?;
+    (job.get("error")?.as_u64()? == 0).then(|| job.clone())
+}
+
+const WAITS: &str = "how long requests of a run without errors took";
+
+/// Of reads and of writes; nothing for those that were not asked for.
+fn read_waits(answer: &str) -> Option<[Waits; 2]> {
+    let job = read_job(answer)?;
+    let waits = |side: &str| -> Option<Waits> {
+        let took = job.get(side)?.get("clat_ns")?;
+        let us = |value: Option<&Value>| value.and_then(Value::as_f64).unwrap_or_default() / 1e3;
+        let part = |name| us(took.get("percentile").and_then(|parts| parts.get(name)));
+        Some(Waits {
+            half_us: part("50.000000"),
+            hundredth_us: part("99.000000"),
+            thousandth_us: part("99.900000"),
+            slowest_us: us(took.get("max")),
+        })
+    };
+    Some([waits("read")?, waits("write")?])
 }
 
 impl Pattern {
@@ -210,7 +268,7 @@ impl Target {
 
 #[cfg(test)]
 mod tests {
-    use super::{Job, Pattern, Speed};
+    use super::{Job, Pattern, Speed, Waits, read_waits};
 
     const JOB: Job = Job {
         pattern: Pattern::Write,
@@ -237,6 +295,23 @@ mod tests {
         assert_eq!(Job { pattern: Pattern::Mixed, ..JOB }.read_answer(answer), Some(speed));
         assert_eq!(JOB.read_answer(&answer.replace("\"error\":0", "\"error\":5")), None);
         assert_eq!(JOB.read_answer("fio: cannot connect"), None);
+    }
+
+    #[test]
+    fn waits_are_read_of_both_sides() {
+        let side = |ns: u32| {
+            format!(
+                "{{\"clat_ns\":{{\"max\":{ns},\"percentile\":{{\"50.000000\":1000,\
+                 \"99.000000\":2000,\"99.900000\":3000}}}}}}"
+            )
+        };
+        let answer =
+            format!("{{\"jobs\":[{{\"error\":0,\"read\":{},\"write\":{{}}}}]}}", side(4000));
+        assert_eq!(read_waits(&answer), None, "a side that says nothing");
+        let answer = answer.replace("\"write\":{}", &format!("\"write\":{}", side(5000)));
+        let reads = Waits { half_us: 1.0, hundredth_us: 2.0, thousandth_us: 3.0, slowest_us: 4.0 };
+        assert_eq!(read_waits(&answer), Some([reads, Waits { slowest_us: 5.0, ..reads }]));
+        assert_eq!(read_waits(&answer.replace("\"error\":0", "\"error\":5")), None);
     }
 
     #[test]

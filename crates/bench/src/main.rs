@@ -1,6 +1,6 @@
 //! `cargo run --release -p bench -- in-process | nbd | overwrite | kinds | codecs | whole | cores |
-//! allocations | report`: what Tamis does per second, beside what the same machine does without it
-//! in the same minutes.
+//! allocations | latency | report`: what Tamis does per second, beside what the same machine does
+//! without it in the same minutes.
 //!
 //! - `in-process` drives the engine without sockets, beside the sum of its kernels (a copy, BLAKE3,
 //!   LZ4) on as many cores: what the thinking costs.
@@ -15,6 +15,8 @@
 //! - `cores` measures what a chunk costs each kind of thread, models from that what more processors
 //!   would give, and measures with more threads what they do give here.
 //! - `allocations` counts who allocates for an operation; it needs a build that counts.
+//! - `latency` drives the server with fio beside scrub, collection and deletion, and a server of
+//!   memory with the same.
 //! - `report` does the first two and writes them down with machine, command and commit.
 //!
 //! Nothing here passes or fails: figures are printed beside their targets. Each is a median of
@@ -38,6 +40,8 @@ mod in_process;
 mod interrupt;
 mod kernels;
 mod kinds;
+mod latency;
+mod latency_table;
 mod leftovers;
 mod machine;
 mod nbd;
@@ -75,7 +79,7 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<(), Failure> {
-    if matches!(args.mode, Mode::Nbd | Mode::Whole | Mode::Report) {
+    if matches!(args.mode, Mode::Nbd | Mode::Whole | Mode::Latency | Mode::Report) {
         interrupt::watch()?;
     }
     leftovers::clear(&args.dir)?;
@@ -132,5 +136,20 @@ fn measure(args: &Args, folder: &Path) -> Result<Report, Failure> {
         Mode::Cores => Some(cores::measure(args, folder)?),
         _ => None,
     };
-    Ok(Report { machine, in_process, nbd, overwrite, kinds, codecs, whole, allocations, cores })
+    let latency = match args.mode {
+        Mode::Latency => Some(latency::measure(args, folder)?),
+        _ => None,
+    };
+    Ok(Report {
+        machine,
+        in_process,
+        nbd,
+        overwrite,
+        kinds,
+        codecs,
+        whole,
+        allocations,
+        cores,
+        latency,
+    })
 }

@@ -164,6 +164,30 @@ impl Drop for Server {
     }
 }
 
+/// A program that runs beside what is measured; ended when dropped.
+pub(crate) struct Beside {
+    child: Child,
+}
+
+impl Beside {
+    /// Starts it; what it prints is of no interest.
+    pub(crate) fn begin(command: &mut Command) -> Result<Self, Failure> {
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+        let child = command.spawn();
+        let child = child.map_err(|source| Failure::Start { command: words(command), source })?;
+        Ok(Self { child })
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        // The program ends at this step; these fail when it has already ended.
+        let id = self.child.id().to_string();
+        let _ = Command::new("kill").arg("-INT").arg(id).stderr(Stdio::null()).status();
+        let _ = self.child.wait();
+    }
+}
+
 /// A path of this run for what has a socket in it: short, for a socket's may have no more than 108
 /// bytes wherever the measured disk is. `leftovers.rs` knows what these names end with.
 pub(crate) fn short_path(what: &str) -> PathBuf {

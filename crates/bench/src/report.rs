@@ -11,6 +11,7 @@ use crate::cores::Cores;
 use crate::failure::Failure;
 use crate::in_process::InProcess;
 use crate::kinds::Kinds;
+use crate::latency::Latency;
 use crate::machine::Machine;
 use crate::nbd::Nbd;
 use crate::overwrite::Overwrite;
@@ -28,6 +29,7 @@ pub(crate) struct Report {
     pub(crate) whole: Option<Whole>,
     pub(crate) allocations: Option<Allocations>,
     pub(crate) cores: Option<Cores>,
+    pub(crate) latency: Option<Latency>,
 }
 
 impl Report {
@@ -95,6 +97,9 @@ impl Display for Report {
         }
         if let Some(figures) = &self.cores {
             write!(f, "\n{figures}")?;
+        }
+        if let Some(figures) = &self.latency {
+            write!(f, "\n## How long clients wait\n\n{figures}")?;
         }
         if let Some(figures) = &self.kinds {
             write!(f, "\n## Fingerprints\n\n{figures}")?;

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::args::Args;
 use crate::failure::Failure;
 use crate::fio::{Target, write_once};
-use crate::program::{Server, bound, output, socket_path, uri, words};
+use crate::program::{Beside, Server, bound, output, socket_path, uri, words};
 use crate::store::{CAPACITY_BYTES, data_file};
 
 /// The measured volume.
@@ -74,6 +74,13 @@ impl Tamis {
     pub(crate) fn create_volume(&self, name: &str, size_bytes: u64) -> Result<(), Failure> {
         let size = size_bytes.to_string();
         output(self.command("volume create").args([name, "--size", &size])).map(drop)
+    }
+
+    /// Begins a command of the program on the store, which goes on beside what is measured.
+    pub(crate) fn beside(&self, words: &str, arguments: &[&str]) -> Result<Beside, Failure> {
+        let mut command = bound(&self.program);
+        command.args(words.split(' ')).arg(&self.store).args(arguments);
+        Beside::begin(&mut command)
     }
 
     /// Ends the server and starts it again: nothing it knew is in memory any more.
