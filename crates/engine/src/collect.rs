@@ -46,10 +46,11 @@ use crate::state::Wanted;
 /// A container is compacted only if at least one byte in so many is dead.
 const COMPACTED_ONE_IN: u32 = 16;
 
-/// The victim is read in pieces of this size, one at a time: clients' reads go in between. One of
-/// 4 MiB keeps a device busy for milliseconds (measurements/023).
-const READ_BYTES: usize = 256 << 10;
-const _: () = assert!((CONTAINER_BYTES as usize).is_multiple_of(READ_BYTES));
+/// Where somebody reads, or nobody waits for room, the victim is read in pieces of this size, one
+/// after the other: clients' reads go in between. One of 4 MiB keeps a device busy for milliseconds
+/// (measurements/023); but it spares the core a copy.
+const PIECE_BYTES: usize = 256 << 10;
+const _: () = assert!((CONTAINER_BYTES as usize).is_multiple_of(PIECE_BYTES));
 
 /// What becomes of one entry of a slice.
 enum Fate {
@@ -98,17 +99,20 @@ impl Engine {
         }
         let Some((id, order)) = self.next_victim() else { return false };
         let ContainerEntry { sequence, .. } = self.state.containers.get(id);
-        self.collection.victim = Some(Victim::new(id, sequence, order));
+        let in_pieces = order.is_some() || self.reads.any();
+        let piece_bytes = if in_pieces { PIECE_BYTES } else { CONTAINER_BYTES as usize };
+        let victim = Victim::new(id, sequence, order, piece_bytes);
         self.tell(&Notice::CollectionBegan { container: id.0 });
-        self.read_victim(id, 0);
+        self.read_piece(&victim);
+        self.collection.victim = Some(victim);
         true
     }
 
     /// Asks for the next piece of the victim.
-    fn read_victim(&mut self, id: ContainerId, from_bytes: usize) {
-        if let Some((zone, start_bytes)) = self.geometry.container_zone(id) {
-            let offset_bytes = start_bytes + from_bytes as u64;
-            self.devices.read(zone, offset_bytes, READ_BYTES, Purpose::Victim);
+    fn read_piece(&mut self, victim: &Victim) {
+        if let Some((zone, start_bytes)) = self.geometry.container_zone(victim.id) {
+            let offset_bytes = start_bytes + victim.filled_bytes as u64;
+            self.devices.read(zone, offset_bytes, victim.piece_bytes, Purpose::Victim);
         }
     }
 
@@ -183,12 +187,11 @@ impl Engine {
     pub(crate) fn victim_read(&mut self, ok: bool, buf: Option<AlignedBuf>) {
         let Some(mut victim) = self.collection.victim.take() else { return };
         let Some(piece) = buf.filter(|_| ok) else { return self.keep_victim(victim) };
-        if !victim.take_piece(&piece) {
-            self.read_victim(victim.id, victim.filled_bytes);
+        let Some(image) = victim.take_piece(piece) else {
+            self.read_piece(&victim);
             self.collection.victim = Some(victim);
             return;
-        }
-        let image = std::mem::replace(&mut victim.filling, AlignedBuf::new_zeroed(0));
+        };
         let ContainerEntry { sequence, used_bytes, .. } = self.state.containers.get(victim.id);
         let used = image.get(..used_bytes as usize).unwrap_or(&image);
         let listed = directory_of(victim.id, sequence, self.geometry.uuid, &image);

@@ -78,8 +78,10 @@ pub(crate) struct Victim {
     pub(crate) sequence: u32,
     /// All of it, once it has been read.
     pub(crate) image: Option<Arc<AlignedBuf>>,
+    /// So much is read at a time.
+    pub(crate) piece_bytes: usize,
     /// What has been read of it so far, and how much that is.
-    pub(crate) filling: AlignedBuf,
+    filling: Option<AlignedBuf>,
     pub(crate) filled_bytes: usize,
     pub(crate) entries: Vec<DirectoryEntry>,
     pub(crate) cursor: usize,
@@ -122,12 +124,18 @@ pub(crate) struct Collection {
 
 impl Victim {
     /// A container that is to be read.
-    pub(crate) fn new(id: ContainerId, sequence: u32, order: Option<Order>) -> Self {
+    pub(crate) fn new(
+        id: ContainerId,
+        sequence: u32,
+        order: Option<Order>,
+        piece_bytes: usize,
+    ) -> Self {
         Self {
             id,
             sequence,
             image: None,
-            filling: AlignedBuf::new_stale(CONTAINER_BYTES as usize),
+            piece_bytes,
+            filling: None,
             filled_bytes: 0,
             entries: Vec::new(),
             cursor: 0,
@@ -140,14 +148,19 @@ impl Victim {
         }
     }
 
-    /// Takes the next piece of the container; true when that was the last.
-    pub(crate) fn take_piece(&mut self, piece: &[u8]) -> bool {
+    /// Takes the next piece; all of the container, if that was the last.
+    pub(crate) fn take_piece(&mut self, piece: AlignedBuf) -> Option<AlignedBuf> {
+        let whole_bytes = CONTAINER_BYTES as usize;
+        if piece.len() == whole_bytes {
+            return Some(piece);
+        }
+        let filling = self.filling.get_or_insert_with(|| AlignedBuf::new_stale(whole_bytes));
         let end = self.filled_bytes + piece.len();
-        if let Some(room) = self.filling.get_mut(self.filled_bytes..end) {
-            room.copy_from_slice(piece);
+        if let Some(room) = filling.get_mut(self.filled_bytes..end) {
+            room.copy_from_slice(&piece);
         }
         self.filled_bytes = end;
-        end >= self.filling.len()
+        if end >= whole_bytes { self.filling.take() } else { None }
     }
 
     /// The end of the slice that begins at the cursor.
