@@ -58,7 +58,7 @@ const BACKGROUND: [Background; 4] = [
 pub(crate) struct Latency {
     pub(crate) rate: u64,
     pub(crate) depth: u32,
-    /// One request at a time: writes, then reads of what is in memory.
+    /// One request at a time: reads of what was read before, and writes, of either server.
     pub(crate) alone: Vec<Row>,
     /// At the rate, each with the same of the quiet store before it.
     pub(crate) beside: Vec<Row>,
