@@ -103,7 +103,7 @@ pub(crate) struct Speed {
 
 /// How long requests took: half of them no longer than the first, the slowest hundredth at least
 /// the second, and so on.
-#[derive(Copy, Clone, Debug, Default, PartialEq)]
+#[derive(Copy, Clone, Debug, PartialEq)]
 pub(crate) struct Waits {
     pub(crate) half_us: f64,
     pub(crate) hundredth_us: f64,

@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::args::Args;
 use crate::failure::Failure;
 use crate::fio::{Job, Pattern, Target, Waits};
+use crate::nbd::{RANDOM_BYTES, sequential};
 use crate::nbdkit::Nbdkit;
 use crate::samples::Samples;
 use crate::served::{Mode, Tamis, VOLUME};
@@ -25,6 +26,7 @@ const FILLER_TIMES: u64 = 5;
 /// Requests a second, seven reads for three writes.
 const RATE: u64 = 10_000;
 const RATE_DEPTH: u32 = 8;
+const FILL_DEPTH: u32 = 4;
 
 /// Something that goes on beside the clients.
 struct Background {
@@ -65,7 +67,7 @@ pub(crate) struct Latency {
 }
 
 /// How long requests took, in one way.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Row {
     pub(crate) name: String,
     pub(crate) half_us: Samples,
@@ -78,14 +80,7 @@ pub(crate) struct Row {
 
 impl Row {
     fn new(name: String) -> Self {
-        Self {
-            name,
-            half_us: Samples::default(),
-            hundredth_us: Samples::default(),
-            thousandth_us: Samples::default(),
-            slowest_us: Samples::default(),
-            compared_us: Samples::default(),
-        }
+        Self { name, ..Self::default() }
     }
 
     fn push(&mut self, waits: Waits, compared: Waits) {
@@ -143,9 +138,13 @@ fn tamis_round(
     tamis.create_volume(FILLER, FILLER_TIMES * size_bytes)?;
     tamis.serve()?;
     let (volume, filler) = (tamis.target(), tamis.volume(FILLER));
-    let filled = |size_bytes, number| Job { size_bytes, ..fill(round, number) };
-    filled(size_bytes, 2).run(&volume)?;
-    filled(FILLER_TIMES * size_bytes, 3).run(&filler)?;
+    let fill = |size_bytes, number| Job {
+        size_bytes,
+        seed: seed(round, number),
+        ..sequential(Pattern::Write, FILL_DEPTH)
+    };
+    fill(size_bytes, 2).run(&volume)?;
+    fill(FILLER_TIMES * size_bytes, 3).run(&filler)?;
     let alone = alone(args, &volume, round)?;
     let mut number = 4;
     let mut at_rate = |pattern| {
@@ -169,37 +168,16 @@ fn tamis_round(
     Ok(alone)
 }
 
-/// Random requests of 4 KiB within the measured volume.
+/// Random requests within the measured volume.
 fn random(args: &Args, pattern: Pattern, round: u64, number: u64) -> Job {
     Job {
         pattern,
-        block_bytes: 4096,
-        depth: 1,
-        connections: 1,
-        offset_bytes: 0,
+        block_bytes: RANDOM_BYTES,
         size_bytes: args.size_bytes(),
         seconds: args.seconds,
         seed: seed(round, number),
         flush: false,
-        flush_each: false,
-        filler: false,
-    }
-}
-
-/// All of a volume, from its begin to its end.
-fn fill(round: u64, number: u64) -> Job {
-    Job {
-        pattern: Pattern::Write,
-        block_bytes: 1 << 20,
-        depth: 4,
-        connections: 1,
-        offset_bytes: 0,
-        size_bytes: 0,
-        seconds: 0,
-        seed: seed(round, number),
-        flush: true,
-        flush_each: false,
-        filler: false,
+        ..sequential(Pattern::Write, 1)
     }
 }
 

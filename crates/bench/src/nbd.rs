@@ -33,7 +33,8 @@ const RANDOM: [(u32, u32); 3] = [(1, 32), (4, 8), (4, 32)];
 /// Parts of a volume, each as large as one sequential run: durable runs, then acknowledged ones.
 const PARTS: u64 = 2 * DEPTHS.len() as u64;
 const SEQUENTIAL_BYTES: u64 = 1 << 20;
-const RANDOM_BYTES: u64 = 4096;
+/// Of a random request.
+pub(crate) const RANDOM_BYTES: u64 = 4096;
 
 /// Who takes part.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]

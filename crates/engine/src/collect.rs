@@ -7,11 +7,12 @@
 //! what waits dies meanwhile and need not be moved, and keeps pace with what clients store
 //! ([`crate::collection`]): the fewer are free, the more of it for each of their bytes.
 //!
-//! The victim is read whole, piece by piece; its directory says what is in it (or, should that be
-//! damaged, a scan of its frames). Entries are worked off in slices, each one journal record; an
-//! entry counts only if the tables still say that its chunk is *here*. A chunk that a group is
-//! about to retain is moved even if nothing refers to it. A frame that fails its check stays where
-//! it is, and so does its container: what is lost stays visible, nothing else is lost with it.
+//! The victim is read whole, at once or in pieces; its directory says what is in it (or, should
+//! that be damaged, a scan of its frames). Entries are worked off in slices, each one journal
+//! record; an entry counts only if the tables still say that its chunk is *here*. A chunk that a
+//! group is about to retain is moved even if nothing refers to it. A frame that fails its check
+//! stays where it is, and so does its container: what is lost stays visible, nothing else is lost
+//! with it.
 //!
 //! Whoever wants room before that asks for it ([`crate::collect_step`]), and may have what is moved
 //! compressed harder: then workers make the frames of each slice anew before it is worked off, and
@@ -46,9 +47,9 @@ use crate::state::Wanted;
 /// A container is compacted only if at least one byte in so many is dead.
 const COMPACTED_ONE_IN: u32 = 16;
 
-/// Where somebody reads, or nobody waits for room, the victim is read in pieces of this size, one
-/// after the other: clients' reads go in between. One of 4 MiB keeps a device busy for milliseconds
-/// (measurements/023); but it spares the core a copy.
+/// Where somebody reads, or somebody asked for the collection, the victim is read in pieces of this
+/// size, one after the other: clients' reads go in between. One read of 4 MiB keeps a device busy
+/// for milliseconds (measurements/023), but spares the core a copy.
 const PIECE_BYTES: usize = 256 << 10;
 const _: () = assert!((CONTAINER_BYTES as usize).is_multiple_of(PIECE_BYTES));
 

@@ -2,9 +2,8 @@
 
 use crate::args::Args;
 use crate::fio::{Job, Pattern};
-use crate::nbd::sequential;
+use crate::nbd::{RANDOM_BYTES, sequential};
 
-const RANDOM_BYTES: u64 = 4096;
 /// Requests under way of a sequential job.
 const SEQUENTIAL_DEPTH: u32 = 4;
 /// Part of the volume that hot reads stay in: it fits into every cache.
