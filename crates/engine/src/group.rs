@@ -59,13 +59,15 @@ impl Engine {
                 self.buffer.unfilled.push((id, at));
             }
         }
+        let mut jobs = Vec::new();
         while let Some(id) = self.first_in(Stage::Filling) {
             if self.buffer.unfilled.iter().any(|&(of, _)| of == id) {
                 break;
             }
-            self.send_to_fingerprint(id);
+            self.send_to_fingerprint(id, &mut jobs);
             moved = true;
         }
+        self.workers.submit_all(jobs);
         moved
     }
 
@@ -143,7 +145,8 @@ impl Engine {
         self.buffer.void_slot(id, at);
     }
 
-    fn send_to_fingerprint(&mut self, id: u64) {
+    /// Adds what fingerprints a group to `jobs`, which are handed in together.
+    fn send_to_fingerprint(&mut self, id: u64, jobs: &mut Vec<Job>) {
         let Some(group) = self.buffer.group_mut(id) else { return };
         if !matches!(group.work, Work::Slots(_)) {
             group.stage = Stage::Applying;
@@ -163,12 +166,7 @@ impl Engine {
             }
             if !chunks.is_empty() {
                 jobs_out += 1;
-                self.workers.submit(Job::Fingerprint {
-                    tag: tag(id, job),
-                    by,
-                    chunks,
-                    domains: of,
-                });
+                jobs.push(Job::Fingerprint { tag: tag(id, job), by, chunks, domains: of });
             }
         }
         group.jobs_out = jobs_out;
@@ -434,10 +432,10 @@ impl Engine {
         group.jobs_out = jobs.len();
         group.frames.resize_with(group.jobs_out, || None);
         group.stage = Stage::Compressing;
-        for (job, (chunks, pbns, domains)) in jobs.into_iter().enumerate() {
-            let tag = tag(id, job);
-            self.workers.submit(Job::Compress { tag, compression, chunks, pbns, domains });
-        }
+        let jobs = jobs.into_iter().enumerate().map(|(job, (chunks, pbns, domains))| {
+            Job::Compress { tag: tag(id, job), compression, chunks, pbns, domains }
+        });
+        self.workers.submit_all(jobs.collect());
     }
 
     /// A group whose jobs are all back is ready to be applied.

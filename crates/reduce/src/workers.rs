@@ -231,15 +231,35 @@ impl Workers {
     /// Hands in a job. Never blocks for the work, unless it is small or there are no threads.
     pub fn submit(&self, job: Job) {
         self.out.fetch_add(1, Ordering::Relaxed);
+        match self.lane_of(&job) {
+            Some(lane) => lane.push([job]),
+            None => self.run_here(job),
+        }
+    }
+
+    /// Hands in jobs that clients wait for and that are there at the same time: threads are woken
+    /// once for all of them.
+    pub fn submit_all(&self, jobs: Vec<Job>) {
+        debug_assert!(!jobs.iter().any(Job::is_background), "they have a lane of their own");
+        self.out.fetch_add(jobs.len(), Ordering::Relaxed);
+        let (there, here): (Vec<_>, _) =
+            jobs.into_iter().partition(|job| self.lane_of(job).is_some());
+        self.shared.jobs.push(there);
+        here.into_iter().for_each(|job| self.run_here(job));
+    }
+
+    /// Where a job waits for a thread; None where it is not worth one, or there is none.
+    fn lane_of(&self, job: &Job) -> Option<&Lane<Job>> {
         let (threads, lane) = match job.is_background() {
             true if !self.background.is_empty() => (&self.background, &self.shared.background),
             _ => (&self.threads, &self.shared.jobs),
         };
-        if threads.is_empty() || job.is_small() {
-            let ticks = self.shared.run(job);
-            return self.shared.times.was_small(ticks);
-        }
-        lane.push(job);
+        (!threads.is_empty() && !job.is_small()).then_some(lane)
+    }
+
+    fn run_here(&self, job: Job) {
+        let ticks = self.shared.run(job);
+        self.shared.times.was_small(ticks);
     }
 
     /// From now on it is counted what jobs take, by `ticks`: a clock of the caller's, for this room
