@@ -239,13 +239,15 @@ impl Workers {
 
     /// Hands in jobs that clients wait for and that are there at the same time: threads are woken
     /// once for all of them.
-    pub fn submit_all(&self, jobs: Vec<Job>) {
+    pub fn submit_all(&self, mut jobs: Vec<Job>) {
         debug_assert!(!jobs.iter().any(Job::is_background), "they have a lane of their own");
         self.out.fetch_add(jobs.len(), Ordering::Relaxed);
-        let (there, here): (Vec<_>, _) =
-            jobs.into_iter().partition(|job| self.lane_of(job).is_some());
-        self.shared.jobs.push(there);
-        here.into_iter().for_each(|job| self.run_here(job));
+        for job in jobs.extract_if(.., |job| self.lane_of(job).is_none()) {
+            self.run_here(job);
+        }
+        if !jobs.is_empty() {
+            self.shared.jobs.push(jobs);
+        }
     }
 
     /// Where a job waits for a thread; None where it is not worth one, or there is none.
