@@ -61,7 +61,7 @@ pub use io::{Completion, Disk, Io, IoKind};
 pub use layout::{SUPERBLOCK_BYTES, ZoneName};
 pub use memory::{Fault, Loss, MemoryCounters, MemoryDisk};
 pub use open::{DiskIdentity, IoEngine, StoreFiles, open_further_files, open_store_files};
-pub use patience::{Patience, Seats, Wait};
+pub use patience::{Crowd, Patience, Wait};
 pub use place::free_bytes;
 pub use psync::PsyncDisk;
 pub use resident::rss_bytes;

@@ -13,11 +13,12 @@
 //! its share of a busy processor and has to wait for the next; one that sleeps is let in when it
 //! wakes.
 //!
-//! Of many threads that wait alike, as the readers of connections do, only so many look at a time
-//! as there are *seats*: the processors are for those who work.
+//! Of many threads that wait alike, as the readers of connections do, one looks only while few
+//! others are at work ([`Crowd`]): the processors are for those who work, and whoever sleeps finds
+//! several requests together when it wakes.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Waits that are remembered.
@@ -35,26 +36,54 @@ const REST_WAITS_MAX: u32 = 2048;
 /// Whoever is in nobody's way for so long begins with the first again.
 const RESTED: Duration = Duration::from_millis(250);
 
-/// How many threads may look at a time.
+/// Waits of a thread between two looks at how many all make; and how many it adds to them at once,
+/// for what all write to is slow.
+const COUNTED_WAITS: u64 = 64;
+const ADDED_WAITS: u64 = 8;
+const _: () = assert!(COUNTED_WAITS.is_multiple_of(ADDED_WAITS));
+
+/// Threads that wait alike, by how often they do. One of them looks while all together wait no more
+/// often than so many as it is would: those who wait seldom are in nobody's way.
 #[derive(Debug)]
-pub struct Seats {
-    free: AtomicUsize,
+pub struct Crowd {
+    looking_max: u64,
+    /// Of all of them.
+    waits: AtomicU64,
 }
 
-impl Seats {
-    /// For so many threads.
+impl Crowd {
+    /// So many that are at work look.
     #[must_use]
-    pub fn new(seats: usize) -> Self {
-        Self { free: AtomicUsize::new(seats) }
+    pub fn new(looking_max: usize) -> Self {
+        Self { looking_max: looking_max as u64, waits: AtomicU64::new(0) }
     }
+}
 
-    fn take(&self) -> bool {
-        let one_less = |free: usize| free.checked_sub(1);
-        self.free.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok()
-    }
+/// One of a [`Crowd`].
+#[derive(Clone, Debug)]
+struct Member {
+    crowd: Arc<Crowd>,
+    /// Its waits since it last looked, and those of all then.
+    own_waits: u64,
+    waits_then: u64,
+    may_look: bool,
+}
 
-    fn give_back(&self) {
-        self.free.fetch_add(1, Ordering::Relaxed);
+impl Member {
+    /// It waits once more; whether it may look.
+    fn waits(&mut self) -> bool {
+        self.own_waits += 1;
+        if self.own_waits.is_multiple_of(ADDED_WAITS) {
+            self.crowd.waits.fetch_add(ADDED_WAITS, Ordering::Relaxed);
+        }
+        if self.own_waits == COUNTED_WAITS {
+            let waits = self.crowd.waits.load(Ordering::Relaxed);
+            // Half of one more, for those who wait seldom.
+            let waits_max = COUNTED_WAITS * self.crowd.looking_max * 3 / 2;
+            self.may_look = waits.wrapping_sub(self.waits_then) <= waits_max;
+            (self.own_waits, self.waits_then) = (0, waits);
+        }
+        self.may_look
     }
 }
 
@@ -63,7 +92,7 @@ impl Seats {
 pub struct Patience {
     at_most: Duration,
     /// None: it looks whoever else does.
-    seats: Option<Arc<Seats>>,
+    member: Option<Member>,
     /// A bit for each of the last waits: it was short.
     short: u16,
     /// Waits that are left of a rest.
@@ -79,7 +108,6 @@ pub struct Wait<'a> {
     begun: Option<Instant>,
     /// When the clock was last read.
     read: Option<Instant>,
-    /// Meanwhile it has a seat, if there are seats.
     looks: bool,
     count: u32,
 }
@@ -89,21 +117,22 @@ impl Patience {
     #[must_use]
     pub fn of_us(at_most_us: u32) -> Self {
         let at_most = Duration::from_micros(at_most_us.into());
-        Self { at_most, seats: None, short: 0, resting: 0, rest: None }
+        Self { at_most, member: None, short: 0, resting: 0, rest: None }
     }
 
-    /// The same for one of several threads, of which no more look at a time than there are seats.
+    /// The same for one of several threads that wait alike.
     #[must_use]
-    pub fn seated(self, seats: Arc<Seats>) -> Self {
-        Self { seats: Some(seats), ..self }
+    pub fn among(self, crowd: Arc<Crowd>) -> Self {
+        let member = Member { crowd, own_waits: 0, waits_then: 0, may_look: false };
+        Self { member: Some(member), ..self }
     }
 
     /// Something is waited for from now on.
     pub fn wait(&mut self) -> Wait<'_> {
         let begun = (!self.at_most.is_zero()).then(Instant::now);
-        let may_look = begun.is_some() && self.resting == 0 && self.short.count_ones() >= SHORT_MIN;
+        let has_paid = begun.is_some() && self.resting == 0 && self.short.count_ones() >= SHORT_MIN;
         self.resting = self.resting.saturating_sub(1);
-        let looks = may_look && self.seats.as_ref().is_none_or(|seats| seats.take());
+        let looks = self.member.as_mut().is_none_or(Member::waits) && has_paid;
         Wait { patience: self, begun, read: begun, looks, count: 0 }
     }
 
@@ -144,22 +173,12 @@ impl Wait<'_> {
         if was_displaced {
             self.patience.rest(now);
         }
-        if was_displaced || now - begun > self.patience.at_most {
-            self.stop_looking();
-        }
-    }
-
-    fn stop_looking(&mut self) {
-        let looked = std::mem::take(&mut self.looks);
-        if let Some(seats) = self.patience.seats.as_ref().filter(|_| looked) {
-            seats.give_back();
-        }
+        self.looks = !was_displaced && now - begun <= self.patience.at_most;
     }
 }
 
 impl Drop for Wait<'_> {
     fn drop(&mut self) {
-        self.stop_looking();
         if let Some(begun) = self.begun {
             self.patience.remember(begun.elapsed());
         }
@@ -169,8 +188,8 @@ impl Drop for Wait<'_> {
 #[cfg(test)]
 mod tests {
     use super::{
-        Arc, DISPLACED_MIN, Duration, Instant, Patience, REST_WAITS, REST_WAITS_MAX, RESTED,
-        SHORT_MIN, Seats,
+        Arc, COUNTED_WAITS, Crowd, DISPLACED_MIN, Duration, Instant, Patience, REST_WAITS,
+        REST_WAITS_MAX, RESTED, SHORT_MIN,
     };
 
     const LONG_US: u32 = 3_600_000_000;
@@ -239,19 +258,39 @@ mod tests {
         assert_eq!(patience.resting, REST_WAITS, "it had been in nobody's way");
     }
 
+    fn looks(one: &mut Patience) -> bool {
+        one.wait().looks_again()
+    }
+
+    /// How many of them look when all have waited in turn for a while.
+    fn how_many_look(all: &mut [Patience]) -> usize {
+        for _ in 0..4 * COUNTED_WAITS {
+            all.iter_mut().for_each(|one| drop(one.wait()));
+        }
+        all.iter_mut().filter_map(|one| looks(one).then_some(())).count()
+    }
+
     #[test]
-    fn no_more_look_than_there_are_seats() {
-        let seats = Arc::new(Seats::new(1));
-        let (mut one, mut other) = (long().seated(Arc::clone(&seats)), long().seated(seats));
-        let mut wait = one.wait();
-        assert!(wait.looks_again() && !other.wait().looks_again());
-        wait.note_time(Instant::now() + LONGER);
-        assert!(other.wait().looks_again(), "who sleeps needs no seat");
-        drop(wait);
-        let found = other.wait();
-        assert!(found.looks && !long().seated(Arc::new(Seats::new(0))).wait().looks);
-        drop(found);
-        one.resting = 0;
-        assert!(one.wait().looks_again());
+    fn who_waits_among_many_does_not_look() {
+        let crowd = Arc::new(Crowd::new(2));
+        let mut all = [(); 4].map(|()| long().among(Arc::clone(&crowd)));
+        assert_eq!(how_many_look(&mut all), 0, "four are at work");
+        assert_eq!(how_many_look(&mut all[..1]), 1, "the others have ceased to wait");
+        assert_eq!(how_many_look(&mut all[..2]), 2);
+        assert_eq!(how_many_look(&mut all[..3]), 3, "half of one more is let pass");
+        assert_eq!(how_many_look(&mut all), 0);
+        let alone = Arc::new(Crowd::new(0));
+        assert_eq!(how_many_look(&mut [long().among(alone)]), 0);
+    }
+
+    #[test]
+    fn who_waits_seldom_keeps_nobody_from_looking() {
+        let crowd = Arc::new(Crowd::new(1));
+        let (mut often, mut seldom) = (long().among(Arc::clone(&crowd)), long().among(crowd));
+        for _ in 0..4 * COUNTED_WAITS {
+            (0..4).for_each(|_| drop(often.wait()));
+            drop(seldom.wait());
+        }
+        assert!(looks(&mut often) && !looks(&mut seldom));
     }
 }

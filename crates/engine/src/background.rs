@@ -7,6 +7,10 @@ use tables::SpareSlots;
 use crate::engine::{Engine, TICK_MS};
 use crate::stages::{Clock, CoreStage, StageClock};
 
+/// What is under way on the devices while somebody may wait for the next that ends: the write of a
+/// flush, or its sync, and one read.
+const LOOKED_FOR_MAX: usize = 2;
+
 impl Engine {
     /// From now on it is kept where time goes, by `clock`: `tamis stats` shows it. To be called
     /// before the engine runs.
@@ -25,10 +29,11 @@ impl Engine {
         moved
     }
 
-    /// Waits for what there is to do; false when nothing came for a tick. While workers work it
-    /// does not look for it: they need the processors.
+    /// Waits for what there is to do; false when nothing came for a tick. It does not look for it
+    /// while workers work, who need the processors, nor while the devices have much to do: then
+    /// what ends next comes in company, and nobody waits for that one alone.
     pub(crate) fn sleep(&mut self) -> bool {
-        if self.workers.are_busy() {
+        if self.workers.are_busy() || self.devices.in_flight() > LOOKED_FOR_MAX {
             return self.doorbell.wait(Some(TICK_MS));
         }
         let devices = &mut self.devices;

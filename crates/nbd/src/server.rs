@@ -15,7 +15,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use disk::{Patience, Seats};
+use disk::{Crowd, Patience};
 use engine::Client;
 
 use crate::connection::{Connection, STACK_BYTES};
@@ -92,8 +92,8 @@ impl std::fmt::Debug for Shared {
     }
 }
 
-/// How many connections look for their next request at a time: a quarter of the processors.
-fn seats() -> usize {
+/// How many busy connections look for their next request: a quarter of the processors.
+fn looking_max() -> usize {
     (thread::available_parallelism().map_or(1, usize::from) / 4).max(1)
 }
 
@@ -107,7 +107,7 @@ impl Server {
             client,
             connections_max: options.connections_max,
             handshake_time_max: options.handshake_time_max,
-            patience: Patience::of_us(options.poll_us).seated(Arc::new(Seats::new(seats()))),
+            patience: Patience::of_us(options.poll_us).among(Arc::new(Crowd::new(looking_max()))),
             closing: AtomicBool::new(false),
             connections: Mutex::default(),
             ended: Condvar::new(),
