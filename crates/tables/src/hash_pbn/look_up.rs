@@ -109,20 +109,21 @@ impl HashPbn {
         seen: &mut Vec<Seen>,
         mut note: impl FnMut(TreeId, u64),
     ) {
-        let mut fingerprints = fingerprints.map(|one| (self.key.hash(one), one)).fuse();
+        let mut fingerprints = fingerprints.fuse();
         loop {
-            let mut part = [None; SIDE_BY_SIDE];
+            let mut searches = [const { None }; SIDE_BY_SIDE];
             let mut near = 0;
-            for (place, one) in part.iter_mut().zip(&mut fingerprints) {
-                near ^= self.touch(one.0);
-                *place = Some(one);
+            for (place, fingerprint) in searches.iter_mut().zip(&mut fingerprints) {
+                let hash = self.key.hash(fingerprint);
+                near ^= self.touch(hash);
+                *place = Some(Search::new(hash, fingerprint));
             }
             black_box(near);
-            self.touch_pages(store, &part);
-            for (hash, fingerprint) in part.iter().flatten() {
-                seen.push(self.see(store, *hash, fingerprint, &mut note));
+            let first = self.touch_pages(store, &mut searches);
+            for (search, first) in searches.iter_mut().flatten().zip(first) {
+                seen.push(self.see(store, search, first, &mut note));
             }
-            if part.last().is_some_and(Option::is_none) {
+            if searches.last().is_some_and(Option::is_none) {
                 return;
             }
         }
@@ -133,19 +134,24 @@ impl HashPbn {
         self.young.index.touch(hash) ^ filter
     }
 
-    /// Brings the pages near in which the first answers are, if they are resident: their frames,
-    /// then what stands in them.
-    fn touch_pages(&self, store: &PageStore, part: &[Option<(u64, &Fingerprint)>; SIDE_BY_SIDE]) {
+    /// What each search needs first. The pages in which that is are brought near, if they are
+    /// resident: their frames, then what stands in them.
+    fn touch_pages(
+        &self,
+        store: &PageStore,
+        searches: &mut [Option<Search<'_>>; SIDE_BY_SIDE],
+    ) -> [Option<Next>; SIDE_BY_SIDE] {
+        let mut first = [None; SIDE_BY_SIDE];
         let mut pages = [None; SIDE_BY_SIDE];
-        let mut count = 0;
-        for (hash, fingerprint) in part.iter().flatten() {
-            let Some(next) = self.next(&mut Search::new(*hash, fingerprint)) else { continue };
-            let (tree, leaf) = next.page();
-            pages[count] = store.find_leaf(tree, leaf).map(|slot| (slot, next));
-            count += usize::from(pages[count].is_some());
+        for ((first, page), search) in first.iter_mut().zip(&mut pages).zip(searches) {
+            *first = search.as_mut().and_then(|search| self.next(search));
+            *page = first.and_then(|next| {
+                let (tree, leaf) = next.page();
+                store.find_leaf(tree, leaf).map(|slot| (slot, next))
+            });
         }
         let mut near = 0;
-        for (slot, next) in pages[..count].iter().flatten() {
+        for (slot, next) in pages.iter().flatten() {
             let page = store.page_at(*slot);
             near ^= match next {
                 Next::Event(_, at) => bucket::touch_entry(page, *at),
@@ -153,17 +159,17 @@ impl HashPbn {
             };
         }
         black_box(near);
+        first
     }
 
     fn see(
         &self,
         store: &PageStore,
-        hash: u64,
-        fingerprint: &Fingerprint,
+        search: &mut Search<'_>,
+        first: Option<Next>,
         note: &mut impl FnMut(TreeId, u64),
     ) -> Seen {
-        let mut search = Search::new(hash, fingerprint);
-        let found = self.find_next(store, &mut search);
+        let found = self.find_from(store, search, first);
         if let Some((tree, leaf)) = search.page_seen {
             note(tree, leaf);
         }
@@ -265,17 +271,29 @@ impl HashPbn {
         store: &PageStore,
         search: &mut Search<'_>,
     ) -> Result<Option<Found>, NotResident> {
-        while let Some(next) = self.next(search) {
-            let (tree, leaf) = next.page();
+        let first = self.next(search);
+        self.find_from(store, search, first)
+    }
+
+    /// The search goes on with what it needs `next`.
+    fn find_from(
+        &self,
+        store: &PageStore,
+        search: &mut Search<'_>,
+        mut next: Option<Next>,
+    ) -> Result<Option<Found>, NotResident> {
+        while let Some(step) = next {
+            let (tree, leaf) = step.page();
             let page = store.glance(tree, leaf).ok_or(NotResident)?;
             search.page_seen = Some((tree, leaf));
-            let pbn = match next {
+            let pbn = match step {
                 Next::Event(_, slot) => search.look_at_event(page, slot),
                 Next::Bucket(_) => search.look_into_bucket(page),
             };
             if let Some(pbn) = pbn {
                 return Ok(Some(Found { pbn, place: (tree, leaf) }));
             }
+            next = self.next(search);
         }
         Ok(None)
     }

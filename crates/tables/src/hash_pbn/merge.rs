@@ -201,6 +201,7 @@ impl HashPbn {
         for segment in &mut self.segments {
             segment.take(hashes, store, &mut events);
         }
+        self.young.touch_all(&events);
         for event in &events {
             self.young.index.remove(event.hash, event.place as u32);
         }
