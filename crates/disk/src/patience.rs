@@ -36,8 +36,8 @@ const REST_WAITS_MAX: u32 = 2048;
 /// Whoever is in nobody's way for so long begins with the first again.
 const RESTED: Duration = Duration::from_millis(250);
 
-/// Waits of a thread between two looks at how many all make; and how many it adds to them at once,
-/// for what all write to is slow.
+/// Waits of a thread in which those of all are counted; and how many it adds to them at once, for
+/// what all write to is slow.
 const COUNTED_WAITS: u64 = 64;
 const ADDED_WAITS: u64 = 8;
 const _: () = assert!(COUNTED_WAITS.is_multiple_of(ADDED_WAITS));
@@ -63,7 +63,7 @@ impl Crowd {
 #[derive(Clone, Debug)]
 struct Member {
     crowd: Arc<Crowd>,
-    /// Its waits since it last looked, and those of all then.
+    /// Its waits since it last began to count, and those of all then.
     own_waits: u64,
     waits_then: u64,
     may_look: bool,
@@ -72,6 +72,9 @@ struct Member {
 impl Member {
     /// It waits once more; whether it may look.
     fn waits(&mut self) -> bool {
+        if self.own_waits == 0 {
+            self.waits_then = self.crowd.waits.load(Ordering::Relaxed);
+        }
         self.own_waits += 1;
         if self.own_waits.is_multiple_of(ADDED_WAITS) {
             self.crowd.waits.fetch_add(ADDED_WAITS, Ordering::Relaxed);
@@ -81,7 +84,7 @@ impl Member {
             // Half of one more, for those who wait seldom.
             let waits_max = COUNTED_WAITS * self.crowd.looking_max * 3 / 2;
             self.may_look = waits.wrapping_sub(self.waits_then) <= waits_max;
-            (self.own_waits, self.waits_then) = (0, waits);
+            self.own_waits = 0;
         }
         self.may_look
     }
@@ -123,16 +126,16 @@ impl Patience {
     /// The same for one of several threads that wait alike.
     #[must_use]
     pub fn among(self, crowd: Arc<Crowd>) -> Self {
-        let member = Member { crowd, own_waits: 0, waits_then: 0, may_look: false };
+        let member = Member { crowd, own_waits: 0, waits_then: 0, may_look: true };
         Self { member: Some(member), ..self }
     }
 
     /// Something is waited for from now on.
     pub fn wait(&mut self) -> Wait<'_> {
         let begun = (!self.at_most.is_zero()).then(Instant::now);
-        let has_paid = begun.is_some() && self.resting == 0 && self.short.count_ones() >= SHORT_MIN;
+        let may_look = begun.is_some() && self.member.as_mut().is_none_or(Member::waits);
+        let looks = may_look && self.resting == 0 && self.short.count_ones() >= SHORT_MIN;
         self.resting = self.resting.saturating_sub(1);
-        let looks = self.member.as_mut().is_none_or(Member::waits) && has_paid;
         Wait { patience: self, begun, read: begun, looks, count: 0 }
     }
 
@@ -279,8 +282,7 @@ mod tests {
         assert_eq!(how_many_look(&mut all[..2]), 2);
         assert_eq!(how_many_look(&mut all[..3]), 3, "half of one more is let pass");
         assert_eq!(how_many_look(&mut all), 0);
-        let alone = Arc::new(Crowd::new(0));
-        assert_eq!(how_many_look(&mut [long().among(alone)]), 0);
+        assert!(looks(&mut long().among(crowd)), "a new one is given the chance");
     }
 
     #[test]
