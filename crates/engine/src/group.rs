@@ -8,8 +8,6 @@
 //! ([`crate::buffer::WriteBuffer::held`]): collection moves held chunks even when nothing refers to
 //! them yet.
 
-use std::hint::black_box;
-
 use format::domain::DomainId;
 use format::units::{Fingerprint, Pbn};
 use mutants::mutant;
@@ -310,8 +308,7 @@ impl Engine {
         let mut hashes = std::mem::take(&mut self.lookups.hashes);
         hashes.clear();
         hashes.extend(fingerprints.iter().flatten().map(|one| self.state.hash.hash_of(one)));
-        // Side by side, or each look-up would wait for memory of its own.
-        black_box(hashes.iter().fold(0, |near, &hash| near ^ self.lookups.pending.touch(hash)));
+        self.lookups.pending.touch_all(&hashes);
         let mut sought = hashes.iter().zip(seen);
         let mut frame = 0;
         let mut plans = Vec::with_capacity(fingerprints.len());

@@ -28,9 +28,9 @@ impl PendingChunks {
         self.places.remove(hash, place.low());
     }
 
-    /// Brings near what a look-up of `hash` begins with.
-    pub(crate) fn touch(&self, hash: u64) -> u64 {
-        self.places.touch(hash)
+    /// Brings near what look-ups of these begin with.
+    pub(crate) fn touch_all(&self, hashes: &[u64]) {
+        self.places.touch_all(hashes.iter().copied());
     }
 
     /// Where the pending chunk of a fingerprint is, whose slot is in `buffer`.

@@ -36,8 +36,6 @@ mod seal;
 mod segment;
 mod young;
 
-use std::hint::black_box;
-
 use format::bucket;
 use format::detection::FilterBlocks;
 use format::root::HashShape;
@@ -168,8 +166,7 @@ impl HashPbn {
 
     /// Brings near what inserting these will change.
     pub fn touch_inserts<'a>(&self, fingerprints: impl Iterator<Item = &'a Fingerprint>) {
-        let touch = |one| self.young.index.touch(self.key.hash(one));
-        black_box(fingerprints.fold(0, |near, one| near ^ touch(one)));
+        self.young.index.touch_all(fingerprints.map(|one| self.key.hash(one)));
     }
 
     /// The bucket in which `fingerprint` stands if it is stored and not young; none when there are

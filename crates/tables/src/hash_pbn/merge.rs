@@ -201,7 +201,7 @@ impl HashPbn {
         for segment in &mut self.segments {
             segment.take(hashes, store, &mut events);
         }
-        self.young.touch_all(&events);
+        self.young.index.touch_all(events.iter().map(|event| event.hash));
         for event in &events {
             self.young.index.remove(event.hash, event.place as u32);
         }

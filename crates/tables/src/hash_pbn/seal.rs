@@ -47,7 +47,7 @@ impl HashPbn {
         for (leaf, events) in leaves.clone().zip(events.chunks(CAPACITY)) {
             let page = store.page_mut(TREE, leaf);
             bucket::clear(page);
-            self.young.touch_all(events);
+            self.young.index.touch_all(events.iter().map(|event| event.hash));
             for (event, place) in events.iter().zip(leaf * CAPACITY as u64..) {
                 push_to(page, &event.fingerprint, event.pbn);
                 self.young.index.replace(event.hash, event.place as u32, place as u32);

@@ -4,8 +4,6 @@
 //! `n`. Leaves are removed when the merge has taken all of their events, so what exists is a window
 //! of the last few. The index keeps the low half of a place; the end of the window gives the rest.
 
-use std::hint::black_box;
-
 use format::bucket::{self, CAPACITY};
 use format::page::Page;
 use format::units::{Fingerprint, Pbn, TreeId};
@@ -76,11 +74,6 @@ impl Young {
     pub(super) fn know(&mut self, hash: u64, place: u64) {
         self.index.insert(hash, place as u32);
         self.end = self.end.max(place + 1);
-    }
-
-    /// Brings near what the index knows of these: side by side, or each would be waited for.
-    pub(super) fn touch_all(&self, events: &[Event]) {
-        black_box(events.iter().fold(0, |near, event| near ^ self.index.touch(event.hash)));
     }
 
     /// The newest event before `end` that has the tag of `hash`.
