@@ -8,6 +8,7 @@
 //! server in steady state neither maps memory nor takes page faults.
 
 use std::fmt;
+use std::hint::black_box;
 use std::ops::{Deref, DerefMut, Range};
 use std::sync::Arc;
 
@@ -55,6 +56,17 @@ impl AlignedBuf {
         head.copy_from_slice(bytes);
         tail.fill(0);
         buf
+    }
+
+    /// Touches memory for so many buffers of this length and puts it on the shelf, as far as that
+    /// has room: whoever takes one later does not wait for the kernel to find and clear it.
+    pub fn prepare(length_bytes: usize, buffers: usize) {
+        let touched = || {
+            let mut buf = Self::new_stale(length_bytes);
+            black_box(&mut buf).fill(0xff);
+            buf
+        };
+        drop(std::iter::repeat_with(touched).take(buffers).collect::<Vec<_>>());
     }
 
     /// Shortens the buffer; longer lengths than it has are ignored.
@@ -165,6 +177,16 @@ mod tests {
                 buf.fill(0xa5);
             }
         }
+    }
+
+    #[test]
+    fn what_was_prepared_is_taken_from_the_shelf() {
+        // Of a length that no other test of this process takes.
+        let length_bytes = 2 << 20;
+        AlignedBuf::prepare(length_bytes, 2);
+        let prepared = [pool::take(length_bytes), pool::take(length_bytes)];
+        assert!(prepared.iter().all(Option::is_some));
+        assert!(pool::take(length_bytes).is_none());
     }
 
     #[test]

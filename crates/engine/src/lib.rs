@@ -144,6 +144,7 @@ mod wait;
 mod waiting;
 mod walk;
 mod walks;
+mod warm;
 mod watermarks;
 mod weigh;
 mod weight;

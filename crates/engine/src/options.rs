@@ -135,11 +135,12 @@ impl Options {
     }
 
     /// Bytes of recycled memory, in use and idle: of the write buffer, and of the frames of what is
-    /// looked up. Those of a job may be a little longer than its chunks, so their buffer is of the
-    /// pool's next class, twice as long; were that not counted, a full write buffer would leave no
-    /// room for idle memory, and each request would take and touch new memory.
+    /// looked up, with the room for headers that the pool adds. Were that not counted, a full write
+    /// buffer would leave no room for idle memory, and each request would take and touch new
+    /// memory.
     pub(crate) fn pooled_bytes(&self) -> usize {
-        usize::try_from(self.write_buffer_bytes()).unwrap_or(usize::MAX) + 2 * FRAMES_BYTES_MAX
+        let write_buffer_bytes = usize::try_from(self.write_buffer_bytes()).unwrap_or(usize::MAX);
+        (write_buffer_bytes + FRAMES_BYTES_MAX) / 64 * 65
     }
 
     /// Bytes of client data that may wait in the write buffer: enough that workers and the device

@@ -2,8 +2,8 @@
 //!
 //! A door needs a buffer per request and gives it up some milliseconds later on another thread.
 //! Taking each from the allocator would zero it (there is no `unsafe` here to leave it unwritten),
-//! and for large requests map and unmap it. So buffers are kept by size class, powers of two, and
-//! handed out again as they are: **their contents are unspecified**.
+//! and for large requests map and unmap it. So buffers are kept by size class, about powers of two,
+//! and handed out again as they are: **their contents are unspecified**.
 //!
 //! One pool per process, because buffers wander between threads. What is in use and what is idle
 //! are counted together: idle memory goes back to the allocator as soon as both together would
@@ -11,14 +11,17 @@
 //! it may fill anyway. So memory that was once allowed is recycled, and never held twice because
 //! clients changed the size of their requests. Memory in use is bounded elsewhere, by permits.
 
+use std::hint::black_box;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The bound until [`keep_at_most`] sets another.
 const KEPT_BYTES_MAX: usize = 16 << 20;
 
-/// Smaller and larger buffers than these are not pooled.
+/// Much smaller and larger buffers than these are not pooled.
 const CLASS_BYTES_MIN: usize = 4 << 10;
 const CLASS_BYTES_MAX: usize = 1 << 20;
+/// Of this class and larger ones there is room for headers.
+const WITH_HEADERS_BYTES_MIN: usize = 64 << 10;
 const CLASSES: usize = (CLASS_BYTES_MAX / CLASS_BYTES_MIN).ilog2() as usize + 1;
 
 static POOL: Mutex<Pool> = Mutex::new(Pool {
@@ -48,10 +51,23 @@ pub fn keep_at_most(bytes: usize) {
     drop(surplus);
 }
 
+/// Touches idle memory for so many buffers of this length, within the bound: what a process touches
+/// first the kernel has to find and to clear, and whoever asks for a buffer would wait for that.
+pub fn prepare(length_bytes: usize, buffers: usize) {
+    // Other than zeros, which could come from memory that is known to hold some, untouched.
+    let touched = || {
+        let mut buffer = take(length_bytes);
+        black_box(&mut buffer).fill(0xff);
+        buffer
+    };
+    let buffers: Vec<_> = std::iter::repeat_with(touched).take(buffers).collect();
+    buffers.into_iter().for_each(give_back);
+}
+
 /// A buffer at least `length_bytes` long, contents unspecified; to be returned by [`give_back`].
 pub(crate) fn take(length_bytes: usize) -> Vec<u8> {
     let Some(class) = class_of(length_bytes) else { return vec![0; length_bytes] };
-    let class_bytes = CLASS_BYTES_MIN << class;
+    let class_bytes = bytes_of(class);
     let (recycled, surplus) = {
         let mut pool = lock();
         let recycled = pool.pop(class);
@@ -97,10 +113,22 @@ impl Pool {
 
 /// The smallest class that holds `length_bytes`.
 fn class_of(length_bytes: usize) -> Option<usize> {
-    let class_bytes = length_bytes.next_power_of_two();
-    (CLASS_BYTES_MIN..=CLASS_BYTES_MAX)
-        .contains(&class_bytes)
-        .then(|| (class_bytes / CLASS_BYTES_MIN).ilog2() as usize)
+    if length_bytes <= CLASS_BYTES_MIN / 2 {
+        return None;
+    }
+    (0..CLASSES).find(|&class| length_bytes <= bytes_of(class))
+}
+
+/// How long buffers of a class are: a power of two, and from [`WITH_HEADERS_BYTES_MIN`] on a 64th
+/// more. For the frames of a job may be longer than its chunks by a header each, and would take
+/// twice the memory.
+fn bytes_of(class: usize) -> usize {
+    let bytes = CLASS_BYTES_MIN << class;
+    if (WITH_HEADERS_BYTES_MIN..CLASS_BYTES_MAX).contains(&bytes) {
+        bytes + bytes / 64
+    } else {
+        bytes
+    }
 }
 
 /// Each change of the pool is whole before anything can panic, so a poisoned lock is sound.
@@ -110,14 +138,18 @@ fn lock() -> MutexGuard<'static, Pool> {
 
 #[cfg(test)]
 mod tests {
-    use super::{CLASS_BYTES_MAX, class_of, give_back, keep_at_most, lock, take};
+    use super::{CLASS_BYTES_MAX, class_of, give_back, keep_at_most, lock, prepare, take};
 
     #[test]
-    fn classes_are_powers_of_two_within_the_limits() {
+    fn a_buffer_is_of_the_smallest_class_that_is_long_enough() {
         assert_eq!(class_of(512), None);
         assert_eq!(class_of(2049), Some(0));
         assert_eq!(class_of(4096), Some(0));
         assert_eq!(class_of(4097), Some(1));
+        // What a job of 64 chunks may make is no longer than what it is made of and a 64th.
+        assert_eq!(class_of(64 * (4096 + 16)), class_of(64 * 4096));
+        assert_eq!(class_of(65 << 12), Some(6));
+        assert_eq!(class_of((65 << 12) + 1), Some(7));
         assert_eq!(class_of(CLASS_BYTES_MAX), Some(8));
         assert_eq!(class_of(CLASS_BYTES_MAX + 1), None);
     }
@@ -143,6 +175,8 @@ mod tests {
             assert!(kept + pool.used_bytes <= 32 << 20);
         }
         small.into_iter().for_each(give_back);
+        prepare(1 << 20, 4);
+        assert!(lock().free[8].len() >= 4, "what is prepared is idle memory");
         keep_at_most(1 << 20);
         assert!(lock().free_bytes <= 1 << 20);
     }

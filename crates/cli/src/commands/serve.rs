@@ -9,6 +9,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
 
 use admin::{EngineService, Grower, Refusal, Server as ControlServer, SharedStatus, Status};
 use engine::{Client, Engine, Notice, Options, VolumeInfo};
@@ -77,13 +78,24 @@ pub(super) fn run(args: ServeArgs) -> Result<(), CliError> {
         engine.warn_at(&args.warn);
         engine.copy_above(args.copies_above);
     };
-    let store = OpenStore::open(&args.store, options, watch, engine_ended)?;
+    let store = OpenStore::open(&args.store, options.clone(), watch, engine_ended)?;
+    touch_memory(options);
     let served = serve(&store, &args, &woken);
     let closed = store.close();
     served?;
     closed?;
     output::say("closed cleanly");
     Ok(())
+}
+
+/// Has the memory of writes touched while nobody waits for it.
+fn touch_memory(options: Options) {
+    let touch = move || {
+        disk::step_back();
+        options.touch_memory();
+    };
+    // Without the thread the first clients wait a little longer, which is no harm.
+    let _ = thread::Builder::new().name("memory".to_owned()).spawn(touch);
 }
 
 fn hear_signals(events: Sender<Event>) -> Result<(), CliError> {
