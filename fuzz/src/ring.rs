@@ -195,7 +195,7 @@ impl WrittenRing {
 /// Writes to the journal, and waits until it is there.
 pub fn put(disk: &mut MemoryDisk, write: JournalWrite) {
     let JournalWrite { offset_bytes, buf } = write;
-    let kind = IoKind::Write { buf };
+    let kind = IoKind::Write { buf, durable: false };
     complete(disk, Io { zone: Zone::Journal, offset_bytes, kind, tag: 0 });
 }
 

@@ -94,7 +94,7 @@ fn measure(disk: &mut dyn Disk, doorbell: &Doorbell, traffic: &Traffic) {
             let number = if traffic.random { issued.wrapping_mul(0x9e37_79b9) } else { issued };
             let offset_bytes = (number % slots) * traffic.length_bytes as u64;
             let kind = if traffic.write {
-                IoKind::Write { buf: payload.clone() }
+                IoKind::Write { buf: payload.clone(), durable: false }
             } else {
                 IoKind::Read { buf: AlignedBuf::new_stale(traffic.length_bytes) }
             };

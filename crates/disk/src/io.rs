@@ -18,6 +18,9 @@ pub enum IoKind {
     Write {
         /// Released at completion.
         buf: SharedBuf,
+        /// Whether it is durable when it completes, as if a sync had followed; nothing else is
+        /// because of it.
+        durable: bool,
     },
     /// Makes durable every write of the zone that completed before this was submitted.
     Sync,
@@ -85,7 +88,7 @@ impl IoKind {
     pub(crate) fn length_bytes(&self) -> usize {
         match self {
             Self::Read { buf } => buf.len(),
-            Self::Write { buf } => buf.len(),
+            Self::Write { buf, .. } => buf.len(),
             Self::Sync => 0,
         }
     }
@@ -101,7 +104,7 @@ impl Io {
         let buf_start = match &self.kind {
             IoKind::Sync => return Ok(()),
             IoKind::Read { buf } => buf.as_ptr().addr(),
-            IoKind::Write { buf } => buf.as_ptr().addr(),
+            IoKind::Write { buf, .. } => buf.as_ptr().addr(),
         };
         let length_bytes = self.kind.length_bytes();
         let block = BLOCK_BYTES as u64;
@@ -134,7 +137,7 @@ mod tests {
     use super::*;
 
     fn write(offset_bytes: u64, buf: SharedBuf) -> Io {
-        Io { zone: Zone::Tables, offset_bytes, kind: IoKind::Write { buf }, tag: 0 }
+        Io { zone: Zone::Tables, offset_bytes, kind: IoKind::Write { buf, durable: false }, tag: 0 }
     }
 
     #[test]

@@ -15,6 +15,7 @@
 //! - A read submitted after a write has completed sees that write.
 //! - A sync makes durable every write of its zone that had completed before the sync was
 //!   *submitted*, and promises nothing about any other.
+//! - A *durable* write is durable when it completes, and makes nothing else so.
 //! - Every operation completes exactly once, with its tag; a read always gives its buffer back.
 //! - An operation that cannot be (misaligned, out of range, no such zone) completes with an error.
 //!
@@ -33,6 +34,7 @@ mod allocation;
 mod buffer;
 mod create;
 mod doorbell;
+mod durable_writes;
 mod error;
 mod grow;
 mod io;

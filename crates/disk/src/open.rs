@@ -8,7 +8,6 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use format::units::Zone;
 use rustix::fs::{FlockOperation, flock};
@@ -70,7 +69,7 @@ pub fn open_store_files(
         if !direct && buffered.is_none() {
             buffered = Some(path);
         }
-        files.push(ZoneFile { file: Arc::new(file), size_bytes });
+        files.push(ZoneFile::new(file, size_bytes));
     }
     let Some(files) = ZoneFiles::new(files) else {
         return Err(OpenError::NoStore { dir: dir.to_owned() });
@@ -96,7 +95,7 @@ pub fn open_further_files(dir: &Path, numbers: Range<u16>) -> Result<FurtherFile
     let open = |number| {
         let zone = Zone::Data(number);
         let Opened { file, size_bytes, .. } = open_zone(dir, zone, &zone_path(dir, zone, 2))?;
-        Ok((number, ZoneFile { file: Arc::new(file), size_bytes }))
+        Ok((number, ZoneFile::new(file, size_bytes)))
     };
     let data: Result<Vec<_>, OpenError> = numbers.map(open).collect();
     Ok(FurtherFiles { data: data? })

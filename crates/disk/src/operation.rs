@@ -17,11 +17,33 @@ pub(crate) struct Operation {
     pub(crate) io: Io,
     done_bytes: usize,
     retries: u16,
+    /// Whether the device makes durable by itself what is to be.
+    durable_writes: bool,
 }
 
 impl Operation {
-    pub(crate) fn new(io: Io) -> Self {
-        Self { io, done_bytes: 0, retries: 0 }
+    /// `durable_writes`: whether the device makes durable by itself what is to be.
+    pub(crate) fn new(io: Io, durable_writes: bool) -> Self {
+        Self { io, done_bytes: 0, retries: 0, durable_writes }
+    }
+
+    fn is_durable_write(&self) -> bool {
+        matches!(self.io.kind, IoKind::Write { durable: true, .. })
+    }
+
+    /// Whether the device is to be asked to write durably.
+    pub(crate) fn writes_through(&self) -> bool {
+        self.is_durable_write() && self.durable_writes
+    }
+
+    fn syncs_after(&self) -> bool {
+        self.is_durable_write() && !self.durable_writes
+    }
+
+    /// Whether the device is to be asked for a sync next.
+    pub(crate) fn is_at_sync(&self) -> bool {
+        let is_written = self.done_bytes == self.io.kind.length_bytes();
+        matches!(self.io.kind, IoKind::Sync) || self.syncs_after() && is_written
     }
 
     pub(crate) fn zone(&self) -> Zone {
@@ -57,21 +79,23 @@ impl Operation {
     }
 
     fn advance_by(&mut self, bytes: usize) -> Option<Result<(), IoError>> {
+        if self.is_at_sync() {
+            return Some(Ok(()));
+        }
         let length_bytes = self.io.kind.length_bytes();
-        let is_transfer = !matches!(self.io.kind, IoKind::Sync);
-        if is_transfer && bytes == 0 {
+        if bytes == 0 {
             let (zone, offset_bytes) = (self.io.zone, self.offset_bytes());
             return Some(Err(IoError::EndOfFile { zone, offset_bytes }));
         }
         self.done_bytes = (self.done_bytes + bytes).min(length_bytes);
-        (self.done_bytes == length_bytes).then_some(Ok(()))
+        (self.done_bytes == length_bytes && !self.syncs_after()).then_some(Ok(()))
     }
 
     fn failed(&self, source: Errno) -> IoError {
         let verb = match self.io.kind {
+            _ if self.is_at_sync() => Verb::Sync,
             IoKind::Read { .. } => Verb::Read,
-            IoKind::Write { .. } => Verb::Write,
-            IoKind::Sync => Verb::Sync,
+            IoKind::Write { .. } | IoKind::Sync => Verb::Write,
         };
         let (zone, offset_bytes) = (self.io.zone, self.io.offset_bytes);
         IoError::Failed { verb, zone, offset_bytes, source }
@@ -85,7 +109,7 @@ mod tests {
 
     fn read_of(length_bytes: usize) -> Operation {
         let kind = IoKind::Read { buf: AlignedBuf::new_zeroed(length_bytes) };
-        Operation::new(Io { zone: Zone::Journal, offset_bytes: 4096, kind, tag: 7 })
+        Operation::new(Io { zone: Zone::Journal, offset_bytes: 4096, kind, tag: 7 }, false)
     }
 
     #[test]
@@ -116,6 +140,29 @@ mod tests {
     #[test]
     fn a_sync_moves_no_bytes() {
         let sync = Io { zone: Zone::Data(0), offset_bytes: 0, kind: IoKind::Sync, tag: 0 };
-        assert_eq!(Operation::new(sync).advance(Ok(0)), Some(Ok(())));
+        assert_eq!(Operation::new(sync, false).advance(Ok(0)), Some(Ok(())));
+    }
+
+    #[test]
+    fn a_durable_write_is_synced_unless_the_device_does_so() {
+        let write = |durable_writes| {
+            let buf = AlignedBuf::new_zeroed(8192).into();
+            let kind = IoKind::Write { buf, durable: true };
+            let io = Io { zone: Zone::Journal, offset_bytes: 0, kind, tag: 0 };
+            Operation::new(io, durable_writes)
+        };
+        assert_eq!(write(true).advance(Ok(8192)), Some(Ok(())));
+        let mut synced = write(false);
+        assert_eq!(synced.advance(Ok(4096)), None);
+        assert!(!synced.is_at_sync());
+        assert_eq!(synced.advance(Ok(4096)), None);
+        assert!(synced.is_at_sync());
+        assert_eq!(synced.advance(Ok(0)), Some(Ok(())));
+        let mut lost = write(false);
+        assert_eq!(lost.advance(Ok(8192)), None);
+        let failed = lost.advance(Err(Errno::IO));
+        let is_of_sync =
+            |error: &IoError| matches!(error, IoError::Failed { verb: Verb::Sync, .. });
+        assert!(failed.unwrap().is_err_and(|error| is_of_sync(&error)));
     }
 }

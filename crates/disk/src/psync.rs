@@ -74,7 +74,7 @@ impl Disk for PsyncDisk {
         self.in_flight += 1;
         match io.check(self.size_bytes(io.zone)) {
             Ok(()) => {
-                lock(&self.shared.jobs).queue.push_back(Operation::new(io));
+                lock(&self.shared.jobs).queue.push_back(Operation::new(io, false));
                 self.shared.job_added.notify_one();
             }
             Err(error) => self.shared.finish(io.complete(Err(error))),
@@ -165,10 +165,13 @@ fn run(mut operation: Operation, file: Option<&ZoneFile>) -> Completion {
 fn ask(operation: &mut Operation, file: Option<&ZoneFile>) -> Result<usize, Errno> {
     let file = &file.ok_or(Errno::BADF)?.file;
     let (done_bytes, offset_bytes) = (operation.done_bytes(), operation.offset_bytes());
+    if operation.is_at_sync() {
+        return fdatasync(file).map(|()| 0);
+    }
     match &mut operation.io.kind {
         IoKind::Read { buf } => pread(file, &mut buf[done_bytes..], offset_bytes),
-        IoKind::Write { buf } => pwrite(file, &buf[done_bytes..], offset_bytes),
-        IoKind::Sync => fdatasync(file).map(|()| 0),
+        IoKind::Write { buf, .. } => pwrite(file, &buf[done_bytes..], offset_bytes),
+        IoKind::Sync => Ok(0),
     }
 }
 

@@ -25,7 +25,7 @@ use std::time::Duration;
 use format::units::Zone;
 use io_uring::types::{Fd, FsyncFlags};
 use io_uring::{IoUring, Probe, opcode, squeue};
-use rustix::io::Errno;
+use rustix::io::{Errno, ReadWriteFlags};
 
 use crate::doorbell::Doorbell;
 use crate::io::{Completion, Disk, Io, IoKind};
@@ -38,6 +38,8 @@ const DEPTH: u32 = 256;
 const PUSH_AT: usize = 32;
 /// The largest part of one operation that is asked for at once; the length is a `u32` in the ring.
 const PART_BYTES_MAX: usize = 1 << 30;
+/// What a write is asked with that is to be durable.
+const WRITE_THROUGH: i32 = ReadWriteFlags::DSYNC.bits() as i32;
 /// Pause before the kernel is asked again when it could not take or wait.
 const NOT_NOW: Duration = Duration::from_millis(1);
 
@@ -125,7 +127,10 @@ impl UringDisk {
 impl Disk for UringDisk {
     fn submit(&mut self, io: Io) {
         match io.check(self.files.size_bytes(io.zone)) {
-            Ok(()) => self.slots.admit(io),
+            Ok(()) => {
+                let durable_writes = self.files.durable_writes(io.zone);
+                self.slots.admit(Operation::new(io, durable_writes));
+            }
             Err(error) => self.slots.finished.push(io.complete(Err(error))),
         }
         if self.slots.queue.len() >= PUSH_AT {
@@ -220,13 +225,13 @@ impl Slots {
         self.operations.len() - self.vacant.len()
     }
 
-    fn admit(&mut self, io: Io) {
+    fn admit(&mut self, operation: Operation) {
         let slot = self.vacant.pop().unwrap_or_else(|| {
             self.operations.push(None);
             self.operations.len() - 1
         });
         if let Some(place) = self.operations.get_mut(slot) {
-            *place = Some(Operation::new(io));
+            *place = Some(operation);
             self.queue.push_back(slot);
         }
     }
@@ -236,18 +241,24 @@ impl Slots {
         let operation = self.operations.get_mut(slot)?.as_mut()?;
         let fd = Fd(files.raw_fd(operation.zone()));
         let (done_bytes, offset_bytes) = (operation.done_bytes(), operation.offset_bytes());
+        let sync = || opcode::Fsync::new(fd).flags(FsyncFlags::DATASYNC).build();
+        let (is_at_sync, writes_through) = (operation.is_at_sync(), operation.writes_through());
         let entry = match &mut operation.io.kind {
+            _ if is_at_sync => sync(),
             IoKind::Read { buf } => {
                 let rest = &mut buf[done_bytes..];
                 opcode::Read::new(fd, rest.as_mut_ptr(), part(rest.len()))
                     .offset(offset_bytes)
                     .build()
             }
-            IoKind::Write { buf } => {
+            IoKind::Write { buf, .. } => {
                 let rest = &buf[done_bytes..];
-                opcode::Write::new(fd, rest.as_ptr(), part(rest.len())).offset(offset_bytes).build()
+                opcode::Write::new(fd, rest.as_ptr(), part(rest.len()))
+                    .offset(offset_bytes)
+                    .rw_flags(if writes_through { WRITE_THROUGH } else { 0 })
+                    .build()
             }
-            IoKind::Sync => opcode::Fsync::new(fd).flags(FsyncFlags::DATASYNC).build(),
+            IoKind::Sync => sync(),
         };
         Some(entry.user_data(slot as u64))
     }

@@ -7,14 +7,23 @@ use std::sync::Arc;
 
 use format::units::{BLOCK_BYTES, Zone};
 
+use crate::durable_writes;
+
 /// One zone's open file. The superblock's carries the store's lock for as long as it is open.
 #[derive(Clone, Debug)]
 pub(crate) struct ZoneFile {
     pub(crate) file: Arc<File>,
     pub(crate) size_bytes: u64,
+    /// Whether a single write may be asked to be durable.
+    pub(crate) durable_writes: bool,
 }
 
 impl ZoneFile {
+    pub(crate) fn new(file: File, size_bytes: u64) -> Self {
+        let durable_writes = durable_writes::are_obeyed(&file);
+        Self { file: Arc::new(file), size_bytes, durable_writes }
+    }
+
     /// A file that cannot be asked keeps the length that it is known to have.
     fn look_again(&mut self) {
         if let Ok(end) = (&*self.file).seek(SeekFrom::End(0)) {
@@ -70,6 +79,11 @@ impl ZoneFiles {
     /// 0 when there is no such zone.
     pub(crate) fn size_bytes(&self, zone: Zone) -> u64 {
         self.get(zone).map_or(0, |file| file.size_bytes)
+    }
+
+    /// Whether a single write to the zone may be asked to be durable.
+    pub(crate) fn durable_writes(&self, zone: Zone) -> bool {
+        self.get(zone).is_some_and(|file| file.durable_writes)
     }
 
     /// The zone's descriptor, or one that no system call accepts.

@@ -77,7 +77,7 @@ fn an_open_disk_grows() {
         for (tag, (zone, size_bytes)) in (0..).zip(grown) {
             assert_eq!(disk.size_bytes(zone), size_bytes);
             let buf = AlignedBuf::new_zeroed(4096).into();
-            let kind = IoKind::Write { buf };
+            let kind = IoKind::Write { buf, durable: false };
             disk.submit(Io { zone, offset_bytes: size_bytes - 4096, kind, tag });
         }
         let mut done = Vec::new();

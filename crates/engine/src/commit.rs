@@ -120,7 +120,8 @@ impl Engine {
         changes.append(maps);
         let popped = self.popped(&stores, heals.len());
         let rest = mutant!(SplitsGroup).then(|| changes.split_off(half));
-        self.record(&changes);
+        let durability = self.flushing.durability_of_next(carried);
+        self.record_with(&changes, durability);
         rest.into_iter().for_each(|rest| self.record(&rest));
         self.state.scratch.changes = self.state.scratch.emptied(changes);
         self.let_go(group, (stores.len() - heals.len()) as u64, popped);

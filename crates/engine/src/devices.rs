@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use disk::{AlignedBuf, Completion, Disk, FurtherFiles, Io, IoError, IoKind, SharedBuf};
 use format::units::{ContainerId, Pba, Zone};
 use hashbrown::HashMap;
+use mutants::mutant;
 use tables::PageRead;
 
 use crate::carried::Carried;
@@ -145,7 +146,20 @@ impl Devices {
         purpose: Purpose,
     ) {
         self.written.add(zone, buf.len() as u64);
-        self.issue(zone, offset_bytes, IoKind::Write { buf }, purpose);
+        self.issue(zone, offset_bytes, IoKind::Write { buf, durable: false }, purpose);
+    }
+
+    /// As [`Self::write`]; what is written is durable when that has ended.
+    pub(crate) fn write_durably(
+        &mut self,
+        zone: Zone,
+        offset_bytes: u64,
+        buf: SharedBuf,
+        purpose: Purpose,
+    ) {
+        self.written.add(zone, buf.len() as u64);
+        let durable = !mutant!(WritesRecordPlainly);
+        self.issue(zone, offset_bytes, IoKind::Write { buf, durable }, purpose);
     }
 
     pub(crate) fn sync(&mut self, zone: Zone, purpose: Purpose) {
@@ -239,7 +253,7 @@ impl Devices {
         buf: SharedBuf,
     ) -> Result<(), IoError> {
         self.written.add(zone, buf.len() as u64);
-        self.run_now(zone, offset_bytes, IoKind::Write { buf }).map(|_| ())
+        self.run_now(zone, offset_bytes, IoKind::Write { buf, durable: false }).map(|_| ())
     }
 
     /// Syncs and waits: only before the engine runs.

@@ -8,12 +8,13 @@
 //!
 //! Few and small frames that a flush waits for are *carried* in their record (`commit.rs`). If all
 //! frames since the last sync of the data zones were, a round is the journal's alone: one write and
-//! one sync. The frames stay in memory, and go to their container when a segment is full, or with
-//! the next round that *places* frames: one with frames that no record carries, one that a
-//! checkpoint asks for since the journal will end behind the record, or one for the bytes that
-//! recovery would have to place. It writes the containers' padded tails first and syncs the data
-//! zones too. So there are two marks: up to which record all is durable, and up to which the frames
-//! are durable in their places; the second never passes the first.
+//! one sync, or one write that is durable by itself (decision 035). The frames stay in memory, and
+//! go to their container when a segment is full, or with the next round that *places* frames: one
+//! with frames that no record carries, one that a checkpoint asks for since the journal will end
+//! behind the record, or one for the bytes that recovery would have to place. It writes the
+//! containers' padded tails first and syncs the data zones too. So there are two marks: up to which
+//! record all is durable, and up to which the frames are durable in their places; the second never
+//! passes the first.
 //!
 //! One round runs at a time; flushes that arrive meanwhile share the next: group commit. (Two at a
 //! time were no faster: measurements/016.) Where a flush is expected (`flushing.rs`), all but the
@@ -103,6 +104,7 @@ impl Engine {
             group,
             mark: self.devices.mark(),
             zones,
+            journal: std::mem::take(&mut self.flushing.journal_unsynced),
             syncs_left: None,
             told: self.flushing.told,
         });
@@ -126,13 +128,15 @@ impl Engine {
         let Some(round) = &mut self.flushing.round else { return false };
         match round.syncs_left {
             None if self.devices.written_before(round.mark) => {
-                let zones = std::mem::take(&mut round.zones);
-                round.syncs_left = Some(zones.len() + 1);
-                self.devices.sync(Zone::Journal, Purpose::FlushSync);
-                for number in zones {
-                    self.devices.sync(Zone::Data(number), Purpose::FlushSync);
+                let data = std::mem::take(&mut round.zones).into_iter().map(Zone::Data);
+                let journal = round.journal && !mutant!(TrustsPlainRecords);
+                let zones: Vec<_> =
+                    journal.then_some(Zone::Journal).into_iter().chain(data).collect();
+                round.syncs_left = Some(zones.len());
+                for zone in zones {
+                    self.devices.sync(zone, Purpose::FlushSync);
                 }
-                self.counters.syncs += 1;
+                self.counters.syncs += u64::from(round.syncs_left != Some(0));
                 true
             }
             Some(0) => {

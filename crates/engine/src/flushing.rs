@@ -36,6 +36,15 @@ impl Answer {
     }
 }
 
+/// How a record becomes durable (decision 035).
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Durability {
+    /// By the sync of a round.
+    BySync,
+    /// By its write: somebody waits for it, and no sync is left to wait for.
+    ByWrite,
+}
+
 /// A round under way.
 pub(crate) struct Round {
     /// Records up to this one become durable.
@@ -49,6 +58,8 @@ pub(crate) struct Round {
     /// Data zones that were written before the mark. What is written to them later may not have
     /// ended when they are synced, so it counts for the next round.
     pub(crate) zones: BTreeSet<u16>,
+    /// Whether the journal is to be synced.
+    pub(crate) journal: bool,
     pub(crate) syncs_left: Option<usize>,
     /// What the records that become durable say of durability themselves.
     pub(crate) told: u64,
@@ -66,6 +77,8 @@ pub(crate) struct Flushing {
     pub(crate) settled: Settled,
     /// The durable sequence that the newest record carries.
     pub(crate) told: u64,
+    /// Records were written since the last round began that a sync has to make durable.
+    pub(crate) journal_unsynced: bool,
     /// Somebody wants a round that places frames.
     pub(crate) wanted: bool,
     pub(crate) ticks: u32,
@@ -83,6 +96,7 @@ impl Flushing {
             round: None,
             settled: Settled { durable_sequence: sequence, placed_sequence: sequence },
             told: sequence,
+            journal_unsynced: false,
             wanted: false,
             ticks: 0,
             writes_seen: 0,
@@ -100,6 +114,13 @@ impl Flushing {
     pub(crate) fn is_expected(&self, writes: u64) -> bool {
         let pending = (1..=HABIT_WRITES_MAX).contains(&(writes - self.writes_seen));
         self.habitual >= HABIT_FLUSHES && pending
+    }
+
+    /// How the next record becomes durable, if it carries its frames or not. Beside others that a
+    /// sync makes durable one more costs nothing, and a flush of the device of its own would.
+    pub(crate) fn durability_of_next(&self, carries: bool) -> Durability {
+        let is_alone = self.round.is_none() && !self.journal_unsynced;
+        if carries && is_alone { Durability::ByWrite } else { Durability::BySync }
     }
 
     pub(crate) fn wait_for_ack(&mut self, group: u64, ack: Arc<Ack>) {
@@ -152,7 +173,16 @@ impl Flushing {
 
 #[cfg(test)]
 mod tests {
-    use super::{Flushing, HABIT_FLUSHES};
+    use super::{Durability, Flushing, HABIT_FLUSHES};
+
+    #[test]
+    fn a_record_is_durable_by_its_write_where_no_sync_would_cover_it() {
+        let mut flushing = Flushing::new(0);
+        assert_eq!(flushing.durability_of_next(true), Durability::ByWrite);
+        assert_eq!(flushing.durability_of_next(false), Durability::BySync, "frames are elsewhere");
+        flushing.journal_unsynced = true;
+        assert_eq!(flushing.durability_of_next(true), Durability::BySync);
+    }
 
     #[test]
     fn a_flush_is_expected_after_some_with_few_writes_before_each() {

@@ -5,6 +5,7 @@ use format::root::Stream;
 
 use crate::devices::Purpose;
 use crate::engine::Engine;
+use crate::flushing::Durability;
 use crate::stages::CoreStage;
 use crate::state::LiveChange;
 use format::units::{Fingerprint, Pba, Pbn, Zone};
@@ -93,10 +94,15 @@ impl Engine {
     /// Appends a record of `changes` to the journal and applies them. The caller has made sure of
     /// the pages and of the journal's room.
     pub(crate) fn record(&mut self, changes: &[Change]) {
+        self.record_with(changes, Durability::BySync);
+    }
+
+    /// The same; a record that carries all that it stores may be durable by its write.
+    pub(crate) fn record_with(&mut self, changes: &[Change], durability: Durability) {
         let begun = self.stages.now();
         let mut body = std::mem::take(&mut self.state.scratch.body);
         encode(changes, &mut body);
-        let appended = self.append(&body);
+        let appended = self.append(&body, durability);
         self.state.scratch.body = body;
         if !appended {
             return;
@@ -135,7 +141,7 @@ impl Engine {
         self.counters.collection_bytes_written += bytes[Stream::Collection as usize];
     }
 
-    fn append(&mut self, body: &[u8]) -> bool {
+    fn append(&mut self, body: &[u8], durability: Durability) -> bool {
         let mut settled = self.flushing.settled;
         if mutant!(TellsPlacedEarly) {
             settled.placed_sequence = settled.durable_sequence;
@@ -149,8 +155,13 @@ impl Engine {
         self.flushing.told = settled.durable_sequence;
         for write in appended.writes {
             self.counters.journal_bytes_written += write.buf.len() as u64;
-            self.devices.write(Zone::Journal, write.offset_bytes, write.buf, Purpose::Journal);
+            let (zone, at, purpose) = (Zone::Journal, write.offset_bytes, Purpose::Journal);
+            match durability {
+                Durability::BySync => self.devices.write(zone, at, write.buf, purpose),
+                Durability::ByWrite => self.devices.write_durably(zone, at, write.buf, purpose),
+            }
         }
+        self.flushing.journal_unsynced |= durability == Durability::BySync;
         self.appended_sequence = appended.sequence;
         true
     }

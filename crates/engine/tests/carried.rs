@@ -33,6 +33,7 @@ fn flushed_bit_by_bit(wish: &Wish) -> (Stand, VolumeHandle) {
     let (data, journal) = (after.counters.data_bytes_written, after.counters.journal_bytes_written);
     assert_eq!(data, before.counters.data_bytes_written, "no frame went to a container");
     assert!(journal > before.counters.journal_bytes_written + FLUSHES / 2 * CHUNK);
+    assert_eq!(after.counters.syncs, before.counters.syncs, "records are durable by their writes");
     (stand, volume)
 }
 

@@ -174,7 +174,7 @@ fn zero(disk: &MemoryDisk, zone: Zone, range: std::ops::Range<u64>) {
     let piece_bytes = 1 << 20;
     for at in (first..last).step_by(piece_bytes) {
         let buf = AlignedBuf::new_zeroed((last - at).min(piece_bytes as u64) as usize);
-        let kind = IoKind::Write { buf: buf.into() };
+        let kind = IoKind::Write { buf: buf.into(), durable: false };
         disk.submit(Io { zone, offset_bytes: at, kind, tag: 0 });
     }
     while disk.in_flight() > 0 {
@@ -194,7 +194,7 @@ impl Disk for ShortDisk {
     fn submit(&mut self, io: Io) {
         let length_bytes = match &io.kind {
             IoKind::Read { buf } => buf.len(),
-            IoKind::Write { buf } => buf.len(),
+            IoKind::Write { buf, .. } => buf.len(),
             IoKind::Sync => 0,
         };
         let (zone, offset_bytes, size_bytes) = (io.zone, io.offset_bytes, self.size_bytes);

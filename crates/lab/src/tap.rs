@@ -139,7 +139,7 @@ impl Heard {
         self.digest.add(mixed(zone_number(io.zone), io.offset_bytes));
         match &io.kind {
             IoKind::Read { buf } => self.digest.add(mixed(1, buf.len() as u64)),
-            IoKind::Write { buf } => self.digest.add_bytes(buf),
+            IoKind::Write { buf, .. } => self.digest.add_bytes(buf),
             IoKind::Sync => self.digest.add(3),
         }
     }

@@ -765,7 +765,7 @@ trait KindLen {
 impl KindLen for Io {
     fn kind_len(&self) -> u64 {
         match &self.kind {
-            IoKind::Write { buf } => buf.len() as u64,
+            IoKind::Write { buf, .. } => buf.len() as u64,
             _ => 0,
         }
     }

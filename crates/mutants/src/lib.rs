@@ -125,11 +125,15 @@ pub enum Mutant {
     ForgetsAside,
     /// The record of a moved chunk that is aside does not say what its frame holds.
     MovesUnnamed,
+    /// A record that is to be durable when it is written is written like any other.
+    WritesRecordPlainly,
+    /// A round does not sync the journal, whatever was written to it.
+    TrustsPlainRecords,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 51] = [
+    pub const ALL: [Self; 53] = [
         Self::AnswersFlushUnsynced,
         Self::SkipsDataSync,
         Self::WritesRootUnsynced,
@@ -181,6 +185,8 @@ impl Mutant {
         Self::ForgetsDomainOfFrame,
         Self::ForgetsAside,
         Self::MovesUnnamed,
+        Self::WritesRecordPlainly,
+        Self::TrustsPlainRecords,
     ];
 }
 

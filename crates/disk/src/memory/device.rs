@@ -26,13 +26,16 @@ pub struct MemoryCounters {
     pub bytes_written: u64,
 }
 
-/// A write that landed and is not durable yet.
+/// A write that landed and that no sync has covered yet.
 #[derive(Clone)]
 pub(super) struct Unsynced {
     /// Its place in the order of landing on this medium, from 1.
     pub(super) number: u64,
     pub(super) offset_bytes: u64,
     pub(super) bytes: SharedBuf,
+    /// Whether it is durable all the same. It keeps its place among the others: what landed before
+    /// it is not seen again where both wrote.
+    pub(super) durable: bool,
 }
 
 /// One zone.
@@ -44,7 +47,8 @@ pub(super) struct Medium {
     pub(super) current: Image,
     /// What a power loss cannot take.
     pub(super) durable: Image,
-    /// In the order of landing; `durable` and all of these make `current`.
+    /// In the order of landing; `durable` and all of these make `current`, or would have if no sync
+    /// had failed.
     pub(super) unsynced: VecDeque<Unsynced>,
     /// Writes that have landed.
     pub(super) landed: u64,
@@ -125,7 +129,7 @@ impl Device {
         match &io.kind {
             IoKind::Read { .. } => self.counters.reads += 1,
             IoKind::Sync => self.counters.syncs += 1,
-            IoKind::Write { buf } => {
+            IoKind::Write { buf, .. } => {
                 self.counters.writes += 1;
                 self.counters.bytes_written += buf.len() as u64;
                 match &mut self.writes_left {
@@ -158,8 +162,10 @@ impl Device {
             match (&mut io.kind, torn) {
                 (IoKind::Read { buf }, None) => medium.current.read(io.offset_bytes, buf),
                 (IoKind::Read { .. }, Some(_)) => {}
-                (IoKind::Write { buf }, None) => medium.land_write(io.offset_bytes, buf.clone()),
-                (IoKind::Write { buf }, Some(mut prng)) => {
+                (IoKind::Write { buf, durable }, None) => {
+                    medium.land_write(io.offset_bytes, buf.clone(), *durable);
+                }
+                (IoKind::Write { buf, .. }, Some(mut prng)) => {
                     medium.land_torn(io.offset_bytes, buf, &mut prng);
                 }
                 (IoKind::Sync, None) => medium.sync(landed_before),
@@ -177,10 +183,10 @@ impl Medium {
         Self { zone, size_bytes, current, durable, unsynced: VecDeque::new(), landed: 0 }
     }
 
-    pub(super) fn land_write(&mut self, offset_bytes: u64, bytes: SharedBuf) {
+    pub(super) fn land_write(&mut self, offset_bytes: u64, bytes: SharedBuf, durable: bool) {
         self.landed += 1;
         self.current.write(offset_bytes, &bytes);
-        self.unsynced.push_back(Unsynced { number: self.landed, offset_bytes, bytes });
+        self.unsynced.push_back(Unsynced { number: self.landed, offset_bytes, bytes, durable });
     }
 
     /// What is kept of writes that are not durable has this byte too.
@@ -203,7 +209,7 @@ impl Medium {
     }
 
     fn lose_sync(&mut self, landed_before: u64) {
-        self.unsynced.retain(|write| write.number > landed_before);
+        self.unsynced.retain(|write| write.number > landed_before || write.durable);
     }
 }
 

@@ -22,8 +22,9 @@ pub enum Fault {
         /// Any byte of the bad block.
         offset_bytes: u64,
     },
-    /// Syncs of the zone. As after a failed `fsync` of Linux, the writes that the sync should have
-    /// made durable can still be read but never become durable, even if a later sync succeeds.
+    /// Syncs of the zone, and durable writes to it. As after a failed `fsync` of Linux, the writes
+    /// that the sync should have made durable can still be read but never become durable, even if a
+    /// later sync succeeds. A durable write leaves any mixture of old and new.
     Sync {
         /// Where.
         zone: Zone,
@@ -44,7 +45,9 @@ impl Fault {
             (Self::Write { zone, offset_bytes }, IoKind::Write { .. }) => {
                 (touches(zone, offset_bytes), Verb::Write)
             }
-            (Self::Sync { zone }, IoKind::Sync) => (zone == io.zone, Verb::Sync),
+            (Self::Sync { zone }, IoKind::Sync | IoKind::Write { durable: true, .. }) => {
+                (zone == io.zone, Verb::Sync)
+            }
             _ => (false, Verb::Sync),
         };
         struck.then_some(verb)

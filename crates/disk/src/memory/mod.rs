@@ -14,7 +14,8 @@
 //! - *In flight*: not visible to reads. Operations land in any order, whatever overlaps.
 //! - *Unsynced*: visible to reads, in the order of landing; a power loss may undo it.
 //! - *Durable*: a sync makes durable exactly the writes of its zone that had landed when it was
-//!   **submitted**, nothing more. A real device often keeps more, and nobody may count on it.
+//!   **submitted**, nothing more. A real device often keeps more, and nobody may count on it. A
+//!   durable write is durable when it lands, and nothing else because of it.
 //!
 //! The fault model (`power.rs`): at a power loss each write that is not durable is, independently
 //! of all others, lost, kept, or torn: of its 512-byte sectors the first so many are kept, or each

@@ -49,7 +49,7 @@ impl Device {
     pub(super) fn after_kill(&self, seed: u64) -> Self {
         self.after_landing(seed, |medium, offset_bytes, bytes, prng| match prng.below(3) {
             0 => {}
-            1 => medium.land_write(offset_bytes, bytes),
+            1 => medium.land_write(offset_bytes, bytes, false),
             _ => medium.land_torn(offset_bytes, &bytes, prng),
         })
     }
@@ -57,7 +57,7 @@ impl Device {
     /// Everything landed, nothing made durable by it.
     pub(super) fn after_owner_died(&self, seed: u64) -> Self {
         self.after_landing(seed, |medium, offset_bytes, bytes, _| {
-            medium.land_write(offset_bytes, bytes);
+            medium.land_write(offset_bytes, bytes, false);
         })
     }
 
@@ -86,7 +86,9 @@ impl Device {
             pending.io.check(medium.map_or(0, |medium| medium.size_bytes)).is_ok()
         });
         let writes = possible.filter_map(|pending| match &pending.io.kind {
-            IoKind::Write { buf } => Some((pending.io.zone, pending.io.offset_bytes, buf.clone())),
+            IoKind::Write { buf, .. } => {
+                Some((pending.io.zone, pending.io.offset_bytes, buf.clone()))
+            }
             IoKind::Read { .. } | IoKind::Sync => None,
         });
         writes.collect()
@@ -104,6 +106,7 @@ impl Medium {
     fn surviving(&self, loss: Loss, prng: &mut SplitMix) -> Self {
         let mut durable = self.durable.clone();
         for write in &self.unsynced {
+            let loss = if write.durable { Loss::None } else { loss };
             survive(&mut durable, write.offset_bytes, &write.bytes, loss, prng);
         }
         let (zone, size_bytes) = (self.zone, self.size_bytes);
@@ -117,7 +120,7 @@ impl Medium {
         for (number, start) in (0..bytes.len()).step_by(SECTOR_BYTES).enumerate() {
             if kept.keeps(number, prng) {
                 let sector = bytes.slice(start..start + SECTOR_BYTES);
-                self.land_write(offset_bytes + start as u64, sector);
+                self.land_write(offset_bytes + start as u64, sector, false);
             }
         }
     }

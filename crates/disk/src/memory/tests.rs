@@ -17,8 +17,17 @@ fn disk(seed: u64) -> MemoryDisk {
 fn write(block: u64, byte: u8) -> Io {
     let mut buf = AlignedBuf::new_zeroed(BLOCK_BYTES);
     buf.fill(byte);
-    let kind = IoKind::Write { buf: buf.into() };
+    let kind = IoKind::Write { buf: buf.into(), durable: false };
     Io { zone: TABLES, offset_bytes: block * BLOCK, kind, tag: block }
+}
+
+impl Io {
+    fn made_durable(mut self) -> Self {
+        if let IoKind::Write { durable, .. } = &mut self.kind {
+            *durable = true;
+        }
+        self
+    }
 }
 
 fn read(block: u64) -> Io {
@@ -90,6 +99,37 @@ fn a_sync_covers_only_what_had_landed_when_it_was_submitted() {
         }
         assert!(lost > 0);
     }
+}
+
+#[test]
+fn a_durable_write_is_kept_and_nothing_else_because_of_it() {
+    let mut lost = 0;
+    for seed in 0..50 {
+        let mut disk = disk(seed);
+        // Both write block 2, and the durable one comes later.
+        run(&mut disk, [write(1, 1), write(2, 1)]);
+        run(&mut disk, [write(2, 2).made_durable()]);
+        for crash_seed in 0..20 {
+            let after = disk.crash(crash_seed);
+            assert!(holds(&after, 2, 2));
+            lost += u32::from(!holds(&after, 1, 1));
+        }
+    }
+    assert!(lost > 0);
+}
+
+#[test]
+fn a_durable_write_fails_where_a_sync_does() {
+    let mut disk = disk(1);
+    disk.inject(Fault::Sync { zone: TABLES });
+    let plain = run(&mut disk, [write(1, 1)]);
+    assert_eq!(plain[0].result, Ok(()));
+    let failed = run(&mut disk, [write(2, 2).made_durable()]);
+    assert!(matches!(failed[0].result, Err(IoError::Failed { verb: Verb::Sync, .. })));
+    disk.heal();
+    run(&mut disk, [write(3, 3).made_durable(), sync()]);
+    let after = disk.crash(7);
+    assert!(holds(&after, 3, 3), "what was durable stays so beside what failed");
 }
 
 #[test]

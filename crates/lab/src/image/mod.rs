@@ -180,7 +180,7 @@ pub fn unpack(packed: &[u8]) -> Result<MemoryDisk, ImageError> {
         let offset_bytes = u64::from_le_bytes(bytes.take()?);
         let length_bytes = u32::from_le_bytes(bytes.take()?) as usize;
         let buf = AlignedBuf::padded(bytes.take_slice(length_bytes)?);
-        let kind = IoKind::Write { buf: buf.into() };
+        let kind = IoKind::Write { buf: buf.into(), durable: false };
         finish(&mut disk, Io { zone, offset_bytes, kind, tag: 0 })?;
     }
     for (zone, _) in zones {
