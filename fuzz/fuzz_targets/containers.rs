@@ -51,7 +51,7 @@ fn live(
     input: &mut Input<'_>,
     sequence: u32,
 ) -> (Vec<DirectoryEntry>, u32, bool) {
-    let mut open = OpenContainer::new(ID, sequence);
+    let mut open = OpenContainer::new(ID, sequence, Vec::new());
     let mut frame = vec![0; FRAME_BYTES_MAX];
     for number in 0..input.byte() % 32 {
         let (shape, content) = (input.byte(), input.byte());
@@ -70,9 +70,9 @@ fn live(
     }
     let entries = open.entries().to_vec();
     if input.byte().is_multiple_of(2) {
-        let (writes, fill_bytes, _) = open.seal(UUID);
-        put(bytes, writes);
-        return (entries, fill_bytes, true);
+        let sealed = open.seal(UUID);
+        put(bytes, sealed.writes);
+        return (entries, sealed.used_bytes, true);
     }
     put(bytes, open.take_writes(true));
     (entries, open.handed_bytes(), false)
@@ -204,9 +204,9 @@ fn go_on(mut container: Container) {
     let mut places: Vec<Pba> = entries.iter().map(entry_place).collect();
     let appended = appended.expect("a container has room for so few");
     places.push(Pba { check: FrameCheck::UNKNOWN, ..appended });
-    let (writes, fill_bytes, _) = open.seal(UUID);
-    put(&mut container.bytes, writes);
-    assert_eq!(walk(&container, 0..fill_bytes), places);
+    let sealed = open.seal(UUID);
+    put(&mut container.bytes, sealed.writes);
+    assert_eq!(walk(&container, 0..sealed.used_bytes), places);
     let listed = directory_of(ID, SEQUENCE, UUID, &container.bytes).expect("it was sealed");
     assert_eq!(listed.iter().map(entry_place).collect::<Vec<_>>(), places);
 }

@@ -22,6 +22,9 @@ pub(crate) fn run(root: &Path) -> Result<(), Failure> {
     steps.run("tidy", || tidy::run(root).map(one));
     let clippy = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
     steps.run("clippy", || cargo(root, &clippy).show().map(one));
+    // A workspace of its own, for which cargo needs no nightly toolchain unless it runs.
+    let fuzzers = ["check", "--quiet", "--manifest-path", "fuzz/Cargo.toml", "--bins"];
+    steps.run("fuzzers", || cargo(root, &fuzzers).show().map(one));
     steps.run("tests", || tests(root));
     // A build of its own, which the workspace's leaves out.
     let recording = ["test", "--quiet", "-p", "bench", "--features", "allocations", "allocations"];
