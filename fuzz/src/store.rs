@@ -12,6 +12,7 @@ use engine::{
     AdminRequest, Caches, Client, Completions, DomainSecret, Done, Engine, NewVolume, Options,
     Reply, RequestError, Structure, VolumeHandle, structures,
 };
+use format::checksum::crc32c;
 use format::superblock::Geometry;
 use format::units::{CONTAINER_BYTES, Codec, Compression, Zone};
 
@@ -141,16 +142,16 @@ pub fn keep_checksum(bytes: &mut [u8], before: &[u8], patch_at: usize) -> bool {
     if patch_at + PATCH_BYTES > bytes.len() {
         return false;
     }
-    let mut wanted = crc32c::crc32c(bytes) ^ crc32c::crc32c(before);
+    let mut wanted = crc32c(bytes) ^ crc32c(before);
     // What each bit of the patch does to the checksum, and the bits that make it, reduced until
     // each row leads with a bit of its own.
     let mut rows: Vec<(u32, u32)> = Vec::with_capacity(32);
     let still = vec![0; bytes.len()];
-    let base = crc32c::crc32c(&still);
+    let base = crc32c(&still);
     for bit in 0..32 {
         let mut one = still.clone();
         one[patch_at + bit / 8] = 1 << (bit % 8);
-        let mut row = (crc32c::crc32c(&one) ^ base, 1u32 << bit);
+        let mut row = (crc32c(&one) ^ base, 1u32 << bit);
         for &(effect, bits) in &rows {
             if row.0 ^ effect < row.0 {
                 row = (row.0 ^ effect, row.1 ^ bits);
@@ -167,7 +168,7 @@ pub fn keep_checksum(bytes: &mut [u8], before: &[u8], patch_at: usize) -> bool {
     }
     let place = &mut bytes[patch_at..patch_at + PATCH_BYTES];
     place.iter_mut().zip(patch.to_le_bytes()).for_each(|(byte, bits)| *byte ^= bits);
-    assert!(crc32c::crc32c(bytes) == crc32c::crc32c(before), "four bytes make any checksum");
+    assert!(crc32c(bytes) == crc32c(before), "four bytes make any checksum");
     true
 }
 

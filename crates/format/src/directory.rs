@@ -9,6 +9,7 @@
 //! again. Of two directories that name the same PBN or fingerprint, the container with the higher
 //! sequence was written later.
 
+use crate::checksum::crc32c;
 use crate::error::{FormatError, Structure};
 use crate::field::{
     array_at, put_bytes, put_u24, put_u32, put_u48, put_u64, u24_at, u32_at, u48_at, u64_at,
@@ -118,9 +119,9 @@ pub fn encode_tail(
     put_u32(footer, SEQUENCE_AT, sequence);
     put_u32(footer, COUNT_AT, entries.len() as u32);
     put_u32(footer, DIRECTORY_OFFSET_AT, CONTAINER_BYTES - length_bytes as u32);
-    put_u32(footer, DIRECTORY_CRC_AT, crc32c::crc32c(directory));
+    put_u32(footer, DIRECTORY_CRC_AT, crc32c(directory));
     put_bytes(footer, UUID_PREFIX_AT, &uuid_prefix(uuid));
-    let crc = crc32c::crc32c(&footer[..CRC_AT]);
+    let crc = crc32c(&footer[..CRC_AT]);
     put_u32(footer, CRC_AT, crc);
     tail
 }
@@ -141,7 +142,7 @@ pub fn decode_footer(end: &[u8]) -> Result<Footer, FormatError> {
     if found > FORMAT_VERSION {
         return Err(FormatError::NewerVersion { structure, supported: FORMAT_VERSION, found });
     }
-    let crc = crc32c::crc32c(&footer[..CRC_AT]);
+    let crc = crc32c(&footer[..CRC_AT]);
     FormatError::checksum(structure, u32_at(footer, CRC_AT), crc)?;
     let count = u32_at(footer, COUNT_AT);
     let directory_offset_bytes = u32_at(footer, DIRECTORY_OFFSET_AT);
@@ -173,7 +174,7 @@ pub fn decode_entries(
     if expected_bytes != found_bytes {
         return Err(FormatError::Length { structure, expected_bytes, found_bytes });
     }
-    FormatError::checksum(structure, footer.directory_crc, crc32c::crc32c(directory))?;
+    FormatError::checksum(structure, footer.directory_crc, crc32c(directory))?;
     let frames_end = footer.directory_offset_bytes;
     directory
         .chunks_exact(DIRECTORY_ENTRY_BYTES)

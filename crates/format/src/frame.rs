@@ -12,6 +12,7 @@
 //! A frame says of which domain its chunk is, in bits that were zeros before there were domains:
 //! whoever has the frame and the store's secret can make the chunk's fingerprint again.
 
+use crate::checksum::crc32c;
 use crate::domain::DomainId;
 use crate::error::{FormatError, Structure};
 use crate::field::{put_u24, put_u32, put_u48, u24_at, u32_at, u48_at};
@@ -89,7 +90,7 @@ pub fn write_header(frame: &mut [u8], header: &FrameHeader) {
     put_u48(frame, PBN_AT, header.pbn.0);
     frame[PLAIN_SECTORS_AT] = (header.plain_bytes / SECTOR_BYTES) as u8;
     frame[DOMAIN_AT] = domain_low;
-    let crc = crc32c::crc32c(&frame[CRC_END..]);
+    let crc = crc32c(&frame[CRC_END..]);
     put_u32(frame, CRC_AT, crc);
 }
 
@@ -100,7 +101,7 @@ pub fn write_header(frame: &mut [u8], header: &FrameHeader) {
 pub fn decode(frame: &[u8]) -> Result<(FrameHeader, &[u8]), FormatError> {
     let structure = Structure::Frame;
     FormatError::at_least(structure, FRAME_HEADER_BYTES, frame)?;
-    let crc = crc32c::crc32c(&frame[CRC_END..]);
+    let crc = crc32c(&frame[CRC_END..]);
     FormatError::checksum(structure, u32_at(frame, CRC_AT), crc)?;
     let codec = frame[CODEC_AT] & ((1 << CODEC_BITS) - 1);
     let domain = u16::from_le_bytes([frame[DOMAIN_AT], frame[CODEC_AT] >> CODEC_BITS]);

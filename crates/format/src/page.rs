@@ -12,6 +12,7 @@
 
 use std::fmt;
 
+use crate::checksum::crc32c;
 use crate::error::{FormatError, Structure};
 use crate::field::{put_u16, put_u32, put_u64, u16_at, u32_at, u64_at};
 use crate::units::{BLOCK_BYTES, BlockPtr};
@@ -172,7 +173,7 @@ impl Page {
     }
 
     fn crc(&self) -> u32 {
-        crc32c::crc32c(&self.0[CRC_END..])
+        crc32c(&self.0[CRC_END..])
     }
 
     /// All bytes, as they are written.

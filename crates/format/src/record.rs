@@ -16,6 +16,7 @@
 mod change;
 mod changes;
 
+use crate::checksum::crc32c;
 use crate::error::{FormatError, Structure};
 use crate::field::{array_at, put_bytes, put_u32, put_u64, u32_at, u64_at};
 use crate::units::{BLOCK_BYTES, UUID_PREFIX_BYTES};
@@ -131,7 +132,7 @@ pub fn encode_record(header: &RecordHeader, body: &[u8], record: &mut [u8]) -> u
     start[KIND_AT] = header.kind as u8;
     changes.copy_from_slice(body);
     padding.fill(0);
-    let crc = crc32c::crc32c(&record[CRC_END..]);
+    let crc = crc32c(&record[CRC_END..]);
     put_u32(record, CRC_AT, crc);
     crc
 }
@@ -202,7 +203,7 @@ pub fn verify_body<'a>(header: &RecordHeader, record: &'a [u8]) -> Result<&'a [u
     check_lengths(header.length_bytes, header.body_bytes)?;
     FormatError::at_least(structure, header.length_bytes as usize, record)?;
     let record = &record[..header.length_bytes as usize];
-    let crc = crc32c::crc32c(&record[CRC_END..]);
+    let crc = crc32c(&record[CRC_END..]);
     FormatError::checksum(structure, u32_at(record, CRC_AT), crc)?;
     Ok(&record[RECORD_HEADER_BYTES..][..header.body_bytes as usize])
 }

@@ -9,6 +9,7 @@
 //! 512-byte sector, and the checksum covers the whole block.
 
 use crate::FORMAT_VERSION_COMMON;
+use crate::checksum::crc32c;
 use crate::error::{FormatError, Structure};
 use crate::field::{array_at, put_bytes, put_u16, put_u32, put_u64, u16_at, u32_at, u64_at};
 use crate::superblock::{CRC_AT, Geometry, MAGIC_AT, UUID_AT, VERSION_AT, check_start};
@@ -233,7 +234,7 @@ impl Root {
         self.encode_counters(&mut block);
         self.encode_trees(&mut block);
         self.encode_totals(&mut block);
-        let crc = crc32c::crc32c(&block[VERSION_AT..]);
+        let crc = crc32c(&block[VERSION_AT..]);
         put_u32(&mut block, CRC_AT, crc);
         block
     }

@@ -12,6 +12,8 @@
 //!
 //! A stream is no part of a store, and has a version of its own.
 
+use crate::checksum::crc32c;
+
 pub(crate) mod header;
 pub(crate) mod section;
 
@@ -39,5 +41,5 @@ pub fn sample_ranges(size_bytes: u64) -> impl Iterator<Item = (u64, u64)> {
 /// The sample of a version whose bytes at [`sample_ranges`], one after another, are these.
 #[must_use]
 pub fn sample_of(bytes: &[u8]) -> u32 {
-    crc32c::crc32c(bytes)
+    crc32c(bytes)
 }

@@ -8,6 +8,7 @@
 //! for a store says so, whatever newer versions do with the rest.
 
 use crate::FORMAT_VERSION;
+use crate::checksum::crc32c;
 use crate::detection::Detection;
 use crate::error::{FormatError, Structure};
 use crate::field::{array_at, put_bytes, put_u32, put_u64, u32_at, u64_at};
@@ -118,7 +119,7 @@ impl Geometry {
         for (zone, &containers) in self.data.iter().enumerate() {
             put_u32(&mut block, DATA_AT + zone * DATA_ENTRY_BYTES, containers);
         }
-        let crc = crc32c::crc32c(&block[VERSION_AT..]);
+        let crc = crc32c(&block[VERSION_AT..]);
         put_u32(&mut block, CRC_AT, crc);
         block
     }
@@ -280,6 +281,6 @@ pub(crate) fn check_start(
     if found > FORMAT_VERSION {
         return Err(FormatError::NewerVersion { structure, supported: FORMAT_VERSION, found });
     }
-    let crc = crc32c::crc32c(&block[VERSION_AT..]);
+    let crc = crc32c(&block[VERSION_AT..]);
     FormatError::checksum(structure, u32_at(block, CRC_AT), crc)
 }

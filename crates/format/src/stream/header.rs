@@ -1,6 +1,7 @@
 //! The start of a stream: where it comes from and leads to.
 
 use crate::catalog::{NAME_BYTES_MAX, VolumeName};
+use crate::checksum::crc32c;
 use crate::error::{FormatError, Structure};
 use crate::field::{array_at, put_bytes, put_u32, put_u64, u32_at, u64_at};
 use crate::stream::STREAM_VERSION;
@@ -121,7 +122,7 @@ impl StreamHeader {
             bytes[FLAGS_AT] = FLAG_BASE;
             base.encode(&mut bytes[BASE_AT..REST_AT]);
         }
-        let crc = crc32c::crc32c(&bytes[VERSION_AT..]);
+        let crc = crc32c(&bytes[VERSION_AT..]);
         put_u32(&mut bytes, CRC_AT, crc);
         bytes
     }
@@ -142,7 +143,7 @@ impl StreamHeader {
         if found > supported {
             return Err(FormatError::NewerVersion { structure, supported, found });
         }
-        let crc = crc32c::crc32c(&bytes[VERSION_AT..]);
+        let crc = crc32c(&bytes[VERSION_AT..]);
         FormatError::checksum(structure, u32_at(bytes, CRC_AT), crc)?;
         if found == 0 {
             return Err(FormatError::field(structure, "version", 0));

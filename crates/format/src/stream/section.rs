@@ -4,6 +4,7 @@
 //! one: both count sections and bytes alike. A reader takes the header of a section first, to know
 //! how much follows, and believes it when the payload is there as well.
 
+use crate::checksum::{crc32c, crc32c_append};
 use crate::error::{FormatError, Structure};
 use crate::field::{put_u32, put_u64, u32_at, u64_at};
 use crate::stream::header::StreamHeader;
@@ -82,7 +83,7 @@ impl StreamCourse {
             reached_bytes: 0,
             data_left_bytes: header.data_bytes,
             stream_bytes: bytes.len() as u64,
-            stream_crc: crc32c::crc32c(bytes),
+            stream_crc: crc32c(bytes),
         }
     }
 
@@ -205,11 +206,11 @@ impl StreamCourse {
         self.data_left_bytes -= section.payload_bytes();
         self.number += 1;
         self.stream_bytes += (header.len() + payload.len()) as u64;
-        self.stream_crc = crc32c::crc32c_append(self.stream_crc, header);
-        self.stream_crc = crc32c::crc32c_append(self.stream_crc, payload);
+        self.stream_crc = crc32c_append(self.stream_crc, header);
+        self.stream_crc = crc32c_append(self.stream_crc, payload);
     }
 }
 
 fn crc_of(header: &[u8], payload: &[u8]) -> u32 {
-    crc32c::crc32c_append(crc32c::crc32c(&header[KIND_AT..]), payload)
+    crc32c_append(crc32c(&header[KIND_AT..]), payload)
 }

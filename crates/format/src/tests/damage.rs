@@ -5,6 +5,7 @@ use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 use proptest::sample::Index;
 
 use super::values::{change, directory_entry, geometry, page_id, root};
+use crate::checksum::crc32c;
 use crate::detection::{Detection, FilterBlocks, FingerprintKind};
 use crate::directory::{self, FOOTER_BYTES, decode_entries, decode_footer, encode_tail};
 use crate::domain::DomainId;
@@ -25,7 +26,7 @@ fn flip(bytes: &mut [u8], bit: Index) {
 
 /// Gives `bytes` the checksum that its structure keeps at `crc_at`, over what starts at `from`.
 fn reseal(bytes: &mut [u8], crc_at: usize, from: usize) {
-    let crc = crc32c::crc32c(&bytes[from..]);
+    let crc = crc32c(&bytes[from..]);
     bytes[crc_at..crc_at + 4].copy_from_slice(&crc.to_le_bytes());
 }
 
@@ -184,7 +185,7 @@ proptest! {
         let mut footer = footer;
         footer[..12].copy_from_slice(b"TAMIS-CT\x01\0\0\0");
         footer[directory::COUNT_AT..][..4].copy_from_slice(&count.to_le_bytes());
-        let crc = crc32c::crc32c(&footer[..directory::CRC_AT]);
+        let crc = crc32c(&footer[..directory::CRC_AT]);
         footer[directory::CRC_AT..].copy_from_slice(&crc.to_le_bytes());
         if let Ok(footer) = decode_footer(&footer) {
             prop_assert_eq!(footer.directory_bytes() as usize, footer.count as usize * 44);
