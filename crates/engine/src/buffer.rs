@@ -28,11 +28,11 @@ use crate::done::Done;
 use crate::outcome::Reply;
 use crate::partial::{Base, Partial, Sectors};
 use crate::place_hash::PlaceMap;
-use crate::slot::{GROUP_SLOTS, Plan, Slot, SlotData, SlotPlace};
+use crate::slot::{Plan, Slot, SlotData, SlotPlace, group_slots};
 use crate::volume::{QuotaShare, VolumeShared};
 
 /// Lists of slots that are kept for later groups.
-const SPENT_MAX: usize = 128;
+const SPENT_MAX: usize = 64;
 
 /// How far a group has come.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -149,6 +149,8 @@ pub(crate) struct WriteBuffer {
     spent: Vec<Vec<Slot>>,
     next_group: u64,
     chunk_bytes: usize,
+    /// Slots of a group, at most.
+    pub(crate) group_slots: usize,
     /// Partly written slots, by group and place.
     pub(crate) unfilled: Vec<(u64, usize)>,
     /// Chunks whose earlier write was absorbed.
@@ -163,6 +165,7 @@ impl WriteBuffer {
             spent: Vec::new(),
             next_group: 1,
             chunk_bytes: chunk_bytes as usize,
+            group_slots: group_slots(chunk_bytes as usize),
             unfilled: Vec::new(),
             absorbed: 0,
         }
@@ -300,7 +303,7 @@ impl WriteBuffer {
     /// Puts a whole chunk (or zeros) into the open group.
     pub(crate) fn put(&mut self, volume: VolumeId, lba: Lba, data: SlotData) {
         if !self.has_open() {
-            let slots = self.spent.pop().unwrap_or_else(|| Vec::with_capacity(GROUP_SLOTS));
+            let slots = self.spent.pop().unwrap_or_else(|| Vec::with_capacity(self.group_slots));
             self.begin(Work::Slots(slots));
         }
         let Some(Group { id, stage, work: Work::Slots(slots), .. }) = self.groups.back_mut() else {
@@ -322,7 +325,7 @@ impl WriteBuffer {
             }
         }
         slots.push(Slot::new(volume, lba, data));
-        if slots.len() == GROUP_SLOTS {
+        if slots.len() == self.group_slots {
             *stage = Stage::Filling;
         }
     }

@@ -23,7 +23,7 @@ use crate::state::Wanted;
 use crate::record::CHANGE_BYTES_MAX;
 
 /// Groups, or pieces of one long unmap, that one step applies: reads go in between.
-const COMMITS_PER_STEP: usize = 8;
+const COMMITS_PER_STEP: usize = 4;
 
 /// Frames of a group that its record may carry: what is written twice has to cost less than the
 /// write and the sync that it saves.

@@ -54,6 +54,8 @@ pub(crate) struct Directories {
     entries_max: usize,
     /// Whether a read of one is on its way.
     pub(crate) reading: bool,
+    /// The container of the run that was followed last.
+    pub(crate) followed: Option<ContainerId>,
 }
 
 impl Directories {
@@ -65,6 +67,7 @@ impl Directories {
             entries: 0,
             entries_max,
             reading: false,
+            followed: None,
         }
     }
 

@@ -24,7 +24,7 @@ use crate::state::Wanted;
 const RUN_MIN: usize = 32;
 
 /// Chunks that directories ahead of a run should name: those of all groups on their way.
-const ENTRIES_AHEAD: usize = 32 * GROUP_SLOTS;
+const ENTRIES_AHEAD: usize = 16 * GROUP_SLOTS;
 /// Containers ahead of a run that are looked at.
 const CONTAINERS_AHEAD: u32 = 16;
 
@@ -104,12 +104,15 @@ impl Engine {
             }
         }
         for (container, _) in runs.into_iter().filter(|(_, length)| *length >= RUN_MIN) {
-            self.follow_run(container);
+            self.directories.followed = Some(container);
+            self.follow_run(container, None);
         }
     }
 
-    /// The directory of this container is to be held, and those behind it.
-    fn follow_run(&mut self, first: ContainerId) {
+    /// The directory of this container is to be held, and those behind it; the next of them is
+    /// read, if it lies behind `last`. So what follows a read never comes back to where it was,
+    /// however little room there is.
+    fn follow_run(&mut self, first: ContainerId, last: Option<ContainerId>) {
         let ahead_min = ENTRIES_AHEAD.min(self.directories.entries_of_one_max());
         let mut ahead = 0;
         for container in (first.0..).take(1 + CONTAINERS_AHEAD as usize).map(ContainerId) {
@@ -125,7 +128,10 @@ impl Engine {
                     self.directories.follow(container);
                     ahead += if container == first { 0 } else { entries };
                 }
-                None => return self.read_directory(container, life.sequence, TAIL_BYTES),
+                None if last.is_none_or(|last| container > last) => {
+                    return self.read_directory(container, life.sequence, TAIL_BYTES);
+                }
+                None => return,
             }
         }
     }
@@ -170,5 +176,9 @@ impl Engine {
         let entries = found.zip(bytes).and_then(|(found, bytes)| directory(&found, bytes).ok());
         self.counters.directories_read += 1;
         self.directories.hold(container, sequence, entries.unwrap_or_default());
+        let followed = self.directories.followed.filter(|_| !self.checkpoints.closing);
+        if let Some(first) = followed.filter(|_| self.stopped.is_none()) {
+            self.follow_run(first, Some(container));
+        }
     }
 }

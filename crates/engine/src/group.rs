@@ -20,13 +20,18 @@ use crate::error::RequestError;
 use crate::geometry::fingerprinters;
 use crate::options::FRAMES_BYTES_MAX;
 use crate::partial::Base;
-use crate::slot::{GROUP_SLOTS, Plan, Slot, SlotData, SlotPlace};
+use crate::slot::{GROUP_BYTES, GROUP_SLOTS, Plan, Slot, SlotData, SlotPlace};
 use crate::stages::CoreStage;
 use crate::state::{State, Wanted};
 
 /// Chunks of one worker job: small enough that a group spreads over the workers.
 pub(crate) const JOB_CHUNKS: usize = 64;
 const _: () = assert!(GROUP_SLOTS.is_multiple_of(JOB_CHUNKS));
+
+/// Groups whose frames are in memory beside their chunks: so many that the workers always have
+/// work, and memory its bound.
+const GROUPS_LOOKED_UP_MAX: usize = FRAMES_BYTES_MAX / GROUP_BYTES;
+const _: () = assert!(GROUPS_LOOKED_UP_MAX > 1);
 
 impl Engine {
     /// Moves groups through their stages as far as they go.
@@ -195,7 +200,7 @@ impl Engine {
     fn look_up_groups(&mut self) -> bool {
         let mut moved = false;
         while let Some(id) = self.first_in(Stage::LookingUp) {
-            if self.groups_looked_up() >= self.groups_looked_up_max() {
+            if self.groups_looked_up() >= GROUPS_LOOKED_UP_MAX {
                 break;
             }
             match self.look_up_group(id) {
@@ -217,12 +222,6 @@ impl Engine {
     fn groups_looked_up(&self) -> usize {
         let past = |group: &&Group| group.stage as u8 > Stage::LookingUp as u8;
         self.buffer.groups.iter().take_while(past).count()
-    }
-
-    /// So many that the workers always have work, and memory its bound.
-    fn groups_looked_up_max(&self) -> usize {
-        let group_bytes = GROUP_SLOTS * self.geometry.chunk_bytes as usize;
-        (FRAMES_BYTES_MAX / group_bytes).clamp(2, 16)
     }
 
     /// Decides what becomes of each chunk of a group, once all buckets are here.

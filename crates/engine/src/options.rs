@@ -68,9 +68,9 @@ pub struct ComparingAhead {
 }
 
 impl Default for ComparingAhead {
-    /// 1 MiB are the frames of two groups of half compressible chunks.
+    /// 2 MiB are the frames of two groups of half compressible chunks.
     fn default() -> Self {
-        Self { run_min: 32, bytes: 1 << 20 }
+        Self { run_min: 32, bytes: 2 << 20 }
     }
 }
 

@@ -11,7 +11,7 @@ use tables::{Seen, lba_pbn};
 
 use crate::buffer::Stage;
 use crate::engine::Engine;
-use crate::slot::{GROUP_SLOTS, Plan, Slot};
+use crate::slot::{Plan, Slot};
 use crate::state::{State, Wanted};
 
 /// Groups behind the first that are looked at.
@@ -22,7 +22,7 @@ const CACHE_PART: usize = 4;
 impl Engine {
     /// Asks for the pages that the groups behind the first in their stage miss, each group once.
     pub(crate) fn prefetch_look_ups(&mut self, first: u64) {
-        let most = self.state.store.cache_pages() / CACHE_PART / GROUP_SLOTS;
+        let most = self.state.store.cache_pages() / CACHE_PART / self.buffer.group_slots;
         let from = self.lookups.asked_ahead.max(first + 1);
         let end = first + 1 + most.min(GROUPS_AHEAD) as u64;
         let behind = self.buffer.groups.iter().skip_while(|group| group.id < from);

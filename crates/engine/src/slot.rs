@@ -12,10 +12,18 @@ use reduce::ChunkRef;
 use crate::error::RequestError;
 use crate::partial::{Base, Partial, Sectors, sector_bits};
 
-/// Slots of a group, at most.
-pub(crate) const GROUP_SLOTS: usize = 256;
+/// Slots of a group, at most. What is done once for a group (its record, jobs that are handed in,
+/// system calls) is dear, so groups are large; but several should be in a write buffer at once.
+pub(crate) const GROUP_SLOTS: usize = 512;
+/// Bytes of a group's chunks, at most.
+pub(crate) const GROUP_BYTES: usize = 2 << 20;
 const SLOT_BITS: u32 = GROUP_SLOTS.ilog2();
 const _: () = assert!(GROUP_SLOTS == 1 << SLOT_BITS);
+
+/// Slots of a group of chunks of this length, at most.
+pub(crate) fn group_slots(chunk_bytes: usize) -> usize {
+    (GROUP_BYTES / chunk_bytes).clamp(1, GROUP_SLOTS)
+}
 
 /// One chunk of a group.
 pub(crate) struct Slot {
@@ -180,7 +188,14 @@ impl SlotData {
 
 #[cfg(test)]
 mod tests {
-    use super::{GROUP_SLOTS, SlotPlace};
+    use super::{GROUP_BYTES, GROUP_SLOTS, SlotPlace, group_slots};
+
+    #[test]
+    fn groups_of_any_chunks_are_as_long() {
+        for chunk_bytes in [4096, 8192, 16 << 10, 32 << 10, 64 << 10] {
+            assert_eq!(group_slots(chunk_bytes) * chunk_bytes, GROUP_BYTES);
+        }
+    }
 
     /// Where the low half of the oldest group's first place is about to begin anew as well.
     #[test]

@@ -259,7 +259,7 @@ fn when_and_how_far_comparisons_read_ahead_is_a_choice() {
         stats.read_cache.ahead_read_bytes
     };
     assert_eq!(read_ahead_bytes(32, 0), 0);
-    assert_eq!(read_ahead_bytes(257, 1 << 20), 0, "a group has 256 chunks");
+    assert_eq!(read_ahead_bytes(513, 1 << 20), 0, "a group has 512 chunks");
     assert!(read_ahead_bytes(1, 1 << 20) > 0);
 }
 

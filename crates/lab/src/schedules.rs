@@ -166,12 +166,12 @@ pub fn dead_chunks_come_back() -> Script {
             .extend((0..5).map(|part| request(write(part * 300, 300, content + part, false), 10)));
         requests.extend([request(Verb::Flush, 10), request(Verb::Idle, 0)]);
         let count = 1500 * SECTORS;
-        // How soon the group is looked up decides whether it meets the collection: both are tried.
+        // How soon the group is looked up decides whether it meets the collection: all are tried.
         let trim = Verb::Trim { volume: 0, first: 0, count, durable: false };
         requests.push(request(trim, 0));
         // The first chunk of each part, which is in another slice of the collection.
         requests.extend((0..4).map(|part| request(sparse(1, 4 * round + part, content + part), 0)));
-        let steps = if round % 2 == 0 { 1 } else { 3 };
+        let steps = round as u32 % 4;
         requests.extend([request(Verb::Tick, 0), request(Verb::Tick, steps)]);
         requests.extend([request(Verb::Tick, 3), request(Verb::Tick, 20)]);
         requests.push(request(Verb::Flush, 10));
@@ -263,6 +263,8 @@ pub fn snapshot_of_pages_on_their_way() -> Script {
 /// says so, and then an opening looks at its frames.
 #[must_use]
 pub fn freed_containers(flushed: bool) -> Script {
+    // A little more than a group.
+    const PART_CHUNKS: u64 = 520;
     let shape = Shape {
         containers: 14,
         tables_bytes: 16 << 20,
@@ -274,13 +276,15 @@ pub fn freed_containers(flushed: bool) -> Script {
     };
     let create = Verb::Create { volume: 0, sectors: 24_000 * SECTORS, read_only: false };
     let fill = |parts: std::ops::Range<u64>, content: u64| {
-        parts.map(move |part| request(write(part * 300, 300, content + part, false), 30))
+        let chunks = move |part| write(part * PART_CHUNKS, PART_CHUNKS, content + part, false);
+        parts.map(move |part| request(chunks(part), 30))
     };
     let trim = |parts: std::ops::Range<u64>| {
-        let (first, end) = (parts.start * 300 * SECTORS, parts.end * 300 * SECTORS);
+        let part_sectors = PART_CHUNKS * SECTORS;
+        let (first, end) = (parts.start * part_sectors, parts.end * part_sectors);
         Verb::Trim { volume: 0, first, count: end - first, durable: false }
     };
-    let (dying, later) = (0..36, 36..69);
+    let (dying, later) = (0..21, 21..40);
     let mut lives = Vec::new();
     for life in 0..4 {
         let mut requests = vec![];
