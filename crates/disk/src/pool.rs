@@ -7,7 +7,9 @@
 //!
 //! Buffers are kept in sizes of powers of two from one block to [`CLASS_BYTES_MAX`], which bounds
 //! what a size wastes to half of its address space (untouched pages cost no memory). Together they
-//! hold at most [`SHELF_BYTES_MAX`]; what is more goes back to the allocator.
+//! hold at most [`SHELF_BYTES_MAX`], and beside that one that is as long as a container: many short
+//! ones would else leave no room for what collection and scrub read, and 4 MiB from the allocator
+//! are 4 MiB to be cleared. What is more goes back to the allocator.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -18,12 +20,41 @@ use crate::allocation::Memory;
 const CLASSES: usize = 11;
 /// The largest buffer that is kept: a whole container.
 const CLASS_BYTES_MAX: usize = BLOCK_BYTES << (CLASSES - 1);
-/// What the shelf keeps at most.
+const LONGEST: usize = CLASSES - 1;
+/// What the shelf keeps at most, beside one buffer of the longest class.
 const SHELF_BYTES_MAX: usize = 16 << 20;
 
 struct Shelf {
     classes: [Vec<Memory>; CLASSES],
+    /// Of all classes but the longest.
     kept_bytes: usize,
+}
+
+impl Shelf {
+    fn take(&mut self, class: usize) -> Option<Memory> {
+        let memory = self.classes.get_mut(class)?.pop()?;
+        self.kept_bytes -= counted_bytes(class);
+        Some(memory)
+    }
+
+    fn has_room(&self, class: usize) -> bool {
+        match class {
+            LONGEST => self.classes[LONGEST].is_empty(),
+            _ => self.kept_bytes + counted_bytes(class) <= SHELF_BYTES_MAX,
+        }
+    }
+
+    fn put(&mut self, class: usize, memory: Memory) {
+        if let Some(kept) = self.classes.get_mut(class) {
+            kept.push(memory);
+            self.kept_bytes += counted_bytes(class);
+        }
+    }
+}
+
+/// What a buffer of a class takes of [`SHELF_BYTES_MAX`].
+fn counted_bytes(class: usize) -> usize {
+    if class == LONGEST { 0 } else { BLOCK_BYTES << class }
 }
 
 static SHELF: Mutex<Shelf> =
@@ -41,23 +72,19 @@ pub(crate) fn capacity_for(length_bytes: usize) -> usize {
 pub(crate) fn take(length_bytes: usize) -> Option<Memory> {
     let class = class_of(capacity_for(length_bytes))?;
     let mut shelf = SHELF.lock().unwrap_or_else(PoisonError::into_inner);
-    let memory = shelf.classes.get_mut(class)?.pop()?;
-    shelf.kept_bytes -= memory.capacity_bytes();
-    Some(memory)
+    shelf.take(class)
 }
 
 /// Keeps memory for later, or frees it when the shelf is full.
 pub(crate) fn put(memory: Memory) {
     let Some(class) = class_of(memory.capacity_bytes()) else { return };
     let mut shelf = SHELF.lock().unwrap_or_else(PoisonError::into_inner);
-    let kept_bytes = shelf.kept_bytes + memory.capacity_bytes();
-    if kept_bytes > SHELF_BYTES_MAX {
+    if shelf.has_room(class) {
+        shelf.put(class, memory);
+    } else {
         // Freed after the lock: unmapping is slow.
         drop(shelf);
         drop(memory);
-    } else if let Some(kept) = shelf.classes.get_mut(class) {
-        kept.push(memory);
-        shelf.kept_bytes = kept_bytes;
     }
 }
 
@@ -80,6 +107,21 @@ mod tests {
             assert!(capacity_bytes < 2 * length_bytes.max(BLOCK_BYTES));
         }
         assert_eq!(capacity_for(0), 0);
+    }
+
+    #[test]
+    fn one_of_the_longest_is_kept_however_many_others_there_are() {
+        let memory = |class: usize| Memory::allocate(BLOCK_BYTES << class);
+        let mut shelf = Shelf { classes: [const { Vec::new() }; CLASSES], kept_bytes: 0 };
+        while shelf.has_room(6) {
+            shelf.put(6, memory(6));
+        }
+        assert_eq!(shelf.kept_bytes, SHELF_BYTES_MAX);
+        assert!(!shelf.has_room(0) && shelf.has_room(LONGEST));
+        shelf.put(LONGEST, memory(LONGEST));
+        assert!(!shelf.has_room(LONGEST));
+        assert!(shelf.take(LONGEST).is_some() && shelf.take(LONGEST).is_none());
+        assert!(shelf.take(6).is_some() && shelf.has_room(0));
     }
 
     #[test]
