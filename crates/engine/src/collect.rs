@@ -8,7 +8,8 @@
 //! ([`crate::collection`]): the fewer are free, the more of it for each of their bytes.
 //!
 //! The victim is read whole, at once or in pieces; its directory says what is in it (or, should
-//! that be damaged, a scan of its frames). Entries are worked off in slices, each one journal
+//! that be damaged, a scan of its frames). Of one in which nothing lives only the directory is read,
+//! unless it turns out that a frame is needed after all. Entries are worked off in slices, each one journal
 //! record; an entry counts only if the tables still say that its chunk is *here*. A chunk that a
 //! group is about to retain is moved even if nothing refers to it. A frame that fails its check
 //! stays where it is, and so does its container: what is lost stays visible, nothing else is lost
@@ -19,9 +20,10 @@
 //! of those that became shorter the new one is stored.
 
 use std::cell::LazyCell;
+use std::ops::Range;
 use std::sync::Arc;
 
-use containers::directory_of;
+use containers::{directory, directory_of, directory_range, footer};
 use disk::AlignedBuf;
 use format::container_page::ContainerEntry;
 use format::directory::DirectoryEntry;
@@ -34,7 +36,7 @@ use mutants::mutant;
 use reduce::{ChunkBuf, FramePlace, Image, Job};
 use tables::{PageError, pbn_pba, second_copies};
 
-use crate::collection::{Order, Renewed, Reserve, Victim, room_of};
+use crate::collection::{Known, Order, Renewed, Reserve, Victim, room_of};
 use crate::devices::Purpose;
 use crate::engine::Engine;
 use crate::error::RequestError;
@@ -53,6 +55,12 @@ const COMPACTED_ONE_IN: u32 = 16;
 const PIECE_BYTES: usize = 256 << 10;
 const _: () = assert!((CONTAINER_BYTES as usize).is_multiple_of(PIECE_BYTES));
 
+/// Of a container in which nothing lives so much is read, from its end on: nearly always all of its
+/// directory.
+const TAIL_BYTES: usize = 128 << 10;
+// Who hears of a read knows by its length what it was.
+const _: () = assert!(TAIL_BYTES < PIECE_BYTES);
+
 /// What becomes of one entry of a slice.
 enum Fate {
     Stale,
@@ -67,6 +75,13 @@ enum Fate {
     Forget(Option<FrameCheck>),
 }
 
+impl Fate {
+    /// Whether the chunk's frame is looked at.
+    fn needs_frame(&self) -> bool {
+        matches!(self, Self::Move(_) | Self::Copy(_) | Self::Forget(Some(_)))
+    }
+}
+
 impl Engine {
     /// Moves the running collection on, or begins one.
     pub(crate) fn advance_collection(&mut self) -> bool {
@@ -76,7 +91,7 @@ impl Engine {
         let free = self.placement.space.coming_containers();
         self.collection.pace.earn(self.counters.frame_bytes_stored, free, self.reserve());
         let Some(victim) = &self.collection.victim else { return self.begin_collection() };
-        if victim.image.is_none() || !self.may_collect_now() {
+        if matches!(victim.known, Known::Nothing) || !self.may_collect_now() {
             return false;
         }
         match self.collect_slice() {
@@ -99,21 +114,29 @@ impl Engine {
             return false;
         }
         let Some((id, order)) = self.next_victim() else { return false };
-        let ContainerEntry { sequence, .. } = self.state.containers.get(id);
+        let ContainerEntry { sequence, live_bytes, .. } = self.state.containers.get(id);
         let in_pieces = order.is_some() || self.reads.any();
         let piece_bytes = if in_pieces { PIECE_BYTES } else { CONTAINER_BYTES as usize };
         let victim = Victim::new(id, sequence, order, piece_bytes);
         self.tell(&Notice::CollectionBegan { container: id.0 });
-        self.read_piece(&victim);
+        if live_bytes == 0 && victim.recompresses().is_none() {
+            self.read_of_victim(id, CONTAINER_BYTES as usize - TAIL_BYTES, TAIL_BYTES);
+        } else {
+            self.read_piece(&victim);
+        }
         self.collection.victim = Some(victim);
         true
     }
 
     /// Asks for the next piece of the victim.
     fn read_piece(&mut self, victim: &Victim) {
-        if let Some((zone, start_bytes)) = self.geometry.container_zone(victim.id) {
-            let offset_bytes = start_bytes + victim.filled_bytes as u64;
-            self.devices.read(zone, offset_bytes, victim.piece_bytes, Purpose::Victim);
+        self.read_of_victim(victim.id, victim.filled_bytes, victim.piece_bytes);
+    }
+
+    fn read_of_victim(&mut self, id: ContainerId, offset_bytes: usize, length_bytes: usize) {
+        if let Some((zone, start_bytes)) = self.geometry.container_zone(id) {
+            let offset_bytes = start_bytes + offset_bytes as u64;
+            self.devices.read(zone, offset_bytes, length_bytes, Purpose::Victim);
         }
     }
 
@@ -184,10 +207,13 @@ impl Engine {
         chosen.filter(|id| !self.placement.is_in_memory(*id))
     }
 
-    /// A piece of the victim has been read.
+    /// A piece of the victim has been read, or the end of it.
     pub(crate) fn victim_read(&mut self, ok: bool, buf: Option<AlignedBuf>) {
         let Some(mut victim) = self.collection.victim.take() else { return };
         let Some(piece) = buf.filter(|_| ok) else { return self.keep_victim(victim) };
+        if piece.len() == TAIL_BYTES {
+            return self.victims_end_read(victim, &piece);
+        }
         let Some(image) = victim.take_piece(piece) else {
             self.read_piece(&victim);
             self.collection.victim = Some(victim);
@@ -199,8 +225,32 @@ impl Engine {
         victim.scanned = listed.is_err();
         victim.entries =
             listed.unwrap_or_else(|_| entries_by_scan(victim.id, used, &self.geometry));
-        victim.image = Some(Arc::new(image));
+        victim.known = Known::All(Arc::new(image));
         self.collection.victim = Some(victim);
+    }
+
+    /// The end of a victim in which nothing lives has been read. If its directory is not in there,
+    /// or is damaged, all of it is read.
+    fn victims_end_read(&mut self, mut victim: Victim, tail: &[u8]) {
+        let tail_start = CONTAINER_BYTES - tail.len() as u32;
+        let listed = footer(victim.id, victim.sequence, self.geometry.uuid, tail).ok();
+        let listed = listed.and_then(|footer| {
+            let Range { start, end } = directory_range(&footer);
+            let at = |offset: u32| offset.checked_sub(tail_start).map(|at| at as usize);
+            directory(&footer, tail.get(at(start)?..at(end)?)?).ok()
+        });
+        match listed {
+            Some(entries) => (victim.known, victim.entries) = (Known::Directory, entries),
+            None => self.read_piece(&victim),
+        }
+        self.collection.victim = Some(victim);
+    }
+
+    /// A frame of the victim is needed, of which only the directory has been read. It begins anew:
+    /// what has been forgotten by now is not there any more, whatever the directory says.
+    fn read_victim_whole(&mut self, victim: &mut Victim) {
+        (victim.known, victim.cursor) = (Known::Nothing, 0);
+        self.read_piece(victim);
     }
 
     /// The container cannot be freed: it stays as it is.
@@ -225,8 +275,7 @@ impl Engine {
         if let Some(asked) = self.renew_slice(victim, end) {
             return Ok(asked);
         }
-        let Victim { entries, image, cursor, id, damaged, scanned, .. } = victim;
-        let Some(image) = image else { return Ok(false) };
+        let Victim { entries, known, cursor, id, damaged, scanned, .. } = victim;
         let slice = &entries[*cursor..end];
         if !self.want_slice(slice)? {
             return Ok(false);
@@ -241,7 +290,6 @@ impl Engine {
         if !self.placement.has_room(Stream::Collection, bytes) {
             return Ok(false);
         }
-        self.collection.pace.spend(bytes);
         // Only what is dead is looked for among what groups hold.
         let held = LazyCell::new(|| self.buffer.held());
         let fate = |entry| match self.fate(*id, entry, &held) {
@@ -249,9 +297,15 @@ impl Engine {
             fate => fate,
         };
         let fates: Vec<Fate> = slice.iter().map(fate).collect();
+        if matches!(known, Known::Directory) && fates.iter().any(Fate::needs_frame) {
+            self.read_victim_whole(victim);
+            return Ok(false);
+        }
+        self.collection.pace.spend(bytes);
         let renewed = std::mem::take(&mut victim.renewed);
         let mut changes = Vec::new();
         for (at, (entry, fate)) in slice.iter().zip(fates).enumerate() {
+            let image = known.bytes();
             match self.collect_entry(fate, entry, image, renewed.frame(at), &mut changes) {
                 Some((moved_bytes, written_bytes)) => {
                     victim.moved_bytes += moved_bytes;
@@ -274,7 +328,7 @@ impl Engine {
     /// Has workers make the frames of the slice anew, if that was asked for; whether that moved
     /// anything, none when they are here or not wanted.
     fn renew_slice(&mut self, victim: &mut Victim, end: usize) -> Option<bool> {
-        let compression = victim.order.as_ref()?.recompress?;
+        let compression = victim.recompresses()?;
         match victim.renewed {
             Renewed::Here { .. } => return None,
             Renewed::Asked => return Some(false),
@@ -287,7 +341,7 @@ impl Engine {
         self.workers.submit(Job::Recompress {
             tag: victim.cursor as u64,
             compression,
-            image: Arc::clone(victim.image.as_ref()?) as Arc<dyn Image>,
+            image: victim.known.image()? as Arc<dyn Image>,
             frames: victim.entries[victim.cursor..end].iter().map(place).collect(),
             plain_bytes: self.geometry.chunk_bytes,
         });

@@ -76,8 +76,7 @@ impl Pace {
 pub(crate) struct Victim {
     pub(crate) id: ContainerId,
     pub(crate) sequence: u32,
-    /// All of it, once it has been read.
-    pub(crate) image: Option<Arc<AlignedBuf>>,
+    pub(crate) known: Known,
     /// So much is read at a time.
     pub(crate) piece_bytes: usize,
     /// What has been read of it so far, and how much that is.
@@ -94,6 +93,32 @@ pub(crate) struct Victim {
     /// Frames that lived, and what they take now.
     pub(crate) moved_bytes: u64,
     pub(crate) written_bytes: u64,
+}
+
+/// What has been read of a victim.
+pub(crate) enum Known {
+    Nothing,
+    /// Its directory: enough while nothing in it lives.
+    Directory,
+    All(Arc<AlignedBuf>),
+}
+
+impl Known {
+    /// The container, if all of it has been read.
+    pub(crate) fn image(&self) -> Option<Arc<AlignedBuf>> {
+        match self {
+            Self::All(image) => Some(Arc::clone(image)),
+            Self::Nothing | Self::Directory => None,
+        }
+    }
+
+    /// Its bytes; empty if not all have been read.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        match self {
+            Self::All(image) => image,
+            Self::Nothing | Self::Directory => &[],
+        }
+    }
 }
 
 /// A step that somebody asked for.
@@ -133,7 +158,7 @@ impl Victim {
         Self {
             id,
             sequence,
-            image: None,
+            known: Known::Nothing,
             piece_bytes,
             filling: None,
             filled_bytes: 0,
@@ -146,6 +171,11 @@ impl Victim {
             moved_bytes: 0,
             written_bytes: 0,
         }
+    }
+
+    /// What its frames are to be compressed anew with, if that was asked for.
+    pub(crate) fn recompresses(&self) -> Option<Compression> {
+        self.order.as_ref()?.recompress
     }
 
     /// Takes the next piece; all of the container, if that was the last.

@@ -148,3 +148,27 @@ fn who_waits_for_a_step_is_told_when_the_store_closes() {
     assert_eq!(hand.wait(asked).unwrap_err(), RequestError::Closing);
     hand.wait(closed).unwrap();
 }
+
+/// What dies as a whole is forgotten by what its directory says.
+#[test]
+fn of_what_is_dead_only_the_directory_is_read() {
+    let mut hand = Hand::new(&Wish { capacities: vec![128 * MIB], ..Wish::default() });
+    let volume = hand.volume("v", GIB);
+    for at in 0..24 {
+        assert_eq!(hand.write(&volume, at * MIB, &fresh(at, MIB)), None);
+        hand.settle();
+    }
+    let bytes_read = |hand: &Hand| hand.disk.counters().bytes_read;
+    let before = bytes_read(&hand);
+    let trimmed = hand.trim(&volume, 0, 24 * MIB);
+    hand.wait(trimmed).unwrap();
+    for _ in 0..20 {
+        hand.engine.tick();
+        hand.settle();
+    }
+    let stats = hand.beside(|client| client.stats()).unwrap();
+    assert!(stats.counters.containers_collected >= 5, "{:?}", stats.counters);
+    assert_eq!(stats.unique_chunks, 0);
+    assert!(bytes_read(&hand) - before < stats.counters.containers_collected * MIB);
+    check_clean(&hand.close());
+}

@@ -481,8 +481,8 @@ fn a_group_of_long_chunks_does_not_wait_for_the_write_buffer_to_be_full() {
     for chunk_bytes in [4 << 10, 64 << 10] {
         let mut hand = Hand::new(&Wish { chunk_bytes, ..Wish::default() });
         let volume = hand.volume("v", 16 * MIB);
-        (0..4).for_each(|at| assert_eq!(hand.write(&volume, at * MIB, &fresh(at, MIB)), None));
         let before = hand.beside(|client| client.stats()).unwrap().counters.groups;
+        (0..4).for_each(|at| assert_eq!(hand.write(&volume, at * MIB, &fresh(at, MIB)), None));
         hand.settle();
         let stats = hand.beside(|client| client.stats()).unwrap();
         assert_eq!(stats.counters.groups - before, 2, "groups of {chunk_bytes} B a chunk");

@@ -22,6 +22,8 @@ pub struct MemoryCounters {
     pub writes: u64,
     /// Syncs submitted.
     pub syncs: u64,
+    /// Bytes of the reads.
+    pub bytes_read: u64,
     /// Bytes of the writes.
     pub bytes_written: u64,
 }
@@ -127,7 +129,10 @@ impl Device {
 
     fn count(&mut self, io: &Io) {
         match &io.kind {
-            IoKind::Read { .. } => self.counters.reads += 1,
+            IoKind::Read { buf } => {
+                self.counters.reads += 1;
+                self.counters.bytes_read += buf.len() as u64;
+            }
             IoKind::Sync => self.counters.syncs += 1,
             IoKind::Write { buf, .. } => {
                 self.counters.writes += 1;
