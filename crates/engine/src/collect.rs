@@ -8,12 +8,12 @@
 //! ([`crate::collection`]): the fewer are free, the more of it for each of their bytes.
 //!
 //! The victim is read whole, at once or in pieces; its directory says what is in it (or, should
-//! that be damaged, a scan of its frames). Of one in which nothing lives only the directory is read,
-//! unless it turns out that a frame is needed after all. Entries are worked off in slices, each one journal
-//! record; an entry counts only if the tables still say that its chunk is *here*. A chunk that a
-//! group is about to retain is moved even if nothing refers to it. A frame that fails its check
-//! stays where it is, and so does its container: what is lost stays visible, nothing else is lost
-//! with it.
+//! that be damaged, a scan of its frames). Of one in which nothing lives only the directory is
+//! read, unless it turns out that a frame is needed after all. Entries are worked off in slices,
+//! each one journal record; an entry counts only if the tables still say that its chunk is *here*.
+//! A chunk that a group is about to retain is moved even if nothing refers to it. A frame that
+//! fails its check stays where it is, and so does its container: what is lost stays visible,
+//! nothing else is lost with it.
 //!
 //! Whoever wants room before that asks for it ([`crate::collect_step`]), and may have what is moved
 //! compressed harder: then workers make the frames of each slice anew before it is worked off, and
