@@ -35,6 +35,6 @@ pub use error::{DirectoryError, DoesNotFit};
 pub use open::{ContainerWrite, NewFrame, OpenContainer, Sealed, SealedImage};
 pub use promise::{usable_bytes_per_container, worst_case_bytes};
 pub use scan::{Scanned, scan};
-pub use sealed::{directory, directory_of, directory_range, footer};
+pub use sealed::{directory, directory_in_tail, directory_of, directory_range, footer};
 pub use segments::prepare_memory;
 pub use space::{ContainerUse, SealedUse, Space};

@@ -53,6 +53,21 @@ pub fn directory(footer: &Footer, bytes: &[u8]) -> Result<Vec<DirectoryEntry>, D
     Ok(directory::decode_entries(bytes, footer)?)
 }
 
+/// The directory in `tail`, which ends where the container ends; none if it begins before that.
+///
+/// # Errors
+/// As [`directory`].
+#[must_use]
+pub fn directory_in_tail(
+    footer: &Footer,
+    tail: &[u8],
+) -> Option<Result<Vec<DirectoryEntry>, DirectoryError>> {
+    let Range { start, end } = directory_range(footer);
+    let tail_start = (CONTAINER_BYTES as usize).checked_sub(tail.len())?;
+    let at = |offset: u32| (offset as usize).checked_sub(tail_start);
+    Some(directory(footer, tail.get(at(start)?..at(end)?)?))
+}
+
 /// The directory of a container of which `bytes` is all.
 ///
 /// # Errors
@@ -64,21 +79,18 @@ pub fn directory_of(
     bytes: &[u8],
 ) -> Result<Vec<DirectoryEntry>, DirectoryError> {
     let footer = footer(container, sequence, uuid, bytes)?;
-    let range = directory_range(&footer);
-    let entries = bytes.get(range.start as usize..range.end as usize);
-    directory(
-        &footer,
-        entries.ok_or(FormatError::Length {
+    directory_in_tail(&footer, bytes).unwrap_or_else(|| {
+        Err(DirectoryError::from(FormatError::Length {
             structure: Structure::Directory,
             expected_bytes: u64::from(CONTAINER_BYTES),
             found_bytes: bytes.len() as u64,
-        })?,
-    )
+        }))
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{directory, directory_of, directory_range, footer};
+    use super::{directory, directory_in_tail, directory_of, directory_range, footer};
     use crate::error::DirectoryError;
     use crate::open::OpenContainer;
     use format::directory::DirectoryEntry;
@@ -110,6 +122,9 @@ mod tests {
         let read = directory(&footer, &bytes[range.start as usize..range.end as usize]).unwrap();
         assert_eq!(read, entries);
         assert_eq!(directory_of(ID, 30, UUID, &bytes).unwrap(), entries);
+        let (before, tail) = bytes.split_at(range.start as usize);
+        assert_eq!(directory_in_tail(&footer, tail).unwrap().unwrap(), entries);
+        assert!(directory_in_tail(&footer, &bytes[before.len() + 1..]).is_none());
     }
 
     #[test]

@@ -20,10 +20,9 @@
 //! of those that became shorter the new one is stored.
 
 use std::cell::LazyCell;
-use std::ops::Range;
 use std::sync::Arc;
 
-use containers::{directory, directory_of, directory_range, footer};
+use containers::{directory_in_tail, directory_of, footer};
 use disk::AlignedBuf;
 use format::container_page::ContainerEntry;
 use format::directory::DirectoryEntry;
@@ -232,14 +231,8 @@ impl Engine {
     /// The end of a victim in which nothing lives has been read. If its directory is not in there,
     /// or is damaged, all of it is read.
     fn victims_end_read(&mut self, mut victim: Victim, tail: &[u8]) {
-        let tail_start = CONTAINER_BYTES - tail.len() as u32;
-        let listed = footer(victim.id, victim.sequence, self.geometry.uuid, tail).ok();
-        let listed = listed.and_then(|footer| {
-            let Range { start, end } = directory_range(&footer);
-            let at = |offset: u32| offset.checked_sub(tail_start).map(|at| at as usize);
-            directory(&footer, tail.get(at(start)?..at(end)?)?).ok()
-        });
-        match listed {
+        let found = footer(victim.id, victim.sequence, self.geometry.uuid, tail).ok();
+        match found.and_then(|footer| directory_in_tail(&footer, tail)?.ok()) {
             Some(entries) => (victim.known, victim.entries) = (Known::Directory, entries),
             None => self.read_piece(&victim),
         }

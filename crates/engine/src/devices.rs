@@ -145,8 +145,7 @@ impl Devices {
         buf: SharedBuf,
         purpose: Purpose,
     ) {
-        self.written.add(zone, buf.len() as u64);
-        self.issue(zone, offset_bytes, IoKind::Write { buf, durable: false }, purpose);
+        self.issue_write(zone, offset_bytes, buf, false, purpose);
     }
 
     /// As [`Self::write`]; what is written is durable when that has ended.
@@ -157,8 +156,18 @@ impl Devices {
         buf: SharedBuf,
         purpose: Purpose,
     ) {
+        self.issue_write(zone, offset_bytes, buf, !mutant!(WritesRecordPlainly), purpose);
+    }
+
+    fn issue_write(
+        &mut self,
+        zone: Zone,
+        offset_bytes: u64,
+        buf: SharedBuf,
+        durable: bool,
+        purpose: Purpose,
+    ) {
         self.written.add(zone, buf.len() as u64);
-        let durable = !mutant!(WritesRecordPlainly);
         self.issue(zone, offset_bytes, IoKind::Write { buf, durable }, purpose);
     }
 

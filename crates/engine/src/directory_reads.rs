@@ -6,7 +6,7 @@
 //! save before those groups ask for buckets. One is read at a time, its end first, which in most
 //! containers is all of it.
 
-use containers::{directory, directory_range, footer};
+use containers::{directory_in_tail, directory_range, footer};
 use disk::AlignedBuf;
 use format::BLOCK_BYTES;
 use format::container_page::ContainerState;
@@ -159,21 +159,14 @@ impl Engine {
         self.directories.reading = false;
         let tail = tail.map_or(&[][..], |tail| &tail[..]);
         let found = footer(container, sequence, self.geometry.uuid, tail).ok();
-        let range = found.as_ref().map(directory_range);
+        let listed = found.as_ref().and_then(|found| directory_in_tail(found, tail));
         let tail_start = CONTAINER_BYTES - tail.len() as u32;
-        if let Some(range) = &range
-            && range.start < tail_start
-            && self.stopped.is_none()
-        {
-            let block_bytes = BLOCK_BYTES as u32;
-            let tail_bytes = (CONTAINER_BYTES - range.start).next_multiple_of(block_bytes);
+        let start = found.map(|found| directory_range(&found).start);
+        if let Some(start) = start.filter(|&start| start < tail_start && self.stopped.is_none()) {
+            let tail_bytes = (CONTAINER_BYTES - start).next_multiple_of(BLOCK_BYTES as u32);
             return self.read_directory(container, sequence, tail_bytes);
         }
-        let bytes = range.and_then(|range| {
-            let at = |offset: u32| offset.checked_sub(tail_start).map(|at| at as usize);
-            tail.get(at(range.start)?..at(range.end)?)
-        });
-        let entries = found.zip(bytes).and_then(|(found, bytes)| directory(&found, bytes).ok());
+        let entries = listed.and_then(Result::ok);
         self.counters.directories_read += 1;
         self.directories.hold(container, sequence, entries.unwrap_or_default());
         let followed = self.directories.followed.filter(|_| !self.checkpoints.closing);
