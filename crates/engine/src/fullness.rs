@@ -2,8 +2,9 @@
 //!
 //! What counts as used is what does not come back by itself: of the data zones all but free
 //! containers and dead chunks, which collection returns; of the tables live pages, the reserve that
-//! checkpoints and collection keep, and what young entries take when they are merged. So 100% is
-//! where writes fail. The journal is a ring, and never counts.
+//! checkpoints and collection keep, and what young entries take when they are merged, less what
+//! comes back when they are and dead chunks are forgotten. So 100% is where writes fail. The
+//! journal is a ring, and never counts.
 //!
 //! The operator is told when a watermark is reached, once for each kind of room, and again when
 //! enough has come back that it is not said at every step; and at once when a write fails.
@@ -27,9 +28,10 @@ impl Engine {
         let spare_bytes = self.free_bytes() + self.state.totals.dead_frame_bytes;
         let data = capacity_bytes.saturating_sub(spare_bytes);
         let store = &self.state.store;
-        let used = store.used_blocks();
-        let all = used + store.free_blocks() + store.quarantined_blocks();
+        let all = store.used_blocks() + store.free_blocks() + store.quarantined_blocks();
         let usable = all.saturating_sub(self.table_blocks_kept());
+        let coming = self.state.hash.pages_to_come_back(self.state.totals.dead_chunks);
+        let used = store.used_blocks().saturating_sub(coming);
         [part(data, capacity_bytes), part(used, usable)]
     }
 

@@ -12,6 +12,7 @@
 //! filled it, keeps entries young, in more memory than it should take, until room comes: a step
 //! goes on only where the next freeze and what was promised find their blocks as well.
 
+use format::BLOCK_BYTES;
 use tables::PageError;
 
 use crate::engine::Engine;
@@ -20,10 +21,16 @@ use crate::write::PAGES_PER_CHUNK_MAX;
 
 /// Steps that one step of the engine does at most: clients' work goes in between.
 const STEPS_MAX: usize = 4;
+/// Where blocks are short, what is merged for is such a part of them, and where a write waits for
+/// some, such a part.
+const SHORT_PART: u64 = 16;
+const WAITED_FOR_PART: u64 = 256;
 
 impl Engine {
     /// Does what is due, as far as its pages are here.
     pub(crate) fn advance_hash(&mut self) -> bool {
+        let worth_pages = self.pages_worth_a_merge();
+        self.state.hash.merge_while_it_gives(worth_pages);
         let mut moved = false;
         for _ in 0..STEPS_MAX {
             if self.stopped.is_some() || !self.hash_work_may_go_on() {
@@ -54,10 +61,33 @@ impl Engine {
         if here? {
             self.state.hash.work(&mut self.state.store);
             self.checkpoints.merge_rounds = 0;
+            if self.state.hash.merge_gives_pages() {
+                // What it has removed comes back by checkpoints.
+                self.checkpoints.relieved();
+            }
             self.hold_pages(Wanted::default(), |lookups| &mut lookups.hash_pins);
             return Ok(true);
         }
         Ok(false)
+    }
+
+    /// For how many pages that come back the merge is to go on although little is young: entries
+    /// and what takes them back stand side by side in young pages, and in no bucket.
+    fn pages_worth_a_merge(&self) -> Option<u64> {
+        let blocks = self.geometry.tables_bytes / BLOCK_BYTES as u64;
+        if self.waits_for_blocks() {
+            return Some(blocks / WAITED_FOR_PART);
+        }
+        let room_blocks = self.checkpoints.room_blocks(&self.state);
+        let is_short = room_blocks < self.table_blocks_kept() + blocks / SHORT_PART;
+        is_short.then_some(blocks / SHORT_PART)
+    }
+
+    /// Whether a merge may still give back blocks that a write waits for.
+    pub(crate) fn merge_may_give_blocks(&self) -> bool {
+        self.state.hash.merge_gives_pages()
+            && self.state.hash.work_is_due()
+            && (self.hash_work_has_room() || self.checkpoints.merge_relief_may_come())
     }
 
     fn hash_work_may_go_on(&self) -> bool {

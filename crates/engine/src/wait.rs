@@ -102,6 +102,7 @@ impl Engine {
             || self.can_collect()
             || self.containers_come_back()
             || self.checkpoints.relief_may_come()
+            || self.merge_may_give_blocks()
             || self.enlarging.any()
     }
 

@@ -127,6 +127,33 @@ fn full_of_young(wish: &Wish) -> MemoryDisk {
     stand.close()
 }
 
+/// What overwriting leaves behind in the tables comes back, as far as it has to: entries that are
+/// young and what takes them back are no reason to refuse writes.
+#[test]
+fn nearly_full_tables_are_written_over_for_as_long_as_one_likes() {
+    let stand = Wish { cache: cache_of(20_000, 1_000_000), ..Wish::default() }.stand();
+    let volume = stand.volume("v", 2 * GIB);
+    let mut written = 0;
+    let mut write = |at: u64| {
+        let chunks = (0..256).flat_map(|n| packed(written + n));
+        stand.write(&volume, at * MIB, &chunks.collect::<Vec<u8>>());
+        written += 256;
+    };
+    (0..400).for_each(&mut write);
+    let sparse = stand.volume("sparse", 1024 * GIB);
+    let mut number = 0;
+    while stand.stats().tables_used_ratio < 0.9 {
+        for _ in 0..20 {
+            stand.write(&sparse, number * 700 * CHUNK, &packed(1));
+            number += 1;
+        }
+    }
+    (0..20).for_each(|_| (0..100).for_each(&mut write));
+    let stats = stand.stats();
+    assert!((0.85..0.95).contains(&stats.tables_used_ratio), "{stats:?}");
+    check_clean(&stand.close());
+}
+
 /// With much memory much stays young, until the tables are full; opened with little, it is merged
 /// all the same, also through a cache that most pages leave at once. They leave the blocks alone
 /// that checkpoints need, what they replace comes back by checkpoints, and what merging takes was

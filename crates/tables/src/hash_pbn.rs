@@ -90,6 +90,8 @@ pub struct HashPbn {
     segments: Vec<Segment>,
     /// Memory of what is sorted at a seal, kept for the next.
     sealing: Vec<Event>,
+    /// Pages for which the merge goes on, however little is young.
+    worth_pages: Option<u64>,
 }
 
 impl HashPbn {
@@ -105,6 +107,7 @@ impl HashPbn {
             filters: Filters::new(options.filter),
             segments: Vec::new(),
             sealing: Vec::new(),
+            worth_pages: None,
         }
     }
 

@@ -73,6 +73,16 @@ impl Table {
         self.model.next += count;
     }
 
+    /// Takes back exactly these chunks.
+    fn forget(&mut self, numbers: std::ops::Range<u64>) {
+        self.want_inserts(numbers.end - numbers.start);
+        for number in numbers {
+            if let Some(pbn) = self.model.chunks.remove(&number) {
+                self.hash.take_back(&mut self.store, &fingerprint(number), Pbn(pbn));
+            }
+        }
+    }
+
     /// Takes chunks back, and stores some of them again, under other PBNs or their own.
     fn take_back(&mut self, from: u64, count: usize) {
         let from = from % self.model.next.max(1);
@@ -161,6 +171,7 @@ enum Op {
     Insert(u64),
     TakeBack(u64, usize),
     Work(usize),
+    MergeFor(Option<u64>),
     Clean,
     Checkpoint,
     Reopen(bool),
@@ -172,6 +183,7 @@ fn op() -> impl Strategy<Value = Op> {
         8 => (1..700_u64).prop_map(Op::Insert),
         4 => (any::<u64>(), 1..400_usize).prop_map(|(from, count)| Op::TakeBack(from, count)),
         8 => (1..12_usize).prop_map(Op::Work),
+        2 => proptest::option::of(0..20_u64).prop_map(Op::MergeFor),
         3 => proptest::strategy::Just(Op::Clean),
         3 => proptest::strategy::Just(Op::Checkpoint),
         1 => any::<bool>().prop_map(Op::Reopen),
@@ -195,6 +207,7 @@ proptest! {
                 Op::Insert(count) => table.insert(count),
                 Op::TakeBack(from, count) => table.take_back(from, count),
                 Op::Work(steps) => table.work(steps),
+                Op::MergeFor(pages) => table.hash.merge_while_it_gives(pages),
                 Op::Clean => table.clean(),
                 Op::Checkpoint => table.checkpoint(),
                 Op::Reopen(older) => {
@@ -277,5 +290,71 @@ fn a_lost_filter_says_maybe() {
     let leaf = table.hash.filter_leaves()[0];
     table.store = table.device.open(CACHE);
     table.hash.load_filter(&table.store, leaf);
+    table.check();
+}
+
+fn overwritten(young_max: usize) -> HashOptions {
+    HashOptions { young_max, segment_pages: 4, filter: FilterBlocks::default() }
+}
+
+/// Chunks that come and chunks that go in the same number take young pages, and nothing more: those
+/// come back when blocks are short, as many as was said.
+#[test]
+fn what_comes_and_goes_gives_its_pages_back() {
+    let mut table = Table::new(overwritten(100));
+    for part in 0..200 {
+        table.insert(100);
+        table.work(1000);
+        if part % 10 == 0 {
+            table.checkpoint();
+        }
+    }
+    table.options = overwritten(30_000);
+    table.checkpoint();
+    table.reopen();
+    let used = table.store.used_blocks();
+    for part in 0..100 {
+        table.insert(100);
+        table.forget(part * 100..(part + 1) * 100);
+        table.work(1000);
+        if part % 10 == 0 {
+            table.checkpoint();
+        }
+    }
+    table.checkpoint();
+    table.reopen();
+    let said = table.hash.pages_to_come_back(0);
+    assert!(!table.hash.work_is_due() && table.hash.pages_owed() == 0);
+    assert!((170..230).contains(&said), "{said} pages of 20,000 events come back");
+    table.hash.merge_while_it_gives(Some(1));
+    while table.hash.work_is_due() {
+        table.work(1);
+        table.checkpoint();
+    }
+    let left = table.store.used_blocks();
+    assert!(left < used + 20, "{left} pages where {used} were enough before");
+    table.check();
+    table.checkpoint();
+    table.reopen();
+    table.check();
+}
+
+/// A table of which all is taken back has room in its buckets for what is not sealed yet.
+#[test]
+fn all_may_be_taken_back() {
+    let mut table = Table::new(overwritten(900));
+    for _ in 0..10 {
+        table.insert(200);
+        table.work(1000);
+    }
+    for part in 0..20 {
+        table.forget(part * 100..(part + 1) * 100);
+        table.hash.merge_while_it_gives(Some(1));
+        table.work(part as usize % 3);
+    }
+    table.work(1000);
+    table.check();
+    table.checkpoint();
+    table.reopen();
     table.check();
 }

@@ -58,7 +58,7 @@ impl HashPbn {
         } else {
             self.end_load();
         }
-        events.iter().for_each(|event| self.young.know(event.hash, event.place));
+        events.iter().for_each(|event| self.young.know(event.hash, event.place, event.pbn));
         let entry = |event: Event| {
             let (pbn, taken_back) = bucket::young_pbn(event.pbn);
             YoungEntry { fingerprint: event.fingerprint, pbn, taken_back }

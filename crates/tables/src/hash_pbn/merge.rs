@@ -52,7 +52,21 @@ impl HashPbn {
     }
 
     fn merge_is_due(&self) -> bool {
-        self.young.index.len() > self.options.young_max && !self.segments.is_empty()
+        let much = self.young.index.len() > self.options.young_max;
+        (much || self.merge_gives_pages()) && !self.segments.is_empty()
+    }
+
+    /// From now on the merge also goes on, however little is young, while the table has at least
+    /// so many pages less when all of it is in buckets; none: it does not.
+    pub fn merge_while_it_gives(&mut self, pages: Option<u64>) {
+        // A segment that is not sealed yet cannot be merged, and every round leaves room for it.
+        self.worth_pages = pages.map(|pages| pages.max(3 * self.options.segment_pages));
+    }
+
+    /// Whether the merge goes on for the pages that it gives back.
+    #[must_use]
+    pub fn merge_gives_pages(&self) -> bool {
+        self.worth_pages.is_some_and(|worth| self.pages_to_come_back(0) >= worth)
     }
 
     /// Whether the next step of what is due begins a round, which settles how many buckets there
@@ -73,13 +87,33 @@ impl HashPbn {
     /// Pages that the table has more when all that is young is in buckets, filters included.
     #[must_use]
     pub fn pages_owed(&self) -> u64 {
+        let (now, merged) = self.pages_now_and_merged(0);
+        merged.saturating_sub(now)
+    }
+
+    /// Pages that it has less when all that is young is in buckets and so many of its entries have
+    /// been taken back.
+    #[must_use]
+    pub fn pages_to_come_back(&self, taken_back: u64) -> u64 {
+        let (now, merged) = self.pages_now_and_merged(taken_back);
+        now.saturating_sub(merged)
+    }
+
+    fn pages_now_and_merged(&self, taken_back: u64) -> (u64, u64) {
         let HashShape { before, after, merged, entries, .. } = self.shape;
-        let young = self.young.index.len() as u64;
         let left = before - before.min(self.cursor_in(before));
         let (left, of_round) = if merged == after { (0, 0) } else { (left, after) };
-        let buckets = of_round.max((entries + left * LOAD_MEAN + young).div_ceil(LOAD_MEAN));
-        let here = self.pages_of(merged + left) + young / CAPACITY as u64;
-        self.pages_of(buckets).saturating_sub(here)
+        let entries = self.entries_merged(entries + left * LOAD_MEAN).saturating_sub(taken_back);
+        let buckets = of_round.max(entries.div_ceil(LOAD_MEAN));
+        let young = self.young.events().0.div_ceil(CAPACITY as u64);
+        (self.pages_of(merged + left) + young, self.pages_of(buckets))
+    }
+
+    /// What becomes of so many entries of buckets when all that is young is merged: one that takes
+    /// back is no entry, and then another is none either.
+    fn entries_merged(&self, of_buckets: u64) -> u64 {
+        let (events, taking_back) = self.young.events();
+        (of_buckets + events).saturating_sub(2 * taking_back)
     }
 
     /// Pages of so many buckets, with their filters.
@@ -114,21 +148,25 @@ impl HashPbn {
     }
 
     /// As many buckets as the entries need that are in buckets now and those that the round is
-    /// going to take in: what is young now, and as much again that comes meanwhile. For what may
-    /// come half of the spare blocks are taken at most; and if they are too few even for what is
-    /// here, buckets become fuller than they should be.
+    /// going to take in: what is young now, and as many again that come meanwhile. What is not
+    /// sealed takes nothing back in this round. For what may come half of the spare blocks are
+    /// taken at most, and none in a round that is to give pages back; and if they are too few even
+    /// for what is here, buckets become fuller than they should be.
     fn begin_round(&mut self, spare_blocks: u64) {
         let HashShape { turn, after: before, entries, tail, sealed, .. } = self.shape;
-        let young = self.young.index.len() as u64;
-        let least = (entries + young).div_ceil(LOAD_MEAN).max(1);
-        let wished = (entries + 2 * young).div_ceil(LOAD_MEAN).max(1);
+        let (young, taking_back) = self.young.events();
+        let unsealed_pages = self.young.tail() + 1 - sealed;
+        let stored = self.entries_merged(entries) + young.min(unsealed_pages * CAPACITY as u64);
+        let coming = if self.worth_pages.is_some() { 0 } else { young - taking_back };
+        let least = stored.div_ceil(LOAD_MEAN).max(1);
+        let wished = (stored + coming).div_ceil(LOAD_MEAN).max(1);
         let given_back = self.pages_of(before) + young / CAPACITY as u64;
         // Of a page, so much is a bucket and the rest its filter.
         let room = given_back + spare_blocks;
         let room = room - self.filters.leaves_of(room);
         let after = match room.checked_sub(least) {
             Some(beyond) => wished.min(least + beyond / 2),
-            None => room.max((entries + young).div_ceil(LOAD_MOST)),
+            None => room.max(stored.div_ceil(LOAD_MOST)),
         };
         self.filters.drop_turn(!turn);
         self.shape = HashShape { turn: !turn, before, after, merged: 0, entries: 0, tail, sealed };
@@ -202,9 +240,7 @@ impl HashPbn {
             segment.take(hashes, store, &mut events);
         }
         self.young.index.touch_all(events.iter().map(|event| event.hash));
-        for event in &events {
-            self.young.index.remove(event.hash, event.place as u32);
-        }
+        events.iter().for_each(|event| self.young.forget(event));
         events.sort_unstable_by_key(|event| (event.hash, event.place));
         events
     }

@@ -47,12 +47,19 @@ pub(super) struct Young {
     pub(super) index: PlaceIndex,
     /// Place of the next event.
     end: u64,
+    /// Of the events in the index, those that take another entry back.
+    taking_back: u64,
 }
 
 /// Adds an entry to a page that has room.
 pub(super) fn push_to(page: &mut Page, fingerprint: &Fingerprint, pbn: Pbn) {
     let pushed = bucket::push(page, fingerprint, pbn);
     assert!(pushed.is_ok(), "an entry is pushed to a full page");
+}
+
+/// Whether an event takes an entry back.
+fn takes_back(pbn: Pbn) -> bool {
+    bucket::young_pbn(pbn).1
 }
 
 /// Leaf and slot of an event.
@@ -62,7 +69,8 @@ pub(super) fn leaf_and_slot(place: u64) -> (u64, usize) {
 
 impl Young {
     pub(super) fn new(tail: u64) -> Self {
-        Self { index: PlaceIndex::in_parts(INDEX_PART_BITS), end: tail * CAPACITY as u64 }
+        let index = PlaceIndex::in_parts(INDEX_PART_BITS);
+        Self { index, end: tail * CAPACITY as u64, taking_back: 0 }
     }
 
     /// The leaf that is being filled.
@@ -71,9 +79,21 @@ impl Young {
     }
 
     /// An event that is there, at a place behind all others that are known.
-    pub(super) fn know(&mut self, hash: u64, place: u64) {
+    pub(super) fn know(&mut self, hash: u64, place: u64, pbn: Pbn) {
         self.index.insert(hash, place as u32);
         self.end = self.end.max(place + 1);
+        self.taking_back += u64::from(takes_back(pbn));
+    }
+
+    /// An event has been merged.
+    pub(super) fn forget(&mut self, event: &Event) {
+        self.index.remove(event.hash, event.place as u32);
+        self.taking_back -= u64::from(takes_back(event.pbn));
+    }
+
+    /// Events that are young, and how many of them take another entry back.
+    pub(super) fn events(&self) -> (u64, u64) {
+        (self.index.len() as u64, self.taking_back)
     }
 
     /// The newest event before `end` that has the tag of `hash`.
@@ -109,6 +129,6 @@ impl Young {
         let page = store.page_mut(TREE, leaf);
         debug_assert_eq!(bucket::len(page), slot, "young page {leaf} is not where it was");
         push_to(page, fingerprint, pbn);
-        self.know(hash, self.end);
+        self.know(hash, self.end, pbn);
     }
 }
