@@ -242,6 +242,24 @@ impl Devices {
         Ok(read)
     }
 
+    /// Reads from many places of a zone at once, as [`Self::read_now`] from one: offset and length.
+    pub(crate) fn read_all_now(
+        &mut self,
+        zone: Zone,
+        places: impl IntoIterator<Item = (u64, usize)>,
+    ) -> Vec<Result<AlignedBuf, IoError>> {
+        let read = |(offset_bytes, length_bytes)| {
+            (offset_bytes, IoKind::Read { buf: AlignedBuf::new_stale(length_bytes) })
+        };
+        let all = self.run_all_now(zone, places.into_iter().map(read).collect());
+        let laid_over = |(offset_bytes, result): (u64, Result<Option<AlignedBuf>, IoError>)| {
+            let mut buf = result?.ok_or_else(|| IoError::lost(zone, offset_bytes))?;
+            self.carried.lay_over(zone, offset_bytes, &mut buf);
+            Ok(buf)
+        };
+        all.into_iter().map(laid_over).collect()
+    }
+
     /// The same of what the device has.
     pub(crate) fn read_below(
         &mut self,
@@ -265,6 +283,18 @@ impl Devices {
         self.run_now(zone, offset_bytes, IoKind::Write { buf, durable: false }).map(|_| ())
     }
 
+    /// Writes to many places of a zone at once and waits for all; the first failure is the error.
+    pub(crate) fn write_all_now(
+        &mut self,
+        zone: Zone,
+        writes: Vec<(u64, SharedBuf)>,
+    ) -> Result<(), IoError> {
+        self.written.add(zone, writes.iter().map(|(_, buf)| buf.len() as u64).sum());
+        let write = |(offset_bytes, buf)| (offset_bytes, IoKind::Write { buf, durable: false });
+        let all = self.run_all_now(zone, writes.into_iter().map(write).collect());
+        all.into_iter().try_for_each(|(_, result)| result.map(drop))
+    }
+
     /// Syncs and waits: only before the engine runs.
     pub(crate) fn sync_now(&mut self, zone: Zone) -> Result<(), IoError> {
         self.run_now(zone, 0, IoKind::Sync).map(|_| ())
@@ -276,19 +306,39 @@ impl Devices {
         offset_bytes: u64,
         kind: IoKind,
     ) -> Result<Option<AlignedBuf>, IoError> {
-        let tag = self.next_tag;
-        self.next_tag += 1;
-        self.disk.submit(Io { zone, offset_bytes, kind, tag });
-        loop {
-            self.disk.wait(&mut self.done);
-            let Some(at) = self.done.iter().position(|completion| completion.tag == tag) else {
-                if self.disk.in_flight() == 0 {
-                    return Err(IoError::lost(zone, offset_bytes));
-                }
-                continue;
-            };
-            let completion = self.done.swap_remove(at);
-            return completion.result.map(|()| completion.buf);
+        let all = self.run_all_now(zone, vec![(offset_bytes, kind)]);
+        let lost = Err(IoError::lost(zone, offset_bytes));
+        all.into_iter().next().map_or(lost, |(_, result)| result)
+    }
+
+    /// Submits all and waits for all; nothing else is in flight. What came of each, in their order.
+    fn run_all_now(
+        &mut self,
+        zone: Zone,
+        all: Vec<(u64, IoKind)>,
+    ) -> Vec<(u64, Result<Option<AlignedBuf>, IoError>)> {
+        let first_tag = self.next_tag;
+        let mut results = Vec::with_capacity(all.len());
+        for (offset_bytes, kind) in all {
+            results.push((offset_bytes, Err(IoError::lost(zone, offset_bytes))));
+            self.disk.submit(Io { zone, offset_bytes, kind, tag: self.next_tag });
+            self.next_tag += 1;
         }
+        let mut left = results.len();
+        while left > 0 {
+            self.disk.wait(&mut self.done);
+            let is_lost = self.done.is_empty() && self.disk.in_flight() == 0;
+            for Completion { tag, result, buf, .. } in self.done.drain(..) {
+                let at = tag.checked_sub(first_tag).and_then(|at| usize::try_from(at).ok());
+                if let Some((_, ended)) = at.and_then(|at| results.get_mut(at)) {
+                    *ended = result.map(|()| buf);
+                    left -= 1;
+                }
+            }
+            if is_lost {
+                break;
+            }
+        }
+        results
     }
 }

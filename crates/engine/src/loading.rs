@@ -1,11 +1,12 @@
 //! A store before its engine runs: tables with a disk behind them that may be waited for.
 
+use disk::{AlignedBuf, IoError};
 use format::BLOCK_BYTES;
 use format::catalog::{self, CatalogEntry};
 use format::page::Page;
 use format::record::Change;
 use format::root::Root;
-use format::units::{BlockPtr, TreeId, TreeRoot, Zone};
+use format::units::{TreeId, TreeRoot, Zone};
 use tables::{PageError, PageRead, ReachWalker};
 
 use crate::devices::Devices;
@@ -18,6 +19,10 @@ const WALK_PAGES: usize = 256;
 
 /// Pages of neighbouring blocks that are read as one.
 const PAGES_PER_READ: usize = 256;
+
+/// Rounds in which all that a change needs is found: down the map, then down the table of what it
+/// maps, and of what it mapped before.
+const ROUNDS_OF_READS: usize = 16;
 
 /// Pages that are cleaned at a time to make room in the cache.
 const CLEAN_PAGES: usize = 1024;
@@ -40,24 +45,38 @@ impl Loading {
         reads.sort_unstable_by_key(|read| read.pointer.block());
         let next_to =
             |one: &PageRead, other: &PageRead| one.pointer.block() + 1 == other.pointer.block();
-        for run in reads.chunk_by(next_to).flat_map(|run| run.chunks(PAGES_PER_READ)) {
-            outcome = outcome.and(self.load_run(run));
+        let runs: Vec<&[PageRead]> =
+            reads.chunk_by(next_to).flat_map(|run| run.chunks(PAGES_PER_READ)).collect();
+        for (run, bytes) in runs.iter().zip(self.read_runs(&runs)) {
+            let unread = bytes.is_err();
+            if unread && run.len() > 1 {
+                // One that cannot be read takes no other with it.
+                let each: Vec<&[PageRead]> = run.chunks(1).collect();
+                for (alone, bytes) in each.iter().zip(self.read_runs(&each)) {
+                    outcome = outcome.and(self.pages_arrived(alone, bytes));
+                }
+            } else {
+                outcome = outcome.and(self.pages_arrived(run, bytes));
+            }
         }
         outcome.map_err(OpenError::from)
     }
 
-    /// Reads pages of neighbouring blocks as one; one that cannot be read takes no other with it.
-    fn load_run(&mut self, run: &[PageRead]) -> Result<(), PageError> {
-        let Some(first) = run.first() else { return Ok(()) };
-        let offset_bytes = first.pointer.block() * BLOCK_BYTES as u64;
-        let bytes = self.devices.read_now(Zone::Tables, offset_bytes, run.len() * BLOCK_BYTES);
+    /// Reads runs of neighbouring pages, all at once.
+    fn read_runs(&mut self, runs: &[&[PageRead]]) -> Vec<Result<AlignedBuf, IoError>> {
+        let place = |run: &&[PageRead]| {
+            let block = run.first().map_or(0, |first| first.pointer.block());
+            (block * BLOCK_BYTES as u64, run.len() * BLOCK_BYTES)
+        };
+        self.devices.read_all_now(Zone::Tables, runs.iter().map(place))
+    }
+
+    fn pages_arrived(
+        &mut self,
+        run: &[PageRead],
+        bytes: Result<AlignedBuf, IoError>,
+    ) -> Result<(), PageError> {
         let mut outcome = Ok(());
-        if bytes.is_err() && run.len() > 1 {
-            for alone in run.chunks(1) {
-                outcome = outcome.and(self.load_run(alone));
-            }
-            return outcome;
-        }
         for (at, &read) in run.iter().enumerate() {
             let page = bytes.as_ref().map(|bytes| &bytes[at * BLOCK_BYTES..][..BLOCK_BYTES]);
             let arrived = self.state.store.page_arrived(read, page.map_err(|_| ()));
@@ -66,9 +85,10 @@ impl Loading {
         outcome
     }
 
-    fn read_block(&mut self, pointer: BlockPtr) -> Result<disk::AlignedBuf, disk::IoError> {
-        let offset_bytes = pointer.block() * BLOCK_BYTES as u64;
-        self.devices.read_now(Zone::Tables, offset_bytes, BLOCK_BYTES)
+    /// Reads these pages, all at once, past the cache.
+    fn read_blocks(&mut self, reads: &[PageRead]) -> Vec<Result<AlignedBuf, IoError>> {
+        let each: Vec<&[PageRead]> = reads.chunks(1).collect();
+        self.read_runs(&each)
     }
 
     /// Repeats `want` until all it names is here.
@@ -87,6 +107,26 @@ impl Loading {
             here?;
             loaded?;
         }
+    }
+
+    /// Reads what these changes are going to need, all at once as far as that can be told before
+    /// the first is applied, and holds it. What fails here fails again when its change is applied.
+    pub(crate) fn read_for(&mut self, changes: &[Change]) -> Wanted {
+        for _ in 0..ROUNDS_OF_READS {
+            let mut wanted = Wanted::default();
+            for change in changes {
+                let _ = self.state.want_change(change, &mut wanted);
+            }
+            if wanted.reads.is_empty() {
+                return wanted;
+            }
+            let loaded = self.load_pages(std::mem::take(&mut wanted.reads));
+            self.state.store.release_pins(wanted.pins);
+            if loaded.is_err() {
+                break;
+            }
+        }
+        Wanted::default()
     }
 
     /// Applies one change, its pages read first.
@@ -108,13 +148,15 @@ impl Loading {
         if !self.may_write || !self.state.store.cleaning_is_due() {
             return Ok(());
         }
-        let mut writes = self.state.store.clean_batch(CLEAN_PAGES).into();
-        while let Some(run) = take_run(&mut writes) {
-            let blocks: Vec<u64> = run.iter().map(|write| write.block).collect();
+        let mut pages = self.state.store.clean_batch(CLEAN_PAGES).into();
+        let (mut blocks, mut writes) = (Vec::new(), Vec::new());
+        while let Some(run) = take_run(&mut pages) {
+            blocks.extend(run.iter().map(|write| write.block));
             let offset_bytes = run.first().map_or(0, |write| write.block * BLOCK_BYTES as u64);
-            self.devices.write_now(Zone::Tables, offset_bytes, page_bytes(&run))?;
-            self.state.store.write_done(&blocks);
+            writes.push((offset_bytes, page_bytes(&run)));
         }
+        self.devices.write_all_now(Zone::Tables, writes)?;
+        self.state.store.write_done(&blocks);
         Ok(())
     }
 
@@ -154,9 +196,8 @@ impl Loading {
             if reads.is_empty() {
                 return Ok(());
             }
-            for read in reads {
-                let bytes = self.read_block(read.pointer)?;
-                walker.feed(&read, &bytes)?;
+            for (read, bytes) in reads.iter().zip(self.read_blocks(&reads)) {
+                walker.feed(read, &bytes?)?;
             }
         }
     }
@@ -164,9 +205,8 @@ impl Loading {
     /// The volumes that the given leaves of a catalog hold.
     fn catalog_entries(&mut self, leaves: &[PageRead]) -> Result<Vec<CatalogEntry>, OpenError> {
         let mut entries = Vec::new();
-        for leaf in leaves {
-            let bytes = self.read_block(leaf.pointer)?;
-            let page = Page::from_bytes(&bytes).map_err(OpenError::Catalog)?;
+        for (leaf, bytes) in leaves.iter().zip(self.read_blocks(leaves)) {
+            let page = Page::from_bytes(&bytes?).map_err(OpenError::Catalog)?;
             page.check(leaf.id, leaf.pointer.tag()).map_err(OpenError::Catalog)?;
             for slot in 0..catalog::SLOTS {
                 entries.extend(catalog::get(&page, slot).map_err(OpenError::Catalog)?);

@@ -8,8 +8,10 @@
 //! afterwards, unless a record says that they are there (`placed_sequence`).
 //! Records are applied change by change, by the code that applied them live.
 
+use std::ops::Range;
+
 use containers::scan;
-use disk::IoError;
+use disk::{AlignedBuf, IoError};
 use format::BLOCK_BYTES;
 use format::directory::DirectoryEntry;
 use format::frame::{self, FrameHeader};
@@ -26,6 +28,12 @@ use crate::geometry::fingerprinters;
 use crate::loading::Loading;
 use crate::open_error::OpenError;
 use crate::reads::blocks_of;
+
+/// Changes whose pages are read together: four pages each, at most.
+const CHANGES_READ_FOR: usize = 256;
+
+/// Frames that lie one behind the other are read in stretches of this length.
+const STRETCH_BYTES: u32 = 256 << 10;
 
 /// What replaying came to.
 pub(crate) struct Recovered {
@@ -76,8 +84,12 @@ impl Loading {
                 }
                 recovered.note_seals(&changes);
             }
-            for change in changes.iter().filter(|change| !is_forgotten(change)) {
-                self.apply(change)?;
+            for part in changes.chunks(CHANGES_READ_FOR) {
+                let held = self.read_for(part);
+                for change in part.iter().filter(|change| !is_forgotten(change)) {
+                    self.apply(change)?;
+                }
+                self.state.store.release_pins(held.pins);
             }
             recovered.records += 1;
             recovered.incarnation = recovered.incarnation.max(record.incarnation);
@@ -114,6 +126,7 @@ impl Loading {
         changes: &[Change],
         recovered: &mut Recovered,
     ) -> Result<bool, OpenError> {
+        let mut stretch = None;
         for change in changes {
             let there = match change {
                 Change::Copy { .. } if mutant!(BelievesCopies) => continue,
@@ -121,11 +134,11 @@ impl Loading {
                 | Change::StoreAside { pbn, fingerprint, pba }
                 | Change::Move { pbn, to: pba, fingerprint: Some(fingerprint) }
                 | Change::Copy { pbn, at: pba, fingerprint: Some(fingerprint) } => {
-                    fingerprint_at(&mut self.devices, geometry, *pbn, *pba)? == Some(*fingerprint)
+                    self.fingerprint_in(&mut stretch, geometry, *pbn, *pba)? == Some(*fingerprint)
                 }
                 Change::Move { pbn, to, fingerprint: None }
                 | Change::Copy { pbn, at: to, fingerprint: None } => {
-                    match fingerprint_at(&mut self.devices, geometry, *pbn, *to)? {
+                    match self.fingerprint_in(&mut stretch, geometry, *pbn, *to)? {
                         Some(fingerprint) => self.names(&fingerprint, *pbn)?,
                         None => false,
                     }
@@ -138,6 +151,20 @@ impl Loading {
             }
         }
         Ok(true)
+    }
+
+    /// As [`fingerprint_at`], of a frame that most often lies behind the one before.
+    fn fingerprint_in(
+        &mut self,
+        stretch: &mut Option<Stretch>,
+        geometry: &Geometry,
+        pbn: Pbn,
+        pba: Pba,
+    ) -> Result<Option<Fingerprint>, IoError> {
+        if !stretch.as_ref().is_some_and(|here| here.holds(pba)) {
+            *stretch = Stretch::read(&mut self.devices, geometry, pba)?;
+        }
+        Ok(stretch.as_ref().and_then(|here| here.fingerprint(geometry, pbn, pba)))
     }
 
     /// Whether the Hash-PBN table finds this chunk by this fingerprint.
@@ -192,20 +219,54 @@ pub(crate) fn fingerprint_at(
     pbn: Pbn,
     pba: Pba,
 ) -> Result<Option<Fingerprint>, IoError> {
-    let Some((zone, start_bytes)) = geometry.container_zone(pba.container) else {
-        return Ok(None);
-    };
-    let blocks = blocks_of(pba);
-    let skip = pba.offset_bytes - blocks.start;
-    let offset_bytes = start_bytes + u64::from(blocks.start);
-    let bytes = devices.read_now(zone, offset_bytes, blocks.len())?;
-    let here = Pba { offset_bytes: skip, ..pba };
-    let entry = bytes
-        .get(skip as usize..)
-        .and_then(|rest| rest.get(..pba.length_bytes as usize))
-        .and_then(|frame| frame::meant(frame, pbn, pba.check))
-        .and_then(|header| entry_of(header, here, &bytes, geometry));
-    Ok(entry.map(|entry| entry.fingerprint))
+    let stretch = Stretch::of(devices, geometry, pba.container, blocks_of(pba))?;
+    Ok(stretch.and_then(|here| here.fingerprint(geometry, pbn, pba)))
+}
+
+/// Neighbouring blocks of a container.
+struct Stretch {
+    container: ContainerId,
+    start_bytes: u32,
+    bytes: AlignedBuf,
+}
+
+impl Stretch {
+    /// The frame at `pba` and what lies behind it; if that cannot be read, nothing but the frame.
+    fn read(devices: &mut Devices, geometry: &Geometry, pba: Pba) -> Result<Option<Self>, IoError> {
+        let blocks = blocks_of(pba);
+        let end = blocks.end.max((blocks.start + STRETCH_BYTES).min(CONTAINER_BYTES));
+        Self::of(devices, geometry, pba.container, blocks.start..end)
+            .or_else(|_| Self::of(devices, geometry, pba.container, blocks))
+    }
+
+    fn of(
+        devices: &mut Devices,
+        geometry: &Geometry,
+        container: ContainerId,
+        blocks: Range<u32>,
+    ) -> Result<Option<Self>, IoError> {
+        let Some((zone, start_bytes)) = geometry.container_zone(container) else {
+            return Ok(None);
+        };
+        let offset_bytes = start_bytes + u64::from(blocks.start);
+        let bytes = devices.read_now(zone, offset_bytes, blocks.len())?;
+        Ok(Some(Self { container, start_bytes: blocks.start, bytes }))
+    }
+
+    fn holds(&self, pba: Pba) -> bool {
+        let end_bytes = self.start_bytes as usize + self.bytes.len();
+        self.container == pba.container
+            && self.start_bytes <= pba.offset_bytes
+            && pba.offset_bytes as usize + pba.length_bytes as usize <= end_bytes
+    }
+
+    fn fingerprint(&self, geometry: &Geometry, pbn: Pbn, pba: Pba) -> Option<Fingerprint> {
+        let offset_bytes = pba.offset_bytes.checked_sub(self.start_bytes)?;
+        let frame = self.bytes.get(offset_bytes as usize..)?.get(..pba.length_bytes as usize)?;
+        let header = frame::meant(frame, pbn, pba.check)?;
+        let here = Pba { offset_bytes, ..pba };
+        entry_of(header, here, &self.bytes, geometry).map(|entry| entry.fingerprint)
+    }
 }
 
 /// What a container holds according to its frames: each is expanded and fingerprinted.
