@@ -47,7 +47,8 @@ pub(crate) enum CliError {
     )]
     StoreExists { store: PathBuf },
     #[error(
-        "the store at {} is in use by another process: wait until it ends, or stop it",
+        "the store at {} is in use by another process: try again when that has ended, or, if it is \
+         a server that has just been started, when it serves",
         store.display()
     )]
     InUse { store: PathBuf },

@@ -28,9 +28,10 @@
 //!   its queue. Inner pages thus leave after their last leaf; they wait for it in the main queue.
 //! - Dirty pages do not count as part of the small queue, so that a merge that makes many does not
 //!   take the room of those that are read.
-//! - How many entries are looked at in one call is bounded, so that a cache full of pages that must
-//!   stay does not stop the core. A queue in which nothing may go for long does not hold up the
-//!   other.
+//! - How many entries are looked at is bounded, in one call and in all: a cache full of pages that
+//!   must stay, as while a checkpoint is written, does not stop the core, and is not searched again
+//!   and again. Only what may let a page go pays for looks: one that was read, written or let go.
+//!   A queue in which nothing may go for long does not hold up the other.
 //! - A page that was read is spared until whoever asked for it has had it, or has been passed once.
 
 use format::units::TreeId;
@@ -39,11 +40,12 @@ use super::frames::{Frame, Frames, WANTED_MAX};
 use super::page_store::PageStore;
 use super::table::TableKind;
 
-/// Entries that are looked at for each page that is too many.
+/// Entries that are looked at in one call for each page that is too many, and how many for any.
 const STEPS_PER_PAGE: usize = 64;
-
-/// Entries that are looked at, at least.
 const STEPS_MIN: usize = 512;
+
+/// Entries that are looked at in a call that nothing pays for.
+const LOOKS_MIN: usize = 32;
 
 /// Of each of the three tables this part of the cache stays, whatever the others want.
 const FLOOR_PART: usize = 16;
@@ -100,12 +102,15 @@ impl PageStore {
         };
         let round = ROUNDS * self.resident_pages();
         let steps = excess.saturating_mul(STEPS_PER_PAGE).max(STEPS_MIN).min(2 * round);
+        self.looks_left = self.looks_left.min(2 * round);
+        let steps = steps.min(self.looks_left.max(LOOKS_MIN));
         let barren_max = round.min(STEPS_MIN / 2);
         let mut barren = 0;
         for _ in 0..steps {
             if !self.over_budget() {
                 return;
             }
+            self.looks_left = self.looks_left.saturating_sub(1);
             // After many entries in vain both queues take turns.
             let other = barren > barren_max && barren % 2 == 0;
             let went = match self.frames.small_is_due(small_max) != other {
@@ -166,5 +171,35 @@ impl Frames {
         }
         self.drop_page(entry.0);
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use format::map_page;
+    use format::units::{Pbn, TreeId, VolumeId};
+
+    use crate::store::{PageStore, PageStoreOptions};
+
+    const TREE: TreeId = TreeId::volume(VolumeId(7));
+
+    /// A cache full of what must stay is not searched at every call, and what has been written may
+    /// go at once all the same.
+    #[test]
+    fn a_vain_search_ends_and_what_is_written_goes() {
+        let options = PageStoreOptions { cache_pages: 100, tables_blocks: 10_000 };
+        let mut store = PageStore::new(options);
+        for index in 0..1000 {
+            map_page::set(store.page_mut(TREE, index), 0, Pbn(1));
+        }
+        store.looks_left = usize::MAX;
+        (0..1000).for_each(|_| store.shrink());
+        assert!(store.over_budget() && store.looks_left == 0);
+        let writes = store.freeze_trees(1).unwrap();
+        let blocks: Vec<u64> = writes.iter().map(|write| write.block).collect();
+        store.take_written(writes);
+        store.write_done(&blocks);
+        (0..5).for_each(|_| store.shrink());
+        assert!(!store.over_budget(), "{} pages", store.resident_pages());
     }
 }

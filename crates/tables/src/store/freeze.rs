@@ -106,6 +106,7 @@ impl PageStore {
 
     /// The writes to these blocks have ended.
     pub fn write_done(&mut self, blocks: &[u64]) {
+        self.pay_for_pages(blocks.len());
         for &block in blocks {
             let Some(id) = self.space.write_ended(block, &mut self.frames.spares) else { continue };
             if let Some(slot) = self.frames.find(id) {

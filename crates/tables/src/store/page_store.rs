@@ -29,6 +29,11 @@ pub struct PageStoreOptions {
     pub tables_blocks: u64,
 }
 
+/// Entries of its queues that eviction looks at for each page that has been read or written, and
+/// for each that an operation lets go.
+const LOOKS_PER_PAGE: usize = 64;
+const LOOKS_PER_PIN: usize = 8;
+
 /// A leaf that an operation wants.
 pub(crate) enum Wanted {
     /// Resident, and pinned.
@@ -54,6 +59,8 @@ pub struct PageStore {
     pub(super) arriving: PageMap<PageId, Arriving>,
     pub(super) damaged: PageMap<PageId, PageError>,
     pub(super) traffic: Traffic,
+    /// Entries of its queues that eviction may still look at.
+    pub(super) looks_left: usize,
     /// By table.
     heat: [Heat; TableKind::COUNT],
     /// Generation that the next checkpoint will have, as far as is known.
@@ -72,6 +79,7 @@ impl PageStore {
             arriving: PageMap::default(),
             damaged: PageMap::default(),
             traffic: Traffic::default(),
+            looks_left: 0,
             heat: Default::default(),
             generation_next: 1,
         }
@@ -209,6 +217,7 @@ impl PageStore {
             return Ok(());
         }
         let Some(Arriving { parent, .. }) = self.arriving.remove(&read.id) else { return Ok(()) };
+        self.pay_for_pages(1);
         let mut page = self.frames.spares.take();
         match read_page(&read, bytes, Arc::make_mut(&mut page)) {
             Ok(()) => {
@@ -267,7 +276,13 @@ impl PageStore {
 
     /// Gives back what wants have pinned.
     pub fn release_pins(&mut self, pins: PinSet) {
+        self.looks_left = self.looks_left.saturating_add(LOOKS_PER_PIN * pins.len());
         self.frames.release(pins);
+    }
+
+    /// So many pages have been read or written, and may go: eviction may look for them.
+    pub(super) fn pay_for_pages(&mut self, pages: usize) {
+        self.looks_left = self.looks_left.saturating_add(LOOKS_PER_PAGE * pages);
     }
 
     /// Spare pages that should be brought; 0 while there are enough.
