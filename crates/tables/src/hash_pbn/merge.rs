@@ -28,8 +28,10 @@ const LEFT_OVER_MAX: u64 = BUCKETS_PER_STEP * CAPACITY as u64;
 /// Pages that a step changes beside buckets or a segment: leaves that are taken out change those
 /// above them, at most three of each tree.
 const STEP_PAGES_BESIDE: u64 = 16;
-/// Entries of a bucket in the mean when there is no room for as many buckets as there should be:
-/// of a tenth of them an entry or more stays young.
+/// Entries of a bucket in the mean where blocks are short: of one in twenty an entry or more stays
+/// young.
+const LOAD_SHORT: u64 = 88;
+/// The same when there is no room for so many buckets either: of one in ten.
 const LOAD_MOST: u64 = 92;
 /// Of the young that may be, so many more may wait for the merge before insertions do.
 const BEHIND_PART: usize = 4;
@@ -84,7 +86,8 @@ impl HashPbn {
         STEP_PAGES_BESIDE + merged.max(self.options.segment_pages)
     }
 
-    /// Pages that the table has more when all that is young is in buckets, filters included.
+    /// Pages that the table has more when all that is young is in buckets, filters included: as
+    /// many buckets as there are where blocks are short.
     #[must_use]
     pub fn pages_owed(&self) -> u64 {
         let (now, merged) = self.pages_now_and_merged(0);
@@ -104,7 +107,7 @@ impl HashPbn {
         let left = before - before.min(self.cursor_in(before));
         let (left, of_round) = if merged == after { (0, 0) } else { (left, after) };
         let entries = self.entries_merged(entries + left * LOAD_MEAN).saturating_sub(taken_back);
-        let buckets = of_round.max(entries.div_ceil(LOAD_MEAN));
+        let buckets = of_round.max(entries.div_ceil(LOAD_SHORT));
         let young = self.young.events().0.div_ceil(CAPACITY as u64);
         (self.pages_of(merged + left) + young, self.pages_of(buckets))
     }
@@ -157,9 +160,10 @@ impl HashPbn {
         let (young, taking_back) = self.young.events();
         let unsealed_pages = self.young.tail() + 1 - sealed;
         let stored = self.entries_merged(entries) + young.min(unsealed_pages * CAPACITY as u64);
-        let coming = if self.worth_pages.is_some() { 0 } else { young - taking_back };
-        let least = stored.div_ceil(LOAD_MEAN).max(1);
-        let wished = (stored + coming).div_ceil(LOAD_MEAN).max(1);
+        let short = self.worth_pages.is_some();
+        let (load, coming) = if short { (LOAD_SHORT, 0) } else { (LOAD_MEAN, young - taking_back) };
+        let least = stored.div_ceil(load).max(1);
+        let wished = (stored + coming).div_ceil(load).max(1);
         let given_back = self.pages_of(before) + young / CAPACITY as u64;
         // Of a page, so much is a bucket and the rest its filter.
         let room = given_back + spare_blocks;
