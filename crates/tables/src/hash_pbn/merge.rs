@@ -87,29 +87,31 @@ impl HashPbn {
     }
 
     /// Pages that the table has more when all that is young is in buckets, filters included: as
-    /// many buckets as there are where blocks are short.
+    /// many buckets as there are where blocks are short, and as the round under way makes.
     #[must_use]
     pub fn pages_owed(&self) -> u64 {
-        let (now, merged) = self.pages_now_and_merged(0);
-        merged.saturating_sub(now)
+        let HashShape { after, merged, .. } = self.shape;
+        let of_round = if merged == after { 0 } else { after };
+        self.pages_of(of_round.max(self.buckets_needed(0))).saturating_sub(self.pages_now())
     }
 
-    /// Pages that it has less when all that is young is in buckets and so many of its entries have
-    /// been taken back.
+    /// Pages that it has less when all that is young is in as few buckets, if need be by another
+    /// round, and so many of its entries have been taken back.
     #[must_use]
     pub fn pages_to_come_back(&self, taken_back: u64) -> u64 {
-        let (now, merged) = self.pages_now_and_merged(taken_back);
-        now.saturating_sub(merged)
+        self.pages_now().saturating_sub(self.pages_of(self.buckets_needed(taken_back)))
     }
 
-    fn pages_now_and_merged(&self, taken_back: u64) -> (u64, u64) {
-        let HashShape { before, after, merged, entries, .. } = self.shape;
-        let left = before - before.min(self.cursor_in(before));
-        let (left, of_round) = if merged == after { (0, 0) } else { (left, after) };
-        let entries = self.entries_merged(entries + left * LOAD_MEAN).saturating_sub(taken_back);
-        let buckets = of_round.max(entries.div_ceil(LOAD_SHORT));
-        let young = self.young.events().0.div_ceil(CAPACITY as u64);
-        (self.pages_of(merged + left) + young, self.pages_of(buckets))
+    fn pages_now(&self) -> u64 {
+        self.pages_of(self.buckets()) + self.young.events().0.div_ceil(CAPACITY as u64)
+    }
+
+    /// Buckets for all entries where blocks are short.
+    fn buckets_needed(&self, taken_back: u64) -> u64 {
+        let HashShape { merged, entries, .. } = self.shape;
+        let left = self.buckets() - merged;
+        let stored = self.entries_merged(entries + left * LOAD_MEAN);
+        stored.saturating_sub(taken_back).div_ceil(LOAD_SHORT)
     }
 
     /// What becomes of so many entries of buckets when all that is young is merged: one that takes
