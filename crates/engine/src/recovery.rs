@@ -29,7 +29,7 @@ use crate::loading::Loading;
 use crate::open_error::OpenError;
 use crate::reads::blocks_of;
 
-/// Changes whose pages are read together: four pages each, at most.
+/// Changes whose pages are read together and held until all are applied: a few pages each.
 const CHANGES_READ_FOR: usize = 256;
 
 /// Frames that lie one behind the other are read in stretches of this length.
@@ -234,7 +234,7 @@ impl Stretch {
     /// The frame at `pba` and what lies behind it; if that cannot be read, nothing but the frame.
     fn read(devices: &mut Devices, geometry: &Geometry, pba: Pba) -> Result<Option<Self>, IoError> {
         let blocks = blocks_of(pba);
-        let end = blocks.end.max((blocks.start + STRETCH_BYTES).min(CONTAINER_BYTES));
+        let end = blocks.end.max(blocks.start.saturating_add(STRETCH_BYTES).min(CONTAINER_BYTES));
         Self::of(devices, geometry, pba.container, blocks.start..end)
             .or_else(|_| Self::of(devices, geometry, pba.container, blocks))
     }

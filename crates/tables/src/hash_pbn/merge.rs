@@ -160,10 +160,11 @@ impl HashPbn {
     fn begin_round(&mut self, spare_blocks: u64) {
         let HashShape { turn, after: before, entries, tail, sealed, .. } = self.shape;
         let (young, taking_back) = self.young.events();
-        let unsealed_pages = self.young.tail() + 1 - sealed;
+        let unsealed_pages = (self.young.tail() + 1).saturating_sub(sealed);
         let stored = self.entries_merged(entries) + young.min(unsealed_pages * CAPACITY as u64);
         let short = self.worth_pages.is_some();
-        let (load, coming) = if short { (LOAD_SHORT, 0) } else { (LOAD_MEAN, young - taking_back) };
+        let (load, coming) =
+            if short { (LOAD_SHORT, 0) } else { (LOAD_MEAN, young.saturating_sub(taking_back)) };
         let least = stored.div_ceil(load).max(1);
         let wished = (stored + coming).div_ceil(load).max(1);
         let given_back = self.pages_of(before) + young / CAPACITY as u64;

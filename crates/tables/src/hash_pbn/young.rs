@@ -88,7 +88,7 @@ impl Young {
     /// An event has been merged.
     pub(super) fn forget(&mut self, event: &Event) {
         self.index.remove(event.hash, event.place as u32);
-        self.taking_back -= u64::from(takes_back(event.pbn));
+        self.taking_back = self.taking_back.saturating_sub(u64::from(takes_back(event.pbn)));
     }
 
     /// Events that are young, and how many of them take another entry back.
