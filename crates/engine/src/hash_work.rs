@@ -78,8 +78,7 @@ impl Engine {
         if self.waits_for_blocks() {
             return Some(blocks / WAITED_FOR_PART);
         }
-        let room_blocks = self.checkpoints.room_blocks(&self.state);
-        let is_short = room_blocks < self.table_blocks_kept() + blocks / SHORT_PART;
+        let is_short = self.blocks_to_promise() < blocks / SHORT_PART;
         is_short.then_some(blocks / SHORT_PART)
     }
 

@@ -20,10 +20,6 @@ const WALK_PAGES: usize = 256;
 /// Pages of neighbouring blocks that are read as one.
 const PAGES_PER_READ: usize = 256;
 
-/// Rounds in which all that a change needs is found: down the map, then down the table of what it
-/// maps, and of what it mapped before.
-const ROUNDS_OF_READS: usize = 16;
-
 /// Pages that are cleaned at a time to make room in the cache.
 const CLEAN_PAGES: usize = 1024;
 
@@ -48,11 +44,9 @@ impl Loading {
         let runs: Vec<&[PageRead]> =
             reads.chunk_by(next_to).flat_map(|run| run.chunks(PAGES_PER_READ)).collect();
         for (run, bytes) in runs.iter().zip(self.read_runs(&runs)) {
-            let unread = bytes.is_err();
-            if unread && run.len() > 1 {
+            if bytes.is_err() && run.len() > 1 {
                 // One that cannot be read takes no other with it.
-                let each: Vec<&[PageRead]> = run.chunks(1).collect();
-                for (alone, bytes) in each.iter().zip(self.read_runs(&each)) {
+                for (alone, bytes) in run.chunks(1).zip(self.read_blocks(run)) {
                     outcome = outcome.and(self.pages_arrived(alone, bytes));
                 }
             } else {
@@ -112,21 +106,12 @@ impl Loading {
     /// Reads what these changes are going to need, all at once as far as that can be told before
     /// the first is applied, and holds it. What fails here fails again when its change is applied.
     pub(crate) fn read_for(&mut self, changes: &[Change]) -> Wanted {
-        for _ in 0..ROUNDS_OF_READS {
-            let mut wanted = Wanted::default();
-            for change in changes {
-                let _ = self.state.want_change(change, &mut wanted);
-            }
-            if wanted.reads.is_empty() {
-                return wanted;
-            }
-            let loaded = self.load_pages(std::mem::take(&mut wanted.reads));
-            self.state.store.release_pins(wanted.pins);
-            if loaded.is_err() {
-                break;
-            }
-        }
-        Wanted::default()
+        let wanted = self.wait_for(|state, wanted| {
+            changes
+                .iter()
+                .try_fold(true, |here, change| Ok(here & state.want_change(change, wanted)?))
+        });
+        wanted.unwrap_or_default()
     }
 
     /// Applies one change, its pages read first.

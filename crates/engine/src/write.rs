@@ -158,12 +158,16 @@ impl Engine {
         self.checkpoints.reserve_blocks() + self.state.hash.pages_owed()
     }
 
+    /// Table blocks that clients may still be promised.
+    pub(crate) fn blocks_to_promise(&self) -> u64 {
+        self.checkpoints.room_blocks(&self.state).saturating_sub(self.table_blocks_kept())
+    }
+
     /// Tells doors how much may still be promised, if that has changed.
     pub(crate) fn publish_space(&mut self) {
         let bytes = self.placement.room_bytes(Stream::Clients);
-        let room_blocks = self.checkpoints.room_blocks(&self.state);
-        let blocks = room_blocks.saturating_sub(self.table_blocks_kept());
-        let limit = (bytes, blocks / PAGES_PER_CHUNK_MAX, !self.waiting.is_empty());
+        let chunks = self.blocks_to_promise() / PAGES_PER_CHUNK_MAX;
+        let limit = (bytes, chunks, !self.waiting.is_empty());
         if self.published != limit {
             self.published = limit;
             self.intake.lock().space.set_limit(limit.0, limit.1, limit.2);
