@@ -13,6 +13,10 @@
 //!   slot loses nothing: the older one replays to the same state;
 //! * blocks freed two checkpoints ago become free: neither slot names them; so do PBNs freed before
 //!   this one.
+//!
+//! What is dirty may have become more than there are free blocks: what gives space back goes on
+//! while a checkpoint is written. Then the newest root is written once more, under the next
+//! generation, and freezes nothing: what only the older slot named is free, and the freeze follows.
 
 use std::collections::VecDeque;
 
@@ -92,6 +96,9 @@ impl Engine {
         if !self.checkpoint_is_due() {
             return false;
         }
+        if self.checkpoints.lacks_blocks_that_come(&self.state) {
+            return self.repeat_root();
+        }
         match self.freeze() {
             Ok(Some(writes)) => {
                 self.checkpoints.asked = false;
@@ -105,6 +112,17 @@ impl Engine {
                 true
             }
         }
+    }
+
+    /// The next root names what the newest names: the checkpoint that was asked for comes after it.
+    fn repeat_root(&mut self) -> bool {
+        let generation = self.checkpoints.generation + 1;
+        let mut root = self.checkpoints.newest.clone();
+        (root.generation, root.clean) = (generation, false);
+        root.next_incarnation = self.incarnation + 1;
+        self.checkpoints.next_root = Some(root);
+        self.tell(&Notice::RootRepeated { generation });
+        self.enter_phase(Phase::Durable)
     }
 
     /// Freezes the tables as they are; None while pages that hold catalog or containers are read.

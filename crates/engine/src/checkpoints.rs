@@ -128,6 +128,18 @@ impl Checkpoints {
         (state.store.free_blocks() + coming).saturating_sub(state.pages_to_freeze())
     }
 
+    /// Pages beside which a piece of an unmap or of a deletion takes in no further leaf. A leaf may
+    /// name chunks of 512 pages, and a piece goes on from twice [`Self::dirty_pages_sure`]: from
+    /// 900 of those on, all that finds blocks among those that are kept.
+    pub(crate) fn pages_of_piece(&self) -> usize {
+        self.dirty_pages_sure / 2
+    }
+
+    /// Whether the next freeze needs more blocks than are free, and another root sets some free.
+    pub(crate) fn lacks_blocks_that_come(&self, state: &State) -> bool {
+        state.store.coming_blocks() > 0 && state.pages_to_freeze() > state.store.free_blocks()
+    }
+
     /// Whether further checkpoints may still set blocks free for a merge.
     pub(crate) fn merge_relief_may_come(&self) -> bool {
         self.merge_rounds < PRESSURE_ROUNDS_MAX

@@ -31,6 +31,11 @@ pub enum Notice {
         /// Of the root being made.
         generation: u64,
     },
+    /// Blocks are short: the newest root is written once more, so that some become free.
+    RootRepeated {
+        /// Of the root being made.
+        generation: u64,
+    },
     /// The root is durable.
     CheckpointEnded {
         /// Of that root.
@@ -77,6 +82,9 @@ impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::CheckpointBegan { generation } => write!(f, "checkpoint {generation} begins"),
+            Self::RootRepeated { generation } => {
+                write!(f, "checkpoint {generation} repeats the one before: blocks are short")
+            }
             Self::CheckpointEnded { generation } => write!(f, "checkpoint {generation} is durable"),
             Self::CollectionBegan { container } => write!(f, "collecting container {container}"),
             Self::CollectionEnded { container, freed: true } => {

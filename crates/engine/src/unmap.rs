@@ -222,7 +222,8 @@ impl Engine {
             return Ok(Piece::Waits);
         }
         let mut wanted = Wanted::default();
-        let reached = self.state.want_give_back(id, u64::MAX, LEAVES_PER_PIECE, &mut wanted);
+        let most = (LEAVES_PER_PIECE, self.checkpoints.pages_of_piece());
+        let reached = self.state.want_give_back(id, u64::MAX, most, &mut wanted);
         self.hold_pages(wanted, |lookups| &mut lookups.background_pins);
         let Some(leaves) = reached? else { return Ok(Piece::Waits) };
         if !self.journal_has_room(2 * CHANGE_BYTES_MAX) {
@@ -280,7 +281,12 @@ impl Engine {
         let tree = TreeId::volume(volume);
         let mut ranges = Vec::new();
         let mut from = first / SLOTS as u64;
-        while ranges.len() < LEAVES_PER_PIECE && first < end {
+        let pages_max = self.checkpoints.pages_of_piece();
+        // One leaf at least: with none the unmap would be over.
+        let takes_more = |ranges: &Vec<_>, wanted: &Wanted| {
+            ranges.is_empty() || ranges.len() < LEAVES_PER_PIECE && wanted.pins.len() < pages_max
+        };
+        while takes_more(&ranges, wanted) && first < end {
             match self.state.store.next_leaf(tree, from, &mut wanted.reads)? {
                 NextLeaf::Missing => return Ok(None),
                 NextLeaf::Found(leaf) if leaf_start(leaf) < end => {

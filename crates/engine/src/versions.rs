@@ -91,7 +91,8 @@ impl State {
         match change {
             Change::CutOff { volume, leaves, .. } => self.want_cut_off(*volume, leaves, wanted),
             Change::GiveBack { id, leaves } => {
-                let reached = self.want_give_back(*id, *leaves, usize::MAX, wanted)?;
+                let reached =
+                    self.want_give_back(*id, *leaves, (usize::MAX, usize::MAX), wanted)?;
                 Ok(reached.is_some())
             }
             _ => Ok(true),
@@ -218,13 +219,13 @@ impl State {
     }
 
     /// Pages to give back a version up to leaf `end`, or as many of the leaves that matter as are
-    /// here, `leaves_max` at most. Tells up to which leaf all is here; none while nothing further
-    /// is.
+    /// here, so many at most, and none beside so many pages. Tells up to which leaf all is here;
+    /// none while nothing further is.
     pub(crate) fn want_give_back(
         &mut self,
         id: VolumeId,
         end: u64,
-        leaves_max: usize,
+        (leaves_max, pages_max): (usize, usize),
         wanted: &mut Wanted,
     ) -> Result<Option<u64>, PageError> {
         let Some(leaving) = self.leaving(id) else { return Ok(Some(end)) };
@@ -234,7 +235,7 @@ impl State {
         let reached = loop {
             match self.next_to_give(&leaving, at, wanted)? {
                 NextLeaf::Found(leaf) if leaf < end => {
-                    if found == leaves_max {
+                    if found == leaves_max || (found > 0 && wanted.pins.len() >= pages_max) {
                         break leaf;
                     }
                     if !self.want_leaf_gone(&leaving, leaf, wanted)? {

@@ -104,7 +104,17 @@ impl Wish {
     }
 
     pub fn try_open(&self, disk: MemoryDisk) -> Result<Stand, OpenError> {
-        let (engine, client, report, doorbell) = self.load(&disk)?;
+        self.open_prepared(disk, |_| ())
+    }
+
+    /// The store on `disk`, running, its engine having been prepared.
+    pub fn open_prepared(
+        &self,
+        disk: MemoryDisk,
+        prepare: impl FnOnce(&mut Engine),
+    ) -> Result<Stand, OpenError> {
+        let (mut engine, client, report, doorbell) = self.load(&disk)?;
+        prepare(&mut engine);
         let killed = Arc::new(AtomicBool::new(false));
         let stop = Arc::clone(&killed);
         let bell = doorbell.clone();
