@@ -8,6 +8,7 @@ use mutants::mutant;
 use tables::PageWrite;
 
 use crate::state::State;
+use crate::versions::PieceMax;
 
 /// Checkpoints without relief after which space will not come.
 const PRESSURE_ROUNDS_MAX: u32 = 3;
@@ -128,11 +129,11 @@ impl Checkpoints {
         (state.store.free_blocks() + coming).saturating_sub(state.pages_to_freeze())
     }
 
-    /// Pages beside which a piece of an unmap or of a deletion takes in no further leaf. A leaf may
-    /// name chunks of 512 pages, and a piece goes on from twice [`Self::dirty_pages_sure`]: from
-    /// 900 of those on, all that finds blocks among those that are kept.
-    pub(crate) fn pages_of_piece(&self) -> usize {
-        self.dirty_pages_sure / 2
+    /// The most of a piece of an unmap or of a deletion. A leaf may name chunks of 512 pages, and a
+    /// piece goes on from twice [`Self::dirty_pages_sure`]: from 900 of those on, all that finds
+    /// blocks among those that are kept.
+    pub(crate) fn most_of_piece(&self) -> PieceMax {
+        PieceMax { pages: self.dirty_pages_sure / 2 }
     }
 
     /// Whether the next freeze needs more blocks than are free, and another root sets some free.

@@ -30,8 +30,6 @@ use crate::waiting::Waiting;
 
 /// Up to this many chunks a run is zeroed slot by slot.
 const SLOTS_MAX: u64 = 128;
-/// Leaves that one piece of a long unmap, or of a deletion, covers.
-const LEAVES_PER_PIECE: usize = 8;
 /// As many leaves are worth a version of their own.
 const CUT_LEAVES_MIN: usize = 32;
 /// Dirty pages beside which a version is copied.
@@ -222,7 +220,7 @@ impl Engine {
             return Ok(Piece::Waits);
         }
         let mut wanted = Wanted::default();
-        let most = (LEAVES_PER_PIECE, self.checkpoints.pages_of_piece());
+        let most = Some(self.checkpoints.most_of_piece());
         let reached = self.state.want_give_back(id, u64::MAX, most, &mut wanted);
         self.hold_pages(wanted, |lookups| &mut lookups.background_pins);
         let Some(leaves) = reached? else { return Ok(Piece::Waits) };
@@ -246,7 +244,7 @@ impl Engine {
         }
     }
 
-    /// Unmaps up to [`LEAVES_PER_PIECE`] leaves from `first` on, as one record.
+    /// Unmaps the next leaves from `first` on, a piece of them, as one record.
     fn unmap_piece(&mut self, volume: VolumeId, first: u64, end: u64) -> Result<Piece, PageError> {
         if self.checkpoints.tables_are_behind(&self.state) {
             return Ok(Piece::Waits);
@@ -281,12 +279,8 @@ impl Engine {
         let tree = TreeId::volume(volume);
         let mut ranges = Vec::new();
         let mut from = first / SLOTS as u64;
-        let pages_max = self.checkpoints.pages_of_piece();
-        // One leaf at least: with none the unmap would be over.
-        let takes_more = |ranges: &Vec<_>, wanted: &Wanted| {
-            ranges.is_empty() || ranges.len() < LEAVES_PER_PIECE && wanted.pins.len() < pages_max
-        };
-        while takes_more(&ranges, wanted) && first < end {
+        let most = self.checkpoints.most_of_piece();
+        while !most.is_reached(ranges.len(), wanted) && first < end {
             match self.state.store.next_leaf(tree, from, &mut wanted.reads)? {
                 NextLeaf::Missing => return Ok(None),
                 NextLeaf::Found(leaf) if leaf_start(leaf) < end => {

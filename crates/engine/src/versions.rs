@@ -69,6 +69,24 @@ struct LeafGone {
     mapped: u64,
 }
 
+/// Leaves that one piece of a long unmap, or of a deletion, covers at most.
+const LEAVES_PER_PIECE: usize = 8;
+
+/// How much one piece of a long unmap, or of a deletion, covers at most.
+#[derive(Copy, Clone)]
+pub(crate) struct PieceMax {
+    /// Pages beside which it takes in no further leaf.
+    pub(crate) pages: usize,
+}
+
+impl PieceMax {
+    /// Whether a piece of so many leaves, which hold these pages, takes in no further one. It has
+    /// one at least: with none it would be the last.
+    pub(crate) fn is_reached(self, leaves: usize, wanted: &Wanted) -> bool {
+        leaves == LEAVES_PER_PIECE || (leaves > 0 && wanted.pins.len() >= self.pages)
+    }
+}
+
 impl State {
     /// Whether a version is there for clients, and not being deleted.
     pub(crate) fn is_live(&self, id: VolumeId) -> bool {
@@ -91,8 +109,7 @@ impl State {
         match change {
             Change::CutOff { volume, leaves, .. } => self.want_cut_off(*volume, leaves, wanted),
             Change::GiveBack { id, leaves } => {
-                let reached =
-                    self.want_give_back(*id, *leaves, (usize::MAX, usize::MAX), wanted)?;
+                let reached = self.want_give_back(*id, *leaves, None, wanted)?;
                 Ok(reached.is_some())
             }
             _ => Ok(true),
@@ -219,23 +236,22 @@ impl State {
     }
 
     /// Pages to give back a version up to leaf `end`, or as many of the leaves that matter as are
-    /// here, so many at most, and none beside so many pages. Tells up to which leaf all is here;
-    /// none while nothing further is.
+    /// here, a piece at most. Tells up to which leaf all is here; none while nothing further is.
     pub(crate) fn want_give_back(
         &mut self,
         id: VolumeId,
         end: u64,
-        (leaves_max, pages_max): (usize, usize),
+        most: Option<PieceMax>,
         wanted: &mut Wanted,
     ) -> Result<Option<u64>, PageError> {
         let Some(leaving) = self.leaving(id) else { return Ok(Some(end)) };
         let start = self.catalog.get(id).map_or(0, |entry| entry.lineage.given_back_leaves);
-        let all = leaves_max == usize::MAX;
+        let all = most.is_none();
         let (mut at, mut found) = (start, 0);
         let reached = loop {
             match self.next_to_give(&leaving, at, wanted)? {
                 NextLeaf::Found(leaf) if leaf < end => {
-                    if found == leaves_max || (found > 0 && wanted.pins.len() >= pages_max) {
+                    if most.is_some_and(|most| most.is_reached(found, wanted)) {
                         break leaf;
                     }
                     if !self.want_leaf_gone(&leaving, leaf, wanted)? {
