@@ -3,7 +3,9 @@
 
 mod stand;
 
+use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex};
+use std::thread;
 
 use disk::{Loss, MemoryDisk};
 use engine::{AdminRequest, Caches, Engine, Notice, RequestError, Room, VolumeHandle};
@@ -127,15 +129,22 @@ fn full_of_young(wish: &Wish) -> MemoryDisk {
     stand.close()
 }
 
-/// A disk after a loss of power, and for each MiB of the volume what may be there: what was flushed
-/// or has been written since, by the number of its first chunk.
-type Left = (MemoryDisk, Vec<Vec<u64>>);
+/// A chunk so often is a page of a map for each.
+const SPARSE_CHUNKS: u64 = 700;
+
+/// A disk after a loss of power, for each MiB of the volume what may be there: what was flushed or
+/// has been written since, by the number of its first chunk, and how many trims were durable.
+type Left = (MemoryDisk, Vec<Vec<u64>>, u64);
 
 /// What is known of the first MiB of a volume that is written over and over.
 #[derive(Default)]
 struct WrittenOver {
     may_be_there: Vec<Vec<u64>>,
     chunks: u64,
+    /// Chunks of the sparse volume that are trimmed for good.
+    trimmed: u64,
+    /// Told of each checkpoint that begins.
+    begun: Option<Sender<()>>,
     /// Whether the next root is one that is written twice.
     root_repeats: bool,
     /// Of losses of power while a root that was written twice was the newest.
@@ -146,10 +155,11 @@ impl WrittenOver {
     /// While a root that is written twice is the newest, what a loss of power leaves is kept.
     fn note(&mut self, notice: &Notice, disk: &MemoryDisk) {
         match notice {
+            Notice::CheckpointBegan { .. } => self.begun.iter().for_each(|to| to.send(()).unwrap()),
             Notice::RootRepeated { .. } => self.root_repeats = true,
             Notice::CheckpointEnded { .. } if std::mem::take(&mut self.root_repeats) => {
                 let disk = disk.left_by_power_loss(self.chunks, Loss::Mixed);
-                self.left.push((disk, self.may_be_there.clone()));
+                self.left.push((disk, self.may_be_there.clone(), self.trimmed));
             }
             _ => {}
         }
@@ -166,6 +176,18 @@ impl WrittenOver {
         stand.write(volume, at * MIB, &chunks.collect::<Vec<u8>>());
     }
 
+    /// With each checkpoint that begins, a trim that is durable: what a root that is written twice
+    /// leaves out is missed then. The leaf that it changes stays.
+    fn trim_with_checkpoints(this: &Mutex<Self>, stand: &Stand, sparse: &VolumeHandle, most: u64) {
+        let (to, begun) = mpsc::channel();
+        this.lock().unwrap().begun = Some(to);
+        for (number, ()) in (0..most).zip(begun) {
+            stand.trim(sparse, (number * SPARSE_CHUNKS + 1) * CHUNK, CHUNK);
+            stand.flush();
+            this.lock().unwrap().trimmed = number + 1;
+        }
+    }
+
     fn flush(this: &Mutex<Self>, stand: &Stand) {
         stand.flush();
         for numbers in &mut this.lock().unwrap().may_be_there {
@@ -174,8 +196,14 @@ impl WrittenOver {
     }
 }
 
-fn assert_is_there(wish: &Wish, (disk, may_be_there): Left) {
+fn assert_is_there(wish: &Wish, (disk, may_be_there, trimmed): Left) {
     let stand = wish.open(disk);
+    let sparse = stand.client.volume("sparse").unwrap();
+    for number in 0..trimmed {
+        let there = stand.read(&sparse, number * SPARSE_CHUNKS * CHUNK, 2 * CHUNK);
+        assert!(there[..CHUNK as usize] == packed(1), "chunk {number} is gone");
+        assert!(there[CHUNK as usize..] == [0; CHUNK as usize], "chunk {number} is back");
+    }
     let volume = stand.client.volume("v").unwrap();
     for (at, numbers) in may_be_there.iter().enumerate() {
         let there = stand.read(&volume, at as u64 * MIB, MIB);
@@ -205,16 +233,21 @@ fn nearly_full_tables_are_written_over_for_as_long_as_one_likes() {
     let mut number = 0;
     while stand.stats().tables_used_ratio < 0.9 {
         for _ in 0..20 {
-            stand.write(&sparse, number * 700 * CHUNK, &packed(1));
+            let chunks = [packed(1), packed(2)].concat();
+            stand.write(&sparse, number * SPARSE_CHUNKS * CHUNK, &chunks);
             number += 1;
         }
     }
-    for at in (0..20).flat_map(|_| 0..100) {
-        WrittenOver::write(&known, &stand, &volume, at);
-        if at % 10 == 0 {
-            WrittenOver::flush(&known, &stand);
+    thread::scope(|scope| {
+        scope.spawn(|| WrittenOver::trim_with_checkpoints(&known, &stand, &sparse, number));
+        for at in (0..20).flat_map(|_| 0..100) {
+            WrittenOver::write(&known, &stand, &volume, at);
+            if at % 10 == 0 {
+                WrittenOver::flush(&known, &stand);
+            }
         }
-    }
+        known.lock().unwrap().begun = None;
+    });
     let stats = stand.stats();
     assert!((0.85..0.95).contains(&stats.tables_used_ratio), "{stats:?}");
     check_clean(&stand.close());
