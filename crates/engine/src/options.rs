@@ -134,13 +134,13 @@ impl Options {
         (left_bytes / 4 * 3).max(self.memory_bytes / 32)
     }
 
-    /// Bytes of recycled memory, in use and idle: of the write buffer, and of the frames of what is
-    /// looked up, with the room for headers that the pool adds. Were that not counted, a full write
-    /// buffer would leave no room for idle memory, and each request would take and touch new
-    /// memory.
+    /// Bytes of recycled memory, in use and idle: of the write buffer, of the frames of what is
+    /// looked up, and of replies to reads (half of what reads may take, the rest is frames), with
+    /// the room for headers that the pool adds. Were that not counted, a full write buffer would
+    /// leave no room for idle memory, and each request would take and touch new memory.
     pub(crate) fn pooled_bytes(&self) -> usize {
-        let write_buffer_bytes = usize::try_from(self.write_buffer_bytes()).unwrap_or(usize::MAX);
-        (write_buffer_bytes + FRAMES_BYTES_MAX) / 64 * 65
+        let bytes = self.write_buffer_bytes() + self.read_bytes() / 2;
+        (usize::try_from(bytes).unwrap_or(usize::MAX / 65) + FRAMES_BYTES_MAX) / 64 * 65
     }
 
     /// Bytes of client data that may wait in the write buffer: enough that workers and the device

@@ -18,7 +18,8 @@ use crate::error::Hangup;
 use crate::handshake::{Agreed, Handshake, Step};
 use crate::incoming::Incoming;
 use crate::link::Link;
-use crate::session::Session;
+use crate::reply::Replies;
+use crate::session::{self, Session};
 use crate::socket::{Socket, Watched, time_left};
 use crate::writer;
 
@@ -35,6 +36,26 @@ pub(crate) struct Connection {
     link: OnceLock<Arc<Link>>,
 }
 
+/// What a connection keeps for as long as it lasts.
+///
+/// Whoever accepts connections makes them for all: the allocator gives each thread pages of its own
+/// for each size, and a page is a huge one as soon as it is touched.
+pub(crate) struct Buffers {
+    incoming: Incoming,
+    answers: Box<[u8]>,
+    replies: Box<[u8]>,
+}
+
+impl Buffers {
+    pub(crate) fn new() -> Self {
+        Self {
+            incoming: Incoming::new(),
+            answers: vec![0; session::ANSWERS_BYTES].into_boxed_slice(),
+            replies: vec![0; writer::REPLIES_BYTES].into_boxed_slice(),
+        }
+    }
+}
+
 impl Connection {
     pub(crate) fn new(socket: Socket) -> Self {
         Self { socket: Arc::new(socket), link: OnceLock::new() }
@@ -44,16 +65,16 @@ impl Connection {
     /// next request.
     pub(crate) fn serve(
         &self,
+        mut buffers: Buffers,
         client: &Client,
         closing: &AtomicBool,
         handshake_time_max: Duration,
         patience: Patience,
     ) {
-        let mut incoming = Incoming::new();
         let deadline = Instant::now() + handshake_time_max;
-        if let Ok(agreed) = self.negotiate(&mut incoming, client, closing, deadline) {
+        if let Ok(agreed) = self.negotiate(&mut buffers.incoming, client, closing, deadline) {
             // A client whose connection failed sees that for itself.
-            let _ = self.transmit(incoming, agreed, client, closing, patience);
+            let _ = self.transmit(buffers, agreed, client, closing, patience);
         }
         self.socket.shutdown(Shutdown::Both);
     }
@@ -91,7 +112,7 @@ impl Connection {
 
     fn transmit(
         &self,
-        incoming: Incoming,
+        buffers: Buffers,
         agreed: Agreed<VolumeHandle>,
         client: &Client,
         closing: &AtomicBool,
@@ -100,6 +121,9 @@ impl Connection {
         self.socket.set_read_timeout(Some(READ_TIME))?;
         self.socket.set_write_timeout(None)?;
         let structured = agreed.structured;
+        let Buffers { incoming, answers, replies } = buffers;
+        let answers = Replies::new(answers, structured);
+        let replies = Replies::new(replies, structured);
         let share_bytes = client.read_share_bytes();
         let new_link = || Arc::new(Link::new(self.socket.clone(), share_bytes, structured));
         let link = Arc::clone(self.link.get_or_init(new_link));
@@ -112,10 +136,11 @@ impl Connection {
                 .stack_size(STACK_BYTES)
                 .spawn_scoped(scope, move || {
                     let _ending = BreakOff(writer_link);
-                    writer::run(writer_link, structured);
+                    writer::run(writer_link, replies);
                 })?;
             let source = Watched::new(&self.socket, patience);
-            Session::new(client, agreed, source, incoming, Arc::clone(&link), closing).run()
+            Session::new(client, agreed, source, incoming, answers, Arc::clone(&link), closing)
+                .run()
         })
     }
 

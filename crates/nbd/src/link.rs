@@ -39,6 +39,8 @@ const HANDED_OVER_BYTES_MAX: usize = 64 << 10;
 
 /// A read up to this length is answered by the core, if it is alone.
 const SHORT_READ_BYTES_MAX: u32 = 16 << 10;
+/// Room for its reply.
+const ANSWER_BYTES: usize = SHORT_READ_BYTES_MAX as usize + 1024;
 
 /// How a request ended.
 pub(crate) type Outcome = Result<Reply, RequestError>;
@@ -119,7 +121,7 @@ impl Link {
                 vacant: Vec::new(),
                 in_flight: Load::default(),
                 batch: Batch::default(),
-                answer: Replies::new(structured),
+                answer: Replies::new(Box::new([0; ANSWER_BYTES]), structured),
                 reading: true,
                 broken: false,
                 writer_sleeps: false,

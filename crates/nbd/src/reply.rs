@@ -7,10 +7,11 @@
 //! to its place. A run never moves backward, hence none is overwritten before it has moved, and a
 //! read without holes moves nothing.
 //!
-//! The buffer keeps its length between replies, for clearing it again would cost as much as filling
-//! it; it is cut back only after an unusually long reply.
+//! The buffer is never cleared, for that would cost as much as filling it. Replies that are longer
+//! than it are put together in memory that all connections share, for as long as it takes: most
+//! connections wait, and each would keep what its longest reply took.
 
-use engine::{Extent, ReadPieces, Reply, RequestError, Segment};
+use engine::{ChunkBuf, Extent, ReadPieces, Reply, RequestError, Segment};
 
 use crate::handshake::ALLOCATION_CONTEXT;
 use crate::validate::beyond_the_end;
@@ -20,8 +21,6 @@ use crate::wire::{
     STATE_ZERO, STRING_BYTES_MAX, chunk_header, data_chunk_prefix, hole_chunk, simple_reply,
 };
 
-/// A buffer that has grown beyond this is cut back when it is empty.
-const KEPT_BYTES_MAX: usize = 2 << 20;
 /// Longest extent whose length is whole sectors and fits its field.
 const EXTENT_BYTES_MAX: u64 = u32::MAX as u64 - 511;
 
@@ -85,19 +84,22 @@ impl ReadRange {
 /// Replies that wait to be sent.
 #[derive(Debug)]
 pub(crate) struct Replies {
-    bytes: Vec<u8>,
+    buffer: Box<[u8]>,
+    /// Instead of `buffer`, until they have been sent.
+    long: Option<ChunkBuf>,
     filled: usize,
     structured: bool,
 }
 
 impl Replies {
-    pub(crate) fn new(structured: bool) -> Self {
-        Self { bytes: Vec::new(), filled: 0, structured }
+    /// In `buffer`, or in a longer one where it is too short.
+    pub(crate) fn new(buffer: Box<[u8]>, structured: bool) -> Self {
+        Self { buffer, long: None, filled: 0, structured }
     }
 
     /// What is to be sent.
     pub(crate) fn as_bytes(&self) -> &[u8] {
-        &self.bytes[..self.filled]
+        &self.long.as_ref().map_or(&self.buffer[..], ChunkBuf::bytes)[..self.filled]
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -107,20 +109,23 @@ impl Replies {
     /// Everything has been sent.
     pub(crate) fn clear(&mut self) {
         self.filled = 0;
-        if self.bytes.len() > KEPT_BYTES_MAX {
-            self.bytes.truncate(KEPT_BYTES_MAX);
-            self.bytes.shrink_to_fit();
-        }
+        self.long = None;
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        self.long.as_mut().map_or(&mut self.buffer[..], ChunkBuf::bytes_mut)
     }
 
     /// Room for `length` bytes behind what there is. Counted as filled; its contents are old.
     fn room(&mut self, length: usize) -> &mut [u8] {
-        let start = self.filled;
-        self.filled += length;
-        if self.bytes.len() < self.filled {
-            self.bytes.resize(self.filled, 0);
+        let (start, end) = (self.filled, self.filled + length);
+        if self.bytes_mut().len() < end {
+            let mut longer = ChunkBuf::pooled(end);
+            longer.bytes_mut()[..start].copy_from_slice(self.as_bytes());
+            self.long = Some(longer);
         }
-        &mut self.bytes[start..self.filled]
+        self.filled = end;
+        &mut self.bytes_mut()[start..end]
     }
 
     /// Replies that are encoded already.

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use disk::{Crowd, Patience};
 use engine::Client;
 
-use crate::connection::{Connection, STACK_BYTES};
+use crate::connection::{Buffers, Connection, STACK_BYTES};
 use crate::error::NbdError;
 use crate::listen::{Listen, Listener};
 use crate::socket::Socket;
@@ -231,11 +231,13 @@ fn begin(socket: Socket, shared: &Arc<Shared>) {
     // One too many is closed by being dropped.
     let Some((id, connection)) = shared.admit(socket) else { return };
     let place = Place { shared: Arc::clone(shared), id };
+    let buffers = Buffers::new();
     // When no thread can be had, the place is given back with the closure.
     let _ = thread::Builder::new().name("nbd-reader".to_owned()).stack_size(STACK_BYTES).spawn(
         move || {
             let shared = &place.shared;
             connection.serve(
+                buffers,
                 &shared.client,
                 &shared.closing,
                 shared.handshake_time_max,

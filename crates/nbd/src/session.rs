@@ -32,6 +32,8 @@ const PAYLOAD_TIME_MAX: Duration = Duration::from_secs(30);
 const DISCARDED_BYTES_MAX: usize = 2 * PAYLOAD_BYTES_MAX as usize;
 /// Answers are sent when there are so many bytes of them: of a few reads.
 const GATHERED_BYTES: usize = 32 << 10;
+/// What answers find room in: those, and a read beside them.
+pub(crate) const ANSWERS_BYTES: usize = GATHERED_BYTES + (48 << 10);
 /// Extents in one reply.
 const EXTENTS_MAX: u32 = 1024;
 
@@ -54,11 +56,11 @@ impl<'a> Session<'a> {
         agreed: Agreed<VolumeHandle>,
         source: Watched<'a>,
         incoming: Incoming,
+        answers: Replies,
         link: Arc<Link>,
         closing: &'a AtomicBool,
     ) -> Self {
         let Agreed { export: volume, structured, allocation } = agreed;
-        let answers = Replies::new(structured);
         Self { client, volume, structured, allocation, source, incoming, link, answers, closing }
     }
 

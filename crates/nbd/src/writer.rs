@@ -11,10 +11,11 @@ use crate::reply::Replies;
 
 /// Replies of so many bytes are sent without waiting for others.
 const GATHERED_BYTES: usize = 64 << 10;
+/// What most replies find room in: those, and a read beside them.
+pub(crate) const REPLIES_BYTES: usize = 2 * GATHERED_BYTES;
 
 /// Sends replies until there will be no more.
-pub(crate) fn run(link: &Link, structured: bool) {
-    let mut replies = Replies::new(structured);
+pub(crate) fn run(link: &Link, mut replies: Replies) {
     let mut batch = Batch::default();
     while link.take(&mut batch) {
         if send_all(link, &mut batch, &mut replies).is_err() {

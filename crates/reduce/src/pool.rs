@@ -19,7 +19,7 @@ const KEPT_BYTES_MAX: usize = 16 << 20;
 
 /// Much smaller and larger buffers than these are not pooled.
 const CLASS_BYTES_MIN: usize = 4 << 10;
-const CLASS_BYTES_MAX: usize = 1 << 20;
+const CLASS_BYTES_MAX: usize = 2 << 20;
 /// Of this class and larger ones there is room for headers.
 const WITH_HEADERS_BYTES_MIN: usize = 64 << 10;
 const CLASSES: usize = (CLASS_BYTES_MAX / CLASS_BYTES_MIN).ilog2() as usize + 1;
@@ -120,15 +120,11 @@ fn class_of(length_bytes: usize) -> Option<usize> {
 }
 
 /// How long buffers of a class are: a power of two, and from [`WITH_HEADERS_BYTES_MIN`] on a 64th
-/// more. For the frames of a job may be longer than its chunks by a header each, and would take
-/// twice the memory.
+/// more. For the frames of a job may be longer than its chunks by a header each, and a reply than
+/// what was read, and would take twice the memory.
 fn bytes_of(class: usize) -> usize {
     let bytes = CLASS_BYTES_MIN << class;
-    if (WITH_HEADERS_BYTES_MIN..CLASS_BYTES_MAX).contains(&bytes) {
-        bytes + bytes / 64
-    } else {
-        bytes
-    }
+    if bytes < WITH_HEADERS_BYTES_MIN { bytes } else { bytes + bytes / 64 }
 }
 
 /// Each change of the pool is whole before anything can panic, so a poisoned lock is sound.
@@ -150,8 +146,9 @@ mod tests {
         assert_eq!(class_of(64 * (4096 + 16)), class_of(64 * 4096));
         assert_eq!(class_of(65 << 12), Some(6));
         assert_eq!(class_of((65 << 12) + 1), Some(7));
-        assert_eq!(class_of(CLASS_BYTES_MAX), Some(8));
-        assert_eq!(class_of(CLASS_BYTES_MAX + 1), None);
+        assert_eq!(class_of((1 << 20) + 28), Some(8));
+        assert_eq!(class_of(CLASS_BYTES_MAX + 28), Some(9));
+        assert_eq!(class_of(2 * CLASS_BYTES_MAX), None);
     }
 
     /// One test for the one pool of the process: others take and give back beside it.
