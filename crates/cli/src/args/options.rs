@@ -23,8 +23,8 @@ pub(crate) struct Confirm {
 /// What an engine may use.
 #[derive(Debug, Args)]
 pub(crate) struct EngineArgs {
-    /// Memory for caches, write buffer and reads together, at least 64M; the program itself takes up
-    /// to 64M beside it, and 2M for each connection
+    /// Memory for caches, write buffer and reads together, at least 64M; the program itself takes
+    /// up to 64M beside it, and 2M for each connection
     #[arg(long, value_name = "SIZE", value_parser = parse_memory, default_value = "1G")]
     pub(crate) memory: u64,
     /// Threads that fingerprint and compress [default: one for each processor]
