@@ -42,6 +42,7 @@ impl Engine {
 
     /// What every step ends with; `moved`: it found something to do.
     pub(crate) fn end_step(&mut self, moved: bool) {
+        self.lend_memory();
         self.keep_cache_in_bounds();
         self.prepare_memory();
         self.publish_space();

@@ -32,6 +32,7 @@ const CACHE: Caches = Caches {
     young_max: usize::MAX,
     directory_entries: 0,
     frame_bytes: 0,
+    lends: false,
 };
 
 /// Checks a closed store, writing nothing.

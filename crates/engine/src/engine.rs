@@ -34,7 +34,9 @@ use crate::explaining::Explaining;
 use crate::flushing::Flushing;
 use crate::frame_cache::FrameCache;
 use crate::intake::{Intake, Request, WriteRequest};
+use crate::lending::Lending;
 use crate::notice::{Notice, Observer};
+use crate::options::Caches;
 use crate::pending::PendingChunks;
 use crate::placement::Placement;
 use crate::reads::Reads;
@@ -70,6 +72,7 @@ pub struct Engine {
     pub(crate) buffer: WriteBuffer,
     pub(crate) volumes: Volumes,
     pub(crate) reads: Reads,
+    pub(crate) lending: Lending,
     pub(crate) frames: FrameCache,
     pub(crate) ahead: Ahead,
     pub(crate) comparisons: Comparisons,
@@ -171,16 +174,14 @@ pub(crate) struct Parts {
     pub(crate) flushing: Flushing,
     pub(crate) incarnation: u64,
     pub(crate) memory_bytes_max: u64,
-    /// See [`Caches::directory_entries`](crate::Caches::directory_entries).
-    pub(crate) directory_entries: usize,
-    /// See [`Caches::frame_bytes`](crate::Caches::frame_bytes).
-    pub(crate) frame_bytes: u64,
+    pub(crate) caches: Caches,
 }
 
 impl Engine {
     pub(crate) fn new(parts: Parts) -> Self {
         let chunk_bytes = parts.geometry.chunk_bytes;
-        let ahead_bytes = parts.frame_bytes / AHEAD_PART;
+        let Caches { directory_entries, frame_bytes, .. } = parts.caches;
+        let ahead_bytes = frame_bytes / AHEAD_PART;
         Self {
             appended_sequence: parts.journal.next().sequence - 1,
             geometry: parts.geometry,
@@ -195,7 +196,8 @@ impl Engine {
             buffer: WriteBuffer::new(chunk_bytes),
             volumes: parts.volumes,
             reads: Reads::default(),
-            frames: FrameCache::new(parts.frame_bytes - ahead_bytes),
+            lending: Lending::new(&parts.caches),
+            frames: FrameCache::new(frame_bytes - ahead_bytes),
             ahead: Ahead::new(ahead_bytes),
             comparisons: Comparisons::default(),
             flushing: parts.flushing,
@@ -208,7 +210,7 @@ impl Engine {
             enlarging: Enlarging::default(),
             offered_secret: None,
             lookups: Lookups::default(),
-            directories: Directories::new(parts.directory_entries),
+            directories: Directories::new(directory_entries),
             counters: Counters::default(),
             stages: StageClock::none(),
             memory_bytes_max: parts.memory_bytes_max,

@@ -157,7 +157,7 @@ impl Engine {
         self.state.containers.grow(grown.containers_total());
         self.state.store.grow(grown.tables_bytes / BLOCK_BYTES as u64);
         self.checkpoints.dirty_pages_sure =
-            dirty_pages_sure(grown.tables_bytes, self.state.store.cache_pages());
+            dirty_pages_sure(grown.tables_bytes, self.lending.own_pages());
         self.geometry = grown;
         self.checkpoints.relieved();
     }

@@ -112,6 +112,8 @@ pub(crate) struct FrameCache {
     bytes: u64,
     small_bytes: u64,
     bytes_max: u64,
+    /// Of `bytes_max`, what others have for now.
+    lent_bytes: u64,
     ticket_next: u64,
     serial_next: u32,
 }
@@ -126,6 +128,7 @@ impl FrameCache {
             bytes: 0,
             small_bytes: 0,
             bytes_max,
+            lent_bytes: 0,
             ticket_next: 0,
             serial_next: 0,
         }
@@ -201,6 +204,16 @@ impl FrameCache {
         self.bytes_max
     }
 
+    /// Others have so much of its memory: what is held already stays, and what comes makes room.
+    pub(crate) fn lend(&mut self, bytes: u64) {
+        self.lent_bytes = bytes;
+    }
+
+    /// Lets so many bytes of frames go, those that were wanted least.
+    pub(crate) fn give_up(&mut self, bytes: u64) {
+        self.shrink_to(self.bytes.saturating_sub(bytes));
+    }
+
     /// Frames that are held.
     pub(crate) fn len(&self) -> usize {
         self.held.len()
@@ -213,10 +226,11 @@ impl FrameCache {
 
     fn hold(&mut self, pbn: Pbn, frame: &[u8]) {
         let cost_bytes = cost_bytes(frame.len());
-        if cost_bytes > self.bytes_max {
+        let bytes_max = self.bytes_max.saturating_sub(self.lent_bytes);
+        if cost_bytes > bytes_max {
             return;
         }
-        self.make_room(cost_bytes);
+        self.shrink_to(bytes_max - cost_bytes);
         let in_main = self.queues.ghosts.take(pbn);
         let serial = self.serial_next;
         self.serial_next = serial.wrapping_add(1);
@@ -231,12 +245,12 @@ impl FrameCache {
         }
     }
 
-    fn make_room(&mut self, cost_bytes: u64) {
+    fn shrink_to(&mut self, bytes_max: u64) {
         let mut steps = 0;
-        while self.bytes + cost_bytes > self.bytes_max {
+        while self.bytes > bytes_max {
             steps += 1;
             let is_patient = steps <= STEPS_MAX;
-            if self.small_bytes > self.bytes_max / 10 || self.queues.main.is_empty() {
+            if self.small_bytes > bytes_max / 10 || self.queues.main.is_empty() {
                 let Some(entry) = self.queues.small.pop_front() else { return };
                 self.pass_small(entry, is_patient);
             } else if let Some(entry) = self.queues.main.pop_front() {

@@ -82,6 +82,8 @@ mod known;
 mod lba_runs;
 mod ledger;
 mod ledger_versions;
+mod lend;
+mod lending;
 mod loading;
 mod loading_hash;
 mod lookaside;

@@ -31,7 +31,7 @@ pub struct CreateOptions {
 pub const MEMORY_BYTES_MIN: u64 = 64 << 20;
 
 /// What a page in the cache costs: its block, its counts, and the allocator's rounding.
-const PAGE_COST_BYTES: u64 = 5 << 10;
+pub(crate) const PAGE_COST_BYTES: u64 = 5 << 10;
 
 /// Bytes of the chunks whose frames may be in memory beside them.
 pub(crate) const FRAMES_BYTES_MAX: usize = 16 << 20;
@@ -88,6 +88,8 @@ pub struct Caches {
     pub directory_entries: usize,
     /// Bytes of frames that were read, in case they are read again; 0: none.
     pub frame_bytes: u64,
+    /// Whether pages may have what frames and young entries leave of theirs.
+    pub lends: bool,
 }
 
 /// Of the write buffer, however little memory there is.
@@ -96,11 +98,11 @@ const WRITE_BUFFER_BYTES_MIN: u64 = 8 << 20;
 const WRITE_BUFFER_BYTES_PER_WORKER: u64 = 4 << 20;
 
 /// What a young entry costs at most: its slot in the index, which is filled to 53 to 80%.
-const YOUNG_COST_BYTES: u64 = 15;
+pub(crate) const YOUNG_COST_BYTES: u64 = 15;
 /// More young entries would take long to find again when a store is opened.
 const YOUNG_MAX: u64 = 16 << 20;
 /// More dirty pages would take long to freeze, and nobody is served meanwhile (measurements/022).
-const DIRTY_PAGES_MAX: usize = 1 << 17;
+pub(crate) const DIRTY_PAGES_MAX: usize = 1 << 17;
 
 impl Options {
     /// The caches. That of the tables has a third of the memory. Half of it finds young entries,
@@ -118,7 +120,8 @@ impl Options {
         let young_max = young_max as usize;
         // A sixteenth of it finds frames by address, and shares them with doors.
         let frame_bytes = self.frame_bytes() / 16 * 15;
-        Caches { pages, dirty_pages_max, young_max, directory_entries, frame_bytes }
+        let lends = true;
+        Caches { pages, dirty_pages_max, young_max, directory_entries, frame_bytes, lends }
     }
 
     /// Bytes of reads that may be under way: a tenth, at most 128 MiB.

@@ -20,6 +20,7 @@ fn wish() -> Wish {
         young_max: 100,
         directory_entries: 20_000,
         frame_bytes: 1 << 20,
+        lends: false,
     };
     Wish { cache: Some(cache), ..Wish::default() }
 }

@@ -106,7 +106,8 @@ fn a_full_store_closes_although_a_write_waits_for_a_deletion() {
 
 fn cache_of(pages: usize, young_max: usize) -> Option<Caches> {
     let dirty_pages_max = pages / 4 * 3;
-    Some(Caches { pages, dirty_pages_max, young_max, directory_entries: 0, frame_bytes: 0 })
+    let (directory_entries, frame_bytes, lends) = (0, 0, false);
+    Some(Caches { pages, dirty_pages_max, young_max, directory_entries, frame_bytes, lends })
 }
 
 /// A store whose tables are full, and hold many entries that are young.

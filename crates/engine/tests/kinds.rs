@@ -105,6 +105,7 @@ fn filters_of_every_size_deny_nothing_that_is_stored() {
             young_max: 100,
             directory_entries: 0,
             frame_bytes: 1 << 20,
+            lends: false,
         };
         let wish = Wish { detection, cache: Some(cache), ..Wish::default() };
         let stand = filled(&wish);

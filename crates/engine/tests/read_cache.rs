@@ -105,6 +105,7 @@ fn a_name_that_is_given_again_is_another_chunk_to_who_reads() {
         young_max: 1000,
         directory_entries: 0,
         frame_bytes: 16 * MIB,
+        lends: false,
     };
     let wish = Wish { cache: Some(caches), ..Wish::default() };
     let stand = wish.stand();

@@ -22,6 +22,7 @@ const CACHE: Caches = Caches {
     young_max: 120,
     directory_entries: 2000,
     frame_bytes: 1 << 20,
+    lends: false,
 };
 
 type Outcome = Result<Reply, RequestError>;

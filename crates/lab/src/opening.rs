@@ -12,6 +12,7 @@ use engine::{
     Options, Reply, RequestError, Stats, VolumeHandle,
 };
 
+use crate::dice::mixed;
 use crate::failure::Broken;
 use crate::oracle::{CHUNK_BYTES, Entry, Found, Oracle, Register, Value};
 use crate::script::Shape;
@@ -102,6 +103,7 @@ impl Opening {
             young_max: shape.young_max,
             directory_entries: 2000,
             frame_bytes: frame_bytes_of(shape.seed),
+            lends: mixed(shape.seed, 9).is_multiple_of(2),
         };
         let (mut engine, client, report) =
             engine::open_with_cache(tap, doorbell, &options, cache).map_err(Broken::DoesNotOpen)?;

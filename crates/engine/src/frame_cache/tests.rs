@@ -133,6 +133,10 @@ enum Step {
     Forget(u64),
     /// With other bytes, or only to another place.
     Move(u64, bool),
+    /// Others have the memory of so many frames.
+    Lend(u64),
+    /// So many frames go.
+    GiveUp(u64),
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -143,6 +147,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         4 => pbn().prop_map(Step::Get),
         1 => pbn().prop_map(Step::Forget),
         1 => (pbn(), any::<bool>()).prop_map(|(pbn, other)| Step::Move(pbn, other)),
+        1 => (0..12_u64).prop_map(Step::Lend),
+        1 => (0..4_u64).prop_map(Step::GiveUp),
     ];
     proptest::collection::vec(step, 1..300)
 }
@@ -155,6 +161,8 @@ proptest! {
         frames in 1..10_u64,
     ) {
         let mut cache = cache_of(frames);
+        let each_bytes = cost_bytes(frame(0, 0).len());
+        let mut lent_bytes = 0;
         let mut meant: BTreeMap<u64, u8> = BTreeMap::new();
         let mut under_way: Vec<(u64, Ticket, u8)> = Vec::new();
         for step in steps {
@@ -166,7 +174,17 @@ proptest! {
                 }
                 Step::Arrive(sound) if !under_way.is_empty() => {
                     let (pbn, ticket, fill) = under_way.remove(0);
+                    let comes = sound && cache.is_expected(Pbn(pbn), ticket);
+                    let before_bytes = cache.resident_bytes();
                     cache.arrive(Pbn(pbn), ticket, sound.then_some(&frame(pbn, fill)));
+                    let most_bytes = cache.bytes_max().saturating_sub(lent_bytes);
+                    match comes && most_bytes >= each_bytes {
+                        true => {
+                            assert!(cache.contains(Pbn(pbn)));
+                            assert!(cache.resident_bytes() <= most_bytes);
+                        }
+                        false => assert_eq!(cache.resident_bytes(), before_bytes),
+                    }
                 }
                 Step::Arrive(_) => {}
                 Step::Get(pbn) => {
@@ -177,6 +195,15 @@ proptest! {
                 Step::Forget(pbn) => {
                     *meant.entry(pbn).or_default() += 1;
                     cache.settle(&forgotten(pbn));
+                }
+                Step::Lend(frames) => {
+                    lent_bytes = frames * each_bytes;
+                    cache.lend(lent_bytes);
+                }
+                Step::GiveUp(frames) => {
+                    let left_bytes = cache.resident_bytes().saturating_sub(frames * each_bytes);
+                    cache.give_up(frames * each_bytes);
+                    assert_eq!(cache.resident_bytes(), left_bytes);
                 }
                 Step::Move(pbn, other) => {
                     *meant.entry(pbn).or_default() += u8::from(other);

@@ -97,6 +97,11 @@ impl PageStore {
         self.options.cache_pages
     }
 
+    /// From now on the cache keeps so many; surplus ones leave as they can.
+    pub fn set_cache_pages(&mut self, pages: usize) {
+        self.options.cache_pages = pages;
+    }
+
     /// Adds a tree as a checkpoint knows it; the default root is an empty tree.
     pub fn add_tree(&mut self, tree: TreeId, root: TreeRoot) {
         self.trees.insert(tree, root);
