@@ -46,14 +46,17 @@ impl Engine {
         }
     }
 
-    /// Why a request that changes something cannot be taken, if so.
+    /// Why a request that changes something cannot be taken, if so. A write that was acknowledged
+    /// at the door is taken in any case, to be read from the write buffer: nobody was told that it
+    /// failed.
     fn refusal(&self, request: &Request) -> Option<RequestError> {
-        let reads = match request {
+        let may = match request {
             Request::Read(_) | Request::Extents(_) => true,
+            Request::Write(write) => write.is_acknowledged(),
             Request::Admin { request, .. } => !request.changes(),
             _ => false,
         };
-        if reads { None } else { self.stopped.clone() }
+        if may { None } else { self.stopped.clone() }
     }
 
     /// A write that no quota forbids enters the open group, or waits for space.

@@ -474,6 +474,27 @@ fn an_empty_write_is_refused_like_any_other() {
     }
 }
 
+/// What was acknowledged while the disk failed is read as it was written, though it can never
+/// become durable: also what stood in the queue when the store stopped writing.
+#[test]
+fn a_write_that_was_acknowledged_is_read_when_the_disk_has_failed() {
+    let mut hand = Hand::new(&Wish::default());
+    let volume = hand.volume("v", MIB);
+    hand.disk.inject(Fault::Sync { zone: Zone::Journal });
+    assert_eq!(hand.write(&volume, 0, &fresh(0, CHUNK)), None);
+    let flush = hand.flush();
+    let mut acknowledged = 1;
+    while hand.write(&volume, acknowledged * CHUNK, &fresh(acknowledged, CHUNK)).is_none() {
+        acknowledged += 1;
+        hand.engine.step();
+    }
+    assert!(acknowledged > 2 && hand.wait(flush).is_err());
+    for chunk in 0..acknowledged {
+        let read = hand.read(&volume, chunk * CHUNK, CHUNK as u32);
+        assert!(read == fresh(chunk, CHUNK), "chunk {chunk} of {acknowledged}");
+    }
+}
+
 /// A group of long chunks that filled by their number alone would be as long as the write buffer,
 /// which then waited for time to pass.
 #[test]
