@@ -27,6 +27,7 @@ const CACHE: Caches = Caches {
     young_max: 400,
     directory_entries: 64,
     frame_bytes: 1 << 20,
+    lends: false,
 };
 /// Steps without any movement after which nothing will come.
 const STILL_MAX: u32 = 2_000;

@@ -103,7 +103,8 @@ impl Opening {
             young_max: shape.young_max,
             directory_entries: 2000,
             frame_bytes: frame_bytes_of(shape.seed),
-            lends: mixed(shape.seed, 9).is_multiple_of(2),
+            // A cache of so few pages is meant as it is: a schedule needs what leaves it.
+            lends: shape.cache_pages >= 64 && mixed(shape.seed, 9).is_multiple_of(2),
         };
         let (mut engine, client, report) =
             engine::open_with_cache(tap, doorbell, &options, cache).map_err(Broken::DoesNotOpen)?;
