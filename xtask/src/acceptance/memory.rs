@@ -12,7 +12,7 @@ const MEMORY: &str = "256M";
 const MEMORY_BYTES: u64 = 256 << 20;
 /// What the program itself, its stacks and its allocator may take beside the bounded pools.
 const BESIDE_BYTES: u64 = 64 << 20;
-/// What a connection may take beside that.
+/// What each connection after the first four may take beside that.
 const CONNECTION_BYTES: u64 = 2 << 20;
 /// The load: mixed, random, half compressible, some of it repeated, verified as it is read back.
 const LOAD: [&str; 12] = [
@@ -44,7 +44,7 @@ pub(super) fn run(setting: &Setting) -> Result<(), Failure> {
             let load = Program::new("fio").folder(&setting.work).args(LOAD).args(size);
             load.arg(format!("--uri={}", store.uri("disk"))).run()?;
         }
-        let beside = BESIDE_BYTES + connections * CONNECTION_BYTES;
+        let beside = BESIDE_BYTES + (connections - 4) * CONNECTION_BYTES;
         let (peak, most) = (peak_bytes(&server)?, MEMORY_BYTES + beside);
         println!(
             "{connections} connections: peak {} MiB of {} + {}",
