@@ -30,8 +30,8 @@ pub struct CreateOptions {
 /// Smallest memory an engine works in.
 pub const MEMORY_BYTES_MIN: u64 = 64 << 20;
 
-/// What a page in the cache costs: its block, its counts, and the allocator's rounding.
-pub(crate) const PAGE_COST_BYTES: u64 = 5 << 10;
+/// What a page in the cache costs: its block, its frame, its places in map and queues.
+pub(crate) const PAGE_COST_BYTES: u64 = 17 << 8;
 
 /// Bytes of the chunks whose frames may be in memory beside them.
 pub(crate) const FRAMES_BYTES_MAX: usize = 16 << 20;

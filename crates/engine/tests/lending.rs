@@ -11,7 +11,7 @@ const OWN_PAGES: u64 = 200;
 /// Of 16 MiB for frames an eighth is for what is read ahead; what is left is what is shared.
 const FRAMES_BYTES: u64 = 14 * MIB;
 /// What a page is counted at that is lent.
-const LENT_PAGE_BYTES: u64 = 10 << 10;
+const LENT_PAGE_BYTES: u64 = 6528;
 const READ_BYTES: u64 = 32 << 10;
 /// A page of a map for each.
 const SPARSE_CHUNKS: u64 = 700;

@@ -43,7 +43,8 @@ const _: () = assert!(FORMAT_VERSION_COMMON <= u16::MAX as u32);
 
 /// One page in memory.
 ///
-/// Aligned to a cache line and not to a block: a page in an `Arc` would otherwise take two.
+/// Aligned to a cache line and not to a block: where somebody counts beside it, it would otherwise
+/// take two.
 #[derive(PartialEq, Eq)]
 #[repr(C, align(64))]
 pub struct Page([u8; BLOCK_BYTES]);

@@ -6,7 +6,6 @@
 //! prepared here.
 
 use std::hint::black_box;
-use std::sync::Arc;
 
 use format::page::Page;
 
@@ -25,7 +24,7 @@ pub struct MemoryWanted {
 #[derive(Debug, Default)]
 pub struct PreparedMemory {
     /// Pages whose bytes mean nothing.
-    pub pages: Vec<Arc<Page>>,
+    pub pages: Vec<Box<Page>>,
     /// Lists of zeros.
     pub lists: Vec<Vec<u64>>,
 }
@@ -49,11 +48,9 @@ impl MemoryWanted {
 // Zeros that are asked for come from memory that is known to hold some, untouched; so what is to be
 // zero is written over.
 
-fn touched_page() -> Arc<Page> {
-    let mut page = Arc::new(Page::blank());
-    if let Some(page) = Arc::get_mut(&mut page) {
-        black_box(page).payload_mut().fill(0xff);
-    }
+fn touched_page() -> Box<Page> {
+    let mut page = Box::new(Page::blank());
+    black_box(&mut page).payload_mut().fill(0xff);
     page
 }
 

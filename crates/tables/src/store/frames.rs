@@ -13,7 +13,6 @@
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::hash::BuildHasherDefault;
-use std::sync::Arc;
 
 use format::BLOCK_BYTES;
 use format::page::Page;
@@ -22,6 +21,7 @@ use hashbrown::HashMap;
 use mutants::mutant;
 
 use super::page_io::PageRead;
+use super::page_memory::{PageMemory, SharedPage};
 use super::pins::PinSet;
 use super::slot::Slot;
 use super::spares::Spares;
@@ -42,7 +42,7 @@ pub(super) type Entry = (Slot, u32);
 #[repr(align(64))]
 pub(super) struct Frame {
     pub(super) id: PageId,
-    pub(super) page: Arc<Page>,
+    pub(super) page: PageMemory,
     /// Where the page is on disk, or was before it was changed; 0 when it never was.
     pub(super) block: u64,
     /// None for the topmost page of a tree.
@@ -66,7 +66,7 @@ pub(super) struct Frame {
 
 impl Frame {
     /// A page that was read.
-    pub(super) fn read(read: PageRead, page: Arc<Page>, parent: Option<Slot>) -> Self {
+    pub(super) fn read(read: PageRead, page: PageMemory, parent: Option<Slot>) -> Self {
         Self {
             block: read.pointer.block(),
             awaited: Cell::new(true),
@@ -75,7 +75,7 @@ impl Frame {
     }
 
     /// A page that did not exist; it is empty, or begins as another one.
-    pub(super) fn made(id: PageId, page: Arc<Page>, parent: Option<Slot>) -> Self {
+    pub(super) fn made(id: PageId, page: PageMemory, parent: Option<Slot>) -> Self {
         Self {
             id,
             page,
@@ -198,7 +198,7 @@ impl Frames {
         let recent = &self.recent[(id.tree.0 as usize).min(RECENT_KINDS - 1)];
         if let Some((found, slot)) = recent.get()
             && found == id
-            && self.slots[slot.0 as usize].as_ref().is_some_and(|frame| frame.id == id)
+            && self.slots[slot.at()].as_ref().is_some_and(|frame| frame.id == id)
         {
             return Some(slot);
         }
@@ -209,12 +209,12 @@ impl Frames {
 
     #[expect(clippy::expect_used, reason = "slots are handed out for occupied frames only")]
     pub(super) fn get(&self, slot: Slot) -> &Frame {
-        self.slots[slot.0 as usize].as_ref().expect("an occupied frame")
+        self.slots[slot.at()].as_ref().expect("an occupied frame")
     }
 
     #[expect(clippy::expect_used, reason = "slots are handed out for occupied frames only")]
     pub(super) fn get_mut(&mut self, slot: Slot) -> &mut Frame {
-        self.slots[slot.0 as usize].as_mut().expect("an occupied frame")
+        self.slots[slot.at()].as_mut().expect("an occupied frame")
     }
 
     pub(super) fn insert(&mut self, mut frame: Frame) -> Slot {
@@ -231,12 +231,12 @@ impl Frames {
         let (in_main, serial) = (frame.in_main, frame.serial);
         let slot = match self.vacant.pop() {
             Some(slot) => {
-                self.slots[slot.0 as usize] = Some(frame);
+                self.slots[slot.at()] = Some(frame);
                 slot
             }
             None => {
                 self.slots.push(Some(frame));
-                Slot((self.slots.len() - 1) as u32)
+                Slot::new(self.slots.len() - 1)
             }
         };
         let earlier = self.by_id.insert(id, slot);
@@ -252,7 +252,7 @@ impl Frames {
     /// Takes a frame out; its parent does not learn of it.
     #[expect(clippy::expect_used, reason = "slots are handed out for occupied frames only")]
     pub(super) fn remove(&mut self, slot: Slot) -> Frame {
-        let frame = self.slots[slot.0 as usize].take().expect("an occupied frame");
+        let frame = self.slots[slot.at()].take().expect("an occupied frame");
         self.by_id.remove(&frame.id);
         self.vacant.push(slot);
         self.resident[frame.table() as usize] -= 1;
@@ -294,11 +294,27 @@ impl Frames {
     /// The bytes of a page; if they are still to be written as they are, a copy takes their place.
     #[expect(clippy::expect_used, reason = "slots are handed out for occupied frames only")]
     pub(super) fn own(&mut self, slot: Slot) -> &mut Page {
-        let frame = self.slots[slot.0 as usize].as_mut().expect("an occupied frame");
-        if Arc::get_mut(&mut frame.page).is_none() {
-            frame.page = self.spares.copy(&frame.page);
+        let frame = self.slots[slot.at()].as_mut().expect("an occupied frame");
+        if frame.page.get_mut().is_none() {
+            frame.page = PageMemory::Alone(self.spares.copy(&frame.page));
         }
-        Arc::make_mut(&mut frame.page)
+        frame.page.get_mut().expect("a page that nobody else has")
+    }
+
+    /// The bytes of a page as they are now, for somebody else as well.
+    #[expect(clippy::expect_used, reason = "slots are handed out for occupied frames only")]
+    pub(super) fn share(&mut self, slot: Slot) -> SharedPage {
+        let place = &mut self.slots[slot.at()];
+        let frame = place.take().expect("an occupied frame");
+        let page = frame.page.share();
+        *place = Some(Frame { page: PageMemory::Shared(SharedPage::clone(&page)), ..frame });
+        page
+    }
+
+    /// The page's memory is its own again, if nobody else has it.
+    pub(super) fn settle(&mut self, slot: Slot) {
+        let place = &mut self.slots[slot.at()];
+        *place = place.take().map(|frame| Frame { page: frame.page.settle(), ..frame });
     }
 
     /// Whether the page differs from what is on disk.
@@ -333,8 +349,9 @@ impl Frames {
 
     /// Every resident page that is meant.
     pub(super) fn all(&self, is_meant: impl Fn(PageId) -> bool) -> Vec<Slot> {
-        let occupied = (0..).zip(&self.slots).filter_map(|(at, frame)| Some((at, frame.as_ref()?)));
-        occupied.filter(|(_, frame)| is_meant(frame.id)).map(|(at, _)| Slot(at)).collect()
+        let places = self.slots.iter().enumerate();
+        let occupied = places.filter_map(|(at, frame)| Some((at, frame.as_ref()?)));
+        occupied.filter(|(_, frame)| is_meant(frame.id)).map(|(at, _)| Slot::new(at)).collect()
     }
 
     /// The page is on disk, or will be when its write has ended; it must not be in the queue.
@@ -371,7 +388,7 @@ impl Frames {
 
     pub(super) fn release(&mut self, pins: PinSet) {
         for (slot, serial) in pins.held {
-            if let Some(frame) = &mut self.slots[slot.0 as usize]
+            if let Some(frame) = &mut self.slots[slot.at()]
                 && frame.serial == serial
             {
                 frame.pins -= 1;
@@ -409,5 +426,5 @@ impl Frames {
 }
 
 fn frame_of(slots: &[Option<Frame>], (slot, serial): Entry) -> Option<&Frame> {
-    slots.get(slot.0 as usize)?.as_ref().filter(|frame| frame.serial == serial)
+    slots.get(slot.at())?.as_ref().filter(|frame| frame.serial == serial)
 }

@@ -7,8 +7,6 @@
 //! The roots of the volumes' maps stand in leaves of the catalog. Hence two steps: first all trees
 //! but the catalog; then the engine puts the new roots into the catalog; then the catalog.
 
-use std::sync::Arc;
-
 use format::pointer_page::{self, FANOUT};
 use format::units::{BlockPtr, TreeId};
 
@@ -92,7 +90,8 @@ impl PageStore {
         debug_assert!(has_written_children(frame), "{} is written before its children", frame.id);
         let former = std::mem::replace(&mut frame.block, block);
         frame.writing = true;
-        let (id, parent, page) = (frame.id, frame.parent, Arc::clone(&frame.page));
+        let (id, parent) = (frame.id, frame.parent);
+        let page = self.frames.share(slot);
         self.traffic.count_write(id);
         if id.tree.is_map() {
             self.space.set_page(block, &page);
@@ -112,6 +111,7 @@ impl PageStore {
             if let Some(slot) = self.frames.find(id) {
                 let frame = self.frames.get_mut(slot);
                 frame.writing &= frame.block != block;
+                self.frames.settle(slot);
             }
         }
     }

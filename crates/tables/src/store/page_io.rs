@@ -1,10 +1,9 @@
 //! What goes to the disk and comes from it.
 
-use std::sync::Arc;
-
 use format::page::Page;
 use format::units::{BlockPtr, PageId};
 
+use super::page_memory::SharedPage;
 use crate::error::PageError;
 
 /// A page to be read: one block at `pointer.block()` of zone tables.
@@ -22,7 +21,7 @@ pub struct PageWrite {
     /// Where to.
     pub block: u64,
     /// What.
-    pub page: Arc<Page>,
+    pub page: SharedPage,
 }
 
 /// The bytes of a read as the page that was asked for.

@@ -4,13 +4,12 @@
 //! that is missing, because only its parent knows where a page is. `page`, `page_mut` and
 //! `remove_page` find everything resident. What wants hold in between is in a [`PinSet`].
 
-use std::sync::Arc;
-
 use format::page::Page;
 use format::units::{BlockPtr, PageId, TreeId, TreeRoot};
 
 use super::frames::{Frame, Frames, PageMap};
 use super::page_io::{PageRead, PageWrite, read_page};
+use super::page_memory::PageMemory;
 use super::path::{Path, leaf_id};
 use super::pins::PinSet;
 use super::slot::Slot;
@@ -224,13 +223,13 @@ impl PageStore {
         let Some(Arriving { parent, .. }) = self.arriving.remove(&read.id) else { return Ok(()) };
         self.pay_for_pages(1);
         let mut page = self.frames.spares.take();
-        match read_page(&read, bytes, Arc::make_mut(&mut page)) {
+        match read_page(&read, bytes, &mut page) {
             Ok(()) => {
-                self.frames.insert(Frame::read(read, page, parent));
+                self.frames.insert(Frame::read(read, PageMemory::Alone(page), parent));
                 Ok(())
             }
             Err(error) => {
-                self.frames.spares.put(page);
+                self.frames.spares.put(PageMemory::Alone(page));
                 if let Some(parent) = parent {
                     self.frames.get_mut(parent).children -= 1;
                 }
@@ -297,13 +296,15 @@ impl PageStore {
     }
 
     /// Takes pages for later; their bytes mean nothing.
-    pub fn take_spares(&mut self, pages: Vec<Arc<Page>>) {
-        pages.into_iter().for_each(|page| self.frames.spares.put(page));
+    pub fn take_spares(&mut self, pages: Vec<Box<Page>>) {
+        let spares = &mut self.frames.spares;
+        pages.into_iter().for_each(|page| spares.put(PageMemory::Alone(page)));
     }
 
     /// Takes back what was written, once its bytes are where they are written from.
     pub fn take_written(&mut self, writes: Vec<PageWrite>) {
-        writes.into_iter().for_each(|write| self.frames.spares.put(write.page));
+        let spares = &mut self.frames.spares;
+        writes.into_iter().for_each(|write| spares.put(PageMemory::Shared(write.page)));
     }
 
     /// Blocks that pages can be written to now.

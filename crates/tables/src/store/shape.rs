@@ -5,6 +5,7 @@ use format::pointer_page;
 use format::units::{BlockPtr, PageId, TreeId, TreeRoot};
 
 use super::frames::Frame;
+use super::page_memory::PageMemory;
 use super::page_store::PageStore;
 use super::path::{Path, UNWRITTEN, ancestor, child_slot, depth_for, first_used, fits, leaf_id};
 use super::slot::Slot;
@@ -38,7 +39,7 @@ impl PageStore {
 
     fn insert_empty(&mut self, id: PageId, above: Option<Slot>) -> Slot {
         let page = self.frames.spares.empty(id);
-        self.frames.insert(Frame::made(id, page, above))
+        self.frames.insert(Frame::made(id, PageMemory::Alone(page), above))
     }
 
     /// Adds levels on top until `leaf` fits.

@@ -19,14 +19,13 @@
 //!
 //! The cache knows pages by tree: a shared page that is read through two trees is there twice.
 
-use std::sync::Arc;
-
 use format::pointer_page::{self, FANOUT};
 use format::units::{BlockPtr, PageId, TreeId};
 use mutants::mutant;
 
 use super::frames::Frame;
 use super::page_io::PageRead;
+use super::page_memory::PageMemory;
 use super::page_store::PageStore;
 use super::path::UNWRITTEN;
 use super::slot::Slot;
@@ -60,9 +59,9 @@ impl PageStore {
     }
 
     fn copy_page(&mut self, slot: Slot, to: TreeId) -> Slot {
+        let page = PageMemory::Shared(self.frames.share(slot));
         let frame = self.frames.get(slot);
         let id = PageId { tree: to, ..frame.id };
-        let page = Arc::clone(&frame.page);
         let above = frame.parent.map(|parent| PageId { tree: to, ..self.frames.get(parent).id });
         let above = above.and_then(|above| self.frames.find(above));
         let copy = self.frames.insert(Frame::made(id, page, above));
@@ -124,7 +123,7 @@ impl PageStore {
         }
         // The block need not be shared any more: the other tree may have left it.
         let Some(page) = self.space.page_on_its_way(read.pointer.block()) else { return false };
-        self.frames.insert(Frame::read(read, page, parent));
+        self.frames.insert(Frame::read(read, PageMemory::Shared(page), parent));
         if let Some(parent) = parent {
             self.frames.get_mut(parent).children += 1;
         }

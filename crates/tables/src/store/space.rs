@@ -19,20 +19,18 @@
 //! block is freed with its last pointer. What lies below a shared page is shared without being
 //! counted, until the page above is made two ([`super::sharing`]).
 
-use std::sync::Arc;
-
-use format::page::Page;
 use format::units::PageId;
 use mutants::mutant;
 
 use super::blocks::Blocks;
 use super::frames::PageMap;
+use super::page_memory::{PageMemory, SharedPage};
 use super::spares::Spares;
 
 struct Write {
     id: PageId,
     /// What is written, if another tree may want to read it meanwhile.
-    page: Option<Arc<Page>>,
+    page: Option<SharedPage>,
     /// The block is to be free when the write has ended.
     freed: bool,
 }
@@ -110,14 +108,14 @@ impl Space {
     }
 
     /// What is being written to `block` for a map.
-    pub(super) fn set_page(&mut self, block: u64, page: &Arc<Page>) {
+    pub(super) fn set_page(&mut self, block: u64, page: &SharedPage) {
         if let Some(write) = self.writes.get_mut(&block) {
-            write.page = Some(Arc::clone(page));
+            write.page = Some(SharedPage::clone(page));
         }
     }
 
     /// The page of a map that a write in flight brings to `block`.
-    pub(super) fn page_on_its_way(&self, block: u64) -> Option<Arc<Page>> {
+    pub(super) fn page_on_its_way(&self, block: u64) -> Option<SharedPage> {
         self.writes.get(&block)?.page.clone()
     }
 
@@ -160,7 +158,7 @@ impl Space {
     /// A write has ended; the page that it was for, unless it has left the block.
     pub(super) fn write_ended(&mut self, block: u64, spares: &mut Spares) -> Option<PageId> {
         let write = self.writes.remove(&block)?;
-        write.page.into_iter().for_each(|page| spares.put(page));
+        write.page.into_iter().for_each(|page| spares.put(PageMemory::Shared(page)));
         if write.freed {
             self.late -= 1;
             self.blocks.release(block);

@@ -6,19 +6,19 @@
 //! left the store says how many it wants (`PageStore::spares_wanted`): a worker makes them.
 //! Without any a page is made where it is needed, as if there were nothing here.
 
-use std::sync::Arc;
-
 use format::page::Page;
 use format::units::PageId;
+
+use super::page_memory::PageMemory;
 
 /// Spare pages at most.
 const SPARES_MAX: usize = 512;
 /// In a small cache as much less: this part of it.
 const CACHE_PART: usize = 8;
 
-/// Pages whose bytes mean nothing, each with one owner.
+/// Pages whose bytes mean nothing.
 pub(super) struct Spares {
-    pages: Vec<Arc<Page>>,
+    pages: Vec<Box<Page>>,
     max: usize,
 }
 
@@ -29,27 +29,29 @@ impl Spares {
     }
 
     /// A page to be filled.
-    pub(super) fn take(&mut self) -> Arc<Page> {
-        self.pages.pop().unwrap_or_else(|| Arc::new(Page::blank()))
+    pub(super) fn take(&mut self) -> Box<Page> {
+        self.pages.pop().unwrap_or_else(|| Box::new(Page::blank()))
     }
 
     /// A page with nothing in it.
-    pub(super) fn empty(&mut self, id: PageId) -> Arc<Page> {
+    pub(super) fn empty(&mut self, id: PageId) -> Box<Page> {
         let mut page = self.take();
-        Arc::make_mut(&mut page).clear(id);
+        page.clear(id);
         page
     }
 
-    /// The same bytes in a page with one owner.
-    pub(super) fn copy(&mut self, bytes: &Page) -> Arc<Page> {
+    /// The same bytes in a page of their own.
+    pub(super) fn copy(&mut self, bytes: &Page) -> Box<Page> {
         let mut page = self.take();
-        Arc::make_mut(&mut page).clone_from(bytes);
+        page.as_mut().clone_from(bytes);
         page
     }
 
-    /// Keeps a page that nobody needs, if this was its last owner and there is room.
-    pub(super) fn put(&mut self, mut page: Arc<Page>) {
-        if self.pages.len() < self.max && Arc::get_mut(&mut page).is_some() {
+    /// Keeps a page that nobody needs, if there is room and nobody else has it.
+    pub(super) fn put(&mut self, page: PageMemory) {
+        if self.pages.len() < self.max
+            && let PageMemory::Alone(page) = page.settle()
+        {
             self.pages.push(page);
         }
     }
@@ -66,6 +68,7 @@ impl Spares {
 
 #[cfg(test)]
 mod tests {
+    use super::super::page_memory::SharedPage;
     use super::*;
     use format::units::TreeId;
 
@@ -76,9 +79,9 @@ mod tests {
         let mut spares = Spares::new(1 << 10);
         let mut old = Page::empty(PageId { index: 1, ..ID });
         old.payload_mut().fill(0xee);
-        spares.put(Arc::new(old.clone()));
+        spares.put(PageMemory::Alone(Box::new(old.clone())));
         assert_eq!(*spares.empty(ID), Page::empty(ID));
-        spares.put(Arc::new(Page::empty(ID)));
+        spares.put(PageMemory::Alone(Box::new(Page::empty(ID))));
         assert_eq!(*spares.copy(&old), old);
         assert_eq!((spares.len(), &*spares.empty(ID)), (0, &Page::empty(ID)), "made where needed");
     }
@@ -86,10 +89,10 @@ mod tests {
     #[test]
     fn a_page_that_somebody_reads_is_not_taken() {
         let mut spares = Spares::new(1 << 10);
-        let page = Arc::new(Page::empty(ID));
-        spares.put(Arc::clone(&page));
+        let page = SharedPage::new(Box::new(Page::empty(ID)));
+        spares.put(PageMemory::Shared(SharedPage::clone(&page)));
         assert_eq!(spares.len(), 0);
-        spares.put(page);
+        spares.put(PageMemory::Shared(page));
         assert_eq!(spares.len(), 1);
     }
 
@@ -98,7 +101,8 @@ mod tests {
         let mut spares = Spares::new(1 << 20);
         assert_eq!(spares.wanted(), SPARES_MAX);
         let put = |spares: &mut Spares, count| {
-            (0..count).for_each(|_| spares.put(Arc::new(Page::blank())));
+            let page = || PageMemory::Alone(Box::new(Page::blank()));
+            (0..count).for_each(|_| spares.put(page()));
         };
         put(&mut spares, SPARES_MAX / 2 - 1);
         assert_eq!(spares.wanted(), SPARES_MAX / 2 + 1);
