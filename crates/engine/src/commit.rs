@@ -25,6 +25,9 @@ use crate::record::CHANGE_BYTES_MAX;
 /// Groups, or pieces of one long unmap, that one step applies: reads go in between.
 const COMMITS_PER_STEP: usize = 4;
 
+/// From runs of so many chunks on their places need not be brought near: neighbours share them.
+const RUN_CHUNKS_MIN: usize = 8;
+
 /// Frames of a group that its record may carry: what is written twice has to cost less than the
 /// write and the sync that it saves.
 const CARRIED_BYTES_MAX: u64 = 64 << 10;
@@ -86,6 +89,9 @@ impl Engine {
     ) -> Result<bool, PageError> {
         let stores = new_chunks(group);
         let heals = healed_chunks(group);
+        if maps.len() * RUN_CHUNKS_MIN > group.slots().len() {
+            self.state.touch_mapped(maps);
+        }
         if !self.want_commit(maps, &stores, &heals)? {
             return Ok(false);
         }

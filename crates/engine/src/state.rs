@@ -22,7 +22,7 @@ use mutants::mutant;
 use tables::pbn_pba::Retained;
 use tables::{
     CatalogTable, ContainerTable, FreePbns, HashPbn, OutOfBlocks, PageError, PageRead, PageStore,
-    PageWrite, PinSet, TableKind, pbn_pba, second_copies,
+    PageWrite, PinSet, TableKind, lba_pbn, pbn_pba, second_copies,
 };
 
 use crate::scratch::Scratch;
@@ -238,6 +238,24 @@ impl State {
             Change::Store { fingerprint, .. } => Some(fingerprint),
             _ => None,
         }));
+    }
+
+    /// The same for what these changes map, and for what is mapped there now: in the map, and in
+    /// the table of PBNs.
+    pub(crate) fn touch_mapped(&mut self, maps: &[Change]) {
+        let runs = || {
+            maps.iter().filter_map(|change| match change {
+                Change::Map { volume, first, pbns } => Some((*volume, *first, pbns)),
+                _ => None,
+            })
+        };
+        let mut pbns = std::mem::take(&mut self.scratch.mapped);
+        pbns.clear();
+        let lbas = runs().map(|(volume, first, _)| (TreeId::volume(volume), first));
+        lba_pbn::see_all(&mut self.store, lbas, &mut pbns);
+        pbns.extend(runs().flat_map(|(.., run)| run).filter(|pbn| !pbn.is_none()));
+        pbn_pba::touch(&mut self.store, &pbns);
+        self.scratch.mapped = pbns;
     }
 
     /// Changes the tables; every page it needs is resident.

@@ -31,6 +31,21 @@ pub fn extend_run(store: &PageStore, tree: TreeId, first: Lba, count: usize, run
     }
 }
 
+/// Adds to `named` what these LBAs name, of maps whose leaves are resident; what names nothing is
+/// left out. All are brought near by that.
+pub fn see_all(
+    store: &mut PageStore,
+    lbas: impl Iterator<Item = (TreeId, Lba)>,
+    named: &mut Vec<Pbn>,
+) {
+    let slots = lbas.map(|(tree, lba)| {
+        let (leaf, slot) = place(lba);
+        (tree, leaf, slot)
+    });
+    store.see_slots(slots, |page, slot| named.push(map_page::get(page, slot)));
+    named.retain(|pbn| !pbn.is_none());
+}
+
 /// Maps `lba`; returns what it named before. Its leaf must have been wanted.
 pub fn set(store: &mut PageStore, tree: TreeId, lba: Lba, pbn: Pbn) -> Pbn {
     let old = get(store, tree, lba);

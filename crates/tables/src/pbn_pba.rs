@@ -9,6 +9,8 @@
 //!
 //! The table of second copies is of the same pages; see [`crate::second_copies`].
 
+use std::hint::black_box;
+
 use format::pba_page::{self, PbaEntry, SLOTS};
 use format::units::{Pba, Pbn, TreeId};
 use mutants::mutant;
@@ -67,6 +69,19 @@ pub fn get(store: &PageStore, pbn: Pbn) -> Option<PbaEntry> {
 pub(crate) fn get_in(tree: TreeId, store: &PageStore, pbn: Pbn) -> Option<PbaEntry> {
     let (leaf, slot) = place(pbn);
     pba_page::get(store.page(tree, leaf)?, slot)
+}
+
+/// Brings the entries of these chunks near, as far as their leaves are resident.
+pub fn touch(store: &mut PageStore, pbns: &[Pbn]) {
+    let slots = pbns.iter().map(|&pbn| {
+        let (leaf, slot) = place(pbn);
+        (TREE, leaf, slot)
+    });
+    let mut near = 0;
+    store.see_slots(slots, |page, slot| {
+        near ^= pba_page::get(page, slot).map_or(0, |entry| entry.references);
+    });
+    black_box(near);
 }
 
 /// Enters or changes the entry of `pbn`. Its leaf must have been wanted.

@@ -35,6 +35,7 @@ mod eviction;
 mod frames;
 mod freeze;
 mod leaf_walk;
+mod near;
 mod page_io;
 mod page_memory;
 mod page_store;

@@ -202,9 +202,14 @@ impl Frames {
         {
             return Some(slot);
         }
-        let slot = self.by_id.get(&id).copied()?;
+        let slot = self.place_of(id)?;
         recent.set(Some((id, slot)));
         Some(slot)
+    }
+
+    /// The same, without a look at what was found last: for one of many different ones.
+    pub(super) fn place_of(&self, id: PageId) -> Option<Slot> {
+        self.by_id.get(&id).copied()
     }
 
     #[expect(clippy::expect_used, reason = "slots are handed out for occupied frames only")]

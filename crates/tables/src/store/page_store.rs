@@ -62,6 +62,8 @@ pub struct PageStore {
     pub(super) looks_left: usize,
     /// By table.
     heat: [Heat; TableKind::COUNT],
+    /// Places and slots that are looked at together, empty in between.
+    pub(super) seen: Vec<(Slot, usize)>,
     /// Generation that the next checkpoint will have, as far as is known.
     pub(super) generation_next: u64,
 }
@@ -80,6 +82,7 @@ impl PageStore {
             traffic: Traffic::default(),
             looks_left: 0,
             heat: Default::default(),
+            seen: Vec::new(),
             generation_next: 1,
         }
     }
