@@ -84,13 +84,14 @@ impl Session<'_> {
         self.change(AdminRequest::SetCompression(compression))
     }
 
-    /// Whether the quota of a volume lets these sectors be written; none if it has none.
+    /// Whether the quota of a volume lets these sectors be written; none if it has none. It lets
+    /// nothing be written anywhere, in the middle of a chunk as well.
     pub(crate) fn quota_allows(&self, range: Range) -> Option<bool> {
         let Range { volume, first, count } = range;
         let quota = self.oracle.volume(volume)?.quota?;
         let mapped = |lba| *self.oracle.now(Register::Chunk(volume, lba)) != Value::Nothing;
         let lbas = first / SECTORS..(first + count).div_ceil(SECTORS);
-        let new = lbas.filter(|lba| !mapped(*lba)).count() as u64;
+        let new = lbas.filter(|lba| count > 0 && !mapped(*lba)).count() as u64;
         Some(new == 0 || self.oracle.mapped(volume) + new <= quota)
     }
 
