@@ -1,9 +1,9 @@
 //! Slots of many leaves at once.
 //!
 //! To find a leaf and what it says waits for memory three times, for the map of the frames, the
-//! frame and the page, if no near cache holds them. For one leaf nothing else can be done meanwhile.
-//! For many, all places are read first, then all frames, then all slots, and the processor waits for
-//! a dozen of them at a time (measurements/030).
+//! frame and the page, if no near cache holds them. For one leaf nothing else can be done
+//! meanwhile. For many, all places are read first, then all frames, then all slots, and the
+//! processor waits for a dozen of them at a time (measurements/030).
 
 use std::hint::black_box;
 
