@@ -47,5 +47,5 @@ pub use place_index::{PlaceIndex, SpareSlots};
 pub use queues::Queues;
 pub use store::{
     HeatName, NextLeaf, NextPage, PageOnWay, PageRead, PageStore, PageStoreOptions, PageWrite,
-    PinSet, Pointers, ReachWalker, SharedPage, TableKind, TableTraffic, Traffic,
+    PinSet, Pointers, ReachWalker, TableKind, TableTraffic, Traffic,
 };

@@ -55,7 +55,6 @@ mod verify;
 pub use difference::Pointers;
 pub use leaf_walk::NextLeaf;
 pub use page_io::{PageRead, PageWrite};
-pub use page_memory::SharedPage;
 pub(crate) use page_store::Wanted;
 pub use page_store::{PageStore, PageStoreOptions};
 pub use pins::PinSet;

@@ -420,12 +420,11 @@ impl Frames {
     }
 
     pub(super) fn resident_bytes(&self) -> u64 {
-        let per_page = BLOCK_BYTES + 64;
         let slab = self.slots.capacity() * size_of::<Option<Frame>>();
         let map = self.by_id.capacity() * (size_of::<(PageId, Slot)>() + 1);
         let queue = self.dirty.capacity() * size_of::<Entry>();
         let eviction = self.queues.resident_bytes();
-        ((self.resident_pages() + self.spares.len()) * per_page + slab + map + queue + eviction)
+        ((self.resident_pages() + self.spares.len()) * BLOCK_BYTES + slab + map + queue + eviction)
             as u64
     }
 }

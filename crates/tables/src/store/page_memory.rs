@@ -11,7 +11,7 @@ use std::sync::Arc;
 use format::page::Page;
 
 /// Bytes of a page that do not change any more.
-pub type SharedPage = Arc<Box<Page>>;
+pub(super) type SharedPage = Arc<Box<Page>>;
 
 /// A page that a frame holds.
 pub(super) enum PageMemory {
