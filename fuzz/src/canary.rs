@@ -1,7 +1,7 @@
 //! Known bugs for the fuzzers: one lives that `TAMIS_MUTANT` names when they are built with the
 //! feature `mutants`. Without the feature this is nothing.
 
-/// Lets the bug live that the build names, for the whole process.
+/// Lets the bug live that the build names, in the thread that fuzzes.
 ///
 /// # Panics
 /// When there is no bug of that name.

@@ -26,9 +26,6 @@ pub(crate) fn run(root: &Path) -> Result<(), Failure> {
     let fuzzers = ["check", "--quiet", "--manifest-path", "fuzz/Cargo.toml", "--bins"];
     steps.run("fuzzers", || cargo(root, &fuzzers).show().map(one));
     steps.run("tests", || tests(root));
-    // A build of its own, which the workspace's leaves out.
-    let recording = ["test", "--quiet", "-p", "bench", "--features", "allocations", "allocations"];
-    steps.run("allocations", || cargo(root, &recording).show().map(one));
     let canary = ["run", "--quiet", "-p", "lab", "--features", "mutants", "--", "canary"];
     steps.run("canary", || cargo(root, &canary).show().map(one));
     acceptance::run_short(root, &mut steps);
@@ -39,7 +36,9 @@ pub(crate) fn run(root: &Path) -> Result<(), Failure> {
 /// `cargo test`, counted test by test.
 fn tests(root: &Path) -> Result<Counts, Failure> {
     let mut counts = Counts { passed: 0, failed: 0 };
-    let outcome = cargo(root, &["test", "--workspace", "--no-fail-fast"]).watch(|line| {
+    // With the feature's own tests: alone they would be a build of their own.
+    let all = ["test", "--workspace", "--features", "bench/allocations", "--no-fail-fast"];
+    let outcome = cargo(root, &all).watch(|line| {
         if let Some(found) = read_result(line) {
             counts.passed += found.passed;
             counts.failed += found.failed;

@@ -1,17 +1,17 @@
 //! `lab canary`: the simulator is shown bugs that are known, and must find every one.
 //!
-//! One [`Mutant`] lives at a time, and seeds run, from the first on, until one fails. A mutant that
-//! outlives the seeds it is allowed says that the simulator is blind there. A few are shown by one
-//! run made for them ([`Way`]), on which hardly any seed comes. The seeds up to the
-//! last that found one run without any mutant as well, and must pass: a simulator that cries at
-//! everything would find all mutants too. Seeds run beside each other, but what is told is the
-//! first seed that fails, so the answer is the same with any number of jobs.
+//! While a [`Mutant`] lives seeds run, from the first on, until one fails. A mutant that outlives
+//! the seeds it is allowed says that the simulator is blind there. A few are shown by one run made
+//! for them ([`Way`]), on which hardly any seed comes. The seeds up to the last that found one run
+//! without any mutant as well, and must pass: a simulator that cries at everything would find all
+//! mutants too. A mutant lives in one thread, so several are hunted beside each other, each by its
+//! seeds one by one: the answer is the same with any number of jobs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::mpsc;
 
 use lab::{Broken, Failure, Look, Plan, Script, Simulation, Summary, fullness, go_back, schedules};
 use mutants::Mutant;
@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
     /// One mutant only, and what the simulator says of it.
     #[arg(long)]
     mutant: Option<String>,
-    /// Seeds that run at once.
+    /// Mutants that are hunted at once.
     #[arg(long, default_value_t = 2)]
     jobs: usize,
 }
@@ -66,24 +66,16 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     }
     let Arguments { seeds: allowed, jobs, .. } = *arguments;
     let (mut all_right, mut ran) = (true, BTreeSet::new());
+    // A mutant may trip an assertion of the engine: that is a find, told in the table.
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
     println!("{:28} {:>5}  {:>7}  found by", "mutant", "seed", "allowed");
-    for &mutant in &mutants {
-        let seeds: Vec<u64> = (1..=allowed).collect();
-        let way = Way::of(mutant);
-        let by_seeds = matches!(way, Way::Seeds);
-        let tried_first = TRIED_FIRST.iter().find(|(of, _)| *of == mutant).map(|(_, seed)| *seed);
-        let early = tried_first.and_then(|seed| first_failing(Some(mutant), &[seed], 1));
-        let seeds = if early.is_some() { Vec::from_iter(tried_first) } else { seeds };
-        let found = match way {
-            Way::Seeds if early.is_some() => early,
-            Way::Seeds => first_failing(Some(mutant), &seeds, jobs),
-            way => way.run_alive(mutant),
-        };
-        all_right &= found.is_some();
-        let name = format!("{mutant:?}");
-        match found {
+    let tell = |at: usize, hunt: Hunt| {
+        let name = format!("{:?}", mutants[at]);
+        ran.extend(hunt.ran);
+        all_right &= hunt.found.is_some();
+        match hunt.found {
             Some(Found { seed, check, said }) => {
-                ran.extend(seeds.into_iter().filter(|_| by_seeds).take_while(|&of| of <= seed));
                 println!("{name:28} {seed:5}  {allowed:7}  {check}");
                 if arguments.mutant.is_some() {
                     println!("{said}");
@@ -91,16 +83,84 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
             }
             None => println!("{name:28} {:>5}  {allowed:7}  NOT FOUND", "-"),
         }
-    }
+    };
+    beside_each_other(jobs, mutants.len(), |at| hunt(mutants[at], allowed), tell);
     let seeds: Vec<u64> = ran.into_iter().collect();
-    match first_failing(None, &seeds, jobs) {
-        None => println!("{:28} {:>5}  {:7}  nothing, as it should be", "none", "-", seeds.len()),
-        Some(Found { seed, said, .. }) => {
-            all_right = false;
+    let mut cries = 0;
+    let tell = |_, found: Option<Found>| {
+        if let Some(Found { seed, said, .. }) = found {
+            cries += 1;
             println!("{:28} {seed:5}  {:7}  FAILED without a mutant: {said}", "none", seeds.len());
         }
+    };
+    beside_each_other(jobs, seeds.len(), |at| failure_of_seed(seeds[at]), tell);
+    std::panic::set_hook(hook);
+    if cries == 0 {
+        println!("{:28} {:>5}  {:7}  nothing, as it should be", "none", "-", seeds.len());
     }
-    if all_right { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if all_right && cries == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Does `work` for all numbers below `count`, `jobs` at once, and tells of each in their order.
+fn beside_each_other<T: Send>(
+    jobs: usize,
+    count: usize,
+    work: impl Fn(usize) -> T + Sync,
+    mut tell: impl FnMut(usize, T),
+) {
+    let next = AtomicUsize::new(0);
+    let (sender, done) = mpsc::channel();
+    std::thread::scope(|scope| {
+        for _ in 0..jobs.max(1) {
+            let (sender, next, work) = (sender.clone(), &next, &work);
+            scope.spawn(move || {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    if at >= count || sender.send((at, work(at))).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        let (mut early, mut due) = (BTreeMap::new(), 0);
+        for (at, done) in done {
+            early.insert(at, done);
+            while let Some(done) = early.remove(&due) {
+                tell(due, done);
+                due += 1;
+            }
+        }
+    });
+}
+
+/// What became of a mutant.
+struct Hunt {
+    found: Option<Found>,
+    /// The seeds that ran while it lived, which are to pass without it.
+    ran: Vec<u64>,
+}
+
+/// Hunts a mutant, which lives in this thread alone.
+fn hunt(mutant: Mutant, allowed: u64) -> Hunt {
+    mutants::let_live(Some(mutant));
+    let hunt = match Way::of(mutant) {
+        Way::Seeds => by_seeds(mutant, allowed),
+        way => Hunt { found: way.run(), ran: Vec::new() },
+    };
+    mutants::let_live(None);
+    hunt
+}
+
+/// The seed that found it when all were last run, then the first ones.
+fn by_seeds(mutant: Mutant, allowed: u64) -> Hunt {
+    let tried_first = TRIED_FIRST.iter().find(|(of, _)| *of == mutant).map(|(_, seed)| *seed);
+    let mut ran = Vec::new();
+    let found = tried_first.into_iter().chain(1..=allowed).find_map(|seed| {
+        ran.push(seed);
+        failure_of_seed(seed)
+    });
+    Hunt { found, ran }
 }
 
 /// How a mutant is shown. Without any, each way is a test of the lab and passes.
@@ -137,10 +197,9 @@ impl Way {
         Self::Schedule(script, look)
     }
 
-    /// What it fails with while a mutant lives.
-    fn run_alive(self, mutant: Mutant) -> Option<Found> {
-        mutants::let_live(Some(mutant));
-        let found = match self {
+    /// What it fails with.
+    fn run(self) -> Option<Found> {
+        match self {
             Self::Seeds => None,
             Self::Schedule(script, look) => {
                 failure_of(0, || Simulation::of_script(script, look).and_then(Simulation::run))
@@ -155,43 +214,14 @@ impl Way {
                     None
                 }
             }),
-        };
-        mutants::let_live(None);
-        found
+        }
     }
 }
 
-/// The first of the seeds on which the simulator fails while `mutant` lives.
-fn first_failing(mutant: Option<Mutant>, seeds: &[u64], jobs: usize) -> Option<Found> {
-    mutants::let_live(mutant);
-    let (next, first) = (AtomicUsize::new(0), Mutex::new(None::<Found>));
-    let work = || {
-        loop {
-            let Some(&seed) = seeds.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
-            let is_later = |found: &Found| found.seed < seed;
-            let over = first.lock().unwrap_or_else(PoisonError::into_inner);
-            if over.as_ref().is_some_and(is_later) {
-                return;
-            }
-            drop(over);
-            let plan = Plan { steps: STEPS, ..Plan::of_seed(seed) };
-            let run = || Simulation::new(&plan).and_then(Simulation::run);
-            let Some(found) = failure_of(seed, run) else { continue };
-            let mut first = first.lock().unwrap_or_else(PoisonError::into_inner);
-            if !first.as_ref().is_some_and(is_later) {
-                *first = Some(found);
-            }
-        }
-    };
-    // A mutant may trip an assertion of the engine: that is a find, told in the table.
-    let hook = std::panic::take_hook();
-    std::panic::set_hook(Box::new(|_| {}));
-    std::thread::scope(|scope| {
-        (0..jobs.max(1)).for_each(|_| drop(scope.spawn(work)));
-    });
-    std::panic::set_hook(hook);
-    mutants::let_live(None);
-    first.into_inner().unwrap_or_else(PoisonError::into_inner)
+/// What the run of a seed fails with, if it does.
+fn failure_of_seed(seed: u64) -> Option<Found> {
+    let plan = Plan { steps: STEPS, ..Plan::of_seed(seed) };
+    failure_of(seed, || Simulation::new(&plan).and_then(Simulation::run))
 }
 
 /// What a run fails with, if it does.

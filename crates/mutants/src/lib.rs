@@ -4,7 +4,8 @@
 //! be right or blind. So the engine carries bugs on purpose: where a promise is kept, a word asks
 //! [`mutant!`] whether to break it. Without the feature `alive` the answer is the constant `false`
 //! and no code is left of the question; a build without debug assertions that has the feature does
-//! not compile. With it, `lab canary` lets one bug live at a time and simulates until it is found.
+//! not compile. With it, `lab canary` lets one bug live in each thread and simulates until it is
+//! found.
 //!
 //! A mutant is one decision left out or turned round, as a slip of the keyboard or a wrong thought
 //! would do it. What it does is said here; where, the compiler finds.
@@ -17,7 +18,7 @@
 compile_error!("`mutants/alive` plants bugs that lose data: no optimised build may have it");
 
 #[cfg(feature = "alive")]
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::cell::Cell;
 
 /// A bug that can be let live.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -206,21 +207,23 @@ pub const fn is_alive(_: Mutant) -> bool {
     false
 }
 
-/// The one that lives, counted from 1; 0 is none.
 #[cfg(feature = "alive")]
-static ALIVE: AtomicUsize = AtomicUsize::new(0);
+thread_local! {
+    /// The one that lives. A simulation is one thread, so several are hunted beside each other.
+    static ALIVE: Cell<Option<Mutant>> = const { Cell::new(None) };
+}
 
 /// Whether this bug lives; [`mutant!`] says it shorter.
 #[cfg(feature = "alive")]
 #[must_use]
 pub fn is_alive(mutant: Mutant) -> bool {
-    ALIVE.load(Ordering::Relaxed) == mutant as usize + 1
+    ALIVE.get() == Some(mutant)
 }
 
-/// Lets one bug live in the whole process, or none.
+/// Lets one bug live in this thread, or none.
 #[cfg(feature = "alive")]
 pub fn let_live(mutant: Option<Mutant>) {
-    ALIVE.store(mutant.map_or(0, |mutant| mutant as usize + 1), Ordering::Relaxed);
+    ALIVE.set(mutant);
 }
 
 #[cfg(test)]

@@ -139,11 +139,14 @@ fn append_used(part: &Path, packed: &mut impl Write, bytes_max: u64) -> Result<u
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::fs::{self, File};
     use std::path::PathBuf;
+    use std::time::{Duration, SystemTime};
 
     use super::{BLOCK_BYTES, MIB, Set};
     use crate::failure::Failure;
+
+    const DAY: Duration = Duration::from_secs(86_400);
 
     struct Folder(PathBuf);
 
@@ -191,6 +194,11 @@ mod tests {
         fs::create_dir(source.join("within")).unwrap();
         let content: Vec<u8> = (0..3 * MIB).map(|at| (at % 251) as u8).collect();
         fs::write(source.join("within/file.img"), &content).unwrap();
+        // A time of access that no reading moves: it would be all that differs.
+        let accessed = fs::FileTimes::new().set_accessed(SystemTime::now() + DAY / 2);
+        for path in ["within/file.img", "within", ""].map(|path| source.join(path)) {
+            File::open(path).unwrap().set_times(accessed).unwrap();
+        }
         let made = ["first", "second"].map(|run| {
             let folder = folder.0.join(run);
             fs::create_dir(&folder).unwrap();

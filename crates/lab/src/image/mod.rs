@@ -3,7 +3,7 @@
 //! A format is kept when what it wrote is still read. `lab image FOLDER` makes a store with today's
 //! code ([`make`]), packs its zones ([`pack`]) into `vN.image`, and records beside it, in `vN.txt`,
 //! every volume with its size, whether it is read-only, and a hash of its contents ([`record`]).
-//! `tests/stored_images.rs` opens every image there is with the code of its day.
+//! `tests/lab/stored_images.rs` opens every image there is with the code of its day.
 //!
 //! ```text
 //! vN.image: Zstandard over  zones u16, then zone u32, size u64 each;

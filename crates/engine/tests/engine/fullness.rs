@@ -1,0 +1,280 @@
+//! A store that fills says so at its watermarks, and again when room has come back.
+
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use disk::{Loss, MemoryDisk};
+use engine::{AdminRequest, Caches, Engine, Notice, RequestError, Room, VolumeHandle};
+
+use crate::stand::{CHUNK, Dice, GIB, Hand, MIB, Stand, Wish, check_clean, fresh, packed};
+
+/// What the operator was told since this was last asked, in words.
+fn told(notices: &Mutex<Vec<Notice>>) -> Vec<String> {
+    let of_room = |notice: &Notice| match notice {
+        Notice::RoomRunsOut { room, percent } => Some(format!("{room} {percent} up")),
+        Notice::RoomCameBack { room, percent } => Some(format!("{room} {percent} down")),
+        Notice::WritesRefused => Some("refused".to_owned()),
+        Notice::WritesFitAgain => Some("fits".to_owned()),
+        _ => None,
+    };
+    std::mem::take(&mut *notices.lock().unwrap()).iter().filter_map(of_room).collect()
+}
+
+#[test]
+fn a_store_that_fills_and_empties_says_so_once_each_way() {
+    let mut hand = Hand::new(&Wish::default());
+    let notices = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&notices);
+    hand.engine.observe(Box::new(move |notice| heard.lock().unwrap().push(notice.clone())));
+    hand.engine.warn_at(&[50, 20, 50]);
+    let volume = hand.volume("v", 1 << 30);
+    let mut written = 0;
+    let mut fits = |hand: &mut Hand| {
+        written += 1;
+        let later = hand.write(&volume, written * MIB, &fresh(written, MIB));
+        let outcome = later.map(|tag| hand.wait(tag).map(|_| ()));
+        hand.settle();
+        hand.engine.tick();
+        outcome.unwrap_or(Ok(()))
+    };
+    while fits(&mut hand).is_ok() {}
+    assert_eq!(told(&notices), ["data 20 up", "data 50 up", "refused"]);
+    assert_eq!(fits(&mut hand), Err(RequestError::NoSpace));
+    assert!(told(&notices).is_empty(), "a store that is full says so once");
+    let stats = hand.beside(|client| client.stats()).unwrap();
+    assert_eq!(stats.watermark_percent, Some(50));
+    assert!(stats.data_used_ratio > 0.8 && stats.tables_used_ratio < 0.5, "{stats:?}");
+
+    hand.beside(|client| client.delete_volume("v")).unwrap();
+    for _ in 0..100 {
+        hand.settle();
+        hand.engine.tick();
+    }
+    assert_eq!(told(&notices), ["data 50 down", "data 20 down", "fits"]);
+    assert_eq!(Room::Tables.to_string(), "tables");
+}
+
+/// A store that is nearly full of living chunks is written over and over: collection always finds
+/// the room that it needs to give some back, and no write waits for ever.
+#[test]
+fn a_nearly_full_store_is_written_over_for_as_long_as_one_likes() {
+    let wish = Wish { capacities: vec![64 * MIB], ..Wish::default() };
+    let stand = wish.stand();
+    let volume = stand.volume("v", GIB);
+    let chunks = 48 * MIB / CHUNK;
+    stand.write(&volume, 0, &fresh(1, chunks * CHUNK));
+    stand.flush();
+    let mut dice = Dice(7);
+    for round in 0..chunks {
+        let bytes = fresh(1 << 32 | round, 2 * CHUNK);
+        stand.write(&volume, dice.below(chunks - 1) * CHUNK, &bytes);
+    }
+    stand.flush();
+    assert!(stand.stats().counters.containers_collected > 16);
+    check_clean(&stand.close());
+}
+
+/// A deletion that a close puts off until the next opening makes no room: a write that waits for it
+/// fails, and the store closes.
+#[test]
+fn a_full_store_closes_although_a_write_waits_for_a_deletion() {
+    let mut hand = Hand::new(&Wish { capacities: vec![64 * MIB], ..Wish::default() });
+    let (full, other) = (hand.volume("v", GIB), hand.volume("w", GIB));
+    let mut written = 0;
+    loop {
+        written += 1;
+        let later = hand.write(&full, written * MIB, &fresh(written, MIB));
+        if later.is_some_and(|tag| hand.wait(tag).is_err()) {
+            break;
+        }
+        hand.settle();
+    }
+    hand.settle();
+    let (_, done) = hand.done();
+    let (name, with_snapshots) = ("v".to_owned(), false);
+    hand.client.administer(AdminRequest::DeleteVolume { name, with_snapshots }, done);
+    let waits = hand.write(&other, 0, &fresh(1 << 32, MIB)).unwrap();
+    let (closed, done) = hand.done();
+    hand.client.administer(AdminRequest::Close, done);
+    hand.wait(closed).unwrap();
+    assert_eq!(hand.outcome(waits).unwrap().unwrap_err(), RequestError::NoSpace);
+    check_clean(&hand.disk);
+}
+
+fn cache_of(pages: usize, young_max: usize) -> Option<Caches> {
+    let dirty_pages_max = pages / 4 * 3;
+    let (directory_entries, frame_bytes, lends) = (0, 0, false);
+    Some(Caches { pages, dirty_pages_max, young_max, directory_entries, frame_bytes, lends })
+}
+
+/// A store whose tables are full, and hold many entries that are young.
+fn full_of_young(wish: &Wish) -> MemoryDisk {
+    let stand = wish.stand();
+    let volume = stand.volume("v", 2 * GIB);
+    for number in 0..800 {
+        let chunks = (0..256).flat_map(|at| packed(number * 256 + at));
+        stand.write(&volume, number * MIB, &chunks.collect::<Vec<u8>>());
+    }
+    // A page of a map for each of these.
+    let sparse = stand.volume("sparse", 1024 * GIB);
+    let mut number = 0;
+    while stand.client.write_at(&sparse, number * 700 * CHUNK, &packed(1)).is_ok() {
+        number += 1;
+    }
+    let stats = stand.stats();
+    assert!(number > 5000 && stats.tables_used_ratio > 0.99, "{number}, {stats:?}");
+    assert!(stats.tables.young_entries > 200_000 && stats.writing_stopped.is_none(), "{stats:?}");
+    stand.close()
+}
+
+/// A chunk so often is a page of a map for each.
+const SPARSE_CHUNKS: u64 = 700;
+
+/// A disk after a loss of power, for each MiB of the volume what may be there: what was flushed or
+/// has been written since, by the number of its first chunk, and how many trims were durable.
+type Left = (MemoryDisk, Vec<Vec<u64>>, u64);
+
+/// What is known of the first MiB of a volume that is written over and over.
+#[derive(Default)]
+struct WrittenOver {
+    may_be_there: Vec<Vec<u64>>,
+    chunks: u64,
+    /// Chunks of the sparse volume that are trimmed for good.
+    trimmed: u64,
+    /// Told of each checkpoint that begins.
+    begun: Option<Sender<()>>,
+    /// Whether the next root is one that is written twice.
+    root_repeats: bool,
+    /// Of losses of power while a root that was written twice was the newest.
+    left: Vec<Left>,
+}
+
+impl WrittenOver {
+    /// While a root that is written twice is the newest, what a loss of power leaves is kept.
+    fn note(&mut self, notice: &Notice, disk: &MemoryDisk) {
+        match notice {
+            Notice::CheckpointBegan { .. } => self.begun.iter().for_each(|to| to.send(()).unwrap()),
+            Notice::RootRepeated { .. } => self.root_repeats = true,
+            Notice::CheckpointEnded { .. } if std::mem::take(&mut self.root_repeats) => {
+                let disk = disk.left_by_power_loss(self.chunks, Loss::Mixed);
+                self.left.push((disk, self.may_be_there.clone(), self.trimmed));
+            }
+            _ => {}
+        }
+    }
+
+    fn write(this: &Mutex<Self>, stand: &Stand, volume: &VolumeHandle, at: u64) {
+        let mut known = this.lock().unwrap();
+        let first_chunk = known.chunks;
+        known.chunks += 256;
+        known.may_be_there.resize_with(400, Vec::new);
+        known.may_be_there[at as usize].push(first_chunk);
+        drop(known);
+        let chunks = (0..256).flat_map(|n| packed(first_chunk + n));
+        stand.write(volume, at * MIB, &chunks.collect::<Vec<u8>>());
+    }
+
+    /// With each checkpoint that begins, a trim that is durable: what a root that is written twice
+    /// leaves out is missed then. The leaf that it changes stays.
+    fn trim_with_checkpoints(this: &Mutex<Self>, stand: &Stand, sparse: &VolumeHandle, most: u64) {
+        let (to, begun) = mpsc::channel();
+        this.lock().unwrap().begun = Some(to);
+        for (number, ()) in (0..most).zip(begun) {
+            stand.trim(sparse, (number * SPARSE_CHUNKS + 1) * CHUNK, CHUNK);
+            stand.flush();
+            this.lock().unwrap().trimmed = number + 1;
+        }
+    }
+
+    fn flush(this: &Mutex<Self>, stand: &Stand) {
+        stand.flush();
+        for numbers in &mut this.lock().unwrap().may_be_there {
+            numbers.drain(..numbers.len().saturating_sub(1));
+        }
+    }
+}
+
+fn assert_is_there(wish: &Wish, (disk, may_be_there, trimmed): Left) {
+    let stand = wish.open(disk);
+    let sparse = stand.client.volume("sparse").unwrap();
+    for number in 0..trimmed {
+        let there = stand.read(&sparse, number * SPARSE_CHUNKS * CHUNK, 2 * CHUNK);
+        assert!(there[..CHUNK as usize] == packed(1), "chunk {number} is gone");
+        assert!(there[CHUNK as usize..] == [0; CHUNK as usize], "chunk {number} is back");
+    }
+    let volume = stand.client.volume("v").unwrap();
+    for (at, numbers) in may_be_there.iter().enumerate() {
+        let there = stand.read(&volume, at as u64 * MIB, MIB);
+        for (n, chunk) in there.chunks(CHUNK as usize).enumerate() {
+            let is_one = numbers.iter().any(|first| packed(first + n as u64) == chunk);
+            assert!(is_one, "chunk {n} of MiB {at} is none of {numbers:?}");
+        }
+    }
+    check_clean(&stand.close());
+}
+
+/// What overwriting leaves behind in the tables comes back, as far as it has to: entries that are
+/// young and what takes them back are no reason to refuse writes. Blocks are so short that a root
+/// is written twice to have some; that loses nothing when power fails.
+#[test]
+fn nearly_full_tables_are_written_over_for_as_long_as_one_likes() {
+    let wish = Wish { cache: cache_of(20_000, 1_000_000), ..Wish::default() };
+    let known = Arc::new(Mutex::new(WrittenOver::default()));
+    let disk = wish.disk();
+    let (told, of) = (Arc::clone(&known), disk.clone());
+    let observer = move |notice: &Notice| told.lock().unwrap().note(notice, &of);
+    let observe = |engine: &mut Engine| engine.observe(Box::new(observer));
+    let stand = wish.open_prepared(disk, observe).unwrap();
+    let volume = stand.volume("v", 2 * GIB);
+    (0..400).for_each(|at| WrittenOver::write(&known, &stand, &volume, at));
+    let sparse = stand.volume("sparse", 1024 * GIB);
+    let mut number = 0;
+    while stand.stats().tables_used_ratio < 0.9 {
+        for _ in 0..20 {
+            let chunks = [packed(1), packed(2)].concat();
+            stand.write(&sparse, number * SPARSE_CHUNKS * CHUNK, &chunks);
+            number += 1;
+        }
+    }
+    thread::scope(|scope| {
+        scope.spawn(|| WrittenOver::trim_with_checkpoints(&known, &stand, &sparse, number));
+        for at in (0..20).flat_map(|_| 0..100) {
+            WrittenOver::write(&known, &stand, &volume, at);
+            if at % 10 == 0 {
+                WrittenOver::flush(&known, &stand);
+            }
+        }
+        known.lock().unwrap().begun = None;
+    });
+    let stats = stand.stats();
+    assert!((0.85..0.95).contains(&stats.tables_used_ratio), "{stats:?}");
+    check_clean(&stand.close());
+    let left = std::mem::take(&mut known.lock().unwrap().left);
+    left.into_iter().for_each(|left| assert_is_there(&wish, left));
+}
+
+/// With much memory much stays young, until the tables are full; opened with little, it is merged
+/// all the same, also through a cache that most pages leave at once. They leave the blocks alone
+/// that checkpoints need, what they replace comes back by checkpoints, and what merging takes was
+/// never given to clients. After a kill the opening begins with it, and no checkpoint helps it.
+#[test]
+fn what_much_memory_has_gathered_little_memory_merges() {
+    for (pages, killed) in [(20_000, false), (300, true)] {
+        let wish = Wish { cache: cache_of(pages, 1_000_000), ..Wish::default() };
+        let mut disk = full_of_young(&wish);
+        if killed {
+            let stand = wish.open(disk);
+            stand.trim(&stand.client.volume("v").unwrap(), 0, MIB);
+            disk = stand.cut_power_flushed(1);
+        }
+        let wish = Wish { cache: cache_of(300, 1000), ..wish };
+        let stand = wish.open(disk);
+        assert_eq!(stand.report.records_replayed > 0, killed);
+        stand.wait_until("what is young is merged", |stats| {
+            assert_eq!(stats.writing_stopped, None, "{stats:?}");
+            stats.tables.young_entries < 5000
+        });
+        check_clean(&stand.close());
+    }
+}

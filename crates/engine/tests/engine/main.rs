@@ -1,0 +1,33 @@
+//! The engine through its public face: stores in memory, stepped by a thread or by the test.
+//!
+//! One binary: each would link the whole room again.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod carried;
+mod collect;
+mod compared;
+mod copies;
+mod cut_off;
+mod dedup;
+mod difference;
+mod directories;
+mod domains;
+mod explain;
+mod fullness;
+mod grow;
+mod heat;
+mod hostile;
+mod kinds;
+mod lending;
+mod quotas;
+mod read_cache;
+mod repair;
+mod scrub;
+mod snapshots;
+mod stages;
+mod stand;
+mod versions;
+mod volumes;
+mod weight;
+mod writes;
+mod written;

@@ -1,0 +1,224 @@
+//! A volume with a quota never maps more than it, whatever is under way and wherever the power
+//! goes; what is refused is what would, and nothing else.
+
+use std::collections::BTreeMap;
+
+use engine::{RequestError, SnapshotRequest, VolumeHandle};
+
+use crate::stand::{CHUNK, Dice, Hand, MIB, Stand, Wish, cases, check_clean, fresh};
+
+use proptest::prelude::*;
+
+const LEAF_CHUNKS: u64 = 677;
+
+fn at_quota() -> RequestError {
+    RequestError::QuotaExceeded { volume: "v".to_owned() }
+}
+
+fn mapped(stand: &Stand, name: &str) -> u64 {
+    let volumes = stand.client.volumes().unwrap();
+    volumes.iter().find(|volume| volume.name == name).unwrap().mapped_bytes
+}
+
+fn try_write(
+    stand: &Stand,
+    volume: &VolumeHandle,
+    lba: u64,
+    bytes: &[u8],
+) -> Result<(), RequestError> {
+    stand.client.write_at(volume, lba * CHUNK, bytes)
+}
+
+#[test]
+fn what_would_exceed_it_is_refused_and_all_else_goes_on() {
+    let stand = Wish::default().stand();
+    let volume = stand.volume("v", 64 * MIB);
+    let other = stand.volume("w", 64 * MIB);
+    assert_eq!(stand.client.set_quota("v", Some(8 * CHUNK)).unwrap().quota_bytes, Some(8 * CHUNK));
+    try_write(&stand, &volume, 0, &fresh(1, 6 * CHUNK)).unwrap();
+    assert_eq!(try_write(&stand, &volume, 100, &fresh(2, 3 * CHUNK)), Err(at_quota()));
+    try_write(&stand, &volume, 100, &fresh(2, 2 * CHUNK)).unwrap();
+    // A part of a chunk maps all of it.
+    assert_eq!(stand.client.write_at(&volume, 7 * CHUNK, &[1; 512]), Err(at_quota()));
+    // Over what is mapped; the same content is no way around it, and other volumes have their own.
+    try_write(&stand, &volume, 0, &fresh(3, 6 * CHUNK)).unwrap();
+    stand.client.write_at(&volume, 512, &[1; 512]).unwrap();
+    assert_eq!(try_write(&stand, &volume, 7, &fresh(3, CHUNK)), Err(at_quota()));
+    try_write(&stand, &other, 0, &fresh(4, MIB)).unwrap();
+    stand.trim(&volume, 0, 2 * CHUNK);
+    try_write(&stand, &volume, 200, &fresh(5, 2 * CHUNK)).unwrap();
+    assert_eq!(try_write(&stand, &volume, 202, &fresh(6, CHUNK)), Err(at_quota()));
+    let stand = Wish::default().open(stand.cut_power_flushed(1));
+    assert_eq!(mapped(&stand, "v"), 8 * CHUNK);
+    let volume = stand.client.volume("v").unwrap();
+    assert_eq!(try_write(&stand, &volume, 202, &fresh(6, CHUNK)), Err(at_quota()));
+    stand.client.set_quota("v", Some(4 * CHUNK)).unwrap();
+    try_write(&stand, &volume, 200, &fresh(7, 2 * CHUNK)).unwrap();
+    stand.client.set_quota("v", None).unwrap();
+    try_write(&stand, &volume, 300, &fresh(8, MIB)).unwrap();
+    assert_eq!(stand.client.set_quota("v", Some(0)), Err(RequestError::BadQuota));
+    check_clean(&stand.close());
+}
+
+#[test]
+fn snapshots_do_not_count_and_clones_have_none() {
+    let stand = Wish::default().stand();
+    let volume = stand.volume("v", MIB);
+    stand.client.set_quota("v", Some(2 * CHUNK)).unwrap();
+    try_write(&stand, &volume, 0, &fresh(1, 2 * CHUNK)).unwrap();
+    let (volumes, name) = (vec!["v".to_owned()], "a".to_owned());
+    stand.client.take_snapshots(SnapshotRequest { volumes, name, taken_unix_s: 7 }).unwrap();
+    try_write(&stand, &volume, 0, &fresh(2, 2 * CHUNK)).unwrap();
+    assert_eq!(try_write(&stand, &volume, 2, &fresh(3, CHUNK)), Err(at_quota()));
+    assert_eq!(stand.client.clone_volume("v@a", "c").unwrap().quota_bytes, None);
+    let clone = stand.client.volume("c").unwrap();
+    try_write(&stand, &clone, 2, &fresh(3, CHUNK)).unwrap();
+    let of_a_snapshot = stand.client.set_quota("v@a", Some(CHUNK)).unwrap_err();
+    assert_eq!(of_a_snapshot, RequestError::NotAVolume { name: "v@a".to_owned() });
+    check_clean(&stand.close());
+}
+
+/// The room of a large trim comes back in the background, and a write waits for it.
+#[test]
+fn a_write_waits_for_what_a_trim_gives_back() {
+    let stand = Wish::default().stand();
+    let leaves = 60;
+    let volume = stand.volume("v", leaves * LEAF_CHUNKS * CHUNK);
+    stand.client.set_quota("v", Some(leaves * CHUNK)).unwrap();
+    for round in 0..3 {
+        for leaf in 0..leaves {
+            try_write(&stand, &volume, leaf * LEAF_CHUNKS, &fresh(round, CHUNK)).unwrap();
+        }
+        assert_eq!(try_write(&stand, &volume, 1, &fresh(9, CHUNK)), Err(at_quota()));
+        stand.trim(&volume, 0, leaves * LEAF_CHUNKS * CHUNK);
+    }
+    check_clean(&stand.close());
+}
+
+#[test]
+fn a_store_closes_while_writes_are_at_their_quota() {
+    let mut hand = Hand::new(&Wish::default());
+    let volume = hand.volume("v", 64 * MIB);
+    hand.beside(|client| client.set_quota("v", Some(CHUNK))).unwrap();
+    let tags: Vec<u64> = (0..20)
+        .map(|lba| hand.write(&volume, lba * CHUNK, &fresh(lba, CHUNK)).expect("not at the door"))
+        .collect();
+    let (close, done) = hand.done();
+    hand.client.administer(engine::AdminRequest::Close, done);
+    hand.wait(close).unwrap();
+    let outcomes: Vec<bool> =
+        tags.into_iter().map(|tag| hand.outcome(tag).unwrap().is_ok()).collect();
+    assert!(outcomes[0] && outcomes[1..].iter().all(|taken| !taken), "{outcomes:?}");
+}
+
+const VOLUME_CHUNKS: u64 = 40;
+const QUOTA_CHUNKS: u64 = 20;
+
+/// Contents by chunk; nothing where nothing is mapped.
+type Model = BTreeMap<u64, u64>;
+
+fn content(number: u64, chunks: u64) -> Vec<u8> {
+    if number == 0 {
+        vec![0; (chunks * CHUNK) as usize]
+    } else {
+        fresh(number, CHUNK).repeat(chunks as usize)
+    }
+}
+
+fn one_after_another(stand: &Stand, model: &mut Model, dice: &mut Dice) {
+    let volume = stand.client.volume("v").unwrap();
+    let first = dice.below(VOLUME_CHUNKS);
+    let count = (1 + dice.below(8)).min(VOLUME_CHUNKS - first);
+    let range = first..first + count;
+    if dice.below(4) == 0 {
+        stand.trim(&volume, first * CHUNK, count * CHUNK);
+        model.retain(|lba, _| !range.contains(lba));
+        return;
+    }
+    let number = dice.below(12);
+    let new = range.clone().filter(|lba| !model.contains_key(lba)).count() as u64;
+    let fits = new == 0 || model.len() as u64 + new <= QUOTA_CHUNKS;
+    let written = try_write(stand, &volume, first, &content(number, count));
+    assert_eq!(written, if fits { Ok(()) } else { Err(at_quota()) });
+    if fits && number == 0 {
+        model.retain(|lba, _| !range.contains(lba));
+    } else if fits {
+        model.extend(range.map(|lba| (lba, number)));
+    }
+}
+
+fn compare(stand: &Stand, model: &Model) {
+    let volume = stand.client.volume("v").unwrap();
+    for lba in 0..VOLUME_CHUNKS {
+        let number = model.get(&lba).copied().unwrap_or(0);
+        assert!(stand.read(&volume, lba * CHUNK, CHUNK) == content(number, 1), "chunk {lba}");
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(16))]
+
+    #[test]
+    fn a_write_is_refused_exactly_when_it_would_exceed_it(seed in any::<u64>()) {
+        let mut stand = Wish { seed, ..Wish::default() }.stand();
+        let (mut dice, mut model) = (Dice(seed), Model::new());
+        stand.volume("v", VOLUME_CHUNKS * CHUNK);
+        stand.client.set_quota("v", Some(QUOTA_CHUNKS * CHUNK)).unwrap();
+        for round in 0..3 {
+            (0..40).for_each(|_| one_after_another(&stand, &mut model, &mut dice));
+            compare(&stand, &model);
+            stand.flush();
+            prop_assert_eq!(mapped(&stand, "v"), model.len() as u64 * CHUNK);
+            let disk = stand.cut_power(seed ^ round);
+            check_clean(&disk);
+            stand = Wish::default().open(disk);
+            compare(&stand, &model);
+        }
+        stand.close();
+    }
+
+    /// Many at once, and the count looked at between any two steps.
+    #[test]
+    fn whatever_is_under_way_it_is_never_exceeded(seed in any::<u64>()) {
+        let mut dice = Dice(seed);
+        let mut hand = Hand::new(&Wish { seed, ..Wish::default() });
+        let volume = hand.volume("v", VOLUME_CHUNKS * CHUNK);
+        hand.beside(|client| client.set_quota("v", Some(QUOTA_CHUNKS * CHUNK))).unwrap();
+        let mut waiting = Vec::new();
+        let mut taken = 0;
+        for _ in 0..400 {
+            let first = dice.below(VOLUME_CHUNKS);
+            let count = (1 + dice.below(4)).min(VOLUME_CHUNKS - first);
+            match dice.below(5) {
+                0 => waiting.push(hand.trim(&volume, first * CHUNK, count * CHUNK)),
+                1 => {
+                    let half = content(1 + dice.below(9), 1);
+                    waiting.extend(hand.write(&volume, first * CHUNK + 512, &half[..1024]));
+                }
+                _ => {
+                    let bytes = content(dice.below(12), count);
+                    waiting.extend(hand.write(&volume, first * CHUNK, &bytes));
+                }
+            }
+            hand.steps(dice.below(4));
+            if dice.below(8) == 0 {
+                let (list, done) = hand.done();
+                hand.client.administer(engine::AdminRequest::ListVolumes, done);
+                let Ok(engine::Reply::Volumes(volumes)) = hand.wait(list) else { panic!() };
+                prop_assert!(volumes[0].mapped_bytes <= QUOTA_CHUNKS * CHUNK, "{:?}", volumes[0]);
+            }
+        }
+        for tag in waiting {
+            match hand.wait(tag) {
+                Ok(_) => taken += 1,
+                Err(error) => prop_assert_eq!(error, at_quota()),
+            }
+        }
+        prop_assert!(taken > 100, "{}", taken);
+        let disk = hand.close();
+        check_clean(&disk);
+        let stand = Wish::default().open(disk);
+        prop_assert!(mapped(&stand, "v") <= QUOTA_CHUNKS * CHUNK);
+        stand.close();
+    }
+}

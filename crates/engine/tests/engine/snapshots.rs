@@ -1,0 +1,255 @@
+//! Versions of volumes against plain copies of their contents: whatever is taken, cloned, rolled
+//! back, trimmed, overwritten and deleted in whatever order, each reads as its copy, and every
+//! reference, byte and figure is what an independent count says.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use engine::{RequestError, SnapshotRequest, VolumeHandle};
+
+use crate::stand::{CHUNK, Dice, MIB, Stand, Wish, check_clean, fresh};
+
+/// A leaf of a map covers so many chunks.
+const LEAF_CHUNKS: u64 = 677;
+
+fn snap(stand: &Stand, volumes: &[&str], name: &str) {
+    let volumes = volumes.iter().map(|&volume| volume.to_owned()).collect();
+    let request = SnapshotRequest { volumes, name: name.to_owned(), taken_unix_s: 7 };
+    stand.client.take_snapshots(request).unwrap();
+}
+
+fn open(stand: &Stand, name: &str) -> VolumeHandle {
+    stand.client.volume(name).unwrap()
+}
+
+fn settled(stand: &Stand) {
+    stand.wait_until("the end of all deletions", |stats| stats.deletions == 0);
+}
+
+#[test]
+fn a_snapshot_stays_what_it_was() {
+    let stand = Wish::default().stand();
+    let volume = stand.volume("v", 64 * MIB);
+    stand.write(&volume, 0, &fresh(1, 4 * MIB));
+    snap(&stand, &["v"], "one");
+    stand.write(&volume, MIB, &fresh(2, MIB));
+    stand.client.trim_blocking(&volume, 2 * MIB, MIB).unwrap();
+    let one = open(&stand, "v@one");
+    assert!(one.read_only() && one.is_snapshot() && one.name() == "v@one");
+    assert_eq!(stand.read(&one, 0, 4 * MIB), fresh(1, 4 * MIB));
+    assert_eq!(stand.read(&volume, MIB, MIB), fresh(2, MIB));
+    let refused = stand.client.write_at(&one, 0, &[1; 512]).unwrap_err();
+    assert_eq!(refused, RequestError::ReadOnly { volume: "v@one".to_owned() });
+    assert_eq!(stand.stats().logical_bytes, 3 * MIB, "snapshots are not counted");
+    assert_eq!(stand.stats().unique_chunks, 5 * MIB / CHUNK);
+    drop((one, volume));
+    let stand = Wish::default().open(stand.close());
+    assert_eq!(stand.read(&open(&stand, "v@one"), 0, 4 * MIB), fresh(1, 4 * MIB));
+    stand.client.delete_volume("v@one").unwrap();
+    settled(&stand);
+    assert_eq!(stand.stats().unique_chunks, 3 * MIB / CHUNK);
+    check_clean(&stand.close());
+}
+
+#[test]
+fn a_volume_rolls_back_and_a_clone_goes_its_own_way() {
+    let stand = Wish::default().stand();
+    let volume = stand.volume("v", 64 * MIB);
+    stand.write(&volume, 0, &fresh(1, 2 * MIB));
+    snap(&stand, &["v"], "one");
+    stand.write(&volume, 0, &fresh(2, 2 * MIB));
+    snap(&stand, &["v"], "two");
+    let in_use = RequestError::InUse { name: "v".to_owned() };
+    assert_eq!(stand.client.roll_back("v@one").unwrap_err(), in_use);
+    stand.flush();
+    drop(volume);
+    stand.client.roll_back("v@one").unwrap();
+    assert_eq!(stand.read(&open(&stand, "v"), 0, 2 * MIB), fresh(1, 2 * MIB));
+    assert_eq!(stand.read(&open(&stand, "v@two"), 0, 2 * MIB), fresh(2, 2 * MIB));
+    let info = stand.client.clone_volume("v@two", "c").unwrap();
+    assert_eq!((info.parent.as_deref(), info.read_only), (Some("v@two"), false));
+    stand.write(&open(&stand, "c"), MIB, &fresh(3, MIB));
+    let many = RequestError::HasSnapshots { name: "v".to_owned(), count: 2 };
+    assert_eq!(stand.client.delete_volume("v").unwrap_err(), many);
+    stand.client.delete_volume_with_snapshots("v").unwrap();
+    settled(&stand);
+    assert_eq!(stand.read(&open(&stand, "c"), 0, MIB), fresh(2, 2 * MIB)[..MIB as usize]);
+    assert_eq!(stand.read(&open(&stand, "c"), MIB, MIB), fresh(3, MIB));
+    assert_eq!(stand.stats().unique_chunks, 2 * MIB / CHUNK);
+    assert_eq!(stand.client.volumes().unwrap().len(), 1);
+    check_clean(&stand.close());
+}
+
+/// However many snapshots go with a volume, they go in one record.
+#[test]
+fn a_volume_with_thousands_of_snapshots_is_deleted_at_once() {
+    const SNAPSHOTS: usize = 3200;
+    let stand = Wish::default().stand();
+    let volume = stand.volume("v", MIB);
+    stand.write(&volume, 0, &fresh(1, CHUNK));
+    // Many hands, so that many requests share a flush.
+    std::thread::scope(|scope| {
+        for hand in 0..16 {
+            let stand = &stand;
+            scope.spawn(move || {
+                for number in (hand..SNAPSHOTS).step_by(16) {
+                    snap(stand, &["v"], &format!("s{number}"));
+                }
+            });
+        }
+    });
+    assert_eq!(stand.client.volumes().unwrap().len(), SNAPSHOTS + 1);
+    stand.client.delete_volume_with_snapshots("v").unwrap();
+    settled(&stand);
+    let stats = stand.stats();
+    assert_eq!((stats.unique_chunks, stats.logical_bytes, stats.volumes.len()), (0, 0, 0));
+    check_clean(&stand.close());
+}
+
+/// What is trimmed in a large range comes back in the background, and nothing else does.
+#[test]
+fn a_large_trim_is_cut_off_and_comes_back() {
+    for with_snapshot in [false, true] {
+        let stand = Wish::default().stand();
+        let volume = stand.volume("v", 1 << 40);
+        let leaf_bytes = LEAF_CHUNKS * CHUNK;
+        for leaf in 0..200 {
+            stand.write(&volume, leaf * leaf_bytes + CHUNK, &fresh(leaf, CHUNK));
+        }
+        if with_snapshot {
+            snap(&stand, &["v"], "before");
+        }
+        stand.client.trim_blocking(&volume, leaf_bytes / 2, 150 * leaf_bytes).unwrap();
+        stand.write(&volume, 20 * leaf_bytes, &fresh(1000, CHUNK));
+        stand.flush();
+        settled(&stand);
+        let left = 1 + 49 + 1;
+        assert_eq!(stand.stats().logical_bytes, left * CHUNK);
+        let unique = if with_snapshot { 201 } else { left };
+        assert_eq!(stand.stats().unique_chunks, unique);
+        for leaf in [0, 1, 150, 151, 199] {
+            let held = stand.read(&volume, leaf * leaf_bytes + CHUNK, CHUNK);
+            let is_there = leaf == 0 || leaf > 150;
+            let expected = if is_there { fresh(leaf, CHUNK) } else { vec![0; CHUNK as usize] };
+            assert!(held == expected, "leaf {leaf}");
+        }
+        check_clean(&stand.close());
+    }
+}
+
+/// Everything at random, over crashes, against copies.
+#[test]
+fn versions_are_what_their_copies_say() {
+    for seed in 0..3 {
+        random_life(seed);
+    }
+}
+
+const VOLUME_CHUNKS: u64 = 40 * LEAF_CHUNKS;
+
+type Copies = BTreeMap<String, BTreeMap<u64, u64>>;
+
+fn random_life(seed: u64) {
+    let mut dice = Dice(seed);
+    let mut stand = Wish { seed, ..Wish::default() }.stand();
+    let mut copies = Copies::new();
+    stand.volume("v0", VOLUME_CHUNKS * CHUNK);
+    copies.insert("v0".to_owned(), BTreeMap::new());
+    for step in 0..400 {
+        random_step(&stand, &mut copies, &mut dice, step);
+        if step % 130 == 129 {
+            stand.flush();
+            let disk = stand.cut_power(seed + step);
+            check_clean(&disk);
+            stand = Wish::default().open(disk);
+            compare(&stand, &copies);
+        }
+    }
+    compare(&stand, &copies);
+    settled(&stand);
+    // Of what several clones share, a deleted snapshot keeps what it has until one is left.
+    let volumes: Vec<&String> = copies.keys().filter(|name| !name.contains('@')).collect();
+    let (last, others) = volumes.split_last().unwrap();
+    for volume in others {
+        stand.client.delete_volume_with_snapshots(volume).unwrap();
+    }
+    settled(&stand);
+    assert_eq!(stand.stats().deletions_held, 0);
+    let kept = copies.iter().filter(|(name, _)| name.split('@').next() == Some(last));
+    let stored: BTreeSet<u64> = kept.flat_map(|(_, copy)| copy.values().copied()).collect();
+    assert_eq!(stand.stats().unique_chunks, stored.len() as u64, "seed {seed}");
+    check_clean(&stand.close());
+}
+
+fn pick(copies: &Copies, dice: &mut Dice, snapshots: bool) -> Option<String> {
+    let names: Vec<&String> =
+        copies.keys().filter(|name| name.contains('@') == snapshots).collect();
+    (!names.is_empty()).then(|| names[dice.below(names.len() as u64) as usize].clone())
+}
+
+fn random_step(stand: &Stand, copies: &mut Copies, dice: &mut Dice, step: u64) {
+    match dice.below(20) {
+        0..9 => {
+            let Some(name) = pick(copies, dice, false) else { return };
+            let (lba, content) = (dice.below(VOLUME_CHUNKS), dice.below(60));
+            let count = 1 + dice.below(4).min(VOLUME_CHUNKS - lba - 1);
+            let copy = copies.get_mut(&name).unwrap();
+            for lba in lba..lba + count {
+                stand.write(&open(stand, &name), lba * CHUNK, &fresh(content, CHUNK));
+                copy.insert(lba, content);
+            }
+        }
+        9..12 => {
+            let Some(name) = pick(copies, dice, false) else { return };
+            let first = dice.below(VOLUME_CHUNKS);
+            let longest = if dice.below(2) == 0 { 300 } else { VOLUME_CHUNKS };
+            let count = (1 + dice.below(longest)).min(VOLUME_CHUNKS - first);
+            let volume = open(stand, &name);
+            stand.client.trim_blocking(&volume, first * CHUNK, count * CHUNK).unwrap();
+            copies.get_mut(&name).unwrap().retain(|lba, _| !(first..first + count).contains(lba));
+        }
+        12..15 => {
+            let Some(name) = pick(copies, dice, false) else { return };
+            let snapshot = format!("s{step}");
+            snap(stand, &[&name], &snapshot);
+            copies.insert(format!("{name}@{snapshot}"), copies[&name].clone());
+        }
+        15 => {
+            let Some(snapshot) = pick(copies, dice, true) else { return };
+            stand.client.clone_volume(&snapshot, &format!("v{step}")).unwrap();
+            copies.insert(format!("v{step}"), copies[&snapshot].clone());
+        }
+        16 => {
+            let Some(snapshot) = pick(copies, dice, true) else { return };
+            stand.flush();
+            stand.client.roll_back(&snapshot).unwrap();
+            let volume = snapshot.split('@').next().unwrap().to_owned();
+            copies.insert(volume, copies[&snapshot].clone());
+        }
+        17..19 => {
+            let Some(snapshot) = pick(copies, dice, true) else { return };
+            stand.client.delete_volume(&snapshot).unwrap();
+            copies.remove(&snapshot);
+        }
+        _ => {
+            let Some(name) = pick(copies, dice, false) else { return };
+            if copies.keys().filter(|name| !name.contains('@')).count() > 1 {
+                stand.client.delete_volume_with_snapshots(&name).unwrap();
+                let prefix = format!("{name}@");
+                copies.retain(|other, _| *other != name && !other.starts_with(&prefix));
+            }
+        }
+    }
+}
+
+fn compare(stand: &Stand, copies: &Copies) {
+    let names: Vec<String> =
+        stand.client.volumes().unwrap().into_iter().map(|volume| volume.name).collect();
+    assert_eq!(names, copies.keys().cloned().collect::<Vec<_>>());
+    for (name, copy) in copies {
+        let volume = open(stand, name);
+        for (&lba, &content) in copy {
+            let held = stand.read(&volume, lba * CHUNK, CHUNK);
+            assert!(held == fresh(content, CHUNK), "{name} chunk {lba}");
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! Damage to stores: what is read is right or an error, and every hit that matters is found.
+
+use lab::DamageTable;
+
+#[test]
+fn a_damaged_store_gives_right_bytes_or_errors_and_can_be_repaired() {
+    let table = DamageTable::run(1, 150, |_| {}).unwrap();
+    assert!(table.failures.is_empty(), "{:#?}\n{table}", table.failures);
+    let total = table.total();
+    assert_eq!(total.hits, 150);
+    // A run in which nothing is hit, or nothing can be repaired, shows nothing.
+    assert!(total.detected > 100 && total.repaired > 60 && total.with_losses > 3, "{table}");
+    assert!(total.refused < total.detected / 10, "{table}");
+}
+
+#[test]
+fn a_store_that_goes_back_gives_no_later_bytes() {
+    lab::go_back().unwrap();
+}
