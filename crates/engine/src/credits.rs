@@ -10,6 +10,10 @@
 //!   somebody asks for more.
 //!
 //! So nobody waits for bytes that are there for longer than the core works, or sleeps at a time.
+//!
+//! Once they are *open* nobody waits any more. When the store stops writing, what was acknowledged
+//! stays in the write buffer for as long as the engine runs, and may be all of it: a writer that
+//! waited for it to empty would never hear that its write is refused.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -27,6 +31,7 @@ pub(crate) struct Credits {
 
 struct State {
     free_bytes: i64,
+    open: bool,
     /// Whether somebody waits who has not been called since.
     uncalled: bool,
     /// What has come back since somebody waits.
@@ -36,7 +41,8 @@ struct State {
 impl Credits {
     pub(crate) fn new(total_bytes: u64) -> Self {
         let total_bytes = i64::try_from(total_bytes).unwrap_or(i64::MAX);
-        let state = State { free_bytes: total_bytes, uncalled: false, returned_bytes: 0 };
+        let state =
+            State { free_bytes: total_bytes, open: false, uncalled: false, returned_bytes: 0 };
         Self { state: Mutex::new(state), returned: Condvar::new(), total_bytes }
     }
 
@@ -48,7 +54,7 @@ impl Credits {
     pub(crate) fn take(&self, length_bytes: usize) {
         let wanted = length_bytes as i64;
         let mut state = self.lock();
-        while state.free_bytes < wanted.min(self.total_bytes) {
+        while !self.grants(&state, wanted) {
             if !state.uncalled {
                 (state.uncalled, state.returned_bytes) = (true, 0);
             }
@@ -61,11 +67,15 @@ impl Credits {
     pub(crate) fn try_take(&self, length_bytes: usize) -> bool {
         let wanted = length_bytes as i64;
         let mut state = self.lock();
-        let granted = state.free_bytes >= wanted.min(self.total_bytes);
+        let granted = self.grants(&state, wanted);
         if granted {
             state.free_bytes -= wanted;
         }
         granted
+    }
+
+    fn grants(&self, state: &State, wanted_bytes: i64) -> bool {
+        state.open || state.free_bytes >= wanted_bytes.min(self.total_bytes)
     }
 
     pub(crate) fn give_back(&self, length_bytes: usize) {
@@ -96,9 +106,11 @@ impl Credits {
         }
     }
 
-    /// Nobody waits any more: the engine has stopped and answers everything with an error.
+    /// Nobody waits any more: what is asked for is answered with an error.
     pub(crate) fn open_wide(&self) {
-        self.give_back(usize::try_from(i64::MAX / 4).unwrap_or(usize::MAX));
+        let mut state = self.lock();
+        state.open = true;
+        self.call_all(state);
     }
 
     /// Bytes of all.
@@ -171,7 +183,14 @@ mod tests {
         credits.give_back(CHUNK);
         waiter.join().unwrap();
         assert!(!credits.try_take(1));
+    }
+
+    #[test]
+    fn once_they_are_open_nobody_waits() {
+        let (credits, waiter) = with_one_who_waits();
         credits.open_wide();
+        waiter.join().unwrap();
         assert!(credits.try_take(TOTAL_BYTES));
+        assert_eq!(credits.used_bytes() as usize, 2 * TOTAL_BYTES + CHUNK);
     }
 }

@@ -381,9 +381,11 @@ impl Intake {
         self.read_credits.call();
     }
 
-    /// From now on no write is acknowledged: each is answered with `error`.
+    /// From now on no write is acknowledged: each is answered with `error`. Nor does any wait for
+    /// room in the write buffer, which will not empty.
     pub(crate) fn refuse_writes(&self, error: RequestError) {
         self.lock().writes_refused.get_or_insert(error);
+        self.credits.open_wide();
     }
 
     /// From now on every new request is answered with `error`.

@@ -491,6 +491,38 @@ fn a_write_that_was_acknowledged_is_read_when_the_disk_has_failed() {
     }
 }
 
+/// What is acknowledged while the disk fails stays in the write buffer, which may be full of it:
+/// who waits for room there is to hear that nothing is written any more. (`nbdcopy` hung in CI.)
+#[test]
+fn who_waits_for_room_in_the_write_buffer_hears_that_the_disk_has_failed() {
+    for steps in 0..12 {
+        let mut hand = Hand::new(&Wish::default());
+        let volume = hand.volume("v", 64 * MIB);
+        hand.disk.inject(Fault::Sync { zone: Zone::Journal });
+        assert_eq!(hand.write(&volume, 0, &fresh(0, CHUNK)), None);
+        let flush = hand.flush();
+        // Of the failure nobody knows yet, or everybody does.
+        hand.steps(steps);
+        let (mut acknowledged, mut refused) = (1, None);
+        while let (Some(mut buf), None) = (hand.client.try_buffer(CHUNK as usize), refused) {
+            buf.bytes_mut().copy_from_slice(&fresh(acknowledged, CHUNK));
+            let (tag, done) = hand.done();
+            match hand.client.write(&volume, acknowledged * CHUNK, buf, false, done) {
+                Accepted::Now => acknowledged += 1,
+                Accepted::Later => refused = Some(tag),
+            }
+        }
+        let client = hand.client.clone();
+        let waiter = std::thread::spawn(move || drop(client.buffer(CHUNK as usize)));
+        assert!(hand.wait(flush).is_err());
+        waiter.join().unwrap();
+        let refused = refused.or_else(|| hand.write(&volume, 0, &fresh(0, CHUNK))).unwrap();
+        assert!(hand.wait(refused).is_err());
+        let last = acknowledged - 1;
+        assert!(hand.read(&volume, last * CHUNK, CHUNK as u32) == fresh(last, CHUNK));
+    }
+}
+
 /// A group of long chunks that filled by their number alone would be as long as the write buffer,
 /// which then waited for time to pass.
 #[test]
