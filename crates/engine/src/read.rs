@@ -17,6 +17,7 @@
 use std::sync::Arc;
 
 use disk::{AlignedBuf, IoError};
+use format::pba_page::PbaEntry;
 use format::units::{Lba, Pba, Pbn, TreeId, VolumeId};
 use tables::{PageError, lba_pbn, pbn_pba, second_copies};
 
@@ -117,12 +118,14 @@ impl Engine {
             return Ok(Resolved::Parts(parts, Vec::new()));
         }
         let mut wanted = Wanted::default();
-        let here = self.want_stored(op.volume.id, &stored, &parts, &mut wanted);
-        let resolved = match here {
-            Ok(true) => self.locate(op, parts, &stored),
-            Ok(false) => Ok(Resolved::Waits),
-            Err(error) => Err(error),
-        };
+        let mut named = std::mem::take(&mut self.reads.named);
+        let here = self.want_stored(op.volume.id, &stored, &parts, &mut wanted, &mut named);
+        let resolved = here.map(|here| match here {
+            true => self.locate(op, parts, &stored, &named),
+            false => Resolved::Waits,
+        });
+        named.clear();
+        self.reads.named = named;
         if self.reads.parked.is_empty() {
             // Nobody waits longer.
             let waits = matches!(resolved, Ok(Resolved::Waits));
@@ -172,26 +175,27 @@ impl Engine {
         }
     }
 
+    /// Asks for all pages of the stored parts, and adds to `named` which chunks those are: all of
+    /// them if every page is here. A page is looked for once for all that lies side by side in it.
     fn want_stored(
         &mut self,
         volume: VolumeId,
         stored: &[usize],
         parts: &[PiecePart],
         wanted: &mut Wanted,
+        named: &mut Vec<Pbn>,
     ) -> Result<bool, PageError> {
         let tree = TreeId::volume(volume);
         let mut here = true;
-        for &at in stored {
-            let lba = Lba(parts[at].lba);
-            let leaf = lba_pbn::place(lba).0;
-            if !self.state.store.want(&mut wanted.pins, tree, leaf, &mut wanted.reads)? {
+        for (first, count) in runs_in_leaves(stored, parts) {
+            let leaf = lba_pbn::place(first).0;
+            if self.state.store.want(&mut wanted.pins, tree, leaf, &mut wanted.reads)? {
+                lba_pbn::extend_run(&self.state.store, tree, first, count, named);
+            } else {
                 here = false;
-                continue;
             }
-            let pbn = lba_pbn::get(&self.state.store, tree, lba);
-            if pbn.is_none() {
-                continue;
-            }
+        }
+        for &pbn in named.iter().filter(|pbn| !pbn.is_none()) {
             here &= self.state.want_pba(pbn, wanted)?;
             if self.may_have_copy(pbn) {
                 // Without its page there is just no copy.
@@ -207,71 +211,83 @@ impl Engine {
         self.state.totals.copied_chunks > 0 && self.state.may_have_copy(references())
     }
 
-    /// Finds where the stored parts are; all pages are here.
+    /// Finds where the stored parts are, which name these chunks; all pages are here.
     fn locate(
         &mut self,
         op: &ReadOp,
         mut parts: Vec<PiecePart>,
         stored: &[usize],
-    ) -> Result<Resolved, PageError> {
+        named: &[Pbn],
+    ) -> Resolved {
         let tree = TreeId::volume(op.volume.id);
+        for (first, count) in runs_in_leaves(stored, &parts) {
+            self.state.store.count_accesses(tree, lba_pbn::place(first).0, count);
+        }
+        let mut entries = std::mem::take(&mut self.reads.entries);
+        pbn_pba::get_all(&mut self.state.store, named, &mut entries);
         self.state.entries_seen.maps += stored.len() as u64;
         let mut spans: Vec<Span> = Vec::new();
         let mut tally = Tally::default();
-        for &at in stored {
-            let lba = Lba(parts[at].lba);
-            self.state.store.count_accesses(tree, lba_pbn::place(lba).0, 1);
-            let pbn = lba_pbn::get(&self.state.store, tree, lba);
+        for ((&at, &pbn), entry) in stored.iter().zip(named).zip(entries.drain(..)) {
             if pbn.is_none() {
                 parts[at].piece = Piece::Zeros;
                 if op.fills_cache() {
-                    self.intake.lookaside.fill_zeros((op.volume.id, lba), op.as_of);
+                    let address = (op.volume.id, Lba(parts[at].lba));
+                    self.intake.lookaside.fill_zeros(address, op.as_of);
                 }
                 continue;
             }
             self.state.entries_seen.pbn_pba += 1;
-            self.state.store.count_accesses(TreeId::PBN_PBA, pbn_pba::place(pbn).0, 1);
             // Without a place, or with one that cannot be, it stays pending: it is damaged.
-            let stored = pbn_pba::get(&self.state.store, pbn);
-            let Some(entry) = stored.filter(|stored| self.geometry.has_place(stored.pba)) else {
+            let Some(entry) = entry.filter(|entry| self.geometry.has_place(entry.pba)) else {
                 continue;
             };
-            let copy = self.copy_of(pbn, entry.references);
-            let (pba, has_copy) = match copy.filter(|_| op.avoided.contains(&pbn)) {
-                Some(copy) => (copy, false),
-                None => (entry.pba, copy.is_some() && !op.avoided.contains(&pbn)),
-            };
-            let part = SpanPart { at, pba, pbn, has_copy };
+            let part = self.place_of(op, at, pbn, entry);
             if matches!(op.whom, ReadFor::Ahead) {
-                if !self.is_near(pbn, pba) {
+                if !self.is_near(pbn, part.pba) {
                     add_to_spans(&mut spans, part);
                 }
                 continue;
             }
             let source = self.source(op, &part);
             tally.count(&source);
-            if let Source::Held(FrameBytes::Held(frame)) | Source::New(FrameBytes::Held(frame)) =
-                &source
-                && op.fills_cache()
-            {
-                let (address, chunk) = ((op.volume.id, lba), (pbn, pba.check));
-                self.intake.lookaside.fill(address, op.as_of, chunk, frame);
-            }
+            self.let_doors_know(op, Lba(parts[at].lba), &part, &source);
             match source {
                 Source::Held(bytes) | Source::New(bytes) | Source::Ahead(bytes) => {
-                    parts[at].piece = Piece::Frame { bytes, pbn, check: pba.check };
+                    parts[at].piece = Piece::Frame { bytes, pbn, check: part.pba.check };
                 }
                 Source::Coming => {}
                 Source::Disk => add_to_spans(&mut spans, part),
             }
         }
+        self.reads.entries = entries;
         if tally.coming > 0 {
-            return Ok(Resolved::Waits);
+            return Resolved::Waits;
         }
         self.counters.frames_hit += tally.held;
         self.counters.frames_ahead += tally.ahead;
         self.counters.frames_missed += tally.missed;
-        Ok(Resolved::Parts(parts, spans))
+        Resolved::Parts(parts, spans)
+    }
+
+    /// Which of its places a chunk is read from.
+    fn place_of(&self, op: &ReadOp, at: usize, pbn: Pbn, entry: PbaEntry) -> SpanPart {
+        let copy = self.copy_of(pbn, entry.references);
+        let (pba, has_copy) = match copy.filter(|_| op.avoided.contains(&pbn)) {
+            Some(copy) => (copy, false),
+            None => (entry.pba, copy.is_some() && !op.avoided.contains(&pbn)),
+        };
+        SpanPart { at, pba, pbn, has_copy }
+    }
+
+    /// What an address reads as is kept for the doors, if its frame is.
+    fn let_doors_know(&self, op: &ReadOp, lba: Lba, part: &SpanPart, source: &Source) {
+        if let Source::Held(FrameBytes::Held(frame)) | Source::New(FrameBytes::Held(frame)) = source
+            && op.fills_cache()
+        {
+            let (address, chunk) = ((op.volume.id, lba), (part.pbn, part.pba.check));
+            self.intake.lookaside.fill(address, op.as_of, chunk, frame);
+        }
     }
 
     fn copy_of(&self, pbn: Pbn, references: u32) -> Option<Pba> {
@@ -406,4 +422,14 @@ impl Engine {
 fn stored_parts(parts: &[PiecePart]) -> Vec<usize> {
     let pending = |part: &PiecePart| matches!(part.piece, Piece::Pending);
     (0..parts.len()).filter(|&at| pending(&parts[at])).collect()
+}
+
+/// Stored parts that lie side by side in one leaf of the map: the first address, and how many.
+fn runs_in_leaves(stored: &[usize], parts: &[PiecePart]) -> impl Iterator<Item = (Lba, usize)> {
+    let lba_of = |at: &usize| parts[*at].lba;
+    let continues = move |one: &usize, next: &usize| {
+        let (one, next) = (lba_of(one), lba_of(next));
+        next == one + 1 && lba_pbn::place(Lba(one)).0 == lba_pbn::place(Lba(next)).0
+    };
+    stored.chunk_by(continues).map(move |run| (Lba(lba_of(&run[0])), run.len()))
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use disk::AlignedBuf;
 use format::BLOCK_BYTES;
 use format::frame;
+use format::pba_page::PbaEntry;
 use format::units::{ContainerId, Pba, Pbn};
 use reduce::Permit;
 
@@ -102,6 +103,9 @@ pub(crate) struct Reads {
     pub(crate) streams: Streams,
     /// Questions for extents that wait for pages.
     pub(crate) extents: VecDeque<ExtentsRequest>,
+    /// Lists that a read is resolved with; empty in between.
+    pub(crate) named: Vec<Pbn>,
+    pub(crate) entries: Vec<Option<PbaEntry>>,
 }
 
 impl Reads {

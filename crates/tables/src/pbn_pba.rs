@@ -71,6 +71,28 @@ pub(crate) fn get_in(tree: TreeId, store: &PageStore, pbn: Pbn) -> Option<PbaEnt
     pba_page::get(store.page(tree, leaf)?, slot)
 }
 
+/// Adds the entries of `pbns` to `entries`, none for what names nothing, and counts that they were
+/// asked for. Their leaves must have been wanted. Neighbours share the finding of their leaf.
+pub fn get_all(store: &mut PageStore, pbns: &[Pbn], entries: &mut Vec<Option<PbaEntry>>) {
+    for (leaf, run) in runs(pbns) {
+        let at = leaf.and_then(|leaf| store.find_leaf(TREE, leaf));
+        match at.map(|at| store.page_at(at)) {
+            Some(page) => entries.extend(run.iter().map(|&pbn| pba_page::get(page, place(pbn).1))),
+            None => entries.extend(run.iter().map(|_| None)),
+        }
+        if let Some(leaf) = leaf {
+            store.count_accesses(TREE, leaf, run.len());
+        }
+    }
+}
+
+/// Runs of neighbours in one leaf, with that; in none where they name nothing.
+fn runs(pbns: &[Pbn]) -> impl Iterator<Item = (Option<u64>, &[Pbn])> {
+    let leaf_of = |pbn: &Pbn| (!pbn.is_none()).then(|| place(*pbn).0);
+    let runs = pbns.chunk_by(move |one, next| leaf_of(one) == leaf_of(next));
+    runs.map(move |run| (run.first().and_then(leaf_of), run))
+}
+
 /// Brings the entries of these chunks near, as far as their leaves are resident.
 pub fn touch(store: &mut PageStore, pbns: &[Pbn]) {
     let slots = pbns.iter().map(|&pbn| {
@@ -145,9 +167,8 @@ fn count(
     change: impl Fn(u32) -> u32,
     mut counted: impl FnMut(Pbn, Pba, u32),
 ) {
-    let leaf_of = |pbn: &Pbn| (pbn.is_none(), place(*pbn).0);
-    for run in pbns.chunk_by(|one, next| leaf_of(one) == leaf_of(next)) {
-        let Some((false, leaf)) = run.first().map(leaf_of) else { continue };
+    for (leaf, run) in runs(pbns) {
+        let Some(leaf) = leaf else { continue };
         let Some(at) = store.find_leaf(TREE, leaf) else { continue };
         store.count_accesses(TREE, leaf, run.len());
         let page = store.page_at_mut(at);

@@ -176,6 +176,9 @@ impl Rig {
                 Ok(here & hash.want_lookup(store, pins, &key, reads)?)
             });
             assert_eq!(pbn_pba::get(&self.store, Pbn(pbn)), Some(entry));
+            let (mut entries, several) = (Vec::new(), [Pbn(pbn), Pbn(pbn), Pbn::NONE, Pbn(pbn)]);
+            pbn_pba::get_all(&mut self.store, &several, &mut entries);
+            assert_eq!(entries, [Some(entry), Some(entry), None, Some(entry)]);
             assert_eq!(self.hash.lookup(&self.store, &key), Some(Pbn(pbn)));
             self.store.release_pins(pins);
         }
