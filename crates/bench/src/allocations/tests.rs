@@ -1,5 +1,6 @@
 use super::{Counted, Operation, count};
 use crate::heap;
+use crate::store::alone;
 
 /// Else it would say that nobody allocates anything.
 #[test]
@@ -18,6 +19,7 @@ fn a_profile_without_full_names_is_refused() {
 /// for people to read.
 #[test]
 fn every_operation_is_done_and_counted() {
+    let _alone = alone();
     let folder = std::env::temp_dir().join(format!("tamis-allocations-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let figures = count(2048, 256, 64 << 20, &folder).unwrap();
