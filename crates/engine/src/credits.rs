@@ -31,6 +31,7 @@ pub(crate) struct Credits {
 
 struct State {
     free_bytes: i64,
+    /// Nobody waits any more.
     open: bool,
     /// Whether somebody waits who has not been called since.
     uncalled: bool,

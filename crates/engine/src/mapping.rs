@@ -253,7 +253,7 @@ fn others(pbns: &[Pbn], than: &[Pbn]) -> Vec<Pbn> {
 }
 
 /// A run of LBAs, cut at the ends of leaves.
-fn runs_by_leaf(first: Lba, count: usize) -> impl Iterator<Item = (Lba, usize)> {
+pub(crate) fn runs_by_leaf(first: Lba, count: usize) -> impl Iterator<Item = (Lba, usize)> {
     let end = first.0 + count as u64;
     let mut at = first;
     std::iter::from_fn(move || {

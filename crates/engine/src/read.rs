@@ -27,6 +27,7 @@ use crate::engine::{Engine, damaged_table};
 use crate::error::RequestError;
 use crate::frame_cache::Ticket;
 use crate::intake::ReadRequest;
+use crate::mapping::runs_by_leaf;
 use crate::outcome::{FrameBytes, Piece, PiecePart, ReadPieces, Reply};
 use crate::read_ahead::Source;
 use crate::reads::{Fetching, ReadFor, ReadOp, Span, SpanPart, add_to_spans};
@@ -426,10 +427,6 @@ fn stored_parts(parts: &[PiecePart]) -> Vec<usize> {
 
 /// Stored parts that lie side by side in one leaf of the map: the first address, and how many.
 fn runs_in_leaves(stored: &[usize], parts: &[PiecePart]) -> impl Iterator<Item = (Lba, usize)> {
-    let lba_of = |at: &usize| parts[*at].lba;
-    let continues = move |one: &usize, next: &usize| {
-        let (one, next) = (lba_of(one), lba_of(next));
-        next == one + 1 && lba_pbn::place(Lba(one)).0 == lba_pbn::place(Lba(next)).0
-    };
-    stored.chunk_by(continues).map(move |run| (Lba(lba_of(&run[0])), run.len()))
+    let rows = stored.chunk_by(|one, next| one + 1 == *next);
+    rows.flat_map(|row| runs_by_leaf(Lba(parts[row[0]].lba), row.len()))
 }

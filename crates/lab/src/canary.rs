@@ -144,10 +144,7 @@ struct Hunt {
 /// Hunts a mutant, which lives in this thread alone.
 fn hunt(mutant: Mutant, allowed: u64) -> Hunt {
     mutants::let_live(Some(mutant));
-    let hunt = match Way::of(mutant) {
-        Way::Seeds => by_seeds(mutant, allowed),
-        way => Hunt { found: way.run(), ran: Vec::new() },
-    };
+    let hunt = Way::of(mutant).hunt(mutant, allowed);
     mutants::let_live(None);
     hunt
 }
@@ -197,10 +194,10 @@ impl Way {
         Self::Schedule(script, look)
     }
 
-    /// What it fails with.
-    fn run(self) -> Option<Found> {
-        match self {
-            Self::Seeds => None,
+    /// Shows the mutant that lives.
+    fn hunt(self, mutant: Mutant, allowed: u64) -> Hunt {
+        let found = match self {
+            Self::Seeds => return by_seeds(mutant, allowed),
             Self::Schedule(script, look) => {
                 failure_of(0, || Simulation::of_script(script, look).and_then(Simulation::run))
             }
@@ -214,7 +211,8 @@ impl Way {
                     None
                 }
             }),
-        }
+        };
+        Hunt { found, ran: Vec::new() }
     }
 }
 

@@ -75,11 +75,8 @@ pub(crate) fn get_in(tree: TreeId, store: &PageStore, pbn: Pbn) -> Option<PbaEnt
 /// asked for. Their leaves must have been wanted. Neighbours share the finding of their leaf.
 pub fn get_all(store: &mut PageStore, pbns: &[Pbn], entries: &mut Vec<Option<PbaEntry>>) {
     for (leaf, run) in runs(pbns) {
-        let at = leaf.and_then(|leaf| store.find_leaf(TREE, leaf));
-        match at.map(|at| store.page_at(at)) {
-            Some(page) => entries.extend(run.iter().map(|&pbn| pba_page::get(page, place(pbn).1))),
-            None => entries.extend(run.iter().map(|_| None)),
-        }
+        let page = leaf.and_then(|leaf| store.page(TREE, leaf));
+        entries.extend(run.iter().map(|&pbn| pba_page::get(page?, place(pbn).1)));
         if let Some(leaf) = leaf {
             store.count_accesses(TREE, leaf, run.len());
         }

@@ -146,8 +146,6 @@ mod tests {
     use super::{BLOCK_BYTES, MIB, Set};
     use crate::failure::Failure;
 
-    const DAY: Duration = Duration::from_secs(86_400);
-
     struct Folder(PathBuf);
 
     impl Folder {
@@ -195,7 +193,8 @@ mod tests {
         let content: Vec<u8> = (0..3 * MIB).map(|at| (at % 251) as u8).collect();
         fs::write(source.join("within/file.img"), &content).unwrap();
         // A time of access that no reading moves: it would be all that differs.
-        let accessed = fs::FileTimes::new().set_accessed(SystemTime::now() + DAY / 2);
+        let accessed =
+            fs::FileTimes::new().set_accessed(SystemTime::now() + Duration::from_secs(3600));
         for path in ["within/file.img", "within", ""].map(|path| source.join(path)) {
             File::open(path).unwrap().set_times(accessed).unwrap();
         }

@@ -1,9 +1,10 @@
 //! Damaged and unreadable pages: an error that names the page, again and again, and nothing worse.
 
-use crate::device::{Checkpoint, Device, freeze};
 use format::map_page;
 use format::units::{PageId, Pbn, TreeId, TreeRoot, VolumeId};
 use tables::{NextLeaf, PageError, PageStore, PageStoreOptions, PinSet, ReachWalker};
+
+use crate::device::{Checkpoint, Device, freeze};
 
 const TREE: TreeId = TreeId::volume(VolumeId(7));
 const OPTIONS: PageStoreOptions = PageStoreOptions { cache_pages: 100, tables_blocks: 500 };

@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use crate::device::{Checkpoint, Device, freeze};
 use format::map_page;
 use format::units::{Pbn, TreeId, VolumeId};
 use tables::{PageStore, PageStoreOptions};
+
+use crate::device::{Checkpoint, Device, freeze};
 
 const TREE: TreeId = TreeId::volume(VolumeId(7));
 const LEAVES: u64 = 3000;

@@ -3,13 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::device::{Checkpoint, Device, Trees, freeze, load_hash, work_on_hash};
 use format::detection::FilterBlocks;
 use format::root::HashShape;
 use format::units::{Fingerprint, Pbn, TreeId};
 use proptest::prelude::{Strategy, any, prop_oneof};
 use proptest::{collection, proptest};
 use tables::{HashOptions, HashPbn, PageStore, PageStoreOptions, PinSet, Seen};
+
+use crate::device::{Checkpoint, Device, Trees, freeze, load_hash, work_on_hash};
 
 const SEED: [u8; 16] = *b"some store's own";
 const TREES: [TreeId; 3] = [TreeId::HASH_PBN, TreeId::YOUNG, TreeId::HASH_FILTER];

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::device::{Checkpoint, Device, freeze};
 use format::map_page;
 use format::units::{Pbn, TreeId, TreeRoot, VolumeId};
 use tables::{NextLeaf, PageStore, PageStoreOptions, PageWrite, PinSet};
+
+use crate::device::{Checkpoint, Device, freeze};
 
 const TREE: TreeId = TreeId::volume(VolumeId(7));
 const OPTIONS: PageStoreOptions = PageStoreOptions { cache_pages: 1, tables_blocks: 500 };

@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use crate::device::{Checkpoint, Device, freeze};
 use format::map_page;
 use format::units::{Pbn, TreeId, VolumeId};
 use tables::{PageStore, PageStoreOptions, TableKind};
+
+use crate::device::{Checkpoint, Device, freeze};
 
 const MAP: TreeId = TreeId::volume(VolumeId(7));
 const TREES: [TreeId; 3] = [TreeId::HASH_PBN, TreeId::PBN_PBA, MAP];

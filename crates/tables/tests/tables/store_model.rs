@@ -4,12 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use crate::device::{Checkpoint, Device, Leaves, Trees, freeze};
 use format::map_page;
 use format::units::{Pbn, TreeId, VolumeId};
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::{collection, proptest};
 use tables::{NextLeaf, PageStore, PageStoreOptions, PinSet, Pointers};
+
+use crate::device::{Checkpoint, Device, Leaves, Trees, freeze};
 
 type Model = BTreeMap<(TreeId, u64), u64>;
 

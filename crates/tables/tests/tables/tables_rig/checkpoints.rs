@@ -10,7 +10,6 @@ use format::units::{ContainerId, Lba, Pbn, TreeId, VolumeId};
 use tables::{CatalogTable, ContainerTable, FreePbns, HashPbn, lba_pbn, pbn_pba};
 
 use super::{CONTAINERS, OPTIONS, Rig, SEED, fingerprint, hash_options};
-
 use crate::device::{Checkpoint, Trees, freeze, load_hash};
 
 impl Rig {
