@@ -134,8 +134,6 @@ pub(crate) struct Lookups {
     pub(crate) popped_ahead: u64,
     /// Fresh PBNs taken ahead of `next_pbn`.
     pub(crate) fresh_ahead: u64,
-    /// Whether the group at the head of the look-up stage waits for pages.
-    pub(crate) look_up_waits: bool,
     /// Of groups before this one it is chosen which chunks are looked for.
     pub(crate) chosen: u64,
     /// Groups before this one have asked for the pages that their look-ups miss.

@@ -22,7 +22,7 @@ use crate::options::FRAMES_BYTES_MAX;
 use crate::partial::Base;
 use crate::slot::{GROUP_BYTES, GROUP_SLOTS, Plan, Slot, SlotData, SlotPlace};
 use crate::stages::CoreStage;
-use crate::state::{State, Wanted};
+use crate::state::Wanted;
 
 /// Chunks of one worker job: small enough that a group spreads over the workers.
 pub(crate) const JOB_CHUNKS: usize = 64;
@@ -260,35 +260,25 @@ impl Engine {
         let fingerprints = fingerprints.iter().flatten();
         let mut seen = Vec::with_capacity(fingerprints.clone().count());
         let mut pages = Vec::with_capacity(seen.capacity());
-        let waits = std::mem::take(&mut self.lookups.look_up_waits);
-        let mut look = |state: &State, seen: &mut Vec<Seen>| {
-            pages.clear();
-            let note = |tree, leaf| pages.push((tree, leaf));
-            state.hash.look_up_group(&state.store, fingerprints.clone(), seen, note);
-        };
-        if !waits {
-            look(&self.state, &mut seen);
-            self.mark_far(id, &seen);
-        }
-        let is_missing = waits || seen.contains(&Seen::Missing);
-        let mut wanted = Wanted::default();
-        let mut here = true;
-        // While some are missing all are held, or they might take turns in being here.
-        for fingerprint in fingerprints.clone().filter(|_| is_missing) {
-            here &= self.want_stored_chunk(fingerprint, &mut wanted)?;
-        }
+        let note = |tree, leaf| pages.push((tree, leaf));
+        self.state.hash.look_up_group(&self.state.store, fingerprints.clone(), &mut seen, note);
+        self.mark_far(id, &seen);
         let group = self.buffer.group(id).map_or(&[][..], Group::slots);
         let count = group.iter().filter(|slot| slot.fingerprint.is_some()).count() as u64;
         let pops = (self.lookups.popped_ahead + count).min(self.checkpoints.free_pbns(&self.state));
-        here &= self.state.want_free_pop(pops, &mut wanted)?;
+        let mut wanted = Wanted::default();
+        let mut here = self.state.want_free_pop(pops, &mut wanted)?;
+        if !here || seen.contains(&Seen::Missing) {
+            // All pages are held, or they might take turns in being here. What is denied has none.
+            let seen = seen.iter();
+            let led = fingerprints.clone().zip(seen).filter(|(_, seen)| **seen != Seen::Denied);
+            for (fingerprint, _) in led {
+                here &= self.want_stored_chunk(fingerprint, &mut wanted)?;
+            }
+        }
         self.hold_pages(wanted, |lookups| &mut lookups.look_up_pins);
         if !here {
-            self.lookups.look_up_waits = true;
             return Ok(None);
-        }
-        if is_missing {
-            seen.clear();
-            look(&self.state, &mut seen);
         }
         for (tree, leaf) in pages {
             self.state.store.count_accesses(tree, leaf, 1);

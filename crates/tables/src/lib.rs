@@ -29,6 +29,7 @@ mod ghosts;
 mod hash_pbn;
 mod heat;
 pub mod lba_pbn;
+mod nearness;
 mod page_hasher;
 pub mod pbn_pba;
 mod place_index;

@@ -10,10 +10,10 @@
 //! Slots lie in the order of their homes: whoever inserts pushes aside what is nearer to its own
 //! (Celis, Larson and Munro, "Robin Hood hashing", FOCS 1985). So a look-up in vain, as that of
 //! each new chunk is, ends where its slot would lie: of an index that is four fifths full after
-//! three slots, not after thirteen, and mostly in the cache line that [`PlaceIndex::touch`] has
-//! brought near.
+//! three slots, not after thirteen, and mostly in the cache line that [`PlaceIndex::touch_all`]
+//! has brought near.
 
-use std::hint::black_box;
+use crate::nearness::bring_near;
 
 /// Set in slots that hold something.
 const OCCUPIED: u64 = 1 << 63;
@@ -141,19 +141,17 @@ impl PlaceIndex {
         &mut self.parts[number]
     }
 
-    /// The slots where a look-up of `hash` begins and mostly ends: to read them brings them near.
-    #[must_use]
-    pub(crate) fn touch(&self, hash: u64) -> u64 {
+    /// The slots where a look-up of `hash` begins and mostly ends.
+    pub(crate) fn first_read(&self, hash: u64) -> [&u64; 2] {
         let slot = slot_of(hash, 0);
         let part = self.part(slot);
         let home = part.home(slot);
-        part.slots[home] ^ part.slots[(home + TOUCHED_SLOTS).min(part.slots.len() - 1)]
+        [home, (home + TOUCHED_SLOTS).min(part.slots.len() - 1)].map(|at| &part.slots[at])
     }
 
-    /// Brings near what look-ups of these or changes at them begin with: side by side, or each
-    /// would wait for memory of its own.
+    /// Brings near what look-ups of these or changes at them begin with.
     pub fn touch_all(&self, hashes: impl Iterator<Item = u64>) {
-        black_box(hashes.fold(0, |near, hash| near ^ self.touch(hash)));
+        bring_near(hashes.flat_map(|hash| self.first_read(hash)));
     }
 
     /// An entry that is not known yet stands at `place`.

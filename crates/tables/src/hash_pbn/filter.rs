@@ -53,22 +53,30 @@ impl Layout {
     /// The word in its page, and the bits, by which a hash is known: one mask for each word of a
     /// block.
     fn place_of(self, bucket: u64, hash: u64) -> (usize, [u64; BLOCK_WORDS]) {
-        // Entries of a bucket share the high bits of their hashes.
-        let mixed = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let mixed = mixed ^ mixed >> 32;
-        let block = ((mixed & 0xffff) as usize * self.blocks) >> 16;
-        let first = (bucket % self.buckets_per_page) as usize * self.blocks + block;
+        let mixed = mixed(hash);
         let mut masks = [0; BLOCK_WORDS];
         for number in 0..BITS_SET {
             let bit = mixed >> (16 + number * BITS_PER_BLOCK_LOG2) & 0xff;
             masks[bit as usize / 64] |= 1 << (bit % 64);
         }
-        (first * BLOCK_WORDS, masks)
+        (self.block_of(bucket, mixed), masks)
+    }
+
+    /// The first word of the block that a mixed hash chooses.
+    fn block_of(self, bucket: u64, mixed: u64) -> usize {
+        let block = ((mixed & 0xffff) as usize * self.blocks) >> 16;
+        ((bucket % self.buckets_per_page) as usize * self.blocks + block) * BLOCK_WORDS
     }
 
     fn empty_page(self) -> FilterPage {
         vec![0; self.page_words].into_boxed_slice()
     }
+}
+
+/// Entries of a bucket share the high bits of their hashes.
+fn mixed(hash: u64) -> u64 {
+    let mixed = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed ^ mixed >> 32
 }
 
 /// The filters of both turns.
@@ -109,9 +117,11 @@ impl Filters {
         words.iter().zip(masks).all(|(word, mask)| word & mask == mask)
     }
 
-    /// A word of the filter of a bucket: to read it brings it near.
-    pub(super) fn touch(&self, turn: bool, bucket: u64, hash: u64) -> u64 {
-        self.page(turn, bucket).map_or(0, |page| page[self.layout.place_of(bucket, hash).0])
+    /// The ends of what [`Self::may_hold`] reads, which may lie in two lines of a cache.
+    pub(super) fn read_for(&self, turn: bool, bucket: u64, hash: u64) -> Option<[&u64; 2]> {
+        let page = self.page(turn, bucket)?;
+        let first = self.layout.block_of(bucket, mixed(hash));
+        Some([first, first + BLOCK_WORDS - 1].map(|at| &page[at]))
     }
 
     /// The filter of a new bucket.

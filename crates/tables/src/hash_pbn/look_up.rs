@@ -13,6 +13,7 @@ use format::units::{Fingerprint, Pbn, TreeId};
 use super::young::leaf_and_slot;
 use super::{HashPbn, leaf_of, young};
 use crate::error::PageError;
+use crate::nearness::bring_near;
 use crate::store::{PageRead, PageStore, PinSet, Wanted};
 
 /// Fingerprints of a group that are touched side by side.
@@ -112,13 +113,11 @@ impl HashPbn {
         let mut fingerprints = fingerprints.fuse();
         loop {
             let mut searches = [const { None }; SIDE_BY_SIDE];
-            let mut near = 0;
             for (place, fingerprint) in searches.iter_mut().zip(&mut fingerprints) {
-                let hash = self.key.hash(fingerprint);
-                near ^= self.touch(hash);
-                *place = Some(Search::new(hash, fingerprint));
+                *place = Some(Search::new(self.key.hash(fingerprint), fingerprint));
             }
-            black_box(near);
+            let hashes = searches.iter().flatten().map(|search| search.hash);
+            bring_near(hashes.flat_map(|hash| self.first_read(hash)));
             let first = self.touch_pages(store, &mut searches);
             for (search, first) in searches.iter_mut().flatten().zip(first) {
                 seen.push(self.see(store, search, first, &mut note));
@@ -129,9 +128,11 @@ impl HashPbn {
         }
     }
 
-    fn touch(&self, hash: u64) -> u64 {
-        let filter = self.route(hash).map_or(0, |(turn, at)| self.filters.touch(turn, at, hash));
-        self.young.index.touch(hash) ^ filter
+    /// What a look-up reads of index and filter.
+    fn first_read(&self, hash: u64) -> impl Iterator<Item = &u64> {
+        let route = self.route(hash);
+        let filter = route.and_then(|(turn, at)| self.filters.read_for(turn, at, hash));
+        self.young.index.first_read(hash).into_iter().chain(filter.into_iter().flatten())
     }
 
     /// What each search needs first. The pages in which that is are brought near, if they are
