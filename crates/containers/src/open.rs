@@ -170,23 +170,25 @@ impl OpenContainer {
         pbas: &mut Vec<Pba>,
     ) -> usize {
         let start = self.fill_bytes();
-        let mut fill_bytes = start;
-        let mut taken = 0;
+        let (mut end, mut taken) = (start, 0);
         for frame in frames {
-            let length_bytes = frame.length_bytes;
-            if !frame_fits(fill_bytes as usize, self.entries.len(), length_bytes as usize) {
+            let length_bytes = frame.length_bytes as usize;
+            if !frame_fits(end as usize, self.entries.len() + taken, length_bytes) {
                 break;
             }
-            let NewFrame { pbn, fingerprint, .. } = *frame;
-            let offset_bytes = fill_bytes;
+            end += frame.length_bytes;
+            taken += 1;
+        }
+        // Copied first: then what each frame says of itself is near, and not waited for.
+        self.image.segments.write(start, &bytes[..(end - start) as usize]);
+        self.image.in_memory.end = end;
+        let mut offset_bytes = start;
+        for &NewFrame { pbn, fingerprint, length_bytes } in &frames[..taken] {
             self.entries.push(DirectoryEntry { fingerprint, pbn, offset_bytes, length_bytes });
             let check = frame::check_of(&bytes[(offset_bytes - start) as usize..]);
             pbas.push(Pba { container: self.id(), offset_bytes, length_bytes, check });
-            fill_bytes += length_bytes;
-            taken += 1;
+            offset_bytes += length_bytes;
         }
-        self.image.segments.write(start, &bytes[..(fill_bytes - start) as usize]);
-        self.image.in_memory.end = fill_bytes;
         taken
     }
 

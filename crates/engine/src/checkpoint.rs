@@ -33,7 +33,8 @@ use crate::engine::Engine;
 use crate::error::RequestError;
 use crate::notice::Notice;
 use crate::page_runs::{page_bytes, take_run};
-use crate::state::{State, Wanted};
+use crate::state::State;
+use crate::wanted::Wanted;
 
 /// Writes of table pages in flight at most: clients' I/O goes in between.
 const WRITES_OUT_MAX: usize = 4;

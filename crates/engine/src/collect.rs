@@ -43,7 +43,7 @@ use crate::notice::Notice;
 use crate::placement::{Placed, Placement};
 use crate::record::CHANGE_BYTES_MAX;
 use crate::recovery::entries_by_scan;
-use crate::state::Wanted;
+use crate::wanted::Wanted;
 
 /// A container is compacted only if at least one byte in so many is dead.
 const COMPACTED_ONE_IN: u32 = 16;

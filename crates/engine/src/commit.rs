@@ -18,7 +18,7 @@ use crate::engine::Engine;
 use crate::group::JOB_CHUNKS;
 use crate::slot::{Plan, Slot, SlotPlace};
 use crate::stages::CoreStage;
-use crate::state::Wanted;
+use crate::wanted::Wanted;
 
 use crate::record::CHANGE_BYTES_MAX;
 

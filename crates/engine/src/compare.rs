@@ -17,8 +17,8 @@ use crate::difference::{ChangedRange, DifferenceRequest, DifferenceStep, Differe
 use crate::engine::Engine;
 use crate::error::RequestError;
 use crate::mapping::leaf_start;
-use crate::state::Wanted;
 use crate::walks::{Walk, Went};
+use crate::wanted::Wanted;
 
 /// Leaves that one step compares.
 const LEAVES_PER_STEP: u32 = 64;

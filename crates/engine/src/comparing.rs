@@ -44,7 +44,7 @@ use crate::known::Due;
 use crate::read_ahead::known_frame;
 use crate::reads::{Span, SpanPart, add_to_spans};
 use crate::slot::{Plan, SlotData};
-use crate::state::Wanted;
+use crate::wanted::Wanted;
 
 impl Engine {
     /// Whether every slot of a group that has a candidate has been compared with it; if not, that

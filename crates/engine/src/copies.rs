@@ -21,6 +21,8 @@ use std::collections::BTreeSet;
 
 use format::units::{Pba, Pbn};
 
+use crate::state::State;
+
 /// References beyond which a chunk gets a second copy, unless the operator says otherwise.
 pub const COPIES_ABOVE_DEFAULT: u32 = 1000;
 
@@ -56,6 +58,24 @@ pub(crate) struct Task {
 pub(crate) struct Found {
     pub(crate) pba: Pba,
     pub(crate) bytes: Option<Vec<u8>>,
+}
+
+impl State {
+    /// Whether a chunk with so many references is to have a second copy.
+    pub(crate) fn is_popular(&self, references: u32) -> bool {
+        self.copies_above > 0 && references > self.copies_above
+    }
+
+    /// Whether a second copy of a chunk with so many references is worth its room. Once it has one
+    /// it may lose half of its references first.
+    pub(crate) fn keeps_copy(&self, references: u32) -> bool {
+        self.copies_above > 0 && references > self.copies_above / 2
+    }
+
+    /// Whether a chunk with so many references may have a second copy that is worth a look.
+    pub(crate) fn may_have_copy(&self, references: u32) -> bool {
+        self.totals.copied_chunks > 0 && references > self.copies_above / 2
+    }
 }
 
 impl Copies {

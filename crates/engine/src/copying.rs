@@ -16,7 +16,7 @@ use crate::placement::Placed;
 use crate::reads::blocks_of;
 use crate::record::CHANGE_BYTES_MAX;
 use crate::recovery::entry_of;
-use crate::state::Wanted;
+use crate::wanted::Wanted;
 use crate::watermarks::WARN_PERCENT_DEFAULT;
 
 impl Engine {

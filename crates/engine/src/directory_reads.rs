@@ -17,7 +17,7 @@ use tables::{PageError, Seen, pbn_pba};
 use crate::devices::Purpose;
 use crate::engine::Engine;
 use crate::slot::{GROUP_SLOTS, Plan, Slot, SlotData};
-use crate::state::Wanted;
+use crate::wanted::Wanted;
 
 /// Far duplicates of one group in one container that are a run. Fewer are read bucket by bucket,
 /// for about as many bytes as the directory of a container of half compressible chunks has.

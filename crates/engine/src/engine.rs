@@ -42,11 +42,12 @@ use crate::placement::Placement;
 use crate::reads::Reads;
 use crate::scrub_state::Scrub;
 use crate::stages::{CoreStage, StageClock};
-use crate::state::{State, Wanted};
+use crate::state::State;
 use crate::stats::Counters;
 use crate::volumes::Volumes;
 use crate::waiting::Waiting;
 use crate::walks::Walks;
+use crate::wanted::Wanted;
 use crate::watermarks::Watermarks;
 use crate::zone_name;
 

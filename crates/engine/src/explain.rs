@@ -30,7 +30,7 @@ use crate::figures::codec_name;
 use crate::geometry::fingerprinters;
 use crate::outcome::Reply;
 use crate::reads::blocks_of;
-use crate::state::Wanted;
+use crate::wanted::Wanted;
 use crate::zone_name;
 
 /// What the Hash-PBN table has of a fingerprint.

@@ -12,7 +12,7 @@ use crate::engine::{Engine, damaged_table};
 use crate::intake::ExtentsRequest;
 use crate::mapping::leaf_start;
 use crate::outcome::{Extent, Reply};
-use crate::state::Wanted;
+use crate::wanted::Wanted;
 
 /// Leaves that one request looks at.
 const LEAVES_MAX: usize = 64;

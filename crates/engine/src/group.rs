@@ -22,7 +22,7 @@ use crate::options::FRAMES_BYTES_MAX;
 use crate::partial::Base;
 use crate::slot::{GROUP_BYTES, GROUP_SLOTS, Plan, Slot, SlotData, SlotPlace};
 use crate::stages::CoreStage;
-use crate::state::Wanted;
+use crate::wanted::Wanted;
 
 /// Chunks of one worker job: small enough that a group spreads over the workers.
 pub(crate) const JOB_CHUNKS: usize = 64;

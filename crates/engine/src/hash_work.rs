@@ -16,7 +16,7 @@ use format::BLOCK_BYTES;
 use tables::PageError;
 
 use crate::engine::Engine;
-use crate::state::Wanted;
+use crate::wanted::Wanted;
 use crate::write::PAGES_PER_CHUNK_MAX;
 
 /// Steps that one step of the engine does at most: clients' work goes in between.

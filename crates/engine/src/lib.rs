@@ -146,6 +146,7 @@ mod wait;
 mod waiting;
 mod walk;
 mod walks;
+mod wanted;
 mod warm;
 mod watermarks;
 mod weigh;

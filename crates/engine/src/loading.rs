@@ -12,7 +12,8 @@ use tables::{PageError, PageRead, ReachWalker};
 use crate::devices::Devices;
 use crate::open_error::OpenError;
 use crate::page_runs::{page_bytes, take_run};
-use crate::state::{State, Wanted};
+use crate::state::State;
+use crate::wanted::Wanted;
 
 /// Pages read at a time while trees are walked.
 const WALK_PAGES: usize = 256;

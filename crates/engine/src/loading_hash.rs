@@ -7,7 +7,8 @@ use tables::NextLeaf;
 
 use crate::loading::Loading;
 use crate::open_error::OpenError;
-use crate::state::{State, Wanted};
+use crate::state::State;
+use crate::wanted::Wanted;
 
 /// Leaves that are asked for at a time: those of neighbouring blocks are read as one.
 const LEAVES_PER_READ: usize = 512;

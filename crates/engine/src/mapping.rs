@@ -16,7 +16,8 @@ use format::units::{Lba, Pbn, TreeId, VolumeId};
 use mutants::mutant;
 use tables::{NextLeaf, PageError, PageRead, Pointers, lba_pbn};
 
-use crate::state::{State, Wanted, lower};
+use crate::state::{State, lower};
+use crate::wanted::Wanted;
 
 /// Stands for the map of a version that does not exist: no volume has this number.
 pub(crate) const NO_MAP: TreeId = TreeId(u32::MAX);

@@ -12,7 +12,8 @@ use tables::{Seen, lba_pbn};
 use crate::buffer::Stage;
 use crate::engine::Engine;
 use crate::slot::{Plan, Slot};
-use crate::state::{State, Wanted};
+use crate::state::State;
+use crate::wanted::Wanted;
 
 /// Groups behind the first that are looked at.
 const GROUPS_AHEAD: usize = 8;

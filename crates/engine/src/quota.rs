@@ -23,8 +23,8 @@ use crate::buffer::Newest;
 use crate::engine::{Engine, damaged_table};
 use crate::error::RequestError;
 use crate::intake::WriteRequest;
-use crate::state::Wanted;
 use crate::volume::{QuotaShare, VolumeShared};
+use crate::wanted::Wanted;
 
 /// What is said of a write at the quota of its volume.
 enum Admission {

@@ -32,8 +32,8 @@ use crate::outcome::{FrameBytes, Piece, PiecePart, ReadPieces, Reply};
 use crate::read_ahead::Source;
 use crate::reads::{Fetching, ReadFor, ReadOp, Span, SpanPart, add_to_spans};
 use crate::slot::SlotData;
-use crate::state::Wanted;
 use crate::volume::VolumeShared;
+use crate::wanted::Wanted;
 use crate::zone_name;
 
 /// What resolving a read came to.

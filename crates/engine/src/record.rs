@@ -113,8 +113,8 @@ impl Engine {
             self.checkpoints.relieved();
         }
         self.state.touch(changes);
+        self.state.apply_all(changes);
         for change in changes {
-            self.state.apply(change);
             self.frames.settle(change);
             if changes_a_volume(change) {
                 self.intake.lookaside.stamp_all();

@@ -26,7 +26,7 @@ use crate::record::CHANGE_BYTES_MAX;
 use crate::scrub_stages::{ContainerPhase, ContainerScrub, Listed};
 use crate::scrub_state::{Progress, Running};
 use crate::slot::{Plan, SlotData};
-use crate::state::Wanted;
+use crate::wanted::Wanted;
 
 impl Engine {
     /// Heals the damaged chunks one by one, as far as that can be done.

@@ -13,7 +13,7 @@ use crate::lba_runs::LbaRuns;
 use crate::scrub::ScrubPosition;
 use crate::scrub_stages::LossesScrub;
 use crate::scrub_state::{FINDINGS_PER_STEP, Progress, Running};
-use crate::state::Wanted;
+use crate::wanted::Wanted;
 
 impl Engine {
     pub(crate) fn scrub_losses(&mut self, running: &mut Running, at: &mut LossesScrub) -> Progress {

@@ -18,7 +18,7 @@ use crate::outcome::Reply;
 use crate::scrub::{ScrubPosition, ScrubRequest};
 use crate::scrub_stages::{ContainerScrub, LossesScrub, SuperblockScrub, TablesScrub};
 use crate::scrub_state::{Progress, Running, ScrubIo, Work};
-use crate::state::Wanted;
+use crate::wanted::Wanted;
 
 /// Reads in flight while no client has anything under way, and while one has.
 const READS_OUT_IDLE: usize = 4;

@@ -14,7 +14,7 @@ use crate::geometry::fingerprinters;
 use crate::problem::Problem;
 use crate::scrub_stages::{ContainerPhase, ContainerScrub, Listed};
 use crate::scrub_state::{Progress, Running};
-use crate::state::Wanted;
+use crate::wanted::Wanted;
 
 /// Frames of one job, and jobs at a time: clients' jobs go in between.
 const JOB_FRAMES: usize = 64;

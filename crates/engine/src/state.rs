@@ -14,18 +14,19 @@
 //! both together drops it, whoever moves.
 
 use format::catalog::CatalogEntry;
-use format::pba_page::{self, PbaEntry};
+use format::pba_page::PbaEntry;
 use format::record::Change;
 use format::root::{HashShape, OpenContainer, STREAMS, Totals};
 use format::units::{Compression, ContainerId, Fingerprint, Pba, Pbn, TreeId};
 use mutants::mutant;
 use tables::pbn_pba::Retained;
 use tables::{
-    CatalogTable, ContainerTable, FreePbns, HashPbn, OutOfBlocks, PageError, PageRead, PageStore,
-    PageWrite, PinSet, TableKind, lba_pbn, pbn_pba, second_copies,
+    CatalogTable, ContainerTable, FreePbns, HashPbn, OutOfBlocks, PageError, PageStore, PageWrite,
+    TableKind, lba_pbn, pbn_pba, second_copies,
 };
 
 use crate::scratch::Scratch;
+use crate::wanted::Wanted;
 
 /// Inner pages above the leaves that a freeze changes in its own lists, at the top of their trees.
 const TOP_PAGES: u64 = 16;
@@ -69,15 +70,6 @@ pub(crate) struct LiveChange {
     pub(crate) container: ContainerId,
     pub(crate) added_bytes: u32,
     pub(crate) removed_bytes: u32,
-}
-
-/// Where wants put the pages they hold and the reads they need.
-#[derive(Default)]
-pub(crate) struct Wanted {
-    pub(crate) pins: PinSet,
-    pub(crate) reads: Vec<PageRead>,
-    /// Leaf of the PBN-PBA table that was pinned last: neighbours mostly share one.
-    pinned_pba_leaf: Option<u64>,
 }
 
 impl State {
@@ -193,14 +185,12 @@ impl State {
 
     /// The page of one PBN.
     pub(crate) fn want_pba(&mut self, pbn: Pbn, wanted: &mut Wanted) -> Result<bool, PageError> {
-        let leaf = pbn.0 / pba_page::SLOTS as u64;
-        if wanted.pinned_pba_leaf == Some(leaf) {
-            return Ok(true);
+        let leaf = pbn_pba::place(pbn).0;
+        if let Some(here) = wanted.known_pba_leaf(leaf) {
+            return Ok(here);
         }
         let here = pbn_pba::want(&mut self.store, &mut wanted.pins, pbn, &mut wanted.reads)?;
-        if here {
-            wanted.pinned_pba_leaf = Some(leaf);
-        }
+        wanted.know_pba_leaf(leaf, here);
         Ok(here)
     }
 
@@ -258,13 +248,38 @@ impl State {
         self.scratch.mapped = pbns;
     }
 
+    /// Changes the tables by all of these in turn; every page that they need is resident. Of new
+    /// chunks one after the other each page is found once.
+    pub(crate) fn apply_all(&mut self, changes: &[Change]) {
+        let are_new = |one: &Change, next: &Change| {
+            matches!((one, next), (Change::Store { .. }, Change::Store { .. }))
+        };
+        for run in changes.chunk_by(are_new) {
+            match run {
+                [change] => self.apply(change),
+                new_chunks => self.store_chunks(new_chunks),
+            }
+        }
+    }
+
+    fn store_chunks(&mut self, new_chunks: &[Change]) {
+        let stored = || {
+            new_chunks.iter().filter_map(|change| match change {
+                Change::Store { pbn, fingerprint, pba } => Some((*pbn, fingerprint, *pba)),
+                _ => None,
+            })
+        };
+        stored().for_each(|(pbn, _, pba)| self.count_stored(pbn, pba));
+        let entry_of = |pba| PbaEntry { pba, references: 0, aside: false };
+        pbn_pba::set_all(&mut self.store, stored().map(|(pbn, _, pba)| (pbn, entry_of(pba))));
+        let named = stored().map(|(pbn, fingerprint, _)| (fingerprint, pbn));
+        self.hash.insert_all(&mut self.store, named);
+    }
+
     /// Changes the tables; every page it needs is resident.
     pub(crate) fn apply(&mut self, change: &Change) {
         match change {
-            Change::Store { pbn, fingerprint, pba } => {
-                self.store_chunk(*pbn, *pba, false);
-                self.hash.insert(&mut self.store, fingerprint, *pbn);
-            }
+            Change::Store { .. } => self.store_chunks(std::slice::from_ref(change)),
             Change::StoreAside { pbn, fingerprint, pba } => {
                 self.store_chunk(*pbn, *pba, true);
                 if mutant!(IndexesAside) {
@@ -297,12 +312,17 @@ impl State {
     }
 
     fn store_chunk(&mut self, pbn: Pbn, pba: Pba, aside: bool) {
+        self.count_stored(pbn, pba);
+        pbn_pba::set(&mut self.store, pbn, PbaEntry { pba, references: 0, aside });
+    }
+
+    /// Takes a PBN, and counts its chunk, which nothing refers to yet.
+    fn count_stored(&mut self, pbn: Pbn, pba: Pba) {
         if pbn.0 == self.next_pbn {
             self.next_pbn += 1;
         } else {
             self.free.pop(&mut self.store);
         }
-        pbn_pba::set(&mut self.store, pbn, PbaEntry { pba, references: 0, aside });
         self.totals.dead_chunks += 1;
         self.totals.dead_frame_bytes += u64::from(pba.length_bytes);
         self.fill(pba);
@@ -411,22 +431,6 @@ impl State {
         if entry.is_some_and(|entry| self.is_popular(entry.references)) {
             self.popular.push(pbn);
         }
-    }
-
-    /// Whether a chunk with so many references is to have a second copy.
-    pub(crate) fn is_popular(&self, references: u32) -> bool {
-        self.copies_above > 0 && references > self.copies_above
-    }
-
-    /// Whether a second copy of a chunk with so many references is worth its room. Once it has one
-    /// it may lose half of its references first.
-    pub(crate) fn keeps_copy(&self, references: u32) -> bool {
-        self.copies_above > 0 && references > self.copies_above / 2
-    }
-
-    /// Whether a chunk with so many references may have a second copy that is worth a look.
-    pub(crate) fn may_have_copy(&self, references: u32) -> bool {
-        self.totals.copied_chunks > 0 && references > self.copies_above / 2
     }
 
     fn forget(&mut self, pbn: Pbn, fingerprint: &Fingerprint) {

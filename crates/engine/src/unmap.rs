@@ -24,9 +24,9 @@ use crate::mapping::{leaf_range, leaf_start};
 use crate::partial::{Ack, Sectors};
 use crate::record::CHANGE_BYTES_MAX;
 use crate::slot::SlotData;
-use crate::state::Wanted;
 use crate::volume::VolumeShared;
 use crate::waiting::Waiting;
+use crate::wanted::Wanted;
 
 /// Up to this many chunks a run is zeroed slot by slot.
 const SLOTS_MAX: u64 = 128;

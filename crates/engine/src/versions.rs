@@ -31,7 +31,8 @@ use format::units::{Lba, Pbn, TreeId, VolumeId};
 use tables::{NextLeaf, PageError, Pointers, lba_pbn};
 
 use crate::mapping::{NO_MAP, leaf_start};
-use crate::state::{State, Wanted, lower};
+use crate::state::{State, lower};
+use crate::wanted::Wanted;
 
 /// Whether a change copies a version, and so doubles its dirty pages.
 pub(crate) fn copies_a_version(change: &Change) -> bool {

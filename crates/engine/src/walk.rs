@@ -8,8 +8,8 @@ use crate::done::Done;
 use crate::engine::{Engine, damaged_table};
 use crate::error::RequestError;
 use crate::outcome::Reply;
-use crate::state::Wanted;
 use crate::walks::{Walk, WalkUnderWay, Went};
+use crate::wanted::Wanted;
 
 impl Engine {
     /// Takes a walk's step up, unless it cannot be begun.

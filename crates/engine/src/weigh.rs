@@ -16,8 +16,9 @@ use tables::{NextLeaf, PageError, lba_pbn, pbn_pba};
 use crate::engine::Engine;
 use crate::error::RequestError;
 use crate::mapping::leaf_start;
-use crate::state::{State, Wanted};
+use crate::state::State;
 use crate::walks::{Walk, Went};
+use crate::wanted::Wanted;
 use crate::weight::{CountedChunk, WeightRequest, WeightStep, WeightWalk};
 
 /// Leaves that one step goes through.

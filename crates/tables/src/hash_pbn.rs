@@ -195,8 +195,18 @@ impl HashPbn {
 
     /// Enters a chunk. The pages must have been wanted by [`Self::want_insert`].
     pub fn insert(&mut self, store: &mut PageStore, fingerprint: &Fingerprint, pbn: Pbn) {
-        let hash = self.key.hash(fingerprint);
-        self.young.append(store, hash, fingerprint, pbn);
+        self.insert_all(store, std::iter::once((fingerprint, pbn)));
+    }
+
+    /// Enters chunks in turn, as [`Self::insert`] does; each page is found once.
+    pub fn insert_all<'a>(
+        &mut self,
+        store: &mut PageStore,
+        chunks: impl Iterator<Item = (&'a Fingerprint, Pbn)>,
+    ) {
+        let key = self.key;
+        let events = chunks.map(|(fingerprint, pbn)| (key.hash(fingerprint), fingerprint, pbn));
+        self.young.append_all(store, events);
     }
 
     /// From now on `fingerprint` does not lead to `pbn`; if it leads to another chunk, that stays.

@@ -12,13 +12,19 @@ const SIDE_BY_SIDE: usize = 256;
 
 /// Reads all of these, so that who wants them next finds them near.
 pub(crate) fn bring_near<'a>(places: impl Iterator<Item = &'a u64>) {
-    let mut places = places.fuse();
-    loop {
-        let mut found = [&0; SIDE_BY_SIDE];
-        let count = found.iter_mut().zip(&mut places).map(|(at, place)| *at = place).count();
-        black_box(found[..count].iter().fold(0, |near, &&word| near ^ word));
-        if count < SIDE_BY_SIDE {
-            return;
+    let mut found = [&0; SIDE_BY_SIDE];
+    let mut count = 0;
+    places.for_each(|place| {
+        found[count] = place;
+        count += 1;
+        if count == SIDE_BY_SIDE {
+            read_all(&found);
+            count = 0;
         }
-    }
+    });
+    read_all(&found[..count]);
+}
+
+fn read_all(places: &[&u64]) {
+    black_box(places.iter().fold(0, |near, &&word| near ^ word));
 }

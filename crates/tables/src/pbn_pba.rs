@@ -113,6 +113,18 @@ pub(crate) fn set_in(tree: TreeId, store: &mut PageStore, pbn: Pbn, entry: PbaEn
     pba_page::set(store.page_mut(tree, leaf), slot, Some(entry));
 }
 
+/// The same for each of these. Neighbours share the finding of their leaf.
+pub fn set_all(store: &mut PageStore, entries: impl Iterator<Item = (Pbn, PbaEntry)>) {
+    let mut entries = entries.peekable();
+    while let Some((first, _)) = entries.peek() {
+        let leaf = place(*first).0;
+        let page = store.page_mut(TREE, leaf);
+        while let Some((pbn, entry)) = entries.next_if(|(pbn, _)| place(*pbn).0 == leaf) {
+            pba_page::set(page, place(pbn).1, Some(entry));
+        }
+    }
+}
+
 /// Removes the entry of `pbn`. Its leaf must have been wanted.
 pub fn clear(store: &mut PageStore, pbn: Pbn) {
     clear_in(TREE, store, pbn);

@@ -388,8 +388,15 @@ fn collection_moves_copies_and_keeps_them_apart_from_their_chunks() {
             life.stand().wait_until("copies", |stats| stats.copied_chunks > FAVOURITES / 2);
             life.reopen(|stand| stand.cut_power_flushed(4 * seed + round));
         }
-        life.go_on(5000);
-        life.stand().wait_until("collection", |stats| stats.counters.containers_collected > 3);
+        // What collection does depends on when it finds time: writes go on until it was enough.
+        let collected = |life: &Life| life.stand().stats().counters.containers_collected;
+        for _ in 0..50 {
+            if collected(&life) > 3 {
+                break;
+            }
+            life.go_on(1000);
+        }
+        assert!(collected(&life) > 3, "hardly anything was collected");
         life.reopen(Stand::close);
         life.read_all();
         // Every popular chunk has a copy, once there is time for it; and one frame of each may go.

@@ -125,10 +125,24 @@ impl Young {
         fingerprint: &Fingerprint,
         pbn: Pbn,
     ) {
-        let (leaf, slot) = leaf_and_slot(self.end);
-        let page = store.page_mut(TREE, leaf);
-        debug_assert_eq!(bucket::len(page), slot, "young page {leaf} is not where it was");
-        push_to(page, fingerprint, pbn);
-        self.know(hash, self.end, pbn);
+        self.append_all(store, std::iter::once((hash, fingerprint, pbn)));
+    }
+
+    /// Appends events, each to the last page.
+    pub(super) fn append_all<'a>(
+        &mut self,
+        store: &mut PageStore,
+        events: impl Iterator<Item = (u64, &'a Fingerprint, Pbn)>,
+    ) {
+        let mut events = events.peekable();
+        while events.peek().is_some() {
+            let (leaf, slot) = leaf_and_slot(self.end);
+            let page = store.page_mut(TREE, leaf);
+            debug_assert_eq!(bucket::len(page), slot, "young page {leaf} is not where it was");
+            for (hash, fingerprint, pbn) in events.by_ref().take(CAPACITY - slot) {
+                push_to(page, fingerprint, pbn);
+                self.know(hash, self.end, pbn);
+            }
+        }
     }
 }

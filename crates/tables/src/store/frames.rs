@@ -1,8 +1,8 @@
 //! Frames: the pages in memory, found by name, in a slab.
 //!
-//! A look-up is one probe of a hash map with a cheap hash of our own and allocates nothing. The
-//! page of each kind of tree that was found last is found again without it, because neighbours
-//! are looked for one after the other.
+//! A look-up is one probe of a hash map with a cheap hash of our own and allocates nothing. The few
+//! pages of each kind of tree that were found last are found again without it, because neighbours
+//! are looked for one after the other, and what is repeated among what is new.
 //!
 //! The dirty pages stand in a queue, each exactly once, oldest change first: a freeze takes them
 //! all, and cleaning takes the cold ones from its front. What is above a dirty page is dirty, so
@@ -153,17 +153,32 @@ impl Frame {
 
 const _: () = assert!(size_of::<Option<Frame>>() == 64);
 
-/// Kinds of trees of which the page found last is remembered: each of the store's own, and all maps
-/// of volumes together.
+/// Kinds of trees of which the last pages are remembered: each of the store's own, and all maps of
+/// volumes together.
 const RECENT_KINDS: usize = format::root::TREES + 1;
+/// So many pages of a kind.
+const RECENT_PAGES: usize = 4;
+
+/// Pages of a kind of tree that were found last. Hints: the slots may hold other pages by now.
+#[derive(Default)]
+struct Recent {
+    found: [Cell<Option<(PageId, Slot)>>; RECENT_PAGES],
+    next: Cell<usize>,
+}
+
+impl Recent {
+    fn remember(&self, id: PageId, slot: Slot) {
+        self.found[self.next.replace((self.next.get() + 1) % RECENT_PAGES)].set(Some((id, slot)));
+    }
+}
 
 /// The slab of frames.
 pub(super) struct Frames {
     slots: Vec<Option<Frame>>,
     vacant: Vec<Slot>,
     by_id: PageMap<PageId, Slot>,
-    /// What was found last, by kind of tree. A hint: the slot may hold another page by now.
-    recent: [Cell<Option<(PageId, Slot)>>; RECENT_KINDS],
+    /// What was found last, by kind of tree.
+    recent: [Recent; RECENT_KINDS],
     /// Slot and serial of every dirty page, and of some that were removed since.
     dirty: VecDeque<Entry>,
     /// By table, as `resident` is.
@@ -196,14 +211,13 @@ impl Frames {
 
     pub(super) fn find(&self, id: PageId) -> Option<Slot> {
         let recent = &self.recent[(id.tree.0 as usize).min(RECENT_KINDS - 1)];
-        if let Some((found, slot)) = recent.get()
-            && found == id
-            && self.slots[slot.at()].as_ref().is_some_and(|frame| frame.id == id)
-        {
+        let is_there = |slot: Slot| self.slots[slot.at()].as_ref().is_some_and(|at| at.id == id);
+        let mut known = recent.found.iter().filter_map(Cell::get);
+        if let Some((_, slot)) = known.find(|&(found, slot)| found == id && is_there(slot)) {
             return Some(slot);
         }
         let slot = self.place_of(id)?;
-        recent.set(Some((id, slot)));
+        recent.remember(id, slot);
         Some(slot)
     }
 
