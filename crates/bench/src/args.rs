@@ -23,6 +23,10 @@ pub(crate) struct Args {
     /// first the kernel has to clear, and a server does that once.
     #[arg(long, default_value_t = 1024, value_parser = clap::value_parser!(u64).range(..1 << 20))]
     pub(crate) warm_mib: u64,
+    /// `in-process`: no chunk repeats another, as new data do; else half of them do. A store whose
+    /// tables are larger than its caches takes --size-mib 16384 --memory-mib 128.
+    #[arg(long)]
+    pub(crate) unique: bool,
     /// Seconds of one random run.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) seconds: u64,

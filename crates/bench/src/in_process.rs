@@ -37,6 +37,8 @@ pub(crate) struct InProcess {
     /// Written before the clock ran.
     pub(crate) warm_bytes: u64,
     pub(crate) memory_bytes: u64,
+    /// No chunk repeats another.
+    pub(crate) unique: bool,
     pub(crate) cores: usize,
     pub(crate) engine_mib_per_second: Samples,
     pub(crate) kernels_mib_per_second: Samples,
@@ -72,14 +74,24 @@ struct Round {
 
 /// All rounds, in `folder`.
 pub(crate) fn measure(args: &Args, folder: &Path) -> Result<InProcess, Failure> {
-    let source = Source::new(RING_REQUESTS, SEED);
+    let unique = args.unique;
+    let source = match unique {
+        true => Source::without_duplicates(RING_REQUESTS, SEED),
+        false => Source::new(RING_REQUESTS, SEED),
+    };
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let requests = args.size_mib;
     let warm = args.warm_mib;
     let (written_bytes, memory_bytes) = (args.size_bytes(), args.memory_bytes());
     let warm_bytes = warm * REQUEST_BYTES as u64;
-    let mut figures =
-        InProcess { written_bytes, warm_bytes, memory_bytes, cores, ..InProcess::default() };
+    let mut figures = InProcess {
+        written_bytes,
+        warm_bytes,
+        memory_bytes,
+        unique,
+        cores,
+        ..InProcess::default()
+    };
     let options =
         Options { memory_bytes, worker_threads: cores, sync: false, ..Default::default() };
     for _ in 0..args.rounds {
