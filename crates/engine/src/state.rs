@@ -281,7 +281,9 @@ impl State {
         match change {
             Change::Store { .. } => self.store_chunks(std::slice::from_ref(change)),
             Change::StoreAside { pbn, fingerprint, pba } => {
-                self.store_chunk(*pbn, *pba, true);
+                self.count_stored(*pbn, *pba);
+                let entry = PbaEntry { pba: *pba, references: 0, aside: true };
+                pbn_pba::set(&mut self.store, *pbn, entry);
                 if mutant!(IndexesAside) {
                     self.hash.insert(&mut self.store, fingerprint, *pbn);
                 }
@@ -309,11 +311,6 @@ impl State {
             Change::Opened { .. } | Change::Carry { .. } => {}
             volume_change => self.apply_to_catalog(volume_change),
         }
-    }
-
-    fn store_chunk(&mut self, pbn: Pbn, pba: Pba, aside: bool) {
-        self.count_stored(pbn, pba);
-        pbn_pba::set(&mut self.store, pbn, PbaEntry { pba, references: 0, aside });
     }
 
     /// Takes a PBN, and counts its chunk, which nothing refers to yet.

@@ -11,9 +11,9 @@ const PBA_LEAVES_KNOWN: usize = 4;
 pub(crate) struct Wanted {
     pub(crate) pins: PinSet,
     pub(crate) reads: Vec<PageRead>,
-    /// Leaves of the PBN-PBA table that were asked for last, and whether each was here.
+    /// Leaves of the PBN-PBA table that were asked for last, the newest first, and whether each was
+    /// here.
     pba_leaves: [Option<(u64, bool)>; PBA_LEAVES_KNOWN],
-    pba_leaf_next: usize,
 }
 
 impl Wanted {
@@ -25,7 +25,7 @@ impl Wanted {
 
     /// A leaf of the PBN-PBA table has been asked for.
     pub(crate) fn know_pba_leaf(&mut self, leaf: u64, here: bool) {
-        self.pba_leaves[self.pba_leaf_next] = Some((leaf, here));
-        self.pba_leaf_next = (self.pba_leaf_next + 1) % PBA_LEAVES_KNOWN;
+        self.pba_leaves.rotate_right(1);
+        self.pba_leaves[0] = Some((leaf, here));
     }
 }
