@@ -7,9 +7,48 @@
 //! is decided by it.
 
 use std::sync::OnceLock;
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 
-static ORIGIN: OnceLock<(Instant, u64)> = OnceLock::new();
+/// What must have passed before it is said how long a tick is: an error of a microsecond is a
+/// ten-thousandth of it.
+const MEASURED: Duration = Duration::from_millis(10);
+
+static ORIGIN: OnceLock<Moment> = OnceLock::new();
+static RATE: OnceLock<Rate> = OnceLock::new();
+
+/// Both clocks at once.
+struct Moment {
+    at: Instant,
+    ticks: u64,
+}
+
+/// So many ticks are so many nanoseconds.
+struct Rate {
+    ns: u128,
+    ticks: u128,
+}
+
+impl Moment {
+    /// Somebody may come between reading one and the other: of several readings the closest.
+    fn now() -> Self {
+        let reading = |_| {
+            let (first, at, last) = (ticks(), Instant::now(), ticks());
+            (last.saturating_sub(first), Self { at, ticks: first })
+        };
+        let closest = (0..8).map(reading).min_by_key(|(apart, _)| *apart);
+        closest.map_or_else(|| Self { at: Instant::now(), ticks: ticks() }, |(_, moment)| moment)
+    }
+}
+
+impl Rate {
+    fn since(origin: &Moment) -> Self {
+        thread::sleep(MEASURED.saturating_sub(origin.at.elapsed()));
+        let now = Moment::now();
+        let ticks = u128::from(now.ticks.saturating_sub(origin.ticks)).max(1);
+        Self { ns: (now.at - origin.at).as_nanos(), ticks }
+    }
+}
 
 /// Ticks of the clock; only differences mean anything, by [`ticks_in_ns`].
 #[inline]
@@ -22,21 +61,24 @@ pub fn ticks() -> u64 {
     }
     #[cfg(not(target_arch = "x86_64"))]
     {
-        ORIGIN.get_or_init(|| (Instant::now(), 0)).0.elapsed().as_nanos() as u64
+        static BEGUN: OnceLock<Instant> = OnceLock::new();
+        BEGUN.get_or_init(Instant::now).elapsed().as_nanos() as u64
     }
 }
 
-/// Begins to measure how long a tick is. The longer ago, the better it is known.
+/// Begins to measure how long a tick is. The longer before the first [`ticks_in_ns`], the better it
+/// is known.
 pub fn keep_ticks() {
-    ORIGIN.get_or_init(|| (Instant::now(), ticks()));
+    ORIGIN.get_or_init(Moment::now);
 }
 
-/// So many ticks in nanoseconds, by what passed of both since [`keep_ticks`].
+/// So many ticks in nanoseconds, by what passed of both from [`keep_ticks`] to the first time this
+/// was asked (at least 10 ms: who asks earlier waits). The same for ever after: sums of ticks are
+/// shown as counters, which must never go back.
 #[must_use]
 pub fn ticks_in_ns(count: u64) -> u64 {
-    let (begun, first) = ORIGIN.get_or_init(|| (Instant::now(), ticks()));
-    let passed = ticks().saturating_sub(*first).max(1);
-    (u128::from(count) * begun.elapsed().as_nanos() / u128::from(passed)) as u64
+    let rate = RATE.get_or_init(|| Rate::since(ORIGIN.get_or_init(Moment::now)));
+    (u128::from(count) * rate.ns / rate.ticks) as u64
 }
 
 #[cfg(test)]
@@ -55,5 +97,14 @@ mod tests {
         // Both clocks are read one after the other: somebody may come between.
         let ns = u128::from(ticks_in_ns(count));
         assert!(ns > least.as_nanos() / 2 && ns < most.as_nanos() * 2, "{ns} {least:?} {most:?}");
+    }
+
+    #[test]
+    fn the_same_ticks_are_as_long_whenever_one_asks() {
+        const MANY: u64 = 1 << 50;
+        let first = ticks_in_ns(MANY);
+        for _ in 0..1000 {
+            assert_eq!(ticks_in_ns(MANY), first);
+        }
     }
 }
