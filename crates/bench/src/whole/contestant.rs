@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 
 use super::file_system::{Btrfs, ZfsFuse};
 use super::image::{Image, Served};
+use super::nothing::Nothing;
 use super::system::System;
 use crate::args::Args;
 use crate::failure::Failure;
@@ -16,6 +17,8 @@ use crate::served::{Mode, Tamis};
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(super) enum Contestant {
     Raw,
+    /// The client and the socket alone: a server that does nothing.
+    Null,
     Nbdkit,
     QemuRaw,
     Qcow2,
@@ -30,8 +33,9 @@ pub(super) enum Contestant {
 }
 
 impl Contestant {
-    pub(super) const ALL: [Self; 12] = [
+    pub(super) const ALL: [Self; 13] = [
         Self::Raw,
+        Self::Null,
         Self::Nbdkit,
         Self::QemuRaw,
         Self::Qcow2,
@@ -49,6 +53,7 @@ impl Contestant {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Raw => "raw",
+            Self::Null => "nbdkit-null",
             Self::Nbdkit => "nbdkit",
             Self::QemuRaw => "qemu-raw",
             Self::Qcow2 => "qcow2",
@@ -63,6 +68,11 @@ impl Contestant {
         }
     }
 
+    /// Whether it gives back what it was given.
+    pub(super) fn keeps_data(self) -> bool {
+        self != Self::Null
+    }
+
     /// Whether clients find it at a socket.
     pub(super) fn is_served(self) -> bool {
         !matches!(self, Self::Raw | Self::BtrfsZstd | Self::BtrfsLzo | Self::ZfsFuse)
@@ -74,7 +84,7 @@ impl Contestant {
             Self::Raw | Self::Tamis | Self::TamisSync | Self::TamisXxh3 | Self::TamisZstd => {
                 (&[], None)
             }
-            Self::Nbdkit => (&["nbdkit"], None),
+            Self::Null | Self::Nbdkit => (&["nbdkit"], None),
             Self::QemuRaw => (&["qemu-nbd"], None),
             Self::Qcow2 | Self::Qcow2Compressed => (&["qemu-nbd", "qemu-img"], None),
             Self::BtrfsZstd | Self::BtrfsLzo => (&["mkfs.btrfs", "losetup"], Some("btrfs")),
@@ -100,6 +110,7 @@ impl Contestant {
         let path = folder.join(self.name());
         Ok(match self {
             Self::Raw => Box::new(Image::make(path, size_bytes, None)?),
+            Self::Null => Box::new(Nothing::start(folder, size_bytes)?),
             Self::Nbdkit => Box::new(Image::make(path, size_bytes, Some(Served::Nbdkit))?),
             Self::QemuRaw => Box::new(Image::make(path, size_bytes, Some(Served::QemuRaw))?),
             Self::Qcow2 => Box::new(Image::make(path, size_bytes, Some(Served::Qcow2))?),

@@ -50,7 +50,7 @@ struct Outcome {
 /// Who takes part, and their figures, which are empty.
 pub(super) fn prepare(args: &Args, notes: &mut Notes) -> (Roster, Vec<PgbenchFigures>) {
     let wanted = |one: &Contestant| match args.names_systems() {
-        true => args.takes_part(one.name()),
+        true => one.keeps_data() && args.takes_part(one.name()),
         false => USUAL.contains(one),
     };
     let asked = args.has_table(Table::Pgbench);

@@ -35,7 +35,8 @@ impl RealData {
         let sources = args.data.iter().filter(|_| args.has_table(Table::Data));
         for source in sources {
             let set = Set::make(source, folder, args.data_mib << 20)?;
-            let wanted = Contestant::ALL.into_iter().filter(|one| args.takes_part(one.name()));
+            let takes_part = |one: &Contestant| one.keeps_data() && args.takes_part(one.name());
+            let wanted = Contestant::ALL.into_iter().filter(takes_part);
             let table = format!("{} {}", Table::Data.name(), set.name);
             let roster = Roster::new(&table, wanted, missing, notes);
             figures.push(SetFigures {
