@@ -67,7 +67,7 @@ pub use patience::{Crowd, Patience, Wait};
 pub use place::free_bytes;
 pub use psync::PsyncDisk;
 pub use resident::rss_bytes;
-pub use step_back::step_back;
+pub use step_back::{give_way, step_back};
 pub use thread_times::{spent_ns, thread_times_ns};
 pub use ticks::{keep_ticks, ticks, ticks_in_ns};
 pub use uring::UringDisk;

@@ -23,7 +23,7 @@ use format::units::Zone;
 use format::{BLOCK_BYTES, bucket};
 use journal::Writer;
 use mutants::mutant;
-use reduce::Workers;
+use reduce::{Manners, Workers};
 use tables::{
     CatalogTable, ContainerTable, FreePbns, HashOptions, HashPbn, PageStore, PageStoreOptions,
 };
@@ -100,8 +100,8 @@ pub fn open_with_cache(
     reduce::pool::keep_at_most(options.pooled_bytes());
     let intake = Arc::new(Intake::new(doorbell.clone(), options, chunk_bytes, cache.frame_bytes));
     let waker = doorbell.clone();
-    let workers =
-        Workers::new(options.worker_threads, Arc::new(move || waker.ring()), disk::step_back);
+    let manners = Manners { step_back: disk::step_back, give_way: disk::give_way };
+    let workers = Workers::new(options.worker_threads, Arc::new(move || waker.ring()), manners);
     let dirty_pages_sure = dirty_pages_sure(geometry.tables_bytes, cache.pages);
     let volumes = Volumes::load(&state, chunk_bytes);
     let mut engine = Engine::new(Parts {

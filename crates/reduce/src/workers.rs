@@ -43,6 +43,15 @@ const BACKGROUND_THREADS: usize = 2;
 /// Of jobs that nobody tells apart.
 const TAGLESS: u64 = u64::MAX;
 
+/// How threads of the background treat others. Passed in: this room makes no system calls.
+#[derive(Copy, Clone, Debug)]
+pub struct Manners {
+    /// Lowers the priority of the thread that calls it: each does so first.
+    pub step_back: fn(),
+    /// Lets others have the processor for a moment, if they want it.
+    pub give_way: fn(),
+}
+
 /// A batch to work on. `tag` is the submitter's and comes back with the result.
 #[derive(Debug)]
 pub enum Job {
@@ -185,24 +194,25 @@ struct Shared {
     done: Mutex<Vec<JobDone>>,
     waker: Arc<dyn Fn() + Send + Sync>,
     times: JobTimes,
+    manners: Manners,
 }
 
 impl Workers {
     /// A pool of `threads` threads, and a few for the background; 0 runs jobs inside
     /// [`Workers::submit`]. `waker` is called once per completed job, on the thread that ran it,
-    /// and must neither block for long nor panic. `step_back` lowers the priority of the thread
-    /// that calls it: each of those for the background does so first.
+    /// and must neither block for long nor panic.
     ///
     /// When the system refuses some of the threads the pool runs with those it got, if need be with
     /// none.
     #[must_use]
-    pub fn new(threads: usize, waker: Arc<dyn Fn() + Send + Sync>, step_back: fn()) -> Self {
+    pub fn new(threads: usize, waker: Arc<dyn Fn() + Send + Sync>, manners: Manners) -> Self {
         let shared = Arc::new(Shared {
             jobs: Lane::default(),
             background: Lane::default(),
             done: Mutex::default(),
             waker,
             times: JobTimes::default(),
+            manners,
         });
         let spawn = |index| {
             let shared = Arc::clone(&shared);
@@ -212,7 +222,7 @@ impl Workers {
         let spawn_background = |index| {
             let shared = Arc::clone(&shared);
             let work = move || {
-                step_back();
+                (manners.step_back)();
                 shared.work(&shared.background);
             };
             Builder::new().name(format!("background-{index}")).spawn(work).ok()
@@ -320,7 +330,7 @@ impl Shared {
         let (tag, kind, chunks) = (job.tag(), job.kind(), job.chunks());
         let begun = self.times.now();
         // Nothing that a job changes outlives it, so a panic leaves nothing half done.
-        let result = catch_unwind(AssertUnwindSafe(|| job.run()));
+        let result = catch_unwind(AssertUnwindSafe(|| job.run(self.manners)));
         let ticks = self.times.ended(kind, begun, chunks);
         lock(&self.done).push(result.unwrap_or(JobDone::Panicked { tag }));
         (self.waker)();
@@ -379,7 +389,7 @@ impl Job {
         matches!(self, Self::Verify { .. } | Self::Recompress { .. })
     }
 
-    fn run(self) -> JobDone {
+    fn run(self, manners: Manners) -> JobDone {
         match self {
             Self::Fingerprint { tag, by, chunks, domains } => {
                 let bytes: Vec<&[u8]> = chunks.iter().collect();
@@ -397,7 +407,9 @@ impl Job {
                 JobDone::Verified { tag, verdicts: verify_frames(&image, &frames, plain_bytes, by) }
             }
             Self::Recompress { tag, compression, image, frames, plain_bytes } => {
-                let (bytes, ends) = recompress_frames(&image, &frames, compression, plain_bytes);
+                let Manners { give_way, .. } = manners;
+                let (bytes, ends) =
+                    recompress_frames(&image, &frames, compression, plain_bytes, give_way);
                 JobDone::Recompressed { tag, bytes, ends }
             }
             Self::Prepare { wanted } => JobDone::Prepared { memory: wanted.prepare() },
