@@ -72,7 +72,7 @@ const LOWEST: i32 = 19;
 mod tests {
     use std::time::{Duration, Instant};
 
-    use super::{CROWD, Crowd, give_way};
+    use super::{CROWD, Crowd, WORK, give_way};
 
     const LONG: Duration = Duration::from_secs(3600);
 
@@ -86,7 +86,8 @@ mod tests {
     #[test]
     fn who_shares_with_one_that_never_sleeps_pauses_now_and_then() {
         let now = Instant::now();
-        let worked = Crowd { no_yield_until: now + LONG, paused: now - LONG };
+        std::thread::sleep(WORK);
+        let worked = Crowd { no_yield_until: now + LONG, paused: now };
         let paused = after(worked).paused;
         assert!(paused > now);
         let just_now = Crowd { paused: now + LONG, ..worked };
