@@ -5,8 +5,8 @@
 //! even at the lowest priority: whoever answers clients would wait for that (measurements/023). To
 //! yield costs nothing while others come and go. But Linux 6.18 takes a whole share of the
 //! processor, unused, from who yields: where somebody never sleeps, a thread of the lowest priority
-//! that yields is left a twentieth of what it had (measurements/033). A thread whose yield took
-//! long sleeps for a moment now and then instead, and tries again after a while.
+//! that yields has three turns of a hundred that it had (measurements/033). A thread whose yield
+//! took long sleeps for a moment now and then instead, and tries again after a while.
 
 use std::cell::Cell;
 use std::thread;
@@ -23,7 +23,7 @@ const PAUSE: Duration = Duration::from_micros(1);
 
 /// What a thread knows of those it shares its processor with.
 #[derive(Copy, Clone)]
-struct Crowd {
+struct Neighbours {
     no_yield_until: Instant,
     /// When its last pause ended.
     paused: Instant,
@@ -31,25 +31,25 @@ struct Crowd {
 
 thread_local! {
     /// None before its first yield took long.
-    static CROWD: Cell<Option<Crowd>> = const { Cell::new(None) };
+    static NEIGHBOURS: Cell<Option<Neighbours>> = const { Cell::new(None) };
 }
 
 /// Lets others have the processor for a moment, if they want it. To be called between two pieces
 /// of work of some dozens of microseconds that nobody waits for.
 pub fn give_way() {
     let now = Instant::now();
-    match CROWD.get() {
-        Some(crowd) if now < crowd.no_yield_until => {
-            if now - crowd.paused >= WORK {
+    match NEIGHBOURS.get() {
+        Some(known) if now < known.no_yield_until => {
+            if now - known.paused >= WORK {
                 thread::sleep(PAUSE);
-                CROWD.set(Some(Crowd { paused: Instant::now(), ..crowd }));
+                NEIGHBOURS.set(Some(Neighbours { paused: Instant::now(), ..known }));
             }
         }
         _ => {
             thread::yield_now();
             let back = Instant::now();
             if back - now > CROWDED {
-                CROWD.set(Some(Crowd { no_yield_until: back + NO_YIELD, paused: back }));
+                NEIGHBOURS.set(Some(Neighbours { no_yield_until: back + NO_YIELD, paused: back }));
             }
         }
     }
@@ -72,28 +72,28 @@ const LOWEST: i32 = 19;
 mod tests {
     use std::time::{Duration, Instant};
 
-    use super::{CROWD, Crowd, WORK, give_way};
+    use super::{NEIGHBOURS, Neighbours, WORK, give_way};
 
     const LONG: Duration = Duration::from_secs(3600);
 
     /// What is remembered after this, if that is what was.
-    fn after(crowd: Crowd) -> Crowd {
-        CROWD.set(Some(crowd));
+    fn after(known: Neighbours) -> Neighbours {
+        NEIGHBOURS.set(Some(known));
         give_way();
-        CROWD.get().unwrap()
+        NEIGHBOURS.get().unwrap()
     }
 
     #[test]
     fn who_shares_with_one_that_never_sleeps_pauses_now_and_then() {
         let now = Instant::now();
         std::thread::sleep(WORK);
-        let worked = Crowd { no_yield_until: now + LONG, paused: now };
+        let worked = Neighbours { no_yield_until: now + LONG, paused: now };
         let paused = after(worked).paused;
         assert!(paused > now);
-        let just_now = Crowd { paused: now + LONG, ..worked };
+        let just_now = Neighbours { paused: now + LONG, ..worked };
         assert_eq!(after(just_now).paused, just_now.paused);
-        let over = Crowd { no_yield_until: now, ..worked };
-        let Crowd { no_yield_until, paused } = after(over);
+        let over = Neighbours { no_yield_until: now, ..worked };
+        let Neighbours { no_yield_until, paused } = after(over);
         assert!(paused == over.paused || no_yield_until > now, "it yields and does not pause");
     }
 

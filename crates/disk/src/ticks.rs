@@ -14,6 +14,9 @@ use std::time::{Duration, Instant};
 /// ten-thousandth of it.
 const MEASURED: Duration = Duration::from_millis(10);
 
+/// Readings of both clocks, of which the closest counts.
+const READINGS: u32 = 8;
+
 static ORIGIN: OnceLock<Moment> = OnceLock::new();
 static RATE: OnceLock<Rate> = OnceLock::new();
 
@@ -32,12 +35,12 @@ struct Rate {
 impl Moment {
     /// Somebody may come between reading one and the other: of several readings the closest.
     fn now() -> Self {
-        let reading = |_| {
+        let reading = || {
             let (first, at, last) = (ticks(), Instant::now(), ticks());
             (last.saturating_sub(first), Self { at, ticks: first })
         };
-        let closest = (0..8).map(reading).min_by_key(|(apart, _)| *apart);
-        closest.map_or_else(|| Self { at: Instant::now(), ticks: ticks() }, |(_, moment)| moment)
+        let closer = |a: (u64, Self), b: (u64, Self)| if b.0 < a.0 { b } else { a };
+        (1..READINGS).fold(reading(), |closest, _| closer(closest, reading())).1
     }
 }
 

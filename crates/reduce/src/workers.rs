@@ -194,7 +194,7 @@ struct Shared {
     done: Mutex<Vec<JobDone>>,
     waker: Arc<dyn Fn() + Send + Sync>,
     times: JobTimes,
-    manners: Manners,
+    give_way: fn(),
 }
 
 impl Workers {
@@ -212,7 +212,7 @@ impl Workers {
             done: Mutex::default(),
             waker,
             times: JobTimes::default(),
-            manners,
+            give_way: manners.give_way,
         });
         let spawn = |index| {
             let shared = Arc::clone(&shared);
@@ -330,7 +330,7 @@ impl Shared {
         let (tag, kind, chunks) = (job.tag(), job.kind(), job.chunks());
         let begun = self.times.now();
         // Nothing that a job changes outlives it, so a panic leaves nothing half done.
-        let result = catch_unwind(AssertUnwindSafe(|| job.run(self.manners)));
+        let result = catch_unwind(AssertUnwindSafe(|| job.run(self.give_way)));
         let ticks = self.times.ended(kind, begun, chunks);
         lock(&self.done).push(result.unwrap_or(JobDone::Panicked { tag }));
         (self.waker)();
@@ -389,7 +389,7 @@ impl Job {
         matches!(self, Self::Verify { .. } | Self::Recompress { .. })
     }
 
-    fn run(self, manners: Manners) -> JobDone {
+    fn run(self, give_way: fn()) -> JobDone {
         match self {
             Self::Fingerprint { tag, by, chunks, domains } => {
                 let bytes: Vec<&[u8]> = chunks.iter().collect();
@@ -407,7 +407,6 @@ impl Job {
                 JobDone::Verified { tag, verdicts: verify_frames(&image, &frames, plain_bytes, by) }
             }
             Self::Recompress { tag, compression, image, frames, plain_bytes } => {
-                let Manners { give_way, .. } = manners;
                 let (bytes, ends) =
                     recompress_frames(&image, &frames, compression, plain_bytes, give_way);
                 JobDone::Recompressed { tag, bytes, ends }
