@@ -53,6 +53,10 @@ usage: cargo xtask tidy                      the laws of the house
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    if words.iter().any(|word| matches!(*word, "--help" | "-h" | "help")) {
+        println!("{USAGE}");
+        return ExitCode::SUCCESS;
+    }
     let outcome = match words.as_slice() {
         ["tidy"] => tidy::run(&root()),
         ["test"] => test_command::run(&root()),

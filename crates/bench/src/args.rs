@@ -6,6 +6,9 @@ use clap::{Parser, ValueEnum};
 
 use crate::source::CHUNK_BYTES;
 
+/// Where `report` writes.
+const REPORT: &str = "docs/measurements/034-report.md";
+
 /// Measures Tamis beside its rivals on this machine.
 #[derive(Debug, Parser)]
 #[command(name = "bench", after_help = "Build the server first: cargo build --release -p cli")]
@@ -77,9 +80,6 @@ pub(crate) struct Args {
     /// Print JSON instead of Markdown.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Where `report` writes its tables.
-    #[arg(long, default_value = "docs/measurements/002-first-figures.md")]
-    pub(crate) out: PathBuf,
     /// `whole`: these systems and these tables only, by name. Tables: `fio`; `data`, sets of real
     /// data (--data); `pgbench`, PostgreSQL on six of the systems unless others are named;
     /// `fullness`, the store at several levels. Where systems are named, and no table, all but the
@@ -97,8 +97,9 @@ pub(crate) struct Args {
     /// `whole`: seconds of pgbench's transactions; what is around them takes about twenty more.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) pgbench_seconds: u64,
-    /// `whole`, `cores`: writes the tables to this page, and the plots into a folder beside it that
-    /// is called by the page's number.
+    /// `whole`, `cores`, `report`: writes the tables to this page, and the plots into a folder
+    /// beside it that is called by the page's number; `report` always does, to
+    /// docs/measurements/034-report.md unless said.
     #[arg(long, value_name = "FILE")]
     pub(crate) page: Option<PathBuf>,
 }
@@ -108,8 +109,6 @@ pub(crate) struct Args {
 pub(crate) enum Mode {
     /// The engine without sockets, beside its kernels.
     InProcess,
-    /// The server by fio, beside nbdkit and a raw file.
-    Nbd,
     /// A store that is nearly full is written over at random: bytes that reach the device for each
     /// byte stored.
     Overwrite,
@@ -128,7 +127,9 @@ pub(crate) enum Mode {
     /// How long clients wait, one request at a time and beside what the store does in the
     /// background.
     Latency,
-    /// The first two, written to --out.
+    /// All that is held to something (in-process, whole, cores and latency), with the verdicts
+    /// first, written to --page. With all systems it takes some hours; --only, --rounds and
+    /// --seconds make it less.
     Report,
 }
 
@@ -168,7 +169,22 @@ fn rate(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| "a number greater than 0".to_owned())
 }
 
+impl Mode {
+    /// Whether this measures what `part` does.
+    pub(crate) fn includes(self, part: Self) -> bool {
+        let reported = [Self::InProcess, Self::Whole, Self::Cores, Self::Latency];
+        self == part || (self == Self::Report && reported.contains(&part))
+    }
+}
+
 impl Args {
+    /// Where the page goes, if there is one.
+    pub(crate) fn page(&self) -> Option<PathBuf> {
+        let reported = (self.mode == Mode::Report).then(|| PathBuf::from(REPORT));
+        let has_page = [Mode::Whole, Mode::Cores, Mode::Report].contains(&self.mode);
+        self.page.clone().or(reported).filter(|_| has_page)
+    }
+
     /// Bytes of one sequential run.
     pub(crate) fn size_bytes(&self) -> u64 {
         self.size_mib << 20

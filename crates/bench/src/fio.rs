@@ -15,6 +15,10 @@ use serde_json::Value;
 use crate::failure::Failure;
 use crate::program::{bound, output, patiently, words};
 
+/// Of a sequential request.
+const SEQUENTIAL_BYTES: u64 = 1 << 20;
+/// Of a random request.
+const RANDOM_BYTES: u64 = 4096;
 /// More than any random run writes.
 const IO_SIZE: &str = "--io_size=1T";
 
@@ -73,24 +77,12 @@ pub(crate) fn preallocate(path: &Path, size_bytes: u64) -> Result<(), Failure> {
 /// block takes several times as long as every later one. Whoever gets the fresh blocks would be
 /// measured making the host's file grow.
 pub(crate) fn write_once(path: &Path, size_bytes: u64) -> Result<(), Failure> {
-    let size_bytes = size_bytes.next_multiple_of(ONCE_BYTES);
-    Job { size_bytes, ..ONCE }.run(&Target::direct(path)).map(drop)
+    let size_bytes = size_bytes.next_multiple_of(SEQUENTIAL_BYTES);
+    let job = Job { size_bytes, ..Job::sequential(Pattern::Write, ONCE_DEPTH) };
+    job.run(&Target::direct(path)).map(drop)
 }
 
-const ONCE_BYTES: u64 = 1 << 20;
-const ONCE: Job = Job {
-    pattern: Pattern::Write,
-    block_bytes: ONCE_BYTES,
-    depth: 16,
-    connections: 1,
-    offset_bytes: 0,
-    size_bytes: 0,
-    seconds: 0,
-    seed: 1,
-    flush: true,
-    flush_each: false,
-    filler: false,
-};
+const ONCE_DEPTH: u32 = 16;
 
 /// What fio measured.
 #[derive(Copy, Clone, Debug, PartialEq)]
@@ -112,6 +104,30 @@ pub(crate) struct Waits {
 }
 
 impl Job {
+    /// One connection's run of 1-MiB requests from the beginning, flushed if it writes; how far is
+    /// for the caller to say.
+    pub(crate) fn sequential(pattern: Pattern, depth: u32) -> Self {
+        Self {
+            pattern,
+            block_bytes: SEQUENTIAL_BYTES,
+            depth,
+            connections: 1,
+            offset_bytes: 0,
+            size_bytes: 0,
+            seconds: 0,
+            seed: 1,
+            flush: pattern == Pattern::Write,
+            flush_each: false,
+            filler: false,
+        }
+    }
+
+    /// One connection's run of 4-KiB requests; where, how long and whether flushed is for the
+    /// caller to say.
+    pub(crate) fn random(pattern: Pattern, depth: u32) -> Self {
+        Self { block_bytes: RANDOM_BYTES, ..Self::sequential(pattern, depth) }
+    }
+
     /// Runs it.
     pub(crate) fn run(&self, target: &Target) -> Result<Speed, Failure> {
         let missing = "the bandwidth of a run without errors";

@@ -12,7 +12,6 @@ use serde::Serialize;
 use crate::args::Args;
 use crate::failure::Failure;
 use crate::fio::{Job, Pattern, Target, Waits};
-use crate::nbd::{RANDOM_BYTES, sequential};
 use crate::nbdkit::Nbdkit;
 use crate::samples::Samples;
 use crate::served::{Mode, Tamis, VOLUME};
@@ -141,7 +140,7 @@ fn tamis_round(
     let fill = |size_bytes, number| Job {
         size_bytes,
         seed: seed(round, number),
-        ..sequential(Pattern::Write, FILL_DEPTH)
+        ..Job::sequential(Pattern::Write, FILL_DEPTH)
     };
     fill(size_bytes, 2).run(&volume)?;
     fill(FILLER_TIMES * size_bytes, 3).run(&filler)?;
@@ -171,13 +170,11 @@ fn tamis_round(
 /// Random requests within the measured volume.
 fn random(args: &Args, pattern: Pattern, round: u64, number: u64) -> Job {
     Job {
-        pattern,
-        block_bytes: RANDOM_BYTES,
         size_bytes: args.size_bytes(),
         seconds: args.seconds,
         seed: seed(round, number),
         flush: false,
-        ..sequential(Pattern::Write, 1)
+        ..Job::random(pattern, 1)
     }
 }
 

@@ -3,9 +3,28 @@
 use std::fmt::{self, Display, Formatter};
 
 use crate::latency::{Latency, Row};
+use crate::samples::Samples;
+use crate::wanted::{Bound, Wanted};
 
 /// What the background may cost at most.
 const TARGET: f64 = 2.0;
+
+impl Latency {
+    /// What this is held to.
+    pub(crate) fn wanted(&self) -> impl Iterator<Item = Wanted> {
+        self.beside.iter().map(|row| {
+            let what = format!("{}: the slowest hundredth, times the quiet store's", row.name);
+            Wanted::new(what, Bound::AtMost(TARGET), row.by())
+        })
+    }
+}
+
+impl Row {
+    /// The slowest hundredth, by that of what it is compared with.
+    fn by(&self) -> Samples {
+        self.hundredth_us.over(&self.compared_us)
+    }
+}
 
 impl Display for Latency {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -20,7 +39,7 @@ impl Display for Latency {
             f,
             "\n{rate} a second at random moments, seven reads for three writes, no more than \
              {depth} under way, beside what the store does in the background; by: the slowest \
-             hundredth, by that of the same store right before (target: at most {TARGET}).\n"
+             hundredth, by that of the same store right before.\n"
         )?;
         rows(f, beside)
     }
@@ -33,8 +52,8 @@ fn rows(f: &mut Formatter<'_>, rows: &[Row]) -> fmt::Result {
          |---|---|---|---|---|---|"
     )?;
     rows.iter().try_for_each(|row| {
-        let Row { name, half_us, hundredth_us, thousandth_us, slowest_us, compared_us } = row;
-        let by = hundredth_us.over(compared_us);
+        let Row { name, half_us, hundredth_us, thousandth_us, slowest_us, .. } = row;
+        let by = row.by();
         writeln!(
             f,
             "| {name} | {half_us} | {hundredth_us} | {thousandth_us} | {slowest_us} | {by} |"

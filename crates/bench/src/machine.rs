@@ -43,6 +43,11 @@ pub(crate) fn load_average() -> f64 {
     text.split_whitespace().next().and_then(|load| load.parse().ok()).unwrap_or_default()
 }
 
+/// Empties the page cache; false when that is not allowed here.
+pub(crate) fn drop_caches() -> bool {
+    output(&mut Command::new("sync")).is_ok() && fs::write("/proc/sys/vm/drop_caches", "3").is_ok()
+}
+
 fn line(command: &mut Command) -> Result<String, Failure> {
     Ok(output(command)?.trim().to_owned())
 }

@@ -1,11 +1,9 @@
-//! `cargo run --release -p bench -- in-process | nbd | overwrite | kinds | codecs | whole | cores |
+//! `cargo run --release -p bench -- in-process | overwrite | kinds | codecs | whole | cores |
 //! allocations | latency | report`: what Tamis does per second, beside what the same machine does
 //! without it in the same minutes.
 //!
 //! - `in-process` drives the engine without sockets, beside the sum of its kernels (a copy, BLAKE3,
 //!   LZ4) on as many cores: what the thinking costs.
-//! - `nbd` drives the built server with fio, beside `nbdkit file` and a raw file with `O_DIRECT` on
-//!   the same disk: what a client gets.
 //! - `overwrite` writes at random over a store that is nearly full: bytes written to the device, by
 //!   kind, for each byte stored.
 //! - `kinds` drives the functions that make fingerprints, many chunks a call and one a call.
@@ -17,11 +15,12 @@
 //! - `allocations` counts who allocates for an operation; it needs a build that counts.
 //! - `latency` drives the server with fio beside scrub, collection and deletion, and a server of
 //!   memory with the same.
-//! - `report` does the first two and writes them down with machine, command and commit.
+//! - `report` does `in-process`, `whole`, `cores` and `latency`, and writes them down with machine,
+//!   command and commit.
 //!
-//! Nothing here passes or fails: figures are printed beside their targets. Each is a median of
-//! rounds in which all contestants take turns, with its range, because a shared machine is never
-//! the same twice, and with the load average, so that a reader knows how shared it was.
+//! Nothing here passes or fails: what is wanted stands beside what was measured. Each figure is a
+//! median of rounds in which all contestants take turns, with its range, because a shared machine
+//! is never the same twice, and with the load average, so that a reader knows how shared it was.
 
 #![cfg_attr(
     test,
@@ -37,6 +36,7 @@ mod failure;
 mod fio;
 mod heap;
 mod in_process;
+mod in_process_table;
 mod interrupt;
 mod kernels;
 mod kinds;
@@ -44,7 +44,6 @@ mod latency;
 mod latency_table;
 mod leftovers;
 mod machine;
-mod nbd;
 mod nbdkit;
 mod overwrite;
 mod overwrite_table;
@@ -55,7 +54,7 @@ mod samples;
 mod served;
 mod source;
 mod store;
-mod table;
+mod wanted;
 mod whole;
 
 use std::path::Path;
@@ -79,7 +78,7 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<(), Failure> {
-    if matches!(args.mode, Mode::Nbd | Mode::Whole | Mode::Latency | Mode::Report) {
+    if matches!(args.mode, Mode::Whole | Mode::Latency | Mode::Report) {
         interrupt::watch()?;
     }
     leftovers::clear(&args.dir)?;
@@ -95,61 +94,30 @@ fn run(args: &Args) -> Result<(), Failure> {
     } else {
         println!("{report}");
     }
-    match (args.mode, &args.page) {
-        (Mode::Report, _) => report.write(&args.out),
-        (Mode::Whole | Mode::Cores, Some(page)) => report.write_page(page),
-        _ => Ok(()),
-    }
+    args.page().map_or(Ok(()), |page| report.write_page(&page))
 }
 
 fn measure(args: &Args, folder: &Path) -> Result<Report, Failure> {
     let machine = Machine::look()?;
-    let in_process = match args.mode {
-        Mode::InProcess | Mode::Report => Some(in_process::measure(args, folder)?),
-        _ => None,
-    };
-    let nbd = match args.mode {
-        Mode::Nbd | Mode::Report => Some(nbd::measure(args, folder)?),
-        _ => None,
-    };
-    let overwrite = match args.mode {
-        Mode::Overwrite => Some(overwrite::measure(args, folder)?),
-        _ => None,
-    };
-    let kinds = match args.mode {
-        Mode::Kinds => Some(kinds::measure(args)),
-        _ => None,
-    };
-    let codecs = match args.mode {
-        Mode::Codecs => Some(codecs::measure(args)),
-        _ => None,
-    };
-    let whole = match args.mode {
-        Mode::Whole => Some(whole::measure(args, folder)?),
-        _ => None,
-    };
-    let allocations = match args.mode {
-        Mode::Allocations => Some(allocations::measure(args, folder)?),
-        _ => None,
-    };
-    let cores = match args.mode {
-        Mode::Cores => Some(cores::measure(args, folder)?),
-        _ => None,
-    };
-    let latency = match args.mode {
-        Mode::Latency => Some(latency::measure(args, folder)?),
-        _ => None,
-    };
-    Ok(Report {
+    let wants = |mode| args.mode.includes(mode);
+    let report = Report {
         machine,
-        in_process,
-        nbd,
-        overwrite,
-        kinds,
-        codecs,
-        whole,
-        allocations,
-        cores,
-        latency,
-    })
+        wanted: Vec::new(),
+        in_process: measured(wants(Mode::InProcess), || in_process::measure(args, folder))?,
+        overwrite: measured(wants(Mode::Overwrite), || overwrite::measure(args, folder))?,
+        kinds: measured(wants(Mode::Kinds), || Ok(kinds::measure(args)))?,
+        codecs: measured(wants(Mode::Codecs), || Ok(codecs::measure(args)))?,
+        whole: measured(wants(Mode::Whole), || whole::measure(args, folder))?,
+        allocations: measured(wants(Mode::Allocations), || allocations::measure(args, folder))?,
+        cores: measured(wants(Mode::Cores), || cores::measure(args, folder))?,
+        latency: measured(wants(Mode::Latency), || latency::measure(args, folder))?,
+    };
+    Ok(report.judged())
+}
+
+fn measured<T>(
+    wanted: bool,
+    measure: impl FnOnce() -> Result<T, Failure>,
+) -> Result<Option<T>, Failure> {
+    wanted.then(measure).transpose()
 }

@@ -128,12 +128,6 @@ impl Server {
         Err(self.silent())
     }
 
-    /// The largest resident size it ever had, in bytes.
-    pub(crate) fn peak_bytes(&self) -> Option<u64> {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
-        read_peak(&status)
-    }
-
     fn wait_until_ready(&mut self) -> Result<(), Failure> {
         let begun = Instant::now();
         while begun.elapsed() < PATIENCE && self.runs() {
@@ -204,17 +198,11 @@ pub(crate) fn uri(socket: &Path, export: &str) -> String {
     format!("nbd+unix:///{export}?socket={}", socket.display())
 }
 
-fn read_peak(status: &str) -> Option<u64> {
-    let facts = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kib: u64 = facts.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kib << 10)
-}
-
 #[cfg(test)]
 mod tests {
     use std::process::Command;
 
-    use super::{bound, output, patiently, read_peak};
+    use super::{bound, output, patiently};
 
     #[test]
     fn what_is_long_tells_the_same_as_what_is_short() {
@@ -231,11 +219,5 @@ mod tests {
         let failure = output(Command::new("sh").args(["-c", "echo so; exit 3"])).unwrap_err();
         let told = failure.to_string();
         assert!(told.contains("sh -c echo so") && told.ends_with("so\n"), "{told}");
-    }
-
-    #[test]
-    fn the_peak_is_read_from_what_the_kernel_says() {
-        assert_eq!(read_peak("VmPeak:\t9 kB\nVmHWM:\t    2048 kB\n"), Some(2 << 20));
-        assert_eq!(read_peak("VmPeak:\t9 kB\n"), None);
     }
 }

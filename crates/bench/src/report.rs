@@ -13,16 +13,17 @@ use crate::in_process::InProcess;
 use crate::kinds::Kinds;
 use crate::latency::Latency;
 use crate::machine::Machine;
-use crate::nbd::Nbd;
 use crate::overwrite::Overwrite;
+use crate::wanted::{self, Wanted};
 use crate::whole::Whole;
 
 /// One call's figures.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     pub(crate) machine: Machine,
+    /// What the figures are held to.
+    pub(crate) wanted: Vec<Wanted>,
     pub(crate) in_process: Option<InProcess>,
-    pub(crate) nbd: Option<Nbd>,
     pub(crate) overwrite: Option<Overwrite>,
     pub(crate) kinds: Option<Kinds>,
     pub(crate) codecs: Option<Codecs>,
@@ -33,27 +34,28 @@ pub(crate) struct Report {
 }
 
 impl Report {
+    /// Holds the figures to what is wanted.
+    pub(crate) fn judged(mut self) -> Self {
+        self.wanted.extend(self.in_process.iter().flat_map(InProcess::wanted));
+        self.wanted.extend(self.whole.iter().flat_map(Whole::wanted));
+        self.wanted.extend(self.latency.iter().flat_map(Latency::wanted));
+        self
+    }
+
     /// As JSON, with every sample.
     pub(crate) fn json(&self) -> String {
         serde_json::to_string_pretty(self).unwrap_or_default()
     }
 
-    /// Writes it as a page of the measurements.
-    pub(crate) fn write(&self, path: &Path) -> Result<(), Failure> {
-        let page = format!(
-            "# 002: first figures\n\nMade by the command below, which overwrites this page.\n\n\
-             {self}"
-        );
-        std::fs::write(path, page).map_err(Failure::file(path))
-    }
-
     /// Writes it as a page of the measurements, whose name begins with its number, and the plots
     /// into a folder beside it that has that number as its name.
     pub(crate) fn write_page(&self, path: &Path) -> Result<(), Failure> {
-        let (title, plots) = match (&self.whole, &self.cores) {
-            (Some(whole), _) => ("whole systems", whole.plots()?),
-            (None, Some(cores)) => ("what more processors give", cores.plots()?),
-            (None, None) => return Ok(()),
+        let mut plots = self.whole.as_ref().map_or(Ok(Vec::new()), Whole::plots)?;
+        plots.extend(self.cores.as_ref().map_or(Ok(Vec::new()), Cores::plots)?);
+        let title = match (&self.whole, &self.cores) {
+            (Some(_), Some(_)) => "how fast Tamis is",
+            (Some(_), None) => "whole systems",
+            (None, _) => "what more processors give",
         };
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         let number = name.split('-').next().unwrap_or_default();
@@ -80,11 +82,9 @@ impl Display for Report {
             "- **Machine**: {cores} CPUs of {processor}, {memory_mib} MiB, {kernel}\n\
              - **Commit**: {commit}\n- **Date**: {date}\n- **Command**: `{command}`"
         )?;
+        wanted::table(f, &self.wanted)?;
         if let Some(figures) = &self.in_process {
             write!(f, "\n## The engine beside its kernels\n\n{figures}")?;
-        }
-        if let Some(figures) = &self.nbd {
-            write!(f, "\n## Through NBD, beside nbdkit and O_DIRECT\n\n{figures}")?;
         }
         if let Some(figures) = &self.overwrite {
             write!(f, "\n## Overwriting at random\n\n{figures}")?;

@@ -35,6 +35,11 @@ impl Samples {
         Samples(self.0.iter().zip(&other.0).map(|(mine, theirs)| mine / theirs).collect())
     }
 
+    /// Each with the one of the same round in `other`.
+    pub(crate) fn plus(&self, other: &Samples) -> Samples {
+        Samples(self.0.iter().zip(&other.0).map(|(mine, theirs)| mine + theirs).collect())
+    }
+
     /// Each divided by the same.
     pub(crate) fn over_number(&self, divisor: f64) -> Samples {
         Samples(self.0.iter().map(|value| value / divisor).collect())

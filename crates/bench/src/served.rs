@@ -30,13 +30,6 @@ pub(crate) struct Mode {
     pub(crate) serve: &'static [&'static str],
 }
 
-/// Chunks that were written, and those of them that were found to be stored already.
-#[derive(Copy, Clone, Debug, Default)]
-pub(crate) struct Counted {
-    pub(crate) chunks: u64,
-    pub(crate) duplicates: u64,
-}
-
 impl Tamis {
     /// Makes a store with a volume of `size_bytes` and serves it.
     pub(crate) fn start(
@@ -114,29 +107,9 @@ impl Tamis {
         })
     }
 
-    /// The largest resident size of the server since it was started, in MiB.
-    pub(crate) fn peak_mib(&self) -> f64 {
-        let peak_bytes = self.server.as_ref().and_then(Server::peak_bytes).unwrap_or_default();
-        peak_bytes as f64 / f64::from(1 << 20)
-    }
-
     /// Frames and table pages, in bytes.
     pub(crate) fn stored_bytes(&self) -> Result<u64, Failure> {
         Ok((self.figure("stored_bytes")? + self.figure("table_bytes")?) as u64)
-    }
-
-    /// What the server counted since it was started.
-    pub(crate) fn counted(&self) -> Result<Counted, Failure> {
-        let stats = self.stats()?;
-        let read = || {
-            let counters = stats.get("counters")?;
-            Some(Counted {
-                chunks: counters.get("bytes_written")?.as_u64()? / 4096,
-                duplicates: counters.get("chunks_duplicate")?.as_u64()?,
-            })
-        };
-        let command = || words(&self.command("stats"));
-        read().ok_or_else(|| Failure::Answer { command: command(), missing: "counters" })
     }
 
     fn stats(&self) -> Result<Value, Failure> {

@@ -14,6 +14,7 @@
 //!   ├─ fullness.rs   Tamis's default mode once more, empty, half full and nearly full
 //!   ├─ figures.rs    what all of that came to
 //!   ├─ processors.rs what the machine's processors did meanwhile
+//!   ├─ wanted.rs     which of that is held to what
 //!   └─ page.rs, real_page.rs, bars.rs    tables and plots
 //! ```
 //!
@@ -46,13 +47,14 @@ mod real_page;
 mod roster;
 mod sets;
 mod system;
+mod wanted;
 
 use std::path::Path;
 
 use crate::args::{Args, Table};
 use crate::failure::Failure;
 use crate::fio::Job;
-use crate::nbd::drop_caches;
+use crate::machine::drop_caches;
 use contestant::Contestant;
 pub(crate) use figures::Whole;
 use figures::{JobFigures, SystemFigures};

@@ -107,8 +107,7 @@ impl Whole {
              another filled the store, with chunks that repeat nothing and are a ninth as long \
              when stored, so that tables fill as well; then the server was started again. The \
              writes replace what is there, so a full store collects meanwhile. Used: of the room \
-             for data, and for tables. Times: of the nearly empty store of the same round; \
-             wanted is 0.9.\n"
+             for data, and for tables. Times: of the nearly empty store of the same round.\n"
         )?;
         write!(f, "| |")?;
         self.levels.iter().try_for_each(|level| write!(f, " {} |", level.name))?;

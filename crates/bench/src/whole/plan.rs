@@ -2,7 +2,6 @@
 
 use crate::args::Args;
 use crate::fio::{Job, Pattern};
-use crate::nbd::{RANDOM_BYTES, sequential};
 
 /// Requests under way of a sequential job.
 const SEQUENTIAL_DEPTH: u32 = 4;
@@ -102,7 +101,7 @@ pub(super) fn fullness_volume_bytes(args: &Args) -> u64 {
 /// What is asked of a store that is empty, half full and nearly full.
 pub(super) fn fullness_plan(args: &Args) -> Vec<Planned> {
     let size_bytes = fullness_volume_bytes(args);
-    let whole = |pattern| Job { size_bytes, ..sequential(pattern, SEQUENTIAL_DEPTH) };
+    let whole = |pattern| Job { size_bytes, ..Job::sequential(pattern, SEQUENTIAL_DEPTH) };
     let part = |pattern, connections, depth| Job {
         size_bytes,
         ..random(args, pattern, connections, depth)
@@ -129,18 +128,20 @@ pub(super) fn fullness_plan(args: &Args) -> Vec<Planned> {
 
 /// Writes at least so many bytes of what fills a store.
 pub(super) fn filler(size_bytes: u64, number: u64) -> Job {
-    let block_bytes = sequential(Pattern::Write, 1).block_bytes;
+    let block_bytes = Job::sequential(Pattern::Write, 1).block_bytes;
     Job {
         size_bytes: size_bytes.next_multiple_of(block_bytes),
         seed: FILLER_SEED + number,
         filler: true,
-        ..sequential(Pattern::Write, 16)
+        ..Job::sequential(Pattern::Write, 16)
     }
 }
 
 fn sequential_jobs(args: &Args) -> [Planned; 3] {
-    let of =
-        |pattern| Job { size_bytes: args.size_bytes(), ..sequential(pattern, SEQUENTIAL_DEPTH) };
+    let of = |pattern| Job {
+        size_bytes: args.size_bytes(),
+        ..Job::sequential(pattern, SEQUENTIAL_DEPTH)
+    };
     let (write, read) = (of(Pattern::Write), of(Pattern::Read));
     [
         Planned { name: "sequential write", job: write, before: Before::Nothing },
@@ -162,7 +163,7 @@ fn random_reads(args: &Args) -> Vec<Planned> {
         },
     ];
     let size_bytes = args.size_bytes() / HOT_PART;
-    let warm = Job { size_bytes, ..sequential(Pattern::Read, SEQUENTIAL_DEPTH) };
+    let warm = Job { size_bytes, ..Job::sequential(Pattern::Read, SEQUENTIAL_DEPTH) };
     for (name, connections, depth, before) in [
         ("random read, hot, depth 1", 1, 1, Before::Reading(warm)),
         ("random read, hot, depth 4", 1, 4, Before::Nothing),
@@ -192,13 +193,11 @@ fn random_writes(args: &Args) -> Vec<Planned> {
 
 fn random(args: &Args, pattern: Pattern, connections: u32, depth: u32) -> Job {
     Job {
-        pattern,
-        block_bytes: RANDOM_BYTES,
         connections,
         size_bytes: args.size_bytes(),
         seconds: args.seconds,
         flush: pattern != Pattern::RandomRead,
-        ..sequential(Pattern::Write, depth)
+        ..Job::random(pattern, depth)
     }
 }
 

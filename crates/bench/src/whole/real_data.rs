@@ -16,7 +16,7 @@ use super::sets::Set;
 use super::system::System;
 use crate::args::{Args, Table};
 use crate::failure::Failure;
-use crate::nbd::drop_caches;
+use crate::machine::drop_caches;
 
 /// What is measured of each set.
 pub(super) const JOBS: [&str; 2] = ["copy in", "copy out"];
