@@ -100,7 +100,7 @@ pub(crate) struct Args {
     /// `whole`, `cores`, `report`: writes the tables to this page, and the plots into a folder
     /// beside it that is called by the page's number; `report` always does, to
     /// docs/measurements/034-report.md unless said.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = page)]
     pub(crate) page: Option<PathBuf>,
 }
 
@@ -167,6 +167,15 @@ fn count(text: &str) -> Result<usize, String> {
 fn rate(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate > 0.0);
     number.ok_or_else(|| "a number greater than 0".to_owned())
+}
+
+/// A Markdown file: the folder of its plots is called as it is, without that.
+fn page(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    match path.extension() {
+        Some(extension) if extension == "md" => Ok(path),
+        _ => Err("the name of a file that ends with .md".to_owned()),
+    }
 }
 
 impl Mode {
@@ -246,6 +255,8 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use clap::Parser;
 
     use super::{Args, Table};
@@ -266,5 +277,18 @@ mod tests {
         assert_eq!(asked(&["tamis"]), (all[..3].to_vec(), true, false));
         assert_eq!(asked(&["pgbench"]), (vec!["pgbench"], true, true));
         assert_eq!(asked(&["fullness,data,raw"]), (vec!["data", "fullness"], false, true));
+    }
+
+    #[test]
+    fn only_a_report_has_a_page_unless_asked() {
+        let page = |words: &[&str]| {
+            Args::try_parse_from(["bench"].iter().chain(words)).map(|args| args.page())
+        };
+        assert_eq!(page(&["whole"]).unwrap(), None);
+        assert_eq!(page(&["report"]).unwrap(), Some(PathBuf::from(super::REPORT)));
+        for mode in ["whole", "cores", "report"] {
+            assert_eq!(page(&[mode, "--page", "7-x.md"]).unwrap(), Some(PathBuf::from("7-x.md")));
+        }
+        assert!(page(&["whole", "--page", "7-x"]).is_err(), "its plots' folder would be that file");
     }
 }

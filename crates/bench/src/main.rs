@@ -48,6 +48,7 @@ mod nbdkit;
 mod overwrite;
 mod overwrite_table;
 mod passes;
+mod processors;
 mod program;
 mod report;
 mod samples;
@@ -65,6 +66,7 @@ use clap::Parser;
 use crate::args::{Args, Mode};
 use crate::failure::Failure;
 use crate::machine::Machine;
+use crate::processors::Spent;
 use crate::report::Report;
 
 fn main() -> ExitCode {
@@ -81,6 +83,8 @@ fn run(args: &Args) -> Result<(), Failure> {
     if matches!(args.mode, Mode::Whole | Mode::Latency | Mode::Report) {
         interrupt::watch()?;
     }
+    let page = args.page();
+    page.as_deref().map(report::make_folder).transpose()?;
     leftovers::clear(&args.dir)?;
     let folder = leftovers::folder(&args.dir);
     std::fs::create_dir_all(&folder).map_err(Failure::file(&folder))?;
@@ -94,14 +98,16 @@ fn run(args: &Args) -> Result<(), Failure> {
     } else {
         println!("{report}");
     }
-    args.page().map_or(Ok(()), |page| report.write_page(&page))
+    page.map_or(Ok(()), |page| report.write_page(&page))
 }
 
 fn measure(args: &Args, folder: &Path) -> Result<Report, Failure> {
     let machine = Machine::look()?;
     let wants = |mode| args.mode.includes(mode);
-    let report = Report {
+    let before = Spent::now();
+    let mut report = Report {
         machine,
+        stolen_percent: 0.0,
         wanted: Vec::new(),
         in_process: measured(wants(Mode::InProcess), || in_process::measure(args, folder))?,
         overwrite: measured(wants(Mode::Overwrite), || overwrite::measure(args, folder))?,
@@ -112,6 +118,7 @@ fn measure(args: &Args, folder: &Path) -> Result<Report, Failure> {
         cores: measured(wants(Mode::Cores), || cores::measure(args, folder))?,
         latency: measured(wants(Mode::Latency), || latency::measure(args, folder))?,
     };
+    report.stolen_percent = Spent::now().stolen_percent_since(before);
     Ok(report.judged())
 }
 

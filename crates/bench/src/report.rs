@@ -1,7 +1,7 @@
 //! All that was measured in one call, for people, for programs, and for `docs/measurements`.
 
 use std::fmt::{self, Display, Formatter};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -21,6 +21,8 @@ use crate::whole::Whole;
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     pub(crate) machine: Machine,
+    /// Of the time in which the processors had work, what the machine's host gave to others.
+    pub(crate) stolen_percent: f64,
     /// What the figures are held to.
     pub(crate) wanted: Vec<Wanted>,
     pub(crate) in_process: Option<InProcess>,
@@ -57,10 +59,8 @@ impl Report {
             (Some(_), None) => "whole systems",
             (None, _) => "what more processors give",
         };
-        let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        let number = name.split('-').next().unwrap_or_default();
-        let folder = path.with_file_name(number);
-        std::fs::create_dir_all(&folder).map_err(Failure::file(&folder))?;
+        let number = number(path);
+        let folder = make_folder(path)?;
         let mut page = format!(
             "# {number}: {title}\n\nMade by the command below, which overwrites this \
              page.\n\n{self}\n"
@@ -74,13 +74,29 @@ impl Report {
     }
 }
 
+/// Makes the folder beside a page that its plots go to: before anything is measured, so that
+/// nobody learns after hours that it cannot be made.
+pub(crate) fn make_folder(page: &Path) -> Result<PathBuf, Failure> {
+    let folder = page.with_file_name(number(page));
+    std::fs::create_dir_all(&folder).map_err(Failure::file(&folder))?;
+    Ok(folder)
+}
+
+/// What a page's name begins with.
+fn number(page: &Path) -> String {
+    let name = page.file_stem().unwrap_or_default().to_string_lossy();
+    name.split('-').next().unwrap_or_default().to_owned()
+}
+
 impl Display for Report {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Machine { processor, cores, memory_mib, kernel, date, commit, command } = &self.machine;
         writeln!(
             f,
             "- **Machine**: {cores} CPUs of {processor}, {memory_mib} MiB, {kernel}\n\
-             - **Commit**: {commit}\n- **Date**: {date}\n- **Command**: `{command}`"
+             - **Stolen by the host**, of the processors' time: {:.1}%\n\
+             - **Commit**: {commit}\n- **Date**: {date}\n- **Command**: `{command}`",
+            self.stolen_percent,
         )?;
         wanted::table(f, &self.wanted)?;
         if let Some(figures) = &self.in_process {

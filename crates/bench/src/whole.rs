@@ -13,7 +13,6 @@
 //!   ├─ pgbench.rs    pgbench: a database (postgres.rs), on ext4 where it needs one (ext4.rs)
 //!   ├─ fullness.rs   Tamis's default mode once more, empty, half full and nearly full
 //!   ├─ figures.rs    what all of that came to
-//!   ├─ processors.rs what the machine's processors did meanwhile
 //!   ├─ wanted.rs     which of that is held to what
 //!   └─ page.rs, real_page.rs, bars.rs    tables and plots
 //! ```
@@ -41,7 +40,6 @@ mod page;
 mod pgbench;
 mod plan;
 mod postgres;
-mod processors;
 mod real_data;
 mod real_page;
 mod roster;
@@ -55,11 +53,11 @@ use crate::args::{Args, Table};
 use crate::failure::Failure;
 use crate::fio::Job;
 use crate::machine::drop_caches;
+use crate::processors::Spent;
 use contestant::Contestant;
 pub(crate) use figures::Whole;
 use figures::{JobFigures, SystemFigures};
 use plan::{Before, Planned, plan};
-use processors::busy_seconds;
 use real_data::RealData;
 use roster::{Notes, Roster};
 use system::System;
@@ -158,9 +156,9 @@ fn take_job(
         }
         Before::Reading(reading) => reading.run(&system.target()).map(drop)?,
     }
-    let before = busy_seconds();
+    let before = Spent::now();
     let speed = job.run(&system.target())?;
-    let busy = busy_seconds() - before;
+    let busy = Spent::now().busy_since(before);
     figures.cpu_seconds_per_gb.push(busy / speed.gb);
     figures.speed.push(match job.pattern.is_random() {
         true => speed.thousands_per_second,

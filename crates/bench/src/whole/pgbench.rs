@@ -13,11 +13,11 @@ use super::contestant::{Contestant, is_there, kernel_knows};
 use super::ext4::Ext4;
 use super::figures::PgbenchFigures;
 use super::postgres::{self, Postgres};
-use super::processors::busy_seconds;
 use super::roster::{Notes, Roster};
 use crate::args::{Args, Table};
 use crate::failure::Failure;
 use crate::fio::Target;
+use crate::processors::Spent;
 use crate::program::patiently;
 
 /// Room of each system: several times what is written.
@@ -138,9 +138,9 @@ fn run(
             &prefix,
         ],
     );
-    let before = busy_seconds();
+    let before = Spent::now();
     let answer = patiently(&mut command)?;
-    let busy = busy_seconds() - before;
+    let busy = Spent::now().busy_since(before);
     let missing = |missing| Failure::Answer { command: "pgbench".to_owned(), missing };
     let outcome = read_outcome(&answer).ok_or_else(|| missing("transactions without failures"))?;
     let p95_us = p95(latencies(postgres.logs())?).ok_or_else(|| missing("a log"))?;

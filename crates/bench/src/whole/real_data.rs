@@ -10,13 +10,13 @@ use std::time::Instant;
 use super::contestant::{Contestant, is_there};
 use super::copying::{compare, copy_in, copy_out};
 use super::figures::{JobFigures, SetFigures, SystemFigures};
-use super::processors::busy_seconds;
 use super::roster::{Notes, Roster};
 use super::sets::Set;
 use super::system::System;
 use crate::args::{Args, Table};
 use crate::failure::Failure;
 use crate::machine::drop_caches;
+use crate::processors::Spent;
 
 /// What is measured of each set.
 pub(super) const JOBS: [&str; 2] = ["copy in", "copy out"];
@@ -96,10 +96,10 @@ fn timed(
     figures: &mut JobFigures,
     work: impl FnOnce() -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let (before, begun) = (busy_seconds(), Instant::now());
+    let (before, begun) = (Spent::now(), Instant::now());
     work()?;
     let seconds = begun.elapsed().as_secs_f64();
-    let busy = busy_seconds() - before;
+    let busy = Spent::now().busy_since(before);
     figures.speed.push(set.size_bytes as f64 / f64::from(1 << 20) / seconds);
     figures.cpu_seconds_per_gb.push(busy / (set.size_bytes as f64 / 1e9));
     Ok(())
