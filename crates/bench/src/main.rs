@@ -67,7 +67,7 @@ use crate::args::{Args, Mode};
 use crate::failure::Failure;
 use crate::machine::Machine;
 use crate::processors::Spent;
-use crate::report::Report;
+use crate::report::{Figures, Report};
 
 fn main() -> ExitCode {
     match run(&Args::parse()) {
@@ -105,10 +105,7 @@ fn measure(args: &Args, folder: &Path) -> Result<Report, Failure> {
     let machine = Machine::look()?;
     let wants = |mode| args.mode.includes(mode);
     let before = Spent::now();
-    let mut report = Report {
-        machine,
-        stolen_percent: 0.0,
-        wanted: Vec::new(),
+    let figures = Figures {
         in_process: measured(wants(Mode::InProcess), || in_process::measure(args, folder))?,
         overwrite: measured(wants(Mode::Overwrite), || overwrite::measure(args, folder))?,
         kinds: measured(wants(Mode::Kinds), || Ok(kinds::measure(args)))?,
@@ -118,8 +115,8 @@ fn measure(args: &Args, folder: &Path) -> Result<Report, Failure> {
         cores: measured(wants(Mode::Cores), || cores::measure(args, folder))?,
         latency: measured(wants(Mode::Latency), || latency::measure(args, folder))?,
     };
-    report.stolen_percent = Spent::now().stolen_percent_since(before);
-    Ok(report.judged())
+    let stolen_percent = Spent::now().stolen_percent_since(before);
+    Ok(Report { machine, stolen_percent, wanted: figures.wanted(), figures })
 }
 
 fn measured<T>(

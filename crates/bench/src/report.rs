@@ -17,7 +17,7 @@ use crate::overwrite::Overwrite;
 use crate::wanted::{self, Wanted};
 use crate::whole::Whole;
 
-/// One call's figures.
+/// One call's figures, and what there is to know of them.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     pub(crate) machine: Machine,
@@ -25,6 +25,13 @@ pub(crate) struct Report {
     pub(crate) stolen_percent: f64,
     /// What the figures are held to.
     pub(crate) wanted: Vec<Wanted>,
+    #[serde(flatten)]
+    pub(crate) figures: Figures,
+}
+
+/// What was asked for.
+#[derive(Debug, Serialize)]
+pub(crate) struct Figures {
     pub(crate) in_process: Option<InProcess>,
     pub(crate) overwrite: Option<Overwrite>,
     pub(crate) kinds: Option<Kinds>,
@@ -35,15 +42,17 @@ pub(crate) struct Report {
     pub(crate) latency: Option<Latency>,
 }
 
-impl Report {
-    /// Holds the figures to what is wanted.
-    pub(crate) fn judged(mut self) -> Self {
-        self.wanted.extend(self.in_process.iter().flat_map(InProcess::wanted));
-        self.wanted.extend(self.whole.iter().flat_map(Whole::wanted));
-        self.wanted.extend(self.latency.iter().flat_map(Latency::wanted));
-        self
+impl Figures {
+    /// What they are held to.
+    pub(crate) fn wanted(&self) -> Vec<Wanted> {
+        let in_process = self.in_process.iter().flat_map(InProcess::wanted);
+        let whole = self.whole.iter().flat_map(Whole::wanted);
+        let latency = self.latency.iter().flat_map(Latency::wanted);
+        in_process.chain(whole).chain(latency).collect()
     }
+}
 
+impl Report {
     /// As JSON, with every sample.
     pub(crate) fn json(&self) -> String {
         serde_json::to_string_pretty(self).unwrap_or_default()
@@ -52,9 +61,10 @@ impl Report {
     /// Writes it as a page of the measurements, whose name begins with its number, and the plots
     /// into a folder beside it that has that number as its name.
     pub(crate) fn write_page(&self, path: &Path) -> Result<(), Failure> {
-        let mut plots = self.whole.as_ref().map_or(Ok(Vec::new()), Whole::plots)?;
-        plots.extend(self.cores.as_ref().map_or(Ok(Vec::new()), Cores::plots)?);
-        let title = match (&self.whole, &self.cores) {
+        let Figures { whole, cores, .. } = &self.figures;
+        let mut plots = whole.as_ref().map_or(Ok(Vec::new()), Whole::plots)?;
+        plots.extend(cores.as_ref().map_or(Ok(Vec::new()), Cores::plots)?);
+        let title = match (whole, cores) {
             (Some(_), Some(_)) => "how fast Tamis is",
             (Some(_), None) => "whole systems",
             (None, _) => "what more processors give",
@@ -99,28 +109,28 @@ impl Display for Report {
             self.stolen_percent,
         )?;
         wanted::table(f, &self.wanted)?;
-        if let Some(figures) = &self.in_process {
+        if let Some(figures) = &self.figures.in_process {
             write!(f, "\n## The engine beside its kernels\n\n{figures}")?;
         }
-        if let Some(figures) = &self.overwrite {
+        if let Some(figures) = &self.figures.overwrite {
             write!(f, "\n## Overwriting at random\n\n{figures}")?;
         }
-        if let Some(figures) = &self.whole {
+        if let Some(figures) = &self.figures.whole {
             write!(f, "\n{figures}")?;
         }
-        if let Some(figures) = &self.allocations {
+        if let Some(figures) = &self.figures.allocations {
             write!(f, "\n## Allocations\n\n{figures}")?;
         }
-        if let Some(figures) = &self.cores {
+        if let Some(figures) = &self.figures.cores {
             write!(f, "\n{figures}")?;
         }
-        if let Some(figures) = &self.latency {
+        if let Some(figures) = &self.figures.latency {
             write!(f, "\n## How long clients wait\n\n{figures}")?;
         }
-        if let Some(figures) = &self.kinds {
+        if let Some(figures) = &self.figures.kinds {
             write!(f, "\n## Fingerprints\n\n{figures}")?;
         }
-        if let Some(figures) = &self.codecs {
+        if let Some(figures) = &self.figures.codecs {
             write!(f, "\n## Frames\n\n{figures}")?;
         }
         Ok(())

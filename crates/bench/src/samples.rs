@@ -32,17 +32,21 @@ impl Samples {
 
     /// Each divided by the one of the same round in `other`.
     pub(crate) fn over(&self, other: &Samples) -> Samples {
-        Samples(self.0.iter().zip(&other.0).map(|(mine, theirs)| mine / theirs).collect())
+        self.each_with(other, |mine, theirs| mine / theirs)
     }
 
     /// Each with the one of the same round in `other`.
     pub(crate) fn plus(&self, other: &Samples) -> Samples {
-        Samples(self.0.iter().zip(&other.0).map(|(mine, theirs)| mine + theirs).collect())
+        self.each_with(other, |mine, theirs| mine + theirs)
     }
 
     /// Each divided by the same.
     pub(crate) fn over_number(&self, divisor: f64) -> Samples {
         Samples(self.0.iter().map(|value| value / divisor).collect())
+    }
+
+    fn each_with(&self, other: &Samples, both: impl Fn(f64, f64) -> f64) -> Samples {
+        Samples(self.0.iter().zip(&other.0).map(|(mine, theirs)| both(*mine, *theirs)).collect())
     }
 
     fn sorted(&self) -> Vec<f64> {

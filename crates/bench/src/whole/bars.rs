@@ -2,7 +2,7 @@
 
 use charts::{Panel, PlotError, Series, svg};
 
-use super::figures::{JobFigures, PgbenchFigures, SystemFigures, Whole};
+use super::figures::{PgbenchFigures, SystemFigures, Whole};
 use super::plan::PARTS;
 use super::real_data::JOBS;
 use crate::samples::Samples;
@@ -43,17 +43,12 @@ impl Whole {
     /// Every job in times of the empty store.
     fn fullness_panel(&self) -> Option<Panel> {
         let empty = self.levels.first()?;
-        // What is behind the comma is the unit's, and there is none here.
-        let name = |job: &JobFigures| {
-            let words = job.job.rsplit_once(", ").map_or(job.job, |(words, _)| words);
-            words.to_owned()
-        };
         let series = self.levels.iter().enumerate().map(|(color, level)| {
             let jobs = level.jobs.iter().zip(&empty.jobs);
             let times = jobs.map(|(job, base)| Some(job.speed.over(&base.speed).median()));
             Series::bars(level.name, color + 1, times.collect())
         });
-        let names = empty.jobs.iter().map(name).collect();
+        let names = empty.jobs.iter().map(|job| job.words().to_owned()).collect();
         let title = "Tamis by how full its store is";
         Some(Panel::bars(title, "job", "times the nearly empty store", names, series.collect()))
     }

@@ -101,12 +101,22 @@ impl JobFigures {
         let (speed, cpu_seconds_per_gb) = Default::default();
         Self { job, speed, cpu_seconds_per_gb }
     }
+
+    /// Its name without the unit, where one stands behind the last comma.
+    pub(super) fn words(&self) -> &'static str {
+        self.job.rsplit_once(", ").map_or(self.job, |(words, _)| words)
+    }
 }
 
 impl SystemFigures {
     pub(super) fn new(system: &'static str, jobs: impl IntoIterator<Item = &'static str>) -> Self {
         let jobs = jobs.into_iter().map(JobFigures::new).collect();
         Self { system, jobs, stored_share: Samples::default() }
+    }
+
+    /// The one of `systems` that is called so.
+    pub(super) fn named<'a>(systems: &'a [Self], name: &str) -> Option<&'a Self> {
+        systems.iter().find(|figures| figures.system == name)
     }
 
     /// What became of the job of this name.

@@ -66,7 +66,7 @@ impl Whole {
     fn part(&self, f: &mut Formatter<'_>, part: &Part) -> fmt::Result {
         writeln!(f, "\n## {}: {}\n", part.title, part.unit)?;
         heading(f, part.columns.iter().map(|(column, _)| *column))?;
-        let base = self.systems.iter().find(|system| system.system == BASE);
+        let base = SystemFigures::named(&self.systems, BASE);
         for system in &self.systems {
             write!(f, "| {} |", system.system)?;
             for (_, job) in part.columns {

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Formatter};
 
-use super::figures::{PgbenchFigures, SetFigures, Whole};
+use super::figures::{PgbenchFigures, SetFigures, SystemFigures, Whole};
 use super::page::{BASE, cell, heading};
 use super::pgbench::{CLIENTS, SCALE};
 use super::real_data::JOBS;
@@ -64,7 +64,7 @@ impl Whole {
 fn one_set(f: &mut Formatter<'_>, set: &SetFigures) -> fmt::Result {
     writeln!(f, "\n### `{}`, {} MiB\n", set.set, set.size_bytes >> 20)?;
     heading(f, SET_COLUMNS.into_iter())?;
-    let base = set.systems.iter().find(|system| system.system == BASE);
+    let base = SystemFigures::named(&set.systems, BASE);
     for system in &set.systems {
         write!(f, "| {} |", system.system)?;
         JOBS.iter().try_for_each(|job| cell(f, system, base, job))?;

@@ -48,7 +48,7 @@ impl Whole {
 
 fn speeds(systems: &[SystemFigures]) -> Vec<Wanted> {
     let held = |&(job, rival, least): &(&str, &str, f64)| {
-        let speed = |system| Some(&named(systems, system)?.of(job)?.speed);
+        let speed = |system| Some(&SystemFigures::named(systems, system)?.of(job)?.speed);
         let times = ratio(speed(TAMIS)?, speed(rival)?)?;
         Some(Wanted::new(format!("{job}: times {rival}"), Bound::AtLeast(least), times))
     };
@@ -56,7 +56,7 @@ fn speeds(systems: &[SystemFigures]) -> Vec<Wanted> {
 }
 
 fn stored(systems: &[SystemFigures]) -> Option<Wanted> {
-    let share = named(systems, TAMIS)?.stored_share.clone();
+    let share = SystemFigures::named(systems, TAMIS)?.stored_share.clone();
     let what = "stored of what fio wrote in sequence";
     (!share.is_empty()).then(|| Wanted::new(what, Bound::AtMost(STORED), share))
 }
@@ -64,7 +64,7 @@ fn stored(systems: &[SystemFigures]) -> Option<Wanted> {
 /// What each system that reduces data needs of the processors for the same bytes.
 fn processor_time(systems: &[SystemFigures], data: &str, jobs: &[&str]) -> Vec<Wanted> {
     let mut wanted = Vec::new();
-    for rival in REDUCERS.into_iter().filter_map(|name| named(systems, name)) {
+    for rival in REDUCERS.into_iter().filter_map(|name| SystemFigures::named(systems, name)) {
         for job in jobs {
             let Some(theirs) = seconds(rival, job).filter(|theirs| !theirs.is_empty()) else {
                 continue;
@@ -92,7 +92,7 @@ fn cheapest<'a>(
 ) -> Option<(&'static str, &'a Samples)> {
     let most = rival.stored_share.median();
     let modes = MODES.into_iter().filter_map(|mode| {
-        let system = named(systems, mode)?;
+        let system = SystemFigures::named(systems, mode)?;
         let saves = !system.stored_share.is_empty() && system.stored_share.median() <= most;
         Some((mode, seconds(system, job)?)).filter(|(_, took)| saves && !took.is_empty())
     });
@@ -101,17 +101,11 @@ fn cheapest<'a>(
 
 fn fullness<'a>(empty: &'a Level, full: &'a Level) -> impl Iterator<Item = Wanted> + 'a {
     let held = |(full_job, job): (&JobFigures, &JobFigures)| {
-        // What is behind the last comma is the unit.
-        let name = job.job.rsplit_once(", ").map_or(job.job, |(words, _)| words);
-        let what = format!("{name}: {}, times {}", full.name, empty.name);
+        let what = format!("{}: {}, times {}", job.words(), full.name, empty.name);
         let times = ratio(&full_job.speed, &job.speed)?;
         Some(Wanted::new(what, Bound::AtLeast(FULL), times))
     };
     full.jobs.iter().zip(&empty.jobs).filter_map(held)
-}
-
-fn named<'a>(systems: &'a [SystemFigures], name: &str) -> Option<&'a SystemFigures> {
-    systems.iter().find(|system| system.system == name)
 }
 
 fn seconds<'a>(system: &'a SystemFigures, job: &str) -> Option<&'a Samples> {
@@ -120,7 +114,7 @@ fn seconds<'a>(system: &'a SystemFigures, job: &str) -> Option<&'a Samples> {
 
 /// Nothing where one of them was not measured.
 fn ratio(ours: &Samples, theirs: &Samples) -> Option<Samples> {
-    (!ours.is_empty() && !theirs.is_empty()).then(|| ours.over(theirs))
+    Some(ours.over(theirs)).filter(|times| !times.is_empty())
 }
 
 #[cfg(test)]
