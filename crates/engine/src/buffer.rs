@@ -14,6 +14,7 @@
 //! any. It is exact whatever stage that event's group is in.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 
 use format::record::Change;
@@ -288,6 +289,20 @@ impl WriteBuffer {
             .collect();
         chunks.sort_unstable();
         chunks
+    }
+
+    /// Notes the LBAs of a range of a volume of which anything is buffered.
+    pub(crate) fn note_buffered(&self, of: VolumeId, lbas: Range<u64>, mut note: impl FnMut(u64)) {
+        if (self.newest.len() as u64) < lbas.end - lbas.start {
+            let inside = |key: &&(VolumeId, Lba)| key.0 == of && lbas.contains(&key.1.0);
+            self.newest.keys().filter(inside).for_each(|&(_, lba)| note(lba.0));
+        } else {
+            let is_buffered = |lba: &u64| self.newest.contains_key(&(of, Lba(*lba)));
+            lbas.clone().filter(is_buffered).for_each(&mut note);
+        }
+        for (_, first, end) in self.unmaps(of) {
+            (first.max(lbas.start)..end.min(lbas.end)).for_each(&mut note);
+        }
     }
 
     fn holds_data(&self, volume: VolumeId, lba: Lba) -> bool {

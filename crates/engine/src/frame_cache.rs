@@ -152,10 +152,12 @@ impl FrameCache {
         self.held.contains_key(&pbn)
     }
 
-    /// Holds a frame that was verified just now, by what the tables say now.
-    pub(crate) fn keep(&mut self, pbn: Pbn, frame: &[u8]) {
-        if !self.contains(pbn) {
-            self.hold(pbn, frame);
+    /// Holds a frame that was verified just now, by what the tables say now. None: there is no room
+    /// for it.
+    pub(crate) fn keep(&mut self, pbn: Pbn, frame: &[u8]) -> Option<Arc<HeldFrame>> {
+        match self.held.get(&pbn) {
+            Some(held) => Some(Arc::clone(&held.frame)),
+            None => self.hold(pbn, frame),
         }
     }
 
@@ -167,12 +169,19 @@ impl FrameCache {
         }
     }
 
-    /// What was expected has come: the frame, if it is the one that was meant, or none.
-    pub(crate) fn arrive(&mut self, pbn: Pbn, ticket: Ticket, frame: Option<&[u8]>) {
-        if self.is_expected(pbn, ticket) {
-            self.coming.remove(&pbn);
-            frame.into_iter().for_each(|frame| self.hold(pbn, frame));
+    /// What was expected has come: the frame, if it is the one that was meant, or none. What is
+    /// held from now on.
+    pub(crate) fn arrive(
+        &mut self,
+        pbn: Pbn,
+        ticket: Ticket,
+        frame: Option<&[u8]>,
+    ) -> Option<Arc<HeldFrame>> {
+        if !self.is_expected(pbn, ticket) {
+            return None;
         }
+        self.coming.remove(&pbn);
+        frame.and_then(|frame| self.hold(pbn, frame))
     }
 
     /// Whether a frame that comes for this ticket is let in: else nobody need verify it.
@@ -224,17 +233,18 @@ impl FrameCache {
         self.let_go(pbn);
     }
 
-    fn hold(&mut self, pbn: Pbn, frame: &[u8]) {
+    fn hold(&mut self, pbn: Pbn, frame: &[u8]) -> Option<Arc<HeldFrame>> {
         let cost_bytes = cost_bytes(frame.len());
         let bytes_max = self.bytes_max.saturating_sub(self.lent_bytes);
         if cost_bytes > bytes_max {
-            return;
+            return None;
         }
         self.shrink_to(bytes_max - cost_bytes);
         let in_main = self.queues.ghosts.take(pbn);
         let serial = self.serial_next;
         self.serial_next = serial.wrapping_add(1);
-        self.held.insert(pbn, Held { frame: HeldFrame::new(frame), serial, in_main });
+        let frame = HeldFrame::new(frame);
+        self.held.insert(pbn, Held { frame: Arc::clone(&frame), serial, in_main });
         self.bytes += cost_bytes;
         self.small_bytes += if in_main { 0 } else { cost_bytes };
         self.queues.push(in_main, (pbn, serial));
@@ -243,6 +253,7 @@ impl FrameCache {
             self.queues
                 .retain(|(pbn, serial)| held.get(pbn).is_some_and(|held| held.serial == *serial));
         }
+        Some(frame)
     }
 
     fn shrink_to(&mut self, bytes_max: u64) {

@@ -301,12 +301,12 @@ pub(crate) struct Intake {
 }
 
 impl Intake {
-    /// `frame_bytes`: of memory for frames that were read.
+    /// `lookaside_bytes`: of memory for what finds frames by address.
     pub(crate) fn new(
         doorbell: Doorbell,
         options: &Options,
         chunk_bytes: u32,
-        frame_bytes: u64,
+        lookaside_bytes: u64,
     ) -> Self {
         Self {
             state: Mutex::new(IntakeState {
@@ -318,7 +318,7 @@ impl Intake {
             doorbell,
             credits: Arc::new(Credits::new(options.write_buffer_bytes())),
             read_credits: Arc::new(Credits::new(options.read_bytes())),
-            lookaside: Lookaside::new(frame_bytes, chunk_bytes),
+            lookaside: Lookaside::new(lookaside_bytes, chunk_bytes),
             expanding: Arc::default(),
             chunk_bytes,
             sync: options.sync,

@@ -1,9 +1,17 @@
 //! Frames by address, for doors: what is read again and again is answered without the core.
 //!
+//! ```text
+//! volume, LBA --> address read before ---------------------------> frame
+//!        '------> leaf of its map ([`leaves`]) --PBN--> [`chunks`] ---'
+//! ```
+//!
 //! A read that the core answered from a frame in memory leaves that frame here, under its volume
 //! and LBA, and one of a hole that it is a hole. The next read of the LBA is put together on the
 //! door's own thread, which saves the two threads that would be woken, and the core's time
-//! (decisions/029). Only a weak hand is kept on a frame: when the cache of frames lets it go, it is
+//! (decisions/029). The frame is left under its PBN as well, and so are copies of leaves in which
+//! addresses are read: so a door finds the frame of a chunk that is hot, although nobody has read
+//! it by this address yet, which is how machines start that are clones of one image
+//! (decisions/038). Only a weak hand is kept on a frame: when the cache of frames lets it go, it is
 //! gone here, too.
 //!
 //! Invariant: **what a door takes from here is what the core would answer now.** Changes of volumes
@@ -20,6 +28,11 @@
 //! change, the change's number is higher than what it noted, and its frame is refused or not given
 //! out any more; if it came after, the core answers it from the write buffer or from the new map.
 //!
+//! A leaf is copied as of such a count, too. Whatever the core had taken by then is in it, or was
+//! in the write buffer and is left out. A name that was found in a copy may be given to another
+//! chunk before its frame is looked for; so the stamp is looked at after that. A name changes hands
+//! only after the last address that had it was stamped.
+//!
 //! Addresses share entries and stamps by their number modulo the size, as a processor's cache does:
 //! neighbours lie next to each other, and a stamp for another address costs a hit, never a promise.
 
@@ -27,16 +40,22 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use format::page::Page;
 use format::units::{FrameCheck, Lba, Pbn, VolumeId};
 use mutants::mutant;
 
 use crate::frame_cache::HeldFrame;
 use crate::outcome::{FrameBytes, Piece, PiecePart};
 
+mod chunks;
+mod leaves;
+
+use chunks::Chunks;
+pub(crate) use leaves::{LeafOf, SlotSet};
+use leaves::{Leaves, start_of};
+
 /// What an entry and its stamp take.
 const ENTRY_BYTES: usize = size_of::<Mutex<Entry>>() + size_of::<AtomicU64>();
-/// One entry for so many bytes of frames: for each frame of a half compressible chunk.
-const FRAME_BYTES: u64 = 2048;
 /// Longer reads go to the core, and are put together beside the next request.
 pub(crate) const READ_BYTES_MAX: u64 = 32 << 10;
 /// More chunks than this are not stamped one by one.
@@ -71,6 +90,8 @@ pub(crate) struct Lookaside {
     stamps: Box<[AtomicU64]>,
     changes: AtomicU64,
     floor: AtomicU64,
+    leaves: Leaves,
+    frames: Chunks,
     chunk_bytes: u64,
     /// Reads that doors answered, their chunks, and their bytes.
     pub(crate) reads: AtomicU64,
@@ -79,14 +100,16 @@ pub(crate) struct Lookaside {
 }
 
 impl Lookaside {
-    /// With entries for as many frames as `frame_bytes` hold.
-    pub(crate) fn new(frame_bytes: u64, chunk_bytes: u32) -> Self {
-        let entries = 1 << (frame_bytes / FRAME_BYTES).max(1).ilog2();
+    /// Half of `memory_bytes` for addresses, the rest for leaves and names.
+    pub(crate) fn new(memory_bytes: u64, chunk_bytes: u32) -> Self {
+        let entries = 1 << (memory_bytes / 2 / ENTRY_BYTES as u64).max(1).ilog2();
         Self {
             entries: (0..entries).map(|_| Mutex::default()).collect(),
             stamps: (0..entries).map(|_| AtomicU64::new(0)).collect(),
             changes: AtomicU64::new(0),
             floor: AtomicU64::new(0),
+            leaves: Leaves::new(memory_bytes / 4),
+            frames: Chunks::new(memory_bytes / 4),
             chunk_bytes: chunk_bytes.into(),
             reads: AtomicU64::new(0),
             chunks: AtomicU64::new(0),
@@ -96,7 +119,8 @@ impl Lookaside {
 
     /// Memory that it takes.
     pub(crate) fn resident_bytes(&self) -> u64 {
-        (self.entries.len() * ENTRY_BYTES) as u64
+        let addresses_bytes = (self.entries.len() * ENTRY_BYTES) as u64;
+        addresses_bytes + self.leaves.resident_bytes() + self.frames.resident_bytes()
     }
 
     /// The count of changes, for a read that is about to be queued.
@@ -135,7 +159,35 @@ impl Lookaside {
         (pbn, check): (Pbn, FrameCheck),
         frame: &Arc<HeldFrame>,
     ) {
+        self.fill_name((pbn, check), Some(frame));
         self.enter(address, as_of, || Found::Frame { frame: Arc::downgrade(frame), pbn, check });
+    }
+
+    /// This frame, if any, is held of the chunk that has the name now.
+    pub(crate) fn fill_name(
+        &self,
+        (pbn, check): (Pbn, FrameCheck),
+        frame: Option<&Arc<HeldFrame>>,
+    ) {
+        if let Some(frame) = frame {
+            self.frames.fill(pbn, check, frame);
+        }
+    }
+
+    /// Whether a leaf should be copied, in which the core has answered a read.
+    pub(crate) fn leaf_is_due(&self, of: LeafOf) -> bool {
+        self.leaves.is_due(of)
+    }
+
+    /// Copies a leaf for a read that noted `as_of`, but for those slots that the write buffer
+    /// knows better.
+    pub(crate) fn fill_leaf(&self, of: LeafOf, as_of: u64, page: &Page, left_out: SlotSet) {
+        self.leaves.fill(of, as_of, page, left_out);
+    }
+
+    /// Nothing has this name any more.
+    pub(crate) fn forget(&self, pbn: Pbn) {
+        self.frames.forget(pbn);
     }
 
     /// A read that noted `as_of` found that nothing is mapped at the address.
@@ -181,6 +233,10 @@ impl Lookaside {
 
     fn piece(&self, volume: VolumeId, lba: Lba) -> Option<Piece> {
         let place = self.place(volume, lba);
+        self.by_address(place, volume, lba).or_else(|| self.by_name(place, volume, lba))
+    }
+
+    fn by_address(&self, place: usize, volume: VolumeId, lba: Lba) -> Option<Piece> {
         let entry = self.lock(place);
         if entry.of != Some((volume, lba)) || !self.is_current(place, entry.as_of) {
             return None;
@@ -190,6 +246,18 @@ impl Lookaside {
         drop(entry);
         frame.mark_wanted();
         Some(Piece::Frame { bytes: FrameBytes::Held(frame), pbn, check })
+    }
+
+    fn by_name(&self, place: usize, volume: VolumeId, lba: Lba) -> Option<Piece> {
+        let (pbn, as_of) = self.leaves.name(volume, lba)?;
+        let piece = if pbn.is_none() {
+            Piece::Zeros
+        } else {
+            let (frame, check) = self.frames.get(pbn)?;
+            frame.mark_wanted();
+            Piece::Frame { bytes: FrameBytes::Held(frame), pbn, check }
+        };
+        self.is_current(place, as_of).then_some(piece)
     }
 
     /// Whether nothing was changed there since the count was noted.
@@ -204,8 +272,7 @@ impl Lookaside {
 
     /// Neighbours are next to each other; volumes begin far apart.
     fn place(&self, volume: VolumeId, lba: Lba) -> usize {
-        let start = u64::from(volume.0).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        (start.wrapping_add(lba.0) as usize) & (self.entries.len() - 1)
+        (start_of(volume).wrapping_add(lba.0) as usize) & (self.entries.len() - 1)
     }
 }
 

@@ -98,7 +98,8 @@ pub fn open_with_cache(
     announce(&mut devices, &mut journal, incarnation, &geometry)?;
     let chunk_bytes = geometry.chunk_bytes;
     reduce::pool::keep_at_most(options.pooled_bytes());
-    let intake = Arc::new(Intake::new(doorbell.clone(), options, chunk_bytes, cache.frame_bytes));
+    let lookaside_bytes = cache.lookaside_bytes();
+    let intake = Arc::new(Intake::new(doorbell.clone(), options, chunk_bytes, lookaside_bytes));
     let waker = doorbell.clone();
     let manners = Manners { step_back: disk::step_back, give_way: disk::give_way };
     let workers = Workers::new(options.worker_threads, Arc::new(move || waker.ring()), manners);

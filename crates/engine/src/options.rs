@@ -92,6 +92,17 @@ pub struct Caches {
     pub lends: bool,
 }
 
+/// Of a sixteenth, frames have so many times as much as what finds them by address for doors: that
+/// makes two entries for a frame, since chunks that are shared have several addresses.
+const FRAMES_TO_LOOKASIDE: u64 = 15;
+
+impl Caches {
+    /// Bytes of what finds frames by address.
+    pub(crate) fn lookaside_bytes(&self) -> u64 {
+        self.frame_bytes / FRAMES_TO_LOOKASIDE
+    }
+}
+
 /// Of the write buffer, however little memory there is.
 const WRITE_BUFFER_BYTES_MIN: u64 = 8 << 20;
 /// Of the write buffer, four groups of chunks of 4 KiB for each worker.
@@ -118,8 +129,8 @@ impl Options {
         let pages = usize::try_from(pages_bytes / PAGE_COST_BYTES).unwrap_or(usize::MAX);
         let dirty_pages_max = (pages / 4 * 3).min(DIRTY_PAGES_MAX);
         let young_max = young_max as usize;
-        // A sixteenth of it finds frames by address, and shares them with doors.
-        let frame_bytes = self.frame_bytes() / 16 * 15;
+        // The rest finds frames by address ([`Caches::lookaside_bytes`]).
+        let frame_bytes = self.frame_bytes() / 16 * FRAMES_TO_LOOKASIDE;
         let lends = true;
         Caches { pages, dirty_pages_max, young_max, directory_entries, frame_bytes, lends }
     }

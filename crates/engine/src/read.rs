@@ -17,8 +17,10 @@
 use std::sync::Arc;
 
 use disk::{AlignedBuf, IoError};
+use format::map_page::SLOTS;
 use format::pba_page::PbaEntry;
 use format::units::{Lba, Pba, Pbn, TreeId, VolumeId};
+use mutants::mutant;
 use tables::{PageError, lba_pbn, pbn_pba, second_copies};
 
 use crate::buffer::Newest;
@@ -27,7 +29,8 @@ use crate::engine::{Engine, damaged_table};
 use crate::error::RequestError;
 use crate::frame_cache::Ticket;
 use crate::intake::ReadRequest;
-use crate::mapping::runs_by_leaf;
+use crate::lookaside::{LeafOf, SlotSet};
+use crate::mapping::{leaf_start, runs_by_leaf};
 use crate::outcome::{FrameBytes, Piece, PiecePart, ReadPieces, Reply};
 use crate::read_ahead::Source;
 use crate::reads::{Fetching, ReadFor, ReadOp, Span, SpanPart, add_to_spans};
@@ -286,9 +289,26 @@ impl Engine {
         if let Source::Held(FrameBytes::Held(frame)) | Source::New(FrameBytes::Held(frame)) = source
             && op.fills_cache()
         {
+            let lookaside = &self.intake.lookaside;
             let (address, chunk) = ((op.volume.id, lba), (part.pbn, part.pba.check));
-            self.intake.lookaside.fill(address, op.as_of, chunk, frame);
+            lookaside.fill(address, op.as_of, chunk, frame);
+            let of = (op.volume.id, lba_pbn::place(lba).0);
+            if lookaside.leaf_is_due(of) {
+                self.show_leaf(of, op.as_of);
+            }
         }
+    }
+
+    /// Copies a leaf, which is here, for the doors.
+    fn show_leaf(&self, of: LeafOf, as_of: u64) {
+        let (volume, leaf) = of;
+        let Some(page) = self.state.store.page(TreeId::volume(volume), leaf) else { return };
+        let (first, mut left_out) = (leaf_start(leaf), SlotSet::default());
+        let lbas = first..first + SLOTS as u64;
+        if !mutant!(ShowsWhatIsBuffered) {
+            self.buffer.note_buffered(volume, lbas, |lba| left_out.add((lba - first) as usize));
+        }
+        self.intake.lookaside.fill_leaf(of, as_of, page, left_out);
     }
 
     fn copy_of(&self, pbn: Pbn, references: u32) -> Option<Pba> {
@@ -352,7 +372,10 @@ impl Engine {
             let span = &fetching.spans[span];
             for part in &span.parts {
                 if self.frames.is_expected(part.pbn, ticket) {
-                    self.frames.arrive(part.pbn, ticket, span.meant(part, buf.as_ref()));
+                    let frame = span.meant(part, buf.as_ref());
+                    let held = self.frames.arrive(part.pbn, ticket, frame);
+                    let chunk = (part.pbn, part.pba.check);
+                    self.intake.lookaside.fill_name(chunk, held.as_ref());
                 }
             }
         }

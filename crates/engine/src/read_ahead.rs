@@ -90,10 +90,9 @@ impl Engine {
         }
         if let Some(frame) = self.placement.read(pba) {
             // What doors may be asked for again.
-            if op.fills_cache() && u64::from(op.length_bytes) <= lookaside::READ_BYTES_MAX {
-                self.frames.keep(pbn, &frame);
-            }
-            let held = self.frames.get(pbn).unwrap_or_else(|| HeldFrame::new(&frame));
+            let keeps = op.fills_cache() && u64::from(op.length_bytes) <= lookaside::READ_BYTES_MAX;
+            let kept = if keeps { self.frames.keep(pbn, &frame) } else { None };
+            let held = kept.unwrap_or_else(|| HeldFrame::new(&frame));
             return Source::New(FrameBytes::Held(held));
         }
         let source = if is_long { None } else { self.source_ahead(op, part) };
@@ -114,7 +113,8 @@ impl Engine {
                 if op.fills_cache()
                     && let Some(frame) = bytes.bytes()
                 {
-                    self.frames.keep(pbn, frame);
+                    let kept = self.frames.keep(pbn, frame);
+                    self.intake.lookaside.fill_name((pbn, pba.check), kept.as_ref());
                 }
                 Some(Source::Ahead(bytes))
             }

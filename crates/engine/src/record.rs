@@ -116,6 +116,9 @@ impl Engine {
         self.state.apply_all(changes);
         for change in changes {
             self.frames.settle(change);
+            if let Change::Forget { pbn, .. } = change {
+                self.intake.lookaside.forget(*pbn);
+            }
             if changes_a_volume(change) {
                 self.intake.lookaside.stamp_all();
             }

@@ -187,6 +187,7 @@ impl Way {
             Mutant::BelievesStaleFrame => (schedules::stale_frame(), Look::Nowhere),
             Mutant::KeepsForgottenFrame => (schedules::names_given_again(), Look::Nowhere),
             Mutant::ForgetsStamp => (schedules::read_at_the_door(), Look::Nowhere),
+            Mutant::ShowsWhatIsBuffered => (schedules::leaves_at_the_door(), Look::Nowhere),
             Mutant::PromisesReserve => (fullness::script_of_seed(1), Look::Nowhere),
             Mutant::ReusesPbnAtOnce => return Self::GoingBack,
             _ => return Self::Seeds,

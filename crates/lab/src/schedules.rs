@@ -139,6 +139,22 @@ pub fn read_at_the_door() -> Script {
     Script { shape: shape(), lives: vec![Life { requests, end: End::Close, root_lost: false }] }
 }
 
+/// A part of a leaf is written again, and while that waits in the write buffer, so much is read
+/// beside it that doors are shown the leaf.
+#[must_use]
+pub fn leaves_at_the_door() -> Script {
+    let mut requests = vec![create(), request(write(0, 64, 1, false), 40)];
+    let read = |first: u64, steps| {
+        request(Verb::Read { volume: 0, first: first * SECTORS, count: 8 * SECTORS }, steps)
+    };
+    for round in 1..7 {
+        requests.extend([request(Verb::Flush, 60), read(0, 40), read(0, 40)]);
+        requests.push(request(write(0, 8, 100 * round, false), 4));
+        requests.extend([read(8 * round, 8), read(0, 0)]);
+    }
+    Script { shape: shape(), lives: vec![Life { requests, end: End::Close, root_lost: false }] }
+}
+
 /// A place in a leaf of its own of the map of a sparse volume, the `number`th.
 fn sparse(volume: u32, number: u64, content: u64) -> Verb {
     let first = number * 3 * map_page::SLOTS as u64 * SECTORS;

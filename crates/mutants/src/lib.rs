@@ -118,6 +118,8 @@ pub enum Mutant {
     KeepsForgottenFrame,
     /// Doors go on answering from a frame whose address was written since.
     ForgetsStamp,
+    /// A leaf is copied for doors as the map has it, whatever the write buffer holds of it.
+    ShowsWhatIsBuffered,
     /// Every chunk is of the default domain, whatever volume it is of.
     SharesAcrossDomains,
     /// A frame does not say of which domain its chunk is.
@@ -134,7 +136,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 53] = [
+    pub const ALL: [Self; 54] = [
         Self::AnswersFlushUnsynced,
         Self::SkipsDataSync,
         Self::WritesRootUnsynced,
@@ -182,6 +184,7 @@ impl Mutant {
         Self::IndexesAside,
         Self::KeepsForgottenFrame,
         Self::ForgetsStamp,
+        Self::ShowsWhatIsBuffered,
         Self::SharesAcrossDomains,
         Self::ForgetsDomainOfFrame,
         Self::ForgetsAside,

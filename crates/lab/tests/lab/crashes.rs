@@ -118,5 +118,6 @@ fn schedules_pass() {
     }
     run(schedules::names_given_again(), Look::Nowhere);
     run(schedules::read_at_the_door(), Look::Nowhere);
+    run(schedules::leaves_at_the_door(), Look::Nowhere);
     run(schedules::stale_frame(), Look::Nowhere);
 }
