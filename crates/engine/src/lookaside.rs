@@ -51,8 +51,8 @@ mod chunks;
 mod leaves;
 
 use chunks::Chunks;
-pub(crate) use leaves::{LeafOf, SlotSet};
-use leaves::{Leaves, start_of};
+pub(crate) use leaves::SlotSet;
+use leaves::{LeafOf, Leaves, start_of};
 
 /// What an entry and its stamp take.
 const ENTRY_BYTES: usize = size_of::<Mutex<Entry>>() + size_of::<AtomicU64>();

@@ -29,7 +29,7 @@ use crate::engine::{Engine, damaged_table};
 use crate::error::RequestError;
 use crate::frame_cache::Ticket;
 use crate::intake::ReadRequest;
-use crate::lookaside::{LeafOf, SlotSet};
+use crate::lookaside::SlotSet;
 use crate::mapping::{leaf_start, runs_by_leaf};
 use crate::outcome::{FrameBytes, Piece, PiecePart, ReadPieces, Reply};
 use crate::read_ahead::Source;
@@ -49,6 +49,7 @@ enum Resolved {
 #[derive(Default)]
 struct Tally {
     held: u64,
+    new: u64,
     ahead: u64,
     coming: u64,
     missed: u64,
@@ -58,7 +59,7 @@ impl Tally {
     fn count(&mut self, source: &Source) {
         match source {
             Source::Held(_) => self.held += 1,
-            Source::New(_) => {}
+            Source::New(_) => self.new += 1,
             Source::Ahead(_) => self.ahead += 1,
             Source::Coming => self.coming += 1,
             Source::Disk => self.missed += 1,
@@ -235,7 +236,7 @@ impl Engine {
         for ((&at, &pbn), entry) in stored.iter().zip(named).zip(entries.drain(..)) {
             if pbn.is_none() {
                 parts[at].piece = Piece::Zeros;
-                if op.fills_cache() {
+                if op.is_for_doors() {
                     let address = (op.volume.id, Lba(parts[at].lba));
                     self.intake.lookaside.fill_zeros(address, op.as_of);
                 }
@@ -268,6 +269,9 @@ impl Engine {
         if tally.coming > 0 {
             return Resolved::Waits;
         }
+        if tally.held + tally.new > 0 {
+            self.show_leaf(op, Lba(parts[stored[0]].lba));
+        }
         self.counters.frames_hit += tally.held;
         self.counters.frames_ahead += tally.ahead;
         self.counters.frames_missed += tally.missed;
@@ -287,28 +291,26 @@ impl Engine {
     /// What an address reads as is kept for the doors, if its frame is.
     fn let_doors_know(&self, op: &ReadOp, lba: Lba, part: &SpanPart, source: &Source) {
         if let Source::Held(FrameBytes::Held(frame)) | Source::New(FrameBytes::Held(frame)) = source
-            && op.fills_cache()
+            && op.is_for_doors()
         {
-            let lookaside = &self.intake.lookaside;
             let (address, chunk) = ((op.volume.id, lba), (part.pbn, part.pba.check));
-            lookaside.fill(address, op.as_of, chunk, frame);
-            let of = (op.volume.id, lba_pbn::place(lba).0);
-            if lookaside.leaf_is_due(of) {
-                self.show_leaf(of, op.as_of);
-            }
+            self.intake.lookaside.fill(address, op.as_of, chunk, frame);
         }
     }
 
-    /// Copies a leaf, which is here, for the doors.
-    fn show_leaf(&self, of: LeafOf, as_of: u64) {
-        let (volume, leaf) = of;
+    /// The leaf in which a read begins, which is here, is copied for doors, if it is time.
+    fn show_leaf(&self, op: &ReadOp, lba: Lba) {
+        let (volume, leaf) = (op.volume.id, lba_pbn::place(lba).0);
+        if !op.is_for_doors() || !self.intake.lookaside.leaf_is_due((volume, leaf)) {
+            return;
+        }
         let Some(page) = self.state.store.page(TreeId::volume(volume), leaf) else { return };
         let (first, mut left_out) = (leaf_start(leaf), SlotSet::default());
         let lbas = first..first + SLOTS as u64;
         if !mutant!(ShowsWhatIsBuffered) {
             self.buffer.note_buffered(volume, lbas, |lba| left_out.add((lba - first) as usize));
         }
-        self.intake.lookaside.fill_leaf(of, as_of, page, left_out);
+        self.intake.lookaside.fill_leaf((volume, leaf), op.as_of, page, left_out);
     }
 
     fn copy_of(&self, pbn: Pbn, references: u32) -> Option<Pba> {

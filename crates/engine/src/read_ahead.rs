@@ -26,7 +26,6 @@ use crate::ahead::{Arrived, Found};
 use crate::devices::{Place, Purpose};
 use crate::engine::Engine;
 use crate::frame_cache::HeldFrame;
-use crate::lookaside;
 use crate::outcome::FrameBytes;
 use crate::reads::{ReadFor, ReadOp, Span, SpanPart, add_to_spans};
 use crate::volume::VolumeShared;
@@ -89,9 +88,7 @@ impl Engine {
             return Source::Held(FrameBytes::Held(frame));
         }
         if let Some(frame) = self.placement.read(pba) {
-            // What doors may be asked for again.
-            let keeps = op.fills_cache() && u64::from(op.length_bytes) <= lookaside::READ_BYTES_MAX;
-            let kept = if keeps { self.frames.keep(pbn, &frame) } else { None };
+            let kept = if op.is_for_doors() { self.frames.keep(pbn, &frame) } else { None };
             let held = kept.unwrap_or_else(|| HeldFrame::new(&frame));
             return Source::New(FrameBytes::Held(held));
         }

@@ -15,6 +15,7 @@ use crate::done::Done;
 use crate::error::RequestError;
 use crate::frame_cache::Ticket;
 use crate::intake::ExtentsRequest;
+use crate::lookaside;
 use crate::outcome::{FrameBytes, Piece, PiecePart};
 use crate::streams::Streams;
 use crate::volume::VolumeShared;
@@ -56,6 +57,11 @@ impl ReadOp {
     pub(crate) fn fills_cache(&self) -> bool {
         let is_clients = matches!(self.whom, ReadFor::Client(_));
         is_clients && self.length_bytes <= HELD_READ_BYTES_MAX && self.avoided.is_empty()
+    }
+
+    /// Whether doors may be asked for the same again.
+    pub(crate) fn is_for_doors(&self) -> bool {
+        self.fills_cache() && u64::from(self.length_bytes) <= lookaside::READ_BYTES_MAX
     }
 }
 

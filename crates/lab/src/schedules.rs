@@ -139,18 +139,20 @@ pub fn read_at_the_door() -> Script {
     Script { shape: shape(), lives: vec![Life { requests, end: End::Close, root_lost: false }] }
 }
 
-/// A part of a leaf is written again, and while that waits in the write buffer, so much is read
+/// A part of a leaf is written again, and while that waits in the write buffer, so often is read
 /// beside it that doors are shown the leaf.
 #[must_use]
 pub fn leaves_at_the_door() -> Script {
     let mut requests = vec![create(), request(write(0, 64, 1, false), 40)];
-    let read = |first: u64, steps| {
-        request(Verb::Read { volume: 0, first: first * SECTORS, count: 8 * SECTORS }, steps)
+    let read = |first: u64, chunks: u64, steps| {
+        let (first, count) = (first * SECTORS, chunks * SECTORS);
+        request(Verb::Read { volume: 0, first, count }, steps)
     };
     for round in 1..7 {
-        requests.extend([request(Verb::Flush, 60), read(0, 40), read(0, 40)]);
+        requests.extend([request(Verb::Flush, 60), read(0, 8, 40), read(0, 8, 40)]);
         requests.push(request(write(0, 8, 100 * round, false), 4));
-        requests.extend([read(8 * round, 8), read(0, 0)]);
+        requests.extend((0..8).map(|chunk| read(8 * round + chunk, 1, 4)));
+        requests.push(read(0, 8, 0));
     }
     Script { shape: shape(), lives: vec![Life { requests, end: End::Close, root_lost: false }] }
 }

@@ -46,11 +46,34 @@ pub(crate) struct Heard {
     pub(crate) flushed: usize,
     /// What goes wrong with the disk.
     pub(crate) mischief: Mischief,
-    /// Where the newest root was submitted to, and the writes and syncs of the superblock that have
-    /// ended since: two make it durable. None before the first root.
-    root: Option<(u64, u64)>,
+    /// The newest root, and the slot that it was submitted to. None before the first one.
+    root: Option<(u64, RootStage)>,
     watch: Watch,
     seed: u64,
+}
+
+/// How far a root is on its way, by the tags of its write and of a sync that came after that.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+enum RootStage {
+    Writing(u64),
+    Written,
+    Syncing(u64),
+    Durable,
+}
+
+impl RootStage {
+    /// The superblock is synced. Others write there, too, and sync what they wrote.
+    fn submitted_sync(self, tag: u64) -> Self {
+        if self == Self::Written { Self::Syncing(tag) } else { self }
+    }
+
+    fn ended(self, tag: u64) -> Self {
+        match self {
+            Self::Writing(write) if write == tag => Self::Written,
+            Self::Syncing(sync) if sync == tag => Self::Durable,
+            stage => stage,
+        }
+    }
 }
 
 /// A handle to what a tap has heard.
@@ -102,7 +125,10 @@ impl Disk for Tap {
         let is_root = is_write && io.zone == Zone::Superblock && in_slot;
         let root = is_root.then_some(io.offset_bytes);
         if let Some(slot) = root {
-            heard.root = Some((slot, 0));
+            heard.root = Some((slot, RootStage::Writing(io.tag)));
+        }
+        if io.zone == Zone::Superblock && matches!(io.kind, IoKind::Sync) {
+            heard.root = heard.root.map(|(slot, stage)| (slot, stage.submitted_sync(io.tag)));
         }
         heard.mischief.submit(&mut self.disk, io);
         if is_write {
@@ -146,8 +172,8 @@ impl Heard {
 
     fn listen_to_ends(&mut self, ends: &[Completion]) {
         for end in ends {
-            if let Some((_, ends)) = &mut self.root {
-                *ends += u64::from(end.zone == Zone::Superblock && end.buf.is_none());
+            if end.zone == Zone::Superblock && end.result.is_ok() {
+                self.root = self.root.map(|(slot, stage)| (slot, stage.ended(end.tag)));
             }
             self.digest.add(mixed(end.tag, u64::from(end.result.is_ok())));
         }
@@ -160,7 +186,7 @@ impl Heard {
 
     /// The slot of the newest root, if that is durable: the older one stands for it.
     pub(crate) fn newest_slot(&self) -> Option<u64> {
-        self.root.filter(|(_, ends)| *ends >= 2).map(|(slot, _)| slot)
+        self.root.filter(|(_, stage)| *stage == RootStage::Durable).map(|(slot, _)| slot)
     }
 
     /// The root slot that is lost with a crash, if one is: the one that is being written, for a

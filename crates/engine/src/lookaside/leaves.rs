@@ -27,7 +27,7 @@ const COPY_BYTES: usize = size_of::<Page>() + 64;
 type Copy = Box<Page>;
 
 /// A leaf of a volume's map.
-pub(crate) type LeafOf = (VolumeId, u64);
+pub(super) type LeafOf = (VolumeId, u64);
 
 /// Slots of a leaf, a bit for each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
