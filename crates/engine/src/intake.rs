@@ -301,7 +301,7 @@ pub(crate) struct Intake {
 }
 
 impl Intake {
-    /// `lookaside_bytes`: of memory for what finds frames by address.
+    /// `lookaside_bytes`: of memory for what finds frames for doors.
     pub(crate) fn new(
         doorbell: Doorbell,
         options: &Options,

@@ -92,12 +92,11 @@ pub struct Caches {
     pub lends: bool,
 }
 
-/// Of a sixteenth, frames have so many times as much as what finds them by address for doors: that
-/// makes two entries for a frame, since chunks that are shared have several addresses.
+/// Frames have so many times as much memory as what finds them for doors.
 const FRAMES_TO_LOOKASIDE: u64 = 15;
 
 impl Caches {
-    /// Bytes of what finds frames by address.
+    /// Bytes of what finds frames for doors.
     pub(crate) fn lookaside_bytes(&self) -> u64 {
         self.frame_bytes / FRAMES_TO_LOOKASIDE
     }
@@ -129,7 +128,7 @@ impl Options {
         let pages = usize::try_from(pages_bytes / PAGE_COST_BYTES).unwrap_or(usize::MAX);
         let dirty_pages_max = (pages / 4 * 3).min(DIRTY_PAGES_MAX);
         let young_max = young_max as usize;
-        // The rest finds frames by address ([`Caches::lookaside_bytes`]).
+        // The rest finds them for doors ([`Caches::lookaside_bytes`]).
         let frame_bytes = self.frame_bytes() / 16 * FRAMES_TO_LOOKASIDE;
         let lends = true;
         Caches { pages, dirty_pages_max, young_max, directory_entries, frame_bytes, lends }

@@ -6,7 +6,7 @@
 //! which its stamp tells.
 //!
 //! Volumes that were cloned from one image have leaves that are equal, and they share one copy: an
-//! entry takes 80 bytes beside the 4 KiB of a copy. The copies that were made first go first.
+//! entry takes 72 bytes beside the 4 KiB of a copy. The copies that were made first go first.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -50,7 +50,7 @@ struct Entry {
     /// The count of changes when the read was queued for which it was copied.
     as_of: u64,
     copy: Weak<Copy>,
-    /// Of these it does not tell.
+    /// Of these it does not tell. Few leaves have any, and their memory is not counted.
     left_out: Option<Box<SlotSet>>,
     /// The leaf that was last asked for at this place, and how often in a row.
     asked: LeafOf,
