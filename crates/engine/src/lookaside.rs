@@ -159,19 +159,13 @@ impl Lookaside {
         (pbn, check): (Pbn, FrameCheck),
         frame: &Arc<HeldFrame>,
     ) {
-        self.fill_name((pbn, check), Some(frame));
+        self.fill_name((pbn, check), frame);
         self.enter(address, as_of, || Found::Frame { frame: Arc::downgrade(frame), pbn, check });
     }
 
-    /// This frame, if any, is held of the chunk that has the name now.
-    pub(crate) fn fill_name(
-        &self,
-        (pbn, check): (Pbn, FrameCheck),
-        frame: Option<&Arc<HeldFrame>>,
-    ) {
-        if let Some(frame) = frame {
-            self.frames.fill(pbn, check, frame);
-        }
+    /// This frame is held of the chunk that has the name now.
+    pub(crate) fn fill_name(&self, (pbn, check): (Pbn, FrameCheck), frame: &Arc<HeldFrame>) {
+        self.frames.fill(pbn, check, frame);
     }
 
     /// Whether a leaf should be copied, in which the core has answered a read.

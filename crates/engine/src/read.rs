@@ -373,11 +373,11 @@ impl Engine {
         if let Some(ticket) = fetching.ticket {
             let span = &fetching.spans[span];
             for part in &span.parts {
-                if self.frames.is_expected(part.pbn, ticket) {
-                    let frame = span.meant(part, buf.as_ref());
-                    let held = self.frames.arrive(part.pbn, ticket, frame);
-                    let chunk = (part.pbn, part.pba.check);
-                    self.intake.lookaside.fill_name(chunk, held.as_ref());
+                if self.frames.is_expected(part.pbn, ticket)
+                    && let frame = span.meant(part, buf.as_ref())
+                    && let Some(held) = self.frames.arrive(part.pbn, ticket, frame)
+                {
+                    self.intake.lookaside.fill_name((part.pbn, part.pba.check), &held);
                 }
             }
         }

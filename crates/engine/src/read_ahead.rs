@@ -109,9 +109,9 @@ impl Engine {
                 let bytes = FrameBytes::Read { buf, offset_bytes, length_bytes };
                 if op.fills_cache()
                     && let Some(frame) = bytes.bytes()
+                    && let Some(held) = self.frames.keep(pbn, frame)
                 {
-                    let kept = self.frames.keep(pbn, frame);
-                    self.intake.lookaside.fill_name((pbn, pba.check), kept.as_ref());
+                    self.intake.lookaside.fill_name((pbn, pba.check), &held);
                 }
                 Some(Source::Ahead(bytes))
             }

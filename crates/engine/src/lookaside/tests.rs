@@ -353,7 +353,7 @@ fn equal_leaves_of_several_volumes_are_copied_once() {
     map_page::set(&mut page, 3, Pbn(8));
     assert_eq!(show(3, &page), 2 * one_bytes);
     let frame = HeldFrame::new(&[0]);
-    lookaside.fill_name((Pbn(7), FrameCheck::default()), Some(&frame));
+    lookaside.fill_name((Pbn(7), FrameCheck::default()), &frame);
     let is_told = |volume| lookaside.read(VolumeId(volume), 3 * CHUNK, CHUNK).is_some();
     assert_eq!([1, 2, 3, 4].map(is_told), [true, true, false, false]);
     // Many others push them out, but take no more memory than they may.
