@@ -130,8 +130,13 @@ impl Job {
 
     /// Runs it.
     pub(crate) fn run(&self, target: &Target) -> Result<Speed, Failure> {
+        self.run_on(std::slice::from_ref(target))
+    }
+
+    /// Runs it on all of them at the same time; the speed is theirs together.
+    pub(crate) fn run_on(&self, targets: &[Target]) -> Result<Speed, Failure> {
         let missing = "the bandwidth of a run without errors";
-        self.run_as(target, &[], missing, |answer| self.read_answer(answer))
+        self.run_as(targets, &[], missing, |answer| self.read_answer(answer))
     }
 
     /// Runs it with so many requests a second, which come as they like, and says how long they
@@ -141,30 +146,33 @@ impl Job {
             format!("--rate_iops={},{}", rate * 7 / 10, rate * 3 / 10),
             "--rate_process=poisson".to_owned(),
         ];
-        self.run_as(target, &further, WAITS, read_waits)
+        self.run_as(std::slice::from_ref(target), &further, WAITS, read_waits)
     }
 
     /// Runs it as fast as it goes, and says how long requests took; reads first.
     pub(crate) fn run_and_wait(&self, target: &Target) -> Result<[Waits; 2], Failure> {
-        self.run_as(target, &[], WAITS, read_waits)
+        self.run_as(std::slice::from_ref(target), &[], WAITS, read_waits)
     }
 
     fn run_as<T>(
         &self,
-        target: &Target,
+        targets: &[Target],
         further: &[String],
         missing: &'static str,
         read: impl Fn(&str) -> Option<T>,
     ) -> Result<T, Failure> {
         let mut command = bound("fio");
-        command.args(self.arguments()).args(further).args(target.arguments());
+        // What comes before the first name is of all jobs.
+        command.args(self.arguments()).args(further);
+        for (number, target) in targets.iter().enumerate() {
+            command.arg(format!("--name=bench{number}")).args(target.arguments());
+        }
         let answer = patiently(&mut command)?;
         read(&answer).ok_or_else(|| Failure::Answer { command: words(&command), missing })
     }
 
     fn arguments(&self) -> Vec<String> {
         let mut arguments = vec![
-            "--name=bench".to_owned(),
             "--output-format=json".to_owned(),
             "--group_reporting".to_owned(),
             "--thread".to_owned(),

@@ -69,6 +69,18 @@ impl Tamis {
         output(self.command("volume create").args([name, "--size", &size])).map(drop)
     }
 
+    /// Clones the measured volume so often.
+    pub(crate) fn clones(&self, count: u32) -> Result<Vec<Target>, Failure> {
+        let snapshot = format!("{VOLUME}@cloned");
+        output(self.command("snapshot create").arg(&snapshot))?;
+        let clone = |number| {
+            let name = format!("clone{number}");
+            output(self.command("clone").args([&snapshot, &name]))?;
+            Ok(self.volume(&name))
+        };
+        (0..count).map(clone).collect()
+    }
+
     /// Begins a command of the program on the store, which goes on beside what is measured.
     pub(crate) fn beside(&self, words: &str, arguments: &[&str]) -> Result<Beside, Failure> {
         let mut command = bound(&self.program);

@@ -147,7 +147,8 @@ fn take_job(
     seed: u64,
     figures: &mut JobFigures,
 ) -> Result<(), Failure> {
-    let job = Job { seed, ..planned.job };
+    let mut job = Job { seed, ..planned.job };
+    let mut targets = vec![system.target()];
     match planned.before {
         Before::Nothing => {}
         Before::Restart => {
@@ -155,9 +156,14 @@ fn take_job(
             drop_caches();
         }
         Before::Reading(reading) => reading.run(&system.target()).map(drop)?,
+        Before::Cloning(reading) => {
+            reading.run(&system.target())?;
+            targets = system.clones(job.connections)?;
+            job.connections = 1;
+        }
     }
     let before = Spent::now();
-    let speed = job.run(&system.target())?;
+    let speed = job.run_on(&targets)?;
     let busy = Spent::now().busy_since(before);
     figures.cpu_seconds_per_gb.push(busy / speed.gb);
     figures.speed.push(match job.pattern.is_random() {

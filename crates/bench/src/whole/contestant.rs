@@ -143,6 +143,10 @@ impl System for Tamis {
         Tamis::target(self)
     }
 
+    fn clones(&mut self, count: u32) -> Result<Vec<Target>, Failure> {
+        Tamis::clones(self, count)
+    }
+
     fn restart(&mut self) -> Result<(), Failure> {
         Tamis::restart(self)
     }

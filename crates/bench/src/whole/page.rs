@@ -38,7 +38,8 @@ impl Whole {
              buffer_compress_percentage=50, dedupe_percentage=50; Tamis with --memory \
              {memory_mib}M. Each system is alone when it is measured, and new in every round. \
              Cold: started again, page cache {cold}. Hot: the range was read before; random ones \
-             stay in an eighth of the volume. File systems are used through the page cache, `raw` \
+             stay in an eighth of the volume. Clones: the same, and each client reads one of \
+             its own, where there are clones. File systems are used through the page cache, `raw` \
              and qemu-nbd past it, nbdkit through it. Median (min to max) of the rounds, and how \
              many times the raw file of the same round. Load when a turn began: {load_average}.\
              \n\n\

@@ -7,6 +7,11 @@ use crate::fio::{Job, Pattern};
 const SEQUENTIAL_DEPTH: u32 = 4;
 /// Part of the volume that hot reads stay in: it fits into every cache.
 const HOT_PART: u64 = 8;
+/// Clones that are read at the same time, and reads under way on each.
+const CLONES: u32 = 8;
+const CLONE_DEPTH: u32 = 8;
+/// Of a request that brings what clones share into memory: of longer ones nothing is kept.
+const WARM_BYTES: u64 = 128 << 10;
 /// Part of that volume which is measured at several levels of fullness.
 const FULLNESS_PART: u64 = 2;
 /// Of what fills a store; other seeds are smaller.
@@ -20,6 +25,8 @@ pub(super) enum Before {
     Restart,
     /// A run that is not measured.
     Reading(Job),
+    /// Such a run, and then each connection gets a clone of its own, which nobody has read.
+    Cloning(Job),
 }
 
 /// One job.
@@ -68,6 +75,7 @@ pub(super) const PARTS: [Part; 5] = [
             ("hot, depth 4", "random read, hot, depth 4"),
             ("hot, depth 32", "random read, hot, depth 32"),
             ("hot, 4 jobs x 32", "random read, hot, 4 x 32"),
+            ("8 clones x 8", "random read, 8 clones"),
         ],
     },
     Part {
@@ -90,6 +98,8 @@ pub(super) fn plan(args: &Args) -> Vec<Planned> {
     let mut jobs = sequential_jobs(args).to_vec();
     jobs.extend(random_reads(args));
     jobs.extend(random_writes(args));
+    // Last: whoever has clones writes otherwise.
+    jobs.push(reads_of_clones(args));
     jobs
 }
 
@@ -174,6 +184,15 @@ fn random_reads(args: &Args) -> Vec<Planned> {
         jobs.push(Planned { name, job, before });
     }
     jobs
+}
+
+/// What machines do that start from clones of one image.
+fn reads_of_clones(args: &Args) -> Planned {
+    let size_bytes = args.size_bytes() / HOT_PART;
+    let job = Job { size_bytes, ..random(args, Pattern::RandomRead, CLONES, CLONE_DEPTH) };
+    let sequential = Job::sequential(Pattern::Read, SEQUENTIAL_DEPTH);
+    let warm = Job { size_bytes, block_bytes: WARM_BYTES, ..sequential };
+    Planned { name: "random read, 8 clones", job, before: Before::Cloning(warm) }
 }
 
 fn random_writes(args: &Args) -> Vec<Planned> {

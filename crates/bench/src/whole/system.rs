@@ -11,6 +11,10 @@ pub(super) trait System {
     }
     /// Where fio finds it.
     fn target(&self) -> Target;
+    /// So many volumes that hold what it holds now, or itself so often.
+    fn clones(&mut self, count: u32) -> Result<Vec<Target>, Failure> {
+        Ok(vec![self.target(); count as usize])
+    }
     /// Nothing that it knew is in its memory any more.
     fn restart(&mut self) -> Result<(), Failure>;
     /// What the disk holds of it: data and what finds them, without what is reserved for either.
