@@ -280,29 +280,27 @@ impl WriteBuffer {
 
     /// Buffered chunks of a range of a volume, in order, with whether they hold data.
     pub(crate) fn slots_in(&self, of: VolumeId, first: u64, end: u64) -> Vec<(u64, bool)> {
-        let inside = |key: &&(VolumeId, Lba)| key.0 == of && (first..end).contains(&key.1.0);
-        let mut chunks: Vec<(u64, bool)> = self
-            .newest
-            .keys()
-            .filter(inside)
-            .map(|&(volume, lba)| (lba.0, self.holds_data(volume, lba)))
-            .collect();
-        chunks.sort_unstable();
-        chunks
+        let mut lbas = self.lbas_with_slots(of, first..end);
+        lbas.sort_unstable();
+        lbas.into_iter().map(|lba| (lba, self.holds_data(of, Lba(lba)))).collect()
     }
 
     /// Notes the LBAs of a range of a volume of which anything is buffered.
     pub(crate) fn note_buffered(&self, of: VolumeId, lbas: Range<u64>, mut note: impl FnMut(u64)) {
-        if (self.newest.len() as u64) < lbas.end - lbas.start {
-            let inside = |key: &&(VolumeId, Lba)| key.0 == of && lbas.contains(&key.1.0);
-            self.newest.keys().filter(inside).for_each(|&(_, lba)| note(lba.0));
-        } else {
-            let is_buffered = |lba: &u64| self.newest.contains_key(&(of, Lba(*lba)));
-            lbas.clone().filter(is_buffered).for_each(&mut note);
-        }
+        self.lbas_with_slots(of, lbas.clone()).into_iter().for_each(&mut note);
         for (_, first, end) in self.unmaps(of) {
             (first.max(lbas.start)..end.min(lbas.end)).for_each(&mut note);
         }
+    }
+
+    /// The LBAs of a range of a volume that have slots, in no order: the fewer of both, those of
+    /// the range or those of the buffer, are gone through.
+    fn lbas_with_slots(&self, of: VolumeId, lbas: Range<u64>) -> Vec<u64> {
+        if (self.newest.len() as u64) < lbas.end.saturating_sub(lbas.start) {
+            let inside = |key: &&(VolumeId, Lba)| key.0 == of && lbas.contains(&key.1.0);
+            return self.newest.keys().filter(inside).map(|(_, lba)| lba.0).collect();
+        }
+        lbas.filter(|&lba| self.newest.contains_key(&(of, Lba(lba)))).collect()
     }
 
     fn holds_data(&self, volume: VolumeId, lba: Lba) -> bool {

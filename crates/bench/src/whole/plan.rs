@@ -7,13 +7,13 @@ use crate::fio::{Job, Pattern};
 const SEQUENTIAL_DEPTH: u32 = 4;
 /// Part of the volume that hot reads stay in: it fits into every cache.
 const HOT_PART: u64 = 8;
+/// Part of that volume which is measured at several levels of fullness.
+const FULLNESS_PART: u64 = 2;
 /// Clones that are read at the same time, and reads under way on each.
 const CLONES: u32 = 8;
 const CLONE_DEPTH: u32 = 8;
 /// Of a request that brings what clones share into memory: of longer ones nothing is kept.
 const WARM_BYTES: u64 = 128 << 10;
-/// Part of that volume which is measured at several levels of fullness.
-const FULLNESS_PART: u64 = 2;
 /// Of what fills a store; other seeds are smaller.
 const FILLER_SEED: u64 = 900_000;
 
