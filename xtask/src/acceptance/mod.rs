@@ -9,6 +9,7 @@
 //! Nothing here depends on timing: a server is ready when it answers, it is killed after a number
 //! of events, and the only clock is a generous one that turns a hang into a failure.
 
+mod clones;
 mod fill;
 mod full_fs;
 mod hostile;
@@ -16,6 +17,7 @@ mod images;
 mod kill;
 mod memory;
 pub(crate) mod mounts;
+mod ordered;
 mod phases;
 mod prefix;
 mod real_disk;
@@ -46,7 +48,7 @@ pub(crate) struct Scenario {
 }
 
 /// The order is that of the time they take.
-const SCENARIOS: [Scenario; 9] = [
+const SCENARIOS: [Scenario; 10] = [
     Scenario {
         name: "hostile",
         shows: "illegal messages get errors or a closed connection, and harm nobody else",
@@ -78,6 +80,12 @@ const SCENARIOS: [Scenario; 9] = [
         shows: "after kill -9 the store holds exactly a prefix with everything flushed",
         needs: &["python3-libnbd"],
         run: kill::run,
+    },
+    Scenario {
+        name: "clones",
+        shows: "volumes, snapshots and clones in use at once read what was written to each",
+        needs: &["python3-libnbd"],
+        run: clones::run,
     },
     Scenario {
         name: "snapshots",
@@ -112,8 +120,8 @@ const SCENARIOS: [Scenario; 9] = [
 ];
 
 /// Scenarios whose short form runs inside `cargo xtask test`.
-const SHORT: [&str; 8] =
-    ["hostile", "full", "full-fs", "kill", "snapshots", "real-fs", "real-disk", "memory"];
+const SHORT: [&str; 9] =
+    ["hostile", "full", "full-fs", "kill", "clones", "snapshots", "real-fs", "real-disk", "memory"];
 
 /// What a scenario may know of the run it is part of.
 #[derive(Clone, Debug)]

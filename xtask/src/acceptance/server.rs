@@ -141,6 +141,16 @@ impl Store {
         Ok(listed.as_array().into_iter().flatten().filter_map(named).collect())
     }
 
+    /// Has room made in it.
+    pub(crate) fn collect(&self, options: &[&str]) -> Result<(), Failure> {
+        self.tamis("collect").path(&self.folder).args(options.iter().copied()).run()
+    }
+
+    /// Reads all that is stored; damage is a failure.
+    pub(crate) fn scrub(&self) -> Result<(), Failure> {
+        self.tamis("scrub").path(&self.folder).args(["--fingerprint", "--rate", "unlimited"]).run()
+    }
+
     /// Checks the closed store; any problem is a failure.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         let report = self.tamis("check").path(&self.folder).arg("--json").json()?;

@@ -1,13 +1,12 @@
 //! The client of the kill scenario: `tagged_writer.py`, told again and again to connect and write
 //! until its server dies.
 
-use std::io::{BufRead, BufReader, Lines, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
-
 use crate::acceptance::Setting;
+use crate::acceptance::ordered::Ordered;
 use crate::acceptance::server::Store;
 use crate::failure::Failure;
 
+const SCRIPT: &str = "tagged_writer.py";
 /// The line that says that all connections are broken.
 const BROKEN: &str = "B";
 
@@ -23,9 +22,7 @@ pub(crate) struct Order {
 /// The running client. It ends when it is dropped and its server is dead.
 #[derive(Debug)]
 pub(crate) struct Writer {
-    child: Child,
-    orders: Option<ChildStdin>,
-    lines: Lines<BufReader<ChildStdout>>,
+    client: Ordered,
 }
 
 impl Writer {
@@ -35,47 +32,25 @@ impl Writer {
         store: &Store,
         volumes: &[&str],
     ) -> Result<Writer, Failure> {
-        let script = setting.script("tagged_writer.py");
+        let script = setting.script(SCRIPT);
         let script = volumes.iter().fold(script, |script, name| script.arg(store.uri(name)));
-        let mut command = script.into_command();
-        command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().map_err(failed)?;
-        let silent = || Failure::unmet("a writer with pipes", "none");
-        let orders = Some(child.stdin.take().ok_or_else(silent)?);
-        let lines = BufReader::new(child.stdout.take().ok_or_else(silent)?).lines();
-        Ok(Writer { child, orders, lines })
+        Ok(Writer { client: Ordered::start(SCRIPT, script)? })
     }
 
     /// Tells it to connect and to write.
     pub(crate) fn order(&mut self, order: &Order) -> Result<(), Failure> {
         let Order { seed, first_number, connections } = order;
-        let line = format!("{seed} {first_number} {connections}\n");
-        self.orders
-            .as_mut()
-            .map_or(Ok(()), |orders| orders.write_all(line.as_bytes()))
-            .map_err(failed)
+        self.client.order(&format!("{seed} {first_number} {connections}"))
     }
 
     /// The next line of its log; None once all its connections are broken.
     pub(crate) fn line(&mut self) -> Result<Option<String>, Failure> {
-        match self.lines.next() {
-            Some(line) => line.map(|line| (line != BROKEN).then_some(line)).map_err(failed),
-            None => Err(Failure::unmet("a writer that goes on", "one that ended; see above")),
-        }
+        let line = self.client.line()?;
+        Ok((line != BROKEN).then_some(line))
     }
 
     /// Ends it, and expects that it was never refused anything.
-    pub(crate) fn end(mut self) -> Result<(), Failure> {
-        drop(self.orders.take());
-        let status = self.child.wait().map_err(failed)?;
-        if status.success() {
-            Ok(())
-        } else {
-            Err(Failure::unmet("a writer that ends well", status.to_string()))
-        }
+    pub(crate) fn end(self) -> Result<(), Failure> {
+        self.client.end()
     }
-}
-
-fn failed(source: std::io::Error) -> Failure {
-    Failure::Start { command: "tagged_writer.py".to_owned(), source }
 }

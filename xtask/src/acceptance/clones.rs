@@ -1,0 +1,107 @@
+//! Volumes, their snapshots and clones of those, all in use: each reads what was written to it.
+//!
+//! Doors answer reads by themselves, from what they know of chunks that others read and of clones'
+//! common maps; what they know must never be older than a write that was answered, a rollback or a
+//! deletion. Two clients (`family.py`), each with a family of versions whose every byte it knows,
+//! read and write over many connections, and take, clone, roll back and delete versions. Beside
+//! them the store is collected, compressed anew and scrubbed, all the time. Every so many steps
+//! they flush, and the server is killed or stopped and starts again, with much memory or little.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use crate::acceptance::Setting;
+use crate::acceptance::ordered::Ordered;
+use crate::acceptance::seed::Dice;
+use crate::acceptance::server::{Server, Store};
+use crate::failure::Failure;
+
+const SCRIPT: &str = "family.py";
+const FAMILIES: [&str; 2] = ["left", "right"];
+/// So small that what is overwritten and deleted has to be collected.
+const CAPACITY: &str = "256M";
+const SIZE_BYTES: u64 = 16 << 20;
+/// The server's memory: all that the families hold, or little of it.
+const MEMORY: [&str; 2] = ["512M", "64M"];
+const ROUNDS: u64 = 100;
+const ROUNDS_SHORT: u64 = 4;
+const STEPS: u64 = 400;
+
+pub(super) fn run(setting: &Setting) -> Result<(), Failure> {
+    let rounds = if setting.short { ROUNDS_SHORT } else { ROUNDS };
+    println!("seed {}, {rounds} rounds", setting.seed);
+    let store = Store::init(setting, CAPACITY)?;
+    let mut dice = Dice::new(setting.seed);
+    let mut server = store.serve(&["--memory", MEMORY[0]])?;
+    let mut families = Vec::new();
+    for name in FAMILIES {
+        families.push(family(setting, &store, name, dice.next() >> 32)?);
+    }
+    let mut requests = 0;
+    for round in 1..=rounds {
+        requests += beside_upkeep(&store, || go_all(&mut families))?;
+        end(server, &store, &mut dice)?;
+        server = store.serve(&["--memory", MEMORY[round as usize % MEMORY.len()]])?;
+    }
+    for family in families {
+        family.end()?;
+    }
+    server.stop()?;
+    store.check()?;
+    println!("{requests} requests, what was read is what was written, seed {}", setting.seed);
+    Ok(())
+}
+
+/// One of the two ways, and sometimes a check of what that leaves.
+fn end(server: Server, store: &Store, dice: &mut Dice) -> Result<(), Failure> {
+    if dice.between(0, 2) == 0 {
+        server.kill()?;
+    } else {
+        server.stop()?;
+    }
+    if dice.between(0, 3) == 0 { store.check() } else { Ok(()) }
+}
+
+/// All families go their steps at once; the requests that those were.
+fn go_all(families: &mut [Ordered]) -> Result<u64, Failure> {
+    for family in families.iter_mut() {
+        family.order(&STEPS.to_string())?;
+    }
+    families.iter_mut().map(answer).sum()
+}
+
+/// Does `work` while the store is collected, compressed anew and scrubbed in turns.
+fn beside_upkeep(
+    store: &Store,
+    work: impl FnOnce() -> Result<u64, Failure>,
+) -> Result<u64, Failure> {
+    let (is_over, upkept) = (AtomicBool::new(false), store.clone());
+    thread::scope(|scope| {
+        let is_over = &is_over;
+        let upkeep = scope.spawn(move || {
+            while !is_over.load(Ordering::Relaxed) {
+                upkept.collect(&["--rate", "unlimited"])?;
+                upkept.scrub()?;
+                upkept.collect(&["--rate", "unlimited", "--recompress", "zstd:1"])?;
+            }
+            Ok(())
+        });
+        let done = work();
+        is_over.store(true, Ordering::Relaxed);
+        let kept = upkeep.join().unwrap_or_else(|_| Err(Failure::unmet("upkeep", "a panic")));
+        kept.and(done)
+    })
+}
+
+/// Starts a client with a family of this name.
+fn family(setting: &Setting, store: &Store, name: &str, seed: u64) -> Result<Ordered, Failure> {
+    let script = setting.script(SCRIPT).path(setting.tamis()).path(store.folder());
+    let script = script.path(store.socket()).arg(name).arg(SIZE_BYTES.to_string());
+    Ordered::start(SCRIPT, script.arg(seed.to_string()))
+}
+
+/// The requests that the steps of an order were.
+fn answer(family: &mut Ordered) -> Result<u64, Failure> {
+    let line = family.line()?;
+    line.parse().map_err(|_| Failure::unmet("a number of requests", line))
+}
