@@ -11,7 +11,7 @@ connections and all in flight at once, on ranges that do not meet: reads, writes
 whole chunks and parts of them, mostly within a small part of the volume that is read again and
 again, so that what is read comes from whatever memory the server keeps. What was read is compared,
 and what was changed is read again at once, over whichever connection. Between steps versions are
-taken, cloned, rolled back and deleted.
+taken, cloned, rolled back, cut off and deleted.
 """
 
 import random
@@ -144,6 +144,8 @@ class Family:
         self.snapshots = {}
         self.tell("volume", "create", name, "--size", str(size))
         self.versions = [Version(name, bytearray(size))]
+        self.changes = [self.take, self.clone, self.show, self.forget, self.roll_back,
+                        self.cut_off, self.choose_dedup]
 
     def tell(self, *words):
         """Tells the server to change a version; one that was just left may still be in use."""
@@ -166,7 +168,7 @@ class Family:
         for _ in range(steps):
             self.burst(self.dice.choice(self.versions))
             if self.dice.random() < 0.01:
-                self.dice.choice([self.take, self.clone, self.show, self.forget, self.roll_back])()
+                self.dice.choice(self.changes)()
         for version in self.versions:
             version.disconnect()
         return self.requests
@@ -274,6 +276,22 @@ class Family:
                 version.connect(self.socket, self.dice.randint(1, CONNECTIONS_MAX))
                 version.compare_all("after it was rolled back")
                 return
+
+    def cut_off(self):
+        """A volume loses what is behind some sector, and has its old size again, with zeros."""
+        version = self.dice.choice(self.volumes())
+        size = len(version.known)
+        kept = SECTOR * self.dice.randrange(1, size // SECTOR)
+        version.disconnect()
+        self.tell("volume", "resize", version.name, "--size", str(kept), "--shrink")
+        self.tell("volume", "resize", version.name, "--size", str(size))
+        version.known[kept:] = bytes(size - kept)
+        version.connect(self.socket, self.dice.randint(1, CONNECTIONS_MAX))
+        version.compare_all("after it was cut off at %d" % kept)
+
+    def choose_dedup(self):
+        version = self.dice.choice(self.volumes())
+        self.tell("volume", "set", version.name, "--dedup", self.dice.choice(["on", "off", "auto"]))
 
     def read_all(self):
         for name, known in self.snapshots.items():

@@ -6,6 +6,8 @@
 //! read and write over many connections, and take, clone, roll back and delete versions. Beside
 //! them the store is collected, compressed anew and scrubbed, all the time. Every so many steps
 //! they flush, and the server is killed or stopped and starts again, with much memory or little.
+//! Each kind of store has its turn: with chunks as long as the clients' and longer, and where the
+//! bytes are compared before a chunk counts as stored.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -21,26 +23,47 @@ const FAMILIES: [&str; 2] = ["left", "right"];
 /// So small that what is overwritten and deleted has to be collected.
 const CAPACITY: &str = "256M";
 const SIZE_BYTES: u64 = 16 << 20;
+/// Kinds of stores, by the options of `tamis init`; the short form takes the first.
+const KINDS: [&[&str]; 4] = [
+    &["--capacity", CAPACITY],
+    &["--capacity", CAPACITY, "--chunk-size", "16K", "--compression", "zstd:1"],
+    &["--capacity", CAPACITY, "--chunk-size", "64K"],
+    &["--capacity", CAPACITY, "--fingerprint", "xxh3", "--verify", "--compression", "none"],
+];
 /// The server's memory: all that the families hold, or little of it.
 const MEMORY: [&str; 2] = ["512M", "64M"];
-const ROUNDS: u64 = 100;
+const ROUNDS: u64 = 25;
 const ROUNDS_SHORT: u64 = 4;
 const STEPS: u64 = 400;
 
 pub(super) fn run(setting: &Setting) -> Result<(), Failure> {
-    let rounds = if setting.short { ROUNDS_SHORT } else { ROUNDS };
-    println!("seed {}, {rounds} rounds", setting.seed);
-    let store = Store::init(setting, CAPACITY)?;
+    let (kinds, rounds) = if setting.short { (1, ROUNDS_SHORT) } else { (KINDS.len(), ROUNDS) };
+    println!("seed {}, {rounds} rounds each", setting.seed);
     let mut dice = Dice::new(setting.seed);
+    for (number, kind) in KINDS[..kinds].iter().enumerate() {
+        let store = Store::init_with(setting, &format!("store{number}"), kind)?;
+        let requests = use_store(setting, &store, &mut dice, rounds)?;
+        println!("{}: {requests} requests, what was read is what was written", kind.join(" "));
+    }
+    Ok(())
+}
+
+/// All that happens to one store; the requests to it.
+fn use_store(
+    setting: &Setting,
+    store: &Store,
+    dice: &mut Dice,
+    rounds: u64,
+) -> Result<u64, Failure> {
     let mut server = store.serve(&["--memory", MEMORY[0]])?;
     let mut families = Vec::new();
     for name in FAMILIES {
-        families.push(family(setting, &store, name, dice.next() >> 32)?);
+        families.push(family(setting, store, name, dice.next() >> 32)?);
     }
     let mut requests = 0;
     for round in 1..=rounds {
-        requests += beside_upkeep(&store, || go_all(&mut families))?;
-        end(server, &store, &mut dice)?;
+        requests += beside_upkeep(store, || go_all(&mut families))?;
+        end(server, store, dice)?;
         server = store.serve(&["--memory", MEMORY[round as usize % MEMORY.len()]])?;
     }
     for family in families {
@@ -48,8 +71,7 @@ pub(super) fn run(setting: &Setting) -> Result<(), Failure> {
     }
     server.stop()?;
     store.check()?;
-    println!("{requests} requests, what was read is what was written, seed {}", setting.seed);
-    Ok(())
+    Ok(requests)
 }
 
 /// One of the two ways, and sometimes a check of what that leaves.

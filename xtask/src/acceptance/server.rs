@@ -56,15 +56,24 @@ pub(crate) struct Server {
 impl Store {
     /// Makes a store of `capacity` (as `tamis init` takes it) in the scenario's folder.
     pub(crate) fn init(setting: &Setting, capacity: &str) -> Result<Store, Failure> {
+        Store::init_with(setting, "store", &["--capacity", capacity])
+    }
+
+    /// Makes a store with these options of `tamis init`, one of several in the scenario's folder.
+    pub(crate) fn init_with(
+        setting: &Setting,
+        name: &str,
+        options: &[&str],
+    ) -> Result<Store, Failure> {
         let socket = format!("tamis-{}.sock", std::process::id());
         let store = Store {
             tamis: setting.tamis.clone(),
-            folder: setting.work.join("store"),
+            folder: setting.work.join(name),
             socket: std::env::temp_dir().join(socket),
             log: setting.work.join(LOG),
             opening_took: Cell::default(),
         };
-        store.tamis("init").path(&store.folder).args(["--capacity", capacity]).run()?;
+        store.tamis("init").path(&store.folder).args(options.iter().copied()).run()?;
         Ok(store)
     }
 
