@@ -5,7 +5,7 @@
 //! deletion. Two clients (`family.py`), each with a family of versions whose every byte it knows,
 //! read and write over many connections, and take, clone, roll back and delete versions. Beside
 //! them the store is collected, compressed anew and scrubbed, all the time. Every so many steps
-//! they flush, and the server is killed or stopped and starts again, with much memory or little.
+//! they flush, and the server is killed or stopped and starts again with other options.
 //! Each kind of store has its turn: with chunks as long as the clients' and longer, and where the
 //! bytes are compared before a chunk counts as stored.
 
@@ -30,8 +30,13 @@ const KINDS: [&[&str]; 4] = [
     &["--capacity", CAPACITY, "--chunk-size", "64K"],
     &["--capacity", CAPACITY, "--fingerprint", "xxh3", "--verify", "--compression", "none"],
 ];
-/// The server's memory: all that the families hold, or little of it.
-const MEMORY: [&str; 2] = ["512M", "64M"];
+/// How the server runs in turn: with memory for all that the families hold, or for little of it.
+const SERVE: [&[&str]; 4] = [
+    &["--memory", "512M"],
+    &["--memory", "64M"],
+    &["--memory", "512M", "--copies-above", "2", "--poll-us", "0"],
+    &["--memory", "64M", "--sync", "--threads", "1"],
+];
 const ROUNDS: u64 = 25;
 const ROUNDS_SHORT: u64 = 4;
 const STEPS: u64 = 400;
@@ -55,7 +60,7 @@ fn use_store(
     dice: &mut Dice,
     rounds: u64,
 ) -> Result<u64, Failure> {
-    let mut server = store.serve(&["--memory", MEMORY[0]])?;
+    let mut server = store.serve(SERVE[0])?;
     let mut families = Vec::new();
     for name in FAMILIES {
         families.push(family(setting, store, name, dice.next() >> 32)?);
@@ -64,7 +69,7 @@ fn use_store(
     for round in 1..=rounds {
         requests += beside_upkeep(store, || go_all(&mut families))?;
         end(server, store, dice)?;
-        server = store.serve(&["--memory", MEMORY[round as usize % MEMORY.len()]])?;
+        server = store.serve(SERVE[round as usize % SERVE.len()])?;
     }
     for family in families {
         family.end()?;
