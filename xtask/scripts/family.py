@@ -29,6 +29,8 @@ LONG_CHUNKS_MAX = 128
 CONNECTIONS_MAX = 3
 SNAPSHOTS_MAX = 4
 CLONES_MAX = 4
+# Of the steps, behind which a version is taken, cloned, rolled back and so on.
+CHANGE_SHARE = 0.03
 MIB = 1 << 20
 # The command's exit code while a client is connected, and how often it is told again.
 IN_USE = 4
@@ -139,7 +141,6 @@ class Family:
         self.chunks = size // CHUNK
         self.dice = random.Random(seed)
         self.contents = Contents()
-        self.requests = 0
         self.named = 0
         self.snapshots = {}
         self.tell("volume", "create", name, "--size", str(size))
@@ -161,19 +162,21 @@ class Family:
         sys.exit("%s ended with %d: %s" % (" ".join(command), told.returncode, told.stderr))
 
     def go(self, steps):
-        self.requests = 0
+        """The requests that these steps took."""
+        requests = 0
         for version in self.versions:
-            version.connect(self.socket, self.dice.randint(1, CONNECTIONS_MAX))
+            self.join(version)
         self.dice.choice(self.versions).compare_all("after a restart")
         for _ in range(steps):
-            self.burst(self.dice.choice(self.versions))
-            if self.dice.random() < 0.01:
+            requests += self.burst(self.dice.choice(self.versions))
+            if self.dice.random() < CHANGE_SHARE:
                 self.dice.choice(self.changes)()
         for version in self.versions:
             version.disconnect()
-        return self.requests
+        return requests
 
     def burst(self, version):
+        """The requests that it took."""
         only_read = version.is_snapshot or self.dice.random() < 0.35
         ranges = self.hot_ranges() if self.dice.random() < 0.7 else self.far_ranges()
         requests = [
@@ -182,8 +185,7 @@ class Family:
         ]
         for request in requests:
             request.finish()
-        self.requests += len(requests)
-        self.requests += sum(request.judge(self.dice) for request in requests)
+        return len(requests) + sum(request.judge(self.dice) for request in requests)
 
     def hot_ranges(self):
         """Chunks, and parts of them, of the first so many of the volume or of its last."""
@@ -214,8 +216,15 @@ class Family:
     def volumes(self):
         return [version for version in self.versions if not version.is_snapshot]
 
-    def add(self, version):
+    def snapshots_of(self, version):
+        """Their names, the newest last."""
+        return [name for name in self.snapshots if name.startswith(version.name + "@")]
+
+    def join(self, version):
         version.connect(self.socket, self.dice.randint(1, CONNECTIONS_MAX))
+
+    def add(self, version):
+        self.join(version)
         self.versions.append(version)
 
     def remove(self, version):
@@ -248,9 +257,8 @@ class Family:
         clones = self.volumes()[1:]
         if clones and self.dice.random() < 0.5:
             version = self.dice.choice(clones)
-            for name in sorted(self.snapshots):
-                if name.startswith(version.name + "@"):
-                    self.delete_snapshot(name)
+            for name in self.snapshots_of(version):
+                self.delete_snapshot(name)
             version.compare_all("before it is deleted")
             self.remove(version)
             self.tell("volume", "delete", version.name, "--yes")
@@ -267,13 +275,11 @@ class Family:
     def roll_back(self):
         """A volume goes back to its newest snapshot, if it has any."""
         for version in self.volumes():
-            names = [name for name in self.snapshots if name.startswith(version.name + "@")]
-            if names:
+            for name in self.snapshots_of(version)[-1:]:
                 version.disconnect()
-                name = names[-1]
                 self.tell("snapshot", "rollback", name, "--yes")
                 version.known = bytearray(self.snapshots[name])
-                version.connect(self.socket, self.dice.randint(1, CONNECTIONS_MAX))
+                self.join(version)
                 version.compare_all("after it was rolled back")
                 return
 
@@ -286,7 +292,7 @@ class Family:
         self.tell("volume", "resize", version.name, "--size", str(kept), "--shrink")
         self.tell("volume", "resize", version.name, "--size", str(size))
         version.known[kept:] = bytes(size - kept)
-        version.connect(self.socket, self.dice.randint(1, CONNECTIONS_MAX))
+        self.join(version)
         version.compare_all("after it was cut off at %d" % kept)
 
     def choose_dedup(self):

@@ -25,10 +25,10 @@ const CAPACITY: &str = "256M";
 const SIZE_BYTES: u64 = 16 << 20;
 /// Kinds of stores, by the options of `tamis init`; the short form takes the first.
 const KINDS: [&[&str]; 4] = [
-    &["--capacity", CAPACITY],
-    &["--capacity", CAPACITY, "--chunk-size", "16K", "--compression", "zstd:1"],
-    &["--capacity", CAPACITY, "--chunk-size", "64K"],
-    &["--capacity", CAPACITY, "--fingerprint", "xxh3", "--verify", "--compression", "none"],
+    &[],
+    &["--chunk-size", "16K", "--compression", "zstd:1"],
+    &["--chunk-size", "64K"],
+    &["--fingerprint", "xxh3", "--verify", "--compression", "none"],
 ];
 /// How the server runs in turn: with memory for all that the families hold, or for little of it.
 const SERVE: [&[&str]; 4] = [
@@ -46,9 +46,9 @@ pub(super) fn run(setting: &Setting) -> Result<(), Failure> {
     println!("seed {}, {rounds} rounds each", setting.seed);
     let mut dice = Dice::new(setting.seed);
     for (number, kind) in KINDS[..kinds].iter().enumerate() {
-        let store = Store::init_with(setting, &format!("store{number}"), kind)?;
+        let store = Store::init_with(setting, &format!("store{number}"), CAPACITY, kind)?;
         let requests = use_store(setting, &store, &mut dice, rounds)?;
-        println!("{}: {requests} requests, what was read is what was written", kind.join(" "));
+        println!("{requests} requests, what was read is what was written; {kind:?}");
     }
     Ok(())
 }

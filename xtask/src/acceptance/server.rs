@@ -56,13 +56,14 @@ pub(crate) struct Server {
 impl Store {
     /// Makes a store of `capacity` (as `tamis init` takes it) in the scenario's folder.
     pub(crate) fn init(setting: &Setting, capacity: &str) -> Result<Store, Failure> {
-        Store::init_with(setting, "store", &["--capacity", capacity])
+        Store::init_with(setting, "store", capacity, &[])
     }
 
-    /// Makes a store with these options of `tamis init`, one of several in the scenario's folder.
+    /// The same with these options of `tamis init`, one of several in the scenario's folder.
     pub(crate) fn init_with(
         setting: &Setting,
         name: &str,
+        capacity: &str,
         options: &[&str],
     ) -> Result<Store, Failure> {
         let socket = format!("tamis-{}.sock", std::process::id());
@@ -73,7 +74,8 @@ impl Store {
             log: setting.work.join(LOG),
             opening_took: Cell::default(),
         };
-        store.tamis("init").path(&store.folder).args(options.iter().copied()).run()?;
+        let init = store.tamis("init").path(&store.folder).args(["--capacity", capacity]);
+        init.args(options.iter().copied()).run()?;
         Ok(store)
     }
 
