@@ -92,9 +92,9 @@ class Connection:
             log("F %d" % number)
         log("W %d %s %d %s" % (number, self.volume, first, " ".join(names)))
         flags = nbd.CMD_FLAG_FUA if durable else 0
-        buffer = nbd.Buffer.from_bytearray(data)
-        answered = lambda error: self.answered(number, durable, error)
-        self.handle.aio_pwrite(buffer, first * tagged.CHUNK, answered, flags)
+        # Of an `nbd.Buffer` libnbd (1.14) never lets go; the callback keeps these plain bytes.
+        answered = lambda error, _kept=data: self.answered(number, durable, error)
+        self.handle.aio_pwrite(data, first * tagged.CHUNK, answered, flags)
 
     def send_zeros(self, number, first, count):
         log("W %d %s %d %s" % (number, self.volume, first, " ".join(["z"] * count)))

@@ -43,8 +43,6 @@ const VOLUME_SIZE: &str = "10G";
 /// What the living data fill to a third, so that collection has to move chunks.
 const CAPACITY: &str = "64M";
 const SERVE: [&str; 3] = ["--verbose", "--memory", "64M"];
-/// After so many rounds a new client takes over: libnbd for Python keeps what it has sent.
-const ROUNDS_PER_WRITER: u64 = 8;
 /// Every so many rounds the server is asked, just before its end, what collection has done.
 const ROUNDS_PER_STATS: u64 = 10;
 
@@ -69,10 +67,6 @@ pub(super) fn run(setting: &Setting) -> Result<(), Failure> {
     let mut round: u64 = 0;
     while scene.landed.kills() < kills {
         round += 1;
-        if round.is_multiple_of(ROUNDS_PER_WRITER) {
-            let next = Writer::start(setting, &scene.store, &VOLUMES)?;
-            std::mem::replace(&mut scene.writer, next).end()?;
-        }
         scene.round(round, server)?;
         server = scene.recover(round)?;
     }

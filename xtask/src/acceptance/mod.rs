@@ -47,7 +47,7 @@ pub(crate) struct Scenario {
     pub(crate) run: fn(&Setting) -> Result<(), Failure>,
 }
 
-/// The order is that of the time they take.
+/// They run in this order.
 const SCENARIOS: [Scenario; 10] = [
     Scenario {
         name: "hostile",
