@@ -77,7 +77,11 @@ impl Engine {
     /// Completes a chunk; false while what is around it is unknown.
     fn fill_slot(&mut self, id: u64, at: usize) -> bool {
         let Some(slot) = self.buffer.slot(id, at) else { return true };
-        let SlotData::Partial(partial) = &slot.data else { return true };
+        let SlotData::Partial(partial) = &slot.data else {
+            // Written as a whole meanwhile: reads may have waited for the rest of it.
+            self.reads.retry_parked();
+            return true;
+        };
         let (volume, lba, base) = (slot.volume, slot.lba, partial.base);
         match base {
             Base::Reading => false,

@@ -289,6 +289,27 @@ fn a_whole_write_over_a_part_that_is_still_filled_stays() {
     }
 }
 
+/// Part, read and whole are taken in one step: nothing is read from the disk that could wake who
+/// waits.
+#[test]
+fn a_read_that_waits_for_a_part_hears_that_a_whole_write_has_made_it_needless() {
+    for with_zeros in [false, true] {
+        let mut hand = Hand::new(&Wish::default());
+        let volume = hand.volume("v", MIB);
+        let mut expected = fresh(1, CHUNK);
+        hand.write(&volume, 512, &[9; 512]);
+        let (tag, done) = hand.done();
+        hand.client.read(&volume, 0, CHUNK as u32, done);
+        if with_zeros {
+            hand.trim(&volume, 0, CHUNK);
+            expected.fill(0);
+        } else {
+            hand.write(&volume, 0, &expected);
+        }
+        assert_eq!(hand.bytes_of(tag), expected);
+    }
+}
+
 /// The slot that fills a group closes it: whatever it is, it must be in it.
 #[test]
 fn parts_of_chunks_fill_groups() {

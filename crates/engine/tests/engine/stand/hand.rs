@@ -143,6 +143,11 @@ impl Hand {
     pub(crate) fn read(&mut self, volume: &VolumeHandle, offset: u64, length: u32) -> Vec<u8> {
         let (tag, done) = self.done();
         self.client.read(volume, offset, length, done);
+        self.bytes_of(tag)
+    }
+
+    /// What a read comes to.
+    pub(crate) fn bytes_of(&mut self, tag: u64) -> Vec<u8> {
         let Reply::Read(pieces) = self.wait(tag).unwrap() else { panic!("no bytes") };
         let mut bytes = vec![0xaa; pieces.length_bytes()];
         pieces.assemble(&mut bytes).unwrap();
