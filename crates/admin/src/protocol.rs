@@ -323,7 +323,7 @@ impl From<RequestError> for Refusal {
             RequestError::Damaged { .. } | RequestError::DamagedTable { .. } => {
                 RefusalKind::Damaged
             }
-            RequestError::InUse { .. } => RefusalKind::InUse,
+            RequestError::InUse { .. } | RequestError::RollingBack { .. } => RefusalKind::InUse,
             RequestError::Closing => RefusalKind::Busy,
             _ => RefusalKind::Failed,
         };

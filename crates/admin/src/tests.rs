@@ -312,6 +312,7 @@ fn what_is_refused_of_snapshots_has_its_kind() {
         (RequestError::NotASnapshot { name: name() }, RefusalKind::BadRequest),
         (RequestError::HasSnapshots { name: name(), count: 2 }, RefusalKind::BadRequest),
         (RequestError::InUse { name: name() }, RefusalKind::InUse),
+        (RequestError::RollingBack { name: name() }, RefusalKind::InUse),
     ] {
         assert_eq!(Refusal::from(error.clone()).kind, kind, "{error}");
     }

@@ -44,8 +44,7 @@ impl Engine {
     pub(crate) fn accept_admin(&mut self, request: AdminRequest, done: Done) {
         let queued = match request {
             AdminRequest::OpenVolume { name } => {
-                let volume = self.volumes.get(&name).cloned();
-                return done.finish(volume.map(|volume| Reply::Volume(VolumeHandle(volume))));
+                return done.finish(self.open_volume(&name).map(Reply::Volume));
             }
             AdminRequest::ListVolumes => return done.reply(Reply::Volumes(self.list_volumes())),
             AdminRequest::Compression => {
@@ -98,6 +97,12 @@ impl Engine {
         }
     }
 
+    fn open_volume(&self, name: &str) -> Result<VolumeHandle, RequestError> {
+        let volume = self.volumes.get(name)?;
+        self.volumes.check_still(volume)?;
+        Ok(VolumeHandle(Arc::clone(volume)))
+    }
+
     fn list_volumes(&self) -> Vec<VolumeInfo> {
         self.volumes.iter().map(|volume| self.describe(volume)).collect()
     }
@@ -141,6 +146,7 @@ impl Engine {
         if volume.is_snapshot() {
             return Err(RequestError::NotAVolume { name: name.to_owned() });
         }
+        self.volumes.check_still(&volume)?;
         let old_bytes = volume.size_bytes();
         volume.set_size_bytes(size_bytes);
         if size_bytes < old_bytes {

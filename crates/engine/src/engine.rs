@@ -436,6 +436,7 @@ impl Engine {
         }
         self.flushing.fail(&error);
         self.collection.fail(&error);
+        self.volumes.rolling_back.clear();
         for group in &mut self.buffer.groups {
             fail_admin(group, &error);
             group.slots().iter().for_each(|slot| slot.data.fail(&error));

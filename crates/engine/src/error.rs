@@ -83,6 +83,12 @@ pub enum RequestError {
         /// The volume.
         name: String,
     },
+    /// The volume becomes what a snapshot holds; what was read or written now would be of before.
+    #[error("volume {name} is being rolled back: try again in a moment")]
+    RollingBack {
+        /// The volume.
+        name: String,
+    },
     /// The name cannot be a volume's.
     #[error(
         "{name:?} cannot name a volume: use 1 to 255 bytes without '/', '@' or control \

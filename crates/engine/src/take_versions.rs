@@ -67,11 +67,14 @@ impl Engine {
         let to = self.snapshot(snapshot)?;
         let name = snapshot.split('@').next().unwrap_or_default();
         let volume = self.volumes.get(name)?;
-        // One is the table of volumes itself; clients, and their requests, hold the others.
-        if Arc::strong_count(volume) > 1 {
+        self.volumes.check_still(volume)?;
+        // Clients, and requests that have no place in the order yet, hold the others.
+        let own = 1 + self.buffer.holders_of(volume.id);
+        if Arc::strong_count(volume) > own {
             return Err(RequestError::InUse { name: name.to_owned() });
         }
         let volume = volume.id;
+        self.volumes.rolling_back.insert(volume);
         let into = self.volumes.take_id();
         let change = Change::Rollback { volume, to: to.id, into };
         Ok((vec![change], AdminAnswer::VolumeInfo(volume)))
@@ -94,6 +97,7 @@ impl Engine {
             }
             Change::Rollback { volume, into, .. } => {
                 self.volumes.deletions.push_back(*into);
+                self.volumes.rolling_back.remove(volume);
                 let entry = self.state.catalog.get(*volume);
                 let shared = self.volumes.iter().find(|shared| shared.id == *volume);
                 if let Some((entry, shared)) = entry.zip(shared) {

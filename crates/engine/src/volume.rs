@@ -140,6 +140,13 @@ pub(crate) struct QuotaShare {
     chunks: u64,
 }
 
+impl QuotaShare {
+    /// Whose quota it is of.
+    pub(crate) fn volume(&self) -> VolumeId {
+        self.volume.id
+    }
+}
+
 impl Drop for QuotaShare {
     fn drop(&mut self) {
         self.volume.quota_reserved.fetch_sub(self.chunks, Ordering::AcqRel);

@@ -19,6 +19,9 @@ pub(crate) struct Volumes {
     pub(crate) by_name: BTreeMap<String, Arc<VolumeShared>>,
     /// Names of what is on its way to be a clone or a snapshot, and cannot be opened yet.
     pub(crate) claimed: BTreeSet<String>,
+    /// Volumes whose rollback is on its way: nobody may open them before it is recorded, for what is
+    /// stored around a part that is written then would be of before it, and so would their size.
+    pub(crate) rolling_back: BTreeSet<VolumeId>,
     /// Versions to be given back; one that has begun stands first.
     pub(crate) deletions: VecDeque<VolumeId>,
     /// Which domain each version is in that doors have seen.
@@ -36,6 +39,7 @@ impl Volumes {
         let mut volumes = Self {
             by_name: BTreeMap::new(),
             claimed: BTreeSet::new(),
+            rolling_back: BTreeSet::new(),
             deletions: VecDeque::new(),
             domains: Domains::default(),
             seeking: Seeking::default(),
@@ -125,6 +129,14 @@ impl Volumes {
         let prefix = format!("{name}@");
         if self.claimed.range(prefix.clone()..).next().is_some_and(|at| at.starts_with(&prefix)) {
             return Err(RequestError::InUse { name: name.to_owned() });
+        }
+        Ok(())
+    }
+
+    /// That no rollback of a volume is on its way.
+    pub(crate) fn check_still(&self, volume: &VolumeShared) -> Result<(), RequestError> {
+        if self.rolling_back.contains(&volume.id) {
+            return Err(RequestError::RollingBack { name: volume.name() });
         }
         Ok(())
     }

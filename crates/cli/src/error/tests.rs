@@ -35,6 +35,7 @@ fn examples() -> Vec<(CliError, Exit)> {
             Exit::InUse,
         ),
         (RequestError::InUse { name: "v".into() }.into(), Exit::InUse),
+        (RequestError::RollingBack { name: "v".into() }.into(), Exit::InUse),
         (CallError::Refused(refusal(RefusalKind::InUse)).into(), Exit::InUse),
         (RequestError::NotAVolume { name: "v@a".into() }.into(), Exit::Usage),
         (RequestError::NotASnapshot { name: "v".into() }.into(), Exit::Usage),

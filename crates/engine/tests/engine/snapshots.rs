@@ -4,9 +4,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use engine::{RequestError, SnapshotRequest, VolumeHandle};
+use engine::{AdminRequest, RequestError, SnapshotRequest, VolumeHandle};
 
-use crate::stand::{CHUNK, Dice, MIB, Stand, Wish, check_clean, fresh};
+use crate::stand::{CHUNK, Dice, Hand, MIB, Stand, Wish, check_clean, fresh};
 
 /// A leaf of a map covers so many chunks.
 const LEAF_CHUNKS: u64 = 677;
@@ -77,6 +77,71 @@ fn a_volume_rolls_back_and_a_clone_goes_its_own_way() {
     assert_eq!(stand.stats().unique_chunks, 2 * MIB / CHUNK);
     assert_eq!(stand.client.volumes().unwrap().len(), 1);
     check_clean(&stand.close());
+}
+
+/// Asks for a change, and steps nothing.
+fn ask(hand: &mut Hand, request: AdminRequest) -> u64 {
+    let (tag, done) = hand.done();
+    hand.client.administer(request, done);
+    tag
+}
+
+/// A volume with a quota that has become something else since its snapshot `v@s`.
+fn changed_since(hand: &mut Hand) -> VolumeHandle {
+    let volume = hand.volume("v", 8 * MIB);
+    hand.write(&volume, 0, &fresh(1, 2 * CHUNK));
+    hand.beside(|client| {
+        let volumes = vec!["v".to_owned()];
+        let request = SnapshotRequest { volumes, name: "s".to_owned(), taken_unix_s: 7 };
+        client.take_snapshots(request).unwrap();
+        client.set_quota("v", Some(4 * MIB)).unwrap();
+    });
+    hand.write(&volume, 0, &fresh(2, 2 * CHUNK));
+    volume
+}
+
+fn rollback() -> AdminRequest {
+    AdminRequest::Rollback { snapshot: "v@s".to_owned() }
+}
+
+/// What is stored around a part that a client writes now would be of before the rollback, and so
+/// would the volume's size.
+#[test]
+fn nobody_opens_or_resizes_a_volume_while_it_is_rolled_back() {
+    let mut hand = Hand::new(&Wish::default());
+    drop(changed_since(&mut hand));
+    let name = || "v".to_owned();
+    let rolled_back = ask(&mut hand, rollback());
+    for request in [
+        AdminRequest::OpenVolume { name: name() },
+        AdminRequest::ResizeVolume { name: name(), size_bytes: MIB },
+        rollback(),
+    ] {
+        let refused = ask(&mut hand, request);
+        assert_eq!(hand.wait(refused).err(), Some(RequestError::RollingBack { name: name() }));
+    }
+    hand.wait(rolled_back).unwrap();
+    let volume = hand.beside(|client| client.volume("v").unwrap());
+    hand.write(&volume, 0, &[9; 512]);
+    let expected = [&[9; 512], &fresh(1, 2 * CHUNK)[512..]].concat();
+    assert_eq!(hand.read(&volume, 0, 2 * CHUNK as u32), expected);
+    drop(volume);
+    check_clean(&hand.close());
+}
+
+/// It has its place before the rollback, whoever sent it is gone.
+#[test]
+fn what_is_buffered_of_a_volume_keeps_nobody_from_rolling_it_back() {
+    let mut hand = Hand::new(&Wish::default());
+    let volume = changed_since(&mut hand);
+    hand.trim(&volume, 0, 8 * MIB);
+    drop(volume);
+    let rolled_back = ask(&mut hand, rollback());
+    hand.wait(rolled_back).unwrap();
+    let volume = hand.beside(|client| client.volume("v").unwrap());
+    assert_eq!(hand.read(&volume, 0, 2 * CHUNK as u32), fresh(1, 2 * CHUNK));
+    drop(volume);
+    check_clean(&hand.close());
 }
 
 /// However many snapshots go with a volume, they go in one record.
