@@ -19,8 +19,8 @@ pub(crate) struct Volumes {
     pub(crate) by_name: BTreeMap<String, Arc<VolumeShared>>,
     /// Names of what is on its way to be a clone or a snapshot, and cannot be opened yet.
     pub(crate) claimed: BTreeSet<String>,
-    /// Volumes whose rollback is on its way: nobody may open them before it is recorded, for what is
-    /// stored around a part that is written then would be of before it, and so would their size.
+    /// Volumes whose rollback is on its way: nobody may open them before it is recorded, for what
+    /// is stored around a part that is written then would be of before it, and so would their size.
     pub(crate) rolling_back: BTreeSet<VolumeId>,
     /// Versions to be given back; one that has begun stands first.
     pub(crate) deletions: VecDeque<VolumeId>,
