@@ -22,7 +22,6 @@ use crate::engine::{Closing, Engine};
 use crate::error::RequestError;
 use crate::intake::AdminRequest;
 use crate::outcome::{Reply, VolumeInfo};
-use crate::partial::Ack;
 use crate::record::encoded;
 use crate::unmap::Piece;
 use crate::versions::copies_a_version;
@@ -148,11 +147,10 @@ impl Engine {
         }
         self.volumes.check_still(&volume)?;
         let old_bytes = volume.size_bytes();
-        volume.set_size_bytes(size_bytes);
         if size_bytes < old_bytes {
-            let ack = Ack::new(None);
-            self.buffer_unmap(&volume, size_bytes, old_bytes - size_bytes, &ack);
+            self.shrink(&volume, size_bytes, old_bytes - size_bytes)?;
         }
+        volume.set_size_bytes(size_bytes);
         let change = Change::ResizeVolume { id: volume.id, size_bytes };
         Ok((vec![change], AdminAnswer::VolumeInfo(volume.id)))
     }

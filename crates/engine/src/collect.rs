@@ -102,9 +102,10 @@ impl Engine {
         }
     }
 
-    /// Whether some container is worth collecting, or one is being collected.
+    /// Whether a container is being collected, or one is worth it and can be: a close begins none.
     pub(crate) fn can_collect(&self) -> bool {
-        self.collection.is_busy() || self.choose_victim(true, u32::MAX).is_some()
+        let is_worth_it = || self.choose_victim(true, u32::MAX).is_some();
+        self.collection.is_busy() || (!self.closing_now() && is_worth_it())
     }
 
     fn begin_collection(&mut self) -> bool {

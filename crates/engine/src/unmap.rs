@@ -19,6 +19,7 @@ use tables::{NextLeaf, PageError};
 
 use crate::buffer::Work;
 use crate::engine::Engine;
+use crate::error::RequestError;
 use crate::intake::UnmapRequest;
 use crate::mapping::{leaf_range, leaf_start};
 use crate::partial::{Ack, Sectors};
@@ -78,6 +79,29 @@ impl Engine {
             self.buffer.reserve_with_newest(ragged);
         }
         self.acknowledge(ack, durable);
+    }
+
+    /// The end of a volume that shrinks is unmapped.
+    ///
+    /// # Errors
+    /// [`RequestError::NoSpace`] when the rest of a chunk at the new end finds no room: all that
+    /// frees room would wait behind it.
+    pub(crate) fn shrink(
+        &mut self,
+        volume: &Arc<VolumeShared>,
+        offset_bytes: u64,
+        length_bytes: u64,
+    ) -> Result<(), RequestError> {
+        let ragged = self.ragged_chunks(offset_bytes, length_bytes);
+        let chunk_bytes = self.geometry.chunk_bytes;
+        if ragged > 0 && !self.intake.lock().space.try_reserve(ragged, chunk_bytes) {
+            return Err(RequestError::NoSpace);
+        }
+        self.buffer_unmap(volume, offset_bytes, length_bytes, &Ack::new(None));
+        if ragged > 0 {
+            self.buffer.reserve_with_newest(ragged);
+        }
+        Ok(())
     }
 
     /// Chunks that a range covers in part: their rest is written again.

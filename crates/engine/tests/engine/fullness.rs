@@ -75,22 +75,75 @@ fn a_nearly_full_store_is_written_over_for_as_long_as_one_likes() {
     check_clean(&stand.close());
 }
 
+/// Writes a MiB after the other until one is refused; returns how many fit.
+fn fill(hand: &mut Hand, volume: &VolumeHandle) -> u64 {
+    let mut written = 0;
+    loop {
+        let later = hand.write(volume, written * MIB, &fresh(written, MIB));
+        if later.is_some_and(|tag| hand.wait(tag).is_err()) {
+            hand.settle();
+            return written;
+        }
+        written += 1;
+        hand.settle();
+    }
+}
+
+/// A close begins no collection: writes that wait for what it would bring fail.
+#[test]
+fn a_full_store_closes_although_writes_wait_for_collection() {
+    let mut hand = Hand::new(&Wish { capacities: vec![64 * MIB], ..Wish::default() });
+    let volume = hand.volume("v", GIB);
+    let written = fill(&mut hand, &volume);
+    for number in 0..written {
+        hand.trim(&volume, number * MIB, MIB / 8);
+    }
+    let waiting: Vec<u64> = (0..8)
+        .filter_map(|number| hand.write(&volume, number * MIB, &fresh(1 << 32 | number, MIB)))
+        .collect();
+    let (closed, done) = hand.done();
+    hand.client.administer(AdminRequest::Close, done);
+    hand.wait(closed).unwrap();
+    let outcomes = waiting.into_iter().map(|tag| hand.outcome(tag).unwrap().err());
+    assert!(outcomes.into_iter().any(|error| error == Some(RequestError::NoSpace)));
+    drop(volume);
+    check_clean(&hand.disk);
+}
+
+/// What is left of a chunk at a new end is written again, which may need more room than there is:
+/// then the volume keeps its size, and everything else goes on.
+#[test]
+fn a_volume_of_a_full_store_shrinks_to_whole_chunks_or_says_why_not() {
+    let chunk_bytes = 16 * CHUNK;
+    let wish =
+        Wish { capacities: vec![64 * MIB], chunk_bytes: chunk_bytes as u32, ..Wish::default() };
+    let mut hand = Hand::new(&wish);
+    let volume = hand.volume("v", GIB);
+    let written = fill(&mut hand, &volume);
+    let mut refused = 0;
+    for number in 1..10 {
+        let size_bytes = written * MIB - number * chunk_bytes - 512;
+        let shrunk = hand.beside(move |client| client.resize_volume("v", size_bytes));
+        refused += u32::from(shrunk == Err(RequestError::NoSpace));
+    }
+    assert!(refused > 0);
+    let size_bytes = written / 2 * MIB;
+    hand.beside(move |client| client.resize_volume("v", size_bytes)).unwrap();
+    let later = hand.write(&volume, 0, &fresh(1 << 32, MIB));
+    later.into_iter().for_each(|tag| drop(hand.wait(tag).unwrap()));
+    let ragged_bytes = size_bytes - 512;
+    hand.beside(move |client| client.resize_volume("v", ragged_bytes)).unwrap();
+    drop(volume);
+    check_clean(&hand.close());
+}
+
 /// A deletion that a close puts off until the next opening makes no room: a write that waits for it
 /// fails, and the store closes.
 #[test]
 fn a_full_store_closes_although_a_write_waits_for_a_deletion() {
     let mut hand = Hand::new(&Wish { capacities: vec![64 * MIB], ..Wish::default() });
     let (full, other) = (hand.volume("v", GIB), hand.volume("w", GIB));
-    let mut written = 0;
-    loop {
-        written += 1;
-        let later = hand.write(&full, written * MIB, &fresh(written, MIB));
-        if later.is_some_and(|tag| hand.wait(tag).is_err()) {
-            break;
-        }
-        hand.settle();
-    }
-    hand.settle();
+    fill(&mut hand, &full);
     let (_, done) = hand.done();
     let (name, with_snapshots) = ("v".to_owned(), false);
     hand.client.administer(AdminRequest::DeleteVolume { name, with_snapshots }, done);
