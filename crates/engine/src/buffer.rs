@@ -27,13 +27,18 @@ use reduce::ChunkBuf;
 use crate::candidates::{Candidate, Compared};
 use crate::done::Done;
 use crate::outcome::Reply;
-use crate::partial::{Base, Partial, Sectors};
+use crate::partial::{Ack, Base, Partial, Sectors};
 use crate::place_hash::PlaceMap;
 use crate::slot::{Plan, Slot, SlotData, SlotPlace, group_slots};
 use crate::volume::{QuotaShare, VolumeShared};
 
 /// Lists of slots that are kept for later groups.
 const SPENT_MAX: usize = 64;
+
+/// Groups beyond which an unmap is answered when it is applied. It takes no memory of payloads, so
+/// that nothing else holds back who sends them faster than they are applied; and every look at what
+/// is buffered goes through those that are long.
+const GROUPS_UNMAPPED_MAX: usize = 64;
 
 /// How far a group has come.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -91,6 +96,8 @@ pub(crate) struct Group {
     pub(crate) reservations: Vec<u64>,
     /// Shares of quotas that end with it.
     pub(crate) quotas: Vec<QuotaShare>,
+    /// Requests that are answered when it is applied.
+    pub(crate) answers: Vec<Arc<Ack>>,
 }
 
 impl Group {
@@ -105,6 +112,7 @@ impl Group {
             frames: Vec::new(),
             reservations: Vec::new(),
             quotas: Vec::new(),
+            answers: Vec::new(),
         }
     }
 
@@ -244,6 +252,19 @@ impl WriteBuffer {
     pub(crate) fn hold_quota_with_newest(&mut self, share: Option<QuotaShare>) {
         if let Some(group) = self.groups.back_mut() {
             group.quotas.extend(share);
+        }
+    }
+
+    /// Whether there are so many groups that who makes more is to wait for them.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.groups.len() > GROUPS_UNMAPPED_MAX
+    }
+
+    /// A request is answered when the newest group is applied.
+    pub(crate) fn answer_with_newest(&mut self, ack: Arc<Ack>) {
+        match self.groups.back_mut() {
+            Some(group) => group.answers.push(ack),
+            None => ack.part_done(),
         }
     }
 

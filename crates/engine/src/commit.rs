@@ -239,6 +239,8 @@ impl Engine {
         for chunks in group.reservations.into_iter().filter(|_| !mutant!(KeepsPromise)) {
             intake.space.settle(chunks, chunk_bytes);
         }
+        drop(intake);
+        group.answers.iter().for_each(|ack| ack.part_done());
     }
 }
 

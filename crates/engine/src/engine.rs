@@ -440,6 +440,7 @@ impl Engine {
         for group in &mut self.buffer.groups {
             fail_admin(group, &error);
             group.slots().iter().for_each(|slot| slot.data.fail(&error));
+            group.answers.drain(..).for_each(|ack| ack.fail(&error));
         }
     }
 

@@ -78,7 +78,10 @@ impl Engine {
         if ragged > 0 {
             self.buffer.reserve_with_newest(ragged);
         }
-        self.acknowledge(ack, durable);
+        match !durable && self.buffer.is_crowded() {
+            true => self.buffer.answer_with_newest(ack),
+            false => self.acknowledge(ack, durable),
+        }
     }
 
     /// The end of a volume that shrinks is unmapped.

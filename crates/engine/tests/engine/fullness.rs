@@ -137,6 +137,24 @@ fn a_volume_of_a_full_store_shrinks_to_whole_chunks_or_says_why_not() {
     check_clean(&hand.close());
 }
 
+/// Unmaps take no memory of payloads: who sends more than are applied is answered later.
+#[test]
+fn trims_are_not_taken_faster_than_they_are_applied() {
+    let mut hand = Hand::new(&Wish::default());
+    let volume = hand.volume("v", GIB);
+    hand.write(&volume, 0, &fresh(1, MIB));
+    let tags: Vec<u64> = (0..400).map(|at| hand.trim(&volume, at * MIB, MIB)).collect();
+    hand.steps(1);
+    let answered = tags.iter().filter(|&&tag| hand.outcome(tag).is_some()).count();
+    assert!((60..80).contains(&answered), "{answered} of 400 are answered at once");
+    hand.settle();
+    let later = tags.iter().filter(|&&tag| hand.outcome(tag).is_some_and(|ended| ended.is_ok()));
+    assert_eq!(later.count(), 400 - answered);
+    assert_eq!(hand.read(&volume, 0, CHUNK as u32), vec![0; CHUNK as usize]);
+    drop(volume);
+    check_clean(&hand.close());
+}
+
 /// A deletion that a close puts off until the next opening makes no room: a write that waits for it
 /// fails, and the store closes.
 #[test]
