@@ -26,6 +26,7 @@ use reduce::ChunkBuf;
 
 use crate::candidates::{Candidate, Compared};
 use crate::done::Done;
+use crate::error::RequestError;
 use crate::outcome::Reply;
 use crate::partial::{Ack, Base, Partial, Sectors};
 use crate::place_hash::PlaceMap;
@@ -130,6 +131,17 @@ impl Group {
             Work::Slots(slots) => slots,
             _ => &mut [],
         }
+    }
+
+    /// Whoever waits for it to be applied is told that it will not be.
+    pub(crate) fn fail(&mut self, error: &RequestError) {
+        if let Work::Admin { answer, .. } = &mut self.work
+            && let Some((done, _)) = answer.take()
+        {
+            done.fail(error.clone());
+        }
+        self.slots().iter().for_each(|slot| slot.data.fail(error));
+        self.answers.drain(..).for_each(|ack| ack.fail(error));
     }
 
     /// What a slot may be a duplicate of, where bytes are compared.

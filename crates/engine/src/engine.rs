@@ -21,7 +21,7 @@ use reduce::{JobDone, Workers};
 use tables::{PageError, PageRead, PinSet};
 
 use crate::ahead::Ahead;
-use crate::buffer::{Frames, Group, WriteBuffer};
+use crate::buffer::{Frames, WriteBuffer};
 use crate::checkpoints::Checkpoints;
 use crate::collection::Collection;
 use crate::comparisons::Comparisons;
@@ -437,11 +437,7 @@ impl Engine {
         self.flushing.fail(&error);
         self.collection.fail(&error);
         self.volumes.rolling_back.clear();
-        for group in &mut self.buffer.groups {
-            fail_admin(group, &error);
-            group.slots().iter().for_each(|slot| slot.data.fail(&error));
-            group.answers.drain(..).for_each(|ack| ack.fail(&error));
-        }
+        self.buffer.groups.iter_mut().for_each(|group| group.fail(&error));
     }
 
     /// A page that a write needs is damaged.
@@ -463,14 +459,6 @@ impl Drop for Engine {
         for request in self.requests.drain(..) {
             request.fail(&RequestError::Closing);
         }
-    }
-}
-
-fn fail_admin(group: &mut Group, error: &RequestError) {
-    if let crate::buffer::Work::Admin { answer, .. } = &mut group.work
-        && let Some((done, _)) = answer.take()
-    {
-        done.fail(error.clone());
     }
 }
 
