@@ -31,6 +31,9 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = true, num_args = 0..=1, default_missing_value = "true",
           action = clap::ArgAction::Set)]
     every_write: bool,
+    /// Crowd all clients into a few chunks, and let them wait for hardly anything.
+    #[arg(long)]
+    crowded: bool,
     /// Threads, one seed each.
     #[arg(long, default_value_t = 1)]
     jobs: u64,
@@ -94,19 +97,17 @@ fn fresh_seed() -> u64 {
 
 impl Arguments {
     fn plan(&self, seed: u64) -> Plan {
-        let (steps, crashes, every_write) = (self.steps, self.crashes, self.every_write);
-        Plan { steps, crashes, every_write, ..Plan::of_seed(seed) }
+        let Self { steps, crashes, every_write, crowded, .. } = *self;
+        Plan { steps, crashes, every_write, crowded, ..Plan::of_seed(seed) }
     }
 
     /// Says how the first failure comes about, and how to see it again.
     fn explain(&self, failures: Vec<(u64, Failure)>) -> ExitCode {
         let Some((seed, failure)) = failures.into_iter().next() else { return ExitCode::SUCCESS };
-        let Self { steps, crashes, .. } = self;
+        let plan = self.plan(seed);
         println!("seed {seed} fails: {failure}");
-        println!(
-            "again: cargo run -p lab -- simulate --seed {seed} --steps {steps} --crashes {crashes}"
-        );
-        let shrunk = shrink(self.plan(seed).script(), failure, SHRINK);
+        println!("again: cargo run -p lab -- simulate {}", plan.arguments());
+        let shrunk = shrink(plan.script(), failure, SHRINK);
         println!("in short, found by {} runs: {}", shrunk.tries, shrunk.failure);
         println!("again: save these lines as FILE, cargo run -p lab -- replay FILE\n");
         print!("{}", shrunk.script);

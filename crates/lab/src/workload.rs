@@ -27,9 +27,15 @@ pub struct Plan {
     pub every_write: bool,
     /// Whether clients hardly ever flush, so that much is not durable when the power goes.
     pub careless: bool,
+    /// Whether clients crowd into a few chunks and hardly wait for anything: parts, reads and whole
+    /// writes of the same chunks are taken in one step.
+    pub crowded: bool,
     /// The store.
     pub shape: Shape,
 }
+
+/// Chunks that a crowd is in, at most.
+const CROWDED_CHUNKS: u64 = 32;
 
 /// Kinds of stores, in turn by seed.
 const SHAPES: u64 = 4;
@@ -90,7 +96,15 @@ impl Plan {
         let dirty_pages_max = if late { shape.cache_pages } else { shape.dirty_pages_max };
         let shape = Shape { dirty_pages_max, ..shape };
         let careless = seed / SHAPES % 4 == 3;
-        Self { seed, steps: 60, crashes: 3, every_write: true, careless, shape }
+        Self { seed, steps: 60, crashes: 3, every_write: true, careless, crowded: false, shape }
+    }
+
+    /// What `lab simulate` has to be told to make this run again.
+    #[must_use]
+    pub fn arguments(&self) -> String {
+        let Self { seed, steps, crashes, crowded, .. } = self;
+        let crowded = if *crowded { " --crowded" } else { "" };
+        format!("--seed {seed} --steps {steps} --crashes {crashes}{crowded}")
     }
 
     /// Every request of the run.
@@ -106,6 +120,7 @@ impl Plan {
             clones: Vec::new(),
             shape: &self.shape,
             careless: self.careless,
+            crowded: self.crowded,
             volumes: Vec::new(),
             next_volume: 0,
             renames: 0,
@@ -180,6 +195,7 @@ struct Workload<'a> {
     clones: Vec<Believed>,
     shape: &'a Shape,
     careless: bool,
+    crowded: bool,
     volumes: Vec<Believed>,
     next_volume: u32,
     renames: u32,
@@ -214,6 +230,7 @@ impl Workload<'_> {
             self.next_verb()
         };
         let steps = match self.dice.below(16) {
+            _ if self.crowded && !self.dice.once_in(5) => 0,
             0 => 40,
             1..4 => 0,
             _ => self.dice.below(10) as u32,
@@ -224,6 +241,13 @@ impl Workload<'_> {
     fn next_verb(&mut self) -> Verb {
         if self.careless && self.dice.once_in(3) {
             return Verb::Tick;
+        }
+        if self.crowded && self.dice.once_in(2) {
+            return match self.dice.below(4) {
+                0..2 => self.ragged_write(),
+                2 => self.read(),
+                _ => self.extents(),
+            };
         }
         match self.dice.below(100) {
             0..40 => self.whole_write(),
@@ -281,6 +305,7 @@ impl Workload<'_> {
             return 1 << 27;
         }
         let chunks = match self.dice.below(3) {
+            _ if self.crowded => 1 + self.dice.below(CROWDED_CHUNKS),
             0 => 1 + self.dice.below(40),
             1 => 400,
             _ if self.shape.tight => 8000,
@@ -333,6 +358,7 @@ impl Workload<'_> {
             return (leaf * 677 * SECTORS * 3 + self.dice.below(4 * SECTORS)).min(sectors - 1);
         }
         let hot = match self.shape.tight {
+            _ if self.crowded => CROWDED_CHUNKS * SECTORS,
             _ if self.careless && self.dice.once_in(3) => 16 * SECTORS,
             true => sectors,
             false => 600 * SECTORS,

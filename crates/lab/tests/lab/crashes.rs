@@ -8,10 +8,9 @@ use lab::{Look, Plan, Script, Simulation, Summary, Trouble, Verb, schedules};
 fn run(plan: &Plan) -> Summary {
     match Simulation::new(plan).and_then(Simulation::run) {
         Ok(summary) => summary,
-        Err(failure) => panic!(
-            "{failure}\nagain: cargo run -p lab -- simulate --seed {} --steps {} --crashes {}",
-            plan.seed, plan.steps, plan.crashes
-        ),
+        Err(failure) => {
+            panic!("{failure}\nagain: cargo run -p lab -- simulate {}", plan.arguments())
+        }
     }
 }
 
@@ -56,6 +55,14 @@ fn stores_that_grow_survive_a_crash_at_every_write() {
 fn long_runs_survive_their_own_crashes() {
     for seed in 200..208 {
         run(&Plan { steps: 400, every_write: false, ..Plan::of_seed(seed) });
+    }
+}
+
+/// Parts, reads and whole writes of the same chunks, one right behind the other.
+#[test]
+fn crowds_are_answered_and_survive_their_own_crashes() {
+    for seed in 1590..1606 {
+        run(&Plan { steps: 200, every_write: false, crowded: true, ..Plan::of_seed(seed) });
     }
 }
 
