@@ -337,6 +337,9 @@ impl Engine {
         }
         match io.purpose {
             Purpose::Page(read) => self.page_ended(read, io.result.is_ok(), io.buf.as_deref()),
+            // Reads find it in memory only, so there it stays, as if it were still on its way. No
+            // more can come to it: nothing is written any more.
+            Purpose::Pages(_) | Purpose::Container(_) if io.result.is_err() => {}
             Purpose::Pages(blocks) => self.state.store.write_done(&blocks),
             Purpose::Frames { read, span, container } => {
                 self.placement.space.unpin(container);

@@ -26,6 +26,7 @@ mod scrub;
 mod snapshots;
 mod stages;
 mod stand;
+mod stops;
 mod versions;
 mod volumes;
 mod weight;
