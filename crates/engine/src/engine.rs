@@ -453,6 +453,7 @@ impl Drop for Engine {
     /// Whoever asks after the end, or asked just before it, is told.
     fn drop(&mut self) {
         self.intake.refuse(RequestError::Closing);
+        self.reads.fail(&RequestError::Closing);
         self.collection.fail(&RequestError::Closing);
         self.scrub.fail(&RequestError::Closing);
         self.explaining.fail(&RequestError::Closing);

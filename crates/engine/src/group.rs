@@ -36,10 +36,11 @@ const _: () = assert!(GROUPS_LOOKED_UP_MAX > 1);
 impl Engine {
     /// Moves groups through their stages as far as they go.
     pub(crate) fn advance_groups(&mut self) -> bool {
+        let mut moved = self.timed(CoreStage::Groups, Self::fill_slots);
         if self.stopped.is_some() {
-            return false;
+            return moved;
         }
-        let mut moved = self.timed(CoreStage::Groups, Self::fill_groups);
+        moved |= self.timed(CoreStage::Groups, Self::send_filled);
         moved |= self.timed(CoreStage::LookUps, Self::look_up_groups);
         moved |= self.timed(CoreStage::Commits, Self::commit_groups);
         moved
@@ -52,8 +53,8 @@ impl Engine {
     }
 
     /// Completes partly written chunks as soon as what is around them is known, in the open group
-    /// too: whoever wrote them, or reads them, waits for it.
-    fn fill_groups(&mut self) -> bool {
+    /// too, and when nothing is written any more: whoever wrote them, or reads them, waits for it.
+    fn fill_slots(&mut self) -> bool {
         let mut moved = false;
         for (id, at) in std::mem::take(&mut self.buffer.unfilled) {
             if self.fill_slot(id, at) {
@@ -62,6 +63,12 @@ impl Engine {
                 self.buffer.unfilled.push((id, at));
             }
         }
+        moved
+    }
+
+    /// Hands whole groups to the workers.
+    fn send_filled(&mut self) -> bool {
+        let mut moved = false;
         let mut jobs = Vec::new();
         while let Some(id) = self.first_in(Stage::Filling) {
             if self.buffer.unfilled.iter().any(|&(of, _)| of == id) {

@@ -123,6 +123,17 @@ impl Reads {
     pub(crate) fn any(&self) -> bool {
         !self.parked.is_empty() || !self.fetching.is_empty()
     }
+
+    /// Clients that wait are told `error`.
+    pub(crate) fn fail(&mut self, error: &RequestError) {
+        let fetching = std::mem::take(&mut self.fetching).into_values();
+        for op in self.parked.drain(..).chain(fetching.map(|fetching| fetching.op)) {
+            if let ReadFor::Client(done) = op.whom {
+                done.fail(error.clone());
+            }
+        }
+        self.extents.drain(..).for_each(|request| request.done.fail(error.clone()));
+    }
 }
 
 impl Span {

@@ -1,12 +1,17 @@
 //! A device has failed and nothing is written any more: what was acknowledged is read as it was.
 
 use disk::Fault;
-use engine::{Caches, VolumeHandle, Zone};
+use engine::{Caches, RequestError, VolumeHandle, Zone};
 
-use crate::stand::{CHUNK, GIB, Hand, MIB, Wish, fresh};
+use crate::stand::{CHUNK, GIB, Hand, Held, Holder, MIB, Wish, fresh};
 
 const CONTAINER: u64 = 4 * MIB;
 const LEAF_CHUNKS: u64 = 677;
+/// In the second leaf of a map.
+const FAR: u64 = LEAF_CHUNKS * CHUNK;
+
+/// In which all that can end does.
+const STEPS: u64 = 100;
 
 /// Writes chunks, each so far behind the one before, until one is refused. How many were
 /// acknowledged.
@@ -64,4 +69,89 @@ fn pages_that_the_device_did_not_take_stay_in_the_cache() {
     assert!(numbers > 64, "{numbers}");
     assert_reads(&mut hand, &volume, numbers, step);
     assert!(hand.beside(|client| client.close()).is_err());
+}
+
+/// A store that holds chunks on its device, opened so that reads of them can be kept back, with
+/// something written that the next round of a flush has to make durable. The page of the map that
+/// names the first chunk is in the cache.
+fn with_chunks(wish: &Wish) -> (Hand, Held, VolumeHandle) {
+    let mut hand = Hand::new(wish);
+    let volume = hand.volume("v", 16 * MIB);
+    hand.write(&volume, 0, &fresh(1, CHUNK));
+    hand.write(&volume, FAR, &fresh(3, CHUNK));
+    let (mut hand, held) = Holder::open(wish, hand.close());
+    let volume = hand.beside(|client| client.volume("v").unwrap());
+    hand.write(&volume, CHUNK, &fresh(2, CHUNK));
+    for _ in 0..2 {
+        hand.steps(STEPS);
+        hand.engine.tick();
+    }
+    hand.steps(STEPS);
+    (hand, held, volume)
+}
+
+fn read_later(hand: &mut Hand, volume: &VolumeHandle, offset_bytes: u64) -> u64 {
+    let (tag, done) = hand.done();
+    hand.client.read(volume, offset_bytes, CHUNK as u32, done);
+    tag
+}
+
+/// The sync of an idle store fails.
+fn stop_writing(hand: &mut Hand) {
+    hand.disk.inject(Fault::Sync { zone: Zone::Journal });
+    for _ in 0..20 {
+        hand.steps(STEPS);
+        hand.engine.tick();
+    }
+    let stats = hand.beside(|client| client.stats()).unwrap();
+    assert!(stats.writing_stopped.is_some());
+}
+
+/// Writes `sector` of the first chunk, beside whatever holds the sectors around it.
+fn write_sector(hand: &mut Hand, volume: &VolumeHandle, sector: u64) -> u64 {
+    let written = hand.write(volume, sector * 512, &[sector as u8; 512]).expect("not at the door");
+    hand.steps(STEPS);
+    written
+}
+
+/// The second part waits for the first, in a group of its own, and that one for the device.
+#[test]
+fn parts_of_a_chunk_are_filled_and_read_although_writing_has_stopped() {
+    let (mut hand, held, volume) = with_chunks(&Wish::default());
+    held.hold(Zone::Data(0));
+    let mut answers = vec![write_sector(&mut hand, &volume, 1), hand.flush()];
+    hand.steps(STEPS);
+    answers.push(write_sector(&mut hand, &volume, 2));
+    let read = read_later(&mut hand, &volume, 0);
+    stop_writing(&mut hand);
+    assert!(answers.into_iter().all(|tag| hand.outcome(tag).unwrap().is_err()));
+    assert!(held.count() == 1 && hand.outcome(read).is_none());
+    held.let_go();
+    let mut expected = fresh(1, CHUNK);
+    (1..3).for_each(|sector| expected[sector * 512..][..512].fill(sector as u8));
+    assert!(hand.bytes_of(read) == expected);
+}
+
+/// One waits for a frame, one for what is around a part, two for a page.
+#[test]
+fn who_still_waits_hears_that_the_engine_has_ended() {
+    let (mut hand, held, volume) = with_chunks(&Wish::default());
+    held.hold(Zone::Data(0));
+    let mut waiting = vec![read_later(&mut hand, &volume, 0)];
+    hand.steps(STEPS);
+    let written = write_sector(&mut hand, &volume, 1);
+    waiting.push(read_later(&mut hand, &volume, 0));
+    held.hold(Zone::Tables);
+    waiting.push(read_later(&mut hand, &volume, FAR));
+    let (extents, done) = hand.done();
+    hand.client.extents(&volume, FAR, CHUNK, 1, done);
+    waiting.push(extents);
+    stop_writing(&mut hand);
+    assert!(hand.outcome(written).unwrap().is_err());
+    assert!(waiting.iter().all(|&tag| hand.outcome(tag).is_none()));
+    let other = Hand::new(&Wish::default());
+    drop(std::mem::replace(&mut hand.engine, other.engine));
+    for tag in waiting {
+        assert_eq!(hand.outcome(tag).unwrap().unwrap_err(), RequestError::Closing);
+    }
 }

@@ -6,13 +6,14 @@
 
 mod content;
 mod hand;
+mod holder;
 mod looker;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use disk::{Doorbell, MemoryDisk};
+use disk::{Disk, Doorbell, MemoryDisk};
 use engine::{
     Caches, CheckReport, Client, Clock, Codec, Compression, CreateOptions, Detection, DomainSecret,
     Engine, OpenError, OpenReport, Options, RequestError, VolumeHandle,
@@ -22,6 +23,7 @@ use proptest::test_runner::Config as ProptestConfig;
 
 pub(crate) use content::{Dice, bch_twins, crc64_twins, fresh, md5_twins, packed, sha1_twins};
 pub(crate) use hand::Hand;
+pub(crate) use holder::{Held, Holder};
 pub(crate) use looker::Looker;
 
 pub(crate) const MIB: u64 = 1 << 20;
@@ -131,12 +133,21 @@ impl Wish {
         &self,
         disk: &MemoryDisk,
     ) -> Result<(Engine, Client, OpenReport, Doorbell), OpenError> {
+        self.load_through(disk, Box::new(disk.clone()))
+    }
+
+    /// The store on `disk`, which `through` stands before.
+    pub(crate) fn load_through(
+        &self,
+        disk: &MemoryDisk,
+        through: Box<dyn Disk>,
+    ) -> Result<(Engine, Client, OpenReport, Doorbell), OpenError> {
         let doorbell = Doorbell::new().unwrap();
         disk.set_doorbell(&doorbell);
-        let (disk, bell) = (Box::new(disk.clone()), doorbell.clone());
+        let bell = doorbell.clone();
         let (mut engine, client, report) = match self.cache {
-            Some(cache) => engine::open_with_cache(disk, bell, &self.options, cache)?,
-            None => engine::open(disk, bell, &self.options)?,
+            Some(cache) => engine::open_with_cache(through, bell, &self.options, cache)?,
+            None => engine::open(through, bell, &self.options)?,
         };
         engine.copy_above(self.copies_above);
         self.clock.into_iter().for_each(|clock| engine.keep_time(clock));

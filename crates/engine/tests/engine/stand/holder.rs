@@ -1,0 +1,84 @@
+//! A disk that keeps reads back for as long as a test likes, aside: what meets who
+//! waits for them?
+
+use std::sync::{Arc, Mutex};
+
+use disk::{Completion, Disk, Io, IoKind, MemoryDisk};
+use engine::Zone;
+
+use super::{Hand, Wish};
+
+/// A memory disk whose reads can be kept back.
+pub(crate) struct Holder {
+    disk: MemoryDisk,
+    held: Held,
+}
+
+/// What is kept back.
+#[derive(Clone, Default)]
+pub(crate) struct Held(Arc<Mutex<HeldReads>>);
+
+#[derive(Default)]
+struct HeldReads {
+    zones: Vec<Zone>,
+    reads: Vec<Io>,
+    /// What goes on with the next look.
+    freed: Vec<Io>,
+}
+
+impl Held {
+    /// From now on no read of this zone ends.
+    pub(crate) fn hold(&self, zone: Zone) {
+        self.0.lock().unwrap().zones.push(zone);
+    }
+
+    /// All goes on.
+    pub(crate) fn let_go(&self) {
+        let mut held = self.0.lock().unwrap();
+        held.zones.clear();
+        let reads = std::mem::take(&mut held.reads);
+        held.freed.extend(reads);
+    }
+
+    /// Reads that are kept back.
+    pub(crate) fn count(&self) -> usize {
+        self.0.lock().unwrap().reads.len()
+    }
+}
+
+impl Holder {
+    /// A store whose reads can be kept back.
+    pub(crate) fn open(wish: &Wish, disk: MemoryDisk) -> (Hand, Held) {
+        let held = Held::default();
+        let holder = Self { disk: disk.clone(), held: held.clone() };
+        let (engine, client, ..) = wish.load_through(&disk, Box::new(holder)).unwrap();
+        (Hand::of(disk, engine, client), held)
+    }
+}
+
+impl Disk for Holder {
+    fn submit(&mut self, io: Io) {
+        let mut held = self.held.0.lock().unwrap();
+        if held.zones.contains(&io.zone) && matches!(io.kind, IoKind::Read { .. }) {
+            return held.reads.push(io);
+        }
+        self.disk.submit(io);
+    }
+
+    fn poll(&mut self, done: &mut Vec<Completion>) {
+        self.held.0.lock().unwrap().freed.drain(..).for_each(|io| self.disk.submit(io));
+        self.disk.poll(done);
+    }
+
+    fn wait(&mut self, done: &mut Vec<Completion>) {
+        self.disk.wait(done);
+    }
+
+    fn in_flight(&self) -> usize {
+        self.disk.in_flight() + self.held.count()
+    }
+
+    fn size_bytes(&self, zone: Zone) -> u64 {
+        self.disk.size_bytes(zone)
+    }
+}
