@@ -105,6 +105,10 @@ impl Engine {
     }
 
     fn try_extents(&mut self, request: ExtentsRequest) {
+        // As of a read: the map of a deleted volume would be one hole.
+        if let Err(error) = request.volume.check_there() {
+            return request.done.fail(error);
+        }
         let mut wanted = Wanted::default();
         let walked = self.walk_extents(&request, &mut wanted);
         self.submit_page_reads(wanted.reads);

@@ -106,6 +106,10 @@ impl Engine {
     }
 
     pub(crate) fn try_read(&mut self, op: ReadOp) {
+        // With a deleted volume its map goes, while this waited: there it would be all zeros.
+        if let Err(error) = op.volume.check_there() {
+            return self.end_read(op, Err(error));
+        }
         match self.resolve(&op) {
             Ok(Resolved::Waits) => self.reads.parked.push_back(op),
             Ok(Resolved::Parts(parts, spans)) => self.fetch(op, parts, spans),

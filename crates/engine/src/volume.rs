@@ -101,15 +101,21 @@ impl VolumeShared {
         QuotaShare { volume: Arc::clone(self), chunks }
     }
 
+    /// Whether it has not been deleted.
+    pub(crate) fn check_there(&self) -> Result<(), RequestError> {
+        if self.is_gone() {
+            return Err(RequestError::NoSuchVolume { name: self.name() });
+        }
+        Ok(())
+    }
+
     /// Whether a request may touch this range.
     pub(crate) fn check_range(
         &self,
         offset_bytes: u64,
         length_bytes: u64,
     ) -> Result<(), RequestError> {
-        if self.is_gone() {
-            return Err(RequestError::NoSuchVolume { name: self.name() });
-        }
+        self.check_there()?;
         let size_bytes = self.size_bytes();
         let inside = offset_bytes.checked_add(length_bytes).is_some_and(|end| end <= size_bytes);
         let aligned =

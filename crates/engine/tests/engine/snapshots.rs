@@ -4,9 +4,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use engine::{AdminRequest, RequestError, SnapshotRequest, VolumeHandle};
+use engine::{AdminRequest, RequestError, SnapshotRequest, VolumeHandle, Zone};
 
-use crate::stand::{CHUNK, Dice, Hand, MIB, Stand, Wish, check_clean, fresh};
+use crate::stand::{CHUNK, Dice, Hand, Holder, MIB, Stand, Wish, check_clean, fresh};
 
 /// A leaf of a map covers so many chunks.
 const LEAF_CHUNKS: u64 = 677;
@@ -48,6 +48,55 @@ fn a_snapshot_stays_what_it_was() {
     settled(&stand);
     assert_eq!(stand.stats().unique_chunks, 3 * MIB / CHUNK);
     check_clean(&stand.close());
+}
+
+/// A read, and a question for extents, of a snapshot that is deleted while they wait: for reads of
+/// this zone, of which so many have ended one after the other.
+fn overtaken_by_a_deletion(zone: Zone, ended: u32) -> (Hand, u64, u64) {
+    let wish = Wish::default();
+    let mut hand = Hand::new(&wish);
+    let volume = hand.volume("v", 64 * MIB);
+    hand.write(&volume, 0, &fresh(1, CHUNK));
+    // Volume and snapshot share what is on the device, and a deletion passes over it unread.
+    let mut hand = Hand::open(&wish, hand.close());
+    let (volumes, name) = (vec!["v".to_owned()], "one".to_owned());
+    let request = SnapshotRequest { volumes, name, taken_unix_s: 7 };
+    hand.beside(|client| client.take_snapshots(request)).unwrap();
+    let (mut hand, held) = Holder::open(&wish, hand.close());
+    let one = hand.beside(|client| client.volume("v@one").unwrap());
+    held.hold(zone);
+    let (read, done) = hand.done();
+    hand.client.read(&one, 0, CHUNK as u32, done);
+    let (extents, done) = hand.done();
+    hand.client.extents(&one, 0, CHUNK, 1, done);
+    hand.steps(100);
+    for _ in 0..ended {
+        held.let_by();
+        hand.steps(100);
+    }
+    held.hold_no_more();
+    hand.beside(|client| client.delete_volume("v@one")).unwrap();
+    hand.steps(100);
+    assert_eq!(hand.beside(|client| client.stats()).unwrap().deletions, 0);
+    assert!(held.count() > 0);
+    held.let_go();
+    (hand, read, extents)
+}
+
+/// What they wait for goes with the snapshot: nothing is found then, which is not to say that zeros
+/// were there. Who waits for a frame has found it.
+#[test]
+fn who_waits_for_a_snapshot_that_is_deleted_meanwhile_gets_no_zeros() {
+    let gone = RequestError::NoSuchVolume { name: "v@one".to_owned() };
+    for ended in 0..2 {
+        let (mut hand, read, extents) = overtaken_by_a_deletion(Zone::Tables, ended);
+        assert_eq!(hand.wait(read).expect_err("a read of it"), gone);
+        assert_eq!(hand.wait(extents).expect_err("extents of it"), gone);
+        check_clean(&hand.close());
+    }
+    let (mut hand, read, _) = overtaken_by_a_deletion(Zone::Data(0), 0);
+    assert!(hand.bytes_of(read) == fresh(1, CHUNK));
+    check_clean(&hand.close());
 }
 
 #[test]

@@ -32,12 +32,22 @@ impl Held {
         self.0.lock().unwrap().zones.push(zone);
     }
 
-    /// All goes on.
-    pub(crate) fn let_go(&self) {
+    /// What is kept back stays so, and nothing else.
+    pub(crate) fn hold_no_more(&self) {
+        self.0.lock().unwrap().zones.clear();
+    }
+
+    /// What is kept back goes on, and what comes behind it is kept back.
+    pub(crate) fn let_by(&self) {
         let mut held = self.0.lock().unwrap();
-        held.zones.clear();
         let reads = std::mem::take(&mut held.reads);
         held.freed.extend(reads);
+    }
+
+    /// All goes on.
+    pub(crate) fn let_go(&self) {
+        self.hold_no_more();
+        self.let_by();
     }
 
     /// Reads that are kept back.
