@@ -1,17 +1,20 @@
 //! Quotas: a volume maps no more chunks than it may, at every moment and after every crash.
 //!
 //! A write to a volume with a quota is not acknowledged at the door. Here it is *admitted*: its
-//! chunks that are not mapped yet are counted and reserved, and the reservation ends when its last
-//! group has been applied and is in the volume's own count. So with `M` chunks mapped and `R`
-//! reserved, `M + R` never exceeds the quota, and no order of what is under way can:
+//! chunks that are not mapped yet are counted, with `M` chunks mapped and `R` reserved these must
+//! fit, and they are reserved until its last group has been applied and is in the volume's own
+//! count. So the quota is not exceeded, in whatever order goes on what is under way:
 //!
 //! * a chunk that is mapped, and of which nothing is buffered, stays mapped until this write comes,
 //!   or is unmapped by what comes later: writing over it adds nothing;
-//! * a chunk of which something is buffered may be unmapped by that first, and is counted as new.
+//! * a chunk of which something is buffered may be unmapped by that first, and is counted as new;
+//! * a write that has no space yet may be overtaken: a trim that comes later enters before it. So
+//!   all its chunks are reserved, those that are mapped too: nobody else gets what a trim of them
+//!   sets free.
 //!
-//! The second is counted too high where nothing is unmapped, so what does not fit is judged only
-//! when nothing of its volume is under way, and until then waits. So does what may fit when a trim
-//! has been given back. Others do not wait for it.
+//! The second and the third count too high where nothing is unmapped, so what does not fit is
+//! judged only when nothing of its volume is under way, and until then waits. So does what may fit
+//! when a trim has been given back. Others do not wait for it.
 
 use std::sync::Arc;
 
@@ -97,7 +100,8 @@ impl Engine {
         }
         let Some(new) = self.new_chunks_of(write)? else { return Ok(Admission::Waits) };
         if new == 0 || taken + new <= quota_chunks || mutant!(PassesQuota) {
-            return Ok(Admission::Admitted(volume.share_of_quota(new)));
+            let share = if write.reserved { new } else { write.chunks };
+            return Ok(Admission::Admitted(volume.share_of_quota(share)));
         }
         if volume.quota_reserved() > 0 || self.buffer.holds_any_of(volume.id) {
             // What is under way goes on, so that this one can.

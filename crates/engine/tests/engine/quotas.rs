@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use engine::{RequestError, SnapshotRequest, VolumeHandle};
 
-use crate::stand::{CHUNK, Dice, Hand, MIB, Stand, Wish, cases, check_clean, fresh};
+use crate::stand::{CHUNK, Dice, GIB, Hand, MIB, Stand, Wish, cases, check_clean, fresh};
 
 use proptest::prelude::*;
 
@@ -93,6 +93,41 @@ fn a_write_waits_for_what_a_trim_gives_back() {
         stand.trim(&volume, 0, leaves * LEAF_CHUNKS * CHUNK);
     }
     check_clean(&stand.close());
+}
+
+/// What is written over waits for space; a trim, which need not, lets go of it, and another write
+/// would take its place.
+#[test]
+fn a_trim_that_overtakes_what_is_written_over_it_makes_no_room_for_more() {
+    let mut hand = Hand::new(&Wish { capacities: vec![64 * MIB], ..Wish::default() });
+    let volume = hand.volume("v", MIB);
+    hand.beside(|client| client.set_quota("v", Some(10 * CHUNK))).unwrap();
+    let written = hand.write(&volume, 0, &fresh(1, 10 * CHUNK)).unwrap();
+    hand.wait(written).unwrap();
+    let full = hand.volume("w", GIB);
+    let mut offset_bytes = 0;
+    for length_bytes in [MIB, CHUNK] {
+        loop {
+            let bytes = fresh(1 << 32 | offset_bytes, length_bytes);
+            let later = hand.write(&full, offset_bytes, &bytes);
+            if later.is_some_and(|tag| hand.wait(tag).is_err()) {
+                break;
+            }
+            hand.settle();
+            offset_bytes += length_bytes;
+        }
+    }
+    let over = hand.write(&volume, 0, &fresh(2, CHUNK)).unwrap();
+    hand.trim(&volume, 0, 5 * CHUNK);
+    let more = hand.write(&volume, 20 * CHUNK, &fresh(3, 5 * CHUNK)).unwrap();
+    hand.trim(&full, 0, full.size_bytes());
+    hand.wait(over).unwrap();
+    let more = hand.wait(more).map(|_| ());
+    let flushed = hand.flush();
+    hand.wait(flushed).unwrap();
+    let volumes = hand.beside(|client| client.volumes()).unwrap();
+    assert_eq!((volumes[0].mapped_bytes, more), (6 * CHUNK, Err(at_quota())));
+    check_clean(&hand.close());
 }
 
 #[test]
