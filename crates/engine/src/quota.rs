@@ -14,7 +14,7 @@
 //!
 //! The second and the third count too high where nothing is unmapped, so what does not fit is
 //! judged only when nothing of its volume is under way, and until then waits. So does what may fit
-//! when a trim has been given back. Others do not wait for it.
+//! when what was cut off its volume has been given back. Others do not wait for it.
 
 use std::sync::Arc;
 
@@ -110,7 +110,7 @@ impl Engine {
             }
             return Ok(Admission::Waits);
         }
-        let may_fall = self.deletion_going_on().is_some();
+        let may_fall = self.deletion_going_on().is_some() && self.state.count_may_fall(volume.id);
         Ok(if may_fall { Admission::Waits } else { Admission::Refused })
     }
 

@@ -365,6 +365,14 @@ impl State {
         }
     }
 
+    /// Whether a version's figure still counts what was cut off above it and will be given back.
+    pub(crate) fn count_may_fall(&self, id: VolumeId) -> bool {
+        let parent = |entry: &&CatalogEntry| self.catalog.get(entry.lineage.parent?);
+        let above = std::iter::successors(self.catalog.get(id), parent).skip(1);
+        let mut lineages = above.map(|entry| &entry.lineage);
+        lineages.any(|lineage| lineage.given_back_leaves < lineage.cut_leaves.end)
+    }
+
     /// Children, their children, and so on.
     pub(crate) fn descendants_of(&self, id: VolumeId) -> Vec<VolumeId> {
         let mut found: Vec<VolumeId> = self.catalog.children_of(id).collect();

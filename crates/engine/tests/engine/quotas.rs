@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use engine::{RequestError, SnapshotRequest, VolumeHandle};
+use engine::{RequestError, SnapshotRequest, VolumeHandle, Zone};
 
-use crate::stand::{CHUNK, Dice, GIB, Hand, MIB, Stand, Wish, cases, check_clean, fresh};
+use crate::stand::{CHUNK, Dice, GIB, Hand, Holder, MIB, Stand, Wish, cases, check_clean, fresh};
 
 use proptest::prelude::*;
 
@@ -93,6 +93,68 @@ fn a_write_waits_for_what_a_trim_gives_back() {
         stand.trim(&volume, 0, leaves * LEAF_CHUNKS * CHUNK);
     }
     check_clean(&stand.close());
+}
+
+/// What is given back elsewhere makes no room under this volume's quota, however long it takes:
+/// here until pages come.
+#[test]
+fn a_write_does_not_wait_for_the_deletion_of_another_volume() {
+    let wish = Wish::default();
+    let mut hand = Hand::new(&wish);
+    let volumes = ["v", "w"].map(|name| hand.volume(name, MIB));
+    for volume in &volumes {
+        hand.write(volume, 0, &fresh(1, CHUNK));
+    }
+    let (mut hand, held) = Holder::open(&wish, hand.close());
+    let volume = hand.beside(|client| client.volume("v").unwrap());
+    hand.beside(|client| client.set_quota("v", Some(CHUNK))).unwrap();
+    hand.read(&volume, 0, CHUNK as u32);
+    held.hold(Zone::Tables);
+    hand.beside(|client| client.delete_volume("w")).unwrap();
+    let over = hand.write(&volume, 0, &fresh(2, CHUNK)).unwrap();
+    let new = hand.write(&volume, CHUNK, &fresh(3, CHUNK)).unwrap();
+    let flushed = hand.flush();
+    hand.wait(flushed).unwrap();
+    hand.settle();
+    assert_eq!(hand.beside(|client| client.stats()).unwrap().deletions, 1);
+    assert!(hand.outcome(over).expect("it is over what is mapped").is_ok());
+    assert_eq!(hand.outcome(new).expect("it is refused").unwrap_err(), at_quota());
+    held.let_go();
+    check_clean(&hand.close());
+}
+
+/// What was cut off before a snapshot was taken leaves the figures of its clones, too.
+#[test]
+fn a_write_to_a_clone_waits_for_what_was_cut_off_above_it() {
+    let (wish, leaves) = (Wish::default(), 40);
+    let mut hand = Hand::new(&wish);
+    let volume = hand.volume("v", leaves * LEAF_CHUNKS * CHUNK);
+    for leaf in 0..leaves {
+        hand.write(&volume, leaf * LEAF_CHUNKS * CHUNK, &fresh(leaf, CHUNK));
+    }
+    let (mut hand, held) = Holder::open(&wish, hand.close());
+    let volume = hand.beside(|client| client.volume("v").unwrap());
+    hand.trim(&volume, 0, volume.size_bytes());
+    let deletions = |hand: &mut Hand| {
+        let (stats, done) = hand.done();
+        hand.client.administer(engine::AdminRequest::Stats, done);
+        let Ok(engine::Reply::Stats(stats)) = hand.wait(stats) else { panic!() };
+        stats.deletions
+    };
+    assert!((0..1000).any(|_| deletions(&mut hand) > 0));
+    held.hold(Zone::Tables);
+    let (volumes, name) = (vec!["v".to_owned()], "a".to_owned());
+    let request = SnapshotRequest { volumes, name, taken_unix_s: 7 };
+    hand.beside(|client| client.take_snapshots(request)).unwrap();
+    hand.beside(|client| client.clone_volume("v@a", "c")).unwrap();
+    hand.beside(|client| client.set_quota("c", Some(CHUNK))).unwrap();
+    let clone = hand.beside(|client| client.volume("c").unwrap());
+    let waits = hand.write(&clone, 0, &fresh(50, CHUNK)).unwrap();
+    hand.settle();
+    assert!(deletions(&mut hand) == 1 && hand.outcome(waits).is_none());
+    held.let_go();
+    hand.wait(waits).unwrap();
+    check_clean(&hand.close());
 }
 
 /// What is written over waits for space; a trim, which need not, lets go of it, and another write
