@@ -14,6 +14,11 @@ use crate::volume::VolumeHandle;
 /// Connections among which the memory of reads is divided.
 const READERS: usize = 8;
 
+/// What a read takes: frames as they are stored, and the reply that is made from them.
+fn read_credit(length_bytes: u32) -> usize {
+    2 * pooled_bytes(length_bytes as usize)
+}
+
 impl Client {
     /// Bytes of reads that one connection should have under way at most, so that one which does not
     /// take its replies leaves memory to the others.
@@ -22,17 +27,52 @@ impl Client {
         self.intake.read_credits.total_bytes() / READERS / 2
     }
 
-    /// Reads; the outcome is [`Reply::Read`]. Waits while other reads, whose replies have not been
-    /// dropped, take all the memory that is meant for them.
+    /// Memory for a read of this length and for its reply; waits while there is none.
+    #[must_use]
+    pub fn read_memory(&self, length_bytes: u32) -> Permit {
+        let credit = read_credit(length_bytes);
+        self.intake.read_credits.take(credit);
+        Permit::new(Arc::clone(&self.read_permit), credit)
+    }
+
+    /// As [`Client::read_memory`], but None while there is none.
+    #[must_use]
+    pub fn try_read_memory(&self, length_bytes: u32) -> Option<Permit> {
+        let credit = read_credit(length_bytes);
+        let granted = self.intake.read_credits.try_take(credit);
+        granted.then(|| Permit::new(Arc::clone(&self.read_permit), credit))
+    }
+
+    /// In place of memory that the caller has set aside itself.
+    #[must_use]
+    pub fn own_memory(&self) -> Permit {
+        Permit::new(Arc::clone(&self.read_permit), 0)
+    }
+
+    /// Whether somebody waits for memory of reads.
+    #[must_use]
+    pub fn is_read_memory_wanted(&self) -> bool {
+        self.intake.read_credits.are_wanted()
+    }
+
+    /// Reads; the outcome is [`Reply::Read`]. Waits for memory as [`Client::read_memory`] does.
     pub fn read(&self, volume: &VolumeHandle, offset_bytes: u64, length_bytes: u32, done: Done) {
+        self.read_in(self.read_memory(length_bytes), volume, offset_bytes, length_bytes, done);
+    }
+
+    /// Reads in memory that is there; the outcome holds it ([`ReadPieces::into_permit`]).
+    pub fn read_in(
+        &self,
+        permit: Permit,
+        volume: &VolumeHandle,
+        offset_bytes: u64,
+        length_bytes: u32,
+        done: Done,
+    ) {
         if let Err(error) = volume.0.check_range(offset_bytes, u64::from(length_bytes)) {
             return done.fail(error);
         }
         let volume = Arc::clone(&volume.0);
-        // Frames as they are stored, and the reply that is made from them.
-        let credit = 2 * pooled_bytes(length_bytes as usize);
-        self.intake.read_credits.take(credit);
-        let permit = Permit::new(Arc::clone(&self.read_permit), credit);
         let as_of = self.intake.lookaside.as_of();
         let request = ReadRequest { volume, offset_bytes, length_bytes, as_of, permit, done };
         self.intake.push(Request::Read(request));
@@ -54,7 +94,7 @@ impl Client {
             chunk_bytes: intake.chunk_bytes,
             volume: Arc::clone(&volume.0),
             expanding: Arc::clone(&intake.expanding),
-            _permit: None,
+            permit: None,
         })
     }
 

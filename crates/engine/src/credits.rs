@@ -114,6 +114,11 @@ impl Credits {
         self.call_all(state);
     }
 
+    /// Whether somebody waits for them.
+    pub(crate) fn are_wanted(&self) -> bool {
+        self.lock().uncalled
+    }
+
     /// Bytes of all.
     pub(crate) fn total_bytes(&self) -> usize {
         usize::try_from(self.total_bytes).unwrap_or(usize::MAX)

@@ -178,7 +178,7 @@ pub use open_error::{OpenError, OpenReport};
 pub use options::{Caches, ComparingAhead, CreateOptions, MEMORY_BYTES_MIN, Options};
 pub use outcome::{DedupWord, Extent, ReadPieces, Reply, Segment, VolumeInfo};
 pub use problem::{CheckProgress, CheckReport, Problem};
-pub use reduce::ChunkBuf;
+pub use reduce::{ChunkBuf, Permit};
 pub use repair::{RepairReport, repair};
 pub use repair_error::RepairError;
 pub use scrub::{

@@ -186,7 +186,7 @@ pub struct ReadPieces {
     pub(crate) volume: Arc<crate::volume::VolumeShared>,
     pub(crate) expanding: Arc<Expanding>,
     /// Gives its memory back to the engine's bound when the reply is dropped.
-    pub(crate) _permit: Option<Permit>,
+    pub(crate) permit: Option<Permit>,
 }
 
 impl ReadPieces {
@@ -194,6 +194,12 @@ impl ReadPieces {
     #[must_use]
     pub fn length_bytes(&self) -> usize {
         self.parts.iter().map(|part| part.take_bytes as usize).sum()
+    }
+
+    /// What the read holds of the memory for reads: for whoever keeps bytes that were made of it.
+    #[must_use]
+    pub fn into_permit(self) -> Option<Permit> {
+        self.permit
     }
 
     /// The read as runs of data and holes, merged, in order.

@@ -423,7 +423,7 @@ impl Engine {
             chunk_bytes: self.geometry.chunk_bytes,
             volume: Arc::clone(&op.volume),
             expanding: Arc::clone(&self.intake.expanding),
-            _permit: op.permit.take(),
+            permit: op.permit.take(),
         };
         self.end_read(op, Ok(pieces));
     }

@@ -17,7 +17,7 @@ use engine::{Client, VolumeHandle};
 use crate::error::Hangup;
 use crate::handshake::{Agreed, Handshake, Step};
 use crate::incoming::Incoming;
-use crate::link::Link;
+use crate::link::{Forbearance, Link};
 use crate::reply::Replies;
 use crate::session::{self, Session};
 use crate::socket::{Socket, Watched, time_left};
@@ -25,8 +25,19 @@ use crate::writer;
 
 /// How long one read waits in transmission. Only the deadline of a payload needs it to end.
 const READ_TIME: Duration = Duration::from_secs(5);
+/// How often a write that waits in transmission looks whether it is waited for.
+const WRITE_TIME: Duration = Duration::from_secs(1);
 /// What a thread of this room needs of stack.
 pub(crate) const STACK_BYTES: usize = 512 << 10;
+
+/// How long a client may take.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Times {
+    /// To choose its export.
+    pub(crate) handshake_max: Duration,
+    /// Until it takes the next bytes of its replies, when others wait for their memory.
+    pub(crate) stalled_max: Duration,
+}
 
 /// A connection that is served.
 #[derive(Debug)]
@@ -68,13 +79,13 @@ impl Connection {
         mut buffers: Buffers,
         client: &Client,
         closing: &AtomicBool,
-        handshake_time_max: Duration,
+        times: &Times,
         patience: Patience,
     ) {
-        let deadline = Instant::now() + handshake_time_max;
+        let deadline = Instant::now() + times.handshake_max;
         if let Ok(agreed) = self.negotiate(&mut buffers.incoming, client, closing, deadline) {
             // A client whose connection failed sees that for itself.
-            let _ = self.transmit(buffers, agreed, client, closing, patience);
+            let _ = self.transmit(buffers, agreed, client, closing, times, patience);
         }
         self.socket.shutdown(Shutdown::Both);
     }
@@ -116,16 +127,23 @@ impl Connection {
         agreed: Agreed<VolumeHandle>,
         client: &Client,
         closing: &AtomicBool,
+        times: &Times,
         patience: Patience,
     ) -> Result<(), Hangup> {
         self.socket.set_read_timeout(Some(READ_TIME))?;
-        self.socket.set_write_timeout(None)?;
+        self.socket.set_write_timeout(Some(WRITE_TIME))?;
         let structured = agreed.structured;
         let Buffers { incoming, answers, replies } = buffers;
         let answers = Replies::new(answers, structured);
         let replies = Replies::new(replies, structured);
         let share_bytes = client.read_share_bytes();
-        let new_link = || Arc::new(Link::new(self.socket.clone(), share_bytes, structured));
+        let engine = client.clone();
+        let forbearance = Forbearance {
+            time_max: times.stalled_max,
+            is_memory_wanted: Box::new(move || engine.is_read_memory_wanted()),
+        };
+        let socket = Arc::clone(&self.socket);
+        let new_link = || Arc::new(Link::new(socket, share_bytes, structured, forbearance));
         let link = Arc::clone(self.link.get_or_init(new_link));
         thread::scope(|scope| {
             // However the reader ends, by a panic too, the writer must come to know.

@@ -15,12 +15,16 @@
 //!   read that is all there is in flight: there is nothing that it could be put together beside.
 //! - Reader and writer both send, each while it holds `sending`. When the writer has it, the reader
 //!   leaves its acknowledgements to the writer instead of waiting.
+//! - A client that takes nothing keeps its place, and the memory of its reads, until somebody else
+//!   waits for that ([`Forbearance`]): then it is given up.
 //! - Once the connection is *broken* nobody waits for anything any more. Outcomes that still
 //!   come are dropped: the engine may outlive its clients.
 
-use std::io::Write;
+use std::fmt::{self, Debug, Formatter};
+use std::io::{ErrorKind, Write};
 use std::net::Shutdown;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
 
 use engine::{Completions, Reply, RequestError};
 
@@ -41,6 +45,20 @@ const HANDED_OVER_BYTES_MAX: usize = 64 << 10;
 const SHORT_READ_BYTES_MAX: u32 = 16 << 10;
 /// Room for its reply.
 const ANSWER_BYTES: usize = SHORT_READ_BYTES_MAX as usize + 1024;
+
+/// How long a client is borne with that takes nothing of what it is sent.
+pub(crate) struct Forbearance {
+    /// For so long whatever happens.
+    pub(crate) time_max: Duration,
+    /// And until somebody waits for the memory of its replies.
+    pub(crate) is_memory_wanted: Box<dyn Fn() -> bool + Send + Sync>,
+}
+
+impl Debug for Forbearance {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Forbearance").field("time_max", &self.time_max).finish_non_exhaustive()
+    }
+}
 
 /// How a request ended.
 pub(crate) type Outcome = Result<Reply, RequestError>;
@@ -103,6 +121,7 @@ pub(crate) struct Link {
     sending: Mutex<()>,
     /// Bytes of reads that may be in flight: a share that leaves other connections theirs.
     read_bytes_max: usize,
+    forbearance: Forbearance,
     state: Mutex<State>,
     /// The writer waits here for something to send.
     work_came: Condvar,
@@ -111,11 +130,18 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    pub(crate) fn new(socket: Arc<Socket>, read_share_bytes: usize, structured: bool) -> Self {
+    /// Over a socket whose writes end after a while, if nothing is taken.
+    pub(crate) fn new(
+        socket: Arc<Socket>,
+        read_share_bytes: usize,
+        structured: bool,
+        forbearance: Forbearance,
+    ) -> Self {
         Self {
             socket,
             sending: Mutex::new(()),
             read_bytes_max: read_share_bytes.min(READ_BYTES_MAX),
+            forbearance,
             state: Mutex::new(State {
                 slots: Vec::new(),
                 vacant: Vec::new(),
@@ -167,6 +193,11 @@ impl Link {
         if state.broken { Err(Hangup) } else { Ok(()) }
     }
 
+    /// Whether reads are in flight: they hold memory.
+    pub(crate) fn is_reading(&self) -> bool {
+        self.state().in_flight.read_bytes > 0
+    }
+
     /// Puts `request` in flight; returns the tag that the engine is to know it by.
     pub(crate) fn begin(&self, request: Request) -> u64 {
         let state = &mut *self.state();
@@ -190,17 +221,39 @@ impl Link {
     /// Sends `bytes` now. Waits for the client when it does not read.
     ///
     /// # Errors
-    /// [`Hangup`] when the client is gone, which breaks the connection.
+    /// [`Hangup`] when the client is gone or given up, which breaks the connection.
     pub(crate) fn send(&self, bytes: &[u8]) -> Result<(), Hangup> {
         let sending = self.sending.lock().unwrap_or_else(PoisonError::into_inner);
         self.send_holding(&sending, bytes)
     }
 
     fn send_holding(&self, _sending: &MutexGuard<'_, ()>, bytes: &[u8]) -> Result<(), Hangup> {
-        (&*self.socket).write_all(bytes).map_err(|_| {
-            self.break_off();
-            Hangup
-        })
+        self.send_all(bytes).inspect_err(|_| self.break_off())
+    }
+
+    fn send_all(&self, mut bytes: &[u8]) -> Result<(), Hangup> {
+        let mut stalled_since = None;
+        while !bytes.is_empty() {
+            match (&*self.socket).write(bytes) {
+                Ok(0) => return Err(Hangup),
+                Ok(sent) => {
+                    bytes = &bytes[sent..];
+                    stalled_since = None;
+                }
+                Err(error) => match error.kind() {
+                    ErrorKind::Interrupted => {}
+                    ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+                        let since: Instant = *stalled_since.get_or_insert_with(Instant::now);
+                        let long = since.elapsed() >= self.forbearance.time_max;
+                        if long && self.is_reading() && (self.forbearance.is_memory_wanted)() {
+                            return Err(Hangup);
+                        }
+                    }
+                    _ => return Err(Hangup),
+                },
+            }
+        }
+        Ok(())
     }
 
     /// Sends `bytes` now, or leaves them to the writer when that is sending.

@@ -10,8 +10,11 @@
 //! The buffer is never cleared, for that would cost as much as filling it. Replies that are longer
 //! than it are put together in memory that all connections share, for as long as it takes: most
 //! connections wait, and each would keep what its longest reply took.
+//!
+//! What a read takes of the engine's memory for reads is held until its bytes have been sent, too:
+//! clients that do not take them would each hold a reply that nobody counts.
 
-use engine::{ChunkBuf, Extent, ReadPieces, Reply, RequestError, Segment};
+use engine::{ChunkBuf, Extent, Permit, ReadPieces, Reply, RequestError, Segment};
 
 use crate::handshake::ALLOCATION_CONTEXT;
 use crate::validate::beyond_the_end;
@@ -88,13 +91,15 @@ pub(crate) struct Replies {
     /// Instead of `buffer`, until they have been sent.
     long: Option<ChunkBuf>,
     filled: usize,
+    /// Of the reads whose bytes are here.
+    permits: Vec<Permit>,
     structured: bool,
 }
 
 impl Replies {
     /// In `buffer`, or in a longer one where it is too short.
     pub(crate) fn new(buffer: Box<[u8]>, structured: bool) -> Self {
-        Self { buffer, long: None, filled: 0, structured }
+        Self { buffer, long: None, filled: 0, permits: Vec::new(), structured }
     }
 
     /// What is to be sent.
@@ -110,6 +115,7 @@ impl Replies {
     pub(crate) fn clear(&mut self) {
         self.filled = 0;
         self.long = None;
+        self.permits.clear();
     }
 
     fn bytes_mut(&mut self) -> &mut [u8] {
@@ -140,6 +146,7 @@ impl Replies {
             (command, Err(error)) => self.error(cookie, command, &error),
             (Command::Read, Ok(Reply::Read(pieces))) => {
                 self.read(&ReadRange::of(request), &pieces);
+                self.permits.extend(pieces.into_permit());
             }
             (Command::BlockStatus, Ok(Reply::Extents(extents))) => self.extents(cookie, &extents),
             (Command::Read | Command::BlockStatus, Ok(_)) => {

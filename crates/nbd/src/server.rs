@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use disk::{Crowd, Patience};
 use engine::Client;
 
-use crate::connection::{Buffers, Connection, STACK_BYTES};
+use crate::connection::{Buffers, Connection, STACK_BYTES, Times};
 use crate::error::NbdError;
 use crate::listen::{Listen, Listener};
 use crate::socket::Socket;
@@ -43,6 +43,9 @@ pub struct ServerOptions {
     pub connections_max: usize,
     /// How long a client may take to choose its export.
     pub handshake_time_max: Duration,
+    /// How long a client may take nothing of what it is sent while others wait for the memory of its
+    /// replies.
+    pub stalled_time_max: Duration,
     /// For how many microseconds a connection looks for its next request before it sleeps, where
     /// that pays ([`disk::Patience`]).
     pub poll_us: u32,
@@ -54,6 +57,7 @@ impl Default for ServerOptions {
             listen: Vec::new(),
             connections_max: 128,
             handshake_time_max: Duration::from_secs(30),
+            stalled_time_max: Duration::from_secs(10),
             poll_us: 0,
         }
     }
@@ -70,7 +74,7 @@ pub struct Server {
 struct Shared {
     client: Client,
     connections_max: usize,
-    handshake_time_max: Duration,
+    times: Times,
     /// What each reader has.
     patience: Patience,
     closing: AtomicBool,
@@ -106,7 +110,10 @@ impl Server {
         let shared = Arc::new(Shared {
             client,
             connections_max: options.connections_max,
-            handshake_time_max: options.handshake_time_max,
+            times: Times {
+                handshake_max: options.handshake_time_max,
+                stalled_max: options.stalled_time_max,
+            },
             patience: Patience::of_us(options.poll_us).among(Arc::new(Crowd::new(looking_max()))),
             closing: AtomicBool::new(false),
             connections: Mutex::default(),
@@ -240,7 +247,7 @@ fn begin(socket: Socket, shared: &Arc<Shared>) {
                 buffers,
                 &shared.client,
                 &shared.closing,
-                shared.handshake_time_max,
+                &shared.times,
                 shared.patience.clone(),
             );
         },

@@ -2,8 +2,8 @@
 //!
 //! What ends at once is answered here: writes that the write buffer took, short reads of what is in
 //! memory, refusals, CACHE. Those answers are gathered while the next request is already here, and
-//! sent before this thread waits for anything: the client, room, or the write buffer's credits,
-//! which [`Client::buffer`] waits for where [`Client::try_buffer`] finds none.
+//! sent before this thread waits for anything: the client, room, or memory of the engine, which
+//! [`Client::buffer`] waits for where [`Client::try_buffer`] finds none, and so for reads.
 //!
 //! Nothing is taken from the engine before it is needed: room among the requests in flight first,
 //! then credits, then the payload, straight into the buffer that the engine keeps. Only the client
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use engine::{Accepted, Client, Done, RequestError, VolumeHandle};
+use engine::{Accepted, Client, Done, Permit, RequestError, VolumeHandle};
 
 use crate::error::Hangup;
 use crate::handshake::Agreed;
@@ -34,6 +34,10 @@ const DISCARDED_BYTES_MAX: usize = 2 * PAYLOAD_BYTES_MAX as usize;
 const GATHERED_BYTES: usize = 32 << 10;
 /// What answers find room in: those, and a read beside them.
 pub(crate) const ANSWERS_BYTES: usize = GATHERED_BYTES + (48 << 10);
+/// A read up to this length does not wait for memory that others hold, if it is alone: clients that
+/// do not take their replies hold it for as long as they like. Each connection may take so much and
+/// as much again beyond what is meant for reads.
+const OWN_READ_BYTES_MAX: u32 = 128 << 10;
 /// Extents in one reply.
 const EXTENTS_MAX: u32 = 1024;
 
@@ -154,11 +158,24 @@ impl<'a> Session<'a> {
         match self.client.read_held(&self.volume, offset_bytes, length_bytes) {
             Some(pieces) => self.answers.read(&ReadRange::of(&request), &pieces),
             None => {
-                let done = self.begin(request)?;
-                self.client.read(&self.volume, offset_bytes, length_bytes, done);
+                self.wait_for_room(&request)?;
+                let memory = self.read_memory(length_bytes)?;
+                let done = self.begun(request);
+                self.client.read_in(memory, &self.volume, offset_bytes, length_bytes, done);
             }
         }
         Ok(())
+    }
+
+    fn read_memory(&mut self, length_bytes: u32) -> Result<Permit, Hangup> {
+        if let Some(memory) = self.client.try_read_memory(length_bytes) {
+            return Ok(memory);
+        }
+        if length_bytes <= OWN_READ_BYTES_MAX && !self.link.is_reading() {
+            return Ok(self.client.own_memory());
+        }
+        self.send_answers()?;
+        Ok(self.client.read_memory(length_bytes))
     }
 
     fn nothing_to_do(&mut self, request: &Request) -> Result<(), Hangup> {

@@ -6,13 +6,15 @@ use std::time::Duration;
 
 use engine::{Completions, Reply, RequestError};
 
-use super::{Batch, Hangup, Link, Load, READ_BYTES_MAX, REQUESTS_MAX};
+use super::{Batch, Forbearance, Hangup, Link, Load, READ_BYTES_MAX, REQUESTS_MAX};
 use crate::socket::Socket;
 use crate::wire::{Command, Request, simple_reply};
 
 fn link() -> (Arc<Link>, UnixStream) {
     let (ours, theirs) = UnixStream::pair().unwrap();
-    (Arc::new(Link::new(Arc::new(Socket::Unix(ours)), READ_BYTES_MAX, false)), theirs)
+    let socket = Arc::new(Socket::Unix(ours));
+    let forbearance = Forbearance { time_max: Duration::MAX, is_memory_wanted: Box::new(|| false) };
+    (Arc::new(Link::new(socket, READ_BYTES_MAX, false, forbearance)), theirs)
 }
 
 fn request(command: Command, length_bytes: u32) -> Request {

@@ -1,0 +1,88 @@
+//! Clients that stop in the middle, of reading or of sending: nobody else waits for them.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::io::{ErrorKind, Read};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use nbd::ServerOptions;
+use nbd::wire::{Command, Request};
+use support::{Peer, Store, request};
+
+const MIB: u64 = 1 << 20;
+const SIZE_BYTES: u64 = 64 * MIB;
+/// All memory that a store of 64 MiB has for reads goes into the reply of one.
+const LONG_READ_BYTES: u32 = 32 << 20;
+/// Longer than what a connection may read without memory for reads.
+const READ_BYTES: u32 = 1 << 20;
+
+fn ask(peer: &mut Peer<UnixStream>, request: &Request) {
+    let mut bytes = Vec::new();
+    request.encode(&mut bytes);
+    peer.send(&bytes);
+}
+
+fn ask_for(peer: &mut Peer<UnixStream>, length_bytes: u32) {
+    ask(peer, &request(Command::Read, 0, 0, length_bytes));
+}
+
+fn hears_nothing(peer: &mut Peer<UnixStream>) -> bool {
+    peer.stream.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+    let read = peer.stream.read(&mut [0]);
+    peer.stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    read.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
+}
+
+/// A client whose long reply is ready, and which takes the beginning of it.
+fn one_that_does_not_read(server: &nbd::Server) -> Peer<UnixStream> {
+    let mut peer = Peer::simple(server, "disk");
+    ask_for(&mut peer, LONG_READ_BYTES);
+    assert_eq!(peer.answer().errno(), 0);
+    peer
+}
+
+#[test]
+fn a_reply_takes_memory_until_it_has_been_sent() {
+    let (_store, server) = Store::serving(&[("disk", SIZE_BYTES)]);
+    let mut greedy = one_that_does_not_read(&server);
+    let mut other = Peer::simple(&server, "disk");
+    ask_for(&mut other, READ_BYTES);
+    assert!(hears_nothing(&mut other), "the long reply is not counted any more");
+    greedy.receive(LONG_READ_BYTES as usize);
+    assert_eq!(other.answer().errno(), 0);
+    other.receive(READ_BYTES as usize);
+}
+
+#[test]
+fn short_reads_do_not_wait_for_who_does_not_read() {
+    let (_store, server) = Store::serving(&[("disk", SIZE_BYTES)]);
+    let mut greedy = one_that_does_not_read(&server);
+    let mut other = Peer::simple(&server, "disk");
+    for length_bytes in [4 << 10, 128 << 10] {
+        assert!(other.read(MIB, length_bytes).iter().all(|byte| *byte == 0));
+    }
+    greedy.receive(LONG_READ_BYTES as usize);
+}
+
+#[test]
+fn who_does_not_read_keeps_its_place_until_others_wait_for_the_memory() {
+    let stalled_time_max = Duration::from_millis(10);
+    let options = ServerOptions { stalled_time_max, ..Default::default() };
+    let (_store, server) = Store::serving_with(&[("disk", SIZE_BYTES)], options);
+    let mut patient = one_that_does_not_read(&server);
+    // It is looked at every second.
+    std::thread::sleep(Duration::from_millis(2500));
+    patient.receive(LONG_READ_BYTES as usize);
+
+    let mut greedy = one_that_does_not_read(&server);
+    ask_for(&mut patient, READ_BYTES);
+    assert_eq!(patient.answer().errno(), 0);
+    patient.receive(READ_BYTES as usize);
+    let mut rest = Vec::new();
+    // Cut off: what the socket held, and no more.
+    let _ = greedy.stream.read_to_end(&mut rest);
+    assert!(rest.len() < LONG_READ_BYTES as usize);
+}
