@@ -19,7 +19,8 @@ use crate::protocol::{
 };
 use crate::socket::{self, SOCKET_NAME};
 
-/// A server that says nothing for so long is taken for hung.
+/// A server that says nothing for so long is taken for hung, unless what it was asked for may take
+/// longer.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// A connection to the server of a store: over its control socket, unless told otherwise.
@@ -27,6 +28,8 @@ const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
 pub struct Client<R = BufReader<UnixStream>, W = UnixStream> {
     reader: R,
     writer: W,
+    /// A call has failed: its answer may still come, and would be taken for the next one's.
+    failed: bool,
 }
 
 impl Client {
@@ -58,13 +61,16 @@ impl<R: BufRead, W: Write> Client<R, W> {
     /// # Errors
     /// [`ConnectError`] when the greeting is none of this release.
     pub fn over(reader: R, writer: W) -> Result<Self, ConnectError> {
-        let mut client = Self { reader, writer };
+        let mut client = Self { reader, writer, failed: false };
         client.greet()?;
         Ok(client)
     }
 
     fn greet(&mut self) -> Result<(), ConnectError> {
-        let hello: Hello = self.receive().map_err(|source| ConnectError::NoGreeting { source })?;
+        let hello = line::receive(&mut self.reader, RESPONSE_BYTES_MAX);
+        let hello: Hello = hello
+            .and_then(|hello| hello.ok_or(CallError::Closed))
+            .map_err(|source| ConnectError::NoGreeting { source })?;
         if hello.protocol != PROTOCOL_VERSION {
             return Err(ConnectError::OtherProtocol {
                 server_version: hello.tamis,
@@ -74,20 +80,29 @@ impl<R: BufRead, W: Write> Client<R, W> {
         if hello.busy { Err(ConnectError::Busy) } else { Ok(()) }
     }
 
-    fn receive<T: serde::de::DeserializeOwned>(&mut self) -> Result<T, CallError> {
-        line::receive(&mut self.reader, RESPONSE_BYTES_MAX)?.ok_or(CallError::Closed)
-    }
-
-    /// Sends one request and waits for its response; a refusal is an error.
+    /// Sends one request and waits for its response; a refusal is an error. After any other error
+    /// the connection is not used again.
     ///
     /// # Errors
     /// [`CallError::Refused`] in the engine's words, others when the connection failed.
     pub fn call(&mut self, request: &Request) -> Result<Response, CallError> {
-        line::send(&mut self.writer, request)?;
-        match self.receive()? {
+        if self.failed {
+            return Err(CallError::Closed);
+        }
+        match self.exchange(request).inspect_err(|_| self.failed = true)? {
             Response::Refused(refusal) => Err(refusal.into()),
             response => Ok(response),
         }
+    }
+
+    fn exchange(&mut self, request: &Request) -> Result<Response, CallError> {
+        line::send(&mut self.writer, request)?;
+        let response = match request.is_answered_soon() {
+            true => line::receive(&mut self.reader, RESPONSE_BYTES_MAX),
+            // A server that ends closes the connection.
+            false => line::receive_at_last(&mut self.reader, RESPONSE_BYTES_MAX),
+        };
+        response?.ok_or(CallError::Closed)
     }
 
     fn call_for_volume(&mut self, request: &Request) -> Result<VolumeInfo, CallError> {

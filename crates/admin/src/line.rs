@@ -3,7 +3,7 @@
 //! A line is read up to a bound and no further: whoever is at the other end cannot make this side
 //! hold more than that.
 
-use std::io::{BufRead, Read, Write};
+use std::io::{self, BufRead, ErrorKind, Read, Write};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -28,8 +28,32 @@ pub(crate) fn receive<T: DeserializeOwned>(
     from: &mut impl BufRead,
     limit_bytes: usize,
 ) -> Result<Option<T>, CallError> {
+    receive_if(from, limit_bytes, |_| false)
+}
+
+/// The same, however long nothing comes: until the other side has gone.
+pub(crate) fn receive_at_last<T: DeserializeOwned>(
+    from: &mut impl BufRead,
+    limit_bytes: usize,
+) -> Result<Option<T>, CallError> {
+    receive_if(from, limit_bytes, |error| {
+        matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
+    })
+}
+
+fn receive_if<T: DeserializeOwned>(
+    from: &mut impl BufRead,
+    limit_bytes: usize,
+    waits_on: impl Fn(&io::Error) -> bool,
+) -> Result<Option<T>, CallError> {
     let mut line = Vec::new();
-    from.take(limit_bytes as u64 + 1).read_until(b'\n', &mut line)?;
+    let mut from = from.take(limit_bytes as u64 + 1);
+    // What came before an error stays in the line.
+    while let Err(error) = from.read_until(b'\n', &mut line) {
+        if !waits_on(&error) {
+            return Err(error.into());
+        }
+    }
     if line.pop_if(|byte| *byte == b'\n').is_some() {
         return Ok(Some(serde_json::from_slice(&line)?));
     }

@@ -152,6 +152,14 @@ pub enum Request {
     },
 }
 
+impl Request {
+    /// Whether a server that is well has the answer at hand. All else waits for what goes on in the
+    /// store, which may take any time while its machine is busy.
+    pub(crate) fn is_answered_soon(&self) -> bool {
+        matches!(self, Self::Status | Self::ListVolumes | Self::Compression | Self::Stats)
+    }
+}
+
 /// What the server answers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "response", rename_all = "snake_case")]

@@ -3,10 +3,12 @@
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, mpsc};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
-use engine::{Dedup, NewVolume, RequestError, Stats, VolumeInfo};
+use engine::{CollectRequest, CollectStep, Dedup, NewVolume, RequestError, Stats, VolumeInfo};
 use format::units::{Codec, Compression};
 
 use crate::line::{self, REQUEST_BYTES_MAX};
@@ -138,6 +140,60 @@ fn an_answer_to_another_question_is_an_error() {
     let _server = serve(&folder.0);
     let answered = connect(&folder.0).resize_volume("disk0", 512);
     assert!(matches!(answered, Err(CallError::WrongResponse)), "{answered:?}");
+}
+
+/// What a client of [`slow_server`] waits for.
+const SHORT_WHILE: Duration = Duration::from_millis(50);
+
+fn pause() {
+    thread::sleep(4 * SHORT_WHILE);
+}
+
+/// A client that is not patient, of a server that answers one request when `wait` has ended, in two
+/// parts, and ends.
+fn slow_server(
+    response: &Response,
+    wait: impl FnOnce() + Send + 'static,
+) -> (Client, JoinHandle<()>) {
+    let (ours, mut theirs) = UnixStream::pair().unwrap();
+    theirs.write_all(b"{\"protocol\":1,\"tamis\":\"0\",\"busy\":false}\n").unwrap();
+    let mut answer = Vec::new();
+    line::send(&mut answer, response).unwrap();
+    let server = thread::spawn(move || {
+        BufReader::new(&theirs).read_line(&mut String::new()).unwrap();
+        wait();
+        let (front, rest) = answer.split_at(answer.len() / 2);
+        theirs.write_all(front).unwrap();
+        pause();
+        theirs.write_all(rest).unwrap();
+    });
+    ours.set_read_timeout(Some(SHORT_WHILE)).unwrap();
+    let client = Client::over(BufReader::new(ours.try_clone().unwrap()), ours).unwrap();
+    (client, server)
+}
+
+#[test]
+fn a_step_may_take_any_time_and_ends_with_its_server() {
+    let step = CollectStep { containers: 7, ..CollectStep::default() };
+    let response = Response::Collected { step: Box::new(step.clone()) };
+    let (mut client, server) = slow_server(&response, pause);
+    assert_eq!(client.collect(CollectRequest::default()).unwrap(), step);
+    server.join().unwrap();
+    let next = client.collect(CollectRequest::default());
+    assert!(matches!(next, Err(CallError::Closed | CallError::Connection(_))), "{next:?}");
+}
+
+#[test]
+fn an_answer_that_comes_too_late_is_nobodys() {
+    let (tell, told) = mpsc::channel();
+    let wait = move || told.recv().unwrap();
+    let (mut client, server) = slow_server(&Response::Stats { stats: Box::default() }, wait);
+    let late = client.stats();
+    assert!(matches!(late, Err(CallError::Connection(_))), "{late:?}");
+    tell.send(()).unwrap();
+    server.join().unwrap();
+    let next = client.volumes();
+    assert!(matches!(next, Err(CallError::Closed)), "{next:?}");
 }
 
 #[test]

@@ -72,18 +72,28 @@ fn collect(
     let used_percent = |free_bytes: u64| 100.0 * (1.0 - free_bytes as f64 / room);
     let mut report = Report {
         used_percent_before: used_percent(before.free_bytes),
+        used_percent: used_percent(before.free_bytes),
         recompressed_with: args.recompress.map(compression_name),
         ..Report::default()
     };
     let progress = Progress::new("collecting", Unit::Bytes, None);
     let mut collecting =
         Collecting { args, pace: Pace::new(args.rate, store.is_served()), progress };
-    let outcome = collecting.drive(store, interrupt, &mut report);
+    let mut outcome = collecting.drive(store, interrupt, &mut report);
     report.complete = outcome.is_ok();
     report.seconds = collecting.progress.finish().as_secs_f64();
-    let after = store.stats()?;
-    report.used_percent = used_percent(after.free_bytes);
-    report.freed_bytes = after.free_bytes.saturating_sub(before.free_bytes);
+    match store.stats() {
+        Ok(after) => {
+            report.used_percent = used_percent(after.free_bytes);
+            report.freed_bytes = after.free_bytes.saturating_sub(before.free_bytes);
+        }
+        // What was done is done: by what the last step said. Why it ended comes first.
+        Err(error) => {
+            let freed_percent = (report.used_percent_before - report.used_percent).max(0.0);
+            report.freed_bytes = (room * freed_percent / 100.0) as u64;
+            outcome = outcome.and(Err(error));
+        }
+    }
     Ok((report, outcome))
 }
 
@@ -108,6 +118,7 @@ impl Collecting<'_> {
             let step = store.collect(CollectRequest { position, recompress })?;
             self.count(&step, report);
             used_percent = 100.0 * step.containers_used as f64 / step.containers.max(1) as f64;
+            report.used_percent = used_percent;
             self.show(&step, report, used_percent);
             match step.next {
                 Some(next) => position = Some(next),
