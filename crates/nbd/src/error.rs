@@ -40,6 +40,18 @@ pub enum NbdError {
         /// The socket.
         path: PathBuf,
     },
+    /// Its path is one that no client could name.
+    #[error(
+        "{} is longer than the {limit_bytes} bytes that the path of a socket may have: choose \
+         another with `tamis serve --nbd unix:PATH`",
+        path.display()
+    )]
+    PathTooLong {
+        /// The socket.
+        path: PathBuf,
+        /// What clients can name.
+        limit_bytes: usize,
+    },
     /// There is something else where the socket is to be.
     #[error("{} is there and is no socket: remove it or choose another path", path.display())]
     NotASocket {

@@ -20,6 +20,10 @@ use crate::socket::Socket;
 /// The port that NBD has at IANA.
 const PORT_DEFAULT: u16 = 10809;
 
+/// What Linux takes of a socket's path. A server could listen at a longer one by another name, as
+/// our control socket does, but its clients are others' and connect by the path.
+const PATH_BYTES_MAX: usize = 107;
+
 /// An address to listen at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Listen {
@@ -125,6 +129,10 @@ impl Listener {
         let failed = |source| NbdError::Bind { address: address.to_string(), source };
         match address {
             Listen::Unix(path) => {
+                if path.as_os_str().len() > PATH_BYTES_MAX {
+                    let (path, limit_bytes) = (path.clone(), PATH_BYTES_MAX);
+                    return Err(NbdError::PathTooLong { path, limit_bytes });
+                }
                 remove_stale(path, failed)?;
                 let listener = UnixListener::bind(path).map_err(failed)?;
                 let (path, identity) = (path.clone(), identity(path));
@@ -189,7 +197,7 @@ fn remove_stale(path: &Path, failed: impl Fn(io::Error) -> NbdError) -> Result<(
 
 #[cfg(test)]
 mod tests {
-    use super::{Listen, Listener};
+    use super::{Listen, Listener, PATH_BYTES_MAX};
     use crate::error::{ListenError, NbdError};
     use std::path::PathBuf;
     use std::{env, fs, process};
@@ -252,6 +260,19 @@ mod tests {
         assert!(matches!(Listener::bind(&address), Err(NbdError::InUse { .. })));
         live.close();
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_path_that_no_client_can_name_is_told_from_others() {
+        let bind = |length: usize| {
+            let mut path = socket_path("long").into_os_string();
+            path.push("-".repeat(length - path.len()));
+            Listener::bind(&Listen::Unix(path.into()))
+        };
+        bind(PATH_BYTES_MAX).unwrap().0.close();
+        let refused = bind(PATH_BYTES_MAX + 1).unwrap_err();
+        assert!(matches!(refused, NbdError::PathTooLong { .. }), "{refused}");
+        assert!(refused.to_string().contains("--nbd unix:"), "{refused}");
     }
 
     #[test]
