@@ -107,8 +107,12 @@ impl<'a> Session<'a> {
     }
 
     fn verdict(&self, request: &Request) -> Result<(), (Errno, String)> {
-        if self.closing.load(Ordering::Acquire) || self.volume.is_gone() {
+        if self.closing.load(Ordering::Acquire) {
             return Err((Errno::Shutdown, RequestError::Closing.to_string()));
+        }
+        if self.volume.is_gone() {
+            let sentence = format!("volume {} has been deleted", self.volume.name());
+            return Err((Errno::Shutdown, sentence));
         }
         let terms = Terms {
             size_bytes: self.volume.size_bytes(),

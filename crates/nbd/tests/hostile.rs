@@ -15,7 +15,7 @@ use nbd::ServerOptions;
 use nbd::wire::{
     COMMAND_DF, COMMAND_FAST_ZERO, COMMAND_FUA, COMMAND_NO_HOLE, COMMAND_REQ_ONE, Command, Request,
 };
-use support::{Peer, Store, request, string};
+use support::{Answer, Peer, Store, request, string};
 
 const MIB: u64 = 1 << 20;
 const SIZE_BYTES: u64 = 64 * MIB;
@@ -276,7 +276,12 @@ fn a_volume_deleted_under_its_client_is_gone() {
     let (store, server) = Store::serving(&[("disk", SIZE_BYTES), ("other", SIZE_BYTES)]);
     let mut peer = Peer::simple(&server, "disk");
     let mut other = Peer::simple(&server, "other");
+    let mut told = Peer::structured(&server, "disk");
     store.client.delete_volume("disk").unwrap();
+    let Answer::Chunk { payload, .. } = told.ask(&request(Command::Read, 0, 0, 512), b"") else {
+        panic!("a simple reply")
+    };
+    assert!(payload.ends_with(b"volume disk has been deleted"), "{payload:?}");
     check(&mut peer, &[(request(Command::Read, 0, 0, 512), SHUTDOWN)]);
     check(&mut peer, &[(request(Command::Write, 0, 0, 512), SHUTDOWN)]);
     assert_eq!(other.read(0, 512), [0; 512]);
