@@ -23,8 +23,8 @@ use crate::session::{self, Session};
 use crate::socket::{Socket, Watched, time_left};
 use crate::writer;
 
-/// How long one read waits in transmission. Only the deadline of a payload needs it to end.
-const READ_TIME: Duration = Duration::from_secs(5);
+/// How long one read waits in transmission. Only a payload that does not come needs it to end.
+const READ_TIME: Duration = Duration::from_secs(1);
 /// How often a write that waits in transmission looks whether it is waited for.
 const WRITE_TIME: Duration = Duration::from_secs(1);
 /// What a thread of this room needs of stack.

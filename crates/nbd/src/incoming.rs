@@ -56,23 +56,41 @@ impl Incoming {
         Ok(length.is_some())
     }
 
-    /// Fills `target` with what comes next, from here and from `source`.
+    /// Whether the next `length` bytes, as many as find room here, are; reads until they are.
     ///
     /// # Errors
-    /// [`Hangup`] when it ends before, or is not there after `time_max`.
-    pub(crate) fn read_exact(
+    /// [`Hangup`] when it ends before.
+    pub(crate) fn await_here(
+        &mut self,
+        source: &mut impl Read,
+        length: usize,
+    ) -> Result<(), Hangup> {
+        let length = length.min(INCOMING_BYTES);
+        while self.unread().len() < length {
+            self.fill(source)?;
+        }
+        Ok(())
+    }
+
+    /// Fills `target` with what comes next, from here and from `source`, for as long as `time_max`;
+    /// returns how much of it is filled.
+    ///
+    /// # Errors
+    /// [`Hangup`] when it ends before.
+    pub(crate) fn read_for(
         &mut self,
         source: &mut impl Read,
         target: &mut [u8],
         time_max: Duration,
-    ) -> Result<(), Hangup> {
+    ) -> Result<usize, Hangup> {
+        let whole = target.len();
         let here = self.unread();
         let here = &here[..here.len().min(target.len())];
         let (front, mut rest) = target.split_at_mut(here.len());
         front.copy_from_slice(here);
         self.consume(front.len());
         if rest.is_empty() {
-            return Ok(());
+            return Ok(whole);
         }
         // Everything that was here is taken, so that all of the buffer is free.
         (self.start, self.end) = (0, 0);
@@ -84,10 +102,19 @@ impl Incoming {
             self.end = length.saturating_sub(wanted);
             rest = &mut std::mem::take(&mut rest)[length.min(wanted)..];
             if !rest.is_empty() && Instant::now() >= deadline {
-                return Err(Hangup);
+                break;
             }
         }
-        Ok(())
+        Ok(whole - rest.len())
+    }
+
+    /// Takes back `bytes`, the last that were taken, when nothing is here that came behind them;
+    /// at most [`INCOMING_BYTES`].
+    pub(crate) fn put_back(&mut self, bytes: &[u8]) {
+        debug_assert!(self.unread().is_empty());
+        let bytes = &bytes[..bytes.len().min(INCOMING_BYTES)];
+        self.bytes[..bytes.len()].copy_from_slice(bytes);
+        (self.start, self.end) = (0, bytes.len());
     }
 
     /// Throws away the next `length` bytes.
@@ -180,7 +207,8 @@ mod tests {
                     0 => {
                         let mut out = vec![0; length];
                         let hour = Duration::from_secs(3600);
-                        incoming.read_exact(&mut source, &mut out, hour).unwrap();
+                        let read = incoming.read_for(&mut source, &mut out, hour);
+                        assert_eq!(read, Ok(length));
                         assert_eq!(out, bytes[at..at + length]);
                         at += length;
                     }
@@ -207,15 +235,20 @@ mod tests {
         let hour = Duration::from_secs(3600);
         assert_eq!(Incoming::new().fill(&mut [].as_slice()), Err(Hangup));
         let mut short = [1; 9].as_slice();
-        assert_eq!(Incoming::new().read_exact(&mut short, &mut out, hour), Err(Hangup));
+        assert_eq!(Incoming::new().read_for(&mut short, &mut out, hour), Err(Hangup));
         assert_eq!(Incoming::new().discard(&mut [1; 9].as_slice(), 10), Err(Hangup));
     }
 
     #[test]
-    fn a_payload_that_does_not_come_in_time_is_a_hangup() {
+    fn what_came_of_a_payload_in_time_can_be_put_back() {
+        let mut slow = Dribble { bytes: &[1, 2, 3, 4], sizes: &[0, 3], turn: 0 };
+        let (mut incoming, mut out) = (Incoming::new(), [0; 4]);
+        assert_eq!(incoming.read_for(&mut slow, &mut out, Duration::ZERO), Ok(3));
+        incoming.put_back(&out[1..3]);
+        assert_eq!(incoming.await_here(&mut slow, 3), Ok(()));
+        assert_eq!(incoming.unread(), [2, 3, 4]);
         let mut silent = Dribble { bytes: &[], sizes: &[0], turn: 0 };
-        let read = Incoming::new().read_exact(&mut silent, &mut [0; 4], Duration::ZERO);
-        assert_eq!(read, Err(Hangup));
+        assert_eq!(Incoming::new().read_for(&mut silent, &mut out, Duration::ZERO), Ok(0));
         assert_eq!(Incoming::new().fill(&mut silent), Ok(false));
         assert_eq!(Incoming::new().unread().len(), 0);
         assert_eq!(Incoming::new().bytes.len(), INCOMING_BYTES);

@@ -7,13 +7,15 @@
 //!
 //! Nothing is taken from the engine before it is needed: room among the requests in flight first,
 //! then credits, then the payload, straight into the buffer that the engine keeps. Only the client
-//! can make us wait while we hold credits, and not for longer than [`PAYLOAD_TIME_MAX`].
+//! can make us wait while we hold credits, and not for longer than [`PAYLOAD_TIME_MAX`]: what has
+//! come by then is written, and for the rest credits are taken only when it is here, piece by piece
+//! ([`Session::write_slowly`]). A slow client may take any time, and nobody waits for it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use engine::{Accepted, Client, Done, Permit, RequestError, VolumeHandle};
+use engine::{Accepted, ChunkBuf, Client, Done, Permit, RequestError, VolumeHandle};
 
 use crate::error::Hangup;
 use crate::handshake::Agreed;
@@ -26,8 +28,11 @@ use crate::wire::{
     COMMAND_FUA, COMMAND_REQ_ONE, Command, Errno, PAYLOAD_BYTES_MAX, REQUEST_BYTES, Request,
 };
 
-/// How long the payload of one write may take to arrive.
-const PAYLOAD_TIME_MAX: Duration = Duration::from_secs(30);
+/// How long the payload of one write may take to arrive in one piece.
+const PAYLOAD_TIME_MAX: Duration = Duration::from_secs(1);
+/// Pieces of one that takes longer end where this divides the address: every chunk is a part of one
+/// piece, and a piece finds room among what has arrived.
+const PIECE_BYTES: u64 = 64 << 10;
 /// Payload that is refused is thrown away up to this length; beyond it the client is no client.
 const DISCARDED_BYTES_MAX: usize = 2 * PAYLOAD_BYTES_MAX as usize;
 /// Answers are sent when there are so many bytes of them: of a few reads.
@@ -212,25 +217,75 @@ impl<'a> Session<'a> {
         if self.incoming.unread().len() < length {
             self.send_answers()?;
         }
-        let mut buf = match self.client.try_buffer(length) {
-            Some(buf) => buf,
-            None => {
-                self.send_answers()?;
-                self.client.buffer(length)
+        let mut buf = self.buffer(length)?;
+        let target = buf.bytes_mut();
+        let filled = self.incoming.read_for(&mut self.source, target, PAYLOAD_TIME_MAX)?;
+        if filled < length {
+            return self.write_slowly(request, buf, filled);
+        }
+        self.write_last(request, request.offset_bytes, buf);
+        Ok(())
+    }
+
+    fn buffer(&mut self, length: usize) -> Result<ChunkBuf, Hangup> {
+        if let Some(buf) = self.client.try_buffer(length) {
+            return Ok(buf);
+        }
+        self.send_answers()?;
+        Ok(self.client.buffer(length))
+    }
+
+    /// The payload of a write does not come, but for the `filled` bytes at the front of `buf`.
+    fn write_slowly(
+        &mut self,
+        request: Request,
+        mut buf: ChunkBuf,
+        filled: usize,
+    ) -> Result<(), Hangup> {
+        let end_bytes = request.offset_bytes + request.payload_bytes() as u64;
+        let mut at_bytes = request.offset_bytes;
+        // What is here of the last piece waits for the rest of it, without credits.
+        let here_bytes = at_bytes + filled as u64;
+        let whole = (here_bytes - here_bytes % PIECE_BYTES).saturating_sub(at_bytes) as usize;
+        self.incoming.put_back(&buf.bytes()[whole..filled]);
+        buf.truncate(whole);
+        let mut piece = (whole > 0).then_some(buf);
+        loop {
+            if let Some(buf) = piece.take() {
+                let next_bytes = at_bytes + buf.bytes().len() as u64;
+                if next_bytes == end_bytes {
+                    self.write_last(request, at_bytes, buf);
+                    return Ok(());
+                }
+                if let Err(error) = self.client.write_buffer_at(&self.volume, at_bytes, buf) {
+                    let rest = (end_bytes - next_bytes) as usize;
+                    self.incoming.discard(&mut self.source, rest)?;
+                    self.answers.error(request.cookie, Command::Write, &error);
+                    return Ok(());
+                }
+                at_bytes = next_bytes;
             }
-        };
-        self.incoming.read_exact(&mut self.source, buf.bytes_mut(), PAYLOAD_TIME_MAX)?;
+            let piece_end_bytes = (at_bytes / PIECE_BYTES + 1) * PIECE_BYTES;
+            let length = (piece_end_bytes.min(end_bytes) - at_bytes) as usize;
+            self.incoming.await_here(&mut self.source, length)?;
+            let mut buf = self.buffer(length)?;
+            self.incoming.read_for(&mut self.source, buf.bytes_mut(), PAYLOAD_TIME_MAX)?;
+            piece = Some(buf);
+        }
+    }
+
+    /// The write of a request's payload, or of the end of it, with which the request ends.
+    fn write_last(&mut self, request: Request, at_bytes: u64, buf: ChunkBuf) {
         // Whoever reads is the only one to begin anything: there still is room.
         let done = self.begun(request);
         let (tag, durable) = (done.tag, request.has(COMMAND_FUA));
-        match self.client.write(&self.volume, request.offset_bytes, buf, durable, done) {
+        match self.client.write(&self.volume, at_bytes, buf, durable, done) {
             Accepted::Now => {
                 self.link.retire(tag);
                 self.answers.done(request.cookie);
             }
             Accepted::Later => {}
         }
-        Ok(())
     }
 
     fn wait_for_room(&mut self, request: &Request) -> Result<(), Hangup> {

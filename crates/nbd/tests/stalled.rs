@@ -6,16 +6,21 @@ mod support;
 
 use std::io::{ErrorKind, Read};
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use nbd::ServerOptions;
-use nbd::wire::{Command, Request};
+use nbd::wire::{COMMAND_FUA, Command, Request};
 use support::{Peer, Store, request};
 
 const MIB: u64 = 1 << 20;
 const SIZE_BYTES: u64 = 64 * MIB;
 /// All memory that a store of 64 MiB has for reads goes into the reply of one.
 const LONG_READ_BYTES: u32 = 32 << 20;
+/// More than the write buffer of such a store.
+const LONG_WRITE_BYTES: u32 = 32 << 20;
+/// What has come of it before the rest does not.
+const BEGINNING: usize = (1 << 20) + 300;
 /// Longer than what a connection may read without memory for reads.
 const READ_BYTES: u32 = 1 << 20;
 
@@ -74,7 +79,7 @@ fn who_does_not_read_keeps_its_place_until_others_wait_for_the_memory() {
     let (_store, server) = Store::serving_with(&[("disk", SIZE_BYTES)], options);
     let mut patient = one_that_does_not_read(&server);
     // It is looked at every second.
-    std::thread::sleep(Duration::from_millis(2500));
+    thread::sleep(Duration::from_millis(2500));
     patient.receive(LONG_READ_BYTES as usize);
 
     let mut greedy = one_that_does_not_read(&server);
@@ -85,4 +90,58 @@ fn who_does_not_read_keeps_its_place_until_others_wait_for_the_memory() {
     // Cut off: what the socket held, and no more.
     let _ = greedy.stream.read_to_end(&mut rest);
     assert!(rest.len() < LONG_READ_BYTES as usize);
+}
+
+/// The header of a long write and the beginning of its payload.
+fn one_that_does_not_send(server: &nbd::Server, offset_bytes: u64) -> (Peer<UnixStream>, Vec<u8>) {
+    let mut peer = Peer::simple(server, "disk");
+    let write = request(Command::Write, COMMAND_FUA, offset_bytes, LONG_WRITE_BYTES);
+    ask(&mut peer, &write);
+    let fill = |at: usize| u8::try_from(at / 512 % 251).unwrap();
+    let payload: Vec<u8> = (0..write.payload_bytes()).map(fill).collect();
+    peer.send(&payload[..BEGINNING]);
+    (peer, payload)
+}
+
+#[test]
+fn nobody_waits_for_one_that_does_not_send() {
+    let (_store, server) = Store::serving(&[("disk", SIZE_BYTES), ("other", SIZE_BYTES)]);
+    // In the middle of a sector, of a chunk, and of a piece.
+    let offset_bytes = MIB - 512;
+    let (mut stalled, payload) = one_that_does_not_send(&server, offset_bytes);
+    let mut other = Peer::simple(&server, "other");
+    let begun = Instant::now();
+    for at in 0..8 {
+        let write = request(Command::Write, 0, at * MIB, 4096);
+        assert_eq!(other.ask(&write, &[9; 4096]).errno(), 0);
+    }
+    // A second or two until the server gives back what the stalled one has not filled.
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    let mut at = BEGINNING;
+    // Live, but slow.
+    for length in [1, 511, 60 << 10, 2 << 20] {
+        thread::sleep(Duration::from_millis(50));
+        stalled.send(&payload[at..at + length]);
+        at += length;
+    }
+    thread::sleep(Duration::from_millis(2500));
+    stalled.send(&payload[at..]);
+    assert_eq!(stalled.answer().errno(), 0);
+    for (part, expected) in payload.chunks(1 << 20).enumerate() {
+        let at = offset_bytes + part as u64 * MIB;
+        assert!(stalled.read(at, expected.len() as u32) == expected, "MiB {part}");
+    }
+}
+
+#[test]
+fn a_write_that_fails_in_the_middle_is_answered_behind_its_payload() {
+    let (store, server) = Store::serving(&[("disk", SIZE_BYTES), ("other", SIZE_BYTES)]);
+    let (mut stalled, payload) = one_that_does_not_send(&server, 0);
+    thread::sleep(Duration::from_millis(2500));
+    store.client.resize_volume("disk", 4 * MIB).unwrap();
+    stalled.send(&payload[BEGINNING..payload.len() - 512]);
+    assert!(hears_nothing(&mut stalled));
+    stalled.send(&payload[payload.len() - 512..]);
+    assert_eq!(stalled.answer().errno(), 28);
+    assert_eq!(stalled.read(0, 64 << 10), payload[..64 << 10]);
 }

@@ -88,6 +88,11 @@ impl ChunkBuf {
         &self.bytes[..self.length_bytes]
     }
 
+    /// Forgets the bytes behind the first `length_bytes`. Their memory stays, and so does the permit.
+    pub fn truncate(&mut self, length_bytes: usize) {
+        self.length_bytes = self.length_bytes.min(length_bytes);
+    }
+
     /// The bytes, to be filled while there is one owner.
     #[must_use]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
