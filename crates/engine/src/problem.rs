@@ -97,6 +97,13 @@ pub enum Problem {
     #[error("container {container} cannot be read")]
     #[expect(missing_docs, reason = "the sentence above says what each field is")]
     UnreadableContainer { container: u32 },
+    /// Frames in a container were not judged.
+    #[error(
+        "not all of container {container} could be verified: pages of the tables that say what is \
+         in it cannot be read"
+    )]
+    #[expect(missing_docs, reason = "the sentence above says what each field is")]
+    UnjudgedContainer { container: u32 },
     /// A page of a table is damaged.
     #[error("a page of table {tree:#x} is damaged; what its leaf {index} holds is lost")]
     #[expect(missing_docs, reason = "the sentence above says what each field is")]

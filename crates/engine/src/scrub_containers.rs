@@ -13,6 +13,10 @@
 //!
 //! What lives in it is counted while it is judged and compared with what the tables count, unless
 //! that changed meanwhile: so no chunk is passed over because a directory does not list it.
+//!
+//! Where a page of the tables cannot be had, it is not known what they place here. Then less than
+//! they count is no reason to doubt a directory, no directory is written, and the container is
+//! named: a repair makes the page again from the very directories and frames.
 
 use std::sync::Arc;
 
@@ -157,7 +161,11 @@ impl Engine {
         if at.is_sealed() && !at.directory_is_sound && self.is_in_life(at) {
             running.found(Problem::Directory { container: at.id.0 }, healed);
         }
-        if (at.directory_is_sound || healed) && !self.scrub.damage.is_in(at.id) {
+        if at.lacks_pages && self.is_in_life(at) {
+            running.found(Problem::UnjudgedContainer { container: at.id.0 }, false);
+        }
+        let is_judged = (at.directory_is_sound || healed) && !at.lacks_pages;
+        if is_judged && !self.scrub.damage.is_in(at.id) {
             self.placement.space.mark_sound(at.id);
         }
         Progress::Done(Some(ScrubPosition::Containers { container: at.id.0.saturating_add(1) }))

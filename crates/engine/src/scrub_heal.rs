@@ -8,13 +8,12 @@
 
 use disk::AlignedBuf;
 use format::BLOCK_BYTES;
-use format::container_page::ContainerState;
 use format::directory::{DIRECTORY_ENTRY_BYTES, DirectoryEntry, encode_tail, tail_bytes};
 use format::domain::DomainId;
 use format::frame::{self, ChunkName};
 use format::record::Change;
 use format::root::Stream;
-use format::units::{CONTAINER_BYTES, Fingerprint, Pba, Pbn};
+use format::units::{CONTAINER_BYTES, ContainerId, Fingerprint, Pba, Pbn};
 use reduce::{Verdict, compress_frame, frame_bytes_max};
 use tables::{pbn_pba, second_copies};
 
@@ -39,7 +38,13 @@ impl Engine {
             at.phase = ContainerPhase::Mending;
             return Progress::Moved;
         };
-        if !self.want_heal(&frame) || self.waits_for_copy(at, &frame) {
+        let Some(may_change) = self.want_heal(&frame) else { return Progress::Waits };
+        if !may_change {
+            at.to_heal.pop();
+            running.found(problem(&frame, at.id), false);
+            return Progress::Moved;
+        }
+        if self.waits_for_copy(at, &frame) {
             return Progress::Waits;
         }
         at.to_heal.pop();
@@ -65,12 +70,7 @@ impl Engine {
             } else {
                 self.heal_chunk(&frame, stored.pba)
             });
-        let (pbn, container) = (frame.pbn.0, at.id.0);
-        let problem = match frame.verdict {
-            Verdict::Damaged => Problem::DamagedFrame { pbn, container },
-            _ => Problem::WrongFingerprint { pbn, container },
-        };
-        running.found(problem, healed);
+        running.found(problem(&frame, at.id), healed);
         Progress::Moved
     }
 
@@ -96,20 +96,24 @@ impl Engine {
         if healed {
             self.record(&[Change::DropCopy { pbn: frame.pbn }]);
         }
-        let (pbn, container) = (frame.pbn.0, at.id.0);
-        running.found(Problem::DamagedCopy { pbn, container }, healed);
+        running.found(problem(frame, at.id), healed);
     }
 
-    /// Asks for the pages that healing a chunk needs; those that are damaged are passed over.
-    fn want_heal(&mut self, frame: &Listed) -> bool {
+    /// Asks for the pages that healing a chunk needs; none while some have to be read. False if
+    /// one that says where it is, or its copy, is damaged: then nothing is changed, since a
+    /// recovery could not make the change. What only forgetting it needs is asked for again.
+    fn want_heal(&mut self, frame: &Listed) -> Option<bool> {
         let mut wanted = Wanted::default();
-        let mut here = self.state.want_move(frame.pbn, &mut wanted).unwrap_or(true);
+        let place = self.state.want_pba(frame.pbn, &mut wanted);
+        let copy = self.state.want_copy(frame.pbn, &mut wanted);
+        let may_change = place.is_ok() && copy.is_ok();
+        let mut here = place.unwrap_or(true) & copy.unwrap_or(true);
         if let Some(fingerprint) = &frame.fingerprint {
             here &= self.state.want_forget(frame.pbn, &mut wanted).unwrap_or(true);
             here &= self.state.want_lookup(fingerprint, &mut wanted).unwrap_or(true);
         }
         self.hold_pages(wanted, |lookups| &mut lookups.scrub_pins);
-        here
+        here.then_some(may_change)
     }
 
     fn forget_damaged(&mut self, frame: &Listed) -> bool {
@@ -178,14 +182,15 @@ impl Engine {
         })
     }
 
-    /// Writes the directory again from the frames, if it is damaged.
+    /// Writes the directory again from the frames, if it is damaged and they are all known: one
+    /// that leaves chunks out is worse than none, in whose place a repair looks at the frames.
     pub(crate) fn mend_container(
         &mut self,
         running: &mut Running,
         at: &mut ContainerScrub,
     ) -> Progress {
-        let is_sealed = at.life.state == ContainerState::Sealed;
-        if at.directory_is_sound || !is_sealed || self.stopped.is_some() || !self.is_in_life(at) {
+        let is_wanted = at.is_sealed() && !at.directory_is_sound && self.is_in_life(at);
+        if !is_wanted || at.lacks_pages || self.stopped.is_some() {
             return self.end_container(running, at, None);
         }
         let entries: Vec<DirectoryEntry> = at.frames.iter().filter_map(entry).collect();
@@ -204,6 +209,16 @@ impl Engine {
         self.scrub_write(&mut running.io, zone, offset_bytes, buf);
         at.phase = ContainerPhase::Writing;
         Progress::Moved
+    }
+}
+
+/// What is wrong with a frame that was judged to be damaged.
+fn problem(frame: &Listed, container: ContainerId) -> Problem {
+    let (pbn, container) = (frame.pbn.0, container.0);
+    match frame.verdict {
+        _ if frame.is_copy => Problem::DamagedCopy { pbn, container },
+        Verdict::Damaged => Problem::DamagedFrame { pbn, container },
+        _ => Problem::WrongFingerprint { pbn, container },
     }
 }
 

@@ -90,6 +90,9 @@ pub(crate) struct ContainerScrub {
     /// The PBN-PBA table was gone through, up to this leaf; then the table of second copies.
     pub(crate) traced: Option<u64>,
     pub(crate) traces_copies: bool,
+    /// A page that may place something here cannot be had: that the tables place nothing else here
+    /// is not known, and nothing may follow from it.
+    pub(crate) lacks_pages: bool,
     pub(crate) to_heal: Vec<Listed>,
     /// The damaged chunk whose second copy is looked at.
     pub(crate) suspected: Option<Pbn>,
@@ -159,6 +162,7 @@ impl ContainerScrub {
             directory_is_sound: true,
             traced: None,
             traces_copies: false,
+            lacks_pages: false,
             to_heal: Vec::new(),
             suspected: None,
         }

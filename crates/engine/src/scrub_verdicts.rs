@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use format::container_page::ContainerState;
 use format::frame;
 use format::pba_page;
 use format::units::{Fingerprint, FrameCheck, Pba, Pbn, TreeId};
@@ -72,11 +71,11 @@ impl Engine {
     ) -> Progress {
         let end = (at.judged + SLICE_FRAMES).min(at.frames.len());
         let mut slice: Vec<Listed> = at.frames[at.judged..end].to_vec();
-        let Some(lookups) = self.want_judged(&slice, running.fingerprints) else {
+        let Some(lost) = self.want_judged(&slice, running.fingerprints) else {
             return Progress::Waits;
         };
         for frame in &mut slice {
-            let is_right = self.judge(running, at, frame, lookups);
+            let is_right = self.judge(running, at, frame, &lost);
             if is_right && !frame.is_copy {
                 self.scrub.damage.clear(frame.pbn);
                 self.note_popular(frame.pbn);
@@ -89,8 +88,8 @@ impl Engine {
         }
         let recorded_bytes = u64::from(self.state.containers.get(at.id).live_bytes);
         let changed = running.counting.is_none_or(|(_, changed)| changed) || !self.is_in_life(at);
-        let is_sealed = at.life.state == ContainerState::Sealed;
-        if is_sealed && at.traced.is_none() && !changed && at.live_bytes != recorded_bytes {
+        let is_known = at.traced.is_none() && !changed && !at.lacks_pages;
+        if at.is_sealed() && is_known && at.live_bytes != recorded_bytes {
             at.directory_is_sound = false;
             at.phase = ContainerPhase::Tracing;
         } else {
@@ -100,33 +99,40 @@ impl Engine {
     }
 
     /// Asks for the pages of a slice; none while some have to be read. What stands in a damaged
-    /// page cannot be judged: the page is found by itself. False if that is a bucket.
-    fn want_judged(&mut self, slice: &[Listed], fingerprints: bool) -> Option<bool> {
+    /// page cannot be judged: the page is found by itself.
+    fn want_judged(&mut self, slice: &[Listed], fingerprints: bool) -> Option<Lost> {
         let mut wanted = Wanted::default();
-        let (mut here, mut lookups) = (true, true);
+        let (mut here, mut lost) = (true, Lost::default());
         for frame in slice {
-            here &= self.state.want_move(frame.pbn, &mut wanted).unwrap_or(true);
+            // Each by itself: that one is lost does not mean that the other has come.
+            let place = self.state.want_pba(frame.pbn, &mut wanted);
+            let copy = self.state.want_copy(frame.pbn, &mut wanted);
+            lost.places |= place.is_err() || copy.is_err();
+            here &= place.unwrap_or(true) & copy.unwrap_or(true);
             if let (true, Verdict::Fingerprinted(made)) = (fingerprints, frame.verdict) {
                 let bucket = self.state.want_lookup(&made, &mut wanted);
-                lookups &= bucket.is_ok();
+                lost.buckets |= bucket.is_err();
                 here &= bucket.unwrap_or(true);
             }
         }
         self.hold_pages(wanted, |lookups| &mut lookups.scrub_pins);
-        here.then_some(lookups)
+        here.then_some(lost)
     }
 
-    /// Judges one frame; true if it is right. `lookups` says whether its bucket can be had.
+    /// Judges one frame; true if it is right. `lost` says which of its pages may not be had.
     fn judge(
         &self,
         running: &mut Running,
         at: &mut ContainerScrub,
         frame: &mut Listed,
-        lookups: bool,
+        lost: &Lost,
     ) -> bool {
         let placed = self.placed_at(frame.pbn, frame.pba(at.id));
         (frame.placed, frame.is_copy) = (placed.is_some(), false);
-        let Some(Placed { check, lives, is_copy }) = placed else { return false };
+        let Some(Placed { check, lives, is_copy }) = placed else {
+            at.lacks_pages |= lost.places;
+            return false;
+        };
         frame.is_copy = is_copy;
         let bytes = at.image.get(frame.offset_bytes as usize..).unwrap_or_default();
         if !check.allows(frame::check_of(bytes)) {
@@ -138,7 +144,7 @@ impl Engine {
             Verdict::Sound => true,
             Verdict::Fingerprinted(made) => {
                 let listed = *frame.fingerprint.get_or_insert(made);
-                if running.fingerprints && lookups {
+                if running.fingerprints && !lost.buckets {
                     self.is_found_by(frame.pbn, made, listed, running)
                 } else {
                     made == listed
@@ -195,6 +201,7 @@ impl Engine {
         }
         let from = at.traced.unwrap_or(0);
         let traced = self.trace_leaves(from, at);
+        at.lacks_pages |= traced.is_err();
         match traced {
             Ok(Traced::Waits(leaf)) => {
                 at.traced = Some(leaf);
@@ -238,7 +245,7 @@ impl Engine {
             match here {
                 Ok(true) => self.trace_leaf(tree, leaf, at),
                 Ok(false) => return Ok(Traced::Waits(leaf)),
-                Err(_) => {}
+                Err(_) => at.lacks_pages = true,
             }
             from = leaf + 1;
         }
@@ -275,6 +282,13 @@ impl Engine {
             });
         }
     }
+}
+
+/// Pages that cannot be had, of those that a slice of frames is judged by.
+#[derive(Default)]
+struct Lost {
+    places: bool,
+    buckets: bool,
 }
 
 /// What the tables say of a frame.

@@ -12,11 +12,11 @@ use crate::stand::{CHUNK, Dice, Hand, MIB, Stand, Wish, check, check_clean, fres
 const DATA: Zone = Zone::Data(0);
 
 /// A scrub from its beginning to its end, all steps in one.
-fn scrub(client: &Client, fingerprints: bool) -> ScrubStep {
+pub(crate) fn scrub(client: &Client, fingerprints: bool) -> ScrubStep {
     scrub_from(client, ScrubPosition::default(), fingerprints)
 }
 
-fn scrub_from(client: &Client, from: ScrubPosition, fingerprints: bool) -> ScrubStep {
+pub(crate) fn scrub_from(client: &Client, from: ScrubPosition, fingerprints: bool) -> ScrubStep {
     let mut sum = ScrubStep::default();
     let mut position = Some(from);
     while let Some(at) = position {
@@ -38,7 +38,7 @@ fn add(sum: &mut ScrubStep, step: &ScrubStep) {
 }
 
 /// Findings as sentences, those that healed marked.
-fn sentences(findings: &[ScrubFinding]) -> Vec<String> {
+pub(crate) fn sentences(findings: &[ScrubFinding]) -> Vec<String> {
     let sentence = |finding: &ScrubFinding| {
         format!("{}{}", finding.problem, if finding.healed { " (healed)" } else { "" })
     };
@@ -46,18 +46,18 @@ fn sentences(findings: &[ScrubFinding]) -> Vec<String> {
 }
 
 /// Where bytes that are stored as they are lie in the data zone.
-fn place_of(disk: &MemoryDisk, bytes: &[u8]) -> u64 {
+pub(crate) fn place_of(disk: &MemoryDisk, bytes: &[u8]) -> u64 {
     let image = disk.peek(DATA, 0, 32 * MIB as usize);
     let at = image.windows(64).position(|window| window == &bytes[..64]);
     at.expect("the chunk is stored as it is") as u64
 }
 
-fn spoil(disk: &MemoryDisk, zone: Zone, offset_bytes: u64) {
+pub(crate) fn spoil(disk: &MemoryDisk, zone: Zone, offset_bytes: u64) {
     disk.corrupt(zone, offset_bytes, |byte| *byte ^= 0x40);
 }
 
 /// A store with `chunks` incompressible chunks in volume `a`, checkpointed and reopened.
-fn filled(chunks: u64) -> (Stand, VolumeHandle) {
+pub(crate) fn filled(chunks: u64) -> (Stand, VolumeHandle) {
     let wish = Wish::default();
     let stand = wish.stand();
     let volume = stand.volume("a", 64 * MIB);
