@@ -113,28 +113,24 @@ impl Engine {
     /// Stores the frame a second time, if there is still room to spare; if not, the chunk is met
     /// again some time.
     fn place_copy(&mut self, pbn: Pbn, found: &Found, fingerprint: Fingerprint) {
-        let chunk_bytes = self.geometry.chunk_bytes;
         let Some(frame) = &found.bytes else { return };
-        let has_room = self.placement.has_spare_container()
-            && self.intake.lock().space.try_reserve(1, chunk_bytes);
-        if !has_room {
+        if !self.placement.has_spare_container() {
             return;
         }
-        // It has lived long, as what collection moves has.
-        let beside = self.placement.open_id(Stream::Collection) == Some(found.pba.container);
-        let with_clients = beside || mutant!(CopyBesideChunk);
-        let stream = if with_clients { Stream::Clients } else { Stream::Collection };
-        let mut changes = Vec::new();
-        let placed = Placed { frame, pbn, fingerprint };
-        if let Some(at) = self.placement.place(stream, &placed, &mut changes) {
-            changes.push(self.copied(pbn, at, &fingerprint));
-            self.counters.chunks_copied += 1;
-            self.counters.frame_bytes_copied += u64::from(at.length_bytes);
-            self.record(&changes);
-        }
-        // First less is promised, then the reservation ends.
-        self.publish_space();
-        self.intake.lock().space.settle(1, chunk_bytes);
+        self.store_reserved(|engine| {
+            // It has lived long, as what collection moves has.
+            let beside = engine.placement.open_id(Stream::Collection) == Some(found.pba.container);
+            let with_clients = beside || mutant!(CopyBesideChunk);
+            let stream = if with_clients { Stream::Clients } else { Stream::Collection };
+            let mut changes = Vec::new();
+            let placed = Placed { frame, pbn, fingerprint };
+            if let Some(at) = engine.placement.place(stream, &placed, &mut changes) {
+                changes.push(engine.copied(pbn, at, &fingerprint));
+                engine.counters.chunks_copied += 1;
+                engine.counters.frame_bytes_copied += u64::from(at.length_bytes);
+                engine.record(&changes);
+            }
+        });
     }
 
     /// Finds out what a suspected frame is worth, and lets its copy take its place if nothing.

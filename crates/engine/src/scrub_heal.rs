@@ -143,14 +143,19 @@ impl Engine {
             return false;
         }
         let Some(fingerprint) = frame.fingerprint else { return false };
-        let mut changes = Vec::new();
-        let placed = Placed { frame: &copy, pbn: frame.pbn, fingerprint };
-        let Some(to) = self.placement.place(Stream::Clients, &placed, &mut changes) else {
-            return false;
-        };
-        changes.push(self.moved(frame.pbn, to, &fingerprint));
-        self.record(&changes);
-        true
+        let mut healed = false;
+        // What is promised to writes would be missed by them: where nothing gives room back, they
+        // would wait for ever.
+        self.store_reserved(|engine| {
+            let mut changes = Vec::new();
+            let placed = Placed { frame: &copy, pbn: frame.pbn, fingerprint };
+            if let Some(to) = engine.placement.place(Stream::Clients, &placed, &mut changes) {
+                changes.push(engine.moved(frame.pbn, to, &fingerprint));
+                engine.record(&changes);
+                healed = true;
+            }
+        });
+        healed
     }
 
     /// A sound frame of the chunk from memory.

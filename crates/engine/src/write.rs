@@ -176,6 +176,20 @@ impl Engine {
             self.intake.lock().space.set_limit(limit.0, limit.1, limit.2);
         }
     }
+
+    /// Has a chunk stored that no client has sent, its worst case reserved as a client's is; false,
+    /// and nothing is stored, where all room is promised.
+    pub(crate) fn store_reserved(&mut self, store: impl FnOnce(&mut Self)) -> bool {
+        let chunk_bytes = self.geometry.chunk_bytes;
+        if !self.intake.lock().space.try_reserve(1, chunk_bytes) {
+            return false;
+        }
+        store(self);
+        // First less is promised, then the reservation ends.
+        self.publish_space();
+        self.intake.lock().space.settle(1, chunk_bytes);
+        true
+    }
 }
 
 /// Table pages that one chunk may make new: a leaf of the map with an inner page above, a bucket

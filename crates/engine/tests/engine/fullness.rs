@@ -5,7 +5,10 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use disk::{Loss, MemoryDisk};
-use engine::{AdminRequest, Caches, Engine, Notice, RequestError, Room, VolumeHandle};
+use engine::{
+    Address, AdminRequest, Caches, Engine, Notice, Reply, RequestError, Room, ScrubFinding,
+    ScrubPosition, ScrubRequest, VolumeHandle, Zone,
+};
 
 use crate::stand::{CHUNK, Dice, GIB, Hand, MIB, Stand, Wish, check_clean, fresh, packed};
 
@@ -171,6 +174,71 @@ fn a_full_store_closes_although_a_write_waits_for_a_deletion() {
     hand.wait(closed).unwrap();
     assert_eq!(hand.outcome(waits).unwrap().unwrap_err(), RequestError::NoSpace);
     check_clean(&hand.disk);
+}
+
+/// Steps of a scrub through all containers, in which no time passes: what is buffered stays so.
+fn scrub_in_no_time(hand: &mut Hand) -> Vec<ScrubFinding> {
+    let (mut findings, mut position) = (Vec::new(), ScrubPosition::Containers { container: 0 });
+    while matches!(position, ScrubPosition::Containers { .. }) {
+        let (tag, done) = hand.done();
+        let request = ScrubRequest { position, fingerprints: false };
+        hand.client.administer(AdminRequest::Scrub(request), done);
+        let outcome = (0..100_000).find_map(|_| {
+            hand.engine.step();
+            hand.outcome(tag)
+        });
+        let Some(Ok(Reply::Scrub(step))) = outcome else { panic!("{outcome:?}") };
+        findings.extend(step.findings);
+        position = step.next.unwrap_or_default();
+    }
+    findings
+}
+
+/// A scrub heals what is damaged in the open container from memory, at a new place for each chunk;
+/// but not where all places are promised to writes that were acknowledged.
+#[test]
+fn a_scrub_of_a_full_store_heals_nothing_into_room_that_is_promised() {
+    let mut hand = Hand::new(&Wish { capacities: vec![64 * MIB], ..Wish::default() });
+    let volume = hand.volume("v", GIB);
+    // What clients may have: two containers are collection's.
+    let room_bytes = |hand: &mut Hand| {
+        let stats = hand.beside(|client| client.stats()).unwrap();
+        stats.free_bytes - 2 * u64::from(format::units::CONTAINER_BYTES)
+    };
+    let mut written = 0;
+    while room_bytes(&mut hand) > 2 * MIB {
+        assert_eq!(hand.write(&volume, written * MIB, &fresh(written, MIB)), None);
+        written += 1;
+        hand.settle();
+    }
+    let flushed = hand.flush();
+    hand.wait(flushed).unwrap();
+    let damaged = (written - 2) * MIB / CHUNK..(written - 2) * MIB / CHUNK + 8;
+    for lba in damaged {
+        let told = hand.beside(move |client| client.explain("v", Address::Lba(lba))).unwrap();
+        let at = told.chunk.unwrap().place.unwrap().zone_offset_bytes + 100;
+        hand.disk.corrupt(Zone::Data(0), at, |byte| *byte ^= 0x40);
+    }
+    let header_bytes = format::frame::FRAME_HEADER_BYTES as u64;
+    let chunk_bytes = CHUNK + header_bytes + format::directory::DIRECTORY_ENTRY_BYTES as u64;
+    let chunks = (room_bytes(&mut hand) - CHUNK) / chunk_bytes;
+    let promised = fresh(1 << 32, chunks * CHUNK);
+    assert_eq!(hand.write(&volume, 512 * MIB, &promised), None, "it is acknowledged");
+
+    let findings = scrub_in_no_time(&mut hand);
+    let flushed = hand.flush();
+    hand.wait(flushed).unwrap();
+    assert_eq!(findings.len(), 8, "{findings:?}");
+    assert!(findings.iter().all(|finding| !finding.healed), "{findings:?}");
+    assert!(hand.read(&volume, 512 * MIB, promised.len() as u32) == promised);
+    // There is room again, and something heals: the container may leave memory meanwhile.
+    let trimmed = hand.trim(&volume, 0, 16 * MIB);
+    hand.wait(trimmed).unwrap();
+    let flushed = hand.flush();
+    hand.wait(flushed).unwrap();
+    let findings = scrub_in_no_time(&mut hand);
+    assert!(findings.iter().any(|finding| finding.healed), "{findings:?}");
+    hand.close();
 }
 
 fn cache_of(pages: usize, young_max: usize) -> Option<Caches> {
