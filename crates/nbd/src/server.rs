@@ -43,8 +43,8 @@ pub struct ServerOptions {
     pub connections_max: usize,
     /// How long a client may take to choose its export.
     pub handshake_time_max: Duration,
-    /// How long a client may take nothing of what it is sent while others wait for the memory of its
-    /// replies.
+    /// How long a client may take nothing of what it is sent while others wait for the memory of
+    /// its replies.
     pub stalled_time_max: Duration,
     /// For how many microseconds a connection looks for its next request before it sleeps, where
     /// that pays ([`disk::Patience`]).

@@ -88,7 +88,8 @@ impl ChunkBuf {
         &self.bytes[..self.length_bytes]
     }
 
-    /// Forgets the bytes behind the first `length_bytes`. Their memory stays, and so does the permit.
+    /// Forgets the bytes behind the first `length_bytes`. Their memory stays, and so does the
+    /// permit.
     pub fn truncate(&mut self, length_bytes: usize) {
         self.length_bytes = self.length_bytes.min(length_bytes);
     }
