@@ -4,8 +4,8 @@
 //! what came. A page that fails is read once more by itself before it counts as damaged. If it is
 //! in the cache, that copy is sound (it was verified when it was read, and has changed in memory
 //! only), and so is a filter that is in memory: the next checkpoint writes it elsewhere. If not,
-//! what it held is lost; `tamis check
-//! --repair` can make some tables again.
+//! what it held is lost; `tamis check --repair` can make some tables again. A page that is sound
+//! but could not be had, because the device failed it once, may be wanted again.
 
 use disk::AlignedBuf;
 use format::BLOCK_BYTES;
@@ -107,6 +107,7 @@ impl Engine {
             }
             if PageStore::verify_page(&page, block.ok_or(())).is_ok() {
                 running.step.pages += 1;
+                self.state.store.found_sound(&page);
             } else if at.second {
                 self.page_is_damaged(running, &page);
             } else {

@@ -118,6 +118,25 @@ fn a_page_that_could_not_be_read_once_costs_no_directory() {
     assert_all_there(&stand);
 }
 
+/// Whoever wants the page is refused until somebody has seen that it is sound.
+#[test]
+fn a_page_that_could_not_be_read_once_is_used_again_when_a_scrub_has_read_it() {
+    for kind in ["PBN-PBA table, leaf", "PBN-PBA table, inner page", "map, leaf"] {
+        let disk = closed();
+        let Structure { zone, offset_bytes, .. } = structure(&disk, kind, 0);
+        let stand = Wish::default().open(disk);
+        stand.disk.inject(Fault::Read { zone, offset_bytes });
+        let volume = stand.client.volume("a").unwrap();
+        assert!(stand.try_read(&volume, CHUNK, CHUNK).is_err(), "{kind}");
+        stand.disk.heal();
+        assert!(stand.try_read(&volume, CHUNK, CHUNK).is_err(), "{kind}");
+        let found = scrub(&stand.client, false);
+        assert_eq!(sentences(&found.findings), Vec::<String>::new(), "{kind}");
+        assert_eq!(found.frames, CHUNKS, "{kind}");
+        assert_all_there(&stand);
+    }
+}
+
 /// A store whose chunks are all stored twice, and what opens it with hardly a cache.
 fn copied() -> (Wish, MemoryDisk) {
     let wish = Wish { copies_above: 1, ..Wish::default() };

@@ -149,6 +149,12 @@ impl PageStore {
         checked_page(read, bytes).map(|_| ())
     }
 
+    /// The page that was read turned out to be sound. If it could not be had before, because the
+    /// device failed once, it may be wanted again.
+    pub fn found_sound(&mut self, read: &PageRead) {
+        self.damaged.remove(&read.id);
+    }
+
     /// Has a resident page written to another block by the next checkpoint, because its block is
     /// damaged; false when it is not resident.
     pub fn rewrite(&mut self, id: PageId) -> bool {
