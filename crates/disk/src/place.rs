@@ -25,7 +25,7 @@ pub(crate) struct Opened {
 pub(crate) fn open(path: &Path) -> io::Result<Opened> {
     let exclusive = if is_device(path)? { OFlags::EXCL } else { OFlags::empty() };
     let direct = open_with(path, exclusive | OFlags::DIRECT).and_then(|file| {
-        can_read_blocks(&file)?;
+        takes_blocks(file.read_at(&mut AlignedBuf::new_stale(BLOCK_BYTES), 0))?;
         Ok(file)
     });
     let (mut file, direct) = match direct {
@@ -70,13 +70,26 @@ fn open_with(path: &Path, flags: OFlags) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).custom_flags(flags).open(path)
 }
 
-fn can_read_blocks(file: &File) -> io::Result<()> {
-    file.read_at(&mut AlignedBuf::new_stale(BLOCK_BYTES), 0).map(|_| ())
+/// What a first read says of the size of blocks. That its sectors are bad is none of its business:
+/// whoever needs what is there finds that out, and most of a store can do without it.
+fn takes_blocks(read: io::Result<usize>) -> io::Result<()> {
+    match read {
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Err(error),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_bad_sector_at_the_start_keeps_no_zone_from_being_opened() {
+        let bad_sector = io::Error::from_raw_os_error(rustix::io::Errno::IO.raw_os_error());
+        assert!(takes_blocks(Err(bad_sector)).is_ok() && takes_blocks(Ok(0)).is_ok());
+        let misaligned = takes_blocks(Err(io::ErrorKind::InvalidInput.into())).unwrap_err();
+        assert_eq!(misaligned.kind(), io::ErrorKind::InvalidInput, "direct I/O would never do");
+    }
 
     #[test]
     fn free_space_is_asked_of_the_nearest_place_that_exists() {
