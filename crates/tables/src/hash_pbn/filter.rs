@@ -68,8 +68,8 @@ impl Layout {
         ((bucket % self.buckets_per_page) as usize * self.blocks + block) * BLOCK_WORDS
     }
 
-    fn empty_page(self) -> FilterPage {
-        vec![0; self.page_words].into_boxed_slice()
+    fn page_of(self, word: u64) -> FilterPage {
+        vec![word; self.page_words].into_boxed_slice()
     }
 }
 
@@ -133,7 +133,7 @@ impl Filters {
         if pages.len() <= at {
             pages.resize_with(at + 1, || None);
         }
-        let page = pages[at].get_or_insert_with(|| layout.empty_page());
+        let page = pages[at].get_or_insert_with(|| layout.page_of(0));
         for hash in hashes {
             let (first, masks) = layout.place_of(bucket, hash);
             for (word, mask) in page[first..first + BLOCK_WORDS].iter_mut().zip(masks) {
@@ -162,8 +162,9 @@ impl Filters {
         self.turns[usize::from(turn)] = Vec::new();
     }
 
-    /// Takes a leaf as it was mirrored; None for one that cannot be read. One that does not exist
-    /// is of buckets that are not there.
+    /// Takes a leaf as it was mirrored; None for one that cannot be read. That one is all ones:
+    /// buckets that are yet to be made share its page, and without a page they would be given an
+    /// empty one, which denies all that is in the others.
     pub(super) fn load(&mut self, leaf: u64, payload: Option<&[u8]>) {
         let layout = self.layout;
         let pages = &mut self.turns[(leaf % 2) as usize];
@@ -171,13 +172,13 @@ impl Filters {
         if pages.len() <= at {
             pages.resize_with(at + 1, || None);
         }
-        pages[at] = payload.map(|payload| {
-            let mut page = layout.empty_page();
+        let mut page = layout.page_of(u64::MAX);
+        if let Some(payload) = payload {
             for (word, bytes) in page.iter_mut().zip(payload.as_chunks().0) {
                 *word = u64::from_le_bytes(*bytes);
             }
-            page
-        });
+        }
+        pages[at] = Some(page);
     }
 
     /// Whether there is such a leaf; it is mirrored again.
@@ -276,6 +277,12 @@ mod tests {
         let wrong = seem_stored(&mut filters);
         assert!((500..1800).contains(&wrong), "{wrong} of 100,000 seem to be stored");
         assert!(filters.may_hold(false, 3, 4), "of a bucket without a filter nothing is known");
+        let (leaf, lost) = (filters.leaf_of(true, 999), (999, hash(7)));
+        assert!(!filters.may_hold(true, lost.0, lost.1));
+        filters.load(leaf, None);
+        filters.fill(true, 1000, std::iter::empty());
+        assert!(filters.may_hold(true, lost.0, lost.1), "denied by a page that was lost");
+        assert!(filters.rewrite(leaf), "a scrub cannot heal it");
         let bytes = filters.resident_bytes();
         filters.drop_before(true, 500);
         assert!(filters.resident_bytes() < bytes / 10 * 6);
