@@ -460,9 +460,7 @@ impl Drop for Engine {
         self.walks.fail(&RequestError::Closing);
         self.enlarging.fail(&RequestError::Closing);
         self.intake.take(&mut self.requests);
-        for request in self.requests.drain(..) {
-            request.fail(&RequestError::Closing);
-        }
+        self.requests.drain(..).for_each(|request| request.fail(&RequestError::Closing));
     }
 }
 
