@@ -1,0 +1,131 @@
+//! What each failure means to a script: the exit codes that `tamis --help` documents.
+
+use std::io;
+
+use admin::{CallError, Refusal, RefusalKind, ServeError};
+use disk::CreateFilesError;
+use engine::{RepairError, RequestError};
+use images::ImageError;
+
+use super::CliError;
+
+/// What the exit codes mean.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Exit {
+    Failed = 1,
+    Usage = 2,
+    NotFound = 3,
+    InUse = 4,
+    Damage = 5,
+    NoSpace = 6,
+    Exists = 7,
+    Repaired = 8,
+    RepairedWithLosses = 9,
+    NearlyFull = 10,
+}
+
+impl CliError {
+    /// What the error means to a script.
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            Self::NoStore { .. } | Self::NoVolume { .. } | Self::NoBase { .. } => Exit::NotFound,
+            Self::StoreExists { .. }
+            | Self::VolumeHoldsData { .. }
+            | Self::OtherDomain { .. }
+            | Self::ChangedSinceBase { .. }
+            | Self::OutputExists { .. }
+            | Self::TraceExists { .. }
+            | Self::CreateFiles(CreateFilesError::AlreadyExists { .. }) => Exit::Exists,
+            Self::InUse { .. }
+            | Self::ServedMoveByNbd { .. }
+            | Self::ServedNoCheck { .. }
+            | Self::ServedNoStream { .. }
+            | Self::ServedAlready { .. }
+            | Self::ScrubRunning { .. }
+            | Self::OpenFiles(disk::OpenError::Locked { .. })
+            | Self::ServeControl(ServeError::InUse { .. })
+            | Self::ServeNbd(nbd::NbdError::InUse { .. }) => Exit::InUse,
+            Self::WouldShrink { .. }
+            | Self::SnapshotNamesDiffer { .. }
+            | Self::HasSnapshots { .. }
+            | Self::IsSnapshot { .. }
+            | Self::ImageTooLarge { .. }
+            | Self::ImageEmpty
+            | Self::TraceOnce
+            | Self::TraceEmpty { .. }
+            | Self::StreamOfVolume { .. }
+            | Self::OtherBase { .. }
+            | Self::OutputTooSmall { .. }
+            | Self::GrowToWhat { .. }
+            | Self::Plan(_) => Exit::Usage,
+            Self::NearlyFull { .. } | Self::NothingToCollect { .. } => Exit::NearlyFull,
+            Self::DamageFound { .. }
+            | Self::ChunkDamaged { .. }
+            | Self::StreamDamaged { .. }
+            | Self::StreamCut { .. }
+            | Self::StreamTooLong { .. }
+            | Self::WrongBytes { .. }
+            | Self::NotExact { .. }
+            | Self::NotTheTarget { .. } => Exit::Damage,
+            Self::Repaired { .. } => Exit::Repaired,
+            Self::RepairedWithLosses { .. } => Exit::RepairedWithLosses,
+            Self::Repair(RepairError::Write(_)) => Exit::Failed,
+            Self::Repair(RepairError::NoRoom { .. }) => Exit::NoSpace,
+            Self::Repair(_) => Exit::Damage,
+            Self::CreateFiles(
+                CreateFilesError::NoSpace { .. } | CreateFilesError::DeviceTooSmall { .. },
+            ) => Exit::NoSpace,
+            Self::Stdin(source)
+            | Self::TraceUnreadable(source)
+            | Self::OutputFailed { source, .. }
+            | Self::StreamUnreadable { source, .. } => exit_of_io(source),
+            Self::Image(error) => exit_of_image(error),
+            Self::Open(error) => exit_of_open(error),
+            Self::Request(error) => exit_of_request(error),
+            Self::Call(CallError::Refused(refusal)) => exit_of_refusal(refusal.kind),
+            _ => Exit::Failed,
+        }
+    }
+}
+
+fn exit_of_io(error: &io::Error) -> Exit {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Exit::NoSpace,
+        io::ErrorKind::NotFound => Exit::NotFound,
+        _ => Exit::Failed,
+    }
+}
+
+fn exit_of_image(error: &ImageError) -> Exit {
+    match error {
+        ImageError::Io { source, .. } => exit_of_io(source),
+        ImageError::Damaged { .. } => Exit::Damage,
+        _ => Exit::Usage,
+    }
+}
+
+fn exit_of_open(error: &engine::OpenError) -> Exit {
+    match error {
+        engine::OpenError::Io(_) => Exit::Failed,
+        engine::OpenError::Memory { .. } => Exit::Usage,
+        _ => Exit::Damage,
+    }
+}
+
+/// The same for a command that opened the store itself as for one that asked its server.
+fn exit_of_request(error: &RequestError) -> Exit {
+    exit_of_refusal(Refusal::from(error.clone()).kind)
+}
+
+fn exit_of_refusal(kind: RefusalKind) -> Exit {
+    match kind {
+        RefusalKind::NoSuchVolume => Exit::NotFound,
+        RefusalKind::VolumeExists => Exit::Exists,
+        RefusalKind::BadRequest => Exit::Usage,
+        RefusalKind::NoSpace => Exit::NoSpace,
+        RefusalKind::Damaged => Exit::Damage,
+        RefusalKind::InUse => Exit::InUse,
+        RefusalKind::Busy | RefusalKind::Failed => Exit::Failed,
+    }
+}
