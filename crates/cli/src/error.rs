@@ -41,10 +41,18 @@ pub(crate) enum CliError {
     InUse { store: PathBuf },
     #[error(
         "the store at {} is being served by process {pid}: stop it first with `kill {pid}`, or \
-         move the bytes over NBD while it is served:\n  {line}",
+         copy the image in over NBD while it is served{}:\n  {}",
+        store.display(),
+        if *replaced { format!(", which replaces what {volume} holds") } else { String::new() },
+        lines.join("\n  ")
+    )]
+    ServedImport { store: PathBuf, pid: u32, volume: String, replaced: bool, lines: Vec<String> },
+    #[error(
+        "the store at {} is being served by process {pid}: stop it first with `kill {pid}`, or \
+         copy the volume out over NBD while it is served, which replaces what is there:\n  {line}",
         store.display()
     )]
-    ServedMoveByNbd { store: PathBuf, pid: u32, line: String },
+    ServedExport { store: PathBuf, pid: u32, line: String },
     #[error(
         "the store at {} is being served by process {pid} and can only be checked when it is \
          not: stop it first with `kill {pid}`",

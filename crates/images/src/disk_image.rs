@@ -27,6 +27,15 @@ pub struct DiskImage {
     size_bytes: u64,
 }
 
+/// What a file is, of what is read here.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum ImageFormat {
+    /// The disk itself.
+    Raw,
+    /// Tables that say where its clusters are.
+    Qcow2,
+}
+
 #[derive(Debug)]
 enum Layer {
     Raw(RawImage),
@@ -63,6 +72,15 @@ impl DiskImage {
     fn new(layers: Vec<Layer>) -> Self {
         let size_bytes = layers.first().map_or(0, Layer::size_bytes);
         Self { layers, size_bytes }
+    }
+
+    /// What the file itself is; what is below it may be of another format.
+    #[must_use]
+    pub fn format(&self) -> ImageFormat {
+        match self.layers.first() {
+            Some(Layer::Qcow2(_)) => ImageFormat::Qcow2,
+            Some(Layer::Raw(_)) | None => ImageFormat::Raw,
+        }
     }
 
     /// The size of the disk, in bytes.
@@ -148,21 +166,23 @@ impl DiskImage {
 
 impl Layer {
     /// Opens the file at `path`, which is of this format, or of the one that its first bytes tell.
-    fn open(path: &Path, format: Option<Format>) -> Result<Self, ImageError> {
+    fn open(path: &Path, format: Option<ImageFormat>) -> Result<Self, ImageError> {
         let file = HostFile::open(path)?;
         let first = first_bytes(&file)?;
         let format = match format {
             Some(format) => format,
-            None if first.starts_with(&MAGIC) => Format::Qcow2,
+            None if first.starts_with(&MAGIC) => ImageFormat::Qcow2,
             None => {
                 refuse_other_formats(&first, path)?;
-                Format::Raw
+                ImageFormat::Raw
             }
         };
         match format {
-            Format::Raw => Ok(Self::Raw(RawImage::new(file))),
-            Format::Qcow2 if first.starts_with(&MAGIC) => Qcow2Image::open(file).map(Self::Qcow2),
-            Format::Qcow2 => {
+            ImageFormat::Raw => Ok(Self::Raw(RawImage::new(file))),
+            ImageFormat::Qcow2 if first.starts_with(&MAGIC) => {
+                Qcow2Image::open(file).map(Self::Qcow2)
+            }
+            ImageFormat::Qcow2 => {
                 let what = "it does not begin like one".to_owned();
                 Err(ImageError::Damaged { path: path.to_owned(), what })
             }
@@ -192,27 +212,21 @@ impl Layer {
     }
 
     /// The image below this one, when there is one and it can be found.
-    fn backing(&self) -> Option<Result<(PathBuf, Option<Format>), ImageError>> {
+    fn backing(&self) -> Option<Result<(PathBuf, Option<ImageFormat>), ImageError>> {
         let Self::Qcow2(image) = self else { return None };
         let backing = image.backing()?;
         Some(locate(image.file().path(), backing))
     }
 }
 
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-enum Format {
-    Raw,
-    Qcow2,
-}
-
 /// Where the backing file of the image at `path` is: its name is relative to the image's own
 /// directory.
-fn locate(path: &Path, backing: &Backing) -> Result<(PathBuf, Option<Format>), ImageError> {
+fn locate(path: &Path, backing: &Backing) -> Result<(PathBuf, Option<ImageFormat>), ImageError> {
     let refused = |what| Err(ImageError::Unsupported { path: path.to_owned(), what });
     let format = match backing.format.as_deref() {
         None => None,
-        Some(b"raw" | b"host_device" | b"file") => Some(Format::Raw),
-        Some(b"qcow2") => Some(Format::Qcow2),
+        Some(b"raw" | b"host_device" | b"file") => Some(ImageFormat::Raw),
+        Some(b"qcow2") => Some(ImageFormat::Qcow2),
         Some(_) => return refused("over a backing file that is neither raw nor qcow2"),
     };
     // QEMU takes what stands before a colon as a protocol, unless a slash comes first.

@@ -23,5 +23,5 @@ mod layer;
 mod qcow2;
 mod raw;
 
-pub use disk_image::DiskImage;
+pub use disk_image::{DiskImage, ImageFormat};
 pub use error::ImageError;

@@ -40,7 +40,7 @@ pub(super) fn run(args: &ExportArgs) -> Result<(), CliError> {
     let streams = args.stream || args.from.is_some();
     match streams {
         true => served::refuse_stream(&args.store)?,
-        false => served::refuse(&args.store, &args.volume, served::Direction::Out, &args.file)?,
+        false => served::refuse_export(args)?,
     }
     let interrupt = Interrupt::listen()?;
     let options = engine_options(&args.engine, false);

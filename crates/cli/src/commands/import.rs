@@ -61,7 +61,7 @@ pub(super) fn run(args: &ImportArgs) -> Result<(), CliError> {
         }
         Source::Image(start) => start,
     };
-    served::refuse(&args.store, &args.volume, served::Direction::In, &args.file)?;
+    served::refuse_import(args)?;
     let image = Image::open(&args.file, start)?;
     if image.size_bytes() == Some(0) {
         return Err(CliError::ImageEmpty);
@@ -299,7 +299,7 @@ enum Room {
 }
 
 /// The size of a volume that holds an image of `bytes`: whole sectors.
-fn padded(bytes: u64) -> u64 {
+pub(super) fn padded(bytes: u64) -> u64 {
     bytes.next_multiple_of(SECTOR_BYTES)
 }
 

@@ -2,32 +2,63 @@
 
 use std::path::Path;
 
+use admin::Status;
+use engine::{RequestError, VolumeInfo};
+use format::catalog::VolumeName;
+use images::{DiskImage, ImageError, ImageFormat};
 use nbd::Listen;
 
+use super::import::padded;
+use crate::args::{ExportArgs, ImportArgs};
 use crate::error::CliError;
 use crate::shell::{shell_path, shell_word};
 use crate::store;
 
-/// Which way the bytes go.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(super) enum Direction {
-    In,
-    Out,
+/// What `qemu-img` is told of an image.
+#[derive(Debug)]
+struct Described {
+    /// Its name for the format.
+    format: String,
+    /// The size of the disk in it, where we can read it.
+    size_bytes: Option<u64>,
 }
 
-/// An error with the line to use instead, when the store at `path` is being served.
-pub(super) fn refuse(
-    path: &Path,
-    volume: &str,
-    direction: Direction,
-    file: &Path,
-) -> Result<(), CliError> {
-    let Some(mut server) = store::connect(path)? else { return Ok(()) };
+/// An error with the lines to use instead, when the store that is imported into is being served.
+pub(super) fn refuse_import(args: &ImportArgs) -> Result<(), CliError> {
+    let Some(mut server) = store::connect(&args.store)? else { return Ok(()) };
+    let there = server.volumes()?.into_iter().find(|volume| volume.name == args.volume);
+    let image = match args.file.as_os_str() == "-" {
+        true => None,
+        false => Some(describe(&args.file)?),
+    };
+    let create = match &there {
+        Some(volume) => check_is_volume(volume).map(|()| None)?,
+        None => Some(create_line(args, image.as_ref().and_then(|image| image.size_bytes))?),
+    };
     let status = server.status()?;
-    let address = status.addresses.first().and_then(|text| Listen::parse(text).ok());
-    let uri = address.map(|address| address.uri(volume)).unwrap_or_default();
-    let line = copy_line(&uri, direction, file);
-    Err(CliError::ServedMoveByNbd { store: path.to_owned(), pid: status.pid, line })
+    let uri = shell_word(&uri_of(&status, &args.volume));
+    let copy = match image {
+        Some(Described { format, .. }) => {
+            format!("qemu-img convert -n -f {format} -O raw {} {uri}", shell_path(&args.file))
+        }
+        None => format!("nbdcopy -- - {uri}"),
+    };
+    let (store, volume) = (args.store.clone(), args.volume.clone());
+    let replaced = create.is_none();
+    let lines: Vec<String> = create.into_iter().chain([copy]).collect();
+    Err(CliError::ServedImport { store, pid: status.pid, volume, replaced, lines })
+}
+
+/// An error with the line to use instead, when the store that is exported from is being served.
+pub(super) fn refuse_export(args: &ExportArgs) -> Result<(), CliError> {
+    let Some(mut server) = store::connect(&args.store)? else { return Ok(()) };
+    let status = server.status()?;
+    let uri = shell_word(&uri_of(&status, &args.volume));
+    let line = match args.file.as_os_str() == "-" {
+        true => format!("nbdcopy -- {uri} -"),
+        false => format!("qemu-img convert -f raw -O raw {uri} {}", shell_path(&args.file)),
+    };
+    Err(CliError::ServedExport { store: args.store.clone(), pid: status.pid, line })
 }
 
 /// An error when the store at `path` is being served, which streams need for themselves.
@@ -37,39 +68,44 @@ pub(super) fn refuse_stream(path: &Path) -> Result<(), CliError> {
     Err(CliError::ServedNoStream { store: path.to_owned(), pid })
 }
 
-fn copy_line(uri: &str, direction: Direction, file: &Path) -> String {
-    let uri = shell_word(uri);
-    match (direction, file.as_os_str() == "-") {
-        (Direction::In, false) => {
-            format!("qemu-img convert -n -f raw -O raw {} {uri}", shell_path(file))
-        }
-        (Direction::In, true) => format!("nbdcopy -- - {uri}"),
-        (Direction::Out, false) => {
-            format!("qemu-img convert -f raw -O raw {uri} {}", shell_path(file))
-        }
-        (Direction::Out, true) => format!("nbdcopy -- {uri} -"),
+fn uri_of(status: &Status, volume: &str) -> String {
+    let address = status.addresses.first().and_then(|text| Listen::parse(text).ok());
+    address.map(|address| address.uri(volume)).unwrap_or_default()
+}
+
+fn check_is_volume(volume: &VolumeInfo) -> Result<(), CliError> {
+    match volume.taken_unix_s {
+        Some(_) => Err(RequestError::NotAVolume { name: volume.name.clone() }.into()),
+        None => Ok(()),
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::path::Path;
+/// The line that makes the volume which an import would have made.
+fn create_line(args: &ImportArgs, size_bytes: Option<u64>) -> Result<String, CliError> {
+    if VolumeName::parse(&args.volume).is_err() {
+        return Err(RequestError::BadName { name: args.volume.clone() }.into());
+    }
+    let (store, volume) = (shell_path(&args.store), shell_word(&args.volume));
+    let size = size_bytes.map_or_else(|| "SIZE".to_owned(), |bytes| padded(bytes).to_string());
+    let domain = args.domain.as_deref().map(|domain| format!(" --domain {}", shell_word(domain)));
+    let domain = domain.unwrap_or_default();
+    Ok(format!("tamis volume create {store} {volume} --size {size}{domain}"))
+}
 
-    use super::{Direction, copy_line};
-
-    #[test]
-    fn lines_can_be_pasted() {
-        let uri = "nbd+unix:///vm1?socket=/s/nbd.sock";
-        let line = |direction, file: &str| copy_line(uri, direction, Path::new(file));
-        assert_eq!(
-            line(Direction::In, "my disk.img"),
-            "qemu-img convert -n -f raw -O raw 'my disk.img' 'nbd+unix:///vm1?socket=/s/nbd.sock'"
-        );
-        assert_eq!(
-            line(Direction::Out, "out.img"),
-            "qemu-img convert -f raw -O raw 'nbd+unix:///vm1?socket=/s/nbd.sock' out.img"
-        );
-        assert_eq!(line(Direction::In, "-"), "nbdcopy -- - 'nbd+unix:///vm1?socket=/s/nbd.sock'");
-        assert_eq!(line(Direction::Out, "-"), "nbdcopy -- 'nbd+unix:///vm1?socket=/s/nbd.sock' -");
+/// What the image at `path` is. The format is always named, since `qemu-img` takes some for raw;
+/// raw it is only where an import would have taken it so.
+fn describe(path: &Path) -> Result<Described, CliError> {
+    let of = |format: &str, size_bytes| Described { format: format.to_owned(), size_bytes };
+    match DiskImage::open(path) {
+        Ok(image) => {
+            let format = match image.format() {
+                ImageFormat::Raw => "raw",
+                ImageFormat::Qcow2 => "qcow2",
+            };
+            Ok(of(format, Some(image.size_bytes())))
+        }
+        Err(ImageError::OtherFormat { format, .. }) => Ok(of(&format.to_lowercase(), None)),
+        Err(ImageError::Unsupported { .. }) => Ok(of("qcow2", None)),
+        Err(other) => Err(other.into()),
     }
 }

@@ -38,7 +38,8 @@ impl CliError {
             | Self::TraceExists { .. }
             | Self::CreateFiles(CreateFilesError::AlreadyExists { .. }) => Exit::Exists,
             Self::InUse { .. }
-            | Self::ServedMoveByNbd { .. }
+            | Self::ServedImport { .. }
+            | Self::ServedExport { .. }
             | Self::ServedNoCheck { .. }
             | Self::ServedNoStream { .. }
             | Self::ServedAlready { .. }

@@ -31,9 +31,16 @@ fn examples() -> Vec<(CliError, Exit)> {
         (CliError::ServedNoCheck { store: store(), pid: 1234 }, Exit::InUse),
         (CliError::ServedAlready { store: store(), pid: 1234 }, Exit::InUse),
         (
-            CliError::ServedMoveByNbd { store: store(), pid: 1234, line: "nbdcopy".into() },
+            CliError::ServedImport {
+                store: store(),
+                pid: 1234,
+                volume: "v".into(),
+                replaced: true,
+                lines: vec!["nbdcopy".into()],
+            },
             Exit::InUse,
         ),
+        (CliError::ServedExport { store: store(), pid: 1234, line: "nbdcopy".into() }, Exit::InUse),
         (RequestError::InUse { name: "v".into() }.into(), Exit::InUse),
         (RequestError::RollingBack { name: "v".into() }.into(), Exit::InUse),
         (CallError::Refused(refusal(RefusalKind::InUse)).into(), Exit::InUse),

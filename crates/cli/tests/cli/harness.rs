@@ -126,6 +126,25 @@ pub(crate) fn sparse_image(path: &Path) {
     write(64 * MIB - 512, &noise(5, 512));
 }
 
+/// A qcow2 image of a disk of zeros, over the file `backing` if there is one.
+pub(crate) fn blank_qcow2(size_bytes: u64, backing: Option<&str>) -> Vec<u8> {
+    let mut file = vec![0; 3 << 16];
+    let mut put = |at: usize, field: &[u8]| file[at..at + field.len()].copy_from_slice(field);
+    put(0, b"QFI\xfb\0\0\0\x03");
+    if let Some(name) = backing {
+        put(8, &1024_u64.to_be_bytes());
+        put(16, &u32::try_from(name.len()).unwrap().to_be_bytes());
+        put(1024, name.as_bytes());
+    }
+    put(20, &16_u32.to_be_bytes());
+    put(24, &size_bytes.to_be_bytes());
+    put(36, &1_u32.to_be_bytes());
+    put(40, &(1_u64 << 16).to_be_bytes());
+    put(96, &4_u32.to_be_bytes());
+    put(100, &104_u32.to_be_bytes());
+    file
+}
+
 /// `tamis serve`, ready.
 pub(crate) struct Served {
     child: Child,
