@@ -148,6 +148,23 @@ pub(crate) enum CliError {
     )]
     OutputExists { path: PathBuf },
     #[error(
+        "{} is neither a file nor a block device, and stays as it is: choose another name, or - \
+         for standard output",
+        path.display()
+    )]
+    OutputUnfit { path: PathBuf },
+    #[error(
+        "{} is a link that leads nowhere: remove it, or make what it leads to",
+        path.display()
+    )]
+    OutputLeadsNowhere { path: PathBuf },
+    #[error(
+        "the device {} is in use, mounted or part of something else: choose another, or unmount \
+         it first",
+        path.display()
+    )]
+    OutputInUse { path: PathBuf },
+    #[error(
         "the device {} has {} and the volume {}: choose a larger one",
         path.display(), human_bytes(*device_bytes), human_bytes(*volume_bytes)
     )]

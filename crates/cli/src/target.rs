@@ -1,11 +1,13 @@
 //! Where an exported image goes: a new file, a block device, standard output.
 //!
 //! A file is written under a hidden name beside the one asked for and takes that name when it is
-//! complete and synced. Dropped before that, it is removed.
+//! complete and synced. Dropped before that, it is removed. A link is followed to what it leads to;
+//! whatever is neither a file nor a block device is left alone, since a file in its place would
+//! break who uses it.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Seek, SeekFrom};
-use std::os::unix::fs::FileTypeExt;
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, ErrorKind, Seek, SeekFrom};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::error::CliError;
@@ -28,18 +30,26 @@ impl Target {
     /// A target of `size_bytes` at `path`, `-` being standard output. What is there already is
     /// touched only with `overwrite`.
     pub(crate) fn open(path: &Path, size_bytes: u64, overwrite: bool) -> Result<Self, CliError> {
-        let path = path.to_owned();
         if path.as_os_str() == "-" {
             return Ok(Self { path: PathBuf::from("standard output"), kind: Kind::Stream });
         }
-        let there = fs::metadata(&path).ok();
-        if there.is_some() && !overwrite {
-            return Err(CliError::OutputExists { path });
+        let failed = |source| CliError::OutputFailed { path: path.to_owned(), source };
+        let Some(there) = look(path)? else {
+            let kind = create_hidden(path, size_bytes, None).map_err(failed)?;
+            return Ok(Self { path: path.to_owned(), kind });
+        };
+        let (is_file, is_device) = (there.is_file(), there.file_type().is_block_device());
+        if !is_file && !is_device {
+            return Err(CliError::OutputUnfit { path: path.to_owned() });
         }
-        let kind = match there {
-            Some(meta) if meta.file_type().is_block_device() => open_device(&path, size_bytes)?,
-            _ => create_hidden(&path, size_bytes)
-                .map_err(|source| CliError::OutputFailed { path: path.clone(), source })?,
+        if !overwrite {
+            return Err(CliError::OutputExists { path: path.to_owned() });
+        }
+        // Not the link to it is replaced.
+        let path = path.canonicalize().map_err(failed)?;
+        let kind = match is_device {
+            true => open_device(&path, size_bytes)?,
+            false => create_hidden(&path, size_bytes, Some(there.permissions())).map_err(failed)?,
         };
         Ok(Self { path, kind })
     }
@@ -86,12 +96,35 @@ impl Target {
     }
 }
 
-fn create_hidden(path: &Path, size_bytes: u64) -> io::Result<Kind> {
-    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+/// What is at `path`, or at the end of the links that begin there.
+fn look(path: &Path) -> Result<Option<fs::Metadata>, CliError> {
+    match fs::metadata(path) {
+        Ok(there) => Ok(Some(there)),
+        Err(error) if error.kind() == ErrorKind::NotFound => match fs::symlink_metadata(path) {
+            Ok(_) => Err(CliError::OutputLeadsNowhere { path: path.to_owned() }),
+            Err(_) => Ok(None),
+        },
+        Err(source) => Err(CliError::OutputFailed { path: path.to_owned(), source }),
+    }
+}
+
+fn create_hidden(
+    path: &Path,
+    size_bytes: u64,
+    permissions: Option<Permissions>,
+) -> io::Result<Kind> {
+    let name = path.file_name().ok_or(ErrorKind::InvalidInput)?;
     let hidden = format!(".{}.{}.partial", name.to_string_lossy(), std::process::id());
     let hidden = path.with_file_name(hidden);
-    let file = OpenOptions::new().write(true).create_new(true).open(&hidden)?;
-    if let Err(error) = file.set_len(size_bytes) {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    if permissions.is_some() {
+        // Until it has the mode of the one that it replaces, nobody else may open it.
+        options.mode(0o600);
+    }
+    let file = options.open(&hidden)?;
+    let given = permissions.map_or(Ok(()), |permissions| file.set_permissions(permissions));
+    if let Err(error) = given.and_then(|()| file.set_len(size_bytes)) {
         let _ = fs::remove_file(&hidden);
         return Err(error);
     }
@@ -99,8 +132,11 @@ fn create_hidden(path: &Path, size_bytes: u64) -> io::Result<Kind> {
 }
 
 fn open_device(path: &Path, size_bytes: u64) -> Result<Kind, CliError> {
-    let failed = |source| CliError::OutputFailed { path: path.to_owned(), source };
-    let mut file = OpenOptions::new().write(true).open(path).map_err(failed)?;
+    let failed = |source: io::Error| match source.kind() {
+        ErrorKind::ResourceBusy => CliError::OutputInUse { path: path.to_owned() },
+        _ => CliError::OutputFailed { path: path.to_owned(), source },
+    };
+    let mut file = disk::claim_device(path).map_err(failed)?;
     let device_bytes = file.seek(SeekFrom::End(0)).map_err(failed)?;
     if device_bytes < size_bytes {
         let (path, volume_bytes) = (path.to_owned(), size_bytes);
@@ -111,8 +147,9 @@ fn open_device(path: &Path, size_bytes: u64) -> Result<Kind, CliError> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-    use std::os::unix::fs::FileExt;
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
+    use std::os::unix::net::UnixListener;
 
     use super::Target;
     use crate::error::CliError;
@@ -149,5 +186,37 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"precious");
         target.complete().unwrap();
         assert_eq!(fs::read(&path).unwrap().len(), 4096);
+    }
+
+    #[test]
+    fn what_is_neither_a_file_nor_a_disk_is_never_replaced() {
+        let folder = Folder::new();
+        let path = |name: &str| folder.path().join(name);
+        let _socket = UnixListener::bind(path("socket")).unwrap();
+        fs::create_dir(path("directory")).unwrap();
+        symlink("/dev/null", path("null")).unwrap();
+        for name in ["socket", "directory", "null"] {
+            let refused = Target::open(&path(name), 4096, true).unwrap_err().to_string();
+            assert!(refused.contains("neither a file nor a block device"), "{name}: {refused}");
+        }
+        symlink("gone", path("dangling")).unwrap();
+        for overwrite in [false, true] {
+            let refused = Target::open(&path("dangling"), 4096, overwrite).unwrap_err();
+            assert!(refused.to_string().contains("leads nowhere"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_link_stays_and_a_file_keeps_its_mode() {
+        let folder = Folder::new();
+        let (link, path) = (folder.path().join("link"), folder.path().join("vms/out.img"));
+        fs::create_dir(folder.path().join("vms")).unwrap();
+        fs::write(&path, "old").unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
+        symlink("vms/out.img", &link).unwrap();
+        Target::open(&link, 4096, true).unwrap().complete().unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        let meta = fs::symlink_metadata(&path).unwrap();
+        assert_eq!((meta.len(), meta.permissions().mode() & 0o7777), (4096, 0o640));
     }
 }

@@ -64,7 +64,7 @@ pub use layout::{SUPERBLOCK_BYTES, ZoneName};
 pub use memory::{Fault, Loss, MemoryCounters, MemoryDisk};
 pub use open::{DiskIdentity, IoEngine, StoreFiles, open_further_files, open_store_files};
 pub use patience::{Crowd, Patience, Wait};
-pub use place::free_bytes;
+pub use place::{claim_device, free_bytes};
 pub use psync::PsyncDisk;
 pub use resident::rss_bytes;
 pub use step_back::{give_way, step_back};

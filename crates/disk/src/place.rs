@@ -46,6 +46,16 @@ pub(crate) fn is_device(path: &Path) -> io::Result<bool> {
     Ok(fs::metadata(path)?.file_type().is_block_device())
 }
 
+/// Opens the block device at this path for writing, for us alone: one that is mounted or part of
+/// something else fails with `ResourceBusy`.
+///
+/// # Errors
+/// The system refuses.
+pub fn claim_device(path: &Path) -> io::Result<File> {
+    let exclusive = i32::try_from(OFlags::EXCL.bits()).unwrap_or(0);
+    OpenOptions::new().write(true).custom_flags(exclusive).open(path)
+}
+
 /// Room for a store at this path: what is free for us in its file system, or in the one where the
 /// path would be made; the size of the device if it is a block device.
 ///

@@ -41,6 +41,7 @@ impl CliError {
             | Self::ServedImport { .. }
             | Self::ServedExport { .. }
             | Self::ServedNoCheck { .. }
+            | Self::OutputInUse { .. }
             | Self::ServedNoStream { .. }
             | Self::ServedAlready { .. }
             | Self::ScrubRunning { .. }
@@ -58,6 +59,8 @@ impl CliError {
             | Self::StreamOfVolume { .. }
             | Self::OtherBase { .. }
             | Self::OutputTooSmall { .. }
+            | Self::OutputUnfit { .. }
+            | Self::OutputLeadsNowhere { .. }
             | Self::GrowToWhat { .. }
             | Self::Plan(_) => Exit::Usage,
             Self::NearlyFull { .. } | Self::NothingToCollect { .. } => Exit::NearlyFull,

@@ -1,8 +1,10 @@
 //! Images in and out.
 
-use std::fs;
-use std::os::unix::fs::MetadataExt;
-use std::process::Stdio;
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::process::{Command, Stdio};
+
+use rustix::fs::OFlags;
 
 use crate::harness::{Folder, command, noise, sparse_image, tamis};
 
@@ -132,4 +134,48 @@ fn a_stream_that_ends_by_a_signal_leaves_no_volume() {
     let listed = tamis(&format!("volume list {store} --json")).ok().json();
     assert_eq!(listed, serde_json::json!([]));
     tamis(&format!("check {store}")).ok();
+}
+
+#[test]
+fn a_disk_that_is_in_use_is_not_written_over() {
+    let folder = Folder::new();
+    let store = folder.store("64M");
+    let disk = folder.path("disk");
+    fs::write(&disk, noise(1, 1 << 20)).unwrap();
+    tamis(&format!("volume create {store} v --size 1M")).ok();
+    let Some(device) = LoopDevice::of(&disk) else { return };
+    let mut user = OpenOptions::new();
+    let user = user.read(true).custom_flags(OFlags::EXCL.bits().try_into().unwrap());
+    let user = user.open(&device.0).unwrap();
+    tamis(&format!("export {store} v {} --overwrite", device.0)).fails(4, "is in use");
+    assert!(fs::read(&disk).unwrap() == noise(1, 1 << 20));
+    drop(user);
+    tamis(&format!("export {store} v {} --overwrite", device.0)).ok();
+    drop(device);
+    assert!(fs::read(&disk).unwrap().iter().all(|byte| *byte == 0));
+}
+
+/// A file as a block device, given back at the end.
+struct LoopDevice(String);
+
+impl LoopDevice {
+    /// Where that is allowed; the test does nothing and says so where it is not.
+    fn of(file: &str) -> Option<Self> {
+        let made = Command::new("losetup").args(["--find", "--show", file]).output();
+        match made {
+            Ok(made) if made.status.success() => {
+                Some(Self(String::from_utf8(made.stdout).unwrap().trim().to_owned()))
+            }
+            _ => {
+                eprintln!("there is no loop device to be had: this test does nothing");
+                None
+            }
+        }
+    }
+}
+
+impl Drop for LoopDevice {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").args(["-d", &self.0]).status();
+    }
 }
