@@ -173,7 +173,7 @@ impl Layer {
             Some(format) => format,
             None if first.starts_with(&MAGIC) => ImageFormat::Qcow2,
             None => {
-                refuse_other_formats(&first, path)?;
+                refuse_other_formats(&first, &file)?;
                 ImageFormat::Raw
             }
         };

@@ -27,7 +27,7 @@ pub enum ImageError {
     /// An image of a format that is not read here.
     #[error(
         "{} is a {format} image, which tamis does not read: make a raw one of it with \
-         `qemu-img convert -O raw`",
+         `qemu-img convert -f {qemu_name} -O raw`",
         path.display()
     )]
     OtherFormat {
@@ -35,6 +35,8 @@ pub enum ImageError {
         path: PathBuf,
         /// The name of its format.
         format: &'static str,
+        /// The same for `qemu-img`, which does not know each by itself either.
+        qemu_name: &'static str,
     },
     /// A sound qcow2 image that uses what is not read here.
     #[error(

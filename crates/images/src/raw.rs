@@ -1,19 +1,36 @@
 //! A raw image: the file is the disk. Its first bytes are looked at, so that an image of another
 //! format is not taken for a disk.
 
-use std::path::Path;
-
 use crate::error::ImageError;
 use crate::file::HostFile;
 use crate::layer::Span;
 
 /// Bytes at the start of a file that tell its format.
-const MAGIC_BYTES_MAX: usize = 64;
+const MAGIC_BYTES_MAX: usize = 68;
+/// Where a VHD of fixed size says so: the disk comes first, as it is.
+const FOOTER_BYTES: u64 = 512;
 
-/// First bytes of image formats that are not raw. A disk's own first bytes are boot code, which
+/// How an image of a format that is not raw begins. A disk's own first bytes are boot code, which
 /// none of these is.
-pub(crate) const OTHER_FORMATS: [(&[u8], &str); 3] =
-    [(b"KDMV", "VMDK"), (b"vhdxfile", "VHDX"), (b"<<< Oracle VM VirtualBox", "VDI")];
+struct OtherFormat {
+    at_bytes: usize,
+    magic: &'static [u8],
+    name: &'static str,
+    /// What `qemu-img` calls it.
+    qemu_name: &'static str,
+}
+
+const VHD: OtherFormat =
+    OtherFormat { at_bytes: 0, magic: b"conectix", name: "VHD", qemu_name: "vpc" };
+const OTHER_FORMATS: [OtherFormat; 6] = [
+    OtherFormat { at_bytes: 0, magic: b"KDMV", name: "VMDK", qemu_name: "vmdk" },
+    OtherFormat { at_bytes: 0, magic: b"vhdxfile", name: "VHDX", qemu_name: "vhdx" },
+    // The text before it is another in each program that writes VDI.
+    OtherFormat { at_bytes: 64, magic: b"\x7f\x10\xda\xbe", name: "VDI", qemu_name: "vdi" },
+    OtherFormat { at_bytes: 0, magic: b"<<< Oracle VM VirtualBox", name: "VDI", qemu_name: "vdi" },
+    OtherFormat { at_bytes: 0, magic: b"QED\0", name: "QED", qemu_name: "qed" },
+    VHD,
+];
 
 /// A raw image that is open.
 #[derive(Debug)]
@@ -43,10 +60,22 @@ pub(crate) fn first_bytes(file: &HostFile) -> Result<[u8; MAGIC_BYTES_MAX], Imag
     Ok(first)
 }
 
-/// An error when a file that begins so is an image of a format that is not read here.
-pub(crate) fn refuse_other_formats(first: &[u8], path: &Path) -> Result<(), ImageError> {
-    match OTHER_FORMATS.iter().find(|(magic, _)| first.starts_with(magic)) {
-        Some((_, format)) => Err(ImageError::OtherFormat { path: path.to_owned(), format }),
+/// An error when `file`, which begins so, is an image of a format that is not read here.
+pub(crate) fn refuse_other_formats(first: &[u8], file: &HostFile) -> Result<(), ImageError> {
+    let begins = |bytes: &[u8], other: &OtherFormat| {
+        bytes.get(other.at_bytes..).is_some_and(|bytes| bytes.starts_with(other.magic))
+    };
+    let mut found = OTHER_FORMATS.iter().find(|other| begins(first, other));
+    if let (None, Some(at_bytes)) = (found, file.size_bytes().checked_sub(FOOTER_BYTES)) {
+        let mut footer = [0; VHD.magic.len()];
+        file.read_padded_at(at_bytes, &mut footer)?;
+        found = begins(&footer, &VHD).then_some(&VHD);
+    }
+    match found {
+        Some(OtherFormat { name, qemu_name, .. }) => {
+            let path = file.path().to_owned();
+            Err(ImageError::OtherFormat { path, format: name, qemu_name })
+        }
         None => Ok(()),
     }
 }

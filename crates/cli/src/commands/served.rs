@@ -104,7 +104,7 @@ fn describe(path: &Path) -> Result<Described, CliError> {
             };
             Ok(of(format, Some(image.size_bytes())))
         }
-        Err(ImageError::OtherFormat { format, .. }) => Ok(of(&format.to_lowercase(), None)),
+        Err(ImageError::OtherFormat { qemu_name, .. }) => Ok(of(qemu_name, None)),
         Err(ImageError::Unsupported { .. }) => Ok(of("qcow2", None)),
         Err(other) => Err(other.into()),
     }

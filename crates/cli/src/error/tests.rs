@@ -65,7 +65,10 @@ fn examples() -> Vec<(CliError, Exit)> {
             Exit::NoSpace,
         ),
         (RequestError::BadSize { size_bytes: 1 }.into(), Exit::Usage),
-        (ImageError::OtherFormat { path: path(), format: "VMDK" }.into(), Exit::Usage),
+        (
+            ImageError::OtherFormat { path: path(), format: "VMDK", qemu_name: "vmdk" }.into(),
+            Exit::Usage,
+        ),
         (ImageError::Damaged { path: path(), what: "too short".into() }.into(), Exit::Damage),
         (CliError::ImageEmpty, Exit::Usage),
         (

@@ -204,10 +204,20 @@ fn what_is_not_read_is_said_and_never_guessed() {
     assert!(refusal(&path).contains("gone.raw cannot be read"));
     let path = folder.write("pipe.qcow2", &qcow2(&clusters, Some("/dev/null")));
     assert!(refusal(&path).contains("neither a file nor a block device"));
-    for (magic, name) in crate::raw::OTHER_FORMATS {
-        let path = folder.write("other", &[magic, &[0; 600]].concat());
-        assert!(refusal(&path).contains(name));
-        assert_eq!(DiskImage::open_as_is(&path).unwrap().size_bytes(), magic.len() as u64 + 600);
+    for (at, magic, name) in [
+        (0, b"KDMV".as_slice(), "VMDK"),
+        (0, b"vhdxfile", "VHDX"),
+        (0, b"<<< Oracle VM VirtualBox", "VDI"),
+        (64, b"\x7f\x10\xda\xbe", "VDI"),
+        (0, b"conectix", "VHD"),
+        (8192 - 512, b"conectix", "VHD"),
+        (0, b"QED\0", "QED"),
+    ] {
+        let mut bytes = vec![0; 8192];
+        bytes[at..at + magic.len()].copy_from_slice(magic);
+        let path = folder.write("other", &bytes);
+        assert!(refusal(&path).contains(&format!("is a {name} image")), "{name} at {at}");
+        assert_eq!(DiskImage::open_as_is(&path).unwrap().size_bytes(), 8192);
     }
 
     let mut compressed = qcow2(&clusters, None);
