@@ -107,6 +107,11 @@ pub(crate) enum CliError {
         image_bytes.map_or_else(|| "more bytes".to_owned(), human_bytes), human_bytes(*volume_bytes)
     )]
     ImageTooLarge { name: String, image_bytes: Option<u64>, volume_bytes: u64 },
+    #[error(
+        "standard input is taken as a raw image or a stream, and a qcow2 image must be a file: \
+         write it to one and import that"
+    )]
+    Qcow2FromStdin,
     #[error("the image is empty: there is nothing to import")]
     ImageEmpty,
     #[error(

@@ -4,9 +4,10 @@
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
-use images::DiskImage;
+use images::{DiskImage, ImageFormat};
 
 use crate::error::CliError;
+use crate::output;
 
 /// Where an image comes from.
 #[derive(Debug)]
@@ -21,12 +22,24 @@ pub(crate) enum Image {
 }
 
 impl Image {
-    /// The image at `path`, `-` being standard input, of which `start` was taken already.
-    pub(crate) fn open(path: &Path, start: Vec<u8>) -> Result<Self, CliError> {
+    /// The image at `path`, `-` being standard input, of which `start` was taken already; of this
+    /// format, or of the one that its first bytes tell.
+    pub(crate) fn open(
+        path: &Path,
+        format: Option<ImageFormat>,
+        start: Vec<u8>,
+    ) -> Result<Self, CliError> {
         if path.as_os_str() == "-" {
             return Ok(Self::Stream { start });
         }
-        Ok(Self::Disk(DiskImage::open(path)?))
+        let disk = DiskImage::open_as(path, format)?;
+        if format.is_none() && disk.format() == ImageFormat::Qcow2 {
+            output::say(format_args!(
+                "{} is taken as qcow2, by its first bytes; --format raw takes it as it is",
+                path.display()
+            ));
+        }
+        Ok(Self::Disk(disk))
     }
 
     /// Its size, when that is known before it is read.

@@ -31,8 +31,11 @@ pub(crate) struct StreamSource {
 }
 
 impl Source {
-    /// What is at `path`, `-` being standard input.
-    pub(crate) fn open(path: &Path) -> Result<Self, CliError> {
+    /// What is at `path`, `-` being standard input; an image if that is `known`.
+    pub(crate) fn open(path: &Path, known: bool) -> Result<Self, CliError> {
+        if known {
+            return Ok(Self::Image(Vec::new()));
+        }
         let mut from: Box<dyn Read> = if path.as_os_str() == "-" {
             Box::new(std::io::stdin())
         } else if path.is_file() {

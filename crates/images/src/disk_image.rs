@@ -49,7 +49,25 @@ impl DiskImage {
     /// # Errors
     /// [`ImageError`] when it, or an image below it, cannot be read or is not read here.
     pub fn open(path: &Path) -> Result<Self, ImageError> {
-        let mut layers = vec![Layer::open(path, None)?];
+        Self::over(Layer::open(path, None)?, path)
+    }
+
+    /// Opens the image at `path` as one of this format, with all that is below it. Without one its
+    /// first bytes tell, which a guest whose disk is a raw file may have written: nothing that they
+    /// name is read then.
+    ///
+    /// # Errors
+    /// [`ImageError`] as for [`Self::open`], and when a file below is named and was not asked for.
+    pub fn open_as(path: &Path, format: Option<ImageFormat>) -> Result<Self, ImageError> {
+        let top = Layer::open(path, format)?;
+        if format.is_none() && top.backing().is_some() {
+            return Err(ImageError::BackingUnasked { path: path.to_owned() });
+        }
+        Self::over(top, path)
+    }
+
+    fn over(top: Layer, path: &Path) -> Result<Self, ImageError> {
+        let mut layers = vec![top];
         while let Some(next) = layers.last().and_then(Layer::backing) {
             let (below, format) = next?;
             if layers.len() == LAYERS_MAX {

@@ -50,6 +50,17 @@ pub enum ImageError {
         /// What it has, so that the sentence goes on: "with ...".
         what: &'static str,
     },
+    /// A file that looks like a qcow2 image and names another, which was not asked for.
+    #[error(
+        "{} begins like a qcow2 image over a backing file, which is not read unasked, since the \
+         guest of a raw image can write such bytes to read your files: add --format qcow2 if it is \
+         an overlay, and --format raw if it is a disk",
+        path.display()
+    )]
+    BackingUnasked {
+        /// The file.
+        path: PathBuf,
+    },
     /// A qcow2 image that contradicts itself.
     #[error(
         "{} is a damaged qcow2 image: {what}; `qemu-img check` says more",

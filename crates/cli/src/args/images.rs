@@ -3,9 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use images::ImageFormat;
 
 use super::options::{EngineArgs, Format};
-use super::values::{Codecs, parse_base, parse_chunk_size, parse_codecs, parse_estimate_memory};
+use super::values::{
+    Codecs, parse_base, parse_chunk_size, parse_codecs, parse_estimate_memory, parse_image_format,
+};
 
 /// Copy a raw or qcow2 disk image into a volume
 #[derive(Debug, Args)]
@@ -18,9 +21,13 @@ Examples:
       replaces all that vm1 held
   tamis import /srv/store vm2 vm2.img --domain tenantA
       as `tamis volume create --domain`, if vm2 is not there
+  tamis import /srv/store vm3 overlay.qcow2 --format qcow2
+      with the backing files that it names
   ssh host tamis export /srv/store vm1@tuesday - --from @monday | tamis import /srv/copy vm1 -
       brings a volume that stands at vm1@monday to vm1@tuesday
 
+Without --format the first bytes of a file say what it is. The guest of a raw image can write them:
+a backing file is read only with --format qcow2, and --format raw takes any file as it is.
 A volume that is made for the image is called NAME.importing until it is complete. A stream that
 `tamis export` made with --stream or --from is known by its start, and leaves the volume with the
 snapshot that it names; if it is cut or damaged the volume is as before, and an import that was
@@ -34,6 +41,9 @@ pub(crate) struct ImportArgs {
     /// The image: a raw or qcow2 file, a block device, a stream, or - for standard input, which is
     /// raw or a stream
     pub(crate) file: PathBuf,
+    /// Format of the image: raw or qcow2 [default: what its first bytes say]
+    #[arg(long = "format", value_name = "raw|qcow2", value_parser = parse_image_format)]
+    pub(crate) image_format: Option<ImageFormat>,
     /// Replace what the volume holds; with a stream that begins at a snapshot, what it has changed
     /// since that snapshot
     #[arg(long)]

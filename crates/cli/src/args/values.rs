@@ -3,6 +3,7 @@
 use format::catalog::Dedup;
 use format::detection::{FilterBlocks, FingerprintKind};
 use format::units::Compression;
+use images::ImageFormat;
 use traces::WorkloadKind;
 
 use crate::compression::{CompressionError, parse_compression};
@@ -80,6 +81,15 @@ pub(super) fn parse_rate(text: &str) -> Result<Rate, String> {
 
 pub(super) fn parse_dedup(text: &str) -> Result<Dedup, String> {
     Dedup::from_name(text).ok_or_else(|| "use on, off or auto".to_owned())
+}
+
+/// What `--format` says of an image.
+pub(super) fn parse_image_format(text: &str) -> Result<ImageFormat, String> {
+    match text {
+        "raw" => Ok(ImageFormat::Raw),
+        "qcow2" => Ok(ImageFormat::Qcow2),
+        _ => Err("use raw or qcow2".to_owned()),
+    }
 }
 
 pub(super) fn parse_quota(text: &str) -> Result<Quota, String> {

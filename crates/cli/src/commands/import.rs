@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use engine::{Client, NewVolume, RequestError, SECTOR_BYTES, Stats, VolumeInfo};
 use format::catalog::VolumeName;
-use images::DiskImage;
+use images::{DiskImage, ImageFormat};
 use serde::Serialize;
 
 use super::served;
@@ -54,7 +54,10 @@ struct Summary {
 }
 
 pub(super) fn run(args: &ImportArgs) -> Result<(), CliError> {
-    let start = match Source::open(&args.file)? {
+    if args.file.as_os_str() == "-" && args.image_format == Some(ImageFormat::Qcow2) {
+        return Err(CliError::Qcow2FromStdin);
+    }
+    let start = match Source::open(&args.file, args.image_format.is_some())? {
         Source::Stream(source) => {
             served::refuse_stream(&args.store)?;
             return report(args, &stream::run(args, *source)?);
@@ -62,7 +65,7 @@ pub(super) fn run(args: &ImportArgs) -> Result<(), CliError> {
         Source::Image(start) => start,
     };
     served::refuse_import(args)?;
-    let image = Image::open(&args.file, start)?;
+    let image = Image::open(&args.file, args.image_format, start)?;
     if image.size_bytes() == Some(0) {
         return Err(CliError::ImageEmpty);
     }

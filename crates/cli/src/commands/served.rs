@@ -29,7 +29,7 @@ pub(super) fn refuse_import(args: &ImportArgs) -> Result<(), CliError> {
     let there = server.volumes()?.into_iter().find(|volume| volume.name == args.volume);
     let image = match args.file.as_os_str() == "-" {
         true => None,
-        false => Some(describe(&args.file)?),
+        false => Some(describe(args)?),
     };
     let create = match &there {
         Some(volume) => check_is_volume(volume).map(|()| None)?,
@@ -92,11 +92,11 @@ fn create_line(args: &ImportArgs, size_bytes: Option<u64>) -> Result<String, Cli
     Ok(format!("tamis volume create {store} {volume} --size {size}{domain}"))
 }
 
-/// What the image at `path` is. The format is always named, since `qemu-img` takes some for raw;
+/// What the image is. The format is always named, since `qemu-img` takes some for raw;
 /// raw it is only where an import would have taken it so.
-fn describe(path: &Path) -> Result<Described, CliError> {
+fn describe(args: &ImportArgs) -> Result<Described, CliError> {
     let of = |format: &str, size_bytes| Described { format: format.to_owned(), size_bytes };
-    match DiskImage::open(path) {
+    match DiskImage::open_as(&args.file, args.image_format) {
         Ok(image) => {
             let format = match image.format() {
                 ImageFormat::Raw => "raw",

@@ -70,7 +70,9 @@ fn examples() -> Vec<(CliError, Exit)> {
             Exit::Usage,
         ),
         (ImageError::Damaged { path: path(), what: "too short".into() }.into(), Exit::Damage),
+        (ImageError::BackingUnasked { path: path() }.into(), Exit::Usage),
         (CliError::ImageEmpty, Exit::Usage),
+        (CliError::Qcow2FromStdin, Exit::Usage),
         (
             CliError::WouldShrink { name: "v".into(), size_bytes: 2048, asked_bytes: 512 },
             Exit::Usage,

@@ -106,7 +106,7 @@ fn a_qcow2_image_counts_and_imports_as_its_raw_one() {
     assert!(qemu_img(&["convert", "-O", "raw", &top, &out]));
     assert_eq!(chunks(&top), chunks(&out));
     let store = folder.store("64M");
-    tamis(&format!("import {store} v {top}")).ok();
+    tamis(&format!("import {store} v {top} --format qcow2")).ok();
     let exported = folder.path("exported.raw");
     tamis(&format!("export {store} v {exported}")).ok();
     assert!(fs::read(&exported).unwrap() == fs::read(&out).unwrap());

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use rustix::fs::OFlags;
 
-use crate::harness::{Folder, command, noise, sparse_image, tamis};
+use crate::harness::{Folder, blank_qcow2, command, noise, sparse_image, tamis};
 
 #[test]
 fn a_sparse_image_comes_out_as_it_went_in() {
@@ -134,6 +134,37 @@ fn a_stream_that_ends_by_a_signal_leaves_no_volume() {
     let listed = tamis(&format!("volume list {store} --json")).ok().json();
     assert_eq!(listed, serde_json::json!([]));
     tamis(&format!("check {store}")).ok();
+}
+
+#[test]
+fn a_guest_that_writes_a_qcow2_header_gets_no_file_of_the_host() {
+    let folder = Folder::new();
+    let store = folder.store("64M");
+    let (image, out) = (folder.path("disk.img"), folder.path("out.img"));
+    // As long as the file whose header names it.
+    let secret = noise(21, 3 << 16);
+    fs::write(folder.path("secret"), &secret).unwrap();
+    let disk = blank_qcow2(3 << 16, Some("secret"));
+    fs::write(&image, &disk).unwrap();
+
+    let refused = tamis(&format!("import {store} v {image}")).fails(2, "--format qcow2");
+    assert!(refused.err.contains("--format raw"), "{refused:?}");
+    tamis(&format!("import {store} v {image} --format raw")).ok();
+    tamis(&format!("export {store} v {out}")).ok();
+    assert!(fs::read(&out).unwrap() == disk);
+    let asked = tamis(&format!("import {store} v {image} --format qcow2 --overwrite")).ok();
+    assert!(!asked.err.contains("taken as"), "{asked:?}");
+    tamis(&format!("export {store} v {out} --overwrite")).ok();
+    assert!(fs::read(&out).unwrap() == secret);
+
+    fs::write(&image, blank_qcow2(1 << 20, None)).unwrap();
+    let seen = tamis(&format!("import {store} w {image}")).ok();
+    assert!(seen.err.contains("disk.img is taken as qcow2"), "{seen:?}");
+    fs::write(&image, &secret).unwrap();
+    let seen = tamis(&format!("import {store} x {image}")).ok();
+    assert!(!seen.err.contains("taken as"), "{seen:?}");
+    tamis(&format!("import {store} y {image} --format qcow2")).fails(5, "does not begin like one");
+    tamis(&format!("import {store} y - --format qcow2")).fails(2, "standard input");
 }
 
 #[test]
