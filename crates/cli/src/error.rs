@@ -112,6 +112,11 @@ pub(crate) enum CliError {
          write it to one and import that"
     )]
     Qcow2FromStdin,
+    #[error(
+        "{name} ends like what an import has not completed, which the next import removes: choose \
+         another name"
+    )]
+    ReservedName { name: String },
     #[error("the image is empty: there is nothing to import")]
     ImageEmpty,
     #[error(

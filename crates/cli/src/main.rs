@@ -27,6 +27,7 @@ mod randomness;
 mod scrub_record;
 mod shell;
 mod size;
+mod staging;
 mod store;
 mod stream;
 mod stream_source;

@@ -24,6 +24,7 @@ use crate::args::EngineArgs;
 use crate::error::CliError;
 use crate::randomness::random_bytes;
 use crate::scrub_record::ScrubRecord;
+use crate::staging::{check_name, check_snapshots};
 
 /// A killed server's kernel side finishes its I/O before it lets the files go: for so long a lock
 /// that nobody answers for is waited for.
@@ -209,6 +210,7 @@ impl Store {
 
     /// Makes a thin volume.
     pub(crate) fn create_volume(&mut self, volume: NewVolume) -> Result<VolumeInfo, CliError> {
+        check_name(&volume.name)?;
         Ok(match self {
             Self::Here(store) => store.client.make_volume(volume)?,
             Self::Served(client) => client.create_volume(volume)?,
@@ -253,6 +255,7 @@ impl Store {
         name: &str,
         new_name: &str,
     ) -> Result<VolumeInfo, CliError> {
+        check_name(new_name)?;
         Ok(match self {
             Self::Here(store) => store.client.rename_volume(name, new_name)?,
             Self::Served(client) => client.rename_volume(name, new_name)?,
@@ -277,6 +280,7 @@ impl Store {
 
     /// Takes snapshots, all at one moment.
     pub(crate) fn take_snapshots(&mut self, request: SnapshotRequest) -> Result<(), CliError> {
+        check_snapshots(&request)?;
         match self {
             Self::Here(store) => store.client.take_snapshots(request)?,
             Self::Served(client) => client.take_snapshots(request)?,
@@ -290,6 +294,7 @@ impl Store {
         snapshot: &str,
         name: &str,
     ) -> Result<VolumeInfo, CliError> {
+        check_name(name)?;
         Ok(match self {
             Self::Here(store) => store.client.clone_volume(snapshot, name)?,
             Self::Served(client) => client.clone_volume(snapshot, name)?,

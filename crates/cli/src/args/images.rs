@@ -28,7 +28,7 @@ Examples:
 
 Without --format the first bytes of a file say what it is. The guest of a raw image can write them:
 a backing file is read only with --format qcow2, and --format raw takes any file as it is.
-A volume that is made for the image is called NAME.importing until it is complete. A stream that
+A volume that is made for the image is called NAME~importing until it is complete. A stream that
 `tamis export` made with --stream or --from is known by its start, and leaves the volume with the
 snapshot that it names; if it is cut or damaged the volume is as before, and an import that was
 killed is made good by importing the same stream again. The store must not be served; for one that

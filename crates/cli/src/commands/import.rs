@@ -5,9 +5,9 @@
 //! volume that holds nothing they are there already, in one that is overwritten they are trimmed.
 //! Chunks of zeros inside a piece are the engine's to find.
 //!
-//! A volume that is made for the image is called `NAME.importing` until everything is flushed, and
+//! A volume that is made for the image is called `NAME~importing` until everything is flushed, and
 //! then renamed: under its own name it is always whole. What an import that was killed left behind
-//! is removed by the next one.
+//! is removed by the next one; users' own volumes cannot be called so (`staging.rs`).
 
 use std::io::{Cursor, Read};
 use std::ops::Range;
@@ -25,6 +25,7 @@ use crate::interrupt::Interrupt;
 use crate::output;
 use crate::progress::{Progress, Unit, human_duration};
 use crate::size::human_bytes;
+use crate::staging::{check_name, staging_name};
 use crate::store::{OpenStore, engine_options};
 use crate::stream_source::Source;
 use crate::volume_writer::VolumeWriter;
@@ -54,6 +55,7 @@ struct Summary {
 }
 
 pub(super) fn run(args: &ImportArgs) -> Result<(), CliError> {
+    check_name(&args.volume)?;
     if args.file.as_os_str() == "-" && args.image_format == Some(ImageFormat::Qcow2) {
         return Err(CliError::Qcow2FromStdin);
     }
@@ -143,9 +145,10 @@ impl Import<'_> {
         if VolumeName::parse(name).is_err() {
             return Err(engine::RequestError::BadName { name: name.to_owned() }.into());
         }
-        let staging = format!("{name}.importing");
+        let staging = staging_name(name);
         if self.client.volumes()?.iter().any(|volume| volume.name == staging) {
-            self.client.delete_volume(&staging)?;
+            // An import of a stream may have left it, which takes a snapshot.
+            self.client.delete_volume_with_snapshots(&staging)?;
         }
         let size_bytes = self.image.size_bytes().map_or(STREAM_BYTES_FIRST, padded);
         let new = NewVolume { name: staging.clone(), size_bytes, read_only: false, domain };

@@ -54,6 +54,7 @@ impl CliError {
             | Self::IsSnapshot { .. }
             | Self::ImageTooLarge { .. }
             | Self::ImageEmpty
+            | Self::ReservedName { .. }
             | Self::Qcow2FromStdin
             | Self::TraceOnce
             | Self::TraceEmpty { .. }

@@ -72,6 +72,7 @@ fn examples() -> Vec<(CliError, Exit)> {
         (ImageError::Damaged { path: path(), what: "too short".into() }.into(), Exit::Damage),
         (ImageError::BackingUnasked { path: path() }.into(), Exit::Usage),
         (CliError::ImageEmpty, Exit::Usage),
+        (CliError::ReservedName { name: "v~importing".into() }, Exit::Usage),
         (CliError::Qcow2FromStdin, Exit::Usage),
         (
             CliError::WouldShrink { name: "v".into(), size_bytes: 2048, asked_bytes: 512 },

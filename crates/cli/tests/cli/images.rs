@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use rustix::fs::OFlags;
 
-use crate::harness::{Folder, blank_qcow2, command, noise, sparse_image, tamis};
+use crate::harness::{Folder, Served, blank_qcow2, command, noise, sparse_image, tamis};
 
 #[test]
 fn a_sparse_image_comes_out_as_it_went_in() {
@@ -165,6 +165,34 @@ fn a_guest_that_writes_a_qcow2_header_gets_no_file_of_the_host() {
     assert!(!seen.err.contains("taken as"), "{seen:?}");
     tamis(&format!("import {store} y {image} --format qcow2")).fails(5, "does not begin like one");
     tamis(&format!("import {store} y - --format qcow2")).fails(2, "standard input");
+}
+
+#[test]
+fn an_import_touches_no_volume_of_another_name() {
+    let folder = Folder::new();
+    let store = folder.store("64M");
+    let (image, out) = (folder.path("in.img"), folder.path("out.img"));
+    fs::write(&image, noise(1, 1 << 20)).unwrap();
+    tamis(&format!("import {store} v.importing {image}")).ok();
+    fs::write(&image, noise(2, 1 << 20)).unwrap();
+    tamis(&format!("import {store} v {image}")).ok();
+    tamis(&format!("export {store} v.importing {out}")).ok();
+    assert!(fs::read(&out).unwrap() == noise(1, 1 << 20));
+
+    for line in [
+        format!("volume create {store} w~importing --size 1M"),
+        format!("volume rename {store} v w~importing"),
+        format!("import {store} w~importing {image}"),
+        format!("snapshot create {store} v@a~importing"),
+    ] {
+        tamis(&line).fails(2, "~importing");
+    }
+    tamis(&format!("snapshot create {store} v@a")).ok();
+    tamis(&format!("clone {store} v@a w~importing")).fails(2, "~importing");
+    let served = Served::start(&store, "");
+    tamis(&format!("volume create {store} w~importing --size 1M")).fails(2, "~importing");
+    tamis(&format!("import {store} w~importing {image}")).fails(2, "~importing");
+    assert_eq!(served.interrupt(), Some(0));
 }
 
 #[test]

@@ -2,11 +2,11 @@
 //! has the snapshot that it names, or is as it was.
 //!
 //! ```text
-//! without a base   NAME.importing made -> applied -> its snapshot taken -> called NAME
-//! with a base A    NAME@B.importing taken -> applied to NAME -> NAME@B taken -> the first deleted
+//! without a base   NAME~importing made -> applied -> its snapshot taken -> called NAME
+//! with a base A    NAME@B~importing taken -> applied to NAME -> NAME@B taken -> the first deleted
 //! ```
 //!
-//! NAME@B.importing is what NAME held before: a failure rolls back to it. An import that was killed
+//! NAME@B~importing is what NAME held before: a failure rolls back to it. An import that was killed
 //! leaves it behind, and the next one rolls back to it first. So nothing is ever called B that is
 //! not: its snapshot is taken when the end of the stream has been seen and everything before it has
 //! been found right.
@@ -21,6 +21,7 @@ use crate::error::CliError;
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::progress::{Progress, Unit};
+use crate::staging::{check_name, staging_name};
 use crate::store::{OpenStore, engine_options};
 use crate::stream::{is_version, sample};
 use crate::stream_source::StreamSource;
@@ -61,6 +62,7 @@ impl StreamImport<'_> {
     fn apply_to(&mut self, args: &ImportArgs, source: &mut StreamSource) -> Result<u64, CliError> {
         let volume = &args.volume;
         let header = source.header.clone();
+        check_name(&header.target.name)?;
         let done = format!("{volume}@{}", header.target.name);
         if let Some(snapshot) = self.find(&done)? {
             if !is_version(self.client, &snapshot, &header.target)? {
@@ -98,7 +100,7 @@ impl StreamImport<'_> {
         if self.find(name)?.is_some() {
             return Err(engine::RequestError::VolumeExists { name: name.clone() }.into());
         }
-        let staging = format!("{name}.importing");
+        let staging = staging_name(name);
         if self.find(&staging)?.is_some() {
             self.client.delete_volume_with_snapshots(&staging)?;
         }
@@ -224,5 +226,5 @@ impl StreamImport<'_> {
 
 /// The snapshot that keeps what a volume held before a stream was applied to it.
 fn mark_of(volume: &str, header: &StreamHeader) -> String {
-    format!("{volume}@{}.importing", header.target.name)
+    staging_name(&format!("{volume}@{}", header.target.name))
 }
