@@ -70,8 +70,8 @@ pub(crate) enum CliError {
     #[error("the store at {} is being served by process {pid} already", store.display())]
     ServedAlready { store: PathBuf, pid: u32 },
     #[error(
-        "there is no volume {name} in {}: `tamis volume list {}` shows those there are",
-        store.display(), shell_path(store)
+        "there is no {kind} {name} in {}: `tamis {kind} list {}` shows those there are",
+        store.display(), shell_path(store), kind = kind_of(name)
     )]
     NoVolume { store: PathBuf, name: String },
     #[error(
@@ -303,6 +303,11 @@ pub(crate) enum CliError {
     ServeControl(#[from] ServeError),
     #[error(transparent)]
     ServeNbd(#[from] nbd::NbdError),
+}
+
+/// What a name is one of.
+fn kind_of(name: &str) -> &'static str {
+    if name.contains('@') { "snapshot" } else { "volume" }
 }
 
 impl CliError {

@@ -32,7 +32,7 @@ fn versions_are_compared_offline_and_while_served() {
         assert_eq!(told["ranges"][1]["unmapped"], true, "{told}");
         let same = tamis(&format!("diff {store} v v")).ok().out;
         assert_eq!(same, "v and v hold the same\n");
-        tamis(&format!("diff {store} v@a v@ghost")).fails(3, "no volume v@ghost");
+        tamis(&format!("diff {store} v@a v@ghost")).fails(3, "no snapshot v@ghost");
     };
     compare();
     let server = Served::start(&store, "");

@@ -87,9 +87,9 @@ fn what_cannot_be_done_with_snapshots_changes_nothing() {
         tamis(&format!("snapshot create {store} w@x w@x")).fails(7, "w@x exists already");
         tamis(&format!("snapshot create {store} v@a@b")).fails(2, "cannot name");
         tamis(&format!("snapshot list {store} ghost")).fails(3, "no volume ghost");
-        tamis(&format!("snapshot delete {store} v@a v@ghost")).fails(3, "no volume v@ghost");
-        tamis(&format!("snapshot rollback {store} v@ghost")).fails(3, "no volume v@ghost");
-        tamis(&format!("clone {store} v@ghost c")).fails(3, "no volume v@ghost");
+        tamis(&format!("snapshot delete {store} v@a v@ghost")).fails(3, "no snapshot v@ghost");
+        tamis(&format!("snapshot rollback {store} v@ghost")).fails(3, "no snapshot v@ghost");
+        tamis(&format!("clone {store} v@ghost c")).fails(3, "no snapshot v@ghost");
         tamis(&format!("clone {store} v@a w")).fails(7, "w exists already");
         tamis(&format!("volume delete {store} v@a")).fails(2, "tamis snapshot delete");
         tamis(&format!("volume delete {store} v")).fails(2, "1 snapshot: delete it first");
@@ -187,4 +187,13 @@ fn clients_write_while_snapshots_are_taken_read_and_gone_back_to() {
     assert!(exported(&folder, &store, "v") == expected);
     assert!(exported(&folder, &store, "c") == before);
     tamis(&format!("check {store}")).ok();
+}
+
+#[test]
+fn a_snapshot_that_is_not_there_is_looked_for_among_snapshots() {
+    let folder = Folder::new();
+    let store = folder.store("64M");
+    let list = format!("tamis snapshot list {store}");
+    tamis(&format!("volume show {store} v@ghost")).fails(3, &list);
+    tamis(&format!("export {store} v@ghost -")).fails(3, &list);
 }

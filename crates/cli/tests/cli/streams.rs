@@ -154,7 +154,8 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
     assert!(chain.held("v") == chain.contents[1]);
 
     tamis(&format!("export {from} v {image} --stream --overwrite")).fails(2, "v is a volume");
-    tamis(&format!("export {from} v@s1 {image} --from @s9 --overwrite")).fails(3, "no volume v@s9");
+    tamis(&format!("export {from} v@s1 {image} --from @s9 --overwrite"))
+        .fails(3, "no snapshot v@s9");
     tamis(&format!("export {from} v@s1 {} --stream", streams[0])).fails(7, "--overwrite");
     let server = Served::start(from, "");
     tamis(&format!("export {from} v@s1 - --stream")).fails(4, "when it is not");
