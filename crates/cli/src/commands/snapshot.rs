@@ -106,7 +106,12 @@ fn table_of(mut snapshots: Vec<VolumeInfo>) -> Table {
 }
 
 fn delete(args: &SnapshotDeleteArgs) -> Result<(), CliError> {
-    let names: Vec<String> = args.snapshots.iter().map(SnapshotName::to_string).collect();
+    let mut names: Vec<String> = Vec::new();
+    for name in args.snapshots.iter().map(SnapshotName::to_string) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
     let gone = Store::with(&args.store, |store| {
         // All are looked for before any is deleted.
         let found: Result<Vec<_>, _> =

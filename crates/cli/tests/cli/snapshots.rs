@@ -190,6 +190,17 @@ fn clients_write_while_snapshots_are_taken_read_and_gone_back_to() {
 }
 
 #[test]
+fn a_snapshot_that_is_named_twice_is_deleted_once() {
+    let folder = Folder::new();
+    let store = folder.store("64M");
+    tamis(&format!("volume create {store} v --size 1M")).ok();
+    tamis(&format!("snapshot create {store} v@a")).ok();
+    tamis(&format!("snapshot create {store} v@b")).ok();
+    let gone = tamis(&format!("snapshot delete {store} v@a v@b v@a --json")).ok().json();
+    assert_eq!(names(&gone), ["v@a", "v@b"]);
+}
+
+#[test]
 fn a_snapshot_that_is_not_there_is_looked_for_among_snapshots() {
     let folder = Folder::new();
     let store = folder.store("64M");
