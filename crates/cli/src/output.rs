@@ -3,8 +3,9 @@
 
 use std::fmt::Display;
 use std::io::{self, Write};
+use std::path::Path;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::error::CliError;
 
@@ -27,6 +28,15 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<(), CliError> {
 /// Prints `value` as one line of JSON.
 pub(crate) fn print_json_line(value: &impl Serialize) -> Result<(), CliError> {
     print_line(serde_json::to_string(value)?)
+}
+
+/// A path in JSON, which is text: what is none in it is replaced, as messages do.
+pub(crate) fn path_as_text<P, S>(path: &P, to: S) -> Result<S::Ok, S::Error>
+where
+    P: AsRef<Path>,
+    S: Serializer,
+{
+    to.collect_str(&path.as_ref().display())
 }
 
 /// Says something that is not the result, to standard error.

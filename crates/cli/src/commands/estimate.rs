@@ -47,6 +47,7 @@ struct Report {
 
 #[derive(Debug, Serialize)]
 struct UnreadableFile {
+    #[serde(serialize_with = "output::path_as_text")]
     path: PathBuf,
     reason: String,
 }

@@ -24,6 +24,7 @@ use crate::store;
 /// What `--json` prints.
 #[derive(Debug, Serialize)]
 struct Report {
+    #[serde(serialize_with = "output::path_as_text")]
     store: PathBuf,
     #[serde(flatten)]
     grown: Grown,

@@ -27,6 +27,7 @@ const JOURNAL_BYTES_MAX: u64 = 256 << 20;
 /// What `--json` prints.
 #[derive(Debug, Serialize)]
 struct NewStore {
+    #[serde(serialize_with = "output::path_as_text")]
     store: PathBuf,
     uuid: String,
     capacity_bytes: u64,

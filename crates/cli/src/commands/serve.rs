@@ -42,6 +42,7 @@ enum Event {
 #[derive(Debug, Serialize)]
 struct Ready<'a> {
     pid: u32,
+    #[serde(serialize_with = "output::path_as_text")]
     store: &'a Path,
     addresses: Vec<String>,
     volumes: Vec<ReadyVolume<'a>>,

@@ -83,6 +83,7 @@ impl CliError {
                 CreateFilesError::NoSpace { .. } | CreateFilesError::DeviceTooSmall { .. },
             ) => Exit::NoSpace,
             Self::Stdin(source)
+            | Self::Stdout(source)
             | Self::TraceUnreadable(source)
             | Self::OutputFailed { source, .. }
             | Self::StreamUnreadable { source, .. } => exit_of_io(source),

@@ -64,6 +64,7 @@ fn examples() -> Vec<(CliError, Exit)> {
             CliError::OutputFailed { path: path(), source: io(io::ErrorKind::StorageFull) },
             Exit::NoSpace,
         ),
+        (CliError::Stdout(io(io::ErrorKind::StorageFull)), Exit::NoSpace),
         (RequestError::BadSize { size_bytes: 1 }.into(), Exit::Usage),
         (
             ImageError::OtherFormat { path: path(), format: "VMDK", qemu_name: "vmdk" }.into(),

@@ -13,6 +13,7 @@ mod harness;
 mod help;
 mod images;
 mod kinds;
+mod output;
 mod quotas;
 mod repair;
 mod replay;
