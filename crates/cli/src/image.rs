@@ -1,6 +1,7 @@
 //! Images that are imported: files and block devices of the formats that `images` reads, and
 //! standard input.
 
+use std::cell::RefCell;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
@@ -10,27 +11,23 @@ use crate::error::CliError;
 use crate::output;
 
 /// Where an image comes from.
-#[derive(Debug)]
 pub(crate) enum Image {
     /// A disk whose size is known.
     Disk(DiskImage),
     /// Bytes until they end.
-    Stream {
-        /// Those that were taken from standard input already.
-        start: Vec<u8>,
-    },
+    Stream(RefCell<Box<dyn Read>>),
 }
 
 impl Image {
-    /// The image at `path`, `-` being standard input, of which `start` was taken already; of this
-    /// format, or of the one that its first bytes tell.
+    /// What comes from `stream`, or the image at `path`: of this format, or of the one that its
+    /// first bytes tell.
     pub(crate) fn open(
         path: &Path,
         format: Option<ImageFormat>,
-        start: Vec<u8>,
+        stream: Option<Box<dyn Read>>,
     ) -> Result<Self, CliError> {
-        if path.as_os_str() == "-" {
-            return Ok(Self::Stream { start });
+        if let Some(stream) = stream {
+            return Ok(Self::Stream(RefCell::new(stream)));
         }
         let disk = DiskImage::open_as(path, format)?;
         if format.is_none() && disk.format() == ImageFormat::Qcow2 {
@@ -46,7 +43,7 @@ impl Image {
     pub(crate) fn size_bytes(&self) -> Option<u64> {
         match self {
             Self::Disk(disk) => Some(disk.size_bytes()),
-            Self::Stream { .. } => None,
+            Self::Stream(_) => None,
         }
     }
 }

@@ -28,6 +28,7 @@ mod scrub_record;
 mod shell;
 mod size;
 mod staging;
+mod stdin;
 mod store;
 mod stream;
 mod stream_source;

@@ -1,7 +1,7 @@
 //! A stream that is read: from a file or standard input, section by section, all of it checked.
 
 use std::fs::File;
-use std::io::{Cursor, Read};
+use std::io::{self, Cursor, Read};
 use std::path::Path;
 
 use format::FormatError;
@@ -11,6 +11,8 @@ use format::stream::{
 
 use crate::error::CliError;
 use crate::image::read_full;
+use crate::interrupt::Interrupt;
+use crate::stdin::{Stdin, unread};
 
 /// Bytes by which a stream is known.
 const START_BYTES: usize = 8;
@@ -19,8 +21,8 @@ const START_BYTES: usize = 8;
 pub(crate) enum Source {
     /// A stream, its header taken.
     Stream(Box<StreamSource>),
-    /// Something else, that starts with these bytes if it is standard input.
-    Image(Vec<u8>),
+    /// Something else; all of it, if it is standard input.
+    Image(Option<Box<dyn Read>>),
 }
 
 /// A stream behind its header.
@@ -32,26 +34,28 @@ pub(crate) struct StreamSource {
 
 impl Source {
     /// What is at `path`, `-` being standard input; an image if that is `known`.
-    pub(crate) fn open(path: &Path, known: bool) -> Result<Self, CliError> {
-        if known {
-            return Ok(Self::Image(Vec::new()));
-        }
-        let mut from: Box<dyn Read> = if path.as_os_str() == "-" {
-            Box::new(std::io::stdin())
-        } else if path.is_file() {
+    pub(crate) fn open(path: &Path, known: bool, interrupt: &Interrupt) -> Result<Self, CliError> {
+        let piped = path.as_os_str() == "-";
+        let mut from: Box<dyn Read> = if piped {
+            Box::new(Stdin::open(interrupt)?)
+        } else if path.is_file() && !known {
             let open = File::open(path);
             Box::new(open.map_err(|source| CliError::StreamUnreadable { at_bytes: 0, source })?)
         } else {
-            return Ok(Self::Image(Vec::new()));
+            return Ok(Self::Image(None));
         };
-        let mut start = vec![0; START_BYTES];
-        let length = read_full(&mut from, &mut start)
-            .map_err(|source| CliError::StreamUnreadable { at_bytes: 0, source })?;
-        start.truncate(length);
-        if !is_stream(&start) {
-            return Ok(Self::Image(start));
+        if known {
+            return Ok(Self::Image(Some(from)));
         }
-        let stream = StreamSource::begin(Box::new(Cursor::new(start).chain(from)))?;
+        let mut start = vec![0; START_BYTES];
+        let length = read_full(&mut from, &mut start).map_err(|error| unreadable(0, error))?;
+        start.truncate(length);
+        let found = is_stream(&start);
+        let all: Box<dyn Read> = Box::new(Cursor::new(start).chain(from));
+        if !found {
+            return Ok(Self::Image(piped.then_some(all)));
+        }
+        let stream = StreamSource::begin(all)?;
         Ok(Self::Stream(Box::new(stream)))
     }
 }
@@ -59,8 +63,7 @@ impl Source {
 impl StreamSource {
     fn begin(mut from: Box<dyn Read>) -> Result<Self, CliError> {
         let mut bytes = [0; STREAM_HEADER_BYTES];
-        let length = read_full(&mut from, &mut bytes)
-            .map_err(|source| CliError::StreamUnreadable { at_bytes: 0, source })?;
+        let length = read_full(&mut from, &mut bytes).map_err(|error| unreadable(0, error))?;
         if length < bytes.len() {
             return Err(CliError::StreamCut { at_bytes: length as u64 });
         }
@@ -92,7 +95,7 @@ impl StreamSource {
         match read_full(&mut self.from, &mut [0]) {
             Ok(0) => Ok(None),
             Ok(_) => Err(CliError::StreamTooLong { at_bytes }),
-            Err(source) => Err(CliError::StreamUnreadable { at_bytes, source }),
+            Err(error) => Err(unreadable(at_bytes, error)),
         }
     }
 
@@ -106,7 +109,11 @@ impl StreamSource {
         match read_full(&mut self.from, out) {
             Ok(length) if length == out.len() => Ok(()),
             Ok(length) => Err(CliError::StreamCut { at_bytes: at_bytes + length as u64 }),
-            Err(source) => Err(CliError::StreamUnreadable { at_bytes, source }),
+            Err(error) => Err(unreadable(at_bytes, error)),
         }
     }
+}
+
+fn unreadable(at_bytes: u64, error: io::Error) -> CliError {
+    unread(error, |source| CliError::StreamUnreadable { at_bytes, source })
 }

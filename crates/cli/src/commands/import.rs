@@ -9,7 +9,7 @@
 //! then renamed: under its own name it is always whole. What an import that was killed left behind
 //! is removed by the next one; users' own volumes cannot be called so (`staging.rs`).
 
-use std::io::{Cursor, Read};
+use std::io::Read;
 use std::ops::Range;
 
 use engine::{Client, NewVolume, RequestError, SECTOR_BYTES, Stats, VolumeInfo};
@@ -26,6 +26,7 @@ use crate::output;
 use crate::progress::{Progress, Unit, human_duration};
 use crate::size::human_bytes;
 use crate::staging::{check_name, staging_name};
+use crate::stdin::unread;
 use crate::store::{OpenStore, engine_options};
 use crate::stream_source::Source;
 use crate::volume_writer::VolumeWriter;
@@ -59,19 +60,19 @@ pub(super) fn run(args: &ImportArgs) -> Result<(), CliError> {
     if args.file.as_os_str() == "-" && args.image_format == Some(ImageFormat::Qcow2) {
         return Err(CliError::Qcow2FromStdin);
     }
-    let start = match Source::open(&args.file, args.image_format.is_some())? {
+    let interrupt = Interrupt::listen()?;
+    let stream = match Source::open(&args.file, args.image_format.is_some(), &interrupt)? {
         Source::Stream(source) => {
             served::refuse_stream(&args.store)?;
-            return report(args, &stream::run(args, *source)?);
+            return report(args, &stream::run(args, *source, &interrupt)?);
         }
-        Source::Image(start) => start,
+        Source::Image(stream) => stream,
     };
     served::refuse_import(args)?;
-    let image = Image::open(&args.file, args.image_format, start)?;
+    let image = Image::open(&args.file, args.image_format, stream)?;
     if image.size_bytes() == Some(0) {
         return Err(CliError::ImageEmpty);
     }
-    let interrupt = Interrupt::listen()?;
     let options = engine_options(&args.engine, false);
     let summary = OpenStore::with(&args.store, options, |store| {
         let client = store.client();
@@ -170,7 +171,9 @@ impl Import<'_> {
         let writer = VolumeWriter::new(self.client, volume.clone(), blank);
         let image_bytes = match self.image {
             Image::Disk(disk) => self.copy_disk(disk, &writer)?,
-            Image::Stream { start } => self.copy_stream(name, start, &writer, room)?,
+            Image::Stream(stream) => {
+                self.copy_stream(name, &mut *stream.borrow_mut(), &writer, room)?
+            }
         };
         let end_bytes = padded(image_bytes);
         writer.zero(end_bytes, volume.size_bytes().saturating_sub(end_bytes))?;
@@ -216,16 +219,16 @@ impl Import<'_> {
     fn copy_stream(
         &mut self,
         name: &str,
-        start: &[u8],
+        stream: &mut impl Read,
         to: &VolumeWriter<'_>,
         room: Room,
     ) -> Result<u64, CliError> {
-        let mut stream = Cursor::new(start).chain(std::io::stdin().lock());
         let mut piece = vec![0; usize::try_from(PIECE_BYTES).unwrap_or(0)];
         let mut volume_bytes = self.client.volume(name)?.size_bytes();
         let mut at = 0;
         loop {
-            let length = read_full(&mut stream, &mut piece).map_err(CliError::Stdin)?;
+            let length = read_full(stream, &mut piece);
+            let length = length.map_err(|error| unread(error, CliError::Stdin))?;
             // A signal at a terminal ends the program before the pipe as well: what looks like the
             // end of the image is then none.
             self.interrupt.check()?;

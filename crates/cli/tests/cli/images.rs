@@ -3,6 +3,7 @@
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
 
@@ -131,6 +132,34 @@ fn a_stream_that_ends_by_a_signal_leaves_no_volume() {
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     drop(stdin);
     assert_eq!(child.wait().unwrap().code(), Some(130));
+    let listed = tamis(&format!("volume list {store} --json")).ok().json();
+    assert_eq!(listed, serde_json::json!([]));
+    tamis(&format!("check {store}")).ok();
+}
+
+#[test]
+fn a_signal_ends_an_import_whose_stream_is_silent() {
+    let folder = Folder::new();
+    let store = folder.store("64M");
+    let mut import = command(["import", &store, "v", "-"]);
+    let mut child = import.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    std::io::Write::write_all(&mut stdin, &noise(13, 5 << 20)).unwrap();
+    let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    let asked = Instant::now();
+    let ended = loop {
+        match child.try_wait().unwrap() {
+            Some(status) => break status,
+            None if asked.elapsed() > Duration::from_secs(20) => {
+                child.kill().unwrap();
+                panic!("it goes on waiting");
+            }
+            None => std::thread::sleep(Duration::from_millis(10)),
+        }
+    };
+    drop(stdin);
+    assert_eq!(ended.code(), Some(143));
     let listed = tamis(&format!("volume list {store} --json")).ok().json();
     assert_eq!(listed, serde_json::json!([]));
     tamis(&format!("check {store}")).ok();

@@ -28,15 +28,18 @@ use crate::stream_source::StreamSource;
 use crate::volume_writer::VolumeWriter;
 
 /// Applies `source` to the volume that `args` name.
-pub(super) fn run(args: &ImportArgs, mut source: StreamSource) -> Result<Summary, CliError> {
-    let interrupt = Interrupt::listen()?;
+pub(super) fn run(
+    args: &ImportArgs,
+    mut source: StreamSource,
+    interrupt: &Interrupt,
+) -> Result<Summary, CliError> {
     let options = engine_options(&args.engine, false);
     let StreamHeader { target, data_bytes, .. } = source.header.clone();
     OpenStore::with(&args.store, options, |store| {
         let client = store.client();
         let before = client.stats()?.stored_bytes;
         let progress = Progress::new("importing", Unit::Bytes, Some(data_bytes));
-        let mut import = StreamImport { client, interrupt: &interrupt, progress };
+        let mut import = StreamImport { client, interrupt, progress };
         let data_bytes = import.apply_to(args, &mut source)?;
         let seconds = import.progress.finish().as_secs_f64();
         Ok(Summary {
