@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
+use engine::SECTOR_BYTES;
 use images::{DiskImage, ImageFormat};
 
 use crate::error::CliError;
@@ -48,6 +49,11 @@ impl Image {
     }
 }
 
+/// The size of a volume that holds an image of `bytes`: whole sectors.
+pub(crate) fn padded(bytes: u64) -> u64 {
+    bytes.next_multiple_of(SECTOR_BYTES)
+}
+
 /// Reads from `stream` until `out` is full or the stream ends; returns how much came.
 pub(crate) fn read_full(stream: &mut impl Read, out: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
@@ -76,7 +82,7 @@ mod tests {
     use proptest::prelude::{any, prop_assert_eq, proptest};
     use proptest::sample::Index;
 
-    use super::{is_zero, read_full};
+    use super::{is_zero, padded, read_full};
 
     /// Gives its bytes one at a time.
     struct Trickle(Cursor<Vec<u8>>);
@@ -86,6 +92,11 @@ mod tests {
             let length = out.len().min(1);
             self.0.read(&mut out[..length])
         }
+    }
+
+    #[test]
+    fn volumes_are_whole_sectors() {
+        assert_eq!((padded(0), padded(1), padded(512), padded(513)), (0, 512, 512, 1024));
     }
 
     proptest! {

@@ -12,7 +12,7 @@
 use std::io::Read;
 use std::ops::Range;
 
-use engine::{Client, NewVolume, RequestError, SECTOR_BYTES, Stats, VolumeInfo};
+use engine::{Client, NewVolume, RequestError, Stats, VolumeInfo};
 use format::catalog::VolumeName;
 use images::{DiskImage, ImageFormat};
 use serde::Serialize;
@@ -20,7 +20,7 @@ use serde::Serialize;
 use super::served;
 use crate::args::ImportArgs;
 use crate::error::CliError;
-use crate::image::{Image, read_full};
+use crate::image::{Image, padded, read_full};
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::progress::{Progress, Unit, human_duration};
@@ -307,16 +307,11 @@ enum Room {
     Growing,
 }
 
-/// The size of a volume that holds an image of `bytes`: whole sectors.
-pub(super) fn padded(bytes: u64) -> u64 {
-    bytes.next_multiple_of(SECTOR_BYTES)
-}
-
 #[cfg(test)]
 mod tests {
     use engine::{Counters, Stats};
 
-    use super::{padded, saved_note};
+    use super::saved_note;
 
     fn stats(chunks_unique: u64, chunks_duplicate: u64, stored_bytes: u64) -> Stats {
         let counters = Counters { chunks_unique, chunks_duplicate, ..Counters::default() };
@@ -331,10 +326,5 @@ mod tests {
         assert_eq!(saved_note(&before, &now).unwrap(), "75% saved");
         let incompressible = stats(20, 10, 40_000 + 41_200);
         assert_eq!(saved_note(&before, &incompressible).unwrap(), "0% saved");
-    }
-
-    #[test]
-    fn volumes_are_whole_sectors() {
-        assert_eq!((padded(0), padded(1), padded(512), padded(513)), (0, 512, 512, 1024));
     }
 }

@@ -8,9 +8,9 @@ use format::catalog::VolumeName;
 use images::{DiskImage, ImageError, ImageFormat};
 use nbd::Listen;
 
-use super::import::padded;
 use crate::args::{ExportArgs, ImportArgs};
 use crate::error::CliError;
+use crate::image::padded;
 use crate::shell::{shell_path, shell_word};
 use crate::store;
 

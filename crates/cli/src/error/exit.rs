@@ -48,23 +48,7 @@ impl CliError {
             | Self::OpenFiles(disk::OpenError::Locked { .. })
             | Self::ServeControl(ServeError::InUse { .. })
             | Self::ServeNbd(nbd::NbdError::InUse { .. }) => Exit::InUse,
-            Self::WouldShrink { .. }
-            | Self::SnapshotNamesDiffer { .. }
-            | Self::HasSnapshots { .. }
-            | Self::IsSnapshot { .. }
-            | Self::ImageTooLarge { .. }
-            | Self::ImageEmpty
-            | Self::ReservedName { .. }
-            | Self::Qcow2FromStdin
-            | Self::TraceOnce
-            | Self::TraceEmpty { .. }
-            | Self::StreamOfVolume { .. }
-            | Self::OtherBase { .. }
-            | Self::OutputTooSmall { .. }
-            | Self::OutputUnfit { .. }
-            | Self::OutputLeadsNowhere { .. }
-            | Self::GrowToWhat { .. }
-            | Self::Plan(_) => Exit::Usage,
+            usage if usage.is_usage() => Exit::Usage,
             Self::NearlyFull { .. } | Self::NothingToCollect { .. } => Exit::NearlyFull,
             Self::DamageFound { .. }
             | Self::ChunkDamaged { .. }
@@ -93,6 +77,30 @@ impl CliError {
             Self::Call(CallError::Refused(refusal)) => exit_of_refusal(refusal.kind),
             _ => Exit::Failed,
         }
+    }
+
+    /// Whether something was asked for that cannot be.
+    fn is_usage(&self) -> bool {
+        matches!(
+            self,
+            Self::WouldShrink { .. }
+                | Self::SnapshotNamesDiffer { .. }
+                | Self::HasSnapshots { .. }
+                | Self::IsSnapshot { .. }
+                | Self::ImageTooLarge { .. }
+                | Self::ImageEmpty
+                | Self::ReservedName { .. }
+                | Self::Qcow2FromStdin
+                | Self::TraceOnce
+                | Self::TraceEmpty { .. }
+                | Self::StreamOfVolume { .. }
+                | Self::OtherBase { .. }
+                | Self::OutputTooSmall { .. }
+                | Self::OutputUnfit { .. }
+                | Self::OutputLeadsNowhere { .. }
+                | Self::GrowToWhat { .. }
+                | Self::Plan(_)
+        )
     }
 }
 
