@@ -21,7 +21,7 @@ use rustix::io::Errno;
 
 use crate::buffer::AlignedBuf;
 use crate::error::{CreateFilesError, FileError};
-use crate::layout::{SUPERBLOCK_BYTES, zone_path};
+use crate::layout::{SUPERBLOCK_BYTES, is_there, zone_path};
 use crate::place::{self, Opened, free_bytes};
 
 type Result<T> = std::result::Result<T, CreateFilesError>;
@@ -96,7 +96,7 @@ fn refuse_existing(dir: &Path, zones: &[(Zone, u64)]) -> Result<()> {
     for &(zone, _) in zones {
         // A lone data file and the first of several have different names: neither may be there.
         for path in [zone_path(dir, zone, 1), zone_path(dir, zone, 2)] {
-            if path.symlink_metadata().is_ok() {
+            if is_there(&path) {
                 return Err(CreateFilesError::AlreadyExists { path });
             }
         }
@@ -121,7 +121,7 @@ impl Made {
         Ok(())
     }
 
-    pub(crate) fn zone(
+    fn zone(
         &mut self,
         zone: Zone,
         size_bytes: u64,
@@ -132,15 +132,22 @@ impl Made {
         let Some(target) = link else {
             return self.file(path, size_bytes, zeroed);
         };
-        let target = std::path::absolute(target)
-            .map_err(|source| FileError::new("find the place of", target, source))?;
-        if place::is_device(&target).unwrap_or(false) {
-            claim_device(&target, size_bytes, zeroed)?;
-        } else {
-            self.file(&target, size_bytes, zeroed)?;
-            sync_directory(&parent(&target)?)?;
+        let target = absolute(target)?;
+        self.target(&target, size_bytes, zeroed)?;
+        self.link(&target, path)
+    }
+
+    /// Where a symlink leads.
+    pub(crate) fn target(&mut self, target: &Path, size_bytes: u64, zeroed: bool) -> Result<()> {
+        if place::is_device(target).unwrap_or(false) {
+            return claim_device(target, size_bytes, zeroed);
         }
-        std::os::unix::fs::symlink(&target, path)
+        self.file(target, size_bytes, zeroed)?;
+        sync_directory(&parent(target)?)
+    }
+
+    pub(crate) fn link(&mut self, target: &Path, path: &Path) -> Result<()> {
+        std::os::unix::fs::symlink(target, path)
             .map_err(|error| refused("make the symlink", path, error))?;
         self.files.push(path.to_owned());
         Ok(())
@@ -233,11 +240,7 @@ fn claim_device(path: &Path, size_bytes: u64, zeroed: bool) -> Result<()> {
         let size_bytes = opened.size_bytes;
         return Err(CreateFilesError::DeviceTooSmall { path, size_bytes, needed_bytes });
     }
-    let begin_bytes = usize::try_from(opened.size_bytes).unwrap_or(usize::MAX).min(BLANK_BYTES);
-    let mut begin = AlignedBuf::new_stale(begin_bytes);
-    let read = opened.file.read_exact_at(&mut begin, 0);
-    read.map_err(|source| FileError::new("read", path, source))?;
-    if begin.iter().any(|&byte| byte != 0) {
+    if !is_blank(&opened, path)? {
         return Err(CreateFilesError::DeviceNotBlank { path: path.to_owned() });
     }
     if zeroed {
@@ -245,6 +248,15 @@ fn claim_device(path: &Path, size_bytes: u64, zeroed: bool) -> Result<()> {
         written.map_err(|source| FileError::new("write zeros to", path, source))?;
     }
     Ok(())
+}
+
+/// Whether nothing of anybody begins there.
+pub(crate) fn is_blank(opened: &Opened, path: &Path) -> Result<bool> {
+    let begin_bytes = usize::try_from(opened.size_bytes).unwrap_or(usize::MAX).min(BLANK_BYTES);
+    let mut begin = AlignedBuf::new_stale(begin_bytes);
+    let read = opened.file.read_exact_at(&mut begin, 0);
+    read.map_err(|source| FileError::new("read", path, source))?;
+    Ok(begin.iter().all(|&byte| byte == 0))
 }
 
 pub(crate) fn refused(action: &'static str, path: &Path, error: io::Error) -> CreateFilesError {
@@ -258,9 +270,12 @@ pub(crate) fn refused(action: &'static str, path: &Path, error: io::Error) -> Cr
 }
 
 fn parent(path: &Path) -> Result<PathBuf> {
-    let absolute = std::path::absolute(path)
-        .map_err(|source| FileError::new("find the place of", path, source))?;
-    Ok(absolute.parent().unwrap_or(Path::new("/")).to_owned())
+    Ok(absolute(path)?.parent().unwrap_or(Path::new("/")).to_owned())
+}
+
+pub(crate) fn absolute(path: &Path) -> Result<PathBuf> {
+    let absolute = std::path::absolute(path);
+    Ok(absolute.map_err(|source| FileError::new("find the place of", path, source))?)
 }
 
 /// A new name is durable only after its directory was synced.

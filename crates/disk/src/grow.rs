@@ -1,18 +1,22 @@
 //! Making the files of a store larger, and adding data files to it.
 //!
-//! A store does not care how long a file is beyond what its geometry says, so whatever was done
-//! when this fails half-way harms nobody; it is undone as far as that goes. Nothing that exists is
-//! overwritten, and every file gets all of its blocks now, as when the store was made.
+//! A store does not care how long a file is beyond what its geometry says, nor for data files that
+//! it does not know, so whatever was done when this fails half-way harms nobody; it is undone as
+//! far as that goes. What a kill has left all the same, or a growth whose geometry was never
+//! written, the next growth takes over or replaces ([`LeftOver`]). Nothing that anybody has written
+//! is overwritten, and every file gets all of its blocks now, as when the store was made.
 
 use std::fs::{self, OpenOptions};
 use std::io::{Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use format::superblock::DATA_ZONES_MAX;
 use format::units::Zone;
+use rustix::fs::{FlockOperation, flock};
 
-use crate::create::{Made, fill, refused, sync_directory};
+use crate::create::{Made, absolute, fill, is_blank, refused, sync_directory};
 use crate::error::{CreateFilesError, FileError};
-use crate::layout::zone_path;
+use crate::layout::{is_there, zone_path};
 use crate::place;
 
 type Result<T> = std::result::Result<T, CreateFilesError>;
@@ -20,7 +24,7 @@ type Result<T> = std::result::Result<T, CreateFilesError>;
 /// How the files of a store are to change.
 #[derive(Clone, Debug, Default)]
 pub struct FileGrowth {
-    /// Data zones that there are.
+    /// Data zones that there are, as the store's geometry says.
     pub data_zones: usize,
     /// Zones that become longer, and the lengths that they get.
     pub longer: Vec<(Zone, u64)>,
@@ -61,25 +65,102 @@ pub fn zone_length_bytes(
 /// # Errors
 /// As [`crate::create_store_files`]; the store is as it was.
 pub fn grow_store_files(dir: &Path, growth: &FileGrowth) -> Result<()> {
+    let [lone, first] = [1, 2].map(|zones| zone_path(dir, Zone::Data(0), zones));
+    let rename = growth.data_zones == 1 && !growth.added.is_empty() && lone != first;
+    if rename && is_there(&first) {
+        return Err(CreateFilesError::AlreadyExists { path: first });
+    }
+    let mut left_over = LeftOver::default();
+    if !growth.added.is_empty() {
+        left_over.clear_the_way(dir, growth)?;
+    }
     let mut made = Made::default();
     for (zone, size_bytes, target) in &growth.added {
         // Never a lone one: it stands beside others.
         let path = zone_path(dir, *zone, 2);
-        if path.symlink_metadata().is_ok() {
+        let target = absolute(target)?;
+        let linked = leads_to(&path, &target);
+        if is_there(&path) && !linked {
             return Err(CreateFilesError::AlreadyExists { path });
         }
-        made.zone(*zone, *size_bytes, &path, Some(target))?;
+        if left_over.is_file_of(&target) {
+            take_over(&target, *size_bytes)?;
+        } else {
+            made.target(&target, *size_bytes, false)?;
+        }
+        if !linked {
+            made.link(&target, &path)?;
+        }
     }
     for &(zone, size_bytes) in &growth.longer {
         lengthen(&zone_path(dir, zone, growth.data_zones), size_bytes)?;
     }
-    if growth.data_zones == 1 && !growth.added.is_empty() {
-        let [lone, first] = [1, 2].map(|zones| zone_path(dir, Zone::Data(0), zones));
+    if rename {
         fs::rename(&lone, &first).map_err(|error| refused("rename", &lone, error))?;
     }
     sync_directory(dir)?;
     made.keep();
+    left_over.unlinked.clear();
     Ok(())
+}
+
+fn leads_to(path: &Path, target: &Path) -> bool {
+    fs::read_link(path).is_ok_and(|link| link == target)
+}
+
+/// What a growth has left that did not come to its end: symlinks of data zones that the geometry
+/// does not know. Those that were taken away are put back when this growth fails as well.
+#[derive(Default)]
+struct LeftOver {
+    /// Where all of them lead.
+    places: Vec<PathBuf>,
+    /// Those that were taken away, and where they led.
+    unlinked: Vec<(PathBuf, PathBuf)>,
+}
+
+impl LeftOver {
+    /// Takes away all but those that this growth would make again: two that led to one place would
+    /// keep the store from being opened. What they lead to is not touched.
+    fn clear_the_way(&mut self, dir: &Path, growth: &FileGrowth) -> Result<()> {
+        for zone in (0..DATA_ZONES_MAX as u16).skip(growth.data_zones).map(Zone::Data) {
+            let path = zone_path(dir, zone, 2);
+            let Ok(target) = fs::read_link(&path) else { continue };
+            self.places.extend(path.canonicalize());
+            let mut added = growth.added.iter().filter(|(added, ..)| *added == zone);
+            if added.any(|(_, _, place)| absolute(place).is_ok_and(|place| place == target)) {
+                continue;
+            }
+            fs::remove_file(&path).map_err(|error| refused("remove", &path, error))?;
+            self.unlinked.push((path, target));
+        }
+        Ok(())
+    }
+
+    /// Whether this is a file that one of them leads to.
+    fn is_file_of(&self, target: &Path) -> bool {
+        target.is_file() && target.canonicalize().is_ok_and(|place| self.places.contains(&place))
+    }
+}
+
+impl Drop for LeftOver {
+    fn drop(&mut self) {
+        for (path, target) in self.unlinked.drain(..) {
+            let _ = std::os::unix::fs::symlink(target, path);
+        }
+    }
+}
+
+/// Makes a file that was left over a data zone, unless somebody has written to it since, or has it
+/// open: then it is theirs.
+fn take_over(path: &Path, size_bytes: u64) -> Result<()> {
+    let opened = place::open(path).map_err(|error| refused("open", path, error))?;
+    let length = opened.file.metadata().map_err(|error| refused("look at", path, error))?.len();
+    let is_free = flock(&opened.file, FlockOperation::NonBlockingLockExclusive).is_ok();
+    // We make whole blocks, and nothing else of a file is looked at.
+    if !is_free || length != opened.size_bytes || !is_blank(&opened, path)? {
+        return Err(CreateFilesError::AlreadyExists { path: path.to_owned() });
+    }
+    lengthen(path, size_bytes)
 }
 
 /// Makes a file `size_bytes` long, if it is shorter. A device has the length that it has.

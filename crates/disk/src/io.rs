@@ -80,6 +80,12 @@ pub trait Disk: Send {
         drop(further);
     }
 
+    /// Closes the data files behind so many, which the store does not know: a growth that was not
+    /// completed has left them, and the next one may want them. Nothing of them is in flight.
+    fn let_go_behind(&mut self, data_zones: usize) {
+        let _ = data_zones;
+    }
+
     /// Size of a zone, a multiple of [`BLOCK_BYTES`]; 0 when there is no such zone.
     fn size_bytes(&self, zone: Zone) -> u64;
 }

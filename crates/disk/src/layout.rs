@@ -6,6 +6,8 @@
 //! STORE/tables
 //! STORE/data         the only data zone; if there are several: data.0, data.1, ...
 //! ```
+//!
+//! A lone data zone is `data.0`, too, where a growth renamed it and then did not come to its end.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -32,10 +34,21 @@ impl fmt::Display for ZoneName {
 
 /// Path of a zone in a store with this many data zones.
 pub(crate) fn zone_path(dir: &Path, zone: Zone, data_zones: usize) -> PathBuf {
-    if zone == Zone::Data(0) && data_zones == 1 {
+    if zone == Zone::Data(0) && data_zones == 1 && !is_numbered(dir) {
         return dir.join("data");
     }
     dir.join(ZoneName(zone).to_string())
+}
+
+/// Whether the first data zone has the name that it has among several.
+fn is_numbered(dir: &Path) -> bool {
+    let first = zone_path(dir, Zone::Data(0), 2);
+    !is_there(&dir.join("data")) && is_there(&first)
+}
+
+/// A dangling symlink is there: opening it says what is missing.
+pub(crate) fn is_there(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
 }
 
 /// The zones of a store as its directory has them, superblock first.
@@ -43,16 +56,11 @@ pub(crate) fn zone_path(dir: &Path, zone: Zone, data_zones: usize) -> PathBuf {
 /// Of numbered data files all up to the first gap are taken: how many there should be is written in
 /// the superblock, and whoever reads that compares.
 pub(crate) fn zones_present(dir: &Path) -> Vec<(Zone, PathBuf)> {
-    // A dangling symlink is present: opening it says what is missing.
-    let is_there = |path: &PathBuf| path.symlink_metadata().is_ok();
     let fixed = [Zone::Superblock, Zone::Journal, Zone::Tables, Zone::Data(0)];
     let mut zones: Vec<_> = fixed.map(|zone| (zone, zone_path(dir, zone, 1))).into();
-    let numbered = (0..u16::MAX).map(|number| zone_path(dir, Zone::Data(number), 2));
-    let numbered: Vec<_> = numbered.take_while(is_there).collect();
-    let only = zones.last().is_some_and(|(_, path)| is_there(path));
-    if !only && !numbered.is_empty() {
-        zones.pop();
-        zones.extend((0..).map(Zone::Data).zip(numbered));
+    if is_numbered(dir) {
+        let further = (1..u16::MAX).map(Zone::Data).map(|zone| (zone, zone_path(dir, zone, 2)));
+        zones.extend(further.take_while(|(_, path)| is_there(path)));
     }
     zones
 }

@@ -103,6 +103,11 @@ impl Disk for PsyncDisk {
         self.shared.files.write().unwrap_or_else(PoisonError::into_inner).grow(further);
     }
 
+    fn let_go_behind(&mut self, data_zones: usize) {
+        let mut files = self.shared.files.write().unwrap_or_else(PoisonError::into_inner);
+        files.let_go_behind(data_zones);
+    }
+
     fn size_bytes(&self, zone: Zone) -> u64 {
         self.shared.files().size_bytes(zone)
     }

@@ -172,6 +172,10 @@ impl Disk for UringDisk {
         self.files.grow(further);
     }
 
+    fn let_go_behind(&mut self, data_zones: usize) {
+        self.files.let_go_behind(data_zones);
+    }
+
     fn size_bytes(&self, zone: Zone) -> u64 {
         self.files.size_bytes(zone)
     }

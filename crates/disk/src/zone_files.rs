@@ -67,6 +67,10 @@ impl ZoneFiles {
         fixed.into_iter().chain(&mut self.data).for_each(ZoneFile::look_again);
     }
 
+    pub(crate) fn let_go_behind(&mut self, data_zones: usize) {
+        self.data.truncate(data_zones);
+    }
+
     pub(crate) fn get(&self, zone: Zone) -> Option<&ZoneFile> {
         match zone {
             Zone::Superblock => Some(&self.superblock),

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use disk::{
     AlignedBuf, CreateFilesError, Doorbell, FileGrowth, Io, IoEngine, IoKind, OpenError,
     SUPERBLOCK_BYTES, StoreFiles, create_store_files, grow_store_files, open_further_files,
-    open_store_files,
+    open_store_files, zone_is_device, zone_length_bytes,
 };
 use format::units::Zone;
 use scratch::Scratch;
@@ -87,6 +87,121 @@ fn an_open_disk_grows() {
         assert!(done.len() == 3 && done.iter().all(|io| io.result.is_ok()), "{done:?}");
         let again = open_further_files(dir, 1..2).err().unwrap();
         assert!(matches!(again, OpenError::Locked { .. }), "{again}");
+    }
+}
+
+/// A growth by files at these places, of a store with one data zone.
+fn growth_by(places: &[&Path], size_bytes: u64) -> FileGrowth {
+    let added = (1..).zip(places).map(|(n, place)| (Zone::Data(n), size_bytes, place.into()));
+    FileGrowth { data_zones: 1, longer: vec![(Zone::Tables, 2 << 20)], added: added.collect() }
+}
+
+/// A store whose files have grown by those in `more` and `again`, and which was never told: its
+/// geometry knows one data zone.
+fn half_grown(scratch: &Scratch) -> (PathBuf, PathBuf, PathBuf) {
+    let at = |name| scratch.path().join(name);
+    let (dir, more, again) = (at("store"), at("more"), at("again"));
+    create_store_files(&dir, &ONE, &[]).unwrap();
+    grow_store_files(&dir, &growth_by(&[&more, &again], 4 << 20)).unwrap();
+    (dir, more, again)
+}
+
+fn link(dir: &Path, name: &str) -> PathBuf {
+    fs::read_link(dir.join(name)).unwrap()
+}
+
+#[test]
+fn a_growth_that_the_store_was_not_told_of_hinders_none_without_further_files() {
+    let scratch = Scratch::new();
+    let (dir, ..) = half_grown(&scratch);
+    assert!(!zone_is_device(&dir, Zone::Data(0), 1).unwrap());
+    assert_eq!(zone_length_bytes(&dir, Zone::Data(0), 1).unwrap(), 8 << 20);
+    let growth =
+        FileGrowth { data_zones: 1, longer: vec![(Zone::Data(0), 12 << 20)], added: Vec::new() };
+    grow_store_files(&dir, &growth).unwrap();
+    assert_eq!(open(&dir).unwrap().disk.size_bytes(Zone::Data(0)), 12 << 20);
+}
+
+/// Whatever had been done when it was killed, and wherever the next one puts its files, longer ones
+/// as well: those that are there already are taken over, and no others are touched.
+#[test]
+fn a_growth_that_the_store_was_not_told_of_can_be_had_again() {
+    for renamed in [true, false] {
+        for (first, second) in [(0, 1), (1, 0), (1, 2), (2, 0)] {
+            let scratch = Scratch::new();
+            let (dir, more, again) = half_grown(&scratch);
+            if !renamed {
+                fs::rename(dir.join("data.0"), dir.join("data")).unwrap();
+            }
+            let places = [more.clone(), again, scratch.path().join("new")];
+            let (first, second) = (&places[first], &places[second]);
+            grow_store_files(&dir, &growth_by(&[first, second], 6 << 20)).unwrap();
+            assert_eq!((link(&dir, "data.1"), link(&dir, "data.2")), (first.into(), second.into()));
+            let names = names(&dir);
+            let data: Vec<_> = names.iter().filter(|name| name.starts_with("data")).collect();
+            assert_eq!(data, ["data.0", "data.1", "data.2"]);
+            assert_eq!(fs::metadata(dir.join("data.0")).unwrap().len(), 8 << 20);
+            let disk = open(&dir).unwrap().disk;
+            assert_eq!([1, 2].map(|n| disk.size_bytes(Zone::Data(n))), [6 << 20; 2]);
+            assert!(more.exists(), "not ours to remove");
+        }
+    }
+}
+
+#[test]
+fn of_two_files_that_are_left_over_one_is_enough() {
+    let scratch = Scratch::new();
+    let (dir, _, again) = half_grown(&scratch);
+    grow_store_files(&dir, &growth_by(&[&again], 4 << 20)).unwrap();
+    assert_eq!(link(&dir, "data.1"), again);
+    assert!(!names(&dir).contains(&"data.2".to_owned()), "two lead to one file");
+    assert!(open(&dir).is_ok());
+}
+
+#[test]
+fn a_file_that_is_left_over_and_somebody_uses_is_not_taken() {
+    let scratch = Scratch::new();
+    let (dir, more, again) = half_grown(&scratch);
+    let refused = |places: &[&Path]| {
+        let error = grow_store_files(&dir, &growth_by(places, 4 << 20)).unwrap_err();
+        let CreateFilesError::AlreadyExists { path } = error else { panic!("{error}") };
+        assert_eq!((link(&dir, "data.1"), link(&dir, "data.2")), (more.clone(), again.clone()));
+        path
+    };
+    let opened = open(&dir).unwrap();
+    assert_eq!(refused(&[&more]), more);
+    drop(opened);
+    fs::write(&again, b"a thesis by now").unwrap();
+    assert_eq!(refused(&[&again]), again);
+    assert_eq!(refused(&[&scratch.path().join("new"), &again]), again);
+    fs::write(&more, [b"also a thesis by now", [0; 8172].as_slice()].concat()).unwrap();
+    assert_eq!(refused(&[&more]), more);
+    fs::write(&more, [0; 8192]).unwrap();
+    assert_eq!(fs::read(&again).unwrap(), b"a thesis by now");
+    fs::write(dir.join("data.3"), b"by hand").unwrap();
+    let four = [more.as_path(), &scratch.path().join("new"), &scratch.path().join("newer")];
+    assert_eq!(refused(&four), dir.join("data.3"));
+    let huge = growth_by(&[&scratch.path().join("new")], 1 << 50);
+    let error = grow_store_files(&dir, &huge).unwrap_err();
+    assert!(matches!(error, CreateFilesError::NoSpace { .. }), "{error}");
+    assert_eq!((link(&dir, "data.1"), link(&dir, "data.2")), (more, again));
+    assert!(!scratch.path().join("new").exists());
+}
+
+/// Or they could not be opened for the growth that takes them over.
+#[test]
+fn an_open_disk_lets_go_of_files_that_the_store_does_not_know() {
+    for engine in [IoEngine::Auto, IoEngine::Psync] {
+        let scratch = Scratch::new();
+        let (dir, more, again) = half_grown(&scratch);
+        let mut disk = open_store_files(&dir, engine, &Doorbell::new().unwrap()).unwrap().disk;
+        let locked = open_further_files(&dir, 1..3).err().unwrap();
+        assert!(matches!(locked, OpenError::Locked { .. }), "{locked}");
+        disk.let_go_behind(1);
+        assert_eq!([0, 1, 2].map(|n| disk.size_bytes(Zone::Data(n))), [8 << 20, 0, 0]);
+        grow_store_files(&dir, &growth_by(&[&again, &more], 4 << 20)).unwrap();
+        disk.grow(open_further_files(&dir, 1..3).unwrap());
+        assert_eq!([0, 1, 2].map(|n| disk.size_bytes(Zone::Data(n))), [8 << 20, 4 << 20, 4 << 20]);
     }
 }
 

@@ -225,6 +225,11 @@ impl Devices {
         self.disk.grow(further);
     }
 
+    /// Closes data files that a geometry with so many does not know.
+    pub(crate) fn let_go_behind(&mut self, data_zones: usize) {
+        self.disk.let_go_behind(data_zones);
+    }
+
     pub(crate) fn size_bytes(&self, zone: Zone) -> u64 {
         self.disk.size_bytes(zone)
     }

@@ -147,7 +147,10 @@ impl Engine {
         let grown =
             plan_growth(&self.geometry, options).map_err(|error| cannot(error.to_string()))?;
         self.devices.grow(files);
-        check_zones(&self.devices, &grown).map_err(|error| cannot(error.to_string()))?;
+        if let Err(error) = check_zones(&self.devices, &grown) {
+            self.devices.let_go_behind(self.geometry.data.len());
+            return Err(cannot(error.to_string()));
+        }
         Ok(grown)
     }
 

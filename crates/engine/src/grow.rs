@@ -68,6 +68,7 @@ impl Growing {
         let mut devices = Devices::new(disk);
         let geometry = read_geometry(&mut devices)?;
         check_zones(&devices, &geometry)?;
+        devices.let_go_behind(geometry.data.len());
         Ok(Self { devices, geometry })
     }
 

@@ -139,6 +139,7 @@ pub(crate) fn load(
 ) -> Result<Opened, OpenError> {
     let mut geometry = read_geometry(&mut devices)?;
     check_zones(&devices, &geometry)?;
+    devices.let_go_behind(geometry.data.len());
     if may_write {
         // The newest root may be in the device's cache only, left there by a process that was
         // killed. If the power took it back, the slot would hold a root again whose pages are

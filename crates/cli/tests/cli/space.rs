@@ -2,6 +2,9 @@
 
 use std::fs;
 
+use disk::FileGrowth;
+use format::units::Zone;
+
 use crate::harness::{Folder, Served, noise, tamis};
 
 #[test]
@@ -114,6 +117,45 @@ fn a_served_store_grows() {
     tamis(&format!("export {store} large {out}")).ok();
     assert!(fs::read(&out).unwrap() == noise(2, 160 << 20));
     tamis(&format!("check {store}")).ok();
+}
+
+/// A growth that was killed when its files were there and the store had not been told yet, or whose
+/// server was: the store can be used, and the next growth gets what it asks for.
+#[test]
+fn a_growth_that_was_not_completed_is_made_good_by_the_next() {
+    for served in [false, true] {
+        let folder = Folder::new();
+        let store = folder.store("64M");
+        let (image, out) = (folder.path("image"), folder.path("out.img"));
+        fs::write(&image, noise(1, 40 << 20)).unwrap();
+        tamis(&format!("import {store} small {image}")).ok();
+        let half_grown = |zones: u16, name| {
+            let added = vec![(Zone::Data(zones), 32 << 20, folder.join(name))];
+            let growth = FileGrowth { data_zones: zones.into(), longer: Vec::new(), added };
+            disk::grow_store_files(&folder.join("store"), &growth).unwrap();
+        };
+        let grow = |wish: &str| {
+            let grown = tamis(&format!("grow {store} {wish} --json")).ok().json();
+            (grown["capacity_bytes"].as_u64().unwrap() >> 20, grown["data_zones"].as_u64().unwrap())
+        };
+        half_grown(1, "more");
+        let server = served.then(|| Served::start(&store, ""));
+        assert_eq!(grow("--capacity 128M"), (128, 1));
+        assert_eq!(grow(&format!("--capacity 192M --data {}", folder.path("more"))), (192, 2));
+        half_grown(2, "elsewhere");
+        assert_eq!(grow(&format!("--capacity 256M --data {}", folder.path("here"))), (256, 3));
+        assert_eq!(fs::read_link(folder.join("store/data.2")).unwrap(), folder.join("here"));
+        if let Some(server) = server {
+            assert_eq!(server.interrupt(), Some(0));
+        }
+        fs::write(&image, noise(2, 180 << 20)).unwrap();
+        tamis(&format!("import {store} large {image}")).ok();
+        for (volume, seed, length) in [("small", 1, 40 << 20), ("large", 2, 180 << 20)] {
+            tamis(&format!("export {store} {volume} {out} --overwrite")).ok();
+            assert!(fs::read(&out).unwrap() == noise(seed, length), "{volume}");
+        }
+        tamis(&format!("check {store}")).ok();
+    }
 }
 
 /// How full a store is: the exit code tells timers, and the server tells its operator.
