@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::harness::{Folder, Served, blank_qcow2, command, noise, sparse_image, tamis};
 
@@ -119,50 +120,36 @@ fn what_is_no_image_that_is_read_or_does_not_fit_is_refused() {
     assert_eq!(names.as_array().unwrap().len(), 1, "{names}");
 }
 
+/// Its standard input stays open, and is silent.
 #[test]
-fn a_stream_that_ends_by_a_signal_leaves_no_volume() {
+fn an_import_that_ends_by_a_signal_leaves_no_volume() {
     let folder = Folder::new();
     let store = folder.store("64M");
-    let mut import = command(["import", &store, "v", "-"]);
-    let mut child = import.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    std::io::Write::write_all(&mut stdin, &noise(13, 5 << 20)).unwrap();
-    // More than the pipe holds was taken, so it reads and hears signals by now.
-    let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
-    drop(stdin);
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-    let listed = tamis(&format!("volume list {store} --json")).ok().json();
-    assert_eq!(listed, serde_json::json!([]));
-    tamis(&format!("check {store}")).ok();
-}
-
-#[test]
-fn a_signal_ends_an_import_whose_stream_is_silent() {
-    let folder = Folder::new();
-    let store = folder.store("64M");
-    let mut import = command(["import", &store, "v", "-"]);
-    let mut child = import.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    std::io::Write::write_all(&mut stdin, &noise(13, 5 << 20)).unwrap();
-    let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
-    let asked = Instant::now();
-    let ended = loop {
-        match child.try_wait().unwrap() {
-            Some(status) => break status,
-            None if asked.elapsed() > Duration::from_secs(20) => {
-                child.kill().unwrap();
-                panic!("it goes on waiting");
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let mut import = command(["import", &store, "v", "-"]);
+        let mut child = import.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        std::io::Write::write_all(&mut stdin, &noise(13, 5 << 20)).unwrap();
+        // More than the pipe holds was taken, so it reads and hears signals by now.
+        let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+        kill_process(pid, signal).unwrap();
+        let asked = Instant::now();
+        let ended = loop {
+            match child.try_wait().unwrap() {
+                Some(status) => break status,
+                None if asked.elapsed() > Duration::from_secs(20) => {
+                    child.kill().unwrap();
+                    panic!("it goes on waiting");
+                }
+                None => std::thread::sleep(Duration::from_millis(10)),
             }
-            None => std::thread::sleep(Duration::from_millis(10)),
-        }
-    };
-    drop(stdin);
-    assert_eq!(ended.code(), Some(143));
-    let listed = tamis(&format!("volume list {store} --json")).ok().json();
-    assert_eq!(listed, serde_json::json!([]));
-    tamis(&format!("check {store}")).ok();
+        };
+        drop(stdin);
+        assert_eq!(ended.code(), Some(code));
+        let listed = tamis(&format!("volume list {store} --json")).ok().json();
+        assert_eq!(listed, serde_json::json!([]));
+        tamis(&format!("check {store}")).ok();
+    }
 }
 
 #[test]
