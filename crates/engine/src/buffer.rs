@@ -253,9 +253,9 @@ impl WriteBuffer {
         group.id
     }
 
-    /// The reservation of a write of `chunks` ends with the newest group.
+    /// The reservation of a write of `chunks`, if it has any, ends with the newest group.
     pub(crate) fn reserve_with_newest(&mut self, chunks: u64) {
-        if let Some(group) = self.groups.back_mut() {
+        if let Some(group) = self.groups.back_mut().filter(|_| chunks > 0) {
             group.reservations.push(chunks);
         }
     }

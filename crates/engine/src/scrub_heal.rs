@@ -104,10 +104,7 @@ impl Engine {
     /// recovery could not make the change. What only forgetting it needs is asked for again.
     fn want_heal(&mut self, frame: &Listed) -> Option<bool> {
         let mut wanted = Wanted::default();
-        let place = self.state.want_pba(frame.pbn, &mut wanted);
-        let copy = self.state.want_copy(frame.pbn, &mut wanted);
-        let may_change = place.is_ok() && copy.is_ok();
-        let mut here = place.unwrap_or(true) & copy.unwrap_or(true);
+        let (mut here, may_change) = self.state.want_places(frame.pbn, &mut wanted);
         if let Some(fingerprint) = &frame.fingerprint {
             here &= self.state.want_forget(frame.pbn, &mut wanted).unwrap_or(true);
             here &= self.state.want_lookup(fingerprint, &mut wanted).unwrap_or(true);
@@ -143,19 +140,17 @@ impl Engine {
             return false;
         }
         let Some(fingerprint) = frame.fingerprint else { return false };
-        let mut healed = false;
         // What is promised to writes would be missed by them: where nothing gives room back, they
         // would wait for ever.
-        self.store_reserved(|engine| {
+        let healed = self.store_reserved(|engine| {
             let mut changes = Vec::new();
             let placed = Placed { frame: &copy, pbn: frame.pbn, fingerprint };
-            if let Some(to) = engine.placement.place(Stream::Clients, &placed, &mut changes) {
-                changes.push(engine.moved(frame.pbn, to, &fingerprint));
-                engine.record(&changes);
-                healed = true;
-            }
+            let to = engine.placement.place(Stream::Clients, &placed, &mut changes)?;
+            changes.push(engine.moved(frame.pbn, to, &fingerprint));
+            engine.record(&changes);
+            Some(())
         });
-        healed
+        healed.flatten().is_some()
     }
 
     /// A sound frame of the chunk from memory.

@@ -104,11 +104,9 @@ impl Engine {
         let mut wanted = Wanted::default();
         let (mut here, mut lost) = (true, Lost::default());
         for frame in slice {
-            // Each by itself: that one is lost does not mean that the other has come.
-            let place = self.state.want_pba(frame.pbn, &mut wanted);
-            let copy = self.state.want_copy(frame.pbn, &mut wanted);
-            lost.places |= place.is_err() || copy.is_err();
-            here &= place.unwrap_or(true) & copy.unwrap_or(true);
+            let (places_here, all) = self.state.want_places(frame.pbn, &mut wanted);
+            lost.places |= !all;
+            here &= places_here;
             if let (true, Verdict::Fingerprinted(made)) = (fingerprints, frame.verdict) {
                 let bucket = self.state.want_lookup(&made, &mut wanted);
                 lost.buckets |= bucket.is_err();

@@ -204,6 +204,14 @@ impl State {
         Ok(self.want_pba(pbn, wanted)? & self.want_copy(pbn, wanted)?)
     }
 
+    /// The same, as far as they can be had: whether those are here, and whether that is both. Each
+    /// is asked for by itself, since that one is lost does not mean that the other has come.
+    pub(crate) fn want_places(&mut self, pbn: Pbn, wanted: &mut Wanted) -> (bool, bool) {
+        let (place, copy) = (self.want_pba(pbn, wanted), self.want_copy(pbn, wanted));
+        let all = place.is_ok() && copy.is_ok();
+        (place.unwrap_or(true) & copy.unwrap_or(true), all)
+    }
+
     /// Pages of the next `count` free PBNs.
     pub(crate) fn want_free_pop(
         &mut self,

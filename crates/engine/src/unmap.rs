@@ -54,8 +54,7 @@ impl Engine {
             return unmap.done.fail(error);
         }
         let ragged = self.ragged_chunks(offset_bytes, length_bytes);
-        let chunk_bytes = self.geometry.chunk_bytes;
-        if ragged == 0 || self.intake.lock().space.try_reserve(ragged, chunk_bytes) {
+        if self.reserve_ragged(ragged) {
             self.buffer_reserved_unmap(unmap, ragged);
         } else {
             self.waiting.push_front(Waiting::Unmap(unmap, ragged));
@@ -75,9 +74,7 @@ impl Engine {
         self.counters.trims += 1;
         let ack = Ack::new(Some(done));
         self.buffer_unmap(&volume, offset_bytes, length_bytes, &ack);
-        if ragged > 0 {
-            self.buffer.reserve_with_newest(ragged);
-        }
+        self.buffer.reserve_with_newest(ragged);
         match !durable && self.buffer.is_crowded() {
             true => self.buffer.answer_with_newest(ack),
             false => self.acknowledge(ack, durable),
@@ -96,15 +93,17 @@ impl Engine {
         length_bytes: u64,
     ) -> Result<(), RequestError> {
         let ragged = self.ragged_chunks(offset_bytes, length_bytes);
-        let chunk_bytes = self.geometry.chunk_bytes;
-        if ragged > 0 && !self.intake.lock().space.try_reserve(ragged, chunk_bytes) {
+        if !self.reserve_ragged(ragged) {
             return Err(RequestError::NoSpace);
         }
         self.buffer_unmap(volume, offset_bytes, length_bytes, &Ack::new(None));
-        if ragged > 0 {
-            self.buffer.reserve_with_newest(ragged);
-        }
+        self.buffer.reserve_with_newest(ragged);
         Ok(())
+    }
+
+    fn reserve_ragged(&self, chunks: u64) -> bool {
+        let chunk_bytes = self.geometry.chunk_bytes;
+        chunks == 0 || self.intake.lock().space.try_reserve(chunks, chunk_bytes)
     }
 
     /// Chunks that a range covers in part: their rest is written again.
@@ -116,7 +115,7 @@ impl Engine {
     }
 
     /// Zeroes a range in the order of the write buffer.
-    pub(crate) fn buffer_unmap(
+    fn buffer_unmap(
         &mut self,
         volume: &Arc<VolumeShared>,
         offset_bytes: u64,

@@ -177,18 +177,18 @@ impl Engine {
         }
     }
 
-    /// Has a chunk stored that no client has sent, its worst case reserved as a client's is; false,
+    /// Has a chunk stored that no client has sent, its worst case reserved as a client's is; None,
     /// and nothing is stored, where all room is promised.
-    pub(crate) fn store_reserved(&mut self, store: impl FnOnce(&mut Self)) -> bool {
+    pub(crate) fn store_reserved<T>(&mut self, store: impl FnOnce(&mut Self) -> T) -> Option<T> {
         let chunk_bytes = self.geometry.chunk_bytes;
         if !self.intake.lock().space.try_reserve(1, chunk_bytes) {
-            return false;
+            return None;
         }
-        store(self);
+        let stored = store(self);
         // First less is promised, then the reservation ends.
         self.publish_space();
         self.intake.lock().space.settle(1, chunk_bytes);
-        true
+        Some(stored)
     }
 }
 

@@ -18,7 +18,7 @@ use crate::store;
 #[derive(Debug)]
 struct Described {
     /// Its name for the format.
-    format: String,
+    format: &'static str,
     /// The size of the disk in it, where we can read it.
     size_bytes: Option<u64>,
 }
@@ -95,7 +95,7 @@ fn create_line(args: &ImportArgs, size_bytes: Option<u64>) -> Result<String, Cli
 /// What the image is. The format is always named, since `qemu-img` takes some for raw;
 /// raw it is only where an import would have taken it so.
 fn describe(args: &ImportArgs) -> Result<Described, CliError> {
-    let of = |format: &str, size_bytes| Described { format: format.to_owned(), size_bytes };
+    let of = |format, size_bytes| Described { format, size_bytes };
     match DiskImage::open_as(&args.file, args.image_format) {
         Ok(image) => {
             let format = match image.format() {
