@@ -143,6 +143,9 @@ impl HashPbn {
         }
         if self.shape.merged == self.shape.after {
             self.begin_round(spare_blocks);
+            if self.seal_is_due() {
+                return self.want_seal(store, pins, reads);
+            }
         }
         self.want_merge(store, pins, reads)
     }

@@ -1,4 +1,8 @@
 //! Sealing: the oldest young pages that are not sorted yet become a segment.
+//!
+//! A segment has as many pages as the options say, or fewer if the merge under way makes so few
+//! buckets that what is not sealed could fill one: an entry of which an unsealed event says more
+//! cannot leave a bucket that is full.
 
 use format::bucket::{self, CAPACITY};
 
@@ -8,10 +12,23 @@ use super::young::{TREE, events_of, push_to};
 use crate::error::PageError;
 use crate::store::{PageRead, PageStore, PinSet};
 
+/// Entries of a bucket in the mean of which unsealed events may say more: that one of them has
+/// twice as many, and is full with them, happens once in 10^10 buckets.
+const HELD_MEAN: u64 = CAPACITY as u64 / 2;
+
 impl HashPbn {
     /// Whether so many young pages are full that a segment of them is to be sealed.
     pub(super) fn seal_is_due(&self) -> bool {
-        self.young.tail() >= self.shape.sealed + self.options.segment_pages
+        let full_pages = self.young.tail().saturating_sub(self.shape.sealed);
+        full_pages >= self.options.segment_pages || full_pages > 0 && self.holds_too_many()
+    }
+
+    /// Whether a bucket of the round under way might be full of entries that cannot leave it. With
+    /// no page that is full, what is not sealed fills none.
+    fn holds_too_many(&self) -> bool {
+        let (after, merged) = (self.shape.after, self.shape.merged);
+        let unsealed_pages = (self.young.tail() + 1).saturating_sub(self.shape.sealed);
+        merged < after && unsealed_pages * CAPACITY as u64 > after * HELD_MEAN
     }
 
     pub(super) fn want_seal(
@@ -28,7 +45,8 @@ impl HashPbn {
     }
 
     fn segment_due(&self) -> std::ops::Range<u64> {
-        self.shape.sealed..self.shape.sealed + self.options.segment_pages
+        let sealed = self.shape.sealed;
+        sealed..self.young.tail().min(sealed + self.options.segment_pages)
     }
 
     /// Sorts the oldest young pages that are not sealed; all of them have been wanted.

@@ -368,3 +368,32 @@ fn all_may_be_taken_back() {
     table.reopen();
     table.check();
 }
+
+/// The same where much memory makes segments long, so that more is not sealed than the few buckets
+/// of what is left have room for: deleted before the round begins, or while it goes on.
+#[test]
+fn all_may_be_taken_back_that_long_segments_have_not_sealed() {
+    for goes_before_the_round in [true, false] {
+        let options = HashOptions { segment_pages: 160, ..overwritten(1_000_000) };
+        let mut table = Table::new(options);
+        for _ in 0..660 {
+            table.insert(100);
+            table.work(1000);
+        }
+        let early = if goes_before_the_round { 660 } else { 560 };
+        for part in 0..early {
+            table.forget(part * 100..(part + 1) * 100);
+            table.work(1000);
+        }
+        table.hash.merge_while_it_gives(Some(1));
+        table.work(2);
+        for part in early..660 {
+            table.forget(part * 100..(part + 1) * 100);
+        }
+        table.work(1000);
+        table.check();
+        table.checkpoint();
+        table.reopen();
+        table.check();
+    }
+}
