@@ -155,10 +155,16 @@ impl Space {
         }
     }
 
-    /// The oldest sealed container in which nothing lives.
+    /// The oldest sealed container in which nothing lives, if it was opened before `opened_before`.
     #[must_use]
-    pub fn dead(&self) -> Option<ContainerId> {
-        self.emptiness.oldest_dead().map(ContainerId)
+    pub fn dead(&self, opened_before: u32) -> Option<ContainerId> {
+        let oldest = self.emptiness.oldest_dead()?;
+        match self.uses.get(oldest as usize)? {
+            ContainerUse::Sealed(sealed) if sealed.sequence < opened_before => {
+                Some(ContainerId(oldest))
+            }
+            _ => None,
+        }
     }
 
     /// The sealed container that is worth most to be collected when the next to be opened has this

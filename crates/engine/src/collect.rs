@@ -197,14 +197,15 @@ impl Engine {
         free < self.reserve().hurry || self.waits_for_containers()
     }
 
-    /// A wholly dead container, else (when `compact`) the one that is most worth it of those that
-    /// were opened before `until_sequence`.
+    /// A wholly dead container, else (when `compact`) the one that is most worth it, of those that
+    /// were opened before `until_sequence`. What is still being written is left alone.
     pub(crate) fn choose_victim(&self, compact: bool, until_sequence: u32) -> Option<ContainerId> {
         let Placement { space, .. } = &self.placement;
         let next_sequence = self.placement.next_sequence();
+        let is_written = |id: &ContainerId| !self.placement.is_in_memory(*id);
         let best = || space.victim(next_sequence, until_sequence, COMPACTED_ONE_IN);
-        let chosen = space.dead().or_else(|| if compact { best() } else { None });
-        chosen.filter(|id| !self.placement.is_in_memory(*id))
+        let dead = space.dead(until_sequence).filter(is_written);
+        dead.or_else(|| if compact { best().filter(is_written) } else { None })
     }
 
     /// A piece of the victim has been read, or the end of it.
@@ -452,9 +453,10 @@ impl Engine {
 
     /// All entries are worked off; false while the journal has no room to say so.
     fn end_collection(&mut self, mut victim: Victim) -> bool {
-        // Whatever the directory left out stays where it is, and so does the container.
+        // Whatever the directory left out stays where it is, and so does the container. What was
+        // found damaged may have healed since, and then nothing of it is here any more.
         let left_bytes = self.state.containers.get(victim.id).live_bytes;
-        if victim.damaged || left_bytes > 0 {
+        if left_bytes > 0 || victim.damaged && self.scrub.damage.may_be_in(victim.id) {
             self.keep_victim(victim);
             return true;
         }

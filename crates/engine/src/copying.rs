@@ -143,6 +143,9 @@ impl Engine {
             let Some(found) = self.found_frame(task, pba) else { return Ok(false) };
             if self.fingerprint_of(&found, pbn).is_some() {
                 self.scrub.damage.clear(pbn);
+                if !self.scrub.damage.may_be_in(pba.container) {
+                    self.placement.space.mark_sound(pba.container);
+                }
                 return Ok(true);
             }
             task.damaged_at = Some(pba);

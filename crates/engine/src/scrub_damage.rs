@@ -97,6 +97,11 @@ impl Damage {
         self.containers.contains_key(&container)
     }
 
+    /// The same, and whether one may be that the list had no room for.
+    pub(crate) fn may_be_in(&self, container: ContainerId) -> bool {
+        self.is_in(container) || self.chunks.len() >= CHUNKS_MAX
+    }
+
     pub(crate) fn contains(&self, pbn: Pbn) -> bool {
         self.chunks.contains_key(&pbn)
     }

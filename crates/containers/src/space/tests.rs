@@ -273,12 +273,12 @@ fn what_is_old_is_worth_more_than_what_goes_on_dying_by_itself() {
     };
     let uses = [sealed(2_000_000, 95), sealed(3_000_000, 10), sealed(3_900_000, 1)];
     let mut space = Space::new(&geometry(&[3]), uses);
-    assert_eq!(space.dead(), None);
+    assert_eq!(space.dead(u32::MAX), None);
     // Three quarters live in it, but it is eighteen times as old; the oldest has lost too little.
     assert_eq!(space.victim(100, u32::MAX, ONE_IN), Some(ContainerId(1)));
     assert_eq!(space.victim(100, u32::MAX, 2), Some(ContainerId(0)));
     space.change_live(ContainerId(0), 0, 2_000_000);
-    assert_eq!(space.dead(), Some(ContainerId(0)));
+    assert_eq!(space.dead(u32::MAX), Some(ContainerId(0)));
 }
 
 #[test]

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use disk::{Fault, MemoryDisk};
 use engine::{
-    Address, ExplainedPlace, Options, Problem, RequestError, ScrubPosition, ScrubRequest, Stats,
-    VolumeHandle, Zone,
+    Address, Codec, CollectRequest, Compression, ExplainedPlace, Options, Problem, RequestError,
+    ScrubPosition, ScrubRequest, Stats, VolumeHandle, Zone,
 };
 
 use crate::stand::{CHUNK, Dice, MIB, Stand, Wish, check, check_clean, fresh};
@@ -237,6 +237,36 @@ fn scrub_heals_either_frame_from_the_other() {
     stand.wait_until("another copy", |stats| stats.copied_chunks == 1);
     assert_ne!(copy_at(&stand), at);
     assert!(scrub(&stand).is_empty());
+    check_clean(&stand.close());
+}
+
+/// Whether a container was freed by compressing all of them anew, once.
+fn is_freed_by_recompression(stand: &Stand, container: u32) -> bool {
+    let recompress = Some(Compression { codec: Codec::Zstd, level: 3 });
+    let (mut position, mut freed) = (None, false);
+    loop {
+        let step = stand.client.collect(CollectRequest { position, recompress }).unwrap();
+        freed |= step.collected.is_some_and(|one| one.container == container && one.freed);
+        position = step.next;
+        if position.is_none() {
+            return freed;
+        }
+    }
+}
+
+#[test]
+fn a_container_whose_damaged_chunk_heals_while_it_is_collected_is_freed() {
+    let (stand, volume) = copied();
+    stand.write(&volume, 8 * MIB, &fresh(5000, 8 * MIB));
+    stand.flush();
+    let (stand, volume) = reopened(stand);
+    let first = place(&stand).container;
+    spoil(&stand.disk, frame_at(&stand));
+    // It heals in the middle of the collection that finds it damaged, or behind the end of it.
+    let freed = (0..3).any(|_| is_freed_by_recompression(&stand, first));
+    assert!(freed, "container {first} holds nothing, and is kept");
+    assert_eq!(stand.stats().damaged_chunks, 0);
+    read_everywhere(&stand, &volume);
     check_clean(&stand.close());
 }
 
