@@ -53,8 +53,11 @@ pub(crate) enum Purpose {
     RootSync,
     /// A read of the scrub's step under way, by its key.
     Scrub(u64),
-    /// A write or sync by which a scrub heals something: nothing was promised that it may break.
+    /// A write by which a scrub heals something: nothing was promised that it may break.
     ScrubWrite,
+    /// The sync behind it. It covers what everybody wrote to the zone, and if it fails, no later one
+    /// makes up for it.
+    ScrubSync,
 }
 
 /// An I/O that has ended.

@@ -369,7 +369,9 @@ impl Engine {
             Purpose::Root => self.checkpoints.root_written(),
             Purpose::RootSync => self.checkpoints.root_synced(),
             Purpose::Scrub(key) => self.scrub.read_ended(key, io.buf.filter(|_| io.result.is_ok())),
-            Purpose::ScrubWrite => self.scrub.write_ended(io.result.is_ok()),
+            Purpose::ScrubWrite | Purpose::ScrubSync => {
+                self.scrub.write_ended(io.result.is_ok());
+            }
         }
     }
 

@@ -131,6 +131,6 @@ impl Engine {
     /// Makes durable what [`Engine::scrub_write`] has written.
     pub(crate) fn scrub_sync(&mut self, io: &mut ScrubIo, zone: Zone) {
         io.writes_out += 1;
-        self.devices.sync(zone, Purpose::ScrubWrite);
+        self.devices.sync(zone, Purpose::ScrubSync);
     }
 }

@@ -23,6 +23,7 @@ mod quotas;
 mod read_cache;
 mod repair;
 mod scrub;
+mod scrub_failing;
 mod scrub_pages;
 mod snapshots;
 mod stages;
