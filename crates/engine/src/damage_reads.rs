@@ -1,4 +1,5 @@
-//! Reads that go on where the medium does not: for checks and repairs, which want to know all.
+//! Reads that go on where the medium does not: for checks and repairs, which want to know all, and
+//! for openings where what cannot be read may be nobody's.
 
 use disk::{AlignedBuf, IoError, ZoneName};
 use format::BLOCK_BYTES;
@@ -27,8 +28,9 @@ impl DamageReads {
         offset_bytes: u64,
         length_bytes: usize,
     ) -> AlignedBuf {
-        let failed = &mut self.failed;
-        read_blocks(&mut self.devices, zone, offset_bytes, length_bytes, failed)
+        let (bytes, failed) = read_blocks(&mut self.devices, zone, offset_bytes, length_bytes);
+        self.failed.extend(failed);
+        bytes
     }
 
     /// A block of a zone.
@@ -62,24 +64,24 @@ pub(crate) fn read_with_holes(
     geometry: &Geometry,
     id: ContainerId,
 ) -> (AlignedBuf, Vec<IoError>) {
-    let mut failed = Vec::new();
     let length_bytes = CONTAINER_BYTES as usize;
-    let image = match geometry.container_zone(id) {
-        Some((zone, start)) => read_blocks(devices, zone, start, length_bytes, &mut failed),
-        None => AlignedBuf::new_zeroed(length_bytes),
-    };
-    (image, failed)
+    match geometry.container_zone(id) {
+        Some((zone, start)) => read_blocks(devices, zone, start, length_bytes),
+        None => (AlignedBuf::new_zeroed(length_bytes), Vec::new()),
+    }
 }
 
-fn read_blocks(
+/// Bytes of a zone, zeros where they cannot be read, and the failures. What lies behind the end of
+/// the zone is no failure.
+pub(crate) fn read_blocks(
     devices: &mut Devices,
     zone: Zone,
     offset_bytes: u64,
     length_bytes: usize,
-    failed: &mut Vec<IoError>,
-) -> AlignedBuf {
+) -> (AlignedBuf, Vec<IoError>) {
+    let mut failed = Vec::new();
     if let Ok(bytes) = devices.read_now(zone, offset_bytes, length_bytes) {
-        return bytes;
+        return (bytes, failed);
     }
     let mut bytes = AlignedBuf::new_zeroed(length_bytes);
     for start in (0..length_bytes).step_by(BLOCK_BYTES) {
@@ -92,5 +94,5 @@ fn read_blocks(
             Err(error) => failed.push(error),
         }
     }
-    bytes
+    (bytes, failed)
 }

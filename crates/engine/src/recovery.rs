@@ -23,6 +23,7 @@ use journal::{Replay, ReplayRecord, ReplayStep};
 use mutants::mutant;
 use reduce::expand_frame;
 
+use crate::damage_reads::read_blocks;
 use crate::devices::Devices;
 use crate::geometry::fingerprinters;
 use crate::loading::Loading;
@@ -110,8 +111,12 @@ impl Loading {
                 Some(ReplayStep::End(_)) => return Ok(None),
                 Some(ReplayStep::More) | None => {
                     let (offset_bytes, length_bytes) = replay.needs();
-                    let bytes = self.devices.read_now(Zone::Journal, offset_bytes, length_bytes)?;
-                    step = Some(replay.feed(&bytes));
+                    match self.devices.read_now(Zone::Journal, offset_bytes, length_bytes) {
+                        Ok(bytes) => step = Some(replay.feed(&bytes)),
+                        // What lies behind the journal's end is nobody's.
+                        Err(_) if replay.narrow() => {}
+                        Err(error) => return Err(error.into()),
+                    }
                 }
             }
         }
@@ -175,16 +180,19 @@ impl Loading {
         Ok(found == Some(pbn))
     }
 
-    /// What an open container holds, from its frames. None when one that lives is damaged: its
-    /// directory would lack chunks, so nothing is added to it any more, and it is never collected.
+    /// What an open container holds, from its frames. None when one that lives is damaged or cannot
+    /// be read: its directory would lack chunks, so nothing is added to it any more, and it is never
+    /// collected. What lies behind its fill is nobody's.
     fn open_entries(
         &mut self,
         geometry: &Geometry,
         open: OpenContainer,
     ) -> Result<Option<Vec<DirectoryEntry>>, OpenError> {
         let Some((zone, start_bytes)) = geometry.container_zone(open.id) else { return Ok(None) };
-        let image = self.devices.read_now(zone, start_bytes, CONTAINER_BYTES as usize)?;
-        let filled = image.get(..open.fill_bytes as usize).unwrap_or(&image);
+        let filled_bytes = open.fill_bytes.min(CONTAINER_BYTES) as usize;
+        let length_bytes = filled_bytes.next_multiple_of(BLOCK_BYTES);
+        let (image, _) = read_blocks(&mut self.devices, zone, start_bytes, length_bytes);
+        let filled = &image[..filled_bytes];
         let scanned = entries_by_scan(open.id, filled, geometry);
         let (entries, live_bytes) = self.placed_here(open.id, filled, scanned)?;
         let recorded_bytes = u64::from(self.state.containers.get(open.id).live_bytes);

@@ -29,6 +29,7 @@ mod snapshots;
 mod stages;
 mod stand;
 mod stops;
+mod unreadable;
 mod versions;
 mod volumes;
 mod weight;

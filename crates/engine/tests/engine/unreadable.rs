@@ -1,0 +1,110 @@
+//! Blocks that cannot be read: an error for exactly what needs them.
+
+use std::collections::BTreeSet;
+
+use disk::{Fault, Loss, MemoryDisk};
+use engine::Zone;
+use format::root::Root;
+
+use crate::scrub::{filled, place_of};
+use crate::stand::{CHUNK, MIB, Stand, Wish, check_clean, fresh};
+
+const DATA: Zone = Zone::Data(0);
+const BLOCK: u64 = 4096;
+
+/// Where the newest root and the one before it lie in the superblock, and both.
+fn roots(disk: &MemoryDisk) -> [(u64, Root); 2] {
+    let mut roots = [1, 2].map(|block| {
+        let bytes = disk.peek(Zone::Superblock, block * BLOCK, BLOCK as usize);
+        (block * BLOCK, Root::decode(&bytes, [3; 16]).unwrap())
+    });
+    roots.sort_by_key(|(_, root)| std::cmp::Reverse(root.generation));
+    roots
+}
+
+/// Zone, first byte and length of what a store consists of if it is opened from the newest root, or
+/// from the one before.
+fn structures(disk: &MemoryDisk, newest: bool) -> BTreeSet<(Zone, u64, u64)> {
+    let copy = disk.left_by_power_loss(0, Loss::None);
+    let lost_at = roots(disk)[usize::from(newest)].0;
+    copy.corrupt(Zone::Superblock, lost_at + 40, |byte| *byte ^= 0x40);
+    let all = engine::structures(Box::new(copy)).unwrap();
+    all.into_iter().map(|part| (part.zone, part.offset_bytes, part.length_bytes)).collect()
+}
+
+/// Records behind the newest root: first byte and length.
+fn records(disk: &MemoryDisk) -> Vec<(u64, u64)> {
+    let all = structures(disk, true).into_iter();
+    all.filter(|part| part.0 == Zone::Journal).map(|part| (part.1, part.2)).collect()
+}
+
+/// More chunks, each flushed.
+fn write_flushed(stand: &Stand, chunks: std::ops::Range<u64>) {
+    let volume = stand.client.volume("a").unwrap();
+    for number in chunks {
+        stand.write(&volume, number * CHUNK, &fresh(number, CHUNK));
+        stand.flush();
+    }
+}
+
+/// Which of the first chunks cannot be read. The others read right.
+fn unread(stand: &Stand, chunks: u64) -> Vec<u64> {
+    let volume = stand.client.volume("a").unwrap();
+    let is_lost = |number: &u64| match stand.try_read(&volume, number * CHUNK, CHUNK) {
+        Ok(bytes) => {
+            assert!(bytes == fresh(*number, CHUNK), "chunk {number}");
+            false
+        }
+        Err(_) => true,
+    };
+    (0..chunks).filter(is_lost).collect()
+}
+
+#[test]
+fn what_lies_behind_the_journals_end_may_be_unreadable() {
+    for further in [0, 5] {
+        let (stand, _) = filled(300);
+        write_flushed(&stand, 300..300 + further);
+        let disk = if further == 0 { stand.close() } else { stand.kill(1) };
+        let root_at = roots(&disk)[0].1.journal.offset_bytes;
+        let end = records(&disk).last().map_or(root_at, |(start, length)| start + length);
+        for offset_bytes in [end + 2 * BLOCK, end + 50 * BLOCK] {
+            disk.inject(Fault::Read { zone: Zone::Journal, offset_bytes });
+        }
+        let stand = Wish::default().open(disk);
+        assert_eq!(unread(&stand, 300 + further), [0; 0]);
+        let disk = stand.close();
+        disk.heal();
+        check_clean(&disk);
+    }
+}
+
+#[test]
+fn what_lies_behind_the_fill_of_the_open_container_may_be_unreadable() {
+    let (stand, _) = filled(1100);
+    let disk = stand.close();
+    disk.inject(Fault::Read { zone: DATA, offset_bytes: 7 * MIB });
+    let stand = Wish::default().open(disk);
+    write_flushed(&stand, 1100..1110);
+    assert_eq!(unread(&stand, 1110), [0; 0]);
+    let disk = stand.close();
+    disk.heal();
+    check_clean(&disk);
+}
+
+#[test]
+fn a_block_of_the_open_container_that_cannot_be_read_costs_the_chunks_on_it() {
+    let (stand, _) = filled(1100);
+    let disk = stand.close();
+    let offset_bytes = place_of(&disk, &fresh(1090, CHUNK)) + 2048;
+    disk.inject(Fault::Read { zone: DATA, offset_bytes });
+    let stand = Wish::default().open(disk);
+    write_flushed(&stand, 1100..1110);
+    let lost = unread(&stand, 1110);
+    assert!(lost.contains(&1090) && lost.len() <= 3, "{lost:?}");
+    let disk = stand.close();
+    disk.heal();
+    let stand = Wish::default().open(disk);
+    assert_eq!(unread(&stand, 1110), [0; 0]);
+    check_clean(&stand.close());
+}
