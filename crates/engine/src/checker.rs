@@ -68,7 +68,7 @@ impl Checker {
         let has_domains = geometry.detection.secret.is_some() || state.domains > 0;
         let mapped_in = MappedIn::new(has_domains, pbns);
         Self {
-            loading: Loading { devices, state, may_write: false, kept_blocks: 0 },
+            loading: Loading { devices, state, may_write: false, kept_blocks: 0, unread: None },
             geometry,
             report: CheckReport { records_replayed, ..CheckReport::default() },
             references: vec![0; pbns],

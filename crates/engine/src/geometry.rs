@@ -15,6 +15,16 @@ pub(crate) fn fingerprinters(geometry: &Geometry) -> Fingerprinters {
     Fingerprinters::new(&geometry.detection)
 }
 
+/// The block at `offset_bytes` of the superblock. Where it cannot be had, an older one is believed
+/// and written over it: a device that fails once is asked again.
+pub(crate) fn read_superblock(
+    devices: &mut Devices,
+    offset_bytes: u64,
+) -> Result<AlignedBuf, IoError> {
+    let mut read = || devices.read_now(Zone::Superblock, offset_bytes, BLOCK_BYTES);
+    read().or_else(|_| read())
+}
+
 /// The geometry in the first block that holds one.
 pub(crate) fn read_geometry(devices: &mut Devices) -> Result<Geometry, OpenError> {
     let mut failure = None;

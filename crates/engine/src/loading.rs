@@ -1,11 +1,12 @@
 //! A store before its engine runs: tables with a disk behind them that may be waited for.
 
-use disk::{AlignedBuf, IoError};
+use disk::{AlignedBuf, IoError, SharedBuf};
 use format::BLOCK_BYTES;
 use format::catalog::{self, CatalogEntry};
 use format::page::Page;
 use format::record::Change;
 use format::root::Root;
+use format::superblock::Geometry;
 use format::units::{TreeId, TreeRoot, Zone};
 use tables::{PageError, PageRead, ReachWalker};
 
@@ -32,6 +33,24 @@ pub(crate) struct Loading {
     pub(crate) may_write: bool,
     /// Blocks that are left alone, for the first checkpoints and what must go on between them.
     pub(crate) kept_blocks: u64,
+    /// A root slot that is written over before anything that a root may name.
+    pub(crate) unread: Option<UnreadSlot>,
+}
+
+/// A root slot that the device did not give. It may hold a newer root than the one that is believed,
+/// and be read next time: so it has to be gone before the store writes over what that names. And not
+/// sooner, for the opening may yet find out that without it the store cannot be opened.
+pub(crate) struct UnreadSlot {
+    offset_bytes: u64,
+    /// The root that is believed.
+    block: SharedBuf,
+}
+
+impl UnreadSlot {
+    pub(crate) fn new(offset_bytes: u64, newest: &Root, geometry: &Geometry) -> Self {
+        let block = AlignedBuf::padded(&newest.encode(geometry.uuid)).into();
+        Self { offset_bytes, block }
+    }
 }
 
 impl Loading {
@@ -125,7 +144,15 @@ impl Loading {
         self.keep_cache_in_bounds()
     }
 
-    /// Dirty pages leave the cache as they do live: no root names the blocks they are given.
+    /// Writes the root that is believed over the slot that could not be read, durably.
+    pub(crate) fn replace_unread(&mut self) -> Result<(), IoError> {
+        let Some(UnreadSlot { offset_bytes, block }) = self.unread.take() else { return Ok(()) };
+        self.devices.write_now(Zone::Superblock, offset_bytes, block)?;
+        self.devices.sync_now(Zone::Superblock)
+    }
+
+    /// Dirty pages leave the cache as they do live: no root that counts names the blocks they are
+    /// given.
     pub(crate) fn keep_cache_in_bounds(&mut self) -> Result<(), OpenError> {
         if !self.state.store.over_budget() {
             return Ok(());
@@ -134,6 +161,7 @@ impl Loading {
         if !self.may_write || !self.state.store.cleaning_is_due() {
             return Ok(());
         }
+        self.replace_unread()?;
         let mut pages = self.state.store.clean_batch(CLEAN_PAGES).into();
         let (mut blocks, mut writes) = (Vec::new(), Vec::new());
         while let Some(run) = take_run(&mut pages) {

@@ -14,10 +14,10 @@
 use std::sync::Arc;
 
 use containers::{ContainerUse, OpenContainer, SealedUse, Space};
-use disk::{AlignedBuf, Disk, Doorbell, Patience};
+use disk::{Disk, Doorbell, Patience};
 use format::container_page::{ContainerEntry, ContainerState};
 use format::record::{Change, Settled};
-use format::root::{JournalPosition, Root, Stream};
+use format::root::{Root, Stream};
 use format::superblock::{self, Geometry};
 use format::units::Zone;
 use format::{BLOCK_BYTES, bucket};
@@ -34,10 +34,11 @@ use crate::copies::COPIES_ABOVE_DEFAULT;
 use crate::devices::Devices;
 use crate::engine::{Engine, Parts};
 use crate::flushing::Flushing;
-use crate::geometry::{agree_on_geometry, check_zones, raise_version, read_geometry};
+use crate::geometry::{
+    agree_on_geometry, check_zones, raise_version, read_geometry, read_superblock,
+};
 use crate::intake::Intake;
-use crate::journal_image::{LOOK_AHEAD_BYTES, look_behind};
-use crate::loading::Loading;
+use crate::loading::{Loading, UnreadSlot};
 use crate::open_error::{OpenError, OpenReport};
 use crate::options::{Caches, MEMORY_BYTES_MIN, Options};
 use crate::placement::Placement;
@@ -150,18 +151,18 @@ pub(crate) fn load(
     let Roots { newest, older, unread } = read_roots(&mut devices, &geometry)?;
     if may_write {
         raise_version(&mut devices, &mut geometry)?;
-        replace_unread(&mut devices, &geometry, &newest, unread)?;
     }
     let state = empty_state(&geometry, &newest, cache);
     let kept_blocks = blocks_kept(dirty_pages_sure(geometry.tables_bytes, cache.pages));
-    let mut loading = Loading { devices, state, may_write, kept_blocks };
+    let unread = unread.map(|at_bytes| UnreadSlot::new(at_bytes, &newest, &geometry));
+    let mut loading = Loading { devices, state, may_write, kept_blocks, unread };
     loading.mark_reachable(&newest, older.as_ref())?;
     loading.load_tables(&newest)?;
     loading.load_hash()?;
     loading.take_over_linear_hash()?;
     let recovered = loading.replay(&geometry, &newest)?;
-    refuse_a_damaged_journal(&mut loading.devices, &geometry, recovered.position)?;
     if may_write {
+        loading.replace_unread()?;
         loading.devices.place_carried()?;
         loading.mend_directories(&geometry, &recovered.sealed)?;
     }
@@ -179,26 +180,6 @@ pub(crate) fn load(
     Ok(Opened { geometry, devices, state, newest, tail_offset_bytes, recovered, report })
 }
 
-/// A journal that ends where a record behind its end says that it went on has lost what was
-/// flushed: to open the store would be to serve old bytes.
-fn refuse_a_damaged_journal(
-    devices: &mut Devices,
-    geometry: &Geometry,
-    end: JournalPosition,
-) -> Result<(), OpenError> {
-    let JournalPosition { sequence, offset_bytes, .. } = end;
-    let behind = look_behind(geometry, offset_bytes, LOOK_AHEAD_BYTES, |at_bytes, length_bytes| {
-        devices.read_now(Zone::Journal, at_bytes, length_bytes)
-    });
-    match behind {
-        Ok(behind) if behind.durable_sequence >= sequence => {
-            Err(OpenError::Journal { sequence, offset_bytes })
-        }
-        // What lies behind the end is nobody's, and may be unreadable.
-        _ => Ok(()),
-    }
-}
-
 /// What the two slots hold.
 struct Roots {
     newest: Root,
@@ -208,27 +189,12 @@ struct Roots {
     unread: Option<u64>,
 }
 
-/// Writes the newest known root over a slot that could not be read. It may hold a newer one, and
-/// be read next time: by then the store has written over what that names.
-fn replace_unread(
-    devices: &mut Devices,
-    geometry: &Geometry,
-    newest: &Root,
-    unread: Option<u64>,
-) -> Result<(), OpenError> {
-    let Some(offset_bytes) = unread else { return Ok(()) };
-    let block = AlignedBuf::padded(&newest.encode(geometry.uuid));
-    devices.write_now(Zone::Superblock, offset_bytes, block.into())?;
-    devices.sync_now(Zone::Superblock)?;
-    Ok(())
-}
-
 fn read_roots(devices: &mut Devices, geometry: &Geometry) -> Result<Roots, OpenError> {
     let mut roots = Vec::new();
     let (mut failure, mut unread) = (None, None);
     for slot in 0..2 {
         let offset_bytes = superblock::root_block(slot) * BLOCK_BYTES as u64;
-        match devices.read_now(Zone::Superblock, offset_bytes, BLOCK_BYTES) {
+        match read_superblock(devices, offset_bytes) {
             Ok(block) => match Root::decode_in(&block, geometry) {
                 Ok(root) => roots.push(root),
                 Err(_) if block.iter().all(|&byte| byte == 0) => {

@@ -1,9 +1,11 @@
 //! The journal's prefix: which records count, and what they change.
 //!
 //! The journal is gone through twice. First only to learn the last known sync: every record
-//! carries the sequence that was durable when it was written. Then to apply: a record after that
-//! sync may name frames that never reached the disk, so its frames are checked, and the journal is
-//! *cut* before the first record that misses one. What comes after the cut was never promised.
+//! carries the sequence that was durable when it was written. (If what stands behind the end says
+//! that the journal went on, the store is not opened, and no change has been made.) Then to apply:
+//! a record after that sync may name frames that never reached the disk, so its frames are checked,
+//! and the journal is *cut* before the first record that misses one. What comes after the cut was
+//! never promised.
 //! Frames that a record carries count as arrived; the opening writes them to their containers
 //! afterwards, unless a record says that they are there (`placed_sequence`).
 //! Records are applied change by change, by the code that applied them live.
@@ -26,6 +28,7 @@ use reduce::expand_frame;
 use crate::damage_reads::read_blocks;
 use crate::devices::Devices;
 use crate::geometry::fingerprinters;
+use crate::journal_image::{Behind, LOOK_AHEAD_BYTES, look_behind};
 use crate::loading::Loading;
 use crate::open_error::OpenError;
 use crate::reads::blocks_of;
@@ -63,6 +66,8 @@ impl Loading {
         while let Some(record) = self.next_record(&mut scan)? {
             settled.learn(record.settled);
         }
+        let behind = self.look_behind(geometry, scan.position());
+        refuse_a_damaged_journal(behind, scan.position())?;
         let mut recovered = Recovered {
             position: root.journal,
             incarnation: root.next_incarnation.saturating_sub(1),
@@ -96,6 +101,7 @@ impl Loading {
             recovered.incarnation = recovered.incarnation.max(record.incarnation);
             recovered.position = replay.position();
         }
+        refuse_a_damaged_journal(behind, recovered.position)?;
         for (at, open) in self.state.open_containers.into_iter().enumerate() {
             let Some(open) = open else { continue };
             recovered.open_entries[at] = self.open_entries(geometry, open)?;
@@ -120,6 +126,14 @@ impl Loading {
                 }
             }
         }
+    }
+
+    /// What stands behind the journal's end. It is nobody's, and may be unreadable.
+    fn look_behind(&mut self, geometry: &Geometry, end: JournalPosition) -> Behind {
+        look_behind(geometry, end.offset_bytes, LOOK_AHEAD_BYTES, |at_bytes, length_bytes| {
+            self.devices.read_now(Zone::Journal, at_bytes, length_bytes)
+        })
+        .unwrap_or_default()
     }
 
     /// Whether every frame that a record names has reached the disk. Its checksum and name are not
@@ -198,6 +212,16 @@ impl Loading {
         let recorded_bytes = u64::from(self.state.containers.get(open.id).live_bytes);
         Ok((live_bytes == recorded_bytes).then_some(entries))
     }
+}
+
+/// A journal that ends where a record behind its end says that it went on has lost what was
+/// flushed: to open the store would be to serve old bytes.
+fn refuse_a_damaged_journal(behind: Behind, end: JournalPosition) -> Result<(), OpenError> {
+    let JournalPosition { sequence, offset_bytes, .. } = end;
+    if behind.durable_sequence >= sequence {
+        return Err(OpenError::Journal { sequence, offset_bytes });
+    }
+    Ok(())
 }
 
 /// What mutants leave out.

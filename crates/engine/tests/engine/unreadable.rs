@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use disk::{Fault, Loss, MemoryDisk};
-use engine::Zone;
+use disk::{Completion, Disk, Fault, Io, IoKind, Loss, MemoryDisk};
+use engine::{OpenError, Zone};
 use format::root::Root;
 
 use crate::scrub::{filled, place_of};
@@ -107,4 +107,78 @@ fn a_block_of_the_open_container_that_cannot_be_read_costs_the_chunks_on_it() {
     let stand = Wish::default().open(disk);
     assert_eq!(unread(&stand, 1110), [0; 0]);
     check_clean(&stand.close());
+}
+
+/// What only the older root needs is damaged: its journal, or its tables. Nobody misses it.
+#[test]
+fn an_opening_that_fails_leaves_the_root_that_it_could_not_read() {
+    for zone in [Zone::Journal, Zone::Tables] {
+        let (stand, _) = filled(300);
+        write_flushed(&stand, 300..310);
+        let disk = stand.close();
+        let newest_at = roots(&disk)[0].0;
+        let needed = structures(&disk, true);
+        let mut spoiled = structures(&disk, false);
+        spoiled.retain(|part| part.0 == zone && !needed.contains(part));
+        // Records behind the damaged one tell that it is missing.
+        let count = if zone == Zone::Journal { 1 } else { spoiled.len() };
+        for (_, offset_bytes, _) in spoiled.into_iter().take(count) {
+            disk.corrupt(zone, offset_bytes + 16, |byte| *byte ^= 0x40);
+        }
+        disk.inject(Fault::Read { zone: Zone::Superblock, offset_bytes: newest_at });
+        let refused = Wish::default().try_open(disk.clone()).err();
+        assert!(
+            matches!(refused, Some(OpenError::Journal { .. } | OpenError::Page(_))),
+            "{zone:?}: {refused:?}"
+        );
+        disk.heal();
+        let stand = Wish::default().open(disk);
+        assert_eq!(unread(&stand, 310), [0; 0], "{zone:?}");
+        check_clean(&stand.close());
+    }
+}
+
+/// A memory disk that fails the first read of a block of the superblock.
+struct FailsOnce {
+    disk: MemoryDisk,
+    offset_bytes: Option<u64>,
+}
+
+impl Disk for FailsOnce {
+    fn submit(&mut self, io: Io) {
+        self.disk.heal();
+        let is_read = io.zone == Zone::Superblock && matches!(io.kind, IoKind::Read { .. });
+        if is_read
+            && let Some(offset_bytes) = self.offset_bytes.take_if(|at| *at == io.offset_bytes)
+        {
+            self.disk.inject(Fault::Read { zone: io.zone, offset_bytes });
+        }
+        self.disk.submit(io);
+    }
+
+    fn poll(&mut self, done: &mut Vec<Completion>) {
+        self.disk.poll(done);
+    }
+
+    fn wait(&mut self, done: &mut Vec<Completion>) {
+        self.disk.wait(done);
+    }
+
+    fn in_flight(&self) -> usize {
+        self.disk.in_flight()
+    }
+
+    fn size_bytes(&self, zone: Zone) -> u64 {
+        self.disk.size_bytes(zone)
+    }
+}
+
+#[test]
+fn a_root_that_cannot_be_read_once_is_asked_for_again() {
+    let (stand, _) = filled(300);
+    let disk = stand.close();
+    let offset_bytes = Some(roots(&disk)[0].0);
+    let through = FailsOnce { disk: disk.clone(), offset_bytes };
+    let (_, _, report, _) = Wish::default().load_through(&disk, Box::new(through)).unwrap();
+    assert!(report.clean && !report.older_root, "{report:?}");
 }
