@@ -30,8 +30,7 @@ pub(crate) fn read_geometry(devices: &mut Devices) -> Result<Geometry, OpenError
     let mut failure = None;
     let mut blank = true;
     for block in superblock::GEOMETRY_BLOCKS {
-        let offset_bytes = block * BLOCK_BYTES as u64;
-        let block = devices.read_now(Zone::Superblock, offset_bytes, BLOCK_BYTES);
+        let block = read_superblock(devices, block * BLOCK_BYTES as u64);
         blank &= block.as_ref().is_ok_and(|block| block.iter().all(|&byte| byte == 0));
         match block.map(|block| Geometry::decode(&block)) {
             Ok(Ok(geometry)) => return Ok(geometry),
@@ -55,14 +54,15 @@ pub(crate) fn check_zones(devices: &Devices, geometry: &Geometry) -> Result<(), 
 }
 
 /// Makes all blocks of the geometry say the same, where one says something else that is sound: the
-/// store was growing when the power went. Damaged ones are a scrub's business.
+/// store was growing when the power went. One that the device does not give may say so, too, and be
+/// read next time. Damaged ones are a scrub's business.
 pub(crate) fn agree_on_geometry(devices: &mut Devices, geometry: &Geometry) -> Result<(), IoError> {
     for block in GEOMETRY_BLOCKS {
-        let offset_bytes = block * BLOCK_BYTES as u64;
-        let Ok(bytes) = devices.read_now(Zone::Superblock, offset_bytes, BLOCK_BYTES) else {
-            continue;
+        let may_differ = match read_superblock(devices, block * BLOCK_BYTES as u64) {
+            Ok(bytes) => Geometry::decode(&bytes).is_ok_and(|other| other != *geometry),
+            Err(_) => true,
         };
-        if Geometry::decode(&bytes).is_ok_and(|other| other != *geometry) {
+        if may_differ {
             write_geometry(devices, block, geometry)?;
         }
     }

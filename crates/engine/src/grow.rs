@@ -7,8 +7,9 @@
 //! The files are made larger first. Then the geometry is written, to one of its blocks after the
 //! other, each made durable before the next: it fits one sector, so at any moment a block holds
 //! the old geometry or the new one. A power cut in between leaves two that differ. An opening then
-//! goes by the first, which is the newer, and writes it over the second before it does anything
-//! else (`geometry.rs`), so that the loss of the first can never bring the old one back.
+//! goes by the first, which is the newer, and writes it over the second, also if it cannot read
+//! that, before it does anything else (`geometry.rs`), so that the loss of the first can never
+//! bring the old one back.
 
 use disk::Disk;
 use format::superblock::{GEOMETRY_BLOCKS, Geometry};

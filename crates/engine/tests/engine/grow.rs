@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use disk::{Completion, Disk, Doorbell, FurtherFiles, Io, IoKind, MemoryDisk};
+use disk::{Completion, Disk, Doorbell, Fault, FurtherFiles, Io, IoKind, MemoryDisk};
 use engine::{
     AdminRequest, CreateOptions, GrowOptions, Growing, RequestError, ScrubRequest, Zone,
     plan_growth,
@@ -110,6 +110,32 @@ fn a_growth_that_is_cut_leaves_the_old_store_or_the_new_one() {
         old += usize::from(geometry_in(&disk, 0) == geometry);
     }
     assert!(old > 0 && differing > 0, "{old} found the old store, {differing} two that differ");
+}
+
+/// The power goes between the two copies, and the next opening does not get the old one.
+#[test]
+fn an_old_geometry_that_could_not_be_read_never_comes_back() {
+    let wish = Wish::default();
+    let (disk, geometry) = small_store(&wish);
+    let stand = wish.open(disk);
+    let volume = stand.volume("v", 64 * MIB);
+    stand.write(&volume, 0, &fresh(7, 16 * CHUNK));
+    let disk = stand.close();
+    let grown = plan_growth(&geometry, &larger()).unwrap();
+    let (looker, left) = Looker::new(disk);
+    Growing::begin(Box::new(looker)).unwrap().finish(&grown).unwrap();
+    let left = std::mem::take(&mut *left.lock().unwrap());
+    let is_half_grown =
+        |disk: &&MemoryDisk| geometry_in(disk, 0) == grown && geometry_in(disk, 3) == geometry;
+    let disk = left.iter().find(is_half_grown).unwrap().clone();
+
+    disk.inject(Fault::Read { zone: Zone::Superblock, offset_bytes: 3 * 4096 });
+    let disk = wish.open(disk).close();
+    disk.heal();
+    disk.inject(Fault::Read { zone: Zone::Superblock, offset_bytes: 0 });
+    let stand = wish.open(disk);
+    assert_eq!(stand.client.geometry().unwrap(), grown);
+    stand.close();
 }
 
 /// Writes MiB after MiB until one fails for want of room; how many are there.
