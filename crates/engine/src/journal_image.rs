@@ -5,6 +5,7 @@
 //! the end that says so of what is missing, then what is missing was synced, was never cut (a cut
 //! falls behind the last known sync), and has been damaged since.
 
+use disk::AlignedBuf;
 use format::BLOCK_BYTES;
 use format::record::{RECORD_BYTES_MAX, Settled, decode_header, verify_body};
 use format::root::JournalPosition;
@@ -30,13 +31,14 @@ pub(crate) struct Behind {
     pub(crate) last_sequence: u64,
 }
 
-/// Looks through `length_bytes` of the ring from `offset_bytes` on.
-pub(crate) fn look_behind<E>(
+/// Looks through `length_bytes` of the ring from `offset_bytes` on. `read` gives zeros for what it
+/// cannot read.
+pub(crate) fn look_behind(
     geometry: &Geometry,
     offset_bytes: u64,
     length_bytes: u64,
-    mut read: impl FnMut(u64, usize) -> Result<disk::AlignedBuf, E>,
-) -> Result<Behind, E> {
+    mut read: impl FnMut(u64, usize) -> AlignedBuf,
+) -> Behind {
     let ring_bytes = geometry.journal_bytes;
     let mut behind = Behind::default();
     let mut at = offset_bytes % ring_bytes;
@@ -44,12 +46,12 @@ pub(crate) fn look_behind<E>(
     while left_bytes > 0 {
         let piece_bytes = PIECE_BYTES.min(left_bytes).min(ring_bytes - at);
         let more_bytes = (piece_bytes + RECORD_BYTES_MAX as u64).min(ring_bytes - at);
-        let bytes = read(at, more_bytes as usize)?;
+        let bytes = read(at, more_bytes as usize);
         look_at(geometry, &bytes, piece_bytes as usize, &mut behind);
         left_bytes -= piece_bytes;
         at = (at + piece_bytes) % ring_bytes;
     }
-    Ok(behind)
+    behind
 }
 
 /// Notes every whole record that begins in the first `starts_bytes`.
@@ -79,10 +81,9 @@ pub(crate) struct JournalImage {
 impl Behind {
     /// What stands anywhere in the ring.
     pub(crate) fn whole_ring(reads: &mut DamageReads, geometry: &Geometry) -> Self {
-        let found = look_behind(geometry, 0, geometry.journal_bytes, |at, length| {
-            Ok::<_, std::convert::Infallible>(reads.read(Zone::Journal, at, length))
-        });
-        found.unwrap_or_default()
+        look_behind(geometry, 0, geometry.journal_bytes, |at, length| {
+            reads.read(Zone::Journal, at, length)
+        })
     }
 }
 

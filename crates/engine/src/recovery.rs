@@ -128,12 +128,12 @@ impl Loading {
         }
     }
 
-    /// What stands behind the journal's end. It is nobody's, and may be unreadable.
+    /// What stands behind the journal's end. It is nobody's, and blocks of it may be unreadable: what
+    /// stands in the others counts all the same.
     fn look_behind(&mut self, geometry: &Geometry, end: JournalPosition) -> Behind {
         look_behind(geometry, end.offset_bytes, LOOK_AHEAD_BYTES, |at_bytes, length_bytes| {
-            self.devices.read_now(Zone::Journal, at_bytes, length_bytes)
+            read_blocks(&mut self.devices, Zone::Journal, at_bytes, length_bytes).0
         })
-        .unwrap_or_default()
     }
 
     /// Whether every frame that a record names has reached the disk. Its checksum and name are not

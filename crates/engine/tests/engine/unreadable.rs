@@ -182,3 +182,16 @@ fn a_root_that_cannot_be_read_once_is_asked_for_again() {
     let (_, _, report, _) = Wish::default().load_through(&disk, Box::new(through)).unwrap();
     assert!(report.clean && !report.older_root, "{report:?}");
 }
+
+/// A record in the middle has rotted, and a block behind it cannot be read.
+#[test]
+fn a_damaged_journal_is_told_from_its_end_although_a_block_behind_it_is_unreadable() {
+    let (stand, _) = filled(300);
+    write_flushed(&stand, 300..310);
+    let disk = stand.kill(1);
+    let (middle, _) = records(&disk)[5];
+    disk.corrupt(Zone::Journal, middle + 16, |byte| *byte ^= 0x40);
+    disk.inject(Fault::Read { zone: Zone::Journal, offset_bytes: middle + MIB });
+    let refused = Wish::default().try_open(disk).err();
+    assert!(matches!(refused, Some(OpenError::Journal { .. })), "{refused:?}");
+}
