@@ -3,8 +3,8 @@
 //! The geometry is in memory, and so is the newest root: they are the second copies. A damaged copy
 //! of the geometry is written again, one block and a sync at a time. So is the slot of the newest
 //! root, for as long as it is damaged the older slot is the only root: the next checkpoint, which
-//! would write over that, waits. The other slot is what the next checkpoint writes, so one is asked
-//! for.
+//! would write over that, waits, and if it cannot be written the writing stops. The other slot is
+//! what the next checkpoint writes, so one is asked for.
 
 use disk::AlignedBuf;
 use format::BLOCK_BYTES;
@@ -13,10 +13,12 @@ use format::superblock::{GEOMETRY_BLOCKS, Geometry, ROOT_BLOCKS, root_block};
 use format::units::Zone;
 
 use crate::engine::Engine;
+use crate::error::RequestError;
 use crate::problem::Problem;
 use crate::scrub::ScrubPosition;
 use crate::scrub_stages::{SuperblockPhase, SuperblockScrub};
 use crate::scrub_state::{Progress, Running, ScrubRead};
+use crate::zone_name;
 
 const BLOCKS: [u64; 4] = [GEOMETRY_BLOCKS[0], GEOMETRY_BLOCKS[1], ROOT_BLOCKS[0], ROOT_BLOCKS[1]];
 
@@ -52,6 +54,8 @@ impl Engine {
             SuperblockPhase::Syncing(block) => {
                 if !running.io.take_write_failed() {
                     at.mended.push(block);
+                } else if at.is_newest_of_two(block) {
+                    self.stop_for_lost_slot();
                 }
                 at.phase = SuperblockPhase::Mending;
                 Progress::Moved
@@ -82,9 +86,6 @@ impl Engine {
             self.judge_block(at, BLOCKS[mark], bytes.as_deref());
         }
         self.checkpoints.superblock_is_mended = self.stopped.is_none() && !at.to_mend.is_empty();
-        if self.stopped.is_some() {
-            at.to_mend.clear();
-        }
         at.phase = SuperblockPhase::Mending;
         Progress::Moved
     }
@@ -118,7 +119,9 @@ impl Engine {
     }
 
     fn mend_superblock(&mut self, running: &mut Running, at: &mut SuperblockScrub) -> Progress {
-        if let Some((block, buf)) = at.to_mend.pop_front() {
+        if self.stopped.is_none()
+            && let Some((block, buf)) = at.to_mend.pop_front()
+        {
             let offset_bytes = block * BLOCK_BYTES as u64;
             self.scrub_write(&mut running.io, Zone::Superblock, offset_bytes, buf);
             at.phase = SuperblockPhase::Writing(block);
@@ -134,6 +137,13 @@ impl Engine {
         end(running, at)
     }
 
+    /// The next root would be written over the only one that is left.
+    fn stop_for_lost_slot(&mut self) {
+        let zone = zone_name(Zone::Superblock);
+        let reason = "the newest root is damaged and cannot be written again".to_owned();
+        self.stop_writing(RequestError::WriteFailed { zone, reason });
+    }
+
     fn await_checkpoint(&mut self, running: &mut Running, at: &mut SuperblockScrub) -> Progress {
         if self.checkpoints.generation > at.generation {
             at.mended.push(root_block(at.generation + 1));
@@ -141,6 +151,17 @@ impl Engine {
             return Progress::Waits;
         }
         end(running, at)
+    }
+}
+
+impl SuperblockScrub {
+    /// Whether `block` is the slot of the newest root, and the other slot has a sound one. The first
+    /// root of a store has none before it.
+    fn is_newest_of_two(&self, block: u64) -> bool {
+        let older = root_block(self.generation + 1);
+        block == root_block(self.generation)
+            && self.generation > 1
+            && !self.damaged.contains(&older)
     }
 }
 

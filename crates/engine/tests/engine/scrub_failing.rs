@@ -1,10 +1,11 @@
 //! Scrub on a device that fails: what heals is worth no more than what was promised.
 
-use disk::{Fault, Loss};
+use disk::{Fault, Loss, MemoryDisk};
 use engine::{AdminRequest, Reply, ScrubPosition, ScrubRequest, Zone};
+use format::root::Root;
 
-use crate::scrub::{filled, spoil};
-use crate::stand::{CHUNK, Hand, MIB, Wish, fresh};
+use crate::scrub::{filled, scrub, spoil};
+use crate::stand::{CHUNK, Hand, MIB, Wish, check_clean, fresh};
 
 const DATA: Zone = Zone::Data(0);
 
@@ -35,4 +36,33 @@ fn a_sync_that_a_scrub_asked_for_and_that_fails_stops_the_writing() {
     let volume = stand.client.volume("a").unwrap();
     let is_there = stand.try_read(&volume, 100 * CHUNK, CHUNK) == Ok(fresh(90_100, CHUNK));
     assert!(flushed.is_err(), "{flushed:?}, and what was flushed is there: {is_there}");
+}
+
+/// As long as the newest root is damaged, the slot that the next one is written to has the only one.
+#[test]
+fn no_root_follows_a_damaged_one_that_cannot_be_written_again() {
+    let (stand, _) = filled(300);
+    let mut hand = Hand::open(&Wish::default(), stand.close());
+    let volume = hand.beside(|client| client.volume("a").unwrap());
+    let slot = |disk: &MemoryDisk, block: u64| disk.peek(Zone::Superblock, block * 4096, 4096);
+    let generation = |block| Root::decode(&slot(&hand.disk, block), [3; 16]).unwrap().generation;
+    let (newest, older) = if generation(1) > generation(2) { (1, 2) } else { (2, 1) };
+    let only_root = slot(&hand.disk, older);
+    let offset_bytes = newest * 4096 + 40;
+    spoil(&hand.disk, Zone::Superblock, offset_bytes);
+    hand.disk.inject(Fault::Write { zone: Zone::Superblock, offset_bytes });
+
+    let found = hand.beside(|client| scrub(&client, false));
+    assert!(found.findings.len() == 1 && !found.findings[0].healed, "{found:?}");
+    hand.write(&volume, 0, &fresh(8000, CHUNK));
+    let closed = hand.beside(|client| client.close());
+    assert!(slot(&hand.disk, older) == only_root, "the only root was written over");
+    assert!(closed.is_err(), "{closed:?}");
+
+    let disk = hand.disk.left_by_power_loss(1, Loss::All);
+    disk.heal();
+    let stand = Wish::default().open(disk);
+    let volume = stand.client.volume("a").unwrap();
+    assert_eq!(stand.read(&volume, 299 * CHUNK, CHUNK), fresh(299, CHUNK));
+    check_clean(&stand.close());
 }
