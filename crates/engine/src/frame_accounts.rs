@@ -10,16 +10,20 @@
 //! second copy of a chunk that is no more: collection forgets no chunk that has one, but lets the
 //! copy take its place.
 //!
+//! A frame does not say of which store it is, and the device may have held another one. So frames
+//! of a container that neither tables, root nor a directory of this store know count by their
+//! fingerprint alone.
+//!
 //! Where a frame is damaged and its second copy is not, the copy is the chunk's frame from now on.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use containers::directory_of;
 use format::container_page::{ContainerEntry, ContainerState};
-use format::directory::{DirectoryEntry, decode_footer};
+use format::directory::{DirectoryEntry, Footer, decode_footer};
 use format::frame;
 use format::superblock::Geometry;
-use format::units::{ContainerId, Fingerprint, FrameCheck, Pba, Pbn};
+use format::units::{ContainerId, Fingerprint, FrameCheck, Pba, Pbn, uuid_prefix};
 
 use crate::damage_reads::DamageReads;
 use crate::ledger::{Ledger, Place};
@@ -54,6 +58,8 @@ struct Image<'a> {
     geometry: &'a Geometry,
     /// Its directory, or what stands for it.
     entries: Vec<DirectoryEntry>,
+    /// Whether what stands in `entries` is known to have been stored by this store.
+    is_ours: bool,
 }
 
 impl FrameAccounts {
@@ -101,11 +107,11 @@ impl FrameAccounts {
         chunks: &[(Pba, Pbn)],
         searching: bool,
     ) {
-        let known = ledger.containers[id.0 as usize];
-        let footer_sequence = || decode_footer(bytes).map_or(0, |footer| footer.sequence);
-        let sequence = known.map_or_else(footer_sequence, |entry| entry.sequence);
-        let is_open = ledger.open_container(id).is_some()
-            || known.is_some_and(|entry| entry.state == ContainerState::Open);
+        let (known, open) = (ledger.containers[id.0 as usize], ledger.open_container(id));
+        let recorded = known.map(|entry| entry.sequence).or(open.map(|open| open.sequence));
+        let sequence = recorded.unwrap_or_else(|| footer_sequence(id, geometry, bytes));
+        let is_open =
+            open.is_some() || known.is_some_and(|entry| entry.state == ContainerState::Open);
         let directory = directory_of(id, sequence, geometry.uuid, bytes).ok().filter(|_| !is_open);
         let was_sealed = known.is_none_or(|entry| entry.state == ContainerState::Sealed);
         if directory.is_none() {
@@ -114,11 +120,12 @@ impl FrameAccounts {
                 self.problems.push(Problem::Directory { container: id.0 });
             }
         }
-        let filled_bytes = match (known, ledger.open_container(id)) {
+        let filled_bytes = match (known, open) {
             (_, Some(open)) => open.fill_bytes,
             (Some(entry), None) => entry.used_bytes,
             (None, None) => u32::MAX,
         };
+        let is_ours = recorded.is_some() || directory.is_some();
         let entries = match directory {
             Some(entries) => entries,
             None if searching => {
@@ -132,7 +139,7 @@ impl FrameAccounts {
             sequence,
             ..ContainerEntry::default()
         });
-        let image = Image { id, bytes, geometry, entries };
+        let image = Image { id, bytes, geometry, entries, is_ours };
         self.verify(ledger, &image, chunks);
         if searching {
             self.search(ledger, &image, sequence);
@@ -178,7 +185,7 @@ impl FrameAccounts {
     }
 
     fn search(&mut self, ledger: &Ledger, image: &Image<'_>, sequence: u32) {
-        let may_lack = ledger.fingerprints_lost || ledger.has_asides;
+        let may_lack = image.is_ours && (ledger.fingerprints_lost || ledger.has_asides);
         for entry in &image.entries {
             let DirectoryEntry { fingerprint, pbn, offset_bytes, length_bytes } = *entry;
             let at = pbn.0 as usize;
@@ -248,6 +255,15 @@ impl Image<'_> {
         let (header, _) = frame::decode(self.frame(pba)?).ok()?;
         entry_of(header, pba, self.bytes, self.geometry).map(|entry| entry.fingerprint)
     }
+}
+
+/// The sequence in the directory of a container of which nothing else is known; 0 if that is none
+/// of this store's.
+fn footer_sequence(id: ContainerId, geometry: &Geometry, bytes: &[u8]) -> u32 {
+    let is_ours = |footer: &Footer| {
+        footer.container == id && footer.uuid_prefix == uuid_prefix(geometry.uuid)
+    };
+    decode_footer(bytes).ok().filter(is_ours).map_or(0, |footer| footer.sequence)
 }
 
 /// Every chunk whose place is known.

@@ -1,12 +1,15 @@
 //! A repair that is cut off: the store is as it was before, or repaired, and the next repair comes
-//! to the same end.
+//! to the same end. And one on a device that another store has used.
 
 use disk::{Loss, MemoryDisk};
-use engine::{Zone, repair, structures};
+use engine::{Dedup, Zone, repair, structures};
+use format::superblock::Geometry;
 
-use crate::stand::{CHUNK, Looker, MIB, Stand, Wish, check, fresh};
+use crate::stand::{CHUNK, Looker, MIB, Stand, Wish, check, fresh, packed};
 
 const CHUNKS: u64 = 1100;
+/// Almost three containers of them, if they do not compress.
+const CHUNKS_OF_THREE: u64 = 3000;
 
 /// A store with duplicates and holes, one container full and one open.
 fn filled() -> Stand {
@@ -111,4 +114,48 @@ fn a_repair_of_a_killed_store_may_be_cut_off_at_every_write() {
 fn map_of_frame(map: &[engine::Structure]) -> u64 {
     let frame = map.iter().find(|structure| structure.kind == "frame").unwrap();
     frame.offset_bytes + frame.length_bytes / 2
+}
+
+/// A store on the disk of an earlier one: its own, dense, chunks have the same numbers as those of
+/// the other, which lie in containers that it never wrote.
+fn on_a_used_disk() -> MemoryDisk {
+    let stand = Wish::default().stand();
+    let volume = stand.volume("other", 16 * MIB);
+    for number in 0..CHUNKS_OF_THREE {
+        stand.write(&volume, number * CHUNK, &fresh(number, CHUNK));
+    }
+    let disk = stand.close();
+    let wish = Wish::default();
+    let mut geometry = Geometry::decode(&disk.peek(Zone::Superblock, 0, 4096)).unwrap();
+    geometry.uuid = [4; 16];
+    engine::create(Box::new(disk.clone()), &geometry, wish.compression).unwrap();
+    let stand = wish.open(disk);
+    let volume = stand.volume("v", 16 * MIB);
+    stand.client.set_dedup("v", Dedup::Off).unwrap();
+    for number in 0..CHUNKS_OF_THREE {
+        stand.write(&volume, number * CHUNK, &packed(number));
+    }
+    // Once more, so that no root is left from before.
+    let stand = wish.open(stand.close());
+    stand.client.create_volume("w", MIB, false).unwrap();
+    stand.close()
+}
+
+#[test]
+fn a_repair_takes_no_chunk_of_a_store_that_the_device_held_before() {
+    let disk = on_a_used_disk();
+    for structure in structures(Box::new(copy_of(&disk))).unwrap() {
+        let is_lost = |kind: &&str| structure.kind.contains(kind);
+        if ["PBN-PBA table, leaf", "container table, leaf"].iter().any(is_lost) {
+            // Both roots may name it.
+            disk.corrupt(structure.zone, structure.offset_bytes + 100, |byte| *byte = 0xa5);
+        }
+    }
+    let report = repair(Box::new(disk.clone()), &mut |_| {}).unwrap();
+    assert!(report.found.len() > 1, "{report:?}");
+    let stand = Wish::default().open(disk);
+    let volume = stand.client.volume("v").unwrap();
+    for number in 0..CHUNKS_OF_THREE {
+        assert!(stand.read(&volume, number * CHUNK, CHUNK) == packed(number), "chunk {number}");
+    }
 }
