@@ -19,8 +19,8 @@ use crate::program::{bound, output, patiently, words};
 const SEQUENTIAL_BYTES: u64 = 1 << 20;
 /// Of a random request.
 const RANDOM_BYTES: u64 = 4096;
-/// More than any random run writes.
-const IO_SIZE: &str = "--io_size=1T";
+/// More than any random run reads or writes.
+const IO_BYTES: u64 = 1 << 40;
 
 /// Where to.
 #[derive(Clone, Debug)]
@@ -56,6 +56,8 @@ pub(crate) struct Job {
     pub(crate) size_bytes: u64,
     /// Of a random run; a sequential one goes once through its range.
     pub(crate) seconds: u64,
+    /// After so many bytes a random run ends before that, if said.
+    pub(crate) bytes_max: Option<u64>,
     pub(crate) seed: u64,
     /// Does the clock run on until a final flush has been answered.
     pub(crate) flush: bool,
@@ -115,6 +117,7 @@ impl Job {
             offset_bytes: 0,
             size_bytes: 0,
             seconds: 0,
+            bytes_max: None,
             seed: 1,
             flush: pattern == Pattern::Write,
             flush_each: false,
@@ -136,34 +139,23 @@ impl Job {
     /// Runs it on all of them at the same time; the speed is theirs together.
     pub(crate) fn run_on(&self, targets: &[Target]) -> Result<Speed, Failure> {
         let missing = "the bandwidth of a run without errors";
-        self.run_as(targets, &[], missing, |answer| self.read_answer(answer))
-    }
-
-    /// Runs it with so many requests a second, which come as they like, and says how long they
-    /// took; reads first.
-    pub(crate) fn run_at(&self, target: &Target, rate: u64) -> Result<[Waits; 2], Failure> {
-        let further = [
-            format!("--rate_iops={},{}", rate * 7 / 10, rate * 3 / 10),
-            "--rate_process=poisson".to_owned(),
-        ];
-        self.run_as(std::slice::from_ref(target), &further, WAITS, read_waits)
+        self.run_as(targets, missing, |answer| self.read_answer(answer))
     }
 
     /// Runs it as fast as it goes, and says how long requests took; reads first.
     pub(crate) fn run_and_wait(&self, target: &Target) -> Result<[Waits; 2], Failure> {
-        self.run_as(std::slice::from_ref(target), &[], WAITS, read_waits)
+        self.run_as(std::slice::from_ref(target), WAITS, read_waits)
     }
 
     fn run_as<T>(
         &self,
         targets: &[Target],
-        further: &[String],
         missing: &'static str,
         read: impl Fn(&str) -> Option<T>,
     ) -> Result<T, Failure> {
         let mut command = bound("fio");
         // What comes before the first name is of all jobs.
-        command.args(self.arguments()).args(further);
+        command.args(self.arguments());
         for (number, target) in targets.iter().enumerate() {
             command.arg(format!("--name=bench{number}")).args(target.arguments());
         }
@@ -189,7 +181,8 @@ impl Job {
             format!("--end_fsync={}", u8::from(self.flush)),
         ];
         if self.pattern.is_random() {
-            arguments.extend(["--norandommap".to_owned(), IO_SIZE.to_owned()]);
+            arguments.push("--norandommap".to_owned());
+            arguments.push(format!("--io_size={}", self.bytes_max.unwrap_or(IO_BYTES)));
             arguments.push(format!("--runtime={}", self.seconds));
         }
         if self.flush_each {
@@ -302,6 +295,7 @@ mod tests {
         offset_bytes: 0,
         size_bytes: 1 << 30,
         seconds: 5,
+        bytes_max: None,
         seed: 1,
         flush: true,
         flush_each: false,
@@ -336,6 +330,14 @@ mod tests {
         let reads = Waits { half_us: 1.0, hundredth_us: 2.0, thousandth_us: 3.0, slowest_us: 4.0 };
         assert_eq!(read_waits(&answer), Some([reads, Waits { slowest_us: 5.0, ..reads }]));
         assert_eq!(read_waits(&answer.replace("\"error\":0", "\"error\":5")), None);
+    }
+
+    #[test]
+    fn a_random_run_ends_after_its_bytes_where_they_are_said() {
+        let random = Job { pattern: Pattern::RandomRead, ..JOB };
+        let ends = |job: Job, bytes: &str| job.arguments().contains(&format!("--io_size={bytes}"));
+        assert!(ends(random, "1099511627776"));
+        assert!(ends(Job { bytes_max: Some(8192), ..random }, "8192"));
     }
 
     #[test]

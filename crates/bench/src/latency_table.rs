@@ -28,20 +28,25 @@ impl Row {
 
 impl Display for Latency {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Self { rate, depth, alone, beside } = self;
+        let Self { rate, alone, beside, ended_early } = self;
         writeln!(
             f,
-            "Random requests of 4 KiB over one Unix socket (fio), in us; median of rounds (min to \
-             max).\n\nOne at a time; by: the slowest hundredth, by that of nbdkit's memory.\n"
+            "Random requests of 4 KiB over one Unix socket, in us; median of rounds (min to \
+             max).\n\nOne at a time (fio); by: the slowest hundredth, by that of nbdkit's \
+             memory.\n"
         )?;
         rows(f, alone)?;
         writeln!(
             f,
-            "\n{rate} a second at random moments, seven reads for three writes, no more than \
-             {depth} under way, beside what the store does in the background; by: the slowest \
-             hundredth, by that of the same store right before.\n"
+            "\n{rate} a second at random moments, seven reads for three writes, each counted from \
+             the moment it was due, beside what the store does in the background (beside a \
+             deletion for one second); by: the slowest hundredth, by that of the same store right \
+             before.\n"
         )?;
-        rows(f, beside)
+        rows(f, beside)?;
+        ended_early.iter().try_for_each(|what| {
+            writeln!(f, "\nNot counted, as it ended before the requests did: {what}.")
+        })
     }
 }
 

@@ -13,8 +13,8 @@
 //! - `cores` measures what a chunk costs each kind of thread, models from that what more processors
 //!   would give, and measures with more threads what they do give here.
 //! - `allocations` counts who allocates for an operation; it needs a build that counts.
-//! - `latency` drives the server with fio beside scrub, collection and deletion, and a server of
-//!   memory with the same.
+//! - `latency` drives the server at a steady rate beside scrub, collection and deletion; and with
+//!   one request at a time, as a server of memory.
 //! - `report` does `in-process`, `whole`, `cores` and `latency`, and writes them down with machine,
 //!   command and commit.
 //!
@@ -31,6 +31,7 @@ mod allocations;
 mod answers;
 mod args;
 mod codecs;
+mod connecting;
 mod cores;
 mod failure;
 mod fio;
@@ -54,6 +55,7 @@ mod report;
 mod samples;
 mod served;
 mod source;
+mod steady;
 mod store;
 mod wanted;
 mod whole;

@@ -161,15 +161,38 @@ impl Drop for Server {
 /// A program that runs beside what is measured; ended when dropped.
 pub(crate) struct Beside {
     child: Child,
+    command: String,
+    log: PathBuf,
 }
 
 impl Beside {
-    /// Starts it; what it prints is of no interest.
-    pub(crate) fn begin(command: &mut Command) -> Result<Self, Failure> {
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
-        let child = command.spawn();
-        let child = child.map_err(|source| Failure::Start { command: words(command), source })?;
-        Ok(Self { child })
+    /// Starts it; what it says goes to `log`.
+    pub(crate) fn begin(command: &mut Command, log: PathBuf) -> Result<Self, Failure> {
+        let file = File::create(&log).map_err(Failure::file(&log))?;
+        let errors = file.try_clone().map_err(Failure::file(&log))?;
+        command.stdin(Stdio::null()).stdout(file).stderr(errors).process_group(0);
+        let text = words(command);
+        let start = |source| Failure::Start { command: text.clone(), source };
+        let child = command.spawn().map_err(start)?;
+        Ok(Self { child, command: text, log })
+    }
+
+    /// Ends it. Whether it still ran.
+    ///
+    /// # Errors
+    /// [`Failure::Command`] when it had failed before: what ran beside it was alone.
+    pub(crate) fn end(mut self) -> Result<bool, Failure> {
+        let ended = self.child.try_wait();
+        let ended =
+            ended.map_err(|source| Failure::Start { command: self.command.clone(), source });
+        match ended? {
+            None => Ok(true),
+            Some(status) if status.success() => Ok(false),
+            Some(status) => {
+                let said = fs::read_to_string(&self.log).unwrap_or_default();
+                Err(Failure::Command { command: self.command.clone(), status, said })
+            }
+        }
     }
 }
 
@@ -202,7 +225,30 @@ pub(crate) fn uri(socket: &Path, export: &str) -> String {
 mod tests {
     use std::process::Command;
 
-    use super::{bound, output, patiently};
+    use std::time::Duration;
+
+    use super::{Beside, bound, output, patiently};
+    use crate::failure::Failure;
+
+    /// What became of a shell with this script, so much later.
+    fn beside(name: &str, script: &str, later: Duration) -> Result<bool, Failure> {
+        let log = format!("tamis-beside-{}-{name}", std::process::id());
+        let log = std::env::temp_dir().join(log);
+        let running = Beside::begin(Command::new("sh").args(["-c", script]), log.clone())?;
+        std::thread::sleep(later);
+        let ended = running.end();
+        std::fs::remove_file(log).unwrap();
+        ended
+    }
+
+    #[test]
+    fn whether_what_ran_beside_did_so_to_the_end_is_told() {
+        assert!(beside("runs", "exec sleep 60", Duration::ZERO).unwrap());
+        let later = Duration::from_secs(1);
+        assert!(!beside("ends", "exit 0", later).unwrap());
+        let failed = beside("fails", "echo busy >&2; exit 6", later).unwrap_err().to_string();
+        assert!(failed.contains("sh -c echo busy") && failed.ends_with("busy\n"), "{failed}");
+    }
 
     #[test]
     fn what_is_long_tells_the_same_as_what_is_short() {

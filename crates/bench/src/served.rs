@@ -85,7 +85,7 @@ impl Tamis {
     pub(crate) fn beside(&self, words: &str, arguments: &[&str]) -> Result<Beside, Failure> {
         let mut command = bound(&self.program);
         command.args(words.split(' ')).arg(&self.store).args(arguments);
-        Beside::begin(&mut command)
+        Beside::begin(&mut command, self.store.with_extension("beside.log"))
     }
 
     /// Ends the server and starts it again: nothing it knew is in memory any more.
@@ -107,7 +107,12 @@ impl Tamis {
 
     /// Where clients find the volume of this name.
     pub(crate) fn volume(&self, name: &str) -> Target {
-        Target::Nbd { uri: uri(&socket_path("tamis"), name) }
+        Target::Nbd { uri: uri(&self.socket(), name) }
+    }
+
+    /// Where its server listens.
+    pub(crate) fn socket(&self) -> PathBuf {
+        socket_path("tamis")
     }
 
     /// A figure of `tamis stats`, by its name.
@@ -133,7 +138,7 @@ impl Tamis {
 
     /// Starts the server.
     pub(crate) fn serve(&mut self) -> Result<(), Failure> {
-        let socket = socket_path("tamis");
+        let socket = self.socket();
         let mut command = bound(&self.program);
         command.arg("serve").arg(&self.store);
         command.args(["--memory", &self.memory]).args(self.mode.serve);

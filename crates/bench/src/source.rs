@@ -90,6 +90,14 @@ impl Source {
     }
 }
 
+/// Half noise that follows from `content`, half zeros.
+pub(crate) fn fill(content: u64, chunk: &mut [u8]) {
+    let mut chance = Chance::new(content.wrapping_mul(0x2545_f491_4f6c_dd1d));
+    let (noise, zeros) = chunk.split_at_mut(CHUNK_BYTES / 2);
+    noise.chunks_exact_mut(8).for_each(|word| word.copy_from_slice(&chance.roll().to_le_bytes()));
+    zeros.fill(0);
+}
+
 /// Numbers that follow from a seed (splitmix64).
 pub(crate) struct Chance(u64);
 
@@ -103,6 +111,11 @@ impl Chance {
         let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         mixed ^ mixed >> 31
+    }
+
+    /// More than 0, and 1 at most.
+    pub(crate) fn part(&mut self) -> f64 {
+        ((self.roll() >> 11) + 1) as f64 / (1_u64 << 53) as f64
     }
 }
 

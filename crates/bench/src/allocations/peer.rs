@@ -5,16 +5,10 @@ use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use nbd::wire::option::{OPT_GO, OptionHeader, REP_ACK};
 use nbd::wire::{Command, Fields, Request, SIMPLE_REPLY_BYTES};
 
-use crate::source::{CHUNK_BYTES, Chance};
-
-/// What a server says first, and what we say to it.
-const GREETING_BYTES: usize = 18;
-const CLIENT_FLAGS: u32 = 3;
-/// The front of an answer to an option: two words, what it is, and how long.
-const OPTION_REPLY_BYTES: usize = 20;
+use crate::connecting::{connect, disconnect};
+use crate::source::{CHUNK_BYTES, fill};
 
 /// One 4-KiB operation on the chunk of this number.
 #[derive(Copy, Clone, Debug)]
@@ -38,19 +32,9 @@ pub(crate) struct Peer {
 impl Peer {
     /// Chooses `export` of the server at `socket`.
     pub(crate) fn connect(socket: &Path, export: &str) -> io::Result<Self> {
-        let mut stream = UnixStream::connect(socket)?;
-        stream.read_exact(&mut [0; GREETING_BYTES])?;
-        let name = export.as_bytes();
-        // A length, the name, and how many facts are asked for.
-        let mut out = CLIENT_FLAGS.to_be_bytes().to_vec();
-        OptionHeader { option: OPT_GO, length_bytes: name.len() as u32 + 6 }.encode(&mut out);
-        out.extend((name.len() as u32).to_be_bytes());
-        out.extend(name);
-        out.extend([0, 0]);
-        stream.write_all(&out)?;
-        while option_reply(&mut stream)? != REP_ACK {}
+        let stream = connect(socket, export)?;
         let (chunk, answer) = (vec![0; CHUNK_BYTES], vec![0; SIMPLE_REPLY_BYTES + CHUNK_BYTES]);
-        Ok(Self { stream, out, chunk, answer })
+        Ok(Self { stream, out: Vec::new(), chunk, answer })
     }
 
     /// Asks for all of `asked` at once, and waits for all answers.
@@ -76,10 +60,7 @@ impl Peer {
 
     /// Says that no request follows.
     pub(crate) fn disconnect(mut self) -> io::Result<()> {
-        self.out.clear();
-        let (command, cookie, offset_bytes, length_bytes) = (Command::Disconnect, 0, 0, 0);
-        Request { flags: 0, command, cookie, offset_bytes, length_bytes }.encode(&mut self.out);
-        self.stream.write_all(&self.out)
+        disconnect(&mut self.stream)
     }
 
     fn take_answer(&mut self, has_bytes: bool) -> io::Result<()> {
@@ -95,25 +76,4 @@ impl Peer {
             }
         }
     }
-}
-
-/// What the server makes of an option; an error is one as well.
-fn option_reply(stream: &mut UnixStream) -> io::Result<u32> {
-    let mut head = [0; OPTION_REPLY_BYTES];
-    stream.read_exact(&mut head)?;
-    let mut fields = Fields::new(&head);
-    let (kind, length) = (fields.u64().and(fields.u32()).and(fields.u32()), fields.u32());
-    let kind = kind.filter(|kind| *kind < 1 << 31);
-    let kind = kind.ok_or_else(|| io::Error::other("the server refused the volume"))?;
-    let mut rest = vec![0; length.unwrap_or_default() as usize];
-    stream.read_exact(&mut rest)?;
-    Ok(kind)
-}
-
-/// Half noise that follows from `content`, half zeros.
-fn fill(content: u64, chunk: &mut [u8]) {
-    let mut chance = Chance::new(content.wrapping_mul(0x2545_f491_4f6c_dd1d));
-    let (noise, zeros) = chunk.split_at_mut(CHUNK_BYTES / 2);
-    noise.chunks_exact_mut(8).for_each(|word| word.copy_from_slice(&chance.roll().to_le_bytes()));
-    zeros.fill(0);
 }
