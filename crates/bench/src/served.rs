@@ -21,6 +21,8 @@ pub(crate) struct Tamis {
     mode: Mode,
     memory: String,
     server: Option<Server>,
+    /// In use before anything was written.
+    empty_bytes: u64,
 }
 
 /// How the store is made and served, in words of the command line.
@@ -43,6 +45,7 @@ impl Tamis {
         let mut tamis = Self::make(args, store, mode, CAPACITY_BYTES, written_bytes)?;
         tamis.create_volume(VOLUME, size_bytes)?;
         tamis.serve()?;
+        tamis.empty_bytes = tamis.used_bytes()?;
         Ok(tamis)
     }
 
@@ -56,7 +59,8 @@ impl Tamis {
         written_bytes: u64,
     ) -> Result<Self, Failure> {
         let memory = format!("{}M", args.memory_mib);
-        let tamis = Self { program: args.tamis.clone(), store, mode, memory, server: None };
+        let tamis =
+            Self { program: args.tamis.clone(), store, mode, memory, server: None, empty_bytes: 0 };
         let capacity = capacity_bytes.to_string();
         output(tamis.command("init").args(["--capacity", &capacity]).args(mode.init))?;
         write_once(&data_file(&tamis.store), written_bytes)?;
@@ -124,9 +128,15 @@ impl Tamis {
         })
     }
 
-    /// Frames and table pages, in bytes.
+    /// What the device holds of it now and did not when it was new: containers, with their
+    /// directories and with what is dead in them, and pages of tables. The ring of the journal was
+    /// there from the beginning.
     pub(crate) fn stored_bytes(&self) -> Result<u64, Failure> {
-        Ok((self.figure("stored_bytes")? + self.figure("table_bytes")?) as u64)
+        Ok(self.used_bytes()?.saturating_sub(self.empty_bytes))
+    }
+
+    fn used_bytes(&self) -> Result<u64, Failure> {
+        Ok(self.figure("device_bytes")? as u64)
     }
 
     fn stats(&self) -> Result<Value, Failure> {

@@ -83,7 +83,8 @@ impl Whole {
             f,
             "\n## Processor seconds for 10^9 bytes, and what is stored\n\n\
              Of the whole machine, fio and the kernel included. Stored: after every block of the \
-             volume was written once, with what finds it, by what was written.\n"
+             volume was written once, with what finds it and without what the empty system has, \
+             by what was written.\n"
         )?;
         heading(f, CPU_JOBS.iter().map(|(column, _)| *column).chain(["stored"]))?;
         for system in &self.systems {
