@@ -29,8 +29,8 @@ use crate::store::{CAPACITY_BYTES, CORE, Store, data_file, settled_times_ns};
 const SEED: u64 = 2;
 const VOLUME: &str = "bench";
 
-/// Figures of all rounds. Kernels are timed by each core's clock, threads of the engine by the
-/// processor time they took; both per 4-KiB chunk, summed over cores.
+/// Figures of all rounds, per 4-KiB chunk, summed over cores. Single kernels are timed by each
+/// core's clock, all of them together and threads of the engine by the processor time they took.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct InProcess {
     pub(crate) written_bytes: u64,
@@ -47,6 +47,7 @@ pub(crate) struct InProcess {
     pub(crate) copy_ns: Samples,
     pub(crate) fingerprint_ns: Samples,
     pub(crate) compress_ns: Samples,
+    pub(crate) kernels_ns: Samples,
     pub(crate) core_thread_ns: Samples,
     pub(crate) workers_ns: Samples,
     pub(crate) client_thread_ns: Samples,
@@ -117,6 +118,7 @@ impl InProcess {
         self.copy_ns.push(kernels.copy.as_nanos() as f64 / chunks);
         self.fingerprint_ns.push(kernels.fingerprint.as_nanos() as f64 / chunks);
         self.compress_ns.push(kernels.compress.as_nanos() as f64 / chunks);
+        self.kernels_ns.push(kernels.processor_ns as f64 / chunks);
         self.core_thread_ns.push(round.core_ns as f64 / chunks);
         self.workers_ns.push(round.workers_ns as f64 / chunks);
         self.client_thread_ns.push(round.client_ns as f64 / chunks);

@@ -3,7 +3,6 @@
 use std::fmt::{self, Display, Formatter};
 
 use crate::in_process::InProcess;
-use crate::samples::Samples;
 use crate::wanted::{Bound, Wanted};
 
 /// Part of the time, and of the processor time, that the kernels are to have.
@@ -14,8 +13,7 @@ const CORE_NS: f64 = 400.0;
 impl InProcess {
     /// What this is held to.
     pub(crate) fn wanted(&self) -> [Wanted; 3] {
-        let kernels = sum([&self.copy_ns, &self.fingerprint_ns, &self.compress_ns]);
-        let threads = sum([&self.client_thread_ns, &self.workers_ns, &self.core_thread_ns]);
+        let threads = self.client_thread_ns.plus(&self.workers_ns).plus(&self.core_thread_ns);
         [
             Wanted::new(
                 "in process: the kernels' time by the engine's",
@@ -25,7 +23,7 @@ impl InProcess {
             Wanted::new(
                 "in process: the kernels' part of the processor time",
                 Bound::AtLeast(KERNELS),
-                kernels.over(&threads),
+                self.kernels_ns.over(&threads),
             ),
             Wanted::new(
                 "in process: ns of the core for a chunk",
@@ -34,10 +32,6 @@ impl InProcess {
             ),
         ]
     }
-}
-
-fn sum([first, others @ ..]: [&Samples; 3]) -> Samples {
-    others.iter().fold(first.clone(), |sum, one| sum.plus(one))
 }
 
 impl Display for InProcess {
@@ -49,6 +43,7 @@ impl Display for InProcess {
             ("kernel copy, ns of a core's clock per chunk", &self.copy_ns),
             ("kernel BLAKE3, ns of a core's clock per chunk", &self.fingerprint_ns),
             ("kernel LZ4 of unique chunks, ns of a core's clock per chunk", &self.compress_ns),
+            ("kernels together, ns of processor time per chunk", &self.kernels_ns),
             ("engine: thread `core`, ns of processor time per chunk", &self.core_thread_ns),
             ("engine: worker threads, ns of processor time per chunk", &self.workers_ns),
             (
@@ -78,5 +73,26 @@ impl Display for InProcess {
         )?;
         let mut stages = self.stages.iter();
         stages.try_for_each(|stage| writeln!(f, "| {} | {} |", stage.name, stage.ns))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::in_process::InProcess;
+
+    #[test]
+    fn processor_time_is_divided_by_processor_time() {
+        let mut figures = InProcess::default();
+        // By the clock kernels have had what others took as well: more than the engine had in all.
+        [&mut figures.copy_ns, &mut figures.fingerprint_ns, &mut figures.compress_ns]
+            .into_iter()
+            .for_each(|by_clock| by_clock.push(1000.0));
+        figures.kernels_ns.push(600.0);
+        figures.core_thread_ns.push(200.0);
+        figures.workers_ns.push(500.0);
+        figures.client_thread_ns.push(300.0);
+        let [_, part, _] = figures.wanted();
+        assert!(part.what.contains("part of the processor time"), "{}", part.what);
+        assert_eq!(part.measured.median(), 0.6);
     }
 }

@@ -4,6 +4,9 @@
 //! All cores do it at once, because cores that share memory and power are slower together: the
 //! engine has no more than that either. They take requests from one counter, so that none idles at
 //! the end.
+//!
+//! By the clock, a kernel has also had what others took of its core meanwhile. What is compared
+//! with processor time of the engine is processor time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -16,6 +19,7 @@ use format::units::Pbn;
 use reduce::Fingerprinter;
 
 use crate::failure::Failure;
+use crate::processors::own_time_ns;
 use crate::source::{CHUNK_BYTES, REQUEST_BYTES, REQUEST_CHUNKS, Source};
 
 /// What stores are made with unless asked otherwise.
@@ -27,10 +31,12 @@ const FINGERPRINTER: Fingerprinter = Fingerprinter::new(FingerprintKind::Blake3)
 /// Buffers that a core fills in turn, as the engine's come out of a pool.
 const BUFFERS: usize = 16;
 
-/// Time of all requests: by the clock, and summed over the cores for each kernel.
+/// Time of all requests: by the clock, in all and summed over the cores for each kernel; and
+/// processor time of all kernels together.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct KernelTimes {
     pub(crate) wall: Duration,
+    pub(crate) processor_ns: u64,
     pub(crate) copy: Duration,
     pub(crate) fingerprint: Duration,
     pub(crate) compress: Duration,
@@ -47,6 +53,7 @@ pub(crate) fn run(source: &Source, requests: u64, cores: usize) -> Result<Kernel
     });
     let mut times = KernelTimes { wall: begun.elapsed(), ..KernelTimes::default() };
     for part in parts.map_err(|_| Failure::EngineVanished)? {
+        times.processor_ns += part.processor_ns;
         times.copy += part.copy;
         times.fingerprint += part.fingerprint;
         times.compress += part.compress;
@@ -60,6 +67,7 @@ fn core(source: &Source, requests: u64, next: &AtomicU64) -> KernelTimes {
     let mut buffers: Vec<ChunkBuf> = (0..BUFFERS).map(|_| new_buffer()).collect();
     let mut fingerprints = Vec::new();
     let mut frames = vec![0; REQUEST_CHUNKS * reduce::frame_bytes_max(CHUNK_BYTES)];
+    let before_ns = own_time_ns();
     for turn in (0..BUFFERS).cycle() {
         let number = next.fetch_add(1, Ordering::Relaxed);
         if number >= requests {
@@ -86,6 +94,8 @@ fn core(source: &Source, requests: u64, next: &AtomicU64) -> KernelTimes {
         });
         std::hint::black_box(&frames);
     }
+    // What is between the kernels is not worth a look at the scheduler around each of them.
+    times.processor_ns = own_time_ns() - before_ns;
     times
 }
 
@@ -93,4 +103,22 @@ fn timed(sum: &mut Duration, work: impl FnOnce()) {
     let begun = Instant::now();
     work();
     *sum += begun.elapsed();
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::run;
+    use crate::source::Source;
+
+    #[test]
+    fn what_others_took_of_a_core_is_no_processor_time_of_the_kernels() {
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        // Eight threads on each core: by the clock each kernel has also had the time of seven.
+        let times = run(&Source::new(4, 1), 16 * cores as u64, 8 * cores).unwrap();
+        let by_clock = times.copy + times.fingerprint + times.compress;
+        let processor_ns = u128::from(times.processor_ns);
+        assert!(processor_ns > 0 && 2 * processor_ns < by_clock.as_nanos(), "{times:?}");
+    }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use disk::spent_ns;
 use engine::{Accepted, Client, Completions, Done, Options, Reply, StageTimes, VolumeHandle};
@@ -15,6 +15,7 @@ use serde::Serialize;
 use super::model::Costs;
 use crate::answers::Answers;
 use crate::failure::Failure;
+use crate::processors::own_time_ns;
 use crate::source::{CHUNK_BYTES, REQUEST_BYTES, REQUEST_CHUNKS, RING_REQUESTS, Source};
 use crate::store::{CORE, Store, capacity_for, data_file, settled_times_ns};
 
@@ -207,14 +208,6 @@ fn write(
     Ok(Spent { seconds, core_ns: spent(CORE), workers_ns: spent(WORKERS), clients_ns })
 }
 
-/// Processor time of the calling thread, which the scheduler forgets when it ends.
-fn own_ns() -> u64 {
-    // What a thread took is added up when it leaves its processor.
-    thread::sleep(Duration::from_micros(1));
-    let times = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    times.split_whitespace().next().and_then(|ns| ns.parse().ok()).unwrap_or_default()
-}
-
 /// Takes requests from one counter with the others, so that none idles at the end; returns the
 /// processor time that it took.
 fn write_requests(
@@ -228,7 +221,7 @@ fn write_requests(
     loop {
         let number = next.fetch_add(1, Ordering::Relaxed);
         if number >= end {
-            return own_ns();
+            return own_time_ns();
         }
         let mut buffer = client.buffer(REQUEST_BYTES);
         bytes.fill(number, buffer.bytes_mut());
