@@ -12,7 +12,8 @@ const FULLNESS_PART: u64 = 2;
 /// Clones that are read at the same time, and reads under way on each.
 const CLONES: u32 = 8;
 const CLONE_DEPTH: u32 = 8;
-/// Of a request that brings what clones share into memory: of longer ones nothing is kept.
+/// Of a request that brings into memory what is then read at random: of longer ones Tamis keeps
+/// nothing.
 const WARM_BYTES: u64 = 128 << 10;
 /// Of what fills a store; other seeds are smaller.
 const FILLER_SEED: u64 = 900_000;
@@ -173,7 +174,7 @@ fn random_reads(args: &Args) -> Vec<Planned> {
         },
     ];
     let size_bytes = args.size_bytes() / HOT_PART;
-    let warm = Job { size_bytes, ..Job::sequential(Pattern::Read, SEQUENTIAL_DEPTH) };
+    let warm = warming(size_bytes);
     for (name, connections, depth, before) in [
         ("random read, hot, depth 1", 1, 1, Before::Reading(warm)),
         ("random read, hot, depth 4", 1, 4, Before::Nothing),
@@ -190,9 +191,13 @@ fn random_reads(args: &Args) -> Vec<Planned> {
 fn reads_of_clones(args: &Args) -> Planned {
     let size_bytes = args.size_bytes() / HOT_PART;
     let job = Job { size_bytes, ..random(args, Pattern::RandomRead, CLONES, CLONE_DEPTH) };
+    Planned { name: "random read, 8 clones", job, before: Before::Cloning(warming(size_bytes)) }
+}
+
+/// Reads so many bytes, and they stay in memory.
+fn warming(size_bytes: u64) -> Job {
     let sequential = Job::sequential(Pattern::Read, SEQUENTIAL_DEPTH);
-    let warm = Job { size_bytes, block_bytes: WARM_BYTES, ..sequential };
-    Planned { name: "random read, 8 clones", job, before: Before::Cloning(warm) }
+    Job { size_bytes, block_bytes: WARM_BYTES, ..sequential }
 }
 
 fn random_writes(args: &Args) -> Vec<Planned> {
@@ -224,8 +229,27 @@ fn random(args: &Args, pattern: Pattern, connections: u32, depth: u32) -> Job {
 mod tests {
     use clap::Parser;
 
-    use super::{PARTS, plan};
+    use super::{Before, PARTS, plan};
     use crate::args::Args;
+
+    /// `engine::reads` holds frames of no longer reads.
+    const HELD_READ_BYTES_MAX: u64 = 256 << 10;
+
+    #[test]
+    fn what_is_read_at_random_and_hot_was_read_in_pieces_that_stay_in_memory() {
+        let jobs = plan(&Args::parse_from(["bench", "whole"]));
+        let warmed = jobs.iter().filter_map(|planned| match planned.before {
+            Before::Reading(warm) | Before::Cloning(warm) => Some((planned, warm)),
+            Before::Nothing | Before::Restart => None,
+        });
+        let random: Vec<_> =
+            warmed.filter(|(planned, _)| planned.job.pattern.is_random()).collect();
+        assert_eq!(random.len(), 2);
+        for (planned, warm) in random {
+            assert!(warm.block_bytes <= HELD_READ_BYTES_MAX, "{}", planned.name);
+            assert_eq!(warm.size_bytes, planned.job.size_bytes, "{}", planned.name);
+        }
+    }
 
     #[test]
     fn every_job_is_in_one_table() {
