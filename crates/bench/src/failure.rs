@@ -39,6 +39,9 @@ pub(crate) enum Failure {
     /// The store did not keep what the source holds: its speed means nothing.
     #[error("the store holds {found} unique chunks, but {expected} were written")]
     Unfaithful { expected: u64, found: u64 },
+    /// Filling a store did not come near enough to what it was to come to.
+    #[error("a store that was to be {wanted_percent:.0}% full is {used_percent:.0}% full")]
+    OffLevel { wanted_percent: f64, used_percent: f64 },
     /// A system gave back what it was not given: its speed means nothing.
     #[error("other bytes came back than were written: {said}")]
     Differs { said: String },

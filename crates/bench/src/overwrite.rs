@@ -81,21 +81,28 @@ pub(crate) fn measure(args: &Args, folder: &Path) -> Result<Overwrite, Failure> 
     let mut writer = Writer::new(&store.client, &volume, args);
     let chunks = writer.fill(capacity_bytes * args.fill / 100)?;
     let live_bytes = store.client.stats()?.stored_bytes;
-    let figures = Overwrite {
-        pattern: format!("{:?}", args.pattern),
-        capacity_bytes,
-        memory_bytes,
-        seed: args.seed,
-        fill_percent: args.fill,
-        compressible_percent: args.compressible,
-        times: args.times,
-        chunks,
-        live_bytes,
-        load_average,
-        tenths: writer.overwrite(args, chunks, live_bytes / chunks)?,
-    };
+    let tenths = writer.overwrite(args, chunks, live_bytes / chunks)?;
     store.close()?;
-    Ok(figures)
+    Ok(Overwrite { load_average, ..Overwrite::new(args, chunks, live_bytes, tenths) })
+}
+
+impl Overwrite {
+    /// What so many living chunks, whose frames are so long, came to.
+    pub(crate) fn new(args: &Args, chunks: u64, live_bytes: u64, tenths: Vec<Written>) -> Self {
+        Self {
+            pattern: format!("{:?}", args.pattern),
+            capacity_bytes: args.capacity_mib << 20,
+            memory_bytes: args.memory_bytes(),
+            seed: args.seed,
+            fill_percent: args.fill,
+            compressible_percent: args.compressible,
+            times: args.times,
+            chunks,
+            live_bytes,
+            load_average: 0.0,
+            tenths,
+        }
+    }
 }
 
 struct Writer<'a> {
@@ -228,7 +235,13 @@ impl Written {
         bytes as f64 / self.reduced_bytes.max(1) as f64
     }
 
-    /// What reached the device, by what it was for.
+    /// All that reached the device for each reduced byte.
+    pub(crate) fn all_per_reduced_byte(&self) -> f64 {
+        let [.., (_, all_bytes)] = self.kinds();
+        self.per_reduced_byte(all_bytes)
+    }
+
+    /// What reached the device, by what it was for, and last all of it.
     pub(crate) fn kinds(&self) -> [(&'static str, u64); 5] {
         let Self { clients_bytes, collection_bytes, tables_bytes, journal_bytes, .. } = *self;
         let all_bytes = clients_bytes + collection_bytes + tables_bytes + journal_bytes;

@@ -30,7 +30,7 @@ pub(crate) struct Report {
 }
 
 /// What was asked for.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(crate) struct Figures {
     pub(crate) in_process: Option<InProcess>,
     pub(crate) overwrite: Option<Overwrite>,
@@ -46,9 +46,10 @@ impl Figures {
     /// What they are held to.
     pub(crate) fn wanted(&self) -> Vec<Wanted> {
         let in_process = self.in_process.iter().flat_map(InProcess::wanted);
+        let overwrite = self.overwrite.iter().map(Overwrite::wanted);
         let whole = self.whole.iter().flat_map(Whole::wanted);
         let latency = self.latency.iter().flat_map(Latency::wanted);
-        in_process.chain(whole).chain(latency).collect()
+        in_process.chain(overwrite).chain(whole).chain(latency).collect()
     }
 }
 

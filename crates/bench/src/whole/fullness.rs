@@ -22,6 +22,8 @@ const CAPACITY_BYTES: u64 = 4 << 30;
 const LEVELS: [(f64, &str); 3] = [(0.0, "nearly empty"), (0.5, "half full"), (0.9, "90% full")];
 /// Filling is over when so little of the room is missing.
 const CLOSE: f64 = 0.005;
+/// A store that misses its level by more than so much of the room is of another.
+const OFF_MAX: f64 = 0.02;
 /// Plain bytes for each stored one of what fills a store, at least: the first attempt stays below.
 const PLAIN_MIN: f64 = 7.0;
 /// Each later attempt estimates what is missing by what is stored, and the next is closer.
@@ -81,7 +83,9 @@ fn take_turn(
     jobs.iter().take(1).try_for_each(|first| first.job.run(&tamis.target()).map(drop))?;
     fill(&tamis, share)?;
     tamis.restart()?;
-    level.data_used.push(tamis.figure("data_used_ratio")?);
+    let data_used = tamis.figure("data_used_ratio")?;
+    check_level(share, data_used)?;
+    level.data_used.push(data_used);
     level.tables_used.push(tamis.figure("tables_used_ratio")?);
     for (number, planned) in jobs.iter().enumerate() {
         take_job(tamis.as_mut(), planned, seed(round, number), &mut level.jobs[number])?;
@@ -106,7 +110,29 @@ fn fill(tamis: &Tamis, share: f64) -> Result<(), Failure> {
     Ok(())
 }
 
+/// That a store which was to be filled so far is.
+fn check_level(share: f64, used: f64) -> Result<(), Failure> {
+    if share == 0.0 || (used - share).abs() <= OFF_MAX {
+        return Ok(());
+    }
+    Err(Failure::OffLevel { wanted_percent: 100.0 * share, used_percent: 100.0 * used })
+}
+
 /// The same for all levels, and unlike every other: the bytes must be new to the store.
 fn seed(round: u64, number: usize) -> u64 {
     500_000 + 1000 * (round + 1) + number as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check_level;
+
+    #[test]
+    fn a_store_is_measured_at_the_level_that_it_is_called_by() {
+        assert!(check_level(0.9, 0.893).is_ok() && check_level(0.9, 0.915).is_ok());
+        assert!(check_level(0.9, 0.87).is_err() && check_level(0.9, 0.93).is_err());
+        assert!(check_level(0.0, 0.1).is_ok(), "what the jobs write over is in every store");
+        let told = check_level(0.5, 0.41).unwrap_err().to_string();
+        assert!(told.contains("41%") && told.contains("50%"), "{told}");
+    }
 }
