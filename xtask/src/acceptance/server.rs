@@ -9,6 +9,7 @@ use std::cell::Cell;
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -28,6 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(300);
 const LIFE_MAX: Duration = Duration::from_secs(600);
 /// Between two looks at what is about to happen.
 const GLANCE: Duration = Duration::from_millis(1);
+const SIGKILL: i32 = 9;
 const LOG: &str = "server.log";
 const LOG_LINES_TOLD: usize = 20;
 
@@ -135,9 +137,7 @@ impl Store {
 
     /// What the running server says of itself.
     pub(crate) fn stats(&self) -> Result<Stats, Failure> {
-        let program = self.tamis("stats").path(&self.folder).arg("--json");
-        let command = program.to_string();
-        Ok(Stats { command, answer: program.json()? })
+        Stats::ask(self.tamis("stats").path(&self.folder))
     }
 
     /// Where the store is.
@@ -205,10 +205,14 @@ impl Server {
         read.map(|_| text).map_err(Failure::file(&self.log))
     }
 
-    /// kill -9: no warning, no goodbye. Returns what it had said in its life.
+    /// kill -9: no warning, no goodbye. Returns what it had said in its life. One that had ended
+    /// by itself was not killed, and that is a failure.
     pub(crate) fn kill(mut self) -> Result<String, Failure> {
-        self.child.kill().and_then(|()| self.child.wait()).map_err(in_process)?;
-        self.told()
+        let status = self.child.kill().and_then(|()| self.child.wait()).map_err(in_process)?;
+        if status.signal() == Some(SIGKILL) {
+            return self.told();
+        }
+        Err(Failure::unmet("a server that runs until it is killed", status.to_string()))
     }
 
     /// Asks it to end, and expects that it does so well.
@@ -261,6 +265,13 @@ pub(crate) struct Stats {
 }
 
 impl Stats {
+    /// That of `stats`, a command line that lacks nothing but how it is to answer.
+    pub(crate) fn ask(stats: Program) -> Result<Self, Failure> {
+        let stats = stats.arg("--json");
+        let command = stats.to_string();
+        Ok(Self { command, answer: stats.json()? })
+    }
+
     /// One of its numbers.
     pub(crate) fn number(&self, field: &str) -> Result<u64, Failure> {
         self.answer[field].as_u64().ok_or_else(|| Failure::MissingField {
@@ -308,4 +319,46 @@ fn watch(process: u32) -> Sender<()> {
 
 fn in_process(source: std::io::Error) -> Failure {
     Failure::Start { command: "tamis serve".to_owned(), source }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::PathBuf;
+    use std::process::Command;
+    use std::thread::sleep;
+
+    use super::{GLANCE, SIGKILL, Server, Stats, watch};
+    use crate::failure::Failure;
+    use crate::program::Program;
+
+    /// A shell in the place of a server; what it says is what is in this file.
+    fn server(script: &str) -> Server {
+        let child = Command::new("sh").args(["-c", script]).spawn().unwrap();
+        let log = PathBuf::from("/dev/null");
+        Server { _watched: watch(child.id()), child, log, log_start: 0 }
+    }
+
+    #[test]
+    fn a_server_that_fell_over_by_itself_was_not_killed() {
+        assert_eq!(server("exec sleep 60").kill().unwrap(), "");
+        for (script, told) in [("exit 101", "101"), ("kill -ABRT $$", "signal: 6")] {
+            let fallen = server(script);
+            let state = PathBuf::from(format!("/proc/{}/stat", fallen.process()));
+            while !fs::read_to_string(&state).unwrap().contains(") Z") {
+                sleep(GLANCE);
+            }
+            let failure = fallen.kill().unwrap_err().to_string();
+            assert!(failure.contains(told), "{failure}");
+        }
+        let killed = server(&format!("kill -{SIGKILL} $$"));
+        assert!(killed.kill().is_ok(), "whoever did it");
+    }
+
+    #[test]
+    fn a_figure_that_is_not_there_is_none() {
+        let stats = Stats::ask(Program::new("sh").args(["-c", "echo '{\"there\":7}'"])).unwrap();
+        assert_eq!(stats.number("there").unwrap(), 7);
+        assert!(matches!(stats.number("gone"), Err(Failure::MissingField { .. })));
+    }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::acceptance::Setting;
 use crate::acceptance::memory::peak_bytes;
-use crate::acceptance::server::{Server, Store};
+use crate::acceptance::server::{Server, Stats, Store};
 use crate::failure::Failure;
 use crate::program::Program;
 
@@ -17,6 +17,8 @@ const VOLUME: &str = "disk";
 const OTHER: &str = "other";
 /// After this what was deleted is taken to stay.
 const PATIENCE: Duration = Duration::from_secs(300);
+/// By how much a large trim may raise the peak of memory.
+const TRIM_BYTES_MAX: u64 = 64 << 20;
 
 /// Snapshots of a volume that is being written, deleted in any order.
 pub(super) fn run_snapshots(setting: &Setting) -> Result<(), Failure> {
@@ -46,8 +48,17 @@ pub(super) fn run_trim(setting: &Setting) -> Result<(), Failure> {
     println!("{}", trim.arg(store.uri(OTHER)).output()?.trim());
     let after = peak_bytes(&server)?;
     println!("peak of memory: {} MiB before, {} MiB after", before >> 20, after >> 20);
+    check_peak(before, after)?;
     wait_for_deletions(&store)?;
     recount(setting, &store, server)
+}
+
+fn check_peak(before: u64, after: u64) -> Result<(), Failure> {
+    let most = before + TRIM_BYTES_MAX;
+    if after <= most {
+        return Ok(());
+    }
+    Err(Failure::unmet(format!("at most {most} bytes of memory after a trim"), after.to_string()))
 }
 
 fn wait_for_deletions(store: &Store) -> Result<(), Failure> {
@@ -77,11 +88,7 @@ fn recount(setting: &Setting, store: &Store, server: Server) -> Result<(), Failu
         export.path(&image).arg("--overwrite").run()?;
         tamis(setting, "import", &copy).arg(&volume).path(&image).run()?;
     }
-    let counted = |folder: &Path| -> Result<(u64, u64), Failure> {
-        let stats = tamis(setting, "stats", folder).arg("--json").json()?;
-        let number = |field: &str| stats[field].as_u64().unwrap_or(u64::MAX);
-        Ok((number("unique_chunks"), number("stored_bytes")))
-    };
+    let counted = |folder: &Path| chunks_and_bytes(tamis(setting, "stats", folder));
     let (left, made) = (counted(store.folder())?, counted(&copy)?);
     println!("{} unique chunks and {} bytes of frames, as in a new store", left.0, left.1);
     if left == made {
@@ -91,6 +98,33 @@ fn recount(setting: &Setting, store: &Store, server: Server) -> Result<(), Failu
     }
 }
 
+/// What a store holds, by its `stats`.
+fn chunks_and_bytes(stats: Program) -> Result<(u64, u64), Failure> {
+    let stats = Stats::ask(stats)?;
+    Ok((stats.number("unique_chunks")?, stats.number("stored_bytes")?))
+}
+
 fn tamis(setting: &Setting, command: &str, folder: &Path) -> Program {
     Program::new(PathBuf::from(setting.tamis())).arg(command).path(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{TRIM_BYTES_MAX, check_peak, chunks_and_bytes};
+    use crate::program::Program;
+
+    #[test]
+    fn two_stores_without_the_figures_do_not_hold_the_same() {
+        let stats = |answer: &str| Program::new("sh").args(["-c", &format!("echo '{answer}'")]);
+        let all = stats("{\"unique_chunks\":3,\"stored_bytes\":700}");
+        assert_eq!(chunks_and_bytes(all).unwrap(), (3, 700));
+        assert!(chunks_and_bytes(stats("{\"unique_chunks\":3}")).is_err());
+        assert!(chunks_and_bytes(stats("{}")).is_err());
+    }
+
+    #[test]
+    fn a_trim_that_takes_much_memory_is_found() {
+        assert!(check_peak(500 << 20, (500 << 20) + TRIM_BYTES_MAX).is_ok());
+        assert!(check_peak(500 << 20, (501 << 20) + TRIM_BYTES_MAX).is_err());
+    }
 }
