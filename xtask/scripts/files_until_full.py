@@ -1,6 +1,6 @@
 """Files on a disk that runs out of room, each with fsync, and the judge of what is left of them.
 
-usage: files_until_full.py fill FOLDER REPORTS ROUND        until something fails
+usage: files_until_full.py fill FOLDER REPORTS ROUND MIB    until something fails, behind so much
        files_until_full.py write FOLDER REPORTS ROUND MIB   so much, and nothing may fail
        files_until_full.py judge FOLDER REPORTS
        files_until_full.py thin FOLDER REPORTS              removes every other file
@@ -52,7 +52,7 @@ def put(root, reports, name):
     return len(data)
 
 
-def fill(root, reports, round_number):
+def fill(root, reports, round_number, mebibytes):
     written, number = 0, 0
     try:
         while True:
@@ -62,6 +62,9 @@ def fill(root, reports, round_number):
         if error.errno not in REFUSALS:
             raise
         print("%d files, %d MiB, then: %s" % (number, written >> 20, error.strerror))
+        if written < mebibytes << 20:
+            # That is no disk without room: nothing would be judged but what was there before.
+            sys.exit("full with %d MiB, where %d have room" % (written >> 20, mebibytes))
 
 
 def write(root, reports, round_number, mebibytes):
@@ -128,7 +131,7 @@ def main():
         return thin(root, path)
     with open(path, "a", encoding="utf-8") as reports:
         if verb == "fill":
-            fill(root, reports, sys.argv[4])
+            fill(root, reports, sys.argv[4], int(sys.argv[5]))
         else:
             write(root, reports, sys.argv[4], int(sys.argv[5]))
 

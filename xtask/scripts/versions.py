@@ -5,7 +5,8 @@ usage: versions.py snapshots TAMIS STORE URI VOLUME COUNT SEED   takes and delet
        versions.py trim URI MIB OTHER                            trims it while OTHER is written
 
 `snapshots` has writes in flight whenever a snapshot is taken, and deletes them all in an order that
-follows from SEED. `fill` leaves nothing unmapped. `trim` prints the latencies of both clients.
+follows from SEED. `fill` leaves nothing unmapped. `trim` prints the latencies of both clients, and
+fails when either waited: for much longer than any machine does by itself.
 """
 
 import random
@@ -20,6 +21,9 @@ MIB = 1 << 20
 CHUNK = 4096
 IN_FLIGHT = 16
 WRITES_PER_SNAPSHOT = 50
+# Of one request: of the trim, and of the other client meanwhile. By far more than either takes.
+TRIM_SECONDS_MAX = 5
+OTHER_SECONDS_MAX = 2
 # An NBD request says how long it is in 32 bits.
 TRIM_BYTES_MAX = (4 << 30) - MIB
 
@@ -142,8 +146,13 @@ def trim(uri, mebibytes, other_uri):
     quiet, beside = other.latencies[:before], other.latencies[before:]
     print("%s MiB trimmed by %d requests in %s, the longest %s" % (
         mebibytes, len(took), milliseconds(sum(took)), milliseconds(max(took))))
-    print("the other client's p99: %s before, %s beside" % (
-        milliseconds(share(quiet, 0.99)), milliseconds(share(beside, 0.99))))
+    print("the other client's p99: %s before, %s beside; its slowest: %s before, %s beside" % (
+        milliseconds(share(quiet, 0.99)), milliseconds(share(beside, 0.99)),
+        milliseconds(max(quiet)), milliseconds(max(beside))))
+    if max(took) > TRIM_SECONDS_MAX:
+        sys.exit("a trim took %s" % milliseconds(max(took)))
+    if max(beside) > OTHER_SECONDS_MAX:
+        sys.exit("the other client waited %s beside the trims" % milliseconds(max(beside)))
 
 
 VERBS = {"snapshots": snapshots, "fill": fill, "trim": trim}

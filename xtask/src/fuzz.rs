@@ -4,6 +4,7 @@
 //! debug assertions. They run one after another, each on its seeds in `fuzz/corpus` and on what
 //! earlier runs found, which grows outside the repository (`fuzz/target/grown`). The first target
 //! that crashes does not keep the others from their turn; the task then fails and names the inputs.
+//! So it does when a target executed nothing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -49,16 +50,16 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), Failure> {
     cargo_fuzz(root, &["build"]).show()?;
     let mut table = Table::default();
     table.row(["target", "executions", "crashing input"]);
-    let mut crashed = false;
+    let mut failed = false;
     for target in &targets {
         println!("{target}: {seconds} s");
         let run = run_target(root, &folder, target, seconds)?;
-        crashed |= run.crashing_input.is_some();
+        failed |= !run.is_good();
         let executions = run.executions.map_or("-".to_owned(), |count| count.to_string());
         table.row([target, &executions, run.crashing_input.as_deref().unwrap_or("none")]);
     }
     table.print();
-    if crashed { Err(Failure::Told) } else { Ok(()) }
+    if failed { Err(Failure::Told) } else { Ok(()) }
 }
 
 /// The names of all targets, in order.
@@ -114,6 +115,11 @@ fn run_target(root: &Path, folder: &Path, target: &str, seconds: u64) -> Result<
 }
 
 impl Run {
+    /// A target that executed nothing has shown nothing.
+    fn is_good(&self) -> bool {
+        self.crashing_input.is_none() && self.executions.is_some_and(|count| count > 0)
+    }
+
     fn read(&mut self, line: &str) {
         if let Some((_, path)) = line.split_once(CRASHING_INPUT) {
             self.crashing_input = Some(path.trim().to_owned());
@@ -148,11 +154,18 @@ mod tests {
     }
 
     #[test]
+    fn a_target_that_executed_nothing_has_failed() {
+        let run = |executions| Run { executions, crashing_input: None };
+        assert!(run(Some(1)).is_good() && !run(Some(0)).is_good() && !run(None).is_good());
+    }
+
+    #[test]
     fn what_the_fuzzer_says_is_read() {
         let mut run = Run::default();
         run.read("artifact_prefix='/a/'; Test unit written to /a/crash-1f");
         run.read("stat::number_of_executed_units: 1254");
         run.read("stat::average_exec_per_sec:     12");
+        assert!(!run.is_good());
         let crashing_input = Some("/a/crash-1f".to_owned());
         assert_eq!(run, Run { executions: Some(1254), crashing_input });
     }

@@ -20,6 +20,11 @@ const SPARE: &str = "spare";
 const SPARE_MIB: &str = "48";
 /// Written after each relief: nothing of it may be refused.
 const AGAIN_MIB: &str = "40";
+/// What a new file system takes before it is full, at least: half of the store.
+const FIRST_MIB: &str = "512";
+const FIRST_MIB_SHORT: &str = "128";
+/// And one of which every other file was removed, and whose store has given that room back.
+const LATER_MIB: &str = "1";
 const SERVE: [&str; 2] = ["--memory", "128M"];
 const ROUNDS: u64 = 10;
 const ROUNDS_SHORT: u64 = 2;
@@ -54,7 +59,12 @@ impl Filling<'_> {
         let number = round.to_string();
         self.on_spare("spare")?;
         let (disk, mount) = self.mount()?;
-        println!("round {round}: {}", self.script("fill", &[&number])?);
+        let least = match (round, self.setting.short) {
+            (1, true) => FIRST_MIB_SHORT,
+            (1, false) => FIRST_MIB,
+            _ => LATER_MIB,
+        };
+        println!("round {round}: {}", self.script("fill", &[&number, least])?);
         println!("  full: {}", self.script("judge", &[])?);
         let server = self.restart(round, server, disk, mount)?;
 
