@@ -9,6 +9,7 @@ pub mod canary;
 pub mod input;
 pub mod ring;
 pub mod script;
+pub mod served;
 pub mod store;
 
 use format::{BLOCK_BYTES, FormatError};
