@@ -2,8 +2,9 @@
 //! be walked to its end.
 //!
 //! Each run of data begins behind the one before, lies within the disk and can be read, whatever
-//! the tables say, sector by sector as well as in one piece; what lies between is zeros. The bytes are the whole file, and then its beginning
-//! before some MiB of nothing, for the tables of large clusters lie far behind the header.
+//! the tables say, sector by sector as well as in one piece; what lies between is zeros. The bytes
+//! are the whole file, and then its beginning before some MiB of nothing, for the tables of large
+//! clusters lie far behind the header.
 //!
 //! Opened as an image, files that it names are opened as well; the fuzzer changes none.
 #![no_main]
