@@ -25,7 +25,7 @@ use crate::interrupt::Interrupt;
 use crate::output;
 use crate::progress::{Progress, Unit, human_duration};
 use crate::size::human_bytes;
-use crate::staging::{check_name, staging_name};
+use crate::staging::{check_name, marks_of, staging_name};
 use crate::stdin::unread;
 use crate::store::{OpenStore, engine_options};
 use crate::stream_source::Source;
@@ -116,17 +116,22 @@ struct Import<'a> {
 impl Import<'_> {
     /// Imports into the volume that `args` name; returns the bytes of the image.
     fn fill_volume(&mut self, args: &ImportArgs) -> Result<u64, CliError> {
-        let existing = self.client.volumes()?.into_iter().find(|v| v.name == args.volume);
-        match existing {
+        let all = self.client.volumes()?;
+        match all.iter().find(|volume| volume.name == args.volume) {
             Some(volume) => {
-                check_domain(&volume, args)?;
-                self.fill_existing(&volume, args.overwrite)
+                check_domain(volume, args)?;
+                self.fill_existing(volume, &all, args.overwrite)
             }
             None => self.fill_new(&args.volume, args.domain.clone()),
         }
     }
 
-    fn fill_existing(&mut self, volume: &VolumeInfo, overwrite: bool) -> Result<u64, CliError> {
+    fn fill_existing(
+        &mut self,
+        volume: &VolumeInfo,
+        all: &[VolumeInfo],
+        overwrite: bool,
+    ) -> Result<u64, CliError> {
         let (name, mapped_bytes) = (volume.name.clone(), volume.mapped_bytes);
         if volume.taken_unix_s.is_some() {
             return Err(RequestError::NotAVolume { name }.into());
@@ -138,6 +143,10 @@ impl Import<'_> {
         if image_bytes.is_some_and(|bytes| padded(bytes) > volume.size_bytes) {
             let volume_bytes = volume.size_bytes;
             return Err(CliError::ImageTooLarge { name, image_bytes, volume_bytes });
+        }
+        // What the image brings is no half of a stream, for whose import to give up.
+        for mark in marks_of(&volume.name, all) {
+            self.client.delete_volume(mark)?;
         }
         self.copy(&volume.name, mapped_bytes == 0, Room::Fixed)
     }

@@ -23,6 +23,7 @@ use crate::interrupt::Interrupt;
 use crate::output;
 use crate::progress::human_duration;
 use crate::size::human_count;
+use crate::staging::unfinished;
 use crate::store::{self, OpenStore, engine_options};
 
 mod banner;
@@ -215,6 +216,13 @@ fn announce(
         output::say(format_args!("note: {note}"));
     }
     let mut volumes = store.client().volumes()?;
+    for (volume, snapshot) in unfinished(&volumes) {
+        output::say(format_args!(
+            "warning: {volume} holds part of what leads to {snapshot}, since an import was killed; \
+             when that is repeated it gives up what is written to {volume} until then, unless \
+             {volume} has been rolled back first (`tamis snapshot rollback`)"
+        ));
+    }
     volumes.retain(|volume| volume.taken_unix_s.is_none());
     if args.json {
         return output::print_json_line(&ready(store, place, addresses, &volumes));

@@ -14,6 +14,7 @@ use crate::error::CliError;
 use crate::moment::utc;
 use crate::output;
 use crate::size::human_bytes;
+use crate::staging::{check_name, staging_name};
 use crate::store::Store;
 use crate::table::{Align, Table};
 
@@ -120,8 +121,8 @@ fn delete(args: &SnapshotDeleteArgs) -> Result<(), CliError> {
         if !args.confirm.yes && !confirm(format_args!("Delete {}?", names.join(", "))) {
             return Err(CliError::NotConfirmed);
         }
-        for name in &names {
-            store.delete_volume(name, false)?;
+        for name in with_marks(&names, &store.volumes()?) {
+            store.delete_volume(&name, false)?;
         }
         Ok(found)
     })?;
@@ -131,9 +132,26 @@ fn delete(args: &SnapshotDeleteArgs) -> Result<(), CliError> {
     output::print_line(format_args!("deleted {}", names.join(", ")))
 }
 
+/// What is deleted with these snapshots: before each what an import that was killed at its end has
+/// left, which without the other would look like that of an import in its middle.
+fn with_marks(names: &[String], all: &[VolumeInfo]) -> Vec<String> {
+    let is_mark = |name: &String| all.iter().any(|volume| volume.name == *name);
+    let mut doomed: Vec<String> = Vec::new();
+    for name in names {
+        let mark = Some(staging_name(name)).filter(is_mark);
+        for one in mark.into_iter().chain([name.clone()]) {
+            if !doomed.contains(&one) {
+                doomed.push(one);
+            }
+        }
+    }
+    doomed
+}
+
 fn rollback(args: &SnapshotRollbackArgs) -> Result<(), CliError> {
     let SnapshotName { volume, name } = &args.snapshot;
     let full = args.snapshot.to_string();
+    check_name(&full)?;
     let rolled_back = Store::with(&args.store, |store| {
         store.volume(&args.store, &full)?;
         let question = format_args!("Give up what {volume} holds, and go back to {name}?");

@@ -50,6 +50,19 @@ impl Chain {
         tamis(&format!("import {} v {path}", self.to))
     }
 
+    /// Begins to import a stream of many MiB, and kills that in the middle.
+    fn kill_import(&self, path: &str) {
+        let bytes = fs::read(path).unwrap();
+        let mut import = command(["import", &self.to, "v", "-"]);
+        let mut child = import.stdin(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        // All but the end, so that it is in the middle for sure.
+        std::io::Write::write_all(&mut stdin, &bytes[..bytes.len() - 16]).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        drop(stdin);
+    }
+
     /// What a volume or snapshot of the second store holds.
     fn held(&self, name: &str) -> Vec<u8> {
         let out = self.folder.path("out");
@@ -206,15 +219,7 @@ fn an_import_that_is_killed_is_made_good_by_the_next() {
     let chain = Chain::new(contents);
     let (first, second) = (chain.stream(0), chain.stream(1));
     for (stream, expected) in [(&first, vec![]), (&second, vec!["v".to_owned(), "v@s0".into()])] {
-        let bytes = fs::read(stream).unwrap();
-        let mut import = command(["import", &chain.to, "v", "-"]);
-        let mut child = import.stdin(Stdio::piped()).spawn().unwrap();
-        let mut stdin = child.stdin.take().unwrap();
-        // All but the end, so that it is in the middle for sure.
-        std::io::Write::write_all(&mut stdin, &bytes[..bytes.len() - 16]).unwrap();
-        child.kill().unwrap();
-        child.wait().unwrap();
-        drop(stdin);
+        chain.kill_import(stream);
         let mut names = chain.names();
         names.retain(|name| !name.contains("importing"));
         assert_eq!(names, expected);
@@ -224,4 +229,56 @@ fn an_import_that_is_killed_is_made_good_by_the_next() {
     assert!(chain.held("v@s0") == chain.contents[0] && chain.held("v@s1") == chain.contents[1]);
     assert!(chain.held("v") == chain.contents[1]);
     tamis(&format!("check {}", chain.to)).ok();
+}
+
+/// What somebody wrote since an import was killed stays, however they came by the volume: the same
+/// import, repeated, gives it up only when it is told to.
+#[test]
+fn an_import_that_is_repeated_gives_up_nothing_of_others() {
+    let chain = Chain::new(vec![noise(1, 24 * MIB), noise(2, 24 * MIB)]);
+    let (first, second) = (chain.stream(0), chain.stream(1));
+    let Chain { to, folder, .. } = &chain;
+    chain.import(&first).ok();
+    let size = || tamis(&format!("volume show {to} v --json")).ok().json()["size_bytes"].clone();
+
+    // Gone back by hand, and used.
+    chain.kill_import(&second);
+    let (_, said) = Served::start(to, "").interrupt_and_hear();
+    assert!(said.contains("v holds part of what leads to v@s1"), "{said}");
+    tamis(&format!("snapshot rollback {to} v@s1~importing")).fails(2, "another name");
+    tamis(&format!("snapshot rollback {to} v@s0")).ok();
+    tamis(&format!("volume resize {to} v --size 25M")).ok();
+    chain.import(&second).fails(7, "has changed since v@s0");
+    assert_eq!(size(), 25 << 20);
+    tamis(&format!("import {to} v {second} --overwrite")).ok();
+    assert!(chain.held("v") == chain.contents[1]);
+    assert_eq!(chain.names(), ["v", "v@s0", "v@s1"]);
+    tamis(&format!("snapshot rollback {to} v@s0")).ok();
+    tamis(&format!("snapshot delete {to} v@s1")).ok();
+
+    // Gone back by hand, and not used.
+    chain.kill_import(&second);
+    tamis(&format!("snapshot rollback {to} v@s0")).ok();
+    chain.import(&second).ok();
+    assert!(chain.held("v@s1") == chain.contents[1]);
+    tamis(&format!("snapshot rollback {to} v@s0")).ok();
+    tamis(&format!("snapshot delete {to} v@s1")).ok();
+
+    // Written over as a whole.
+    chain.kill_import(&second);
+    let image = folder.path("small");
+    fs::write(&image, noise(9, MIB)).unwrap();
+    tamis(&format!("import {to} v {image} --overwrite")).ok();
+    chain.import(&second).fails(7, "has changed since v@s0");
+    assert!(chain.held("v")[..MIB] == noise(9, MIB));
+    tamis(&format!("snapshot rollback {to} v@s0")).ok();
+
+    // The snapshot that the import was to take came and went.
+    chain.kill_import(&second);
+    tamis(&format!("snapshot create {to} v@s1")).ok();
+    tamis(&format!("snapshot delete {to} v@s1")).ok();
+    tamis(&format!("volume resize {to} v --size 25M")).ok();
+    chain.import(&second).fails(7, "has changed since v@s0");
+    assert_eq!(size(), 25 << 20);
+    tamis(&format!("check {to}")).ok();
 }

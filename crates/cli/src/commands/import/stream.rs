@@ -6,10 +6,15 @@
 //! with a base A    NAME@B~importing taken -> applied to NAME -> NAME@B taken -> the first deleted
 //! ```
 //!
-//! NAME@B~importing is what NAME held before: a failure rolls back to it. An import that was killed
-//! leaves it behind, and the next one rolls back to it first. So nothing is ever called B that is
-//! not: its snapshot is taken when the end of the stream has been seen and everything before it has
-//! been found right.
+//! NAME@B~importing, the mark, is what NAME held before: a failure rolls back to it. An import that
+//! was killed leaves it behind, and the next one rolls back to it first. So nothing is ever called B
+//! that is not: its snapshot is taken when the end of the stream has been seen and everything before
+//! it has been found right.
+//!
+//! Going back gives up what was written since, so it must be the import that wrote it. A mark counts
+//! only while it is the last that happened to NAME: who has rolled back, or taken a snapshot, has
+//! seen what the import left, and what is there is theirs. A mark whose import came to its end is
+//! removed by the next import, and with the snapshot B.
 
 use engine::{Client, NewVolume, SnapshotRequest, VolumeInfo};
 use format::stream::{Section, StreamHeader, StreamVersion};
@@ -21,7 +26,7 @@ use crate::error::CliError;
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::progress::{Progress, Unit};
-use crate::staging::{check_name, staging_name};
+use crate::staging::{check_name, completed_name, marks_of, staging_name};
 use crate::store::{OpenStore, engine_options};
 use crate::stream::{is_version, sample};
 use crate::stream_source::StreamSource;
@@ -67,12 +72,12 @@ impl StreamImport<'_> {
         let header = source.header.clone();
         check_name(&header.target.name)?;
         let done = format!("{volume}@{}", header.target.name);
+        self.forget_ended(volume)?;
         if let Some(snapshot) = self.find(&done)? {
             if !is_version(self.client, &snapshot, &header.target)? {
                 return Err(engine::RequestError::VolumeExists { name: done }.into());
             }
             output::say(format_args!("{done} is there already"));
-            self.forget(&mark_of(volume, &header))?;
             return Ok(0);
         }
         match &header.base {
@@ -91,6 +96,16 @@ impl StreamImport<'_> {
             Some(_) => Ok(self.client.delete_volume(name)?),
             None => Ok(()),
         }
+    }
+
+    /// Deletes the marks of imports into a volume that came to their end.
+    fn forget_ended(&self, volume: &str) -> Result<(), CliError> {
+        let all = self.client.volumes()?;
+        let is_there = |name: &str| all.iter().any(|other| other.name == name);
+        for mark in marks_of(volume, &all).filter(|mark| is_there(completed_name(mark))) {
+            self.client.delete_volume(mark)?;
+        }
+        Ok(())
     }
 
     fn fill_new(
@@ -145,18 +160,18 @@ impl StreamImport<'_> {
             Some(_) => {}
         }
         let mark = mark_of(&volume, header);
-        if self.find(&mark)?.is_some() {
+        if args.overwrite {
+            self.client.roll_back(&base_name)?;
+        } else if found.parent.as_ref() == Some(&mark) {
             output::say(format_args!("{volume} goes back to {mark}, where an import began"));
             self.client.roll_back(&mark)?;
-        } else if args.overwrite {
-            self.client.roll_back(&base_name)?;
         }
         if !self.is_same(&base_name, &volume)? {
             return Err(CliError::ChangedSinceBase { volume, base: name });
         }
-        if self.find(&mark)?.is_none() {
-            self.take(&mark, 0)?;
-        }
+        // One that is there may be from before what happened to the volume since.
+        self.forget(&mark)?;
+        self.take(&mark, 0)?;
         let changed = self.apply(&volume, source, false).and_then(|data_bytes| {
             self.conclude(&volume, &header.target)?;
             Ok(data_bytes)
