@@ -25,8 +25,10 @@ use crate::progress::human_duration;
 use crate::size::human_count;
 use crate::staging::unfinished;
 use crate::store::{self, OpenStore, engine_options};
+use notices::{Notices, Teller};
 
 mod banner;
+mod notices;
 
 /// Volume that `--create` makes.
 const FIRST_VOLUME: &str = "disk0";
@@ -66,6 +68,18 @@ pub(super) fn run(args: ServeArgs) -> Result<(), CliError> {
     }
     let (events, woken) = channel();
     hear_signals(events.clone())?;
+    let notices = Notices::begin()?;
+    let served = open_and_serve(args, events, &woken, &notices.teller());
+    notices.end();
+    served
+}
+
+fn open_and_serve(
+    args: ServeArgs,
+    events: Sender<Event>,
+    woken: &Receiver<Event>,
+    teller: &Teller,
+) -> Result<(), CliError> {
     if args.create && !store::is_there(&args.store) {
         init::make(&args.store, &StoreShape::with_capacity(args.capacity))?;
     }
@@ -73,20 +87,21 @@ pub(super) fn run(args: ServeArgs) -> Result<(), CliError> {
     let engine_ended = move || tell(&events, Event::EngineEnded);
     let verbose = args.verbose;
     if verbose {
-        output::say("opening the store");
+        teller.tell("opening the store");
     }
     let watch = |engine: &mut Engine| {
-        engine.observe(Box::new(move |notice| observe(notice, verbose)));
+        let teller = teller.clone();
+        engine.observe(Box::new(move |notice| observe(&teller, notice, verbose)));
         engine.warn_at(&args.warn);
         engine.copy_above(args.copies_above);
     };
     let store = OpenStore::open(&args.store, options.clone(), watch, engine_ended)?;
     touch_memory(options);
-    let served = serve(&store, &args, &woken);
+    let served = serve(&store, &args, woken, teller);
     let closed = store.close();
     served?;
     closed?;
-    output::say("closed cleanly");
+    teller.tell("closed cleanly");
     Ok(())
 }
 
@@ -112,22 +127,27 @@ fn tell(events: &Sender<Event>, event: Event) {
 }
 
 /// Tells the operator what nobody else would: at once that writing has stopped or that room runs
-/// out, and the rest when asked for.
-fn observe(notice: &Notice, verbose: bool) {
+/// out, and the rest when asked for. The core waits for this.
+fn observe(teller: &Teller, notice: &Notice, verbose: bool) {
     match notice {
         Notice::WritingStopped { .. } | Notice::WritesRefused => {
-            output::say(format_args!("error: {notice}"));
+            teller.tell(format_args!("error: {notice}"));
         }
-        Notice::RoomRunsOut { .. } => output::say(format_args!("warning: {notice}")),
+        Notice::RoomRunsOut { .. } => teller.tell(format_args!("warning: {notice}")),
         Notice::RoomCameBack { .. } | Notice::WritesFitAgain => {
-            output::say(format_args!("note: {notice}"));
+            teller.tell(format_args!("note: {notice}"));
         }
-        _ if verbose => output::say(notice),
+        _ if verbose => teller.tell(notice),
         _ => {}
     }
 }
 
-fn serve(store: &OpenStore, args: &ServeArgs, woken: &Receiver<Event>) -> Result<(), CliError> {
+fn serve(
+    store: &OpenStore,
+    args: &ServeArgs,
+    woken: &Receiver<Event>,
+    teller: &Teller,
+) -> Result<(), CliError> {
     let client = store.client();
     if args.create {
         ensure_volume(client, args.size)?;
@@ -142,9 +162,9 @@ fn serve(store: &OpenStore, args: &ServeArgs, woken: &Receiver<Event>) -> Result
     let options = ServerOptions { listen, poll_us: args.poll_us, ..ServerOptions::default() };
     let doors = NbdServer::start(client.clone(), options)?;
     status.set(status_of(doors.addresses()));
-    announce(store, args, &place, doors.addresses())?;
+    announce(store, args, (&place, doors.addresses()), teller)?;
     if let Ok(Event::Signal) = woken.recv() {
-        output::say("closing: what is buffered is written out; a second signal ends at once");
+        teller.tell("closing: what is buffered is written out; a second signal ends at once");
     }
     doors.stop();
     control.stop();
@@ -203,21 +223,21 @@ fn status_of(addresses: &[Listen]) -> Status {
 fn announce(
     store: &OpenStore,
     args: &ServeArgs,
-    place: &Path,
-    addresses: &[Listen],
+    (place, addresses): (&Path, &[Listen]),
+    teller: &Teller,
 ) -> Result<(), CliError> {
     for address in addresses.iter().filter(|address| !address.is_loopback()) {
-        output::say(format_args!(
+        teller.tell(format_args!(
             "warning: {address} can be reached from other machines, without encryption or \
              password: whoever connects can read and write every volume"
         ));
     }
     if let Some(note) = &store.identity.note {
-        output::say(format_args!("note: {note}"));
+        teller.tell(format_args!("note: {note}"));
     }
     let mut volumes = store.client().volumes()?;
     for (volume, snapshot) in unfinished(&volumes) {
-        output::say(format_args!(
+        teller.tell(format_args!(
             "warning: {volume} holds part of what leads to {snapshot}, since an import was killed; \
              when that is repeated it gives up what is written to {volume} until then, unless \
              {volume} has been rolled back first (`tamis snapshot rollback`)"

@@ -156,8 +156,13 @@ pub(crate) struct Served {
 impl Served {
     /// Serves with these further words on the command line.
     pub(crate) fn start(store: &str, words: &str) -> Self {
+        Self::start_saying_to(store, words, Stdio::piped())
+    }
+
+    /// The same, with `stderr` as its standard error.
+    pub(crate) fn start_saying_to(store: &str, words: &str, stderr: impl Into<Stdio>) -> Self {
         let line = format!("serve {store} --json --memory 64M {words}");
-        Self::spawn(command(line.split_whitespace()))
+        Self::spawn(command(line.split_whitespace()), stderr.into())
     }
 
     /// Serves from a process that may write no file beyond `file_bytes_max`: the kernel refuses
@@ -168,16 +173,12 @@ impl Served {
         let mut shell = Command::new("sh");
         shell.args(["-c", &script, env!("CARGO_BIN_EXE_tamis")]);
         shell.args(["serve", store, "--json", "--memory", "64M"]);
-        Self::spawn(shell)
+        Self::spawn(shell, Stdio::piped())
     }
 
-    fn spawn(mut command: Command) -> Self {
-        let mut child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+    fn spawn(mut command: Command, stderr: Stdio) -> Self {
+        let mut child =
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(stderr).spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
         let mut first = String::new();
         out.read_line(&mut first).unwrap();
@@ -216,7 +217,9 @@ impl Served {
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
                 let mut said = String::new();
-                self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+                if let Some(mut stderr) = self.child.stderr.take() {
+                    stderr.read_to_string(&mut said).unwrap();
+                }
                 return (status.code(), said);
             }
             assert!(started.elapsed() < Duration::from_secs(20), "it does not end");

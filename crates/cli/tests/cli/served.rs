@@ -1,10 +1,14 @@
 //! A store that is being served, and the commands that reach it there.
 
 use std::fs;
+use std::io::{ErrorKind, PipeWriter, Read, Write, pipe};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
-use crate::harness::{Folder, Served, blank_qcow2, installed, noise, tamis};
+use rustix::io::ioctl_fionbio;
+
+use crate::harness::{Folder, Served, blank_qcow2, command, installed, noise, tamis};
 
 #[test]
 fn create_makes_all_that_is_needed() {
@@ -117,4 +121,57 @@ fn shell(lines: &str) {
     let path = format!("{}:{}", tamis.display(), std::env::var("PATH").unwrap());
     let done = Command::new("sh").args(["-ec", lines]).env("PATH", path).output().unwrap();
     assert!(done.status.success(), "{lines}: {done:?}");
+}
+
+/// As with a terminal at Ctrl-S: what is to be said waits, and nothing else does.
+#[test]
+fn a_server_whose_words_nobody_reads_goes_on_and_ends() {
+    let folder = Folder::new();
+    let store = folder.store("64M");
+    let image = folder.path("image");
+    fs::write(&image, noise(1, 12 << 20)).unwrap();
+    tamis(&format!("import {store} v {image}")).ok();
+    let collect = format!("collect {store} --recompress zstd:3 --rate unlimited");
+
+    let (_unread, says) = pipe().unwrap();
+    let served = Served::start_saying_to(&store, "--verbose", says.try_clone().unwrap());
+    fill(&says);
+    answers(&collect);
+    answers(&format!("stats {store}"));
+    assert_eq!(served.interrupt(), Some(0));
+
+    let (mut read, says) = pipe().unwrap();
+    let served = Served::start_saying_to(&store, "--verbose", says);
+    answers(&collect);
+    assert_eq!(served.interrupt(), Some(0));
+    let mut said = String::new();
+    read.read_to_string(&mut said).unwrap();
+    for words in ["opening the store\n", "collecting container ", "closing: ", "closed cleanly\n"] {
+        assert!(said.contains(words), "{words} in {said}");
+    }
+}
+
+/// Until nothing more goes in: whoever writes to it next waits.
+fn fill(mut pipe: &PipeWriter) {
+    ioctl_fionbio(pipe, true).unwrap();
+    for piece in [&[b'.'; 4096][..], b"."] {
+        while pipe.write(piece).is_ok() {}
+    }
+    assert_eq!(pipe.write(b".").unwrap_err().kind(), ErrorKind::WouldBlock);
+    ioctl_fionbio(pipe, false).unwrap();
+}
+
+/// That a command comes to its end.
+fn answers(line: &str) {
+    let mut command = command(line.split_whitespace());
+    let mut child = command.stdout(Stdio::null()).stdin(Stdio::null()).spawn().unwrap();
+    let begun = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if begun.elapsed() > Duration::from_secs(20) {
+            child.kill().unwrap();
+            panic!("{line}: no answer");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(child.wait().unwrap().code(), Some(0), "{line}");
 }
