@@ -157,6 +157,15 @@ impl DiskImage {
         Ok(())
     }
 
+    /// That every file of it ends where it did when it was opened: who has read all of it asks, for
+    /// what a file has gained since is not in what was read.
+    ///
+    /// # Errors
+    /// [`ImageError::LengthChanged`] when one does not, and [`ImageError::Io`].
+    pub fn check_length(&self) -> Result<(), ImageError> {
+        self.layers.iter().try_for_each(|layer| layer.file().check_length())
+    }
+
     /// Lets the system read the next `length_bytes` before they are asked for, where the disk's
     /// place in the file is known without looking.
     pub fn read_ahead(&self, offset_bytes: u64, length_bytes: u64) {
@@ -211,6 +220,13 @@ impl Layer {
         match self {
             Self::Raw(raw) => raw.file().size_bytes(),
             Self::Qcow2(qcow2) => qcow2.size_bytes(),
+        }
+    }
+
+    fn file(&self) -> &HostFile {
+        match self {
+            Self::Raw(raw) => raw.file(),
+            Self::Qcow2(qcow2) => qcow2.file(),
         }
     }
 

@@ -18,6 +18,16 @@ pub enum ImageError {
         /// Why.
         source: io::Error,
     },
+    /// Its end is not where it was when it was opened.
+    #[error(
+        "the image {} became shorter or longer while it was read: try again when nobody writes to \
+         it",
+        path.display()
+    )]
+    LengthChanged {
+        /// The file.
+        path: PathBuf,
+    },
     /// It has no bytes at places of their own.
     #[error("{} is neither a file nor a block device", path.display())]
     NotSeekable {

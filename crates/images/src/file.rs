@@ -1,4 +1,8 @@
 //! A file or block device of the host: its bytes and its holes.
+//!
+//! Whoever reads goes by the length that it had when it was opened. A file that somebody makes
+//! shorter meanwhile would look as if zeros followed, so every end that is met is held against that
+//! length ([`ImageError::LengthChanged`]).
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Seek, SeekFrom};
@@ -63,6 +67,7 @@ impl HostFile {
                 // A file that is written while it is read may have lost the data by now.
                 Ok(if end_bytes > at_bytes { data(end_bytes) } else { hole(at_bytes + 1) })
             }
+            Err(Errno::NXIO) if self.length_now()? < self.size_bytes => Err(self.changed()),
             Err(Errno::NXIO) => Ok(hole(u64::MAX)),
             // Not every file system and no block device knows of holes: then all is data.
             Err(Errno::INVAL | Errno::OPNOTSUPP) => Ok(data(self.size_bytes)),
@@ -76,7 +81,10 @@ impl HostFile {
         offset_bytes: u64,
         out: &mut [u8],
     ) -> Result<(), ImageError> {
-        self.file.read_exact_at(out, offset_bytes).map_err(|source| self.unreadable(source))
+        self.file.read_exact_at(out, offset_bytes).map_err(|source| match source.kind() {
+            ErrorKind::UnexpectedEof => self.changed(),
+            _ => self.unreadable(source),
+        })
     }
 
     /// The same, with zeros for what lies beyond the end.
@@ -87,7 +95,9 @@ impl HostFile {
     ) -> Result<(), ImageError> {
         let mut filled = 0;
         while let Some(rest) = out.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-            match self.file.read_at(rest, offset_bytes.saturating_add(filled as u64)) {
+            let at_bytes = offset_bytes.saturating_add(filled as u64);
+            match self.file.read_at(rest, at_bytes) {
+                Ok(0) if at_bytes < self.size_bytes => return Err(self.changed()),
                 Ok(0) => {
                     rest.fill(0);
                     break;
@@ -98,6 +108,21 @@ impl HostFile {
             }
         }
         Ok(())
+    }
+
+    /// That it ends where it did when it was opened.
+    pub(crate) fn check_length(&self) -> Result<(), ImageError> {
+        if self.length_now()? == self.size_bytes { Ok(()) } else { Err(self.changed()) }
+    }
+
+    fn length_now(&self) -> Result<u64, ImageError> {
+        // The length of a block device is not in what `fstat` says of it.
+        let end = (&self.file).seek(SeekFrom::End(0));
+        end.map_err(|source| self.unreadable(source))
+    }
+
+    fn changed(&self) -> ImageError {
+        ImageError::LengthChanged { path: self.path.clone() }
     }
 
     /// Lets the system read what will be asked for soon.

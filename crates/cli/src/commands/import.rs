@@ -201,6 +201,7 @@ impl Import<'_> {
             at = end;
         }
         to.zero(at, end_bytes - at)?;
+        disk.check_length()?;
         self.progress.set_done(disk.size_bytes());
         Ok(disk.size_bytes())
     }

@@ -116,6 +116,7 @@ fn exit_of_image(error: &ImageError) -> Exit {
     match error {
         ImageError::Io { source, .. } => exit_of_io(source),
         ImageError::Damaged { .. } => Exit::Damage,
+        ImageError::LengthChanged { .. } => Exit::Failed,
         _ => Exit::Usage,
     }
 }

@@ -71,6 +71,7 @@ fn examples() -> Vec<(CliError, Exit)> {
             Exit::Usage,
         ),
         (ImageError::Damaged { path: path(), what: "too short".into() }.into(), Exit::Damage),
+        (ImageError::LengthChanged { path: path() }.into(), Exit::Failed),
         (ImageError::BackingUnasked { path: path() }.into(), Exit::Usage),
         (CliError::ImageEmpty, Exit::Usage),
         (CliError::ReservedName { name: "v~importing".into() }, Exit::Usage),

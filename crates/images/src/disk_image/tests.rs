@@ -277,6 +277,34 @@ fn holes_of_a_raw_file_are_no_data() {
 }
 
 #[test]
+fn a_file_that_changes_its_length_while_it_is_read_is_no_image() {
+    let is_told = |told: Result<(), ImageError>| {
+        assert!(matches!(told, Err(ImageError::LengthChanged { .. })), "{told:?}");
+    };
+    let folder = Folder::new();
+    let path = folder.0.join("sparse.img");
+    let file = File::create(&path).unwrap();
+    file.set_len(64 << 20).unwrap();
+    file.write_all_at(b"two", 50 << 20).unwrap();
+    let image = DiskImage::open(&path).unwrap();
+    image.check_length().unwrap();
+    file.set_len(32 << 20).unwrap();
+    // Behind what is left, and where only a hole is left.
+    is_told(image.next_data(40 << 20).map(drop));
+    is_told(image.read_at((32 << 20) - 1, &mut [0; 2]));
+    is_told(image.check_length());
+    file.set_len(65 << 20).unwrap();
+    is_told(image.check_length());
+
+    let bytes = qcow2(&[Cluster::Filled(5); 4], None);
+    let path = folder.write("cut.qcow2", &bytes);
+    let image = DiskImage::open(&path).unwrap();
+    File::options().write(true).open(&path).unwrap().set_len(bytes.len() as u64 - 600).unwrap();
+    image.read_at(0, &mut [0; 2 * CLUSTER]).unwrap();
+    is_told(image.read_at(2 * CLUSTER as u64, &mut [0; CLUSTER]));
+}
+
+#[test]
 fn a_read_beyond_the_end_is_zeros() {
     let folder = Folder::new();
     let image = DiskImage::open(&folder.write("short.img", &[7; 700])).unwrap();
