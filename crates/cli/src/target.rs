@@ -1,9 +1,10 @@
 //! Where an exported image goes: a new file, a block device, standard output.
 //!
 //! A file is written under a hidden name beside the one asked for and takes that name when it is
-//! complete and synced. Dropped before that, it is removed. A link is followed to what it leads to;
-//! whatever is neither a file nor a block device is left alone, since a file in its place would
-//! break who uses it.
+//! complete and synced; when that has succeeded the name is durable as well. What has come to be
+//! there meanwhile is replaced only if that was asked for. Dropped before that, it is removed. A
+//! link is followed to what it leads to; whatever is neither a file nor a block device is left
+//! alone, since a file in its place would break who uses it.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Seek, SeekFrom};
@@ -22,7 +23,7 @@ pub(crate) struct Target {
 #[derive(Debug)]
 enum Kind {
     Stream,
-    File { file: File, hidden: PathBuf },
+    File { file: File, hidden: PathBuf, replaces: bool },
     Device { file: File },
 }
 
@@ -35,7 +36,8 @@ impl Target {
         }
         let failed = |source| CliError::OutputFailed { path: path.to_owned(), source };
         let Some(there) = look(path)? else {
-            let kind = create_hidden(path, size_bytes, None).map_err(failed)?;
+            let (file, hidden) = create_hidden(path, size_bytes, None).map_err(failed)?;
+            let kind = Kind::File { file, hidden, replaces: overwrite };
             return Ok(Self { path: path.to_owned(), kind });
         };
         let (is_file, is_device) = (there.is_file(), there.file_type().is_block_device());
@@ -49,7 +51,12 @@ impl Target {
         let path = path.canonicalize().map_err(failed)?;
         let kind = match is_device {
             true => open_device(&path, size_bytes)?,
-            false => create_hidden(&path, size_bytes, Some(there.permissions())).map_err(failed)?,
+            false => {
+                let permissions = Some(there.permissions());
+                let (file, hidden) =
+                    create_hidden(&path, size_bytes, permissions).map_err(failed)?;
+                Kind::File { file, hidden, replaces: true }
+            }
         };
         Ok(Self { path, kind })
     }
@@ -77,14 +84,19 @@ impl Target {
         let completed = match &self.kind {
             Kind::Stream => Ok(()),
             Kind::Device { file } => file.sync_all(),
-            Kind::File { file, hidden } => {
-                file.sync_all().and_then(|()| fs::rename(hidden, &self.path))
+            Kind::File { file, hidden, replaces } => {
+                file.sync_all().and_then(|()| disk::give_name(hidden, &self.path, *replaces))
             }
         };
-        if completed.is_err() {
+        completed.map_err(|source| {
             self.abandon();
-        }
-        completed.map_err(|source| self.failed(source))
+            match (source.kind(), &self.kind) {
+                (ErrorKind::AlreadyExists, Kind::File { replaces: false, .. }) => {
+                    CliError::OutputExists { path: self.path.clone() }
+                }
+                _ => self.failed(source),
+            }
+        })
     }
 
     /// Removes what was written to a new file.
@@ -112,7 +124,7 @@ fn create_hidden(
     path: &Path,
     size_bytes: u64,
     permissions: Option<Permissions>,
-) -> io::Result<Kind> {
+) -> io::Result<(File, PathBuf)> {
     let name = path.file_name().ok_or(ErrorKind::InvalidInput)?;
     let hidden = format!(".{}.{}.partial", name.to_string_lossy(), std::process::id());
     let hidden = path.with_file_name(hidden);
@@ -128,7 +140,7 @@ fn create_hidden(
         let _ = fs::remove_file(&hidden);
         return Err(error);
     }
-    Ok(Kind::File { file, hidden })
+    Ok((file, hidden))
 }
 
 fn open_device(path: &Path, size_bytes: u64) -> Result<Kind, CliError> {
@@ -186,6 +198,22 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"precious");
         target.complete().unwrap();
         assert_eq!(fs::read(&path).unwrap().len(), 4096);
+    }
+
+    #[test]
+    fn what_came_to_be_there_meanwhile_is_kept_unless_overwriting_is_asked_for() {
+        let folder = Folder::new();
+        let path = folder.path().join("out.img");
+        for (overwrite, left) in [(true, 4096), (false, 8)] {
+            let _ = fs::remove_file(&path);
+            let target = Target::open(&path, 4096, overwrite).unwrap();
+            fs::write(&path, "precious").unwrap();
+            let completed = target.complete();
+            assert_eq!(completed.is_ok(), overwrite, "{completed:?}");
+            assert!(overwrite || matches!(completed, Err(CliError::OutputExists { .. })));
+            assert_eq!(fs::read(&path).unwrap().len(), left);
+            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        }
     }
 
     #[test]
