@@ -13,7 +13,8 @@
 //! - An answer without data goes out at once where nobody waits before it and the socket takes it:
 //!   whoever flushes waits for it, and waking the writer takes longer than sending. So does a short
 //!   read that is all there is in flight: there is nothing that it could be put together beside.
-//! - Reader and writer both send, each while it holds `sending`. When the writer has it, the reader
+//! - Reader, writer and core send, each while it holds `sending`. What the core could send only in
+//!   part leaves its rest there, and whoever sends next sends that first. When the writer has it, the reader
 //!   leaves its acknowledgements to the writer instead of waiting.
 //! - A client that takes nothing keeps its place, and the memory of its reads, until somebody else
 //!   waits for that ([`Forbearance`]): then it is given up.
@@ -110,6 +111,8 @@ struct State {
     reading: bool,
     broken: bool,
     writer_sleeps: bool,
+    /// The rest of a reply waits for the writer.
+    rest_is_owed: bool,
     /// The reader waits for room. Nobody is called who does not wait: that is a system call.
     reader_waits: bool,
 }
@@ -118,7 +121,8 @@ struct State {
 #[derive(Debug)]
 pub(crate) struct Link {
     socket: Arc<Socket>,
-    sending: Mutex<()>,
+    /// The right to send, and the rest of a reply that was sent in part.
+    sending: Mutex<Vec<u8>>,
     /// Bytes of reads that may be in flight: a share that leaves other connections theirs.
     read_bytes_max: usize,
     forbearance: Forbearance,
@@ -139,7 +143,7 @@ impl Link {
     ) -> Self {
         Self {
             socket,
-            sending: Mutex::new(()),
+            sending: Mutex::default(),
             read_bytes_max: read_share_bytes.min(READ_BYTES_MAX),
             forbearance,
             state: Mutex::new(State {
@@ -151,6 +155,7 @@ impl Link {
                 reading: true,
                 broken: false,
                 writer_sleeps: false,
+                rest_is_owed: false,
                 reader_waits: false,
             }),
             work_came: Condvar::new(),
@@ -224,11 +229,13 @@ impl Link {
     /// [`Hangup`] when the client is gone or given up, which breaks the connection.
     pub(crate) fn send(&self, bytes: &[u8]) -> Result<(), Hangup> {
         let sending = self.sending.lock().unwrap_or_else(PoisonError::into_inner);
-        self.send_holding(&sending, bytes)
+        self.send_holding(sending, bytes)
     }
 
-    fn send_holding(&self, _sending: &MutexGuard<'_, ()>, bytes: &[u8]) -> Result<(), Hangup> {
-        self.send_all(bytes).inspect_err(|_| self.break_off())
+    fn send_holding(&self, mut rest: MutexGuard<'_, Vec<u8>>, bytes: &[u8]) -> Result<(), Hangup> {
+        let sent = self.send_all(&rest).and_then(|()| self.send_all(bytes));
+        rest.clear();
+        sent.inspect_err(|_| self.break_off())
     }
 
     fn send_all(&self, mut bytes: &[u8]) -> Result<(), Hangup> {
@@ -262,9 +269,9 @@ impl Link {
     /// [`Hangup`] as for [`Link::send`].
     pub(crate) fn send_or_hand_over(&self, bytes: &[u8]) -> Result<(), Hangup> {
         match self.sending.try_lock() {
-            Ok(sending) => return self.send_holding(&sending, bytes),
+            Ok(sending) => return self.send_holding(sending, bytes),
             Err(TryLockError::Poisoned(sending)) => {
-                return self.send_holding(&sending.into_inner(), bytes);
+                return self.send_holding(sending.into_inner(), bytes);
             }
             Err(TryLockError::WouldBlock) => {}
         }
@@ -287,7 +294,11 @@ impl Link {
             if state.broken {
                 return false;
             }
-            if !state.batch.replies.is_empty() || !state.batch.outcomes.is_empty() {
+            if state.rest_is_owed
+                || !state.batch.replies.is_empty()
+                || !state.batch.outcomes.is_empty()
+            {
+                state.rest_is_owed = false;
                 std::mem::swap(&mut state.batch, batch);
                 return true;
             }
@@ -314,7 +325,7 @@ impl Link {
         state: &State,
         request: &Request,
         outcome: &Outcome,
-    ) -> Option<MutexGuard<'_, ()>> {
+    ) -> Option<MutexGuard<'_, Vec<u8>>> {
         let may = state.is_quickly_answered(request, outcome)
             && state.writer_is_idle()
             && self.socket.takes_at_once();
@@ -322,17 +333,32 @@ impl Link {
     }
 
     /// Answers a request that has ended, with the right to send and the state held.
-    fn answer_at_once(&self, state: &mut State, request: &Request, outcome: Outcome) {
+    fn answer_at_once(
+        &self,
+        state: &mut State,
+        rest: &mut Vec<u8>,
+        request: &Request,
+        outcome: Outcome,
+    ) {
         state.answer.outcome(request, outcome);
-        if !self.socket.send_at_once(state.answer.as_bytes()) {
-            state.batch.replies.extend_from_slice(state.answer.as_bytes());
-        }
-        state.answer.clear();
+        self.send_answer(state, rest);
         state.release(Load { requests: 1, read_bytes: read_bytes(request) });
         self.call_reader(state);
-        if !state.reading || !state.batch.replies.is_empty() {
+        if !state.reading || !state.writer_is_idle() {
             self.wake_writer(state);
         }
+    }
+
+    /// Sends the answer, or leaves it to the writer. Of one that was sent in part the rest must be
+    /// the next that is sent, whoever sends.
+    fn send_answer(&self, state: &mut State, rest: &mut Vec<u8>) {
+        let answer = state.answer.as_bytes();
+        match self.socket.send_at_once(answer) {
+            0 => state.batch.replies.extend_from_slice(answer),
+            sent => rest.extend_from_slice(answer.get(sent..).unwrap_or_default()),
+        }
+        state.rest_is_owed = !rest.is_empty();
+        state.answer.clear();
     }
 
     /// There will be no further requests: when what is in flight has been sent, it is over.
@@ -345,7 +371,7 @@ impl Link {
     /// Whether a reply is still owed.
     pub(crate) fn is_busy(&self) -> bool {
         let state = self.state();
-        !state.broken && state.in_flight != Load::default()
+        !state.broken && (state.rest_is_owed || state.in_flight != Load::default())
     }
 
     /// Gives the connection up, whatever is in flight.
@@ -372,7 +398,7 @@ impl State {
     /// Whether the writer has nothing to send.
     fn writer_is_idle(&self) -> bool {
         let Batch { replies, outcomes } = &self.batch;
-        self.writer_sleeps && replies.is_empty() && outcomes.is_empty()
+        self.writer_sleeps && !self.rest_is_owed && replies.is_empty() && outcomes.is_empty()
     }
 
     /// Whether the core may answer a request itself: nothing of it is work that belongs elsewhere.
@@ -398,8 +424,8 @@ impl Completions for Link {
         let request = state.vacate(tag);
         match request {
             Some(request) if !state.broken => {
-                if let Some(_sending) = self.may_answer(&state, &request, &outcome) {
-                    return self.answer_at_once(&mut state, &request, outcome);
+                if let Some(mut rest) = self.may_answer(&state, &request, &outcome) {
+                    return self.answer_at_once(&mut state, &mut rest, &request, outcome);
                 }
                 state.batch.outcomes.push((request, outcome));
                 self.wake_writer(&state);

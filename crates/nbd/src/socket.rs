@@ -66,19 +66,22 @@ impl Socket {
         };
     }
 
-    /// Whether a few KiB are taken whole or not at all, as a Unix socket does: one buffer.
+    /// Whether sending without waiting is worth a try: a Unix socket hardly ever takes a part of a
+    /// few KiB.
     pub(crate) fn takes_at_once(&self) -> bool {
         matches!(self, Self::Unix(_))
     }
 
-    /// Sends `bytes`, a few KiB, if that can be done without waiting; false when nothing was sent.
-    pub(crate) fn send_at_once(&self, bytes: &[u8]) -> bool {
+    /// Sends what can be sent of `bytes` without waiting; returns how many that were. It may be a
+    /// part: where buffers are small (`net.core.wmem_default`), and in a sandbox with sockets of
+    /// its own.
+    pub(crate) fn send_at_once(&self, bytes: &[u8]) -> usize {
         match self {
             Self::Unix(stream) => {
                 let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-                send(stream, bytes, flags).is_ok_and(|sent| sent == bytes.len())
+                send(stream, bytes, flags).unwrap_or(0).min(bytes.len())
             }
-            Self::Tcp(_) => false,
+            Self::Tcp(_) => 0,
         }
     }
 

@@ -39,9 +39,7 @@ fn send_all(link: &Link, batch: &mut Batch, replies: &mut Replies) -> Result<(),
 }
 
 fn send(link: &Link, replies: &mut Replies, load: &mut Load) -> Result<(), Hangup> {
-    if replies.is_empty() {
-        return Ok(());
-    }
+    // With nothing of our own, too: the rest of a reply that was sent in part may wait.
     link.send(replies.as_bytes())?;
     replies.clear();
     link.release(std::mem::take(load));

@@ -1,14 +1,18 @@
 use std::io::Read;
+use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use engine::{Completions, Reply, RequestError};
+use rustix::net::sockopt::set_socket_send_buffer_size;
 
 use super::{Batch, Forbearance, Hangup, Link, Load, READ_BYTES_MAX, REQUESTS_MAX};
+use crate::reply::Replies;
 use crate::socket::Socket;
 use crate::wire::{Command, Request, simple_reply};
+use crate::writer;
 
 fn link() -> (Arc<Link>, UnixStream) {
     let (ours, theirs) = UnixStream::pair().unwrap();
@@ -150,4 +154,37 @@ fn acknowledgements_are_left_to_a_writer_that_is_sending() {
     let mut sent = Vec::new();
     client.read_to_end(&mut sent).unwrap();
     assert_eq!(sent, b"now");
+}
+
+/// A socket that takes a part of an answer: the rest comes next, and once, whether the reader or
+/// the writer is the next to send.
+#[test]
+fn an_answer_that_is_sent_in_part_goes_on_where_it_stopped() {
+    let answer: Vec<u8> = (0..16_000_u32).map(|at| (at % 251) as u8).collect();
+    for reader_sends in [false, true] {
+        let (link, mut client) = link();
+        if let Socket::Unix(stream) = &*link.socket {
+            set_socket_send_buffer_size(stream, 1).unwrap();
+        }
+        {
+            let (mut state, mut rest) = (link.state(), link.sending.lock().unwrap());
+            state.answer.append(&answer);
+            link.send_answer(&mut state, &mut rest);
+            assert!(!rest.is_empty() && rest.len() < answer.len(), "{}", rest.len());
+        }
+        let took = thread::spawn(move || {
+            let mut sent = Vec::new();
+            client.read_to_end(&mut sent).unwrap();
+            sent
+        });
+        let mut expected = answer.clone();
+        if reader_sends {
+            link.send_or_hand_over(b"acknowledged").unwrap();
+            expected.extend_from_slice(b"acknowledged");
+        }
+        link.end_reading();
+        writer::run(&link, Replies::new(Box::new([0; 1024]), false));
+        link.socket.shutdown(Shutdown::Both);
+        assert!(took.join().unwrap() == expected, "{reader_sends}");
+    }
 }
