@@ -15,7 +15,10 @@ use disk::Patience;
 
 use crate::error::Hangup;
 
-/// A peer that vanished without a word is noticed after two minutes: 60 s + 6 x 10 s.
+/// A peer that vanished without a word is noticed after two minutes, 60 s + 6 x 10 s, if nothing is
+/// on its way to it. If replies are, the kernel sends them again for some 15 minutes
+/// (`net.ipv4.tcp_retries2`). `TCP_USER_TIMEOUT` would end that sooner, and with it the connection
+/// of a client that lives and takes nothing for a while, which is to keep its place.
 const KEEP_ALIVE_IDLE: Duration = Duration::from_secs(60);
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const KEEP_ALIVE_PROBES: u32 = 6;
