@@ -2,6 +2,7 @@
 //! code that scripts go by. The codes are documented in `tamis --help`; keep the two together.
 
 mod exit;
+mod replaced;
 
 use std::io;
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ use images::ImageError;
 use thiserror::Error;
 
 pub(crate) use self::exit::Exit;
+pub(crate) use self::replaced::Replaced;
 use crate::shell::shell_path;
 use crate::size::human_bytes;
 
@@ -43,10 +45,16 @@ pub(crate) enum CliError {
         "the store at {} is being served by process {pid}: stop it first with `kill {pid}`, or \
          copy the image in over NBD while it is served{}:\n  {}",
         store.display(),
-        if *replaced { format!(", which replaces what {volume} holds") } else { String::new() },
+        replaced.clause(volume),
         lines.join("\n  ")
     )]
-    ServedImport { store: PathBuf, pid: u32, volume: String, replaced: bool, lines: Vec<String> },
+    ServedImport {
+        store: PathBuf,
+        pid: u32,
+        volume: String,
+        replaced: Replaced,
+        lines: Vec<String>,
+    },
     #[error(
         "the store at {} is being served by process {pid}: stop it first with `kill {pid}`, or \
          copy the volume out over NBD while it is served, which replaces what is there:\n  {line}",

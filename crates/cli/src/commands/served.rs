@@ -9,7 +9,7 @@ use images::{DiskImage, ImageError, ImageFormat};
 use nbd::Listen;
 
 use crate::args::{ExportArgs, ImportArgs};
-use crate::error::CliError;
+use crate::error::{CliError, Replaced};
 use crate::image::padded;
 use crate::shell::{shell_path, shell_word};
 use crate::store;
@@ -31,9 +31,10 @@ pub(super) fn refuse_import(args: &ImportArgs) -> Result<(), CliError> {
         true => None,
         false => Some(describe(args)?),
     };
-    let create = match &there {
-        Some(volume) => check_is_volume(volume).map(|()| None)?,
-        None => Some(create_line(args, image.as_ref().and_then(|image| image.size_bytes))?),
+    let image_bytes = image.as_ref().and_then(|image| image.size_bytes);
+    let (create, replaced) = match &there {
+        Some(volume) => (None, replaced_of(volume, image_bytes)?),
+        None => (Some(create_line(args, image_bytes)?), Replaced::Nothing),
     };
     let status = server.status()?;
     let uri = shell_word(&uri_of(&status, &args.volume));
@@ -44,7 +45,6 @@ pub(super) fn refuse_import(args: &ImportArgs) -> Result<(), CliError> {
         None => format!("nbdcopy -- - {uri}"),
     };
     let (store, volume) = (args.store.clone(), args.volume.clone());
-    let replaced = create.is_none();
     let lines: Vec<String> = create.into_iter().chain([copy]).collect();
     Err(CliError::ServedImport { store, pid: status.pid, volume, replaced, lines })
 }
@@ -73,11 +73,13 @@ fn uri_of(status: &Status, volume: &str) -> String {
     address.map(|address| address.uri(volume)).unwrap_or_default()
 }
 
-fn check_is_volume(volume: &VolumeInfo) -> Result<(), CliError> {
-    match volume.taken_unix_s {
-        Some(_) => Err(RequestError::NotAVolume { name: volume.name.clone() }.into()),
-        None => Ok(()),
+/// What a copy of an image of so many bytes replaces of `volume`, if that is one.
+fn replaced_of(volume: &VolumeInfo, image_bytes: Option<u64>) -> Result<Replaced, CliError> {
+    if volume.taken_unix_s.is_some() {
+        return Err(RequestError::NotAVolume { name: volume.name.clone() }.into());
     }
+    let reaches_its_end = image_bytes.is_some_and(|bytes| padded(bytes) >= volume.size_bytes);
+    Ok(if reaches_its_end { Replaced::All } else { Replaced::Beginning(image_bytes) })
 }
 
 /// The line that makes the volume which an import would have made.

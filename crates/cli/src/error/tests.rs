@@ -7,7 +7,7 @@ use admin::{CallError, Refusal, RefusalKind};
 use engine::RequestError;
 use images::ImageError;
 
-use super::{CliError, Exit};
+use super::{CliError, Exit, Replaced};
 
 fn store() -> PathBuf {
     PathBuf::from("/srv/my store")
@@ -38,7 +38,7 @@ fn examples() -> Vec<(CliError, Exit)> {
                 store: store(),
                 pid: 1234,
                 volume: "v".into(),
-                replaced: true,
+                replaced: Replaced::All,
                 lines: vec!["nbdcopy".into()],
             },
             Exit::InUse,

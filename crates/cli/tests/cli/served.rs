@@ -82,7 +82,12 @@ fn the_lines_that_are_shown_do_what_import_would_have_done() {
         assert!(refused.err.contains(format), "{refused:?}");
         assert!(refused.err.contains("replace"), "{refused:?}");
         assert!(!refused.err.contains("volume create"), "{refused:?}");
+        // The volume is larger, and what lies behind the image is not the lines' affair.
+        assert!(refused.err.contains("leaves what lies beyond"), "{refused:?}");
     }
+    tamis(&format!("volume create {store} same --size 1M")).ok();
+    let refused = tamis(&format!("import {store} same {image}")).fails(4, "which replaces what");
+    assert!(!refused.err.contains("beyond"), "{refused:?}");
     let refused = tamis(&format!("import {store} new {image} --domain a"))
         .fails(4, &format!("tamis volume create {store} new --size 1048576 --domain a\n"));
     assert!(refused.err.contains("nbd+unix:///new?"), "{refused:?}");
