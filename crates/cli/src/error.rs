@@ -125,6 +125,12 @@ pub(crate) enum CliError {
          another name"
     )]
     ReservedName { name: String },
+    #[error(
+        "{name} has {} bytes, and the name of what an import makes has at most {most_bytes} bytes: \
+         choose a shorter one",
+        name.len()
+    )]
+    NameTooLong { name: String, most_bytes: usize },
     #[error("the image is empty: there is nothing to import")]
     ImageEmpty,
     #[error(

@@ -2,6 +2,7 @@
 //! import may remove what it finds under one: it is never a user's own.
 
 use engine::{SnapshotRequest, VolumeInfo};
+use format::catalog::NAME_BYTES_MAX;
 
 use crate::error::CliError;
 
@@ -11,6 +12,16 @@ const SUFFIX: &str = "~importing";
 /// What `name`, of a volume or a snapshot, is called until it is complete.
 pub(crate) fn staging_name(name: &str) -> String {
     format!("{name}{SUFFIX}")
+}
+
+/// An error when `name`, of a volume or a snapshot of one, leaves no room for what it is called
+/// until it is complete.
+pub(crate) fn check_room(name: &str) -> Result<(), CliError> {
+    let most_bytes = NAME_BYTES_MAX - SUFFIX.len();
+    match name.len() > most_bytes {
+        true => Err(CliError::NameTooLong { name: name.to_owned(), most_bytes }),
+        false => Ok(()),
+    }
 }
 
 /// What is called `name` until it is complete will be called this.

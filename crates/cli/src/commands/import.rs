@@ -25,7 +25,7 @@ use crate::interrupt::Interrupt;
 use crate::output;
 use crate::progress::{Progress, Unit, human_duration};
 use crate::size::human_bytes;
-use crate::staging::{check_name, marks_of, staging_name};
+use crate::staging::{check_name, check_room, marks_of, staging_name};
 use crate::stdin::unread;
 use crate::store::{OpenStore, engine_options};
 use crate::stream_source::Source;
@@ -155,6 +155,7 @@ impl Import<'_> {
         if VolumeName::parse(name).is_err() {
             return Err(engine::RequestError::BadName { name: name.to_owned() }.into());
         }
+        check_room(name)?;
         let staging = staging_name(name);
         if self.client.volumes()?.iter().any(|volume| volume.name == staging) {
             // An import of a stream may have left it, which takes a snapshot.

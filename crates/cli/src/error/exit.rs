@@ -90,6 +90,7 @@ impl CliError {
                 | Self::ImageTooLarge { .. }
                 | Self::ImageEmpty
                 | Self::ReservedName { .. }
+                | Self::NameTooLong { .. }
                 | Self::Qcow2FromStdin
                 | Self::TraceOnce
                 | Self::TraceEmpty { .. }

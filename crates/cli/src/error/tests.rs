@@ -75,6 +75,7 @@ fn examples() -> Vec<(CliError, Exit)> {
         (ImageError::BackingUnasked { path: path() }.into(), Exit::Usage),
         (CliError::ImageEmpty, Exit::Usage),
         (CliError::ReservedName { name: "v~importing".into() }, Exit::Usage),
+        (CliError::NameTooLong { name: "v".into(), most_bytes: 245 }, Exit::Usage),
         (CliError::Qcow2FromStdin, Exit::Usage),
         (
             CliError::WouldShrink { name: "v".into(), size_bytes: 2048, asked_bytes: 512 },

@@ -254,3 +254,18 @@ impl Drop for LoopDevice {
         let _ = Command::new("losetup").args(["-d", &self.0]).status();
     }
 }
+
+#[test]
+fn a_name_too_long_for_an_import_is_refused_as_it_was_given() {
+    let folder = Folder::new();
+    let store = folder.store("64M");
+    let image = folder.path("image");
+    fs::write(&image, noise(1, 4096)).unwrap();
+    let (fits, long) = ("n".repeat(245), "n".repeat(246));
+    tamis(&format!("import {store} {fits} {image}")).ok();
+    let refused = tamis(&format!("import {store} {long} {image}")).fails(2, "at most 245 bytes");
+    assert!(!refused.err.contains("importing"), "{refused:?}");
+    // One that is there already is called nothing else meanwhile.
+    tamis(&format!("volume create {store} {long} --size 1M")).ok();
+    tamis(&format!("import {store} {long} {image}")).ok();
+}

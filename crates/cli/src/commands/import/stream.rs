@@ -26,7 +26,7 @@ use crate::error::CliError;
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::progress::{Progress, Unit};
-use crate::staging::{check_name, completed_name, marks_of, staging_name};
+use crate::staging::{check_name, check_room, completed_name, marks_of, staging_name};
 use crate::store::{OpenStore, engine_options};
 use crate::stream::{is_version, sample};
 use crate::stream_source::StreamSource;
@@ -118,6 +118,7 @@ impl StreamImport<'_> {
         if self.find(name)?.is_some() {
             return Err(engine::RequestError::VolumeExists { name: name.clone() }.into());
         }
+        check_room(name)?;
         let staging = staging_name(name);
         if self.find(&staging)?.is_some() {
             self.client.delete_volume_with_snapshots(&staging)?;
@@ -150,6 +151,7 @@ impl StreamImport<'_> {
             return Err(CliError::NoVolume { store, name });
         };
         check_domain(&found, args)?;
+        check_room(&header.target.name)?;
         let (volume, name) = (volume.clone(), base.name.clone());
         let base_name = format!("{volume}@{name}");
         match self.find(&base_name)? {
