@@ -121,15 +121,28 @@ fn delete(args: &SnapshotDeleteArgs) -> Result<(), CliError> {
         if !args.confirm.yes && !confirm(format_args!("Delete {}?", names.join(", "))) {
             return Err(CliError::NotConfirmed);
         }
-        for name in with_marks(&names, &store.volumes()?) {
-            store.delete_volume(&name, false)?;
-        }
+        let doomed = with_marks(&names, &store.volumes()?);
+        delete_all(store, &doomed)?;
         Ok(found)
     })?;
     if args.format.json {
         return output::print_json(&gone);
     }
     output::print_line(format_args!("deleted {}", names.join(", ")))
+}
+
+/// Deletes snapshots, one after the other; of those before one that cannot be it is said that they
+/// are gone.
+fn delete_all(store: &mut Store, names: &[String]) -> Result<(), CliError> {
+    for (count, name) in names.iter().enumerate() {
+        if let Err(error) = store.delete_volume(name, false) {
+            if let Some(gone) = names.get(..count).filter(|gone| !gone.is_empty()) {
+                output::say(format_args!("deleted {}, and no more", gone.join(", ")));
+            }
+            return Err(error);
+        }
+    }
+    Ok(())
 }
 
 /// What is deleted with these snapshots: before each what an import that was killed at its end has

@@ -51,17 +51,34 @@ fn create(args: &VolumeCreateArgs) -> Result<(), CliError> {
         };
         let (name, domain) = (of.name.clone(), args.domain.clone());
         let (size_bytes, read_only) = (args.size, args.read_only);
-        let mut volume = store.create_volume(NewVolume { name, size_bytes, read_only, domain })?;
-        if quota_bytes.is_some() {
-            volume = store.set_quota(&of.name, quota_bytes)?;
-        }
+        let made = store.create_volume(NewVolume { name, size_bytes, read_only, domain })?;
         let dedup = if args.no_dedup { Some(Dedup::Off) } else { args.dedup };
-        if let Some(dedup) = dedup.filter(|dedup| *dedup != Dedup::On) {
-            volume = store.set_dedup(&of.name, dedup)?;
+        let set = set_up(store, made, quota_bytes, dedup.filter(|dedup| *dedup != Dedup::On));
+        if set.is_err() {
+            // Nobody asked for a volume without them; the first error is the one to tell.
+            let _ = store.delete_volume(&of.name, false);
         }
+        let volume = set?;
         Ok((volume, note))
     })?;
     report(of, &volume, format_args!("created {}: {}{note}", volume.name, human_bytes(args.size)))
+}
+
+/// Gives a volume its settings.
+fn set_up(
+    store: &mut Store,
+    mut volume: VolumeInfo,
+    quota_bytes: Option<u64>,
+    dedup: Option<Dedup>,
+) -> Result<VolumeInfo, CliError> {
+    let name = volume.name.clone();
+    if quota_bytes.is_some() {
+        volume = store.set_quota(&name, quota_bytes)?;
+    }
+    if let Some(dedup) = dedup {
+        volume = store.set_dedup(&name, dedup)?;
+    }
+    Ok(volume)
 }
 
 /// Whether a domain is a new one, so that nobody has to find out later that its name was mistyped.
@@ -129,12 +146,18 @@ fn resize(args: &VolumeResizeArgs) -> Result<(), CliError> {
 fn set(args: &VolumeSetArgs) -> Result<(), CliError> {
     let of = &args.of;
     let volume = Store::with(&of.store, |store| {
-        let mut volume = store.volume(&of.store, &of.name)?;
+        let before = store.volume(&of.store, &of.name)?;
+        let mut volume = before.clone();
         if let Some(quota) = args.quota {
             volume = store.set_quota(&of.name, quota.bytes())?;
         }
         if let Some(dedup) = args.dedup {
-            volume = store.set_dedup(&of.name, dedup)?;
+            let set = store.set_dedup(&of.name, dedup);
+            if set.is_err() && args.quota.is_some() {
+                // Both or none; the first error is the one to tell.
+                let _ = store.set_quota(&of.name, before.quota_bytes);
+            }
+            volume = set?;
         }
         Ok(volume)
     })?;

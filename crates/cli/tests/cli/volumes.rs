@@ -1,5 +1,10 @@
 //! Stores and volumes, on a store that nobody serves.
 
+use std::sync::{Arc, Mutex};
+
+use admin::{Refusal, RefusalKind, Request, Response, Server, Service};
+use serde_json::json;
+
 use crate::harness::{Folder, tamis};
 
 #[test]
@@ -91,4 +96,58 @@ fn compression_changes_for_what_comes() {
     assert_eq!(set["compression"], "zstd:5");
     let stats = tamis(&format!("stats {store} --json")).ok().json();
     assert!(stats["compression"].as_str().unwrap().contains("zstd"), "{stats}");
+}
+
+/// A server that refuses the last of what a command asks of it. What it was asked, in words.
+struct Refusing(Arc<Mutex<Vec<String>>>);
+
+impl Service for Refusing {
+    fn answer(&self, request: Request) -> Response {
+        let volume = |name: &str| {
+            let (size_bytes, quota_bytes) = (1 << 20, Some(4096));
+            serde_json::from_value(json!({
+                "name": name, "id": 1, "size_bytes": size_bytes, "mapped_bytes": 0,
+                "read_only": false, "quota_bytes": quota_bytes,
+            }))
+            .unwrap()
+        };
+        let asked = serde_json::to_value(&request).unwrap();
+        let words = [&asked["request"], &asked["name"], &asked["quota_bytes"]];
+        self.0.lock().unwrap().push(words.map(ToString::to_string).join(" ").replace('"', ""));
+        match request {
+            Request::SetDedup { .. } => refused(),
+            Request::DeleteVolume { name, .. } if name == "v@b" => refused(),
+            Request::DeleteVolume { .. } => Response::Done,
+            Request::ListVolumes => {
+                Response::Volumes { volumes: ["v", "v@a", "v@b", "v@c"].map(volume).into() }
+            }
+            _ => Response::Volume { volume: volume("v") },
+        }
+    }
+}
+
+fn refused() -> Response {
+    let sentence = "the server says no".to_owned();
+    Response::Refused(Refusal { kind: RefusalKind::Failed, sentence })
+}
+
+#[test]
+fn what_fails_in_its_middle_is_taken_back_or_said() {
+    let folder = Folder::new();
+    let store = folder.path("store");
+    std::fs::create_dir(&store).unwrap();
+    let asked = Arc::default();
+    let _server = Server::start(store.as_ref(), Refusing(Arc::clone(&asked))).unwrap();
+    let all_asked = || std::mem::take(&mut *asked.lock().unwrap());
+
+    tamis(&format!("volume create {store} v --size 1M --quota 8K --dedup off")).fails(1, "says no");
+    assert_eq!(
+        all_asked(),
+        ["create_volume v null", "set_quota v 8192", "set_dedup v null", "delete_volume v null"]
+    );
+    tamis(&format!("volume set {store} v --quota 8K --dedup off")).fails(1, "says no");
+    let expected = ["list_volumes null null", "set_quota v 8192", "set_dedup v null"];
+    assert_eq!(all_asked(), [&expected[..], &["set_quota v 4096"]].concat());
+    let refused = tamis(&format!("snapshot delete {store} v@a v@b v@c")).fails(1, "says no");
+    assert!(refused.err.contains("deleted v@a, and no more"), "{refused:?}");
 }
