@@ -11,10 +11,11 @@
 //! time, served or not. The file is written beside itself and renamed: it is there whole or not.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use engine::{
     Client, DAMAGED_LISTED_MAX, DamagedChunk, Problem, ScrubFinding, ScrubPosition, ScrubRequest,
@@ -27,6 +28,10 @@ use crate::error::CliError;
 const FILE_NAME: &str = "scrub.json";
 /// Findings kept word for word; more are counted.
 const FINDINGS_MAX: usize = 10_000;
+
+/// How long a lock that somebody has is tried for.
+const LOCK_RETRY: Duration = Duration::from_millis(10);
+const LOCK_TRIES: u32 = 20;
 
 /// The file.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -166,29 +171,40 @@ pub(crate) struct ScrubLock {
 impl ScrubLock {
     /// Takes the lock; an error when somebody has it.
     pub(crate) fn take(path: &Path) -> Result<Self, CliError> {
-        Self::try_take(path)?.ok_or_else(|| CliError::ScrubRunning { store: path.to_owned() })
+        let directory = open_directory(path)?;
+        for _ in 1..LOCK_TRIES {
+            // Who only looks whether it is taken has it for a moment.
+            match directory.try_lock() {
+                Err(TryLockError::WouldBlock) => thread::sleep(LOCK_RETRY),
+                _ => break,
+            }
+        }
+        match directory.try_lock() {
+            Ok(()) => Ok(Self { _directory: directory }),
+            Err(TryLockError::WouldBlock) => Err(CliError::ScrubRunning { store: path.to_owned() }),
+            Err(TryLockError::Error(source)) => Err(unlockable(source)),
+        }
     }
 
     /// Whether somebody scrubs the store at `path` now.
     pub(crate) fn is_taken(path: &Path) -> Result<bool, CliError> {
-        Self::try_take(path).map(|lock| lock.is_none())
-    }
-
-    fn try_take(path: &Path) -> Result<Option<Self>, CliError> {
-        let failed = |source| CliError::System {
-            action: "the directory of the store cannot be locked",
-            source,
-        };
-        let directory = File::open(path).map_err(|source| match source.kind() {
-            ErrorKind::NotFound => CliError::NoStore { store: PathBuf::from(path) },
-            _ => failed(source),
-        })?;
-        match directory.try_lock() {
-            Ok(()) => Ok(Some(Self { _directory: directory })),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(source)) => Err(failed(source)),
+        match open_directory(path)?.try_lock_shared() {
+            Ok(()) => Ok(false),
+            Err(TryLockError::WouldBlock) => Ok(true),
+            Err(TryLockError::Error(source)) => Err(unlockable(source)),
         }
     }
+}
+
+fn open_directory(path: &Path) -> Result<File, CliError> {
+    File::open(path).map_err(|source| match source.kind() {
+        ErrorKind::NotFound => CliError::NoStore { store: PathBuf::from(path) },
+        _ => unlockable(source),
+    })
+}
+
+fn unlockable(source: io::Error) -> CliError {
+    CliError::System { action: "the directory of the store cannot be locked", source }
 }
 
 /// Seconds since 1970.
@@ -198,6 +214,10 @@ pub(crate) fn unix_seconds() -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+    use std::thread;
+    use std::time::Duration;
+
     use engine::{DamagedChunk, Problem, ScrubFinding, ScrubPosition, ScrubStep};
 
     use super::{ScrubLock, ScrubRecord, ScrubRun};
@@ -233,5 +253,19 @@ mod tests {
         assert!(ScrubLock::take(folder.path()).is_err());
         drop(lock);
         assert!(!ScrubLock::is_taken(folder.path()).unwrap());
+    }
+
+    #[test]
+    fn who_asks_whether_one_runs_is_in_no_ones_way() {
+        let folder = Folder::new();
+        let looking = File::open(folder.path()).unwrap();
+        looking.lock_shared().unwrap();
+        assert!(!ScrubLock::is_taken(folder.path()).unwrap());
+        let looks_away = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(30));
+            drop(looking);
+        });
+        assert!(ScrubLock::take(folder.path()).is_ok());
+        looks_away.join().unwrap();
     }
 }
