@@ -54,7 +54,15 @@ struct Report {
 pub(super) fn run(args: &ReplayArgs) -> Result<(), CliError> {
     let interrupt = Interrupt::listen()?;
     if let Some(path) = &args.to {
-        return write_trace(args, path, &interrupt);
+        return match write_trace(args, path, &interrupt) {
+            // As with results: whoever stopped listening is no failure of ours.
+            Err(CliError::OutputFailed { source, .. })
+                if source.kind() == io::ErrorKind::BrokenPipe =>
+            {
+                Ok(())
+            }
+            written => written,
+        };
     }
     let report = replay(args, &interrupt)?;
     if args.format.json {

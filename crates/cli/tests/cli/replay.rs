@@ -2,9 +2,11 @@
 
 use std::fs;
 
+use std::process::Stdio;
+
 use serde_json::Value;
 
-use crate::harness::{Folder, tamis};
+use crate::harness::{Folder, command, tamis};
 
 const BLOCKS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/traces/blocks.trace");
 const SECTORS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/traces/sectors.trace");
@@ -143,4 +145,13 @@ fn what_is_no_trace_is_said_to_be_none() {
     tamis(&line).fails(2, "line 1, it has 2 fields where a request has 9");
     assert_eq!(fs::read_dir(folder.path("")).unwrap().count(), 1, "the store is gone");
     tamis("replay nowhere.trace").fails(3, "nowhere.trace");
+}
+
+#[test]
+fn a_reader_that_leaves_in_the_middle_of_a_trace_is_no_failure() {
+    let mut line =
+        command(["replay", "--workload", "write-h", "--requests", "200000", "--to", "-"]);
+    let mut child = line.stdout(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
 }
