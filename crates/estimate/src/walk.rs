@@ -69,13 +69,14 @@ impl Walk {
         walk
     }
 
-    fn next_named(&mut self) -> Option<Found> {
-        match self.named.pop_front()? {
+    /// What a path that was named comes to; nothing for a directory, inside which it goes on.
+    fn begin(&mut self, named: Named) -> Option<Found> {
+        match named {
             Named::Other(path) => Some(Found::Named(path)),
             Named::Unreadable(path, error) => Some(Found::Unreadable(path, error)),
             Named::Folder(path, file_system) => {
                 self.file_system = file_system;
-                self.enter(path).or_else(|| self.next())
+                self.enter(path)
             }
         }
     }
@@ -118,18 +119,23 @@ impl Iterator for Walk {
 
     fn next(&mut self) -> Option<Found> {
         loop {
-            let Some((folder, entries)) = self.folders.last_mut() else { return self.next_named() };
-            let found = match entries.next() {
+            let found = match self.folders.last_mut() {
                 None => {
-                    self.folders.pop();
-                    continue;
+                    let named = self.named.pop_front()?;
+                    self.begin(named)
                 }
-                Some(Ok(entry)) => self.visit(&entry),
-                Some(Err(error)) => {
-                    let folder = folder.clone();
-                    self.folders.pop();
-                    Some(Found::Unreadable(folder, error))
-                }
+                Some((folder, entries)) => match entries.next() {
+                    None => {
+                        self.folders.pop();
+                        None
+                    }
+                    Some(Ok(entry)) => self.visit(&entry),
+                    Some(Err(error)) => {
+                        let folder = folder.clone();
+                        self.folders.pop();
+                        Some(Found::Unreadable(folder, error))
+                    }
+                },
             };
             if found.is_some() {
                 return found;
@@ -209,6 +215,17 @@ mod tests {
         assert_eq!(met, ["link-to-one", "three", "two"]);
         assert_eq!(size_bytes(&paths, || true), 300);
         assert_eq!(size_bytes(&paths, || false), 0);
+    }
+
+    /// However many they are: a thread has only so much stack.
+    #[test]
+    fn empty_directories_are_passed_over() {
+        let folder = Folder::new();
+        let paths: Vec<PathBuf> = (0..2000).map(|n| folder.path().join(n.to_string())).collect();
+        paths.iter().for_each(|path| fs::create_dir(path).unwrap());
+        let walk = move || Walk::new(&paths).count();
+        let walking = std::thread::Builder::new().stack_size(128 << 10).spawn(walk).unwrap();
+        assert_eq!(walking.join().unwrap(), 0);
     }
 
     #[test]
