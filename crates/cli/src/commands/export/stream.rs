@@ -1,4 +1,7 @@
 //! A snapshot, or what changed between two, as a stream for another store (`docs/format.md`).
+//!
+//! What the stream says is walked through twice, once to count for its header and once to write it:
+//! a volume may have more ranges than there is memory. Snapshots do not change in between.
 
 use std::io::{self, BufWriter, Write};
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -9,7 +12,7 @@ use engine::{ChangedRange, Client, VolumeInfo};
 use format::stream::{DATA_BYTES_MAX, Section, StreamCourse, StreamHeader};
 
 use crate::args::ExportArgs;
-use crate::difference::Difference;
+use crate::difference::Comparison;
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
 use crate::progress::{Progress, Unit};
@@ -42,25 +45,20 @@ pub(super) fn export(
         }
         _ => None,
     };
-    let ranges = ranges(client, base.as_ref(), &target, interrupt)?;
-    let data = ranges.iter().filter(|range| !range.unmapped);
+    let ranges = Ranges { client, base: base.as_ref(), target: &target, interrupt };
+    let data_bytes = ranges.data_bytes()?;
     let header = StreamHeader {
         uuid: client.geometry()?.uuid,
         chunk_bytes: client.geometry()?.chunk_bytes,
-        data_bytes: data.map(|range| range.length_bytes).sum(),
+        data_bytes,
         target: describe(client, &target)?,
-        base: base.map(|base| describe(client, &base)).transpose()?,
+        base: base.as_ref().map(|base| describe(client, base)).transpose()?,
     };
     let out = Target::open(&args.file, 0, args.overwrite)?;
     let mut progress = Progress::new("exporting", Unit::Bytes, Some(header.data_bytes));
     let written = match out.file() {
-        Some(mut file) => {
-            write(client, &target, &header, &ranges, &mut file, (&mut progress, interrupt))
-        }
-        None => {
-            let mut stdout = io::stdout().lock();
-            write(client, &target, &header, &ranges, &mut stdout, (&mut progress, interrupt))
-        }
+        Some(mut file) => write(&header, &ranges, &mut file, &mut progress),
+        None => write(&header, &ranges, &mut io::stdout().lock(), &mut progress),
     };
     let took = progress.finish();
     if let Err(error) = written {
@@ -84,40 +82,63 @@ fn snapshot(client: &Client, args: &ExportArgs, name: &str) -> Result<VolumeInfo
     }
 }
 
-/// What the stream says of `target`, as far as it reaches.
-fn ranges(
-    client: &Client,
-    base: Option<&VolumeInfo>,
-    target: &VolumeInfo,
-    interrupt: &Interrupt,
-) -> Result<Vec<ChangedRange>, CliError> {
-    let Some(base) = base else { return data_of(client, target, interrupt) };
-    let step = |request| Ok(client.difference(request)?);
-    let mut ranges = Difference::between(&base.name, &target.name, interrupt, step)?.ranges;
-    // What lies beyond a volume that has become smaller is gone with its size.
-    ranges.retain_mut(|range| {
-        let left_bytes = target.size_bytes.saturating_sub(range.offset_bytes);
-        range.length_bytes = range.length_bytes.min(left_bytes);
-        range.length_bytes > 0
-    });
-    Ok(ranges)
+/// What a stream says, range by range.
+#[derive(Copy, Clone)]
+struct Ranges<'a> {
+    client: &'a Client,
+    base: Option<&'a VolumeInfo>,
+    target: &'a VolumeInfo,
+    interrupt: &'a Interrupt,
 }
 
-fn data_of(
-    client: &Client,
-    target: &VolumeInfo,
-    interrupt: &Interrupt,
-) -> Result<Vec<ChangedRange>, CliError> {
-    let mut walk = VolumeWalk::new(client, client.volume(&target.name)?);
-    let mut ranges = Vec::new();
-    while let Some(piece) = walk.next_piece()? {
-        interrupt.check()?;
-        if !piece.hole {
-            let (offset_bytes, length_bytes) = (piece.offset_bytes, piece.length_bytes);
-            ChangedRange { offset_bytes, length_bytes, unmapped: false }.add_to(&mut ranges);
-        }
+impl Ranges<'_> {
+    /// What the stream will carry.
+    fn data_bytes(&self) -> Result<u64, CliError> {
+        let mut data_bytes = 0;
+        self.each(true, |range| {
+            data_bytes += if range.unmapped { 0 } else { range.length_bytes };
+            Ok(true)
+        })?;
+        Ok(data_bytes)
     }
-    Ok(ranges)
+
+    /// Tells `found` each, in ascending order, as long as that says to go on.
+    fn each(
+        &self,
+        shown: bool,
+        mut found: impl FnMut(ChangedRange) -> Result<bool, CliError>,
+    ) -> Result<(), CliError> {
+        let Some(base) = self.base else { return self.each_with_data(found) };
+        let (from, to, interrupt) = (&base.name, &self.target.name, self.interrupt);
+        let step = |request| Ok(self.client.difference(request)?);
+        Comparison { from, to, interrupt, shown }.walk(step, |mut range| {
+            // What lies beyond a volume that has become smaller is gone with its size.
+            let left_bytes = self.target.size_bytes.saturating_sub(range.offset_bytes);
+            range.length_bytes = range.length_bytes.min(left_bytes);
+            if range.length_bytes > 0 { found(range) } else { Ok(true) }
+        })?;
+        Ok(())
+    }
+
+    fn each_with_data(
+        &self,
+        mut found: impl FnMut(ChangedRange) -> Result<bool, CliError>,
+    ) -> Result<(), CliError> {
+        let mut walk = VolumeWalk::new(self.client, self.client.volume(&self.target.name)?);
+        let mut last = Vec::new();
+        while let Some(piece) = walk.next_piece()? {
+            self.interrupt.check()?;
+            if piece.hole {
+                continue;
+            }
+            let (offset_bytes, length_bytes) = (piece.offset_bytes, piece.length_bytes);
+            ChangedRange { offset_bytes, length_bytes, unmapped: false }.add_to(&mut last);
+            if last.len() > 1 && !found(last.remove(0))? {
+                return Ok(());
+            }
+        }
+        last.pop().map_or(Ok(true), found).map(drop)
+    }
 }
 
 /// Why a stream was not written.
@@ -127,12 +148,10 @@ enum Failure {
 }
 
 fn write(
-    client: &Client,
-    target: &VolumeInfo,
     header: &StreamHeader,
-    ranges: &[ChangedRange],
+    ranges: &Ranges<'_>,
     out: &mut impl Write,
-    (progress, interrupt): (&mut Progress, &Interrupt),
+    progress: &mut Progress,
 ) -> Result<(), Failure> {
     let mut out = BufWriter::new(out);
     let start = header.encode();
@@ -140,7 +159,7 @@ fn write(
     out.write_all(&start).map_err(Failure::Write)?;
     let (sections, received) = sync_channel(READ_AHEAD_SECTIONS);
     thread::scope(|scope| {
-        let reader = scope.spawn(|| read_ahead(client, &target.name, ranges, interrupt, sections));
+        let reader = scope.spawn(|| read_ahead(ranges, sections));
         let mut written = Ok(());
         for (section, payload) in received {
             let head = course.encode(section, &payload);
@@ -159,34 +178,26 @@ fn write(
     out.write_all(&end).and_then(|()| out.flush()).map_err(Failure::Write)
 }
 
-fn read_ahead(
-    client: &Client,
-    name: &str,
-    ranges: &[ChangedRange],
-    interrupt: &Interrupt,
-    to: SyncSender<(Section, Vec<u8>)>,
-) -> Result<(), CliError> {
-    let volume = client.volume(name)?;
-    for &ChangedRange { offset_bytes, length_bytes, unmapped } in ranges {
-        interrupt.check()?;
+fn read_ahead(ranges: &Ranges<'_>, to: SyncSender<(Section, Vec<u8>)>) -> Result<(), CliError> {
+    let volume = ranges.client.volume(&ranges.target.name)?;
+    ranges.each(false, |ChangedRange { offset_bytes, length_bytes, unmapped }| {
+        ranges.interrupt.check()?;
         if unmapped {
-            if to.send((Section::Hole { offset_bytes, length_bytes }, Vec::new())).is_err() {
-                return Ok(());
-            }
-            continue;
+            let hole = Section::Hole { offset_bytes, length_bytes };
+            return Ok(to.send((hole, Vec::new())).is_ok());
         }
         let end_bytes = offset_bytes + length_bytes;
         let mut offset_bytes = offset_bytes;
         while offset_bytes < end_bytes {
-            interrupt.check()?;
+            ranges.interrupt.check()?;
             let length_bytes = DATA_BYTES_MAX.min(end_bytes - offset_bytes);
             let mut payload = vec![0; usize::try_from(length_bytes).unwrap_or(0)];
-            client.read_at(&volume, offset_bytes, &mut payload)?;
+            ranges.client.read_at(&volume, offset_bytes, &mut payload)?;
             if to.send((Section::Data { offset_bytes, length_bytes }, payload)).is_err() {
-                return Ok(());
+                return Ok(false);
             }
             offset_bytes += length_bytes;
         }
-    }
-    Ok(())
+        Ok(true)
+    })
 }

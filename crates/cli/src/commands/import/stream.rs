@@ -6,22 +6,22 @@
 //! with a base A    NAME@B~importing taken -> applied to NAME -> NAME@B taken -> the first deleted
 //! ```
 //!
-//! NAME@B~importing, the mark, is what NAME held before: a failure rolls back to it. An import that
-//! was killed leaves it behind, and the next one rolls back to it first. So nothing is ever called B
-//! that is not: its snapshot is taken when the end of the stream has been seen and everything before
-//! it has been found right.
+//! NAME@B~importing, the mark, is what NAME held before: a failure rolls back to it. An import
+//! that was killed leaves it behind, and the next one rolls back to it first. So nothing is ever
+//! called B that is not: its snapshot is taken when the end of the stream has been seen and
+//! everything before it has been found right.
 //!
-//! Going back gives up what was written since, so it must be the import that wrote it. A mark counts
-//! only while it is the last that happened to NAME: who has rolled back, or taken a snapshot, has
-//! seen what the import left, and what is there is theirs. A mark whose import came to its end is
-//! removed by the next import, and with the snapshot B.
+//! Going back gives up what was written since, so it must be the import that wrote it. A mark
+//! counts only while it is the last that happened to NAME: who has rolled back, or taken a
+//! snapshot, has seen what the import left, and what is there is theirs. A mark whose import came
+//! to its end is removed by the next import, and with the snapshot B.
 
 use engine::{Client, NewVolume, SnapshotRequest, VolumeInfo};
 use format::stream::{Section, StreamHeader, StreamVersion};
 
 use super::{Summary, check_domain};
 use crate::args::ImportArgs;
-use crate::difference::Difference;
+use crate::difference::Comparison;
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
 use crate::output;
@@ -189,9 +189,14 @@ impl StreamImport<'_> {
 
     fn is_same(&self, one: &str, other: &str) -> Result<bool, CliError> {
         let step = |request| Ok(self.client.difference(request)?);
-        let found = Difference::between(one, other, self.interrupt, step)?;
-        let [size_bytes, other_bytes] = found.sizes_bytes;
-        Ok(found.ranges.is_empty() && size_bytes == other_bytes)
+        let (from, to, interrupt) = (one, other, self.interrupt);
+        let mut same = true;
+        let compared = Comparison { from, to, interrupt, shown: true }.walk(step, |_| {
+            same = false;
+            Ok(same)
+        })?;
+        let [size_bytes, other_bytes] = compared.sizes_bytes;
+        Ok(same && size_bytes == other_bytes)
     }
 
     fn take(&self, full_name: &str, taken_unix_s: u64) -> Result<(), CliError> {
