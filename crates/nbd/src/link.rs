@@ -14,8 +14,8 @@
 //!   whoever flushes waits for it, and waking the writer takes longer than sending. So does a short
 //!   read that is all there is in flight: there is nothing that it could be put together beside.
 //! - Reader, writer and core send, each while it holds `sending`. What the core could send only in
-//!   part leaves its rest there, and whoever sends next sends that first. When the writer has it, the reader
-//!   leaves its acknowledgements to the writer instead of waiting.
+//!   part leaves its rest there, and whoever sends next sends that first. When the writer has it,
+//!   the reader leaves its acknowledgements to the writer instead of waiting.
 //! - A client that takes nothing keeps its place, and the memory of its reads, until somebody else
 //!   waits for that ([`Forbearance`]): then it is given up.
 //! - Once the connection is *broken* nobody waits for anything any more. Outcomes that still
