@@ -55,8 +55,8 @@ pub(crate) enum Purpose {
     Scrub(u64),
     /// A write by which a scrub heals something: nothing was promised that it may break.
     ScrubWrite,
-    /// The sync behind it. It covers what everybody wrote to the zone, and if it fails, no later one
-    /// makes up for it.
+    /// The sync behind it. It covers what everybody wrote to the zone, and if it fails, no later
+    /// one makes up for it.
     ScrubSync,
 }
 

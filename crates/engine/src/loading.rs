@@ -37,9 +37,10 @@ pub(crate) struct Loading {
     pub(crate) unread: Option<UnreadSlot>,
 }
 
-/// A root slot that the device did not give. It may hold a newer root than the one that is believed,
-/// and be read next time: so it has to be gone before the store writes over what that names. And not
-/// sooner, for the opening may yet find out that without it the store cannot be opened.
+/// A root slot that the device did not give. It may hold a newer root than the one that is
+/// believed, and be read next time: so it has to be gone before the store writes over what that
+/// names. And not sooner, for the opening may yet find out that without it the store cannot be
+/// opened.
 pub(crate) struct UnreadSlot {
     offset_bytes: u64,
     /// The root that is believed.

@@ -128,8 +128,8 @@ impl Loading {
         }
     }
 
-    /// What stands behind the journal's end. It is nobody's, and blocks of it may be unreadable: what
-    /// stands in the others counts all the same.
+    /// What stands behind the journal's end. It is nobody's, and blocks of it may be unreadable:
+    /// what stands in the others counts all the same.
     fn look_behind(&mut self, geometry: &Geometry, end: JournalPosition) -> Behind {
         look_behind(geometry, end.offset_bytes, LOOK_AHEAD_BYTES, |at_bytes, length_bytes| {
             read_blocks(&mut self.devices, Zone::Journal, at_bytes, length_bytes).0
@@ -195,8 +195,8 @@ impl Loading {
     }
 
     /// What an open container holds, from its frames. None when one that lives is damaged or cannot
-    /// be read: its directory would lack chunks, so nothing is added to it any more, and it is never
-    /// collected. What lies behind its fill is nobody's.
+    /// be read: its directory would lack chunks, so nothing is added to it any more, and it is
+    /// never collected. What lies behind its fill is nobody's.
     fn open_entries(
         &mut self,
         geometry: &Geometry,

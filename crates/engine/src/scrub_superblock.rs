@@ -155,8 +155,8 @@ impl Engine {
 }
 
 impl SuperblockScrub {
-    /// Whether `block` is the slot of the newest root, and the other slot has a sound one. The first
-    /// root of a store has none before it.
+    /// Whether `block` is the slot of the newest root, and the other slot has a sound one. The
+    /// first root of a store has none before it.
     fn is_newest_of_two(&self, block: u64) -> bool {
         let older = root_block(self.generation + 1);
         block == root_block(self.generation)

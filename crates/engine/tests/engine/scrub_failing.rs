@@ -38,7 +38,7 @@ fn a_sync_that_a_scrub_asked_for_and_that_fails_stops_the_writing() {
     assert!(flushed.is_err(), "{flushed:?}, and what was flushed is there: {is_there}");
 }
 
-/// As long as the newest root is damaged, the slot that the next one is written to has the only one.
+/// As long as the newest root is damaged, the slot that the next one goes to has the only one.
 #[test]
 fn no_root_follows_a_damaged_one_that_cannot_be_written_again() {
     let (stand, _) = filled(300);
