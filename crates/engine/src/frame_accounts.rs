@@ -8,7 +8,10 @@
 //! container was collected, and after a checkpoint: so a repair that has to go back to its root
 //! meets no chunk that was stored later under a PBN that the root still knows. Nor does it meet the
 //! second copy of a chunk that is no more: collection forgets no chunk that has one, but lets the
-//! copy take its place.
+//! copy take its place. Earlier frames of a PBN may well be there still, in a container that was kept
+//! because another frame in it is damaged, or that is free and of which nobody knows that: so the
+//! container that was opened last has the chunk also if the frame there is damaged, and the chunk is
+//! lost then.
 //!
 //! A frame does not say of which store it is, and the device may have held another one. So frames
 //! of a container that neither tables, root nor a directory of this store know count by their
@@ -33,6 +36,7 @@ use crate::recovery::{entries_by_scan, entry_of, fingerprint_at};
 /// Where a chunk of unknown place may be.
 struct Candidate {
     sequence: u32,
+    is_sound: bool,
     pba: Pba,
     fingerprint: Fingerprint,
 }
@@ -192,12 +196,13 @@ impl FrameAccounts {
             let expected = ledger.fingerprints.get(at).copied().flatten();
             let place = Pba { container: image.id, offset_bytes, length_bytes, ..Pba::default() };
             let pba = image.with_check(place);
+            let is_sound = image.has_frame(pba, pbn);
             let is_wanted = ledger.places.get(at) == Some(&Place::Unknown)
-                && expected.map_or(may_lack, |expected| expected == fingerprint)
-                && image.has_frame(pba, pbn);
-            let is_newer = self.candidates.get(&pbn).is_none_or(|best| best.sequence <= sequence);
+                && expected.map_or(may_lack, |expected| is_sound && expected == fingerprint);
+            let is_newer = (self.candidates.get(&pbn))
+                .is_none_or(|best| (best.sequence, best.is_sound) <= (sequence, is_sound));
             if is_wanted && is_newer {
-                self.candidates.insert(pbn, Candidate { sequence, pba, fingerprint });
+                self.candidates.insert(pbn, Candidate { sequence, is_sound, pba, fingerprint });
             }
         }
     }
@@ -222,6 +227,11 @@ impl FrameAccounts {
 
     fn settle_unknown(&mut self, ledger: &mut Ledger) {
         for (pbn, candidate) in std::mem::take(&mut self.candidates) {
+            if !candidate.is_sound {
+                let container = candidate.pba.container.0;
+                self.lose(ledger, pbn, Problem::DamagedFrame { pbn: pbn.0, container });
+                continue;
+            }
             ledger.places[pbn.0 as usize] = Place::At(candidate.pba);
             ledger.fingerprints[pbn.0 as usize] = Some(candidate.fingerprint);
             self.found_again.insert(pbn);

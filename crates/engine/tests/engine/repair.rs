@@ -2,8 +2,9 @@
 //! to the same end. And one on a device that another store has used.
 
 use disk::{Loss, MemoryDisk};
-use engine::{Dedup, Zone, repair, structures};
+use engine::{CollectRequest, Dedup, Zone, repair, structures};
 use format::superblock::Geometry;
+use format::units::CONTAINER_BYTES;
 
 use crate::stand::{CHUNK, Looker, MIB, Stand, Wish, check, fresh, packed};
 
@@ -157,5 +158,58 @@ fn a_repair_takes_no_chunk_of_a_store_that_the_device_held_before() {
     let volume = stand.client.volume("v").unwrap();
     for number in 0..CHUNKS_OF_THREE {
         assert!(stand.read(&volume, number * CHUNK, CHUNK) == packed(number), "chunk {number}");
+    }
+}
+
+/// A store of chunks that no look-up finds, in which some have the numbers of earlier ones, whose
+/// frames are still there: in the first container, which is kept because one frame in it is damaged.
+fn with_frames_of_an_earlier_life() -> MemoryDisk {
+    let stand = Wish::default().stand();
+    let volume = stand.volume("v", 8 * MIB);
+    stand.client.set_dedup("v", Dedup::Off).unwrap();
+    for number in 0..CHUNKS {
+        stand.write(&volume, number * CHUNK, &fresh(number, CHUNK));
+    }
+    let stand = Wish::default().open(stand.close());
+    let volume = stand.client.volume("v").unwrap();
+    stand.disk.corrupt(Zone::Data(0), 100, |byte| *byte ^= 0x40);
+    stand.trim(&volume, CHUNK, 900 * CHUNK);
+    stand.flush();
+    let mut request = CollectRequest::default();
+    loop {
+        request.position = stand.client.collect(request).unwrap().next;
+        if request.position.is_none() {
+            break;
+        }
+    }
+    assert!(stand.stats().damaged_chunks == 1, "the first container is not kept");
+    let stand = Wish::default().open(Wish::default().open(stand.close()).close());
+    let volume = stand.client.volume("v").unwrap();
+    for number in (1..900).chain(1200..1500) {
+        stand.write(&volume, number * CHUNK, &fresh(5000 + number, CHUNK));
+    }
+    let stand = Wish::default().open(stand.close());
+    stand.client.create_volume("w", MIB, false).unwrap();
+    stand.close()
+}
+
+#[test]
+fn a_repair_takes_no_older_frame_for_a_chunk_whose_own_is_damaged() {
+    let disk = with_frames_of_an_earlier_life();
+    for structure in structures(Box::new(copy_of(&disk))).unwrap() {
+        let is_old = structure.offset_bytes < u64::from(CONTAINER_BYTES);
+        if structure.kind.contains("PBN-PBA table, leaf") || structure.kind == "frame" && !is_old {
+            // Both roots may name it.
+            disk.corrupt(structure.zone, structure.offset_bytes + 100, |byte| *byte = 0xa5);
+        }
+    }
+    repair(Box::new(disk.clone()), &mut |_| {}).unwrap();
+    let stand = Wish::default().open(disk);
+    let volume = stand.client.volume("v").unwrap();
+    // Those of the container that is full: one that is open has no directory to say what it lost.
+    for number in 1..800 {
+        let read = stand.try_read(&volume, number * CHUNK, CHUNK);
+        let is_of_now = read.as_ref().is_ok_and(|bytes| *bytes == fresh(5000 + number, CHUNK));
+        assert!(read.is_err() || is_of_now, "chunk {number} reads what it was before");
     }
 }
