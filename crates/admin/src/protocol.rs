@@ -326,6 +326,7 @@ impl From<RequestError> for Refusal {
             | RequestError::NotAVolume { .. }
             | RequestError::NotASnapshot { .. }
             | RequestError::HasSnapshots { .. }
+            | RequestError::TooManySnapshots { .. }
             | RequestError::ReadOnly { .. } => RefusalKind::BadRequest,
             RequestError::NoSpace | RequestError::QuotaExceeded { .. } => RefusalKind::NoSpace,
             RequestError::Damaged { .. } | RequestError::DamagedTable { .. } => {

@@ -367,6 +367,7 @@ fn what_is_refused_of_snapshots_has_its_kind() {
         (RequestError::NotAVolume { name: name() }, RefusalKind::BadRequest),
         (RequestError::NotASnapshot { name: name() }, RefusalKind::BadRequest),
         (RequestError::HasSnapshots { name: name(), count: 2 }, RefusalKind::BadRequest),
+        (RequestError::TooManySnapshots { count: 2, count_max: 1 }, RefusalKind::BadRequest),
         (RequestError::InUse { name: name() }, RefusalKind::InUse),
         (RequestError::RollingBack { name: name() }, RefusalKind::InUse),
     ] {

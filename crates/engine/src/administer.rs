@@ -2,17 +2,19 @@
 //!
 //! Creating, resizing, renaming and deleting are groups of the write buffer like writes, recorded
 //! in the same journal, and answered when they are durable. Names are claimed when the request is
-//! taken, so two requests for one name cannot both succeed.
+//! taken, so two requests for one name cannot both succeed. Such a group is one record, so whoever
+//! queues one sees to it that it fits into one: it would stand before all others for ever.
 //!
 //! Deleting marks the volume and answers; it is given back in the background, piece by piece
-//! (`versions.rs`), and its slot in the catalog last. A crash in between goes on where it was.
+//! (`versions.rs`), and its slot in the catalog last. With more snapshots than a record holds it
+//! is several groups, the volume in the last of them. A crash in between goes on where it was.
 //! Shrinking first forbids the tail, then unmaps it, then changes the size, in this order of the
 //! write buffer: a volume that grows again reads zeros.
 
 use std::sync::Arc;
 
 use format::catalog::{Lineage, VolumeState};
-use format::record::Change;
+use format::record::{BODY_BYTES_MAX, Change};
 use format::units::VolumeId;
 use tables::PageError;
 
@@ -22,7 +24,7 @@ use crate::engine::{Closing, Engine};
 use crate::error::RequestError;
 use crate::intake::AdminRequest;
 use crate::outcome::{Reply, VolumeInfo};
-use crate::record::encoded;
+use crate::record::{encoded, in_records};
 use crate::unmap::Piece;
 use crate::versions::copies_a_version;
 use crate::volume::{SECTOR_BYTES, VOLUME_BYTES_MAX, VolumeHandle, VolumeShared};
@@ -90,6 +92,7 @@ impl Engine {
     pub(crate) fn queue(&mut self, queued: Queued, done: Done) {
         match queued {
             Ok((changes, answer)) => {
+                debug_assert!(encoded(&changes).len() <= BODY_BYTES_MAX, "it would wait for ever");
                 self.buffer.push_closed(Work::Admin { changes, answer: Some((done, answer)) });
             }
             Err(error) => done.fail(error),
@@ -201,7 +204,12 @@ impl Engine {
             volume.set_gone();
             Change::DeleteVolume { id: volume.id }
         };
-        Ok((gone.map(delete).collect(), AdminAnswer::Done))
+        let mut records = in_records(gone.map(delete).collect());
+        let last = records.pop().unwrap_or_default();
+        for changes in records {
+            self.buffer.push_closed(Work::Admin { changes, answer: None });
+        }
+        Ok((last, AdminAnswer::Done))
     }
 
     /// Records the administrative changes at the front of the write buffer.

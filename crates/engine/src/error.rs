@@ -77,6 +77,17 @@ pub enum RequestError {
         /// How many.
         count: usize,
     },
+    /// They are of one moment only in one record of the journal, which does not hold so many.
+    #[error(
+        "{count} snapshots with a name this long cannot be taken at one moment: take {count_max} \
+         at a time, or give them a shorter name"
+    )]
+    TooManySnapshots {
+        /// How many were asked for.
+        count: usize,
+        /// How many there may be.
+        count_max: usize,
+    },
     /// A client has the volume open.
     #[error("volume {name} is in use: disconnect its clients first")]
     InUse {

@@ -1,6 +1,6 @@
 //! Changes become records of the journal.
 
-use format::record::Change;
+use format::record::{BODY_BYTES_MAX, Change};
 use format::root::Stream;
 
 use crate::devices::Purpose;
@@ -22,6 +22,17 @@ pub(crate) fn encoded(changes: &[Change]) -> Vec<u8> {
     let mut body = Vec::new();
     encode(changes, &mut body);
     body
+}
+
+/// How many changes as long as this one go into one record.
+pub(crate) fn changes_in_a_record(change: &Change) -> usize {
+    BODY_BYTES_MAX / encoded(std::slice::from_ref(change)).len()
+}
+
+/// Changes of one length, as few records as hold them, in order.
+pub(crate) fn in_records(changes: Vec<Change>) -> Vec<Vec<Change>> {
+    let most = changes.first().map_or(1, changes_in_a_record);
+    changes.chunks(most).map(<[Change]>::to_vec).collect()
 }
 
 fn encode(changes: &[Change], body: &mut Vec<u8>) {
@@ -167,5 +178,26 @@ impl Engine {
         self.flushing.journal_unsynced |= durability == Durability::BySync;
         self.appended_sequence = appended.sequence;
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use format::record::{BODY_BYTES_MAX, Change};
+    use format::units::VolumeId;
+
+    use super::{encoded, in_records};
+
+    #[test]
+    fn what_is_too_much_for_one_record_goes_into_several_in_order() {
+        assert!(in_records(Vec::new()).is_empty());
+        for (count, records) in [(1, 1), (209_702, 1), (209_703, 2), (500_000, 3)] {
+            let changes: Vec<Change> =
+                (0..count).map(|id| Change::DeleteVolume { id: VolumeId(id) }).collect();
+            let parts = in_records(changes.clone());
+            assert_eq!(parts.len(), records);
+            assert!(parts.iter().all(|part| encoded(part).len() <= BODY_BYTES_MAX));
+            assert!(parts.concat() == changes);
+        }
     }
 }

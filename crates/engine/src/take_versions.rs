@@ -2,41 +2,51 @@
 //!
 //! A snapshot holds exactly what was acknowledged before it was asked for, since it is a group of
 //! the write buffer behind all that is in it. Several volumes are one record: their snapshots are
-//! of one moment. What is new can be opened once it is there, not before: a clone that could be
-//! read too early would read as zeros. Its name is claimed at once.
+//! of one moment, and more than a record holds are refused. What is new can be opened once it is
+//! there, not before: a clone that could be read too early would read as zeros. Its name is claimed
+//! at once.
 //!
 //! A rollback changes everything under a client's feet, and would mix with what is being written in
 //! part; so nobody may have the volume open.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use format::catalog::Dedup;
 use format::record::Change;
+use format::units::VolumeId;
 
 use crate::administer::Queued;
 use crate::buffer::AdminAnswer;
 use crate::engine::Engine;
 use crate::error::RequestError;
 use crate::intake::SnapshotRequest;
+use crate::record::changes_in_a_record;
 use crate::volume::VolumeShared;
 
 impl Engine {
     pub(crate) fn take_snapshots(&mut self, request: &SnapshotRequest) -> Queued {
         let SnapshotRequest { volumes, name, taken_unix_s } = request;
-        let mut claimed = Vec::with_capacity(volumes.len());
+        let mut claimed = BTreeSet::new();
         for volume in volumes {
             let full = self.volumes.check_snapshot(volume, name)?;
-            if claimed.contains(&full) {
+            if let Some(full) = claimed.replace(full) {
                 return Err(RequestError::VolumeExists { name: full });
             }
-            claimed.push(full);
         }
-        let mut changes = Vec::with_capacity(volumes.len());
+        let taken = |volume, id| {
+            let (taken_unix_s, name) = (*taken_unix_s, name.clone());
+            Change::TakeSnapshot { volume, id, taken_unix_s, name }
+        };
+        let (count, none) = (volumes.len(), VolumeId(0));
+        let count_max = if count > 0 { changes_in_a_record(&taken(none, none)) } else { 0 };
+        if count > count_max {
+            return Err(RequestError::TooManySnapshots { count, count_max });
+        }
+        let mut changes = Vec::with_capacity(count);
         for volume in volumes {
             let volume = self.volumes.get(volume)?.id;
-            let (taken_unix_s, name) = (*taken_unix_s, name.clone());
-            let id = self.volumes.take_id();
-            changes.push(Change::TakeSnapshot { volume, id, taken_unix_s, name });
+            changes.push(taken(volume, self.volumes.take_id()));
         }
         self.volumes.claimed.extend(claimed);
         let answer = match &changes[..] {

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use engine::{AdminRequest, RequestError, SnapshotRequest, VolumeHandle, Zone};
+use engine::{AdminRequest, NewVolume, RequestError, SnapshotRequest, VolumeHandle, Zone};
 
 use crate::stand::{CHUNK, Dice, Hand, Holder, MIB, Stand, Wish, check_clean, fresh};
 
@@ -193,7 +193,33 @@ fn what_is_buffered_of_a_volume_keeps_nobody_from_rolling_it_back() {
     check_clean(&hand.close());
 }
 
-/// However many snapshots go with a volume, they go in one record.
+/// Snapshots of one moment are one record: what does not fit into one would stand before all others
+/// for ever.
+#[test]
+fn more_snapshots_than_a_record_holds_are_refused_and_hold_nobody_up() {
+    const MOST: usize = 3840;
+    let mut hand = Hand::new(&Wish::default());
+    let names: Vec<String> = (0..=MOST).map(|number| format!("v{number:04}")).collect();
+    for name in &names {
+        let volume = NewVolume { name: name.clone(), size_bytes: MIB, ..NewVolume::default() };
+        ask(&mut hand, AdminRequest::CreateVolume(volume));
+    }
+    hand.settle();
+    let request = |count: usize, first: &str| {
+        let (volumes, name) = (names[..count].to_vec(), first.repeat(255));
+        AdminRequest::TakeSnapshots(SnapshotRequest { volumes, name, taken_unix_s: 7 })
+    };
+    let refused = ask(&mut hand, request(MOST + 1, "a"));
+    let flushed = hand.flush();
+    hand.wait(flushed).unwrap();
+    let many = RequestError::TooManySnapshots { count: MOST + 1, count_max: MOST };
+    assert_eq!(hand.outcome(refused).unwrap().err(), Some(many));
+    let taken = ask(&mut hand, request(MOST, "b"));
+    hand.wait(taken).unwrap();
+    assert_eq!(hand.beside(|client| client.volumes()).unwrap().len(), 2 * MOST + 1);
+    check_clean(&hand.close());
+}
+
 #[test]
 fn a_volume_with_thousands_of_snapshots_is_deleted_at_once() {
     const SNAPSHOTS: usize = 3200;
