@@ -6,6 +6,8 @@
 //!                      '--settle: forgotten or placed anew--> absent
 //! ```
 //!
+//! What was verified elsewhere arrives by `keep`, whether it is expected or not.
+//!
 //! The name is the PBN, so one frame serves every address of every volume that shares the chunk,
 //! and collection may move it. Frames are kept as they are stored, compressed: twice as many fit as
 //! of plain chunks, and whoever asked expands them on a thread of its own (decisions/023).
@@ -105,7 +107,8 @@ type Entry = (Pbn, u32);
 /// The frames in memory.
 pub(crate) struct FrameCache {
     held: HashMap<Pbn, Held>,
-    /// Frames that are being read, and by whom; not those whose PBN has changed since.
+    /// Frames that are being read, and by whom; not those whose PBN has changed since, nor those
+    /// that are held already: what came would be counted twice.
     coming: HashMap<Pbn, Ticket>,
     queues: Queues<Entry, Pbn>,
     /// What all frames cost, and those of the small queue.
@@ -239,6 +242,7 @@ impl FrameCache {
         if cost_bytes > bytes_max {
             return None;
         }
+        self.coming.remove(&pbn);
         self.shrink_to(bytes_max - cost_bytes);
         let in_main = self.queues.ghosts.take(pbn);
         let serial = self.serial_next;

@@ -109,6 +109,19 @@ fn what_comes_back_soon_stays_longer_than_what_does_not() {
     assert!(returned.into_iter().all(|pbn| cache.get(Pbn(pbn)).is_some()));
 }
 
+/// It was found elsewhere, and verified, while it was being read.
+#[test]
+fn a_frame_that_is_kept_while_it_is_expected_counts_once() {
+    let mut cache = cache_of(10);
+    let ticket = cache.ticket();
+    cache.expect(Pbn(7), ticket);
+    assert!(cache.keep(Pbn(7), &frame(7, 1)).is_some());
+    assert!(cache.arrive(Pbn(7), ticket, Some(&frame(7, 1))).is_none());
+    assert_eq!(cache.resident_bytes(), cost_bytes(frame(7, 1).len()));
+    cache.settle(&forgotten(7));
+    assert_eq!(cache.resident_bytes(), 0);
+}
+
 #[test]
 fn no_memory_is_no_cache() {
     let mut cache = FrameCache::new(0);
@@ -130,6 +143,8 @@ enum Step {
     /// The oldest that is under way comes, sound or not at all.
     Arrive(bool),
     Get(u64),
+    /// It was verified by what the tables mean now.
+    Keep(u64),
     Forget(u64),
     /// With other bytes, or only to another place.
     Move(u64, bool),
@@ -145,6 +160,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         4 => pbn().prop_map(Step::Expect),
         4 => any::<bool>().prop_map(Step::Arrive),
         4 => pbn().prop_map(Step::Get),
+        2 => pbn().prop_map(Step::Keep),
         1 => pbn().prop_map(Step::Forget),
         1 => (pbn(), any::<bool>()).prop_map(|(pbn, other)| Step::Move(pbn, other)),
         1 => (0..12_u64).prop_map(Step::Lend),
@@ -191,6 +207,11 @@ proptest! {
                     let expected = frame(pbn, *meant.entry(pbn).or_default());
                     let had = cache.get(Pbn(pbn));
                     assert!(had.is_none_or(|had| had[..] == expected[..]));
+                }
+                Step::Keep(pbn) => {
+                    let sound = frame(pbn, *meant.entry(pbn).or_default());
+                    let kept = cache.keep(Pbn(pbn), &sound);
+                    assert!(kept.is_none_or(|kept| kept[..] == sound[..]));
                 }
                 Step::Forget(pbn) => {
                     *meant.entry(pbn).or_default() += 1;
