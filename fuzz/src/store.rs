@@ -259,11 +259,13 @@ impl Running {
     }
 
     fn write(&mut self, volume: &VolumeHandle, lba: u64, number: u64) {
-        let mut buf = self.client.try_buffer(CHUNK_BYTES).expect("there is memory");
+        let offset_bytes = lba * CHUNK_BYTES as u64;
+        let buf = self.client.try_buffer(offset_bytes, CHUNK_BYTES);
+        let mut buf = buf.expect("there is memory");
         buf.bytes_mut().copy_from_slice(&content(number));
         let inbox = Arc::new(Inbox::default());
         let done = Done { sink: inbox as Arc<dyn Completions>, tag: 1 };
-        self.client.write(volume, lba * CHUNK_BYTES as u64, buf, false, done);
+        self.client.write(volume, offset_bytes, buf, false, done);
         while self.engine.step() {}
     }
 

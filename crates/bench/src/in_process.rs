@@ -186,11 +186,11 @@ fn timed_write(
     let begun = Instant::now();
     let answers = Arc::new(Answers::default());
     for number in requests {
-        let mut buffer = client.buffer(REQUEST_BYTES);
+        let offset_bytes = number * REQUEST_BYTES as u64;
+        let mut buffer = client.buffer(offset_bytes, REQUEST_BYTES);
         source.copy_request(number, buffer.bytes_mut());
         let done = Done { sink: Arc::clone(&answers) as Arc<dyn Completions>, tag: number };
         answers.expect();
-        let offset_bytes = number * REQUEST_BYTES as u64;
         if client.write(volume, offset_bytes, buffer, false, done) == Accepted::Now {
             answers.complete(number, Ok(Reply::Done));
         }

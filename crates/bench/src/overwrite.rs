@@ -168,7 +168,7 @@ impl<'a> Writer<'a> {
 
     /// Writes chunks with content that nobody has seen.
     fn write(&mut self, offset_bytes: u64, length_bytes: usize) {
-        let mut buffer = self.client.buffer(length_bytes);
+        let mut buffer = self.client.buffer(offset_bytes, length_bytes);
         for chunk in buffer.bytes_mut().chunks_exact_mut(CHUNK_BYTES) {
             let (random, zeros) = chunk.split_at_mut(self.random_bytes);
             let words = random.chunks_exact_mut(8);

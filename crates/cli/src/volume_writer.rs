@@ -29,9 +29,9 @@ impl<'a> VolumeWriter<'a> {
         Self { client, volume, blank, outcomes: Arc::default() }
     }
 
-    /// Room for `length_bytes`; waits while the write buffer is full.
-    pub(crate) fn buffer(&self, length_bytes: usize) -> ChunkBuf {
-        self.client.buffer(length_bytes)
+    /// Room for `length_bytes` at `offset_bytes`; waits while the write buffer is full.
+    pub(crate) fn buffer(&self, offset_bytes: u64, length_bytes: usize) -> ChunkBuf {
+        self.client.buffer(offset_bytes, length_bytes)
     }
 
     /// Writes `buf`; returns the bytes that were not all zeros.

@@ -23,6 +23,7 @@ use crate::intake::{
     WriteRequest,
 };
 use crate::outcome::{Extent, Reply, VolumeInfo};
+use crate::partial::ragged_chunks;
 use crate::scrub::{ScrubRequest, ScrubStep};
 use crate::stats::Stats;
 use crate::volume::VolumeHandle;
@@ -56,10 +57,11 @@ impl Client {
         }
     }
 
-    /// A buffer for a write of `length_bytes`; waits while the write buffer is full.
+    /// A buffer for a write of `length_bytes` at `offset_bytes`; waits while the write buffer is
+    /// full.
     #[must_use]
-    pub fn buffer(&self, length_bytes: usize) -> ChunkBuf {
-        let credit = self.buffer_credit(length_bytes);
+    pub fn buffer(&self, offset_bytes: u64, length_bytes: usize) -> ChunkBuf {
+        let credit = self.buffer_credit(offset_bytes, length_bytes);
         self.intake.credits.take(credit);
         ChunkBuf::with_permit(length_bytes, Permit::new(Arc::clone(&self.permit), credit))
     }
@@ -67,21 +69,21 @@ impl Client {
     /// As [`Client::buffer`], but None while the write buffer is full: for a caller who has
     /// something to do before it waits, or must not wait at all, being on the core's own thread.
     #[must_use]
-    pub fn try_buffer(&self, length_bytes: usize) -> Option<ChunkBuf> {
-        let credit = self.buffer_credit(length_bytes);
+    pub fn try_buffer(&self, offset_bytes: u64, length_bytes: usize) -> Option<ChunkBuf> {
+        let credit = self.buffer_credit(offset_bytes, length_bytes);
         let granted = self.intake.credits.try_take(credit);
         granted.then(|| {
             ChunkBuf::with_permit(length_bytes, Permit::new(Arc::clone(&self.permit), credit))
         })
     }
 
-    /// What a write of this length takes of the write buffer.
-    fn buffer_credit(&self, length_bytes: usize) -> usize {
-        // What does not fill its chunks is copied into whole ones: at most one at either end.
-        let chunk_bytes = self.intake.chunk_bytes as usize;
-        let ragged = !length_bytes.is_multiple_of(chunk_bytes);
-        let copied = if ragged { 2 * chunk_bytes } else { 0 };
-        pooled_bytes(length_bytes) + copied
+    /// What a write of this range takes of the write buffer: what covers a chunk in part is copied
+    /// into a whole one.
+    fn buffer_credit(&self, offset_bytes: u64, length_bytes: usize) -> usize {
+        let end_bytes = offset_bytes.saturating_add(length_bytes as u64);
+        let chunk_bytes = self.intake.chunk_bytes;
+        let copied = ragged_chunks(offset_bytes..end_bytes, chunk_bytes) * u64::from(chunk_bytes);
+        pooled_bytes(length_bytes) + copied as usize
     }
 
     /// Writes `buf` at `offset_bytes`. With `durable` (FUA) it is answered when it is durable.
@@ -211,7 +213,7 @@ impl Client {
         offset_bytes: u64,
         bytes: &[u8],
     ) -> Result<(), RequestError> {
-        let mut buf = self.buffer(bytes.len());
+        let mut buf = self.buffer(offset_bytes, bytes.len());
         buf.bytes_mut().copy_from_slice(bytes);
         self.write_buffer_at(volume, offset_bytes, buf)
     }

@@ -15,7 +15,9 @@
 //! stays in the write buffer for as long as the engine runs, and may be all of it: a writer that
 //! waited for it to empty would never hear that its write is refused.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use reduce::Permit;
 
 /// What has to come back before those who wait are called while more may come.
 const SHARE_BYTES_MAX: i64 = 256 << 10;
@@ -73,6 +75,13 @@ impl Credits {
             state.free_bytes -= wanted;
         }
         granted
+    }
+
+    /// The same; they come back when what is returned is dropped.
+    pub(crate) fn try_permit(self: &Arc<Self>, length_bytes: usize) -> Option<Permit> {
+        let credits = Arc::clone(self);
+        let permit = || Permit::new(Arc::new(move |bytes| credits.give_back(bytes)), length_bytes);
+        self.try_take(length_bytes).then(permit)
     }
 
     fn grants(&self, state: &State, wanted_bytes: i64) -> bool {

@@ -1,5 +1,6 @@
 //! Chunks that are written in part: some sectors, and where the others come from.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -29,6 +30,8 @@ pub(crate) struct Sectors<'a> {
     pub(crate) length_bytes: usize,
     /// The request's buffer and where in it the bytes begin; None writes zeros.
     pub(crate) source: Option<(&'a Arc<ChunkBuf>, usize)>,
+    /// A buffer whose write-buffer credit pays for the whole chunk, if any does.
+    pub(crate) credit: Option<&'a Arc<ChunkBuf>>,
     /// None where nobody waits for an answer.
     pub(crate) ack: Option<&'a Arc<Ack>>,
 }
@@ -107,6 +110,18 @@ impl Partial {
         let buf = Arc::new(ChunkBuf::keeping(self.overlay, self.credit.into_iter().collect()));
         ChunkRef::new(buf, 0, length_bytes as u32)
     }
+}
+
+/// Chunks that a range covers in part.
+pub(crate) fn ragged_chunks(range: Range<u64>, chunk_bytes: u32) -> u64 {
+    let chunk_bytes = u64::from(chunk_bytes);
+    if range.is_empty() {
+        return 0;
+    }
+    let touched = range.end.div_ceil(chunk_bytes) - range.start / chunk_bytes;
+    let ends = [range.start, range.end];
+    let ragged = ends.iter().filter(|end| !end.is_multiple_of(chunk_bytes)).count();
+    touched.min(ragged as u64)
 }
 
 /// The bits of the sectors in a range of a chunk.

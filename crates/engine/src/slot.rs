@@ -146,15 +146,15 @@ impl SlotData {
     /// Lays sectors over whatever the slot holds.
     pub(crate) fn lay_over(&mut self, chunk_bytes: usize, sectors: &Sectors<'_>) {
         let partial = self.make_partial(chunk_bytes);
-        let Sectors { offset_bytes, length_bytes, source, ack } = *sectors;
+        let Sectors { offset_bytes, length_bytes, source, credit, ack } = *sectors;
         let target = &mut partial.overlay[offset_bytes..offset_bytes + length_bytes];
         match source {
             None => target.fill(0),
-            Some((buf, at)) => {
-                target.copy_from_slice(&buf.bytes()[at..at + length_bytes]);
-                // One is enough: it pays for the copy, and what it pays for replaces the others.
-                partial.credit.get_or_insert_with(|| Arc::clone(buf));
-            }
+            Some((buf, at)) => target.copy_from_slice(&buf.bytes()[at..at + length_bytes]),
+        }
+        if let Some(credit) = credit {
+            // One is enough: it pays for the copy, and what it pays for replaces the others.
+            partial.credit.get_or_insert_with(|| Arc::clone(credit));
         }
         if let Some(ack) = ack {
             ack.hold();

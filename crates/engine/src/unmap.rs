@@ -15,6 +15,7 @@ use format::map_page::SLOTS;
 use format::record::Change;
 use format::units::{Lba, TreeId, VolumeId};
 use mutants::mutant;
+use reduce::ChunkBuf;
 use tables::{NextLeaf, PageError};
 
 use crate::buffer::Work;
@@ -22,7 +23,7 @@ use crate::engine::Engine;
 use crate::error::RequestError;
 use crate::intake::UnmapRequest;
 use crate::mapping::{leaf_range, leaf_start};
-use crate::partial::{Ack, Sectors};
+use crate::partial::{Ack, Sectors, ragged_chunks};
 use crate::record::CHANGE_BYTES_MAX;
 use crate::slot::SlotData;
 use crate::volume::VolumeShared;
@@ -73,9 +74,9 @@ impl Engine {
         }
         self.counters.trims += 1;
         let ack = Ack::new(Some(done));
-        self.buffer_unmap(&volume, offset_bytes, length_bytes, &ack);
+        let is_paid = self.buffer_unmap(&volume, offset_bytes, length_bytes, &ack);
         self.buffer.reserve_with_newest(ragged);
-        match !durable && self.buffer.is_crowded() {
+        match !durable && (!is_paid || self.buffer.is_crowded()) {
             true => self.buffer.answer_with_newest(ack),
             false => self.acknowledge(ack, durable),
         }
@@ -108,20 +109,18 @@ impl Engine {
 
     /// Chunks that a range covers in part: their rest is written again.
     fn ragged_chunks(&self, offset_bytes: u64, length_bytes: u64) -> u64 {
-        let chunk_bytes = u64::from(self.geometry.chunk_bytes);
-        let end_bytes = offset_bytes + length_bytes;
-        let ends = [offset_bytes, end_bytes];
-        ends.iter().filter(|end| !end.is_multiple_of(chunk_bytes)).count() as u64
+        ragged_chunks(offset_bytes..offset_bytes + length_bytes, self.geometry.chunk_bytes)
     }
 
-    /// Zeroes a range in the order of the write buffer.
+    /// Zeroes a range in the order of the write buffer; false where that is full, and nothing pays
+    /// for the chunks at the ends that are covered in part.
     fn buffer_unmap(
         &mut self,
         volume: &Arc<VolumeShared>,
         offset_bytes: u64,
         length_bytes: u64,
         ack: &Arc<Ack>,
-    ) {
+    ) -> bool {
         let chunk_bytes = u64::from(self.geometry.chunk_bytes);
         let end_bytes = offset_bytes + length_bytes;
         self.intake.lookaside.stamp(volume.id, offset_bytes..end_bytes);
@@ -131,7 +130,7 @@ impl Engine {
             return self.zero_sectors(volume.id, offset_bytes, length_bytes, ack);
         }
         let head_bytes = first * chunk_bytes - offset_bytes;
-        self.zero_sectors(volume.id, offset_bytes, head_bytes.min(length_bytes), ack);
+        let head = self.zero_sectors(volume.id, offset_bytes, head_bytes.min(length_bytes), ack);
         if end - first > SLOTS_MAX {
             let volume = Arc::clone(volume);
             self.buffer.push_closed(Work::Unmap { volume, first, end });
@@ -141,21 +140,34 @@ impl Engine {
                 self.buffer.put(volume.id, Lba(lba), SlotData::Zeros);
             }
         }
-        self.zero_sectors(volume.id, end * chunk_bytes, end_bytes - end * chunk_bytes, ack);
+        let tail_bytes = end_bytes - end * chunk_bytes;
+        let tail = self.zero_sectors(volume.id, end * chunk_bytes, tail_bytes, ack);
+        head && tail
     }
 
-    fn zero_sectors(&mut self, id: VolumeId, offset_bytes: u64, length_bytes: u64, ack: &Arc<Ack>) {
+    /// Zeroes sectors of one chunk; false if nothing pays for the memory that this takes.
+    fn zero_sectors(
+        &mut self,
+        id: VolumeId,
+        offset_bytes: u64,
+        length_bytes: u64,
+        ack: &Arc<Ack>,
+    ) -> bool {
         if length_bytes == 0 {
-            return;
+            return true;
         }
         let chunk_bytes = u64::from(self.geometry.chunk_bytes);
+        let permit = self.intake.credits.try_permit(chunk_bytes as usize);
+        let credit = permit.map(|permit| Arc::new(ChunkBuf::with_permit(0, permit)));
         let sectors = Sectors {
             offset_bytes: (offset_bytes % chunk_bytes) as usize,
             length_bytes: length_bytes as usize,
             source: None,
+            credit: credit.as_ref(),
             ack: Some(ack),
         };
         self.buffer.put_sectors(id, Lba(offset_bytes / chunk_bytes), &sectors);
+        credit.is_some()
     }
 
     /// Applies the next piece of the unmap at the front of the write buffer.

@@ -147,6 +147,7 @@ impl Engine {
                     offset_bytes: skip_bytes as usize,
                     length_bytes: take_bytes as usize,
                     source: Some((buf, source_bytes)),
+                    credit: Some(buf),
                     ack,
                 };
                 self.buffer.put_sectors(volume.id, lba, &sectors);

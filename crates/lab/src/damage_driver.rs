@@ -125,11 +125,11 @@ impl Driver {
 
     /// Writes a chunk; false if it failed.
     pub(crate) fn write(&mut self, volume: &VolumeHandle, lba: u64, bytes: &[u8]) -> bool {
-        let mut buf = self.client.buffer(bytes.len());
+        let offset_bytes = lba * CHUNK_BYTES as u64;
+        let mut buf = self.client.buffer(offset_bytes, bytes.len());
         buf.bytes_mut().copy_from_slice(bytes);
         let inbox = Arc::new(Inbox::default());
         let done = Done { sink: Arc::clone(&inbox) as Arc<dyn Completions>, tag: 1 };
-        let offset_bytes = lba * CHUNK_BYTES as u64;
         let accepted = self.client.write(volume, offset_bytes, buf, false, done);
         let mut still = 0;
         while self.engine.step() {}

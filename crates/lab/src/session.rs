@@ -217,14 +217,14 @@ impl<'a> Session<'a> {
         let Some((handle, range)) = self.clip(range) else { return Ok(()) };
         let Range { first, count, .. } = range;
         let bytes = bytes_of(content, self.shape, first, count);
+        let offset_bytes = first * SECTOR_BYTES;
         let mut buf = loop {
-            match self.opening.client.try_buffer(bytes.len()) {
+            match self.opening.client.try_buffer(offset_bytes, bytes.len()) {
                 Some(buf) => break buf,
                 None => self.drain()?,
             }
         };
         buf.bytes_mut().copy_from_slice(&bytes);
-        let offset_bytes = first * SECTOR_BYTES;
         if handle.read_only() {
             let done = self.done(Waiting::Refused, None);
             self.opening.client.write(&handle, offset_bytes, buf, durable, done);

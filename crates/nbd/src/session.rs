@@ -217,7 +217,7 @@ impl<'a> Session<'a> {
         if self.incoming.unread().len() < length {
             self.send_answers()?;
         }
-        let mut buf = self.buffer(length)?;
+        let mut buf = self.buffer(request.offset_bytes, length)?;
         let target = buf.bytes_mut();
         let filled = self.incoming.read_for(&mut self.source, target, PAYLOAD_TIME_MAX)?;
         if filled < length {
@@ -227,12 +227,12 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    fn buffer(&mut self, length: usize) -> Result<ChunkBuf, Hangup> {
-        if let Some(buf) = self.client.try_buffer(length) {
+    fn buffer(&mut self, offset_bytes: u64, length: usize) -> Result<ChunkBuf, Hangup> {
+        if let Some(buf) = self.client.try_buffer(offset_bytes, length) {
             return Ok(buf);
         }
         self.send_answers()?;
-        Ok(self.client.buffer(length))
+        Ok(self.client.buffer(offset_bytes, length))
     }
 
     /// The payload of a write does not come, but for the `filled` bytes at the front of `buf`.
@@ -268,7 +268,7 @@ impl<'a> Session<'a> {
             let piece_end_bytes = (at_bytes / PIECE_BYTES + 1) * PIECE_BYTES;
             let length = (piece_end_bytes.min(end_bytes) - at_bytes) as usize;
             self.incoming.await_here(&mut self.source, length)?;
-            let mut buf = self.buffer(length)?;
+            let mut buf = self.buffer(at_bytes, length)?;
             self.incoming.read_for(&mut self.source, buf.bytes_mut(), PAYLOAD_TIME_MAX)?;
             piece = Some(buf);
         }

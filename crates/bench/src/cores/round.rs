@@ -223,11 +223,11 @@ fn write_requests(
         if number >= end {
             return own_time_ns();
         }
-        let mut buffer = client.buffer(REQUEST_BYTES);
+        let offset_bytes = number * REQUEST_BYTES as u64;
+        let mut buffer = client.buffer(offset_bytes, REQUEST_BYTES);
         bytes.fill(number, buffer.bytes_mut());
         let done = Done { sink: Arc::clone(answers) as Arc<dyn Completions>, tag: number };
         answers.expect();
-        let offset_bytes = number * REQUEST_BYTES as u64;
         if client.write(volume, offset_bytes, buffer, false, done) == Accepted::Now {
             answers.complete(number, Ok(Reply::Done));
         }

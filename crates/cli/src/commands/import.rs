@@ -218,7 +218,7 @@ impl Import<'_> {
             self.interrupt.check()?;
             // Pieces end on their own multiples, so that none but the first and last is short.
             let piece_end = (at + 1).next_multiple_of(PIECE_BYTES).min(run.end);
-            let mut buf = to.buffer(usize::try_from(piece_end - at).unwrap_or(0));
+            let mut buf = to.buffer(at, usize::try_from(piece_end - at).unwrap_or(0));
             disk.read_at(at, buf.bytes_mut())?;
             self.data_bytes += to.write(at, buf)?;
             at = piece_end;
@@ -249,7 +249,7 @@ impl Import<'_> {
                 volume_bytes = self.make_room(name, volume_bytes, room)?;
             }
             if length > 0 {
-                let mut buf = to.buffer(usize::try_from(end_bytes - at).unwrap_or(0));
+                let mut buf = to.buffer(at, usize::try_from(end_bytes - at).unwrap_or(0));
                 let (start, padding) = buf.bytes_mut().split_at_mut(length);
                 start.copy_from_slice(image);
                 padding.fill(0);

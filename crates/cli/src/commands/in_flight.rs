@@ -29,8 +29,8 @@ impl<'a> InFlight<'a> {
     }
 
     /// A buffer of the engine's, when it has one.
-    pub(super) fn buffer(&self, length_bytes: usize) -> ChunkBuf {
-        self.client.buffer(length_bytes)
+    pub(super) fn buffer(&self, offset_bytes: u64, length_bytes: usize) -> ChunkBuf {
+        self.client.buffer(offset_bytes, length_bytes)
     }
 
     /// Writes; returns the number by which its answer will come, or None when it is acknowledged

@@ -10,7 +10,7 @@ use engine::{
     ScrubPosition, ScrubRequest, VolumeHandle, Zone,
 };
 
-use crate::stand::{CHUNK, Dice, GIB, Hand, MIB, Stand, Wish, check_clean, fresh, packed};
+use crate::stand::{CHUNK, Dice, GIB, Hand, Holder, MIB, Stand, Wish, check_clean, fresh, packed};
 
 /// What the operator was told since this was last asked, in words.
 fn told(notices: &Mutex<Vec<Notice>>) -> Vec<String> {
@@ -155,6 +155,50 @@ fn trims_are_not_taken_faster_than_they_are_applied() {
     assert_eq!(later.count(), 400 - answered);
     assert_eq!(hand.read(&volume, 0, CHUNK as u32), vec![0; CHUNK as usize]);
     drop(volume);
+    check_clean(&hand.close());
+}
+
+/// What a trim covers in part takes memory of chunks: the write buffer's, while there is some.
+#[test]
+fn trims_of_sectors_take_no_more_memory_than_the_write_buffer() {
+    const TRIMS: u64 = 4000;
+    let wish = Wish { capacities: vec![GIB], ..Wish::default() };
+    let mut hand = Hand::new(&wish);
+    let sparse = hand.volume("sparse", 1024 * GIB);
+    for number in 0..20 {
+        hand.write(&sparse, number * 700 * CHUNK, &packed(number));
+    }
+    drop(sparse);
+    let (mut hand, held) = Holder::open(&wish, hand.close());
+    let sparse = hand.beside(|client| client.volume("sparse").unwrap());
+    let volume = hand.volume("v", GIB);
+    for number in 0..TRIMS {
+        hand.write(&volume, number * CHUNK, &packed(number));
+        hand.settle();
+    }
+    let flushed = hand.flush();
+    hand.wait(flushed).unwrap();
+    // A long trim whose pages do not come stands before all that follows.
+    held.hold(Zone::Tables);
+    let first = hand.trim(&sparse, 0, 1024 * GIB);
+    hand.settle();
+    let tags: Vec<u64> =
+        (0..TRIMS).map(|number| hand.trim(&volume, number * CHUNK + 512, 512)).collect();
+    hand.settle();
+    let answered = tags.iter().filter(|&&tag| hand.outcome(tag).is_some()).count() as u64;
+    let most = std::iter::from_fn(|| hand.client.try_buffer(0, CHUNK as usize));
+    assert_eq!(most.count(), 0, "the write buffer is full of them");
+    assert!((1000..2500).contains(&answered), "{answered} of {TRIMS} are answered at once");
+    held.let_go();
+    hand.wait(first).unwrap();
+    let flushed = hand.flush();
+    hand.wait(flushed).unwrap();
+    let later = tags.iter().filter(|&&tag| hand.outcome(tag).is_some_and(|ended| ended.is_ok()));
+    assert_eq!(later.count() as u64, TRIMS - answered);
+    let mut left = packed(77);
+    left[512..1024].fill(0);
+    assert!(hand.read(&volume, 77 * CHUNK, CHUNK as u32) == left);
+    drop((sparse, volume));
     check_clean(&hand.close());
 }
 

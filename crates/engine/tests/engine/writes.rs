@@ -485,7 +485,7 @@ fn an_empty_write_is_refused_like_any_other() {
     assert!(hand.wait(flush).is_err() || hand.wait(failed).is_err());
     for durable in [false, true] {
         let (tag, done) = hand.done();
-        let buf = hand.client.buffer(0);
+        let buf = hand.client.buffer(0, 0);
         assert_eq!(hand.client.write(&volume, 0, buf, durable, done), Accepted::Later);
         assert!(matches!(hand.outcome(tag), Some(Err(_))));
     }
@@ -525,7 +525,7 @@ fn who_waits_for_room_in_the_write_buffer_hears_that_the_disk_has_failed() {
         // Of the failure nobody knows yet, or everybody does.
         hand.steps(steps);
         let (mut acknowledged, mut refused) = (1, None);
-        while let (Some(mut buf), None) = (hand.client.try_buffer(CHUNK as usize), refused) {
+        while let (Some(mut buf), None) = (hand.client.try_buffer(0, CHUNK as usize), refused) {
             buf.bytes_mut().copy_from_slice(&fresh(acknowledged, CHUNK));
             let (tag, done) = hand.done();
             match hand.client.write(&volume, acknowledged * CHUNK, buf, false, done) {
@@ -534,7 +534,7 @@ fn who_waits_for_room_in_the_write_buffer_hears_that_the_disk_has_failed() {
             }
         }
         let client = hand.client.clone();
-        let waiter = std::thread::spawn(move || drop(client.buffer(CHUNK as usize)));
+        let waiter = std::thread::spawn(move || drop(client.buffer(0, CHUNK as usize)));
         assert!(hand.wait(flush).is_err());
         waiter.join().unwrap();
         let refused = refused.or_else(|| hand.write(&volume, 0, &fresh(0, CHUNK))).unwrap();
@@ -542,6 +542,23 @@ fn who_waits_for_room_in_the_write_buffer_hears_that_the_disk_has_failed() {
         let last = acknowledged - 1;
         assert!(hand.read(&volume, last * CHUNK, CHUNK as u32) == fresh(last, CHUNK));
     }
+}
+
+/// What a write covers in part is copied into whole chunks, wherever it begins.
+#[test]
+fn a_write_takes_of_the_write_buffer_what_it_is_copied_into() {
+    let hand = Hand::new(&Wish::default());
+    let fit = |offset_bytes, length_bytes: u64| {
+        let length_bytes = length_bytes as usize;
+        let buffers = std::iter::from_fn(|| hand.client.try_buffer(offset_bytes, length_bytes));
+        buffers.collect::<Vec<_>>().len()
+    };
+    let chunks = fit(0, CHUNK);
+    assert_eq!(fit(7 * CHUNK, 2 * CHUNK), chunks / 2);
+    assert_eq!(fit(512, CHUNK), chunks / 3, "two chunks are covered in part");
+    assert_eq!(fit(512, 2 * CHUNK), chunks / 4);
+    assert_eq!(fit(512, 1024), chunks * 4 / 5, "one is");
+    assert_eq!(fit(u64::MAX - 511, CHUNK), chunks / 2, "whatever comes of it");
 }
 
 /// A group of long chunks that filled by their number alone would be as long as the write buffer,

@@ -118,7 +118,7 @@ impl Rig {
     }
     fn write(&mut self, v: &VolumeHandle, at: u64, b: &[u8]) -> (Accepted, u64) {
         let d = self.done();
-        let mut buf = self.client.buffer(b.len());
+        let mut buf = self.client.buffer(at, b.len());
         buf.bytes_mut().copy_from_slice(b);
         (self.client.write(v, at, buf, false, d), self.tag)
     }
@@ -631,7 +631,7 @@ fn a_slow_device_holds_writers_back() {
     std::thread::spawn(move || {
         let inbox: Arc<Inbox> = Arc::default();
         for at in (0..100_000u64).step_by(100) {
-            let mut b = client.buffer(409_600);
+            let mut b = client.buffer(at * C, 409_600);
             for i in 0..100 {
                 b.bytes_mut()[i * 4096..(i + 1) * 4096].copy_from_slice(&chunk(1 + at + i as u64));
             }

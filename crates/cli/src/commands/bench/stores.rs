@@ -209,9 +209,10 @@ impl<'a> Run<'a> {
                 self.settle(&mut begun, times)?;
             }
             let start = Instant::now();
-            let mut buf = self.in_flight.buffer(CHUNK_BYTES);
+            let offset_bytes = (number * CHUNK_BYTES) as u64;
+            let mut buf = self.in_flight.buffer(offset_bytes, CHUNK_BYTES);
             buf.bytes_mut().copy_from_slice(chunk);
-            match self.in_flight.write((number * CHUNK_BYTES) as u64, buf, durable) {
+            match self.in_flight.write(offset_bytes, buf, durable) {
                 Some(tag) => _ = begun.insert(tag, start),
                 None => times.push(start.elapsed()),
             }

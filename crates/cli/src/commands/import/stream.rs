@@ -223,7 +223,7 @@ impl StreamImport<'_> {
             self.interrupt.check()?;
             match section {
                 Section::Data { offset_bytes, length_bytes } => {
-                    let mut buf = writer.buffer(payload.len());
+                    let mut buf = writer.buffer(offset_bytes, payload.len());
                     buf.bytes_mut().copy_from_slice(&payload);
                     writer.write(offset_bytes, buf)?;
                     data_bytes += length_bytes;

@@ -100,7 +100,7 @@ impl<'a> Driver<'a> {
         self.carried.writes += 1;
         self.carried.written_bytes += length_bytes;
         let Some(buffer) = &mut self.buffer else {
-            let mut buf = self.room(length_bytes as usize)?;
+            let mut buf = self.room(offset_bytes, length_bytes as usize)?;
             self.content.fill(request.grain, &request.digests, buf.bytes_mut());
             self.truth.write(offset_bytes, buf.bytes());
             self.submit(offset_bytes, buf);
@@ -118,7 +118,7 @@ impl<'a> Driver<'a> {
     fn drain_buffer(&mut self) -> Result<(), CliError> {
         let Some(buffer) = &mut self.buffer else { return Ok(()) };
         for write in buffer.drain(PIECE_BYTES as usize) {
-            let mut buf = self.room(write.bytes.len())?;
+            let mut buf = self.room(write.offset_bytes, write.bytes.len())?;
             buf.bytes_mut().copy_from_slice(&write.bytes);
             self.submit(write.offset_bytes, buf);
         }
@@ -127,9 +127,9 @@ impl<'a> Driver<'a> {
     }
 
     /// A buffer of the engine's, when it has one and not too much is under way.
-    fn room(&mut self, length_bytes: usize) -> Result<ChunkBuf, CliError> {
+    fn room(&mut self, offset_bytes: u64, length_bytes: usize) -> Result<ChunkBuf, CliError> {
         self.wait_below(IN_FLIGHT_MAX)?;
-        Ok(self.in_flight.buffer(length_bytes))
+        Ok(self.in_flight.buffer(offset_bytes, length_bytes))
     }
 
     fn submit(&mut self, offset_bytes: u64, buf: ChunkBuf) {

@@ -117,7 +117,7 @@ impl Hand {
         durable: bool,
     ) -> Option<u64> {
         let (tag, done) = self.done();
-        let mut buf = self.client.buffer(bytes.len());
+        let mut buf = self.client.buffer(offset_bytes, bytes.len());
         buf.bytes_mut().copy_from_slice(bytes);
         let accepted = self.client.write(volume, offset_bytes, buf, durable, done);
         (accepted == Accepted::Later).then_some(tag)
