@@ -28,6 +28,7 @@ use crate::record::{encoded, in_records};
 use crate::unmap::Piece;
 use crate::versions::copies_a_version;
 use crate::volume::{SECTOR_BYTES, VOLUME_BYTES_MAX, VolumeHandle, VolumeShared};
+use crate::volumes::shared_of;
 
 /// What is recorded for a request, and how it is answered.
 pub(crate) type Queued = Result<(Vec<Change>, AdminAnswer), RequestError>;
@@ -227,8 +228,12 @@ impl Engine {
             && let Work::Admin { answer, .. } = &mut front.work
             && let Some((done, answer)) = answer.take()
         {
-            let by_id = |id| self.volumes.iter().find(|volume| volume.id == id);
-            let describe = |id| by_id(id).map(|volume| Reply::VolumeInfo(self.describe(volume)));
+            // By the catalog: what stands behind in the queue may have taken its name from it.
+            let describe = |id| {
+                let entry = self.state.catalog.get(id)?;
+                let volume = shared_of(&self.state, entry, self.geometry.chunk_bytes);
+                Some(Reply::VolumeInfo(self.describe(&volume)))
+            };
             let reply = answer.reply(describe);
             self.flushing.wait_for_reply(group, done, reply);
         }

@@ -23,6 +23,7 @@ use crate::error::RequestError;
 use crate::intake::SnapshotRequest;
 use crate::record::changes_in_a_record;
 use crate::volume::VolumeShared;
+use crate::volumes::shared_of;
 
 impl Engine {
     pub(crate) fn take_snapshots(&mut self, request: &SnapshotRequest) -> Queued {
@@ -95,13 +96,8 @@ impl Engine {
         match change {
             Change::TakeSnapshot { id, .. } | Change::CloneVolume { id, .. } => {
                 let Some(entry) = self.state.catalog.get(*id) else { return };
-                let name = self.state.full_name(entry);
-                let chunk_bytes = self.geometry.chunk_bytes;
-                let (size_bytes, read_only) = (entry.size_bytes, entry.read_only);
-                let domain = entry.domain.clone();
-                let shared =
-                    VolumeShared::new(*id, &name, size_bytes, read_only, chunk_bytes, domain);
-                self.volumes.claimed.remove(&name);
+                let shared = shared_of(&self.state, entry, self.geometry.chunk_bytes);
+                self.volumes.claimed.remove(&shared.name());
                 self.volumes.seeking.set(*id, entry.dedup);
                 self.volumes.show(shared);
             }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use format::catalog::{VolumeName, VolumeState};
+use format::catalog::{CatalogEntry, VolumeName, VolumeState};
 use format::domain::DomainId;
 use format::units::VolumeId;
 
@@ -54,14 +54,8 @@ impl Volumes {
                 }
                 continue;
             }
-            let (size_bytes, read_only) = (entry.size_bytes, entry.read_only);
-            let name = state.full_name(entry);
-            let domain = entry.domain.clone();
-            let shared =
-                VolumeShared::new(entry.id, &name, size_bytes, read_only, chunk_bytes, domain);
-            shared.set_quota_bytes(entry.quota_bytes);
             volumes.seeking.set(entry.id, entry.dedup);
-            volumes.show(shared);
+            volumes.show(shared_of(state, entry, chunk_bytes));
         }
         volumes
     }
@@ -182,4 +176,17 @@ impl Volumes {
         self.check_unused(&full)?;
         Ok(full)
     }
+}
+
+/// A version as its entry in the catalog says.
+pub(crate) fn shared_of(
+    state: &State,
+    entry: &CatalogEntry,
+    chunk_bytes: u32,
+) -> Arc<VolumeShared> {
+    let (name, domain) = (state.full_name(entry), entry.domain.clone());
+    let (size_bytes, read_only) = (entry.size_bytes, entry.read_only);
+    let shared = VolumeShared::new(entry.id, &name, size_bytes, read_only, chunk_bytes, domain);
+    shared.set_quota_bytes(entry.quota_bytes);
+    shared
 }

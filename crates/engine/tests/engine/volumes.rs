@@ -1,6 +1,6 @@
 //! Volumes: making, naming, resizing, deleting, and what a crash leaves of each.
 
-use engine::{AdminRequest, RequestError};
+use engine::{AdminRequest, Dedup, NewVolume, Reply, RequestError};
 
 use crate::stand::{CHUNK, GIB, Hand, MIB, Stand, Wish, check_clean, fresh};
 
@@ -261,4 +261,41 @@ fn thousands_of_volumes_come_and_go() {
     let volume = stand.client.volume(&name(999)).unwrap();
     assert_eq!(stand.read(&volume, 999 * CHUNK, CHUNK), fresh(999 % 50, CHUNK));
     assert_eq!(check_clean(&stand.close()).volumes, left);
+}
+
+/// What was changed is said to be, whatever stands behind it in the queue.
+#[test]
+fn a_change_right_before_a_deletion_is_answered_as_made() {
+    let name = || "v".to_owned();
+    for number in 0..5 {
+        let mut hand = Hand::new(&Wish::default());
+        let create = AdminRequest::CreateVolume(NewVolume {
+            name: name(),
+            size_bytes: MIB,
+            ..NewVolume::default()
+        });
+        if number > 0 {
+            drop(hand.volume("v", MIB));
+        }
+        let change = match number {
+            0 => create,
+            1 => AdminRequest::ResizeVolume { name: name(), size_bytes: 2 * MIB },
+            2 => AdminRequest::SetQuota { name: name(), quota_bytes: Some(MIB) },
+            3 => AdminRequest::SetDedup { name: name(), dedup: Dedup::On },
+            _ => AdminRequest::RenameVolume { name: name(), new_name: "w".to_owned() },
+        };
+        let name = if number < 4 { "v" } else { "w" };
+        let delete = AdminRequest::DeleteVolume { name: name.to_owned(), with_snapshots: false };
+        let [changed, deleted] = [change, delete].map(|request| {
+            let (tag, done) = hand.done();
+            hand.client.administer(request, done);
+            tag
+        });
+        hand.wait(deleted).unwrap();
+        let Ok(Reply::VolumeInfo(info)) = hand.wait(changed) else { panic!("change {number}") };
+        assert_eq!(info.name, name);
+        assert_eq!(info.size_bytes, if number == 1 { 2 * MIB } else { MIB });
+        assert_eq!(info.quota_bytes, (number == 2).then_some(MIB));
+        check_clean(&hand.close());
+    }
 }
