@@ -29,6 +29,7 @@ use crate::unmap::Piece;
 use crate::versions::copies_a_version;
 use crate::volume::{SECTOR_BYTES, VOLUME_BYTES_MAX, VolumeHandle, VolumeShared};
 use crate::volumes::shared_of;
+use crate::waiting::Waiting;
 
 /// What is recorded for a request, and how it is answered.
 pub(crate) type Queued = Result<(Vec<Change>, AdminAnswer), RequestError>;
@@ -44,6 +45,9 @@ pub(crate) fn check_size(size_bytes: u64) -> Result<(), RequestError> {
 impl Engine {
     /// Answers or queues an administrative request.
     pub(crate) fn accept_admin(&mut self, request: AdminRequest, done: Done) {
+        if !self.has_room_for_versions(&request) {
+            return self.waiting.push_back(Waiting::Versions(request, done));
+        }
         let queued = match request {
             AdminRequest::OpenVolume { name } => {
                 return done.finish(self.open_volume(&name).map(Reply::Volume));

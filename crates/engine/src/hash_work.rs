@@ -16,8 +16,8 @@ use format::BLOCK_BYTES;
 use tables::PageError;
 
 use crate::engine::Engine;
+use crate::intake::PAGES_PER_CHUNK_MAX;
 use crate::wanted::Wanted;
-use crate::write::PAGES_PER_CHUNK_MAX;
 
 /// Steps that one step of the engine does at most: clients' work goes in between.
 const STEPS_MAX: usize = 4;

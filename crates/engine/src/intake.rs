@@ -41,6 +41,10 @@ use crate::stages::Expanding;
 use crate::volume::{QuotaShare, VolumeShared};
 use crate::weight::WeightRequest;
 
+/// Table pages that one chunk may make new: a leaf of the map with an inner page above, a bucket
+/// and the pages of its PBN.
+pub(crate) const PAGES_PER_CHUNK_MAX: u64 = 4;
+
 /// A request as the core sees it.
 pub(crate) enum Request {
     Write(WriteRequest),
@@ -189,6 +193,15 @@ pub struct SnapshotRequest {
 }
 
 impl AdminRequest {
+    /// Volumes, snapshots and clones that it makes.
+    pub(crate) fn versions_made(&self) -> u64 {
+        match self {
+            Self::CreateVolume(_) | Self::CloneVolume { .. } => 1,
+            Self::TakeSnapshots(request) => request.volumes.len() as u64,
+            _ => 0,
+        }
+    }
+
     /// Whether it changes the store.
     pub(crate) fn changes(&self) -> bool {
         !matches!(

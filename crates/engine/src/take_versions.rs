@@ -17,15 +17,32 @@ use format::record::Change;
 use format::units::VolumeId;
 
 use crate::administer::Queued;
-use crate::buffer::AdminAnswer;
+use crate::buffer::{AdminAnswer, Work};
 use crate::engine::Engine;
 use crate::error::RequestError;
-use crate::intake::SnapshotRequest;
+use crate::intake::{AdminRequest, PAGES_PER_CHUNK_MAX, SnapshotRequest};
 use crate::record::changes_in_a_record;
 use crate::volume::VolumeShared;
 use crate::volumes::shared_of;
 
 impl Engine {
+    /// Whether the catalog has room for what a request makes, beside what clients are promised. Its
+    /// pages stay, and would take for good the blocks that checkpoints need.
+    pub(crate) fn has_room_for_versions(&self, request: &AdminRequest) -> bool {
+        let made = request.versions_made();
+        let promised_chunks = self.intake.lock().space.reserved_chunks();
+        made == 0 || self.blocks_to_promise() >= promised_chunks * PAGES_PER_CHUNK_MAX + made
+    }
+
+    /// Versions on their way into the catalog: a page of it for each, at worst.
+    pub(crate) fn versions_coming(&self) -> u64 {
+        let changes = self.buffer.groups.iter().filter_map(|group| match &group.work {
+            Work::Admin { changes, .. } => Some(changes),
+            _ => None,
+        });
+        changes.flatten().filter(|change| makes_a_version(change)).count() as u64
+    }
+
     pub(crate) fn take_snapshots(&mut self, request: &SnapshotRequest) -> Queued {
         let SnapshotRequest { volumes, name, taken_unix_s } = request;
         let mut claimed = BTreeSet::new();
@@ -117,4 +134,11 @@ impl Engine {
             _ => {}
         }
     }
+}
+
+fn makes_a_version(change: &Change) -> bool {
+    matches!(
+        change,
+        Change::CreateVolume { .. } | Change::TakeSnapshot { .. } | Change::CloneVolume { .. }
+    )
 }

@@ -5,9 +5,10 @@
 
 use std::sync::Arc;
 
+use crate::done::Done;
 use crate::engine::Engine;
 use crate::error::RequestError;
-use crate::intake::{SpaceBudget, UnmapRequest, WriteRequest};
+use crate::intake::{AdminRequest, SpaceBudget, UnmapRequest, WriteRequest};
 use crate::waiting::Waiting;
 
 /// What came of the one that has waited longest.
@@ -28,6 +29,7 @@ impl Engine {
             let turn = match waiting {
                 Waiting::Write(write) => self.let_write_in(write),
                 Waiting::Unmap(unmap, ragged) => self.let_unmap_in(unmap, ragged),
+                Waiting::Versions(request, done) => self.let_versions_in(request, done),
             };
             match turn {
                 Turn::Left => moved = true,
@@ -72,6 +74,16 @@ impl Engine {
         }
         self.checkpoints.relieved();
         self.buffer_reserved_unmap(unmap, ragged);
+        Turn::Left
+    }
+
+    fn let_versions_in(&mut self, request: AdminRequest, done: Done) -> Turn {
+        if !self.has_room_for_versions(&request) {
+            self.waiting.push_front(Waiting::Versions(request, done));
+            return Turn::Waits;
+        }
+        self.checkpoints.relieved();
+        self.accept_admin(request, done);
         Turn::Left
     }
 

@@ -1,15 +1,19 @@
-//! What waits for space: writes, and unmaps that must write the rest of a chunk again.
+//! What waits for space: writes, unmaps that must write the rest of a chunk again, and what makes
+//! volumes, snapshots and clones.
 //!
 //! Not acknowledged, so without a place in the order yet.
 
+use crate::done::Done;
 use crate::error::RequestError;
-use crate::intake::{UnmapRequest, WriteRequest};
+use crate::intake::{AdminRequest, PAGES_PER_CHUNK_MAX, UnmapRequest, WriteRequest};
 
 /// A request without a reservation.
 pub(crate) enum Waiting {
     Write(WriteRequest),
     /// With the number of chunks that it covers in part.
     Unmap(UnmapRequest, u64),
+    /// One that makes versions.
+    Versions(AdminRequest, Done),
 }
 
 impl Waiting {
@@ -18,6 +22,7 @@ impl Waiting {
         match self {
             Self::Write(write) => write.chunks,
             Self::Unmap(_, ragged) => *ragged,
+            Self::Versions(request, _) => request.versions_made().div_ceil(PAGES_PER_CHUNK_MAX),
         }
     }
 
@@ -25,6 +30,7 @@ impl Waiting {
         match self {
             Self::Write(mut write) => write.answer().fail(error),
             Self::Unmap(unmap, _) => unmap.done.fail(error.clone()),
+            Self::Versions(_, done) => done.fail(error.clone()),
         }
     }
 }

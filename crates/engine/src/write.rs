@@ -9,7 +9,7 @@ use reduce::ChunkRef;
 
 use crate::engine::Engine;
 use crate::error::RequestError;
-use crate::intake::{Request, WriteRequest};
+use crate::intake::{PAGES_PER_CHUNK_MAX, Request, WriteRequest};
 use crate::partial::{Ack, Sectors};
 use crate::slot::SlotData;
 use crate::stages::CoreStage;
@@ -164,7 +164,8 @@ impl Engine {
 
     /// Table blocks that clients may still be promised.
     pub(crate) fn blocks_to_promise(&self) -> u64 {
-        self.checkpoints.room_blocks(&self.state).saturating_sub(self.table_blocks_kept())
+        let taken = self.table_blocks_kept() + self.versions_coming();
+        self.checkpoints.room_blocks(&self.state).saturating_sub(taken)
     }
 
     /// Tells doors how much may still be promised, if that has changed.
@@ -192,7 +193,3 @@ impl Engine {
         Some(stored)
     }
 }
-
-/// Table pages that one chunk may make new: a leaf of the map with an inner page above, a bucket
-/// and the pages of its PBN.
-pub(crate) const PAGES_PER_CHUNK_MAX: u64 = 4;

@@ -7,7 +7,7 @@ use std::thread;
 use disk::{Loss, MemoryDisk};
 use engine::{
     Address, AdminRequest, Caches, Engine, Notice, Reply, RequestError, Room, ScrubFinding,
-    ScrubPosition, ScrubRequest, VolumeHandle, Zone,
+    ScrubPosition, ScrubRequest, SnapshotRequest, VolumeHandle, Zone,
 };
 
 use crate::stand::{CHUNK, Dice, GIB, Hand, Holder, MIB, Stand, Wish, check_clean, fresh, packed};
@@ -460,4 +460,44 @@ fn what_much_memory_has_gathered_little_memory_merges() {
         });
         check_clean(&stand.close());
     }
+}
+
+/// Volumes and snapshots take pages of the catalog, for good: not those that are kept, or the next
+/// checkpoint would find none, and nor would any opening after it.
+#[test]
+fn full_tables_take_no_more_volumes_and_snapshots_and_everything_else_goes_on() {
+    let wish = Wish { cache: cache_of(300, 1000), ..Wish::default() };
+    let stand = wish.stand();
+    let volumes: Vec<String> = (0..100).map(|number| format!("v{number}")).collect();
+    volumes.iter().for_each(|name| drop(stand.volume(name, MIB)));
+    let sparse = stand.volume("sparse", 1024 * GIB);
+    let mut number = 0;
+    while stand.client.write_at(&sparse, number * SPARSE_CHUNKS * CHUNK, &packed(1)).is_ok() {
+        number += 1;
+    }
+    let stats = stand.stats();
+    assert!(number > 5000 && stats.tables_used_ratio > 0.9, "{number}, {stats:?}");
+    let snap = |stand: &Stand, number: usize| {
+        let (volumes, name) = (volumes.clone(), format!("s{number}"));
+        stand.client.take_snapshots(SnapshotRequest { volumes, name, taken_unix_s: 7 })
+    };
+    let taken = (0..100).take_while(|&number| snap(&stand, number).is_ok()).count();
+    assert!(taken < 100 && stand.stats().writing_stopped.is_none(), "{taken}");
+    assert_eq!(snap(&stand, taken), Err(RequestError::NoSpace));
+    while stand.client.create_volume(&format!("w{number}"), MIB, false).is_ok() {
+        number += 1;
+    }
+    stand.flush();
+    stand.client.delete_volume_with_snapshots("v0").unwrap();
+    assert_eq!(stand.stats().writing_stopped, None);
+    drop(sparse);
+    let stand = wish.open(stand.close());
+    let sparse = stand.client.volume("sparse").unwrap();
+    stand.trim(&sparse, 0, 1024 * GIB);
+    stand.wait_until("the trim's room", |stats| stats.tables_used_ratio < 0.5);
+    let [_, volumes @ ..] = &volumes[..] else { panic!("no volumes") };
+    let (volumes, name) = (volumes.to_vec(), "later".to_owned());
+    let request = SnapshotRequest { volumes, name, taken_unix_s: 7 };
+    stand.client.take_snapshots(request).unwrap();
+    check_clean(&stand.close());
 }
