@@ -158,7 +158,7 @@ impl Client {
     }
 
     /// Runs of data and holes from `offset_bytes` on; the outcome is [`Reply::Extents`], at least
-    /// one run, at most `extents_max`, covering `length_bytes` or less.
+    /// one run, at most `extents_max`, covering `length_bytes` or less; of no bytes, none.
     pub fn extents(
         &self,
         volume: &VolumeHandle,
@@ -169,6 +169,9 @@ impl Client {
     ) {
         if let Err(error) = volume.0.check_range(offset_bytes, length_bytes) {
             return done.fail(error);
+        }
+        if length_bytes == 0 {
+            return done.reply(Reply::Extents(Vec::new()));
         }
         self.intake.push(Request::Extents(ExtentsRequest {
             volume: Arc::clone(&volume.0),

@@ -1,7 +1,7 @@
 //! Writes of any alignment against plain bytes, meeting each other in every stage of the buffer.
 
 use disk::Fault;
-use engine::{Accepted, Codec, Compression, Detection, FingerprintKind, VolumeHandle};
+use engine::{Accepted, Codec, Compression, Detection, FingerprintKind, Reply, VolumeHandle};
 use format::units::Zone;
 use proptest::prelude::{Just, Strategy, any, prop, prop_oneof};
 use proptest::{prop_assert, proptest};
@@ -541,6 +541,19 @@ fn who_waits_for_room_in_the_write_buffer_hears_that_the_disk_has_failed() {
         assert!(hand.wait(refused).is_err());
         let last = acknowledged - 1;
         assert!(hand.read(&volume, last * CHUNK, CHUNK as u32) == fresh(last, CHUNK));
+    }
+}
+
+#[test]
+fn extents_of_no_bytes_are_none_and_come_at_once() {
+    let mut hand = Hand::new(&Wish::default());
+    let volume = hand.volume("v", MIB);
+    for offset_bytes in [0, 512, MIB] {
+        let (tag, done) = hand.done();
+        hand.client.extents(&volume, offset_bytes, 0, 8, done);
+        hand.settle();
+        let Some(Ok(Reply::Extents(extents))) = hand.outcome(tag) else { panic!("no answer") };
+        assert!(extents.is_empty());
     }
 }
 
