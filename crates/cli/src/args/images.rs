@@ -31,8 +31,9 @@ a backing file is read only with --format qcow2, and --format raw takes any file
 A volume that is made for the image is called NAME~importing until it is complete. A stream that
 `tamis export` made with --stream or --from is known by its start, and leaves the volume with the
 snapshot that it names; if it is cut or damaged the volume is as before, and an import that was
-killed is made good by importing the same stream again. The store must not be served; for one that
-is, use the qemu-img line that `tamis serve` prints.")]
+killed is made good by importing the same stream again, unless the volume has been rolled back,
+imported into or had a snapshot taken since. The store must not be served; for one that is, use the
+qemu-img line that `tamis serve` prints.")]
 pub(crate) struct ImportArgs {
     /// Directory of the store
     pub(crate) store: PathBuf,
