@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use format::root::Stream;
 use format::units::Lba;
-use reduce::ChunkRef;
+use reduce::{ChunkBuf, ChunkRef};
 
 use crate::engine::Engine;
 use crate::error::RequestError;
@@ -127,7 +127,7 @@ impl Engine {
         &mut self,
         volume: &VolumeShared,
         offset_bytes: u64,
-        buf: &Arc<reduce::ChunkBuf>,
+        buf: &Arc<ChunkBuf>,
         part: Range<usize>,
         ack: Option<&Arc<Ack>>,
     ) {
@@ -141,6 +141,9 @@ impl Engine {
             let source_bytes = (at_bytes - offset_bytes) as usize;
             if take_bytes == chunk_bytes {
                 let chunk = ChunkRef::new(Arc::clone(buf), source_bytes as u32, chunk_bytes as u32);
+                self.buffer.put(volume.id, lba, SlotData::Whole(chunk));
+            } else if ack.is_none() {
+                let chunk = cut_chunk(buf, source_bytes, take_bytes as usize, chunk_bytes as usize);
                 self.buffer.put(volume.id, lba, SlotData::Whole(chunk));
             } else {
                 let sectors = Sectors {
@@ -192,4 +195,18 @@ impl Engine {
         self.intake.lock().space.settle(1, chunk_bytes);
         Some(stored)
     }
+}
+
+/// The last chunk of a write that was acknowledged, and cut off by a shrink before it in the queue.
+/// Behind the end of a volume are zeros: to ask what was there could fail, and nobody would hear it.
+fn cut_chunk(
+    buf: &Arc<ChunkBuf>,
+    at_bytes: usize,
+    take_bytes: usize,
+    chunk_bytes: usize,
+) -> ChunkRef {
+    let mut bytes = vec![0; chunk_bytes];
+    bytes[..take_bytes].copy_from_slice(&buf.bytes()[at_bytes..at_bytes + take_bytes]);
+    let buf = ChunkBuf::keeping(bytes, vec![Arc::clone(buf)]);
+    ChunkRef::new(Arc::new(buf), 0, chunk_bytes as u32)
 }

@@ -1,6 +1,6 @@
 //! Volumes: making, naming, resizing, deleting, and what a crash leaves of each.
 
-use engine::{AdminRequest, Dedup, NewVolume, Reply, RequestError};
+use engine::{Address, AdminRequest, Dedup, NewVolume, Reply, RequestError, Zone};
 
 use crate::stand::{CHUNK, GIB, Hand, MIB, Stand, Wish, check_clean, fresh};
 
@@ -200,6 +200,33 @@ fn a_write_that_meets_a_shrink_in_the_queue_keeps_what_is_inside() {
         );
         check_clean(&hand.close());
     }
+}
+
+/// Nor does it depend on what was there before it, which may be damaged.
+#[test]
+fn a_write_that_meets_a_shrink_in_the_queue_needs_nothing_of_what_it_replaces() {
+    let wish = Wish::default();
+    let mut hand = Hand::new(&wish);
+    let volume = hand.volume("v", MIB);
+    hand.write(&volume, 0, &fresh(1, CHUNK));
+    let flushed = hand.flush();
+    hand.wait(flushed).unwrap();
+    let told = hand.beside(|client| client.explain("v", Address::Lba(0))).unwrap();
+    let at = told.chunk.unwrap().place.unwrap().zone_offset_bytes + 100;
+    drop(volume);
+    let disk = hand.close();
+    disk.corrupt(Zone::Data(0), at, |byte| *byte ^= 0x40);
+    let mut hand = Hand::open(&wish, disk);
+    let volume = hand.beside(|client| client.volume("v").unwrap());
+    let (shrunk, done) = hand.done();
+    let (name, size_bytes) = ("v".to_owned(), 1536);
+    hand.client.administer(AdminRequest::ResizeVolume { name, size_bytes }, done);
+    assert_eq!(hand.write(&volume, 0, &fresh(2, CHUNK)), None, "acknowledged at the door");
+    hand.wait(shrunk).unwrap();
+    assert!(hand.read(&volume, 0, 1536) == fresh(2, CHUNK)[..1536]);
+    hand.beside(|client| client.resize_volume("v", MIB)).unwrap();
+    let expected = [&fresh(2, CHUNK)[..1536], &[0; 2560]].concat();
+    assert!(hand.read(&volume, 0, CHUNK as u32) == expected);
 }
 
 #[test]
