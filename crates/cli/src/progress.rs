@@ -56,6 +56,7 @@ impl Progress {
 
     /// Of an operation of which `done` of `total` units were done earlier.
     pub(crate) fn going_on(verb: &'static str, unit: Unit, done: u64, total: u64) -> Self {
+        let done = done.min(total);
         let mut progress = Self::new(verb, unit, Some(total));
         (progress.before, progress.done) = (done, done);
         if let Some(bar) = &progress.bar {
@@ -122,7 +123,9 @@ impl Progress {
             let percent = u128::from(self.done) * 100 / u128::from(total);
             line.push_str(&format!(" of {} ({percent}%)", self.amount(total)));
         }
-        let speed = (self.done - self.before) as f64 / elapsed.as_secs_f64().max(1e-3);
+        // What is left may have become less than had been done before.
+        let here = self.done.saturating_sub(self.before);
+        let speed = here as f64 / elapsed.as_secs_f64().max(1e-3);
         line.push_str(&format!(", {}/s", self.amount(speed as u64)));
         if let Some(total) = self.total.filter(|total| *total > self.done && speed >= 1.0) {
             let left = Duration::from_secs_f64((total - self.done) as f64 / speed);
@@ -203,6 +206,18 @@ mod tests {
         assert_eq!(progress.line(Duration::from_secs(1)), "importing 512 B, 512 B/s");
         let empty = Progress::new("checking", Unit::Steps, Some(0));
         assert_eq!(empty.line(Duration::ZERO), "checking 0, 0/s");
+    }
+
+    #[test]
+    fn what_goes_on_may_have_become_less() {
+        let mut progress = Progress::going_on("scrubbing", Unit::Bytes, 90 << 30, 100 << 30);
+        progress.set_total(40 << 30);
+        progress.set_done(40 << 30);
+        let line = progress.line(Duration::from_secs(1));
+        assert_eq!(line, "scrubbing 40 GiB of 40 GiB (100%), 0 B/s");
+        let mut progress = Progress::going_on("scrubbing", Unit::Bytes, 90 << 30, 40 << 30);
+        progress.set_done(40 << 30);
+        assert_eq!(progress.line(Duration::from_secs(1)), line);
     }
 
     #[test]
