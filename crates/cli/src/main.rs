@@ -24,6 +24,7 @@ mod output;
 mod pace;
 mod progress;
 mod randomness;
+mod recall;
 mod scrub_record;
 mod shell;
 mod size;

@@ -17,10 +17,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use engine::{
-    Client, DAMAGED_LISTED_MAX, DamagedChunk, Problem, ScrubFinding, ScrubPosition, ScrubRequest,
-    ScrubStep,
-};
+use engine::{DAMAGED_LISTED_MAX, DamagedChunk, Problem, ScrubFinding, ScrubPosition, ScrubStep};
 use serde::{Deserialize, Serialize};
 
 use crate::error::CliError;
@@ -146,21 +143,6 @@ impl ScrubRecord {
         };
         write().map_err(failed)
     }
-
-    /// Has the engine read the containers again in which damage is known, so that it knows it too.
-    pub(crate) fn recall(&self, client: &Client) {
-        let mut containers: Vec<u32> = self.damaged.iter().map(|chunk| chunk.container).collect();
-        containers.sort_unstable();
-        containers.dedup();
-        for container in containers {
-            let position = ScrubPosition::Containers { container };
-            let request = ScrubRequest { position, fingerprints: false };
-            // The store is being closed: what is not recalled stays in the file.
-            if client.scrub(request).is_err() {
-                return;
-            }
-        }
-    }
 }
 
 /// Held by whoever scrubs the store.
@@ -232,7 +214,7 @@ mod tests {
         let next = Some(ScrubPosition::Tables { tree: 1 << 31, level: Some(2), index: 9 });
         let findings = vec![ScrubFinding { problem, healed: false }];
         run.add(&ScrubStep { next, findings, frames: 4, ..ScrubStep::default() }, 1.5);
-        let damaged = vec![DamagedChunk { pbn: 7, container: 2 }];
+        let damaged = vec![DamagedChunk { pbn: 7, container: 2, checksum_fits: true }];
         let record = ScrubRecord { run: Some(run.clone()), last: None, damaged };
         record.save(folder.path()).unwrap();
         assert_eq!(ScrubRecord::load(folder.path()), record);
@@ -243,6 +225,15 @@ mod tests {
         assert_eq!((run.problems(), run.healed()), (1, 0));
         run.conclude(&[]);
         assert_eq!((run.problems(), run.healed()), (0, 1));
+    }
+
+    #[test]
+    fn a_chunk_of_an_earlier_release_may_be_damaged_beneath_its_checksum() {
+        let folder = Folder::new();
+        let saved = r#"{"run": null, "last": null, "damaged": [{"pbn": 7, "container": 2}]}"#;
+        std::fs::write(folder.path().join("scrub.json"), saved).unwrap();
+        let damaged = ScrubRecord::load(folder.path()).damaged;
+        assert_eq!(damaged, [DamagedChunk { pbn: 7, container: 2, checksum_fits: true }]);
     }
 
     #[test]

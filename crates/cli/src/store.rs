@@ -23,7 +23,7 @@ use engine::{
 use crate::args::EngineArgs;
 use crate::error::CliError;
 use crate::randomness::random_bytes;
-use crate::scrub_record::ScrubRecord;
+use crate::recall;
 use crate::staging::{check_name, check_snapshots};
 
 /// A killed server's kernel side finishes its I/O before it lets the files go: for so long a lock
@@ -81,22 +81,6 @@ pub(crate) fn is_there(path: &Path) -> bool {
     path.join("superblock").symlink_metadata().is_ok()
 }
 
-/// Containers with known damage that are read again before anything else is done.
-const RECALLED_AT_ONCE: usize = 64;
-
-/// The engine learns what scrubs of the store at `path` have found damaged, so that it is shown and
-/// heals; much of it in the background.
-fn recall_damage(path: &Path, client: &Client) {
-    let record = ScrubRecord::load(path);
-    if record.damaged.len() <= RECALLED_AT_ONCE {
-        return record.recall(client);
-    }
-    let client = client.clone();
-    // Without the thread it is known to the next scrub only, which is no harm.
-    let recalling = thread::Builder::new().name("recall".to_owned());
-    let _ = recalling.spawn(move || record.recall(&client));
-}
-
 impl OpenStore {
     /// Opens the store at `path`; `watch` may say who is told what happens inside, and `when_over`
     /// is called when its engine has ended.
@@ -123,7 +107,7 @@ impl OpenStore {
                 ended
             })
             .map_err(|source| CliError::System { action: "a thread cannot be made", source })?;
-        recall_damage(path, &client);
+        recall::at_opening(path, &client);
         Ok(Self { client, core, report, opened_in, identity: files.identity })
     }
 

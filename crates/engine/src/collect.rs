@@ -12,8 +12,8 @@
 //! read, unless it turns out that a frame is needed after all. Entries are worked off in slices,
 //! each one journal record; an entry counts only if the tables still say that its chunk is *here*.
 //! A chunk that a group is about to retain is moved even if nothing refers to it. A frame that
-//! fails its check stays where it is, and so does its container: what is lost stays visible,
-//! nothing else is lost with it.
+//! fails its check, or is known to hold other bytes, stays where it is, and so does its container:
+//! what is lost stays visible, nothing else is lost with it.
 //!
 //! Whoever wants room before that asks for it ([`crate::collect_step`]), and may have what is moved
 //! compressed harder: then workers make the frames of each slice anew before it is worked off, and
@@ -43,6 +43,7 @@ use crate::notice::Notice;
 use crate::placement::{Placed, Placement};
 use crate::record::CHANGE_BYTES_MAX;
 use crate::recovery::entries_by_scan;
+use crate::scrub_damage::Evidence;
 use crate::wanted::Wanted;
 
 /// A container is compacted only if at least one byte in so many is dead.
@@ -308,7 +309,7 @@ impl Engine {
                 }
                 None => {
                     *damaged = true;
-                    self.scrub.damage.note(entry.pbn, *id);
+                    self.scrub.damage.note(entry.pbn, *id, Evidence::Checksum);
                     self.suspect(entry.pbn);
                 }
             }
@@ -433,6 +434,8 @@ impl Engine {
                 changes.push(Change::Forget { pbn, fingerprint });
                 Some((0, 0))
             }
+            // Its checksum would say that it is sound, wherever it is.
+            Fate::Move(_) if self.scrub.damage.lies_beneath_checksum(pbn) => None,
             Fate::Move(check) => {
                 let frame = meant(check)?;
                 let placed = Placed { frame: renewed.unwrap_or(frame), pbn, fingerprint };

@@ -43,6 +43,7 @@ use crate::group::JOB_CHUNKS;
 use crate::known::Due;
 use crate::read_ahead::known_frame;
 use crate::reads::{Span, SpanPart, add_to_spans};
+use crate::scrub_damage::Evidence;
 use crate::slot::{Plan, SlotData};
 use crate::wanted::Wanted;
 
@@ -227,7 +228,9 @@ impl Engine {
             self.frames.arrive(pbn, ticket, stored.bytes(frame).filter(|_| !is_damaged));
         }
         if is_damaged {
-            self.note_damaged_candidate(pbn, *container);
+            let bytes = stored.bytes(frame).unwrap_or_default();
+            let evidence = Evidence::of(bytes, pbn, frame.check);
+            self.note_damaged_candidate(pbn, *container, evidence);
         }
     }
 
@@ -253,12 +256,12 @@ impl Engine {
     }
 
     /// What a read tells whoever asked, a comparison tells the list of what is damaged.
-    fn note_damaged_candidate(&mut self, pbn: Pbn, container: ContainerId) {
+    fn note_damaged_candidate(&mut self, pbn: Pbn, container: ContainerId, evidence: Evidence) {
         self.intake.expanding.damaged.fetch_add(1, Ordering::Relaxed);
         let entry = pbn_pba::get(&self.state.store, pbn);
         // It may have been moved meanwhile, and its page may have left the cache.
         if entry.is_some_and(|entry| entry.pba.container == container) {
-            self.scrub.damage.note(pbn, container);
+            self.scrub.damage.note(pbn, container, evidence);
         }
         if self.may_have_copy(pbn) {
             self.copies.suspect(pbn);

@@ -16,6 +16,7 @@ use crate::placement::Placed;
 use crate::reads::blocks_of;
 use crate::record::CHANGE_BYTES_MAX;
 use crate::recovery::entry_of;
+use crate::scrub_damage::Evidence;
 use crate::wanted::Wanted;
 use crate::watermarks::WARN_PERCENT_DEFAULT;
 
@@ -105,7 +106,11 @@ impl Engine {
         }
         match self.fingerprint_of(&found, task.pbn) {
             Some(fingerprint) => self.place_copy(task.pbn, &found, fingerprint),
-            None => self.scrub.damage.note(task.pbn, entry.pba.container),
+            None => {
+                let bytes = found.bytes.as_deref().unwrap_or_default();
+                let evidence = Evidence::of(bytes, task.pbn, entry.pba.check);
+                self.scrub.damage.note(task.pbn, entry.pba.container, evidence);
+            }
         }
         Ok(true)
     }
@@ -142,7 +147,7 @@ impl Engine {
         if task.damaged_at != Some(pba) {
             let Some(found) = self.found_frame(task, pba) else { return Ok(false) };
             if self.fingerprint_of(&found, pbn).is_some() {
-                self.scrub.damage.clear(pbn);
+                self.scrub.damage.clear(pbn, Evidence::Checksum);
                 if !self.scrub.damage.may_be_in(pba.container) {
                     self.placement.space.mark_sound(pba.container);
                 }
@@ -159,7 +164,7 @@ impl Engine {
             self.record(&[self.moved(pbn, copy, &fingerprint)]);
             self.counters.chunks_healed += 1;
         } else {
-            self.scrub.damage.note(pbn, pba.container);
+            self.scrub.damage.note(pbn, pba.container, Evidence::Checksum);
             self.record(&[Change::DropCopy { pbn }]);
         }
         Ok(true)

@@ -24,7 +24,8 @@
 //! other, a root slot from the root in memory or by a checkpoint, a page of a table from the cache,
 //! a directory from the frames, a chunk from the open container's memory or the write buffer. A
 //! dead chunk is forgotten, so that nothing is mapped to it any more. What is left is remembered
-//! ([`crate::scrub_damage`]): a client that writes the same content again heals it for all.
+//! ([`crate::scrub_damage`]): a client that writes the same content again heals it for all. What
+//! only fingerprints show stays known, and is told by each scrub, until they show that it is right.
 
 use serde::{Deserialize, Serialize};
 
@@ -87,6 +88,14 @@ pub struct DamagedChunk {
     pub pbn: u64,
     /// Where its frame should be.
     pub container: u32,
+    /// Whether its frame may be whole all the same, so that only a scrub with fingerprints sees the
+    /// damage. Whoever did not say may have meant it.
+    #[serde(default = "unsaid")]
+    pub checksum_fits: bool,
+}
+
+fn unsaid() -> bool {
+    true
 }
 
 /// Damaged chunks that a step lists at most.

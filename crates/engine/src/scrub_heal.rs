@@ -22,6 +22,7 @@ use crate::engine::Engine;
 use crate::placement::Placed;
 use crate::problem::Problem;
 use crate::record::CHANGE_BYTES_MAX;
+use crate::scrub_damage::Evidence;
 use crate::scrub_stages::{ContainerPhase, ContainerScrub, Listed};
 use crate::scrub_state::{Progress, Running};
 use crate::slot::{Plan, SlotData};
@@ -61,7 +62,8 @@ impl Engine {
             // It was moved or forgotten: nobody misses this frame.
             return Progress::Moved;
         };
-        self.scrub.damage.note(frame.pbn, at.id);
+        let evidence = Evidence::of(at.bytes_of(&frame), frame.pbn, stored.pba.check);
+        self.scrub.damage.note(frame.pbn, at.id, evidence);
         let is_dead = stored.references == 0 && !self.buffer.held().contains(&frame.pbn);
         let healed = self.stopped.is_none()
             && self.journal_has_room(2 * CHANGE_BYTES_MAX)
@@ -147,6 +149,7 @@ impl Engine {
             let placed = Placed { frame: &copy, pbn: frame.pbn, fingerprint };
             let to = engine.placement.place(Stream::Clients, &placed, &mut changes)?;
             changes.push(engine.moved(frame.pbn, to, &fingerprint));
+            engine.scrub.damage.begin_heal(frame.pbn);
             engine.record(&changes);
             Some(())
         });

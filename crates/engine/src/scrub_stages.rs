@@ -168,6 +168,13 @@ impl ContainerScrub {
         }
     }
 
+    /// What was read in the place of a frame.
+    pub(crate) fn bytes_of(&self, frame: &Listed) -> &[u8] {
+        let start = frame.offset_bytes as usize;
+        let end = start.saturating_add(frame.length_bytes as usize);
+        self.image.get(start..end).unwrap_or_default()
+    }
+
     pub(crate) fn is_sealed(&self) -> bool {
         self.life.state == ContainerState::Sealed
     }

@@ -11,6 +11,7 @@ use tables::{NextLeaf, PageError, pbn_pba, second_copies};
 use crate::engine::Engine;
 use crate::geometry::fingerprinters;
 use crate::problem::Problem;
+use crate::scrub_damage::Evidence;
 use crate::scrub_stages::{ContainerPhase, ContainerScrub, Listed};
 use crate::scrub_state::{Progress, Running};
 use crate::wanted::Wanted;
@@ -77,7 +78,7 @@ impl Engine {
         for frame in &mut slice {
             let is_right = self.judge(running, at, frame, &lost);
             if is_right && !frame.is_copy {
-                self.scrub.damage.clear(frame.pbn);
+                self.scrub.damage.clear(frame.pbn, Evidence::Fingerprint);
                 self.note_popular(frame.pbn);
             }
         }
@@ -137,9 +138,12 @@ impl Engine {
             frame.verdict = Verdict::Damaged;
         }
         at.live_bytes += if lives { u64::from(frame.length_bytes) } else { 0 };
+        let lies_beneath = !is_copy && self.scrub.damage.lies_beneath_checksum(frame.pbn);
         let is_right = match frame.verdict {
             Verdict::Damaged => false,
-            Verdict::Sound => true,
+            Verdict::Sound => !lies_beneath,
+            // No directory says which fingerprint it should have.
+            Verdict::Fingerprinted(_) if lies_beneath && frame.fingerprint.is_none() => false,
             Verdict::Fingerprinted(made) => {
                 let listed = *frame.fingerprint.get_or_insert(made);
                 if running.fingerprints && !lost.buckets {

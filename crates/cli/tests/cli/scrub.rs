@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
 
 use crate::harness::{Folder, Served, command, installed, noise, tamis};
 
@@ -49,6 +50,86 @@ fn damage_is_named_stays_known_and_heals_when_its_content_comes_again() {
     assert_eq!(tamis(&format!("export {store} v {}", folder.path("no.img"))).code, Some(5));
     tamis(&format!("import {store} w {piece}")).ok();
     assert_eq!(tamis(&format!("stats {store} --json")).ok().json()["damaged_chunks"], 0);
+    let out = folder.path("out.img");
+    tamis(&format!("export {store} v {out}")).ok();
+    assert!(fs::read(&out).unwrap() == content);
+    tamis(&format!("scrub {store} --fingerprint")).ok();
+    tamis(&format!("check {store}")).ok();
+}
+
+/// Puts a frame of other bytes, with the checksum that goes with them and the check of the old one,
+/// in the place of that of the chunk that begins with `start`.
+fn spoil_beneath_checksum(folder: &Folder, start: &[u8]) {
+    let path = folder.join("store/data");
+    let bytes = fs::read(&path).unwrap();
+    let place = bytes.windows(start.len()).position(|window| window == start).unwrap();
+    let at = place - format::frame::FRAME_HEADER_BYTES;
+    let mut frame = bytes[at..place + 4096].to_vec();
+    let check = format::frame::check_of(&frame);
+    let (header, _) = format::frame::decode(&frame).unwrap();
+    for number in 0_u32.. {
+        frame[1000..1004].copy_from_slice(&number.to_le_bytes());
+        format::frame::write_header(&mut frame, &header);
+        if format::frame::check_of(&frame) == check && frame != bytes[at..place + 4096] {
+            break;
+        }
+    }
+    let data = File::options().write(true).open(&path).unwrap();
+    data.write_all_at(&frame, at as u64).unwrap();
+}
+
+/// Lets the last scrub have been interrupted at `position`, with `findings` so far.
+fn interrupt_at(folder: &Folder, position: &Value, findings: impl Fn(&Value) -> bool) {
+    let path = folder.join("store/scrub.json");
+    let mut record: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    let mut run = record["last"].take();
+    run["position"] = position.clone();
+    run["findings"].as_array_mut().unwrap().retain(findings);
+    record["run"] = run;
+    fs::write(&path, record.to_string()).unwrap();
+}
+
+/// Forgets `key` of each damaged chunk that is remembered; all of them if there is none.
+fn forget_damaged(folder: &Folder, key: Option<&str>) {
+    let path = folder.join("store/scrub.json");
+    let mut record: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    let damaged = record["damaged"].as_array_mut().unwrap();
+    assert_eq!(damaged.len(), 1);
+    match key {
+        Some(key) => drop(damaged[0].as_object_mut().unwrap().remove(key).unwrap()),
+        None => damaged.clear(),
+    }
+    fs::write(&path, record.to_string()).unwrap();
+}
+
+#[test]
+fn what_only_fingerprints_show_is_told_by_every_scrub_until_it_heals() {
+    let folder = Folder::new();
+    let store = folder.store("64M");
+    let (image, piece) = (folder.path("in.img"), folder.path("piece.img"));
+    let content = noise(3, 8 << 20);
+    fs::write(&image, &content).unwrap();
+    fs::write(&piece, &content[40 * 4096..41 * 4096]).unwrap();
+    tamis(&format!("import {store} v {image}")).ok();
+    spoil_beneath_checksum(&folder, &content[40 * 4096..40 * 4096 + 64]);
+    tamis(&format!("scrub {store}")).ok();
+    let sentence = "does not have the fingerprint it is stored under";
+    let found = tamis(&format!("scrub {store} --fingerprint"));
+    assert!(found.code == Some(5) && found.out.contains(sentence), "{found:?}");
+
+    // Interrupted behind it, and taken up by another process.
+    let behind = json!({"stage": "containers", "container": 1});
+    interrupt_at(&folder, &behind, |finding| finding["problem"] == "wrong_fingerprint");
+    let found = tamis(&format!("scrub {store} --fingerprint"));
+    assert!(found.code == Some(5) && found.err.contains("going on at"), "{found:?}");
+    assert!(found.out.contains("volume v from chunk 40 on"), "{found:?}");
+
+    let found = tamis(&format!("scrub {store}"));
+    assert!(found.code == Some(5) && found.out.contains(sentence), "{found:?}");
+    // Earlier releases did not say what had shown it.
+    forget_damaged(&folder, Some("checksum_fits"));
+    assert_eq!(tamis(&format!("stats {store} --json")).ok().json()["damaged_chunks"], 1);
+    tamis(&format!("import {store} w {piece}")).ok();
     let out = folder.path("out.img");
     tamis(&format!("export {store} v {out}")).ok();
     assert!(fs::read(&out).unwrap() == content);

@@ -3,8 +3,8 @@
 
 use disk::{Fault, MemoryDisk};
 use engine::{
-    AdminRequest, Client, Problem, Reply, RequestError, ScrubFinding, ScrubPosition, ScrubRequest,
-    ScrubStep, VolumeHandle, Zone,
+    AdminRequest, Client, Codec, CollectRequest, Problem, Reply, RequestError, ScrubFinding,
+    ScrubPosition, ScrubRequest, ScrubStep, VolumeHandle, Zone,
 };
 
 use crate::stand::{CHUNK, Dice, Hand, MIB, Stand, Wish, check, check_clean, fresh, packed};
@@ -220,11 +220,17 @@ fn a_sector_that_cannot_be_read_costs_the_chunks_on_it_and_no_others() {
 /// Puts a frame of other bytes, whole and of the same PBN, in the place of that of chunk 77; with
 /// `same_check` it is one that has the check of the old frame by chance.
 fn replace_frame(disk: &MemoryDisk, same_check: bool) {
+    replace_frame_as(disk, Codec::Raw, same_check);
+}
+
+/// The same. What is no raw frame cannot be expanded.
+fn replace_frame_as(disk: &MemoryDisk, codec: Codec, same_check: bool) {
     let start = place_of(disk, &fresh(77, CHUNK)) - format::frame::FRAME_HEADER_BYTES as u64;
     let length_bytes = CHUNK as usize + format::frame::FRAME_HEADER_BYTES;
     let mut frame = disk.peek(DATA, start, length_bytes);
     let check = format::frame::check_of(&frame);
     let (header, _) = format::frame::decode(&frame).unwrap();
+    let header = format::frame::FrameHeader { codec, ..header };
     for number in 0_u32.. {
         frame[1000..1004].copy_from_slice(&number.to_le_bytes());
         format::frame::write_header(&mut frame, &header);
@@ -268,6 +274,65 @@ fn wrong_bytes_under_a_right_checksum_are_found_by_their_fingerprint() {
     assert_eq!(found.findings.iter().flat_map(lost_chunks).collect::<Vec<_>>(), [("a", 77)]);
     stand.write(&volume, 600 * CHUNK, &fresh(77, CHUNK));
     stand.flush();
+    assert_eq!(stand.read(&volume, 77 * CHUNK, CHUNK), fresh(77, CHUNK));
+}
+
+/// Whether chunk 77, and no other, is not what it should be, and lost.
+fn tells_of_chunk_77(found: &ScrubStep) -> bool {
+    let wrong = |finding: &&ScrubFinding| {
+        matches!(finding.problem, Problem::WrongFingerprint { .. } | Problem::DamagedFrame { .. })
+    };
+    let lost: Vec<_> = found.findings.iter().flat_map(lost_chunks).collect();
+    found.findings.iter().filter(wrong).count() == 1 && lost == [("a", 77)]
+}
+
+#[test]
+fn what_only_a_fingerprint_shows_stays_known_until_it_heals() {
+    for codec in [Codec::Raw, Codec::Lz4] {
+        let (stand, volume) = filled(1200);
+        replace_frame_as(&stand.disk, codec, true);
+        assert_eq!(sentences(&scrub(&stand.client, false).findings), Vec::<String>::new());
+        let known = scrub(&stand.client, true).damaged;
+        assert!(known.len() == 1 && known[0].checksum_fits, "{known:?}");
+
+        // Its checksum says that it is sound, wherever it is, and with or without a directory.
+        let found = scrub(&stand.client, false);
+        assert!(tells_of_chunk_77(&found), "{:?}", sentences(&found.findings));
+        stand.trim(&volume, 100 * CHUNK, 700 * CHUNK);
+        stand.flush();
+        let mut request = CollectRequest::default();
+        while let Some(next) = stand.client.collect(request).unwrap().next {
+            request.position = Some(next);
+        }
+        assert_eq!(scrub(&stand.client, false).damaged, known, "what is remembered leads there");
+        spoil(&stand.disk, DATA, 4 * MIB - 30);
+        let found = scrub(&stand.client, false);
+        assert!(tells_of_chunk_77(&found), "{:?}", sentences(&found.findings));
+
+        stand.write(&volume, 600 * CHUNK, &fresh(77, CHUNK));
+        stand.flush();
+        assert_eq!(stand.read(&volume, 77 * CHUNK, CHUNK), fresh(77, CHUNK), "{codec:?}");
+        assert_eq!(stand.read(&volume, 600 * CHUNK, CHUNK), fresh(77, CHUNK), "{codec:?}");
+        assert_eq!(stand.stats().damaged_chunks, 0);
+        assert_eq!(sentences(&scrub(&stand.client, true).findings), Vec::<String>::new());
+        check_clean(&stand.close());
+    }
+}
+
+#[test]
+fn what_a_fingerprint_calls_right_is_damaged_no_longer() {
+    let (stand, volume) = filled(1200);
+    let place = place_of(&stand.disk, &fresh(77, CHUNK));
+    let start = place - format::frame::FRAME_HEADER_BYTES as u64;
+    let frame = stand.disk.peek(DATA, start, format::frame::FRAME_HEADER_BYTES + CHUNK as usize);
+    replace_frame(&stand.disk, true);
+    assert_eq!(scrub(&stand.client, true).damaged.len(), 1);
+    for (at, byte) in (start..).zip(&frame) {
+        stand.disk.corrupt(DATA, at, |old| *old = *byte);
+    }
+    assert_eq!(scrub(&stand.client, false).damaged.len(), 1);
+    assert_eq!(sentences(&scrub(&stand.client, true).findings), Vec::<String>::new());
+    assert_eq!(stand.stats().damaged_chunks, 0);
     assert_eq!(stand.read(&volume, 77 * CHUNK, CHUNK), fresh(77, CHUNK));
 }
 
