@@ -92,8 +92,23 @@ impl ScrubRun {
         }
     }
 
-    /// The scrub is complete: chunks that are not damaged any more have healed meanwhile. Of very
-    /// many not all are listed, and then nothing is concluded.
+    /// The chunks that were found damaged, and not healed.
+    pub(crate) fn damaged(&self) -> impl Iterator<Item = DamagedChunk> {
+        let left = self.findings.iter().filter(|finding| !finding.healed);
+        left.filter_map(|finding| match finding.problem {
+            Problem::DamagedFrame { pbn, container } => {
+                Some(DamagedChunk { pbn, container, checksum_fits: self.fingerprints })
+            }
+            Problem::WrongFingerprint { pbn, container } => {
+                Some(DamagedChunk { pbn, container, checksum_fits: true })
+            }
+            _ => None,
+        })
+    }
+
+    /// The scrub is complete: chunks that are not damaged any more have healed meanwhile. `damaged`
+    /// comes from an engine that has recalled all of [`Self::damaged`]. Of very many not all are
+    /// listed, and then nothing is concluded.
     pub(crate) fn conclude(&mut self, damaged: &[DamagedChunk]) {
         if damaged.len() >= DAMAGED_LISTED_MAX {
             return;
@@ -214,7 +229,8 @@ mod tests {
         let next = Some(ScrubPosition::Tables { tree: 1 << 31, level: Some(2), index: 9 });
         let findings = vec![ScrubFinding { problem, healed: false }];
         run.add(&ScrubStep { next, findings, frames: 4, ..ScrubStep::default() }, 1.5);
-        let damaged = vec![DamagedChunk { pbn: 7, container: 2, checksum_fits: true }];
+        let damaged: Vec<DamagedChunk> = run.damaged().collect();
+        assert_eq!(damaged, [DamagedChunk { pbn: 7, container: 2, checksum_fits: true }]);
         let record = ScrubRecord { run: Some(run.clone()), last: None, damaged };
         record.save(folder.path()).unwrap();
         assert_eq!(ScrubRecord::load(folder.path()), record);
@@ -225,6 +241,7 @@ mod tests {
         assert_eq!((run.problems(), run.healed()), (1, 0));
         run.conclude(&[]);
         assert_eq!((run.problems(), run.healed()), (0, 1));
+        assert_eq!(run.damaged().count(), 0);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `tamis scrub`: everything stored is read and verified, and heals where it can.
 //!
 //! ```text
-//! lock ── position of scrub.json, or the beginning ── step ── pace ── step ... ── result
+//! lock ── position of scrub.json, or the beginning ── recall ── step ── pace ── step ... ── result
 //!                 a signal, or the end of the server: the position is kept, the next run goes on
 //! ```
 //!
@@ -20,6 +20,7 @@ use crate::interrupt::Interrupt;
 use crate::output;
 use crate::pace::Pace;
 use crate::progress::{Progress, Unit, human_duration};
+use crate::recall::Remembered;
 use crate::scrub_record::{ScrubLock, ScrubRecord, ScrubRun, unix_seconds};
 use crate::size::{human_bytes, human_count};
 use crate::store::{self, Store};
@@ -107,6 +108,9 @@ impl<'a> Scrubbing<'a> {
         store: &mut Store,
         interrupt: &Interrupt,
     ) -> Result<(ScrubRecord, ScrubRun), CliError> {
+        if let Err(error) = self.recall(store, interrupt) {
+            return Err(self.pause(error));
+        }
         while let Some(position) = self.run.position {
             let request = ScrubRequest { position, fingerprints: self.run.fingerprints };
             let begun = Instant::now();
@@ -129,6 +133,18 @@ impl<'a> Scrubbing<'a> {
         self.record.run = None;
         self.record.save(self.path)?;
         Ok((self.record, self.run))
+    }
+
+    /// What the engine does not list in the end counts as healed, and is forgotten with the first
+    /// step: so it has to know all that is remembered, which it may not since it was opened.
+    fn recall(&mut self, store: &mut Store, interrupt: &Interrupt) -> Result<(), CliError> {
+        let chunks = self.record.damaged.iter().copied().chain(self.run.damaged());
+        Remembered::new(chunks).recall(|request| {
+            self.pace.wait(interrupt)?;
+            let step = store.scrub(request)?;
+            self.pace.spend(step.bytes_read);
+            Ok(step)
+        })
     }
 
     /// Keeps the position; the error that ends this command for now.

@@ -138,6 +138,31 @@ fn what_only_fingerprints_show_is_told_by_every_scrub_until_it_heals() {
 }
 
 #[test]
+fn a_scrub_that_goes_on_calls_healed_what_has_been_read_again() {
+    let folder = Folder::new();
+    let store = folder.store("64M");
+    let (image, piece) = (folder.path("in.img"), folder.path("piece.img"));
+    let content = noise(3, 8 << 20);
+    fs::write(&image, &content).unwrap();
+    fs::write(&piece, &content[40 * 4096..41 * 4096]).unwrap();
+    tamis(&format!("import {store} v {image}")).ok();
+    spoil(&folder, &content[40 * 4096..40 * 4096 + 64]);
+    assert_eq!(tamis(&format!("scrub {store}")).code, Some(5));
+
+    // As a store is opened that has more damage than can be recalled at once.
+    let at_the_end = json!({"stage": "losses", "volume": 0, "leaf": 0});
+    interrupt_at(&folder, &at_the_end, |finding| finding["problem"] == "damaged_frame");
+    forget_damaged(&folder, None);
+    let found = tamis(&format!("scrub {store}"));
+    assert!(found.code == Some(5) && found.out.contains("volume v from chunk 40 on"), "{found:?}");
+    assert_eq!(tamis(&format!("stats {store} --json")).ok().json()["damaged_chunks"], 1);
+
+    interrupt_at(&folder, &at_the_end, |finding| finding["problem"] == "damaged_frame");
+    tamis(&format!("import {store} w {piece}")).ok();
+    assert!(tamis(&format!("scrub {store}")).ok().out.contains("all is sound, 1 healed"));
+}
+
+#[test]
 fn a_chunk_that_many_addresses_share_outlives_either_of_its_frames() {
     let folder = Folder::new();
     let store = folder.store("64M");
