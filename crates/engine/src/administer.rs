@@ -46,7 +46,7 @@ impl Engine {
     /// Answers or queues an administrative request.
     pub(crate) fn accept_admin(&mut self, request: AdminRequest, done: Done) {
         if !self.has_room_for_versions(&request) {
-            return self.waiting.push_back(Waiting::Versions(request, done));
+            return self.waiting.push_back(Waiting::Change(request, done));
         }
         let queued = match request {
             AdminRequest::OpenVolume { name } => {
@@ -76,7 +76,16 @@ impl Engine {
             AdminRequest::Scrub(request) => return self.accept_scrub(request, done),
             AdminRequest::Collect(request) => return self.accept_collect(request, done),
             AdminRequest::Close => return self.begin_close(done),
-            AdminRequest::ResizeVolume { name, size_bytes } => self.resize(&name, size_bytes),
+            AdminRequest::ResizeVolume { name, size_bytes } => {
+                match self.resize(&name, size_bytes) {
+                    // The rest of a chunk at the new end is written like any other.
+                    Err(RequestError::NoSpace) => {
+                        let request = AdminRequest::ResizeVolume { name, size_bytes };
+                        return self.waiting.push_back(Waiting::Change(request, done));
+                    }
+                    queued => queued,
+                }
+            }
             AdminRequest::RenameVolume { name, new_name } => self.rename(&name, &new_name),
             AdminRequest::SetQuota { name, quota_bytes } => self.set_quota(&name, quota_bytes),
             AdminRequest::SetDedup { name, dedup } => return self.accept_dedup(name, dedup, done),
@@ -154,9 +163,8 @@ impl Engine {
             return Err(RequestError::NotAVolume { name: name.to_owned() });
         }
         self.volumes.check_still(&volume)?;
-        let old_bytes = volume.size_bytes();
-        if size_bytes < old_bytes {
-            self.shrink(&volume, size_bytes, old_bytes - size_bytes)?;
+        if size_bytes < volume.size_bytes() {
+            self.shrink(&volume, size_bytes)?;
         }
         volume.set_size_bytes(size_bytes);
         let change = Change::ResizeVolume { id: volume.id, size_bytes };

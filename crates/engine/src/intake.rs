@@ -241,13 +241,17 @@ fn worst_case_bytes(chunks: u64, chunk_bytes: u32) -> u64 {
 impl SpaceBudget {
     /// Reserves the worst case of a write of `chunks`, or says that it does not fit now.
     pub(crate) fn try_reserve(&mut self, chunks: u64, chunk_bytes: u32) -> bool {
-        let bytes = self.reserved_bytes + worst_case_bytes(chunks, chunk_bytes);
-        let chunks = self.reserved_chunks + chunks;
-        if bytes > self.limit_bytes || chunks > self.limit_chunks {
+        if self.lacks(chunks, chunk_bytes) {
             return false;
         }
-        (self.reserved_bytes, self.reserved_chunks) = (bytes, chunks);
+        self.reserved_bytes += worst_case_bytes(chunks, chunk_bytes);
+        self.reserved_chunks += chunks;
         true
+    }
+
+    /// Whether a write of `chunks` does not fit now.
+    pub(crate) fn lacks(&self, chunks: u64, chunk_bytes: u32) -> bool {
+        self.lacks_bytes(chunks, chunk_bytes) || self.lacks_chunks(chunks)
     }
 
     /// Whether it is room for frames that a write of `chunks` does not find.

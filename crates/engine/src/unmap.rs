@@ -82,17 +82,19 @@ impl Engine {
         }
     }
 
-    /// The end of a volume that shrinks is unmapped.
+    /// The end of a volume that shrinks is unmapped, from `offset_bytes` on. Behind its old end
+    /// there is nothing: of a chunk there no rest is kept.
     ///
     /// # Errors
-    /// [`RequestError::NoSpace`] when the rest of a chunk at the new end finds no room: all that
-    /// frees room would wait behind it.
+    /// [`RequestError::NoSpace`] when the rest of a chunk at the new end finds no room now.
     pub(crate) fn shrink(
         &mut self,
         volume: &Arc<VolumeShared>,
         offset_bytes: u64,
-        length_bytes: u64,
     ) -> Result<(), RequestError> {
+        let chunk_bytes = u64::from(self.geometry.chunk_bytes);
+        let end_bytes = volume.size_bytes().next_multiple_of(chunk_bytes);
+        let length_bytes = end_bytes - offset_bytes;
         let ragged = self.ragged_chunks(offset_bytes, length_bytes);
         if !self.reserve_ragged(ragged) {
             return Err(RequestError::NoSpace);

@@ -29,7 +29,7 @@ impl Engine {
             let turn = match waiting {
                 Waiting::Write(write) => self.let_write_in(write),
                 Waiting::Unmap(unmap, ragged) => self.let_unmap_in(unmap, ragged),
-                Waiting::Versions(request, done) => self.let_versions_in(request, done),
+                Waiting::Change(request, done) => self.let_change_in(request, done),
             };
             match turn {
                 Turn::Left => moved = true,
@@ -77,9 +77,12 @@ impl Engine {
         Turn::Left
     }
 
-    fn let_versions_in(&mut self, request: AdminRequest, done: Done) -> Turn {
-        if !self.has_room_for_versions(&request) {
-            self.waiting.push_front(Waiting::Versions(request, done));
+    fn let_change_in(&mut self, request: AdminRequest, done: Done) -> Turn {
+        let is_resize = matches!(request, AdminRequest::ResizeVolume { .. });
+        let chunk_bytes = self.geometry.chunk_bytes;
+        let lacks_rest = is_resize && self.intake.lock().space.lacks(1, chunk_bytes);
+        if lacks_rest || !self.has_room_for_versions(&request) {
+            self.waiting.push_front(Waiting::Change(request, done));
             return Turn::Waits;
         }
         self.checkpoints.relieved();

@@ -1,5 +1,5 @@
-//! What waits for space: writes, unmaps that must write the rest of a chunk again, and what makes
-//! volumes, snapshots and clones.
+//! What waits for space: writes, unmaps and shrinks that must write the rest of a chunk again, and
+//! what makes volumes, snapshots and clones.
 //!
 //! Not acknowledged, so without a place in the order yet.
 
@@ -12,8 +12,8 @@ pub(crate) enum Waiting {
     Write(WriteRequest),
     /// With the number of chunks that it covers in part.
     Unmap(UnmapRequest, u64),
-    /// One that makes versions.
-    Versions(AdminRequest, Done),
+    /// One that makes versions, or a volume smaller in the middle of a chunk.
+    Change(AdminRequest, Done),
 }
 
 impl Waiting {
@@ -22,7 +22,8 @@ impl Waiting {
         match self {
             Self::Write(write) => write.chunks,
             Self::Unmap(_, ragged) => *ragged,
-            Self::Versions(request, _) => request.versions_made().div_ceil(PAGES_PER_CHUNK_MAX),
+            Self::Change(AdminRequest::ResizeVolume { .. }, _) => 1,
+            Self::Change(request, _) => request.versions_made().div_ceil(PAGES_PER_CHUNK_MAX),
         }
     }
 
@@ -30,7 +31,7 @@ impl Waiting {
         match self {
             Self::Write(mut write) => write.answer().fail(error),
             Self::Unmap(unmap, _) => unmap.done.fail(error.clone()),
-            Self::Versions(_, done) => done.fail(error.clone()),
+            Self::Change(_, done) => done.fail(error.clone()),
         }
     }
 }

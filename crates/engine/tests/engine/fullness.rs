@@ -140,6 +140,21 @@ fn a_volume_of_a_full_store_shrinks_to_whole_chunks_or_says_why_not() {
     check_clean(&hand.close());
 }
 
+/// Room that is on its way is waited for, as a trim waits for it.
+#[test]
+fn a_volume_of_a_full_store_shrinks_anywhere_when_room_comes() {
+    let mut hand = Hand::new(&Wish { capacities: vec![64 * MIB], ..Wish::default() });
+    let volume = hand.volume("v", GIB);
+    let written = fill(&mut hand, &volume);
+    let trimmed = hand.trim(&volume, 0, written * MIB);
+    hand.wait(trimmed).unwrap();
+    let size_bytes = written / 2 * MIB - 512;
+    let shrunk = hand.beside(move |client| client.resize_volume("v", size_bytes)).unwrap();
+    assert_eq!(shrunk.size_bytes, size_bytes);
+    drop(volume);
+    check_clean(&hand.close());
+}
+
 /// Unmaps take no memory of payloads: who sends more than are applied is answered later.
 #[test]
 fn trims_are_not_taken_faster_than_they_are_applied() {
