@@ -6,7 +6,7 @@
 #![no_main]
 
 use disk::MemoryDisk;
-use engine::{AdminRequest, Reply, ScrubPosition, ScrubRequest};
+use engine::{AdminRequest, CollectRequest, Reply, ScrubPosition, ScrubRequest, SnapshotRequest};
 use libfuzzer_sys::fuzz_target;
 use tamis_fuzz::canary;
 use tamis_fuzz::input::Input;
@@ -14,6 +14,8 @@ use tamis_fuzz::store::{Running, Sample, keep_checksum, put, samples};
 
 const HITS_MAX: u8 = 4;
 const SCRUB_STEPS_MAX: usize = 60;
+/// A container each: there are fewer.
+const COLLECT_STEPS_MAX: usize = 16;
 const READ_BYTES: u32 = 64 << 10;
 
 /// Changes bytes of a structure; mostly so that no checksum tells.
@@ -85,9 +87,30 @@ fn scrub(life: &mut Running, input: &mut Input<'_>) {
     }
 }
 
-/// Asks everything of a store that opens.
-fn live(disk: &MemoryDisk, input: &mut Input<'_>) -> bool {
-    let Ok(mut life) = Running::open(disk) else { return false };
+fn snapshot(life: &mut Running, volume: String) {
+    let name = "now".to_owned();
+    let request = SnapshotRequest { volumes: vec![volume], name, taken_unix_s: 1 };
+    // Names of volumes that nobody made may be as long as a snapshot's.
+    let _ = life.administer(AdminRequest::TakeSnapshots(request));
+}
+
+fn collect(life: &mut Running) {
+    let mut position = None;
+    for _ in 0..COLLECT_STEPS_MAX {
+        let request = CollectRequest { position, recompress: None };
+        let Ok(Reply::Collect(step)) = life.administer(AdminRequest::Collect(request)) else {
+            return;
+        };
+        position = step.next;
+        if position.is_none() {
+            return;
+        }
+    }
+}
+
+/// Asks everything of a store that opens; else the sentence with which it does not.
+fn live(disk: &MemoryDisk, input: &mut Input<'_>) -> Result<(), String> {
+    let mut life = Running::open(disk)?;
     scrub(&mut life, input);
     if let Ok(Reply::Volumes(volumes)) = life.administer(AdminRequest::ListVolumes) {
         for info in volumes.into_iter().take(4) {
@@ -107,16 +130,21 @@ fn live(disk: &MemoryDisk, input: &mut Input<'_>) -> bool {
                     let _ = pieces.assemble(&mut vec![0; pieces.length_bytes()]);
                 }
             }
+            // In the middle of a snapshot's leaf: what is stored, and what is not.
+            life.overwrite(&volume, 7, 40);
+            snapshot(&mut life, volume.name());
+            life.overwrite(&volume, 8, 1 << 40 | u64::from(input.byte()));
             let trimmed = life.ask(|client, done| client.trim(&volume, 4096, 1 << 20, false, done));
             assert!(trimmed.is_some(), "a trim is answered");
         }
     }
     assert!(life.ask(|client, done| client.flush(done)).is_some(), "a flush is answered");
+    collect(&mut life);
     let name = "b".to_owned();
     let _ = life.administer(AdminRequest::DeleteVolume { name, with_snapshots: true });
     life.idle();
     let _ = life.administer(AdminRequest::Close);
-    true
+    Ok(())
 }
 
 fuzz_target!(init: canary::release(), |input: &[u8]| {
@@ -130,11 +158,12 @@ fuzz_target!(init: canary::release(), |input: &[u8]| {
         0 => drop(engine::check(Box::new(disk), &mut |_| {})),
         1 => {
             if engine::repair(Box::new(disk.clone()), &mut |_| {}).is_ok() {
-                assert!(live(&disk, &mut input), "a repaired store does not open");
+                let lived = live(&disk, &mut input);
+                assert!(lived.is_ok(), "a repaired store does not open: {lived:?}");
             }
         }
         _ => {
-            live(&disk, &mut input);
+            let _ = live(&disk, &mut input);
         }
     }
 });

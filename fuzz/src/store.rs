@@ -269,6 +269,16 @@ impl Running {
         while self.engine.step() {}
     }
 
+    /// Writes a chunk of what is stored, or is not, whatever becomes of that.
+    pub fn overwrite(&mut self, volume: &VolumeHandle, lba: u64, number: u64) {
+        let Some(mut buf) = self.client.try_buffer(CHUNK_BYTES) else { return };
+        buf.bytes_mut().copy_from_slice(&content(number));
+        let done = Done { sink: Arc::<Inbox>::default() as Arc<dyn Completions>, tag: 1 };
+        self.client.write(volume, lba * CHUNK_BYTES as u64, buf, false, done);
+        let ended = (0..STEPS_MAX).any(|_| !self.engine.step());
+        assert!(ended, "a write goes on and on");
+    }
+
     fn flush(&mut self) {
         let outcome = self.ask(|client, done| client.flush(done));
         assert!(matches!(outcome, Some(Ok(_))), "a flush on a sound disk");
