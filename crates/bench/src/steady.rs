@@ -28,8 +28,8 @@ use crate::source::{CHUNK_BYTES, Chance, fill};
 const READS_OF_TEN: u64 = 7;
 /// After this a server that does not answer is given up.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// How much later than asked the kernel may wake a thread of ours, in ns: as little as can be said.
-const TIMER_SLACK: (&str, &str) = ("/proc/self/timerslack_ns", "1");
+/// How much later than asked the kernel may wake the main thread, and who is started by it.
+const TIMER_SLACK: &str = "/proc/self/timerslack_ns";
 
 /// One run, within the first `size_bytes` of a volume.
 #[derive(Copy, Clone, Debug)]
@@ -39,6 +39,25 @@ pub(crate) struct Steady {
     pub(crate) seconds: u64,
     pub(crate) size_bytes: u64,
     pub(crate) seed: u64,
+}
+
+/// For as long as this lives, who sleeps is woken when it asked to be. Servers that are started
+/// later are to be as they always are.
+struct Punctual;
+
+impl Punctual {
+    fn begin() -> Self {
+        // In ns. Where it cannot be said, the client's own lateness counts.
+        let _ = fs::write(TIMER_SLACK, "1");
+        Self
+    }
+}
+
+impl Drop for Punctual {
+    fn drop(&mut self) {
+        // The default; what could not be changed need not be changed back.
+        let _ = fs::write(TIMER_SLACK, "0");
+    }
 }
 
 /// One request.
@@ -53,8 +72,7 @@ struct Due {
 impl Steady {
     /// How long requests to `export` of the server at `socket` waited; reads first.
     pub(crate) fn run(&self, socket: &Path, export: &str) -> Result<[Waits; 2], Failure> {
-        // Where it cannot be said, the client's own lateness counts.
-        let _ = fs::write(TIMER_SLACK.0, TIMER_SLACK.1);
+        let _punctual = Punctual::begin();
         let asked = self.schedule();
         let waited = connect(socket, export).and_then(|stream| self.exchange(stream, &asked));
         interrupt::check()?;
@@ -205,11 +223,13 @@ mod tests {
         let listener = UnixListener::bind(&socket).unwrap();
         let steady = Steady { rate: 2000, seconds: 1, size_bytes: 1 << 30, seed: 1 };
         let still = Duration::from_millis(300);
+        let slack = std::fs::read(super::TIMER_SLACK).ok();
         let (waited, served) = std::thread::scope(|scope| {
             let server = scope.spawn(|| serve(listener.accept().unwrap().0, (200, still)));
             (steady.run(&socket, ""), server.join().unwrap())
         });
         std::fs::remove_file(&socket).unwrap();
+        assert_eq!(std::fs::read(super::TIMER_SLACK).ok(), slack, "servers would differ");
         assert!((1800..2200).contains(&served), "{served} requests");
         for waits in waited.unwrap() {
             // Three tenths of all requests waited, evenly, up to three tenths of a second.
