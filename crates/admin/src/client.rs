@@ -23,6 +23,9 @@ use crate::socket::{self, SOCKET_NAME};
 /// longer.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
 
+/// Volumes that are asked for at once, and snapshots: whatever they are called, a line holds them.
+pub(crate) const VOLUMES_PER_LINE_MAX: u32 = 4096;
+
 /// A connection to the server of a store: over its control socket, unless told otherwise.
 #[derive(Debug)]
 pub struct Client<R = BufReader<UnixStream>, W = UnixStream> {
@@ -135,9 +138,20 @@ impl<R: BufRead, W: Write> Client<R, W> {
 
     /// All volumes and snapshots.
     pub fn volumes(&mut self) -> Result<Vec<VolumeInfo>, CallError> {
-        match self.call(&Request::ListVolumes)? {
-            Response::Volumes { volumes } => Ok(volumes),
-            _ => Err(CallError::WrongResponse),
+        let mut all: Vec<VolumeInfo> = Vec::new();
+        loop {
+            let after = all.last().map(|volume| volume.name.clone());
+            let most = Some(VOLUMES_PER_LINE_MAX);
+            match self.call(&Request::ListVolumes { after, most })? {
+                Response::Volumes { volumes, more } if more && !volumes.is_empty() => {
+                    all.extend(volumes);
+                }
+                Response::Volumes { volumes, .. } => {
+                    all.extend(volumes);
+                    return Ok(all);
+                }
+                _ => return Err(CallError::WrongResponse),
+            }
         }
     }
 

@@ -12,7 +12,7 @@ use crate::error::CallError;
 
 /// Longest request: a few names.
 pub(crate) const REQUEST_BYTES_MAX: usize = 64 << 10;
-/// Longest response: the list of some ten thousand volumes.
+/// Longest response: a part of the list of volumes, or the figures of some ten thousand of them.
 pub(crate) const RESPONSE_BYTES_MAX: usize = 16 << 20;
 
 /// Sends one message.

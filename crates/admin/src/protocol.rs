@@ -36,8 +36,15 @@ pub(crate) struct Hello {
 pub enum Request {
     /// Who serves the store, and where its volumes are exported.
     Status,
-    /// All volumes and snapshots.
-    ListVolumes,
+    /// All volumes and snapshots, by name; as many at a time as a line is sure to hold.
+    ListVolumes {
+        /// Those behind this name; without it, from the first on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after: Option<String>,
+        /// So many at most; without it all, as earlier clients ask.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        most: Option<u32>,
+    },
     /// A new thin volume.
     CreateVolume {
         /// Its name.
@@ -156,7 +163,7 @@ impl Request {
     /// Whether a server that is well has the answer at hand. All else waits for what goes on in the
     /// store, which may take any time while its machine is busy.
     pub(crate) fn is_answered_soon(&self) -> bool {
-        matches!(self, Self::Status | Self::ListVolumes | Self::Compression | Self::Stats)
+        matches!(self, Self::Status | Self::ListVolumes { .. } | Self::Compression | Self::Stats)
     }
 }
 
@@ -170,8 +177,11 @@ pub enum Response {
     Status(Status),
     /// To [`Request::ListVolumes`].
     Volumes {
-        /// All of them.
+        /// As many as were asked for.
         volumes: Vec<VolumeInfo>,
+        /// Others follow behind the last of these; earlier servers always tell all.
+        #[serde(default)]
+        more: bool,
     },
     /// To what makes or changes one volume.
     Volume {
@@ -217,6 +227,21 @@ pub enum Response {
     },
     /// It was not done.
     Refused(Refusal),
+}
+
+impl Response {
+    /// Of all `volumes`, in order of their names, those that [`Request::ListVolumes`] asks for.
+    pub(crate) fn page(
+        mut volumes: Vec<VolumeInfo>,
+        after: Option<String>,
+        most: Option<u32>,
+    ) -> Self {
+        volumes.retain(|volume| after.as_ref().is_none_or(|after| volume.name > *after));
+        let most = most.map_or(usize::MAX, |most| most as usize);
+        let more = volumes.len() > most;
+        volumes.truncate(most);
+        Self::Volumes { volumes, more }
+    }
 }
 
 /// How a store is to grow.

@@ -83,7 +83,7 @@ impl EngineService {
         let changed = |volume| Response::Volume { volume };
         let response = match request {
             Request::Status => Response::Status(self.status.get()),
-            Request::ListVolumes => Response::Volumes { volumes: client.volumes()? },
+            Request::ListVolumes { after, most } => Response::page(client.volumes()?, after, most),
             Request::CreateVolume { name, size_bytes, read_only } => {
                 changed(client.create_volume(&name, size_bytes, read_only)?)
             }

@@ -11,6 +11,7 @@ use std::time::Duration;
 use engine::{CollectRequest, CollectStep, Dedup, NewVolume, RequestError, Stats, VolumeInfo};
 use format::units::{Codec, Compression};
 
+use crate::client::VOLUMES_PER_LINE_MAX;
 use crate::line::{self, REQUEST_BYTES_MAX};
 use crate::server::CONNECTIONS_MAX;
 use crate::{
@@ -42,6 +43,23 @@ impl Drop for Folder {
 #[derive(Default)]
 struct ListOfVolumes(Mutex<Vec<VolumeInfo>>);
 
+fn volume(name: &str, id: u32) -> VolumeInfo {
+    VolumeInfo {
+        name: name.to_owned(),
+        id,
+        size_bytes: 1 << 20,
+        mapped_bytes: 0,
+        read_only: false,
+        quota_bytes: None,
+        dedup: Dedup::On,
+        looks_up: true,
+        unsought_chunks: 0,
+        domain: None,
+        taken_unix_s: None,
+        parent: None,
+    }
+}
+
 impl Service for ListOfVolumes {
     fn answer(&self, request: Request) -> Response {
         let mut volumes = self.0.lock().unwrap();
@@ -51,23 +69,10 @@ impl Service for ListOfVolumes {
                 version: "0".to_owned(),
                 addresses: vec!["unix:/s/nbd.sock".to_owned()],
             }),
-            Request::ListVolumes => Response::Volumes { volumes: volumes.clone() },
+            Request::ListVolumes { after, most } => Response::page(volumes.clone(), after, most),
             Request::CreateVolume { name, size_bytes, read_only } => {
                 let id = u32::try_from(volumes.len()).unwrap();
-                let volume = VolumeInfo {
-                    name,
-                    id,
-                    size_bytes,
-                    mapped_bytes: 0,
-                    read_only,
-                    quota_bytes: None,
-                    dedup: Dedup::On,
-                    looks_up: true,
-                    unsought_chunks: 0,
-                    domain: None,
-                    taken_unix_s: None,
-                    parent: None,
-                };
+                let volume = VolumeInfo { size_bytes, read_only, ..volume(&name, id) };
                 volumes.push(volume.clone());
                 Response::Volume { volume }
             }
@@ -296,7 +301,27 @@ fn nonsense_is_refused_and_the_connection_goes_on() {
     }
     writeln!(writer, "{{\"request\":\"list_volumes\"}}").unwrap();
     let response: Response = line::receive(&mut reader, 1 << 20).unwrap().unwrap();
-    assert_eq!(response, Response::Volumes { volumes: Vec::new() });
+    assert_eq!(response, Response::Volumes { volumes: Vec::new(), more: false });
+}
+
+/// Far more than a line holds, with the longest names that there are.
+#[test]
+fn a_list_of_any_length_is_told() {
+    let folder = Folder::new();
+    let long = "\u{1F422}".repeat(63);
+    let volume = |id: u32| VolumeInfo {
+        parent: Some(format!("{long}@{long}{id:03}")),
+        ..volume(&format!("{long}@{long}{id:03}"), id)
+    };
+    let count = 5 * VOLUMES_PER_LINE_MAX;
+    let mut all: Vec<VolumeInfo> = (0..count).map(volume).collect();
+    all.sort_by(|one, other| one.name.cmp(&other.name));
+    let _server = Server::start(&folder.0, ListOfVolumes(Mutex::new(all.clone()))).unwrap();
+    let mut client = Client::connect(&folder.0).unwrap().unwrap();
+    assert!(client.volumes().unwrap() == all);
+    // As a client of an earlier release asks.
+    let listed = client.call(&Request::ListVolumes { after: None, most: None });
+    assert!(matches!(listed, Err(CallError::TooLong { .. })), "{listed:?}");
 }
 
 #[test]

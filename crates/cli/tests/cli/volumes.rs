@@ -118,8 +118,9 @@ impl Service for Refusing {
             Request::SetDedup { .. } => refused(),
             Request::DeleteVolume { name, .. } if name == "v@b" => refused(),
             Request::DeleteVolume { .. } => Response::Done,
-            Request::ListVolumes => {
-                Response::Volumes { volumes: ["v", "v@a", "v@b", "v@c"].map(volume).into() }
+            Request::ListVolumes { .. } => {
+                let volumes = ["v", "v@a", "v@b", "v@c"].map(volume).into();
+                Response::Volumes { volumes, more: false }
             }
             _ => Response::Volume { volume: volume("v") },
         }
