@@ -2,8 +2,9 @@
 //!
 //! Creating, resizing, renaming and deleting are groups of the write buffer like writes, recorded
 //! in the same journal, and answered when they are durable. Names are claimed when the request is
-//! taken, so two requests for one name cannot both succeed. Such a group is one record, so whoever
-//! queues one sees to it that it fits into one: it would stand before all others for ever.
+//! taken (what makes versions may wait for room before), so two requests for one name cannot both
+//! succeed. Such a group is one record, so whoever queues one sees to it that it fits into one: it
+//! would stand before all others for ever.
 //!
 //! Deleting marks the volume and answers; it is given back in the background, piece by piece
 //! (`versions.rs`), and its slot in the catalog last. With more snapshots than a record holds it

@@ -1,6 +1,6 @@
 //! A session's volumes: made, resized, renamed, deleted, set; and what the oracle notes of it.
 
-use engine::{AdminRequest, Compression, Dedup, NewVolume, Reply};
+use engine::{AdminRequest, Compression, Dedup, NewVolume, Reply, RequestError};
 
 use crate::failure::Broken;
 use crate::opening::strange;
@@ -30,7 +30,14 @@ impl Session<'_> {
         } else {
             self.change(request)?
         }
-        self.open_volume(volume, name)
+        match self.open_volume(volume, name.clone()) {
+            // Where the tables are nearly full it may wait for room.
+            Err(Broken::Request(RequestError::NoSuchVolume { .. })) if self.shape.tight => {
+                self.wait_for_all()?;
+                self.open_volume(volume, name)
+            }
+            opened => opened,
+        }
     }
 
     pub(crate) fn open_volume(&mut self, volume: u32, name: String) -> Result<(), Broken> {
