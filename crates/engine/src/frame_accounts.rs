@@ -8,10 +8,10 @@
 //! container was collected, and after a checkpoint: so a repair that has to go back to its root
 //! meets no chunk that was stored later under a PBN that the root still knows. Nor does it meet the
 //! second copy of a chunk that is no more: collection forgets no chunk that has one, but lets the
-//! copy take its place. Earlier frames of a PBN may well be there still, in a container that was kept
-//! because another frame in it is damaged, or that is free and of which nobody knows that: so the
-//! container that was opened last has the chunk also if the frame there is damaged, and the chunk is
-//! lost then.
+//! copy take its place. Earlier frames of a PBN may well be there still, in a container that was
+//! kept because another frame in it is damaged, or that is free and of which nobody knows that: so
+//! the container that was opened last has the chunk also if the frame there is damaged, and the
+//! chunk is lost then.
 //!
 //! A frame does not say of which store it is, and the device may have held another one. So frames
 //! of a container that neither tables, root nor a directory of this store know count by their

@@ -198,7 +198,7 @@ impl Engine {
 }
 
 /// The last chunk of a write that was acknowledged, and cut off by a shrink before it in the queue.
-/// Behind the end of a volume are zeros: to ask what was there could fail, and nobody would hear it.
+/// Behind the end of a volume are zeros: to ask what was there could fail, and nobody would hear.
 fn cut_chunk(
     buf: &Arc<ChunkBuf>,
     at_bytes: usize,

@@ -162,7 +162,7 @@ fn a_repair_takes_no_chunk_of_a_store_that_the_device_held_before() {
 }
 
 /// A store of chunks that no look-up finds, in which some have the numbers of earlier ones, whose
-/// frames are still there: in the first container, which is kept because one frame in it is damaged.
+/// frames are still there: in the first container, which is kept because a frame in it is damaged.
 fn with_frames_of_an_earlier_life() -> MemoryDisk {
     let stand = Wish::default().stand();
     let volume = stand.volume("v", 8 * MIB);
