@@ -2,6 +2,7 @@
 
 use engine::{Problem, ReadPieces, Reply, RequestError};
 
+use crate::doubt::Changed;
 use crate::failure::Broken;
 use crate::opening::strange;
 use crate::oracle::{CHUNK_BYTES, Register, Value};
@@ -73,7 +74,11 @@ impl Session<'_> {
         outcome: Result<Reply, RequestError>,
     ) -> Result<(), Broken> {
         match (waiting, outcome) {
-            (Waiting::Refused, Err(_)) | (Waiting::Plain | Waiting::Change(_), Ok(_)) => Ok(()),
+            (Waiting::Refused, Err(_)) | (Waiting::Plain, Ok(_)) => Ok(()),
+            (Waiting::Change(changed), Ok(_)) => {
+                self.oracle.note_answered(changed);
+                Ok(())
+            }
             (Waiting::Refused, Ok(reply)) => Err(strange("what cannot be", &reply)),
             (Waiting::Read(range, since), Ok(Reply::Read(pieces))) => {
                 self.take_read(*range, *since, &pieces)
@@ -101,7 +106,7 @@ impl Session<'_> {
             }
             (_, Ok(reply)) => Err(strange("a request", &reply)),
             (Waiting::Change(changed), Err(error)) => self.fail(&error, changed),
-            (_, Err(error)) => self.fail(&error, &[]),
+            (_, Err(error)) => self.fail(&error, &Changed::default()),
         }
     }
 
@@ -132,7 +137,7 @@ impl Session<'_> {
     ) -> Result<(), Broken> {
         let mut bytes = vec![0; pieces.length_bytes()];
         if let Err(error) = pieces.assemble(&mut bytes) {
-            return self.fail(&error, &[]);
+            return self.fail(&error, &Changed::default());
         }
         self.digest.add_bytes(&bytes);
         self.compare_read(range, since, &bytes)
@@ -148,13 +153,7 @@ impl Session<'_> {
             let at = ((sector - first) * SECTOR_BYTES) as usize;
             let read = &bytes[at..at + (take * SECTOR_BYTES) as usize];
             let start = (skip * SECTOR_BYTES) as usize;
-            let fits = |value: &Value| match value {
-                Value::Chunk(chunk) => &chunk[start..start + read.len()] == read,
-                _ => read.iter().all(|&byte| byte == 0),
-            };
-            let register = Register::Chunk(volume, lba);
-            let excused = self.oracle.is_excused(register);
-            if !excused && !self.oracle.since(register, since).any(fits) {
+            if !self.oracle.may_read(Register::Chunk(volume, lba), since, start, read) {
                 return Err(self.wrong(volume, lba));
             }
             sector += take;
@@ -177,9 +176,7 @@ impl Session<'_> {
             for lba in self.oracle.chunks(range.volume, chunks).into_iter().filter(|_| extent.hole)
             {
                 let register = Register::Chunk(range.volume, lba);
-                let excused = self.oracle.is_excused(register);
-                let mut values = self.oracle.since(register, since);
-                if !excused && !values.any(|value| *value == Value::Nothing) {
+                if !self.oracle.may_be_nothing(register, since) {
                     return Err(self.wrong(range.volume, lba));
                 }
             }
@@ -188,18 +185,14 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// A request failed. If the disk is to blame, what it was to change may be either.
-    pub(crate) fn fail(
-        &mut self,
-        error: &RequestError,
-        changed: &[Register],
-    ) -> Result<(), Broken> {
+    /// A request failed. If the disk is to blame, what it was to change may be there or not.
+    pub(crate) fn fail(&mut self, error: &RequestError, changed: &Changed) -> Result<(), Broken> {
         if !self.trouble.is_some_and(|trouble| trouble.excuses(error)) {
             return Err(Broken::Request(error.clone()));
         }
         self.failed += 1;
         self.stopped |= matches!(error, RequestError::WriteFailed { .. });
-        self.oracle.excuse(changed);
+        self.oracle.doubt(changed);
         Ok(())
     }
 }

@@ -6,6 +6,8 @@
 //! per register as versions. After a crash each register's value allows some prefix lengths; the
 //! store is right if one length, not below the flushed one, is allowed by every register.
 //!
+//! What a request that failed was to change may be there or not (`doubt.rs`).
+//!
 //! Chunks of a volume that is not found, or beyond its end, cannot be looked at and rule nothing
 //! out: the volume's own entry does.
 
@@ -103,8 +105,11 @@ pub(crate) struct Oracle {
     written: usize,
     /// A volume may have been deleted and its chunks not be let go yet.
     deleting: bool,
-    /// Changed by requests that failed with the disk: they may hold either.
-    excused: BTreeSet<Register>,
+    /// The newest effect of each register that a request had which failed with the disk: it may
+    /// have been done or not.
+    pub(crate) doubted: BTreeMap<Register, usize>,
+    /// The newest effect that was a whole value, and answered well.
+    pub(crate) sure: BTreeMap<Register, usize>,
 }
 
 impl Default for Oracle {
@@ -115,7 +120,8 @@ impl Default for Oracle {
             versions: BTreeMap::new(),
             written: 0,
             deleting: false,
-            excused: BTreeSet::new(),
+            doubted: BTreeMap::new(),
+            sure: BTreeMap::new(),
         }
     }
 }
@@ -169,16 +175,6 @@ impl Oracle {
         entries.filter(|(_, entry)| entry.name.starts_with(&prefix)).collect()
     }
 
-    /// What a failed request was to change: it may be either.
-    pub(crate) fn excuse(&mut self, registers: &[Register]) {
-        self.excused.extend(registers);
-    }
-
-    /// Whether a failed request was to change a register.
-    pub(crate) fn is_excused(&self, register: Register) -> bool {
-        self.excused.contains(&register)
-    }
-
     /// Takes back all effects after the first `written`.
     pub(crate) fn withdraw_to(&mut self, written: usize) {
         for versions in self.versions.values_mut() {
@@ -210,11 +206,11 @@ impl Oracle {
         self.since(register, 0).any(|held| held == value)
     }
 
-    fn versions_of(&self, register: Register) -> &[(usize, Value)] {
+    pub(crate) fn versions_of(&self, register: Register) -> &[(usize, Value)] {
         self.versions.get(&register).map_or(&[], Vec::as_slice)
     }
 
-    fn base_of(&self, register: Register) -> &Value {
+    pub(crate) fn base_of(&self, register: Register) -> &Value {
         self.base.get(&register).unwrap_or(&Value::Nothing)
     }
 
@@ -262,9 +258,7 @@ impl Oracle {
         // Entries first: they say what can be looked at, and rule out most.
         registers.sort_unstable();
         registers.dedup();
-        registers.retain(|register| {
-            !self.excused.contains(register) && !found.unreadable.contains(register)
-        });
+        registers.retain(|register| !found.unreadable.contains(register));
         let values: Vec<(Register, &Value)> = registers
             .into_iter()
             .filter_map(|register| Some((register, found.value(register)?)))
@@ -305,7 +299,7 @@ impl Oracle {
     pub(crate) fn contents(&self, registers: &BTreeSet<Register>) -> u64 {
         let mut contents: Vec<_> = registers
             .iter()
-            .filter(|register| !self.excused.contains(register))
+            .filter(|register| !self.is_doubted(**register))
             .filter_map(|&register| match (register, self.now(register)) {
                 (Register::Chunk(slot, _), Value::Chunk(bytes)) => {
                     Some((self.volume(slot)?.domain.as_ref(), bytes))
@@ -321,16 +315,21 @@ impl Oracle {
     /// Takes what was found as the new beginning.
     pub(crate) fn settle(&mut self, found: Found) {
         let deleting = self.deleting;
-        let (versions, excused) = Default::default();
-        *self = Self { base: found.values, versions, written: 0, deleting, excused };
+        *self = Self { base: found.values, versions: BTreeMap::new(), deleting, ..Self::default() };
         self.base.retain(|_, value| *value != Value::Nothing);
     }
 
     /// Names the prefix lengths at which a register would hold something else.
     fn forbid(&self, register: Register, value: &Value, mut name: impl FnMut(Range<usize>)) {
-        let mut start = 0;
-        let mut fits = self.base_of(register) == value;
-        for (number, version) in self.versions_of(register) {
+        let firm = self.firm_from(register);
+        let doubtful = 0..firm.unwrap_or(self.written + 1);
+        if !doubtful.is_empty() && !self.ever_made_of(register, doubtful.end, value) {
+            name(doubtful);
+        }
+        let Some(mut start) = firm else { return };
+        let mut fits = self.at(register, start) == value;
+        let later = self.versions_of(register).iter().filter(|(number, _)| Some(*number) > firm);
+        for (number, version) in later {
             if !fits {
                 name(start..*number);
             }

@@ -10,6 +10,7 @@ use engine::{
 
 use crate::aside::{Points, look};
 use crate::dice::Digest;
+use crate::doubt::Changed;
 use crate::failure::Broken;
 use crate::opening::{Opening, strange};
 use crate::oracle::{CHUNK_BYTES, Oracle, Register, Value};
@@ -31,7 +32,7 @@ pub(crate) enum Waiting {
     /// It must end well.
     Plain,
     /// The same; these are what it changes.
-    Change(Vec<Register>),
+    Change(Changed),
     /// It must be refused.
     Refused,
     /// A range of a volume, read after so many effects.
@@ -230,9 +231,7 @@ impl<'a> Session<'a> {
             self.opening.client.write(&handle, offset_bytes, buf, durable, done);
             return Ok(());
         }
-        let is_whole = count > 0 && (first | count).is_multiple_of(SECTORS);
         let allowed = self.quota_allows(range);
-        let before = self.oracle.written();
         let changed = self.note(range, Some(&bytes));
         let covers = durable.then(|| self.oracle.written());
         let done = self.done(Waiting::Change(changed.clone()), covers);
@@ -240,13 +239,14 @@ impl<'a> Session<'a> {
         let accepted = self.opening.client.write(&handle, offset_bytes, buf, durable, done);
         if accepted == Accepted::Now {
             self.waiting.remove(&tag);
+            self.oracle.note_answered(&changed);
             if self.stopped && count > 0 {
                 return Err(strange("a write to a store that stopped", &accepted));
             }
         } else if self.shape.tight || self.slowed || allowed.is_some() {
             // It may wait for space, and until it is answered it has no place in the order.
-            self.settle_place(tag, before, &changed, allowed)?;
-        } else if is_whole && !durable && self.trouble.is_none() {
+            self.settle_place(tag, &changed, allowed)?;
+        } else if count > 0 && changed.whole && !durable && self.trouble.is_none() {
             return Err(strange("a write to a store with room", &accepted));
         }
         self.backlog_chunks += count.div_ceil(SECTORS) + 1;
@@ -262,8 +262,7 @@ impl<'a> Session<'a> {
     fn settle_place(
         &mut self,
         tag: u64,
-        before: usize,
-        changed: &[Register],
+        changed: &Changed,
         allowed: Option<bool>,
     ) -> Result<(), Broken> {
         let outcome = self.wait_for(tag)?;
@@ -271,13 +270,16 @@ impl<'a> Session<'a> {
             Ok(reply) if allowed == Some(false) && self.trouble.is_none() => {
                 return Err(strange("a write beyond a quota", &reply));
             }
-            Ok(_) => return Ok(()),
+            Ok(_) => {
+                self.oracle.note_answered(changed);
+                return Ok(());
+            }
             Err(RequestError::NoSpace) => self.refused += 1,
             Err(RequestError::QuotaExceeded { .. }) if allowed == Some(false) => self.refused += 1,
             Err(error) => return self.fail(&error, changed),
         }
-        let mut taken = 0;
-        for (number, register) in changed.iter().enumerate() {
+        let (mut taken, before) = (0, changed.before);
+        for (number, register) in changed.registers.iter().enumerate() {
             let Register::Chunk(volume, lba) = *register else { continue };
             let held = self.read_chunk(volume, lba)?;
             let new = self.oracle.at(*register, before + number + 1);
@@ -300,13 +302,14 @@ impl<'a> Session<'a> {
     }
 
     /// Notes what a write of these bytes, or of zeros, changes, chunk by chunk.
-    pub(crate) fn note(&mut self, range: Range, bytes: Option<&[u8]>) -> Vec<Register> {
+    pub(crate) fn note(&mut self, range: Range, bytes: Option<&[u8]>) -> Changed {
         let Range { volume, first, count } = range;
         let lbas: Vec<u64> = match bytes {
             Some(_) => (first / SECTORS..(first + count).div_ceil(SECTORS)).collect(),
             None => self.oracle.chunks(volume, first / SECTORS..(first + count).div_ceil(SECTORS)),
         };
-        let mut changed = Vec::new();
+        let whole = (first | count).is_multiple_of(SECTORS);
+        let mut changed = Changed { whole, before: self.oracle.written(), ..Changed::default() };
         for lba in lbas.into_iter().filter(|_| count > 0) {
             let register = Register::Chunk(volume, lba);
             let (start, end) = (first.max(lba * SECTORS), (first + count).min((lba + 1) * SECTORS));
@@ -325,7 +328,7 @@ impl<'a> Session<'a> {
                 None => chunk[inside].fill(0),
             }
             self.oracle.write(register, Value::of_chunk(&chunk));
-            changed.push(register);
+            changed.registers.push(register);
         }
         changed
     }
@@ -343,8 +346,7 @@ impl<'a> Session<'a> {
         let Some((handle, range)) = self.clip(range) else { return Ok(()) };
         let (offset_bytes, length_bytes) = (range.first * SECTOR_BYTES, range.count * SECTOR_BYTES);
         let refused = handle.read_only();
-        let before = self.oracle.written();
-        let changed = if refused { Vec::new() } else { self.note(range, None) };
+        let changed = if refused { Changed::default() } else { self.note(range, None) };
         let covers = (durable && !refused).then(|| self.oracle.written());
         let waiting = if refused { Waiting::Refused } else { Waiting::Change(changed.clone()) };
         let done = self.done(waiting, covers);
@@ -352,7 +354,7 @@ impl<'a> Session<'a> {
         self.opening.client.trim(&handle, offset_bytes, length_bytes, durable, done);
         let ragged = !range.first.is_multiple_of(SECTORS) || !range.count.is_multiple_of(SECTORS);
         if self.shape.tight && ragged && !refused {
-            self.settle_place(tag, before, &changed, None)?;
+            self.settle_place(tag, &changed, None)?;
         }
         Ok(())
     }
