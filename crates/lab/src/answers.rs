@@ -75,10 +75,7 @@ impl Session<'_> {
     ) -> Result<(), Broken> {
         match (waiting, outcome) {
             (Waiting::Refused, Err(_)) | (Waiting::Plain, Ok(_)) => Ok(()),
-            (Waiting::Change(changed), Ok(_)) => {
-                self.oracle.note_answered(changed);
-                Ok(())
-            }
+            (Waiting::Change(changed), Ok(reply)) => self.take_change(changed, &reply),
             (Waiting::Refused, Ok(reply)) => Err(strange("what cannot be", &reply)),
             (Waiting::Read(range, since), Ok(Reply::Read(pieces))) => {
                 self.take_read(*range, *since, &pieces)
@@ -108,6 +105,15 @@ impl Session<'_> {
             (Waiting::Change(changed), Err(error)) => self.fail(&error, changed),
             (_, Err(error)) => self.fail(&error, &Changed::default()),
         }
+    }
+
+    /// A change was answered well, or a flush: no store does that which has stopped writing.
+    pub(crate) fn take_change(&mut self, changed: &Changed, reply: &Reply) -> Result<(), Broken> {
+        if self.stopped {
+            return Err(strange("a change of a store that stopped", reply));
+        }
+        self.oracle.note_answered(changed);
+        Ok(())
     }
 
     /// A chunk as the store has it now.

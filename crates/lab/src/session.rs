@@ -31,7 +31,7 @@ pub(crate) const SECTOR_BYTES: u64 = 512;
 pub(crate) enum Waiting {
     /// It must end well.
     Plain,
-    /// The same; these are what it changes.
+    /// The same; these are what it changes, or none for a flush.
     Change(Changed),
     /// It must be refused.
     Refused,
@@ -167,7 +167,8 @@ impl<'a> Session<'a> {
             Verb::Extents { volume, first, count } => self.extents(Range { volume, first, count }),
             Verb::Bad { volume } => self.bad(volume),
             Verb::Flush => {
-                let done = self.done(Waiting::Plain, Some(self.oracle.written()));
+                let waiting = Waiting::Change(Changed::default());
+                let done = self.done(waiting, Some(self.oracle.written()));
                 self.opening.client.flush(done);
             }
             Verb::Tick => self.opening.tick(),
@@ -234,19 +235,21 @@ impl<'a> Session<'a> {
         let allowed = self.quota_allows(range);
         let changed = self.note(range, Some(&bytes));
         let covers = durable.then(|| self.oracle.written());
-        let done = self.done(Waiting::Change(changed.clone()), covers);
+        let is_empty = count == 0;
+        let waiting = if is_empty { Waiting::Plain } else { Waiting::Change(changed.clone()) };
+        let done = self.done(waiting, covers);
         let tag = done.tag;
         let accepted = self.opening.client.write(&handle, offset_bytes, buf, durable, done);
         if accepted == Accepted::Now {
             self.waiting.remove(&tag);
             self.oracle.note_answered(&changed);
-            if self.stopped && count > 0 {
+            if self.stopped && !is_empty {
                 return Err(strange("a write to a store that stopped", &accepted));
             }
         } else if self.shape.tight || self.slowed || allowed.is_some() {
             // It may wait for space, and until it is answered it has no place in the order.
             self.settle_place(tag, &changed, allowed)?;
-        } else if count > 0 && changed.whole && !durable && self.trouble.is_none() {
+        } else if !is_empty && changed.whole && !durable && self.trouble.is_none() {
             return Err(strange("a write to a store with room", &accepted));
         }
         self.backlog_chunks += count.div_ceil(SECTORS) + 1;
@@ -270,10 +273,7 @@ impl<'a> Session<'a> {
             Ok(reply) if allowed == Some(false) && self.trouble.is_none() => {
                 return Err(strange("a write beyond a quota", &reply));
             }
-            Ok(_) => {
-                self.oracle.note_answered(changed);
-                return Ok(());
-            }
+            Ok(reply) => return self.take_change(changed, &reply),
             Err(RequestError::NoSpace) => self.refused += 1,
             Err(RequestError::QuotaExceeded { .. }) if allowed == Some(false) => self.refused += 1,
             Err(error) => return self.fail(&error, changed),
@@ -348,7 +348,11 @@ impl<'a> Session<'a> {
         let refused = handle.read_only();
         let changed = if refused { Changed::default() } else { self.note(range, None) };
         let covers = (durable && !refused).then(|| self.oracle.written());
-        let waiting = if refused { Waiting::Refused } else { Waiting::Change(changed.clone()) };
+        let waiting = match refused {
+            true => Waiting::Refused,
+            false if range.count == 0 => Waiting::Plain,
+            false => Waiting::Change(changed.clone()),
+        };
         let done = self.done(waiting, covers);
         let tag = done.tag;
         self.opening.client.trim(&handle, offset_bytes, length_bytes, durable, done);
