@@ -8,6 +8,7 @@ use crate::opening::Opening;
 use crate::oracle::{CHUNK_BYTES, Found, Oracle, Register, Value};
 use crate::script::Shape;
 use crate::tap::{Ear, Point, Watch};
+use crate::trouble::Trouble;
 
 /// One of so many stores that were opened after a crash is closed and checked: what a check leaves
 /// to an opening must have been mended by then.
@@ -117,6 +118,26 @@ pub(crate) fn compare(
         compare_figures(opening, &found)?;
     }
     Ok(found)
+}
+
+/// What an opened store holds on a disk that something is wrong with: a prefix explains what can be
+/// read, and no more than a few stored chunks cannot.
+pub(crate) fn compare_damaged(
+    opening: &mut Opening,
+    oracle: &Oracle,
+    flushed: usize,
+    trouble: Trouble,
+    shape: &Shape,
+) -> Result<(), Broken> {
+    opening.tolerant = Some(trouble);
+    let found = opening.find(oracle)?;
+    oracle.explain(flushed, &found)?;
+    let (said, most) = (oracle.contents(&found.unreadable), trouble.costs_chunks_max(shape));
+    if said > most {
+        let what = "stored chunks that cannot be read";
+        return Err(Broken::Figure { what, said, counted: most });
+    }
+    Ok(())
 }
 
 /// Deduplication is exact: as many chunks are stored as there are different contents, counted in

@@ -61,8 +61,8 @@ pub(crate) struct Opening {
     pub(crate) report: OpenReport,
     pub(crate) ear: Ear,
     pub(crate) volumes: BTreeMap<u32, VolumeHandle>,
-    /// Chunks may be unreadable.
-    pub(crate) tolerant: bool,
+    /// What makes chunks unreadable.
+    pub(crate) tolerant: Option<Trouble>,
     /// Bytes are compared: a chunk may be stored more than once, aside.
     pub(crate) compares: bool,
     engine: Engine,
@@ -113,7 +113,7 @@ impl Opening {
         engine.offer_secret(DomainSecret([shape.seed as u8; 32]));
         let inbox = Arc::new(Inbox { state: Mutex::default(), ear: ear.clone() });
         let volumes = BTreeMap::new();
-        let (tolerant, compares, next_tag) = (false, shape.detection.verify, 0);
+        let (tolerant, compares, next_tag) = (None, shape.detection.verify, 0);
         let mut opening =
             Self { client, report, ear, volumes, tolerant, compares, engine, inbox, next_tag };
         opening.open_volumes()?;
@@ -276,12 +276,12 @@ impl Opening {
         let out = &mut bytes[..length_bytes as usize];
         match self.read(volume, offset_bytes, out) {
             Ok(()) => {}
-            Err(Broken::Request(_)) if self.tolerant && end - first > 1 => {
+            Err(Broken::Request(_)) if self.tolerant.is_some() && end - first > 1 => {
                 // Which of them is it?
                 return (first..end)
                     .try_for_each(|lba| self.find_chunks(number, volume, lba, lba + 1, found));
             }
-            Err(Broken::Request(error)) if self.tolerant && Trouble::Rot.excuses(&error) => {
+            Err(Broken::Request(error)) if self.tolerant.is_some_and(|of| of.excuses(&error)) => {
                 found.unreadable.insert(Register::Chunk(number, first));
                 return Ok(());
             }

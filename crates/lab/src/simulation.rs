@@ -6,7 +6,7 @@ use engine::{Codec, Compression};
 use format::superblock::Geometry;
 use format::units::CONTAINER_BYTES;
 
-use crate::aside::{self, Points, check, check_crashed, compare};
+use crate::aside::{self, Points, check, check_crashed, compare, compare_damaged};
 use crate::dice::{Digest, mixed};
 use crate::failure::{Broken, Failure};
 use crate::growth::zones_to_grow_into;
@@ -245,16 +245,9 @@ impl Simulation {
             Err(Broken::DoesNotOpen(_)) if trouble.lies() => return Ok(()),
             Err(broken) => return Err(in_run(broken)),
         };
-        opening.tolerant = true;
-        let found = opening.find(&self.oracle).map_err(in_run)?;
         let flushed = if trouble.lies() { 0 } else { self.flushed };
-        self.oracle.explain(flushed, &found).map_err(in_run)?;
-        let lost = self.oracle.contents(&found.unreadable);
-        if trouble == Trouble::Rot && lost > 1 {
-            let (what, counted) = ("stored chunks that one rotten bit costs", 1);
-            return Err(in_run(Broken::Figure { what, said: lost, counted }));
-        }
-        Ok(())
+        compare_damaged(&mut opening, &self.oracle, flushed, trouble, &self.script.shape)
+            .map_err(in_run)
     }
 
     fn go_through(&mut self, session: &mut Session<'_>, life: &Life) -> Result<(), Broken> {
@@ -271,8 +264,10 @@ impl Simulation {
             session.take_answers()?;
         }
         session.wait_for_all()?;
-        if session.trouble.is_some() {
-            return Ok(());
+        if let Some(trouble) = session.trouble {
+            // While the store runs it holds all that it was asked to.
+            let (opening, oracle) = (&mut session.opening, &session.oracle);
+            return compare_damaged(opening, oracle, oracle.written(), trouble, session.shape);
         }
         session.tally()?;
         if life.end == End::Close { session.close() } else { Ok(()) }

@@ -13,9 +13,10 @@
 
 use disk::{Completion, Disk, Fault, Io, IoKind, MemoryDisk};
 use engine::RequestError;
-use format::units::Zone;
+use format::units::{BLOCK_BYTES, Zone};
 
 use crate::dice::mixed;
+use crate::script::Shape;
 
 /// What goes wrong.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -55,16 +56,32 @@ impl Trouble {
         Self::ALL.iter().find(|(_, of)| *of == name).map(|(trouble, _)| *trouble)
     }
 
-    /// Whether a request may fail so from then on.
+    /// Whether a request may fail so from then on: nothing that is wrong with a few frames stops the
+    /// writing, and what cannot be written was there to be read.
     pub(crate) fn excuses(self, error: &RequestError) -> bool {
-        let failed = matches!(
-            error,
-            RequestError::WriteFailed { .. }
-                | RequestError::ReadFailed { .. }
-                | RequestError::Damaged { .. }
-                | RequestError::DamagedTable { .. }
-        );
-        failed && !self.delays()
+        let of_data =
+            matches!(error, RequestError::ReadFailed { .. } | RequestError::Damaged { .. });
+        let of_writes = matches!(error, RequestError::WriteFailed { .. });
+        let of_tables = matches!(error, RequestError::DamagedTable { .. });
+        match self {
+            Self::Unreadable | Self::Rot => of_data,
+            Self::Unwritable | Self::Unsyncable => of_writes,
+            Self::Lost | Self::Elsewhere => of_data || of_writes || of_tables,
+            Self::Slow | Self::Lagging => false,
+        }
+    }
+
+    /// Stored chunks that cannot be read for it, at most: those in one bad block, or none. A device
+    /// that lies may lose any number.
+    pub(crate) fn costs_chunks_max(self, shape: &Shape) -> u64 {
+        match self {
+            // A frame of a chunk that is half random takes half a block.
+            Self::Unreadable if shape.detection.kind.is_strong() => 3,
+            Self::Unreadable => BLOCK_BYTES as u64 / TWIN_BYTES,
+            Self::Rot => 1,
+            Self::Lost | Self::Elsewhere => u64::MAX,
+            _ => 0,
+        }
     }
 
     /// Whether all is done, only later.
@@ -108,6 +125,8 @@ struct Slowness {
 
 /// Polls for which a slow file's operations are held back.
 const SLOW_POLLS: u64 = 60;
+/// Bytes of the shortest frame, that of a twin of zeros, in the most compressed form.
+const TWIN_BYTES: u64 = 64;
 /// Where in a data file trouble strikes: in the first so many bytes, or up to 64 times as many.
 const STRUCK_BYTES: u64 = 32 << 10;
 
