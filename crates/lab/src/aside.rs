@@ -1,6 +1,6 @@
 //! What is looked at after a crash: does the store open, is it whole, does it hold a prefix?
 
-use disk::MemoryDisk;
+use disk::{Loss, MemoryDisk};
 use engine::{AdminRequest, Problem};
 
 use crate::failure::Broken;
@@ -80,7 +80,7 @@ fn recover(
     compare(&mut opening, oracle, point.flushed)?;
     if point.write.is_multiple_of(CLOSED_ONE_IN) {
         opening.administer(AdminRequest::Close)?;
-        check_crashed(&point.disk)?;
+        check_crashed(&point.disk.left_by_power_loss(0, Loss::All))?;
     }
     Ok(())
 }

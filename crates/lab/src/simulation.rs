@@ -1,7 +1,7 @@
 //! One run: life after life of one store, each ended by a crash or a close, and each write of each
 //! life looked at aside.
 
-use disk::MemoryDisk;
+use disk::{Loss, MemoryDisk};
 use engine::{Codec, Compression};
 use format::superblock::Geometry;
 use format::units::CONTAINER_BYTES;
@@ -210,7 +210,12 @@ impl Simulation {
             lose_slot(left, slot);
             self.summary.slots_lost += 1;
         }
-        self.disk = left.unwrap_or_else(|| self.disk.left_by_kill(shape.seed));
+        // A machine that is switched off after a close was answered: all of it is durable.
+        let after_close = || match self.trouble {
+            None => self.disk.left_by_power_loss(shape.seed, Loss::All),
+            Some(_) => self.disk.left_by_kill(shape.seed),
+        };
+        self.disk = left.unwrap_or_else(after_close);
         self.disk.heal();
         self.closed &= self.trouble.is_none();
         self.oracle = session.oracle;
