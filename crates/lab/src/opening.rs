@@ -63,8 +63,8 @@ pub(crate) struct Opening {
     pub(crate) volumes: BTreeMap<u32, VolumeHandle>,
     /// What makes chunks unreadable.
     pub(crate) tolerant: Option<Trouble>,
-    /// Bytes are compared: a chunk may be stored more than once, aside.
-    pub(crate) compares: bool,
+    /// Different contents share a fingerprint: a chunk may be stored more than once, aside.
+    pub(crate) has_twins: bool,
     engine: Engine,
     inbox: Arc<Inbox>,
     next_tag: u64,
@@ -113,9 +113,10 @@ impl Opening {
         engine.offer_secret(DomainSecret([shape.seed as u8; 32]));
         let inbox = Arc::new(Inbox { state: Mutex::default(), ear: ear.clone() });
         let volumes = BTreeMap::new();
-        let (tolerant, compares, next_tag) = (None, shape.detection.verify, 0);
+        let has_twins = shape.detection.verify && !shape.detection.kind.is_strong();
+        let (tolerant, next_tag) = (None, 0);
         let mut opening =
-            Self { client, report, ear, volumes, tolerant, compares, engine, inbox, next_tag };
+            Self { client, report, ear, volumes, tolerant, has_twins, engine, inbox, next_tag };
         opening.open_volumes()?;
         Ok(opening)
     }
