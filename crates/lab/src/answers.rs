@@ -98,9 +98,14 @@ impl Session<'_> {
                 self.collect[usize::from(*recompress)] = step.next;
                 Ok(())
             }
-            (Waiting::Growth, Ok(Reply::Geometry(_)) | Err(RequestError::CannotGrow { .. })) => {
+            (Waiting::Growth(asked), Ok(Reply::Geometry(geometry)))
+                if geometry.containers_total() >= *asked =>
+            {
+                self.oracle.grown = geometry.data;
+                self.grown += 1;
                 Ok(())
             }
+            (Waiting::Growth(_), Err(RequestError::CannotGrow { .. })) => Ok(()),
             (_, Ok(reply)) => Err(strange("a request", &reply)),
             (Waiting::Change(changed), Err(error)) => self.fail(&error, changed),
             (_, Err(error)) => self.fail(&error, &Changed::default()),

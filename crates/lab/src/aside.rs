@@ -4,7 +4,7 @@ use disk::{Loss, MemoryDisk};
 use engine::{AdminRequest, Problem};
 
 use crate::failure::Broken;
-use crate::opening::Opening;
+use crate::opening::{Opening, strange};
 use crate::oracle::{CHUNK_BYTES, Found, Oracle, Register, Value};
 use crate::script::Shape;
 use crate::tap::{Ear, Point, Watch};
@@ -114,7 +114,12 @@ pub(crate) fn compare(
 ) -> Result<Found, Broken> {
     let found = opening.find(oracle)?;
     oracle.explain(flushed, &found)?;
-    compare_figures(opening, &found)?;
+    let geometry = opening.geometry()?;
+    let is_there = |(zone, grown): (usize, &u32)| geometry.data.get(zone) >= Some(grown);
+    if !oracle.grown.iter().enumerate().all(is_there) {
+        return Err(strange("a growth, before a crash", &geometry.data));
+    }
+    compare_figures(opening, &found, geometry.detection.asides)?;
     Ok(found)
 }
 
@@ -141,7 +146,7 @@ pub(crate) fn compare_damaged(
 /// Deduplication is exact: as many chunks are stored as there are different contents, counted in
 /// each domain, once deletions have ended. Where contents have twins, or a volume has had no
 /// deduplication, it may be more, for what is aside is not found again; but each is mapped somewhere.
-fn compare_figures(opening: &mut Opening, found: &Found) -> Result<(), Broken> {
+fn compare_figures(opening: &mut Opening, found: &Found, has_asides: bool) -> Result<(), Broken> {
     let chunks = |value: &Value| match value {
         Value::Chunk(bytes) => Some(std::sync::Arc::clone(bytes)),
         _ => None,
@@ -160,7 +165,6 @@ fn compare_figures(opening: &mut Opening, found: &Found) -> Result<(), Broken> {
     let most = contents.len() as u64;
     contents.sort_unstable();
     contents.dedup();
-    let has_asides = opening.has_asides()?;
     if stats.unique_chunks > most {
         let (what, said) = ("unique chunks, more than LBAs", stats.unique_chunks);
         return Err(Broken::Figure { what, said, counted: most });

@@ -46,7 +46,8 @@ impl Session<'_> {
             added_bytes: if further { vec![step_bytes] } else { Vec::new() },
             tables_bytes_max: Some(self.shape.tables_bytes + TABLES_GROWTH_BYTES),
         };
-        let done = self.done(Waiting::Growth, None);
+        let asked = geometry.containers_total() + GROWTH_CONTAINERS;
+        let done = self.done(Waiting::Growth(asked), None);
         let files = FurtherFiles::default();
         self.opening.client.administer(AdminRequest::Grow { options, files }, done);
         Ok(())

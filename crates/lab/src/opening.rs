@@ -11,6 +11,7 @@ use engine::{
     AdminRequest, Caches, Client, Completions, Dedup, DomainSecret, Done, Engine, OpenReport,
     Options, Reply, RequestError, Stats, VolumeHandle,
 };
+use format::superblock::Geometry;
 
 use crate::dice::mixed;
 use crate::failure::Broken;
@@ -202,10 +203,11 @@ impl Opening {
         Ok(())
     }
 
-    /// Whether chunks may be aside because a volume has no deduplication, or had.
-    pub(crate) fn has_asides(&mut self) -> Result<bool, Broken> {
+    /// What the store is made of: its detection says whether chunks may be aside because a volume
+    /// has no deduplication, or had.
+    pub(crate) fn geometry(&mut self) -> Result<Geometry, Broken> {
         match self.administer(AdminRequest::Geometry)? {
-            Reply::Geometry(geometry) => Ok(geometry.detection.asides),
+            Reply::Geometry(geometry) => Ok(*geometry),
             other => Err(strange("a geometry", &other)),
         }
     }

@@ -103,6 +103,8 @@ pub(crate) struct Oracle {
     /// Versions since: number of the effect (from 1 on) and value.
     versions: BTreeMap<Register, Vec<(usize, Value)>>,
     written: usize,
+    /// Containers of each data file that an answered growth has promised.
+    pub(crate) grown: Vec<u32>,
     /// A volume may have been deleted and its chunks not be let go yet.
     deleting: bool,
     /// The newest effect of each register that a request had which failed with the disk: it may
@@ -119,6 +121,7 @@ impl Default for Oracle {
             base: [(Register::Compression, compression)].into(),
             versions: BTreeMap::new(),
             written: 0,
+            grown: Vec::new(),
             deleting: false,
             doubted: BTreeMap::new(),
             sure: BTreeMap::new(),
@@ -314,8 +317,14 @@ impl Oracle {
 
     /// Takes what was found as the new beginning.
     pub(crate) fn settle(&mut self, found: Found) {
-        let deleting = self.deleting;
-        *self = Self { base: found.values, versions: BTreeMap::new(), deleting, ..Self::default() };
+        let (deleting, grown) = (self.deleting, std::mem::take(&mut self.grown));
+        *self = Self {
+            base: found.values,
+            versions: BTreeMap::new(),
+            grown,
+            deleting,
+            ..Self::default()
+        };
         self.base.retain(|_, value| *value != Value::Nothing);
     }
 

@@ -42,8 +42,8 @@ pub(crate) enum Waiting {
     Scrub,
     /// A step of collection, of either kind.
     Collect(bool),
-    /// A growth, which the disk may have no room for.
-    Growth,
+    /// A growth to so many containers at least, which the disk may have no room for.
+    Growth(u64),
 }
 
 /// Sectors of a volume.
@@ -67,6 +67,8 @@ pub(crate) struct Session<'a> {
     pub(crate) failed: u64,
     /// Requests refused for want of room.
     pub(crate) refused: u64,
+    /// Growths that were answered well.
+    pub(crate) grown: u64,
     /// Times that the store was filled.
     pub(crate) filled: u64,
     /// What is wrong with the disk.
@@ -98,6 +100,7 @@ impl<'a> Session<'a> {
             aside: None,
             failed: 0,
             refused: 0,
+            grown: 0,
             filled: 0,
             trouble: None,
             stopped: false,

@@ -45,6 +45,8 @@ pub struct Summary {
     pub troubles: u64,
     /// Requests that failed for it.
     pub failed: u64,
+    /// Growths that were answered well.
+    pub grown: u64,
     /// Times that a store was filled until it refused.
     pub filled: u64,
     /// Stands for every operation on the disk and every answer, in their order.
@@ -66,6 +68,7 @@ impl Summary {
         self.copied += other.copied;
         self.troubles += other.troubles;
         self.failed += other.failed;
+        self.grown += other.grown;
         self.filled += other.filled;
         self.digest ^= other.digest;
     }
@@ -286,6 +289,7 @@ impl Simulation {
         self.summary.points.add(session.points);
         self.summary.troubles += u64::from(session.trouble.is_some());
         self.summary.failed += session.failed;
+        self.summary.grown += session.grown;
         self.summary.filled += session.filled;
         self.summary.checkpoints += session.figures.checkpoints;
         self.summary.collected += session.figures.containers_collected;
