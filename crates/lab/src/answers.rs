@@ -1,12 +1,13 @@
 //! What a session waits for, and what each answer must be.
 
-use engine::{Problem, ReadPieces, Reply, RequestError};
+use engine::{CollectStep, Problem, ReadPieces, Reply, RequestError};
 
 use crate::doubt::Changed;
 use crate::failure::Broken;
 use crate::opening::strange;
 use crate::oracle::{CHUNK_BYTES, Register, Value};
 use crate::session::{Range, SECTOR_BYTES, Session, Waiting};
+use crate::trouble::Trouble;
 use crate::workload::SECTORS;
 
 /// Steps without any movement after which a run is stuck.
@@ -74,7 +75,9 @@ impl Session<'_> {
         outcome: Result<Reply, RequestError>,
     ) -> Result<(), Broken> {
         match (waiting, outcome) {
-            (Waiting::Refused, Err(_)) | (Waiting::Plain, Ok(_)) => Ok(()),
+            (Waiting::Plain, Ok(_)) => Ok(()),
+            // A failing disk is no reason to refuse what cannot be.
+            (Waiting::Refused, Err(error)) if !Trouble::Lost.excuses(&error) => Ok(()),
             (Waiting::Change(changed), Ok(reply)) => self.take_change(changed, &reply),
             (Waiting::Refused, Ok(reply)) => Err(strange("what cannot be", &reply)),
             (Waiting::Read(range, since), Ok(Reply::Read(pieces))) => {
@@ -95,8 +98,7 @@ impl Session<'_> {
                 }
             }
             (Waiting::Collect(recompress), Ok(Reply::Collect(step))) => {
-                self.collect[usize::from(*recompress)] = step.next;
-                Ok(())
+                self.take_collect(usize::from(*recompress), &step)
             }
             (Waiting::Growth(asked), Ok(Reply::Geometry(geometry)))
                 if geometry.containers_total() >= *asked =>
@@ -172,7 +174,17 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// What is told to be a hole holds nothing.
+    /// A step of collection on request: after as many as there are containers it must be over.
+    fn take_collect(&mut self, kind: usize, step: &CollectStep) -> Result<(), Broken> {
+        self.collect[kind] = step.next;
+        self.collected[kind] = if step.next.is_none() { 0 } else { self.collected[kind] + 1 };
+        if self.collected[kind] > step.containers {
+            return Err(strange("a collection of every container", step));
+        }
+        Ok(())
+    }
+
+    /// What is told to be a hole holds nothing, and something of the range is told.
     fn compare_extents(
         &self,
         range: Range,
@@ -180,6 +192,10 @@ impl Session<'_> {
         extents: &[engine::Extent],
     ) -> Result<(), Broken> {
         let mut at_bytes = range.first * SECTOR_BYTES;
+        let told_bytes: u64 = extents.iter().map(|extent| extent.length_bytes).sum();
+        if told_bytes == 0 || told_bytes > range.count * SECTOR_BYTES {
+            return Err(strange("extents", &extents));
+        }
         for extent in extents {
             let end_bytes = at_bytes + extent.length_bytes;
             let chunk_bytes = CHUNK_BYTES as u64;

@@ -83,6 +83,8 @@ pub(crate) struct Session<'a> {
     pub(crate) scrub: ScrubPosition,
     /// Where collection on request goes on, without and with compressing anew.
     pub(crate) collect: [Option<CollectPosition>; 2],
+    /// Steps of that since it began.
+    pub(crate) collected: [u64; 2],
     /// What the engine last said of itself.
     pub(crate) figures: engine::Counters,
     pub(crate) shape: &'a Shape,
@@ -108,6 +110,7 @@ impl<'a> Session<'a> {
             steps: 0,
             scrub: ScrubPosition::default(),
             collect: [None; 2],
+            collected: [0; 2],
             figures: engine::Counters::default(),
             shape,
             waiting: BTreeMap::new(),
@@ -246,6 +249,9 @@ impl<'a> Session<'a> {
         if accepted == Accepted::Now {
             self.waiting.remove(&tag);
             self.oracle.note_answered(&changed);
+            if allowed.is_some() && !is_empty {
+                return Err(strange("a write to a volume with a quota", &accepted));
+            }
             if self.stopped && !is_empty {
                 return Err(strange("a write to a store that stopped", &accepted));
             }
