@@ -9,7 +9,7 @@ use format::units::{CONTAINER_BYTES, Codec, Compression, Zone};
 use crate::devices::WrittenBytes;
 use crate::engine::Engine;
 use crate::stages::StageTimes;
-use crate::stats::{Counters, ReadCacheFigures, Stats, VolumeStats, Written};
+use crate::stats::{Counters, ReadCacheFigures, Stats, UnderWay, VolumeStats, Written};
 
 impl Engine {
     /// The store as it is now, what is buffered not included.
@@ -56,6 +56,7 @@ impl Engine {
                 + self.intake.lookaside.resident_bytes()
                 + self.intake.credits.used_bytes(),
             memory_bytes_max: self.memory_bytes_max,
+            under_way: self.under_way(),
             compression: compression_name(self.state.compression),
             chunk_bytes: self.geometry.chunk_bytes,
             fingerprint: self.geometry.detection.kind.name().to_owned(),
@@ -126,6 +127,15 @@ impl Engine {
         let containers = space.coming_containers();
         let open_bytes = |stream| self.placement.open_room_bytes(stream);
         containers * u64::from(CONTAINER_BYTES) + Stream::ALL.map(open_bytes).iter().sum::<u64>()
+    }
+
+    fn under_way(&self) -> UnderWay {
+        UnderWay {
+            reserved_chunks: self.intake.lock().space.reserved_chunks(),
+            quota_chunks: self.volumes.iter().map(|volume| volume.quota_reserved()).sum(),
+            write_bytes: self.intake.credits.used_bytes(),
+            read_bytes: self.intake.read_credits.used_bytes(),
+        }
     }
 
     fn volume_stats(&self) -> Vec<VolumeStats> {

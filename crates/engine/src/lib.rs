@@ -187,7 +187,7 @@ pub use scrub::{
 pub use stages::{Clock, JobTime, StageTime, StageTimes};
 pub use stats::{
     Counters, HeatFigures, HotPageFigures, ReadCacheFigures, Stats, TableFigures, TablesFigures,
-    VolumeStats, Written,
+    UnderWay, VolumeStats, Written,
 };
 pub use structures::{Structure, structures};
 pub use volume::{SECTOR_BYTES, VOLUME_BYTES_MAX, VolumeHandle};

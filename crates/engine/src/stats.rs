@@ -59,6 +59,9 @@ pub struct Stats {
     pub memory_bytes: u64,
     /// The bound they keep to.
     pub memory_bytes_max: u64,
+    /// What requests on their way hold; nothing is left of it when all are answered and at rest.
+    #[serde(default)]
+    pub under_way: UnderWay,
     /// What new frames are written with.
     pub compression: String,
     /// Size of a chunk.
@@ -93,6 +96,19 @@ pub struct Stats {
     pub stages: StageTimes,
     /// What happened since the store was opened.
     pub counters: Counters,
+}
+
+/// What requests hold until they have been answered, and what they wrote is in the tables.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnderWay {
+    /// Chunks for which there is room, whatever comes.
+    pub reserved_chunks: u64,
+    /// Chunks that quotas have room for.
+    pub quota_chunks: u64,
+    /// Memory of writes.
+    pub write_bytes: u64,
+    /// Memory of reads, their answers included until somebody has taken them.
+    pub read_bytes: u64,
 }
 
 /// What was read and is in memory, in case it is read again.

@@ -41,6 +41,7 @@ mod growth;
 pub mod image;
 mod opening;
 mod oracle;
+mod rest;
 pub mod schedules;
 mod script;
 mod session;

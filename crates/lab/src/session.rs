@@ -89,7 +89,7 @@ pub(crate) struct Session<'a> {
     pub(crate) figures: engine::Counters,
     pub(crate) shape: &'a Shape,
     pub(crate) waiting: BTreeMap<u64, Waiting>,
-    backlog_chunks: u64,
+    pub(crate) backlog_chunks: u64,
 }
 
 impl<'a> Session<'a> {
@@ -456,23 +456,6 @@ impl<'a> Session<'a> {
             self.trouble = Some(kind);
         }
         Ok(())
-    }
-
-    /// Lets the store do whatever it does when nobody asks anything.
-    pub(crate) fn idle(&mut self) -> Result<(), Broken> {
-        self.wait_for_all()?;
-        let mut still = 0;
-        while still < 40 {
-            if self.step()? {
-                still = 0;
-            } else {
-                still += 1;
-                self.opening.tick();
-            }
-        }
-        self.backlog_chunks = 0;
-        self.oracle.deletions_ended();
-        self.expect_no_deletions()
     }
 
     /// Waits until nothing acknowledged is on its way any more.

@@ -65,18 +65,4 @@ impl Session<'_> {
         self.change_now(AdminRequest::Rollback { snapshot: entry.name })?;
         self.open_volume(volume, name)
     }
-
-    /// Nothing that was deleted is left, but for what clones hold.
-    pub(crate) fn expect_no_deletions(&mut self) -> Result<(), Broken> {
-        if self.trouble.is_some() {
-            return Ok(());
-        }
-        let done = self.done(Waiting::Plain, None);
-        let tag = done.tag;
-        self.opening.client.administer(AdminRequest::Stats, done);
-        match self.wait_for(tag)?.map_err(Broken::Request)? {
-            engine::Reply::Stats(stats) if stats.deletions == 0 => Ok(()),
-            other => Err(strange("an idle store", &other)),
-        }
-    }
 }
