@@ -57,7 +57,7 @@ impl Session<'_> {
         let named = |volume: &u32| self.oracle.volume(*volume).is_some_and(|v| v.name == name);
         let Some(volume) = self.opening.volumes.keys().copied().find(named) else { return Ok(()) };
         let Some(before) = self.oracle.volume(volume).cloned() else { return Ok(()) };
-        self.drain()?;
+        self.wait_for_all()?;
         self.opening.volumes.remove(&volume);
         self.oracle.copy_chunks(snapshot, volume);
         let after = Entry { size_bytes: entry.size_bytes, ..before };

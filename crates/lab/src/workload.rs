@@ -155,19 +155,17 @@ impl Plan {
 /// Sixteen seeds are of stores that believe BLAKE3, and sixteen of stores that compare bytes: most
 /// with a fingerprint that twins share ([`twin_of`]).
 fn detection_of(seed: u64) -> Detection {
-    match (seed / 16 % 2, seed / SHAPES % 4) {
+    match (seed / 16 % 2, mixed(seed, 10) % 4) {
         (0, _) => Detection::default(),
-        (_, 3) => Detection { kind: FingerprintKind::Blake3, verify: true, ..Default::default() },
+        (_, 0) => Detection { kind: FingerprintKind::Blake3, verify: true, ..Default::default() },
         _ => Detection { kind: FingerprintKind::Md5, verify: true, ..Default::default() },
     }
 }
 
-/// In one seed of three, of each shape, volumes are in two domains or three, the default one
-/// included.
+/// In one seed of three volumes are in two domains or three, the default one included.
 fn domains_of(seed: u64) -> u32 {
-    match seed % (3 * SHAPES) {
-        1 | 6 => 2,
-        4 | 7 => 1,
+    match mixed(seed, 11) % 6 {
+        few @ 1..3 => few as u32,
         _ => 0,
     }
 }
@@ -276,6 +274,19 @@ impl Workload<'_> {
         self.volumes[at].clone()
     }
 
+    /// A volume that may be written; now and then one that may not.
+    fn written(&mut self) -> Believed {
+        if !self.dice.once_in(40) {
+            return self.writable();
+        }
+        let refused = self.volumes.iter().filter(|volume| volume.read_only).cloned();
+        let snapshots =
+            self.snapshots.iter().map(|(number, of)| Believed { number: *number, ..of.clone() });
+        let refused: Vec<Believed> = refused.chain(snapshots).collect();
+        let at = self.dice.below(refused.len().max(1) as u64) as usize;
+        refused.get(at).cloned().unwrap_or_else(|| self.writable())
+    }
+
     /// A volume that may be written.
     fn writable(&mut self) -> Believed {
         let writable: Vec<&Believed> =
@@ -367,7 +378,7 @@ impl Workload<'_> {
     }
 
     fn whole_write(&mut self) -> Verb {
-        let Believed { number: volume, sectors, .. } = self.writable();
+        let Believed { number: volume, sectors, .. } = self.written();
         let longest = match (self.shape.tight, self.dice.below(8)) {
             (true, 0..3) => 300,
             (false, 0) => 100,
@@ -382,7 +393,7 @@ impl Workload<'_> {
 
     /// Sectors anywhere, whole chunks or not.
     fn ragged_write(&mut self) -> Verb {
-        let Believed { number: volume, sectors, .. } = self.writable();
+        let Believed { number: volume, sectors, .. } = self.written();
         let first = self.first(sectors);
         let longest = if self.dice.once_in(12) { 1 } else { 24 };
         let count = self.dice.below(1 + longest).min(sectors - first);
@@ -391,7 +402,7 @@ impl Workload<'_> {
     }
 
     fn trim(&mut self) -> Verb {
-        let Believed { number: volume, sectors, .. } = self.writable();
+        let Believed { number: volume, sectors, .. } = self.written();
         let longest = match self.dice.below(6) {
             0 => sectors,
             1 => 8000,

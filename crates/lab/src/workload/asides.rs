@@ -5,6 +5,9 @@ use super::{Believed, SECTORS, Workload};
 use crate::script::{Request, Verb};
 use engine::Dedup;
 
+/// Sectors that doors answer at most.
+const DOOR_SECTORS: u64 = 64;
+
 impl Workload<'_> {
     /// Now and then something is asked of snapshots and clones besides.
     pub(super) fn version_request(&mut self) -> Option<Request> {
@@ -84,11 +87,10 @@ impl Workload<'_> {
                 Some(Verb::Trim { volume: number, first: 0, count, durable: false })
             }
             13 => {
-                let (snapshot, of) = self.a_snapshot()?;
-                let first = self.versions.below(600.min(of.sectors / SECTORS).max(1)) * SECTORS;
-                let count = 256.min(of.sectors - first);
-                Some(Verb::Read { volume: snapshot, first, count })
+                let (volume, of) = self.a_snapshot()?;
+                Some(self.held_read(Believed { number: volume, ..of }))
             }
+            14 => self.clone_verb(),
             _ => {
                 let clone = self.clones.last()?.clone();
                 let first = self.versions.below(600.min(clone.sectors / SECTORS).max(1)) * SECTORS;
@@ -97,6 +99,41 @@ impl Workload<'_> {
                 Some(Verb::Write { volume: clone.number, first, count, content, durable: false })
             }
         }
+    }
+
+    /// A read of so little, and in so few places, that doors come to answer it.
+    fn held_read(&mut self, of: Believed) -> Verb {
+        let first = (self.versions.below(8) * 8 * SECTORS).min(of.sectors - 1);
+        let count = (1 + self.versions.below(DOOR_SECTORS)).min(of.sectors - first);
+        Verb::Read { volume: of.number, first, count }
+    }
+
+    /// What is asked of a clone as of any volume.
+    fn clone_verb(&mut self) -> Option<Verb> {
+        let at = self.versions.below(self.clones.len().max(1) as u64) as usize;
+        let clone = self.clones.get(at)?.clone();
+        let Believed { number: volume, sectors, .. } = clone;
+        let first = self.versions.below(600 * SECTORS).min(sectors - 1);
+        let count = (1 + self.versions.below(100)).min(sectors - first);
+        let durable = false;
+        Some(match self.versions.below(10) {
+            0..4 => self.held_read(clone),
+            4..6 => {
+                let (count, content) = (count.min(20), self.versions.roll() % (1 << 32));
+                Verb::Write { volume, first, count, content, durable }
+            }
+            6 => Verb::Extents { volume, first, count: sectors - first },
+            7 => Verb::Trim { volume, first, count, durable },
+            8 => {
+                let sectors = SECTORS * (1 + self.versions.below(4000)) + self.versions.below(2);
+                self.clones[at].sectors = sectors;
+                Verb::Resize { volume, sectors }
+            }
+            _ => {
+                self.renames += 1;
+                Verb::Rename { volume, number: self.renames }
+            }
+        })
     }
 
     /// A volume or clone that may be written.
