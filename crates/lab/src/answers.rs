@@ -86,8 +86,12 @@ impl Session<'_> {
             (Waiting::Extents(range, since), Ok(Reply::Extents(extents))) => {
                 self.compare_extents(*range, *since, &extents)
             }
-            (Waiting::Scrub, Ok(Reply::Scrub(step))) => {
+            (Waiting::Scrub(fingerprints, more), Ok(Reply::Scrub(step))) => {
                 self.scrub = step.next.unwrap_or_default();
+                self.scrubbed += u64::from(step.next.is_none());
+                if *more > 0 && step.next.is_some() {
+                    self.ask_scrub(*fingerprints, more - 1);
+                }
                 // A root slot may have been lost with the last crash.
                 let lost = |problem: &Problem| matches!(problem, Problem::RootSlot { .. });
                 match step.findings.iter().find(|finding| !lost(&finding.problem)) {

@@ -23,6 +23,8 @@ use crate::workload::{SECTORS, bytes_of};
 const WAITING_MAX: usize = 24;
 /// Chunks acknowledged in a store with room before they are waited for: so no write has to wait.
 const BACKLOG_CHUNKS_MAX: u64 = 120;
+/// Steps of a scrub that are asked for, one after the other.
+const SCRUB_STEPS: u32 = 8;
 /// Steps for one thing that is asked: more say that the engine is busy and gets nowhere.
 const STEPS_MAX: u64 = 200_000;
 pub(crate) const SECTOR_BYTES: u64 = 512;
@@ -38,8 +40,9 @@ pub(crate) enum Waiting {
     /// A range of a volume, read after so many effects.
     Read(Range, usize),
     Extents(Range, usize),
-    /// A step of a scrub: on a sound disk it finds nothing.
-    Scrub,
+    /// A step of a scrub, with fingerprints or without, and how many are to follow it: on a sound
+    /// disk it finds nothing.
+    Scrub(bool, u32),
     /// A step of collection, of either kind.
     Collect(bool),
     /// A growth to so many containers at least, which the disk may have no room for.
@@ -81,6 +84,8 @@ pub(crate) struct Session<'a> {
     pub(crate) steps: u64,
     /// Where the scrub goes on.
     pub(crate) scrub: ScrubPosition,
+    /// Scrubs that came to their end.
+    pub(crate) scrubbed: u64,
     /// Where collection on request goes on, without and with compressing anew.
     pub(crate) collect: [Option<CollectPosition>; 2],
     /// Steps of that since it began.
@@ -109,6 +114,7 @@ impl<'a> Session<'a> {
             slowed: false,
             steps: 0,
             scrub: ScrubPosition::default(),
+            scrubbed: 0,
             collect: [None; 2],
             collected: [0; 2],
             figures: engine::Counters::default(),
@@ -182,11 +188,7 @@ impl<'a> Session<'a> {
                 let done = self.done(Waiting::Plain, None);
                 self.opening.client.administer(AdminRequest::Stats, done);
             }
-            Verb::Scrub { fingerprints } => {
-                let done = self.done(Waiting::Scrub, None);
-                let request = ScrubRequest { position: self.scrub, fingerprints };
-                self.opening.client.administer(AdminRequest::Scrub(request), done);
-            }
+            Verb::Scrub { fingerprints } => self.ask_scrub(fingerprints, SCRUB_STEPS - 1),
             Verb::Collect { recompress } => self.collect(recompress),
             Verb::Grow { further } => self.grow(further)?,
             Verb::Fill { volume, first, content } => self.fill(volume, first, content)?,
@@ -340,6 +342,12 @@ impl<'a> Session<'a> {
             changed.registers.push(register);
         }
         changed
+    }
+
+    pub(crate) fn ask_scrub(&mut self, fingerprints: bool, more: u32) {
+        let done = self.done(Waiting::Scrub(fingerprints, more), None);
+        let request = ScrubRequest { position: self.scrub, fingerprints };
+        self.opening.client.administer(AdminRequest::Scrub(request), done);
     }
 
     fn collect(&mut self, recompress: bool) {

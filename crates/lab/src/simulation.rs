@@ -2,7 +2,7 @@
 //! life looked at aside.
 
 use disk::{Loss, MemoryDisk};
-use engine::{Codec, Compression};
+use engine::{Codec, Compression, ScrubPosition};
 use format::superblock::Geometry;
 use format::units::CONTAINER_BYTES;
 
@@ -47,6 +47,10 @@ pub struct Summary {
     pub failed: u64,
     /// Growths that were answered well.
     pub grown: u64,
+    /// Scrubs of everything that came to their end.
+    pub scrubbed: u64,
+    /// Requests that were refused for want of room.
+    pub refused: u64,
     /// Times that a store was filled until it refused.
     pub filled: u64,
     /// Stands for every operation on the disk and every answer, in their order.
@@ -69,6 +73,8 @@ impl Summary {
         self.troubles += other.troubles;
         self.failed += other.failed;
         self.grown += other.grown;
+        self.scrubbed += other.scrubbed;
+        self.refused += other.refused;
         self.filled += other.filled;
         self.digest ^= other.digest;
     }
@@ -99,6 +105,8 @@ pub struct Simulation {
     closed: bool,
     /// What went wrong with the disk in the last life.
     trouble: Option<Trouble>,
+    /// Where the scrub goes on.
+    scrub: ScrubPosition,
     /// Where in the run we are.
     life: usize,
     last_life: usize,
@@ -139,6 +147,7 @@ impl Simulation {
             flushed: 0,
             closed: true,
             trouble: None,
+            scrub: ScrubPosition::default(),
             life: 0,
             last_life: 0,
             request: 0,
@@ -199,7 +208,9 @@ impl Simulation {
         ear.heard().flushed = 0;
         let oracle = std::mem::take(&mut self.oracle);
         let mut session = Session::new(opening, oracle, &shape);
+        session.scrub = self.scrub;
         let lived = self.go_through(&mut session, life);
+        self.scrub = session.scrub;
         self.note(&session);
         lived.map_err(|broken| (session.aside.take(), broken))?;
         self.flushed = session.flushed();
@@ -290,6 +301,8 @@ impl Simulation {
         self.summary.troubles += u64::from(session.trouble.is_some());
         self.summary.failed += session.failed;
         self.summary.grown += session.grown;
+        self.summary.scrubbed += session.scrubbed;
+        self.summary.refused += session.refused;
         self.summary.filled += session.filled;
         self.summary.checkpoints += session.figures.checkpoints;
         self.summary.collected += session.figures.containers_collected;
