@@ -78,6 +78,7 @@ fn shape(input: &mut Input<'_>) -> Shape {
         contents: 40,
         copies_above: 0,
         domains: 0,
+        varies: kind & 4 != 0,
         tight: false,
     };
     let base = Shape { domains: u32::from(kind >> 6), ..base };

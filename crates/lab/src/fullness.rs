@@ -80,6 +80,7 @@ impl Filling {
             tight: true,
             copies_above: 0,
             domains: 0,
+            varies: false,
             detection: Detection::default(),
         };
         let dense = 40_000 * SECTORS;

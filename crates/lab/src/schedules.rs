@@ -32,6 +32,7 @@ fn shape() -> Shape {
         tight: true,
         copies_above: 0,
         domains: 0,
+        varies: false,
         detection: Detection::default(),
     }
 }

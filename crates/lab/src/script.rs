@@ -3,7 +3,8 @@
 //! ```text
 //! store seed=7 zones=1 containers=8 tables=4194304 journal=4194304 cache=256 contents=400
 //!                         also `compares=md5`: bytes are compared, and contents are twins; and
-//!                         `domains=2`: volume 1 is in one, 2 in another, 3 in none, and so on
+//!                         `domains=2`: volume 1 is in one, 2 in another, 3 in none, and so on;
+//!                         `varies=true`: each opening has half, all or twice the cache
 //! create 0 24000          volume 0 of 24000 sectors; `ro` makes it read-only
 //! write 0 16 24 77 fua /3 24 sectors from sector 16, contents from 77 on; then 3 steps
 //! trim 0 0 8000           also `fua`
@@ -71,6 +72,8 @@ pub struct Shape {
     pub detection: Detection,
     /// Keyed domains that volumes are in.
     pub domains: u32,
+    /// Whether each opening has other memory than the one before.
+    pub varies: bool,
 }
 
 /// From one opening to the end of the process, the machine or the run.
@@ -238,7 +241,10 @@ impl fmt::Display for Shape {
         if verify {
             write!(f, " compares={kind}")?;
         }
-        if self.domains > 0 { write!(f, " domains={}", self.domains) } else { Ok(()) }
+        if self.domains > 0 {
+            write!(f, " domains={}", self.domains)?;
+        }
+        if self.varies { f.write_str(" varies=true") } else { Ok(()) }
     }
 }
 
@@ -366,6 +372,7 @@ fn parse_shape(facts: &[&str]) -> Option<Shape> {
             None => Detection::default(),
         },
         domains: fact("domains").map_or(Some(0), |domains| domains.try_into().ok())?,
+        varies: facts.contains(&"varies=true"),
     })
 }
 

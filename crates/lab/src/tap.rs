@@ -179,6 +179,11 @@ impl Heard {
         }
     }
 
+    /// A number that follows from what it was made with.
+    pub(crate) fn number(&self) -> u64 {
+        mixed(self.seed, 1 << 40) >> 32
+    }
+
     /// Nothing more is looked at.
     pub(crate) fn stop(&mut self) {
         self.watch = Watch::Nothing;

@@ -58,6 +58,7 @@ impl Plan {
             copies_above: 0,
             detection: detection_of(seed),
             domains: domains_of(seed),
+            varies: mixed(seed, 12).is_multiple_of(2),
         };
         let shape = match seed % SHAPES {
             // Few contents: most chunks are duplicates of something, in two data files. What is
