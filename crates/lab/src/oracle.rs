@@ -103,6 +103,8 @@ pub(crate) struct Oracle {
     /// Versions since: number of the effect (from 1 on) and value.
     versions: BTreeMap<Register, Vec<(usize, Value)>>,
     written: usize,
+    /// Lengths that no prefix has: they lie inside of what is one record.
+    indivisible: Vec<Range<usize>>,
     /// Containers of each data file that an answered growth has promised.
     pub(crate) grown: Vec<u32>,
     /// A volume may have been deleted and its chunks not be let go yet.
@@ -121,6 +123,7 @@ impl Default for Oracle {
             base: [(Register::Compression, compression)].into(),
             versions: BTreeMap::new(),
             written: 0,
+            indivisible: Vec::new(),
             grown: Vec::new(),
             deleting: false,
             doubted: BTreeMap::new(),
@@ -140,6 +143,13 @@ impl Oracle {
         self.written += 1;
         self.deleting |= matches!((register, &value), (Register::Volume(_), Value::Nothing));
         self.versions.entry(register).or_default().push((self.written, value));
+    }
+
+    /// All effects after the first `before` are one: a crash keeps all of them or none.
+    pub(crate) fn join_from(&mut self, before: usize) {
+        if before + 1 < self.written {
+            self.indivisible.push(before + 1..self.written);
+        }
     }
 
     /// Chunks of a volume that hold something.
@@ -184,6 +194,7 @@ impl Oracle {
             while versions.pop_if(|(number, _)| *number > written).is_some() {}
         }
         self.written = self.written.min(written);
+        self.indivisible.retain(|lengths| lengths.end <= written);
     }
 
     /// What a register holds now.
@@ -268,12 +279,12 @@ impl Oracle {
             .collect();
         // How many registers forbid each length, as differences between neighbours.
         let mut forbidding = vec![0_i64; self.written + 2];
-        for &(register, value) in &values {
-            self.forbid(register, value, |lengths| {
-                forbidding[lengths.start] += 1;
-                forbidding[lengths.end] -= 1;
-            });
-        }
+        let mut forbid = |lengths: Range<usize>| {
+            forbidding[lengths.start] += 1;
+            forbidding[lengths.end] -= 1;
+        };
+        self.indivisible.iter().cloned().for_each(&mut forbid);
+        values.iter().for_each(|&(register, value)| self.forbid(register, value, &mut forbid));
         let mut forbid = 0;
         let allows = forbidding[..=self.written].iter().enumerate().any(|(length, change)| {
             forbid += change;
@@ -286,6 +297,7 @@ impl Oracle {
     fn not_a_prefix(&self, flushed: usize, values: &[(Register, &Value)]) -> Broken {
         let mut allowed = vec![true; self.written + 1];
         allowed[..flushed].fill(false);
+        self.indivisible.iter().cloned().for_each(|lengths| allowed[lengths].fill(false));
         let last = values.iter().find(|(register, value)| {
             self.forbid(*register, value, |lengths| allowed[lengths].fill(false));
             !allowed.iter().any(|&allowed| allowed)
@@ -434,6 +446,16 @@ mod tests {
         oracle.withdraw_to(3);
         oracle.explain(3, &found(&[(0, 1), (1, 2)])).unwrap();
         assert!(oracle.explain(0, &found(&[(0, 3), (1, 2)])).is_err());
+    }
+
+    #[test]
+    fn what_is_one_record_is_there_as_a_whole_or_not_at_all() {
+        let mut oracle = three_writes();
+        oracle.explain(0, &found(&[(0, 1), (1, 2)])).unwrap();
+        oracle.join_from(1);
+        assert!(oracle.explain(0, &found(&[(0, 1), (1, 2)])).is_err());
+        oracle.explain(0, &found(&[])).unwrap();
+        oracle.explain(0, &found(&[(0, 3), (1, 2)])).unwrap();
     }
 
     #[test]

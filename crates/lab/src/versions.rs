@@ -1,9 +1,6 @@
 //! A session's snapshots, clones and rollbacks: what they copy, the oracle copies chunk by chunk.
 //!
-//! A crash must keep all of a copy or none. The oracle may cut it anywhere, but cannot be seen to:
-//! the entry of a new version comes last, and until it is there nobody looks at its chunks. A
-//! rollback is seen by its chunks; there the oracle allows more than the engine should do, but
-//! never less.
+//! A crash must keep all of a copy or none: its effects are joined.
 
 use engine::{AdminRequest, SnapshotRequest};
 
@@ -30,9 +27,11 @@ impl Session<'_> {
         let Some(entry) = self.changeable(volume) else { return Ok(()) };
         let own = format!("s{snapshot}");
         let (of, name) = (entry.name.clone(), format!("{}@{own}", entry.name));
+        let before = self.oracle.written();
         self.oracle.copy_chunks(volume, snapshot);
         let copy = Entry { name: name.clone(), read_only: true, quota: None, ..entry };
         self.oracle.write(Register::Volume(snapshot), Value::Volume(copy));
+        self.oracle.join_from(before);
         let request = SnapshotRequest { volumes: vec![of], name: own, taken_unix_s: 1 };
         self.change_now(AdminRequest::TakeSnapshots(request))?;
         self.open_volume(snapshot, name)
@@ -42,9 +41,11 @@ impl Session<'_> {
         let entry = self.oracle.volume(snapshot).filter(|entry| entry.is_snapshot()).cloned();
         let Some(entry) = entry else { return Ok(()) };
         let name = format!("v{volume}");
+        let before = self.oracle.written();
         self.oracle.copy_chunks(snapshot, volume);
         let copy = Entry { name: name.clone(), read_only: false, quota: None, ..entry.clone() };
         self.oracle.write(Register::Volume(volume), Value::Volume(copy));
+        self.oracle.join_from(before);
         let request = AdminRequest::CloneVolume { snapshot: entry.name, name: name.clone() };
         self.change_now(request)?;
         self.open_volume(volume, name)
@@ -56,12 +57,14 @@ impl Session<'_> {
         let name = entry.name.split('@').next().unwrap_or_default().to_owned();
         let named = |volume: &u32| self.oracle.volume(*volume).is_some_and(|v| v.name == name);
         let Some(volume) = self.opening.volumes.keys().copied().find(named) else { return Ok(()) };
-        let Some(before) = self.oracle.volume(volume).cloned() else { return Ok(()) };
+        let Some(old) = self.oracle.volume(volume).cloned() else { return Ok(()) };
         self.wait_for_all()?;
         self.opening.volumes.remove(&volume);
+        let before = self.oracle.written();
         self.oracle.copy_chunks(snapshot, volume);
-        let after = Entry { size_bytes: entry.size_bytes, ..before };
-        self.oracle.write(Register::Volume(volume), Value::Volume(after));
+        let rolled_back = Entry { size_bytes: entry.size_bytes, ..old };
+        self.oracle.write(Register::Volume(volume), Value::Volume(rolled_back));
+        self.oracle.join_from(before);
         self.change_now(AdminRequest::Rollback { snapshot: entry.name })?;
         self.open_volume(volume, name)
     }

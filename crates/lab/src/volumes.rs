@@ -104,7 +104,7 @@ impl Session<'_> {
 
     pub(crate) fn rename(&mut self, volume: u32, number: u32) -> Result<(), Broken> {
         let Some(entry) = self.changeable(volume) else { return Ok(()) };
-        let new_name = format!("v{volume}r{number}");
+        let (new_name, before) = (format!("v{volume}r{number}"), self.oracle.written());
         for (slot, snapshot) in self.oracle.snapshots_of(&entry.name) {
             let own = snapshot.name.split_at(entry.name.len()).1;
             let name = format!("{new_name}{own}");
@@ -113,6 +113,7 @@ impl Session<'_> {
         let name = entry.name.clone();
         let renamed = Entry { name: new_name.clone(), ..entry };
         self.oracle.write(Register::Volume(volume), Value::Volume(renamed));
+        self.oracle.join_from(before);
         self.change(AdminRequest::RenameVolume { name, new_name })
     }
 
@@ -120,12 +121,14 @@ impl Session<'_> {
         let Some(entry) = self.oracle.volume(volume).cloned() else { return Ok(()) };
         // What is still being read of it would be refused.
         self.wait_for_all()?;
+        let before = self.oracle.written();
         for (slot, _) in self.oracle.snapshots_of(&entry.name) {
             self.opening.volumes.remove(&slot);
             self.oracle.write(Register::Volume(slot), Value::Nothing);
         }
         self.opening.volumes.remove(&volume);
         self.oracle.write(Register::Volume(volume), Value::Nothing);
+        self.oracle.join_from(before);
         self.change(AdminRequest::DeleteVolume { name: entry.name, with_snapshots: true })
     }
 }
