@@ -182,7 +182,7 @@ impl Simulation {
                     self.look_at_damage(trouble)?;
                     break;
                 }
-                trouble => self.live(life, trouble.is_some())?,
+                _ => self.live(life)?,
             }
         }
         if self.closed && self.trouble.is_none() {
@@ -193,11 +193,10 @@ impl Simulation {
     }
 
     /// One life: opening, requests, end.
-    fn live(&mut self, life: &Life, mended: bool) -> Outcome<()> {
+    fn live(&mut self, life: &Life) -> Outcome<()> {
         let shape = self.script.shape.clone();
         check_crashed(&self.disk).map_err(in_run)?;
         let watch = match self.look {
-            _ if mended => Watch::Nothing,
             Look::Everywhere => Watch::Every,
             Look::LastLife if self.life >= self.last_life => Watch::Every,
             Look::Sometimes(of) => Watch::OneIn(of),

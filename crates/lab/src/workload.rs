@@ -201,10 +201,14 @@ struct Workload<'a> {
 }
 
 impl Workload<'_> {
-    /// Something goes wrong with the disk in the last life.
+    /// Something goes wrong with the disk: in the last life, or in an earlier one if it leaves
+    /// nothing wrong behind, and then the store lives on.
     fn make_trouble(&mut self, lives: &mut [Life]) {
-        let [.., before, last] = lives else { return };
         let (kind, _) = Trouble::ALL[self.dice.below(Trouble::ALL.len() as u64) as usize];
+        let others = (lives.len() as u64).saturating_sub(1).max(1);
+        let earlier = if kind.damages() { 0 } else { self.dice.below(others) };
+        let until = lives.len() - earlier as usize;
+        let [.., before, last] = &mut lives[..until] else { return };
         let verb = Verb::Trouble { kind, number: self.dice.roll() >> 8 };
         let mut at = self.dice.below(1 + last.requests.len() as u64 / 2) as usize;
         if kind == Trouble::Rot {
