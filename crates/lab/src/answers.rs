@@ -203,7 +203,8 @@ impl Session<'_> {
         for extent in extents {
             let end_bytes = at_bytes + extent.length_bytes;
             let chunk_bytes = CHUNK_BYTES as u64;
-            let chunks = at_bytes.div_ceil(chunk_bytes)..end_bytes / chunk_bytes;
+            let first = at_bytes.div_ceil(chunk_bytes);
+            let chunks = first..first.max(end_bytes / chunk_bytes);
             for lba in self.oracle.chunks(range.volume, chunks).into_iter().filter(|_| extent.hole)
             {
                 let register = Register::Chunk(range.volume, lba);

@@ -33,6 +33,22 @@ impl Oracle {
         }
     }
 
+    /// A request failed that was to have all effects after the first `before`.
+    pub(crate) fn doubt_from(&mut self, before: usize) {
+        for register in self.changed_after(before) {
+            self.doubted.insert(register, self.written());
+        }
+    }
+
+    /// Whether a failed request leaves open what some chunk of a volume holds.
+    pub(crate) fn has_doubts(&self, slot: u32) -> bool {
+        let mut chunks = self
+            .doubted
+            .keys()
+            .filter(|register| matches!(register, Register::Chunk(of, _) if *of == slot));
+        chunks.any(|register| self.firm_from(*register).is_none())
+    }
+
     /// A request was answered well that had these effects.
     pub(crate) fn note_answered(&mut self, changed: &Changed) {
         for (number, register) in changed.effects().filter(|_| changed.whole) {

@@ -152,6 +152,13 @@ impl Oracle {
         }
     }
 
+    /// Registers that the effects after the first `before` changed.
+    pub(crate) fn changed_after(&self, before: usize) -> Vec<Register> {
+        let newest = |versions: &[(usize, Value)]| versions.last().map_or(0, |newest| newest.0);
+        let changed = self.versions.iter().filter(|(_, versions)| newest(versions) > before);
+        changed.map(|(register, _)| *register).collect()
+    }
+
     /// Chunks of a volume that hold something.
     pub(crate) fn mapped(&self, slot: u32) -> u64 {
         let holds = |lba: &u64| *self.now(Register::Chunk(slot, *lba)) != Value::Nothing;
@@ -314,7 +321,7 @@ impl Oracle {
     pub(crate) fn contents(&self, registers: &BTreeSet<Register>) -> u64 {
         let mut contents: Vec<_> = registers
             .iter()
-            .filter(|register| !self.is_doubted(**register))
+            .filter(|register| self.firm_from(**register).is_some())
             .filter_map(|&register| match (register, self.now(register)) {
                 (Register::Chunk(slot, _), Value::Chunk(bytes)) => {
                     Some((self.volume(slot)?.domain.as_ref(), bytes))

@@ -157,7 +157,8 @@ pub enum Verb {
 }
 
 impl Verb {
-    /// Whether it changes volumes or settings, which a session does not try on a failing disk.
+    /// Whether it changes volumes or settings, which a session does not try on a disk that lies, or
+    /// once nothing can be written.
     pub(crate) fn changes_volumes(&self) -> bool {
         matches!(
             self,

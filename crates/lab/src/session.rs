@@ -153,7 +153,8 @@ impl<'a> Session<'a> {
     /// Asks one thing.
     pub(crate) fn perform(&mut self, verb: &Verb) -> Result<(), Broken> {
         self.steps = 0;
-        if verb.changes_volumes() && self.trouble.is_some() {
+        let lies = self.trouble.is_some_and(Trouble::lies);
+        if verb.changes_volumes() && (lies || self.stopped) {
             return Ok(());
         }
         match *verb {
@@ -212,8 +213,13 @@ impl<'a> Session<'a> {
     /// The part of a range that lies in the volume, with the volume; None when there is neither.
     pub(crate) fn clip(&self, range: Range) -> Option<(VolumeHandle, Range)> {
         let Range { volume, first, count } = range;
-        let sectors = self.oracle.volume(volume)?.size_bytes / SECTOR_BYTES;
         let handle = self.opening.volumes.get(&volume)?.clone();
+        let mut size_bytes = self.oracle.volume(volume)?.size_bytes;
+        if self.stopped {
+            // The last resize may have failed.
+            size_bytes = size_bytes.min(handle.size_bytes());
+        }
+        let sectors = size_bytes / SECTOR_BYTES;
         let count = count.min(sectors.checked_sub(first)?);
         Some((handle, Range { volume, first, count }))
     }
@@ -425,12 +431,16 @@ impl<'a> Session<'a> {
         self.opening.client.administer(request, done);
     }
 
-    /// A change of volumes or settings whose effects are noted: durable once answered.
-    pub(crate) fn change(&mut self, request: AdminRequest) -> Result<(), Broken> {
+    /// A change of volumes or settings whose effects, after the first `before`, are noted: durable
+    /// once answered. False if the disk is to blame that it is none.
+    pub(crate) fn change(&mut self, request: AdminRequest, before: usize) -> Result<bool, Broken> {
+        if self.trouble.is_some() {
+            return self.change_now(request, before);
+        }
         let done = self.done(Waiting::Plain, Some(self.oracle.written()));
         self.opening.client.administer(request, done);
         // Names and sizes change when the core takes the request.
-        self.step().map(drop)
+        self.step().map(|_| true)
     }
 
     /// Asks the engine what it has done.

@@ -4,8 +4,8 @@
 
 use engine::{AdminRequest, SnapshotRequest};
 
+use crate::doubt::Changed;
 use crate::failure::Broken;
-use crate::opening::strange;
 use crate::oracle::{Entry, Register, Value};
 use crate::session::{Session, Waiting};
 
@@ -15,16 +15,33 @@ impl Session<'_> {
         self.oracle.volume(volume).filter(|entry| !entry.is_snapshot()).cloned()
     }
 
-    /// A change that holds as soon as it is answered, and is waited for.
-    pub(crate) fn change_now(&mut self, request: AdminRequest) -> Result<(), Broken> {
+    /// The same of a change that is waited for.
+    pub(crate) fn change_now(
+        &mut self,
+        request: AdminRequest,
+        before: usize,
+    ) -> Result<bool, Broken> {
         let done = self.done(Waiting::Plain, Some(self.oracle.written()));
         let tag = done.tag;
         self.opening.client.administer(request, done);
-        self.wait_for(tag)?.map_err(Broken::Request).map(drop)
+        match self.wait_for(tag)? {
+            Ok(reply) => self.take_change(&Changed::default(), &reply).map(|()| true),
+            Err(error) => {
+                self.fail(&error, &Changed::default())?;
+                // What could not be written holds until the store is opened again, or never did.
+                // Whatever else goes wrong, nothing of it is done.
+                match self.stopped {
+                    true => self.oracle.doubt_from(before),
+                    false => self.oracle.withdraw_to(before),
+                }
+                Ok(false)
+            }
+        }
     }
 
     pub(crate) fn snapshot(&mut self, volume: u32, snapshot: u32) -> Result<(), Broken> {
-        let Some(entry) = self.changeable(volume) else { return Ok(()) };
+        let entry = self.changeable(volume).filter(|_| !self.oracle.has_doubts(volume));
+        let Some(entry) = entry else { return Ok(()) };
         let own = format!("s{snapshot}");
         let (of, name) = (entry.name.clone(), format!("{}@{own}", entry.name));
         let before = self.oracle.written();
@@ -33,8 +50,10 @@ impl Session<'_> {
         self.oracle.write(Register::Volume(snapshot), Value::Volume(copy));
         self.oracle.join_from(before);
         let request = SnapshotRequest { volumes: vec![of], name: own, taken_unix_s: 1 };
-        self.change_now(AdminRequest::TakeSnapshots(request))?;
-        self.open_volume(snapshot, name)
+        if self.change_now(AdminRequest::TakeSnapshots(request), before)? {
+            self.open_volume(snapshot, name)?;
+        }
+        Ok(())
     }
 
     pub(crate) fn clone_volume(&mut self, snapshot: u32, volume: u32) -> Result<(), Broken> {
@@ -47,8 +66,10 @@ impl Session<'_> {
         self.oracle.write(Register::Volume(volume), Value::Volume(copy));
         self.oracle.join_from(before);
         let request = AdminRequest::CloneVolume { snapshot: entry.name, name: name.clone() };
-        self.change_now(request)?;
-        self.open_volume(volume, name)
+        if self.change_now(request, before)? {
+            self.open_volume(volume, name)?;
+        }
+        Ok(())
     }
 
     pub(crate) fn roll_back(&mut self, snapshot: u32) -> Result<(), Broken> {
@@ -65,7 +86,8 @@ impl Session<'_> {
         let rolled_back = Entry { size_bytes: entry.size_bytes, ..old };
         self.oracle.write(Register::Volume(volume), Value::Volume(rolled_back));
         self.oracle.join_from(before);
-        self.change_now(AdminRequest::Rollback { snapshot: entry.name })?;
+        // Rolled back or not, it is there.
+        self.change_now(AdminRequest::Rollback { snapshot: entry.name }, before)?;
         self.open_volume(volume, name)
     }
 }

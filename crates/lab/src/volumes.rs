@@ -1,6 +1,6 @@
 //! A session's volumes: made, resized, renamed, deleted, set; and what the oracle notes of it.
 
-use engine::{AdminRequest, Compression, Dedup, NewVolume, Reply, RequestError};
+use engine::{AdminRequest, Compression, Dedup, NewVolume, Reply};
 
 use crate::failure::Broken;
 use crate::opening::strange;
@@ -18,26 +18,19 @@ impl Session<'_> {
         let (name, size_bytes) = (format!("v{volume}"), sectors * SECTOR_BYTES);
         let domain = self.shape.domain_of(volume);
         let (quota, of) = (None, domain.clone());
-        let (name_of, dedup) = (name.clone(), Dedup::On);
+        let (name_of, dedup, before) = (name.clone(), Dedup::On, self.oracle.written());
         let entry = Entry { name: name_of, size_bytes, read_only, quota, dedup, domain: of };
         self.oracle.write(Register::Volume(volume), Value::Volume(entry));
         let waits = domain.is_some();
         let new = NewVolume { name: name.clone(), size_bytes, read_only, domain };
         let request = AdminRequest::CreateVolume(new);
         // The first of a domain is there when the geometry has been written.
-        if waits {
-            self.change_now(request)?
-        } else {
-            self.change(request)?
-        }
-        match self.open_volume(volume, name.clone()) {
-            // Where the tables are nearly full it may wait for room.
-            Err(Broken::Request(RequestError::NoSuchVolume { .. })) if self.shape.tight => {
-                self.wait_for_all()?;
-                self.open_volume(volume, name)
-            }
-            opened => opened,
-        }
+        // Where the tables are nearly full it may wait for room, and its name is claimed then.
+        let is_there = match waits || self.shape.tight {
+            true => self.change_now(request, before)?,
+            false => self.change(request, before)?,
+        };
+        if is_there { self.open_volume(volume, name) } else { Ok(()) }
     }
 
     pub(crate) fn open_volume(&mut self, volume: u32, name: String) -> Result<(), Broken> {
@@ -55,7 +48,7 @@ impl Session<'_> {
 
     pub(crate) fn resize(&mut self, volume: u32, sectors: u64) -> Result<(), Broken> {
         let Some(entry) = self.changeable(volume) else { return Ok(()) };
-        let old_sectors = entry.size_bytes / SECTOR_BYTES;
+        let (old_sectors, before) = (entry.size_bytes / SECTOR_BYTES, self.oracle.written());
         if sectors < old_sectors {
             let tail = Range { volume, first: sectors, count: old_sectors - sectors };
             self.note(tail, None);
@@ -63,32 +56,33 @@ impl Session<'_> {
         let size_bytes = sectors * SECTOR_BYTES;
         let name = entry.name.clone();
         self.oracle.write(Register::Volume(volume), Value::Volume(Entry { size_bytes, ..entry }));
-        self.change(AdminRequest::ResizeVolume { name, size_bytes })
+        self.change(AdminRequest::ResizeVolume { name, size_bytes }, before).map(drop)
     }
 
     /// A volume may map so many chunks, or any number.
     pub(crate) fn set_quota(&mut self, volume: u32, chunks: u64) -> Result<(), Broken> {
         let Some(entry) = self.changeable(volume) else { return Ok(()) };
-        let quota = (chunks > 0).then_some(chunks);
+        let (quota, before) = ((chunks > 0).then_some(chunks), self.oracle.written());
         let name = entry.name.clone();
         self.oracle.write(Register::Volume(volume), Value::Volume(Entry { quota, ..entry }));
         let quota_bytes = quota.map(|chunks| chunks * CHUNK_BYTES as u64);
-        self.change_now(AdminRequest::SetQuota { name, quota_bytes })
+        self.change_now(AdminRequest::SetQuota { name, quota_bytes }, before).map(drop)
     }
 
     /// Whether duplicates are looked for in a volume. The first in which not all are found is there
     /// when the geometry has been written.
     pub(crate) fn set_dedup(&mut self, volume: u32, dedup: Dedup) -> Result<(), Broken> {
         let Some(entry) = self.changeable(volume) else { return Ok(()) };
-        let name = entry.name.clone();
+        let (name, before) = (entry.name.clone(), self.oracle.written());
         self.oracle.write(Register::Volume(volume), Value::Volume(Entry { dedup, ..entry }));
-        self.change_now(AdminRequest::SetDedup { name, dedup })
+        self.change_now(AdminRequest::SetDedup { name, dedup }, before).map(drop)
     }
 
     /// From now on new chunks are compressed so.
     pub(crate) fn set_compression(&mut self, compression: Compression) -> Result<(), Broken> {
+        let before = self.oracle.written();
         self.oracle.write(Register::Compression, Value::Compression(compression));
-        self.change(AdminRequest::SetCompression(compression))
+        self.change(AdminRequest::SetCompression(compression), before).map(drop)
     }
 
     /// Whether the quota of a volume lets these sectors be written; none if it has none. It lets
@@ -114,7 +108,7 @@ impl Session<'_> {
         let renamed = Entry { name: new_name.clone(), ..entry };
         self.oracle.write(Register::Volume(volume), Value::Volume(renamed));
         self.oracle.join_from(before);
-        self.change(AdminRequest::RenameVolume { name, new_name })
+        self.change(AdminRequest::RenameVolume { name, new_name }, before).map(drop)
     }
 
     pub(crate) fn delete(&mut self, volume: u32) -> Result<(), Broken> {
@@ -129,6 +123,7 @@ impl Session<'_> {
         self.opening.volumes.remove(&volume);
         self.oracle.write(Register::Volume(volume), Value::Nothing);
         self.oracle.join_from(before);
-        self.change(AdminRequest::DeleteVolume { name: entry.name, with_snapshots: true })
+        let name = entry.name;
+        self.change(AdminRequest::DeleteVolume { name, with_snapshots: true }, before).map(drop)
     }
 }
