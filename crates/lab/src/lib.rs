@@ -32,6 +32,7 @@ mod damage_driver;
 mod damage_hit;
 mod damage_store;
 mod dice;
+mod difference;
 mod doubt;
 mod failure;
 pub mod flash;

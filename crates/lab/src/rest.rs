@@ -11,8 +11,14 @@ use crate::session::{Session, Waiting};
 const EXTENTS_MAX: u32 = 64;
 
 impl Session<'_> {
-    /// Lets the store do whatever it does when nobody asks anything.
+    /// Lets the store do whatever it does when nobody asks anything, and looks at what is left.
     pub(crate) fn idle(&mut self) -> Result<(), Broken> {
+        self.come_to_rest()?;
+        self.oracle.deletions_ended();
+        if self.trouble.is_none() { self.expect_rest() } else { Ok(()) }
+    }
+
+    pub(crate) fn come_to_rest(&mut self) -> Result<(), Broken> {
         self.wait_for_all()?;
         let mut still = 0;
         while still < 40 {
@@ -24,8 +30,7 @@ impl Session<'_> {
             }
         }
         self.backlog_chunks = 0;
-        self.oracle.deletions_ended();
-        if self.trouble.is_none() { self.expect_rest() } else { Ok(()) }
+        Ok(())
     }
 
     /// Nothing that was deleted is left, but for what clones hold, and nothing is held for requests.

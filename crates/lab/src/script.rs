@@ -11,6 +11,7 @@
 //! read 0 0 64
 //! flush
 //! snapshot 0 3            snapshot 3 of volume 0; `clone 3 4`, `rollback 3`, `delete 3`
+//! difference 3 0          where volume 0 differs from snapshot 3
 //! quota 0 300             volume 0 maps no more than 300 chunks; 0: any number
 //! dedup 0 0               no duplicates are looked for in volume 0; 1: again; 2: `auto`
 //! scrub 1                 the next step of a scrub, fingerprints too
@@ -136,6 +137,7 @@ pub enum Verb {
     Snapshot { volume: u32, snapshot: u32 },
     Clone { snapshot: u32, volume: u32 },
     Rollback { snapshot: u32 },
+    Difference { from: u32, to: u32 },
     Quota { volume: u32, chunks: u64 },
     Dedup { volume: u32, dedup: Dedup },
     Compress(Compression),
@@ -269,6 +271,7 @@ impl fmt::Display for Verb {
             Self::Snapshot { volume, snapshot } => write!(f, "snapshot {volume} {snapshot}"),
             Self::Clone { snapshot, volume } => write!(f, "clone {snapshot} {volume}"),
             Self::Rollback { snapshot } => write!(f, "rollback {snapshot}"),
+            Self::Difference { from, to } => write!(f, "difference {from} {to}"),
             Self::Quota { volume, chunks } => write!(f, "quota {volume} {chunks}"),
             Self::Dedup { volume, dedup } => write!(f, "dedup {volume} {}", *dedup as u8),
             Self::Compress(Compression { codec, level }) => {
@@ -427,6 +430,7 @@ fn parse_verb(verb: &str, numbers: &[u64], flag: Option<&str>) -> Option<Verb> {
             Verb::Clone { snapshot: volume?, volume: u32::try_from(clone).ok()? }
         }
         ("rollback", &[_]) => Verb::Rollback { snapshot: volume? },
+        ("difference", &[_, to]) => Verb::Difference { from: volume?, to: u32::try_from(to).ok()? },
         ("quota", &[_, chunks]) => Verb::Quota { volume: volume?, chunks },
         ("dedup", &[_, dedup]) => {
             let dedup = Dedup::from_number(u8::try_from(dedup).ok()?)?;

@@ -167,6 +167,7 @@ impl<'a> Session<'a> {
             Verb::Snapshot { volume, snapshot } => self.snapshot(volume, snapshot)?,
             Verb::Clone { snapshot, volume } => self.clone_volume(snapshot, volume)?,
             Verb::Rollback { snapshot } => self.roll_back(snapshot)?,
+            Verb::Difference { from, to } => self.differ(from, to)?,
             Verb::Quota { volume, chunks } => self.set_quota(volume, chunks)?,
             Verb::Dedup { volume, dedup } => self.set_dedup(volume, dedup)?,
             Verb::Compress(compression) => self.set_compression(compression)?,
@@ -366,16 +367,14 @@ impl<'a> Session<'a> {
     }
 
     fn trim(&mut self, range: Range, durable: bool) -> Result<(), Broken> {
-        let Some((handle, range)) = self.clip(range) else { return Ok(()) };
+        let Some((handle, range)) = self.clip(range).filter(|(_, range)| range.count > 0) else {
+            return Ok(());
+        };
         let (offset_bytes, length_bytes) = (range.first * SECTOR_BYTES, range.count * SECTOR_BYTES);
         let refused = handle.read_only();
         let changed = if refused { Changed::default() } else { self.note(range, None) };
         let covers = (durable && !refused).then(|| self.oracle.written());
-        let waiting = match refused {
-            true => Waiting::Refused,
-            false if range.count == 0 => Waiting::Plain,
-            false => Waiting::Change(changed.clone()),
-        };
+        let waiting = if refused { Waiting::Refused } else { Waiting::Change(changed.clone()) };
         let done = self.done(waiting, covers);
         let tag = done.tag;
         self.opening.client.trim(&handle, offset_bytes, length_bytes, durable, done);

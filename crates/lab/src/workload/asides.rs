@@ -91,6 +91,11 @@ impl Workload<'_> {
                 Some(self.held_read(Believed { number: volume, ..of }))
             }
             14 => self.clone_verb(),
+            15 if self.versions.once_in(2) => {
+                let (from, of) = self.a_snapshot()?;
+                let to = if self.versions.once_in(2) { of.number } else { self.a_snapshot()?.0 };
+                Some(Verb::Difference { from, to })
+            }
             _ => {
                 let clone = self.clones.last()?.clone();
                 let first = self.versions.below(600.min(clone.sectors / SECTORS).max(1)) * SECTORS;
