@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use disk::MemoryDisk;
 use engine::{
-    Codec, Compression, CreateOptions, NewVolume, Structure, VolumeHandle, Zone, structures,
+    Codec, Compression, CreateOptions, NewVolume, SnapshotRequest, Structure, VolumeHandle, Zone,
+    structures,
 };
 
 use crate::damage_driver::Driver;
@@ -16,7 +17,9 @@ pub(crate) type Place = (usize, u64);
 
 /// Chunks of a volume.
 pub(crate) const VOLUME_CHUNKS: u64 = 2500;
-pub(crate) const VOLUMES: usize = 3;
+pub(crate) const VOLUMES: usize = 4;
+/// The last of them, a clone of the first.
+const CLONE: usize = VOLUMES - 1;
 /// Contents that many chunks have.
 const FAVOURITES: u64 = 40;
 
@@ -80,22 +83,46 @@ struct Maker {
     volumes: Vec<VolumeHandle>,
     versions: BTreeMap<Place, Vec<u64>>,
     next_content: u64,
+    /// Volumes that there are.
+    there: usize,
 }
 
 impl Maker {
     fn open(disk: &MemoryDisk, dice: Dice) -> Result<Self, String> {
         let driver = Driver::open(Box::new(disk.clone()))?;
         let versions = BTreeMap::new();
-        Ok(Self { dice, driver, volumes: Vec::new(), versions, next_content: 1 })
+        Ok(Self { dice, driver, volumes: Vec::new(), versions, next_content: 1, there: CLONE })
     }
 
     fn find_volumes(&mut self) -> Result<(), String> {
         self.volumes.clear();
-        for volume in 0..VOLUMES {
+        for volume in 0..self.there {
             let found = self.driver.call(move |client| client.volume(&volume_name(volume)));
             self.volumes.push(found.map_err(|error| error.to_string())?);
         }
         Ok(())
+    }
+
+    /// The clone is there, and the snapshot that it is of is not: its pages are shared.
+    fn make_clone(&mut self) -> Result<(), String> {
+        let snapshot = SnapshotRequest {
+            volumes: vec![volume_name(0)],
+            name: "then".to_owned(),
+            taken_unix_s: 1,
+        };
+        let of = format!("{}@then", volume_name(0));
+        let made = self.driver.call(move |client| {
+            client.take_snapshots(snapshot)?;
+            client.clone_volume(&of, &volume_name(CLONE))?;
+            client.delete_volume(&of)
+        });
+        made.map_err(|error| error.to_string())?;
+        let of_first = self.versions.range((0, 0)..(1, 0));
+        let cloned: Vec<(Place, Vec<u64>)> =
+            of_first.map(|((_, lba), versions)| ((CLONE, *lba), versions.clone())).collect();
+        self.versions.extend(cloned);
+        self.there = VOLUMES;
+        self.find_volumes()
     }
 
     fn reopen(&mut self, disk: &MemoryDisk) -> Result<(), String> {
@@ -115,7 +142,7 @@ impl Maker {
 
     fn write_some(&mut self, count: u64) -> Result<(), String> {
         for _ in 0..count {
-            let volume = self.dice.below(VOLUMES as u64) as usize;
+            let volume = self.dice.below(self.there as u64) as usize;
             let lba = self.dice.below(VOLUME_CHUNKS);
             let number = match self.dice.below(8) {
                 0 | 1 => 1 + self.dice.below(self.next_content),
@@ -132,7 +159,7 @@ impl Maker {
     }
 
     fn trim_some(&mut self, longest: u64) {
-        let volume = self.dice.below(VOLUMES as u64) as usize;
+        let volume = self.dice.below(self.there as u64) as usize;
         let first = self.dice.below(VOLUME_CHUNKS);
         let count = (1 + self.dice.below(longest)).min(VOLUME_CHUNKS - first);
         self.driver.trim(&self.volumes[volume], first, count);
@@ -154,9 +181,9 @@ impl Sample {
     /// # Errors
     /// A sentence, when the engine fails on a sound disk.
     pub(crate) fn make(kind: Kind, seed: u64) -> Result<Self, String> {
-        let (disk, zones) = new_disk(seed)?;
+        let (disk, zones) = new_disk(seed, 2)?;
         let mut maker = Maker::open(&disk, Dice::new(seed))?;
-        for volume in 0..VOLUMES {
+        for volume in 0..CLONE {
             let size_bytes = VOLUME_CHUNKS * CHUNK_BYTES as u64;
             let (name, domain) = (volume_name(volume), kind.domain_of(volume));
             let new = NewVolume { name, size_bytes, read_only: false, domain };
@@ -170,6 +197,7 @@ impl Sample {
         maker.trim_some(200);
         maker.driver.call(|client| client.close()).map_err(|error| error.to_string())?;
         maker.reopen(&disk)?;
+        maker.make_clone()?;
         if matches!(kind, Kind::Compacted | Kind::CompactedDirty) {
             for _ in 0..6 {
                 maker.write_some(1500)?;
@@ -206,11 +234,15 @@ impl Sample {
     }
 }
 
-pub(crate) fn new_disk(seed: u64) -> Result<(MemoryDisk, Vec<(Zone, u64)>), String> {
-    let capacity_bytes = 64 << 20;
+/// An empty store in so many data files.
+pub(crate) fn new_disk(
+    seed: u64,
+    data_files: u16,
+) -> Result<(MemoryDisk, Vec<(Zone, u64)>), String> {
+    let capacity_bytes = (64 << 20) / u64::from(data_files);
     let compression = Compression { codec: Codec::Lz4, level: 0 };
     let geometry = engine::plan(&CreateOptions {
-        capacity_bytes: vec![capacity_bytes],
+        capacity_bytes: vec![capacity_bytes; usize::from(data_files)],
         chunk_bytes: CHUNK_BYTES as u32,
         compression,
         detection: Default::default(),
@@ -220,12 +252,12 @@ pub(crate) fn new_disk(seed: u64) -> Result<(MemoryDisk, Vec<(Zone, u64)>), Stri
         bucket_seed: [13; 16],
     })
     .map_err(|error| error.to_string())?;
-    let zones = vec![
+    let mut zones = vec![
         (Zone::Superblock, 64 << 10),
         (Zone::Journal, geometry.journal_bytes),
         (Zone::Tables, geometry.tables_bytes),
-        (Zone::Data(0), capacity_bytes),
     ];
+    zones.extend((0..data_files).map(|number| (Zone::Data(number), capacity_bytes)));
     let disk = MemoryDisk::new(&zones, seed);
     engine::create(Box::new(disk.clone()), &geometry, compression)
         .map_err(|error| error.to_string())?;

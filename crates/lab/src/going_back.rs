@@ -54,7 +54,7 @@ pub fn go_back() -> Result<(), Broken> {
 }
 
 fn damaged_store() -> Result<MemoryDisk, String> {
-    let (disk, _) = new_disk(1)?;
+    let (disk, _) = new_disk(1, 1)?;
     let mut driver = Driver::open(Box::new(disk.clone()))?;
     let size_bytes = (DYING + LATER) * chunk_of(0).len() as u64;
     let make = move |client: engine::Client| client.create_volume(VOLUME, size_bytes, false);
