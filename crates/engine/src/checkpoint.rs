@@ -65,6 +65,9 @@ impl Engine {
             }
             Phase::Durable => self.write_root_when_durable(),
             Phase::Root if self.checkpoints.ended => {
+                if self.checkpoints.closing && mutant!(ClosesUnsynced) {
+                    return self.end_checkpoint();
+                }
                 self.devices.sync(Zone::Superblock, Purpose::RootSync);
                 self.enter_phase(Phase::RootSync)
             }

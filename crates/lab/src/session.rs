@@ -299,7 +299,10 @@ impl<'a> Session<'a> {
         let (mut taken, before) = (0, changed.before);
         for (number, register) in changed.registers.iter().enumerate() {
             let Register::Chunk(volume, lba) = *register else { continue };
-            let held = self.read_chunk(volume, lba)?;
+            let held = match self.read_chunk(volume, lba) {
+                Err(Broken::Request(error)) => return self.fail(&error, changed),
+                held => held?,
+            };
             let new = self.oracle.at(*register, before + number + 1);
             let old = self.oracle.at(*register, before);
             if held == *new && (taken == number || new != old) {

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! trouble unreadable N   reads of one block of a data file fail
+//! trouble passing N      reads of one block of some file fail for a while
 //! trouble unwritable N   the next write to some file fails, and that place from then on
 //! trouble unsyncable N   syncs of some file fail; what they should have kept is lost
 //! trouble rot N          one bit of a data file flips at rest
@@ -23,6 +24,7 @@ use crate::script::Shape;
 #[expect(missing_docs, reason = "the head of the file says what each is")]
 pub enum Trouble {
     Unreadable,
+    Passing,
     Unwritable,
     Unsyncable,
     Rot,
@@ -34,8 +36,9 @@ pub enum Trouble {
 
 impl Trouble {
     /// All there are, with their names in scripts.
-    pub const ALL: [(Self, &str); 8] = [
+    pub const ALL: [(Self, &str); 9] = [
         (Self::Unreadable, "unreadable"),
+        (Self::Passing, "passing"),
         (Self::Unwritable, "unwritable"),
         (Self::Unsyncable, "unsyncable"),
         (Self::Rot, "rot"),
@@ -66,7 +69,8 @@ impl Trouble {
         match self {
             Self::Unreadable | Self::Rot => of_data,
             Self::Unwritable | Self::Unsyncable => of_writes,
-            Self::Lost | Self::Elsewhere => of_data || of_writes || of_tables,
+            // Without a page of a table nothing can be written.
+            Self::Passing | Self::Lost | Self::Elsewhere => of_data || of_writes || of_tables,
             Self::Slow | Self::Lagging => false,
         }
     }
@@ -110,6 +114,8 @@ pub(crate) struct Mischief {
     armed: Option<(Trouble, u64)>,
     /// Held back until so many polls have passed.
     slow: Option<Slowness>,
+    /// Polls until all can be read again.
+    passing_polls: u64,
     held: Vec<Io>,
     /// Writes that are said to be done.
     claimed: Vec<Completion>,
@@ -123,7 +129,7 @@ struct Slowness {
     polls: u64,
 }
 
-/// Polls for which a slow file's operations are held back.
+/// Polls for which a slow file's operations are held back, or a block cannot be read.
 const SLOW_POLLS: u64 = 60;
 /// Bytes of the shortest frame, that of a twin of zeros, in the most compressed form.
 const TWIN_BYTES: u64 = 64;
@@ -157,6 +163,10 @@ impl Mischief {
         match trouble {
             Trouble::Unreadable => {
                 disk.inject(Fault::Read { zone: Self::data_zone(disk, number), offset_bytes });
+            }
+            Trouble::Passing => {
+                disk.inject(Fault::Read { zone: Self::any_zone(disk, number), offset_bytes });
+                self.passing_polls = SLOW_POLLS;
             }
             Trouble::Unsyncable => disk.inject(Fault::Sync { zone: Self::any_zone(disk, number) }),
             Trouble::Rot => {
@@ -211,6 +221,12 @@ impl Mischief {
     pub(crate) fn poll(&mut self, disk: &mut MemoryDisk, done: &mut Vec<Completion>) {
         self.strike(disk);
         done.append(&mut self.claimed);
+        if self.passing_polls > 0 {
+            self.passing_polls -= 1;
+            if self.passing_polls == 0 {
+                disk.heal();
+            }
+        }
         if let Some(Slowness { polls, .. }) = &mut self.slow {
             *polls = polls.saturating_sub(1);
             if *polls == 0 {

@@ -132,11 +132,13 @@ pub enum Mutant {
     WritesRecordPlainly,
     /// A round does not sync the journal, whatever was written to it.
     TrustsPlainRecords,
+    /// A store counts as closed before its last root is synced.
+    ClosesUnsynced,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 54] = [
+    pub const ALL: [Self; 55] = [
         Self::AnswersFlushUnsynced,
         Self::SkipsDataSync,
         Self::WritesRootUnsynced,
@@ -191,6 +193,7 @@ impl Mutant {
         Self::MovesUnnamed,
         Self::WritesRecordPlainly,
         Self::TrustsPlainRecords,
+        Self::ClosesUnsynced,
     ];
 }
 
