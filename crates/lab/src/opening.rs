@@ -71,11 +71,16 @@ pub(crate) struct Opening {
     next_tag: u64,
 }
 
-/// The number of the volume that has this name.
+/// The number of the volume or snapshot that has this name. Of two snapshots that were taken
+/// together the name says both, and which volume the second is of.
 pub(crate) fn volume_of_name(name: &str) -> Option<u32> {
-    match name.split_once('@') {
-        Some((_, snapshot)) => snapshot.strip_prefix('s')?.parse().ok(),
-        None => name.strip_prefix('v')?.split('r').next()?.parse().ok(),
+    let (volume, snapshot) = name.split_once('@').unwrap_or((name, ""));
+    let number: u32 = volume.strip_prefix('v')?.split('r').next()?.parse().ok()?;
+    let taken = snapshot.trim_start_matches('s').split('.').map(|part| part.parse().ok());
+    match taken.collect::<Option<Vec<u32>>>().as_deref() {
+        Some([own]) => Some(*own),
+        Some([own, other, of_other]) => Some(if number == *of_other { *other } else { *own }),
+        _ => Some(number).filter(|_| snapshot.is_empty()),
     }
 }
 

@@ -11,6 +11,7 @@
 //! read 0 0 64
 //! flush
 //! snapshot 0 3            snapshot 3 of volume 0; `clone 3 4`, `rollback 3`, `delete 3`
+//! snapshots 0 3 1 4       of two volumes at one moment: snapshot 3 of volume 0, and 4 of volume 1
 //! difference 3 0          where volume 0 differs from snapshot 3
 //! quota 0 300             volume 0 maps no more than 300 chunks; 0: any number
 //! dedup 0 0               no duplicates are looked for in volume 0; 1: again; 2: `auto`
@@ -135,6 +136,7 @@ pub enum Verb {
     Rename { volume: u32, number: u32 },
     Delete { volume: u32 },
     Snapshot { volume: u32, snapshot: u32 },
+    Snapshots { first: [u32; 2], second: [u32; 2] },
     Clone { snapshot: u32, volume: u32 },
     Rollback { snapshot: u32 },
     Difference { from: u32, to: u32 },
@@ -169,6 +171,7 @@ impl Verb {
                 | Self::Rename { .. }
                 | Self::Delete { .. }
                 | Self::Snapshot { .. }
+                | Self::Snapshots { .. }
                 | Self::Clone { .. }
                 | Self::Rollback { .. }
                 | Self::Quota { .. }
@@ -269,6 +272,9 @@ impl fmt::Display for Verb {
             Self::Rename { volume, number } => write!(f, "rename {volume} {number}"),
             Self::Delete { volume } => write!(f, "delete {volume}"),
             Self::Snapshot { volume, snapshot } => write!(f, "snapshot {volume} {snapshot}"),
+            Self::Snapshots { first: [volume, first], second: [other, second] } => {
+                write!(f, "snapshots {volume} {first} {other} {second}")
+            }
             Self::Clone { snapshot, volume } => write!(f, "clone {snapshot} {volume}"),
             Self::Rollback { snapshot } => write!(f, "rollback {snapshot}"),
             Self::Difference { from, to } => write!(f, "difference {from} {to}"),
@@ -425,6 +431,11 @@ fn parse_verb(verb: &str, numbers: &[u64], flag: Option<&str>) -> Option<Verb> {
         ("delete", &[_]) => Verb::Delete { volume: volume? },
         ("snapshot", &[_, snapshot]) => {
             Verb::Snapshot { volume: volume?, snapshot: u32::try_from(snapshot).ok()? }
+        }
+        ("snapshots", numbers @ &[_, _, _, _]) => {
+            let numbers = numbers.iter().map(|&number| u32::try_from(number).ok());
+            let numbers = numbers.collect::<Option<Vec<u32>>>()?;
+            Verb::Snapshots { first: [numbers[0], numbers[1]], second: [numbers[2], numbers[3]] }
         }
         ("clone", &[_, clone]) => {
             Verb::Clone { snapshot: volume?, volume: u32::try_from(clone).ok()? }

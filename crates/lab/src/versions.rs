@@ -39,21 +39,32 @@ impl Session<'_> {
         }
     }
 
-    pub(crate) fn snapshot(&mut self, volume: u32, snapshot: u32) -> Result<(), Broken> {
-        let entry = self.changeable(volume).filter(|_| !self.oracle.has_doubts(volume));
-        let Some(entry) = entry else { return Ok(()) };
-        let own = format!("s{snapshot}");
-        let (of, name) = (entry.name.clone(), format!("{}@{own}", entry.name));
+    /// Snapshots are taken, of one volume or of two at one moment: `[volume, snapshot]` each.
+    pub(crate) fn snapshot(&mut self, taken: &[[u32; 2]]) -> Result<(), Broken> {
+        let own = match taken {
+            [[_, first], [volume, second]] => format!("s{first}.{second}.{volume}"),
+            _ => taken.iter().map(|[_, snapshot]| format!("s{snapshot}")).collect(),
+        };
+        let entries = taken.iter().map(|[volume, _]| {
+            self.changeable(*volume).filter(|_| !self.oracle.has_doubts(*volume))
+        });
+        let Some(entries) = entries.collect::<Option<Vec<Entry>>>() else { return Ok(()) };
+        let volumes: Vec<String> = entries.iter().map(|entry| entry.name.clone()).collect();
         let before = self.oracle.written();
-        self.oracle.copy_chunks(volume, snapshot);
-        let copy = Entry { name: name.clone(), read_only: true, quota: None, ..entry };
-        self.oracle.write(Register::Volume(snapshot), Value::Volume(copy));
-        self.oracle.join_from(before);
-        let request = SnapshotRequest { volumes: vec![of], name: own, taken_unix_s: 1 };
-        if self.change_now(AdminRequest::TakeSnapshots(request), before)? {
-            self.open_volume(snapshot, name)?;
+        for (&[volume, snapshot], entry) in taken.iter().zip(entries) {
+            self.oracle.copy_chunks(volume, snapshot);
+            let name = format!("{}@{own}", entry.name);
+            let copy = Entry { name, read_only: true, quota: None, ..entry };
+            self.oracle.write(Register::Volume(snapshot), Value::Volume(copy));
         }
-        Ok(())
+        self.oracle.join_from(before);
+        let names: Vec<String> = volumes.iter().map(|volume| format!("{volume}@{own}")).collect();
+        let request = SnapshotRequest { volumes, name: own, taken_unix_s: 1 };
+        if !self.change_now(AdminRequest::TakeSnapshots(request), before)? {
+            return Ok(());
+        }
+        let mut opened = taken.iter().zip(names);
+        opened.try_for_each(|([_, snapshot], name)| self.open_volume(*snapshot, name))
     }
 
     pub(crate) fn clone_volume(&mut self, snapshot: u32, volume: u32) -> Result<(), Broken> {

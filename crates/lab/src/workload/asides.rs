@@ -62,7 +62,15 @@ impl Workload<'_> {
                 let snapshot = self.next_volume;
                 self.next_volume += 1;
                 self.snapshots.push((snapshot, volume.clone()));
-                Some(Verb::Snapshot { volume: volume.number, snapshot })
+                let other = self.changing().filter(|other| other.number != volume.number);
+                let Some(other) = other.filter(|_| self.versions.once_in(4)) else {
+                    return Some(Verb::Snapshot { volume: volume.number, snapshot });
+                };
+                let second = self.next_volume;
+                self.next_volume += 1;
+                self.snapshots.push((second, other.clone()));
+                let (first, second) = ([volume.number, snapshot], [other.number, second]);
+                Some(Verb::Snapshots { first, second })
             }
             6..8 if self.clones.len() < 2 => {
                 let (snapshot, of) = self.a_snapshot()?;
