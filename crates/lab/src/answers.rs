@@ -1,6 +1,6 @@
 //! What a session waits for, and what each answer must be.
 
-use engine::{CollectStep, Problem, ReadPieces, Reply, RequestError};
+use engine::{CollectStep, ReadPieces, Reply, RequestError};
 
 use crate::doubt::Changed;
 use crate::failure::Broken;
@@ -92,9 +92,7 @@ impl Session<'_> {
                 if *more > 0 && step.next.is_some() {
                     self.ask_scrub(*fingerprints, more - 1);
                 }
-                // A root slot may have been lost with the last crash.
-                let lost = |problem: &Problem| matches!(problem, Problem::RootSlot { .. });
-                match step.findings.iter().find(|finding| !lost(&finding.problem)) {
+                match step.findings.first() {
                     Some(finding) if self.trouble.is_none() => {
                         Err(strange("a scrub", &finding.problem))
                     }
