@@ -260,8 +260,7 @@ impl Decoder<'_> {
         let kinds = Trouble::ALL;
         let (mut kind, _) = kinds[usize::from(self.input.byte()) % kinds.len()];
         let ended = self.lives.last().map(|life| life.end);
-        let is_first = kind == Trouble::Rot && ended == Some(End::Close);
-        if kind == Trouble::Rot && !is_first {
+        if kind.rots() && ended != Some(End::Close) {
             kind = Trouble::Unreadable;
         }
         Next::Trouble(kind, u64::from(self.input.word()))
@@ -271,7 +270,7 @@ impl Decoder<'_> {
     fn last_life(&mut self, before: Vec<Request>, kind: Trouble, number: u64) {
         let trouble = Request { verb: Verb::Trouble { kind, number }, steps: 0 };
         let mut requests = before;
-        let at = if kind == Trouble::Rot { 0 } else { requests.len() };
+        let at = if kind.rots() { 0 } else { requests.len() };
         requests.insert(at, trouble);
         let mut end = End::Kill(number);
         while !self.is_at_end() {

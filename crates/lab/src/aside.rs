@@ -145,7 +145,8 @@ pub(crate) fn compare_damaged(
 
 /// Deduplication is exact: as many chunks are stored as there are different contents, counted in
 /// each domain, once deletions have ended. Where contents have twins, or a volume has had no
-/// deduplication, it may be more, for what is aside is not found again; but each is mapped somewhere.
+/// deduplication, it may be more, for what is aside is not found again; but each is mapped
+/// somewhere.
 fn compare_figures(opening: &mut Opening, found: &Found, has_asides: bool) -> Result<(), Broken> {
     let chunks = |value: &Value| match value {
         Value::Chunk(bytes) => Some(std::sync::Arc::clone(bytes)),

@@ -33,7 +33,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Nothing that was deleted is left, but for what clones hold, and nothing is held for requests.
+    /// Nothing that was deleted is left, but for what clones hold; nothing is held for requests.
     fn expect_rest(&mut self) -> Result<(), Broken> {
         let done = self.done(Waiting::Plain, None);
         let tag = done.tag;

@@ -161,8 +161,8 @@ pub enum Verb {
 }
 
 impl Verb {
-    /// Whether it changes volumes or settings, which a session does not try on a disk that lies, or
-    /// once nothing can be written.
+    /// Whether it changes volumes or settings, which a session does not try where tables are in
+    /// doubt, or once nothing can be written.
     pub(crate) fn changes_volumes(&self) -> bool {
         matches!(
             self,

@@ -153,8 +153,8 @@ impl<'a> Session<'a> {
     /// Asks one thing.
     pub(crate) fn perform(&mut self, verb: &Verb) -> Result<(), Broken> {
         self.steps = 0;
-        let lies = self.trouble.is_some_and(Trouble::lies);
-        if verb.changes_volumes() && (lies || self.stopped) {
+        let in_doubt = self.trouble.is_some_and(Trouble::harms_tables);
+        if verb.changes_volumes() && (in_doubt || self.stopped) {
             return Ok(());
         }
         match *verb {

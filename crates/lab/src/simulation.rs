@@ -260,7 +260,7 @@ impl Simulation {
         let ear = Ear::new(Watch::Nothing, 0, 0);
         let mut opening = match Opening::new(&self.disk, &self.script.shape, ear) {
             Ok(opening) => opening,
-            Err(Broken::DoesNotOpen(_)) if trouble.lies() => return Ok(()),
+            Err(Broken::DoesNotOpen(_)) if trouble.harms_tables() => return Ok(()),
             Err(broken) => return Err(in_run(broken)),
         };
         let flushed = if trouble.lies() { 0 } else { self.flushed };

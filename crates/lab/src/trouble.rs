@@ -6,6 +6,7 @@
 //! trouble unwritable N   the next write to some file fails, and that place from then on
 //! trouble unsyncable N   syncs of some file fail; what they should have kept is lost
 //! trouble rot N          one bit of a data file flips at rest
+//! trouble pages N        the same of the tables
 //! trouble lost N         the next write to tables or data is acknowledged and never done
 //! trouble elsewhere N    the same goes to another place of its file
 //! trouble slow N         some file's operations are held back for a while
@@ -28,6 +29,7 @@ pub enum Trouble {
     Unwritable,
     Unsyncable,
     Rot,
+    Pages,
     Lost,
     Elsewhere,
     Slow,
@@ -36,12 +38,13 @@ pub enum Trouble {
 
 impl Trouble {
     /// All there are, with their names in scripts.
-    pub const ALL: [(Self, &str); 9] = [
+    pub const ALL: [(Self, &str); 10] = [
         (Self::Unreadable, "unreadable"),
         (Self::Passing, "passing"),
         (Self::Unwritable, "unwritable"),
         (Self::Unsyncable, "unsyncable"),
         (Self::Rot, "rot"),
+        (Self::Pages, "pages"),
         (Self::Lost, "lost"),
         (Self::Elsewhere, "elsewhere"),
         (Self::Slow, "slow"),
@@ -59,8 +62,8 @@ impl Trouble {
         Self::ALL.iter().find(|(_, of)| *of == name).map(|(trouble, _)| *trouble)
     }
 
-    /// Whether a request may fail so from then on: nothing that is wrong with a few frames stops the
-    /// writing, and what cannot be written was there to be read.
+    /// Whether a request may fail so from then on: nothing that is wrong with a few frames stops
+    /// the writing, and what cannot be written was there to be read.
     pub(crate) fn excuses(self, error: &RequestError) -> bool {
         let of_data =
             matches!(error, RequestError::ReadFailed { .. } | RequestError::Damaged { .. });
@@ -70,20 +73,22 @@ impl Trouble {
             Self::Unreadable | Self::Rot => of_data,
             Self::Unwritable | Self::Unsyncable => of_writes,
             // Without a page of a table nothing can be written.
-            Self::Passing | Self::Lost | Self::Elsewhere => of_data || of_writes || of_tables,
+            Self::Passing | Self::Pages | Self::Lost | Self::Elsewhere => {
+                of_data || of_writes || of_tables
+            }
             Self::Slow | Self::Lagging => false,
         }
     }
 
-    /// Stored chunks that cannot be read for it, at most: those in one bad block, or none. A device
-    /// that lies may lose any number.
+    /// Stored chunks that cannot be read for it, at most: those in one bad block, or none. A page
+    /// of a map, or a device that lies, may lose any number.
     pub(crate) fn costs_chunks_max(self, shape: &Shape) -> u64 {
         match self {
             // A frame of a chunk that is half random takes half a block.
             Self::Unreadable if shape.detection.kind.is_strong() => 3,
             Self::Unreadable => BLOCK_BYTES as u64 / TWIN_BYTES,
             Self::Rot => 1,
-            Self::Lost | Self::Elsewhere => u64::MAX,
+            Self::Pages | Self::Lost | Self::Elsewhere => u64::MAX,
             _ => 0,
         }
     }
@@ -96,7 +101,19 @@ impl Trouble {
     /// Whether bytes on the medium are wrong for good: a check may find problems, and an opening
     /// may be refused.
     pub(crate) fn damages(self) -> bool {
-        matches!(self, Self::Rot | Self::Lost | Self::Elsewhere)
+        matches!(self, Self::Rot | Self::Pages | Self::Lost | Self::Elsewhere)
+    }
+
+    /// Whether it changes what is at rest: it comes right after a close, so that it does not look
+    /// like a crash.
+    #[must_use]
+    pub fn rots(self) -> bool {
+        matches!(self, Self::Rot | Self::Pages)
+    }
+
+    /// Whether volumes can be changed while it lasts, or tables are in doubt.
+    pub(crate) fn harms_tables(self) -> bool {
+        matches!(self, Self::Pages | Self::Lost | Self::Elsewhere)
     }
 
     /// Whether a write that was answered as durable may be lost: the device lied.
@@ -169,9 +186,11 @@ impl Mischief {
                 self.passing_polls = SLOW_POLLS;
             }
             Trouble::Unsyncable => disk.inject(Fault::Sync { zone: Self::any_zone(disk, number) }),
-            Trouble::Rot => {
+            Trouble::Rot | Trouble::Pages => {
+                let of_data = trouble == Trouble::Rot;
+                let zone = if of_data { Self::data_zone(disk, number) } else { Zone::Tables };
                 let bit = 1 << (number % 8);
-                disk.corrupt(Self::data_zone(disk, number), offset_bytes, |byte| *byte ^= bit);
+                disk.corrupt(zone, offset_bytes, |byte| *byte ^= bit);
             }
             Trouble::Slow | Trouble::Lagging => {
                 let (zone, writes_only) =

@@ -211,7 +211,7 @@ impl Workload<'_> {
         let [.., before, last] = &mut lives[..until] else { return };
         let verb = Verb::Trouble { kind, number: self.dice.roll() >> 8 };
         let mut at = self.dice.below(1 + last.requests.len() as u64 / 2) as usize;
-        if kind == Trouble::Rot {
+        if kind.rots() {
             // What rots before a crash may look like the crash itself; after a close it may not.
             (before.end, at) = (End::Close, 0);
         }

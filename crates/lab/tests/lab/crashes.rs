@@ -97,8 +97,10 @@ fn a_failing_disk_costs_errors_and_nothing_else() {
     for (kind, name) in Trouble::ALL {
         let failed =
             |seeds: std::ops::Range<u64>| seeds.map(move |seed| troubled(seed, kind).failed);
-        let strikes =
-            !matches!(kind, Trouble::Slow | Trouble::Lagging | Trouble::Elsewhere | Trouble::Lost);
+        let strikes = matches!(
+            kind,
+            Trouble::Unreadable | Trouble::Unwritable | Trouble::Unsyncable | Trouble::Rot
+        );
         // Where a trouble strikes is by chance: if none of the first did, some later one does.
         let struck = failed(0..12).sum::<u64>() > 0;
         let struck = struck || !strikes || failed(12..60).any(|failed| failed > 0);
