@@ -1,6 +1,6 @@
 //! What a session waits for, and what each answer must be.
 
-use engine::{CollectStep, ReadPieces, Reply, RequestError};
+use engine::{ReadPieces, Reply, RequestError};
 
 use crate::doubt::Changed;
 use crate::failure::Broken;
@@ -172,16 +172,6 @@ impl Session<'_> {
                 return Err(self.wrong(volume, lba));
             }
             sector += take;
-        }
-        Ok(())
-    }
-
-    /// A step of collection on request: after as many as there are containers it must be over.
-    fn take_collect(&mut self, kind: usize, step: &CollectStep) -> Result<(), Broken> {
-        self.collect[kind] = step.next;
-        self.collected[kind] = if step.next.is_none() { 0 } else { self.collected[kind] + 1 };
-        if self.collected[kind] > step.containers {
-            return Err(strange("a collection of every container", step));
         }
         Ok(())
     }

@@ -130,12 +130,12 @@ pub(crate) fn compare_damaged(
     oracle: &Oracle,
     flushed: usize,
     trouble: Trouble,
-    shape: &Shape,
 ) -> Result<(), Broken> {
     opening.tolerant = Some(trouble);
     let found = opening.find(oracle)?;
     oracle.explain(flushed, &found)?;
-    let (said, most) = (oracle.contents(&found.unreadable), trouble.costs_chunks_max(shape));
+    let (said, most) =
+        (oracle.contents(&found.unreadable), trouble.costs_chunks_max(opening.has_twins));
     if said > most {
         let what = "stored chunks that cannot be read";
         return Err(Broken::Figure { what, said, counted: most });

@@ -6,6 +6,7 @@
 //! opening.rs    the engine, step by step     tap.rs      the disk, listened to at every write
 //! aside.rs      what each crash would leave  oracle.rs   which prefixes explain what is found
 //! trouble.rs    what else goes wrong with a disk   shrink.rs  a failing script made short
+//! doubt.rs      what failed requests leave open    rest.rs    what a store at rest must be
 //! fullness.rs   stores that are filled to the last chunk
 //! cache_study/ what the tables cost by cache, policy and filter: a model, without the engine
 //! flash/       ways to find a duplicate on a simulated flash device: a model as well
@@ -50,6 +51,7 @@ mod shrink;
 mod simulation;
 mod tap;
 mod trouble;
+mod upkeep;
 mod versions;
 mod volumes;
 mod workload;

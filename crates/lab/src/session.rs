@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use engine::{
-    Accepted, AdminRequest, Codec, CollectPosition, CollectRequest, Compression, NewVolume, Reply,
-    RequestError, ScrubPosition, ScrubRequest, VolumeHandle,
+    Accepted, AdminRequest, CollectPosition, NewVolume, Reply, RequestError, ScrubPosition,
+    VolumeHandle,
 };
 
 use crate::aside::{Points, look};
@@ -353,21 +353,6 @@ impl<'a> Session<'a> {
             changed.registers.push(register);
         }
         changed
-    }
-
-    pub(crate) fn ask_scrub(&mut self, fingerprints: bool, more: u32) {
-        let done = self.done(Waiting::Scrub(fingerprints, more), None);
-        let request = ScrubRequest { position: self.scrub, fingerprints };
-        self.opening.client.administer(AdminRequest::Scrub(request), done);
-    }
-
-    fn collect(&mut self, recompress: bool) {
-        let done = self.done(Waiting::Collect(recompress), None);
-        let position = self.collect[usize::from(recompress)];
-        let compression = Compression { codec: Codec::Zstd, level: 1 };
-        let recompress = recompress.then_some(compression);
-        let request = CollectRequest { position, recompress };
-        self.opening.client.administer(AdminRequest::Collect(request), done);
     }
 
     fn trim(&mut self, range: Range, durable: bool) -> Result<(), Broken> {

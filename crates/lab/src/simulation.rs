@@ -264,8 +264,7 @@ impl Simulation {
             Err(broken) => return Err(in_run(broken)),
         };
         let flushed = if trouble.lies() { 0 } else { self.flushed };
-        compare_damaged(&mut opening, &self.oracle, flushed, trouble, &self.script.shape)
-            .map_err(in_run)
+        compare_damaged(&mut opening, &self.oracle, flushed, trouble).map_err(in_run)
     }
 
     fn go_through(&mut self, session: &mut Session<'_>, life: &Life) -> Result<(), Broken> {
@@ -288,7 +287,7 @@ impl Simulation {
             }
             // While the store runs it holds all that it was asked to.
             let (opening, oracle) = (&mut session.opening, &session.oracle);
-            return compare_damaged(opening, oracle, oracle.written(), trouble, session.shape);
+            return compare_damaged(opening, oracle, oracle.written(), trouble);
         }
         session.tally()?;
         if life.end == End::Close { session.close() } else { Ok(()) }

@@ -18,7 +18,6 @@ use engine::RequestError;
 use format::units::{BLOCK_BYTES, Zone};
 
 use crate::dice::mixed;
-use crate::script::Shape;
 
 /// What goes wrong.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -82,10 +81,10 @@ impl Trouble {
 
     /// Stored chunks that cannot be read for it, at most: those in one bad block, or none. A page
     /// of a map, or a device that lies, may lose any number.
-    pub(crate) fn costs_chunks_max(self, shape: &Shape) -> u64 {
+    pub(crate) fn costs_chunks_max(self, has_twins: bool) -> u64 {
         match self {
             // A frame of a chunk that is half random takes half a block.
-            Self::Unreadable if shape.detection.kind.is_strong() => 3,
+            Self::Unreadable if !has_twins => 3,
             Self::Unreadable => BLOCK_BYTES as u64 / TWIN_BYTES,
             Self::Rot => 1,
             Self::Pages | Self::Lost | Self::Elsewhere => u64::MAX,

@@ -279,19 +279,6 @@ impl Workload<'_> {
         self.volumes[at].clone()
     }
 
-    /// A volume that may be written; now and then one that may not.
-    fn written(&mut self) -> Believed {
-        if !self.dice.once_in(40) {
-            return self.writable();
-        }
-        let refused = self.volumes.iter().filter(|volume| volume.read_only).cloned();
-        let snapshots =
-            self.snapshots.iter().map(|(number, of)| Believed { number: *number, ..of.clone() });
-        let refused: Vec<Believed> = refused.chain(snapshots).collect();
-        let at = self.dice.below(refused.len().max(1) as u64) as usize;
-        refused.get(at).cloned().unwrap_or_else(|| self.writable())
-    }
-
     /// A volume that may be written.
     fn writable(&mut self) -> Believed {
         let writable: Vec<&Believed> =

@@ -1,0 +1,35 @@
+//! What is asked of a store step by step beside all else: scrub, and collection on request.
+
+use engine::{AdminRequest, Codec, CollectRequest, CollectStep, Compression, ScrubRequest};
+
+use crate::failure::Broken;
+use crate::opening::strange;
+use crate::session::{Session, Waiting};
+
+impl Session<'_> {
+    /// Asks for the next step of a scrub, and for so many more behind it.
+    pub(crate) fn ask_scrub(&mut self, fingerprints: bool, more: u32) {
+        let done = self.done(Waiting::Scrub(fingerprints, more), None);
+        let request = ScrubRequest { position: self.scrub, fingerprints };
+        self.opening.client.administer(AdminRequest::Scrub(request), done);
+    }
+
+    pub(crate) fn collect(&mut self, recompress: bool) {
+        let done = self.done(Waiting::Collect(recompress), None);
+        let position = self.collect[usize::from(recompress)];
+        let compression = Compression { codec: Codec::Zstd, level: 1 };
+        let recompress = recompress.then_some(compression);
+        let request = CollectRequest { position, recompress };
+        self.opening.client.administer(AdminRequest::Collect(request), done);
+    }
+
+    /// A step of collection on request: after as many as there are containers it must be over.
+    pub(crate) fn take_collect(&mut self, kind: usize, step: &CollectStep) -> Result<(), Broken> {
+        self.collect[kind] = step.next;
+        self.collected[kind] = if step.next.is_none() { 0 } else { self.collected[kind] + 1 };
+        if self.collected[kind] > step.containers {
+            return Err(strange("a collection of every container", step));
+        }
+        Ok(())
+    }
+}
