@@ -51,6 +51,8 @@ impl MapAccounts {
             progress(CheckProgress { stage: "maps", done, total });
             let newest = hidden_leaves.and_then(|newest| newest.trees.get(&TreeId::volume(*id)));
             let (mut lost, mut hidden) = (LbaRuns::default(), LbaRuns::default());
+            // A deleted snapshot that others share is there, but nobody can read it.
+            let is_live = volume.entry.state == VolumeState::Live;
             each_map_leaf(ledger, pages, *id, |pages, leaf| {
                 let leaf_is_hidden = newest.is_some_and(|newest| newest.is_lost(leaf.index));
                 let inherited = ledger
@@ -64,6 +66,9 @@ impl MapAccounts {
                         *references = references.saturating_add(u32::from(is_own));
                     }
                     accounts.any_unknown |= !ledger.is_known(pbn);
+                    if !is_live {
+                        continue;
+                    }
                     if !ledger.is_stored(pbn) {
                         accounts.lost_chunks += 1;
                         lost.add(lba);
