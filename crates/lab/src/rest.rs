@@ -45,6 +45,8 @@ impl Session<'_> {
             Reply::Stats(stats) if stats.under_way != UnderWay::default() => {
                 Err(strange("an idle store that nobody asks", &stats.under_way))
             }
+            // Of a cache of so few pages a schedule needs what has left it.
+            Reply::Stats(_) if self.shape.cache_pages < 64 => Ok(()),
             Reply::Stats(_) => self.expect_exact_extents(),
             other => Err(strange("an idle store", &other)),
         }
