@@ -356,7 +356,7 @@ impl<'a> Session<'a> {
     }
 
     fn trim(&mut self, range: Range, durable: bool) -> Result<(), Broken> {
-        let Some((handle, range)) = self.clip(range).filter(|(_, range)| range.count > 0) else {
+        let Some((handle, range)) = self.clip(range) else {
             return Ok(());
         };
         let (offset_bytes, length_bytes) = (range.first * SECTOR_BYTES, range.count * SECTOR_BYTES);

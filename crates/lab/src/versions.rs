@@ -2,7 +2,7 @@
 //!
 //! A crash must keep all of a copy or none: its effects are joined.
 
-use engine::{AdminRequest, SnapshotRequest};
+use engine::{AdminRequest, RequestError, SnapshotRequest};
 
 use crate::doubt::Changed;
 use crate::failure::Broken;
@@ -26,6 +26,11 @@ impl Session<'_> {
         self.opening.client.administer(request, done);
         match self.wait_for(tag)? {
             Ok(reply) => self.take_change(&Changed::default(), &reply).map(|()| true),
+            Err(RequestError::NoSpace) if self.shape.tight => {
+                self.refused += 1;
+                self.oracle.withdraw_to(before);
+                Ok(false)
+            }
             Err(error) => {
                 self.fail(&error, &Changed::default())?;
                 // What could not be written holds until the store is opened again, or never did.

@@ -24,8 +24,8 @@ impl Session<'_> {
         let waits = domain.is_some();
         let new = NewVolume { name: name.clone(), size_bytes, read_only, domain };
         let request = AdminRequest::CreateVolume(new);
-        // The first of a domain is there when the geometry has been written.
-        // Where the tables are nearly full it may wait for room, and its name is claimed then.
+        // The first of a domain is there when the geometry has been written; and where room is
+        // short any may wait for some, and has its name then.
         let is_there = match waits || self.shape.tight {
             true => self.change_now(request, before)?,
             false => self.change(request, before)?,
@@ -56,7 +56,13 @@ impl Session<'_> {
         let size_bytes = sectors * SECTOR_BYTES;
         let name = entry.name.clone();
         self.oracle.write(Register::Volume(volume), Value::Volume(Entry { size_bytes, ..entry }));
-        self.change(AdminRequest::ResizeVolume { name, size_bytes }, before).map(drop)
+        let request = AdminRequest::ResizeVolume { name, size_bytes };
+        // Where room is short, what is left of a chunk at the new end may wait for some.
+        let outcome = match self.shape.tight {
+            true => self.change_now(request, before),
+            false => self.change(request, before),
+        };
+        outcome.map(drop)
     }
 
     /// A volume may map so many chunks, or any number.
