@@ -1,6 +1,6 @@
 //! What a session waits for, and what each answer must be.
 
-use engine::{ReadPieces, Reply, RequestError};
+use engine::{Problem, ReadPieces, Reply, RequestError};
 
 use crate::doubt::Changed;
 use crate::failure::Broken;
@@ -92,7 +92,12 @@ impl Session<'_> {
                 if *more > 0 && step.next.is_some() {
                     self.ask_scrub(*fingerprints, more - 1);
                 }
-                match step.findings.first() {
+                let in_doubt = self.slot_in_doubt;
+                let is_slot = |problem: &Problem| matches!(problem, Problem::RootSlot { .. });
+                let is_meant = |problem: &Problem| in_doubt && is_slot(problem);
+                // Once it has been told it is mended.
+                self.slot_in_doubt &= !step.findings.iter().any(|found| is_slot(&found.problem));
+                match step.findings.iter().find(|finding| !is_meant(&finding.problem)) {
                     Some(finding) if self.trouble.is_none() => {
                         Err(strange("a scrub", &finding.problem))
                     }

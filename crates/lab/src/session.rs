@@ -84,6 +84,8 @@ pub(crate) struct Session<'a> {
     pub(crate) steps: u64,
     /// Where the scrub goes on.
     pub(crate) scrub: ScrubPosition,
+    /// A root slot may have been lost with a crash, and no scrub has told of it yet.
+    pub(crate) slot_in_doubt: bool,
     /// Scrubs that came to their end.
     pub(crate) scrubbed: u64,
     /// Where collection on request goes on, without and with compressing anew.
@@ -114,6 +116,7 @@ impl<'a> Session<'a> {
             slowed: false,
             steps: 0,
             scrub: ScrubPosition::default(),
+            slot_in_doubt: false,
             scrubbed: 0,
             collect: [None; 2],
             collected: [0; 2],

@@ -107,6 +107,8 @@ pub struct Simulation {
     trouble: Option<Trouble>,
     /// Where the scrub goes on.
     scrub: ScrubPosition,
+    /// A root slot may have been lost with a crash, and no scrub has told of it yet.
+    slot_in_doubt: bool,
     /// Where in the run we are.
     life: usize,
     last_life: usize,
@@ -148,6 +150,7 @@ impl Simulation {
             closed: true,
             trouble: None,
             scrub: ScrubPosition::default(),
+            slot_in_doubt: false,
             life: 0,
             last_life: 0,
             request: 0,
@@ -207,9 +210,11 @@ impl Simulation {
         ear.heard().flushed = 0;
         let oracle = std::mem::take(&mut self.oracle);
         let mut session = Session::new(opening, oracle, &shape);
-        session.scrub = self.scrub;
+        (session.scrub, session.slot_in_doubt) = (self.scrub, self.slot_in_doubt);
         let lived = self.go_through(&mut session, life);
         self.scrub = session.scrub;
+        let is_crash = life.end != End::Close || session.trouble.is_some();
+        self.slot_in_doubt = session.slot_in_doubt || is_crash;
         self.note(&session);
         lived.map_err(|broken| (session.aside.take(), broken))?;
         self.flushed = session.flushed();
