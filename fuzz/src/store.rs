@@ -271,10 +271,11 @@ impl Running {
 
     /// Writes a chunk of what is stored, or is not, whatever becomes of that.
     pub fn overwrite(&mut self, volume: &VolumeHandle, lba: u64, number: u64) {
-        let Some(mut buf) = self.client.try_buffer(CHUNK_BYTES) else { return };
+        let offset_bytes = lba * CHUNK_BYTES as u64;
+        let Some(mut buf) = self.client.try_buffer(offset_bytes, CHUNK_BYTES) else { return };
         buf.bytes_mut().copy_from_slice(&content(number));
         let done = Done { sink: Arc::<Inbox>::default() as Arc<dyn Completions>, tag: 1 };
-        self.client.write(volume, lba * CHUNK_BYTES as u64, buf, false, done);
+        self.client.write(volume, offset_bytes, buf, false, done);
         let ended = (0..STEPS_MAX).any(|_| !self.engine.step());
         assert!(ended, "a write goes on and on");
     }
