@@ -60,7 +60,9 @@ impl Service for Echo {
         }
         match request {
             Request::Status => Response::Status(Status::default()),
-            Request::ListVolumes => Response::Volumes { volumes: Vec::new() },
+            Request::ListVolumes { .. } => {
+                Response::Volumes { volumes: Vec::new(), more: false }
+            }
             Request::CreateVolume { name, size_bytes, read_only }
             | Request::CreateVolumeIn { name, size_bytes, read_only, .. } => {
                 Response::Volume { volume: volume(name, size_bytes, read_only) }
