@@ -134,8 +134,8 @@ pub(crate) fn compare_damaged(
     opening.tolerant = Some(trouble);
     let found = opening.find(oracle)?;
     oracle.explain(flushed, &found)?;
-    let (said, most) =
-        (oracle.contents(&found.unreadable), trouble.costs_chunks_max(opening.has_twins));
+    let said = oracle.contents(&found.unreadable, flushed);
+    let most = trouble.costs_chunks_max(opening.has_twins);
     if said > most {
         let what = "stored chunks that cannot be read";
         return Err(Broken::Figure { what, said, counted: most });

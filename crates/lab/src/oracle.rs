@@ -317,11 +317,13 @@ impl Oracle {
         }
     }
 
-    /// Different contents that these registers may hold now, counted in each domain.
-    pub(crate) fn contents(&self, registers: &BTreeSet<Register>) -> u64 {
+    /// Different contents of those of these registers that have held one thing only after the first
+    /// `since` effects, counted in each domain.
+    pub(crate) fn contents(&self, registers: &BTreeSet<Register>, since: usize) -> u64 {
         let mut contents: Vec<_> = registers
             .iter()
             .filter(|register| self.firm_from(**register).is_some())
+            .filter(|register| self.since(**register, since).count() == 1)
             .filter_map(|&register| match (register, self.now(register)) {
                 (Register::Chunk(slot, _), Value::Chunk(bytes)) => {
                     Some((self.volume(slot)?.domain.as_ref(), bytes))
