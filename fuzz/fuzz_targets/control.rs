@@ -70,18 +70,16 @@ impl Service for Echo {
             Request::ResizeVolume { name, size_bytes } => {
                 Response::Volume { volume: volume(name, size_bytes, false) }
             }
-            Request::SetDedup { name, .. } => Response::Volume { volume: volume(name, 0, false) },
-            Request::SetQuota { name, .. } => Response::Volume { volume: volume(name, 0, false) },
-            Request::RenameVolume { new_name, .. } => {
-                Response::Volume { volume: volume(new_name, 0, false) }
+            Request::SetDedup { name, .. }
+            | Request::SetQuota { name, .. }
+            | Request::CloneVolume { name, .. }
+            | Request::RenameVolume { new_name: name, .. } => {
+                Response::Volume { volume: volume(name, 0, false) }
             }
             Request::DeleteVolume { name, .. } => {
                 Response::Refused(Refusal { kind: RefusalKind::NoSuchVolume, sentence: name })
             }
             Request::TakeSnapshots(_) => Response::Done,
-            Request::CloneVolume { name, .. } => {
-                Response::Volume { volume: volume(name, 0, false) }
-            }
             Request::Rollback { snapshot } => {
                 Response::Refused(Refusal { kind: RefusalKind::InUse, sentence: snapshot })
             }
