@@ -19,15 +19,22 @@ fn spoil(folder: &Folder, start: &[u8]) {
     data.write_all_at(&[!bytes[at], !bytes[at + 1]], at as u64).unwrap();
 }
 
-#[test]
-fn damage_is_named_stays_known_and_heals_when_its_content_comes_again() {
-    let folder = Folder::new();
+/// A store whose volume `v` has this content; chunk 40 of it is a file as well, `piece.img`.
+fn imported(folder: &Folder) -> (String, Vec<u8>) {
     let store = folder.store("64M");
     let (image, piece) = (folder.path("in.img"), folder.path("piece.img"));
     let content = noise(3, 8 << 20);
     fs::write(&image, &content).unwrap();
     fs::write(&piece, &content[40 * 4096..41 * 4096]).unwrap();
     tamis(&format!("import {store} v {image}")).ok();
+    (store, content)
+}
+
+#[test]
+fn damage_is_named_stays_known_and_heals_when_its_content_comes_again() {
+    let folder = Folder::new();
+    let (store, content) = imported(&folder);
+    let piece = folder.path("piece.img");
     assert!(tamis(&format!("scrub {store}")).ok().out.starts_with("all is sound: 2,048 frames"));
     let status = tamis(&format!("scrub {store} --status")).ok().out;
     assert!(
@@ -105,12 +112,8 @@ fn forget_damaged(folder: &Folder, key: Option<&str>) {
 #[test]
 fn what_only_fingerprints_show_is_told_by_every_scrub_until_it_heals() {
     let folder = Folder::new();
-    let store = folder.store("64M");
-    let (image, piece) = (folder.path("in.img"), folder.path("piece.img"));
-    let content = noise(3, 8 << 20);
-    fs::write(&image, &content).unwrap();
-    fs::write(&piece, &content[40 * 4096..41 * 4096]).unwrap();
-    tamis(&format!("import {store} v {image}")).ok();
+    let (store, content) = imported(&folder);
+    let piece = folder.path("piece.img");
     spoil_beneath_checksum(&folder, &content[40 * 4096..40 * 4096 + 64]);
     tamis(&format!("scrub {store}")).ok();
     let sentence = "does not have the fingerprint it is stored under";
@@ -140,12 +143,8 @@ fn what_only_fingerprints_show_is_told_by_every_scrub_until_it_heals() {
 #[test]
 fn a_scrub_that_goes_on_calls_healed_what_has_been_read_again() {
     let folder = Folder::new();
-    let store = folder.store("64M");
-    let (image, piece) = (folder.path("in.img"), folder.path("piece.img"));
-    let content = noise(3, 8 << 20);
-    fs::write(&image, &content).unwrap();
-    fs::write(&piece, &content[40 * 4096..41 * 4096]).unwrap();
-    tamis(&format!("import {store} v {image}")).ok();
+    let (store, content) = imported(&folder);
+    let piece = folder.path("piece.img");
     spoil(&folder, &content[40 * 4096..40 * 4096 + 64]);
     assert_eq!(tamis(&format!("scrub {store}")).code, Some(5));
 

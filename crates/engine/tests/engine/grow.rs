@@ -86,12 +86,10 @@ fn a_full_store_grows_and_goes_on() {
     assert!(geometry_in(&disk, 0) == grown && geometry_in(&disk, 3) == grown);
 }
 
-/// At each of the growth's writes and syncs the power goes, in each way that it can; the store is
-/// the old one or the new one, and after it was opened no copy says otherwise.
-#[test]
-fn a_growth_that_is_cut_leaves_the_old_store_or_the_new_one() {
-    let wish = Wish::default();
-    let (disk, geometry) = small_store(&wish);
+/// What the power leaves of a store that grows, if it goes at one of the growth's writes or syncs;
+/// and the geometry before and after.
+fn cut_growth(wish: &Wish) -> (Vec<MemoryDisk>, [Geometry; 2]) {
+    let (disk, geometry) = small_store(wish);
     let stand = wish.open(disk);
     let volume = stand.volume("v", 64 * MIB);
     stand.write(&volume, 0, &fresh(7, 16 * CHUNK));
@@ -99,8 +97,16 @@ fn a_growth_that_is_cut_leaves_the_old_store_or_the_new_one() {
     let grown = plan_growth(&geometry, &larger()).unwrap();
     let (looker, left) = Looker::new(disk);
     Growing::begin(Box::new(looker)).unwrap().finish(&grown).unwrap();
-
     let left = std::mem::take(&mut *left.lock().unwrap());
+    (left, [geometry, grown])
+}
+
+/// At each of the growth's writes and syncs the power goes, in each way that it can; the store is
+/// the old one or the new one, and after it was opened no copy says otherwise.
+#[test]
+fn a_growth_that_is_cut_leaves_the_old_store_or_the_new_one() {
+    let wish = Wish::default();
+    let (left, [geometry, _]) = cut_growth(&wish);
     assert_eq!(left.len(), 4 * 2, "two writes and two syncs");
     let (mut old, mut differing) = (0, 0);
     for disk in left {
@@ -116,15 +122,7 @@ fn a_growth_that_is_cut_leaves_the_old_store_or_the_new_one() {
 #[test]
 fn an_old_geometry_that_could_not_be_read_never_comes_back() {
     let wish = Wish::default();
-    let (disk, geometry) = small_store(&wish);
-    let stand = wish.open(disk);
-    let volume = stand.volume("v", 64 * MIB);
-    stand.write(&volume, 0, &fresh(7, 16 * CHUNK));
-    let disk = stand.close();
-    let grown = plan_growth(&geometry, &larger()).unwrap();
-    let (looker, left) = Looker::new(disk);
-    Growing::begin(Box::new(looker)).unwrap().finish(&grown).unwrap();
-    let left = std::mem::take(&mut *left.lock().unwrap());
+    let (left, [geometry, grown]) = cut_growth(&wish);
     let is_half_grown =
         |disk: &&MemoryDisk| geometry_in(disk, 0) == grown && geometry_in(disk, 3) == geometry;
     let disk = left.iter().find(is_half_grown).unwrap().clone();
