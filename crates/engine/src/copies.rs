@@ -7,7 +7,12 @@
 //! read, scrub or collection      +---------+ frame is sound after all --> nothing
 //! found its frame damaged -----> | suspect | copy is sound: Move to it --> wanted anew
 //!                                +---------+ both are damaged: DropCopy --> listed as damaged
+//!                                            copy cannot be read --> listed, until it is met again
 //! ```
+//!
+//! A copy is dropped because its bytes are wrong or not worth their room, never because a device
+//! failed: that says nothing of the bytes, and they may be all that is left of the chunk. Whose
+//! copy a scrub could not read gets another in its place.
 //!
 //! One chunk at a time, in the background. To heal is to let the copy take the frame's place: no
 //! byte is written but a record. All is looked up again when a frame has come, so what is recorded
@@ -36,6 +41,8 @@ const LISTED_MAX: usize = 4096;
 #[derive(Default)]
 pub(crate) struct Copies {
     wanted: BTreeSet<Pbn>,
+    /// Those among them that have a copy, which a device did not give.
+    unread: BTreeSet<Pbn>,
     suspects: BTreeSet<Pbn>,
     pub(crate) task: Option<Task>,
     /// A frame is on its way.
@@ -86,6 +93,19 @@ impl Copies {
         }
     }
 
+    /// A device did not give the chunk's second copy: it needs another, and keeps this one so long.
+    pub(crate) fn want_another(&mut self, pbn: Pbn) {
+        self.want(pbn);
+        if self.wanted.contains(&pbn) {
+            self.unread.insert(pbn);
+        }
+    }
+
+    /// Whether the chunk needs a second copy although it has one.
+    pub(crate) fn needs_another(&self, pbn: Pbn) -> bool {
+        self.unread.contains(&pbn)
+    }
+
     /// The chunk's frame seems damaged, and it has a second copy.
     pub(crate) fn suspect(&mut self, pbn: Pbn) {
         if self.suspects.len() < LISTED_MAX {
@@ -96,6 +116,7 @@ impl Copies {
     /// What is listed to be stored twice is met again some time.
     pub(crate) fn want_nothing(&mut self) {
         self.wanted.clear();
+        self.unread.clear();
     }
 
     /// Whether something is listed or worked on: a close waits for it.
@@ -129,7 +150,11 @@ impl Copies {
 
     /// Nothing is left to do for the chunk of a task.
     pub(crate) fn task_over(&mut self, task: &Task) {
-        let list = if task.heals { &mut self.suspects } else { &mut self.wanted };
-        list.remove(&task.pbn);
+        if task.heals {
+            self.suspects.remove(&task.pbn);
+        } else {
+            self.wanted.remove(&task.pbn);
+            self.unread.remove(&task.pbn);
+        }
     }
 }

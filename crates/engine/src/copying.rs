@@ -92,7 +92,8 @@ impl Engine {
     /// Gives a chunk its second copy; false while something is waited for.
     fn copy(&mut self, task: &mut Task) -> Result<bool, PageError> {
         let Some(entry) = self.wanted_entry(task.pbn)? else { return Ok(false) };
-        let has_copy = second_copies::get(&self.state.store, task.pbn).is_some();
+        let has_copy = second_copies::get(&self.state.store, task.pbn).is_some()
+            && !self.copies.needs_another(task.pbn);
         let Some(entry) = entry.filter(|entry| self.state.is_popular(entry.references)) else {
             return Ok(true);
         };
@@ -165,7 +166,9 @@ impl Engine {
             self.counters.chunks_healed += 1;
         } else {
             self.scrub.damage.note(pbn, pba.container, Evidence::Checksum);
-            self.record(&[Change::DropCopy { pbn }]);
+            if found.bytes.is_some() {
+                self.record(&[Change::DropCopy { pbn }]);
+            }
         }
         Ok(true)
     }

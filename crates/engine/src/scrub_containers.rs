@@ -179,7 +179,7 @@ impl Engine {
 }
 
 /// Takes one stretch; one that could not be read is asked for block by block, and a block that
-/// cannot be read stays zeros, which are no frame and no directory.
+/// cannot be read stays zeros, which are no frame and no directory, and is remembered.
 fn take_stretch(
     running: &mut Running,
     at: &mut ContainerScrub,
@@ -192,7 +192,9 @@ fn take_stretch(
         if let (Some(target), Some(bytes)) = (target, buf.get(..read.length_bytes)) {
             target.copy_from_slice(bytes);
         }
-    } else if read.length_bytes > BLOCK_BYTES {
+    } else if read.length_bytes <= BLOCK_BYTES {
+        at.unread.insert(read.mark as u32);
+    } else {
         for skip in (0..read.length_bytes).step_by(BLOCK_BYTES) {
             let offset_bytes = read.offset_bytes + skip as u64;
             let (length_bytes, mark) = (BLOCK_BYTES, read.mark + skip);

@@ -88,13 +88,17 @@ impl Engine {
         heals && self.copies.is_suspect(frame.pbn)
     }
 
-    /// The chunk itself is elsewhere, and gets another copy.
+    /// The chunk itself is elsewhere, and gets another copy; one that was not seen stays until then.
     fn drop_damaged_copy(&mut self, running: &mut Running, at: &ContainerScrub, frame: &Listed) {
         let copy = second_copies::get(&self.state.store, frame.pbn);
         if !copy.is_some_and(|copy| copy.is_place_of(frame.pba(at.id))) {
             return;
         }
-        let healed = self.stopped.is_none() && self.journal_has_room(CHANGE_BYTES_MAX);
+        let was_read = at.was_read(frame);
+        if !was_read {
+            self.copies.want_another(frame.pbn);
+        }
+        let healed = was_read && self.stopped.is_none() && self.journal_has_room(CHANGE_BYTES_MAX);
         if healed {
             self.record(&[Change::DropCopy { pbn: frame.pbn }]);
         }

@@ -1,10 +1,11 @@
 //! What each stage of a scrub's step remembers from one attempt to go on to the next. What is done
 //! with it stands in the file of the stage.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use disk::AlignedBuf;
+use format::BLOCK_BYTES;
 use format::container_page::{ContainerEntry, ContainerState};
 use format::directory::DirectoryEntry;
 use format::units::{ContainerId, Fingerprint, Pba, Pbn};
@@ -81,6 +82,9 @@ pub(crate) struct ContainerScrub {
     pub(crate) length_bytes: u32,
     pub(crate) filling: Vec<u8>,
     pub(crate) image: Arc<Vec<u8>>,
+    /// First bytes of the blocks that the device did not give. What lies there was not seen: that
+    /// it is wrong is not known, and nothing may be dropped or written over for it.
+    pub(crate) unread: BTreeSet<u32>,
     pub(crate) frames: Vec<Listed>,
     pub(crate) next_job: usize,
     pub(crate) judged: usize,
@@ -154,6 +158,7 @@ impl ContainerScrub {
             length_bytes: 0,
             filling: Vec::new(),
             image: Arc::default(),
+            unread: BTreeSet::new(),
             frames: Vec::new(),
             next_job: 0,
             judged: 0,
@@ -173,6 +178,13 @@ impl ContainerScrub {
         let start = frame.offset_bytes as usize;
         let end = start.saturating_add(frame.length_bytes as usize);
         self.image.get(start..end).unwrap_or_default()
+    }
+
+    /// Whether the device gave all of a frame.
+    pub(crate) fn was_read(&self, frame: &Listed) -> bool {
+        let first = frame.offset_bytes - frame.offset_bytes % BLOCK_BYTES as u32;
+        let end = frame.offset_bytes.saturating_add(frame.length_bytes);
+        self.unread.range(first..end).next().is_none()
     }
 
     pub(crate) fn is_sealed(&self) -> bool {

@@ -289,6 +289,53 @@ fn where_both_are_damaged_the_chunk_is_lost_until_it_is_written_again() {
 }
 
 #[test]
+fn a_copy_that_cannot_be_read_for_a_while_is_kept() {
+    let (stand, volume) = copied();
+    let (first, second) = (frame_at(&stand), copy_at(&stand));
+    spoil(&stand.disk, first);
+    stand.disk.inject(Fault::Read { zone: DATA, offset_bytes: second + 600 });
+    assert!(stand.try_read(&volume, LBAS.start * CHUNK, CHUNK).is_err());
+    stand.wait_until("the verdict", |stats| stats.damaged_chunks == 1);
+    stand.disk.heal();
+    read_everywhere(&stand, &volume);
+    stand.wait_until("healing", is_healed);
+    assert_eq!((frame_at(&stand), stand.stats().damaged_chunks), (second, 0));
+    check_clean(&stand.close());
+}
+
+#[test]
+fn a_scrub_drops_no_copy_that_it_could_not_read() {
+    let (stand, volume) = copied();
+    let copy = place(&stand).second_copy.unwrap();
+    spoil(&stand.disk, frame_at(&stand));
+    stand.disk.inject(Fault::Read { zone: DATA, offset_bytes: copy.zone_offset_bytes + 600 });
+    // The scrub has not come to the frame, and nobody else has.
+    let position = ScrubPosition::Containers { container: copy.container };
+    stand.client.scrub(ScrubRequest { position, fingerprints: true }).unwrap();
+    stand.disk.heal();
+    read_everywhere(&stand, &volume);
+    stand.wait_until("healing", is_healed);
+    check_clean(&stand.close());
+}
+
+#[test]
+fn a_copy_that_a_scrub_could_not_read_gets_another_in_its_place() {
+    let (stand, volume) = copied();
+    let second = copy_at(&stand);
+    stand.disk.inject(Fault::Read { zone: DATA, offset_bytes: second + 600 });
+    let found = scrub(&stand);
+    assert!(matches!(found[..], [(Problem::DamagedCopy { .. }, false)]), "{found:?}");
+    stand.wait_until("another copy", |stats| stats.counters.chunks_copied == 1);
+    assert_ne!(copy_at(&stand), second);
+    assert_eq!(stand.stats().copied_chunks, 1);
+    spoil(&stand.disk, frame_at(&stand));
+    read_everywhere(&stand, &volume);
+    stand.disk.heal();
+    stand.wait_until("healing", is_healed);
+    check_clean(&stand.close());
+}
+
+#[test]
 fn a_check_counts_no_chunk_as_lost_that_has_a_sound_copy_and_a_repair_takes_it() {
     let (stand, volume) = copied();
     let at = frame_at(&stand);
