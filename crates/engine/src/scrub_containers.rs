@@ -17,6 +17,9 @@
 //! Where a page of the tables cannot be had, it is not known what they place here. Then less than
 //! they count is no reason to doubt a directory, no directory is written, and the container is
 //! named: a repair makes the page again from the very directories and frames.
+//!
+//! Nor is a directory written where a block with frames could not be read: it would leave out what
+//! lies there, which may be whole. The block is named, and the next scrub tries again.
 
 use std::sync::Arc;
 
@@ -32,6 +35,7 @@ use crate::problem::Problem;
 use crate::scrub::ScrubPosition;
 use crate::scrub_stages::{ContainerPhase, ContainerScrub, Listed};
 use crate::scrub_state::{Progress, Running, ScrubRead};
+use crate::zone_name;
 
 /// One read; what fails in it is read again block by block.
 const READ_BYTES: u32 = 512 << 10;
@@ -160,6 +164,12 @@ impl Engine {
         let healed = mended == Some(true);
         if at.is_sealed() && !at.directory_is_sound && self.is_in_life(at) {
             running.found(Problem::Directory { container: at.id.0 }, healed);
+        }
+        if let Some(unread_at) = at.unread_frames_at().filter(|_| !at.directory_is_sound)
+            && let Some((zone, start_bytes)) = self.geometry.container_zone(at.id)
+        {
+            let offset_bytes = start_bytes + u64::from(unread_at);
+            running.found(Problem::Unreadable { zone: zone_name(zone), offset_bytes }, false);
         }
         if at.lacks_pages && self.is_in_life(at) {
             running.found(Problem::UnjudgedContainer { container: at.id.0 }, false);

@@ -190,14 +190,16 @@ impl Engine {
     }
 
     /// Writes the directory again from the frames, if it is damaged and they are all known: one
-    /// that leaves chunks out is worse than none, in whose place a repair looks at the frames.
+    /// that leaves chunks out is worse than none, in whose place a repair looks at the frames. And
+    /// what a device does not give now it may give later, the directory too.
     pub(crate) fn mend_container(
         &mut self,
         running: &mut Running,
         at: &mut ContainerScrub,
     ) -> Progress {
         let is_wanted = at.is_sealed() && !at.directory_is_sound && self.is_in_life(at);
-        if !is_wanted || at.lacks_pages || self.stopped.is_some() {
+        let is_known = !at.lacks_pages && at.unread_frames_at().is_none();
+        if !is_wanted || !is_known || self.stopped.is_some() {
             return self.end_container(running, at, None);
         }
         let entries: Vec<DirectoryEntry> = at.frames.iter().filter_map(entry).collect();

@@ -180,6 +180,11 @@ impl ContainerScrub {
         self.image.get(start..end).unwrap_or_default()
     }
 
+    /// The first byte that the device did not give, of the blocks that frames may lie in.
+    pub(crate) fn unread_frames_at(&self) -> Option<u32> {
+        self.unread.first().copied().filter(|&at| at < self.life.used_bytes)
+    }
+
     /// Whether the device gave all of a frame.
     pub(crate) fn was_read(&self, frame: &Listed) -> bool {
         let first = frame.offset_bytes - frame.offset_bytes % BLOCK_BYTES as u32;

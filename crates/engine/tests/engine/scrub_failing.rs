@@ -1,10 +1,10 @@
 //! Scrub on a device that fails: what heals is worth no more than what was promised.
 
 use disk::{Fault, Loss, MemoryDisk};
-use engine::{AdminRequest, Reply, ScrubPosition, ScrubRequest, Zone};
+use engine::{AdminRequest, Problem, Reply, ScrubPosition, ScrubRequest, Zone};
 use format::root::Root;
 
-use crate::scrub::{filled, scrub, spoil};
+use crate::scrub::{filled, scrub, sentences, spoil};
 use crate::stand::{CHUNK, Hand, MIB, Wish, check_clean, fresh};
 
 const DATA: Zone = Zone::Data(0);
@@ -64,5 +64,37 @@ fn no_root_follows_a_damaged_one_that_cannot_be_written_again() {
     let stand = Wish::default().open(disk);
     let volume = stand.client.volume("a").unwrap();
     assert_eq!(stand.read(&volume, 299 * CHUNK, CHUNK), fresh(299, CHUNK));
+    check_clean(&stand.close());
+}
+
+/// What a device does not give now it may give later.
+#[test]
+fn a_container_that_cannot_be_read_for_a_while_keeps_its_directory() {
+    let (stand, volume) = filled(3000);
+    for number in (0..900).step_by(2) {
+        stand.write(&volume, number * CHUNK, &fresh(90_000 + number, CHUNK));
+    }
+    stand.flush();
+    for offset_bytes in (0..4 * MIB).step_by(4096) {
+        stand.disk.inject(Fault::Read { zone: DATA, offset_bytes });
+    }
+    let found = scrub(&stand.client, false).findings;
+    let told = |problem: &Problem| found.iter().any(|one| one.problem == *problem && !one.healed);
+    assert!(told(&Problem::Directory { container: 0 }), "its directory was written anew");
+    let (zone, offset_bytes) = ("data.0".to_owned(), 0);
+    assert!(told(&Problem::Unreadable { zone, offset_bytes }), "nothing says why not");
+    stand.disk.heal();
+    assert_eq!(sentences(&scrub(&stand.client, true).findings), Vec::<String>::new());
+    assert_eq!(stand.stats().damaged_chunks, 0);
+    check_clean(&stand.close());
+}
+
+#[test]
+fn a_directory_that_cannot_be_read_is_written_again() {
+    let (stand, _) = filled(2500);
+    stand.disk.inject(Fault::Read { zone: DATA, offset_bytes: 4 * MIB - 30 });
+    let found = scrub(&stand.client, false).findings;
+    assert_eq!(sentences(&found), ["the directory of container 0 is damaged (healed)"]);
+    stand.disk.heal();
     check_clean(&stand.close());
 }
