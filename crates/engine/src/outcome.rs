@@ -139,6 +139,8 @@ pub(crate) enum Piece {
     Zeros,
     /// A chunk that is still in the write buffer.
     Plain(ChunkRef),
+    /// A copy of what is taken of one, for which the read's own memory pays.
+    Copied(Box<[u8]>),
     /// A frame, and what it should be.
     Frame { bytes: FrameBytes, pbn: Pbn, check: FrameCheck },
     /// A frame whose bytes are still on their way; replaced before the reply is given.
@@ -178,6 +180,14 @@ pub(crate) struct PiecePart {
     pub(crate) take_bytes: u32,
 }
 
+impl PiecePart {
+    /// What of the whole chunk is taken.
+    fn taken<'a>(&self, chunk: &'a ChunkRef) -> Option<&'a [u8]> {
+        let skip = self.skip_bytes as usize;
+        chunk.bytes().get(skip..skip + self.take_bytes as usize)
+    }
+}
+
 /// The bytes of a read, as they are stored: put them together with [`ReadPieces::assemble`].
 #[derive(Debug)]
 pub struct ReadPieces {
@@ -200,6 +210,18 @@ impl ReadPieces {
     #[must_use]
     pub fn into_permit(self) -> Option<Permit> {
         self.permit
+    }
+
+    /// From now on it holds nothing of the write buffer: for whoever may keep it for long. A chunk
+    /// of that holds the memory of its whole write, which all writers wait for.
+    pub fn leave_write_buffer(&mut self) {
+        for part in &mut self.parts {
+            if let Piece::Plain(chunk) = &part.piece
+                && let Some(taken) = part.taken(chunk)
+            {
+                part.piece = Piece::Copied(Box::from(taken));
+            }
+        }
     }
 
     /// The read as runs of data and holes, merged, in order.
@@ -247,9 +269,9 @@ impl ReadPieces {
         match &part.piece {
             Piece::Zeros => target.fill(0),
             Piece::Plain(chunk) => {
-                let bytes = chunk.bytes().get(skip..skip + target.len());
-                target.copy_from_slice(bytes.ok_or_else(|| self.damage(part))?);
+                target.copy_from_slice(part.taken(chunk).ok_or_else(|| self.damage(part))?);
             }
+            Piece::Copied(taken) => target.copy_from_slice(taken),
             Piece::Frame { bytes, pbn, check } => {
                 let frame = bytes.bytes().ok_or_else(|| self.damage(part))?;
                 // Another check: the frame's write was lost, and an older frame stands there.

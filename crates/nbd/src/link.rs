@@ -17,10 +17,13 @@
 //!   part leaves its rest there, and whoever sends next sends that first. When the writer has it,
 //!   the reader leaves its acknowledgements to the writer instead of waiting.
 //! - A client that takes nothing keeps its place, and the memory of its reads, until somebody else
-//!   waits for that ([`Forbearance`]): then it is given up.
+//!   waits for that ([`Forbearance`]): then it is given up. What its reads hold of the write buffer
+//!   it keeps for some seconds at most, for all who write need that: outcomes wait *here* while
+//!   anything is sent, and whoever sends sees to it that they let go of it ([`Link::let_go`]).
 //! - Once the connection is *broken* nobody waits for anything any more. Outcomes that still
 //!   come are dropped: the engine may outlive its clients.
 
+use std::collections::VecDeque;
 use std::fmt::{self, Debug, Formatter};
 use std::io::{ErrorKind, Write};
 use std::net::Shutdown;
@@ -39,6 +42,11 @@ pub(crate) const REQUESTS_MAX: usize = 256;
 /// Bytes of reads in flight on one connection, however much memory the engine has; one read may
 /// exceed it alone.
 pub(crate) const READ_BYTES_MAX: usize = 64 << 20;
+/// So much is given to the socket at a time: beside a longer piece what waits would not be looked
+/// after for as long as its client cares to take.
+const PIECE_BYTES_MAX: usize = 256 << 10;
+/// What waits may hold of the write buffer for so long, and for one piece.
+const HOLDS_TIME_MAX: Duration = Duration::from_secs(1);
 /// Acknowledgements that may wait for the writer.
 const HANDED_OVER_BYTES_MAX: usize = 64 << 10;
 
@@ -69,7 +77,7 @@ pub(crate) type Outcome = Result<Reply, RequestError>;
 pub(crate) struct Batch {
     /// Encoded already.
     pub(crate) replies: Vec<u8>,
-    pub(crate) outcomes: Vec<(Request, Outcome)>,
+    pub(crate) outcomes: VecDeque<(Request, Outcome)>,
 }
 
 /// How much of a connection's allowance something takes.
@@ -105,6 +113,8 @@ struct State {
     vacant: Vec<usize>,
     in_flight: Load,
     batch: Batch,
+    /// When what waits last let go of what it held.
+    let_go: Instant,
     /// Where the core encodes what it answers itself; empty in between.
     answer: Replies,
     /// There will be requests yet.
@@ -151,6 +161,7 @@ impl Link {
                 vacant: Vec::new(),
                 in_flight: Load::default(),
                 batch: Batch::default(),
+                let_go: Instant::now(),
                 answer: Replies::new(Box::new([0; ANSWER_BYTES]), structured),
                 reading: true,
                 broken: false,
@@ -241,7 +252,8 @@ impl Link {
     fn send_all(&self, mut bytes: &[u8]) -> Result<(), Hangup> {
         let mut stalled_since = None;
         while !bytes.is_empty() {
-            match (&*self.socket).write(bytes) {
+            let piece = bytes.get(..PIECE_BYTES_MAX).unwrap_or(bytes);
+            match (&*self.socket).write(piece) {
                 Ok(0) => return Err(Hangup),
                 Ok(sent) => {
                     bytes = &bytes[sent..];
@@ -259,8 +271,47 @@ impl Link {
                     _ => return Err(Hangup),
                 },
             }
+            if !bytes.is_empty() {
+                self.let_go();
+            }
         }
         Ok(())
+    }
+
+    /// Once in a while: what waits to be sent, for who knows how long, lets go of the write buffer.
+    fn let_go(&self) {
+        let mut state = self.state();
+        if state.let_go.elapsed() < HOLDS_TIME_MAX {
+            return;
+        }
+        state.let_go = Instant::now();
+        let mut waiting = std::mem::take(&mut state.batch.outcomes);
+        // Copying takes its time, and the core wants the lock.
+        drop(state);
+        for (_, outcome) in &mut waiting {
+            if let Ok(Reply::Read(pieces)) = outcome {
+                pieces.leave_write_buffer();
+            }
+        }
+        self.put_back(&mut waiting);
+    }
+
+    /// Outcomes that were taken come back to the front of those that wait.
+    fn put_back(&self, outcomes: &mut VecDeque<(Request, Outcome)>) {
+        let mut state = self.state();
+        if !state.broken && !outcomes.is_empty() {
+            outcomes.append(&mut state.batch.outcomes);
+            std::mem::swap(outcomes, &mut state.batch.outcomes);
+            self.wake_writer(&state);
+        }
+    }
+
+    /// Leaves to those who send what is not sent next.
+    pub(crate) fn leave(&self, outcomes: &mut VecDeque<(Request, Outcome)>) {
+        if !outcomes.is_empty() {
+            self.put_back(outcomes);
+            self.let_go();
+        }
     }
 
     /// Sends `bytes` now, or leaves them to the writer when that is sending.
@@ -427,7 +478,7 @@ impl Completions for Link {
                 if let Some(mut rest) = self.may_answer(&state, &request, &outcome) {
                     return self.answer_at_once(&mut state, &mut rest, &request, outcome);
                 }
-                state.batch.outcomes.push((request, outcome));
+                state.batch.outcomes.push_back((request, outcome));
                 self.wake_writer(&state);
             }
             _ => {

@@ -18,30 +18,28 @@ pub(crate) const REPLIES_BYTES: usize = 2 * GATHERED_BYTES;
 pub(crate) fn run(link: &Link, mut replies: Replies) {
     let mut batch = Batch::default();
     while link.take(&mut batch) {
-        if send_all(link, &mut batch, &mut replies).is_err() {
+        if send_some(link, &mut batch, &mut replies).is_err() {
             return;
         }
     }
 }
 
-fn send_all(link: &Link, batch: &mut Batch, replies: &mut Replies) -> Result<(), Hangup> {
+/// Sends what is gathered of a batch; the rest waits with the link, which looks after it while the
+/// client does not take this.
+fn send_some(link: &Link, batch: &mut Batch, replies: &mut Replies) -> Result<(), Hangup> {
     replies.append(&batch.replies);
     batch.replies.clear();
     let mut load = Load::default();
-    for (request, outcome) in batch.outcomes.drain(..) {
+    while replies.as_bytes().len() < GATHERED_BYTES
+        && let Some((request, outcome)) = batch.outcomes.pop_front()
+    {
         replies.outcome(&request, outcome);
         load.add(&request);
-        if replies.as_bytes().len() >= GATHERED_BYTES {
-            send(link, replies, &mut load)?;
-        }
     }
-    send(link, replies, &mut load)
-}
-
-fn send(link: &Link, replies: &mut Replies, load: &mut Load) -> Result<(), Hangup> {
+    link.leave(&mut batch.outcomes);
     // With nothing of our own, too: the rest of a reply that was sent in part may wait.
     link.send(replies.as_bytes())?;
     replies.clear();
-    link.release(std::mem::take(load));
+    link.release(load);
     Ok(())
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use nbd::ServerOptions;
 use nbd::wire::{COMMAND_FUA, Command, Request};
-use support::{Peer, Store, request};
+use support::{Answer, Peer, Store, request};
 
 const MIB: u64 = 1 << 20;
 const SIZE_BYTES: u64 = 64 * MIB;
@@ -90,6 +90,58 @@ fn who_does_not_read_keeps_its_place_until_others_wait_for_the_memory() {
     // Cut off: what the socket held, and no more.
     let _ = greedy.stream.read_to_end(&mut rest);
     assert!(rest.len() < LONG_READ_BYTES as usize);
+}
+
+/// Pairs of requests: a write that fills a twelfth of the write buffer, and a read of some of it.
+const WRITES_READ_BACK: u64 = 24;
+/// Reads whose replies a socket does not hold.
+const READS_IN_FRONT: u64 = 2;
+/// A read of these that is not taken leaves the connection its share of the memory for reads.
+const READ_IN_FRONT_BYTES: u32 = 128 << 10;
+
+/// What reads back what it has just written, and takes none of its replies. Cookies of reads are
+/// odd.
+fn requests_of_one_that_reads_back() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for _ in 0..READS_IN_FRONT {
+        let read = request(Command::Read, 0, 63 * MIB, READ_IN_FRONT_BYTES);
+        Request { cookie: u64::MAX, ..read }.encode(&mut bytes);
+    }
+    for at in 0..WRITES_READ_BACK {
+        let write = request(Command::Write, 0, at * MIB, MIB as u32);
+        Request { cookie: 2 * at, ..write }.encode(&mut bytes);
+        bytes.resize(bytes.len() + MIB as usize, at as u8 + 1);
+        let read = request(Command::Read, 0, at * MIB, 4096);
+        Request { cookie: 2 * at + 1, ..read }.encode(&mut bytes);
+    }
+    bytes
+}
+
+#[test]
+fn replies_that_are_not_taken_do_not_hold_the_write_buffer() {
+    let (_store, server) = Store::serving(&[("disk", SIZE_BYTES), ("other", SIZE_BYTES)]);
+    let mut greedy = Peer::simple(&server, "disk");
+    let mut sender = Peer { stream: greedy.stream.try_clone().unwrap() };
+    let sends = thread::spawn(move || sender.send(&requests_of_one_that_reads_back()));
+    // Until it could hold all of it.
+    thread::sleep(Duration::from_millis(500));
+    let mut other = Peer::simple(&server, "other");
+    let begun = Instant::now();
+    for at in 0..8 {
+        let write = request(Command::Write, 0, at * MIB, 4096);
+        assert_eq!(other.ask(&write, &[9; 4096]).errno(), 0);
+    }
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    sends.join().unwrap();
+    for _ in 0..READS_IN_FRONT + 2 * WRITES_READ_BACK {
+        let Answer::Simple { errno: 0, cookie } = greedy.answer() else { panic!("it failed") };
+        let (length_bytes, byte) = match cookie {
+            u64::MAX => (READ_IN_FRONT_BYTES, 0),
+            cookie if cookie % 2 == 1 => (4096, cookie as u8 / 2 + 1),
+            _ => (0, 0),
+        };
+        assert!(greedy.receive(length_bytes as usize).iter().all(|read| *read == byte), "{cookie}");
+    }
 }
 
 /// The header of a long write and the beginning of its payload.
