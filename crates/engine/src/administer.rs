@@ -27,7 +27,7 @@ use crate::intake::AdminRequest;
 use crate::outcome::{Reply, VolumeInfo};
 use crate::record::{encoded, in_records};
 use crate::unmap::Piece;
-use crate::versions::copies_a_version;
+use crate::versions::copied_versions;
 use crate::volume::{SECTOR_BYTES, VOLUME_BYTES_MAX, VolumeHandle, VolumeShared};
 use crate::volumes::shared_of;
 use crate::waiting::Waiting;
@@ -231,7 +231,8 @@ impl Engine {
         if !self.journal_has_room(encoded(changes).len()) {
             return Ok(false);
         }
-        if changes.iter().any(copies_a_version) && !self.copies_have_room() {
+        let copies = changes.iter().flat_map(copied_versions).next().is_some();
+        if copies && !self.copies_have_room() {
             return Ok(false);
         }
         self.record(changes);

@@ -7,13 +7,14 @@ use format::page::Page;
 use format::record::Change;
 use format::root::Root;
 use format::superblock::Geometry;
-use format::units::{TreeId, TreeRoot, Zone};
-use tables::{PageError, PageRead, ReachWalker};
+use format::units::{TreeId, TreeRoot, VolumeId, Zone};
+use tables::{PageError, PageRead, PageWrite, ReachWalker};
 
 use crate::devices::Devices;
 use crate::open_error::OpenError;
 use crate::page_runs::{page_bytes, take_run};
 use crate::state::State;
+use crate::versions::copied_versions;
 use crate::wanted::Wanted;
 
 /// Pages read at a time while trees are walked.
@@ -138,6 +139,7 @@ impl Loading {
     /// Applies one change, its pages read first.
     pub(crate) fn apply(&mut self, change: &Change) -> Result<(), OpenError> {
         let wanted = self.wait_for(|state, wanted| state.want_change(change, wanted))?;
+        copied_versions(change).try_for_each(|version| self.write_version(version))?;
         self.state.apply(change);
         self.state.live_changes.clear();
         self.state.store.release_pins(wanted.pins);
@@ -152,6 +154,17 @@ impl Loading {
         self.devices.sync_now(Zone::Superblock)
     }
 
+    /// Writes what is dirty of a version that is about to be copied, so that the copy shares it.
+    /// Live, copies are made behind a freeze that gave these pages blocks; its root is not durable.
+    /// Were they copied instead, each for each copy, no freeze might ever find blocks for all.
+    fn write_version(&mut self, version: VolumeId) -> Result<(), OpenError> {
+        if !self.may_write {
+            return Ok(());
+        }
+        let writes = self.state.store.clean_tree(TreeId::volume(version));
+        self.write_pages(writes)
+    }
+
     /// Dirty pages leave the cache as they do live: no root that counts names the blocks they are
     /// given.
     pub(crate) fn keep_cache_in_bounds(&mut self) -> Result<(), OpenError> {
@@ -162,8 +175,16 @@ impl Loading {
         if !self.may_write || !self.state.store.cleaning_is_due() {
             return Ok(());
         }
+        let writes = self.state.store.clean_batch(CLEAN_PAGES);
+        self.write_pages(writes)
+    }
+
+    fn write_pages(&mut self, writes: Vec<PageWrite>) -> Result<(), OpenError> {
+        if writes.is_empty() {
+            return Ok(());
+        }
         self.replace_unread()?;
-        let mut pages = self.state.store.clean_batch(CLEAN_PAGES).into();
+        let mut pages = writes.into();
         let (mut blocks, mut writes) = (Vec::new(), Vec::new());
         while let Some(run) = take_run(&mut pages) {
             blocks.extend(run.iter().map(|write| write.block));

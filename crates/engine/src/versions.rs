@@ -34,12 +34,17 @@ use crate::mapping::{NO_MAP, leaf_start};
 use crate::state::{State, lower};
 use crate::wanted::Wanted;
 
-/// Whether a change copies a version, and so doubles its dirty pages.
-pub(crate) fn copies_a_version(change: &Change) -> bool {
-    matches!(
-        change,
-        Change::TakeSnapshot { .. } | Change::CloneVolume { .. } | Change::Rollback { .. }
-    )
+/// The versions that a change copies. A copy doubles what is dirty of its source.
+pub(crate) fn copied_versions(change: &Change) -> impl Iterator<Item = VolumeId> {
+    let copied = match change {
+        Change::TakeSnapshot { volume, .. } | Change::CutOff { volume, .. } => {
+            [Some(*volume), None]
+        }
+        Change::CloneVolume { snapshot, .. } => [Some(*snapshot), None],
+        Change::Rollback { volume, to, .. } => [Some(*volume), Some(*to)],
+        _ => [None, None],
+    };
+    copied.into_iter().flatten()
 }
 
 /// A version being given back, and those whose references it decides.

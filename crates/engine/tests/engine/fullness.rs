@@ -516,3 +516,48 @@ fn full_tables_take_no_more_volumes_and_snapshots_and_everything_else_goes_on() 
     stand.client.take_snapshots(request).unwrap();
     check_clean(&stand.close());
 }
+
+/// Versions that are copied behind a freeze share what it gave blocks. An opening before its root is
+/// durable finds the same pages dirty: were they copied for each version, the next freeze would find
+/// no blocks for them, now or ever.
+#[test]
+fn versions_copied_behind_a_freeze_take_no_more_blocks_after_a_crash() {
+    const DIRTY_LEAVES: u64 = 2000;
+    let wish = Wish { cache: cache_of(20_000, 1_000_000), ..Wish::default() };
+    let mut hand = Hand::new(&wish);
+    let sparse = hand.volume("sparse", 1024 * GIB);
+    let write = |hand: &mut Hand, volume: &VolumeHandle, leaf: u64, bytes: &[u8]| {
+        let later = hand.write(volume, leaf * SPARSE_CHUNKS * CHUNK, bytes);
+        later.into_iter().for_each(|tag| assert!(hand.wait(tag).is_ok()));
+        if leaf % 200 == 0 {
+            hand.settle();
+        }
+    };
+    (0..3000).for_each(|leaf| write(&mut hand, &sparse, leaf, &packed(1)));
+    drop(sparse);
+    let (mut hand, held) = Holder::open(&wish, hand.close());
+    let sparse = hand.beside(|client| client.volume("sparse").unwrap());
+    (0..DIRTY_LEAVES).for_each(|leaf| write(&mut hand, &sparse, leaf, &packed(2)));
+    let flushed = hand.flush();
+    hand.wait(flushed).unwrap();
+    held.hold_writes(Zone::Tables);
+    for number in 0..10 {
+        let (volumes, name) = (vec!["sparse".to_owned()], format!("s{number}"));
+        let request = SnapshotRequest { volumes, name, taken_unix_s: 7 };
+        hand.beside(|client| client.take_snapshots(request)).unwrap();
+    }
+    assert!(held.count() > 0, "the freeze has its pages written");
+    let stats = hand.beside(|client| client.stats()).unwrap();
+    assert!(stats.tables_used_ratio < 0.9, "{stats:?}");
+
+    let mut hand = Hand::open(&wish, hand.disk.crash(5));
+    let stats = hand.beside(|client| client.stats()).unwrap();
+    assert!(stats.tables.dirty_pages < DIRTY_LEAVES, "{}", stats.tables.dirty_pages);
+    let sparse = hand.beside(|client| client.volume("sparse").unwrap());
+    let written = hand.write_durable(&sparse, 0, &packed(3));
+    hand.wait(written).unwrap();
+    let last = hand.beside(|client| client.volume("sparse@s9").unwrap());
+    assert!(hand.read(&last, 0, CHUNK as u32) == packed(2));
+    drop((sparse, last));
+    check_clean(&hand.close());
+}

@@ -4,6 +4,11 @@
 //! it was last looked at, or is held, or has children in the cache, goes back to its end. Blocks
 //! given out here are fresh: a page that is changed again before the checkpoint gives its block
 //! back at once.
+//!
+//! A replay cleans a whole tree before it copies it ([`PageStore::clean_tree`]): live, the freeze
+//! before the copy had, and what had a block was shared.
+
+use format::units::TreeId;
 
 use super::page_io::PageWrite;
 use super::page_store::PageStore;
@@ -36,6 +41,27 @@ impl PageStore {
         self.sort_for_writing(&mut cold);
         let mut writes: Vec<PageWrite> =
             cold.into_iter().filter_map(|slot| self.clean(slot)).collect();
+        writes.sort_unstable_by_key(|write| write.block);
+        writes
+    }
+
+    /// Gives every dirty page of a tree a block, so that a copy of the tree shares it; what finds
+    /// none stays dirty. The writes come in ascending order of blocks.
+    #[must_use]
+    pub fn clean_tree(&mut self, tree: TreeId) -> Vec<PageWrite> {
+        let mut due = self.take_dirty(|of| of == tree);
+        self.sort_for_writing(&mut due);
+        let mut writes = Vec::with_capacity(due.len());
+        let mut left = due.into_iter();
+        for slot in left.by_ref() {
+            let Some(block) = self.space.allocate_fresh(self.frames.get(slot).id) else {
+                self.frames.put_back_dirty(slot);
+                break;
+            };
+            writes.push(self.place(slot, block, self.generation_next));
+        }
+        // What is above a page without a block has none either.
+        left.for_each(|slot| self.frames.put_back_dirty(slot));
         writes.sort_unstable_by_key(|write| write.block);
         writes
     }

@@ -63,7 +63,7 @@ impl PageStore {
     }
 
     /// Takes the dirty pages of the trees that are due out of the queue.
-    fn take_dirty(&mut self, is_due: impl Fn(TreeId) -> bool) -> Vec<Slot> {
+    pub(super) fn take_dirty(&mut self, is_due: impl Fn(TreeId) -> bool) -> Vec<Slot> {
         let mut due = Vec::with_capacity(self.frames.dirty_pages());
         let mut others = Vec::new();
         while let Some(slot) = self.frames.pop_dirty() {

@@ -33,6 +33,7 @@ enum Op {
     CutOff(TreeId, TreeId, u64, u64),
     Difference(TreeId, TreeId, u64),
     Clean(usize),
+    CleanTree(TreeId),
     Shrink,
     Land(usize),
     Freeze,
@@ -69,6 +70,7 @@ fn op() -> impl Strategy<Value = Op> {
             .prop_map(|(f, t, i, j)| Op::CutOff(f, t, i.min(j), i.max(j))),
         2 => (map(), map(), index()).prop_map(|(s, t, i)| Op::Difference(s, t, i)),
         4 => (1_usize..12).prop_map(Op::Clean),
+        2 => map().prop_map(Op::CleanTree),
         3 => Just(Op::Shrink),
         5 => any::<usize>().prop_map(Op::Land),
         3 => Just(Op::Freeze),
@@ -130,6 +132,10 @@ impl Rig {
             Op::Difference(one, other, from) => self.check_difference(one, other, from),
             Op::Clean(pages) => {
                 let writes = self.store.clean_batch(pages);
+                self.device.submit(writes);
+            }
+            Op::CleanTree(tree) => {
+                let writes = self.store.clean_tree(tree);
                 self.device.submit(writes);
             }
             Op::Shrink => self.store.shrink(),
@@ -333,6 +339,31 @@ fn a_copy_reads_what_is_still_being_written() {
     rig.apply(&Op::Put(one, 506, 1));
     rig.apply(&Op::Freeze);
     rig.apply(&Op::CutOff(one, other, 0, 508));
+    rig.check(other, 506);
+}
+
+/// What was cleaned is shared by a copy, inner pages as well; where there are no blocks, what finds
+/// none is copied as it was.
+#[test]
+fn a_copy_of_a_cleaned_tree_shares_all_of_it() {
+    let [one, other, third] = MAPS;
+    let mut rig = Rig::new(40);
+    [3, 506, 508 * 508].iter().for_each(|&leaf| rig.apply(&Op::Put(one, leaf, 1)));
+    rig.apply(&Op::Put(third, 3, 1));
+    let others = rig.store.dirty_pages() - 8;
+    rig.apply(&Op::CleanTree(one));
+    rig.apply(&Op::Copy(one, other));
+    assert_eq!((rig.store.dirty_pages(), rig.store.shared_blocks()), (others, 1));
+    rig.check(other, 506);
+    rig.check_no_block_is_lost();
+
+    let mut rig = Rig::new(40);
+    rig.store = rig.device.open(PageStoreOptions { cache_pages: 40, tables_blocks: 5 });
+    [3, 506, 508 * 508].iter().for_each(|&leaf| rig.apply(&Op::Put(one, leaf, 1)));
+    rig.apply(&Op::CleanTree(one));
+    assert_eq!((rig.store.free_blocks(), rig.store.dirty_pages()), (0, 4));
+    rig.apply(&Op::Copy(one, other));
+    assert_eq!(rig.store.dirty_pages(), 8);
     rig.check(other, 506);
 }
 

@@ -1,4 +1,4 @@
-//! A disk that keeps reads back for as long as a test likes, aside: what meets who
+//! A disk that keeps reads, or writes, back for as long as a test likes, aside: what meets who
 //! waits for them?
 
 use std::sync::{Arc, Mutex};
@@ -8,7 +8,7 @@ use engine::Zone;
 
 use super::{Hand, Wish};
 
-/// A memory disk whose reads can be kept back.
+/// A memory disk whose reads and writes can be kept back.
 pub(crate) struct Holder {
     disk: MemoryDisk,
     held: Held,
@@ -16,12 +16,15 @@ pub(crate) struct Holder {
 
 /// What is kept back.
 #[derive(Clone, Default)]
-pub(crate) struct Held(Arc<Mutex<HeldReads>>);
+pub(crate) struct Held(Arc<Mutex<HeldIos>>);
 
 #[derive(Default)]
-struct HeldReads {
+struct HeldIos {
+    /// Zones of which no read ends.
     zones: Vec<Zone>,
-    reads: Vec<Io>,
+    /// Zones of which no write ends, nor any sync.
+    unwritten: Vec<Zone>,
+    ios: Vec<Io>,
     /// What goes on with the next look.
     freed: Vec<Io>,
 }
@@ -32,16 +35,23 @@ impl Held {
         self.0.lock().unwrap().zones.push(zone);
     }
 
+    /// From now on no write and no sync of this zone ends, nor begins.
+    pub(crate) fn hold_writes(&self, zone: Zone) {
+        self.0.lock().unwrap().unwritten.push(zone);
+    }
+
     /// What is kept back stays so, and nothing else.
     pub(crate) fn hold_no_more(&self) {
-        self.0.lock().unwrap().zones.clear();
+        let mut held = self.0.lock().unwrap();
+        held.zones.clear();
+        held.unwritten.clear();
     }
 
     /// What is kept back goes on, and what comes behind it is kept back.
     pub(crate) fn let_by(&self) {
         let mut held = self.0.lock().unwrap();
-        let reads = std::mem::take(&mut held.reads);
-        held.freed.extend(reads);
+        let ios = std::mem::take(&mut held.ios);
+        held.freed.extend(ios);
     }
 
     /// All goes on.
@@ -50,14 +60,14 @@ impl Held {
         self.let_by();
     }
 
-    /// Reads that are kept back.
+    /// Reads and writes that are kept back.
     pub(crate) fn count(&self) -> usize {
-        self.0.lock().unwrap().reads.len()
+        self.0.lock().unwrap().ios.len()
     }
 }
 
 impl Holder {
-    /// A store whose reads can be kept back.
+    /// A store whose reads and writes can be kept back.
     pub(crate) fn open(wish: &Wish, disk: MemoryDisk) -> (Hand, Held) {
         let held = Held::default();
         let holder = Self { disk: disk.clone(), held: held.clone() };
@@ -69,8 +79,10 @@ impl Holder {
 impl Disk for Holder {
     fn submit(&mut self, io: Io) {
         let mut held = self.held.0.lock().unwrap();
-        if held.zones.contains(&io.zone) && matches!(io.kind, IoKind::Read { .. }) {
-            return held.reads.push(io);
+        let is_read = matches!(io.kind, IoKind::Read { .. });
+        let zones = if is_read { &held.zones } else { &held.unwritten };
+        if zones.contains(&io.zone) {
+            return held.ios.push(io);
         }
         self.disk.submit(io);
     }
