@@ -102,9 +102,8 @@ impl OpenStore {
         let core = thread::Builder::new()
             .name("core".to_owned())
             .spawn(move || {
-                let ended = engine.run();
-                when_over();
-                ended
+                let _over = WhenOver(Some(when_over));
+                engine.run()
             })
             .map_err(|source| CliError::System { action: "a thread cannot be made", source })?;
         recall::at_opening(path, &client);
@@ -134,6 +133,17 @@ impl OpenStore {
         let closed = store.close();
         let value = result?;
         closed.map(|()| value)
+    }
+}
+
+/// What is called when an engine has ended, by a panic as well: its server must not go on alone.
+struct WhenOver<F: FnOnce()>(Option<F>);
+
+impl<F: FnOnce()> Drop for WhenOver<F> {
+    fn drop(&mut self) {
+        if let Some(call) = self.0.take() {
+            call();
+        }
     }
 }
 
@@ -381,4 +391,23 @@ pub(crate) fn processors() -> usize {
 /// Where the store at `path` is, in full: for lines that are pasted elsewhere.
 pub(crate) fn absolute(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+    use std::thread;
+
+    use super::WhenOver;
+
+    #[test]
+    fn the_end_of_an_engine_is_heard_of_when_it_panics_too() {
+        let (ended, hears) = channel();
+        let core = thread::spawn(move || {
+            let _over = WhenOver(Some(move || ended.send(()).unwrap()));
+            panic!("as by a mistake of ours");
+        });
+        hears.recv().unwrap();
+        assert!(core.join().is_err());
+    }
 }

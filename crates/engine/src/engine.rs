@@ -435,14 +435,19 @@ impl Engine {
         self.stopped = Some(error.clone());
         self.tell(&Notice::WritingStopped { error: error.clone() });
         self.intake.refuse_writes(error.clone());
-        std::mem::take(&mut self.waiting).into_iter().for_each(|waiting| waiting.fail(&error));
+        self.fail_writing(&error);
+    }
+
+    /// Every write, flush and change that is under way is answered with `error`.
+    fn fail_writing(&mut self, error: &RequestError) {
+        std::mem::take(&mut self.waiting).into_iter().for_each(|waiting| waiting.fail(error));
         for mut write in std::mem::take(&mut self.quota_waiting) {
-            write.answer().fail(&error);
+            write.answer().fail(error);
         }
-        self.flushing.fail(&error);
-        self.collection.fail(&error);
+        self.flushing.fail(error);
+        self.collection.fail(error);
         self.volumes.rolling_back.clear();
-        self.buffer.groups.iter_mut().for_each(|group| group.fail(&error));
+        self.buffer.groups.iter_mut().for_each(|group| group.fail(error));
     }
 
     /// A page that a write needs is damaged.
@@ -452,17 +457,22 @@ impl Engine {
 }
 
 impl Drop for Engine {
-    /// Whoever asks after the end, or asked just before it, is told.
+    /// Whoever asks after the end, or asked before it and was not answered, is told: after a clean
+    /// end those who asked at the last moment, after a panic of this thread all that there are.
     fn drop(&mut self) {
-        self.intake.refuse(RequestError::Closing);
-        self.reads.fail(&RequestError::Closing);
-        self.collection.fail(&RequestError::Closing);
-        self.scrub.fail(&RequestError::Closing);
-        self.explaining.fail(&RequestError::Closing);
-        self.walks.fail(&RequestError::Closing);
-        self.enlarging.fail(&RequestError::Closing);
+        let error = RequestError::Closing;
+        self.intake.refuse(error.clone());
+        self.fail_writing(&error);
+        self.reads.fail(&error);
+        self.scrub.fail(&error);
+        self.explaining.fail(&error);
+        self.walks.fail(&error);
+        self.enlarging.fail(&error);
         self.intake.take(&mut self.requests);
-        self.requests.drain(..).for_each(|request| request.fail(&RequestError::Closing));
+        self.requests.drain(..).for_each(|request| request.fail(&error));
+        if let Closing::Draining(waiters) = std::mem::replace(&mut self.closing, Closing::Closed) {
+            waiters.into_iter().for_each(|done| done.fail(error.clone()));
+        }
     }
 }
 

@@ -1,7 +1,12 @@
 //! A device has failed and nothing is written any more: what was acknowledged is read as it was.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
 use disk::Fault;
-use engine::{Caches, RequestError, VolumeHandle, Zone};
+use engine::{
+    AdminRequest, Caches, Completions, Done, NewVolume, Reply, RequestError, VolumeHandle, Zone,
+};
 
 use crate::stand::{CHUNK, GIB, Hand, Held, Holder, MIB, Wish, fresh};
 
@@ -88,6 +93,39 @@ fn with_chunks(wish: &Wish) -> (Hand, Held, VolumeHandle) {
     }
     hand.steps(STEPS);
     (hand, held, volume)
+}
+
+/// Whom nobody should tell anything.
+struct Panics;
+
+impl Completions for Panics {
+    fn complete(&self, _: u64, _: Result<Reply, RequestError>) {
+        panic!("on the core's thread, as a mistake of ours would");
+    }
+}
+
+/// A write of a sector waits for the device, and all else for that write's group.
+#[test]
+fn everybody_who_waits_is_told_when_the_core_panics() {
+    let (mut hand, held, volume) = with_chunks(&Wish::default());
+    held.hold(Zone::Data(0));
+    let sector = write_sector(&mut hand, &volume, 1);
+    let (created, done) = hand.done();
+    let new = NewVolume { name: "w".to_owned(), size_bytes: MIB, ..NewVolume::default() };
+    hand.client.administer(AdminRequest::CreateVolume(new), done);
+    let flushed = hand.flush();
+    let durable = hand.write_durable(&volume, 2 * CHUNK, &fresh(4, CHUNK));
+    hand.steps(STEPS);
+    let (panics, (closed, done)) = (Done { sink: Arc::new(Panics), tag: 0 }, hand.done());
+    hand.client.extents(&volume, 0, CHUNK, 1, panics);
+    hand.client.administer(AdminRequest::Close, done);
+    assert!(catch_unwind(AssertUnwindSafe(|| hand.steps(STEPS))).is_err());
+    drop(std::mem::replace(&mut hand.engine, Hand::new(&Wish::default()).engine));
+    for waits in [sector, created, flushed, durable, closed] {
+        assert!(matches!(hand.outcome(waits), Some(Err(RequestError::Closing))), "{waits}");
+    }
+    let Err(refused) = hand.client.volumes() else { panic!("it is answered") };
+    assert!(matches!(refused, RequestError::Closing));
 }
 
 fn read_later(hand: &mut Hand, volume: &VolumeHandle, offset_bytes: u64) -> u64 {
