@@ -7,6 +7,7 @@
 //! container was given out again.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use format::BLOCK_BYTES;
 use format::units::Zone;
@@ -46,6 +47,15 @@ impl Carried {
         }
     }
 
+    /// Whether all of these bytes are carried.
+    pub(crate) fn has(&self, zone: Zone, bytes: Range<u64>) -> bool {
+        let before = self.pieces.range(..=(zone, bytes.start)).next_back();
+        let reaches = |(&(of, at), piece): (&(Zone, u64), &Vec<u8>)| {
+            of == zone && bytes.end <= at + piece.len() as u64
+        };
+        bytes.is_empty() || before.is_some_and(reaches)
+    }
+
     /// The stretches of whole blocks that hold pieces: zone, first byte, length.
     pub(crate) fn stretches(&self) -> Vec<(Zone, u64, usize)> {
         let block_bytes = BLOCK_BYTES as u64;
@@ -66,7 +76,7 @@ impl Carried {
 #[cfg(test)]
 mod tests {
     use proptest::collection::vec;
-    use proptest::prelude::{any, prop_assert_eq, proptest};
+    use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 
     use super::Carried;
     use format::BLOCK_BYTES;
@@ -81,6 +91,7 @@ mod tests {
             length in 0..30_000usize,
         ) {
             let (mut carried, mut model) = (Carried::default(), vec![0xee; 200_000]);
+            let mut known = vec![false; 200_000];
             let mut at = 0;
             for (gap, length_bytes, byte) in gaps {
                 // Frames follow each other without a gap as often as not.
@@ -88,6 +99,7 @@ mod tests {
                 let bytes = vec![byte; length_bytes];
                 carried.add(Zone::Data(3), at, &bytes);
                 model[at as usize..at as usize + length_bytes].copy_from_slice(&bytes);
+                known[at as usize..at as usize + length_bytes].fill(true);
                 at += length_bytes as u64;
             }
             let mut read = vec![0xee; length];
@@ -96,6 +108,11 @@ mod tests {
             let mut others = vec![0xee; length];
             carried.lay_over(Zone::Data(2), start as u64, &mut others);
             prop_assert_eq!(others, vec![0xee; length]);
+            let asked = start..start + length.min(6000);
+            let is_known = known[asked.clone()].iter().all(|known| *known);
+            let asked = asked.start as u64..asked.end as u64;
+            prop_assert_eq!(carried.has(Zone::Data(3), asked.clone()), is_known);
+            prop_assert!(asked.is_empty() || !carried.has(Zone::Data(2), asked));
             let mut placed = vec![0xee; 200_000];
             for (zone, offset, length_bytes) in carried.stretches() {
                 prop_assert_eq!((zone, offset as usize % BLOCK_BYTES), (Zone::Data(3), 0));

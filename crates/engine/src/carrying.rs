@@ -3,7 +3,7 @@
 use disk::{AlignedBuf, IoError, SharedBuf};
 use format::record::Change;
 use format::superblock::Geometry;
-use format::units::{ContainerId, FrameCheck, Pba};
+use format::units::{BLOCK_BYTES, ContainerId, FrameCheck, Pba, Zone};
 
 use crate::carried::Carried;
 use crate::devices::Devices;
@@ -29,22 +29,58 @@ impl Devices {
         }
     }
 
-    /// Writes what was carried to where it belongs and is not yet. Nothing is synced.
+    /// Writes what was carried to where it belongs and is not yet. Nothing is synced. A block that
+    /// cannot be read is written where that is all that is stored in it: `frames_end` says where in
+    /// its zone the frames of the container end in which a byte lies. What is behind is nobody's.
     ///
     /// # Errors
     /// [`IoError`] of the disk; what is carried is carried still.
-    pub(crate) fn place_carried(&mut self) -> Result<(), IoError> {
+    pub(crate) fn place_carried(
+        &mut self,
+        frames_end: impl Fn(Zone, u64) -> u64,
+    ) -> Result<(), IoError> {
         for (zone, offset_bytes, length_bytes) in self.carried.stretches() {
-            let there = self.read_below(zone, offset_bytes, length_bytes)?;
-            let mut meant = AlignedBuf::new_stale(length_bytes);
-            meant.copy_from_slice(&there);
-            self.carried.lay_over(zone, offset_bytes, &mut meant);
-            if meant[..] != there[..] {
-                self.write_now(zone, offset_bytes, SharedBuf::from(meant))?;
+            if self.place_stretch(zone, offset_bytes, length_bytes).is_ok() {
+                continue;
+            }
+            for at in (offset_bytes..).step_by(BLOCK_BYTES).take(length_bytes / BLOCK_BYTES) {
+                let Err(error) = self.place_stretch(zone, at, BLOCK_BYTES) else { continue };
+                let stored_end = frames_end(zone, at).min(at + BLOCK_BYTES as u64);
+                if !self.carried.has(zone, at..stored_end) {
+                    return Err(error);
+                }
+                self.write_carried(zone, at, AlignedBuf::new_zeroed(BLOCK_BYTES))?;
             }
         }
         self.carried = Carried::default();
         Ok(())
+    }
+
+    fn place_stretch(
+        &mut self,
+        zone: Zone,
+        offset_bytes: u64,
+        length_bytes: usize,
+    ) -> Result<(), IoError> {
+        let there = self.read_below(zone, offset_bytes, length_bytes)?;
+        let mut meant = AlignedBuf::new_stale(length_bytes);
+        meant.copy_from_slice(&there);
+        self.carried.lay_over(zone, offset_bytes, &mut meant);
+        if meant[..] == there[..] {
+            return Ok(());
+        }
+        self.write_carried(zone, offset_bytes, there)
+    }
+
+    /// Writes what is carried, and around it what is `there`.
+    fn write_carried(
+        &mut self,
+        zone: Zone,
+        offset_bytes: u64,
+        mut there: AlignedBuf,
+    ) -> Result<(), IoError> {
+        self.carried.lay_over(zone, offset_bytes, &mut there);
+        self.write_now(zone, offset_bytes, SharedBuf::from(there))
     }
 }
 

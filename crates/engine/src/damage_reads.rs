@@ -94,5 +94,7 @@ pub(crate) fn read_blocks(
             Err(error) => failed.push(error),
         }
     }
+    // What is carried does not need the device.
+    devices.carried.lay_over(zone, offset_bytes, &mut bytes);
     (bytes, failed)
 }

@@ -165,6 +165,19 @@ impl Loading {
         self.write_pages(writes)
     }
 
+    /// Writes what records carry to its place ([`crate::carrying`]).
+    pub(crate) fn place_carried(&mut self, geometry: &Geometry) -> Result<(), IoError> {
+        let containers = &self.state.containers;
+        self.devices.place_carried(|zone, at_bytes| {
+            let container = geometry.container_at(zone, at_bytes);
+            let frames_end = container.and_then(|id| {
+                let (_, start_bytes) = geometry.container_zone(id)?;
+                Some(start_bytes + u64::from(containers.get(id).used_bytes))
+            });
+            frames_end.unwrap_or(u64::MAX)
+        })
+    }
+
     /// Dirty pages leave the cache as they do live: no root that counts names the blocks they are
     /// given.
     pub(crate) fn keep_cache_in_bounds(&mut self) -> Result<(), OpenError> {

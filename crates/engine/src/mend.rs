@@ -3,7 +3,8 @@
 //! A record that seals a container after the last known sync may have outlived the container's
 //! directory, and what stands in its place may be the directory of a life that was cut: same
 //! container, same sequence, other chunks. So a directory counts only if it says exactly what the
-//! container's frames and the tables say together, and is written from them otherwise.
+//! container's frames and the tables say together, and is written from them otherwise. Behind the
+//! frames nothing has to be readable: there is only the directory.
 
 use containers::directory_of;
 use disk::AlignedBuf;
@@ -16,6 +17,7 @@ use format::units::{CONTAINER_BYTES, ContainerId, Pba};
 use mutants::mutant;
 use tables::{pbn_pba, second_copies};
 
+use crate::damage_reads::read_with_holes;
 use crate::loading::Loading;
 use crate::open_error::OpenError;
 use crate::recovery::entries_by_scan;
@@ -33,7 +35,11 @@ impl Loading {
                 continue;
             }
             let Some((zone, start_bytes)) = geometry.container_zone(id) else { continue };
-            let image = self.devices.read_now(zone, start_bytes, CONTAINER_BYTES as usize)?;
+            let (image, failed) = read_with_holes(&mut self.devices, geometry, id);
+            let frames_end = start_bytes + u64::from(used_bytes);
+            if let Some(error) = failed.into_iter().find(|error| error.lies_before(frames_end)) {
+                return Err(error.into());
+            }
             let used = image.get(..used_bytes as usize).unwrap_or(&image);
             let scanned = entries_by_scan(id, used, geometry);
             let (entries, _) = self.placed_here(id, used, scanned)?;

@@ -163,7 +163,7 @@ pub(crate) fn load(
     let recovered = loading.replay(&geometry, &newest)?;
     if may_write {
         loading.replace_unread()?;
-        loading.devices.place_carried()?;
+        loading.place_carried(&geometry)?;
         loading.mend_directories(&geometry, &recovered.sealed)?;
     }
     let report = OpenReport {

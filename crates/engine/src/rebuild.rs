@@ -78,7 +78,7 @@ impl<'a> Rebuild<'a> {
     ) -> Result<Written, RepairError> {
         let mut stage = |done| progress(CheckProgress { stage: "rebuilding", done, total: 6 });
         stage(0);
-        self.reads.devices.place_carried()?;
+        self.reads.devices.place_carried(|_, _| u64::MAX)?;
         let shape = self.write_fingerprints()?;
         stage(1);
         self.write_containers()?;

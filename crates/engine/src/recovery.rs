@@ -263,12 +263,26 @@ struct Stretch {
 }
 
 impl Stretch {
-    /// The frame at `pba` and what lies behind it; if that cannot be read, nothing but the frame.
+    /// The frame at `pba` and what lies behind it; if that cannot be read, nothing but the frame,
+    /// for which no device is needed if a record carries it.
     fn read(devices: &mut Devices, geometry: &Geometry, pba: Pba) -> Result<Option<Self>, IoError> {
         let blocks = blocks_of(pba);
         let end = blocks.end.max(blocks.start.saturating_add(STRETCH_BYTES).min(CONTAINER_BYTES));
         Self::of(devices, geometry, pba.container, blocks.start..end)
             .or_else(|_| Self::of(devices, geometry, pba.container, blocks))
+            .or_else(|error| Self::carried(devices, geometry, pba).map(Some).ok_or(error))
+    }
+
+    fn carried(devices: &Devices, geometry: &Geometry, pba: Pba) -> Option<Self> {
+        let Pba { container, offset_bytes, length_bytes, .. } = pba;
+        let (zone, start_bytes) = geometry.container_zone(container)?;
+        let at = start_bytes + u64::from(offset_bytes);
+        if !devices.carried.has(zone, at..at + u64::from(length_bytes)) {
+            return None;
+        }
+        let mut bytes = AlignedBuf::new_zeroed(length_bytes as usize);
+        devices.carried.lay_over(zone, at, &mut bytes);
+        Some(Self { container, start_bytes: offset_bytes, bytes })
     }
 
     fn of(

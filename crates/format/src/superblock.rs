@@ -256,6 +256,17 @@ impl Geometry {
         None
     }
 
+    /// The container in which a byte of a zone lies.
+    #[must_use]
+    pub fn container_at(&self, zone: Zone, offset_bytes: u64) -> Option<ContainerId> {
+        let Zone::Data(number) = zone else { return None };
+        let (before, from) = self.data.split_at_checked(usize::from(number))?;
+        let place = u32::try_from(offset_bytes / u64::from(self.container_bytes)).ok()?;
+        let containers = *from.first()?;
+        let first = before.iter().try_fold(0_u32, |sum, &more| sum.checked_add(more))?;
+        first.checked_add(place).filter(|_| place < containers).map(ContainerId)
+    }
+
     /// Whether a frame can be at `pba`. A page that passes its checks and says otherwise was
     /// written by a bug or an enemy: whoever reads what it names must not be led astray.
     #[must_use]

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use disk::{Completion, Disk, Fault, Io, IoKind, Loss, MemoryDisk};
-use engine::{OpenError, Zone};
+use engine::{Address, OpenError, Zone};
 use format::root::Root;
 
 use crate::scrub::{filled, place_of};
-use crate::stand::{CHUNK, MIB, Stand, Wish, check_clean, fresh};
+use crate::stand::{CHUNK, Hand, MIB, Stand, Wish, check_clean, fresh};
 
 const DATA: Zone = Zone::Data(0);
 const BLOCK: u64 = 4096;
@@ -107,6 +107,64 @@ fn a_block_of_the_open_container_that_cannot_be_read_costs_the_chunks_on_it() {
     let stand = Wish::default().open(disk);
     assert_eq!(unread(&stand, 1110), [0; 0]);
     check_clean(&stand.close());
+}
+
+/// A place where nothing has been written for long, and which waits for what the journal has.
+#[test]
+fn where_carried_frames_belong_blocks_may_be_unreadable() {
+    const CHUNKS: std::ops::Range<u64> = 1100..1120;
+    let (stand, _) = filled(CHUNKS.start);
+    let volume = stand.client.volume("a").unwrap();
+    stand.write(&volume, 0, &fresh(0, CHUNK));
+    stand.flush();
+    let before = stand.stats().counters.data_bytes_written;
+    write_flushed(&stand, CHUNKS);
+    assert_eq!(stand.stats().counters.data_bytes_written, before, "nothing is carried");
+    let disk = stand.kill(1);
+    let placed = Wish::default().open(disk.left_by_power_loss(0, Loss::None)).close();
+    let places: Vec<u64> = CHUNKS.map(|number| place_of(&placed, &fresh(number, CHUNK))).collect();
+    for unreadable in [&places[..1], &places[9..10], &places[19..], &places[..]] {
+        let disk = disk.left_by_power_loss(0, Loss::None);
+        for &place in unreadable {
+            disk.inject(Fault::Read { zone: DATA, offset_bytes: place });
+            disk.inject(Fault::Read { zone: DATA, offset_bytes: place + CHUNK - 1 });
+        }
+        let stand = Wish::default().open(disk);
+        let lost = unread(&stand, CHUNKS.end);
+        assert!(lost.len() <= 3 * unreadable.len(), "{lost:?}");
+        // The container is used on, and its directory lacks nothing.
+        write_flushed(&stand, 1120..1130);
+        let disk = stand.close();
+        disk.heal();
+        check_clean(&disk);
+        let stand = Wish::default().open(disk);
+        assert_eq!(unread(&stand, 1130), [0; 0]);
+        let container = |lba| {
+            let told = stand.client.explain("a", Address::Lba(lba)).unwrap();
+            told.chunk.unwrap().place.unwrap().container
+        };
+        assert_eq!(container(1129), container(1100));
+    }
+}
+
+#[test]
+fn a_directory_that_cannot_be_read_is_written_again_by_an_opening() {
+    let (stand, _) = filled(600);
+    let mut hand = Hand::open(&Wish::default(), stand.close());
+    let volume = hand.beside(|client| client.volume("a").unwrap());
+    // No sync covers the record that seals the container, and its frames are there.
+    for first in [600, 1200, 1800] {
+        for number in first..first + 600 {
+            hand.write(&volume, number * CHUNK, &fresh(number, CHUNK));
+        }
+        hand.settle();
+    }
+    let disk = hand.disk.restart(1);
+    disk.inject(Fault::Read { zone: DATA, offset_bytes: 4 * MIB - 30 });
+    let stand = Wish::default().open(disk);
+    let disk = stand.close();
+    disk.heal();
+    check_clean(&disk);
 }
 
 /// What only the older root needs is damaged: its journal, or its tables. Nobody misses it.

@@ -144,8 +144,13 @@ proptest! {
             let (found, start_bytes) = geometry.container_zone(last).unwrap();
             prop_assert_eq!(found, zone);
             prop_assert_eq!(geometry.zone_bytes(zone), start_bytes + u64::from(CONTAINER_BYTES));
+            let end_bytes = geometry.zone_bytes(zone);
+            prop_assert_eq!(geometry.container_at(zone, start_bytes), Some(last));
+            prop_assert_eq!(geometry.container_at(zone, end_bytes - 1), Some(last));
+            prop_assert_eq!(geometry.container_at(zone, end_bytes), None);
         }
         let beyond = Zone::Data(geometry.data.len() as u16);
+        prop_assert_eq!(geometry.container_at(beyond, 0), None);
         prop_assert_eq!(geometry.zone_bytes(beyond), 0);
         let data = zones[3..].iter().map(|(_, bytes)| bytes).sum::<u64>();
         prop_assert_eq!(data, geometry.capacity_bytes());
