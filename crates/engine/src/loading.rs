@@ -6,7 +6,7 @@ use format::catalog::{self, CatalogEntry};
 use format::page::Page;
 use format::record::Change;
 use format::root::Root;
-use format::superblock::Geometry;
+use format::superblock::{Geometry, root_block};
 use format::units::{TreeId, TreeRoot, VolumeId, Zone};
 use tables::{PageError, PageRead, PageWrite, ReachWalker};
 
@@ -38,10 +38,10 @@ pub(crate) struct Loading {
     pub(crate) unread: Option<UnreadSlot>,
 }
 
-/// A root slot that the device did not give. It may hold a newer root than the one that is
-/// believed, and be read next time: so it has to be gone before the store writes over what that
-/// names. And not sooner, for the opening may yet find out that without it the store cannot be
-/// opened.
+/// A root slot that the device did not give, or that holds an older root of which it did not give
+/// all pages. It may hold a newer root than the one that is believed, or name what nobody knows of,
+/// and be read next time: so it has to be gone before the store writes over what that names. And
+/// not sooner, for the opening may yet find out that without it the store cannot be opened.
 pub(crate) struct UnreadSlot {
     offset_bytes: u64,
     /// The root that is believed.
@@ -105,6 +105,19 @@ impl Loading {
     fn read_blocks(&mut self, reads: &[PageRead]) -> Vec<Result<AlignedBuf, IoError>> {
         let each: Vec<&[PageRead]> = reads.chunks(1).collect();
         self.read_runs(&each)
+    }
+
+    /// The same; a page that does not come is asked for once more, alone.
+    fn read_blocks_twice(&mut self, reads: &[PageRead]) -> Vec<Result<AlignedBuf, IoError>> {
+        let mut all = self.read_blocks(reads);
+        for (read, bytes) in reads.iter().zip(&mut all) {
+            if bytes.is_err()
+                && let Some(again) = self.read_blocks(std::slice::from_ref(read)).pop()
+            {
+                *bytes = again;
+            }
+        }
+        all
     }
 
     /// Repeats `want` until all it names is here.
@@ -209,9 +222,11 @@ impl Loading {
         Ok(())
     }
 
-    /// Marks every block that either root names; the older's own stay out of use for now.
+    /// Marks every block that either root names; the older's own stay out of use for now. If they
+    /// cannot all be found because the device does not give a page, the older root is to go.
     pub(crate) fn mark_reachable(
         &mut self,
+        geometry: &Geometry,
         newest: &Root,
         older: Option<&Root>,
     ) -> Result<(), OpenError> {
@@ -220,8 +235,11 @@ impl Loading {
         self.walk_root(&mut walker, newest)?;
         if let Some(older) = older {
             walker.begin_older();
-            // What the older root names matters only if it can be read at all.
-            let _ = self.walk_root(&mut walker, older);
+            // With a page that is damaged it is no root any more.
+            if let Err(OpenError::Io(_)) = self.walk_root(&mut walker, older) {
+                let offset_bytes = root_block(older.generation) * BLOCK_BYTES as u64;
+                self.unread = Some(UnreadSlot::new(offset_bytes, newest, geometry));
+            }
         }
         self.state.store.adopt_reach(walker);
         Ok(())
@@ -245,7 +263,7 @@ impl Loading {
             if reads.is_empty() {
                 return Ok(());
             }
-            for (read, bytes) in reads.iter().zip(self.read_blocks(&reads)) {
+            for (read, bytes) in reads.iter().zip(self.read_blocks_twice(&reads)) {
                 walker.feed(read, &bytes?)?;
             }
         }
@@ -254,7 +272,7 @@ impl Loading {
     /// The volumes that the given leaves of a catalog hold.
     fn catalog_entries(&mut self, leaves: &[PageRead]) -> Result<Vec<CatalogEntry>, OpenError> {
         let mut entries = Vec::new();
-        for (leaf, bytes) in leaves.iter().zip(self.read_blocks(leaves)) {
+        for (leaf, bytes) in leaves.iter().zip(self.read_blocks_twice(leaves)) {
             let page = Page::from_bytes(&bytes?).map_err(OpenError::Catalog)?;
             page.check(leaf.id, leaf.pointer.tag()).map_err(OpenError::Catalog)?;
             for slot in 0..catalog::SLOTS {

@@ -156,7 +156,7 @@ pub(crate) fn load(
     let kept_blocks = blocks_kept(dirty_pages_sure(geometry.tables_bytes, cache.pages));
     let unread = unread.map(|at_bytes| UnreadSlot::new(at_bytes, &newest, &geometry));
     let mut loading = Loading { devices, state, may_write, kept_blocks, unread };
-    loading.mark_reachable(&newest, older.as_ref())?;
+    loading.mark_reachable(&geometry, &newest, older.as_ref())?;
     loading.load_tables(&newest)?;
     loading.load_hash()?;
     loading.take_over_linear_hash()?;

@@ -196,16 +196,17 @@ fn an_opening_that_fails_leaves_the_root_that_it_could_not_read() {
     }
 }
 
-/// A memory disk that fails the first read of a block of the superblock.
+/// A memory disk that fails the first read of a block.
 struct FailsOnce {
     disk: MemoryDisk,
+    zone: Zone,
     offset_bytes: Option<u64>,
 }
 
 impl Disk for FailsOnce {
     fn submit(&mut self, io: Io) {
         self.disk.heal();
-        let is_read = io.zone == Zone::Superblock && matches!(io.kind, IoKind::Read { .. });
+        let is_read = io.zone == self.zone && matches!(io.kind, IoKind::Read { .. });
         if is_read
             && let Some(offset_bytes) = self.offset_bytes.take_if(|at| *at == io.offset_bytes)
         {
@@ -236,9 +237,39 @@ fn a_root_that_cannot_be_read_once_is_asked_for_again() {
     let (stand, _) = filled(300);
     let disk = stand.close();
     let offset_bytes = Some(roots(&disk)[0].0);
-    let through = FailsOnce { disk: disk.clone(), offset_bytes };
+    let through = FailsOnce { disk: disk.clone(), zone: Zone::Superblock, offset_bytes };
     let (_, _, report, _) = Wish::default().load_through(&disk, Box::new(through)).unwrap();
     assert!(report.clean && !report.older_root, "{report:?}");
+}
+
+/// Whether an opening through a disk leaves the older root in its slot.
+fn keeps_older_root(disk: &MemoryDisk, through: Box<dyn Disk>) -> bool {
+    Wish::default().load_through(disk, through).unwrap();
+    let [(_, newest), (_, older)] = roots(disk);
+    newest.generation > older.generation
+}
+
+#[test]
+fn an_older_root_whose_pages_cannot_be_read_goes_before_they_are_written_over() {
+    let (stand, _) = filled(300);
+    write_flushed(&stand, 300..310);
+    let closed = stand.close();
+    let needed = structures(&closed, true);
+    let pages = structures(&closed, false).into_iter();
+    let pages = pages.filter(|part| part.0 == Zone::Tables && !needed.contains(part));
+    let copy = || closed.left_by_power_loss(0, Loss::None);
+    let mut lost = 0;
+    for (zone, offset_bytes, _) in pages {
+        let disk = copy();
+        let offset = Some(offset_bytes);
+        let through = FailsOnce { disk: disk.clone(), zone, offset_bytes: offset };
+        assert!(keeps_older_root(&disk, Box::new(through)), "what comes the second time is there");
+        let disk = copy();
+        disk.inject(Fault::Read { zone, offset_bytes });
+        lost += u32::from(!keeps_older_root(&disk, Box::new(disk.clone())));
+    }
+    // Leaves have nothing below them.
+    assert!(lost > 1, "{lost}");
 }
 
 /// A record in the middle has rotted, and a block behind it cannot be read.
