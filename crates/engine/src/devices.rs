@@ -2,8 +2,11 @@
 //!
 //! Writes of frames and journal records are counted in the order they were issued, so that a flush
 //! can ask whether everything issued up to a moment has reached the device before it syncs.
+//!
+//! A zone is synced once at a time. The kernel tells of what could not be written once for each
+//! open file: of two syncs under way at once one might hear of it, and the other end well before.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use disk::{AlignedBuf, Completion, Disk, FurtherFiles, Io, IoError, IoKind, SharedBuf};
 use format::units::{ContainerId, Pba, Zone};
@@ -99,6 +102,10 @@ pub(crate) struct Devices {
     promised_writes: BTreeSet<u64>,
     /// Tags of table page writes in flight.
     table_writes: BTreeSet<u64>,
+    /// Tags of syncs in flight, by zone.
+    syncs: BTreeMap<Zone, u64>,
+    /// Syncs that wait for one of these to end.
+    syncs_waiting: VecDeque<(Zone, Purpose)>,
     done: Vec<Completion>,
     /// Frames that came with records and may not be in their containers.
     pub(crate) carried: Carried,
@@ -113,6 +120,8 @@ impl Devices {
             written: WrittenBytes::default(),
             promised_writes: BTreeSet::new(),
             table_writes: BTreeSet::new(),
+            syncs: BTreeMap::new(),
+            syncs_waiting: VecDeque::new(),
             done: Vec::new(),
             carried: Carried::default(),
         }
@@ -174,8 +183,22 @@ impl Devices {
         self.issue(zone, offset_bytes, IoKind::Write { buf, durable }, purpose);
     }
 
+    /// Syncs a zone, behind all syncs of it that were asked for before.
     pub(crate) fn sync(&mut self, zone: Zone, purpose: Purpose) {
-        self.issue(zone, 0, IoKind::Sync, purpose);
+        if self.syncs.contains_key(&zone) {
+            self.syncs_waiting.push_back((zone, purpose));
+        } else {
+            self.syncs.insert(zone, self.next_tag);
+            self.issue(zone, 0, IoKind::Sync, purpose);
+        }
+    }
+
+    fn sync_ended(&mut self, zone: Zone) {
+        self.syncs.remove(&zone);
+        let next = self.syncs_waiting.iter().position(|(of, _)| *of == zone);
+        if let Some((zone, purpose)) = next.and_then(|at| self.syncs_waiting.remove(at)) {
+            self.sync(zone, purpose);
+        }
     }
 
     /// The tag that the next I/O will have: all issued before are smaller.
@@ -200,14 +223,18 @@ impl Devices {
 
     /// What has ended since the last call, without waiting.
     pub(crate) fn poll(&mut self, ended: &mut Vec<Ended>) {
-        self.disk.poll(&mut self.done);
-        for completion in self.done.drain(..) {
-            let Some(purpose) = self.purposes.remove(&completion.tag) else { continue };
-            self.promised_writes.remove(&completion.tag);
-            self.table_writes.remove(&completion.tag);
-            let Completion { zone, result, buf, .. } = completion;
+        let mut done = std::mem::take(&mut self.done);
+        self.disk.poll(&mut done);
+        for Completion { tag, zone, result, buf } in done.drain(..) {
+            let Some(purpose) = self.purposes.remove(&tag) else { continue };
+            self.promised_writes.remove(&tag);
+            self.table_writes.remove(&tag);
+            if self.syncs.get(&zone) == Some(&tag) {
+                self.sync_ended(zone);
+            }
             ended.push(Ended { purpose, zone, result, buf });
         }
+        self.done = done;
     }
 
     /// Whether something has ended, as far as is known.
@@ -216,7 +243,7 @@ impl Devices {
     }
 
     pub(crate) fn in_flight(&self) -> usize {
-        self.purposes.len()
+        self.purposes.len() + self.syncs_waiting.len()
     }
 
     pub(crate) fn written(&self) -> WrittenBytes {
@@ -348,5 +375,35 @@ impl Devices {
             }
         }
         results
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use disk::MemoryDisk;
+    use format::units::Zone;
+
+    use super::{Devices, Purpose};
+
+    #[test]
+    fn a_zone_is_synced_once_at_a_time() {
+        for seed in 0..20 {
+            let disk = MemoryDisk::new(&[(Zone::Journal, 1 << 20), (Zone::Tables, 1 << 20)], seed);
+            let mut devices = Devices::new(Box::new(disk.clone()));
+            devices.sync(Zone::Journal, Purpose::FlushSync);
+            devices.sync(Zone::Journal, Purpose::ScrubSync);
+            devices.sync(Zone::Tables, Purpose::TablesSync);
+            devices.sync(Zone::Journal, Purpose::RootSync);
+            assert_eq!((disk.counters().syncs, devices.in_flight()), (2, 4));
+            let mut ended = Vec::new();
+            while devices.in_flight() > 0 {
+                devices.poll(&mut ended);
+                let behind = ended.iter().filter(|io| io.zone == Zone::Journal).count() as u64;
+                assert!(disk.counters().syncs <= 2 + behind);
+            }
+            let journal = ended.iter().filter(|io| io.zone == Zone::Journal);
+            let order: Vec<_> = journal.map(|io| format!("{:?}", io.purpose)).collect();
+            assert_eq!(order, ["FlushSync", "ScrubSync", "RootSync"]);
+        }
     }
 }
