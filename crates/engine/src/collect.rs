@@ -283,6 +283,9 @@ impl Engine {
         if self.placement.is_behind() || self.checkpoints.tables_are_behind(&self.state) {
             return Ok(false);
         }
+        if self.devices.journal_is_behind() {
+            return Ok(false);
+        }
         if !self.placement.has_room(Stream::Collection, bytes) {
             return Ok(false);
         }

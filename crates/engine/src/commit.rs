@@ -49,6 +49,9 @@ impl Engine {
     }
 
     fn commit_front(&mut self) -> Result<bool, PageError> {
+        if self.devices.journal_is_behind() {
+            return Ok(false);
+        }
         let Some(group) = self.buffer.groups.front() else { return Ok(false) };
         match &group.work {
             Work::Slots(_) => self.commit_slots(),

@@ -40,8 +40,8 @@ pub(crate) enum Purpose {
     Directory { container: ContainerId, sequence: u32 },
     /// A frame that is to be stored twice, or that seems damaged and is.
     Copy(Pba),
-    /// A journal record.
-    Journal,
+    /// A journal record, of so many bytes.
+    Journal(usize),
     /// Frames or directory of a container.
     Container(ContainerId),
     /// A sync of the running flush.
@@ -62,6 +62,10 @@ pub(crate) enum Purpose {
     /// one makes up for it.
     ScrubSync,
 }
+
+/// Bytes of journal records in flight from which on no group is applied. They are in memory until
+/// the device has taken them.
+const JOURNAL_BYTES_OUT_MAX: usize = 16 << 20;
 
 /// An I/O that has ended.
 pub(crate) struct Ended {
@@ -100,6 +104,8 @@ pub(crate) struct Devices {
     written: WrittenBytes,
     /// Tags of frame and journal writes in flight.
     promised_writes: BTreeSet<u64>,
+    /// Bytes of journal writes in flight.
+    journal_bytes_out: usize,
     /// Tags of table page writes in flight.
     table_writes: BTreeSet<u64>,
     /// Tags of syncs in flight, by zone.
@@ -119,6 +125,7 @@ impl Devices {
             next_tag: 1,
             written: WrittenBytes::default(),
             promised_writes: BTreeSet::new(),
+            journal_bytes_out: 0,
             table_writes: BTreeSet::new(),
             syncs: BTreeMap::new(),
             syncs_waiting: VecDeque::new(),
@@ -130,8 +137,11 @@ impl Devices {
     fn issue(&mut self, zone: Zone, offset_bytes: u64, kind: IoKind, purpose: Purpose) {
         let tag = self.next_tag;
         self.next_tag += 1;
+        if let Purpose::Journal(length_bytes) = purpose {
+            self.journal_bytes_out += length_bytes;
+        }
         match purpose {
-            Purpose::Journal | Purpose::Container(_) => self.promised_writes.insert(tag),
+            Purpose::Journal(_) | Purpose::Container(_) => self.promised_writes.insert(tag),
             Purpose::Pages(_) => self.table_writes.insert(tag),
             _ => false,
         };
@@ -211,6 +221,11 @@ impl Devices {
         self.promised_writes.first().is_none_or(|&tag| tag >= mark)
     }
 
+    /// Whether the journal's device lags behind: whoever has much to record waits.
+    pub(crate) fn journal_is_behind(&self) -> bool {
+        self.journal_bytes_out > JOURNAL_BYTES_OUT_MAX
+    }
+
     /// Whether every table page write issued before `mark` has ended.
     pub(crate) fn tables_written_before(&self, mark: u64) -> bool {
         self.table_writes.first().is_none_or(|&tag| tag >= mark)
@@ -229,6 +244,9 @@ impl Devices {
             let Some(purpose) = self.purposes.remove(&tag) else { continue };
             self.promised_writes.remove(&tag);
             self.table_writes.remove(&tag);
+            if let Purpose::Journal(length_bytes) = purpose {
+                self.journal_bytes_out -= length_bytes;
+            }
             if self.syncs.get(&zone) == Some(&tag) {
                 self.sync_ended(zone);
             }

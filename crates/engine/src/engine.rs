@@ -362,7 +362,7 @@ impl Engine {
                 let tail = io.buf.filter(|_| io.result.is_ok());
                 self.directory_read(container, sequence, tail.as_ref());
             }
-            Purpose::Journal => {}
+            Purpose::Journal(_) => {}
             Purpose::Container(id) => self.placement.write_ended(id),
             Purpose::FlushSync => self.flushing.sync_ended(),
             Purpose::TablesSync => self.checkpoints.tables_synced(),

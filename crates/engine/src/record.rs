@@ -169,7 +169,8 @@ impl Engine {
         self.flushing.told = settled.durable_sequence;
         for write in appended.writes {
             self.counters.journal_bytes_written += write.buf.len() as u64;
-            let (zone, at, purpose) = (Zone::Journal, write.offset_bytes, Purpose::Journal);
+            let (zone, at) = (Zone::Journal, write.offset_bytes);
+            let purpose = Purpose::Journal(write.buf.len());
             match durability {
                 Durability::BySync => self.devices.write(zone, at, write.buf, purpose),
                 Durability::ByWrite => self.devices.write_durably(zone, at, write.buf, purpose),

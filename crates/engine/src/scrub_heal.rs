@@ -88,7 +88,7 @@ impl Engine {
         heals && self.copies.is_suspect(frame.pbn)
     }
 
-    /// The chunk itself is elsewhere, and gets another copy; one that was not seen stays until then.
+    /// The chunk itself is elsewhere, and gets another copy; one not seen stays until then.
     fn drop_damaged_copy(&mut self, running: &mut Running, at: &ContainerScrub, frame: &Listed) {
         let copy = second_copies::get(&self.state.store, frame.pbn);
         if !copy.is_some_and(|copy| copy.is_place_of(frame.pba(at.id))) {

@@ -256,7 +256,7 @@ impl Engine {
 
     /// Gives back the next piece of a version that is being deleted, and drops it with the last.
     pub(crate) fn give_back_piece(&mut self, id: VolumeId) -> Result<Piece, PageError> {
-        if self.checkpoints.tables_are_behind(&self.state) {
+        if self.checkpoints.tables_are_behind(&self.state) || self.devices.journal_is_behind() {
             return Ok(Piece::Waits);
         }
         let mut wanted = Wanted::default();

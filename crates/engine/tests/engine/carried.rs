@@ -2,9 +2,9 @@
 //! they come back from wherever the power left them.
 
 use disk::MemoryDisk;
-use engine::{VolumeHandle, repair};
+use engine::{VolumeHandle, Zone, repair};
 
-use crate::stand::{CHUNK, MIB, Stand, Wish, check_clean, fresh, packed};
+use crate::stand::{CHUNK, GIB, Holder, MIB, Stand, Wish, check_clean, fresh, packed};
 
 const FLUSHES: u64 = 60;
 
@@ -91,6 +91,27 @@ fn a_repair_places_them() {
         assert_all_there(&stand);
         check_clean(&stand.close());
     }
+}
+
+#[test]
+fn records_that_a_slow_journal_holds_up_are_bounded() {
+    let wish = Wish { capacities: vec![2 * GIB], ..Wish::default() };
+    let (mut hand, held) = Holder::open(&wish, wish.disk());
+    let volume = hand.volume("v", 64 * MIB);
+    held.hold_writes(Zone::Journal);
+    let mut flushes = Vec::new();
+    // Each a record of its own, of one block at least.
+    for number in 0..5000 {
+        hand.write(&volume, number * CHUNK, &packed(number));
+        flushes.push(hand.flush());
+        hand.settle();
+    }
+    let held_bytes = held.length_bytes() as u64;
+    assert!((15 * MIB..17 * MIB).contains(&held_bytes), "{held_bytes}");
+    held.let_go();
+    flushes.into_iter().for_each(|flush| assert!(hand.wait(flush).is_ok()));
+    assert_eq!(hand.read(&volume, 4999 * CHUNK, CHUNK as u32), packed(4999));
+    check_clean(&hand.close());
 }
 
 #[test]

@@ -64,6 +64,16 @@ impl Held {
     pub(crate) fn count(&self) -> usize {
         self.0.lock().unwrap().ios.len()
     }
+
+    /// Bytes of those.
+    pub(crate) fn length_bytes(&self) -> usize {
+        let length_bytes = |io: &Io| match &io.kind {
+            IoKind::Read { buf } => buf.len(),
+            IoKind::Write { buf, .. } => buf.len(),
+            IoKind::Sync => 0,
+        };
+        self.0.lock().unwrap().ios.iter().map(length_bytes).sum()
+    }
 }
 
 impl Holder {
