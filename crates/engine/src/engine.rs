@@ -49,7 +49,6 @@ use crate::waiting::Waiting;
 use crate::walks::Walks;
 use crate::wanted::Wanted;
 use crate::watermarks::Watermarks;
-use crate::zone_name;
 
 /// How long [`Engine::run`] waits at the doorbell before it ticks.
 pub(crate) const TICK_MS: u32 = 100;
@@ -332,8 +331,7 @@ impl Engine {
                 | Purpose::ScrubWrite
         );
         if let (Err(error), false) = (&io.result, harmless) {
-            let (zone, reason) = (zone_name(io.zone), error.to_string());
-            self.stop_writing(RequestError::WriteFailed { zone, reason });
+            self.stop_writing(RequestError::of_device(io.zone, error));
         }
         match io.purpose {
             Purpose::Page(read) => self.page_ended(read, io.result.is_ok(), io.buf.as_deref()),

@@ -1,6 +1,10 @@
 //! Why a request can fail.
 
+use disk::{IoError, Verb};
+use format::units::Zone;
 use thiserror::Error;
+
+use crate::zone_name;
 
 /// Why a request failed, by what its sender can do about it.
 #[derive(Debug, Clone, Error, PartialEq, Eq)]
@@ -162,12 +166,23 @@ pub enum RequestError {
         /// Where in it.
         offset_bytes: u64,
     },
-    /// The device failed a write or a sync: nothing can be promised any more until it is reopened.
+    /// The device failed a write: nothing can be promised any more until it is reopened.
     #[error(
         "the device failed ({reason}); the store stopped so as to lose nothing: mend the device \
          and start again"
     )]
     WriteFailed {
+        /// Name of the file in the store.
+        zone: String,
+        /// What failed, and the kernel's word.
+        reason: String,
+    },
+    /// The device failed a sync. What it was to make durable may still be read, from a cache, and
+    /// no later sync makes up for it.
+    #[error(
+        "the device failed ({reason}); the store stopped so as to lose nothing: mend the device,          restart the machine, for it may show what never reached the disk, and then start again"
+    )]
+    SyncFailed {
         /// Name of the file in the store.
         zone: String,
         /// What failed, and the kernel's word.
@@ -188,4 +203,15 @@ pub enum RequestError {
     /// The engine is closing.
     #[error("the store is being closed")]
     Closing,
+}
+
+impl RequestError {
+    /// Why nothing is written any more since a write or a sync has failed.
+    pub(crate) fn of_device(zone: Zone, error: &IoError) -> Self {
+        let (zone, reason) = (zone_name(zone), error.to_string());
+        match error {
+            IoError::Failed { verb: Verb::Sync, .. } => Self::SyncFailed { zone, reason },
+            _ => Self::WriteFailed { zone, reason },
+        }
+    }
 }

@@ -7,7 +7,7 @@ use crate::failure::Broken;
 use crate::opening::strange;
 use crate::oracle::{CHUNK_BYTES, Register, Value};
 use crate::session::{Range, SECTOR_BYTES, Session, Waiting};
-use crate::trouble::Trouble;
+use crate::trouble::{Trouble, is_of_writes};
 use crate::workload::SECTORS;
 
 /// Steps without any movement after which a run is stuck.
@@ -216,7 +216,7 @@ impl Session<'_> {
             return Err(Broken::Request(error.clone()));
         }
         self.failed += 1;
-        self.stopped |= matches!(error, RequestError::WriteFailed { .. });
+        self.stopped |= is_of_writes(error);
         self.oracle.doubt(changed);
         Ok(())
     }

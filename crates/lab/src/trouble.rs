@@ -35,6 +35,11 @@ pub enum Trouble {
     Lagging,
 }
 
+/// Whether a store that answers so writes no more.
+pub(crate) fn is_of_writes(error: &RequestError) -> bool {
+    matches!(error, RequestError::WriteFailed { .. } | RequestError::SyncFailed { .. })
+}
+
 impl Trouble {
     /// All there are, with their names in scripts.
     pub const ALL: [(Self, &str); 10] = [
@@ -66,7 +71,7 @@ impl Trouble {
     pub(crate) fn excuses(self, error: &RequestError) -> bool {
         let of_data =
             matches!(error, RequestError::ReadFailed { .. } | RequestError::Damaged { .. });
-        let of_writes = matches!(error, RequestError::WriteFailed { .. });
+        let of_writes = is_of_writes(error);
         let of_tables = matches!(error, RequestError::DamagedTable { .. });
         match self {
             Self::Unreadable | Self::Rot => of_data,

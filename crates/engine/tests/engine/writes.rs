@@ -1,7 +1,9 @@
 //! Writes of any alignment against plain bytes, meeting each other in every stage of the buffer.
 
 use disk::Fault;
-use engine::{Accepted, Codec, Compression, Detection, FingerprintKind, Reply, VolumeHandle};
+use engine::{
+    Accepted, Codec, Compression, Detection, FingerprintKind, Reply, RequestError, VolumeHandle,
+};
 use format::units::Zone;
 use proptest::prelude::{Just, Strategy, any, prop, prop_oneof};
 use proptest::{prop_assert, proptest};
@@ -489,6 +491,18 @@ fn an_empty_write_is_refused_like_any_other() {
         assert_eq!(hand.client.write(&volume, 0, buf, durable, done), Accepted::Later);
         assert!(matches!(hand.outcome(tag), Some(Err(_))));
     }
+}
+
+#[test]
+fn who_is_told_of_a_failed_sync_is_told_to_restart_the_machine() {
+    let mut hand = Hand::new(&Wish::default());
+    let volume = hand.volume("v", MIB);
+    hand.disk.inject(Fault::Sync { zone: Zone::Journal });
+    hand.write(&volume, 0, &fresh(1, CHUNK));
+    let flush = hand.flush();
+    let failed = hand.wait(flush).unwrap_err();
+    assert!(matches!(failed, RequestError::SyncFailed { .. }), "{failed:?}");
+    assert!(failed.to_string().contains("restart the machine"), "{failed}");
 }
 
 /// What was acknowledged while the disk failed is read as it was written, though it can never
