@@ -40,15 +40,29 @@ impl Engine {
         self.doorbell.wait_patiently(&mut self.patience, TICK_MS, || devices.has_ended())
     }
 
-    /// What every step ends with; `moved`: it found something to do.
-    pub(crate) fn end_step(&mut self, moved: bool) {
+    /// What every step ends with; `moved`: it found something to do. True if there is more.
+    pub(crate) fn end_step(&mut self, moved: bool) -> bool {
         self.lend_memory();
         self.keep_cache_in_bounds();
         self.prepare_memory();
         self.publish_space();
-        if !moved {
-            self.intake.call_waiters();
+        if moved {
+            return true;
         }
+        self.intake.call_waiters();
+        self.close_for_writers()
+    }
+
+    /// All writers wait until one of them finds more of the write buffer free, and nothing but the
+    /// open group will give any back: it is closed now and not with the next tick.
+    fn close_for_writers(&mut self) -> bool {
+        let closes = self.buffer.has_open()
+            && self.buffer.closed_groups() == 0
+            && self.intake.credits.are_saved();
+        if closes {
+            self.buffer.close_open();
+        }
+        closes
     }
 
     /// Has memory touched that the tables will grow into, a little at a time.

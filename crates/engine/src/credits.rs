@@ -11,10 +11,17 @@
 //!
 //! So nobody waits for bytes that are there for longer than the core works, or sleeps at a time.
 //!
+//! Whoever finds enough takes it, though others wait: to let everybody wait in line would put each
+//! request to sleep. But who has waited longest lets others by until these have taken a part of all
+//! bytes (what it wants itself is counted in), and from then on is *due*: nobody else gets any
+//! before it has its own. So who wants much does not wait for as long as others go on wanting
+//! little, and who wants more than that part is due as soon as it is the first.
+//!
 //! Once they are *open* nobody waits any more. When the store stops writing, what was acknowledged
 //! stays in the write buffer for as long as the engine runs, and may be all of it: a writer that
 //! waited for it to empty would never hear that its write is refused.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use reduce::Permit;
@@ -23,6 +30,9 @@ use reduce::Permit;
 const SHARE_BYTES_MAX: i64 = 256 << 10;
 /// The same as a part of all bytes, where those are few.
 const SHARES_MIN: i64 = 8;
+
+/// Others may take this part of all bytes before who has waited longest.
+const OVERTAKEN_PART: i64 = 4;
 
 /// Bytes of memory that may still be taken for one use.
 pub(crate) struct Credits {
@@ -39,13 +49,57 @@ struct State {
     uncalled: bool,
     /// What has come back since somebody waits.
     returned_bytes: i64,
+    /// Who waits, the longest first.
+    waiting: VecDeque<Waiting>,
+    /// The next who waits is known by this.
+    next_turn: u64,
+    /// What others have taken since the first of them is the first.
+    overtaken_bytes: i64,
+}
+
+/// One who waits.
+struct Waiting {
+    turn: u64,
+    wanted_bytes: i64,
+}
+
+impl State {
+    /// Takes bytes for somebody who does not wait.
+    fn take(&mut self, length_bytes: i64) {
+        self.free_bytes -= length_bytes;
+        if !self.waiting.is_empty() {
+            self.overtaken_bytes += length_bytes;
+        }
+    }
+
+    /// The same for one who has waited.
+    fn take_waiting(&mut self, turn: u64, length_bytes: i64) {
+        if self.is_first(turn) {
+            self.waiting.pop_front();
+            (self.free_bytes, self.overtaken_bytes) = (self.free_bytes - length_bytes, 0);
+        } else {
+            self.waiting.retain(|waiting| waiting.turn != turn);
+            self.take(length_bytes);
+        }
+    }
+
+    fn is_first(&self, turn: u64) -> bool {
+        self.waiting.front().is_some_and(|first| first.turn == turn)
+    }
 }
 
 impl Credits {
     pub(crate) fn new(total_bytes: u64) -> Self {
         let total_bytes = i64::try_from(total_bytes).unwrap_or(i64::MAX);
-        let state =
-            State { free_bytes: total_bytes, open: false, uncalled: false, returned_bytes: 0 };
+        let state = State {
+            free_bytes: total_bytes,
+            open: false,
+            uncalled: false,
+            returned_bytes: 0,
+            waiting: VecDeque::new(),
+            next_turn: 0,
+            overtaken_bytes: 0,
+        };
         Self { state: Mutex::new(state), returned: Condvar::new(), total_bytes }
     }
 
@@ -57,13 +111,30 @@ impl Credits {
     pub(crate) fn take(&self, length_bytes: usize) {
         let wanted = length_bytes as i64;
         let mut state = self.lock();
-        while !self.grants(&state, wanted) {
+        if !self.grants(&state, wanted) {
+            return self.wait_for(state, wanted);
+        }
+        state.take(wanted);
+    }
+
+    fn wait_for(&self, mut state: MutexGuard<'_, State>, wanted_bytes: i64) {
+        let turn = state.next_turn;
+        state.next_turn += 1;
+        state.waiting.push_back(Waiting { turn, wanted_bytes });
+        while !(self.grants(&state, wanted_bytes)
+            || state.is_first(turn) && self.has(&state, wanted_bytes))
+        {
             if !state.uncalled {
                 (state.uncalled, state.returned_bytes) = (true, 0);
             }
             state = self.returned.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        state.free_bytes -= wanted;
+        let was_due = self.is_first_due(&state);
+        state.take_waiting(turn, wanted_bytes);
+        if was_due {
+            // What it has left was refused to others.
+            self.call_all(state);
+        }
     }
 
     /// Takes `length_bytes` if [`Credits::take`] would not wait for them.
@@ -72,7 +143,7 @@ impl Credits {
         let mut state = self.lock();
         let granted = self.grants(&state, wanted);
         if granted {
-            state.free_bytes -= wanted;
+            state.take(wanted);
         }
         granted
     }
@@ -84,8 +155,29 @@ impl Credits {
         self.try_take(length_bytes).then(permit)
     }
 
-    fn grants(&self, state: &State, wanted_bytes: i64) -> bool {
+    /// Whether there are so many.
+    fn has(&self, state: &State, wanted_bytes: i64) -> bool {
         state.open || state.free_bytes >= wanted_bytes.min(self.total_bytes)
+    }
+
+    /// Whether who has waited longest is the next.
+    fn is_first_due(&self, state: &State) -> bool {
+        let overtaken_bytes_max = self.total_bytes / OVERTAKEN_PART;
+        state
+            .waiting
+            .front()
+            .is_some_and(|first| first.wanted_bytes + state.overtaken_bytes > overtaken_bytes_max)
+    }
+
+    /// Whether anybody may take so many.
+    fn grants(&self, state: &State, wanted_bytes: i64) -> bool {
+        self.has(state, wanted_bytes) && (state.open || !self.is_first_due(state))
+    }
+
+    /// Whether who is due lacks bytes: to call would help nobody.
+    fn is_first_lacking(&self, state: &State) -> bool {
+        self.is_first_due(state)
+            && state.waiting.front().is_some_and(|first| !self.has(state, first.wanted_bytes))
     }
 
     pub(crate) fn give_back(&self, length_bytes: usize) {
@@ -93,7 +185,8 @@ impl Credits {
         state.free_bytes += length_bytes as i64;
         state.returned_bytes += length_bytes as i64;
         let share_bytes = SHARE_BYTES_MAX.min(self.total_bytes / SHARES_MIN);
-        if state.returned_bytes >= share_bytes || state.free_bytes >= self.total_bytes {
+        let many = state.returned_bytes >= share_bytes || state.free_bytes >= self.total_bytes;
+        if many && !self.is_first_lacking(&state) {
             self.call_all(state);
         }
     }
@@ -101,9 +194,14 @@ impl Credits {
     /// Calls those who wait, if anything has come back for them.
     pub(crate) fn call(&self) {
         let state = self.lock();
-        if state.returned_bytes > 0 {
+        if state.returned_bytes > 0 && !self.is_first_lacking(&state) {
             self.call_all(state);
         }
+    }
+
+    /// Whether one waits for more than there is, and everybody else for that one.
+    pub(crate) fn are_saved(&self) -> bool {
+        self.is_first_lacking(&self.lock())
     }
 
     fn call_all(&self, mut state: MutexGuard<'_, State>) {
@@ -198,6 +296,64 @@ mod tests {
         credits.give_back(CHUNK);
         waiter.join().unwrap();
         assert!(!credits.try_take(1));
+    }
+
+    /// Somebody waits for `wanted_bytes` while a neighbour has so many chunks under way, of which it
+    /// gives none back before it has tried for the next.
+    fn wait_beside_a_neighbour(wanted_bytes: usize, chunks: usize) {
+        let credits = Arc::new(Credits::new(TOTAL_BYTES as u64));
+        credits.take(chunks * CHUNK);
+        let waits = Arc::clone(&credits);
+        let waiter = thread::spawn(move || waits.take(wanted_bytes));
+        while credits.lock().waiting.is_empty() {
+            thread::yield_now();
+        }
+        let (mut under_way, mut taken_bytes) = (chunks, 0);
+        while !waiter.is_finished() {
+            let takes = credits.try_take(CHUNK);
+            if takes {
+                (under_way, taken_bytes) = (under_way + 1, taken_bytes + CHUNK);
+            }
+            if under_way > chunks || (!takes && under_way > 0) {
+                credits.give_back(CHUNK);
+                under_way -= 1;
+            }
+            assert!(taken_bytes <= TOTAL_BYTES / 4, "{wanted_bytes} after {taken_bytes}");
+            thread::yield_now();
+        }
+        waiter.join().unwrap();
+    }
+
+    #[test]
+    fn who_wants_much_does_not_wait_for_as_long_as_others_want_little() {
+        let all = TOTAL_BYTES / CHUNK;
+        for (wanted_bytes, chunks) in
+            [(SHARE_BYTES, all), (TOTAL_BYTES, 1), (2 * TOTAL_BYTES, 1), (TOTAL_BYTES, all)]
+        {
+            wait_beside_a_neighbour(wanted_bytes, chunks);
+        }
+    }
+
+    #[test]
+    fn who_was_refused_for_one_who_is_due_is_called_when_that_one_has_its_own() {
+        let credits = Arc::new(Credits::new(TOTAL_BYTES as u64));
+        credits.take(TOTAL_BYTES);
+        let wait_for = |length_bytes: usize, others: usize| {
+            let waits = Arc::clone(&credits);
+            let waiter = thread::spawn(move || waits.take(length_bytes));
+            while credits.lock().waiting.len() <= others {
+                thread::yield_now();
+            }
+            waiter
+        };
+        let due = wait_for(TOTAL_BYTES / 2, 0);
+        let other = wait_for(CHUNK, 1);
+        credits.give_back(TOTAL_BYTES / 2 - CHUNK);
+        assert!(credits.are_saved() && !credits.try_take(1));
+        credits.give_back(2 * CHUNK);
+        due.join().unwrap();
+        other.join().unwrap();
+        assert_eq!(credits.used_bytes() as usize, TOTAL_BYTES);
     }
 
     #[test]

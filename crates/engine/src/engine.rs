@@ -287,7 +287,7 @@ impl Engine {
         moved |= self.timed(CoreStage::Flushes, Self::advance_flush);
         moved |= self.timed(CoreStage::Checkpoints, Self::advance_checkpoint);
         moved |= self.advance_closing();
-        self.end_step(moved);
+        moved = self.end_step(moved);
         self.stages.lap(CoreStage::Rest, &self.workers);
         moved
     }

@@ -6,6 +6,7 @@ mod support;
 
 use std::io::{ErrorKind, Read};
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -196,4 +197,46 @@ fn a_write_that_fails_in_the_middle_is_answered_behind_its_payload() {
     stalled.send(&payload[payload.len() - 512..]);
     assert_eq!(stalled.answer().errno(), 28);
     assert_eq!(stalled.read(0, 64 << 10), payload[..64 << 10]);
+}
+
+/// Tells others to end, however this one does.
+struct Tells<'a>(&'a AtomicBool);
+
+impl Drop for Tells<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+/// Writes a chunk again and again, two at a time, until told.
+fn write_on(mut peer: Peer<UnixStream>, at: u64, told: &AtomicBool) {
+    let mut bytes = Vec::new();
+    request(Command::Write, 0, at * MIB, 4096).encode(&mut bytes);
+    bytes.resize(bytes.len() + 4096, 5);
+    peer.send(&bytes);
+    while !told.load(Ordering::Acquire) {
+        peer.send(&bytes);
+        assert_eq!(peer.answer().errno(), 0);
+    }
+    assert_eq!(peer.answer().errno(), 0);
+}
+
+#[test]
+fn a_long_write_does_not_wait_for_as_long_as_others_write() {
+    let (_store, server) = Store::serving(&[("disk", SIZE_BYTES), ("other", SIZE_BYTES)]);
+    let mut peer = Peer::simple(&server, "disk");
+    let told = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for at in 0..2 {
+            let (other, told) = (Peer::simple(&server, "other"), &told);
+            scope.spawn(move || write_on(other, at, told));
+        }
+        thread::sleep(Duration::from_millis(100));
+        let _tells = Tells(&told);
+        for byte in 1..4 {
+            let write = request(Command::Write, 0, 0, LONG_WRITE_BYTES);
+            assert_eq!(peer.ask(&write, &vec![byte; LONG_WRITE_BYTES as usize]).errno(), 0);
+        }
+    });
+    assert!(peer.read(0, 64 << 10).iter().all(|byte| *byte == 3));
 }

@@ -1,5 +1,8 @@
 //! Writes of any alignment against plain bytes, meeting each other in every stage of the buffer.
 
+use std::thread;
+use std::time::{Duration, Instant};
+
 use disk::Fault;
 use engine::{
     Accepted, Codec, Compression, Detection, FingerprintKind, Reply, RequestError, VolumeHandle,
@@ -601,4 +604,21 @@ fn a_group_of_long_chunks_does_not_wait_for_the_write_buffer_to_be_full() {
         let stats = hand.beside(|client| client.stats()).unwrap();
         assert_eq!(stats.counters.groups - before, 2, "groups of {chunk_bytes} B a chunk");
     }
+}
+
+/// It waits for what is in the open group, which only a tick would close.
+#[test]
+fn who_wants_all_of_the_write_buffer_waits_for_no_tick() {
+    let mut hand = Hand::new(&Wish::default());
+    let volume = hand.volume("v", MIB);
+    hand.write(&volume, 0, &fresh(1, CHUNK));
+    let client = hand.client.clone();
+    let waits = thread::spawn(move || drop(client.buffer(0, 64 * MIB as usize)));
+    let begun = Instant::now();
+    while !waits.is_finished() {
+        hand.engine.step();
+        assert!(begun.elapsed() < Duration::from_secs(20), "it waits for ever");
+        thread::yield_now();
+    }
+    waits.join().unwrap();
 }
