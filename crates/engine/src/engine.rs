@@ -3,7 +3,8 @@
 //! [`Engine::step`] does everything that can be done now and never waits: it takes what the disk,
 //! the workers and the doors have brought, moves groups, reads, the running flush, the running
 //! checkpoint and the running collection on, and returns whether anything moved. [`Engine::run`]
-//! steps until nothing moves and then waits at the doorbell. A simulator drives the same steps
+//! steps until nothing moves and then waits at the doorbell; now and then it ticks, also when it
+//! never waits. A simulator drives the same steps
 //! with a seeded disk and inline workers and gets the same run to the byte.
 //!
 //! When a write or a sync fails, or a page that a write needs is damaged, nothing can be promised
@@ -54,6 +55,9 @@ use crate::watermarks::Watermarks;
 pub(crate) const TICK_MS: u32 = 100;
 /// Wake-ups without a tick after which one is made up, so that steady small traffic ticks too.
 const WAKES_PER_TICK: u32 = 256;
+/// Steps that found something to do, without a tick: the same for a core that never sleeps. Mostly
+/// they take longer than a tick is to take, and only what is late by seconds matters.
+const STEPS_PER_TICK: u32 = 4096;
 
 /// Of the memory for frames this part is for what is read ahead.
 const AHEAD_PART: u64 = 8;
@@ -245,17 +249,21 @@ impl Engine {
     /// [`RequestError::WriteFailed`] and its kin: why the store could not be closed cleanly. It
     /// opens again by recovery.
     pub fn run(mut self) -> Result<(), RequestError> {
-        let mut wakes = 0;
+        let (mut steps, mut wakes) = (0, 0);
         loop {
-            while self.step() {}
-            if matches!(self.closing, Closing::Closed) {
+            let ticks = if self.step() {
+                steps += 1;
+                steps == STEPS_PER_TICK
+            } else if matches!(self.closing, Closing::Closed) {
                 break;
-            }
-            wakes += 1;
-            let rung = self.sleep();
-            self.stages.lap(CoreStage::Asleep, &self.workers);
-            if !rung || wakes == WAKES_PER_TICK {
-                wakes = 0;
+            } else {
+                wakes += 1;
+                let rung = self.sleep();
+                self.stages.lap(CoreStage::Asleep, &self.workers);
+                !rung || wakes == WAKES_PER_TICK
+            };
+            if ticks {
+                (steps, wakes) = (0, 0);
                 self.tick();
             }
         }
@@ -303,6 +311,7 @@ impl Engine {
         self.copies.tick();
         self.flushing.tick();
         self.watch_room();
+        self.intake.call_waiters();
     }
 
     fn take_ended(&mut self) -> bool {

@@ -1,11 +1,14 @@
 //! Writes of any alignment against plain bytes, meeting each other in every stage of the buffer.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use disk::Fault;
+use disk::{Fault, Loss};
 use engine::{
-    Accepted, Codec, Compression, Detection, FingerprintKind, Reply, RequestError, VolumeHandle,
+    Accepted, Client, Codec, Completions, Compression, Detection, Done, FingerprintKind, Reply,
+    RequestError, VolumeHandle,
 };
 use format::units::Zone;
 use proptest::prelude::{Just, Strategy, any, prop, prop_oneof};
@@ -621,4 +624,53 @@ fn who_wants_all_of_the_write_buffer_waits_for_no_tick() {
         thread::yield_now();
     }
     waits.join().unwrap();
+}
+
+/// Asks for the next read as soon as one is answered, on the core's thread: that never sleeps.
+struct ReadsOn {
+    client: Client,
+    volume: VolumeHandle,
+    told: AtomicBool,
+    this: Weak<Self>,
+}
+
+impl Completions for ReadsOn {
+    fn complete(&self, tag: u64, outcome: Result<Reply, RequestError>) {
+        drop(outcome);
+        if let Some(sink) = self.this.upgrade().filter(|_| !self.told.load(Ordering::Acquire)) {
+            self.client.read(&self.volume, MIB, CHUNK as u32, Done { sink, tag });
+        }
+    }
+}
+
+#[test]
+fn what_was_acknowledged_becomes_durable_although_the_core_never_sleeps() {
+    let wish = Wish::default();
+    let disk = wish.disk();
+    let (engine, client, ..) = wish.load(&disk).unwrap();
+    let core = thread::spawn(move || engine.run());
+    client.create_volume("v", 2 * MIB, false).unwrap();
+    let volume = client.volume("v").unwrap();
+    let reads_on = Arc::new_cyclic(|this| ReadsOn {
+        client: client.clone(),
+        volume: volume.clone(),
+        told: AtomicBool::new(false),
+        this: Weak::clone(this),
+    });
+    reads_on.complete(0, Ok(Reply::Done));
+    client.write_at(&volume, 0, &fresh(1, CHUNK)).unwrap();
+    let begun = Instant::now();
+    let is_durable = || {
+        let left = wish.open(disk.left_by_power_loss(1, Loss::All));
+        left.read(&left.client.volume("v").unwrap(), 0, CHUNK) == fresh(1, CHUNK)
+    };
+    let mut durable = false;
+    while !durable && begun.elapsed() < Duration::from_secs(20) {
+        thread::sleep(Duration::from_millis(500));
+        durable = is_durable();
+    }
+    reads_on.told.store(true, Ordering::Release);
+    client.close().unwrap();
+    core.join().unwrap().unwrap();
+    assert!(durable, "it was lost {:?} after it had been written", begun.elapsed());
 }
