@@ -303,7 +303,7 @@ impl Engine {
         }
         let drained = self.buffer.groups.is_empty()
             && self.waiting.is_empty()
-            && self.quota_waiting.is_empty()
+            && self.quota_line.is_empty()
             && self.requests.is_empty()
             && !self.reads.any()
             && !self.collection.is_busy()

@@ -119,6 +119,7 @@ impl Client {
             done: Some(done),
             ack: None,
             quota: None,
+            aside: false,
         };
         if self.intake.write(request) { Accepted::Now } else { Accepted::Later }
     }

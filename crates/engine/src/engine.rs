@@ -34,12 +34,13 @@ use crate::error::RequestError;
 use crate::explaining::Explaining;
 use crate::flushing::Flushing;
 use crate::frame_cache::FrameCache;
-use crate::intake::{Intake, Request, WriteRequest};
+use crate::intake::{Intake, Request};
 use crate::lending::Lending;
 use crate::notice::{Notice, Observer};
 use crate::options::Caches;
 use crate::pending::PendingChunks;
 use crate::placement::Placement;
+use crate::quota_line::QuotaLine;
 use crate::reads::Reads;
 use crate::scrub_state::Scrub;
 use crate::stages::{CoreStage, StageClock};
@@ -101,8 +102,7 @@ pub struct Engine {
     pub(crate) appended_sequence: u64,
     /// What waits for space, not acknowledged.
     pub(crate) waiting: VecDeque<Waiting>,
-    /// What waits for the quota of its volume.
-    pub(crate) quota_waiting: VecDeque<WriteRequest>,
+    pub(crate) quota_line: QuotaLine,
     pub(crate) requests: VecDeque<Request>,
     /// Set once: why nothing is written any more.
     pub(crate) stopped: Option<RequestError>,
@@ -184,6 +184,7 @@ impl Engine {
         let chunk_bytes = parts.geometry.chunk_bytes;
         let Caches { directory_entries, frame_bytes, .. } = parts.caches;
         let ahead_bytes = frame_bytes / AHEAD_PART;
+        let write_buffer_bytes = parts.intake.credits.total_bytes();
         Self {
             appended_sequence: parts.journal.next().sequence - 1,
             geometry: parts.geometry,
@@ -218,7 +219,7 @@ impl Engine {
             memory_bytes_max: parts.memory_bytes_max,
             incarnation: parts.incarnation,
             waiting: VecDeque::new(),
-            quota_waiting: VecDeque::new(),
+            quota_line: QuotaLine::new(write_buffer_bytes),
             requests: VecDeque::new(),
             stopped: None,
             observer: None,
@@ -448,9 +449,10 @@ impl Engine {
     /// Every write, flush and change that is under way is answered with `error`.
     fn fail_writing(&mut self, error: &RequestError) {
         std::mem::take(&mut self.waiting).into_iter().for_each(|waiting| waiting.fail(error));
-        for mut write in std::mem::take(&mut self.quota_waiting) {
+        for mut write in std::mem::take(&mut self.quota_line.writes) {
             write.answer().fail(error);
         }
+        self.quota_line.let_go();
         self.flushing.fail(error);
         self.collection.fail(error);
         self.volumes.rolling_back.clear();

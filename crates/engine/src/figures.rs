@@ -54,7 +54,7 @@ impl Engine {
                 + self.frames.resident_bytes()
                 + self.ahead.resident_bytes()
                 + self.intake.lookaside.resident_bytes()
-                + self.intake.credits.used_bytes(),
+                + self.write_bytes(),
             memory_bytes_max: self.memory_bytes_max,
             under_way: self.under_way(),
             compression: compression_name(self.state.compression),
@@ -129,11 +129,16 @@ impl Engine {
         containers * u64::from(CONTAINER_BYTES) + Stream::ALL.map(open_bytes).iter().sum::<u64>()
     }
 
+    /// Memory of writes.
+    fn write_bytes(&self) -> u64 {
+        self.intake.credits.used_bytes() + self.quota_line.aside_bytes()
+    }
+
     fn under_way(&self) -> UnderWay {
         UnderWay {
             reserved_chunks: self.intake.lock().space.reserved_chunks(),
             quota_chunks: self.volumes.iter().map(|volume| volume.quota_reserved()).sum(),
-            write_bytes: self.intake.credits.used_bytes(),
+            write_bytes: self.write_bytes(),
             read_bytes: self.intake.read_credits.used_bytes(),
         }
     }

@@ -88,6 +88,8 @@ pub(crate) struct WriteRequest {
     pub(crate) ack: Option<Arc<Ack>>,
     /// What it has reserved of its volume's quota.
     pub(crate) quota: Option<QuotaShare>,
+    /// Whether it has left the write buffer to wait for that ([`crate::quota_line`]).
+    pub(crate) aside: bool,
 }
 
 impl WriteRequest {

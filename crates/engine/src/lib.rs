@@ -107,6 +107,7 @@ mod prefetch;
 mod problem;
 mod quarantine;
 mod quota;
+mod quota_line;
 mod read;
 mod read_ahead;
 mod reads;

@@ -14,9 +14,8 @@
 //!
 //! The second and the third count too high where nothing is unmapped, so what does not fit is
 //! judged only when nothing of its volume is under way, and until then waits. So does what may fit
-//! when what was cut off its volume has been given back. Others do not wait for it.
-
-use std::sync::Arc;
+//! when what was cut off its volume has been given back. Others do not wait for it, nor for the
+//! memory in which it waits ([`crate::quota_line`]).
 
 use format::units::{Lba, TreeId};
 use mutants::mutant;
@@ -26,56 +25,69 @@ use crate::buffer::Newest;
 use crate::engine::{Engine, damaged_table};
 use crate::error::RequestError;
 use crate::intake::WriteRequest;
-use crate::volume::{QuotaShare, VolumeShared};
+use crate::quota_line::{Pass, Until};
+use crate::volume::QuotaShare;
 use crate::wanted::Wanted;
 
 /// What is said of a write at the quota of its volume.
 enum Admission {
     Admitted(QuotaShare),
     Refused,
-    /// Pages are on their way, or what is under way may make room.
-    Waits,
+    Waits(Until),
 }
 
 impl Engine {
     /// A write to a volume with a quota: waits for its turn, unless it was acknowledged already.
     pub(crate) fn wait_for_quota(&mut self, write: WriteRequest) {
-        self.quota_waiting.push_back(write);
+        self.quota_line.writes.push_back(write);
         self.advance_quotas();
     }
 
     /// Writes that wait for their volume's quota enter as far as they may, those of one volume in
     /// their order.
     pub(crate) fn advance_quotas(&mut self) -> bool {
+        if self.quota_line.is_empty() {
+            return false;
+        }
         let mut moved = false;
-        let mut behind: Vec<Arc<VolumeShared>> = Vec::new();
-        for mut write in std::mem::take(&mut self.quota_waiting) {
-            if behind.iter().any(|volume| Arc::ptr_eq(volume, &write.volume)) {
-                self.quota_waiting.push_back(write);
-                continue;
-            }
-            match self.admit(&write) {
-                Ok(Admission::Admitted(share)) => {
-                    write.quota = Some(share);
-                    self.take_admitted(write);
-                    moved = true;
-                }
-                Ok(Admission::Refused) => {
-                    let volume = write.volume.name();
-                    self.refuse_write(write, &RequestError::QuotaExceeded { volume });
-                    moved = true;
-                }
-                Ok(Admission::Waits) => {
-                    behind.push(Arc::clone(&write.volume));
-                    self.quota_waiting.push_back(write);
-                }
-                Err(error) => {
-                    self.refuse_write(write, &damaged_table(&error));
-                    moved = true;
-                }
+        let mut pass = Pass::default();
+        for write in std::mem::take(&mut self.quota_line.writes) {
+            let until = match pass.until(&write.volume) {
+                Some(until) => until,
+                None => match self.admit(&write) {
+                    Ok(Admission::Waits(until)) => {
+                        pass.begin(&write.volume, until);
+                        until
+                    }
+                    verdict => {
+                        self.end_waiting(write, verdict);
+                        moved = true;
+                        continue;
+                    }
+                },
+            };
+            if let Err(write) = self.quota_line.keep(write, until, &mut pass) {
+                self.end_waiting(write, Ok(Admission::Refused));
+                moved = true;
             }
         }
+        self.quota_line.let_go();
         moved
+    }
+
+    /// A write does not wait any more.
+    fn end_waiting(&mut self, mut write: WriteRequest, verdict: Result<Admission, PageError>) {
+        match verdict {
+            Ok(Admission::Admitted(share)) => {
+                write.quota = Some(share);
+                self.take_admitted(write);
+            }
+            Ok(Admission::Refused | Admission::Waits(_)) => {
+                let volume = write.volume.name();
+                self.refuse_write(write, &RequestError::QuotaExceeded { volume });
+            }
+            Err(error) => self.refuse_write(write, &damaged_table(&error)),
+        }
     }
 
     fn refuse_write(&mut self, mut write: WriteRequest, error: &RequestError) {
@@ -98,7 +110,9 @@ impl Engine {
         if taken + write.chunks <= quota_chunks {
             return Ok(Admission::Admitted(volume.share_of_quota(write.chunks)));
         }
-        let Some(new) = self.new_chunks_of(write)? else { return Ok(Admission::Waits) };
+        let Some(new) = self.new_chunks_of(write)? else {
+            return Ok(Admission::Waits(Until::Soon));
+        };
         if new == 0 || taken + new <= quota_chunks || mutant!(PassesQuota) {
             let share = if write.reserved { new } else { write.chunks };
             return Ok(Admission::Admitted(volume.share_of_quota(share)));
@@ -108,10 +122,10 @@ impl Engine {
             if self.buffer.closed_groups() == 0 {
                 self.buffer.close_open();
             }
-            return Ok(Admission::Waits);
+            return Ok(Admission::Waits(Until::Soon));
         }
         let may_fall = self.deletion_going_on().is_some() && self.state.count_may_fall(volume.id);
-        Ok(if may_fall { Admission::Waits } else { Admission::Refused })
+        Ok(if may_fall { Admission::Waits(Until::GivenBack) } else { Admission::Refused })
     }
 
     /// Chunks that a write may map and that are not mapped now; none while pages are on their way.

@@ -28,6 +28,8 @@ pub(crate) struct VolumeShared {
     quota_bytes: AtomicU64,
     /// Chunks that admitted writes may map.
     quota_reserved: AtomicU64,
+    /// Writers wait before they take memory.
+    holds_writers_up: AtomicBool,
 }
 
 impl VolumeShared {
@@ -49,6 +51,7 @@ impl VolumeShared {
             chunk_bytes,
             quota_bytes: AtomicU64::new(0),
             quota_reserved: AtomicU64::new(0),
+            holds_writers_up: AtomicBool::new(false),
         })
     }
 
@@ -99,6 +102,15 @@ impl VolumeShared {
     pub(crate) fn share_of_quota(self: &Arc<Self>, chunks: u64) -> QuotaShare {
         self.quota_reserved.fetch_add(chunks, Ordering::AcqRel);
         QuotaShare { volume: Arc::clone(self), chunks }
+    }
+
+    /// Whether too much waits for its quota already.
+    pub(crate) fn holds_writers_up(&self) -> bool {
+        self.holds_writers_up.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn hold_writers_up(&self, hold: bool) {
+        self.holds_writers_up.store(hold, Ordering::Release);
     }
 
     /// Whether it has not been deleted.
@@ -192,6 +204,13 @@ impl VolumeHandle {
     #[must_use]
     pub fn quota_bytes(&self) -> Option<u64> {
         self.0.quota_bytes()
+    }
+
+    /// Whether so much waits for its quota that whoever wants to write more should take no memory
+    /// for it yet. It may last as long as a deletion.
+    #[must_use]
+    pub fn holds_writers_up(&self) -> bool {
+        self.0.holds_writers_up()
     }
 
     /// Whether it is a snapshot: `volume@snapshot`.

@@ -209,6 +209,19 @@ impl Link {
         if state.broken { Err(Hangup) } else { Ok(()) }
     }
 
+    /// Waits for a while.
+    ///
+    /// # Errors
+    /// [`Hangup`] when the connection is broken.
+    pub(crate) fn pause(&self, time: Duration) -> Result<(), Hangup> {
+        let mut state = self.state();
+        if !state.broken {
+            let paused = self.room_came.wait_timeout(state, time);
+            state = paused.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        if state.broken { Err(Hangup) } else { Ok(()) }
+    }
+
     /// Whether reads are in flight: they hold memory.
     pub(crate) fn is_reading(&self) -> bool {
         self.state().in_flight.read_bytes > 0

@@ -6,7 +6,8 @@
 //! [`Client::buffer`] waits for where [`Client::try_buffer`] finds none, and so for reads.
 //!
 //! Nothing is taken from the engine before it is needed: room among the requests in flight first,
-//! then credits, then the payload, straight into the buffer that the engine keeps. Only the client
+//! then credits, then the payload, straight into the buffer that the engine keeps. A writer whose
+//! volume holds it up for its quota waits for that before it takes credits. Only the client
 //! can make us wait while we hold credits, and not for longer than [`PAYLOAD_TIME_MAX`]: what has
 //! come by then is written, and for the rest credits are taken only when it is here, piece by piece
 //! ([`Session::write_slowly`]). A slow client may take any time, and nobody waits for it.
@@ -43,6 +44,8 @@ pub(crate) const ANSWERS_BYTES: usize = GATHERED_BYTES + (48 << 10);
 /// do not take their replies hold it for as long as they like. Each connection may take so much and
 /// as much again beyond what is meant for reads.
 const OWN_READ_BYTES_MAX: u32 = 128 << 10;
+/// How often a writer at its volume's quota looks whether it may go on.
+const QUOTA_PAUSE: Duration = Duration::from_millis(50);
 /// Extents in one reply.
 const EXTENTS_MAX: u32 = 1024;
 
@@ -228,6 +231,12 @@ impl<'a> Session<'a> {
     }
 
     fn buffer(&mut self, offset_bytes: u64, length: usize) -> Result<ChunkBuf, Hangup> {
+        if self.volume.holds_writers_up() {
+            self.send_answers()?;
+            while self.volume.holds_writers_up() {
+                self.link.pause(QUOTA_PAUSE)?;
+            }
+        }
         if let Some(buf) = self.client.try_buffer(offset_bytes, length) {
             return Ok(buf);
         }

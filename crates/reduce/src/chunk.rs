@@ -94,6 +94,11 @@ impl ChunkBuf {
         self.length_bytes = self.length_bytes.min(length_bytes);
     }
 
+    /// From now on it holds this permit, and no longer the one that it was admitted with.
+    pub fn replace_permit(&mut self, permit: Permit) {
+        self.permit = Some(permit);
+    }
+
     /// The bytes, to be filled while there is one owner.
     #[must_use]
     pub fn bytes_mut(&mut self) -> &mut [u8] {

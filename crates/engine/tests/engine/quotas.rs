@@ -123,6 +123,14 @@ fn a_write_does_not_wait_for_the_deletion_of_another_volume() {
     check_clean(&hand.close());
 }
 
+/// What is yet to be given back.
+fn deletions(hand: &mut Hand) -> u64 {
+    let (stats, done) = hand.done();
+    hand.client.administer(engine::AdminRequest::Stats, done);
+    let Ok(engine::Reply::Stats(stats)) = hand.wait(stats) else { panic!() };
+    stats.deletions
+}
+
 /// What was cut off before a snapshot was taken leaves the figures of its clones, too.
 #[test]
 fn a_write_to_a_clone_waits_for_what_was_cut_off_above_it() {
@@ -135,12 +143,6 @@ fn a_write_to_a_clone_waits_for_what_was_cut_off_above_it() {
     let (mut hand, held) = Holder::open(&wish, hand.close());
     let volume = hand.beside(|client| client.volume("v").unwrap());
     hand.trim(&volume, 0, volume.size_bytes());
-    let deletions = |hand: &mut Hand| {
-        let (stats, done) = hand.done();
-        hand.client.administer(engine::AdminRequest::Stats, done);
-        let Ok(engine::Reply::Stats(stats)) = hand.wait(stats) else { panic!() };
-        stats.deletions
-    };
     assert!((0..1000).any(|_| deletions(&mut hand) > 0));
     held.hold(Zone::Tables);
     let (volumes, name) = (vec!["v".to_owned()], "a".to_owned());
@@ -155,6 +157,51 @@ fn a_write_to_a_clone_waits_for_what_was_cut_off_above_it() {
     held.let_go();
     hand.wait(waits).unwrap();
     check_clean(&hand.close());
+}
+
+/// A give-back that takes long, and one who writes on meanwhile: neither the write buffer nor
+/// anybody else waits with it.
+#[test]
+fn what_waits_for_a_quota_leaves_the_write_buffer_to_others() {
+    let (wish, leaves, in_leaf) = (Wish::default(), 40, 96 * CHUNK);
+    let mut hand = Hand::new(&wish);
+    let volume = hand.volume("v", leaves * LEAF_CHUNKS * CHUNK);
+    hand.volume("w", MIB);
+    for leaf in 0..leaves {
+        hand.write(&volume, leaf * LEAF_CHUNKS * CHUNK, &fresh(leaf, in_leaf));
+        hand.settle();
+    }
+    let (mut hand, held) = Holder::open(&wish, hand.close());
+    let [volume, other] =
+        ["v", "w"].map(|name| hand.beside(move |client| client.volume(name).unwrap()));
+    let quota_bytes = leaves * in_leaf + MIB / 2;
+    hand.beside(move |client| client.set_quota("v", Some(quota_bytes))).unwrap();
+    hand.trim(&volume, 0, volume.size_bytes());
+    assert!((0..1000).any(|_| deletions(&mut hand) > 0));
+    held.hold(Zone::Tables);
+    hand.settle();
+    let mut waiting = Vec::new();
+    let mut refused = 0;
+    while refused < 3 && hand.client.try_buffer(0, MIB as usize).is_some() {
+        let at = waiting.len() as u64;
+        waiting.push(hand.write(&volume, at * MIB, &fresh(100 + at, MIB)).unwrap());
+        hand.settle();
+        let last = hand.outcome(waiting[waiting.len() - 1]);
+        refused += usize::from(last.is_some_and(|outcome| outcome.unwrap_err() == at_quota()));
+    }
+    let buffer = hand.client.try_buffer(0, CHUNK as usize);
+    assert!(buffer.is_some(), "{} writes have all of the write buffer", waiting.len());
+    drop(buffer);
+    assert!(volume.holds_writers_up() && !other.holds_writers_up());
+    assert_eq!((waiting.len(), refused), (2 + 8 + 3, 3));
+    held.let_go();
+    for tag in waiting.drain(..10) {
+        hand.wait(tag).unwrap();
+    }
+    assert!(!volume.holds_writers_up());
+    let stats = hand.beside(|client| client.stats()).unwrap();
+    check_clean(&hand.close());
+    assert_eq!(stats.under_way.write_bytes, 0);
 }
 
 /// What is written over waits for space; a trim, which need not, lets go of it, and another write
