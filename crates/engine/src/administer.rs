@@ -180,9 +180,13 @@ impl Engine {
         if quota_bytes == Some(0) {
             return Err(RequestError::BadQuota);
         }
-        // From now on: what stands behind this request in the queue is under it already.
         let quota_bytes = quota_bytes.unwrap_or(0);
-        volume.set_quota_bytes(quota_bytes);
+        {
+            // From now on: what stands behind this request in the queue is under it, and no door is
+            // between its look at the quota and an acknowledgement.
+            let _intake = self.intake.lock();
+            volume.set_quota_bytes(quota_bytes);
+        }
         let change = Change::SetQuota { id: volume.id, quota_bytes };
         Ok((vec![change], AdminAnswer::VolumeInfo(volume.id)))
     }

@@ -109,7 +109,7 @@ impl Client {
             offset_bytes.is_multiple_of(chunk_bytes) && end_bytes.is_multiple_of(chunk_bytes);
         let request = WriteRequest {
             volume: Arc::clone(&volume.0),
-            at_the_door: whole && volume.0.quota_bytes().is_none(),
+            at_the_door: whole,
             offset_bytes,
             buf: Arc::new(buf),
             from_bytes: 0,

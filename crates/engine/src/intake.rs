@@ -74,7 +74,7 @@ pub(crate) struct WriteRequest {
     pub(crate) from_bytes: usize,
     /// Chunks that those touch.
     pub(crate) chunks: u64,
-    /// Whether it covers its chunks wholly, of a volume without a quota. Only then is it
+    /// Whether it covers its chunks wholly. Only then, and if its volume has no quota, is it
     /// acknowledged at the door: what must read the rest of a chunk first may still fail, and so
     /// may what a quota forbids.
     pub(crate) at_the_door: bool,
@@ -360,7 +360,11 @@ impl Intake {
         }
         request.reserved =
             !state.space.waiting && state.space.try_reserve(request.chunks, self.chunk_bytes);
-        let acknowledged = request.reserved && !request.durable && request.at_the_door;
+        // Quotas are set under this lock: a write behind one in the queue is judged by it.
+        let acknowledged = request.reserved
+            && !request.durable
+            && request.at_the_door
+            && request.volume.quota_bytes().is_none();
         if acknowledged {
             request.done = None;
             self.lookaside.stamp(request.volume.id, request.range_bytes());
