@@ -186,6 +186,18 @@ impl PiecePart {
         let skip = self.skip_bytes as usize;
         chunk.bytes().get(skip..skip + self.take_bytes as usize)
     }
+
+    /// The same bytes alone, if they lie among others.
+    fn own_bytes(&self) -> Option<Piece> {
+        match &self.piece {
+            Piece::Plain(chunk) => Some(Piece::Copied(Box::from(self.taken(chunk)?))),
+            Piece::Frame { bytes: bytes @ FrameBytes::Read { .. }, pbn, check } => {
+                let bytes = FrameBytes::Held(HeldFrame::new(bytes.bytes()?));
+                Some(Piece::Frame { bytes, pbn: *pbn, check: *check })
+            }
+            _ => None,
+        }
+    }
 }
 
 /// The bytes of a read, as they are stored: put them together with [`ReadPieces::assemble`].
@@ -212,14 +224,13 @@ impl ReadPieces {
         self.permit
     }
 
-    /// From now on it holds nothing of the write buffer: for whoever may keep it for long. A chunk
-    /// of that holds the memory of its whole write, which all writers wait for.
-    pub fn leave_write_buffer(&mut self) {
+    /// From now on it holds no more than it takes: for whoever may keep it for long. A chunk of the
+    /// write buffer holds the memory of its whole write, which all writers wait for, and a frame
+    /// that was read ahead a whole stretch.
+    pub fn keep_own_bytes(&mut self) {
         for part in &mut self.parts {
-            if let Piece::Plain(chunk) = &part.piece
-                && let Some(taken) = part.taken(chunk)
-            {
-                part.piece = Piece::Copied(Box::from(taken));
+            if let Some(own) = part.own_bytes() {
+                part.piece = own;
             }
         }
     }
@@ -297,5 +308,54 @@ impl ReadPieces {
     fn damage(&self, part: &PiecePart) -> RequestError {
         self.expanding.damaged.fetch_add(1, Ordering::Relaxed);
         RequestError::Damaged { volume: self.volume.name(), lba: part.lba }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use disk::AlignedBuf;
+    use format::frame::{ChunkName, check_of};
+    use format::units::{Codec, Compression, Pbn, VolumeId};
+    use reduce::{ChunkBuf, ChunkRef, compress_frame};
+
+    use super::{FrameBytes, Piece, PiecePart, ReadPieces};
+    use crate::volume::VolumeShared;
+
+    const CHUNK: usize = 4096;
+
+    #[test]
+    fn a_read_that_is_kept_holds_what_it_takes_and_no_more() {
+        let write = Arc::new(ChunkBuf::new((0..8 * CHUNK).map(|at| (at / 512) as u8).collect()));
+        let mut stretch = AlignedBuf::new_zeroed(8 * CHUNK);
+        let compression = Compression { codec: Codec::Lz4, level: 0 };
+        let name = ChunkName::unkeyed(Pbn(9));
+        let length = compress_frame(compression, name, &[5; CHUNK], &mut stretch[CHUNK..]);
+        let check = check_of(&stretch[CHUNK..CHUNK + length]);
+        let (offset_bytes, length_bytes) = (CHUNK as u32, length as u32);
+        let stretch = Arc::new(stretch);
+        let bytes = FrameBytes::Read { buf: Arc::clone(&stretch), offset_bytes, length_bytes };
+        let framed = Piece::Frame { bytes, pbn: Pbn(9), check };
+        let volume = VolumeShared::new(VolumeId(1), "v", 1 << 20, false, CHUNK as u32, None);
+        let plain = Piece::Plain(ChunkRef::new(Arc::clone(&write), CHUNK as u32, CHUNK as u32));
+        let part = |piece, lba, skip_bytes| PiecePart { piece, lba, skip_bytes, take_bytes: 1024 };
+        let mut pieces = ReadPieces {
+            parts: vec![part(plain, 0, 512), part(framed, 1, 0), part(Piece::Zeros, 2, 0)],
+            chunk_bytes: CHUNK as u32,
+            volume,
+            expanding: Arc::default(),
+            permit: None,
+        };
+        let assembled = |pieces: &ReadPieces| {
+            let mut bytes = vec![0xaa; pieces.length_bytes()];
+            pieces.assemble(&mut bytes).unwrap();
+            bytes
+        };
+        let before = assembled(&pieces);
+        assert_eq!((Arc::strong_count(&write), Arc::strong_count(&stretch)), (2, 2));
+        pieces.keep_own_bytes();
+        assert_eq!((Arc::strong_count(&write), Arc::strong_count(&stretch)), (1, 1));
+        assert!(assembled(&pieces) == before);
     }
 }

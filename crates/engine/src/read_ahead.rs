@@ -112,6 +112,8 @@ impl Engine {
                     && let Some(held) = self.frames.keep(pbn, frame)
                 {
                     self.intake.lookaside.fill_name((pbn, pba.check), &held);
+                    // A reply that waits for its client holds a frame, then, and not a stretch.
+                    return Some(Source::Ahead(FrameBytes::Held(held)));
                 }
                 Some(Source::Ahead(bytes))
             }

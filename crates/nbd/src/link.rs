@@ -303,7 +303,7 @@ impl Link {
         drop(state);
         for (_, outcome) in &mut waiting {
             if let Ok(Reply::Read(pieces)) = outcome {
-                pieces.leave_write_buffer();
+                pieces.keep_own_bytes();
             }
         }
         self.put_back(&mut waiting);
