@@ -199,6 +199,8 @@ fn what_waits_for_a_quota_leaves_the_write_buffer_to_others() {
         hand.wait(tag).unwrap();
     }
     assert!(!volume.holds_writers_up());
+    let flushed = hand.flush();
+    hand.wait(flushed).unwrap();
     let stats = hand.beside(|client| client.stats()).unwrap();
     check_clean(&hand.close());
     assert_eq!(stats.under_way.write_bytes, 0);
