@@ -1,9 +1,11 @@
 //! The server's end: a thread that accepts, and one for each connection.
 //!
 //! Connections are few (a person's command, a script, a monitor), so threads are the simplest
-//! thing that is right. Their number is bounded; one too many is refused as busy. [`Server::stop`]
-//! shuts every socket, which wakes every thread, and waits for them: after it nothing of this
-//! room touches the engine any more.
+//! thing that is right. Their number is bounded; one too many is refused as busy. [`Server::shut`]
+//! shuts every socket, which wakes every thread that waits for its client, and [`Server::stop`]
+//! waits for them: after it nothing of this room touches the engine any more. Between the two the
+//! engine is closed: a request that waits, for room that a deletion gives back, is refused then,
+//! and would be waited for until the deletion has ended.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
@@ -40,6 +42,8 @@ pub struct Server {
     directory: PathBuf,
     shared: Arc<Shared>,
     acceptor: Option<JoinHandle<()>>,
+    /// Whether the acceptor has been woken to end.
+    woken: bool,
 }
 
 /// The connections that are open.
@@ -72,23 +76,30 @@ impl Server {
                 path: directory.join(socket::SOCKET_NAME),
                 source,
             })?;
-        Ok(Self { directory: directory.to_owned(), shared, acceptor: Some(acceptor) })
+        Ok(Self { directory: directory.to_owned(), shared, acceptor: Some(acceptor), woken: false })
     }
 
-    /// Closes the socket and every connection, and waits until no request is being answered.
+    /// Closes the socket and every connection. What is being answered goes on.
+    pub fn shut(&mut self) {
+        if self.shared.shut_all() {
+            // The acceptor sleeps in `accept`: a connection of our own wakes it.
+            self.woken = matches!(socket::connect(&self.directory), Ok(Some(_)));
+            socket::remove(&self.directory);
+        }
+    }
+
+    /// The same, if that has not been done, and waits until no request is being answered.
     pub fn stop(mut self) {
         self.end();
     }
 
     fn end(&mut self) {
+        self.shut();
         let Some(acceptor) = self.acceptor.take() else { return };
-        self.shared.shut_all();
-        // The acceptor sleeps in `accept`: a connection of our own wakes it. When that fails the
-        // acceptor cannot be woken, and waiting for it would be for ever.
-        if matches!(socket::connect(&self.directory), Ok(Some(_))) {
+        // One that could not be woken would be waited for for ever.
+        if self.woken {
             let _ = acceptor.join();
         }
-        socket::remove(&self.directory);
     }
 }
 
@@ -103,12 +114,13 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn shut_all(&self) {
+    /// False if that was done before.
+    fn shut_all(&self) -> bool {
         let mut state = self.state();
-        state.stopping = true;
         for stream in state.open.values() {
             let _ = stream.shutdown(Shutdown::Both);
         }
+        !std::mem::replace(&mut state.stopping, true)
     }
 
     /// Takes note of a connection; `None` when there are too many, or when the server stops.

@@ -239,6 +239,36 @@ fn stop_closes_idle_connections_and_removes_the_socket() {
     assert!(Client::connect(&folder.0).unwrap().is_none());
 }
 
+/// Answers only when it is told that the engine is being closed.
+struct WaitsForClose {
+    asked: mpsc::SyncSender<()>,
+    closes: Mutex<mpsc::Receiver<()>>,
+}
+
+impl Service for WaitsForClose {
+    fn answer(&self, _: Request) -> Response {
+        self.asked.send(()).unwrap();
+        self.closes.lock().unwrap().recv().unwrap();
+        Response::Done
+    }
+}
+
+#[test]
+fn a_request_that_waits_for_the_end_does_not_hold_the_end_up() {
+    let folder = Folder::new();
+    let ((asked, is_asked), (close, closes)) = (mpsc::sync_channel(1), mpsc::sync_channel(1));
+    let closes = Mutex::new(closes);
+    let mut server = Server::start(&folder.0, WaitsForClose { asked, closes }).unwrap();
+    let mut client = connect(&folder.0);
+    let asks = thread::spawn(move || client.volumes());
+    is_asked.recv().unwrap();
+    server.shut();
+    assert!(!folder.0.join(SOCKET_NAME).exists());
+    assert!(asks.join().unwrap().is_err());
+    close.send(()).unwrap();
+    server.stop();
+}
+
 #[test]
 fn only_the_owner_may_open_the_socket() {
     use std::os::unix::fs::PermissionsExt;

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! open (recovering if need be) ── control socket ── NBD doors ── banner ── wait
-//!      SIGINT or SIGTERM ── doors closed ── control socket closed ── engine closed, store clean
+//!      SIGINT or SIGTERM ── doors closed ── control socket shut ── engine closed, store clean
+//!      ── requests of the control socket answered
 //! ```
 //!
 //! The main thread sleeps; it is woken by a signal or by the end of the engine.
@@ -99,7 +100,7 @@ fn open_and_serve(
     touch_memory(options);
     let served = serve(&store, &args, woken, teller);
     let closed = store.close();
-    served?;
+    served?.stop();
     closed?;
     teller.tell("closed cleanly");
     Ok(())
@@ -142,12 +143,14 @@ fn observe(teller: &Teller, notice: &Notice, verbose: bool) {
     }
 }
 
+/// Serves until it is to end. What the control socket was asked for last may wait for what ends with
+/// the engine.
 fn serve(
     store: &OpenStore,
     args: &ServeArgs,
     woken: &Receiver<Event>,
     teller: &Teller,
-) -> Result<(), CliError> {
+) -> Result<ControlServer, CliError> {
     let client = store.client();
     if args.create {
         ensure_volume(client, args.size)?;
@@ -158,7 +161,7 @@ fn serve(
     status.set(status_of(&listen));
     let service = EngineService::new(client.clone(), status.clone())
         .with_grower(grower(client.clone(), place.clone()));
-    let control = ControlServer::start(&place, service)?;
+    let mut control = ControlServer::start(&place, service)?;
     let options = ServerOptions { listen, poll_us: args.poll_us, ..ServerOptions::default() };
     let doors = NbdServer::start(client.clone(), options)?;
     status.set(status_of(doors.addresses()));
@@ -167,8 +170,8 @@ fn serve(
         teller.tell("closing: what is buffered is written out; a second signal ends at once");
     }
     doors.stop();
-    control.stop();
-    Ok(())
+    control.shut();
+    Ok(control)
 }
 
 /// What makes the store at `place` larger when a `tamis grow` asks for it.
