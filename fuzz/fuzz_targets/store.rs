@@ -112,7 +112,8 @@ fn collect(life: &mut Running) {
 fn live(disk: &MemoryDisk, input: &mut Input<'_>) -> Result<(), String> {
     let mut life = Running::open(disk)?;
     scrub(&mut life, input);
-    if let Ok(Reply::Volumes(volumes)) = life.administer(AdminRequest::ListVolumes) {
+    let all = AdminRequest::ListVolumes { after: None, most: usize::MAX };
+    if let Ok(Reply::Volumes(volumes)) = life.administer(all) {
         for info in volumes.into_iter().take(4) {
             let name = info.name;
             let Ok(Reply::Volume(volume)) = life.administer(AdminRequest::OpenVolume { name })

@@ -230,7 +230,8 @@ pub enum Response {
 }
 
 impl Response {
-    /// Of all `volumes`, in order of their names, those that [`Request::ListVolumes`] asks for.
+    /// Of `volumes`, in order of their names, those that [`Request::ListVolumes`] asks for; whether
+    /// there are more is seen by one that comes behind them.
     pub(crate) fn page(
         mut volumes: Vec<VolumeInfo>,
         after: Option<String>,

@@ -83,7 +83,11 @@ impl EngineService {
         let changed = |volume| Response::Volume { volume };
         let response = match request {
             Request::Status => Response::Status(self.status.get()),
-            Request::ListVolumes { after, most } => Response::page(client.volumes()?, after, most),
+            Request::ListVolumes { after, most } => {
+                // One more says whether there is more.
+                let wanted = most.map_or(usize::MAX, |most| (most as usize).saturating_add(1));
+                Response::page(client.volumes_after(after.clone(), wanted)?, after, most)
+            }
             Request::CreateVolume { name, size_bytes, read_only } => {
                 changed(client.create_volume(&name, size_bytes, read_only)?)
             }

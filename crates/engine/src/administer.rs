@@ -53,7 +53,10 @@ impl Engine {
             AdminRequest::OpenVolume { name } => {
                 return done.finish(self.open_volume(&name).map(Reply::Volume));
             }
-            AdminRequest::ListVolumes => return done.reply(Reply::Volumes(self.list_volumes())),
+            AdminRequest::ListVolumes { after, most } => {
+                let listed = self.list_volumes(after.as_deref(), most);
+                return done.reply(Reply::Volumes(listed));
+            }
             AdminRequest::Compression => {
                 return done.reply(Reply::Compression(self.state.compression));
             }
@@ -120,8 +123,9 @@ impl Engine {
         Ok(VolumeHandle(Arc::clone(volume)))
     }
 
-    fn list_volumes(&self) -> Vec<VolumeInfo> {
-        self.volumes.iter().map(|volume| self.describe(volume)).collect()
+    fn list_volumes(&self, after: Option<&str>, most: usize) -> Vec<VolumeInfo> {
+        let volumes = self.volumes.iter_after(after).take(most);
+        volumes.map(|volume| self.describe(volume)).collect()
     }
 
     fn describe(&self, volume: &VolumeShared) -> VolumeInfo {

@@ -275,9 +275,19 @@ impl Client {
         }
     }
 
-    /// All volumes, by name.
+    /// All volumes and snapshots, by name, at one moment: nobody is served while they are described,
+    /// and there may be many.
     pub fn volumes(&self) -> Result<Vec<VolumeInfo>, RequestError> {
-        match self.admin(AdminRequest::ListVolumes)? {
+        self.volumes_after(None, usize::MAX)
+    }
+
+    /// The next volumes and snapshots behind this name, or the first, so many at most.
+    pub fn volumes_after(
+        &self,
+        after: Option<String>,
+        most: usize,
+    ) -> Result<Vec<VolumeInfo>, RequestError> {
+        match self.admin(AdminRequest::ListVolumes { after, most })? {
             Reply::Volumes(volumes) => Ok(volumes),
             _ => Err(RequestError::Closing),
         }

@@ -146,7 +146,7 @@ pub(crate) struct ExtentsRequest {
 #[expect(missing_docs, reason = "the methods of the client say what each is and takes")]
 pub enum AdminRequest {
     OpenVolume { name: String },
-    ListVolumes,
+    ListVolumes { after: Option<String>, most: usize },
     CreateVolume(NewVolume),
     ResizeVolume { name: String, size_bytes: u64 },
     RenameVolume { name: String, new_name: String },
@@ -209,7 +209,7 @@ impl AdminRequest {
         !matches!(
             self,
             Self::OpenVolume { .. }
-                | Self::ListVolumes
+                | Self::ListVolumes { .. }
                 | Self::Compression
                 | Self::Stats
                 | Self::Geometry

@@ -1,6 +1,7 @@
 //! The volumes that doors can see, by name, and those that are going.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use format::catalog::{CatalogEntry, VolumeName, VolumeState};
@@ -144,6 +145,15 @@ impl Volumes {
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<VolumeShared>> {
         self.by_name.values()
+    }
+
+    /// Those behind this name, by name; without one all.
+    pub(crate) fn iter_after(
+        &self,
+        name: Option<&str>,
+    ) -> impl Iterator<Item = &Arc<VolumeShared>> {
+        let from = name.map_or(Bound::Unbounded, Bound::Excluded);
+        self.by_name.range::<str, _>((from, Bound::Unbounded)).map(|(_, volume)| volume)
     }
 
     pub(crate) fn get(&self, name: &str) -> Result<&Arc<VolumeShared>, RequestError> {

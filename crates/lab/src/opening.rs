@@ -198,10 +198,11 @@ impl Opening {
     }
 
     fn open_volumes(&mut self) -> Result<(), Broken> {
-        let listed = match self.administer(AdminRequest::ListVolumes)? {
-            Reply::Volumes(listed) => listed,
-            other => return Err(strange("a list of volumes", &other)),
-        };
+        let listed =
+            match self.administer(AdminRequest::ListVolumes { after: None, most: usize::MAX })? {
+                Reply::Volumes(listed) => listed,
+                other => return Err(strange("a list of volumes", &other)),
+            };
         for info in listed {
             let name = info.name;
             let request = AdminRequest::OpenVolume { name: name.clone() };
@@ -226,7 +227,7 @@ impl Opening {
 
     /// Whether duplicates are looked for, by volume and snapshot.
     fn dedups(&mut self) -> Result<BTreeMap<String, Dedup>, Broken> {
-        match self.administer(AdminRequest::ListVolumes)? {
+        match self.administer(AdminRequest::ListVolumes { after: None, most: usize::MAX })? {
             Reply::Volumes(volumes) => {
                 Ok(volumes.into_iter().map(|volume| (volume.name, volume.dedup)).collect())
             }

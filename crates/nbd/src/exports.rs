@@ -9,6 +9,9 @@ use engine::{Client, RequestError, VolumeHandle};
 
 use crate::handshake::{Export, Exports, NotServed};
 
+/// Volumes and snapshots that are described in one go: everybody else waits for it.
+const LISTED_AT_ONCE: usize = 1000;
+
 impl Export for VolumeHandle {
     fn name(&self) -> String {
         self.name()
@@ -31,9 +34,19 @@ impl Exports for Client {
     type Export = VolumeHandle;
 
     fn list(&self) -> Result<Vec<String>, NotServed> {
-        let volumes = self.volumes().map_err(|error| not_served(&error))?;
-        let volumes = volumes.into_iter().filter(|volume| volume.taken_unix_s.is_none());
-        Ok(volumes.map(|volume| volume.name).collect())
+        let mut names = Vec::new();
+        let mut after = None;
+        loop {
+            let some = self.volumes_after(after, LISTED_AT_ONCE);
+            let some = some.map_err(|error| not_served(&error))?;
+            after = some.last().map(|last| last.name.clone());
+            let is_last = some.len() < LISTED_AT_ONCE;
+            let volumes = some.into_iter().filter(|volume| volume.taken_unix_s.is_none());
+            names.extend(volumes.map(|volume| volume.name));
+            if is_last {
+                return Ok(names);
+            }
+        }
     }
 
     fn open(&self, name: &str) -> Result<VolumeHandle, NotServed> {

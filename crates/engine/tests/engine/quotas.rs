@@ -349,7 +349,8 @@ proptest! {
             hand.steps(dice.below(4));
             if dice.below(8) == 0 {
                 let (list, done) = hand.done();
-                hand.client.administer(engine::AdminRequest::ListVolumes, done);
+                let all = engine::AdminRequest::ListVolumes { after: None, most: usize::MAX };
+                hand.client.administer(all, done);
                 let Ok(engine::Reply::Volumes(volumes)) = hand.wait(list) else { panic!() };
                 prop_assert!(volumes[0].mapped_bytes <= QUOTA_CHUNKS * CHUNK, "{:?}", volumes[0]);
             }

@@ -29,6 +29,30 @@ fn volumes_are_listed_by_name_with_what_they_were_made_with() {
 }
 
 #[test]
+fn volumes_that_are_listed_in_parts_are_those_that_there_are() {
+    let stand = Wish::default().stand();
+    for name in ["e", "a", "c", "b", "d"] {
+        stand.client.create_volume(name, MIB, false).unwrap();
+    }
+    for most in 1..7 {
+        let (mut listed, mut after) = (Vec::new(), None);
+        loop {
+            let part = stand.client.volumes_after(after, most).unwrap();
+            assert!(part.len() <= most);
+            after = part.last().map(|last| last.name.clone());
+            listed.extend(part);
+            if after.is_none() {
+                break;
+            }
+        }
+        assert_eq!(listed, stand.client.volumes().unwrap(), "{most} at a time");
+    }
+    // One that is gone by then.
+    let behind = stand.client.volumes_after(Some("bb".to_owned()), 1).unwrap();
+    assert_eq!(behind[0].name, "c");
+}
+
+#[test]
 fn a_name_is_one_volume() {
     let stand = Wish::default().stand();
     stand.volume("one", MIB);
