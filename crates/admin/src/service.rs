@@ -78,16 +78,23 @@ impl EngineService {
         Ok(Response::Collected { step: Box::new(step) })
     }
 
+    fn list_volumes(
+        &self,
+        after: Option<String>,
+        most: Option<u32>,
+    ) -> Result<Response, RequestError> {
+        // One more says whether there is more.
+        let wanted = most.map_or(usize::MAX, |most| (most as usize).saturating_add(1));
+        let volumes = self.client.volumes_after(after.clone(), wanted)?;
+        Ok(Response::page(volumes, after, most))
+    }
+
     fn carry_out(&self, request: Request) -> Result<Response, RequestError> {
         let client = &self.client;
         let changed = |volume| Response::Volume { volume };
         let response = match request {
             Request::Status => Response::Status(self.status.get()),
-            Request::ListVolumes { after, most } => {
-                // One more says whether there is more.
-                let wanted = most.map_or(usize::MAX, |most| (most as usize).saturating_add(1));
-                Response::page(client.volumes_after(after.clone(), wanted)?, after, most)
-            }
+            Request::ListVolumes { after, most } => self.list_volumes(after, most)?,
             Request::CreateVolume { name, size_bytes, read_only } => {
                 changed(client.create_volume(&name, size_bytes, read_only)?)
             }

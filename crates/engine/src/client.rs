@@ -275,8 +275,8 @@ impl Client {
         }
     }
 
-    /// All volumes and snapshots, by name, at one moment: nobody is served while they are described,
-    /// and there may be many.
+    /// All volumes and snapshots, by name, at one moment: nobody is served while they are
+    /// described, and there may be many.
     pub fn volumes(&self) -> Result<Vec<VolumeInfo>, RequestError> {
         self.volumes_after(None, usize::MAX)
     }

@@ -298,8 +298,8 @@ mod tests {
         assert!(!credits.try_take(1));
     }
 
-    /// Somebody waits for `wanted_bytes` while a neighbour has so many chunks under way, of which it
-    /// gives none back before it has tried for the next.
+    /// Somebody waits for `wanted_bytes` while a neighbour has so many chunks under way, of which
+    /// it gives none back before it has tried for the next.
     fn wait_beside_a_neighbour(wanted_bytes: usize, chunks: usize) {
         let credits = Arc::new(Credits::new(TOTAL_BYTES as u64));
         credits.take(chunks * CHUNK);

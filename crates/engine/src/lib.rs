@@ -58,6 +58,7 @@ mod directory_check;
 mod directory_reads;
 mod domains;
 mod done;
+mod ending;
 mod engine;
 mod enlarge;
 mod enlarging;

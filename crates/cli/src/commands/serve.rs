@@ -143,8 +143,8 @@ fn observe(teller: &Teller, notice: &Notice, verbose: bool) {
     }
 }
 
-/// Serves until it is to end. What the control socket was asked for last may wait for what ends with
-/// the engine.
+/// Serves until it is to end. What the control socket was asked for last may wait for what comes
+/// only when the engine is closed.
 fn serve(
     store: &OpenStore,
     args: &ServeArgs,
