@@ -435,7 +435,7 @@ impl Pages<'_> {
             let page = self.page(tree, index, pointer);
             look(index, page.as_ref());
         }
-        for index in image.lost.iter().flat_map(Clone::clone) {
+        for index in image.lost() {
             look(index, None);
         }
     }

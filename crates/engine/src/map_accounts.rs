@@ -2,9 +2,11 @@
 //!
 //! A chunk is lost if its frame is, or if the leaf that maps it is and the journal says nothing of
 //! it. In a rebuilt map such a chunk names a PBN that names nothing: reading it is an error,
-//! writing or unmapping it makes an end of that.
+//! writing or unmapping it makes an end of that. What was lost with one page has a PBN of its own:
+//! where versions shared the page they held the same, where each had its own nobody knows, and a
+//! comparison of their maps must not say that they did.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use format::catalog::VolumeState;
 use format::map_page::{self, SLOTS};
@@ -16,7 +18,7 @@ use crate::ledger::{Ledger, Pages, Place, VolumeLedger};
 use crate::problem::{CheckProgress, Problem};
 
 /// Stands for what a lost leaf mapped.
-pub(crate) const UNKNOWN: Pbn = Pbn::MAX;
+const UNKNOWN: Pbn = Pbn::MAX;
 
 /// One leaf of a map, as it should be.
 pub(crate) struct MapLeaf {
@@ -24,6 +26,8 @@ pub(crate) struct MapLeaf {
     pub(crate) slots: Vec<Pbn>,
     /// The page on disk, if it is intact.
     pub(crate) old: Option<(BlockPtr, Page)>,
+    /// Else the block of the page with which it was lost.
+    lost_with: Option<u64>,
 }
 
 /// What counting the maps came to.
@@ -33,8 +37,9 @@ pub(crate) struct MapAccounts {
     pub(crate) references: Vec<u32>,
     pub(crate) problems: Vec<Problem>,
     pub(crate) lost_chunks: u64,
-    /// Whether a rebuilt map needs a PBN for what nobody knows.
-    pub(crate) any_unknown: bool,
+    /// Pages with which leaves were lost that a rebuilt map needs PBNs for, by their blocks and
+    /// numbered as they were met.
+    lost_with: BTreeMap<Option<u64>, u64>,
 }
 
 impl MapAccounts {
@@ -54,7 +59,8 @@ impl MapAccounts {
             // A deleted snapshot that others share is there, but nobody can read it.
             let is_live = volume.entry.state == VolumeState::Live;
             each_map_leaf(ledger, pages, *id, |pages, leaf| {
-                let leaf_is_hidden = newest.is_some_and(|newest| newest.is_lost(leaf.index));
+                let leaf_is_hidden =
+                    newest.is_some_and(|newest| newest.lost_with(leaf.index).is_some());
                 let inherited = ledger
                     .parent_at(volume, leaf.index)
                     .and_then(|parent| map_leaf(pages, parent, leaf.index));
@@ -65,7 +71,10 @@ impl MapAccounts {
                     if let Some(references) = accounts.references.get_mut(pbn.0 as usize) {
                         *references = references.saturating_add(u32::from(is_own));
                     }
-                    accounts.any_unknown |= !ledger.is_known(pbn);
+                    if !ledger.is_known(pbn) {
+                        let met = accounts.lost_with.len() as u64;
+                        accounts.lost_with.entry(leaf.lost_with).or_insert(met);
+                    }
                     if !is_live {
                         continue;
                     }
@@ -83,6 +92,20 @@ impl MapAccounts {
             accounts.problems.extend(hidden.hidden(&name, chunk_bytes));
         }
         accounts
+    }
+
+    /// PBNs that rebuilt maps name what nobody knows by, behind all that were handed out.
+    pub(crate) fn unknown_pbns(&self) -> u64 {
+        self.lost_with.len() as u64
+    }
+
+    /// What a slot of a leaf holds in the rebuilt map.
+    pub(crate) fn rebuilt(&self, ledger: &Ledger, leaf: &MapLeaf, pbn: Pbn) -> Pbn {
+        if ledger.is_known(pbn) {
+            return pbn;
+        }
+        let number = self.lost_with.get(&leaf.lost_with).copied().unwrap_or(0);
+        Pbn(ledger.places.len() as u64 + number)
     }
 }
 
@@ -109,7 +132,7 @@ pub(crate) fn each_map_leaf(
     let mut indexes: BTreeSet<u64> = volume.set.keys().map(|lba| lba / SLOTS as u64).collect();
     if let Some(image) = pages.survey.base.trees.get(&volume.base) {
         indexes.extend(image.leaves.keys());
-        indexes.extend(image.lost.iter().flat_map(Clone::clone));
+        indexes.extend(image.lost());
     }
     for index in indexes {
         if let Some(leaf) = map_leaf(pages, volume, index) {
@@ -125,9 +148,14 @@ fn map_leaf(pages: &mut Pages<'_>, volume: &VolumeLedger, index: u64) -> Option<
     let chunks = volume.entry.size_bytes.div_ceil(u64::from(survey.geometry.chunk_bytes));
     let pointer = image.and_then(|image| image.leaves.get(&index)).copied();
     let old = pointer.and_then(|at| pages.page(volume.base, index, at).map(|page| (at, page)));
-    let is_lost = old.is_none() && (pointer.is_some() || image.is_some_and(|i| i.is_lost(index)));
-    let slots = slots_of(volume, index, old.as_ref().map(|(_, page)| page), is_lost, chunks);
-    slots.iter().any(|pbn| !pbn.is_none()).then_some(MapLeaf { index, slots, old })
+    let lost_with = match (&old, pointer) {
+        (Some(_), _) => None,
+        (None, Some(pointer)) => Some(pointer.block()),
+        (None, None) => image.and_then(|image| image.lost_with(index)),
+    };
+    let on_disk = old.as_ref().map(|(_, page)| page);
+    let slots = slots_of(volume, index, on_disk, lost_with.is_some(), chunks);
+    slots.iter().any(|pbn| !pbn.is_none()).then_some(MapLeaf { index, slots, old, lost_with })
 }
 
 fn slots_of(

@@ -261,20 +261,20 @@ impl<'a> Rebuild<'a> {
     }
 
     fn write_maps(&mut self) -> Result<(), RepairError> {
-        let lost_pbn = Pbn(self.ledger.places.len() as u64);
         let ids: Vec<_> = self.ledger.volumes.keys().copied().collect();
         for id in ids {
             let tree = TreeId::volume(id);
             let (mut mapped, mut leaves) = (0, Vec::new());
             let mut outcome = Ok(());
-            let (reads, survey) = (&mut *self.reads, self.survey);
+            let (reads, survey, maps) = (&mut *self.reads, self.survey, &self.maps);
             // Leaves are gathered as pages first: reading and writing share the devices.
             let mut batch = Vec::new();
-            each_map_leaf(&self.ledger, &mut Pages { reads, survey }, id, |_, leaf| {
+            let ledger = &self.ledger;
+            each_map_leaf(ledger, &mut Pages { reads, survey }, id, |_, leaf| {
                 let mut page = Page::empty(PageId { tree, level: 0, index: leaf.index });
                 for (slot, pbn) in leaf.slots.iter().enumerate() {
                     mapped += u64::from(!pbn.is_none());
-                    map_page::set(&mut page, slot, (*pbn).min(lost_pbn));
+                    map_page::set(&mut page, slot, maps.rebuilt(ledger, &leaf, *pbn));
                 }
                 match leaf.old {
                     Some((at, old)) if old.payload() == page.payload() => {
@@ -311,7 +311,7 @@ impl<'a> Rebuild<'a> {
 
     /// The queue of free PBNs, from its beginning: all that name nothing and that no map names.
     fn write_free_pbns(&mut self) -> Result<(u64, u64), RepairError> {
-        let next_pbn = self.ledger.places.len() as u64 + u64::from(self.maps.any_unknown);
+        let next_pbn = self.ledger.places.len() as u64 + self.maps.unknown_pbns();
         let used = self.ledger.places.iter().zip(&self.maps.references);
         let free: Vec<Pbn> = (0..)
             .map(Pbn)

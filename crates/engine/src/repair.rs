@@ -106,7 +106,7 @@ fn refuse_what_cannot_be(survey: &Survey) -> Result<(), RepairError> {
     let Some(catalog) = survey.base.trees.get(&TreeId::CATALOG) else {
         return Err(OpenError::Unfinished.into());
     };
-    let lost = catalog.lost.first().map(|range| range.start);
+    let lost = catalog.lost().next();
     match lost.or(catalog.damaged.iter().find(|id| id.level == 0).map(|id| id.index)) {
         Some(leaf) => Err(RepairError::Catalog { leaf }),
         None => Ok(()),

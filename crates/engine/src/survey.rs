@@ -115,7 +115,7 @@ impl Survey {
             Problem::Journal { sequence, offset_bytes, last_sequence: behind.last_sequence }
         }));
         let catalog = self.base.trees.get(&TreeId::CATALOG);
-        let lost = catalog.iter().flat_map(|catalog| catalog.lost.iter().flat_map(Clone::clone));
+        let lost = catalog.iter().flat_map(|catalog| catalog.lost());
         problems.extend(lost.map(|index| Problem::LostCatalog { index }));
         if let Some(older) = older {
             let shared = |id: &PageId| damaged_pages(newest).any(|other| other == *id);

@@ -38,6 +38,13 @@ impl Blocks {
     }
 }
 
+/// Leaves of which nobody knows what they hold.
+struct LostLeaves {
+    leaves: Range<u64>,
+    /// The block of the damaged page at or above them: trees that share it have lost the same.
+    block: u64,
+}
+
 /// The pages of a tree.
 #[derive(Default)]
 pub(crate) struct TreeImage {
@@ -45,32 +52,37 @@ pub(crate) struct TreeImage {
     pub(crate) leaves: BTreeMap<u64, BlockPtr>,
     /// Intact inner pages, by level and index.
     pub(crate) inner: BTreeMap<(u8, u64), BlockPtr>,
-    /// Leaves of which nobody knows what they hold, in ascending ranges.
-    pub(crate) lost: Vec<Range<u64>>,
+    /// In ascending ranges.
+    lost: Vec<LostLeaves>,
     pub(crate) damaged: Vec<PageId>,
 }
 
 impl TreeImage {
-    /// Whether what leaf `index` holds is unknown.
-    pub(crate) fn is_lost(&self, index: u64) -> bool {
-        let after = self.lost.partition_point(|range| range.start <= index);
-        after.checked_sub(1).is_some_and(|at| self.lost[at].contains(&index))
+    /// The block of the damaged page with which leaf `index` was lost; none where it was not.
+    pub(crate) fn lost_with(&self, index: u64) -> Option<u64> {
+        let after = self.lost.partition_point(|lost| lost.leaves.start <= index);
+        let lost = self.lost.get(after.checked_sub(1)?)?;
+        lost.leaves.contains(&index).then_some(lost.block)
+    }
+
+    /// Every leaf of which nobody knows what it holds, in ascending order.
+    pub(crate) fn lost(&self) -> impl Iterator<Item = u64> {
+        self.lost.iter().flat_map(|lost| lost.leaves.clone())
     }
 
     pub(crate) fn lost_leaves(&self) -> u64 {
-        self.lost.iter().map(|range| range.end - range.start).sum()
+        self.lost.iter().map(|lost| lost.leaves.end - lost.leaves.start).sum()
     }
 
     fn settle(&mut self) {
-        self.lost.sort_by_key(|range| range.start);
-        let mut merged: Vec<Range<u64>> = Vec::new();
-        for range in self.lost.drain(..) {
-            match merged.last_mut() {
-                Some(last) if last.end >= range.start => last.end = last.end.max(range.end),
-                _ => merged.push(range),
+        self.lost.sort_by_key(|lost| lost.leaves.start);
+        self.lost.dedup_by(|next, last| {
+            let goes_on = next.block == last.block && last.leaves.end >= next.leaves.start;
+            if goes_on {
+                last.leaves.end = last.leaves.end.max(next.leaves.end);
             }
-        }
-        self.lost = merged;
+            goes_on
+        });
     }
 }
 
@@ -125,7 +137,8 @@ impl TreeWalk<'_> {
                 }
                 Err(remains) => {
                     image.damaged.push(id);
-                    self.salvage(id, remains.as_deref(), leaves_end, &mut image, &mut stack);
+                    let below = Below { id, block: pointer.block(), leaves_end };
+                    self.salvage(below, remains.as_deref(), &mut image, &mut stack);
                 }
             }
         }
@@ -141,14 +154,14 @@ impl TreeWalk<'_> {
     /// Finds what is still to be found below a damaged page.
     fn salvage(
         &mut self,
-        id: PageId,
+        below: Below,
         remains: Option<&Page>,
-        leaves_end: u64,
         image: &mut TreeImage,
         stack: &mut Vec<(PageId, BlockPtr)>,
     ) {
+        let Below { id, leaves_end, .. } = below;
         let Some(remains) = remains.filter(|_| id.level > 0) else {
-            return lose(id, leaves_end, image);
+            return lose(below, image);
         };
         for slot in 0..FANOUT {
             let Some((child, pointer)) = child_of(id, remains, slot) else { return };
@@ -160,7 +173,7 @@ impl TreeWalk<'_> {
             if sound {
                 stack.push((child, pointer));
             } else {
-                lose(child, leaves_end, image);
+                lose(Below { id: child, ..below }, image);
             }
         }
     }
@@ -181,11 +194,19 @@ fn first_leaf(id: PageId) -> Option<u64> {
     (0..id.level).try_fold(id.index, |index, _| index.checked_mul(FANOUT as u64))
 }
 
-fn lose(id: PageId, leaves_end: u64, image: &mut TreeImage) {
+/// What is at or below `id` and may be lost with the damaged page in `block`.
+#[derive(Copy, Clone)]
+struct Below {
+    id: PageId,
+    block: u64,
+    leaves_end: u64,
+}
+
+fn lose(Below { id, block, leaves_end }: Below, image: &mut TreeImage) {
     let Some(start) = first_leaf(id) else { return };
     let next = PageId { index: id.index + 1, ..id };
     let end = first_leaf(next).unwrap_or(u64::MAX).min(leaves_end);
     if start < end {
-        image.lost.push(start..end);
+        image.lost.push(LostLeaves { leaves: start..end, block });
     }
 }

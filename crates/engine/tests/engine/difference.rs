@@ -1,6 +1,8 @@
 //! Where versions differ, against what their bytes say: exactly the chunks whose bytes differ.
 
-use engine::{ChangedRange, Client, DifferenceRequest, RequestError, SnapshotRequest};
+use std::collections::BTreeSet;
+
+use engine::{ChangedRange, Client, DifferenceRequest, RequestError, SnapshotRequest, Zone};
 
 use crate::stand::{CHUNK, Dice, MIB, Stand, Wish, cases, check_clean, fresh};
 
@@ -53,6 +55,52 @@ fn ranges_say_what_is_written_and_what_is_gone() {
     let nobody = DifferenceRequest { from: "v@a".to_owned(), to: "v@x".to_owned(), lba: 0 };
     let refused = stand.client.difference(nobody).unwrap_err();
     assert_eq!(refused, RequestError::NoSuchVolume { name: "v@x".to_owned() });
+    check_clean(&stand.close());
+}
+
+/// Of what a damaged page took with it nobody knows whether it was the same: it is where both had
+/// the page in common, and may differ where each had its own.
+#[test]
+fn what_two_snapshots_have_lost_apart_is_not_called_the_same() {
+    let stand = Wish::default().stand();
+    let volume = stand.volume("v", 64 * MIB);
+    stand.write(&volume, 0, &fresh(1, 2 * LEAF_CHUNKS * CHUNK));
+    drop(volume);
+    // Only what has been written is shared.
+    let stand = Wish::default().open(stand.close());
+    let volume = stand.client.volume("v").unwrap();
+    snap(&stand, "a");
+    stand.write(&volume, 10 * CHUNK, &fresh(2, CHUNK));
+    snap(&stand, "b");
+    drop(volume);
+    // No root is so old that the journal behind it knows all of this.
+    let disk = (0..2).fold(stand.close(), |disk, _| Wish::default().open(disk).close());
+    let structures = engine::structures(Box::new(disk.clone())).unwrap();
+    let leaves = structures.iter().filter(|structure| structure.kind == "map, leaf");
+    let places: BTreeSet<u64> = leaves.map(|leaf| leaf.offset_bytes).collect();
+    for offset_bytes in places {
+        disk.corrupt(Zone::Tables, offset_bytes + 2000, |byte| *byte ^= 0x40);
+    }
+    let report = engine::repair(Box::new(disk.clone()), &mut |_| {}).unwrap();
+    assert_eq!(report.lost_chunks, 3 * 2 * LEAF_CHUNKS);
+    let stand = Wish::default().open(disk);
+    for (from, to) in [("v@a", "v@b"), ("v@b", "v")] {
+        assert_eq!(differ(&stand.client, from, to).0, [range(0, LEAF_CHUNKS, false)]);
+    }
+    for name in ["v@a", "v@b", "v"] {
+        let volume = stand.client.volume(name).unwrap();
+        for lba in [10, LEAF_CHUNKS] {
+            stand.try_read(&volume, lba * CHUNK, CHUNK).unwrap_err();
+        }
+    }
+    // Who writes it again makes an end of that.
+    let volume = stand.client.volume("v").unwrap();
+    stand.write(&volume, 0, &fresh(3, 2 * LEAF_CHUNKS * CHUNK));
+    stand.flush();
+    ["v@a", "v@b"].iter().for_each(|name| stand.client.delete_volume(name).unwrap());
+    stand.wait_until("the end of all deletions", |stats| stats.deletions == 0);
+    assert!(stand.read(&volume, 0, MIB) == fresh(3, MIB));
+    drop(volume);
     check_clean(&stand.close());
 }
 
