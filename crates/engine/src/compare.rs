@@ -1,9 +1,10 @@
 //! Where two versions differ: the LBAs that they map to different chunks.
 //!
 //! The maps are walked side by side from their roots down, and subtrees to which both have the same
-//! pointer are passed over unread: what is alike costs nothing, however large. Since every chunk of
-//! the same content is stored once, LBAs that differ here differ in their bytes, but for chunks of
-//! which a repair had to keep two.
+//! pointer are passed over unread: what is alike costs nothing, however large. LBAs that are the
+//! same here are the same in their bytes. Those that differ mostly are not, since a chunk of the
+//! same content is stored once; but a chunk may be stored aside, or without a look for duplicates,
+//! or twice after a repair, and what each version has lost with a page of its own may differ.
 //!
 //! A step looks at some leaves and says where to go on; nothing is kept between steps. Snapshots do
 //! not change, so of two of them the steps together are exact. A volume that is being written is
