@@ -9,9 +9,26 @@ use crate::error::CliError;
 /// No release before this one ended its own names so, and hardly a user does.
 const SUFFIX: &str = "~importing";
 
+/// The end of the name of what an import with `--overwrite` gives up when it comes to its end; no
+/// longer than the other.
+const REPLACED_SUFFIX: &str = "~replaced";
+
 /// What `name`, of a volume or a snapshot, is called until it is complete.
 pub(crate) fn staging_name(name: &str) -> String {
     format!("{name}{SUFFIX}")
+}
+
+/// The snapshots that an import which leads to snapshot `name` takes for itself: of what the volume
+/// held when the stream began, and of what it held before the base took its place.
+pub(crate) fn marks_for(name: &str) -> [String; 2] {
+    [staging_name(name), format!("{name}{REPLACED_SUFFIX}")]
+}
+
+/// The snapshot that an import was to lead to, if `parent`, of `volume`, is the mark with which the
+/// import began.
+pub(crate) fn led_to<'a>(volume: &str, parent: &'a str) -> Option<&'a str> {
+    let snapshot = parent.strip_suffix(SUFFIX)?;
+    snapshot.split_once('@').filter(|(of, _)| *of == volume).map(|_| snapshot)
 }
 
 /// An error when `name`, of a volume or a snapshot of one, leaves no room for what it is called
@@ -24,9 +41,10 @@ pub(crate) fn check_room(name: &str) -> Result<(), CliError> {
     }
 }
 
-/// What is called `name` until it is complete will be called this.
+/// What the import that took a mark of this name leads to.
 pub(crate) fn completed_name(name: &str) -> &str {
-    name.strip_suffix(SUFFIX).unwrap_or(name)
+    let suffixes = [SUFFIX, REPLACED_SUFFIX];
+    suffixes.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name)
 }
 
 /// Of `all`, the snapshots that imports of streams into `volume` have taken for themselves.
@@ -36,7 +54,7 @@ pub(crate) fn marks_of<'a>(
 ) -> impl Iterator<Item = &'a str> + use<'a> {
     let prefix = format!("{volume}@");
     let names = all.iter().map(|one| one.name.as_str());
-    names.filter(move |name| name.starts_with(&prefix) && name.ends_with(SUFFIX))
+    names.filter(move |name| name.starts_with(&prefix) && completed_name(name) != *name)
 }
 
 /// Of `all`, the volumes that hold part of a stream, each with the snapshot that it leads to.
@@ -46,21 +64,26 @@ pub(crate) fn unfinished(all: &[VolumeInfo]) -> impl Iterator<Item = (&str, &str
 }
 
 fn half_of<'a>(volume: &'a VolumeInfo, all: &[VolumeInfo]) -> Option<&'a str> {
-    let snapshot = volume.parent.as_deref()?.strip_suffix(SUFFIX)?;
-    let (of, _) = snapshot.split_once('@')?;
+    let snapshot = led_to(&volume.name, volume.parent.as_deref()?)?;
     let ended = all.iter().any(|other| other.name == snapshot);
-    (of == volume.name && !ended).then_some(snapshot)
+    (!ended).then_some(snapshot)
 }
 
 /// An error when a user asks for something to be called as an import calls its own.
 pub(crate) fn check_name(name: &str) -> Result<(), CliError> {
-    match name.ends_with(SUFFIX) {
+    match completed_name(name) != name {
         true => Err(CliError::ReservedName { name: name.to_owned() }),
         false => Ok(()),
     }
 }
 
-/// The same of snapshots; what an import has not completed has none but its own, with which it is
+/// The same when that is where a volume is to go back to: it would pass for a half. What an import
+/// gave up may be had back.
+pub(crate) fn check_rollback(name: &str) -> Result<(), CliError> {
+    if name.ends_with(REPLACED_SUFFIX) { Ok(()) } else { check_name(name) }
+}
+
+/// The same of snapshots that are to be taken; what an import has not completed has none but its own, with which it is
 /// removed.
 pub(crate) fn check_snapshots(request: &SnapshotRequest) -> Result<(), CliError> {
     request.volumes.iter().chain([&request.name]).try_for_each(|name| check_name(name))

@@ -32,8 +32,9 @@ A volume that is made for the image is called NAME~importing until it is complet
 `tamis export` made with --stream or --from is known by its start, and leaves the volume with the
 snapshot that it names; if it is cut or damaged the volume is as before, and an import that was
 killed is made good by importing the same stream again, unless the volume has been rolled back,
-imported into or had a snapshot taken since. The store must not be served; for one that is, use the
-qemu-img line that `tamis serve` prints.")]
+imported into or had a snapshot taken since. What --overwrite gives up for VOLUME@B is kept as
+VOLUME@B~replaced until then; after a kill `tamis snapshot rollback` goes back to it. The store must
+not be served; for one that is, use the qemu-img line that `tamis serve` prints.")]
 pub(crate) struct ImportArgs {
     /// Directory of the store
     pub(crate) store: PathBuf,

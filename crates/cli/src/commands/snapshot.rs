@@ -14,7 +14,7 @@ use crate::error::CliError;
 use crate::moment::utc;
 use crate::output;
 use crate::size::human_bytes;
-use crate::staging::{check_name, staging_name};
+use crate::staging::{check_rollback, marks_for};
 use crate::store::Store;
 use crate::table::{Align, Table};
 
@@ -151,8 +151,8 @@ fn with_marks(names: &[String], all: &[VolumeInfo]) -> Vec<String> {
     let is_mark = |name: &String| all.iter().any(|volume| volume.name == *name);
     let mut doomed: Vec<String> = Vec::new();
     for name in names {
-        let mark = Some(staging_name(name)).filter(is_mark);
-        for one in mark.into_iter().chain([name.clone()]) {
+        let marks = marks_for(name).into_iter().filter(is_mark);
+        for one in marks.chain([name.clone()]) {
             if !doomed.contains(&one) {
                 doomed.push(one);
             }
@@ -164,7 +164,7 @@ fn with_marks(names: &[String], all: &[VolumeInfo]) -> Vec<String> {
 fn rollback(args: &SnapshotRollbackArgs) -> Result<(), CliError> {
     let SnapshotName { volume, name } = &args.snapshot;
     let full = args.snapshot.to_string();
-    check_name(&full)?;
+    check_rollback(&full)?;
     let rolled_back = Store::with(&args.store, |store| {
         store.volume(&args.store, &full)?;
         let question = format_args!("Give up what {volume} holds, and go back to {name}?");

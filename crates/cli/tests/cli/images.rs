@@ -203,6 +203,7 @@ fn an_import_touches_no_volume_of_another_name() {
     ] {
         tamis(&line).fails(2, "~importing");
     }
+    tamis(&format!("snapshot create {store} v@a~replaced")).fails(2, "~replaced");
     tamis(&format!("snapshot create {store} v@a")).ok();
     tamis(&format!("clone {store} v@a w~importing")).fails(2, "~importing");
     let served = Served::start(&store, "");

@@ -52,8 +52,13 @@ impl Chain {
 
     /// Begins to import a stream of many MiB, and kills that in the middle.
     fn kill_import(&self, path: &str) {
+        self.kill_import_with(path, &[]);
+    }
+
+    fn kill_import_with(&self, path: &str, options: &[&str]) {
         let bytes = fs::read(path).unwrap();
         let mut import = command(["import", &self.to, "v", "-"]);
+        import.args(options);
         let mut child = import.stdin(Stdio::piped()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         // All but the end, so that it is in the middle for sure.
@@ -280,5 +285,49 @@ fn an_import_that_is_repeated_gives_up_nothing_of_others() {
     tamis(&format!("volume resize {to} v --size 25M")).ok();
     chain.import(&second).fails(7, "has changed since v@s0");
     assert_eq!(size(), 25 << 20);
+    tamis(&format!("check {to}")).ok();
+}
+
+/// What a volume held since the base is given up for what the stream leads to, and for nothing
+/// less: an import with `--overwrite` that fails, or is killed, leaves it or a way back to it.
+#[test]
+fn what_an_import_was_to_replace_stays_until_the_import_is_whole() {
+    let chain = Chain::new(vec![noise(1, 24 * MIB), noise(2, 24 * MIB)]);
+    let (first, second) = (chain.stream(0), chain.stream(1));
+    let Chain { to, folder, .. } = &chain;
+    chain.import(&first).ok();
+    let (image, cut) = (folder.path("small"), folder.path("cut"));
+    fs::write(&image, noise(9, MIB)).unwrap();
+    tamis(&format!("import {to} v {image} --overwrite")).ok();
+    let changed = chain.held("v");
+    let names = chain.names();
+    fs::write(&cut, &fs::read(&second).unwrap()[..5 * MIB]).unwrap();
+    let overwrite = |stream: &str| tamis(&format!("import {to} v {stream} --overwrite"));
+    overwrite(&cut).fails(5, "the stream ends at byte");
+    assert!(chain.held("v") == changed);
+    assert_eq!(chain.names(), names);
+
+    // Killed, and gone back by hand.
+    let kill = || chain.kill_import_with(&second, &["--overwrite"]);
+    kill();
+    let (_, said) = Served::start(to, "").interrupt_and_hear();
+    assert!(said.contains("v holds part of what leads to v@s1"), "{said}");
+    assert!(chain.held("v") != changed);
+    tamis(&format!("snapshot rollback {to} v@s1~replaced --yes")).ok();
+    assert!(chain.held("v") == changed);
+    // Killed, and begun again without the word that gives anything up.
+    kill();
+    chain.import(&second).fails(7, "has changed since v@s0");
+    assert!(chain.held("v") == changed);
+    assert_eq!(chain.names(), names);
+    // Killed, and begun again with a stream that is not whole, and with one that is.
+    kill();
+    overwrite(&cut).fails(5, "the stream ends at byte");
+    assert!(chain.held("v") == changed);
+    assert_eq!(chain.names(), names);
+    kill();
+    overwrite(&second).ok();
+    assert!(chain.held("v") == chain.contents[1]);
+    assert_eq!(chain.names(), ["v", "v@s0", "v@s1"]);
     tamis(&format!("check {to}")).ok();
 }

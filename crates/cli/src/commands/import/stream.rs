@@ -11,6 +11,10 @@
 //! called B that is not: its snapshot is taken when the end of the stream has been seen and
 //! everything before it has been found right.
 //!
+//! With `--overwrite` what NAME holds is given up for B, and for nothing less: NAME@B~replaced is
+//! taken of it, before NAME goes back to A and the mark is taken. As long as both are there, it is
+//! the one to go back to.
+//!
 //! Going back gives up what was written since, so it must be the import that wrote it. A mark
 //! counts only while it is the last that happened to NAME: who has rolled back, or taken a
 //! snapshot, has seen what the import left, and what is there is theirs. A mark whose import came
@@ -26,7 +30,9 @@ use crate::error::CliError;
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::progress::{Progress, Unit};
-use crate::staging::{check_name, check_room, completed_name, marks_of, staging_name};
+use crate::staging::{
+    check_name, check_room, completed_name, led_to, marks_for, marks_of, staging_name,
+};
 use crate::store::{OpenStore, engine_options};
 use crate::stream::{is_version, sample};
 use crate::stream_source::StreamSource;
@@ -98,6 +104,10 @@ impl StreamImport<'_> {
         }
     }
 
+    fn forget_all(&self, names: [&String; 2]) -> Result<(), CliError> {
+        names.into_iter().try_for_each(|name| self.forget(name))
+    }
+
     /// Deletes the marks of imports into a volume that came to their end.
     fn forget_ended(&self, volume: &str) -> Result<(), CliError> {
         let all = self.client.volumes()?;
@@ -161,30 +171,60 @@ impl StreamImport<'_> {
             }
             Some(_) => {}
         }
-        let mark = mark_of(&volume, header);
-        if args.overwrite {
-            self.client.roll_back(&base_name)?;
-        } else if found.parent.as_ref() == Some(&mark) {
-            output::say(format_args!("{volume} goes back to {mark}, where an import began"));
-            self.client.roll_back(&mark)?;
-        }
-        if !self.is_same(&base_name, &volume)? {
+        let [mark, replaced] = marks_for(&format!("{volume}@{}", header.target.name));
+        let before = if args.overwrite { &replaced } else { &mark };
+        self.undo_killed(&found, args.overwrite, &mark)?;
+        if !args.overwrite && !self.is_same(&base_name, &volume)? {
             return Err(CliError::ChangedSinceBase { volume, base: name });
         }
-        // One that is there may be from before what happened to the volume since.
-        self.forget(&mark)?;
-        self.take(&mark, 0)?;
-        let changed = self.apply(&volume, source, false).and_then(|data_bytes| {
-            self.conclude(&volume, &header.target)?;
-            Ok(data_bytes)
-        });
+        // Those that are there may be from before what happened to the volume since.
+        self.forget_all([&mark, &replaced])?;
+        self.take(before, 0)?;
+        let go_back = args.overwrite.then_some((base_name.as_str(), mark.as_str()));
+        let changed = self.lead_on(&volume, source, go_back);
         if changed.is_err() {
-            // Where going back fails the mark stays, and the next import begins with it.
-            self.client.flush_blocking().and_then(|()| self.client.roll_back(&mark))?;
+            // Where going back fails the marks stay, and the next import begins with them.
+            self.client.flush_blocking().and_then(|()| self.client.roll_back(before))?;
         }
-        // One that stays though the import came to its end is removed when it is repeated.
-        let _ = self.forget(&mark);
+        // Those that stay though the import came to its end are removed when it is repeated.
+        let _ = self.forget_all([&mark, &replaced]);
         changed
+    }
+
+    /// Applies the stream to a volume that holds its base, or after it has gone back to that, and a
+    /// mark has been taken, and gives it the snapshot.
+    fn lead_on(
+        &mut self,
+        volume: &str,
+        source: &mut StreamSource,
+        go_back: Option<(&str, &str)>,
+    ) -> Result<u64, CliError> {
+        if let Some((base_name, mark)) = go_back {
+            self.client.roll_back(base_name)?;
+            self.take(mark, 0)?;
+        }
+        let data_bytes = self.apply(volume, source, false)?;
+        self.conclude(volume, &source.header.target)?;
+        Ok(data_bytes)
+    }
+
+    /// Lets a volume be what it was before an import that was killed: the one that took `mark`, or
+    /// with `--overwrite` any.
+    fn undo_killed(
+        &self,
+        volume: &VolumeInfo,
+        overwrite: bool,
+        mark: &str,
+    ) -> Result<(), CliError> {
+        let parent = volume.parent.as_deref().filter(|parent| overwrite || *parent == mark);
+        let Some(led_to) = parent.and_then(|parent| led_to(&volume.name, parent)) else {
+            return Ok(());
+        };
+        let [mark, replaced] = marks_for(led_to);
+        let before = if self.find(&replaced)?.is_some() { &replaced } else { &mark };
+        output::say(format_args!("{} goes back to {before}, where an import began", volume.name));
+        self.client.roll_back(before)?;
+        self.forget_all([&mark, &replaced])
     }
 
     fn is_same(&self, one: &str, other: &str) -> Result<bool, CliError> {
@@ -247,9 +287,4 @@ impl StreamImport<'_> {
         }
         self.take(&full, target.taken_unix_s)
     }
-}
-
-/// The snapshot that keeps what a volume held before a stream was applied to it.
-fn mark_of(volume: &str, header: &StreamHeader) -> String {
-    staging_name(&format!("{volume}@{}", header.target.name))
 }
