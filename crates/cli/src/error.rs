@@ -283,6 +283,11 @@ pub(crate) enum CliError {
     )]
     ChangedSinceBase { volume: String, base: String },
     #[error(
+        "{error}; and {volume} could not go back to what it held ({source}): the same import, \
+         repeated, begins with that"
+    )]
+    NotUndone { volume: String, error: Box<CliError>, source: RequestError },
+    #[error(
         "the stream was applied, and {volume} does not hold what {target} is said to hold; nothing \
          of it was kept"
     )]

@@ -3,7 +3,11 @@
 //! A write is acknowledged when it is in the engine's write buffer; the few that must wait come
 //! back through a sink. The first failure is kept and ends the whole operation. Requests in flight
 //! are bounded here, since trims, unlike writes, take no credit of the write buffer.
+//!
+//! A writer that is dropped has nothing in flight any more, whatever has failed: requests that are
+//! still to be done are its volume's clients, and change it behind whoever goes on from the failure.
 
+use std::ops::Deref;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use engine::{Accepted, ChunkBuf, Client, Completions, Done, Reply, RequestError, VolumeHandle};
@@ -20,13 +24,13 @@ pub(crate) struct VolumeWriter<'a> {
     volume: VolumeHandle,
     /// Nothing is mapped where it writes: zeros are there already.
     blank: bool,
-    outcomes: Arc<Outcomes>,
+    outcomes: Ended,
 }
 
 impl<'a> VolumeWriter<'a> {
     /// Of `volume`, which is `blank` when it maps nothing yet.
     pub(crate) fn new(client: &'a Client, volume: VolumeHandle, blank: bool) -> Self {
-        Self { client, volume, blank, outcomes: Arc::default() }
+        Self { client, volume, blank, outcomes: Ended::default() }
     }
 
     /// Room for `length_bytes` at `offset_bytes`; waits while the write buffer is full.
@@ -67,8 +71,27 @@ impl<'a> VolumeWriter<'a> {
     fn begin(&self) -> Result<Done, CliError> {
         self.outcomes.wait_below(IN_FLIGHT_MAX)?;
         self.outcomes.state().in_flight += 1;
-        let sink = Arc::clone(&self.outcomes);
+        let sink = Arc::clone(&self.outcomes.0);
         Ok(Done { sink, tag: 0 })
+    }
+}
+
+/// Outcomes that have all come when it is dropped.
+#[derive(Debug, Default)]
+struct Ended(Arc<Outcomes>);
+
+impl Deref for Ended {
+    type Target = Outcomes;
+
+    fn deref(&self) -> &Outcomes {
+        &self.0
+    }
+}
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        // A failure has been told to whoever began a request after it, or asked for the end.
+        let _ = self.wait_below(1);
     }
 }
 
@@ -122,10 +145,11 @@ impl Completions for Outcomes {
 mod tests {
     use std::sync::Arc;
     use std::thread;
+    use std::time::Duration;
 
     use engine::{Completions, Reply, RequestError};
 
-    use super::Outcomes;
+    use super::{Ended, Outcomes};
     use crate::error::CliError;
 
     #[test]
@@ -137,6 +161,21 @@ mod tests {
         outcomes.complete(0, Err(RequestError::Closing));
         let told = outcomes.wait_below(1);
         assert!(matches!(told, Err(CliError::Request(RequestError::NoSpace))), "{told:?}");
+    }
+
+    #[test]
+    fn what_has_failed_ends_when_the_rest_has() {
+        let ended = Ended::default();
+        ended.state().in_flight = 2;
+        ended.complete(0, Err(RequestError::NoSpace));
+        let (outcomes, core) = (Arc::clone(&ended.0), Arc::clone(&ended.0));
+        let completing = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(50));
+            core.complete(0, Ok(Reply::Done));
+        });
+        drop(ended);
+        assert_eq!(outcomes.state().in_flight, 0);
+        completing.join().unwrap();
     }
 
     #[test]

@@ -71,6 +71,7 @@ impl CliError {
             | Self::TraceUnreadable(source)
             | Self::OutputFailed { source, .. }
             | Self::StreamUnreadable { source, .. } => exit_of_io(source),
+            Self::NotUndone { error, .. } => error.exit(),
             Self::Image(error) => exit_of_image(error),
             Self::Open(error) => exit_of_open(error),
             Self::Request(error) => exit_of_request(error),

@@ -82,6 +82,14 @@ fn examples() -> Vec<(CliError, Exit)> {
             Exit::Usage,
         ),
         (CliError::NotAllRead { count: 2 }, Exit::Failed),
+        (
+            CliError::NotUndone {
+                volume: "v".into(),
+                error: Box::new(CliError::StreamCut { at_bytes: 7 }),
+                source: RequestError::NoSpace,
+            },
+            Exit::Damage,
+        ),
         (CliError::NotConfirmed, Exit::Failed),
         (CallError::Closed.into(), Exit::Failed),
         (

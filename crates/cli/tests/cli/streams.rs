@@ -331,3 +331,29 @@ fn what_an_import_was_to_replace_stays_until_the_import_is_whole() {
     assert_eq!(chain.names(), ["v", "v@s0", "v@s1"]);
     tamis(&format!("check {to}")).ok();
 }
+
+/// A volume that comes to its quota in the middle of a stream: that is what is told, and nothing of
+/// the stream is left, although much of it is under way when it is refused.
+#[test]
+fn a_stream_that_passes_the_quota_says_so_and_leaves_nothing() {
+    let mut first = noise(1, 4 * MIB);
+    first.resize(24 * MIB, 0);
+    let mut second = first.clone();
+    for (number, piece) in second[4 * MIB..].chunks_mut(64 << 10).enumerate() {
+        let bytes = noise(2 + number as u64, [48 << 10, 8 << 10][number % 2]);
+        piece[..bytes.len()].copy_from_slice(&bytes);
+    }
+    let chain = Chain::new(vec![first, second]);
+    let (first, second) = (chain.stream(0), chain.stream(1));
+    chain.import(&first).ok();
+    tamis(&format!("volume set {} v --quota 7M", chain.to)).ok();
+    let names = chain.names();
+    for _ in 0..3 {
+        chain.import(&second).fails(6, "volume v is at its quota");
+        assert!(chain.held("v") == chain.contents[0]);
+        assert_eq!(chain.names(), names);
+    }
+    tamis(&format!("volume set {} v --quota none", chain.to)).ok();
+    chain.import(&second).ok();
+    assert!(chain.held("v@s1") == chain.contents[1]);
+}

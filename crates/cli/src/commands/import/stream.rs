@@ -20,7 +20,7 @@
 //! snapshot, has seen what the import left, and what is there is theirs. A mark whose import came
 //! to its end is removed by the next import, and with the snapshot B.
 
-use engine::{Client, NewVolume, SnapshotRequest, VolumeInfo};
+use engine::{Client, NewVolume, RequestError, SnapshotRequest, VolumeInfo};
 use format::stream::{Section, StreamHeader, StreamVersion};
 
 use super::{Summary, check_domain};
@@ -81,7 +81,7 @@ impl StreamImport<'_> {
         self.forget_ended(volume)?;
         if let Some(snapshot) = self.find(&done)? {
             if !is_version(self.client, &snapshot, &header.target)? {
-                return Err(engine::RequestError::VolumeExists { name: done }.into());
+                return Err(RequestError::VolumeExists { name: done }.into());
             }
             output::say(format_args!("{done} is there already"));
             return Ok(0);
@@ -126,7 +126,7 @@ impl StreamImport<'_> {
     ) -> Result<u64, CliError> {
         let name = &args.volume;
         if self.find(name)?.is_some() {
-            return Err(engine::RequestError::VolumeExists { name: name.clone() }.into());
+            return Err(RequestError::VolumeExists { name: name.clone() }.into());
         }
         check_room(name)?;
         let staging = staging_name(name);
@@ -182,13 +182,21 @@ impl StreamImport<'_> {
         self.take(before, 0)?;
         let go_back = args.overwrite.then_some((base_name.as_str(), mark.as_str()));
         let changed = self.lead_on(&volume, source, go_back);
-        if changed.is_err() {
-            // Where going back fails the marks stay, and the next import begins with them.
-            self.client.flush_blocking().and_then(|()| self.client.roll_back(before))?;
+        let back = match &changed {
+            Ok(_) => Ok(()),
+            Err(_) => self.roll_back(before),
+        };
+        match (changed, back) {
+            // The marks stay, and the next import begins with them.
+            (Err(error), Err(source)) => {
+                Err(CliError::NotUndone { volume, error: Box::new(error), source })
+            }
+            (changed, _) => {
+                // Those that stay though the import came to its end go when it is repeated.
+                let _ = self.forget_all([&mark, &replaced]);
+                changed
+            }
         }
-        // Those that stay though the import came to its end are removed when it is repeated.
-        let _ = self.forget_all([&mark, &replaced]);
-        changed
     }
 
     /// Applies the stream to a volume that holds its base, or after it has gone back to that, and a
@@ -206,6 +214,11 @@ impl StreamImport<'_> {
         let data_bytes = self.apply(volume, source, false)?;
         self.conclude(volume, &source.header.target)?;
         Ok(data_bytes)
+    }
+
+    fn roll_back(&self, before: &str) -> Result<(), RequestError> {
+        self.client.flush_blocking()?;
+        self.client.roll_back(before).map(drop)
     }
 
     /// Lets a volume be what it was before an import that was killed: the one that took `mark`, or
