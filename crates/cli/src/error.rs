@@ -259,6 +259,12 @@ pub(crate) enum CliError {
          create`"
     )]
     StreamOfVolume { name: String },
+    #[error(
+        "a stream is a file and not a disk, and {} is a device: choose a file, or - for standard \
+         output",
+        path.display()
+    )]
+    StreamToDevice { path: PathBuf },
     #[error("the stream is damaged at byte {at_bytes}: {source}; nothing of it was kept")]
     StreamDamaged { at_bytes: u64, source: format::FormatError },
     #[error("the stream ends at byte {at_bytes}, before its end; nothing of it was kept")]

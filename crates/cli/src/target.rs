@@ -108,6 +108,11 @@ impl Target {
     }
 }
 
+/// Whether a block device is at `path`, or at the end of the links that begin there.
+pub(crate) fn is_device(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|there| there.file_type().is_block_device())
+}
+
 /// What is at `path`, or at the end of the links that begin there.
 fn look(path: &Path) -> Result<Option<fs::Metadata>, CliError> {
     match fs::metadata(path) {

@@ -34,6 +34,16 @@ pub enum ImageError {
         /// The file.
         path: PathBuf,
     },
+    /// What leads a volume from one snapshot to the next, and is no disk.
+    #[error(
+        "{} holds a stream of `tamis export` and not a disk: `tamis import` takes it from a file \
+         of its length",
+        path.display()
+    )]
+    Stream {
+        /// The file or device.
+        path: PathBuf,
+    },
     /// An image of a format that is not read here.
     #[error(
         "{} is a {format} image, which tamis does not read: make a raw one of it with \

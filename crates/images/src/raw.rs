@@ -10,6 +10,9 @@ const MAGIC_BYTES_MAX: usize = 68;
 /// Where a VHD of fixed size says so: the disk comes first, as it is.
 const FOOTER_BYTES: u64 = 512;
 
+/// How what `tamis export --stream` makes begins.
+const TAMIS_STREAM: &[u8] = b"TAMIS-ST";
+
 /// How an image of a format that is not raw begins. A disk's own first bytes are boot code, which
 /// none of these is.
 struct OtherFormat {
@@ -62,6 +65,9 @@ pub(crate) fn first_bytes(file: &HostFile) -> Result<[u8; MAGIC_BYTES_MAX], Imag
 
 /// An error when `file`, which begins so, is an image of a format that is not read here.
 pub(crate) fn refuse_other_formats(first: &[u8], file: &HostFile) -> Result<(), ImageError> {
+    if first.starts_with(TAMIS_STREAM) {
+        return Err(ImageError::Stream { path: file.path().to_owned() });
+    }
     let begins = |bytes: &[u8], other: &OtherFormat| {
         bytes.get(other.at_bytes..).is_some_and(|bytes| bytes.starts_with(other.magic))
     };

@@ -96,6 +96,7 @@ impl CliError {
                 | Self::TraceOnce
                 | Self::TraceEmpty { .. }
                 | Self::StreamOfVolume { .. }
+                | Self::StreamToDevice { .. }
                 | Self::OtherBase { .. }
                 | Self::OutputTooSmall { .. }
                 | Self::OutputUnfit { .. }

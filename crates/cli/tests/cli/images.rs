@@ -231,6 +231,26 @@ fn a_disk_that_is_in_use_is_not_written_over() {
     assert!(fs::read(&disk).unwrap().iter().all(|byte| *byte == 0));
 }
 
+/// A disk does not end where a stream does: neither is taken for the other.
+#[test]
+fn a_stream_is_not_written_to_a_disk_and_not_read_from_one() {
+    let folder = Folder::new();
+    let store = folder.store("64M");
+    let (stream, disk) = (folder.path("stream"), folder.path("disk"));
+    tamis(&format!("volume create {store} v --size 1M")).ok();
+    tamis(&format!("snapshot create {store} v@a")).ok();
+    tamis(&format!("export {store} v@a {stream} --stream")).ok();
+    let mut bytes = fs::read(&stream).unwrap();
+    bytes.resize(1 << 20, 0);
+    fs::write(&disk, &bytes).unwrap();
+    let Some(device) = LoopDevice::of(&disk) else { return };
+    tamis(&format!("import {store} w {}", device.0)).fails(2, "holds a stream");
+    let export = format!("export {store} v@a {} --stream --overwrite", device.0);
+    tamis(&export).fails(2, "is a device");
+    drop(device);
+    assert!(fs::read(&disk).unwrap() == bytes);
+}
+
 /// A file as a block device, given back at the end.
 struct LoopDevice(String);
 

@@ -219,6 +219,8 @@ fn what_is_not_read_is_said_and_never_guessed() {
         assert!(refusal(&path).contains(&format!("is a {name} image")), "{name} at {at}");
         assert_eq!(DiskImage::open_as_is(&path).unwrap().size_bytes(), 8192);
     }
+    let path = folder.write("v.stream", b"TAMIS-ST and more");
+    assert!(refusal(&path).contains("holds a stream"));
 
     let mut compressed = qcow2(&clusters, None);
     compressed[2 * CLUSTER] |= 1 << 6;

@@ -17,7 +17,7 @@ use crate::error::CliError;
 use crate::interrupt::Interrupt;
 use crate::progress::{Progress, Unit};
 use crate::stream::describe;
-use crate::target::Target;
+use crate::target::{Target, is_device};
 use crate::volume_walk::VolumeWalk;
 
 /// Sections that are read ahead.
@@ -54,6 +54,10 @@ pub(super) fn export(
         target: describe(client, &target)?,
         base: base.as_ref().map(|base| describe(client, base)).transpose()?,
     };
+    // It would not end with the stream, and pass for a disk.
+    if is_device(&args.file) {
+        return Err(CliError::StreamToDevice { path: args.file.clone() });
+    }
     let out = Target::open(&args.file, 0, args.overwrite)?;
     let mut progress = Progress::new("exporting", Unit::Bytes, Some(header.data_bytes));
     let written = match out.file() {
