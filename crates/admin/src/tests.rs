@@ -57,6 +57,7 @@ fn volume(name: &str, id: u32) -> VolumeInfo {
         domain: None,
         taken_unix_s: None,
         parent: None,
+        origin: None,
     }
 }
 

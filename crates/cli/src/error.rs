@@ -279,13 +279,13 @@ pub(crate) enum CliError {
     )]
     NoBase { volume: String, base: String },
     #[error(
-        "{volume}@{base} is not the snapshot that the stream leads on from: it was taken at \
-         another moment, has another size or holds other bytes"
+        "{volume}@{base} is not the snapshot that the stream leads on from: it was taken of another \
+         volume or at another moment, has another size or holds other bytes"
     )]
     OtherBase { volume: String, base: String },
     #[error(
         "volume {volume} has changed since {volume}@{base}: add --overwrite to give these changes \
-         up, or import into a clone of that snapshot"
+         up; a clone of a snapshot that you take now keeps them"
     )]
     ChangedSinceBase { volume: String, base: String },
     #[error(

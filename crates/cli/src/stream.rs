@@ -1,6 +1,12 @@
 //! Snapshots as the ends of a stream: what either says of itself, and whether it is the one.
+//!
+//! A snapshot is known by its *origin*, the store in which it was taken and its number there: a copy
+//! keeps it, from store to store and back. One that says nothing of it was taken here, or has been
+//! imported before this was kept: what a stream of another store says cannot be compared with that.
+//! Name, moment, size and a sample of the bytes are compared always. They alone would take clones of
+//! one image for each other whose snapshots are of one moment.
 
-use engine::{Client, VolumeInfo};
+use engine::{Client, Origin, VolumeInfo};
 use format::stream::{StreamVersion, sample_of, sample_ranges};
 
 use crate::error::CliError;
@@ -10,11 +16,16 @@ pub(crate) fn describe(client: &Client, snapshot: &VolumeInfo) -> Result<StreamV
     let name = snapshot.name.split_once('@').map(|(_, name)| name).unwrap_or_default();
     Ok(StreamVersion {
         name: name.to_owned(),
-        number: snapshot.id,
+        origin: Some(snapshot.origin.unwrap_or(here(client, snapshot)?)),
         taken_unix_s: snapshot.taken_unix_s.unwrap_or(0),
         size_bytes: snapshot.size_bytes,
         sample: sample(client, &snapshot.name)?,
     })
+}
+
+/// The origin of a snapshot that was taken in this store.
+fn here(client: &Client, snapshot: &VolumeInfo) -> Result<Origin, CliError> {
+    Ok(Origin { uuid: client.geometry()?.uuid, number: snapshot.id })
 }
 
 /// The sample of what a volume or snapshot holds now.
@@ -29,12 +40,54 @@ pub(crate) fn sample(client: &Client, name: &str) -> Result<u32, CliError> {
     Ok(sample_of(&bytes))
 }
 
-/// Whether `snapshot` is the one that a stream names, whatever its number here.
+/// Whether `snapshot` is the one that a stream names.
 pub(crate) fn is_version(
     client: &Client,
     snapshot: &VolumeInfo,
     named: &StreamVersion,
 ) -> Result<bool, CliError> {
+    if !may_be_of(snapshot.origin, here(client, snapshot)?, named.origin) {
+        return Ok(false);
+    }
     let found = describe(client, snapshot)?;
-    Ok(StreamVersion { number: named.number, ..found } == *named)
+    Ok(StreamVersion { origin: named.origin, ..found } == *named)
+}
+
+/// Whether a snapshot that `says` of what it is a copy, or would be `here` if it is none, may be
+/// what a stream has `named`.
+fn may_be_of(says: Option<Origin>, here: Origin, named: Option<Origin>) -> bool {
+    match (says, named) {
+        (_, None) => true,
+        (Some(says), Some(named)) => says == named,
+        (None, Some(named)) => named.uuid != here.uuid || named == here,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::Origin;
+
+    use super::may_be_of;
+
+    #[test]
+    fn what_is_known_of_an_origin_must_agree() {
+        let origin = |store, number| Origin { uuid: [store; 16], number };
+        let here = origin(1, 5);
+        for (says, named, agree) in [
+            (None, None, true),
+            (Some(origin(2, 7)), None, true),
+            (Some(origin(2, 7)), Some(origin(2, 7)), true),
+            (Some(origin(2, 7)), Some(origin(2, 8)), false),
+            (Some(origin(2, 7)), Some(origin(3, 7)), false),
+            (None, Some(here), true),
+            (None, Some(origin(1, 6)), false),
+            // Perhaps it was imported before origins were kept.
+            (None, Some(origin(2, 5)), true),
+            // Taken here, gone to another store, lost here, and come back.
+            (Some(origin(1, 3)), Some(origin(1, 3)), true),
+            (Some(origin(1, 3)), Some(here), false),
+        ] {
+            assert_eq!(may_be_of(says, here, named), agree, "{says:?} {named:?}");
+        }
+    }
 }

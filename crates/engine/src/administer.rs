@@ -23,7 +23,7 @@ use crate::buffer::{AdminAnswer, Work};
 use crate::done::Done;
 use crate::engine::{Closing, Engine};
 use crate::error::RequestError;
-use crate::intake::AdminRequest;
+use crate::intake::{AdminRequest, SnapshotRequest};
 use crate::outcome::{Reply, VolumeInfo};
 use crate::record::{encoded, in_records};
 use crate::unmap::Piece;
@@ -97,6 +97,10 @@ impl Engine {
                 self.delete(&name, with_snapshots)
             }
             AdminRequest::TakeSnapshots(request) => self.take_snapshots(&request),
+            AdminRequest::TakeCopied { volume, name, taken_unix_s, origin } => {
+                let volumes = vec![volume];
+                self.take_copied(&SnapshotRequest { volumes, name, taken_unix_s }, origin)
+            }
             AdminRequest::CloneVolume { snapshot, name } => self.clone_volume(&snapshot, &name),
             AdminRequest::Rollback { snapshot } => self.roll_back(&snapshot),
             AdminRequest::SetCompression(compression) => {
@@ -146,6 +150,7 @@ impl Engine {
             domain: volume.domain.as_ref().map(|domain| domain.name.clone()),
             taken_unix_s: lineage.filter(|_| is_snapshot).map(|lineage| lineage.taken_unix_s),
             parent: lineage.and_then(|lineage| self.visible_parent(lineage)),
+            origin: lineage.and_then(|lineage| lineage.origin),
         }
     }
 

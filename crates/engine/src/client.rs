@@ -7,7 +7,7 @@
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use disk::FurtherFiles;
-use format::catalog::Dedup;
+use format::catalog::{Dedup, Origin};
 use format::superblock::Geometry;
 use format::units::Compression;
 use reduce::{ChunkBuf, Permit};
@@ -350,6 +350,19 @@ impl Client {
     /// Takes a snapshot of each of the volumes, all at one moment; durable when it returns.
     pub fn take_snapshots(&self, request: SnapshotRequest) -> Result<(), RequestError> {
         self.admin(AdminRequest::TakeSnapshots(request)).map(|_| ())
+    }
+
+    /// Takes a snapshot of a volume that holds what another one held, `origin`; durable when it
+    /// returns.
+    pub fn take_copied(
+        &self,
+        volume: &str,
+        name: &str,
+        taken_unix_s: u64,
+        origin: Origin,
+    ) -> Result<(), RequestError> {
+        let (volume, name) = (volume.to_owned(), name.to_owned());
+        self.admin(AdminRequest::TakeCopied { volume, name, taken_unix_s, origin }).map(|_| ())
     }
 
     /// Makes a volume that begins as a snapshot; durable when it returns.

@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use disk::{Doorbell, FurtherFiles};
 use format::BLOCK_BYTES;
-use format::catalog::Dedup;
+use format::catalog::{Dedup, Origin};
 use format::directory::DIRECTORY_ENTRY_BYTES;
 use format::frame::FRAME_HEADER_BYTES;
 use format::units::Compression;
@@ -154,6 +154,7 @@ pub enum AdminRequest {
     SetDedup { name: String, dedup: Dedup },
     DeleteVolume { name: String, with_snapshots: bool },
     TakeSnapshots(SnapshotRequest),
+    TakeCopied { volume: String, name: String, taken_unix_s: u64, origin: Origin },
     CloneVolume { snapshot: String, name: String },
     Rollback { snapshot: String },
     SetCompression(Compression),
@@ -198,7 +199,7 @@ impl AdminRequest {
     /// Volumes, snapshots and clones that it makes.
     pub(crate) fn versions_made(&self) -> u64 {
         match self {
-            Self::CreateVolume(_) | Self::CloneVolume { .. } => 1,
+            Self::CreateVolume(_) | Self::CloneVolume { .. } | Self::TakeCopied { .. } => 1,
             Self::TakeSnapshots(request) => request.volumes.len() as u64,
             _ => 0,
         }

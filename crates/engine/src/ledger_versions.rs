@@ -53,6 +53,11 @@ impl Ledger {
                 }
             }
             Change::Rollback { volume, to, into } => self.roll_back(*volume, *to, *into),
+            Change::SetOrigin { id, origin } => {
+                if let Some(copy) = self.volumes.get_mut(id) {
+                    copy.entry.lineage.origin = Some(*origin);
+                }
+            }
             Change::GiveBack { id, leaves } => {
                 if let Some(volume) = self.volumes.get_mut(id) {
                     volume.unmap_leaves(&(0..*leaves));

@@ -168,7 +168,7 @@ pub use explanation::{
     Address, ExplainedChunk, ExplainedCopy, ExplainedFrame, ExplainedPage, ExplainedPlace,
     Explanation,
 };
-pub use format::catalog::Dedup;
+pub use format::catalog::{Dedup, Origin};
 pub use format::detection::{Detection, FingerprintKind};
 pub use format::domain::DomainSecret;
 pub use format::units::{Codec, Compression, VolumeId, Zone};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use disk::AlignedBuf;
-use format::catalog::Dedup;
+use format::catalog::{Dedup, Origin};
 use format::frame;
 use format::superblock::Geometry;
 use format::units::{Compression, FrameCheck, Pbn};
@@ -81,6 +81,9 @@ pub struct VolumeInfo {
     /// shares.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
+    /// Of a snapshot that is a copy, which one of; for this process only.
+    #[serde(skip)]
+    pub origin: Option<Origin>,
 }
 
 /// How a [`Dedup`] is written in JSON.

@@ -12,7 +12,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use format::catalog::Dedup;
+use format::catalog::{Dedup, Origin};
 use format::record::Change;
 use format::units::VolumeId;
 
@@ -71,6 +71,20 @@ impl Engine {
             [Change::TakeSnapshot { id, .. }] => AdminAnswer::VolumeInfo(*id),
             _ => AdminAnswer::Done,
         };
+        Ok((changes, answer))
+    }
+
+    /// The same of one that is a copy: what of goes into the same record.
+    pub(crate) fn take_copied(&mut self, request: &SnapshotRequest, origin: Origin) -> Queued {
+        let (mut changes, answer) = self.take_snapshots(request)?;
+        let copies: Vec<Change> = changes
+            .iter()
+            .filter_map(|change| match change {
+                Change::TakeSnapshot { id, .. } => Some(Change::SetOrigin { id: *id, origin }),
+                _ => None,
+            })
+            .collect();
+        changes.extend(copies);
         Ok((changes, answer))
     }
 

@@ -144,6 +144,11 @@ impl State {
             Change::DeleteVolume { id } => self.delete_version(*id),
             Change::GiveBack { id, leaves } => self.give_back(*id, *leaves),
             Change::DropVolume { id } => self.drop_version(*id),
+            Change::SetOrigin { id, origin } => {
+                if let Some(entry) = self.catalog.get_mut(*id) {
+                    entry.lineage.origin = Some(*origin);
+                }
+            }
             _ => {}
         }
     }

@@ -7,9 +7,9 @@ use std::ops::Range;
 
 use crate::domain::{DOMAIN_NAME_BYTES_MAX, Domain};
 use crate::error::{FormatError, Structure};
-use crate::field::{put_bytes, put_u16, put_u32, put_u64, u16_at, u32_at, u64_at};
+use crate::field::{array_at, put_bytes, put_u16, put_u32, put_u64, u16_at, u32_at, u64_at};
 use crate::page::{PAYLOAD_BYTES, Page};
-use crate::units::{BlockPtr, VolumeId};
+use crate::units::{BlockPtr, UUID_BYTES, VolumeId};
 
 pub use crate::name::{NAME_BYTES_MAX, NameError, VolumeName};
 pub use crate::units::TreeRoot;
@@ -40,7 +40,9 @@ pub(crate) const QUOTA_AT: usize = 368;
 pub(crate) const DOMAIN_AT: usize = 376;
 pub(crate) const DOMAIN_NAME_BYTES_AT: usize = 378;
 pub(crate) const DOMAIN_NAME_AT: usize = 379;
-pub(crate) const REST_AT: usize = 443;
+pub(crate) const ORIGIN_UUID_AT: usize = 443;
+pub(crate) const ORIGIN_NUMBER_AT: usize = 459;
+pub(crate) const REST_AT: usize = 463;
 pub(crate) const FLAG_READ_ONLY: u8 = 1;
 const FLAG_PARENT: u8 = 2;
 const FLAG_SNAPSHOT: u8 = 4;
@@ -52,7 +54,8 @@ const STATE_VACANT: u8 = 0;
 
 const _: () = assert!(NAME_AT + NAME_BYTES_MAX == PADDING_AT && ZERO_AT <= QUOTA_AT);
 const _: () = assert!(QUOTA_AT + 8 == DOMAIN_AT && DOMAIN_NAME_BYTES_AT + 1 == DOMAIN_NAME_AT);
-const _: () = assert!(DOMAIN_NAME_AT + DOMAIN_NAME_BYTES_MAX == REST_AT && REST_AT <= ENTRY_BYTES);
+const _: () = assert!(DOMAIN_NAME_AT + DOMAIN_NAME_BYTES_MAX == ORIGIN_UUID_AT);
+const _: () = assert!(ORIGIN_UUID_AT + UUID_BYTES == ORIGIN_NUMBER_AT && REST_AT <= ENTRY_BYTES);
 const _: () = assert!(SLOTS * ENTRY_BYTES <= PAYLOAD_BYTES);
 
 /// Where a volume is in its life.
@@ -121,6 +124,24 @@ impl Dedup {
     }
 }
 
+/// A snapshot, by the store and the number under which it was taken: whatever stores it was copied
+/// to since, it is the same.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Origin {
+    /// Of the store.
+    pub uuid: [u8; UUID_BYTES],
+    /// [`CatalogEntry::id`] there.
+    pub number: u32,
+}
+
+impl Origin {
+    /// From its fields; none where they are those of nobody knows what.
+    #[must_use]
+    pub(crate) fn from_fields(uuid: [u8; UUID_BYTES], number: u32) -> Option<Self> {
+        (uuid != [0; UUID_BYTES]).then_some(Self { uuid, number })
+    }
+}
+
 /// How a version of a volume came to be, and how far it has gone.
 ///
 /// Volumes, their snapshots and the clones of those are *versions*: trees of parents and children.
@@ -140,6 +161,8 @@ pub struct Lineage {
     /// Of one that holds what was cut off from a volume: the leaves that were. What they map is
     /// still in the figures of all that descends from it, until they are given back.
     pub cut_leaves: Range<u64>,
+    /// Of a snapshot that was imported: the one that it is a copy of, as far as is known.
+    pub origin: Option<Origin>,
 }
 
 /// A volume, or a snapshot of one.
@@ -245,7 +268,7 @@ pub fn get(page: &Page, slot: usize) -> Result<Option<CatalogEntry>, FormatError
 
 fn get_domain(entry: &[u8]) -> Result<Option<Domain>, FormatError> {
     let length_bytes = usize::from(entry[DOMAIN_NAME_BYTES_AT]);
-    let name = entry[DOMAIN_NAME_AT..REST_AT].get(..length_bytes).unwrap_or_default();
+    let name = entry[DOMAIN_NAME_AT..ORIGIN_UUID_AT].get(..length_bytes).unwrap_or_default();
     if name.len() != length_bytes {
         return Err(impossible("length of a domain's name", entry[DOMAIN_NAME_BYTES_AT]));
     }
@@ -260,6 +283,10 @@ fn get_lineage(entry: &[u8], flags: u8) -> Lineage {
         taken_unix_s: u64_at(entry, TAKEN_AT),
         given_back_leaves: u64_at(entry, GIVEN_BACK_AT),
         cut_leaves: u64_at(entry, CUT_START_AT)..u64_at(entry, CUT_END_AT),
+        origin: Origin::from_fields(
+            array_at(entry, ORIGIN_UUID_AT),
+            u32_at(entry, ORIGIN_NUMBER_AT),
+        ),
     }
 }
 
@@ -278,6 +305,10 @@ fn set_lineage(bytes: &mut [u8], lineage: &Lineage) {
     put_u64(bytes, GIVEN_BACK_AT, lineage.given_back_leaves);
     put_u64(bytes, CUT_START_AT, lineage.cut_leaves.start);
     put_u64(bytes, CUT_END_AT, lineage.cut_leaves.end);
+    if let Some(Origin { uuid, number }) = &lineage.origin {
+        put_bytes(bytes, ORIGIN_UUID_AT, uuid);
+        put_u32(bytes, ORIGIN_NUMBER_AT, *number);
+    }
 }
 
 fn impossible(field: &'static str, found: u8) -> FormatError {

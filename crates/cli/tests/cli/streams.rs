@@ -332,6 +332,89 @@ fn what_an_import_was_to_replace_stays_until_the_import_is_whole() {
     tamis(&format!("check {to}")).ok();
 }
 
+/// Two clones of one image, their snapshots of one moment and under one name, and what changed in
+/// places that no sample covers: the stream of one is not applied to the copy of the other.
+#[test]
+fn a_stream_of_one_clone_is_not_applied_to_another() {
+    let folder = Folder::new();
+    let (from, to) = (folder.path("from"), folder.path("to"));
+    tamis(&format!("init {from} --capacity 64M")).ok();
+    tamis(&format!("init {to} --capacity 64M")).ok();
+    let (image, out) = (folder.path("image"), folder.path("out"));
+    let mut bytes = noise(1, 4 * MIB);
+    fs::write(&image, &bytes).unwrap();
+    tamis(&format!("import {from} a {image}")).ok();
+    tamis(&format!("snapshot create {from} a@image")).ok();
+    tamis(&format!("clone {from} a@image b")).ok();
+    for (day, snapshot) in ["daily", "next"].into_iter().enumerate() {
+        for (at, volume) in ["a", "b"].into_iter().enumerate() {
+            bytes[8192..12_288].copy_from_slice(&noise(2 + 2 * day as u64 + at as u64, 4096));
+            fs::write(&image, &bytes).unwrap();
+            tamis(&format!("import {from} {volume} {image} --overwrite")).ok();
+        }
+        tamis(&format!("snapshot create {from} a@{snapshot} b@{snapshot}")).ok();
+    }
+    let stream = |volume: &str, how: &str| {
+        let (name, path) = match how {
+            "--stream" => ("daily", folder.path(&format!("{volume}.daily"))),
+            _ => ("next", folder.path(&format!("{volume}.next"))),
+        };
+        tamis(&format!("export {from} {volume}@{name} {path} {how}")).ok();
+        path
+    };
+    for volume in ["a", "b"] {
+        tamis(&format!("import {to} {volume} {}", stream(volume, "--stream"))).ok();
+    }
+    let [of_a, of_b] = ["a", "b"].map(|volume| stream(volume, "--from=@daily"));
+    tamis(&format!("import {to} b {of_a}")).fails(2, "is not the snapshot");
+    tamis(&format!("import {to} b {of_b}")).ok();
+    tamis(&format!("import {to} b {of_a}")).fails(7, "b@next exists already");
+    tamis(&format!("export {to} b@next {out}")).ok();
+    assert!(fs::read(&out).unwrap() == bytes);
+}
+
+/// A snapshot that went from store to store is the same in each: streams lead on from it whichever
+/// store they come from, to the next and back to the first.
+#[test]
+fn copies_of_copies_lead_on_and_back() {
+    let chain = Chain::new(vec![noise(1, 4 * MIB)]);
+    chain.import(&chain.stream(0)).ok();
+    let Chain { folder, from, to, .. } = &chain;
+    let third = folder.path("third");
+    tamis(&format!("init {third} --capacity 64M")).ok();
+    let (stream, image) = (folder.path("stream"), folder.path("image"));
+    let bring = |source: &str, snapshot: &str, how: &str, into: &str| {
+        tamis(&format!("export {source} v@{snapshot} {stream} {how} --overwrite")).ok();
+        tamis(&format!("import {into} v {stream}"))
+    };
+    let change = |store: &str, seed: u64, snapshot: &str| {
+        fs::write(&image, noise(seed, 4 * MIB)).unwrap();
+        tamis(&format!("import {store} v {image} --overwrite")).ok();
+        tamis(&format!("snapshot create {store} v@{snapshot}")).ok();
+    };
+    bring(to, "s0", "--stream", &third).ok();
+    // What the copy changed goes back to where it came from, and on from there.
+    change(to, 2, "s1");
+    bring(to, "s1", "--from @s0", from).ok();
+    change(from, 3, "s2");
+    bring(from, "s2", "--from @s1", to).ok();
+    // The third has not had s1: it comes from either.
+    bring(from, "s2", "--from @s1", &third).fails(3, "no v@s1");
+    bring(from, "s1", "--from @s0", &third).ok();
+    bring(to, "s2", "--from @s1", &third).ok();
+    bring(from, "s2", "--from @s1", &third).ok();
+    // What was lost where it was taken, and has come back, is what it was.
+    tamis(&format!("snapshot delete {from} v@s2")).ok();
+    tamis(&format!("snapshot rollback {from} v@s1")).ok();
+    bring(&third, "s2", "--from @s1", from).ok();
+    bring(to, "s2", "--from @s1", from).ok();
+    for store in [from, to, &third] {
+        tamis(&format!("export {store} v {image} --overwrite")).ok();
+        assert!(fs::read(&image).unwrap() == noise(3, 4 * MIB));
+        tamis(&format!("check {store}")).ok();
+    }
+}
+
 /// A volume that comes to its quota in the middle of a stream: that is what is told, and nothing of
 /// the stream is left, although much of it is under way when it is refused.
 #[test]

@@ -4,9 +4,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use engine::{AdminRequest, NewVolume, RequestError, SnapshotRequest, VolumeHandle, Zone};
+use engine::{AdminRequest, NewVolume, Origin, RequestError, SnapshotRequest, VolumeHandle, Zone};
 
-use crate::stand::{CHUNK, Dice, Hand, Holder, MIB, Stand, Wish, check_clean, fresh};
+use crate::stand::{CHUNK, Dice, Hand, Holder, MIB, Stand, Wish, check_clean, fresh, spoil};
 
 /// A leaf of a map covers so many chunks.
 const LEAF_CHUNKS: u64 = 677;
@@ -48,6 +48,41 @@ fn a_snapshot_stays_what_it_was() {
     settled(&stand);
     assert_eq!(stand.stats().unique_chunks, 3 * MIB / CHUNK);
     check_clean(&stand.close());
+}
+
+/// What a snapshot is a copy of stays known, whatever the store goes through; what is made from it
+/// is no copy.
+#[test]
+fn a_copy_of_a_snapshot_says_of_which() {
+    let origin = Some(Origin { uuid: [9; 16], number: 77 });
+    let origin_of = |stand: &Stand, name: &str| {
+        let all = stand.client.volumes().unwrap();
+        all.into_iter().find(|volume| volume.name == name).unwrap().origin
+    };
+    let stand = Wish::default().stand();
+    let volume = stand.volume("v", 64 * MIB);
+    stand.write(&volume, 0, &fresh(1, MIB));
+    drop(volume);
+    let stand = Wish::default().open(stand.close());
+    stand.client.take_copied("v", "a", 7, origin.unwrap()).unwrap();
+    snap(&stand, &["v"], "b");
+    stand.client.clone_volume("v@a", "w").unwrap();
+    snap(&stand, &["w"], "a");
+    let mut disk = stand.cut_power_flushed(3);
+    for round in 0..3 {
+        if round == 1 {
+            spoil(&disk, "PBN-PBA table, leaf");
+            let repaired = engine::repair(Box::new(disk.clone()), &mut |_| {}).unwrap();
+            assert_eq!((repaired.found.is_empty(), repaired.lost_chunks), (false, 0));
+        }
+        let stand = Wish::default().open(disk);
+        assert_eq!(origin_of(&stand, "v@a"), origin);
+        for name in ["v", "v@b", "w", "w@a"] {
+            assert_eq!(origin_of(&stand, name), None, "{name}");
+        }
+        disk = if round == 0 { stand.cut_power_flushed(4) } else { stand.close() };
+    }
+    check_clean(&disk);
 }
 
 /// A read, and a question for extents, of a snapshot that is deleted while they wait: for reads of

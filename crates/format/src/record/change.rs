@@ -17,7 +17,7 @@ use std::ops::Range;
 
 #[cfg(doc)]
 use crate::catalog::VolumeName;
-use crate::catalog::{Dedup, NAME_BYTES_MAX};
+use crate::catalog::{Dedup, NAME_BYTES_MAX, Origin};
 use crate::domain::Domain;
 use crate::root::Stream;
 use crate::units::{Compression, ContainerId, Fingerprint, FrameCheck, Lba, Pba, Pbn, VolumeId};
@@ -54,6 +54,7 @@ pub(crate) const KIND_COPY_NAMED: u8 = 30;
 pub(crate) const KIND_CREATE_VOLUME_IN: u8 = 31;
 pub(crate) const KIND_CARRY: u8 = 32;
 pub(crate) const KIND_SET_DEDUP: u8 = 33;
+pub(crate) const KIND_SET_ORIGIN: u8 = 34;
 
 pub(crate) const PBN_BYTES: usize = 6;
 
@@ -265,6 +266,13 @@ pub enum Change {
         /// Whether they are.
         dedup: Dedup,
     },
+    /// A snapshot is a copy of one that was taken elsewhere, or here before.
+    SetOrigin {
+        /// Which.
+        id: VolumeId,
+        /// The one that it is a copy of.
+        origin: Origin,
+    },
 }
 
 impl Change {
@@ -425,6 +433,11 @@ impl Change {
             Self::SetDedup { id, dedup } => {
                 push_kind(body, KIND_SET_DEDUP, id.0);
                 body.push(*dedup as u8);
+            }
+            Self::SetOrigin { id, origin } => {
+                push_kind(body, KIND_SET_ORIGIN, id.0);
+                body.extend_from_slice(&origin.uuid);
+                push_u32(body, origin.number);
             }
             _ => {}
         }

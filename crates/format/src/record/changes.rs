@@ -8,17 +8,17 @@ use super::change::{
     KIND_FORGET, KIND_FREE_CONTAINER, KIND_GIVE_BACK, KIND_MAP, KIND_MOVE, KIND_MOVE_CHECKED,
     KIND_MOVE_NAMED, KIND_OPEN_COLLECTION_CONTAINER, KIND_OPEN_CONTAINER, KIND_OPENED,
     KIND_RENAME_VOLUME, KIND_RESIZE_VOLUME, KIND_ROLLBACK, KIND_SEAL_CONTAINER,
-    KIND_SET_COMPRESSION, KIND_SET_DEDUP, KIND_SET_QUOTA, KIND_STORE, KIND_STORE_ASIDE,
-    KIND_STORE_CHECKED, KIND_TAKE_SNAPSHOT, KIND_UNMAP, PBN_BYTES,
+    KIND_SET_COMPRESSION, KIND_SET_DEDUP, KIND_SET_ORIGIN, KIND_SET_QUOTA, KIND_STORE,
+    KIND_STORE_ASIDE, KIND_STORE_CHECKED, KIND_TAKE_SNAPSHOT, KIND_UNMAP, PBN_BYTES,
 };
-use crate::catalog::{Dedup, VolumeName};
+use crate::catalog::{Dedup, Origin, VolumeName};
 use crate::domain::Domain;
 use crate::error::{FormatError, Structure};
 use crate::field::{array_at, u16_at, u24_at, u32_at, u48_at, u64_at};
 use crate::pba_page::ASIDE_FLAG;
 use crate::root::Stream;
 use crate::units::{
-    Codec, Compression, ContainerId, Fingerprint, FrameCheck, Lba, Pba, Pbn, VolumeId,
+    Codec, Compression, ContainerId, Fingerprint, FrameCheck, Lba, Pba, Pbn, UUID_BYTES, VolumeId,
 };
 
 /// The changes of a record's body, in their order; ends after the first error.
@@ -83,6 +83,11 @@ impl<'a> Changes<'a> {
 
     fn take_container(&mut self) -> Result<ContainerId, FormatError> {
         self.take_u32().map(ContainerId)
+    }
+
+    fn take_origin(&mut self) -> Result<Origin, FormatError> {
+        let (uuid, number) = (array_at(self.take(UUID_BYTES)?, 0), self.take_u32()?);
+        Origin::from_fields(uuid, number).ok_or_else(|| impossible("origin", 0))
     }
 
     fn take_volume(&mut self) -> Result<VolumeId, FormatError> {
@@ -266,6 +271,9 @@ impl<'a> Changes<'a> {
             }
             KIND_SET_DEDUP => {
                 Change::SetDedup { id: self.take_volume()?, dedup: self.take_dedup()? }
+            }
+            KIND_SET_ORIGIN => {
+                Change::SetOrigin { id: self.take_volume()?, origin: self.take_origin()? }
             }
             other => return Err(impossible("kind", other)),
         })

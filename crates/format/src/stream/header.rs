@@ -1,6 +1,6 @@
 //! The start of a stream: where it comes from and leads to.
 
-use crate::catalog::{NAME_BYTES_MAX, VolumeName};
+use crate::catalog::{NAME_BYTES_MAX, Origin, VolumeName};
 use crate::checksum::crc32c;
 use crate::error::{FormatError, Structure};
 use crate::field::{array_at, put_bytes, put_u32, put_u64, u32_at, u64_at};
@@ -24,7 +24,9 @@ pub(crate) const DATA_BYTES_AT: usize = 40;
 pub(crate) const PADDING_AT: usize = 48;
 pub(crate) const TARGET_AT: usize = 64;
 pub(crate) const BASE_AT: usize = 352;
-pub(crate) const REST_AT: usize = 640;
+pub(crate) const TARGET_UUID_AT: usize = 640;
+pub(crate) const BASE_UUID_AT: usize = 656;
+pub(crate) const REST_AT: usize = 672;
 const FLAG_BASE: u8 = 1;
 
 pub(crate) const VERSION_BYTES: usize = 288;
@@ -39,15 +41,19 @@ pub(crate) const VERSION_REST_AT: usize = 280;
 const _: () = assert!(NAME_AT + NAME_BYTES_MAX == NAME_BYTES_AT && VERSION_AT + 4 == UUID_AT);
 const _: () = assert!(FLAGS_AT + 1 == ZERO_AT && DATA_BYTES_AT + 8 == PADDING_AT);
 const _: () = assert!(SIZE_AT + 8 == VERSION_REST_AT && VERSION_REST_AT < VERSION_BYTES);
-const _: () = assert!(TARGET_AT + VERSION_BYTES == BASE_AT && BASE_AT + VERSION_BYTES == REST_AT);
+const _: () =
+    assert!(TARGET_AT + VERSION_BYTES == BASE_AT && BASE_AT + VERSION_BYTES == TARGET_UUID_AT);
+const _: () =
+    assert!(TARGET_UUID_AT + UUID_BYTES == BASE_UUID_AT && BASE_UUID_AT + UUID_BYTES == REST_AT);
 
 /// A snapshot at either end of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamVersion {
     /// Its own part of `volume@snapshot`, a [`VolumeName`].
     pub name: String,
-    /// Its number in the store that the stream comes from.
-    pub number: u32,
+    /// Where it was taken, which need not be where the stream comes from, and its number there; none
+    /// when nobody knows.
+    pub origin: Option<Origin>,
     /// When it was taken, in seconds since 1970; 0 when nobody knows.
     pub taken_unix_s: u64,
     /// Of the volume, at its moment.
@@ -78,17 +84,20 @@ pub fn is_stream(start: &[u8]) -> bool {
 }
 
 impl StreamVersion {
-    fn encode(&self, bytes: &mut [u8]) {
+    fn encode(&self, bytes: &mut [u8], uuid: &mut [u8]) {
         assert!(self.name.len() <= NAME_BYTES_MAX, "names are parsed before they are written");
         put_bytes(bytes, NAME_AT, self.name.as_bytes());
         bytes[NAME_BYTES_AT] = self.name.len() as u8;
-        put_u32(bytes, NUMBER_AT, self.number);
+        if let Some(origin) = &self.origin {
+            put_u32(bytes, NUMBER_AT, origin.number);
+            uuid.copy_from_slice(&origin.uuid);
+        }
         put_u32(bytes, SAMPLE_AT, self.sample);
         put_u64(bytes, TAKEN_AT, self.taken_unix_s);
         put_u64(bytes, SIZE_AT, self.size_bytes);
     }
 
-    fn decode(bytes: &[u8]) -> Result<Self, FormatError> {
+    fn decode(bytes: &[u8], uuid: [u8; UUID_BYTES]) -> Result<Self, FormatError> {
         let name = &bytes[NAME_AT..][..usize::from(bytes[NAME_BYTES_AT])];
         let size_bytes = u64_at(bytes, SIZE_AT);
         if size_bytes == 0 || !size_bytes.is_multiple_of(512) {
@@ -96,7 +105,7 @@ impl StreamVersion {
         }
         Ok(Self {
             name: VolumeName::decode(Structure::StreamHeader, name)?,
-            number: u32_at(bytes, NUMBER_AT),
+            origin: Origin::from_fields(uuid, u32_at(bytes, NUMBER_AT)),
             taken_unix_s: u64_at(bytes, TAKEN_AT),
             size_bytes,
             sample: u32_at(bytes, SAMPLE_AT),
@@ -117,10 +126,12 @@ impl StreamHeader {
         put_bytes(&mut bytes, UUID_AT, &self.uuid);
         put_u32(&mut bytes, CHUNK_BYTES_AT, self.chunk_bytes);
         put_u64(&mut bytes, DATA_BYTES_AT, self.data_bytes);
-        self.target.encode(&mut bytes[TARGET_AT..BASE_AT]);
+        let (versions, uuids) = bytes.split_at_mut(TARGET_UUID_AT);
+        let (target_uuid, rest) = uuids.split_at_mut(UUID_BYTES);
+        self.target.encode(&mut versions[TARGET_AT..BASE_AT], target_uuid);
         if let Some(base) = &self.base {
-            bytes[FLAGS_AT] = FLAG_BASE;
-            base.encode(&mut bytes[BASE_AT..REST_AT]);
+            versions[FLAGS_AT] = FLAG_BASE;
+            base.encode(&mut versions[BASE_AT..], &mut rest[..UUID_BYTES]);
         }
         let crc = crc32c(&bytes[VERSION_AT..]);
         put_u32(&mut bytes, CRC_AT, crc);
@@ -153,16 +164,19 @@ impl StreamHeader {
         if !chunk_bytes.is_power_of_two() || !possible.contains(&chunk_bytes) {
             return Err(FormatError::field(structure, "chunk length", u64::from(chunk_bytes)));
         }
+        let version = |at: usize, uuid_at| {
+            StreamVersion::decode(&bytes[at..][..VERSION_BYTES], array_at(bytes, uuid_at))
+        };
         let base = match bytes[FLAGS_AT] {
             0 => None,
-            FLAG_BASE => Some(StreamVersion::decode(&bytes[BASE_AT..REST_AT])?),
+            FLAG_BASE => Some(version(BASE_AT, BASE_UUID_AT)?),
             other => return Err(FormatError::field(structure, "flags", u64::from(other))),
         };
         Ok(Self {
             uuid: array_at(bytes, UUID_AT),
             chunk_bytes,
             data_bytes: u64_at(bytes, DATA_BYTES_AT),
-            target: StreamVersion::decode(&bytes[TARGET_AT..BASE_AT])?,
+            target: version(TARGET_AT, TARGET_UUID_AT)?,
             base,
         })
     }

@@ -274,6 +274,8 @@ fn catalog() -> Layout {
         (catalog::DOMAIN_AT, "domain"),
         (catalog::DOMAIN_NAME_BYTES_AT, "domain's name length"),
         (catalog::DOMAIN_NAME_AT, "domain's name"),
+        (catalog::ORIGIN_UUID_AT, "origin's store"),
+        (catalog::ORIGIN_NUMBER_AT, "origin's number"),
         (catalog::REST_AT, "zero"),
     ];
     Layout { title: "Leaf of volumes", length_bytes: catalog::ENTRY_BYTES, fields }
@@ -337,8 +339,8 @@ fn footer() -> Layout {
 
 fn stream_header() -> Layout {
     use crate::stream::header::{
-        BASE_AT, CHUNK_BYTES_AT, CRC_AT, DATA_BYTES_AT, FLAGS_AT, MAGIC_AT, PADDING_AT, REST_AT,
-        TARGET_AT, UUID_AT, VERSION_AT, ZERO_AT,
+        BASE_AT, BASE_UUID_AT, CHUNK_BYTES_AT, CRC_AT, DATA_BYTES_AT, FLAGS_AT, MAGIC_AT,
+        PADDING_AT, REST_AT, TARGET_AT, TARGET_UUID_AT, UUID_AT, VERSION_AT, ZERO_AT,
     };
     let fields = vec![
         (MAGIC_AT, "magic"),
@@ -352,6 +354,8 @@ fn stream_header() -> Layout {
         (PADDING_AT, "zero"),
         (TARGET_AT, "target"),
         (BASE_AT, "base"),
+        (TARGET_UUID_AT, "target's store"),
+        (BASE_UUID_AT, "base's store"),
         (REST_AT, "zero"),
     ];
     Layout { title: "Stream header", length_bytes: stream::STREAM_HEADER_BYTES, fields }

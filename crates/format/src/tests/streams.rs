@@ -5,14 +5,16 @@ use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 use proptest::sample::Index;
 
 use crate::FormatError;
+use crate::catalog::Origin;
 use crate::stream::{
     SECTION_HEADER_BYTES, STREAM_HEADER_BYTES, Section, StreamCourse, StreamHeader, StreamVersion,
     is_stream, sample_ranges,
 };
 
 fn version(name: &str, number: u32) -> StreamVersion {
+    let origin = (number > 3).then_some(Origin { uuid: [8; 16], number });
     let (taken_unix_s, size_bytes, sample) = (1_700_000_000 + u64::from(number), 1 << 30, 77);
-    StreamVersion { name: name.to_owned(), number, taken_unix_s, size_bytes, sample }
+    StreamVersion { name: name.to_owned(), origin, taken_unix_s, size_bytes, sample }
 }
 
 fn header(data_bytes: u64, base: bool) -> StreamHeader {

@@ -5,7 +5,7 @@ use proptest::option;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::sample::select;
 
-use crate::catalog::{CatalogEntry, Dedup, Lineage, VolumeState};
+use crate::catalog::{CatalogEntry, Dedup, Lineage, Origin, VolumeState};
 use crate::container_page::{self, ContainerEntry, ContainerState};
 use crate::detection::{Detection, FilterBlocks, FingerprintKind};
 use crate::directory::DirectoryEntry;
@@ -131,15 +131,22 @@ fn domain() -> impl Strategy<Value = Domain> {
         .prop_map(|(id, name)| Domain { id, name })
 }
 
+fn origin() -> impl Strategy<Value = Origin> {
+    (1..u128::MAX, any::<u32>())
+        .prop_map(|(uuid, number)| Origin { uuid: uuid.to_le_bytes(), number })
+}
+
 fn lineage() -> impl Strategy<Value = Lineage> {
-    let relatives = (any::<Option<u32>>(), any::<Option<u32>>());
-    (relatives, any::<[u64; 4]>()).prop_map(|((parent, snapshot_of), [taken, back, from, to])| {
+    let relatives = (any::<Option<u32>>(), any::<Option<u32>>(), option::of(origin()));
+    let numbers = any::<[u64; 4]>();
+    (relatives, numbers).prop_map(|((parent, snapshot_of, origin), [taken, back, from, to])| {
         Lineage {
             parent: parent.map(VolumeId),
             snapshot_of: snapshot_of.map(VolumeId),
             taken_unix_s: taken,
             given_back_leaves: back,
             cut_leaves: from..to,
+            origin,
         }
     })
 }
@@ -373,8 +380,8 @@ fn volume_change() -> impl Strategy<Value = Change> {
 }
 
 fn version_change() -> impl Strategy<Value = Change> {
-    (any::<[u32; 3]>(), any::<u64>(), any::<u64>(), name()).prop_flat_map(
-        |(ids, one, other, name)| {
+    (any::<[u32; 3]>(), any::<u64>(), any::<u64>(), name(), origin()).prop_flat_map(
+        |(ids, one, other, name, origin)| {
             let [volume, id, into] = ids.map(VolumeId);
             select(vec![
                 Change::TakeSnapshot { volume, id, taken_unix_s: one, name: name.clone() },
@@ -384,6 +391,7 @@ fn version_change() -> impl Strategy<Value = Change> {
                 Change::GiveBack { id, leaves: one },
                 Change::SetQuota { id, quota_bytes: other },
                 Change::SetDedup { id, dedup: dedup(other as u32) },
+                Change::SetOrigin { id, origin },
             ])
         },
     )
@@ -459,5 +467,6 @@ pub(super) fn one_of_each_change() -> Vec<Change> {
         create(Some(domain)),
         Change::Carry { container, offset_bytes: 0x65, bytes: vec![0x66, 0x67] },
         Change::SetDedup { id: volume, dedup: Dedup::Auto },
+        Change::SetOrigin { id: volume, origin: Origin { uuid: [0x68; 16], number: 0x69 } },
     ]
 }

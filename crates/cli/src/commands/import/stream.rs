@@ -298,6 +298,12 @@ impl StreamImport<'_> {
         if sample(self.client, volume)? != target.sample {
             return Err(CliError::NotTheTarget { volume: volume.to_owned(), target: full });
         }
-        self.take(&full, target.taken_unix_s)
+        match target.origin {
+            None => self.take(&full, target.taken_unix_s),
+            Some(origin) => {
+                let (name, taken_unix_s) = (&target.name, target.taken_unix_s);
+                Ok(self.client.take_copied(volume, name, taken_unix_s, origin)?)
+            }
+        }
     }
 }

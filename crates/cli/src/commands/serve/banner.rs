@@ -106,6 +106,7 @@ mod tests {
             domain: None,
             taken_unix_s: None,
             parent: None,
+            origin: None,
         };
         let text = banner(Path::new("/s"), &addresses, &[volume], &args());
         for part in [
