@@ -47,7 +47,10 @@ impl Engine {
     /// Answers or queues an administrative request.
     pub(crate) fn accept_admin(&mut self, request: AdminRequest, done: Done) {
         if !self.has_room_for_versions(&request) {
-            return self.waiting.push_back(Waiting::Change(request, done));
+            return match self.check_versions(&request) {
+                Ok(()) => self.waiting.push_back(Waiting::Change(request, done)),
+                Err(error) => done.fail(error),
+            };
         }
         let queued = match request {
             AdminRequest::OpenVolume { name } => {

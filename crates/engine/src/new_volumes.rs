@@ -39,7 +39,7 @@ impl Engine {
         }
     }
 
-    fn check_volume(&self, volume: &NewVolume) -> Result<(), RequestError> {
+    pub(crate) fn check_volume(&self, volume: &NewVolume) -> Result<(), RequestError> {
         self.volumes.check_free(&volume.name)?;
         check_size(volume.size_bytes)?;
         match &volume.domain {

@@ -34,6 +34,24 @@ impl Engine {
         made == 0 || self.blocks_to_promise() >= promised_chunks * PAGES_PER_CHUNK_MAX + made
     }
 
+    /// That a request for versions could be granted if there were room, as far as can be told now.
+    pub(crate) fn check_versions(&self, request: &AdminRequest) -> Result<(), RequestError> {
+        let snapshot_of =
+            |volume: &String, name: &str| self.volumes.check_snapshot(volume, name).map(drop);
+        match request {
+            AdminRequest::TakeSnapshots(SnapshotRequest { volumes, name, .. }) => {
+                volumes.iter().try_for_each(|volume| snapshot_of(volume, name))
+            }
+            AdminRequest::TakeCopied { volume, name, .. } => snapshot_of(volume, name),
+            AdminRequest::CloneVolume { snapshot, name } => {
+                self.snapshot(snapshot)?;
+                self.volumes.check_free(name)
+            }
+            AdminRequest::CreateVolume(volume) => self.check_volume(volume),
+            _ => Ok(()),
+        }
+    }
+
     /// Versions on their way into the catalog: a page of it for each, at worst.
     pub(crate) fn versions_coming(&self) -> u64 {
         let changes = self.buffer.groups.iter().filter_map(|group| match &group.work {

@@ -499,6 +499,11 @@ fn full_tables_take_no_more_volumes_and_snapshots_and_everything_else_goes_on() 
     let taken = (0..100).take_while(|&number| snap(&stand, number).is_ok()).count();
     assert!(taken < 100 && stand.stats().writing_stopped.is_none(), "{taken}");
     assert_eq!(snap(&stand, taken), Err(RequestError::NoSpace));
+    // What could not be had with all the room there is does not ask for room.
+    let (volumes_of, name) = (vec!["ghost".to_owned()], "s".to_owned());
+    let of_nobody = SnapshotRequest { volumes: volumes_of, name, taken_unix_s: 7 };
+    let refused = stand.client.take_snapshots(of_nobody).unwrap_err();
+    assert_eq!(refused, RequestError::NoSuchVolume { name: "ghost".to_owned() });
     while stand.client.create_volume(&format!("w{number}"), MIB, false).is_ok() {
         number += 1;
     }
