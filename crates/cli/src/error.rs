@@ -279,8 +279,8 @@ pub(crate) enum CliError {
     )]
     NoBase { volume: String, base: String },
     #[error(
-        "{volume}@{base} is not the snapshot that the stream leads on from: it was taken of another \
-         volume or at another moment, has another size or holds other bytes"
+        "{volume}@{base} is not the snapshot that the stream leads on from: it was taken of \
+         another volume or at another moment, has another size or holds other bytes"
     )]
     OtherBase { volume: String, base: String },
     #[error(

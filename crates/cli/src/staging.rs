@@ -83,8 +83,8 @@ pub(crate) fn check_rollback(name: &str) -> Result<(), CliError> {
     if name.ends_with(REPLACED_SUFFIX) { Ok(()) } else { check_name(name) }
 }
 
-/// The same of snapshots that are to be taken; what an import has not completed has none but its own, with which it is
-/// removed.
+/// The same of snapshots that are to be taken; what an import has not completed has none but its
+/// own, with which it is removed.
 pub(crate) fn check_snapshots(request: &SnapshotRequest) -> Result<(), CliError> {
     request.volumes.iter().chain([&request.name]).try_for_each(|name| check_name(name))
 }

@@ -1,10 +1,10 @@
 //! Snapshots as the ends of a stream: what either says of itself, and whether it is the one.
 //!
-//! A snapshot is known by its *origin*, the store in which it was taken and its number there: a copy
-//! keeps it, from store to store and back. One that says nothing of it was taken here, or has been
-//! imported before this was kept: what a stream of another store says cannot be compared with that.
-//! Name, moment, size and a sample of the bytes are compared always. They alone would take clones of
-//! one image for each other whose snapshots are of one moment.
+//! A snapshot is known by its *origin*, the store in which it was taken and its number there,
+//! which its copies keep, from store to store and back. One that says nothing of it was taken here,
+//! or has been imported before origins were kept: it cannot be compared with what was taken
+//! elsewhere. Name, moment, size and a sample of the bytes are compared always. They alone would
+//! take clones of one image for each other, if their snapshots are of one moment.
 
 use engine::{Client, Origin, VolumeInfo};
 use format::stream::{StreamVersion, sample_of, sample_ranges};

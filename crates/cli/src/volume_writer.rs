@@ -5,7 +5,7 @@
 //! are bounded here, since trims, unlike writes, take no credit of the write buffer.
 //!
 //! A writer that is dropped has nothing in flight any more, whatever has failed: requests that are
-//! still to be done are its volume's clients, and change it behind whoever goes on from the failure.
+//! still to be done hold the volume, and change it behind whoever goes on from the failure.
 
 use std::ops::Deref;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

@@ -23,7 +23,7 @@ use crate::buffer::{AdminAnswer, Work};
 use crate::done::Done;
 use crate::engine::{Closing, Engine};
 use crate::error::RequestError;
-use crate::intake::{AdminRequest, SnapshotRequest};
+use crate::intake::AdminRequest;
 use crate::outcome::{Reply, VolumeInfo};
 use crate::record::{encoded, in_records};
 use crate::unmap::Piece;
@@ -100,10 +100,7 @@ impl Engine {
                 self.delete(&name, with_snapshots)
             }
             AdminRequest::TakeSnapshots(request) => self.take_snapshots(&request),
-            AdminRequest::TakeCopied { volume, name, taken_unix_s, origin } => {
-                let volumes = vec![volume];
-                self.take_copied(&SnapshotRequest { volumes, name, taken_unix_s }, origin)
-            }
+            AdminRequest::TakeCopied(request, origin) => self.take_copied(&request, origin),
             AdminRequest::CloneVolume { snapshot, name } => self.clone_volume(&snapshot, &name),
             AdminRequest::Rollback { snapshot } => self.roll_back(&snapshot),
             AdminRequest::SetCompression(compression) => {

@@ -352,17 +352,13 @@ impl Client {
         self.admin(AdminRequest::TakeSnapshots(request)).map(|_| ())
     }
 
-    /// Takes a snapshot of a volume that holds what another one held, `origin`; durable when it
-    /// returns.
+    /// The same of one volume, which holds what `origin` does: the snapshot says that it is a copy.
     pub fn take_copied(
         &self,
-        volume: &str,
-        name: &str,
-        taken_unix_s: u64,
+        request: SnapshotRequest,
         origin: Origin,
     ) -> Result<(), RequestError> {
-        let (volume, name) = (volume.to_owned(), name.to_owned());
-        self.admin(AdminRequest::TakeCopied { volume, name, taken_unix_s, origin }).map(|_| ())
+        self.admin(AdminRequest::TakeCopied(request, origin)).map(|_| ())
     }
 
     /// Makes a volume that begins as a snapshot; durable when it returns.

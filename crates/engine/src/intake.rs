@@ -154,7 +154,7 @@ pub enum AdminRequest {
     SetDedup { name: String, dedup: Dedup },
     DeleteVolume { name: String, with_snapshots: bool },
     TakeSnapshots(SnapshotRequest),
-    TakeCopied { volume: String, name: String, taken_unix_s: u64, origin: Origin },
+    TakeCopied(SnapshotRequest, Origin),
     CloneVolume { snapshot: String, name: String },
     Rollback { snapshot: String },
     SetCompression(Compression),
@@ -199,8 +199,10 @@ impl AdminRequest {
     /// Volumes, snapshots and clones that it makes.
     pub(crate) fn versions_made(&self) -> u64 {
         match self {
-            Self::CreateVolume(_) | Self::CloneVolume { .. } | Self::TakeCopied { .. } => 1,
-            Self::TakeSnapshots(request) => request.volumes.len() as u64,
+            Self::CreateVolume(_) | Self::CloneVolume { .. } => 1,
+            Self::TakeSnapshots(request) | Self::TakeCopied(request, _) => {
+                request.volumes.len() as u64
+            }
             _ => 0,
         }
     }

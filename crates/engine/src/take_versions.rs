@@ -36,13 +36,12 @@ impl Engine {
 
     /// That a request for versions could be granted if there were room, as far as can be told now.
     pub(crate) fn check_versions(&self, request: &AdminRequest) -> Result<(), RequestError> {
-        let snapshot_of =
-            |volume: &String, name: &str| self.volumes.check_snapshot(volume, name).map(drop);
         match request {
-            AdminRequest::TakeSnapshots(SnapshotRequest { volumes, name, .. }) => {
-                volumes.iter().try_for_each(|volume| snapshot_of(volume, name))
+            AdminRequest::TakeSnapshots(request) | AdminRequest::TakeCopied(request, _) => {
+                let SnapshotRequest { volumes, name, .. } = request;
+                let check = |volume| self.volumes.check_snapshot(volume, name).map(drop);
+                volumes.iter().map(String::as_str).try_for_each(check)
             }
-            AdminRequest::TakeCopied { volume, name, .. } => snapshot_of(volume, name),
             AdminRequest::CloneVolume { snapshot, name } => {
                 self.snapshot(snapshot)?;
                 self.volumes.check_free(name)
@@ -92,8 +91,12 @@ impl Engine {
         Ok((changes, answer))
     }
 
-    /// The same of one that is a copy: what of goes into the same record.
+    /// The same of one volume whose snapshot is a copy: what it is of goes into the same record.
     pub(crate) fn take_copied(&mut self, request: &SnapshotRequest, origin: Origin) -> Queued {
+        let (count, count_max) = (request.volumes.len(), 1);
+        if count > count_max {
+            return Err(RequestError::TooManySnapshots { count, count_max });
+        }
         let (mut changes, answer) = self.take_snapshots(request)?;
         let copies: Vec<Change> = changes
             .iter()

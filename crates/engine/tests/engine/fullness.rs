@@ -522,9 +522,9 @@ fn full_tables_take_no_more_volumes_and_snapshots_and_everything_else_goes_on() 
     check_clean(&stand.close());
 }
 
-/// Versions that are copied behind a freeze share what it gave blocks. An opening before its root is
-/// durable finds the same pages dirty: were they copied for each version, the next freeze would find
-/// no blocks for them, now or ever.
+/// Versions that are copied behind a freeze share what it gave blocks. An opening before its root
+/// is durable finds the same pages dirty: were they copied for each version, the next freeze would
+/// find no blocks for them, now or ever.
 #[test]
 fn versions_copied_behind_a_freeze_take_no_more_blocks_after_a_crash() {
     const DIRTY_LEAVES: u64 = 2000;
@@ -534,7 +534,7 @@ fn versions_copied_behind_a_freeze_take_no_more_blocks_after_a_crash() {
     let write = |hand: &mut Hand, volume: &VolumeHandle, leaf: u64, bytes: &[u8]| {
         let later = hand.write(volume, leaf * SPARSE_CHUNKS * CHUNK, bytes);
         later.into_iter().for_each(|tag| assert!(hand.wait(tag).is_ok()));
-        if leaf % 200 == 0 {
+        if leaf.is_multiple_of(200) {
             hand.settle();
         }
     };

@@ -54,7 +54,7 @@ fn a_snapshot_stays_what_it_was() {
 /// is no copy.
 #[test]
 fn a_copy_of_a_snapshot_says_of_which() {
-    let origin = Some(Origin { uuid: [9; 16], number: 77 });
+    let origin = Origin { uuid: [9; 16], number: 77 };
     let origin_of = |stand: &Stand, name: &str| {
         let all = stand.client.volumes().unwrap();
         all.into_iter().find(|volume| volume.name == name).unwrap().origin
@@ -64,7 +64,9 @@ fn a_copy_of_a_snapshot_says_of_which() {
     stand.write(&volume, 0, &fresh(1, MIB));
     drop(volume);
     let stand = Wish::default().open(stand.close());
-    stand.client.take_copied("v", "a", 7, origin.unwrap()).unwrap();
+    let (volumes, name) = (vec!["v".to_owned()], "a".to_owned());
+    let request = SnapshotRequest { volumes, name, taken_unix_s: 7 };
+    stand.client.take_copied(request, origin).unwrap();
     snap(&stand, &["v"], "b");
     stand.client.clone_volume("v@a", "w").unwrap();
     snap(&stand, &["w"], "a");
@@ -76,7 +78,7 @@ fn a_copy_of_a_snapshot_says_of_which() {
             assert_eq!((repaired.found.is_empty(), repaired.lost_chunks), (false, 0));
         }
         let stand = Wish::default().open(disk);
-        assert_eq!(origin_of(&stand, "v@a"), origin);
+        assert_eq!(origin_of(&stand, "v@a"), Some(origin));
         for name in ["v", "v@b", "w", "w@a"] {
             assert_eq!(origin_of(&stand, name), None, "{name}");
         }

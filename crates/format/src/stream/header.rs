@@ -51,8 +51,8 @@ const _: () =
 pub struct StreamVersion {
     /// Its own part of `volume@snapshot`, a [`VolumeName`].
     pub name: String,
-    /// Where it was taken, which need not be where the stream comes from, and its number there; none
-    /// when nobody knows.
+    /// Where it was taken, which need not be where the stream comes from, and its number there;
+    /// none when nobody knows.
     pub origin: Option<Origin>,
     /// When it was taken, in seconds since 1970; 0 when nobody knows.
     pub taken_unix_s: u64,

@@ -179,13 +179,10 @@ impl StreamImport<'_> {
         }
         // Those that are there may be from before what happened to the volume since.
         self.forget_all([&mark, &replaced])?;
-        self.take(before, 0)?;
+        self.take(before)?;
         let go_back = args.overwrite.then_some((base_name.as_str(), mark.as_str()));
         let changed = self.lead_on(&volume, source, go_back);
-        let back = match &changed {
-            Ok(_) => Ok(()),
-            Err(_) => self.roll_back(before),
-        };
+        let back = if changed.is_err() { self.roll_back(before) } else { Ok(()) };
         match (changed, back) {
             // The marks stay, and the next import begins with them.
             (Err(error), Err(source)) => {
@@ -209,7 +206,7 @@ impl StreamImport<'_> {
     ) -> Result<u64, CliError> {
         if let Some((base_name, mark)) = go_back {
             self.client.roll_back(base_name)?;
-            self.take(mark, 0)?;
+            self.take(mark)?;
         }
         let data_bytes = self.apply(volume, source, false)?;
         self.conclude(volume, &source.header.target)?;
@@ -252,9 +249,10 @@ impl StreamImport<'_> {
         Ok(same && size_bytes == other_bytes)
     }
 
-    fn take(&self, full_name: &str, taken_unix_s: u64) -> Result<(), CliError> {
+    /// Takes a mark.
+    fn take(&self, full_name: &str) -> Result<(), CliError> {
         let (volume, name) = full_name.split_once('@').unwrap_or_default();
-        let (volumes, name) = (vec![volume.to_owned()], name.to_owned());
+        let (volumes, name, taken_unix_s) = (vec![volume.to_owned()], name.to_owned(), 0);
         Ok(self.client.take_snapshots(SnapshotRequest { volumes, name, taken_unix_s })?)
     }
 
@@ -298,12 +296,12 @@ impl StreamImport<'_> {
         if sample(self.client, volume)? != target.sample {
             return Err(CliError::NotTheTarget { volume: volume.to_owned(), target: full });
         }
-        match target.origin {
-            None => self.take(&full, target.taken_unix_s),
-            Some(origin) => {
-                let (name, taken_unix_s) = (&target.name, target.taken_unix_s);
-                Ok(self.client.take_copied(volume, name, taken_unix_s, origin)?)
-            }
-        }
+        let StreamVersion { name, taken_unix_s, origin, .. } = target.clone();
+        let request = SnapshotRequest { volumes: vec![volume.to_owned()], name, taken_unix_s };
+        let taken = match origin {
+            None => self.client.take_snapshots(request),
+            Some(origin) => self.client.take_copied(request, origin),
+        };
+        Ok(taken?)
     }
 }
