@@ -94,6 +94,7 @@ impl Engine {
         moved |= self.advance_collection();
         moved |= self.advance_copies();
         moved |= self.advance_quarantine();
+        moved |= self.advance_marking();
         moved |= self.advance_scrub();
         moved
     }

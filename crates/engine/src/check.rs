@@ -53,7 +53,7 @@ pub fn check(
         problems.extend(reads.problems());
         report
     } else {
-        invariants(reads.devices, progress)?
+        invariants(reads.devices, &survey, progress)?
     };
     problems.append(&mut report.problems);
     Ok(CheckReport { problems, ..report })
@@ -62,10 +62,13 @@ pub fn check(
 /// Walks the tables of a store that loads.
 fn invariants(
     devices: Devices,
+    survey: &Survey,
     progress: &mut dyn FnMut(CheckProgress),
 ) -> Result<CheckReport, OpenError> {
     let opened = load(devices, CACHE, false)?;
+    let cut = opened.report.cut.then_some(opened.recovered.position);
     let mut checker = Checker::new(opened);
+    cut.and_then(|at| survey.cut_problem(at, false)).into_iter().for_each(|at| checker.found(at));
     checker.check_maps(progress)?;
     checker.check_chunks(progress)?;
     checker.check_copies()?;

@@ -14,6 +14,9 @@
 //! * blocks freed two checkpoints ago become free: neither slot names them; so do PBNs freed before
 //!   this one.
 //!
+//! Before a close freezes, the journal itself says that all is durable (`marking.rs`): should the
+//! slot of the last root be lost, what only that proved is proven still.
+//!
 //! What is dirty may have become more than there are free blocks: what gives space back goes on
 //! while a checkpoint is written. Then the newest root is written once more, under the next
 //! generation, and freezes nothing: what only the older slot named is free, and the freeze follows.
@@ -99,6 +102,9 @@ impl Engine {
     fn begin_checkpoint(&mut self) -> bool {
         if !self.checkpoint_is_due() {
             return false;
+        }
+        if self.checkpoints.closing && !self.is_marked() {
+            return self.ask_for_mark();
         }
         if self.checkpoints.lacks_blocks_that_come(&self.state) {
             return self.repeat_root();

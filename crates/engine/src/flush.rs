@@ -35,7 +35,7 @@ use crate::outcome::Reply;
 /// Unsynced data that starts a round by itself: it bounds what recovery must check.
 const UNSYNCED_BYTES_MAX: u64 = 64 << 20;
 /// Ticks without a flush after which what is acknowledged is made durable anyway.
-const TICKS_UNSYNCED_MAX: u32 = 10;
+pub(crate) const TICKS_UNSYNCED_MAX: u32 = 10;
 
 impl Engine {
     /// Takes a FLUSH.

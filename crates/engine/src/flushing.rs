@@ -77,6 +77,8 @@ pub(crate) struct Flushing {
     pub(crate) settled: Settled,
     /// The durable sequence that the newest record carries.
     pub(crate) told: u64,
+    /// The newest record that changes anything.
+    pub(crate) newest_change: u64,
     /// Records were written since the last round began that a sync has to make durable.
     pub(crate) journal_unsynced: bool,
     /// Somebody wants a round that places frames.
@@ -96,6 +98,7 @@ impl Flushing {
             round: None,
             settled: Settled { durable_sequence: sequence, placed_sequence: sequence },
             told: sequence,
+            newest_change: 0,
             journal_unsynced: false,
             wanted: false,
             ticks: 0,
@@ -134,6 +137,11 @@ impl Flushing {
     /// Whether time has passed since the last round, and nobody waits for one.
     pub(crate) fn is_idle(&self) -> bool {
         self.ticks > 0 && self.waiters.is_empty() && self.round.is_none()
+    }
+
+    /// Whether a record that changes something is durable, and none says so.
+    pub(crate) fn is_unmarked(&self) -> bool {
+        self.told < self.newest_change && self.newest_change <= self.settled.durable_sequence
     }
 
     /// Whether a flush waits for this group.

@@ -73,7 +73,8 @@ fn look_at(geometry: &Geometry, bytes: &[u8], starts_bytes: usize, behind: &mut 
 pub(crate) struct JournalImage {
     pub(crate) end: JournalPosition,
     pub(crate) incarnation: u64,
-    /// What the records up to the end say of what is durable.
+    /// What is known to be durable: by the records up to the end, those behind it, and a newer
+    /// root.
     pub(crate) settled: Settled,
     pub(crate) behind: Behind,
 }
@@ -88,20 +89,35 @@ impl Behind {
 }
 
 impl JournalImage {
+    /// Reads the journal on from a root; `told` is where it goes on behind a damaged one.
     pub(crate) fn read(
         reads: &mut DamageReads,
         geometry: &Geometry,
         from: JournalPosition,
         behind: Behind,
+        told: Option<JournalPosition>,
     ) -> Self {
         let mut image = Self { end: from, behind, ..Self::default() };
+        image.proven_up_to(behind.durable_sequence);
         each_record(reads, geometry, from, |_, record, end| {
             image.end = end;
             image.incarnation = image.incarnation.max(record.incarnation);
             image.settled.learn(record.settled);
+            if told == Some(end) {
+                image.proven_up_to(record.sequence);
+            }
             true
         });
         image
+    }
+
+    /// Records up to this one are known to have been durable, with their frames: what is missing of
+    /// them has been damaged since.
+    pub(crate) fn proven_up_to(&mut self, sequence: u64) {
+        let (durable, behind) =
+            (&mut self.settled.durable_sequence, &mut self.behind.durable_sequence);
+        *durable = sequence.max(*durable);
+        *behind = sequence.max(*behind);
     }
 
     /// Whether a record that was durable is missing at the end.
@@ -111,8 +127,8 @@ impl JournalImage {
 
     /// Records behind the end that cannot be applied; none where the end is the journal's own.
     pub(crate) fn lost_records(&self) -> u64 {
-        let behind = (self.behind.last_sequence + 1).saturating_sub(self.end.sequence);
-        if self.is_damaged() { behind } else { 0 }
+        let last = self.behind.last_sequence.max(self.behind.durable_sequence);
+        if self.is_damaged() { (last + 1).saturating_sub(self.end.sequence) } else { 0 }
     }
 }
 

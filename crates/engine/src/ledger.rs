@@ -17,7 +17,7 @@ use format::container_page::{self, ContainerEntry, ContainerState};
 use format::map_page::SLOTS;
 use format::page::Page;
 use format::record::Change;
-use format::root::{OpenContainer, Root, STREAMS};
+use format::root::{JournalPosition, OpenContainer, Root, STREAMS};
 use format::superblock::Geometry;
 use format::units::{
     BlockPtr, Compression, ContainerId, Fingerprint, PageId, Pba, Pbn, TreeId, VolumeId,
@@ -118,6 +118,16 @@ pub(crate) struct Ledger {
     /// Whether chunks may be stored aside, which the Hash-PBN table does not know.
     pub(crate) has_asides: bool,
     pub(crate) records: u64,
+    /// The first record that is there and was not applied, and whether it is known to have been
+    /// durable.
+    pub(crate) cut: Option<Cut>,
+}
+
+/// Where the records end that could be applied, before the journal does.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Cut {
+    pub(crate) at: JournalPosition,
+    pub(crate) is_proven: bool,
 }
 
 impl Ledger {
@@ -161,6 +171,7 @@ impl Ledger {
             fingerprints_lost: false,
             has_asides: geometry.detection.has_asides(),
             records: 0,
+            cut: None,
         }
     }
 
@@ -249,7 +260,10 @@ impl Ledger {
     fn replay(&mut self, reads: &mut DamageReads, survey: &Survey) {
         let RootImage { root, journal, .. } = &survey.base;
         let geometry = &survey.geometry;
-        each_record(reads, geometry, root.journal, |reads, record, _| {
+        let mut at = root.journal;
+        each_record(reads, geometry, root.journal, |reads, record, end| {
+            let is_proven = record.sequence <= journal.settled.durable_sequence;
+            self.cut = Some(Cut { at, is_proven });
             let Ok(changes) = record.changes() else { return false };
             if !changes.iter().all(|change| has_place(geometry, change)) {
                 return false;
@@ -257,13 +271,13 @@ impl Ledger {
             if record.sequence > journal.settled.placed_sequence {
                 reads.devices.carry(geometry, &changes);
             }
-            let proven = record.sequence <= journal.settled.durable_sequence;
-            if !proven && !self.frames_are_there(reads, geometry, &changes) {
+            if !is_proven && !self.frames_are_there(reads, geometry, &changes) {
                 return false;
             }
             changes.iter().for_each(|change| self.apply(change));
             self.next_incarnation = self.next_incarnation.max(record.incarnation + 1);
             self.records += 1;
+            (self.cut, at) = (None, end);
             true
         });
     }

@@ -91,6 +91,7 @@ mod lookaside;
 mod map_accounts;
 mod mapped_in;
 mod mapping;
+mod marking;
 mod mend;
 mod new_volumes;
 mod notice;

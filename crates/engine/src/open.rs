@@ -9,7 +9,7 @@
 //!    journal's end can never be taken for a continuation.
 //!
 //! Opening the older root, when the newer slot is lost, replays a longer piece of the same journal
-//! to the same state.
+//! to the same state. What is left of the newer one may still tell how far the journal was durable.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use containers::{ContainerUse, OpenContainer, SealedUse, Space};
 use disk::{Disk, Doorbell, Patience};
 use format::container_page::{ContainerEntry, ContainerState};
 use format::record::{Change, Settled};
-use format::root::{Root, Stream};
+use format::root::{JournalPosition, Root, Stream};
 use format::superblock::{self, Geometry};
 use format::units::Zone;
 use format::{BLOCK_BYTES, bucket};
@@ -148,7 +148,7 @@ pub(crate) fn load(
         devices.sync_now(Zone::Superblock)?;
         agree_on_geometry(&mut devices, &geometry)?;
     }
-    let Roots { newest, older, unread } = read_roots(&mut devices, &geometry)?;
+    let Roots { newest, older, unread, told } = read_roots(&mut devices, &geometry)?;
     if may_write {
         raise_version(&mut devices, &mut geometry)?;
     }
@@ -160,7 +160,7 @@ pub(crate) fn load(
     loading.load_tables(&newest)?;
     loading.load_hash()?;
     loading.take_over_linear_hash()?;
-    let recovered = loading.replay(&geometry, &newest)?;
+    let recovered = loading.replay(&geometry, &newest, told)?;
     if may_write {
         loading.replace_unread()?;
         loading.place_carried(&geometry)?;
@@ -187,11 +187,13 @@ struct Roots {
     older: Option<Root>,
     /// Where a slot lies that the device did not give.
     unread: Option<u64>,
+    /// Where the journal goes on according to a slot that is damaged.
+    told: Option<JournalPosition>,
 }
 
 fn read_roots(devices: &mut Devices, geometry: &Geometry) -> Result<Roots, OpenError> {
     let mut roots = Vec::new();
-    let (mut failure, mut unread) = (None, None);
+    let (mut failure, mut unread, mut told) = (None, None, None);
     for slot in 0..2 {
         let offset_bytes = superblock::root_block(slot) * BLOCK_BYTES as u64;
         match read_superblock(devices, offset_bytes) {
@@ -200,7 +202,10 @@ fn read_roots(devices: &mut Devices, geometry: &Geometry) -> Result<Roots, OpenE
                 Err(_) if block.iter().all(|&byte| byte == 0) => {
                     failure = failure.or(Some(OpenError::Unfinished));
                 }
-                Err(error) => failure = Some(OpenError::Roots(error)),
+                Err(error) => {
+                    told = Root::journal_in_damaged(&block);
+                    failure = Some(OpenError::Roots(error));
+                }
             },
             // One slot that cannot be read is no worse than one that is damaged.
             Err(error) => {
@@ -212,7 +217,7 @@ fn read_roots(devices: &mut Devices, geometry: &Geometry) -> Result<Roots, OpenE
     roots.sort_by_key(|root| std::cmp::Reverse(root.generation));
     let mut roots = roots.into_iter();
     match (roots.next(), failure) {
-        (Some(newest), _) => Ok(Roots { newest, older: roots.next(), unread }),
+        (Some(newest), _) => Ok(Roots { newest, older: roots.next(), unread, told }),
         (None, Some(error)) => Err(error),
         (None, None) => Err(OpenError::Memory { memory_bytes: 0 }),
     }

@@ -134,6 +134,15 @@ pub enum Problem {
     )]
     #[expect(missing_docs, reason = "the sentence above says what each field is")]
     OlderJournal { sequence: u64, offset_bytes: u64 },
+    /// The journal goes on behind the records that were applied, and nothing says whether it may.
+    #[error(
+        "record {sequence} of the journal, at byte {offset_bytes}, names a frame that is not \
+         there; it is not applied, and neither is what follows up to record {last_sequence}. That \
+         may be what a crash left unfinished, or have been flushed: the root that would tell is \
+         damaged"
+    )]
+    #[expect(missing_docs, reason = "the sentence above says what each field is")]
+    CutJournal { sequence: u64, offset_bytes: u64, last_sequence: u64 },
     /// A file is shorter than it was made.
     #[error("{zone} has {found_bytes} bytes, but the store was made with {expected_bytes}")]
     #[expect(missing_docs, reason = "the sentence above says what each field is")]

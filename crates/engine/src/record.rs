@@ -119,6 +119,9 @@ impl Engine {
             return;
         }
         self.stages.within(CoreStage::Journal, begun);
+        if !changes.is_empty() {
+            self.flushing.newest_change = self.appended_sequence;
+        }
         if changes.iter().any(gives_back) {
             // What it sets free is behind checkpoints, which some write may wait for.
             self.checkpoints.relieved();

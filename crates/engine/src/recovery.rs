@@ -1,7 +1,8 @@
 //! The journal's prefix: which records count, and what they change.
 //!
 //! The journal is gone through twice. First only to learn the last known sync: every record
-//! carries the sequence that was durable when it was written. (If what stands behind the end says
+//! carries the sequence that was durable when it was written. So does a root, even a damaged one: it
+//! says where the journal goes on behind what it holds. (If what stands behind the end says
 //! that the journal went on, the store is not opened, and no change has been made.) Then to apply:
 //! a record after that sync may name frames that never reached the disk, so its frames are checked,
 //! and the journal is *cut* before the first record that misses one. What comes after the cut was
@@ -55,16 +56,21 @@ pub(crate) struct Recovered {
 }
 
 impl Loading {
-    /// Applies the journal from the root on.
+    /// Applies the journal from the root on; `told` is where it goes on behind a damaged root.
     pub(crate) fn replay(
         &mut self,
         geometry: &Geometry,
         root: &Root,
+        told: Option<JournalPosition>,
     ) -> Result<Recovered, OpenError> {
         let mut settled = Settled::default();
         let mut scan = Replay::new(geometry.journal_bytes, geometry.uuid, root.journal);
         while let Some(record) = self.next_record(&mut scan)? {
             settled.learn(record.settled);
+            if told == Some(scan.position()) {
+                let placed_sequence = settled.placed_sequence;
+                settled.learn(Settled { durable_sequence: record.sequence, placed_sequence });
+            }
         }
         let behind = self.look_behind(geometry, scan.position());
         refuse_a_damaged_journal(behind, scan.position())?;

@@ -11,7 +11,7 @@ use crate::damage_reads::DamageReads;
 use crate::devices::Devices;
 use crate::frame_accounts::FrameAccounts;
 use crate::geometry::raise_version;
-use crate::ledger::{Ledger, Pages};
+use crate::ledger::{Cut, Ledger, Pages};
 use crate::map_accounts::MapAccounts;
 use crate::open_error::OpenError;
 use crate::problem::{CheckProgress, CheckReport, Problem};
@@ -27,7 +27,8 @@ pub struct RepairReport {
     pub found: Vec<Problem>,
     /// Chunks of volumes that are lost: reading them is an error until they are written again.
     pub lost_chunks: u64,
-    /// Records of the journal that could not be applied: the store is as it was before them.
+    /// Records of the journal that could not be applied, although they were durable or may have
+    /// been: the store is as it was before them.
     pub lost_records: u64,
     /// Pages of tables that were written.
     pub pages_written: u64,
@@ -40,6 +41,9 @@ pub(crate) struct Accounts {
     pub(crate) ledger: Ledger,
     pub(crate) frames: FrameAccounts,
     pub(crate) maps: MapAccounts,
+    /// What is wrong with records that are there and were not applied.
+    cut: Option<Problem>,
+    lost_records: u64,
 }
 
 impl Accounts {
@@ -52,14 +56,21 @@ impl Accounts {
         let frames = FrameAccounts::read(&mut ledger, reads, &survey.geometry, progress);
         let mut pages = Pages { reads, survey };
         let maps = MapAccounts::count(&ledger, &mut pages, &frames.found_again, progress);
-        Self { ledger, frames, maps }
+        let journal = &survey.base.journal;
+        let mut lost_records = journal.lost_records();
+        let cut = ledger.cut.and_then(|Cut { at, is_proven }| {
+            let problem = survey.cut_problem(at, is_proven)?;
+            lost_records += journal.end.sequence - at.sequence;
+            Some(problem)
+        });
+        Self { ledger, frames, maps, cut, lost_records }
     }
 
     /// What a check says of a store that cannot be opened.
     pub(crate) fn report(&self) -> CheckReport {
-        let problems = [&self.frames.problems, &self.maps.problems];
+        let problems = [&self.frames.problems, &self.maps.problems].into_iter().flatten();
         CheckReport {
-            problems: problems.into_iter().flatten().cloned().collect(),
+            problems: self.cut.iter().chain(problems).cloned().collect(),
             volumes: self.ledger.volumes.len() as u64,
             mapped_chunks: self.maps.references.iter().map(|&count| u64::from(count)).sum(),
             stored_chunks: self.frames.frames_verified,
@@ -87,9 +98,8 @@ pub fn repair(
     }
     let mut found = survey.problems.clone();
     found.extend(accounts.report().problems);
-    let lost_records = survey.base.journal.lost_records();
     let lost_chunks = accounts.maps.lost_chunks;
-    let Accounts { ledger, frames, maps } = accounts;
+    let Accounts { ledger, frames, maps, lost_records, .. } = accounts;
     raise_version(&mut reads.devices, &mut survey.geometry)?;
     let written = Rebuild::new(&mut reads, &survey, ledger, frames, maps).write(progress)?;
     let (pages_written, directories_written) = (written.pages, written.directories);

@@ -2,14 +2,15 @@
 //!
 //! Both roots give the same state, the older one by a longer journal. So damage to pages or to the
 //! journal that only one of them needs costs nothing: the survey takes the root that loses least,
-//! the newer one if neither loses anything.
+//! the newer one if neither loses more. That there is a newer one proves all records before it,
+//! whichever is taken: a frame that one of them names and that is not there is a lost chunk.
 
 use std::collections::BTreeMap;
 
 use disk::{IoError, ZoneName};
 use format::BLOCK_BYTES;
 use format::catalog::{self, CatalogEntry};
-use format::root::{Root, TREES};
+use format::root::{JournalPosition, Root, TREES};
 use format::superblock::{GEOMETRY_BLOCKS, Geometry, ROOT_BLOCKS, SUPERBLOCK_BYTES};
 use format::units::{PageId, TreeId, Zone};
 use format::{container_page, map_page, pba_page};
@@ -36,17 +37,20 @@ impl RootImage {
         self.journal.is_damaged() || self.trees.values().any(|tree| !tree.damaged.is_empty())
     }
 
-    /// What going on from here would lose: first a journal, then volumes, records, maps, other
-    /// pages. Where both journals are damaged, the older one may end long before the newer root.
-    fn loss(&self) -> (bool, u64, u64, u64, usize) {
+    /// What going on from here would lose: first a journal, then volumes, records, leaves of maps,
+    /// other leaves. Where both journals are damaged, the older one may end long before the newer
+    /// root. A damaged inner page below which all is found again loses nothing.
+    fn loss(&self) -> (bool, u64, u64, u64, u64) {
         let lost = |of: &dyn Fn(TreeId) -> bool| {
             let trees = self.trees.iter().filter(|(id, _)| of(**id));
             trees.map(|(_, tree)| tree.lost_leaves()).sum::<u64>()
         };
-        let pages = self.trees.values().map(|tree| tree.damaged.len()).sum();
-        let catalog = lost(&|id| id == TreeId::CATALOG);
+        // Of a leaf that is sealed well and makes no sense, nothing is lost but all that it says.
+        let bad_leaves = |tree: &TreeImage| tree.damaged.iter().filter(|id| id.level == 0).count();
+        let catalog = self.trees.get(&TreeId::CATALOG).map_or(0, bad_leaves) as u64
+            + lost(&|id| id == TreeId::CATALOG);
         let maps = lost(&|id| id.volume_id().is_some());
-        (self.journal.is_damaged(), catalog, self.journal.lost_records(), maps, pages)
+        (self.journal.is_damaged(), catalog, self.journal.lost_records(), maps, lost(&|_| true))
     }
 }
 
@@ -71,20 +75,18 @@ impl Survey {
         let copy = |&block: &u64| Problem::GeometryCopy { block };
         problems.extend(bad_copies.iter().map(copy));
         problems.extend(short_zones(reads, &geometry));
-        let mut roots = roots(reads, &geometry, &mut problems)
+        let (mut roots, told) = roots(reads, &geometry, &mut problems)
             .map_err(|error| short_superblock(reads).unwrap_or(error))?;
         roots.sort_by_key(|root| std::cmp::Reverse(root.generation));
         let mut roots = roots.into_iter();
         let Some(newest) = roots.next() else { return Err(no_roots()) };
         let behind = Behind::whole_ring(reads, &geometry);
-        let newest = image(reads, &geometry, newest, None, behind);
+        let newest = image(reads, &geometry, newest, None, (behind, told));
         let mut older =
-            roots.next().map(|root| image(reads, &geometry, root, Some(&newest), behind));
+            roots.next().map(|root| image(reads, &geometry, root, Some(&newest), (behind, None)));
         if let Some(older) = &mut older {
             // The newer root proves that all before it was durable.
-            let proven = newest.root.journal.sequence.saturating_sub(1);
-            let durable = &mut older.journal.behind.durable_sequence;
-            *durable = proven.max(*durable);
+            older.journal.proven_up_to(newest.root.journal.sequence.saturating_sub(1));
         }
         let older_is_better = older.as_ref().is_some_and(|older| older.loss() < newest.loss());
         let (base, other) = match older {
@@ -101,6 +103,22 @@ impl Survey {
     pub(crate) fn is_fatal(&self) -> bool {
         let short = |problem: &Problem| matches!(problem, Problem::ShortZone { .. });
         !self.base_is_newest || self.base.is_damaged() || self.problems.iter().any(short)
+    }
+
+    /// What is wrong with a journal whose records are not applied from `at` on, although they are
+    /// there; `is_proven`: they are known to have been durable. Otherwise it is what a crash leaves,
+    /// unless a root is lost that might have told.
+    pub(crate) fn cut_problem(&self, at: JournalPosition, is_proven: bool) -> Option<Problem> {
+        let JournalPosition { sequence, offset_bytes, .. } = at;
+        let last_sequence = self.base.journal.end.sequence - 1;
+        let is_root = |problem: &Problem| matches!(problem, Problem::RootSlot { .. });
+        match is_proven {
+            true => Some(Problem::Journal { sequence, offset_bytes, last_sequence }),
+            false if self.problems.iter().any(is_root) => {
+                Some(Problem::CutJournal { sequence, offset_bytes, last_sequence })
+            }
+            false => None,
+        }
     }
 
     fn name_damage(&mut self) {
@@ -192,18 +210,22 @@ fn short_zones(reads: &DamageReads, geometry: &Geometry) -> Vec<Problem> {
     geometry.zones().filter_map(problem).collect()
 }
 
+/// The roots that are sound, and where the journal goes on according to one that is not.
 fn roots(
     reads: &mut DamageReads,
     geometry: &Geometry,
     problems: &mut Vec<Problem>,
-) -> Result<Vec<Root>, OpenError> {
-    let mut roots = Vec::new();
+) -> Result<(Vec<Root>, Option<JournalPosition>), OpenError> {
+    let (mut roots, mut told) = (Vec::new(), None);
     let mut damaged = Vec::new();
     for block in ROOT_BLOCKS {
         let bytes = reads.block(Zone::Superblock, block);
         match Root::decode_in(&bytes, geometry) {
             Ok(root) => roots.push(root),
-            Err(error) => damaged.push((block, error, bytes.iter().all(|&byte| byte == 0))),
+            Err(error) => {
+                told = Root::journal_in_damaged(&bytes);
+                damaged.push((block, error, bytes.iter().all(|&byte| byte == 0)));
+            }
         }
     }
     let [first, ..] = &roots[..] else {
@@ -215,7 +237,7 @@ fn roots(
     let is_young = first.generation <= 1;
     let bad = damaged.into_iter().filter(|(_, _, blank)| !(is_young && *blank));
     problems.extend(bad.map(|(block, _, _)| Problem::RootSlot { block }));
-    Ok(roots)
+    Ok((roots, told))
 }
 
 /// Everything below a root; what `newest` has read need not be read again.
@@ -224,7 +246,7 @@ fn image(
     geometry: &Geometry,
     root: Root,
     newest: Option<&RootImage>,
-    behind: Behind,
+    (behind, told): (Behind, Option<JournalPosition>),
 ) -> RootImage {
     let tables_blocks = geometry.tables_bytes / BLOCK_BYTES as u64;
     let mut blocks = Blocks::new(tables_blocks);
@@ -240,7 +262,7 @@ fn image(
         let tree = TreeId(number);
         walk(reads, tree, tree_root, leaves_end(&root, geometry, tree));
     }
-    let journal = JournalImage::read(reads, geometry, root.journal, behind);
+    let journal = JournalImage::read(reads, geometry, root.journal, behind, told);
     let mut image =
         RootImage { root, volumes: Vec::new(), trees, blocks: Blocks::default(), journal };
     image.volumes = volumes(reads, tables_blocks, &mut image);

@@ -136,6 +136,8 @@ impl TreeWalk<'_> {
                     }
                 }
                 Err(remains) => {
+                    // What is left of it may be all that leads to what is below.
+                    self.blocks.insert(pointer.block());
                     image.damaged.push(id);
                     let below = Below { id, block: pointer.block(), leaves_end };
                     self.salvage(below, remains.as_deref(), &mut image, &mut stack);

@@ -323,6 +323,13 @@ impl Root {
         })
     }
 
+    /// Where in the journal the root in a block goes on, whatever else of it is damaged. If that is
+    /// a place between two records, it is the root's: the checksum of the record before is in it.
+    #[must_use]
+    pub fn journal_in_damaged(block: &[u8]) -> Option<JournalPosition> {
+        (block.len() >= BLOCK_BYTES).then(|| decode_journal(block))
+    }
+
     /// The root of a store of this geometry.
     ///
     /// # Errors

@@ -90,9 +90,12 @@ pub(crate) fn check(disk: &MemoryDisk) -> Result<(), Broken> {
     check_but_for(disk, |_| false)
 }
 
-/// The same after a crash. A root slot is lost on purpose with some, and a check has to say so.
+/// The same after a crash. A root slot is lost on purpose with some, and a check has to say so; and
+/// that it cannot tell what the crash left unfinished from what it damaged.
 pub(crate) fn check_crashed(disk: &MemoryDisk) -> Result<(), Broken> {
-    check_but_for(disk, |problem| matches!(problem, Problem::RootSlot { .. }))
+    check_but_for(disk, |problem| {
+        matches!(problem, Problem::RootSlot { .. } | Problem::CutJournal { .. })
+    })
 }
 
 fn check_but_for(disk: &MemoryDisk, meant: impl Fn(&Problem) -> bool) -> Result<(), Broken> {

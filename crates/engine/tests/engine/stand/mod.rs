@@ -24,7 +24,7 @@ use proptest::test_runner::Config as ProptestConfig;
 pub(crate) use content::{Dice, bch_twins, crc64_twins, fresh, md5_twins, packed, sha1_twins};
 pub(crate) use hand::Hand;
 pub(crate) use holder::{Held, Holder};
-pub(crate) use looker::Looker;
+pub(crate) use looker::{Left, Looker};
 
 pub(crate) const MIB: u64 = 1 << 20;
 pub(crate) const GIB: u64 = 1 << 30;
