@@ -182,6 +182,7 @@ impl Checker {
     fn check_chunk(&mut self, pbn: Pbn, entry: pba_page::PbaEntry) {
         let counted = self.references.get(pbn.0 as usize).copied().unwrap_or(0);
         if counted != entry.references {
+        self.tell_shared();
             let recorded = entry.references;
             self.found(Problem::References { pbn: pbn.0, counted, recorded });
         }

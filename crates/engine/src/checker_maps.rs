@@ -70,6 +70,17 @@ impl Checker {
         Ok(())
     }
 
+    /// Stored chunks that volumes of two domains map.
+    pub(crate) fn tell_shared(&mut self) {
+        for (pbn, id) in std::mem::take(&mut self.mapped_in.shared) {
+            let Some(volume) = self.loading.state.catalog.get(id) else { continue };
+            if self.known.get(pbn.0 as usize) == Some(&true) {
+                let volume = self.loading.state.full_name(volume);
+                self.found(Problem::SharedAcrossDomains { volume, pbn: pbn.0 });
+            }
+        }
+    }
+
     fn check_count(&mut self, volume: &CatalogEntry, counts: &MapCounts) {
         let is_live = volume.state == VolumeState::Live;
         let cut_off = counts.cut_off.get(&volume.id).copied().unwrap_or(0);
@@ -120,8 +131,7 @@ impl Checker {
                 }
                 gained += 1;
                 if pbn != inherited {
-                    let shared = self.mapped_in.note(volume, &name, pbn);
-                    self.report.problems.extend(shared);
+                    self.mapped_in.note(volume, pbn);
                 }
                 if lba >= end {
                     self.found(Problem::MapBeyondEnd { volume: name.clone(), lba });

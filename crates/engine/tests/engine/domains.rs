@@ -1,15 +1,15 @@
 //! Volumes in keyed domains share nothing with others, in every room that makes fingerprints; and
 //! the first domain of a store comes into being without a moment that harms it.
 
-use disk::MemoryDisk;
+use disk::{Loss, MemoryDisk};
 use engine::{
     AdminRequest, Codec, CollectRequest, Compression, Detection, DomainSecret, FingerprintKind,
-    NewVolume, RequestError, ScrubPosition, ScrubRequest, SnapshotRequest, VolumeHandle, Zone,
-    repair,
+    NewVolume, Problem, RequestError, ScrubPosition, ScrubRequest, SnapshotRequest, VolumeHandle,
+    Zone, repair,
 };
 use format::superblock::{GEOMETRY_BLOCKS, Geometry};
 
-use crate::stand::{CHUNK, Hand, Looker, MIB, Stand, Wish, check_clean, fresh, spoil};
+use crate::stand::{CHUNK, Hand, Looker, MIB, Stand, Wish, check, check_clean, fresh, spoil};
 
 /// More than a container holds.
 const CHUNKS: u64 = 1200;
@@ -143,6 +143,24 @@ fn a_repair_keeps_domains_apart() {
         stand.flush();
         assert_eq!(stand.stats().unique_chunks, 4 * CHUNKS);
     }
+}
+
+/// Chunks of which nobody knows what they were share no chunk.
+#[test]
+fn what_is_lost_in_two_domains_is_not_shared_by_them() {
+    let wish = Wish::default();
+    // Once more, so that both roots name the maps.
+    let disk = wish.open(filled(&wish).close()).close();
+    let map = engine::structures(Box::new(disk.left_by_power_loss(0, Loss::None))).unwrap();
+    for leaf in map.iter().filter(|structure| structure.kind == "map, leaf") {
+        // Both roots may name it.
+        disk.corrupt(Zone::Tables, leaf.offset_bytes + 600, |byte| *byte = 0xa5);
+    }
+    let report = repair(Box::new(disk.clone()), &mut |_| {}).unwrap();
+    assert!(report.lost_chunks > CHUNKS, "{report:?}");
+    let left = check(&disk).problems;
+    let is_lost = |problem: &Problem| matches!(problem, Problem::LostChunks { .. });
+    assert!(!left.is_empty() && left.iter().all(is_lost), "{:?}", left.first());
 }
 
 /// A damaged chunk heals from a write in its own domain, and from no other.
