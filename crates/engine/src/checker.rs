@@ -11,7 +11,7 @@ use format::page::Page;
 use format::superblock::Geometry;
 use format::units::{ContainerId, Pba, Pbn, TreeId};
 use format::{map_page, pba_page};
-use tables::NextLeaf;
+use tables::{NextLeaf, pbn_pba};
 
 use crate::damage_reads::read_with_holes;
 use crate::directory_check::directory_problems;
@@ -181,8 +181,7 @@ impl Checker {
 
     fn check_chunk(&mut self, pbn: Pbn, entry: pba_page::PbaEntry) {
         let counted = self.references.get(pbn.0 as usize).copied().unwrap_or(0);
-        if counted != entry.references {
-        self.tell_shared();
+        if !pbn_pba::is_count_of(entry.references, counted) {
             let recorded = entry.references;
             self.found(Problem::References { pbn: pbn.0, counted, recorded });
         }

@@ -137,7 +137,9 @@ impl Checker {
                     self.found(Problem::MapBeyondEnd { volume: name.clone(), lba });
                 }
                 match self.references.get_mut(pbn.0 as usize) {
-                    Some(references) => *references += u32::from(pbn != inherited),
+                    Some(references) => {
+                        *references = references.saturating_add(u32::from(pbn != inherited));
+                    }
                     None => {
                         let (volume, pbn) = (name.clone(), pbn.0);
                         self.found(Problem::MapNamesNoChunk { volume, lba, pbn });

@@ -141,6 +141,13 @@ pub(crate) fn clear_in(tree: TreeId, store: &mut PageStore, pbn: Pbn) {
     }
 }
 
+/// Whether a chunk that is mapped so often may have this count. The largest stands for all that are
+/// more, and stays when some of them go.
+#[must_use]
+pub fn is_count_of(references: u32, mapped: u32) -> bool {
+    references == mapped || references == u32::MAX
+}
+
 /// One reference more to each of `pbns`, those that are none left out; their leaves must have been
 /// wanted. A PBN that names nothing is left so. Neighbours share the finding of their leaf.
 pub fn retain(store: &mut PageStore, pbns: &[Pbn], retained: &mut Retained) {
@@ -189,5 +196,16 @@ fn count(
             pba_page::set(page, slot, Some(counted_anew));
             counted(pbn, pba, references);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_count_of;
+
+    #[test]
+    fn the_largest_count_is_right_for_any_number_of_references() {
+        assert!(is_count_of(7, 7) && !is_count_of(7, 8) && !is_count_of(u32::MAX - 1, u32::MAX));
+        assert!(is_count_of(u32::MAX, u32::MAX) && is_count_of(u32::MAX, 5));
     }
 }
