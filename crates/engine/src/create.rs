@@ -54,6 +54,23 @@ pub enum PlanError {
         /// What was asked for.
         zones: usize,
     },
+    /// A data file of a share of the capacity that no container fits into.
+    #[error("{zone_bytes} bytes are too few for a data file: give each at least 4M")]
+    ZoneTooSmall {
+        /// What was asked for.
+        zone_bytes: u64,
+    },
+    /// More containers than the tables have room to list.
+    #[error(
+        "tables of {tables_bytes} bytes are too small for a store of {capacity_bytes}: give the \
+         tables more room"
+    )]
+    TablesTooSmall {
+        /// What the tables would have.
+        tables_bytes: u64,
+        /// What was asked for, in all.
+        capacity_bytes: u64,
+    },
     /// What a store should grow to is not more than it has.
     #[error(
         "the store has room for {present_bytes} bytes of data already: \
@@ -96,13 +113,18 @@ pub fn plan(options: &CreateOptions) -> Result<Geometry, PlanError> {
         options.capacity_bytes.iter().map(|&bytes| containers_in(bytes)).collect();
     let data = data?;
     check_data(&data)?;
+    if let Some((&zone_bytes, _)) =
+        options.capacity_bytes.iter().zip(&data).find(|(_, containers)| **containers == 0)
+    {
+        return Err(PlanError::ZoneTooSmall { zone_bytes });
+    }
     let journal_default = (capacity_bytes / 32).clamp(JOURNAL_BYTES_MIN, JOURNAL_BYTES_DEFAULT_MAX);
     let journal_bytes = whole_blocks(options.journal_bytes.unwrap_or(journal_default));
     let tables_bytes = options.tables_bytes.map_or(tables_bytes_for(capacity_bytes), whole_blocks);
     if journal_bytes < JOURNAL_BYTES_MIN || tables_bytes < TABLES_BYTES_MIN {
         return Err(PlanError::MetadataTooSmall);
     }
-    Ok(Geometry {
+    can_be(Geometry {
         version: detection.format_version(),
         uuid: options.uuid,
         bucket_seed: options.bucket_seed,
@@ -113,6 +135,16 @@ pub fn plan(options: &CreateOptions) -> Result<Geometry, PlanError> {
         data,
         detection,
     })
+}
+
+/// A planned store, if an opening takes it.
+pub(crate) fn can_be(geometry: Geometry) -> Result<Geometry, PlanError> {
+    let (tables_bytes, total) = (geometry.tables_bytes, geometry.containers_total());
+    let capacity_bytes = total * u64::from(CONTAINER_BYTES);
+    match geometry.check() {
+        Ok(()) => Ok(geometry),
+        Err(_) => Err(PlanError::TablesTooSmall { tables_bytes, capacity_bytes }),
+    }
 }
 
 /// Containers in a data zone of this length.
@@ -192,5 +224,29 @@ fn first_root(compression: Compression) -> Root {
         open_containers: [None; STREAMS],
         next_container_sequence: 1,
         totals: Totals::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PlanError, plan};
+    use crate::options::CreateOptions;
+    use format::units::Compression;
+
+    #[test]
+    fn what_no_opening_takes_is_not_planned() {
+        let mut options = CreateOptions {
+            capacity_bytes: vec![64 << 20, 1 << 20],
+            chunk_bytes: 4096,
+            compression: Compression::default(),
+            detection: Default::default(),
+            tables_bytes: Some(64 << 20),
+            journal_bytes: None,
+            uuid: [1; 16],
+            bucket_seed: [2; 16],
+        };
+        assert_eq!(plan(&options), Err(PlanError::ZoneTooSmall { zone_bytes: 1 << 20 }));
+        options.capacity_bytes = vec![17 << 40];
+        assert!(matches!(plan(&options), Err(PlanError::TablesTooSmall { .. })));
     }
 }

@@ -14,7 +14,7 @@
 use disk::Disk;
 use format::superblock::{GEOMETRY_BLOCKS, Geometry};
 
-use crate::create::{CreateError, PlanError, check_data, containers_in, tables_bytes_for};
+use crate::create::{CreateError, PlanError, can_be, check_data, containers_in, tables_bytes_for};
 use crate::devices::Devices;
 use crate::geometry::{check_zones, read_geometry, write_geometry};
 use crate::open_error::OpenError;
@@ -51,7 +51,7 @@ pub fn plan_growth(geometry: &Geometry, options: &GrowOptions) -> Result<Geometr
     let tables_bytes = tables_bytes_for(capacity_bytes);
     let tables_bytes = tables_bytes.min(options.tables_bytes_max.unwrap_or(u64::MAX));
     grown.tables_bytes = grown.tables_bytes.max(tables_bytes);
-    Ok(grown)
+    can_be(grown)
 }
 
 /// A store whose files are open and whose engine does not run.
@@ -137,6 +137,13 @@ mod tests {
         assert_eq!(plan_growth(&geometry(), &tiny), Err(same));
         let many = GrowOptions { added_bytes: vec![CONTAINER; 63], ..Default::default() };
         assert_eq!(plan_growth(&geometry(), &many), Err(PlanError::TooManyZones { zones: 65 }));
+        let beyond_tables = GrowOptions {
+            last_zone_bytes: Some(17 << 40),
+            tables_bytes_max: Some(64 << 20),
+            ..Default::default()
+        };
+        let refused = plan_growth(&geometry(), &beyond_tables);
+        assert!(matches!(refused, Err(PlanError::TablesTooSmall { .. })), "{refused:?}");
         let huge = GrowOptions { last_zone_bytes: Some(u64::MAX), ..Default::default() };
         assert!(matches!(plan_growth(&geometry(), &huge), Err(PlanError::TooLarge { .. })));
     }
