@@ -44,9 +44,7 @@ pub fn check(
     progress: &mut dyn FnMut(CheckProgress),
 ) -> Result<CheckReport, OpenError> {
     let mut reads = DamageReads::new(Devices::new(disk));
-    progress(CheckProgress { stage: "structures", done: 0, total: 1 });
-    let survey = Survey::of(&mut reads)?;
-    progress(CheckProgress { stage: "structures", done: 1, total: 1 });
+    let survey = Survey::of(&mut reads, progress)?;
     let mut problems = survey.problems.clone();
     let mut report = if survey.is_fatal() || !reads.failed.is_empty() {
         let report = Accounts::of(&mut reads, &survey, progress).report();

@@ -445,7 +445,7 @@ impl Pages<'_> {
     /// Every leaf that is intact, and every one that is lost, as None.
     fn each_leaf(&mut self, tree: TreeId, mut look: impl FnMut(u64, Option<&Page>)) {
         let Some(image) = self.survey.base.trees.get(&tree) else { return };
-        for (&index, &pointer) in &image.leaves {
+        for (index, pointer) in image.leaves.iter() {
             let page = self.page(tree, index, pointer);
             look(index, page.as_ref());
         }

@@ -131,7 +131,7 @@ pub(crate) fn each_map_leaf(
     let Some(volume) = ledger.volumes.get(&id) else { return };
     let mut indexes: BTreeSet<u64> = volume.set.keys().map(|lba| lba / SLOTS as u64).collect();
     if let Some(image) = pages.survey.base.trees.get(&volume.base) {
-        indexes.extend(image.leaves.keys());
+        indexes.extend(image.leaves.iter().map(|(index, _)| index));
         indexes.extend(image.lost());
     }
     for index in indexes {
@@ -146,7 +146,7 @@ fn map_leaf(pages: &mut Pages<'_>, volume: &VolumeLedger, index: u64) -> Option<
     let survey = pages.survey;
     let image = survey.base.trees.get(&volume.base);
     let chunks = volume.entry.size_bytes.div_ceil(u64::from(survey.geometry.chunk_bytes));
-    let pointer = image.and_then(|image| image.leaves.get(&index)).copied();
+    let pointer = image.and_then(|image| image.leaves.get(index));
     let old = pointer.and_then(|at| pages.page(volume.base, index, at).map(|page| (at, page)));
     let lost_with = match (&old, pointer) {
         (Some(_), _) => None,

@@ -103,7 +103,7 @@ impl<'a> Rebuild<'a> {
     fn put_leaf(&mut self, index: u64, page: Page) -> Result<(u64, BlockPtr), RepairError> {
         let tree = page.id().tree;
         let image = self.survey.base.trees.get(&tree);
-        let pointer = image.and_then(|image| image.leaves.get(&index)).copied();
+        let pointer = image.and_then(|image| image.leaves.get(index));
         let mut pages = Pages { reads: self.reads, survey: self.survey };
         let old = pointer.and_then(|at| pages.page(tree, index, at).map(|page| (at, page)));
         Ok((index, self.writer.put(&mut self.reads.devices, page, old.as_ref())?))

@@ -90,7 +90,7 @@ pub fn repair(
     progress: &mut dyn FnMut(CheckProgress),
 ) -> Result<RepairReport, RepairError> {
     let mut reads = DamageReads::new(Devices::new(disk));
-    let mut survey = Survey::of(&mut reads)?;
+    let mut survey = Survey::of(&mut reads, progress)?;
     refuse_what_cannot_be(&survey)?;
     let accounts = Accounts::of(&mut reads, &survey, progress);
     if let Some(error) = reads.failed.iter().find(|error| is_device_failure(error)) {

@@ -40,7 +40,7 @@ pub struct Structure {
 /// [`OpenError`] when nothing of it can be read.
 pub fn structures(disk: Box<dyn Disk>) -> Result<Vec<Structure>, OpenError> {
     let mut reads = DamageReads::new(Devices::new(disk));
-    let survey = Survey::of(&mut reads)?;
+    let survey = Survey::of(&mut reads, &mut |_| {})?;
     let mut all = Vec::new();
     for block in GEOMETRY_BLOCKS {
         all.push(block_structure("geometry", Zone::Superblock, block));
@@ -90,7 +90,7 @@ fn pages(image: &RootImage, all: &mut Vec<Structure>) {
             let kind = page_kind(tree, is_leaf);
             all.extend(pointers.map(|at| block_structure(&kind, Zone::Tables, at.block())));
         };
-        add(&mut pages.leaves.values().copied(), true);
+        add(&mut pages.leaves.iter().map(|(_, at)| at), true);
         add(&mut pages.inner.values().copied(), false);
     }
 }

@@ -12,15 +12,15 @@ use format::BLOCK_BYTES;
 use format::catalog::{self, CatalogEntry};
 use format::root::{JournalPosition, Root, TREES};
 use format::superblock::{GEOMETRY_BLOCKS, Geometry, ROOT_BLOCKS, SUPERBLOCK_BYTES};
-use format::units::{PageId, TreeId, Zone};
+use format::units::{PageId, TreeId, TreeRoot, Zone};
 use format::{container_page, map_page, pba_page};
 use tables::HashPbn;
 
 use crate::damage_reads::DamageReads;
 use crate::journal_image::{Behind, JournalImage};
 use crate::open_error::OpenError;
-use crate::problem::Problem;
-use crate::tree_image::{Blocks, TreeImage, TreeWalk, read_page};
+use crate::problem::{CheckProgress, Problem};
+use crate::tree_image::{Blocks, Intact, TreeImage, TreeWalk, read_page};
 
 /// A root and the trees below it.
 pub(crate) struct RootImage {
@@ -69,7 +69,10 @@ pub(crate) struct Survey {
 
 impl Survey {
     /// Looks at everything but containers.
-    pub(crate) fn of(reads: &mut DamageReads) -> Result<Self, OpenError> {
+    pub(crate) fn of(
+        reads: &mut DamageReads,
+        progress: &mut dyn FnMut(CheckProgress),
+    ) -> Result<Self, OpenError> {
         let mut problems = Vec::new();
         let (geometry, bad_copies) = geometry(reads)?;
         let copy = |&block: &u64| Problem::GeometryCopy { block };
@@ -81,9 +84,9 @@ impl Survey {
         let mut roots = roots.into_iter();
         let Some(newest) = roots.next() else { return Err(no_roots()) };
         let behind = Behind::whole_ring(reads, &geometry);
-        let newest = image(reads, &geometry, newest, None, (behind, told));
-        let mut older =
-            roots.next().map(|root| image(reads, &geometry, root, Some(&newest), (behind, None)));
+        let mut images = Images { reads, geometry: &geometry, intact: Intact::default(), behind };
+        let newest = images.of(newest, told, progress);
+        let mut older = roots.next().map(|root| images.of(root, None, progress));
         if let Some(older) = &mut older {
             // The newer root proves that all before it was durable.
             older.journal.proven_up_to(newest.root.journal.sequence.saturating_sub(1));
@@ -240,44 +243,58 @@ fn roots(
     Ok((roots, told))
 }
 
-/// Everything below a root; what `newest` has read need not be read again.
-fn image(
-    reads: &mut DamageReads,
-    geometry: &Geometry,
-    root: Root,
-    newest: Option<&RootImage>,
-    (behind, told): (Behind, Option<JournalPosition>),
-) -> RootImage {
-    let tables_blocks = geometry.tables_bytes / BLOCK_BYTES as u64;
-    let mut blocks = Blocks::new(tables_blocks);
-    let mut trees = BTreeMap::new();
-    let mut walk = |reads: &mut DamageReads, tree, tree_root, leaves_end| {
-        let known = newest.and_then(|newest| newest.trees.get(&tree));
-        let blocks = &mut blocks;
-        let image =
-            TreeWalk { reads, tables_blocks, blocks, known }.walk(tree, tree_root, leaves_end);
-        trees.insert(tree, image);
-    };
-    for (number, tree_root) in (0..TREES as u32).zip(root.trees) {
-        let tree = TreeId(number);
-        walk(reads, tree, tree_root, leaves_end(&root, geometry, tree));
+/// Makes images of roots, one after the other.
+struct Images<'a> {
+    reads: &'a mut DamageReads,
+    geometry: &'a Geometry,
+    intact: Intact,
+    /// What stands anywhere in the journal.
+    behind: Behind,
+}
+
+impl Images<'_> {
+    /// Everything below a root. `told` is where the journal goes on behind a damaged one.
+    fn of(
+        &mut self,
+        root: Root,
+        told: Option<JournalPosition>,
+        progress: &mut dyn FnMut(CheckProgress),
+    ) -> RootImage {
+        let tables_blocks = self.geometry.tables_bytes / BLOCK_BYTES as u64;
+        let mut blocks = Blocks::new(tables_blocks);
+        let mut trees = BTreeMap::new();
+        for (number, tree_root) in (0..TREES as u32).zip(root.trees) {
+            let tree = TreeId(number);
+            let leaves_end = leaves_end(&root, self.geometry, tree);
+            trees.insert(tree, self.tree(&mut blocks, leaves_end, tree, tree_root));
+        }
+        let (reads, geometry) = (&mut *self.reads, self.geometry);
+        let journal = JournalImage::read(reads, geometry, root.journal, self.behind, told);
+        let mut image = RootImage { root, volumes: Vec::new(), trees, blocks, journal };
+        image.volumes = volumes(reads, tables_blocks, &mut image);
+        let total = image.volumes.len() as u64;
+        for (done, volume) in (0..).zip(&image.volumes) {
+            progress(CheckProgress { stage: "structures", done, total });
+            let tree = TreeId::volume(volume.id);
+            let chunks = volume.size_bytes.div_ceil(u64::from(geometry.chunk_bytes));
+            let leaves_end = chunks.div_ceil(map_page::SLOTS as u64);
+            let walked = self.tree(&mut image.blocks, leaves_end, tree, volume.root);
+            image.trees.insert(tree, walked);
+        }
+        image
     }
-    let journal = JournalImage::read(reads, geometry, root.journal, behind, told);
-    let mut image =
-        RootImage { root, volumes: Vec::new(), trees, blocks: Blocks::default(), journal };
-    image.volumes = volumes(reads, tables_blocks, &mut image);
-    for volume in &image.volumes {
-        let tree = TreeId::volume(volume.id);
-        let known = newest.and_then(|newest| newest.trees.get(&tree));
-        let blocks = &mut blocks;
-        let chunks = volume.size_bytes.div_ceil(u64::from(geometry.chunk_bytes));
-        let leaves_end = chunks.div_ceil(map_page::SLOTS as u64);
-        let walked =
-            TreeWalk { reads, tables_blocks, blocks, known }.walk(tree, volume.root, leaves_end);
-        image.trees.insert(tree, walked);
+
+    fn tree(
+        &mut self,
+        blocks: &mut Blocks,
+        leaves_end: u64,
+        tree: TreeId,
+        root: TreeRoot,
+    ) -> TreeImage {
+        let tables_blocks = self.geometry.tables_bytes / BLOCK_BYTES as u64;
+        let (reads, intact) = (&mut *self.reads, &mut self.intact);
+        TreeWalk { reads, tables_blocks, blocks, intact, leaves_end }.walk(tree, root)
     }
-    image.blocks = blocks;
-    image
 }
 
 /// Leaves that a tree can have.
@@ -304,7 +321,7 @@ fn volumes(
 ) -> Vec<CatalogEntry> {
     let Some(tree) = image.trees.get_mut(&TreeId::CATALOG) else { return Vec::new() };
     let mut volumes = Vec::new();
-    for (&index, &pointer) in &tree.leaves {
+    for (index, pointer) in tree.leaves.iter() {
         let id = PageId { tree: TreeId::CATALOG, level: 0, index };
         let Ok(page) = read_page(reads, tables_blocks, id, pointer) else { continue };
         for slot in 0..catalog::SLOTS {

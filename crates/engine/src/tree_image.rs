@@ -4,13 +4,18 @@
 //! be tried: a page that passes its checksum, has the right name and the tag that the pointer says
 //! is the one. A pointer that leads to nothing of the kind, or is zero, means that what is below it
 //! is lost, since nobody can say that there was nothing.
+//!
+//! Versions of a volume share pages, and so do both roots: what was found intact once is neither
+//! read nor kept again. So time and memory go with the pages that there are, and with the inner
+//! pages of each version. Memory: about 60 bytes a leaf.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::rc::Rc;
 
 use format::page::Page;
 use format::pointer_page::{self, FANOUT};
-use format::units::{BlockPtr, PageId, TreeId, TreeRoot, Zone};
+use format::units::{BlockPtr, PageId, TreeId, TreeRoot, VolumeId, Zone};
 
 use crate::damage_reads::DamageReads;
 
@@ -45,11 +50,48 @@ struct LostLeaves {
     block: u64,
 }
 
+/// The leaves below one inner page of level 1.
+type Stem = BTreeMap<u64, BlockPtr>;
+
+/// Leaves of a tree, by the inner pages of level 1 that they are below.
+#[derive(Default)]
+pub(crate) struct Leaves(BTreeMap<u64, Rc<Stem>>);
+
+impl Leaves {
+    pub(crate) fn get(&self, index: u64) -> Option<BlockPtr> {
+        self.0.get(&(index / FANOUT as u64))?.get(&index).copied()
+    }
+
+    /// All of them, in ascending order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, BlockPtr)> {
+        self.0.values().flat_map(|stem| stem.iter().map(|(&index, &pointer)| (index, pointer)))
+    }
+
+    fn insert(&mut self, index: u64, pointer: BlockPtr) {
+        let stem = self.0.entry(index / FANOUT as u64).or_default();
+        Rc::make_mut(stem).insert(index, pointer);
+    }
+}
+
+/// Pages that were found intact, whatever root and version led to them.
+#[derive(Default)]
+pub(crate) struct Intact {
+    leaves: BTreeSet<(PageId, BlockPtr)>,
+    /// Inner pages of level 1 below which all is intact.
+    stems: BTreeMap<(PageId, BlockPtr), Rc<Stem>>,
+}
+
+/// What a page is for all versions that may share it ([`PageId::stands_for`]).
+fn shared_id(id: PageId) -> PageId {
+    let tree = if id.tree.is_map() { TreeId::volume(VolumeId(0)) } else { id.tree };
+    PageId { tree, ..id }
+}
+
 /// The pages of a tree.
 #[derive(Default)]
 pub(crate) struct TreeImage {
     /// Intact leaves.
-    pub(crate) leaves: BTreeMap<u64, BlockPtr>,
+    pub(crate) leaves: Leaves,
     /// Intact inner pages, by level and index.
     pub(crate) inner: BTreeMap<(u8, u64), BlockPtr>,
     /// In ascending ranges.
@@ -104,53 +146,83 @@ pub(crate) fn read_page(
     }
 }
 
-/// Walks a tree. `leaves_end` bounds what may be lost; `known` are leaves that need no reading.
+/// Walks a tree. `leaves_end` bounds what may be lost; what is `intact` needs no reading.
 pub(crate) struct TreeWalk<'a> {
     pub(crate) reads: &'a mut DamageReads,
     pub(crate) tables_blocks: u64,
     pub(crate) blocks: &'a mut Blocks,
-    pub(crate) known: Option<&'a TreeImage>,
+    pub(crate) intact: &'a mut Intact,
+    pub(crate) leaves_end: u64,
 }
 
 impl TreeWalk<'_> {
-    pub(crate) fn walk(&mut self, tree: TreeId, root: TreeRoot, leaves_end: u64) -> TreeImage {
+    pub(crate) fn walk(&mut self, tree: TreeId, root: TreeRoot) -> TreeImage {
         let mut image = TreeImage::default();
         let mut stack = Vec::new();
         if !root.pointer.is_none() {
             stack.push((PageId { tree, level: root.depth, index: 0 }, root.pointer));
         }
         while let Some((id, pointer)) = stack.pop() {
-            if self.is_known(id, pointer) {
-                self.blocks.insert(pointer.block());
-                image.leaves.insert(id.index, pointer);
-                continue;
-            }
-            match read_page(self.reads, self.tables_blocks, id, pointer) {
-                Ok(page) => {
-                    self.blocks.insert(pointer.block());
-                    if id.level == 0 {
-                        image.leaves.insert(id.index, pointer);
-                    } else {
-                        image.inner.insert((id.level, id.index), pointer);
-                        stack.extend(children(id, &page));
-                    }
-                }
-                Err(remains) => {
-                    // What is left of it may be all that leads to what is below.
-                    self.blocks.insert(pointer.block());
-                    image.damaged.push(id);
-                    let below = Below { id, block: pointer.block(), leaves_end };
-                    self.salvage(below, remains.as_deref(), &mut image, &mut stack);
-                }
-            }
+            self.visit(id, pointer, &mut image, &mut stack);
         }
         image.settle();
         image
     }
 
-    fn is_known(&self, id: PageId, pointer: BlockPtr) -> bool {
-        let known = self.known.filter(|_| id.level == 0);
-        known.is_some_and(|known| known.leaves.get(&id.index) == Some(&pointer))
+    fn visit(
+        &mut self,
+        id: PageId,
+        pointer: BlockPtr,
+        image: &mut TreeImage,
+        stack: &mut Vec<(PageId, BlockPtr)>,
+    ) {
+        if self.take_intact(id, pointer, image) {
+            return;
+        }
+        let page = match read_page(self.reads, self.tables_blocks, id, pointer) {
+            Ok(page) => page,
+            Err(remains) => {
+                // What is left of it may be all that leads to what is below.
+                self.blocks.insert(pointer.block());
+                image.damaged.push(id);
+                let below = Below { id, block: pointer.block() };
+                return self.salvage(below, remains.as_deref(), image, stack);
+            }
+        };
+        self.blocks.insert(pointer.block());
+        if id.level == 0 {
+            image.leaves.insert(id.index, pointer);
+            self.intact.leaves.insert((shared_id(id), pointer));
+            return;
+        }
+        image.inner.insert((id.level, id.index), pointer);
+        if id.level > 1 {
+            return stack.extend(children(id, &page));
+        }
+        let damaged = image.damaged.len();
+        for (leaf, pointer) in children(id, &page) {
+            self.visit(leaf, pointer, image, stack);
+        }
+        let stem = image.leaves.0.get(&id.index).filter(|_| image.damaged.len() == damaged);
+        let intact = stem.map(|stem| ((shared_id(id), pointer), Rc::clone(stem)));
+        self.intact.stems.extend(intact);
+    }
+
+    /// Takes over what was found intact before; false if it was not.
+    fn take_intact(&mut self, id: PageId, pointer: BlockPtr, image: &mut TreeImage) -> bool {
+        let found = (shared_id(id), pointer);
+        match id.level {
+            0 if self.intact.leaves.contains(&found) => image.leaves.insert(id.index, pointer),
+            1 => {
+                let Some(stem) = self.intact.stems.get(&found) else { return false };
+                stem.values().for_each(|leaf| self.blocks.insert(leaf.block()));
+                image.leaves.0.insert(id.index, Rc::clone(stem));
+                image.inner.insert((id.level, id.index), pointer);
+            }
+            _ => return false,
+        }
+        self.blocks.insert(pointer.block());
+        true
     }
 
     /// Finds what is still to be found below a damaged page.
@@ -161,9 +233,9 @@ impl TreeWalk<'_> {
         image: &mut TreeImage,
         stack: &mut Vec<(PageId, BlockPtr)>,
     ) {
-        let Below { id, leaves_end, .. } = below;
+        let (id, leaves_end) = (below.id, self.leaves_end);
         let Some(remains) = remains.filter(|_| id.level > 0) else {
-            return lose(below, image);
+            return lose(below, leaves_end, image);
         };
         for slot in 0..FANOUT {
             let Some((child, pointer)) = child_of(id, remains, slot) else { return };
@@ -175,7 +247,7 @@ impl TreeWalk<'_> {
             if sound {
                 stack.push((child, pointer));
             } else {
-                lose(Below { id: child, ..below }, image);
+                lose(Below { id: child, ..below }, leaves_end, image);
             }
         }
     }
@@ -201,10 +273,9 @@ fn first_leaf(id: PageId) -> Option<u64> {
 struct Below {
     id: PageId,
     block: u64,
-    leaves_end: u64,
 }
 
-fn lose(Below { id, block, leaves_end }: Below, image: &mut TreeImage) {
+fn lose(Below { id, block }: Below, leaves_end: u64, image: &mut TreeImage) {
     let Some(start) = first_leaf(id) else { return };
     let next = PageId { index: id.index + 1, ..id };
     let end = first_leaf(next).unwrap_or(u64::MAX).min(leaves_end);

@@ -19,6 +19,7 @@ mod heat;
 mod hostile;
 mod kinds;
 mod lending;
+mod many_versions;
 mod proven;
 mod quotas;
 mod read_cache;

@@ -1,0 +1,80 @@
+//! Many versions of one volume: what looks at them takes the time and the memory of what there is
+//! of pages, not of what there is of versions.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use disk::{Completion, Disk, Io, IoKind, MemoryDisk};
+use engine::{SnapshotRequest, Zone};
+
+use crate::stand::{CHUNK, GIB, Stand, Wish, check_clean, packed};
+
+/// Chunks to which a leaf of a map has room.
+const LEAF_CHUNKS: u64 = 677;
+
+/// A disk that counts the blocks of tables that are read.
+struct Counting {
+    disk: MemoryDisk,
+    blocks: Arc<AtomicU64>,
+}
+
+impl Disk for Counting {
+    fn submit(&mut self, io: Io) {
+        if let (Zone::Tables, IoKind::Read { buf }) = (io.zone, &io.kind) {
+            self.blocks.fetch_add(buf.len() as u64 / 4096, Ordering::Relaxed);
+        }
+        self.disk.submit(io);
+    }
+
+    fn poll(&mut self, done: &mut Vec<Completion>) {
+        self.disk.poll(done);
+    }
+
+    fn wait(&mut self, done: &mut Vec<Completion>) {
+        self.disk.wait(done);
+    }
+
+    fn in_flight(&self) -> usize {
+        self.disk.in_flight()
+    }
+
+    fn size_bytes(&self, zone: Zone) -> u64 {
+        self.disk.size_bytes(zone)
+    }
+}
+
+fn snap(stand: &Stand, volume: &str, name: &str) {
+    let (volumes, name) = (vec![volume.to_owned()], name.to_owned());
+    stand.client.take_snapshots(SnapshotRequest { volumes, name, taken_unix_s: 7 }).unwrap();
+}
+
+/// A volume of so many leaves with so many snapshots that hold the same; both roots name all of it.
+fn with_snapshots(leaves: u64, snapshots: u32) -> MemoryDisk {
+    let stand = Wish::default().stand();
+    let volume = stand.volume("v", GIB);
+    for leaf in 0..leaves {
+        stand.write(&volume, leaf * LEAF_CHUNKS * CHUNK, &packed(leaf));
+    }
+    // What is not on the disk yet would be copied for each.
+    let stand = Wish::default().open(stand.close());
+    for number in 0..snapshots {
+        snap(&stand, "v", &format!("s{number}"));
+    }
+    let disk = Wish::default().open(stand.close()).close();
+    check_clean(&disk);
+    disk
+}
+
+#[test]
+fn a_check_reads_what_versions_share_once() {
+    let blocks_read = |snapshots| {
+        let blocks = Arc::new(AtomicU64::new(0));
+        let disk = with_snapshots(60, snapshots);
+        let counting = Counting { disk, blocks: Arc::clone(&blocks) };
+        let report = engine::check(Box::new(counting), &mut |_| {}).unwrap();
+        assert!(report.problems.is_empty(), "{report:?}");
+        blocks.load(Ordering::Relaxed)
+    };
+    let (one, fifty) = (blocks_read(1), blocks_read(50));
+    assert!(fifty < one + 50 * 3, "{one} blocks, and {fifty} with fifty snapshots");
+}
