@@ -1,6 +1,8 @@
 //! Versions of volumes in the accounts of a repair: what [`crate::versions`] does to the tables,
 //! done to the ledger.
 
+use std::collections::BTreeMap;
+
 use format::catalog::{CatalogEntry, Lineage, VolumeState};
 use format::record::Change;
 use format::units::VolumeId;
@@ -95,6 +97,29 @@ impl Ledger {
             true => self.volumes.get(&above.parent?),
             false => Some(parent),
         }
+    }
+
+    /// Every version with the first of its line: versions of one line may share pages.
+    pub(crate) fn lines(&self) -> BTreeMap<VolumeId, VolumeId> {
+        let mut first_of = BTreeMap::new();
+        for &id in self.volumes.keys() {
+            let (mut line, mut at) = (Vec::new(), id);
+            let first = loop {
+                // Parents that lead round in a circle, which nobody writes, end here as well.
+                if let Some(&first) = first_of.get(&at) {
+                    break first;
+                }
+                first_of.insert(at, at);
+                line.push(at);
+                let parent = self.volumes.get(&at).and_then(|of| of.entry.lineage.parent);
+                match parent.filter(|parent| self.volumes.contains_key(parent)) {
+                    Some(parent) => at = parent,
+                    None => break at,
+                }
+            };
+            first_of.extend(line.into_iter().map(|version| (version, first)));
+        }
+        first_of
     }
 
     /// The name by which clients know a version.

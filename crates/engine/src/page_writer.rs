@@ -1,10 +1,16 @@
-//! Writes whole trees to blocks that no root names; pages that are right already stay.
+//! Writes whole trees to blocks that no root names; pages that are right already stay. What versions
+//! of a volume have in common is written once, so that they share it as they did.
+
+use std::collections::BTreeMap;
 
 use disk::{AlignedBuf, IoError};
 use format::BLOCK_BYTES;
+use format::detection::Detection;
+use format::domain::DomainId;
 use format::page::Page;
 use format::pointer_page::{self, FANOUT};
-use format::units::{BlockPtr, PageId, TreeId, TreeRoot, Zone};
+use format::units::{BlockPtr, Fingerprint, PageId, TreeId, TreeRoot, VolumeId, Zone};
+use reduce::Fingerprinters;
 
 use crate::damage_reads::DamageReads;
 use crate::devices::Devices;
@@ -23,13 +29,31 @@ pub(crate) struct PageWriter {
     run_block: u64,
     run: Vec<u8>,
     pub(crate) pages_written: u64,
+    /// The versions whose maps are being written: the first of their line.
+    line: VolumeId,
+    /// Pages of maps by line, level, index and content. Memory: about 80 bytes for each.
+    of_lines: BTreeMap<(VolumeId, u8, u64, Fingerprint), BlockPtr>,
 }
 
 impl PageWriter {
     /// A writer for blocks that are not `used`.
     pub(crate) fn new(used: Blocks, blocks: u64, generation: u64) -> Self {
-        let (run_block, run) = (0, Vec::new());
-        Self { used, blocks, next_block: 1, generation, run_block, run, pages_written: 0 }
+        Self {
+            used,
+            blocks,
+            next_block: 1,
+            generation,
+            run_block: 0,
+            run: Vec::new(),
+            pages_written: 0,
+            line: VolumeId(0),
+            of_lines: BTreeMap::new(),
+        }
+    }
+
+    /// The maps that come next are those of versions of this line.
+    pub(crate) fn begin_line(&mut self, first: VolumeId) {
+        self.line = first;
     }
 
     /// Writes a page, or names the one on disk if that is the same.
@@ -40,6 +64,10 @@ impl PageWriter {
         old: Option<&(BlockPtr, Page)>,
     ) -> Result<BlockPtr, RepairError> {
         if let Some((pointer, _)) = old.filter(|(_, old)| old.payload() == page.payload()) {
+            return Ok(*pointer);
+        }
+        let shared = self.shared_as(&page);
+        if let Some(pointer) = shared.as_ref().and_then(|shared| self.of_lines.get(shared)) {
             return Ok(*pointer);
         }
         let Some(block) = (self.next_block..self.blocks).find(|&block| !self.used.contains(block))
@@ -55,7 +83,17 @@ impl PageWriter {
         }
         self.run.extend_from_slice(page.as_bytes());
         self.pages_written += 1;
-        Ok(BlockPtr::new(block, crc))
+        let pointer = BlockPtr::new(block, crc);
+        self.of_lines.extend(shared.map(|shared| (shared, pointer)));
+        Ok(pointer)
+    }
+
+    /// By what another version may name this page as its own; none if it is of no map.
+    fn shared_as(&self, page: &Page) -> Option<(VolumeId, u8, u64, Fingerprint)> {
+        let PageId { tree, level, index } = page.id();
+        let blake3 = Fingerprinters::new(&Detection::default()).of(DomainId::default());
+        let content = if tree.is_map() { blake3.one(page.payload()) } else { None };
+        content.map(|content| (self.line, level, index, content))
     }
 
     fn write_run(&mut self, devices: &mut Devices) -> Result<(), IoError> {

@@ -261,8 +261,8 @@ impl<'a> Rebuild<'a> {
     }
 
     fn write_maps(&mut self) -> Result<(), RepairError> {
-        let ids: Vec<_> = self.ledger.volumes.keys().copied().collect();
-        for id in ids {
+        for (id, first) in self.ledger.lines() {
+            self.writer.begin_line(first);
             let tree = TreeId::volume(id);
             let (mut mapped, mut leaves) = (0, Vec::new());
             let mut outcome = Ok(());

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use disk::{Completion, Disk, Io, IoKind, MemoryDisk};
-use engine::{SnapshotRequest, Zone};
+use disk::{Completion, Disk, Io, IoKind, Loss, MemoryDisk};
+use engine::{SnapshotRequest, Zone, repair};
 
-use crate::stand::{CHUNK, GIB, Stand, Wish, check_clean, packed};
+use crate::stand::{CHUNK, GIB, Stand, Wish, check, check_clean, packed};
 
 /// Chunks to which a leaf of a map has room.
 const LEAF_CHUNKS: u64 = 677;
@@ -77,4 +77,25 @@ fn a_check_reads_what_versions_share_once() {
     };
     let (one, fifty) = (blocks_read(1), blocks_read(50));
     assert!(fifty < one + 50 * 3, "{one} blocks, and {fifty} with fifty snapshots");
+}
+
+#[test]
+fn a_repair_writes_what_versions_share_once() {
+    let disk = with_snapshots(20, 40);
+    let copy = disk.left_by_power_loss(0, Loss::None);
+    for structure in engine::structures(Box::new(copy)).unwrap() {
+        if structure.kind == "map, leaf" {
+            disk.corrupt(Zone::Tables, structure.offset_bytes + 600, |byte| *byte = 0xa5);
+        }
+    }
+    let report = repair(Box::new(disk.clone()), &mut |_| {}).unwrap();
+    assert!(report.lost_chunks > 20 * 40, "{report:?}");
+    assert!(report.pages_written < 2 * 20 + 40, "{} pages", report.pages_written);
+    let lost = check(&disk).problems.len();
+    let stand = Wish::default().open(disk);
+    let volume = stand.client.volume("v").unwrap();
+    stand.trim(&volume, 0, GIB);
+    // Those of its snapshots are lost still.
+    let left = check(&stand.close()).problems.len();
+    assert!(left < lost && left >= 40, "{left} of {lost}");
 }
