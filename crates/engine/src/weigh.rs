@@ -6,6 +6,9 @@
 //! giving it back releases (`versions.rs`). A chunk of which all references go with it is nobody
 //! else's.
 //!
+//! A version may have many children: they are seen beside a leaf one after the other, by their
+//! pointers first, so that no turn takes longer, nor holds more pages, the more there are.
+//!
 //! Nothing is written to be exact of a store that stands still; of one that changes meanwhile it is
 //! what each part was when its turn came.
 
@@ -19,26 +22,37 @@ use crate::mapping::leaf_start;
 use crate::state::State;
 use crate::walks::{Walk, Went};
 use crate::wanted::Wanted;
-use crate::weight::{CountedChunk, WeightRequest, WeightStep, WeightWalk};
+use crate::weight::{CountedChunk, LeafWalk, WeightRequest, WeightStep, WeightWalk};
 
 /// Leaves that one step goes through.
 const LEAVES_PER_STEP: u32 = 64;
-/// Leaves that are gone through before others have their turn.
+/// Leaves, of the version and of its relatives, that are looked at before others have their turn.
 const LEAVES_PER_TURN: u32 = 4;
+/// Relatives that a leaf is compared with before that, most of them by their pointers.
+const RELATIVES_PER_TURN: u32 = 64;
+/// Relatives whose pages are read together with those of the one that is next.
+const RELATIVES_AHEAD: usize = 16;
 
 impl State {
-    /// The maps that are changes of a version's leaf: its children's, and where one of those has
-    /// given its leaf back, the maps of that one's children.
-    fn children_at(&self, id: VolumeId, leaf: u64) -> Vec<TreeId> {
-        let mut found = Vec::new();
-        for child in self.catalog.children_of(id) {
+    /// The next map that is a change of a version's leaf, or that this is a change of: its
+    /// parent's, and its children's; where one of those has given its leaf back, the maps of that
+    /// one's children.
+    fn next_relative(&self, id: VolumeId, at: &mut LeafWalk) -> Option<TreeId> {
+        while at.others.len() <= RELATIVES_AHEAD
+            && let Some(from) = at.next_child
+        {
+            let Some(child) = self.catalog.children_from(id, from).next() else {
+                at.next_child = None;
+                break;
+            };
+            at.next_child = child.0.checked_add(1).map(VolumeId);
             let entry = self.catalog.get(child);
-            match entry.is_some_and(|entry| leaf < entry.lineage.given_back_leaves) {
-                true => found.extend(self.catalog.children_of(child).map(TreeId::volume)),
-                false => found.push(TreeId::volume(child)),
+            match entry.is_some_and(|entry| at.leaf < entry.lineage.given_back_leaves) {
+                true => at.others.extend(self.catalog.children_of(child).map(TreeId::volume)),
+                false => at.others.push_back(TreeId::volume(child)),
             }
         }
-        found
+        at.others.front().copied()
     }
 }
 
@@ -52,6 +66,7 @@ impl Engine {
             pbns: request.pbns,
             leaves_left: LEAVES_PER_STEP,
             several: Default::default(),
+            open: None,
             step: WeightStep {
                 number: volume.id.0,
                 chunk_bytes: self.geometry.chunk_bytes,
@@ -69,65 +84,119 @@ impl Engine {
         wanted: &mut Wanted,
     ) -> Result<Went, PageError> {
         let own = TreeId::volume(walk.version);
-        for _ in 0..LEAVES_PER_TURN {
-            if walk.leaves_left == 0 {
-                walk.step.next_leaf = Some(walk.leaf);
-                return Ok(Went::Done);
-            }
-            let store = &mut self.state.store;
-            let leaf = match store.next_leaf(own, walk.leaf, &mut wanted.reads)? {
-                NextLeaf::Found(leaf) => leaf,
-                NextLeaf::Missing => return Ok(Went::Waits),
-                NextLeaf::End => return Ok(Went::Done),
+        let (mut relatives, mut leaves) = (0, 0);
+        while relatives < RELATIVES_PER_TURN && leaves < LEAVES_PER_TURN {
+            let Some(at) = &mut walk.open else {
+                if walk.leaves_left == 0 {
+                    walk.step.next_leaf = Some(walk.leaf);
+                    return Ok(Went::Done);
+                }
+                let store = &mut self.state.store;
+                let leaf = match store.next_leaf(own, walk.leaf, &mut wanted.reads)? {
+                    NextLeaf::Found(leaf) => leaf,
+                    NextLeaf::Missing => return Ok(Went::Waits),
+                    NextLeaf::End => return Ok(Went::Done),
+                };
+                let parent = self.state.parent_at(walk.version, leaf);
+                walk.open = Some(LeafWalk::new(leaf, parent));
+                continue;
             };
-            let others = self.relatives_at(walk.version, leaf);
-            if !self.want_weighed(own, &others, leaf, wanted)? {
+            if let Some(other) = self.state.next_relative(walk.version, at) {
+                let Some(looked_at) = self.compare_leaves(own, other, at, wanted)? else {
+                    self.want_ahead(own, at, wanted)?;
+                    return Ok(Went::Waits);
+                };
+                at.others.pop_front();
+                (relatives, leaves) = (relatives + 1, leaves + u32::from(looked_at));
+                continue;
+            }
+            if !self.want_weighed(own, at.leaf, wanted)? {
                 return Ok(Went::Waits);
             }
-            self.weigh_leaf(walk, own, &others, leaf);
-            walk.leaf = leaf + 1;
+            if let Some(at) = walk.open.take() {
+                self.weigh_leaf(walk, own, &at);
+                walk.leaf = at.leaf + 1;
+            }
             walk.leaves_left -= 1;
+            leaves += 1;
         }
         Ok(Went::On)
     }
 
-    /// The maps beside which a version's leaf is seen: its parent's and its children's.
-    fn relatives_at(&self, id: VolumeId, leaf: u64) -> Vec<TreeId> {
-        let mut relatives = self.state.children_at(id, leaf);
-        relatives.extend(self.state.parent_at(id, leaf));
-        relatives
+    /// Notes what a relative maps as well; whether its leaf had to be looked at. None while pages
+    /// are on their way.
+    fn compare_leaves(
+        &mut self,
+        own: TreeId,
+        other: TreeId,
+        at: &mut LeafWalk,
+        wanted: &mut Wanted,
+    ) -> Result<Option<bool>, PageError> {
+        let store = &mut self.state.store;
+        match store.shares_leaf((own, other), at.leaf, &mut wanted.reads)? {
+            None => return Ok(None),
+            Some(true) => {
+                at.keeps_all();
+                return Ok(Some(false));
+            }
+            Some(false) => {}
+        }
+        let mut here = true;
+        for tree in [own, other] {
+            here &= store.want(&mut wanted.pins, tree, at.leaf, &mut wanted.reads)?;
+        }
+        if !here {
+            return Ok(None);
+        }
+        let slots = self.slots(own, at.leaf).into_iter().zip(self.slots(other, at.leaf));
+        let mut goes_any = false;
+        for (goes, (pbn, of_other)) in at.goes.iter_mut().zip(slots) {
+            *goes &= pbn != of_other;
+            goes_any |= *goes && !pbn.is_none();
+        }
+        if !goes_any {
+            at.keeps_all();
+        }
+        Ok(Some(true))
+    }
+
+    /// Asks for what the relatives that follow will need, while pages of the next one are read.
+    fn want_ahead(
+        &mut self,
+        own: TreeId,
+        at: &LeafWalk,
+        wanted: &mut Wanted,
+    ) -> Result<(), PageError> {
+        let store = &mut self.state.store;
+        for &other in at.others.iter().skip(1).take(RELATIVES_AHEAD) {
+            if store.shares_leaf((own, other), at.leaf, &mut wanted.reads)? == Some(false) {
+                store.want(&mut wanted.pins, other, at.leaf, &mut wanted.reads)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn slots(&self, tree: TreeId, leaf: u64) -> Vec<Pbn> {
+        let mut slots = Vec::with_capacity(SLOTS);
+        let first = Lba(leaf_start(leaf));
+        lba_pbn::extend_run(&self.state.store, tree, first, SLOTS, &mut slots);
+        slots
     }
 
     fn want_weighed(
         &mut self,
         own: TreeId,
-        others: &[TreeId],
         leaf: u64,
         wanted: &mut Wanted,
     ) -> Result<bool, PageError> {
         let store = &mut self.state.store;
-        let mut here = store.want(&mut wanted.pins, own, leaf, &mut wanted.reads)?;
-        for &other in others {
-            here &= store.want(&mut wanted.pins, other, leaf, &mut wanted.reads)?;
-        }
-        if here {
-            let first = Lba(leaf_start(leaf));
-            here = self.state.want_mapped(own, first, SLOTS, wanted)?;
-        }
-        Ok(here)
+        let here = store.want(&mut wanted.pins, own, leaf, &mut wanted.reads)?;
+        Ok(here && self.state.want_mapped(own, Lba(leaf_start(leaf)), SLOTS, wanted)?)
     }
 
-    fn weigh_leaf(&self, walk: &mut WeightWalk, own: TreeId, others: &[TreeId], leaf: u64) {
-        let slots = |tree: TreeId| {
-            let mut slots = Vec::with_capacity(SLOTS);
-            let first = Lba(leaf_start(leaf));
-            lba_pbn::extend_run(&self.state.store, tree, first, SLOTS, &mut slots);
-            slots
-        };
-        let others: Vec<Vec<Pbn>> = others.iter().map(|&tree| slots(tree)).collect();
-        for (slot, pbn) in slots(own).into_iter().enumerate() {
+    fn weigh_leaf(&self, walk: &mut WeightWalk, own: TreeId, at: &LeafWalk) {
+        for (pbn, &goes_with_it) in self.slots(own, at.leaf).into_iter().zip(&at.goes) {
             if !pbn.is_none() {
-                let goes_with_it = others.iter().all(|other| other[slot] != pbn);
                 self.weigh_chunk(walk, pbn, goes_with_it);
             }
         }

@@ -6,10 +6,11 @@
 //! too many such chunks it lets go of those with the higher names, and goes through the volume once
 //! more for them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
-use format::units::VolumeId;
+use format::map_page::SLOTS;
+use format::units::{TreeId, VolumeId};
 use serde::{Deserialize, Serialize};
 
 /// Chunks with several references that are kept account of at once: some 150 MiB.
@@ -295,6 +296,33 @@ pub(crate) struct WeightWalk {
     pub(crate) leaves_left: u32,
     pub(crate) several: BTreeMap<u64, CountedChunk>,
     pub(crate) step: WeightStep,
+    /// The leaf that is being compared with those of the version's relatives.
+    pub(crate) open: Option<LeafWalk>,
+}
+
+/// A leaf beside which the version's relatives are seen, one after the other.
+pub(crate) struct LeafWalk {
+    pub(crate) leaf: u64,
+    /// By slot: whether none of those seen so far maps the same.
+    pub(crate) goes: Vec<bool>,
+    /// The relatives that come next.
+    pub(crate) others: VecDeque<TreeId>,
+    /// The first child that comes after them; none: all have come.
+    pub(crate) next_child: Option<VolumeId>,
+}
+
+impl LeafWalk {
+    pub(crate) fn new(leaf: u64, parent: Option<TreeId>) -> Self {
+        let (goes, others) = (vec![true; SLOTS], parent.into_iter().collect());
+        Self { leaf, goes, others, next_child: Some(VolumeId(0)) }
+    }
+
+    /// Nothing of it would go: whatever comes next changes nothing.
+    pub(crate) fn keeps_all(&mut self) {
+        self.goes.fill(false);
+        self.others.clear();
+        self.next_child = None;
+    }
 }
 
 impl WeightWalk {

@@ -201,7 +201,12 @@ impl CatalogTable {
 
     /// The versions whose parent this one is, in the order of their numbers.
     pub fn children_of(&self, id: VolumeId) -> impl Iterator<Item = VolumeId> {
-        let all = (id, VolumeId(0))..=(id, VolumeId(u32::MAX));
+        self.children_from(id, VolumeId(0))
+    }
+
+    /// Those of them with this number or a higher one.
+    pub fn children_from(&self, id: VolumeId, from: VolumeId) -> impl Iterator<Item = VolumeId> {
+        let all = (id, from)..=(id, VolumeId(u32::MAX));
         self.children.range(all).map(|&(_, child)| child)
     }
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use disk::{Completion, Disk, Io, IoKind, Loss, MemoryDisk};
-use engine::{SnapshotRequest, Zone, repair};
+use engine::{AdminRequest, Caches, Reply, SnapshotRequest, WeightRequest, Zone, repair};
 
-use crate::stand::{CHUNK, GIB, Stand, Wish, check, check_clean, packed};
+use crate::stand::{CHUNK, GIB, Hand, MIB, Stand, Wish, check, check_clean, packed};
 
 /// Chunks to which a leaf of a map has room.
 const LEAF_CHUNKS: u64 = 677;
@@ -98,4 +98,51 @@ fn a_repair_writes_what_versions_share_once() {
     // Those of its snapshots are lost still.
     let left = check(&stand.close()).problems.len();
     assert!(left < lost && left >= 40, "{left} of {lost}");
+}
+
+#[test]
+fn a_volume_of_many_clones_is_weighed_in_little_memory() {
+    let pages = 64;
+    let cache = Caches {
+        pages,
+        dirty_pages_max: 48,
+        young_max: 1000,
+        directory_entries: 0,
+        frame_bytes: MIB,
+        lends: false,
+    };
+    let wish = Wish { cache: Some(cache), ..Wish::default() };
+    let stand = wish.stand();
+    let volume = stand.volume("v", MIB);
+    for lba in 0..100 {
+        stand.write(&volume, lba * CHUNK, &packed(lba));
+    }
+    snap(&stand, "v", "s");
+    for number in 0..200 {
+        let name = format!("clone{number}");
+        stand.client.clone_volume("v@s", &name).unwrap();
+        let clone = stand.client.volume(&name).unwrap();
+        // None keeps what stood in the first half; all keep the second.
+        stand.trim(&clone, 0, 50 * CHUNK);
+        stand.write(&clone, 0, &packed(1000 + number));
+    }
+    stand.trim(&volume, 0, 50 * CHUNK);
+    let mut hand = Hand::open(&wish, stand.close());
+    let (weighed, done) = hand.done();
+    let request = WeightRequest { volume: "v@s".to_owned(), leaf: 0, pbns: 0..u64::MAX };
+    hand.client.administer(AdminRequest::Weigh(request), done);
+    let mut most_pages = 0;
+    let step = loop {
+        let (stats, done) = hand.done();
+        hand.client.administer(AdminRequest::Stats, done);
+        let Reply::Stats(stats) = hand.wait(stats).unwrap() else { panic!("no figures") };
+        most_pages = most_pages.max(stats.tables.cached_pages);
+        match hand.outcome(weighed) {
+            Some(Ok(Reply::Weight(step))) => break step,
+            Some(other) => panic!("{other:?}"),
+            None => {}
+        }
+    };
+    assert_eq!((step.mapped, step.single.chunks, step.single_own.chunks), (100, 100, 50));
+    assert!(most_pages < pages as u64 + 40, "{most_pages} pages");
 }

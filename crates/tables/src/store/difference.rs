@@ -88,6 +88,30 @@ impl PageStore {
         }
     }
 
+    /// Whether two trees are known to hold the same in a leaf, which is not read; none while a page
+    /// that says so is not resident.
+    ///
+    /// # Errors
+    /// [`PageError`] when an inner page on the way is damaged.
+    pub fn shares_leaf(
+        &mut self,
+        (one, other): (TreeId, TreeId),
+        leaf: u64,
+        reads: &mut Vec<PageRead>,
+    ) -> Result<Option<bool>, PageError> {
+        let depth = self.tree_root(one).depth.max(self.tree_root(other).depth);
+        for level in (0..=depth).rev() {
+            let index = index_above(leaf, level);
+            let of_one = self.pointer_to(PageId { tree: one, level, index }, reads)?;
+            let of_other = self.pointer_to(PageId { tree: other, level, index }, reads)?;
+            let (Some(of_one), Some(of_other)) = (of_one, of_other) else { return Ok(None) };
+            if same(of_one, of_other) {
+                return Ok(Some(true));
+            }
+        }
+        Ok(Some(false))
+    }
+
     /// What points to a page; none while the page that says so is not resident.
     fn pointer_to(
         &mut self,
