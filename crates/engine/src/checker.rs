@@ -8,6 +8,7 @@ use format::catalog::{CatalogEntry, VolumeState};
 use format::container_page::ContainerState;
 use format::frame;
 use format::page::Page;
+use format::root::Totals;
 use format::superblock::Geometry;
 use format::units::{ContainerId, Pba, Pbn, TreeId};
 use format::{map_page, pba_page};
@@ -30,7 +31,7 @@ pub(crate) struct Stored {
 }
 
 /// What a frame is to its chunk.
-#[derive(Copy, Clone, PartialEq, Eq)]
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     Live,
     Dead,
@@ -67,12 +68,17 @@ impl Checker {
         let records_replayed = report.records_replayed;
         let has_domains = geometry.detection.secret.is_some() || state.domains > 0;
         let mapped_in = MappedIn::new(has_domains, pbns);
+        let Totals { unique_chunks, dead_chunks, copied_chunks, .. } = state.totals;
+        // What is recorded may be wrong, and no chunk has more than one second copy.
+        let stored = unique_chunks.saturating_add(dead_chunks).min(pbns as u64)
+            + copied_chunks.min(pbns as u64);
+        let stored = stored as usize;
         Self {
             loading: Loading { devices, state, may_write: false, kept_blocks: 0, unread: None },
             geometry,
             report: CheckReport { records_replayed, ..CheckReport::default() },
             references: vec![0; pbns],
-            stored: Vec::new(),
+            stored: Vec::with_capacity(stored),
             mapped_in,
             known: vec![false; pbns],
             asides: vec![false; pbns],
@@ -176,6 +182,7 @@ impl Checker {
         let unknown = |&at: &usize| self.references[at] > 0 && !self.known[at];
         let lost: Vec<usize> = (0..self.references.len()).filter(unknown).collect();
         self.lost.extend(lost.into_iter().map(|pbn| Pbn(pbn as u64)));
+        self.tell_shared();
         Ok(())
     }
 
@@ -220,7 +227,9 @@ impl Checker {
         progress: &mut dyn FnMut(CheckProgress),
     ) -> Result<(), OpenError> {
         let mut stored = std::mem::take(&mut self.stored);
-        stored.sort_by_key(|chunk| (chunk.pba.container, chunk.pba.offset_bytes));
+        stored.sort_unstable_by_key(|chunk| {
+            (chunk.pba.container, chunk.pba.offset_bytes, chunk.pbn, chunk.kind)
+        });
         let total = self.geometry.containers_total();
         let ids: Vec<ContainerId> =
             self.loading.state.containers.iter().map(|(id, _)| id).collect();

@@ -17,7 +17,7 @@ impl Checker {
     ) -> Result<(), OpenError> {
         for tree in [TreeId::HASH_PBN, TreeId::YOUNG] {
             let total = self.loading.state.hash.leaves_end_of(tree);
-            let mut found = Vec::new();
+            let mut outcome = Ok(());
             self.each_leaf(tree, |checker, leaf, page| {
                 progress(CheckProgress { stage: "fingerprints", done: leaf, total });
                 for (fingerprint, pbn) in (0..bucket::len(page)).map(|at| bucket::entry(page, at)) {
@@ -25,12 +25,12 @@ impl Checker {
                     if tree == TreeId::HASH_PBN && !hash.belongs(leaf, &fingerprint) {
                         checker.found(Problem::EntryMisplaced { bucket: leaf / 2, pbn: pbn.0 });
                     }
-                    found.push((leaf, fingerprint, pbn));
+                    if outcome.is_ok() {
+                        outcome = checker.check_fingerprint(leaf, &fingerprint, pbn);
+                    }
                 }
             })?;
-            for (leaf, fingerprint, pbn) in found {
-                self.check_fingerprint(leaf, &fingerprint, pbn)?;
-            }
+            outcome?;
         }
         for at in 0..self.known.len() {
             let pbn = at as u64;

@@ -7,7 +7,7 @@
 //! free PBNs and totals are not looked at: they follow from the rest. Second copies are known as
 //! far as their table tells: they stand in for frames that are damaged, and are made anew later.
 //!
-//! Memory: 50 bytes a PBN, and 24 bytes for each chunk that the journal maps.
+//! Memory: 53 bytes a PBN, and 24 bytes for each chunk that the journal maps.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
