@@ -79,7 +79,8 @@ pub(crate) struct ExportArgs {
     pub(crate) store: PathBuf,
     /// Name of the volume
     pub(crate) volume: String,
-    /// The image: a file to be made, a block device, or - for standard output
+    /// The image: a file to be made, a block device, or - for standard output; a stream goes to no
+    /// device
     pub(crate) file: PathBuf,
     /// Write a stream of what changed since this snapshot of the same volume
     #[arg(long, value_name = "@NAME", value_parser = parse_base)]
