@@ -66,7 +66,7 @@ impl Engine {
                     }
                 },
             };
-            if let Err(write) = self.quota_line.keep(write, until, &mut pass) {
+            if let Err(write) = self.quota_line.keep(write, until) {
                 self.end_waiting(write, Ok(Admission::Refused));
                 moved = true;
             }

@@ -1,10 +1,11 @@
 //! Writes that wait for their volume's quota, and the memory in which they wait.
 //!
-//! Such a wait may last as long as a deletion does, and everybody else needs the write buffer
-//! meanwhile. So all that waits keeps a small part of it. What comes beyond that waits *aside*, in
-//! memory of its own, and doors take no further writes to its volume until none of them waits any
-//! more ([`VolumeShared::holds_writers_up`]). What was on its way already, finds no memory aside
-//! either, and would wait for something to be given back, is refused.
+//! What waits until something has been given back may wait as long as a deletion takes, and
+//! everybody else needs the write buffer meanwhile: one who wants all of it would wait for that
+//! write, and everybody else for that one. So it waits *aside*, in memory of its own. There is as
+//! much of that as may be on its way when doors are told to take no further writes to the volume
+//! ([`VolumeShared::holds_writers_up`]), which is when a part is taken; they go on when none of its
+//! writes waits any more. What finds no memory aside all the same is refused.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,9 +15,9 @@ use crate::credits::Credits;
 use crate::intake::WriteRequest;
 use crate::volume::VolumeShared;
 
-/// What waits may keep this part of the write buffer.
-const KEPT_PART: usize = 4;
-/// Memory aside: as much as a write buffer, if that is not large.
+/// Doors are told when this part of a write buffer has been taken aside.
+const TOLD_PART: usize = 4;
+/// Memory aside: a write buffer and that part, if it is not large.
 const ASIDE_BYTES_MAX: usize = 32 << 20;
 
 /// Until when writes to a volume wait.
@@ -32,18 +33,16 @@ pub(crate) enum Until {
 pub(crate) struct QuotaLine {
     /// In the order in which they came.
     pub(crate) writes: VecDeque<WriteRequest>,
-    kept_bytes_max: usize,
     aside: Arc<Credits>,
+    told_bytes: usize,
     /// Volumes whose writers are held up.
     held_up: Vec<Arc<VolumeShared>>,
 }
 
-/// The volumes whose writes wait, and what these keep of the write buffer, found in one pass over
-/// the line.
+/// The volumes whose writes wait, as far as a pass over the line has met them.
 #[derive(Default)]
 pub(crate) struct Pass {
     waiting: Vec<(Arc<VolumeShared>, Until)>,
-    kept_bytes: usize,
 }
 
 impl Pass {
@@ -61,10 +60,12 @@ impl Pass {
 
 impl QuotaLine {
     pub(crate) fn new(write_buffer_bytes: usize) -> Self {
+        let told_bytes = write_buffer_bytes / TOLD_PART;
+        let aside_bytes = (write_buffer_bytes + told_bytes).min(ASIDE_BYTES_MAX);
         Self {
             writes: VecDeque::new(),
-            kept_bytes_max: write_buffer_bytes / KEPT_PART,
-            aside: Arc::new(Credits::new(write_buffer_bytes.min(ASIDE_BYTES_MAX) as u64)),
+            aside: Arc::new(Credits::new(aside_bytes as u64)),
+            told_bytes: told_bytes.min(aside_bytes / TOLD_PART),
             held_up: Vec::new(),
         }
     }
@@ -83,26 +84,24 @@ impl QuotaLine {
         &mut self,
         mut write: WriteRequest,
         until: Until,
-        pass: &mut Pass,
     ) -> Result<(), WriteRequest> {
-        if !write.aside {
-            let bytes = pooled_bytes(write.buf.bytes().len());
-            if pass.kept_bytes + bytes <= self.kept_bytes_max {
-                pass.kept_bytes += bytes;
-            } else {
+        if until == Until::GivenBack && !write.aside {
+            let is_aside = self.put_aside(&mut write);
+            if self.aside.used_bytes() > self.told_bytes as u64 || !is_aside {
                 self.hold_up(&write.volume);
-                if !self.put_aside(&mut write, bytes) && until == Until::GivenBack {
-                    return Err(write);
-                }
+            }
+            if !is_aside {
+                return Err(write);
             }
         }
         self.writes.push_back(write);
         Ok(())
     }
 
-    fn put_aside(&self, write: &mut WriteRequest, bytes: usize) -> bool {
+    fn put_aside(&self, write: &mut WriteRequest) -> bool {
         // Nobody else has it before it is in a group.
         let Some(buf) = Arc::get_mut(&mut write.buf) else { return false };
+        let bytes = pooled_bytes(buf.bytes().len());
         let Some(permit) = self.aside.try_permit(bytes) else { return false };
         buf.replace_permit(permit);
         write.aside = true;

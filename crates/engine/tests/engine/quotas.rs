@@ -189,11 +189,12 @@ fn what_waits_for_a_quota_leaves_the_write_buffer_to_others() {
         let last = hand.outcome(waiting[waiting.len() - 1]);
         refused += usize::from(last.is_some_and(|outcome| outcome.unwrap_err() == at_quota()));
     }
-    let buffer = hand.client.try_buffer(0, CHUNK as usize);
-    assert!(buffer.is_some(), "{} writes have all of the write buffer", waiting.len());
+    // All of it: they keep nothing.
+    let buffer = hand.client.try_buffer(0, 8 * MIB as usize);
+    assert!(buffer.is_some(), "{} writes have of the write buffer", waiting.len());
     drop(buffer);
     assert!(volume.holds_writers_up() && !other.holds_writers_up());
-    assert_eq!((waiting.len(), refused), (2 + 8 + 3, 3));
+    assert_eq!((waiting.len(), refused), (8 + 2 + 3, 3));
     held.let_go();
     for tag in waiting.drain(..10) {
         hand.wait(tag).unwrap();
