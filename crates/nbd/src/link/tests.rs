@@ -140,6 +140,39 @@ fn nobody_waits_on_a_broken_connection() {
 }
 
 #[test]
+fn a_pause_ends_with_the_connection() {
+    let (link, _client) = link();
+    assert_eq!(link.pause(Duration::from_millis(1)), Ok(()));
+    let pauses = {
+        let link = Arc::clone(&link);
+        thread::spawn(move || link.pause(Duration::from_secs(600)))
+    };
+    thread::sleep(Duration::from_millis(20));
+    link.break_off();
+    assert_eq!(pauses.join().unwrap(), Err(Hangup));
+    assert_eq!(link.pause(Duration::from_secs(600)), Err(Hangup));
+}
+
+#[test]
+fn outcomes_that_are_put_back_are_the_first_that_are_taken() {
+    let (link, _client) = link();
+    let tags = [3, 4, 5].map(|length_bytes| link.begin(request(Command::Flush, length_bytes)));
+    link.complete(tags[0], Err(RequestError::NoSpace));
+    link.complete(tags[1], Err(RequestError::NoSpace));
+    let mut batch = Batch::default();
+    assert!(link.take(&mut batch));
+    link.complete(tags[2], Err(RequestError::NoSpace));
+    batch.outcomes.pop_front();
+    link.leave(&mut batch.outcomes);
+    assert!(batch.outcomes.is_empty() && link.take(&mut batch));
+    let left: Vec<u32> = batch.outcomes.iter().map(|(of, _)| of.length_bytes).collect();
+    assert_eq!(left, [4, 5]);
+    link.break_off();
+    link.leave(&mut batch.outcomes);
+    assert_eq!(batch.outcomes.len(), 2, "nothing waits on a broken connection");
+}
+
+#[test]
 fn acknowledgements_are_left_to_a_writer_that_is_sending() {
     let (link, mut client) = link();
     link.send_or_hand_over(b"now").unwrap();
