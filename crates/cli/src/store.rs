@@ -22,6 +22,7 @@ use engine::{
 
 use crate::args::EngineArgs;
 use crate::error::CliError;
+use crate::output;
 use crate::randomness::random_bytes;
 use crate::recall;
 use crate::staging::{check_name, check_snapshots};
@@ -95,6 +96,13 @@ impl OpenStore {
         let files = open_files(path, &doorbell)?;
         let (mut engine, client, report) = engine::open(files.disk, doorbell, &options)?;
         let opened_in = started.elapsed();
+        if report.older_root && report.cut {
+            output::say(
+                "warning: the newest root is damaged, and the journal was cut before a record \
+                 whose chunks are not all there: if that was flushed, what was written last before \
+                 the store was closed or killed is gone as if never made",
+            );
+        }
         engine.offer_secret(DomainSecret(random_bytes()?));
         disk::keep_ticks();
         engine.keep_time(Clock { ticks: disk::ticks, ns: disk::ticks_in_ns });

@@ -238,13 +238,6 @@ fn announce(
     if let Some(note) = &store.identity.note {
         teller.tell(format_args!("note: {note}"));
     }
-    if store.report.older_root && store.report.cut {
-        teller.tell(
-            "warning: the newest root is damaged, and the journal was cut before a record whose \
-             chunks are not all there: if that was flushed, what was written last before the store \
-             was closed or killed is gone as if never made",
-        );
-    }
     let mut volumes = store.client().volumes()?;
     for (volume, snapshot) in unfinished(&volumes) {
         teller.tell(format_args!(
