@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use engine::CreateOptions;
 use format::superblock::Geometry;
-use format::units::{Compression, Zone};
+use format::units::{CONTAINER_BYTES, Compression, Zone};
 use serde::Serialize;
 
 use crate::args::{InitArgs, StoreShape};
@@ -109,7 +109,8 @@ pub(super) fn write_new(
     Ok(engine::create(files.disk, geometry, compression)?)
 }
 
-/// The capacity of each data zone: devices are used whole, files share what is asked for.
+/// The capacity of each data zone: devices are used whole, files share what is asked for, in whole
+/// containers, so that together they have no less.
 fn data_sizes(path: &Path, shape: &StoreShape) -> Result<Vec<u64>, CliError> {
     let devices: Result<Vec<Option<u64>>, CliError> =
         shape.data.iter().map(|path| device_bytes(Some(path))).collect();
@@ -122,7 +123,12 @@ fn data_sizes(path: &Path, shape: &StoreShape) -> Result<Vec<u64>, CliError> {
         Some(capacity) => capacity,
         None => default_capacity(shape.data.first().map_or(path, PathBuf::as_path))?,
     };
-    Ok(devices.into_iter().map(|device| device.unwrap_or(asked / files.max(1))).collect())
+    let container_bytes = u64::from(CONTAINER_BYTES);
+    let share_bytes = match files {
+        0 | 1 => asked,
+        _ => asked.div_ceil(files).div_ceil(container_bytes) * container_bytes,
+    };
+    Ok(devices.into_iter().map(|device| device.unwrap_or(share_bytes)).collect())
 }
 
 /// Half of the free space at `path`, and no more than 100 GiB.

@@ -62,6 +62,16 @@ fn data_and_tables_can_live_elsewhere() {
 }
 
 #[test]
+fn data_files_have_together_no_less_than_was_asked_for() {
+    let folder = Folder::new();
+    let store = folder.path("store");
+    let data: Vec<String> =
+        (0..3).map(|number| format!("--data {}", folder.path(&format!("{number}.data")))).collect();
+    let line = format!("init {store} --capacity 64M {} --json", data.join(" "));
+    assert_eq!(tamis(&line).ok().json()["capacity_bytes"], 3 * (24 << 20));
+}
+
+#[test]
 fn what_is_not_there_is_code_3() {
     let folder = Folder::new();
     let nowhere = folder.path("nowhere");
