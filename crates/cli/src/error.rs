@@ -210,6 +210,12 @@ pub(crate) enum CliError {
     )]
     DamageFound { problems: usize },
     #[error(
+        "damage is left, in {problems} {}, that no repair mends: chunks that are lost fail their \
+         reads until they are written again",
+        if *problems == 1 { "place" } else { "places" }
+    )]
+    DamageLeft { problems: usize },
+    #[error(
         "damage was found, in {problems} {}, and all of it is repaired: nothing is lost",
         if *problems == 1 { "place" } else { "places" }
     )]

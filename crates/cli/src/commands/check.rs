@@ -60,7 +60,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), CliError> {
         print_text(&report, stages.so_far())?;
     }
     let repaired = if mendable { Some(repair(args, &report, &mut stages)?) } else { None };
-    let outcome = outcome(&report, repaired.as_ref());
+    let outcome = outcome(args, &report, repaired.as_ref());
     match (args.format.json, &repaired) {
         (true, _) => print_json(&report, repaired, stages.finish())?,
         (false, Some(repaired)) => print_repair(repaired)?,
@@ -104,10 +104,15 @@ fn lengthen(store: &Path, zone: &str, expected_bytes: u64) -> Result<(), CliErro
     lengthened.map_err(|source| CliError::NotLengthened { path, source })
 }
 
-fn outcome(report: &CheckReport, repaired: Option<&Repaired>) -> Result<(), CliError> {
+fn outcome(
+    args: &CheckArgs,
+    report: &CheckReport,
+    repaired: Option<&Repaired>,
+) -> Result<(), CliError> {
     let problems = report.problems.len();
     match repaired {
         None if problems == 0 => Ok(()),
+        None if args.repair => Err(CliError::DamageLeft { problems }),
         None => Err(CliError::DamageFound { problems }),
         Some(Repaired { report, left }) => {
             let (chunks, records) = (report.lost_chunks, report.lost_records);
@@ -115,7 +120,7 @@ fn outcome(report: &CheckReport, repaired: Option<&Repaired>) -> Result<(), CliE
             match left.iter().filter(|problem| !is_lost(problem)).count() {
                 0 if chunks == 0 && records == 0 => Err(CliError::Repaired { problems }),
                 0 => Err(CliError::RepairedWithLosses { chunks, records }),
-                problems => Err(CliError::DamageFound { problems }),
+                problems => Err(CliError::DamageLeft { problems }),
             }
         }
     }

@@ -51,6 +51,7 @@ impl CliError {
             usage if usage.is_usage() => Exit::Usage,
             Self::NearlyFull { .. } | Self::NothingToCollect { .. } => Exit::NearlyFull,
             Self::DamageFound { .. }
+            | Self::DamageLeft { .. }
             | Self::ChunkDamaged { .. }
             | Self::StreamDamaged { .. }
             | Self::StreamCut { .. }

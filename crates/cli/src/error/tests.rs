@@ -54,6 +54,7 @@ fn examples() -> Vec<(CliError, Exit)> {
         (CliError::IsSnapshot { store: store(), name: "v@a".into() }, Exit::Usage),
         (CliError::SnapshotNamesDiffer { one: "a".into(), other: "b".into() }, Exit::Usage),
         (CliError::DamageFound { problems: 2 }, Exit::Damage),
+        (CliError::DamageLeft { problems: 2 }, Exit::Damage),
         (CliError::Repaired { problems: 2 }, Exit::Repaired),
         (CliError::RepairedWithLosses { chunks: 3, records: 1 }, Exit::RepairedWithLosses),
         (RequestError::Damaged { volume: "v".into(), lba: 7 }.into(), Exit::Damage),

@@ -59,6 +59,9 @@ fn lost_chunks_are_named_and_stay_errors() {
     assert_eq!(chunks, lost);
     let out = folder.path("out.img");
     assert_eq!(tamis(&format!("export {store} v {out}")).code, Some(5));
+    let again = tamis(&format!("check {store} --repair"));
+    assert_eq!(again.code, Some(5), "{again:?}");
+    assert!(again.err.contains("no repair mends"), "{again:?}");
 }
 
 #[test]
