@@ -1,10 +1,14 @@
 //! SIGINT and SIGTERM: the first asks the running command to end cleanly, a second ends the
 //! process at once. A store survives both; after the second the next opening recovers it.
+//!
+//! Who signals the process and its group, as `timeout` does, sends the first twice: another one
+//! counts a second later.
 
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use signal_hook::consts::TERM_SIGNALS;
 use signal_hook::flag;
@@ -12,11 +16,16 @@ use signal_hook::iterator::Signals;
 
 use crate::error::{CliError, SIGNAL_EXIT_BASE};
 
+/// What comes so soon after the first signal is the same one.
+const SAME_SIGNAL: Duration = Duration::from_secs(1);
+
 /// Whether an end has been asked for.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Interrupt {
     asked: Arc<AtomicBool>,
     signal: Arc<AtomicUsize>,
+    /// Whether another signal ends the process.
+    is_impatience: Arc<AtomicBool>,
 }
 
 impl Interrupt {
@@ -24,6 +33,11 @@ impl Interrupt {
     pub(crate) fn listen() -> Result<Self, CliError> {
         let interrupt = Self::default();
         interrupt.register().map_err(unheard)?;
+        let is_impatience = Arc::clone(&interrupt.is_impatience);
+        Self::on_signal(move || {
+            thread::sleep(SAME_SIGNAL);
+            is_impatience.store(true, Ordering::Relaxed);
+        })?;
         Ok(interrupt)
     }
 
@@ -31,8 +45,8 @@ impl Interrupt {
         for signal in TERM_SIGNALS {
             let (asked, number) = (Arc::clone(&self.asked), Arc::clone(&self.signal));
             let exit_code = i32::from(SIGNAL_EXIT_BASE) + signal;
-            // The exit is registered first, so that it sees what an *earlier* signal set.
-            flag::register_conditional_shutdown(*signal, exit_code, Arc::clone(&asked))?;
+            let is_impatience = Arc::clone(&self.is_impatience);
+            flag::register_conditional_shutdown(*signal, exit_code, is_impatience)?;
             flag::register(*signal, asked)?;
             flag::register_usize(*signal, number, usize::try_from(*signal).unwrap_or(0))?;
         }

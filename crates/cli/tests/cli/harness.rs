@@ -205,6 +205,11 @@ impl Served {
         self.child.wait().unwrap();
     }
 
+    /// Asks it to end, as `kill` does.
+    pub(crate) fn terminate(&self) {
+        kill_process(self.pid(), Signal::TERM).unwrap();
+    }
+
     /// Ends it as Ctrl-C would; returns its exit code.
     pub(crate) fn interrupt(self) -> Option<i32> {
         self.interrupt_and_hear().0

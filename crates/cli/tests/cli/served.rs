@@ -26,6 +26,18 @@ fn create_makes_all_that_is_needed() {
     assert!(fs::metadata(format!("{store}/control.sock")).is_err());
 }
 
+/// As `timeout` does it, which signals the process and its group.
+#[test]
+fn signals_that_come_at_once_are_one() {
+    let folder = Folder::new();
+    let store = folder.store("64M");
+    let served = Served::start(&store, "");
+    served.terminate();
+    let (code, said) = served.interrupt_and_hear();
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("closed cleanly"), "{said}");
+}
+
 #[test]
 fn commands_reach_a_served_store() {
     let folder = Folder::new();
