@@ -180,7 +180,8 @@ pub enum RequestError {
     /// The device failed a sync. What it was to make durable may still be read, from a cache, and
     /// no later sync makes up for it.
     #[error(
-        "the device failed ({reason}); the store stopped so as to lose nothing: mend the device,          restart the machine, for it may show what never reached the disk, and then start again"
+        "the device failed ({reason}); the store stopped so as to lose nothing: mend the device, \
+         restart the machine, for it may show what never reached the disk, and then start again"
     )]
     SyncFailed {
         /// Name of the file in the store.
