@@ -105,19 +105,6 @@ impl IoError {
     pub fn lost(zone: Zone, offset_bytes: u64) -> Self {
         Self::Lost { zone, offset_bytes }
     }
-
-    /// Whether it may be about bytes of its zone before this one.
-    #[must_use]
-    pub fn lies_before(&self, end_bytes: u64) -> bool {
-        match self {
-            Self::Failed { offset_bytes, .. }
-            | Self::EndOfFile { offset_bytes, .. }
-            | Self::Misaligned { offset_bytes, .. }
-            | Self::OutOfRange { offset_bytes, .. }
-            | Self::Lost { offset_bytes, .. } => *offset_bytes < end_bytes,
-            Self::NoSuchZone { .. } => true,
-        }
-    }
 }
 
 /// A system call on a path failed.

@@ -29,9 +29,10 @@ impl Devices {
         }
     }
 
-    /// Writes what was carried to where it belongs and is not yet. Nothing is synced. A block that
-    /// cannot be read is written where that is all that is stored in it: `frames_end` says where in
-    /// its zone the frames of the container end in which a byte lies. What is behind is nobody's.
+    /// Writes what was carried to where it belongs, also if it can be read there already: that may
+    /// be from a cache. Nothing is synced. A block that cannot be read is written where that is all
+    /// that is stored in it: `frames_end` says where in its zone the frames of the container end in
+    /// which a byte lies. What is behind is nobody's.
     ///
     /// # Errors
     /// [`IoError`] of the disk; what is carried is carried still.
@@ -63,12 +64,6 @@ impl Devices {
         length_bytes: usize,
     ) -> Result<(), IoError> {
         let there = self.read_below(zone, offset_bytes, length_bytes)?;
-        let mut meant = AlignedBuf::new_stale(length_bytes);
-        meant.copy_from_slice(&there);
-        self.carried.lay_over(zone, offset_bytes, &mut meant);
-        if meant[..] == there[..] {
-            return Ok(());
-        }
         self.write_carried(zone, offset_bytes, there)
     }
 

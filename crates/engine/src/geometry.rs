@@ -55,15 +55,20 @@ pub(crate) fn check_zones(devices: &Devices, geometry: &Geometry) -> Result<(), 
 
 /// Makes all blocks of the geometry say the same, where one says something else that is sound: the
 /// store was growing when the power went. One that the device does not give may say so, too, and be
-/// read next time. Damaged ones are a scrub's business.
+/// read next time. The one that is believed is written again before the others: it may be in a
+/// cache only, its sync having failed. Damaged ones are a scrub's business.
 pub(crate) fn agree_on_geometry(devices: &mut Devices, geometry: &Geometry) -> Result<(), IoError> {
-    for block in GEOMETRY_BLOCKS {
-        let may_differ = match read_superblock(devices, block * BLOCK_BYTES as u64) {
-            Ok(bytes) => Geometry::decode(&bytes).is_ok_and(|other| other != *geometry),
-            Err(_) => true,
-        };
-        if may_differ {
-            write_geometry(devices, block, geometry)?;
+    let mut read = |block| match read_superblock(devices, block * BLOCK_BYTES as u64) {
+        Ok(bytes) => Geometry::decode(&bytes).ok().map(|other| other == *geometry),
+        Err(_) => Some(false),
+    };
+    let agree = GEOMETRY_BLOCKS.map(|block| (block, read(block)));
+    if agree.iter().all(|(_, agrees)| *agrees != Some(false)) {
+        return Ok(());
+    }
+    for agrees in [true, false] {
+        for (block, _) in agree.iter().filter(|(_, is_so)| *is_so == Some(agrees)) {
+            write_geometry(devices, *block, geometry)?;
         }
     }
     Ok(())

@@ -160,6 +160,19 @@ impl Loading {
         self.keep_cache_in_bounds()
     }
 
+    /// Writes the root that is believed once more, durably: it may be in a cache only, and the next
+    /// one takes the place of the only other.
+    pub(crate) fn write_root_again(
+        &mut self,
+        newest: &Root,
+        geometry: &Geometry,
+    ) -> Result<(), IoError> {
+        let offset_bytes = root_block(newest.generation) * BLOCK_BYTES as u64;
+        let block = AlignedBuf::padded(&newest.encode(geometry.uuid)).into();
+        self.devices.write_now(Zone::Superblock, offset_bytes, block)?;
+        self.devices.sync_now(Zone::Superblock)
+    }
+
     /// Writes the root that is believed over the slot that could not be read, durably.
     pub(crate) fn replace_unread(&mut self) -> Result<(), IoError> {
         let Some(UnreadSlot { offset_bytes, block }) = self.unread.take() else { return Ok(()) };

@@ -2,11 +2,9 @@
 //!
 //! A record that seals a container after the last known sync may have outlived the container's
 //! directory, and what stands in its place may be the directory of a life that was cut: same
-//! container, same sequence, other chunks. So a directory counts only if it says exactly what the
-//! container's frames and the tables say together, and is written from them otherwise. Behind the
-//! frames nothing has to be readable: there is only the directory.
+//! container, same sequence, other chunks. Or it is right, and in a cache only. So it is written
+//! from what the container's frames and the tables say together.
 
-use containers::directory_of;
 use disk::AlignedBuf;
 use format::BLOCK_BYTES;
 use format::container_page::{ContainerEntry, ContainerState};
@@ -17,13 +15,12 @@ use format::units::{CONTAINER_BYTES, ContainerId, Pba};
 use mutants::mutant;
 use tables::{pbn_pba, second_copies};
 
-use crate::damage_reads::read_with_holes;
 use crate::loading::Loading;
 use crate::open_error::OpenError;
 use crate::recovery::entries_by_scan;
 
 impl Loading {
-    /// Checks the directories of these containers and writes those again that are not right.
+    /// Writes the directories of these containers again.
     pub(crate) fn mend_directories(
         &mut self,
         geometry: &Geometry,
@@ -35,18 +32,12 @@ impl Loading {
                 continue;
             }
             let Some((zone, start_bytes)) = geometry.container_zone(id) else { continue };
-            let (image, failed) = read_with_holes(&mut self.devices, geometry, id);
-            let frames_end = start_bytes + u64::from(used_bytes);
-            if let Some(error) = failed.into_iter().find(|error| error.lies_before(frames_end)) {
-                return Err(error.into());
-            }
+            let length_bytes = used_bytes.clamp(1, CONTAINER_BYTES);
+            let length_bytes = length_bytes.next_multiple_of(BLOCK_BYTES as u32);
+            let image = self.devices.read_now(zone, start_bytes, length_bytes as usize)?;
             let used = image.get(..used_bytes as usize).unwrap_or(&image);
             let scanned = entries_by_scan(id, used, geometry);
             let (entries, _) = self.placed_here(id, used, scanned)?;
-            let written = directory_of(id, sequence, geometry.uuid, &image);
-            if written.is_ok_and(|written| written == entries) {
-                continue;
-            }
             let tail = encode_tail(&entries, id, sequence, geometry.uuid);
             let mut buf = AlignedBuf::new_zeroed(tail.len().next_multiple_of(BLOCK_BYTES));
             let padding_bytes = buf.len() - tail.len();

@@ -4,7 +4,8 @@
 //! 2. The trees are walked from both roots, so that every block either root names is known.
 //! 3. Catalog and container table are loaded, and the journal's prefix is applied
 //!    ([`crate::recovery`]).
-//! 4. The open containers' directories are made again from their frames.
+//! 4. The open containers' directories are made again from their frames. What no known sync covers
+//!    has been written again by then, or is now: it may have been in a cache only.
 //! 5. A record of a new incarnation is appended and synced: whatever stale records lie behind the
 //!    journal's end can never be taken for a continuation.
 //!
@@ -162,6 +163,10 @@ pub(crate) fn load(
     loading.take_over_linear_hash()?;
     let recovered = loading.replay(&geometry, &newest, told)?;
     if may_write {
+        // A slot that is written may come out torn: never the only one.
+        if older.is_some() {
+            loading.write_root_again(&newest, &geometry)?;
+        }
         loading.replace_unread()?;
         loading.place_carried(&geometry)?;
         loading.mend_directories(&geometry, &recovered.sealed)?;
@@ -283,8 +288,8 @@ fn container_use(entry: &ContainerEntry) -> ContainerUse {
     }
 }
 
-/// Appends the record that opens a new incarnation, and syncs it with all that was replayed: what
-/// recovery found may have been in the device's cache only.
+/// Appends the record that opens a new incarnation, and syncs it with all that was replayed and
+/// written again.
 fn announce(
     devices: &mut Devices,
     journal: &mut Writer,

@@ -10,11 +10,15 @@
 //! Frames that a record carries count as arrived; the opening writes them to their containers
 //! afterwards, unless a record says that they are there (`placed_sequence`).
 //! Records are applied change by change, by the code that applied them live.
+//!
+//! What no known sync covers is *written again* where it was found: the records and the frames they
+//! name. A sync of theirs may have failed before the process ended, and then what is read is in a
+//! cache only, and no later sync brings it to the disk. What is written is what was checked.
 
 use std::ops::Range;
 
 use containers::scan;
-use disk::{AlignedBuf, IoError};
+use disk::{AlignedBuf, IoError, SharedBuf};
 use format::BLOCK_BYTES;
 use format::directory::DirectoryEntry;
 use format::frame::{self, FrameHeader};
@@ -84,6 +88,7 @@ impl Loading {
             sealed: Vec::new(),
         };
         let mut replay = Replay::new(geometry.journal_bytes, geometry.uuid, root.journal);
+        replay.keep_from(settled.durable_sequence + 1);
         while let Some(record) = self.next_record(&mut replay)? {
             let changes = record.changes().map_err(OpenError::Record)?;
             if record.sequence > settled.placed_sequence && !mutant!(ForgetsCarriedFrames) {
@@ -95,6 +100,7 @@ impl Loading {
                     break;
                 }
                 recovered.note_seals(&changes);
+                self.write_records_again(replay.take_kept())?;
             }
             for part in changes.chunks(CHANGES_READ_FOR) {
                 let held = self.read_for(part);
@@ -113,6 +119,14 @@ impl Loading {
             recovered.open_entries[at] = self.open_entries(geometry, open)?;
         }
         Ok(recovered)
+    }
+
+    fn write_records_again(&mut self, records: Vec<(u64, Vec<u8>)>) -> Result<(), IoError> {
+        for (offset_bytes, bytes) in records.into_iter().filter(|_| self.may_write) {
+            let buf = AlignedBuf::padded(&bytes).into();
+            self.devices.write_now(Zone::Journal, offset_bytes, buf)?;
+        }
+        Ok(())
     }
 
     fn next_record(&mut self, replay: &mut Replay) -> Result<Option<ReplayRecord>, OpenError> {
@@ -151,7 +165,7 @@ impl Loading {
         changes: &[Change],
         recovered: &mut Recovered,
     ) -> Result<bool, OpenError> {
-        let mut stretch = None;
+        let mut stretch: Option<Stretch> = None;
         for change in changes {
             let there = match change {
                 Change::Copy { .. } if mutant!(BelievesCopies) => continue,
@@ -175,7 +189,27 @@ impl Loading {
                 return Ok(false);
             }
         }
+        self.write_frames_again(geometry, stretch)?;
         Ok(true)
+    }
+
+    fn write_frames_again(
+        &mut self,
+        geometry: &Geometry,
+        stretch: Option<Stretch>,
+    ) -> Result<(), IoError> {
+        let Some(stretch) = stretch.filter(|_| self.may_write) else { return Ok(()) };
+        let Some((zone, start_bytes)) = geometry.container_zone(stretch.container) else {
+            return Ok(());
+        };
+        let Range { start, end } = stretch.believed;
+        if start < end {
+            let offset_bytes = start_bytes + u64::from(start);
+            let within = |at: u32| (at - stretch.start_bytes) as usize;
+            let blocks = SharedBuf::from(stretch.bytes).slice(within(start)..within(end));
+            self.devices.write_now(zone, offset_bytes, blocks)?;
+        }
+        Ok(())
     }
 
     /// As [`fingerprint_at`], of a frame that most often lies behind the one before.
@@ -187,9 +221,15 @@ impl Loading {
         pba: Pba,
     ) -> Result<Option<Fingerprint>, IoError> {
         if !stretch.as_ref().is_some_and(|here| here.holds(pba)) {
+            self.write_frames_again(geometry, stretch.take())?;
             *stretch = Stretch::read(&mut self.devices, geometry, pba)?;
         }
-        Ok(stretch.as_ref().and_then(|here| here.fingerprint(geometry, pbn, pba)))
+        let Some(here) = stretch else { return Ok(None) };
+        let fingerprint = here.fingerprint(geometry, pbn, pba);
+        if fingerprint.is_some() {
+            here.believe(pba);
+        }
+        Ok(fingerprint)
     }
 
     /// Whether the Hash-PBN table finds this chunk by this fingerprint.
@@ -266,6 +306,9 @@ struct Stretch {
     container: ContainerId,
     start_bytes: u32,
     bytes: AlignedBuf,
+    /// What of it, whole blocks, holds frames that were found as they should be, and is not known
+    /// to be on the medium.
+    believed: Range<u32>,
 }
 
 impl Stretch {
@@ -288,7 +331,7 @@ impl Stretch {
         }
         let mut bytes = AlignedBuf::new_zeroed(length_bytes as usize);
         devices.carried.lay_over(zone, at, &mut bytes);
-        Some(Self { container, start_bytes: offset_bytes, bytes })
+        Some(Self { container, start_bytes: offset_bytes, bytes, believed: 0..0 })
     }
 
     fn of(
@@ -302,7 +345,21 @@ impl Stretch {
         };
         let offset_bytes = start_bytes + u64::from(blocks.start);
         let bytes = devices.read_now(zone, offset_bytes, blocks.len())?;
-        Ok(Some(Self { container, start_bytes: blocks.start, bytes }))
+        Ok(Some(Self { container, start_bytes: blocks.start, bytes, believed: 0..0 }))
+    }
+
+    /// The frame at `pba` is there. One that is carried is written to its place by itself.
+    fn believe(&mut self, pba: Pba) {
+        let blocks = blocks_of(pba);
+        if blocks.start < self.start_bytes {
+            return;
+        }
+        if self.believed.is_empty() {
+            self.believed = blocks;
+        } else {
+            self.believed.start = self.believed.start.min(blocks.start);
+            self.believed.end = self.believed.end.max(blocks.end);
+        }
     }
 
     fn holds(&self, pba: Pba) -> bool {

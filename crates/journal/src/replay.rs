@@ -18,6 +18,9 @@
 //!
 //! What is asked for may reach beyond the journal's end, into blocks that nobody needs. When they
 //! cannot be read, [`Replay::narrow`] asks for the least that the next step takes.
+//!
+//! Whoever wants to write records again has them kept ([`Replay::keep_from`]): what is read a
+//! second time might be something else.
 
 use format::record::{
     Change, Changes, RECORD_HEADER_BYTES, RecordHeader, RecordKind, Settled, decode_header,
@@ -94,6 +97,8 @@ pub struct Replay {
     /// What of it the next step cannot do without.
     least_bytes: usize,
     end: Option<End>,
+    kept_from: u64,
+    kept: Vec<(u64, Vec<u8>)>,
 }
 
 impl Replay {
@@ -113,9 +118,21 @@ impl Replay {
             needs_bytes: 0,
             least_bytes: 0,
             end: None,
+            kept_from: u64::MAX,
+            kept: Vec::new(),
         };
         replay.need(BLOCK_BYTES);
         replay
+    }
+
+    /// From this record on bytes are kept for [`Self::take_kept`], fillers' too.
+    pub fn keep_from(&mut self, sequence: u64) {
+        self.kept_from = sequence;
+    }
+
+    /// What was kept since the last call: offsets in zone journal and bytes, whole blocks.
+    pub fn take_kept(&mut self) -> Vec<(u64, Vec<u8>)> {
+        std::mem::take(&mut self.kept)
     }
 
     /// The place after the last record that counts: where a writer goes on.
@@ -190,6 +207,10 @@ impl Replay {
             Err(_) => return Err(End::Torn),
         };
         let crc = record_crc(here).map_err(|_| End::Torn)?;
+        if header.sequence >= self.kept_from {
+            let place = self.ring.place(self.position.offset_bytes);
+            self.kept.push((place, here[..length_bytes].to_vec()));
+        }
         self.move_behind(&header, crc);
         let RecordHeader { kind, sequence, incarnation, settled, .. } = header;
         Ok(Some((kind, ReplayRecord { sequence, incarnation, settled, body })))

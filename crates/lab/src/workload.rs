@@ -3,7 +3,6 @@
 
 mod asides;
 
-use disk::Loss;
 use engine::{Codec, Compression, Detection, FingerprintKind};
 
 use crate::dice::{Dice, mixed};
@@ -214,10 +213,6 @@ impl Workload<'_> {
         if kind.rots() {
             // What rots before a crash may look like the crash itself; after a close it may not.
             (before.end, at) = (End::Close, 0);
-        }
-        if kind == Trouble::Unsyncable {
-            // What the kernel could not write is in its cache, and nobody knows it is not on disk.
-            last.end = End::Power(Loss::Mixed, self.dice.roll() >> 8);
         }
         last.requests.insert(at, Request { verb, steps: 0 });
     }

@@ -32,6 +32,7 @@ mod stages;
 mod stand;
 mod stops;
 mod unreadable;
+mod unsynced;
 mod versions;
 mod volumes;
 mod weight;

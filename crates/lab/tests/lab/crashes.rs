@@ -108,6 +108,26 @@ fn a_failing_disk_costs_errors_and_nothing_else() {
     }
 }
 
+/// What a sync should have kept is in a cache only, and the next process reads it there.
+#[test]
+fn a_store_whose_sync_failed_is_opened_by_the_next_process_and_loses_nothing() {
+    for seed in 0..24 {
+        let mut script: Script = Plan { steps: 30, crashes: 3, ..Plan::of_seed(seed) }.script();
+        for life in &mut script.lives {
+            life.requests.retain(|request| !matches!(request.verb, Verb::Trouble { .. }));
+        }
+        let trouble = Verb::Trouble { kind: Trouble::Unsyncable, number: seed };
+        if let [.., fails, next] = &mut script.lives[..] {
+            let at = fails.requests.len() / 2;
+            fails.requests.insert(at, lab::Request { verb: trouble, steps: 0 });
+            fails.end = lab::End::Kill(seed);
+            next.end = lab::End::Power(disk::Loss::All, seed);
+        }
+        let run = Simulation::of_script(script, Look::Sometimes(4)).and_then(Simulation::run);
+        assert!(run.is_ok(), "seed {seed}: {}", run.err().map_or(String::new(), |e| e.to_string()));
+    }
+}
+
 /// What seeds hardly come upon: each shows known bugs to the canary, and passes without them.
 #[test]
 fn schedules_pass() {
