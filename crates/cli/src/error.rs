@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use admin::{CallError, ConnectError, RefusalKind, ServeError};
 use disk::{CreateFilesError, FileError};
-use engine::{CreateError, PlanError, RepairError, RequestError};
+use engine::{CreateError, GrowError, PlanError, RepairError, RequestError};
 use images::ImageError;
 use thiserror::Error;
 
@@ -318,6 +318,8 @@ pub(crate) enum CliError {
     CreateFiles(#[from] CreateFilesError),
     #[error(transparent)]
     Create(#[from] CreateError),
+    #[error(transparent)]
+    Grow(#[from] GrowError),
     #[error(transparent)]
     OpenFiles(disk::OpenError),
     #[error(transparent)]

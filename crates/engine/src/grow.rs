@@ -11,10 +11,11 @@
 //! that, before it does anything else (`geometry.rs`), so that the loss of the first can never
 //! bring the old one back.
 
-use disk::Disk;
+use disk::{Disk, IoError};
 use format::superblock::{GEOMETRY_BLOCKS, Geometry};
+use thiserror::Error;
 
-use crate::create::{CreateError, PlanError, can_be, check_data, containers_in, tables_bytes_for};
+use crate::create::{PlanError, can_be, check_data, containers_in, tables_bytes_for};
 use crate::devices::Devices;
 use crate::geometry::{check_zones, read_geometry, write_geometry};
 use crate::open_error::OpenError;
@@ -54,6 +55,14 @@ pub fn plan_growth(geometry: &Geometry, options: &GrowOptions) -> Result<Geometr
     can_be(grown)
 }
 
+/// The device failed in the middle of a growth.
+#[derive(Debug, Error)]
+#[error(
+    "the new sizes could not be written: {0}; once the device is mended the store opens as it was, \
+     or larger: `tamis stats` says which"
+)]
+pub struct GrowError(#[from] IoError);
+
 /// A store whose files are open and whose engine does not run.
 pub struct Growing {
     devices: Devices,
@@ -82,8 +91,8 @@ impl Growing {
     /// Makes the store what [`plan_growth`] said. Its files must be so large, durably.
     ///
     /// # Errors
-    /// [`CreateError`] when the device fails; the store is then the old one or the new one.
-    pub fn finish(mut self, grown: &Geometry) -> Result<(), CreateError> {
+    /// [`GrowError`] when the device fails; the store is then the old one or the new one.
+    pub fn finish(mut self, grown: &Geometry) -> Result<(), GrowError> {
         for block in GEOMETRY_BLOCKS {
             write_geometry(&mut self.devices, block, grown)?;
         }

@@ -173,7 +173,7 @@ pub use format::catalog::{Dedup, Origin};
 pub use format::detection::{Detection, FingerprintKind};
 pub use format::domain::DomainSecret;
 pub use format::units::{Codec, Compression, VolumeId, Zone};
-pub use grow::{GrowOptions, Growing, plan_growth};
+pub use grow::{GrowError, GrowOptions, Growing, plan_growth};
 pub use intake::{AdminRequest, NewVolume, SnapshotRequest};
 pub use notice::{Notice, Observer, Room};
 pub use open::{open, open_with_cache};

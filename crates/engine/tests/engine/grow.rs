@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use disk::{Completion, Disk, Doorbell, Fault, FurtherFiles, Io, IoKind, MemoryDisk};
+use disk::{Completion, Disk, Doorbell, Fault, FurtherFiles, Io, IoKind, Loss, MemoryDisk};
 use engine::{
     AdminRequest, CreateOptions, GrowOptions, Growing, RequestError, ScrubRequest, Zone,
     plan_growth,
@@ -84,6 +84,21 @@ fn a_full_store_grows_and_goes_on() {
     let disk = stand.close();
     check_clean(&disk);
     assert!(geometry_in(&disk, 0) == grown && geometry_in(&disk, 3) == grown);
+}
+
+/// Its first copy is in a cache only then; the second must not outlive it.
+#[test]
+fn a_growth_whose_sync_failed_is_written_again_from_its_first_copy_on() {
+    let wish = Wish::default();
+    let (disk, geometry) = small_store(&wish);
+    let grown = plan_growth(&geometry, &larger()).unwrap();
+    disk.inject(Fault::Sync { zone: Zone::Superblock });
+    Growing::begin(Box::new(disk.clone())).unwrap().finish(&grown).unwrap_err();
+    disk.heal();
+    let disk = disk.restart(1);
+    drop(wish.load(&disk).unwrap());
+    let left = disk.left_by_power_loss(1, Loss::All);
+    assert!(geometry_in(&left, 0) == grown && geometry_in(&left, 3) == grown);
 }
 
 /// What the power leaves of a store that grows, if it goes at one of the growth's writes or syncs;
