@@ -47,18 +47,14 @@ impl Engine {
     /// Answers or queues an administrative request.
     pub(crate) fn accept_admin(&mut self, request: AdminRequest, done: Done) {
         if !self.has_room_for_versions(&request) {
-            return match self.check_versions(&request) {
-                Ok(()) => self.waiting.push_back(Waiting::Change(request, done)),
-                Err(error) => done.fail(error),
-            };
+            return self.wait_for_versions(request, done);
         }
         let queued = match request {
             AdminRequest::OpenVolume { name } => {
                 return done.finish(self.open_volume(&name).map(Reply::Volume));
             }
             AdminRequest::ListVolumes { after, most } => {
-                let listed = self.list_volumes(after.as_deref(), most);
-                return done.reply(Reply::Volumes(listed));
+                return done.reply(Reply::Volumes(self.list_volumes(after.as_deref(), most)));
             }
             AdminRequest::Compression => {
                 return done.reply(Reply::Compression(self.state.compression));
@@ -108,6 +104,14 @@ impl Engine {
             }
         };
         self.queue(queued, done);
+    }
+
+    /// Waits for room, unless the request fails with all the room there is.
+    fn wait_for_versions(&mut self, request: AdminRequest, done: Done) {
+        match self.check_versions(&request) {
+            Ok(()) => self.waiting.push_back(Waiting::Change(request, done)),
+            Err(error) => done.fail(error),
+        }
     }
 
     /// Queues what a request is to change, or fails it.

@@ -3,8 +3,8 @@
 //! Pages and frames may all pass their checksums and still not fit together: a volume's entry that
 //! names another domain, or a map that names a chunk of one. Who reads such a volume gets another
 //! tenant's bytes, and what is written to it is shared with that tenant. No repair can know which
-//! of both is right, so it is told and nothing else. A PBN that names no chunk is shared by all that
-//! lost one: what volumes of two domains map counts only once it is known to be stored.
+//! of both is right, so it is told and nothing else. A PBN that names no chunk is shared by all
+//! that lost one: what volumes of two domains map counts only once it is known to be stored.
 
 use format::catalog::CatalogEntry;
 use format::domain::DomainId;

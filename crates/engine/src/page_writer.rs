@@ -1,5 +1,5 @@
-//! Writes whole trees to blocks that no root names; pages that are right already stay. What versions
-//! of a volume have in common is written once, so that they share it as they did.
+//! Writes whole trees to blocks that no root names; pages that are right already stay. What
+//! versions of a volume have in common is written once, so that they share it as they did.
 
 use std::collections::BTreeMap;
 

@@ -1,9 +1,9 @@
 //! The journal's prefix: which records count, and what they change.
 //!
 //! The journal is gone through twice. First only to learn the last known sync: every record
-//! carries the sequence that was durable when it was written. So does a root, even a damaged one: it
-//! says where the journal goes on behind what it holds. (If what stands behind the end says
-//! that the journal went on, the store is not opened, and no change has been made.) Then to apply:
+//! carries the sequence that was durable when it was written. So does a root, even a damaged one:
+//! it says where the journal goes on behind what it holds. (If what stands behind the end says that
+//! the journal went on, the store is not opened, and no change has been made.) Then to apply:
 //! a record after that sync may name frames that never reached the disk, so its frames are checked,
 //! and the journal is *cut* before the first record that misses one. What comes after the cut was
 //! never promised.

@@ -108,9 +108,9 @@ impl Survey {
         !self.base_is_newest || self.base.is_damaged() || self.problems.iter().any(short)
     }
 
-    /// What is wrong with a journal whose records are not applied from `at` on, although they are
-    /// there; `is_proven`: they are known to have been durable. Otherwise it is what a crash leaves,
-    /// unless a root is lost that might have told.
+    /// What is wrong with a journal whose records are not applied from `at` on, although they
+    /// are there; `is_proven`: they are known to have been durable. Otherwise it is what a crash
+    /// leaves, unless a root is lost that might have told.
     pub(crate) fn cut_problem(&self, at: JournalPosition, is_proven: bool) -> Option<Problem> {
         let JournalPosition { sequence, offset_bytes, .. } = at;
         let last_sequence = self.base.journal.end.sequence - 1;
