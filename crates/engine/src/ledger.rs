@@ -87,6 +87,13 @@ impl VolumeLedger {
         self.cleared = merged;
     }
 
+    /// Whether the journal says anything of these chunks.
+    pub(crate) fn is_journaled(&self, lbas: &Range<u64>) -> bool {
+        let at = self.cleared.partition_point(|range| range.end <= lbas.start);
+        self.set.range(lbas.clone()).next().is_some()
+            || self.cleared.get(at).is_some_and(|range| range.start < lbas.end)
+    }
+
     /// What the journal says of a chunk, if it says anything.
     pub(crate) fn journaled(&self, lba: u64) -> Option<Pbn> {
         self.set.get(&lba).copied().or_else(|| {

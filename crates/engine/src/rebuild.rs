@@ -18,7 +18,7 @@ use format::pba_page::{self, PbaEntry};
 use format::root::{HashShape, JournalPosition, Root, STREAMS, Totals};
 use format::superblock::{Geometry, root_block};
 use format::units::{
-    BlockPtr, CONTAINER_BYTES, ContainerId, PageId, Pba, Pbn, TreeId, TreeRoot, Zone,
+    BlockPtr, CONTAINER_BYTES, ContainerId, PageId, Pba, Pbn, TreeId, TreeRoot, VolumeId, Zone,
 };
 use format::{BLOCK_BYTES, catalog, map_page};
 use tables::BuiltTable;
@@ -26,7 +26,7 @@ use tables::BuiltTable;
 use crate::damage_reads::DamageReads;
 use crate::frame_accounts::{FrameAccounts, stored_chunks};
 use crate::ledger::{Ledger, Pages, Place};
-use crate::map_accounts::{MapAccounts, each_map_leaf};
+use crate::map_accounts::{MapAccounts, as_on_disk, leaf_indexes, map_leaf};
 use crate::page_writer::PageWriter;
 use crate::problem::CheckProgress;
 use crate::repair_error::RepairError;
@@ -42,6 +42,9 @@ pub(crate) struct Written {
     pub(crate) pages: u64,
     pub(crate) directories: u64,
 }
+
+/// A leaf to be written, or where it is.
+type GatheredLeaf = Result<Box<Page>, BlockPtr>;
 
 /// Everything that a rebuild works from.
 pub(crate) struct Rebuild<'a> {
@@ -264,36 +267,14 @@ impl<'a> Rebuild<'a> {
         for (id, first) in self.ledger.lines() {
             self.writer.begin_line(first);
             let tree = TreeId::volume(id);
-            let (mut mapped, mut leaves) = (0, Vec::new());
-            let mut outcome = Ok(());
-            let (reads, survey, maps) = (&mut *self.reads, self.survey, &self.maps);
-            // Leaves are gathered as pages first: reading and writing share the devices.
-            let mut batch = Vec::new();
-            let ledger = &self.ledger;
-            each_map_leaf(ledger, &mut Pages { reads, survey }, id, |_, leaf| {
-                let mut page = Page::empty(PageId { tree, level: 0, index: leaf.index });
-                for (slot, pbn) in leaf.slots.iter().enumerate() {
-                    mapped += u64::from(!pbn.is_none());
-                    map_page::set(&mut page, slot, maps.rebuilt(ledger, &leaf, *pbn));
-                }
-                match leaf.old {
-                    Some((at, old)) if old.payload() == page.payload() => {
-                        batch.push((leaf.index, Err(at)));
-                    }
-                    _ => batch.push((leaf.index, Ok(Box::new(page)))),
-                }
-            });
-            for (index, leaf) in batch {
-                match leaf {
-                    Err(pointer) => leaves.push((index, pointer)),
-                    Ok(page) if outcome.is_ok() => match self.put_leaf(index, *page) {
-                        Ok(leaf) => leaves.push(leaf),
-                        Err(error) => outcome = Err(error),
-                    },
-                    Ok(_) => {}
-                }
+            let (mapped, gathered) = self.map_leaves(id);
+            let mut leaves = Vec::new();
+            for (index, leaf) in gathered {
+                leaves.push(match leaf {
+                    Ok(page) => self.put_leaf(index, *page)?,
+                    Err(pointer) => (index, pointer),
+                });
             }
-            outcome?;
             let root = self.put_tree(tree, leaves)?;
             if let Some(volume) = self.ledger.volumes.get_mut(&id) {
                 let entry = &mut volume.entry;
@@ -307,6 +288,35 @@ impl<'a> Rebuild<'a> {
             }
         }
         Ok(())
+    }
+
+    /// The leaves of a map as pages, or where they are if they stay; and how many chunks it maps.
+    /// They are gathered first: reading and writing share the devices.
+    fn map_leaves(&mut self, id: VolumeId) -> (u64, Vec<(u64, GatheredLeaf)>) {
+        let (mut mapped, mut gathered) = (0, Vec::new());
+        let Some(volume) = self.ledger.volumes.get(&id) else { return (mapped, gathered) };
+        let (survey, tree) = (self.survey, TreeId::volume(id));
+        for index in leaf_indexes(survey, volume) {
+            let plain = as_on_disk(survey, volume, index)
+                .and_then(|at| Some((at, *self.maps.plain.get(&at.block())?)));
+            if let Some((at, count)) = plain {
+                mapped += u64::from(count);
+                gathered.push((index, Err(at)));
+                continue;
+            }
+            let mut pages = Pages { reads: self.reads, survey };
+            let Some(leaf) = map_leaf(&mut pages, volume, index) else { continue };
+            let mut page = Page::empty(PageId { tree, level: 0, index });
+            for (slot, pbn) in leaf.slots.iter().enumerate() {
+                mapped += u64::from(!pbn.is_none());
+                map_page::set(&mut page, slot, self.maps.rebuilt(&self.ledger, &leaf, *pbn));
+            }
+            gathered.push(match leaf.old {
+                Some((at, old)) if old.payload() == page.payload() => (index, Err(at)),
+                _ => (index, Ok(Box::new(page))),
+            });
+        }
+        (mapped, gathered)
     }
 
     /// The queue of free PBNs, from its beginning: all that name nothing and that no map names.

@@ -1,11 +1,12 @@
 //! Many versions of one volume: what looks at them takes the time and the memory of what there is
 //! of pages, not of what there is of versions.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use disk::{Completion, Disk, Io, IoKind, Loss, MemoryDisk};
-use engine::{AdminRequest, Caches, Reply, SnapshotRequest, WeightRequest, Zone, repair};
+use engine::{AdminRequest, Caches, Problem, Reply, SnapshotRequest, WeightRequest, Zone, repair};
 
 use crate::stand::{CHUNK, GIB, Hand, MIB, Stand, Wish, check, check_clean, packed};
 
@@ -79,15 +80,40 @@ fn a_check_reads_what_versions_share_once() {
     assert!(fifty < one + 50 * 3, "{one} blocks, and {fifty} with fifty snapshots");
 }
 
+/// Damages the leaves of the map, or so many of them.
+fn spoil_leaves(disk: &MemoryDisk, most: usize) {
+    let map = engine::structures(Box::new(disk.left_by_power_loss(0, Loss::None))).unwrap();
+    let leaves: BTreeSet<u64> = map
+        .iter()
+        .filter(|structure| structure.kind == "map, leaf")
+        .map(|structure| structure.offset_bytes)
+        .collect();
+    for at in leaves.into_iter().take(most) {
+        disk.corrupt(Zone::Tables, at + 600, |byte| *byte ^= 0x40);
+    }
+}
+
+#[test]
+fn a_repair_reads_what_versions_share_once() {
+    let blocks_read = |snapshots| {
+        let blocks = Arc::new(AtomicU64::new(0));
+        let disk = with_snapshots(60, snapshots);
+        spoil_leaves(&disk, 1);
+        let counting = Counting { disk: disk.clone(), blocks: Arc::clone(&blocks) };
+        let report = repair(Box::new(counting), &mut |_| {}).unwrap();
+        assert_eq!(report.lost_chunks, LEAF_CHUNKS * (1 + u64::from(snapshots)));
+        let is_lost = |problem: &Problem| matches!(problem, Problem::LostChunks { .. });
+        assert!(check(&disk).problems.iter().all(is_lost));
+        blocks.load(Ordering::Relaxed)
+    };
+    let (one, fifty) = (blocks_read(1), blocks_read(50));
+    assert!(fifty < one + 50 * 10, "{one} blocks, and {fifty} with fifty snapshots");
+}
+
 #[test]
 fn a_repair_writes_what_versions_share_once() {
     let disk = with_snapshots(20, 40);
-    let copy = disk.left_by_power_loss(0, Loss::None);
-    for structure in engine::structures(Box::new(copy)).unwrap() {
-        if structure.kind == "map, leaf" {
-            disk.corrupt(Zone::Tables, structure.offset_bytes + 600, |byte| *byte = 0xa5);
-        }
-    }
+    spoil_leaves(&disk, 20);
     let report = repair(Box::new(disk.clone()), &mut |_| {}).unwrap();
     assert!(report.lost_chunks > 20 * 40, "{report:?}");
     assert!(report.pages_written < 2 * 20 + 40, "{} pages", report.pages_written);
