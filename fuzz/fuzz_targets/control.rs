@@ -34,6 +34,7 @@ fn volume(name: String, size_bytes: u64, read_only: bool) -> VolumeInfo {
         unsought_chunks: 0,
         domain: None,
         taken_unix_s: None,
+        origin: None,
         parent: None,
     }
 }
