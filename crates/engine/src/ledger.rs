@@ -54,7 +54,7 @@ pub(crate) struct VolumeLedger {
     /// What these chunks are mapped to; none: unmapped.
     pub(crate) set: BTreeMap<u64, Pbn>,
     /// Chunks unmapped, unless `set` says otherwise.
-    cleared: Vec<Range<u64>>,
+    pub(crate) cleared: Vec<Range<u64>>,
 }
 
 impl VolumeLedger {
@@ -85,13 +85,6 @@ impl VolumeLedger {
             }
         }
         self.cleared = merged;
-    }
-
-    /// Whether the journal says anything of these chunks.
-    pub(crate) fn is_journaled(&self, lbas: &Range<u64>) -> bool {
-        let at = self.cleared.partition_point(|range| range.end <= lbas.start);
-        self.set.range(lbas.clone()).next().is_some()
-            || self.cleared.get(at).is_some_and(|range| range.start < lbas.end)
     }
 
     /// What the journal says of a chunk, if it says anything.

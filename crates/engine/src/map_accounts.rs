@@ -11,6 +11,7 @@
 //! all versions. Memory: about 20 bytes a leaf.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use format::catalog::VolumeState;
 use format::map_page::{self, SLOTS};
@@ -149,6 +150,15 @@ impl MapAccounts {
         }
         let number = self.lost_with.get(&leaf.lost_with).copied().unwrap_or(0);
         Pbn(ledger.places.len() as u64 + number)
+    }
+}
+
+impl VolumeLedger {
+    /// Whether the journal says anything of these chunks.
+    fn is_journaled(&self, lbas: &Range<u64>) -> bool {
+        let at = self.cleared.partition_point(|range| range.end <= lbas.start);
+        self.set.range(lbas.clone()).next().is_some()
+            || self.cleared.get(at).is_some_and(|range| range.start < lbas.end)
     }
 }
 
