@@ -169,19 +169,21 @@ impl Space {
 
     /// The sealed container that is worth most to be collected when the next to be opened has this
     /// sequence number, of those that were opened before `opened_before`, have lost one byte in
-    /// `one_in` and are not damaged.
+    /// `one_in`, are not damaged and of which `may_be` says nothing else.
     #[must_use]
     pub fn victim(
         &self,
         next_sequence: u32,
         opened_before: u32,
         one_in: u32,
+        may_be: impl Fn(ContainerId, &SealedUse) -> bool,
     ) -> Option<ContainerId> {
         let worth_of = |container: u32| match self.uses.get(container as usize)? {
             ContainerUse::Sealed(sealed) if sealed.sequence < opened_before => {
                 let lost_bytes = sealed.used_bytes.saturating_sub(sealed.live_bytes);
                 let age = next_sequence.wrapping_sub(sealed.sequence);
-                (lost_bytes >= sealed.used_bytes / one_in).then(|| worth(sealed, age))
+                let is_worth_it = lost_bytes >= sealed.used_bytes / one_in;
+                (is_worth_it && may_be(ContainerId(container), sealed)).then(|| worth(sealed, age))
             }
             _ => None,
         };

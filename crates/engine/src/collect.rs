@@ -13,13 +13,13 @@
 //! each one journal record; an entry counts only if the tables still say that its chunk is *here*.
 //! A chunk that a group is about to retain is moved even if nothing refers to it. A frame that
 //! fails its check, or is known to hold other bytes, stays where it is, and so does its container:
-//! what is lost stays visible, nothing else is lost with it.
+//! what is lost stays visible, nothing else is lost with it. Room for what is moved, and why there
+//! is enough: [`crate::collect_room`].
 //!
 //! Whoever wants room before that asks for it ([`crate::collect_step`]), and may have what is moved
 //! compressed harder: then workers make the frames of each slice anew before it is worked off, and
 //! of those that became shorter the new one is stored.
 
-use std::cell::LazyCell;
 use std::sync::Arc;
 
 use containers::{directory_in_tail, directory_of, footer};
@@ -30,24 +30,19 @@ use format::frame;
 use format::record::Change;
 use format::root::Stream;
 use format::units::{CONTAINER_BYTES, ContainerId, FrameCheck, Pba, Pbn};
-use hashbrown::HashSet;
-use mutants::mutant;
 use reduce::{ChunkBuf, FramePlace, Image, Job};
-use tables::{PageError, pbn_pba, second_copies};
+use tables::PageError;
 
+use crate::collect_fates::{Fate, room_of_moves};
 use crate::collection::{Known, Order, Renewed, Reserve, Victim, room_of};
 use crate::devices::Purpose;
 use crate::engine::Engine;
 use crate::error::RequestError;
 use crate::notice::Notice;
-use crate::placement::{Placed, Placement};
+use crate::placement::Placed;
 use crate::record::CHANGE_BYTES_MAX;
 use crate::recovery::entries_by_scan;
 use crate::scrub_damage::Evidence;
-use crate::wanted::Wanted;
-
-/// A container is compacted only if at least one byte in so many is dead.
-const COMPACTED_ONE_IN: u32 = 16;
 
 /// Where somebody reads, or somebody asked for the collection, the victim is read in pieces of this
 /// size, one after the other: clients' reads go in between. One read of 4 MiB keeps a device busy
@@ -61,25 +56,16 @@ const TAIL_BYTES: usize = 128 << 10;
 // Who hears of a read knows by its length what it was.
 const _: () = assert!(TAIL_BYTES < PIECE_BYTES);
 
-/// What becomes of one entry of a slice.
-enum Fate {
-    Stale,
-    Move(FrameCheck),
-    /// It is a second copy.
-    Copy(FrameCheck),
-    DropCopy,
-    /// It is dead, and its second copy, there, takes its place: were it forgotten, a frame of its
-    /// PBN would be left when that names another chunk.
-    Promote(Pba),
-    /// With the check that its frame must have, where only that frame says which chunk it was.
-    Forget(Option<FrameCheck>),
-}
-
-impl Fate {
-    /// Whether the chunk's frame is looked at.
-    fn needs_frame(&self) -> bool {
-        matches!(self, Self::Move(_) | Self::Copy(_) | Self::Forget(Some(_)))
-    }
+/// What came of a slice.
+#[derive(PartialEq, Eq)]
+enum Turn {
+    Done,
+    /// Something is on its way.
+    Waits,
+    /// For what lives in it, and none comes.
+    LacksRoom,
+    /// Something that lives in the victim is damaged, and nothing has been moved.
+    Damaged,
 }
 
 impl Engine {
@@ -118,7 +104,9 @@ impl Engine {
         let ContainerEntry { sequence, live_bytes, .. } = self.state.containers.get(id);
         let in_pieces = order.is_some() || self.reads.any();
         let piece_bytes = if in_pieces { PIECE_BYTES } else { CONTAINER_BYTES as usize };
-        let victim = Victim::new(id, sequence, order, piece_bytes);
+        let mut victim = Victim::new(id, sequence, order, piece_bytes);
+        victim.at_risk_bytes = self.room_to_risk_bytes(id);
+        victim.verified = victim.at_risk_bytes > 0;
         self.tell(&Notice::CollectionBegan { container: id.0 });
         if live_bytes == 0 && victim.recompresses().is_none() {
             self.read_of_victim(id, CONTAINER_BYTES as usize - TAIL_BYTES, TAIL_BYTES);
@@ -145,7 +133,7 @@ impl Engine {
     fn next_victim(&mut self) -> Option<(ContainerId, Option<Order>)> {
         let due = self.due_victim();
         let is_urgent = due.is_some() && self.must_collect();
-        let ordered = if is_urgent { None } else { self.take_order() };
+        let ordered = if is_urgent { None } else { self.take_order(due.is_some()) };
         match ordered {
             Some((id, order)) => Some((id, Some(order))),
             None => Some((due?, None)),
@@ -198,17 +186,6 @@ impl Engine {
         free < self.reserve().hurry || self.waits_for_containers()
     }
 
-    /// A wholly dead container, else (when `compact`) the one that is most worth it, of those that
-    /// were opened before `until_sequence`. What is still being written is left alone.
-    pub(crate) fn choose_victim(&self, compact: bool, until_sequence: u32) -> Option<ContainerId> {
-        let Placement { space, .. } = &self.placement;
-        let next_sequence = self.placement.next_sequence();
-        let is_written = |id: &ContainerId| !self.placement.is_in_memory(*id);
-        let best = || space.victim(next_sequence, until_sequence, COMPACTED_ONE_IN);
-        let dead = space.dead(until_sequence).filter(is_written);
-        dead.or_else(|| if compact { best().filter(is_written) } else { None })
-    }
-
     /// A piece of the victim has been read, or the end of it.
     pub(crate) fn victim_read(&mut self, ok: bool, buf: Option<AlignedBuf>) {
         let Some(mut victim) = self.collection.victim.take() else { return };
@@ -250,7 +227,7 @@ impl Engine {
     }
 
     /// The container cannot be freed: it stays as it is.
-    fn keep_victim(&mut self, mut victim: Victim) {
+    pub(crate) fn keep_victim(&mut self, mut victim: Victim) {
         self.placement.space.mark_damaged(victim.id);
         self.tell(&Notice::CollectionEnded { container: victim.id.0, freed: false });
         self.end_order(&mut victim, false);
@@ -258,70 +235,101 @@ impl Engine {
 
     fn collect_slice(&mut self) -> Result<bool, PageError> {
         let Some(mut victim) = self.collection.victim.take() else { return Ok(false) };
-        let outcome = self.try_collect_slice(&mut victim);
-        if matches!(outcome, Ok(true)) && victim.cursor >= victim.entries.len() {
-            return Ok(self.end_collection(victim));
+        let is_verified = victim.verified || !matches!(victim.known, Known::All(_));
+        let turn = match is_verified {
+            true => self.try_collect_slice(&mut victim),
+            false => self.verify_slice(&mut victim),
+        };
+        match turn {
+            Ok(Turn::Damaged) => self.keep_victim(victim),
+            Ok(Turn::LacksRoom) => self.let_victim_go(victim),
+            Ok(Turn::Done) if victim.cursor >= victim.entries.len() => {
+                return Ok(self.end_collection(victim));
+            }
+            Ok(Turn::Done | Turn::Waits) | Err(_) => self.collection.victim = Some(victim),
         }
-        self.collection.victim = Some(victim);
-        outcome
+        Ok(turn? != Turn::Waits)
     }
 
-    fn try_collect_slice(&mut self, victim: &mut Victim) -> Result<bool, PageError> {
+    fn try_collect_slice(&mut self, victim: &mut Victim) -> Result<Turn, PageError> {
         let end = victim.slice_end();
         if let Some(asked) = self.renew_slice(victim, end) {
-            return Ok(asked);
+            return Ok(if asked { Turn::Done } else { Turn::Waits });
         }
-        let Victim { entries, known, cursor, id, damaged, scanned, .. } = victim;
-        let slice = &entries[*cursor..end];
-        if !self.want_slice(slice)? {
-            return Ok(false);
+        let entries = end - victim.cursor;
+        if !self.want_slice(&victim.entries[victim.cursor..end])?
+            || !self.journal_has_room(CHANGE_BYTES_MAX * (entries + 2))
+            || self.placement.is_behind()
+            || self.checkpoints.tables_are_behind(&self.state)
+            || self.devices.journal_is_behind()
+        {
+            return Ok(Turn::Waits);
         }
-        let bytes = room_of(slice);
-        if !self.journal_has_room(CHANGE_BYTES_MAX * (slice.len() + 2)) {
-            return Ok(false);
-        }
-        if self.placement.is_behind() || self.checkpoints.tables_are_behind(&self.state) {
-            return Ok(false);
-        }
-        if self.devices.journal_is_behind() {
-            return Ok(false);
-        }
-        if !self.placement.has_room(Stream::Collection, bytes) {
-            return Ok(false);
-        }
-        // Only what is dead is looked for among what groups hold.
-        let held = LazyCell::new(|| self.buffer.held());
-        let fate = |entry| match self.fate(*id, entry, &held) {
-            Fate::Forget(_) if !*scanned => Fate::Forget(None),
-            fate => fate,
-        };
-        let fates: Vec<Fate> = slice.iter().map(fate).collect();
-        if matches!(known, Known::Directory) && fates.iter().any(Fate::needs_frame) {
+        let fates = self.fates(victim, end);
+        if matches!(victim.known, Known::Directory) && fates.iter().any(Fate::needs_frame) {
             self.read_victim_whole(victim);
-            return Ok(false);
+            return Ok(Turn::Waits);
         }
-        self.collection.pace.spend(bytes);
+        if room_of_moves(victim, &fates) > self.collection_room_bytes() {
+            let comes = self.room_to_collect_may_come();
+            return Ok(if comes { Turn::Waits } else { Turn::LacksRoom });
+        }
+        self.collect_entries(victim, end, fates);
+        Ok(Turn::Done)
+    }
+
+    /// Works the next slice off, for which everything is here.
+    fn collect_entries(&mut self, victim: &mut Victim, end: usize, fates: Vec<Fate>) {
         let renewed = std::mem::take(&mut victim.renewed);
         let mut changes = Vec::new();
-        for (at, (entry, fate)) in slice.iter().zip(fates).enumerate() {
-            let image = known.bytes();
-            match self.collect_entry(fate, entry, image, renewed.frame(at), &mut changes) {
+        for (at, fate) in fates.into_iter().enumerate() {
+            let entry = victim.entries[victim.cursor + at];
+            let image = victim.known.bytes();
+            self.collection.pace.spend(room_of(entry.length_bytes.into()));
+            match self.collect_entry(fate, &entry, image, renewed.frame(at), &mut changes) {
                 Some((moved_bytes, written_bytes)) => {
                     victim.moved_bytes += moved_bytes;
                     victim.written_bytes += written_bytes;
                 }
-                None => {
-                    *damaged = true;
-                    self.scrub.damage.note(entry.pbn, *id, Evidence::Checksum);
-                    self.suspect(entry.pbn);
-                }
+                None => self.note_damaged(victim, entry.pbn),
             }
         }
         if !changes.is_empty() {
             self.record(&changes);
         }
-        *cursor = end;
-        Ok(true)
+        victim.cursor = end;
+    }
+
+    /// Looks whether what lives in the next slice is sound. Behind the last the victim begins anew,
+    /// to be moved, unless something is damaged.
+    fn verify_slice(&mut self, victim: &mut Victim) -> Result<Turn, PageError> {
+        let end = victim.slice_end();
+        if !self.want_slice(&victim.entries[victim.cursor..end])? {
+            return Ok(Turn::Waits);
+        }
+        for (at, fate) in self.fates(victim, end).into_iter().enumerate() {
+            let entry = victim.entries[victim.cursor + at];
+            if let Fate::Move(check) = fate
+                && self.movable(&entry, check, victim.known.bytes()).is_none()
+            {
+                self.note_damaged(victim, entry.pbn);
+            }
+        }
+        victim.cursor = end;
+        if end >= victim.entries.len() {
+            (victim.verified, victim.cursor) = (true, 0);
+            let is_damaged = victim.damaged && self.scrub.damage.may_be_in(victim.id);
+            if is_damaged {
+                return Ok(Turn::Damaged);
+            }
+        }
+        Ok(Turn::Done)
+    }
+
+    fn note_damaged(&mut self, victim: &mut Victim, pbn: Pbn) {
+        victim.damaged = true;
+        self.scrub.damage.note(pbn, victim.id, Evidence::Checksum);
+        self.suspect(pbn);
     }
 
     /// Has workers make the frames of the slice anew, if that was asked for; whether that moved
@@ -352,45 +360,6 @@ impl Engine {
     pub(crate) fn slice_renewed(&mut self, bytes: ChunkBuf, ends: Vec<u32>) {
         if let Some(victim) = &mut self.collection.victim {
             victim.renewed = Renewed::Here { bytes, ends };
-        }
-    }
-
-    fn want_slice(&mut self, slice: &[DirectoryEntry]) -> Result<bool, PageError> {
-        let mut wanted = Wanted::default();
-        let mut here = true;
-        for entry in slice {
-            here &= self.state.want_pba(entry.pbn, &mut wanted)?;
-            here &= self.state.want_forget(entry.pbn, &mut wanted)?;
-        }
-        self.hold_pages(wanted, |lookups| &mut lookups.collect_pins);
-        Ok(here)
-    }
-
-    fn fate(
-        &self,
-        container: ContainerId,
-        entry: &DirectoryEntry,
-        held: &LazyCell<HashSet<Pbn>, impl FnOnce() -> HashSet<Pbn>>,
-    ) -> Fate {
-        let Some(stored) = pbn_pba::get(&self.state.store, entry.pbn) else { return Fate::Stale };
-        let copy = second_copies::get(&self.state.store, entry.pbn);
-        let DirectoryEntry { offset_bytes, length_bytes, .. } = *entry;
-        let here = Pba { container, offset_bytes, length_bytes, ..Pba::default() };
-        if !stored.pba.is_place_of(here) {
-            return match copy.filter(|copy| copy.is_place_of(here)) {
-                Some(copy) if self.copy_may_move(stored) => Fate::Copy(copy.check),
-                Some(_) => Fate::DropCopy,
-                None => Fate::Stale,
-            };
-        }
-        let is_held = || held.contains(&entry.pbn) && !mutant!(ForgetsHeldChunk);
-        let check = stored.pba.check;
-        if stored.references > 0 || is_held() {
-            Fate::Move(check)
-        } else if let Some(copy) = copy.filter(|_| !mutant!(ForgetsCopied)) {
-            Fate::Promote(copy)
-        } else {
-            Fate::Forget(Some(check))
         }
     }
 
@@ -437,10 +406,8 @@ impl Engine {
                 changes.push(Change::Forget { pbn, fingerprint });
                 Some((0, 0))
             }
-            // Its checksum would say that it is sound, wherever it is.
-            Fate::Move(_) if self.scrub.damage.lies_beneath_checksum(pbn) => None,
             Fate::Move(check) => {
-                let frame = meant(check)?;
+                let frame = self.movable(entry, check, image)?;
                 let placed = Placed { frame: renewed.unwrap_or(frame), pbn, fingerprint };
                 let to = self.placement.place(Stream::Collection, &placed, changes)?;
                 changes.push(self.moved(pbn, to, &fingerprint));
@@ -448,6 +415,23 @@ impl Engine {
                 Some(self.count_moved(length_bytes, to))
             }
         }
+    }
+
+    /// The frame of a chunk that lives, if it may be moved.
+    fn movable<'a>(
+        &self,
+        entry: &DirectoryEntry,
+        check: FrameCheck,
+        image: &'a [u8],
+    ) -> Option<&'a [u8]> {
+        let DirectoryEntry { pbn, offset_bytes, length_bytes, .. } = *entry;
+        // Its checksum would say that it is sound, wherever it is.
+        if self.scrub.damage.lies_beneath_checksum(pbn) {
+            return None;
+        }
+        let start = offset_bytes as usize;
+        let frame = image.get(start..start + length_bytes as usize);
+        frame.filter(|frame| frame::is_meant(frame, pbn, check))
     }
 
     /// A frame of so many bytes has been stored at another place: what it was, and what it is.
@@ -462,7 +446,8 @@ impl Engine {
         // Whatever the directory left out stays where it is, and so does the container. What was
         // found damaged may have healed since, and then nothing of it is here any more.
         let left_bytes = self.state.containers.get(victim.id).live_bytes;
-        if left_bytes > 0 || victim.damaged && self.scrub.damage.may_be_in(victim.id) {
+        let is_damaged = victim.damaged && self.scrub.damage.may_be_in(victim.id);
+        if left_bytes > 0 || is_damaged {
             self.keep_victim(victim);
             return true;
         }

@@ -6,6 +6,7 @@ use crate::collect_step::{CollectPosition, CollectRequest, CollectStep, Collecte
 use crate::collection::{Order, Victim};
 use crate::done::Done;
 use crate::engine::Engine;
+use crate::error::RequestError;
 use crate::outcome::Reply;
 
 impl Engine {
@@ -17,14 +18,23 @@ impl Engine {
         }
     }
 
-    /// The container that the oldest request is about. One for which none is left is answered.
-    pub(crate) fn take_order(&mut self) -> Option<(ContainerId, Order)> {
+    /// The container that the oldest request is about. One for which none is left is answered, as
+    /// is one that finds no room unless that comes, perhaps from what is collected otherwise.
+    pub(crate) fn take_order(&mut self, otherwise: bool) -> Option<(ContainerId, Order)> {
         while let Some((request, done)) = self.collection.orders.pop_front() {
             let until_sequence = self.placement.next_sequence();
             let first = CollectPosition { from_sequence: 0, until_sequence };
             let position = request.position.unwrap_or(first);
             let CollectRequest { recompress, .. } = request;
-            match self.choose_ordered(position, recompress.is_some()) {
+            let in_turn = recompress.is_some();
+            match self.choose_ordered(position, in_turn) {
+                Some(id) if in_turn && !self.can_be_moved_whole(id) => {
+                    if otherwise || self.room_to_collect_may_come() {
+                        self.collection.orders.push_front((request, done));
+                        return None;
+                    }
+                    done.fail(RequestError::NoSpace);
+                }
                 Some(id) => return Some((id, Order { position, recompress, done })),
                 None => self.answer_order(done, CollectStep::default()),
             }

@@ -10,7 +10,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use disk::AlignedBuf;
-use format::directory::DirectoryEntry;
+use format::BLOCK_BYTES;
+use format::directory::{DIRECTORY_ENTRY_BYTES, DirectoryEntry};
+use format::frame::FRAME_BYTES_MAX;
 use format::units::{CONTAINER_BYTES, Compression, ContainerId};
 use reduce::ChunkBuf;
 
@@ -18,11 +20,11 @@ use crate::collect_step::{CollectPosition, CollectRequest};
 use crate::done::Done;
 use crate::error::RequestError;
 
-/// Entries of one slice, and bytes of their frames: a fraction of the reserved containers.
+/// Entries of one slice, and bytes of their frames: a fraction of what is reserved.
 const SLICE_ENTRIES: usize = 128;
 const SLICE_BYTES: u64 = 1 << 20;
-/// What a moved chunk takes beside its frame, at most.
-const ENTRY_BYTES: u64 = 64;
+/// A slice with fewer entries has more bytes than this, unless it is a victim's last.
+const LONG_SLICE_BYTES: u64 = SLICE_BYTES - FRAME_BYTES_MAX as u64;
 /// Share of all containers that stay free while clients write, and its bounds: enough for what
 /// they have on its way, no more, since all that is kept free is taken from what dies by itself.
 const RESERVE_SHARE: u64 = 256;
@@ -85,6 +87,10 @@ pub(crate) struct Victim {
     pub(crate) entries: Vec<DirectoryEntry>,
     pub(crate) cursor: usize,
     pub(crate) damaged: bool,
+    /// What lives in it is known to be sound, or there is room to move it in vain.
+    pub(crate) verified: bool,
+    /// That room.
+    pub(crate) at_risk_bytes: u64,
     /// Its directory is damaged: the entries are made from what frames are there.
     pub(crate) scanned: bool,
     /// Who asked for it, if somebody did.
@@ -165,6 +171,8 @@ impl Victim {
             entries: Vec::new(),
             cursor: 0,
             damaged: false,
+            verified: false,
+            at_risk_bytes: 0,
             scanned: false,
             order,
             renewed: Renewed::No,
@@ -215,14 +223,30 @@ impl Renewed {
     }
 }
 
-/// Room in containers that these chunks take at most when all are moved.
-pub(crate) fn room_of(entries: &[DirectoryEntry]) -> u64 {
-    entries.iter().map(|entry| u64::from(entry.length_bytes) + ENTRY_BYTES).sum()
+/// Room in containers that a frame of so many bytes takes, padding aside.
+pub(crate) fn room_of(frame_bytes: u64) -> u64 {
+    frame_bytes + DIRECTORY_ENTRY_BYTES as u64
+}
+
+/// Room that a victim with frames of `used_bytes` takes at most when `live_bytes` of them are
+/// moved: no more entries than its directory has room for, and a padding behind each slice.
+pub(crate) fn room_to_move_bytes(live_bytes: u32, used_bytes: u32) -> u64 {
+    let entries_bytes = u64::from(CONTAINER_BYTES.saturating_sub(used_bytes));
+    let full_slices = entries_bytes / (SLICE_ENTRIES * DIRECTORY_ENTRY_BYTES) as u64;
+    let long_slices = u64::from(used_bytes) / LONG_SLICE_BYTES;
+    let paddings_bytes = (full_slices + long_slices + 1) * (BLOCK_BYTES as u64 - 1);
+    u64::from(live_bytes) + entries_bytes + paddings_bytes
 }
 
 impl Collection {
     pub(crate) fn is_busy(&self) -> bool {
         self.victim.is_some()
+    }
+
+    /// Room that the victim may still take in vain, if something in it is damaged.
+    pub(crate) fn at_risk_bytes(&self) -> u64 {
+        let left_bytes = |of: &Victim| of.at_risk_bytes.saturating_sub(of.written_bytes);
+        self.victim.as_ref().map_or(0, left_bytes)
     }
 
     /// Whether somebody waits for what is collected now.
@@ -236,5 +260,22 @@ impl Collection {
         let under_way = under_way.map(|order| order.done);
         let waiting = self.orders.drain(..).map(|(_, done)| done);
         under_way.into_iter().chain(waiting).for_each(|done| done.fail(error.clone()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use containers::usable_bytes_per_container;
+
+    #[test]
+    fn what_a_sixteenth_is_dead_of_finds_room_in_one_container() {
+        let frames = [(4112, 4096), (1100, 4096), (600, 4096), (65_552, 65_536), (16_400, 16_384)];
+        for (frame_bytes, chunk_bytes) in frames {
+            let entries = CONTAINER_BYTES / (frame_bytes + DIRECTORY_ENTRY_BYTES as u32);
+            let used_bytes = entries * frame_bytes;
+            let room_bytes = room_to_move_bytes(used_bytes / 16 * 15, used_bytes);
+            assert!(room_bytes <= usable_bytes_per_container(chunk_bytes), "{frame_bytes}");
+        }
     }
 }

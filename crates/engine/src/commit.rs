@@ -106,7 +106,7 @@ impl Engine {
             return Ok(false);
         }
         if !self.placement.has_room(Stream::Clients, frame_bytes) {
-            // Promises were made before collection took room for its moves; what it frees is more.
+            // It was promised, and nobody else takes it.
             return Ok(false);
         }
         let mut changes = std::mem::take(&mut self.state.scratch.changes);

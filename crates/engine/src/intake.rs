@@ -275,6 +275,11 @@ impl SpaceBudget {
         self.reserved_chunks -= chunks;
     }
 
+    /// Worst-case bytes for which room is reserved.
+    pub(crate) fn reserved_bytes(&self) -> u64 {
+        self.reserved_bytes
+    }
+
     /// Chunks for which room is reserved.
     pub(crate) fn reserved_chunks(&self) -> u64 {
         self.reserved_chunks

@@ -46,7 +46,8 @@ pub enum Notice {
         /// Its number.
         container: u32,
     },
-    /// The container is free, or stays as it is because something in it is damaged.
+    /// The container is free, or stays because something in it is damaged or its chunks, of which
+    /// some lived again, found no room.
     CollectionEnded {
         /// Its number.
         container: u32,
@@ -91,7 +92,10 @@ impl fmt::Display for Notice {
                 write!(f, "container {container} is free")
             }
             Self::CollectionEnded { container, freed: false } => {
-                write!(f, "container {container} stays: something in it is damaged")
+                write!(
+                    f,
+                    "container {container} stays: something in it is damaged or found no room"
+                )
             }
             Self::RoomRunsOut { room, percent } => write!(
                 f,

@@ -20,14 +20,14 @@ use format::directory::{DIRECTORY_ENTRY_BYTES, DirectoryEntry};
 use format::record::Change;
 use format::root::{STREAMS, Stream};
 use format::superblock::Geometry;
-use format::units::{ContainerId, Fingerprint, Pba, Pbn, Zone};
+use format::units::{CONTAINER_BYTES, ContainerId, Fingerprint, Pba, Pbn, Zone};
 use mutants::mutant;
 
 use crate::devices::{Devices, Purpose};
 
-/// Containers that only collection may open: without them a full store could not be compacted.
-/// They also absorb what a slice of collection takes between two announcements of free space.
-const RESERVED_CONTAINERS: u64 = 2;
+/// Room that clients leave to collection, or a full store could not be compacted: for one victim,
+/// should all of it live again, with paddings ([`crate::collect_room`] says what for).
+pub(crate) const RESERVED_BYTES: u64 = CONTAINER_BYTES as u64 / 8 * 9;
 
 /// Sealed containers whose writes may be on their way at once.
 const SEALED_IN_MEMORY_MAX: usize = 4;
@@ -100,18 +100,31 @@ impl Placement {
         self.room_bytes(stream) >= bytes
     }
 
-    /// Worst-case bytes that surely find room. Clients leave the reserved containers alone, or a
-    /// collection that has moved half of its victim would find no room for the other half.
-    pub(crate) fn room_bytes(&self, stream: Stream) -> u64 {
-        let keeps = stream == Stream::Clients && !mutant!(PromisesReserve);
-        let kept = if keeps { self.reserved_containers() } else { 0 };
+    /// Worst-case bytes that surely find room.
+    fn room_bytes(&self, stream: Stream) -> u64 {
+        self.open_room_bytes(stream) + self.space.free_containers() * self.usable_bytes()
+    }
+
+    /// Worst-case bytes that clients may be promised: collection's room is not theirs, nor what it
+    /// has at risk now.
+    pub(crate) fn room_to_promise_bytes(&self, at_risk_bytes: u64) -> u64 {
+        let reserved = || self.reserved_containers(at_risk_bytes);
+        let kept = if mutant!(PromisesReserve) { 0 } else { reserved() };
         let free = self.space.free_containers().saturating_sub(kept);
-        self.open_room_bytes(stream) + free * self.usable_bytes()
+        self.open_room_bytes(Stream::Clients) + free * self.usable_bytes()
+    }
+
+    /// Worst-case bytes that collection finds beside what clients were promised.
+    pub(crate) fn room_beside_bytes(&self, promised_bytes: u64) -> u64 {
+        let beyond_bytes = promised_bytes.saturating_sub(self.open_room_bytes(Stream::Clients));
+        let promised = beyond_bytes.div_ceil(self.usable_bytes());
+        let free = self.space.free_containers().saturating_sub(promised);
+        self.open_room_bytes(Stream::Collection) + free * self.usable_bytes()
     }
 
     /// Whether a container is free that collection will not need.
     pub(crate) fn has_spare_container(&self) -> bool {
-        self.space.free_containers() > RESERVED_CONTAINERS
+        self.space.free_containers() > self.reserved_containers(0)
     }
 
     /// The open container of a stream.
@@ -119,9 +132,11 @@ impl Placement {
         self.open[stream as usize].as_ref().map(OpenContainer::id)
     }
 
-    /// Containers that only collection may open: what one victim may need beside what is open.
-    fn reserved_containers(&self) -> u64 {
-        RESERVED_CONTAINERS - u64::from(self.open[Stream::Collection as usize].is_some())
+    /// Containers that only collection may open: what it needs beside the rest of its open one.
+    fn reserved_containers(&self, at_risk_bytes: u64) -> u64 {
+        let open_bytes = self.open_room_bytes(Stream::Collection);
+        let reserved_bytes = RESERVED_BYTES + at_risk_bytes;
+        reserved_bytes.saturating_sub(open_bytes).div_ceil(self.usable_bytes())
     }
 
     /// Places a frame; `changes` gets the sealing and opening it caused. None when no container is

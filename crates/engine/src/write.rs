@@ -3,7 +3,6 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use format::root::Stream;
 use format::units::Lba;
 use reduce::{ChunkBuf, ChunkRef};
 
@@ -173,7 +172,7 @@ impl Engine {
 
     /// Tells doors how much may still be promised, if that has changed.
     pub(crate) fn publish_space(&mut self) {
-        let bytes = self.placement.room_bytes(Stream::Clients);
+        let bytes = self.placement.room_to_promise_bytes(self.collection.at_risk_bytes());
         let chunks = self.blocks_to_promise() / PAGES_PER_CHUNK_MAX;
         let limit = (bytes, chunks, !self.waiting.is_empty());
         if self.published != limit {

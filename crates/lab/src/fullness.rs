@@ -85,7 +85,8 @@ impl Filling {
         };
         let dense = 40_000 * SECTORS;
         let (shape, sectors) = match seed % 4 {
-            0 => (base, dense),
+            // Collection keeps two of the containers, or one, and leaves some of the rest dead.
+            0 => (Shape { containers: 8, ..base }, dense),
             // Many chunks are there already, or come back from the dead.
             1 => (Shape { zones: 2, containers: 4, contents: 30_000, ..base }, dense),
             2 => (

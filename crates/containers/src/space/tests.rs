@@ -177,7 +177,9 @@ fn take(space: &mut Space, model: &mut Model, step: Step) {
             space.free(id(at), model.quarantine(at));
         }
         Step::Collect => {
-            let Some(victim) = space.victim(model.sequence, u32::MAX, ONE_IN) else { return };
+            let Some(victim) = space.victim(model.sequence, u32::MAX, ONE_IN, |_, _| true) else {
+                return;
+            };
             space.free(victim, model.quarantine(victim.0 as usize));
         }
         Step::KnownDurable { back } => {
@@ -221,7 +223,8 @@ proptest! {
             for (at, container_use) in model.uses.iter().enumerate() {
                 prop_assert_eq!(space.container_use(id(at)), Some(*container_use));
             }
-            prop_assert_eq!(space.victim(model.sequence, u32::MAX, ONE_IN), model.victim());
+            let victim = space.victim(model.sequence, u32::MAX, ONE_IN, |_, _| true);
+            prop_assert_eq!(victim, model.victim());
             let free = model.count(|u| *u == ContainerUse::Free);
             prop_assert_eq!(space.free_containers(), free);
             prop_assert_eq!(space.free_bytes(), free * usable_bytes_per_container(4096));
@@ -275,8 +278,10 @@ fn what_is_old_is_worth_more_than_what_goes_on_dying_by_itself() {
     let mut space = Space::new(&geometry(&[3]), uses);
     assert_eq!(space.dead(u32::MAX), None);
     // Three quarters live in it, but it is eighteen times as old; the oldest has lost too little.
-    assert_eq!(space.victim(100, u32::MAX, ONE_IN), Some(ContainerId(1)));
-    assert_eq!(space.victim(100, u32::MAX, 2), Some(ContainerId(0)));
+    assert_eq!(space.victim(100, u32::MAX, ONE_IN, |_, _| true), Some(ContainerId(1)));
+    assert_eq!(space.victim(100, u32::MAX, 2, |_, _| true), Some(ContainerId(0)));
+    let is_other = |id, _: &SealedUse| id != ContainerId(1);
+    assert_eq!(space.victim(100, u32::MAX, ONE_IN, is_other), Some(ContainerId(0)));
     space.change_live(ContainerId(0), 0, 2_000_000);
     assert_eq!(space.dead(u32::MAX), Some(ContainerId(0)));
 }
@@ -296,7 +301,7 @@ fn a_store_is_opened_with_what_its_tables_say() {
         ContainerUse::Free,
     ];
     let mut space = Space::new(&geometry(&[3, 4]), uses);
-    assert_eq!(space.victim(9, u32::MAX, ONE_IN), Some(ContainerId(4)));
+    assert_eq!(space.victim(9, u32::MAX, ONE_IN, |_, _| true), Some(ContainerId(4)));
     assert_eq!(space.quarantined_containers(), 2);
     let mut allocated = || std::iter::from_fn(|| space.allocate()).collect::<Vec<_>>();
     assert_eq!(allocated(), [ContainerId(5), ContainerId(6)]);

@@ -14,6 +14,7 @@ mod directories;
 mod domains;
 mod explain;
 mod fullness;
+mod fullness_collecting;
 mod grow;
 mod heat;
 mod hostile;

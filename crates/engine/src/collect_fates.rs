@@ -1,0 +1,102 @@
+//! What becomes of what is in a victim, as the tables say it in the moment in which it is done.
+
+use std::cell::LazyCell;
+
+use format::directory::DirectoryEntry;
+use format::units::{ContainerId, FrameCheck, Pba, Pbn};
+use hashbrown::HashSet;
+use mutants::mutant;
+use tables::{PageError, pbn_pba, second_copies};
+
+use crate::collection::{Victim, room_of};
+use crate::engine::Engine;
+use crate::wanted::Wanted;
+
+/// What becomes of one entry of a slice.
+pub(crate) enum Fate {
+    Stale,
+    Move(FrameCheck),
+    /// It is a second copy.
+    Copy(FrameCheck),
+    DropCopy,
+    /// It is dead, and its second copy, there, takes its place: were it forgotten, a frame of its
+    /// PBN would be left when that names another chunk.
+    Promote(Pba),
+    /// With the check that its frame must have, where only that frame says which chunk it was.
+    Forget(Option<FrameCheck>),
+}
+
+impl Fate {
+    /// Whether the chunk's frame is stored elsewhere.
+    pub(crate) fn moves(&self) -> bool {
+        matches!(self, Self::Move(_) | Self::Copy(_))
+    }
+
+    /// Whether the chunk's frame is looked at.
+    pub(crate) fn needs_frame(&self) -> bool {
+        matches!(self, Self::Move(_) | Self::Copy(_) | Self::Forget(Some(_)))
+    }
+}
+
+impl Engine {
+    /// Asks for the pages that say what becomes of these entries; whether they are here.
+    pub(crate) fn want_slice(&mut self, slice: &[DirectoryEntry]) -> Result<bool, PageError> {
+        let mut wanted = Wanted::default();
+        let mut here = true;
+        for entry in slice {
+            here &= self.state.want_pba(entry.pbn, &mut wanted)?;
+            here &= self.state.want_forget(entry.pbn, &mut wanted)?;
+        }
+        self.hold_pages(wanted, |lookups| &mut lookups.collect_pins);
+        Ok(here)
+    }
+
+    /// What becomes of the entries of the next slice, whose pages are here.
+    pub(crate) fn fates(&self, victim: &Victim, end: usize) -> Vec<Fate> {
+        // Only what is dead is looked for among what groups hold.
+        let held = LazyCell::new(|| self.buffer.held());
+        let fate = |entry| match self.fate(victim.id, entry, &held) {
+            Fate::Forget(_) if !victim.scanned => Fate::Forget(None),
+            fate => fate,
+        };
+        victim.entries[victim.cursor..end].iter().map(fate).collect()
+    }
+
+    fn fate(
+        &self,
+        container: ContainerId,
+        entry: &DirectoryEntry,
+        held: &LazyCell<HashSet<Pbn>, impl FnOnce() -> HashSet<Pbn>>,
+    ) -> Fate {
+        let Some(stored) = pbn_pba::get(&self.state.store, entry.pbn) else { return Fate::Stale };
+        let copy = second_copies::get(&self.state.store, entry.pbn);
+        let DirectoryEntry { offset_bytes, length_bytes, .. } = *entry;
+        let here = Pba { container, offset_bytes, length_bytes, ..Pba::default() };
+        if !stored.pba.is_place_of(here) {
+            return match copy.filter(|copy| copy.is_place_of(here)) {
+                Some(copy) if self.copy_may_move(stored) => Fate::Copy(copy.check),
+                Some(_) => Fate::DropCopy,
+                None => Fate::Stale,
+            };
+        }
+        let is_held = || held.contains(&entry.pbn) && !mutant!(ForgetsHeldChunk);
+        let check = stored.pba.check;
+        if stored.references > 0 || is_held() {
+            Fate::Move(check)
+        } else if let Some(copy) = copy.filter(|_| !mutant!(ForgetsCopied)) {
+            Fate::Promote(copy)
+        } else {
+            Fate::Forget(Some(check))
+        }
+    }
+}
+
+/// Room that the next slice of a victim takes.
+pub(crate) fn room_of_moves(victim: &Victim, fates: &[Fate]) -> u64 {
+    let moves = victim.entries[victim.cursor..].iter().zip(fates).enumerate();
+    let moved = moves.filter(|(_, (_, fate))| fate.moves());
+    let frame_bytes = |(at, (entry, _)): (usize, (&DirectoryEntry, &Fate))| {
+        victim.renewed.frame(at).map_or(u64::from(entry.length_bytes), |frame| frame.len() as u64)
+    };
+    moved.map(frame_bytes).map(room_of).sum()
+}
