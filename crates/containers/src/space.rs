@@ -51,6 +51,8 @@ pub struct Space {
     free: FreeList,
     /// Sealed containers that may be collected.
     emptiness: Emptiness,
+    /// Sealed containers that are marked as damaged.
+    damaged: u64,
     /// In the order of the records that freed them.
     quarantine: VecDeque<u32>,
     /// Quarantined containers, the ones that only a pin still holds included.
@@ -73,6 +75,7 @@ impl Space {
             uses: uses.into_iter().chain(rest).take(count as usize).collect(),
             free: FreeList::new(geometry.data.len()),
             emptiness: Emptiness::new(),
+            damaged: 0,
             quarantine: VecDeque::new(),
             quarantined: 0,
             known_durable: 0,
@@ -141,6 +144,7 @@ impl Space {
             && !sealed.damaged
         {
             sealed.damaged = true;
+            self.damaged += 1;
             self.emptiness.remove(id.0, sealed);
         }
     }
@@ -151,8 +155,22 @@ impl Space {
             && sealed.damaged
         {
             sealed.damaged = false;
+            self.damaged -= 1;
             self.emptiness.insert(id.0, sealed);
         }
+    }
+
+    /// Whether any container is marked as damaged.
+    #[must_use]
+    pub fn has_damaged(&self) -> bool {
+        self.damaged > 0
+    }
+
+    /// Whether this container is marked as damaged.
+    #[must_use]
+    pub fn is_damaged(&self, id: ContainerId) -> bool {
+        let sealed = self.uses.get(id.0 as usize);
+        matches!(sealed, Some(ContainerUse::Sealed(sealed)) if sealed.damaged)
     }
 
     /// The oldest sealed container in which nothing lives, if it was opened before `opened_before`.
@@ -207,7 +225,8 @@ impl Space {
             Some(ContainerUse::Sealed(sealed)) if !sealed.damaged => {
                 self.emptiness.remove(id.0, sealed);
             }
-            Some(ContainerUse::Sealed(_) | ContainerUse::Open { .. }) => {}
+            Some(ContainerUse::Sealed(_)) => self.damaged -= 1,
+            Some(ContainerUse::Open { .. }) => {}
             _ => return debug_assert!(false, "freed a container that is not in use"),
         }
         self.uses[id.0 as usize] = match mutant!(ReusesContainerAtOnce) {
@@ -289,7 +308,8 @@ impl Space {
             ContainerUse::Sealed(sealed) if !sealed.damaged => {
                 self.emptiness.insert(container, &sealed);
             }
-            ContainerUse::Sealed(_) | ContainerUse::Open { .. } => {}
+            ContainerUse::Sealed(_) => self.damaged += 1,
+            ContainerUse::Open { .. } => {}
             ContainerUse::Quarantined { .. } => {
                 self.quarantine.push_back(container);
                 self.quarantined += 1;

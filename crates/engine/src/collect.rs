@@ -13,7 +13,10 @@
 //! each one journal record; an entry counts only if the tables still say that its chunk is *here*.
 //! A chunk that a group is about to retain is moved even if nothing refers to it. A frame that
 //! fails its check, or is known to hold other bytes, stays where it is, and so does its container:
-//! what is lost stays visible, nothing else is lost with it. Room for what is moved, and why there
+//! what is lost stays visible, nothing else is lost with it. So does one whose directory is damaged
+//! and whose frames do not follow each other: dead chunks that were not seen are still in the
+//! tables, and would be found as duplicates in a container that is free. A dead chunk in what stays
+//! is no duplicate of anything ([`crate::group`]). Room for what is moved, and why there
 //! is enough: [`crate::collect_room`].
 //!
 //! Whoever wants room before that asks for it ([`crate::collect_step`]), and may have what is moved
@@ -202,8 +205,11 @@ impl Engine {
         let used = image.get(..used_bytes as usize).unwrap_or(&image);
         let listed = directory_of(victim.id, sequence, self.geometry.uuid, &image);
         victim.scanned = listed.is_err();
-        victim.entries =
-            listed.unwrap_or_else(|_| entries_by_scan(victim.id, used, &self.geometry));
+        victim.entries = listed.unwrap_or_else(|_| {
+            let scanned = entries_by_scan(victim.id, used, &self.geometry);
+            victim.hides_frames = !scanned.is_all;
+            scanned.entries
+        });
         victim.known = Known::All(Arc::new(image));
         self.collection.victim = Some(victim);
     }
@@ -319,7 +325,7 @@ impl Engine {
         if end >= victim.entries.len() {
             (victim.verified, victim.cursor) = (true, 0);
             let is_damaged = victim.damaged && self.scrub.damage.may_be_in(victim.id);
-            if is_damaged {
+            if victim.hides_frames || is_damaged {
                 return Ok(Turn::Damaged);
             }
         }
@@ -447,7 +453,7 @@ impl Engine {
         // found damaged may have healed since, and then nothing of it is here any more.
         let left_bytes = self.state.containers.get(victim.id).live_bytes;
         let is_damaged = victim.damaged && self.scrub.damage.may_be_in(victim.id);
-        if left_bytes > 0 || is_damaged {
+        if left_bytes > 0 || victim.hides_frames || is_damaged {
             self.keep_victim(victim);
             return true;
         }

@@ -93,6 +93,8 @@ pub(crate) struct Victim {
     pub(crate) at_risk_bytes: u64,
     /// Its directory is damaged: the entries are made from what frames are there.
     pub(crate) scanned: bool,
+    /// And there is more than these frames, nobody knows what.
+    pub(crate) hides_frames: bool,
     /// Who asked for it, if somebody did.
     pub(crate) order: Option<Order>,
     pub(crate) renewed: Renewed,
@@ -174,6 +176,7 @@ impl Victim {
             verified: false,
             at_risk_bytes: 0,
             scanned: false,
+            hides_frames: false,
             order,
             renewed: Renewed::No,
             moved_bytes: 0,

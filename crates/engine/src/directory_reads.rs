@@ -11,11 +11,13 @@ use disk::AlignedBuf;
 use format::BLOCK_BYTES;
 use format::container_page::ContainerState;
 use format::directory::DirectoryEntry;
+use format::pba_page::PbaEntry;
 use format::units::{CONTAINER_BYTES, ContainerId, Fingerprint, Pbn};
 use tables::{PageError, Seen, pbn_pba};
 
 use crate::devices::Purpose;
 use crate::engine::Engine;
+use crate::scrub_damage::Evidence;
 use crate::slot::{GROUP_SLOTS, Plan, Slot, SlotData};
 use crate::wanted::Wanted;
 
@@ -72,6 +74,16 @@ impl Engine {
         let Some(pbn) = self.listed_chunk(fingerprint) else { return seen };
         self.counters.chunks_found_by_directory += 1;
         Seen::Stored(pbn)
+    }
+
+    /// A dead chunk in a container that is damaged may have no frame any more: it is listed as
+    /// damaged, so that whoever writes it again has it stored. Its page is here.
+    pub(crate) fn doubt_dead(&mut self, pbn: Pbn) {
+        if let Some(PbaEntry { references: 0, pba, .. }) = pbn_pba::get(&self.state.store, pbn)
+            && self.placement.space.is_damaged(pba.container)
+        {
+            self.scrub.damage.note(pbn, pba.container, Evidence::Checksum);
+        }
     }
 
     /// Remembers which chunks of a group were not seen at first sight.

@@ -134,7 +134,7 @@ impl FrameAccounts {
             Some(entries) => entries,
             None if searching => {
                 let filled = bytes.get(..filled_bytes as usize).unwrap_or(bytes);
-                entries_by_scan(id, filled, geometry)
+                entries_by_scan(id, filled, geometry).entries
             }
             None => Vec::new(),
         };

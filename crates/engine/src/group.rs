@@ -279,6 +279,10 @@ impl Engine {
         let pops = (self.lookups.popped_ahead + count).min(self.checkpoints.free_pbns(&self.state));
         let mut wanted = Wanted::default();
         let mut here = self.state.want_free_pop(pops, &mut wanted)?;
+        let doubtful = self.placement.space.has_damaged();
+        for pbn in seen.iter().filter(|_| doubtful).filter_map(Seen::stored) {
+            here &= self.state.want_pba(pbn, &mut wanted).unwrap_or(true);
+        }
         if !here || seen.contains(&Seen::Missing) {
             // All pages are held, or they might take turns in being here. What is denied has none.
             let seen = seen.iter();
@@ -295,7 +299,12 @@ impl Engine {
             self.state.store.count_accesses(tree, leaf, 1);
         }
         let seen = fingerprints.zip(seen);
-        Ok(Some(seen.map(|(fingerprint, seen)| self.stored_chunk(fingerprint, seen)).collect()))
+        let seen = seen.map(|(fingerprint, seen)| self.stored_chunk(fingerprint, seen));
+        let seen: Vec<Seen> = seen.collect();
+        if doubtful {
+            seen.iter().filter_map(Seen::stored).for_each(|pbn| self.doubt_dead(pbn));
+        }
+        Ok(Some(seen))
     }
 
     /// What becomes of each chunk of a group.
@@ -335,11 +344,7 @@ impl Engine {
         if let Some(compared) = group.and_then(|group| group.compared(place.slot())) {
             return self.plan_compared(compared, earlier, frame);
         }
-        let stored = match seen {
-            Seen::Stored(pbn) => Some(pbn),
-            Seen::Denied | Seen::Absent | Seen::Missing => None,
-        };
-        if let Some(pbn) = stored.or_else(|| self.pending_pbn(looked, earlier)) {
+        if let Some(pbn) = seen.stored().or_else(|| self.pending_pbn(looked, earlier)) {
             return self.plan_duplicate(pbn, frame);
         }
         self.counters.chunks_unique += 1;

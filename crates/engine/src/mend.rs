@@ -37,7 +37,7 @@ impl Loading {
             let image = self.devices.read_now(zone, start_bytes, length_bytes as usize)?;
             let used = image.get(..used_bytes as usize).unwrap_or(&image);
             let scanned = entries_by_scan(id, used, geometry);
-            let (entries, _) = self.placed_here(id, used, scanned)?;
+            let (entries, _) = self.placed_here(id, used, scanned.entries)?;
             let tail = encode_tail(&entries, id, sequence, geometry.uuid);
             let mut buf = AlignedBuf::new_zeroed(tail.len().next_multiple_of(BLOCK_BYTES));
             let padding_bytes = buf.len() - tail.len();

@@ -254,7 +254,7 @@ impl Loading {
         let (image, _) = read_blocks(&mut self.devices, zone, start_bytes, length_bytes);
         let filled = &image[..filled_bytes];
         let scanned = entries_by_scan(open.id, filled, geometry);
-        let (entries, live_bytes) = self.placed_here(open.id, filled, scanned)?;
+        let (entries, live_bytes) = self.placed_here(open.id, filled, scanned.entries)?;
         let recorded_bytes = u64::from(self.state.containers.get(open.id).live_bytes);
         Ok((live_bytes == recorded_bytes).then_some(entries))
     }
@@ -378,25 +378,46 @@ impl Stretch {
     }
 }
 
+/// What a container holds according to its frames.
+pub(crate) struct ScannedEntries {
+    pub(crate) entries: Vec<DirectoryEntry>,
+    /// All of its bytes are frames of these, and paddings: there was nothing else.
+    pub(crate) is_all: bool,
+}
+
 /// What a container holds according to its frames: each is expanded and fingerprinted.
 ///
 /// Where the store was once opened after a cut, bytes of frames that were never promised may lie
 /// between the cut and the block at which the container went on: the walk takes up again at the
 /// next block. An entry for such a frame does no harm, since the tables place its chunk elsewhere.
+/// Behind a frame that is damaged it takes up where that says that it ends, if a frame is there.
 pub(crate) fn entries_by_scan(
     id: ContainerId,
     image: &[u8],
     geometry: &Geometry,
-) -> Vec<DirectoryEntry> {
-    let mut entries = Vec::new();
-    let mut at = 0;
-    while at < image.len() as u32 {
-        let scanned = scan(id, image, at..image.len() as u32, frame::claimed_bytes);
+) -> ScannedEntries {
+    let mut found = ScannedEntries { entries: Vec::new(), is_all: true };
+    let length_bytes = image.len() as u32;
+    let walk = |at: u32| scan(id, image, at..length_bytes, frame::claimed_bytes);
+    let (mut at, mut scanned) = (0, walk(0));
+    while at < length_bytes {
         let entry = |&(header, pba): &(FrameHeader, Pba)| entry_of(header, pba, image, geometry);
-        entries.extend(scanned.frames.iter().filter_map(entry));
-        at = (scanned.end_bytes + 1).next_multiple_of(BLOCK_BYTES as u32);
+        let before = found.entries.len();
+        found.entries.extend(scanned.frames.iter().filter_map(entry));
+        found.is_all &= found.entries.len() - before == scanned.frames.len();
+        at = scanned.end_bytes;
+        if at < length_bytes {
+            found.is_all = false;
+            let claimed_bytes = image.get(at as usize..).and_then(frame::claimed_bytes);
+            let behind = at.saturating_add(claimed_bytes.unwrap_or(0) as u32);
+            scanned = walk(behind);
+            if scanned.frames.is_empty() {
+                at = (at + 1).next_multiple_of(BLOCK_BYTES as u32);
+                scanned = walk(at);
+            }
+        }
     }
-    entries
+    found
 }
 
 pub(crate) fn entry_of(

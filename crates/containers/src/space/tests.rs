@@ -225,6 +225,8 @@ proptest! {
             }
             let victim = space.victim(model.sequence, u32::MAX, ONE_IN, |_, _| true);
             prop_assert_eq!(victim, model.victim());
+            let is_damaged = |u: &ContainerUse| matches!(u, ContainerUse::Sealed(s) if s.damaged);
+            prop_assert_eq!(space.has_damaged(), model.count(is_damaged) > 0);
             let free = model.count(|u| *u == ContainerUse::Free);
             prop_assert_eq!(space.free_containers(), free);
             prop_assert_eq!(space.free_bytes(), free * usable_bytes_per_container(4096));

@@ -1,8 +1,11 @@
 //! Room made on request: container by container, as it is or compressed harder.
 
-use engine::{Codec, CollectPosition, CollectRequest, CollectStep, Compression, RequestError};
+use engine::{
+    Codec, CollectPosition, CollectRequest, CollectStep, Compression, Problem, RequestError, Zone,
+};
+use format::units::CONTAINER_BYTES;
 
-use crate::stand::{CHUNK, GIB, Hand, MIB, Stand, Wish, check_clean, fresh};
+use crate::stand::{CHUNK, GIB, Hand, MIB, Stand, Wish, check, check_clean, fresh};
 
 const RAW: Compression = Compression { codec: Codec::Raw, level: 0 };
 const ZSTD: Compression = Compression { codec: Codec::Zstd, level: 3 };
@@ -169,4 +172,43 @@ fn of_what_is_dead_only_the_directory_is_read() {
     assert_eq!(stats.unique_chunks, 0);
     assert!(bytes_read(&hand) - before < stats.counters.containers_collected * MIB);
     check_clean(&hand.close());
+}
+
+/// One damaged stretch hits the end of a container, its directory and what lies before: what was in
+/// there nobody knows. So the container stays, even if nothing in it lives: its chunks are found as
+/// duplicates still. They are not believed to be there, but stored anew.
+#[test]
+fn what_a_damaged_end_may_have_held_is_stored_anew() {
+    let wish = Wish::default();
+    let mut hand = Hand::new(&wish);
+    let volume = hand.volume("v", GIB);
+    let bytes = fresh(1, 5 * MIB);
+    hand.write(&volume, 0, &bytes);
+    let flushed = hand.flush();
+    hand.wait(flushed).unwrap();
+    let end_bytes = u64::from(CONTAINER_BYTES);
+    for at_bytes in end_bytes - (64 << 10)..end_bytes {
+        hand.disk.corrupt(Zone::Data(0), at_bytes, |byte| *byte = 0);
+    }
+    let trimmed = hand.trim(&volume, 0, 5 * MIB);
+    hand.wait(trimmed).unwrap();
+    for _ in 0..20 {
+        hand.settle();
+        hand.engine.tick();
+    }
+    let later = hand.write(&volume, 8 * MIB, &bytes);
+    later.into_iter().for_each(|tag| drop(hand.wait(tag).unwrap()));
+    let flushed = hand.flush();
+    hand.wait(flushed).unwrap();
+    drop(volume);
+    let disk = hand.close();
+    assert_eq!(check(&disk).problems, [Problem::Directory { container: 0 }]);
+    let stand = wish.open(disk);
+    let volume = stand.client.volume("v").unwrap();
+    for at_bytes in (0..5 * MIB).step_by(CHUNK as usize) {
+        let there = stand.try_read(&volume, 8 * MIB + at_bytes, CHUNK);
+        let meant = &bytes[at_bytes as usize..][..CHUNK as usize];
+        assert!(there.as_ref().is_ok_and(|there| there == meant), "{at_bytes}: {:?}", there.err());
+    }
+    stand.close();
 }

@@ -32,6 +32,14 @@ pub enum Seen {
     Missing,
 }
 
+impl Seen {
+    /// The chunk that is stored, if one is.
+    #[must_use]
+    pub fn stored(&self) -> Option<Pbn> {
+        if let Self::Stored(pbn) = self { Some(*pbn) } else { None }
+    }
+}
+
 /// A page that a look-up needs is not resident.
 struct NotResident;
 
