@@ -142,8 +142,8 @@ impl Engine {
     /// Whether there is too little of something for the one that has waited longest.
     fn first_waits_for(&self, lacks: impl Fn(&SpaceBudget, u64, u32) -> bool) -> bool {
         self.waiting.front().is_some_and(|first| {
-            // Alone, it would go in piece by piece.
-            let chunks = if self.buffer.groups.is_empty() { 1 } else { first.chunks() };
+            let is_alone = self.buffer.groups.is_empty();
+            let chunks = if is_alone { first.least_chunks() } else { first.chunks() };
             lacks(&self.intake.lock().space, chunks, self.geometry.chunk_bytes)
         })
     }

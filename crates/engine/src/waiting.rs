@@ -27,6 +27,11 @@ impl Waiting {
         }
     }
 
+    /// The least of these that one can begin with which is alone: a write goes in piece by piece.
+    pub(crate) fn least_chunks(&self) -> u64 {
+        if let Self::Write(_) = self { 1 } else { self.chunks() }
+    }
+
     pub(crate) fn fail(self, error: &RequestError) {
         match self {
             Self::Write(mut write) => write.answer().fail(error),

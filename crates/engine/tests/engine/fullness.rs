@@ -566,3 +566,40 @@ fn versions_copied_behind_a_freeze_take_no_more_blocks_after_a_crash() {
     drop((sparse, last));
     check_clean(&hand.close());
 }
+
+/// What needs several blocks at once is not let in by one that is free: it hears that there is no
+/// room, and those behind it go on.
+#[test]
+fn a_snapshot_of_many_volumes_waits_for_no_room_that_does_not_come() {
+    let wish = Wish { cache: cache_of(300, 1000), ..Wish::default() };
+    let mut hand = Hand::new(&wish);
+    let volumes: Vec<String> = (0..100).map(|number| format!("v{number}")).collect();
+    for name in &volumes {
+        hand.volume(name, MIB);
+    }
+    let sparse = hand.volume("sparse", 1024 * GIB);
+    let write = |hand: &mut Hand, number: u64| {
+        let later = hand.write(&sparse, number * SPARSE_CHUNKS * CHUNK, &packed(1));
+        hand.settle();
+        later.map_or(Ok(()), |tag| hand.wait(tag).map(drop))
+    };
+    let full = (0..20_000).find(|&number| write(&mut hand, number).is_err()).unwrap();
+    let mut answers = Vec::new();
+    for round in 0..20 {
+        let leaves_bytes = 8 * SPARSE_CHUNKS * CHUNK;
+        let end_bytes = full * SPARSE_CHUNKS * CHUNK - round * leaves_bytes;
+        let trimmed = hand.trim(&sparse, end_bytes - leaves_bytes, leaves_bytes);
+        hand.wait(trimmed).unwrap();
+        // What waits has checkpoints come, which bring what was trimmed.
+        write(&mut hand, 0).unwrap();
+        let (taken, done) = hand.done();
+        let (volumes, name) = (volumes.clone(), format!("s{round}"));
+        let request = SnapshotRequest { volumes, name, taken_unix_s: 7 };
+        hand.client.administer(AdminRequest::TakeSnapshots(request), done);
+        answers.push(hand.wait(taken).map(drop));
+    }
+    let refused = Err(RequestError::NoSpace);
+    assert!(answers.contains(&refused) && answers.contains(&Ok(())), "{answers:?}");
+    drop(sparse);
+    check_clean(&hand.close());
+}
