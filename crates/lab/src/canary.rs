@@ -27,7 +27,7 @@ const TRIED_FIRST: [(Mutant, u64); 7] = [
     (Mutant::ComparesNothing, 16),
     (Mutant::IndexesAside, 16),
     (Mutant::ForgetsAside, 10),
-    (Mutant::MovesUnnamed, 10),
+    (Mutant::MovesUnnamed, 35),
 ];
 /// Requests of each life of a store.
 const STEPS: u64 = 60;
