@@ -37,12 +37,12 @@ use reduce::{ChunkBuf, FramePlace, Image, Job};
 use tables::PageError;
 
 use crate::collect_fates::{Fate, room_of_moves};
-use crate::collection::{Known, Order, Renewed, Reserve, Victim, room_of};
+use crate::collection::{Known, Order, Renewed, Reserve, Victim};
 use crate::devices::Purpose;
 use crate::engine::Engine;
 use crate::error::RequestError;
 use crate::notice::Notice;
-use crate::placement::Placed;
+use crate::placement::{Placed, room_of};
 use crate::record::CHANGE_BYTES_MAX;
 use crate::recovery::entries_by_scan;
 use crate::scrub_damage::Evidence;

@@ -8,8 +8,9 @@ use hashbrown::HashSet;
 use mutants::mutant;
 use tables::{PageError, pbn_pba, second_copies};
 
-use crate::collection::{Victim, room_of};
+use crate::collection::Victim;
 use crate::engine::Engine;
+use crate::placement::room_of;
 use crate::wanted::Wanted;
 
 /// What becomes of one entry of a slice.

@@ -226,11 +226,6 @@ impl Renewed {
     }
 }
 
-/// Room in containers that a frame of so many bytes takes, padding aside.
-pub(crate) fn room_of(frame_bytes: u64) -> u64 {
-    frame_bytes + DIRECTORY_ENTRY_BYTES as u64
-}
-
 /// Room that a victim with frames of `used_bytes` takes at most when `live_bytes` of them are
 /// moved: no more entries than its directory has room for, and a padding behind each slice.
 pub(crate) fn room_to_move_bytes(live_bytes: u32, used_bytes: u32) -> u64 {

@@ -5,7 +5,6 @@
 //! the first byte moves. Live and in recovery the same [`Change`]s are applied.
 
 use containers::NewFrame;
-use format::directory::DIRECTORY_ENTRY_BYTES;
 use format::record::Change;
 use format::root::Stream;
 use format::units::{Lba, Pbn, VolumeId};
@@ -16,6 +15,7 @@ use tables::PageError;
 use crate::buffer::{Group, Work};
 use crate::engine::Engine;
 use crate::group::JOB_CHUNKS;
+use crate::placement::room_of;
 use crate::slot::{Plan, Slot, SlotPlace};
 use crate::stages::CoreStage;
 use crate::wanted::Wanted;
@@ -99,13 +99,13 @@ impl Engine {
             return Ok(false);
         }
         let body_bytes = CHANGE_BYTES_MAX * (group.slots().len() + stores.len() + 2);
-        let frame_bytes: u64 = stores.iter().map(room_bytes).sum();
+        let frame_bytes: u64 = stores.iter().map(|new| room_of(new.length_bytes.into())).sum();
         let carried = self.carries(group.id, frame_bytes);
         let carried_bytes = if carried { frame_bytes as usize } else { 0 };
         if !self.journal_has_room(body_bytes + carried_bytes) {
             return Ok(false);
         }
-        if !self.placement.has_room(Stream::Clients, frame_bytes) {
+        if !self.placement.has_room(frame_bytes) {
             // It was promised, and nobody else takes it.
             return Ok(false);
         }
@@ -288,9 +288,4 @@ fn store_otherwise(changes: &mut [Change], heals: &[Pbn], asides: &HashSet<Pbn>,
             *change = Change::StoreAside { pbn, fingerprint, pba };
         }
     }
-}
-
-/// Room in containers that a frame takes, its directory entry included.
-fn room_bytes(frame: &NewFrame) -> u64 {
-    u64::from(frame.length_bytes) + DIRECTORY_ENTRY_BYTES as u64
 }

@@ -32,6 +32,11 @@ pub(crate) const RESERVED_BYTES: u64 = CONTAINER_BYTES as u64 / 8 * 9;
 /// Sealed containers whose writes may be on their way at once.
 const SEALED_IN_MEMORY_MAX: usize = 4;
 
+/// Room in containers that a frame of so many bytes takes, padding aside.
+pub(crate) fn room_of(frame_bytes: u64) -> u64 {
+    frame_bytes + DIRECTORY_ENTRY_BYTES as u64
+}
+
 /// A frame to be placed.
 pub(crate) struct Placed<'a> {
     pub(crate) frame: &'a [u8],
@@ -95,14 +100,10 @@ impl Placement {
         usable_bytes_per_container(self.chunk_bytes)
     }
 
-    /// Whether frames of `bytes` (directory entries included) surely find room.
-    pub(crate) fn has_room(&self, stream: Stream, bytes: u64) -> bool {
-        self.room_bytes(stream) >= bytes
-    }
-
-    /// Worst-case bytes that surely find room.
-    fn room_bytes(&self, stream: Stream) -> u64 {
-        self.open_room_bytes(stream) + self.space.free_containers() * self.usable_bytes()
+    /// Whether frames of clients of `bytes` (directory entries included) surely find room.
+    pub(crate) fn has_room(&self, bytes: u64) -> bool {
+        let free_bytes = self.space.free_containers() * self.usable_bytes();
+        self.open_room_bytes(Stream::Clients) + free_bytes >= bytes
     }
 
     /// Worst-case bytes that clients may be promised: collection's room is not theirs, nor what it

@@ -8,7 +8,7 @@
 
 use disk::AlignedBuf;
 use format::BLOCK_BYTES;
-use format::directory::{DIRECTORY_ENTRY_BYTES, DirectoryEntry, encode_tail, tail_bytes};
+use format::directory::{DirectoryEntry, encode_tail, tail_bytes};
 use format::domain::DomainId;
 use format::frame::{self, ChunkName};
 use format::record::Change;
@@ -19,7 +19,7 @@ use tables::{pbn_pba, second_copies};
 
 use crate::buffer::Work;
 use crate::engine::Engine;
-use crate::placement::Placed;
+use crate::placement::{Placed, room_of};
 use crate::problem::Problem;
 use crate::record::CHANGE_BYTES_MAX;
 use crate::scrub_damage::Evidence;
@@ -141,8 +141,8 @@ impl Engine {
 
     fn heal_chunk(&mut self, frame: &Listed, place: Pba) -> bool {
         let Some(copy) = self.second_copy(frame, place) else { return false };
-        let room_bytes = (copy.len() + DIRECTORY_ENTRY_BYTES) as u64;
-        if self.placement.is_behind() || !self.placement.has_room(Stream::Clients, room_bytes) {
+        let room_bytes = room_of(copy.len() as u64);
+        if self.placement.is_behind() || !self.placement.has_room(room_bytes) {
             return false;
         }
         let Some(fingerprint) = frame.fingerprint else { return false };

@@ -93,6 +93,17 @@ fn who_does_not_read_keeps_its_place_until_others_wait_for_the_memory() {
     assert!(rest.len() < LONG_READ_BYTES as usize);
 }
 
+/// Somebody else's writes are answered soon.
+fn assert_others_write(server: &nbd::Server) {
+    let mut other = Peer::simple(server, "other");
+    let begun = Instant::now();
+    for at in 0..8 {
+        let write = request(Command::Write, 0, at * MIB, 4096);
+        assert_eq!(other.ask(&write, &[9; 4096]).errno(), 0);
+    }
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+}
+
 /// Pairs of requests: a write that fills a twelfth of the write buffer, and a read of some of it.
 const WRITES_READ_BACK: u64 = 24;
 /// Reads whose replies a socket does not hold.
@@ -126,13 +137,7 @@ fn replies_that_are_not_taken_do_not_hold_the_write_buffer() {
     let sends = thread::spawn(move || sender.send(&requests_of_one_that_reads_back()));
     // Until it could hold all of it.
     thread::sleep(Duration::from_millis(500));
-    let mut other = Peer::simple(&server, "other");
-    let begun = Instant::now();
-    for at in 0..8 {
-        let write = request(Command::Write, 0, at * MIB, 4096);
-        assert_eq!(other.ask(&write, &[9; 4096]).errno(), 0);
-    }
-    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    assert_others_write(&server);
     sends.join().unwrap();
     for _ in 0..READS_IN_FRONT + 2 * WRITES_READ_BACK {
         let Answer::Simple { errno: 0, cookie } = greedy.answer() else { panic!("it failed") };
@@ -162,14 +167,8 @@ fn nobody_waits_for_one_that_does_not_send() {
     // In the middle of a sector, of a chunk, and of a piece.
     let offset_bytes = MIB - 512;
     let (mut stalled, payload) = one_that_does_not_send(&server, offset_bytes);
-    let mut other = Peer::simple(&server, "other");
-    let begun = Instant::now();
-    for at in 0..8 {
-        let write = request(Command::Write, 0, at * MIB, 4096);
-        assert_eq!(other.ask(&write, &[9; 4096]).errno(), 0);
-    }
     // A second or two until the server gives back what the stalled one has not filled.
-    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    assert_others_write(&server);
     let mut at = BEGINNING;
     // Live, but slow.
     for length in [1, 511, 60 << 10, 2 << 20] {
