@@ -10,9 +10,9 @@ use format::frame;
 use format::page::Page;
 use format::root::Totals;
 use format::superblock::Geometry;
-use format::units::{ContainerId, Pba, Pbn, TreeId};
+use format::units::{ContainerId, Lba, Pba, Pbn, TreeId};
 use format::{map_page, pba_page};
-use tables::{NextLeaf, pbn_pba};
+use tables::{NextLeaf, lba_pbn, pbn_pba};
 
 use crate::damage_reads::read_with_holes;
 use crate::directory_check::directory_problems;
@@ -171,12 +171,10 @@ impl Checker {
     ) -> Result<(), OpenError> {
         let total = self.loading.state.next_pbn;
         self.each_leaf(TreeId::PBN_PBA, |checker, leaf, page| {
-            let first = leaf * pba_page::SLOTS as u64;
-            progress(CheckProgress { stage: "chunks", done: first, total });
-            for slot in 0..pba_page::SLOTS {
-                if let Some(entry) = pba_page::get(page, slot) {
-                    checker.check_chunk(Pbn(first + slot as u64), entry);
-                }
+            let done = leaf * pba_page::SLOTS as u64;
+            progress(CheckProgress { stage: "chunks", done, total });
+            for (pbn, entry) in pbn_pba::entries(leaf, page) {
+                checker.check_chunk(pbn, entry);
             }
         })?;
         let unknown = |&at: &usize| self.references[at] > 0 && !self.known[at];
@@ -383,12 +381,8 @@ impl Checker {
             progress(CheckProgress { stage: "losses", done, total });
             let mut runs = LbaRuns::default();
             self.each_leaf(TreeId::volume(volume.id), |checker, leaf, page| {
-                for slot in 0..map_page::SLOTS {
-                    let pbn = map_page::get(page, slot);
-                    if checker.lost.contains(&pbn) {
-                        runs.add(leaf * map_page::SLOTS as u64 + slot as u64);
-                    }
-                }
+                let is_lost = |(_, pbn): &(Lba, Pbn)| checker.lost.contains(pbn);
+                lba_pbn::mapped(leaf, page).filter(is_lost).for_each(|(lba, _)| runs.add(lba.0));
             })?;
             let chunk_bytes = self.geometry.chunk_bytes;
             let name = self.loading.state.full_name(volume);

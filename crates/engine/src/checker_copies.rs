@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use format::pba_page;
 use format::units::{Pba, Pbn, TreeId};
+use tables::pbn_pba;
 
 use crate::checker::{Checker, Kind, Stored};
 use crate::open_error::OpenError;
@@ -14,10 +14,7 @@ impl Checker {
     pub(crate) fn check_copies(&mut self) -> Result<(), OpenError> {
         let mut copies = Vec::new();
         self.each_leaf(TreeId::COPIES, |_, leaf, page| {
-            let first = leaf * pba_page::SLOTS as u64;
-            let entries = (0..pba_page::SLOTS).map(|slot| pba_page::get(page, slot));
-            let places = (first..).map(Pbn).zip(entries);
-            copies.extend(places.filter_map(|(pbn, entry)| Some((pbn, entry?.pba))));
+            copies.extend(pbn_pba::entries(leaf, page).map(|(pbn, entry)| (pbn, entry.pba)));
         })?;
         let chunks: BTreeMap<Pbn, Pba> = self.places_of(&copies);
         for (pbn, pba) in copies {

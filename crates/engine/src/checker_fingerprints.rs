@@ -20,7 +20,7 @@ impl Checker {
             let mut outcome = Ok(());
             self.each_leaf(tree, |checker, leaf, page| {
                 progress(CheckProgress { stage: "fingerprints", done: leaf, total });
-                for (fingerprint, pbn) in (0..bucket::len(page)).map(|at| bucket::entry(page, at)) {
+                for (fingerprint, pbn) in bucket::entries(page) {
                     let hash = &checker.loading.state.hash;
                     if tree == TreeId::HASH_PBN && !hash.belongs(leaf, &fingerprint) {
                         checker.found(Problem::EntryMisplaced { bucket: leaf / 2, pbn: pbn.0 });

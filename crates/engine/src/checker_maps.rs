@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use format::catalog::{CatalogEntry, VolumeState};
 use format::map_page;
-use format::units::{Lba, Pbn, TreeId, VolumeId};
+use format::units::{Pbn, TreeId, VolumeId};
 use tables::{NextLeaf, lba_pbn};
 
 use crate::checker::Checker;
@@ -115,16 +115,9 @@ impl Checker {
         let mut from = 0;
         while let Some((leaf, parent)) = self.next_difference(volume, from)? {
             from = leaf + 1;
-            let slots = |checker: &Self, tree: TreeId| {
-                let mut slots = Vec::with_capacity(map_page::SLOTS);
-                let first = Lba(leaf_start(leaf));
-                let store = &checker.loading.state.store;
-                lba_pbn::extend_run(store, tree, first, map_page::SLOTS, &mut slots);
-                slots
-            };
-            let inherited = parent.map_or(vec![Pbn::NONE; map_page::SLOTS], |at| slots(self, at));
-            for ((lba, pbn), inherited) in (leaf_start(leaf)..).zip(slots(self, own)).zip(inherited)
-            {
+            let slots = |tree| lba_pbn::slots(&self.loading.state.store, tree, leaf);
+            let inherited = parent.map_or(vec![Pbn::NONE; map_page::SLOTS], slots);
+            for ((lba, pbn), inherited) in (leaf_start(leaf)..).zip(slots(own)).zip(inherited) {
                 lost += u64::from(!inherited.is_none());
                 if pbn.is_none() {
                     continue;
@@ -211,8 +204,7 @@ impl Checker {
         let mut mapped = 0;
         self.each_leaf(tree, |_, leaf, page| {
             if leaves.contains(&leaf) {
-                let slots = (0..map_page::SLOTS).map(|slot| map_page::get(page, slot));
-                mapped += slots.filter(|pbn| !pbn.is_none()).count() as u64;
+                mapped += lba_pbn::mapped(leaf, page).count() as u64;
             }
         })?;
         Ok(mapped)

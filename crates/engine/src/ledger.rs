@@ -23,7 +23,7 @@ use format::units::{
     BlockPtr, Compression, ContainerId, Fingerprint, PageId, Pba, Pbn, TreeId, VolumeId,
 };
 use format::{BLOCK_BYTES, bucket, pba_page};
-use tables::{HashOptions, HashPbn};
+use tables::{HashOptions, HashPbn, pbn_pba};
 
 use crate::carrying::place_of_carried;
 use crate::damage_reads::DamageReads;
@@ -195,11 +195,9 @@ impl Ledger {
 
     fn read_copies(&mut self, pages: &mut Pages<'_>) {
         pages.each_leaf(TreeId::COPIES, |leaf, page| {
-            let first = leaf * pba_page::SLOTS as u64;
             let Some(page) = page else { return };
-            for (pbn, slot) in (first..).map(Pbn).zip(0..pba_page::SLOTS) {
-                self.copies.extend(pba_page::get(page, slot).map(|entry| (pbn, entry.pba)));
-            }
+            let entries = pbn_pba::entries(leaf, page);
+            self.copies.extend(entries.map(|(pbn, entry)| (pbn, entry.pba)));
         });
     }
 
@@ -211,9 +209,8 @@ impl Ledger {
             pages.each_leaf(tree, |leaf, page| {
                 self.fingerprints_lost |= page.is_none();
                 let Some(page) = page else { return };
-                let entries = (0..bucket::len(page)).map(|at| bucket::entry(page, at));
                 let counts = |of: &Fingerprint| tree != TreeId::HASH_PBN || hash.counts(leaf, of);
-                for (fingerprint, pbn) in entries.filter(|(fingerprint, _)| counts(fingerprint)) {
+                for (fingerprint, pbn) in bucket::entries(page).filter(|(of, _)| counts(of)) {
                     self.know(pbn, |known| *known = Some(fingerprint));
                 }
             });

@@ -67,10 +67,8 @@ impl Loading {
             Ok(here & hash.want_insert(store, &mut wanted.pins, count, &mut wanted.reads)?)
         })?;
         let State { hash, store, .. } = &mut self.state;
-        let entries: Vec<(Fingerprint, Pbn)> =
-            store.page(tree, leaf).map_or_else(Vec::new, |page| {
-                (0..bucket::len(page)).map(|at| bucket::entry(page, at)).collect()
-            });
+        let page = store.page(tree, leaf);
+        let entries: Vec<(Fingerprint, Pbn)> = page.into_iter().flat_map(bucket::entries).collect();
         for (fingerprint, pbn) in entries {
             hash.insert(store, &fingerprint, pbn);
         }

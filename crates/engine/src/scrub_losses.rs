@@ -4,9 +4,8 @@
 //! has healed since it was found is not named.
 
 use format::catalog::VolumeState;
-use format::map_page;
-use format::units::{TreeId, VolumeId};
-use tables::{NextLeaf, PageError};
+use format::units::{Lba, Pbn, TreeId, VolumeId};
+use tables::{NextLeaf, PageError, lba_pbn};
 
 use crate::engine::Engine;
 use crate::lba_runs::LbaRuns;
@@ -78,12 +77,8 @@ impl Engine {
     fn name_losses(&self, running: &mut Running, id: VolumeId, name: &str, leaf: u64) {
         let Some(page) = self.state.store.page(TreeId::volume(id), leaf) else { return };
         let mut runs = LbaRuns::default();
-        for slot in 0..map_page::SLOTS {
-            let pbn = map_page::get(page, slot);
-            if !pbn.is_none() && self.scrub.damage.contains(pbn) {
-                runs.add(leaf * map_page::SLOTS as u64 + slot as u64);
-            }
-        }
+        let is_lost = |(_, pbn): &(Lba, Pbn)| self.scrub.damage.contains(*pbn);
+        lba_pbn::mapped(leaf, page).filter(is_lost).for_each(|(lba, _)| runs.add(lba.0));
         for problem in runs.lost(name, self.geometry.chunk_bytes) {
             running.found(problem, false);
         }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use format::frame;
-use format::pba_page;
 use format::units::{Fingerprint, FrameCheck, Pba, Pbn, TreeId};
 use reduce::{FramePlace, Image, Job, Verdict};
 use tables::{NextLeaf, PageError, pbn_pba, second_copies};
@@ -265,13 +264,11 @@ impl Engine {
 
     fn trace_leaf(&self, tree: TreeId, leaf: u64, at: &mut ContainerScrub) {
         let Some(page) = self.state.store.page(tree, leaf) else { return };
-        for slot in 0..pba_page::SLOTS {
-            let Some(entry) = pba_page::get(page, slot) else { continue };
+        for (pbn, entry) in pbn_pba::entries(leaf, page) {
             let (offset_bytes, length_bytes) = (entry.pba.offset_bytes, entry.pba.length_bytes);
             if entry.pba.container != at.id || offset_bytes + length_bytes > at.length_bytes {
                 continue;
             }
-            let pbn = Pbn(leaf * pba_page::SLOTS as u64 + slot as u64);
             let (fingerprint, verdict) = (None, Verdict::Damaged);
             at.frames.push(Listed {
                 pbn,

@@ -25,12 +25,11 @@
 use std::ops::Range;
 
 use format::catalog::{CatalogEntry, Lineage, VolumeState};
-use format::map_page::SLOTS;
 use format::record::Change;
-use format::units::{Lba, Pbn, TreeId, VolumeId};
+use format::units::{Pbn, TreeId, VolumeId};
 use tables::{NextLeaf, PageError, Pointers, lba_pbn};
 
-use crate::mapping::{NO_MAP, leaf_start};
+use crate::mapping::NO_MAP;
 use crate::state::{State, lower};
 use crate::wanted::Wanted;
 
@@ -314,11 +313,8 @@ impl State {
     }
 
     fn leaf_gone(&self, leaving: &Leaving, leaf: u64) -> LeafGone {
-        let [own, parent, child] = leaving.trees.map(|tree| {
-            let mut slots = Vec::with_capacity(SLOTS);
-            lba_pbn::extend_run(&self.store, tree, Lba(leaf_start(leaf)), SLOTS, &mut slots);
-            slots
-        });
+        let slots = |tree| lba_pbn::slots(&self.store, tree, leaf);
+        let [own, parent, child] = leaving.trees.map(slots);
         let mut gone = LeafGone::default();
         for ((own, parent), child) in own.into_iter().zip(parent).zip(child) {
             gone.mapped += u64::from(!own.is_none());

@@ -148,7 +148,8 @@ impl Engine {
         if !here {
             return Ok(None);
         }
-        let slots = self.slots(own, at.leaf).into_iter().zip(self.slots(other, at.leaf));
+        let slots = |tree| lba_pbn::slots(&self.state.store, tree, at.leaf);
+        let slots = slots(own).into_iter().zip(slots(other));
         let mut goes_any = false;
         for (goes, (pbn, of_other)) in at.goes.iter_mut().zip(slots) {
             *goes &= pbn != of_other;
@@ -176,13 +177,6 @@ impl Engine {
         Ok(())
     }
 
-    fn slots(&self, tree: TreeId, leaf: u64) -> Vec<Pbn> {
-        let mut slots = Vec::with_capacity(SLOTS);
-        let first = Lba(leaf_start(leaf));
-        lba_pbn::extend_run(&self.state.store, tree, first, SLOTS, &mut slots);
-        slots
-    }
-
     fn want_weighed(
         &mut self,
         own: TreeId,
@@ -195,7 +189,8 @@ impl Engine {
     }
 
     fn weigh_leaf(&self, walk: &mut WeightWalk, own: TreeId, at: &LeafWalk) {
-        for (pbn, &goes_with_it) in self.slots(own, at.leaf).into_iter().zip(&at.goes) {
+        let slots = lba_pbn::slots(&self.state.store, own, at.leaf);
+        for (pbn, &goes_with_it) in slots.into_iter().zip(&at.goes) {
             if !pbn.is_none() {
                 self.weigh_chunk(walk, pbn, goes_with_it);
             }

@@ -93,6 +93,11 @@ pub fn entry(page: &Page, slot: usize) -> (Fingerprint, Pbn) {
     (Fingerprint(array_at(payload, entry_at(slot))), pbn_at(payload, slot))
 }
 
+/// All entries, in the order in which they were pushed.
+pub fn entries(page: &Page) -> impl Iterator<Item = (Fingerprint, Pbn)> + '_ {
+    (0..len(page)).map(|slot| entry(page, slot))
+}
+
 /// Reads a byte of an entry: it means nothing, and the entry is near from then on.
 #[must_use]
 pub fn touch_entry(page: &Page, slot: usize) -> u8 {

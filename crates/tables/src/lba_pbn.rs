@@ -4,6 +4,7 @@
 //! nothing, and a leaf that maps nothing is removed: a volume costs what is written to it.
 
 use format::map_page::{self, SLOTS};
+use format::page::Page;
 use format::units::{Lba, Pbn, TreeId};
 
 use crate::store::PageStore;
@@ -12,6 +13,21 @@ use crate::store::PageStore;
 #[must_use]
 pub fn place(lba: Lba) -> (u64, usize) {
     (lba.0 / SLOTS as u64, (lba.0 % SLOTS as u64) as usize)
+}
+
+/// The LBAs of a leaf that name chunks.
+pub fn mapped(leaf: u64, page: &Page) -> impl Iterator<Item = (Lba, Pbn)> + '_ {
+    let lbas = (leaf * SLOTS as u64..).map(Lba);
+    let slots = lbas.zip((0..SLOTS).map(|slot| map_page::get(page, slot)));
+    slots.filter(|(_, pbn)| !pbn.is_none())
+}
+
+/// What all LBAs of a leaf name, those that name nothing too. It must have been wanted.
+#[must_use]
+pub fn slots(store: &PageStore, tree: TreeId, leaf: u64) -> Vec<Pbn> {
+    let mut slots = Vec::with_capacity(SLOTS);
+    extend_run(store, tree, Lba(leaf * SLOTS as u64), SLOTS, &mut slots);
+    slots
 }
 
 /// The chunk that `lba` names, [`Pbn::NONE`] when none. Its leaf must have been wanted.

@@ -11,6 +11,7 @@
 
 use std::hint::black_box;
 
+use format::page::Page;
 use format::pba_page::{self, PbaEntry, SLOTS};
 use format::units::{Pba, Pbn, TreeId};
 use mutants::mutant;
@@ -35,6 +36,12 @@ pub struct Retained {
 #[must_use]
 pub fn place(pbn: Pbn) -> (u64, usize) {
     (pbn.0 / SLOTS as u64, (pbn.0 % SLOTS as u64) as usize)
+}
+
+/// The PBNs that name something in a leaf of the table, or of that of second copies.
+pub fn entries(leaf: u64, page: &Page) -> impl Iterator<Item = (Pbn, PbaEntry)> + '_ {
+    let pbns = (leaf * SLOTS as u64..).map(Pbn);
+    pbns.zip(0..SLOTS).filter_map(|(pbn, slot)| Some((pbn, pba_page::get(page, slot)?)))
 }
 
 /// Asks for the leaf of `pbn`.
