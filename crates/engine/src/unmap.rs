@@ -4,7 +4,7 @@
 //! chunks becomes slots of zeros in the open group; a long one is a group of its own. If many
 //! leaves of the map lie in it they are *cut off* at once, as a version of the volume that nobody
 //! sees and that is given back in the background (`versions.rs`). The rest is applied in pieces,
-//! leaf by leaf, each piece a record. So a step's work is bounded, however large the range, and
+//! leaf by leaf, each piece a record, all in ascending order. So a step's work is bounded, however large the range, and
 //! what was never mapped costs nothing.
 
 use std::ops::Range;
@@ -184,26 +184,26 @@ impl Engine {
             return Ok(true);
         }
         let leaves = first.div_ceil(SLOTS as u64)..end / SLOTS as u64;
-        match self.cut_off(volume, &leaves)? {
+        let piece = match self.cut_off(volume, first, &leaves)? {
+            Piece::Finished => self.unmap_piece(volume, first, end)?,
+            piece => piece,
+        };
+        match piece {
             Piece::Waits => return Ok(false),
-            Piece::Applied(_) => return Ok(true),
-            Piece::Finished => {}
+            Piece::Applied(next) => self.move_unmap_on(next),
+            Piece::Finished => self.finish_group(),
         }
-        match self.unmap_piece(volume, first, end)? {
-            Piece::Waits => Ok(false),
-            Piece::Applied(next) => {
-                self.move_unmap_on(next);
-                Ok(true)
-            }
-            Piece::Finished => {
-                self.finish_group();
-                Ok(true)
-            }
-        }
+        Ok(true)
     }
 
-    /// Cuts leaves off a volume if there are many.
-    fn cut_off(&mut self, volume: VolumeId, leaves: &Range<u64>) -> Result<Piece, PageError> {
+    /// Cuts whole leaves off a volume if there are many, behind the rest of a leaf from `first` on:
+    /// a crash must leave pieces in ascending order. There is nothing to do where they are few.
+    fn cut_off(
+        &mut self,
+        volume: VolumeId,
+        first: u64,
+        leaves: &Range<u64>,
+    ) -> Result<Piece, PageError> {
         let mut wanted = Wanted::default();
         let many = self.has_many_leaves(volume, leaves, &mut wanted);
         let here = match many {
@@ -212,13 +212,20 @@ impl Engine {
             Err(ref error) => Err(error.clone()),
         };
         self.hold_pages(wanted, |lookups| &mut lookups.apply_pins);
+        let start = leaf_start(leaves.start);
         match (many?, here?) {
             (Some(false), _) => Ok(Piece::Finished),
+            (Some(true), _) if first < start && !mutant!(CutsBeforeTheHead) => {
+                match self.unmap_piece(volume, first, start)? {
+                    Piece::Finished => Ok(Piece::Applied(start)),
+                    piece => Ok(piece),
+                }
+            }
             (Some(true), true) if self.copies_have_room() => {
                 let into = self.volumes.take_id();
                 self.record(&[Change::CutOff { volume, into, leaves: leaves.clone() }]);
                 self.volumes.deletions.push_back(into);
-                Ok(Piece::Applied(leaves.end))
+                Ok(Piece::Applied(leaf_start(leaves.end)))
             }
             _ => Ok(Piece::Waits),
         }

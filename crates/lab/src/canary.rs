@@ -178,6 +178,9 @@ impl Way {
             Mutant::SplitsGroup | Mutant::BelievesStaleRecord => {
                 (schedules::groups_in_flight(), Look::Everywhere)
             }
+            Mutant::CutsBeforeTheHead => {
+                (schedules::unmaps_from_the_middle_of_a_leaf(), Look::Everywhere)
+            }
             Mutant::ForgetsHeldChunk => (schedules::dead_chunks_come_back(), Look::Nowhere),
             Mutant::DropsPageBeingWritten => (schedules::buckets_read_again(), Look::Nowhere),
             Mutant::ReadsPageBeingWritten => {

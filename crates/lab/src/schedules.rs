@@ -276,6 +276,27 @@ pub fn snapshot_of_pages_on_their_way() -> Script {
     Script { shape, lives: vec![Life { requests, end: End::Close, root_lost: false }] }
 }
 
+/// A trim and a shrink, each over so many leaves of a map that they are cut off, and each from the
+/// middle of a leaf on, of which something was mapped: a crash must leave what comes first done.
+#[must_use]
+pub fn unmaps_from_the_middle_of_a_leaf() -> Script {
+    let leaf_chunks = map_page::SLOTS as u64;
+    let (shape, mut requests) = sparse_store(0);
+    for round in 0..2 {
+        let content = |leaf| 1000 * (1 + round) + leaf;
+        let written = (0..40).map(|leaf| write(leaf * leaf_chunks + 3, 1, content(leaf), false));
+        requests.extend(written.map(|write| request(write, 10)));
+        requests.extend([request(Verb::Flush, 100), request(Verb::Idle, 0)]);
+        let (first, count) = (SECTORS, 40 * leaf_chunks * SECTORS);
+        requests.push(match round {
+            0 => request(Verb::Trim { volume: 0, first, count, durable: false }, 2),
+            _ => request(Verb::Resize { volume: 0, sectors: first }, 2),
+        });
+        requests.push(request(Verb::Flush, 400));
+    }
+    Script { shape, lives: vec![Life { requests, end: End::Close, root_lost: false }] }
+}
+
 /// Half of the containers die and are collected, and so much is stored after that that the first
 /// of them is written over; then the power goes. What it held is still needed until its freeing is
 /// known to be durable: it may not be durable at all, or (`flushed`) durable without anything that

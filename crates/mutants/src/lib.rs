@@ -39,6 +39,8 @@ pub enum Mutant {
     KeepsOlderWrite,
     /// An unmap of chunk after chunk takes one chunk more than was asked for.
     TrimsOneTooMany,
+    /// Leaves of a map are cut off before the part of a leaf that comes before them is unmapped.
+    CutsBeforeTheHead,
     /// A chunk that is overwritten keeps its reference.
     ForgetsRelease,
     /// Reference counts stop at four, and go down from there.
@@ -138,7 +140,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 55] = [
+    pub const ALL: [Self; 56] = [
         Self::AnswersFlushUnsynced,
         Self::SkipsDataSync,
         Self::WritesRootUnsynced,
@@ -147,6 +149,7 @@ impl Mutant {
         Self::SplitsGroup,
         Self::KeepsOlderWrite,
         Self::TrimsOneTooMany,
+        Self::CutsBeforeTheHead,
         Self::ForgetsRelease,
         Self::SaturatesCount,
         Self::MissesPendingDuplicate,

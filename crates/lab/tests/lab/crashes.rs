@@ -148,6 +148,8 @@ fn schedules_pass() {
         let freed = run(schedules::freed_containers(flushed), Look::Nowhere);
         assert!(freed.collected >= 8, "{freed:?}");
     }
+    let unmaps = run(schedules::unmaps_from_the_middle_of_a_leaf(), Look::Everywhere);
+    assert!(unmaps.points.total() > 50, "{unmaps:?}");
     run(schedules::names_given_again(), Look::Nowhere);
     run(schedules::read_at_the_door(), Look::Nowhere);
     run(schedules::leaves_at_the_door(), Look::Nowhere);
