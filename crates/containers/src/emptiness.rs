@@ -66,6 +66,9 @@ impl Emptiness {
 
     /// The oldest container, dead ones included, of those with these sequence numbers.
     pub(crate) fn oldest_in(&self, sequences: Range<u32>) -> Option<u32> {
+        if sequences.is_empty() {
+            return None;
+        }
         let within = (sequences.start, 0)..(sequences.end, 0);
         let oldest = |class: &BTreeSet<(u32, u32)>| class.range(within.clone()).next().copied();
         self.classes.iter().filter_map(oldest).min().map(|(_, container)| container)

@@ -12,6 +12,7 @@
 //! bring the old one back.
 
 use disk::{Disk, IoError};
+use format::BLOCK_BYTES;
 use format::superblock::{GEOMETRY_BLOCKS, Geometry};
 use thiserror::Error;
 
@@ -27,7 +28,8 @@ pub struct GrowOptions {
     pub last_zone_bytes: Option<u64>,
     /// Lengths of the data zones that follow it.
     pub added_bytes: Vec<u64>,
-    /// The longest that zone tables can be, where it cannot be made longer at will.
+    /// The longest that zone tables can be, where it cannot be made longer at will; what is left of
+    /// a block is not used.
     pub tables_bytes_max: Option<u64>,
 }
 
@@ -49,8 +51,9 @@ pub fn plan_growth(geometry: &Geometry, options: &GrowOptions) -> Result<Geometr
         let present_bytes = check_data(&geometry.data)?;
         return Err(PlanError::NotLarger { capacity_bytes, present_bytes });
     }
-    let tables_bytes = tables_bytes_for(capacity_bytes);
-    let tables_bytes = tables_bytes.min(options.tables_bytes_max.unwrap_or(u64::MAX));
+    let block_bytes = BLOCK_BYTES as u64;
+    let most_blocks = options.tables_bytes_max.unwrap_or(u64::MAX) / block_bytes;
+    let tables_bytes = tables_bytes_for(capacity_bytes).min(most_blocks * block_bytes);
     grown.tables_bytes = grown.tables_bytes.max(tables_bytes);
     can_be(grown)
 }
@@ -127,7 +130,8 @@ mod tests {
         let grown = plan_growth(&geometry(), &longer).unwrap();
         assert_eq!(grown.data, [16, 1000]);
         assert_eq!(grown.tables_bytes, 1016 * CONTAINER / 64 * 9);
-        let fixed = GrowOptions { tables_bytes_max: Some(100 << 20), ..longer };
+        // A device may end inside a block.
+        let fixed = GrowOptions { tables_bytes_max: Some((100 << 20) + 512), ..longer };
         assert_eq!(plan_growth(&geometry(), &fixed).unwrap().tables_bytes, 100 << 20);
         let further = GrowOptions { added_bytes: vec![3 * CONTAINER], ..Default::default() };
         let grown = plan_growth(&geometry(), &further).unwrap();

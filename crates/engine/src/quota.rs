@@ -104,7 +104,8 @@ impl Engine {
         let (Some(quota_bytes), Some(entry)) = (volume.quota_bytes(), entry) else {
             return Ok(Admission::Admitted(volume.share_of_quota(0)));
         };
-        let quota_chunks = quota_bytes / u64::from(self.geometry.chunk_bytes);
+        // One that ends inside a chunk lets that be written: a volume of its size can be filled.
+        let quota_chunks = quota_bytes.div_ceil(u64::from(self.geometry.chunk_bytes));
         let taken = entry.mapped_chunks + volume.quota_reserved();
         // Most writes are far from the quota, and need no look into the map.
         if taken + write.chunks <= quota_chunks {

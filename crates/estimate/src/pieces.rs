@@ -156,7 +156,7 @@ impl<'a> Pieces<'a> {
             let Some(current) = &mut self.current else { continue };
             match current.fill(piece) {
                 Ok(true) => {
-                    let done_bytes = self.logical_bytes + current.at_bytes;
+                    let done_bytes = self.logical_bytes.saturating_add(current.at_bytes);
                     self.reading.done_bytes.store(done_bytes, Ordering::Relaxed);
                 }
                 Ok(false) => self.leave(None),
@@ -189,7 +189,7 @@ impl<'a> Pieces<'a> {
         // Of a file that ends in an error only what was read is counted.
         let all_bytes = current.image.size_bytes();
         let read_bytes = if error.is_some() { current.at_bytes.min(all_bytes) } else { all_bytes };
-        self.logical_bytes += read_bytes;
+        self.logical_bytes = self.logical_bytes.saturating_add(read_bytes);
         self.files += 1;
         self.reading.done_bytes.store(self.logical_bytes, Ordering::Relaxed);
         if let Some(error) = error {

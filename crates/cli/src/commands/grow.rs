@@ -14,7 +14,7 @@ use format::superblock::Geometry;
 use format::units::Zone;
 use serde::Serialize;
 
-use super::init::device_bytes;
+use super::init::{device_bytes, share_bytes};
 use crate::args::GrowArgs;
 use crate::error::CliError;
 use crate::output;
@@ -114,7 +114,7 @@ fn options(path: &Path, wish: &GrowthWish, geometry: &Geometry) -> Result<GrowOp
         None => 0,
     };
     let beside_bytes = device_growth_bytes + devices.iter().flatten().sum::<u64>();
-    let share_bytes = asked_bytes.saturating_sub(beside_bytes) / added_files.max(1);
+    let share_bytes = share_bytes(asked_bytes.saturating_sub(beside_bytes), added_files);
     let tables_fixed = disk::zone_is_device(path, Zone::Tables, zones)?;
     let tables_bytes = match tables_fixed {
         true => Some(disk::zone_length_bytes(path, Zone::Tables, zones)?),

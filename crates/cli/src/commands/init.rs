@@ -123,12 +123,18 @@ fn data_sizes(path: &Path, shape: &StoreShape) -> Result<Vec<u64>, CliError> {
         Some(capacity) => capacity,
         None => default_capacity(shape.data.first().map_or(path, PathBuf::as_path))?,
     };
-    let container_bytes = u64::from(CONTAINER_BYTES);
-    let share_bytes = match files {
-        0 | 1 => asked,
-        _ => asked.div_ceil(files).div_ceil(container_bytes) * container_bytes,
-    };
+    let share_bytes = share_bytes(asked, files);
     Ok(devices.into_iter().map(|device| device.unwrap_or(share_bytes)).collect())
+}
+
+/// What each of some files gets of a capacity: whole containers, so that all of it is there. One
+/// file gets it as it is.
+pub(crate) fn share_bytes(capacity_bytes: u64, files: u64) -> u64 {
+    let container_bytes = u64::from(CONTAINER_BYTES);
+    match files {
+        0 | 1 => capacity_bytes,
+        _ => capacity_bytes.div_ceil(files).next_multiple_of(container_bytes),
+    }
 }
 
 /// Half of the free space at `path`, and no more than 100 GiB.

@@ -26,6 +26,17 @@ fn a_full_store_says_so_and_goes_on() {
     tamis(&format!("check {store}")).ok();
 }
 
+/// What several files share is rounded up to containers, as when the store was made.
+#[test]
+fn a_store_that_grows_by_several_files_gets_what_was_asked_for() {
+    let folder = Folder::new();
+    let store = folder.store("64M");
+    let files = ["a", "b"].map(|name| format!("--data {}", folder.path(name))).join(" ");
+    let grown = tamis(&format!("grow {store} --capacity 70M {files} --json")).ok().json();
+    assert_eq!(grown["capacity_bytes"], 72 << 20, "{grown}");
+    tamis(&format!("check {store}")).ok();
+}
+
 /// A full store gets more room, once in its data file and once in another; then what did not fit
 /// fits, and all of it is there.
 #[test]

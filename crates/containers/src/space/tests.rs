@@ -313,3 +313,13 @@ fn a_store_is_opened_with_what_its_tables_say() {
     assert_eq!(space.allocate(), Some(ContainerId(1)));
     assert_eq!(space.container_use(ContainerId(7)), None);
 }
+
+#[test]
+#[expect(clippy::reversed_empty_ranges, reason = "it is asked by whoever reaches the socket")]
+fn a_range_that_ends_before_it_starts_holds_no_container() {
+    let mut space = Space::new(&geometry(&[4]), []);
+    let container = space.allocate().unwrap();
+    space.seal(container, 5, CONTAINER_BYTES);
+    assert_eq!(space.oldest_in(0..6), Some(container));
+    assert_eq!(space.oldest_in(6..0), None);
+}

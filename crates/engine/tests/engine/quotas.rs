@@ -30,6 +30,18 @@ fn try_write(
 }
 
 #[test]
+fn a_volume_that_ends_inside_a_chunk_can_be_filled_within_a_quota_of_its_size() {
+    let stand = Wish::default().stand();
+    let size_bytes = 2 * CHUNK + 512;
+    let volume = stand.volume("v", size_bytes);
+    stand.client.set_quota("v", Some(size_bytes)).unwrap();
+    stand.write(&volume, 0, &fresh(1, size_bytes));
+    stand.flush();
+    assert_eq!(mapped(&stand, "v"), 3 * CHUNK);
+    check_clean(&stand.close());
+}
+
+#[test]
 fn what_would_exceed_it_is_refused_and_all_else_goes_on() {
     let stand = Wish::default().stand();
     let volume = stand.volume("v", 64 * MIB);
