@@ -189,10 +189,10 @@ impl Engine {
         free < self.reserve().hurry || self.waits_for_containers()
     }
 
-    /// A piece of the victim has been read, or the end of it.
-    pub(crate) fn victim_read(&mut self, ok: bool, buf: Option<AlignedBuf>) {
+    /// A piece of the victim has come, or the end of it; None when the device did not give it.
+    pub(crate) fn victim_read(&mut self, buf: Option<AlignedBuf>) {
         let Some(mut victim) = self.collection.victim.take() else { return };
-        let Some(piece) = buf.filter(|_| ok) else { return self.keep_victim(victim) };
+        let Some(piece) = buf else { return self.keep_victim(victim) };
         if piece.len() == TAIL_BYTES {
             return self.victims_end_read(victim, &piece);
         }

@@ -63,6 +63,33 @@ pub(crate) enum Purpose {
     ScrubSync,
 }
 
+impl Purpose {
+    /// Whether it may fail and the writing goes on: whoever waits for it is told.
+    pub(crate) fn may_fail(&self) -> bool {
+        match self {
+            Self::Page(_)
+            | Self::Frames { .. }
+            | Self::Ahead(_)
+            | Self::Known { .. }
+            | Self::Victim
+            | Self::Explain(_)
+            | Self::Directory { .. }
+            | Self::Copy(_)
+            | Self::Scrub(_)
+            | Self::ScrubWrite => true,
+            Self::Pages(_)
+            | Self::Journal(_)
+            | Self::Container(_)
+            | Self::FlushSync
+            | Self::TablesSync
+            | Self::Geometry
+            | Self::Root
+            | Self::RootSync
+            | Self::ScrubSync => false,
+        }
+    }
+}
+
 /// Bytes of journal records in flight from which on no group is applied. They are in memory until
 /// the device has taken them.
 const JOURNAL_BYTES_OUT_MAX: usize = 16 << 20;
@@ -72,6 +99,7 @@ pub(crate) struct Ended {
     pub(crate) purpose: Purpose,
     pub(crate) zone: Zone,
     pub(crate) result: Result<(), IoError>,
+    /// What was read; None where the device did not give it.
     pub(crate) buf: Option<AlignedBuf>,
 }
 
@@ -250,6 +278,7 @@ impl Devices {
             if self.syncs.get(&zone) == Some(&tag) {
                 self.sync_ended(zone);
             }
+            let buf = buf.filter(|_| result.is_ok());
             ended.push(Ended { purpose, zone, result, buf });
         }
         self.done = done;

@@ -327,48 +327,32 @@ impl Engine {
     }
 
     fn end_io(&mut self, io: Ended) {
-        let harmless = matches!(
-            io.purpose,
-            Purpose::Page(_)
-                | Purpose::Frames { .. }
-                | Purpose::Ahead(_)
-                | Purpose::Known { .. }
-                | Purpose::Victim
-                | Purpose::Explain(_)
-                | Purpose::Copy(_)
-                | Purpose::Directory { .. }
-                | Purpose::Scrub(_)
-                | Purpose::ScrubWrite
-        );
-        if let (Err(error), false) = (&io.result, harmless) {
+        if let Err(error) = &io.result
+            && !io.purpose.may_fail()
+        {
             self.stop_writing(RequestError::of_device(io.zone, error));
         }
         match io.purpose {
-            Purpose::Page(read) => self.page_ended(read, io.result.is_ok(), io.buf.as_deref()),
+            Purpose::Page(read) => self.page_ended(read, io.buf.as_deref()),
             // Reads find it in memory only, so there it stays, as if it were still on its way. No
             // more can come to it: nothing is written any more.
             Purpose::Pages(_) | Purpose::Container(_) if io.result.is_err() => {}
             Purpose::Pages(blocks) => self.state.store.write_done(&blocks),
             Purpose::Frames { read, span, container } => {
                 self.placement.space.unpin(container);
-                self.frames_ended(read, span, &io.result, io.buf);
+                self.frames_ended(read, span, io.buf);
             }
             Purpose::Known { read, container } => {
                 self.placement.space.unpin(container);
-                self.known_frames_read(read, io.buf.filter(|_| io.result.is_ok()));
+                self.known_frames_read(read, io.buf);
             }
-            Purpose::Ahead(at) => self.stretch_read(at, io.buf.filter(|_| io.result.is_ok())),
-            Purpose::Victim => self.victim_read(io.result.is_ok(), io.buf),
+            Purpose::Ahead(at) => self.stretch_read(at, io.buf),
+            Purpose::Victim => self.victim_read(io.buf),
             Purpose::Geometry => self.enlarging.io_ended(),
-            Purpose::Explain(pba) => {
-                self.explained_frame_read(pba, io.buf.filter(|_| io.result.is_ok()));
-            }
-            Purpose::Copy(pba) => {
-                self.copy_frame_read(pba, io.buf.filter(|_| io.result.is_ok()));
-            }
+            Purpose::Explain(pba) => self.explained_frame_read(pba, io.buf),
+            Purpose::Copy(pba) => self.copy_frame_read(pba, io.buf),
             Purpose::Directory { container, sequence } => {
-                let tail = io.buf.filter(|_| io.result.is_ok());
-                self.directory_read(container, sequence, tail.as_ref());
+                self.directory_read(container, sequence, io.buf.as_ref());
             }
             Purpose::Journal(_) => {}
             Purpose::Container(id) => self.placement.write_ended(id),
@@ -376,18 +360,15 @@ impl Engine {
             Purpose::TablesSync => self.checkpoints.tables_synced(),
             Purpose::Root => self.checkpoints.root_written(),
             Purpose::RootSync => self.checkpoints.root_synced(),
-            Purpose::Scrub(key) => self.scrub.read_ended(key, io.buf.filter(|_| io.result.is_ok())),
-            Purpose::ScrubWrite | Purpose::ScrubSync => {
-                self.scrub.write_ended(io.result.is_ok());
-            }
+            Purpose::Scrub(key) => self.scrub.read_ended(key, io.buf),
+            Purpose::ScrubWrite | Purpose::ScrubSync => self.scrub.write_ended(io.result.is_ok()),
         }
     }
 
-    fn page_ended(&mut self, read: PageRead, ok: bool, bytes: Option<&[u8]>) {
+    fn page_ended(&mut self, read: PageRead, bytes: Option<&[u8]>) {
         self.counters.table_reads += 1;
-        let bytes = if ok { bytes.ok_or(()) } else { Err(()) };
         // A damaged page is remembered by the store: whoever wants it is told.
-        let _ = self.state.store.page_arrived(read, bytes);
+        let _ = self.state.store.page_arrived(read, bytes.ok_or(()));
         self.reads.retry_parked();
     }
 

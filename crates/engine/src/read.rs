@@ -16,7 +16,7 @@
 
 use std::sync::Arc;
 
-use disk::{AlignedBuf, IoError};
+use disk::AlignedBuf;
 use format::map_page::SLOTS;
 use format::pba_page::PbaEntry;
 use format::units::{Lba, Pba, Pbn, TreeId, VolumeId};
@@ -361,17 +361,10 @@ impl Engine {
         Some(ticket)
     }
 
-    /// One stretch of a read has come.
-    pub(crate) fn frames_ended(
-        &mut self,
-        read: u64,
-        span: usize,
-        result: &Result<(), IoError>,
-        buf: Option<AlignedBuf>,
-    ) {
+    /// One stretch of a read has come; None when the device did not give it.
+    pub(crate) fn frames_ended(&mut self, read: u64, span: usize, buf: Option<AlignedBuf>) {
         let Some(fetching) = self.reads.fetching.get_mut(&read) else { return };
         fetching.spans_left -= 1;
-        let buf = buf.filter(|_| result.is_ok());
         let suspects = fetching.spans[span].suspects(buf.as_ref());
         fetching.suspects.extend(suspects);
         if let Some(ticket) = fetching.ticket {
