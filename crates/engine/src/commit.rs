@@ -237,10 +237,9 @@ impl Engine {
         self.counters.groups += 1;
         // First less is promised, then the reservation ends: never the other way round.
         self.publish_space();
-        let chunk_bytes = self.geometry.chunk_bytes;
         let mut intake = self.intake.lock();
         for chunks in group.reservations.into_iter().filter(|_| !mutant!(KeepsPromise)) {
-            intake.space.settle(chunks, chunk_bytes);
+            intake.space.settle(chunks);
         }
         drop(intake);
         group.answers.iter().for_each(|ack| ack.part_done());

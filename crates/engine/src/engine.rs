@@ -34,7 +34,7 @@ use crate::error::RequestError;
 use crate::explaining::Explaining;
 use crate::flushing::Flushing;
 use crate::frame_cache::FrameCache;
-use crate::intake::{Intake, Request};
+use crate::intake::{Intake, Request, SpaceLimit};
 use crate::lending::Lending;
 use crate::notice::{Notice, Observer};
 use crate::options::Caches;
@@ -110,7 +110,7 @@ pub struct Engine {
     pub(crate) watermarks: Watermarks,
     pub(crate) closing: Closing,
     /// What doors were last told of space.
-    pub(crate) published: (u64, u64, bool),
+    pub(crate) published: SpaceLimit,
     /// Whether memory is being prepared.
     pub(crate) preparing: bool,
     /// Whether the last step ended without an open group having changed.
@@ -225,7 +225,7 @@ impl Engine {
             observer: None,
             watermarks: Watermarks::default(),
             closing: Closing::No,
-            published: (0, 0, false),
+            published: SpaceLimit::default(),
             preparing: false,
             idle_group: 0,
             ended: Vec::new(),

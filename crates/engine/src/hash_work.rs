@@ -123,7 +123,7 @@ impl Engine {
     /// begins leaves, they are promised nothing more.
     fn spare_blocks_of_round(&mut self) -> u64 {
         let reserved_chunks = self.intake.lock().space.withhold_chunks();
-        self.published.1 = reserved_chunks;
+        self.published.chunks = reserved_chunks;
         let kept = reserved_chunks * PAGES_PER_CHUNK_MAX + self.checkpoints.reserve_blocks();
         self.checkpoints.room_blocks(&self.state).saturating_sub(kept)
     }

@@ -226,52 +226,69 @@ impl AdminRequest {
     }
 }
 
-/// Space that may still be promised, and what is promised already.
-#[derive(Debug, Default)]
-pub(crate) struct SpaceBudget {
-    limit_bytes: u64,
-    limit_chunks: u64,
-    reserved_bytes: u64,
-    reserved_chunks: u64,
+/// What the core sees as free, worst cases of applied writes already taken off.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SpaceLimit {
+    /// Worst cases of requests that containers take.
+    pub(crate) bytes: u64,
+    /// Chunks whose pages find blocks in the tables.
+    pub(crate) chunks: u64,
     /// Writes wait for space: later ones may not overtake them.
-    waiting: bool,
+    pub(crate) is_waited_for: bool,
 }
 
-/// Worst case of one chunk and of one request, in bytes of containers.
-fn worst_case_bytes(chunks: u64, chunk_bytes: u32) -> u64 {
-    let per_chunk = u64::from(chunk_bytes) + (FRAME_HEADER_BYTES + DIRECTORY_ENTRY_BYTES) as u64;
-    chunks * per_chunk + BLOCK_BYTES as u64
+/// Space that may still be promised, and what is promised already.
+#[derive(Debug)]
+pub(crate) struct SpaceBudget {
+    chunk_bytes: u32,
+    pub(crate) limit: SpaceLimit,
+    reserved_bytes: u64,
+    reserved_chunks: u64,
 }
 
 impl SpaceBudget {
+    /// Nothing may be promised yet.
+    fn new(chunk_bytes: u32) -> Self {
+        let limit = SpaceLimit::default();
+        Self { chunk_bytes, limit, reserved_bytes: 0, reserved_chunks: 0 }
+    }
+
+    /// Bytes of containers that one request of `chunks` takes at worst, with the padding of a flush
+    /// behind it; one of none takes nothing.
+    fn worst_case_bytes(&self, chunks: u64) -> u64 {
+        let beside = (FRAME_HEADER_BYTES + DIRECTORY_ENTRY_BYTES) as u64;
+        let padding_bytes = if chunks > 0 { BLOCK_BYTES as u64 } else { 0 };
+        chunks * (u64::from(self.chunk_bytes) + beside) + padding_bytes
+    }
+
     /// Reserves the worst case of a write of `chunks`, or says that it does not fit now.
-    pub(crate) fn try_reserve(&mut self, chunks: u64, chunk_bytes: u32) -> bool {
-        if self.lacks(chunks, chunk_bytes) {
+    pub(crate) fn try_reserve(&mut self, chunks: u64) -> bool {
+        if self.lacks(chunks) {
             return false;
         }
-        self.reserved_bytes += worst_case_bytes(chunks, chunk_bytes);
+        self.reserved_bytes += self.worst_case_bytes(chunks);
         self.reserved_chunks += chunks;
         true
     }
 
     /// Whether a write of `chunks` does not fit now.
-    pub(crate) fn lacks(&self, chunks: u64, chunk_bytes: u32) -> bool {
-        self.lacks_bytes(chunks, chunk_bytes) || self.lacks_chunks(chunks)
+    pub(crate) fn lacks(&self, chunks: u64) -> bool {
+        self.lacks_bytes(chunks) || self.lacks_chunks(chunks)
     }
 
     /// Whether it is room for frames that a write of `chunks` does not find.
-    pub(crate) fn lacks_bytes(&self, chunks: u64, chunk_bytes: u32) -> bool {
-        self.reserved_bytes + worst_case_bytes(chunks, chunk_bytes) > self.limit_bytes
+    pub(crate) fn lacks_bytes(&self, chunks: u64) -> bool {
+        chunks > 0 && self.reserved_bytes + self.worst_case_bytes(chunks) > self.limit.bytes
     }
 
     /// Whether it is blocks of the tables that a write of `chunks` does not find.
     pub(crate) fn lacks_chunks(&self, chunks: u64) -> bool {
-        self.reserved_chunks + chunks > self.limit_chunks
+        chunks > 0 && self.reserved_chunks + chunks > self.limit.chunks
     }
 
     /// Gives a reservation back, its write having been applied or dropped.
-    pub(crate) fn settle(&mut self, chunks: u64, chunk_bytes: u32) {
-        self.reserved_bytes -= worst_case_bytes(chunks, chunk_bytes);
+    pub(crate) fn settle(&mut self, chunks: u64) {
+        self.reserved_bytes -= self.worst_case_bytes(chunks);
         self.reserved_chunks -= chunks;
     }
 
@@ -287,13 +304,8 @@ impl SpaceBudget {
 
     /// Reserves nothing more until the limit is set again; for how many chunks room is reserved.
     pub(crate) fn withhold_chunks(&mut self) -> u64 {
-        self.limit_chunks = self.reserved_chunks;
+        self.limit.chunks = self.reserved_chunks;
         self.reserved_chunks
-    }
-
-    /// What the core sees as free, worst cases of applied writes already taken off.
-    pub(crate) fn set_limit(&mut self, limit_bytes: u64, limit_chunks: u64, waiting: bool) {
-        (self.limit_bytes, self.limit_chunks, self.waiting) = (limit_bytes, limit_chunks, waiting);
     }
 }
 
@@ -338,7 +350,7 @@ impl Intake {
         Self {
             state: Mutex::new(IntakeState {
                 requests: VecDeque::new(),
-                space: SpaceBudget::default(),
+                space: SpaceBudget::new(chunk_bytes),
                 refused: None,
                 writes_refused: None,
             }),
@@ -367,7 +379,7 @@ impl Intake {
             return false;
         }
         request.reserved =
-            !state.space.waiting && state.space.try_reserve(request.chunks, self.chunk_bytes);
+            !state.space.limit.is_waited_for && state.space.try_reserve(request.chunks);
         // Quotas are set under this lock: a write behind one in the queue is judged by it.
         let acknowledged = request.reserved
             && !request.durable

@@ -92,8 +92,7 @@ impl Engine {
 
     fn refuse_write(&mut self, mut write: WriteRequest, error: &RequestError) {
         if write.reserved {
-            let chunk_bytes = self.geometry.chunk_bytes;
-            self.intake.lock().space.settle(write.chunks, chunk_bytes);
+            self.intake.lock().space.settle(write.chunks);
         }
         write.answer().fail(error);
     }

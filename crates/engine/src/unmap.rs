@@ -55,7 +55,7 @@ impl Engine {
             return unmap.done.fail(error);
         }
         let ragged = self.ragged_chunks(offset_bytes, length_bytes);
-        if self.reserve_ragged(ragged) {
+        if self.intake.lock().space.try_reserve(ragged) {
             self.buffer_reserved_unmap(unmap, ragged);
         } else {
             self.waiting.push_front(Waiting::Unmap(unmap, ragged));
@@ -67,9 +67,7 @@ impl Engine {
         let UnmapRequest { volume, offset_bytes, length_bytes, durable, done } = unmap;
         if let Err(error) = volume.check_change(offset_bytes, length_bytes) {
             // The volume may have shrunk while the unmap waited.
-            if ragged > 0 {
-                self.intake.lock().space.settle(ragged, self.geometry.chunk_bytes);
-            }
+            self.intake.lock().space.settle(ragged);
             return done.fail(error);
         }
         self.counters.trims += 1;
@@ -96,17 +94,12 @@ impl Engine {
         let end_bytes = volume.size_bytes().next_multiple_of(chunk_bytes);
         let length_bytes = end_bytes - offset_bytes;
         let ragged = self.ragged_chunks(offset_bytes, length_bytes);
-        if !self.reserve_ragged(ragged) {
+        if !self.intake.lock().space.try_reserve(ragged) {
             return Err(RequestError::NoSpace);
         }
         self.buffer_unmap(volume, offset_bytes, length_bytes, &Ack::new(None));
         self.buffer.reserve_with_newest(ragged);
         Ok(())
-    }
-
-    fn reserve_ragged(&self, chunks: u64) -> bool {
-        let chunk_bytes = self.geometry.chunk_bytes;
-        chunks == 0 || self.intake.lock().space.try_reserve(chunks, chunk_bytes)
     }
 
     /// Chunks that a range covers in part: their rest is written again.

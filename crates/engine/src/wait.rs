@@ -68,7 +68,7 @@ impl Engine {
     }
 
     fn let_unmap_in(&mut self, unmap: UnmapRequest, ragged: u64) -> Turn {
-        if !self.intake.lock().space.try_reserve(ragged, self.geometry.chunk_bytes) {
+        if !self.intake.lock().space.try_reserve(ragged) {
             self.waiting.push_front(Waiting::Unmap(unmap, ragged));
             return Turn::Waits;
         }
@@ -79,8 +79,7 @@ impl Engine {
 
     fn let_change_in(&mut self, request: AdminRequest, done: Done) -> Turn {
         let is_resize = matches!(request, AdminRequest::ResizeVolume { .. });
-        let chunk_bytes = self.geometry.chunk_bytes;
-        let lacks_rest = is_resize && self.intake.lock().space.lacks(1, chunk_bytes);
+        let lacks_rest = is_resize && self.intake.lock().space.lacks(1);
         if lacks_rest || !self.has_room_for_versions(&request) {
             self.waiting.push_front(Waiting::Change(request, done));
             return Turn::Waits;
@@ -93,13 +92,12 @@ impl Engine {
     /// Reserves the worst case of `chunks`; if that is too much although nothing else is on its
     /// way, of fewer. 0 when there is no room now.
     fn reserve_some(&mut self, chunks: u64) -> u64 {
-        let chunk_bytes = self.geometry.chunk_bytes;
         let alone = self.buffer.groups.is_empty();
         let intake = Arc::clone(&self.intake);
         let mut intake = intake.lock();
         let mut wanted = chunks;
         while wanted > 0 {
-            if intake.space.try_reserve(wanted, chunk_bytes) {
+            if intake.space.try_reserve(wanted) {
                 return wanted;
             }
             wanted = if alone { wanted / 2 } else { 0 };
@@ -124,9 +122,9 @@ impl Engine {
     /// Whether somebody waits for blocks of the tables, which checkpoints bring back, or for what
     /// neither collection nor quarantine will bring.
     pub(crate) fn waits_for_blocks(&self) -> bool {
-        let lacks = |budget: &SpaceBudget, chunks, _| budget.lacks_chunks(chunks);
         let containers_come = || self.can_collect() || self.containers_come_back();
-        self.first_waits_for(lacks) || (self.waits_for_containers() && !containers_come())
+        self.first_waits_for(SpaceBudget::lacks_chunks)
+            || (self.waits_for_containers() && !containers_come())
     }
 
     fn containers_come_back(&self) -> bool {
@@ -140,11 +138,11 @@ impl Engine {
     }
 
     /// Whether there is too little of something for the one that has waited longest.
-    fn first_waits_for(&self, lacks: impl Fn(&SpaceBudget, u64, u32) -> bool) -> bool {
+    fn first_waits_for(&self, lacks: impl Fn(&SpaceBudget, u64) -> bool) -> bool {
         self.waiting.front().is_some_and(|first| {
             let is_alone = self.buffer.groups.is_empty();
             let chunks = if is_alone { first.least_chunks() } else { first.chunks() };
-            lacks(&self.intake.lock().space, chunks, self.geometry.chunk_bytes)
+            lacks(&self.intake.lock().space, chunks)
         })
     }
 }

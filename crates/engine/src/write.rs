@@ -8,7 +8,7 @@ use reduce::{ChunkBuf, ChunkRef};
 
 use crate::engine::Engine;
 use crate::error::RequestError;
-use crate::intake::{PAGES_PER_CHUNK_MAX, Request, WriteRequest};
+use crate::intake::{PAGES_PER_CHUNK_MAX, Request, SpaceLimit, WriteRequest};
 use crate::partial::{Ack, Sectors};
 use crate::slot::SlotData;
 use crate::stages::CoreStage;
@@ -81,7 +81,7 @@ impl Engine {
         let chunk_bytes = u64::from(self.geometry.chunk_bytes);
         let length_bytes = write.length_bytes();
         if let Err(error) = write.volume.check_change(write.offset_bytes, length_bytes) {
-            self.intake.lock().space.settle(chunks, self.geometry.chunk_bytes);
+            self.intake.lock().space.settle(chunks);
             write.answer().fail(&error);
             return false;
         }
@@ -102,7 +102,7 @@ impl Engine {
             self.buffer_chunks(volume, write.offset_bytes, &write.buf, part.clone(), ack);
             self.buffer.reserve_with_newest(chunks);
         } else {
-            self.intake.lock().space.settle(chunks, self.geometry.chunk_bytes);
+            self.intake.lock().space.settle(chunks);
         }
         write.from_bytes = part.end;
         write.chunks -= chunks;
@@ -174,24 +174,23 @@ impl Engine {
     pub(crate) fn publish_space(&mut self) {
         let bytes = self.placement.room_to_promise_bytes(self.collection.at_risk_bytes());
         let chunks = self.blocks_to_promise() / PAGES_PER_CHUNK_MAX;
-        let limit = (bytes, chunks, !self.waiting.is_empty());
+        let limit = SpaceLimit { bytes, chunks, is_waited_for: !self.waiting.is_empty() };
         if self.published != limit {
             self.published = limit;
-            self.intake.lock().space.set_limit(limit.0, limit.1, limit.2);
+            self.intake.lock().space.limit = limit;
         }
     }
 
     /// Has a chunk stored that no client has sent, its worst case reserved as a client's is; None,
     /// and nothing is stored, where all room is promised.
     pub(crate) fn store_reserved<T>(&mut self, store: impl FnOnce(&mut Self) -> T) -> Option<T> {
-        let chunk_bytes = self.geometry.chunk_bytes;
-        if !self.intake.lock().space.try_reserve(1, chunk_bytes) {
+        if !self.intake.lock().space.try_reserve(1) {
             return None;
         }
         let stored = store(self);
         // First less is promised, then the reservation ends.
         self.publish_space();
-        self.intake.lock().space.settle(1, chunk_bytes);
+        self.intake.lock().space.settle(1);
         Some(stored)
     }
 }
