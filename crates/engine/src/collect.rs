@@ -379,9 +379,8 @@ impl Engine {
         renewed: Option<&[u8]>,
         changes: &mut Vec<Change>,
     ) -> Option<(u64, u64)> {
-        let DirectoryEntry { pbn, fingerprint, offset_bytes, length_bytes } = *entry;
-        let start = offset_bytes as usize;
-        let frame = image.get(start..start + length_bytes as usize);
+        let DirectoryEntry { pbn, fingerprint, length_bytes, .. } = *entry;
+        let frame = image.get(entry.range());
         let meant = |check| frame.filter(|frame| frame::is_meant(frame, pbn, check));
         match fate {
             Fate::Stale => Some((0, 0)),
@@ -430,14 +429,12 @@ impl Engine {
         check: FrameCheck,
         image: &'a [u8],
     ) -> Option<&'a [u8]> {
-        let DirectoryEntry { pbn, offset_bytes, length_bytes, .. } = *entry;
         // Its checksum would say that it is sound, wherever it is.
-        if self.scrub.damage.lies_beneath_checksum(pbn) {
+        if self.scrub.damage.lies_beneath_checksum(entry.pbn) {
             return None;
         }
-        let start = offset_bytes as usize;
-        let frame = image.get(start..start + length_bytes as usize);
-        frame.filter(|frame| frame::is_meant(frame, pbn, check))
+        let frame = image.get(entry.range());
+        frame.filter(|frame| frame::is_meant(frame, entry.pbn, check))
     }
 
     /// A frame of so many bytes has been stored at another place: what it was, and what it is.

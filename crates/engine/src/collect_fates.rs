@@ -71,8 +71,7 @@ impl Engine {
     ) -> Fate {
         let Some(stored) = pbn_pba::get(&self.state.store, entry.pbn) else { return Fate::Stale };
         let copy = second_copies::get(&self.state.store, entry.pbn);
-        let DirectoryEntry { offset_bytes, length_bytes, .. } = *entry;
-        let here = Pba { container, offset_bytes, length_bytes, ..Pba::default() };
+        let here = entry.place(container);
         if !stored.pba.is_place_of(here) {
             return match copy.filter(|copy| copy.is_place_of(here)) {
                 Some(copy) if self.copy_may_move(stored) => Fate::Copy(copy.check),

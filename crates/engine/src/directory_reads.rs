@@ -10,7 +10,6 @@ use containers::{directory_in_tail, directory_range, footer};
 use disk::AlignedBuf;
 use format::BLOCK_BYTES;
 use format::container_page::ContainerState;
-use format::directory::DirectoryEntry;
 use format::pba_page::PbaEntry;
 use format::units::{CONTAINER_BYTES, ContainerId, Fingerprint, Pbn};
 use tables::{PageError, Seen, pbn_pba};
@@ -57,12 +56,11 @@ impl Engine {
         let listed = self.directories.find(fingerprint)?;
         let life = self.state.containers.get(listed.container);
         let is_alive = (life.state, life.sequence) == (ContainerState::Sealed, listed.sequence);
-        let DirectoryEntry { pbn, offset_bytes, length_bytes, .. } = listed.entry;
+        let pbn = listed.entry.pbn;
         // What is aside stays out of all look-ups: the next duplicate would not find it.
         let entry = pbn_pba::get(&self.state.store, pbn).filter(|entry| !entry.aside)?;
-        let pba = entry.pba;
-        let place = (pba.container, pba.offset_bytes, pba.length_bytes);
-        (is_alive && place == (listed.container, offset_bytes, length_bytes)).then_some(pbn)
+        let is_there = entry.pba.is_place_of(listed.entry.place(listed.container));
+        (is_alive && is_there).then_some(pbn)
     }
 
     /// What a look-up has come to, all that was wanted being here. What is still missing, and in no

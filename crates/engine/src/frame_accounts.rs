@@ -191,11 +191,10 @@ impl FrameAccounts {
     fn search(&mut self, ledger: &Ledger, image: &Image<'_>, sequence: u32) {
         let may_lack = image.is_ours && (ledger.fingerprints_lost || ledger.has_asides);
         for entry in &image.entries {
-            let DirectoryEntry { fingerprint, pbn, offset_bytes, length_bytes } = *entry;
+            let DirectoryEntry { fingerprint, pbn, .. } = *entry;
             let at = pbn.0 as usize;
             let expected = ledger.fingerprints.get(at).copied().flatten();
-            let place = Pba { container: image.id, offset_bytes, length_bytes, ..Pba::default() };
-            let pba = image.with_check(place);
+            let pba = image.with_check(entry.place(image.id));
             let is_sound = image.has_frame(pba, pbn);
             let is_wanted = ledger.places.get(at) == Some(&Place::Unknown)
                 && expected.map_or(may_lack, |expected| is_sound && expected == fingerprint);
@@ -246,8 +245,7 @@ impl FrameAccounts {
 
 impl Image<'_> {
     fn frame(&self, pba: Pba) -> Option<&[u8]> {
-        let start = pba.offset_bytes as usize;
-        self.bytes.get(start..start + pba.length_bytes as usize)
+        self.bytes.get(pba.range())
     }
 
     fn has_frame(&self, pba: Pba, pbn: Pbn) -> bool {

@@ -59,13 +59,12 @@ impl Loading {
         let mut entries = Vec::with_capacity(scanned.len());
         let mut live_bytes = 0;
         for entry in scanned {
-            let DirectoryEntry { offset_bytes, length_bytes, .. } = entry;
-            let here = Pba { container, offset_bytes, length_bytes, ..Pba::default() };
+            let here = entry.place(container);
             let wanted = self.wait_for(|state, wanted| state.want_move(entry.pbn, wanted))?;
             let stored = pbn_pba::get(&self.state.store, entry.pbn);
             let copy = second_copies::get(&self.state.store, entry.pbn);
             self.state.store.release_pins(wanted.pins);
-            let frame = image.get(offset_bytes as usize..).unwrap_or_default();
+            let frame = image.get(entry.offset_bytes as usize..).unwrap_or_default();
             let is_here =
                 |pba: Pba| pba.is_place_of(here) && pba.check.allows(frame::check_of(frame));
             let lives = match stored.filter(|stored| is_here(stored.pba)) {
@@ -73,7 +72,7 @@ impl Loading {
                 None if copy.is_some_and(is_here) => true,
                 None => continue,
             };
-            live_bytes += if lives { u64::from(length_bytes) } else { 0 };
+            live_bytes += if lives { u64::from(entry.length_bytes) } else { 0 };
             entries.push(entry);
         }
         Ok((entries, live_bytes))

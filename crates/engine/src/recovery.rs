@@ -428,8 +428,7 @@ pub(crate) fn entry_of(
 ) -> Option<DirectoryEntry> {
     let mut plain = vec![0; geometry.chunk_bytes as usize];
     let (offset_bytes, length_bytes) = (pba.offset_bytes, pba.length_bytes);
-    let frame = image.get(offset_bytes as usize..(offset_bytes + length_bytes) as usize)?;
-    expand_frame(frame, &mut plain).ok()?;
+    expand_frame(image.get(pba.range())?, &mut plain).ok()?;
     let fingerprint = fingerprinters(geometry).of(header.domain).one(&plain)?;
     Some(DirectoryEntry { fingerprint, pbn: header.pbn, offset_bytes, length_bytes })
 }

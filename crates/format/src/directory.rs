@@ -9,13 +9,15 @@
 //! again. Of two directories that name the same PBN or fingerprint, the container with the higher
 //! sequence was written later.
 
+use std::ops::Range;
+
 use crate::checksum::crc32c;
 use crate::error::{FormatError, Structure};
 use crate::field::{
     array_at, put_bytes, put_u24, put_u32, put_u48, put_u64, u24_at, u32_at, u48_at, u64_at,
 };
 use crate::units::{
-    CONTAINER_BYTES, ContainerId, Fingerprint, Pbn, UUID_BYTES, UUID_PREFIX_BYTES, uuid_prefix,
+    CONTAINER_BYTES, ContainerId, Fingerprint, Pba, Pbn, UUID_BYTES, UUID_PREFIX_BYTES, uuid_prefix,
 };
 use crate::{FORMAT_VERSION, FORMAT_VERSION_COMMON};
 
@@ -59,6 +61,22 @@ pub struct DirectoryEntry {
     pub offset_bytes: u32,
     /// Of the frame, header included.
     pub length_bytes: u32,
+}
+
+impl DirectoryEntry {
+    /// Where the frame is, in the container whose directory this is; which frame is meant there the
+    /// tables say.
+    #[must_use]
+    pub fn place(&self, container: ContainerId) -> Pba {
+        let Self { offset_bytes, length_bytes, .. } = *self;
+        Pba { container, offset_bytes, length_bytes, ..Pba::default() }
+    }
+
+    /// The bytes of the container that the frame takes.
+    #[must_use]
+    pub fn range(&self) -> Range<usize> {
+        self.offset_bytes as usize..self.offset_bytes as usize + self.length_bytes as usize
+    }
 }
 
 /// What the end of a container says of it.

@@ -11,6 +11,7 @@
 //! a frame by changing one PBA and nothing else.
 
 use std::fmt;
+use std::ops::Range;
 
 /// Unit of device I/O; a table page is one block.
 pub const BLOCK_BYTES: usize = 4096;
@@ -179,6 +180,12 @@ impl Pba {
         self.container.0 == other.container.0
             && self.offset_bytes == other.offset_bytes
             && self.length_bytes == other.length_bytes
+    }
+
+    /// The bytes of its container that the frame takes.
+    #[must_use]
+    pub const fn range(self) -> Range<usize> {
+        self.offset_bytes as usize..self.offset_bytes as usize + self.length_bytes as usize
     }
 }
 
