@@ -174,7 +174,7 @@ pub(crate) struct WriteBuffer {
     pub(crate) group_slots: usize,
     /// Partly written slots, by group and place.
     pub(crate) unfilled: Vec<(u64, usize)>,
-    /// Chunks whose earlier write was absorbed.
+    /// Chunks that were written whole, and over what was written in the same group.
     pub(crate) absorbed: u64,
 }
 
@@ -366,8 +366,9 @@ impl WriteBuffer {
             Entry::Occupied(newest) if newest.get().group() == *id => {
                 let absorbing = slots.get_mut(newest.get().slot());
                 if let Some(slot) = absorbing.filter(|_| !mutant!(KeepsOlderWrite)) {
-                    std::mem::replace(&mut slot.data, data).answer();
-                    self.absorbed += 1;
+                    let earlier = std::mem::replace(&mut slot.data, data);
+                    self.absorbed += u64::from(!matches!(earlier, SlotData::Zeros));
+                    earlier.answer();
                 }
                 return;
             }
@@ -392,7 +393,6 @@ impl WriteBuffer {
         let chunk_bytes = self.chunk_bytes;
         if let Some(slot) = self.slot_in_open(volume, lba) {
             slot.data.lay_over(chunk_bytes, sectors);
-            self.absorbed += 1;
         } else {
             let mut data = SlotData::Partial(Box::new(Partial {
                 base,

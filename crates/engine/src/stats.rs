@@ -296,6 +296,7 @@ pub struct Counters {
     pub chunks_duplicate: u64,
     pub chunks_unique: u64,
     pub chunks_zero: u64,
+    /// Chunks written over at once, in the write buffer.
     pub chunks_absorbed: u64,
     /// New chunks that looked like noise, and on which the codec was not tried.
     #[serde(default)]

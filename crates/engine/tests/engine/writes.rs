@@ -337,6 +337,24 @@ fn parts_of_chunks_fill_groups() {
     }
 }
 
+/// What is counted as written over at once had been written.
+#[test]
+fn sectors_beside_each_other_and_zeros_over_zeros_absorb_nothing() {
+    let mut hand = Hand::new(&Wish::default());
+    let volume = hand.volume("v", MIB);
+    for sector in 0..16 * 8 {
+        hand.write(&volume, sector * 512, &fresh(sector, 512));
+    }
+    for _ in 0..20 {
+        let trimmed = hand.trim(&volume, MIB / 2, 16 * CHUNK);
+        hand.wait(trimmed).unwrap();
+    }
+    let flushed = hand.flush();
+    hand.wait(flushed).unwrap();
+    let stats = hand.beside(|client| client.stats()).unwrap();
+    assert_eq!(stats.counters.chunks_absorbed, 0);
+}
+
 /// Overwrites of buffered chunks absorb each other: what is written is what was written last.
 #[test]
 fn overwrites_in_the_buffer_absorb_each_other() {
