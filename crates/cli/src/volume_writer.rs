@@ -58,7 +58,7 @@ impl<'a> VolumeWriter<'a> {
             return Ok(());
         }
         let done = self.begin()?;
-        self.client.trim(&self.volume, offset_bytes, length_bytes, false, done);
+        self.client.write_zeroes(&self.volume, offset_bytes, length_bytes, false, done);
         Ok(())
     }
 

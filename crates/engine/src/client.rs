@@ -136,7 +136,8 @@ impl Client {
         Accepted::Later
     }
 
-    /// Unmaps whole chunks and zeroes partial ones: TRIM and WRITE_ZEROES alike.
+    /// Unmaps whole chunks and zeroes partial ones: TRIM. That is advice: in a store that is full,
+    /// what is covered of chunks in part may stay as it is.
     pub fn trim(
         &self,
         volume: &VolumeHandle,
@@ -145,11 +146,32 @@ impl Client {
         durable: bool,
         done: Done,
     ) {
-        if let Err(error) = volume.0.check_change(offset_bytes, length_bytes) {
-            return done.fail(error);
+        let (volume, is_advice) = (Arc::clone(&volume.0), true);
+        let request = UnmapRequest { volume, offset_bytes, length_bytes, durable, is_advice, done };
+        self.unmap(request);
+    }
+
+    /// Unmaps whole chunks and zeroes partial ones: WRITE_ZEROES. Where there is no room for what is
+    /// left of chunks at its ends, [`RequestError::NoSpace`]; the others are zeros then all the same.
+    pub fn write_zeroes(
+        &self,
+        volume: &VolumeHandle,
+        offset_bytes: u64,
+        length_bytes: u64,
+        durable: bool,
+        done: Done,
+    ) {
+        let (volume, is_advice) = (Arc::clone(&volume.0), false);
+        let request = UnmapRequest { volume, offset_bytes, length_bytes, durable, is_advice, done };
+        self.unmap(request);
+    }
+
+    fn unmap(&self, mut request: UnmapRequest) {
+        let UnmapRequest { offset_bytes, length_bytes, .. } = request;
+        if let Err(error) = request.volume.check_change(offset_bytes, length_bytes) {
+            return request.done.fail(error);
         }
-        let (volume, durable) = (Arc::clone(&volume.0), durable || self.intake.sync);
-        let request = UnmapRequest { volume, offset_bytes, length_bytes, durable, done };
+        request.durable |= self.intake.sync;
         self.intake.push(Request::Unmap(request));
     }
 

@@ -129,6 +129,8 @@ pub(crate) struct UnmapRequest {
     pub(crate) offset_bytes: u64,
     pub(crate) length_bytes: u64,
     pub(crate) durable: bool,
+    /// What it covers of chunks in part may stay as it is where there is no room for their rest.
+    pub(crate) is_advice: bool,
     pub(crate) done: Done,
 }
 

@@ -48,31 +48,49 @@ pub(crate) enum Piece {
 }
 
 impl Engine {
-    /// Takes a TRIM or WRITE_ZEROES into the write buffer.
+    /// Takes a TRIM or WRITE_ZEROES into the write buffer. Where there is no room for what is left
+    /// of the chunks at its ends, those that it covers whole go first: they need none, and give
+    /// some.
     pub(crate) fn accept_unmap(&mut self, unmap: UnmapRequest) {
         let UnmapRequest { offset_bytes, length_bytes, .. } = unmap;
         if let Err(error) = unmap.volume.check_change(offset_bytes, length_bytes) {
             return unmap.done.fail(error);
         }
-        let ragged = self.ragged_chunks(offset_bytes, length_bytes);
+        let range = self.to_the_end(&unmap.volume, offset_bytes..offset_bytes + length_bytes);
+        self.intake.lookaside.stamp(unmap.volume.id, range.clone());
+        let ragged = ragged_chunks(range.clone(), self.geometry.chunk_bytes);
         if self.intake.lock().space.try_reserve(ragged) {
-            self.buffer_reserved_unmap(unmap, ragged);
+            let ack = Ack::new(Some(unmap.done));
+            let is_paid = self.buffer_unmap(&unmap.volume, &range, &ack);
+            self.unmap_buffered(ack, unmap.durable, is_paid, ragged);
         } else {
-            self.waiting.push_front(Waiting::Unmap(unmap, ragged));
+            self.buffer_whole_chunks(&unmap.volume, &range);
+            self.waiting.push_front(Waiting::Ends { unmap, range, ragged });
         }
     }
 
-    /// An unmap whose `ragged` chunks are reserved enters the write buffer.
-    pub(crate) fn buffer_reserved_unmap(&mut self, unmap: UnmapRequest, ragged: u64) {
-        let UnmapRequest { volume, offset_bytes, length_bytes, durable, done } = unmap;
-        if let Err(error) = volume.check_change(offset_bytes, length_bytes) {
-            // The volume may have shrunk while the unmap waited.
-            self.intake.lock().space.settle(ragged);
-            return done.fail(error);
+    /// The ends of an unmap, whose `ragged` chunks are reserved, enter the write buffer. The volume
+    /// has the size that it had, or the unmap lies within it still.
+    pub(crate) fn buffer_ends(&mut self, unmap: UnmapRequest, range: &Range<u64>, ragged: u64) {
+        let ack = Ack::new(Some(unmap.done));
+        self.intake.lookaside.stamp(unmap.volume.id, range.clone());
+        let ends = [self.head_of(range), self.tail_of(range)];
+        let paid = ends.map(|end| self.zero_sectors(unmap.volume.id, end, &ack));
+        self.unmap_buffered(ack, unmap.durable, paid == [true; 2], ragged);
+    }
+
+    /// The ends of an unmap for which no room will come: advice has been taken as far as it can be.
+    pub(crate) fn give_up_ends(&mut self, unmap: UnmapRequest) {
+        if !unmap.is_advice {
+            self.note_refusal();
+            return unmap.done.fail(RequestError::NoSpace);
         }
         self.counters.trims += 1;
-        let ack = Ack::new(Some(done));
-        let is_paid = self.buffer_unmap(&volume, offset_bytes, length_bytes, &ack);
+        self.acknowledge(Ack::new(Some(unmap.done)), unmap.durable);
+    }
+
+    fn unmap_buffered(&mut self, ack: Arc<Ack>, durable: bool, is_paid: bool, ragged: u64) {
+        self.counters.trims += 1;
         self.buffer.reserve_with_newest(ragged);
         match !durable && (!is_paid || self.buffer.is_crowded()) {
             true => self.buffer.answer_with_newest(ack),
@@ -80,8 +98,7 @@ impl Engine {
         }
     }
 
-    /// The end of a volume that shrinks is unmapped, from `offset_bytes` on. Behind its old end
-    /// there is nothing: of a chunk there no rest is kept.
+    /// The end of a volume that shrinks is unmapped, from `offset_bytes` on.
     ///
     /// # Errors
     /// [`RequestError::NoSpace`] when the rest of a chunk at the new end finds no room now.
@@ -90,78 +107,87 @@ impl Engine {
         volume: &Arc<VolumeShared>,
         offset_bytes: u64,
     ) -> Result<(), RequestError> {
-        let chunk_bytes = u64::from(self.geometry.chunk_bytes);
-        let end_bytes = volume.size_bytes().next_multiple_of(chunk_bytes);
-        let length_bytes = end_bytes - offset_bytes;
-        let ragged = self.ragged_chunks(offset_bytes, length_bytes);
+        let range = self.to_the_end(volume, offset_bytes..volume.size_bytes());
+        let ragged = ragged_chunks(range.clone(), self.geometry.chunk_bytes);
         if !self.intake.lock().space.try_reserve(ragged) {
             return Err(RequestError::NoSpace);
         }
-        self.buffer_unmap(volume, offset_bytes, length_bytes, &Ack::new(None));
+        self.intake.lookaside.stamp(volume.id, range.clone());
+        self.buffer_unmap(volume, &range, &Ack::new(None));
         self.buffer.reserve_with_newest(ragged);
         Ok(())
     }
 
-    /// Chunks that a range covers in part: their rest is written again.
-    fn ragged_chunks(&self, offset_bytes: u64, length_bytes: u64) -> u64 {
-        ragged_chunks(offset_bytes..offset_bytes + length_bytes, self.geometry.chunk_bytes)
+    /// Behind the end of a volume there is nothing: of a chunk there no rest is kept.
+    fn to_the_end(&self, volume: &VolumeShared, range: Range<u64>) -> Range<u64> {
+        let chunk_bytes = u64::from(self.geometry.chunk_bytes);
+        match !range.is_empty() && range.end == volume.size_bytes() {
+            true => range.start..range.end.next_multiple_of(chunk_bytes),
+            false => range,
+        }
     }
 
-    /// Zeroes a range in the order of the write buffer; false where that is full, and nothing pays
-    /// for the chunks at the ends that are covered in part.
+    /// The chunks that a range covers whole; where it lies inside one, the end is before the start.
+    fn whole_chunks(&self, range: &Range<u64>) -> Range<u64> {
+        let chunk_bytes = u64::from(self.geometry.chunk_bytes);
+        range.start.div_ceil(chunk_bytes)..range.end / chunk_bytes
+    }
+
+    /// The bytes of a range before the first chunk that it covers whole.
+    fn head_of(&self, range: &Range<u64>) -> Range<u64> {
+        let end = self.whole_chunks(range).start * u64::from(self.geometry.chunk_bytes);
+        range.start..end.min(range.end)
+    }
+
+    /// Those behind the last one.
+    fn tail_of(&self, range: &Range<u64>) -> Range<u64> {
+        let start = self.whole_chunks(range).end * u64::from(self.geometry.chunk_bytes);
+        start.max(self.head_of(range).end)..range.end
+    }
+
+    /// Zeroes a range, in ascending order, in that of the write buffer; false where that is full,
+    /// and nothing pays for the chunks at the ends that are covered in part.
     fn buffer_unmap(
         &mut self,
         volume: &Arc<VolumeShared>,
-        offset_bytes: u64,
-        length_bytes: u64,
+        range: &Range<u64>,
         ack: &Arc<Ack>,
     ) -> bool {
-        let chunk_bytes = u64::from(self.geometry.chunk_bytes);
-        let end_bytes = offset_bytes + length_bytes;
-        self.intake.lookaside.stamp(volume.id, offset_bytes..end_bytes);
-        let first = offset_bytes.div_ceil(chunk_bytes);
-        let end = end_bytes / chunk_bytes;
-        if first > end {
-            return self.zero_sectors(volume.id, offset_bytes, length_bytes, ack);
-        }
-        let head_bytes = first * chunk_bytes - offset_bytes;
-        let head = self.zero_sectors(volume.id, offset_bytes, head_bytes.min(length_bytes), ack);
-        if end - first > SLOTS_MAX {
-            let volume = Arc::clone(volume);
-            self.buffer.push_closed(Work::Unmap { volume, first, end });
-        } else {
-            let end = if mutant!(TrimsOneTooMany) && first < end { end + 1 } else { end };
-            for lba in first..end {
-                self.buffer.put(volume.id, Lba(lba), SlotData::Zeros);
-            }
-        }
-        let tail_bytes = end_bytes - end * chunk_bytes;
-        let tail = self.zero_sectors(volume.id, end * chunk_bytes, tail_bytes, ack);
+        let head = self.zero_sectors(volume.id, self.head_of(range), ack);
+        self.buffer_whole_chunks(volume, range);
+        let tail = self.zero_sectors(volume.id, self.tail_of(range), ack);
         head && tail
     }
 
+    fn buffer_whole_chunks(&mut self, volume: &Arc<VolumeShared>, range: &Range<u64>) {
+        let Range { start: first, end } = self.whole_chunks(range);
+        if end.saturating_sub(first) > SLOTS_MAX {
+            let volume = Arc::clone(volume);
+            self.buffer.push_closed(Work::Unmap { volume, first, end });
+            return;
+        }
+        let end = if mutant!(TrimsOneTooMany) && first < end { end + 1 } else { end };
+        for lba in first..end {
+            self.buffer.put(volume.id, Lba(lba), SlotData::Zeros);
+        }
+    }
+
     /// Zeroes sectors of one chunk; false if nothing pays for the memory that this takes.
-    fn zero_sectors(
-        &mut self,
-        id: VolumeId,
-        offset_bytes: u64,
-        length_bytes: u64,
-        ack: &Arc<Ack>,
-    ) -> bool {
-        if length_bytes == 0 {
+    fn zero_sectors(&mut self, id: VolumeId, range: Range<u64>, ack: &Arc<Ack>) -> bool {
+        if range.is_empty() {
             return true;
         }
         let chunk_bytes = u64::from(self.geometry.chunk_bytes);
         let permit = self.intake.credits.try_permit(chunk_bytes as usize);
         let credit = permit.map(|permit| Arc::new(ChunkBuf::with_permit(0, permit)));
         let sectors = Sectors {
-            offset_bytes: (offset_bytes % chunk_bytes) as usize,
-            length_bytes: length_bytes as usize,
+            offset_bytes: (range.start % chunk_bytes) as usize,
+            length_bytes: (range.end - range.start) as usize,
             source: None,
             credit: credit.as_ref(),
             ack: Some(ack),
         };
-        self.buffer.put_sectors(id, Lba(offset_bytes / chunk_bytes), &sectors);
+        self.buffer.put_sectors(id, Lba(range.start / chunk_bytes), &sectors);
         credit.is_some()
     }
 

@@ -1,8 +1,10 @@
 //! Space is short: what waits for it enters the write buffer as soon as its worst case fits, and
 //! fails with no-space once nothing under way can free any.
 //!
-//! Unmaps go first: they take little and give back more.
+//! Unmaps go first: they take little and give back more. Of one only the ends wait, which may cover
+//! chunks in part; what it covers whole is in the write buffer already.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::done::Done;
@@ -28,7 +30,7 @@ impl Engine {
         while let Some(waiting) = self.waiting.pop_front() {
             let turn = match waiting {
                 Waiting::Write(write) => self.let_write_in(write),
-                Waiting::Unmap(unmap, ragged) => self.let_unmap_in(unmap, ragged),
+                Waiting::Ends { unmap, range, ragged } => self.let_ends_in(unmap, range, ragged),
                 Waiting::Change(request, done) => self.let_change_in(request, done),
             };
             match turn {
@@ -36,9 +38,13 @@ impl Engine {
                 Turn::Began => return true,
                 Turn::Waits if self.space_may_come() => break,
                 Turn::Waits => {
-                    if let Some(waiting) = self.waiting.pop_front() {
-                        waiting.fail(&RequestError::NoSpace);
-                        self.note_refusal();
+                    match self.waiting.pop_front() {
+                        Some(Waiting::Ends { unmap, .. }) => self.give_up_ends(unmap),
+                        Some(waiting) => {
+                            waiting.fail(&RequestError::NoSpace);
+                            self.note_refusal();
+                        }
+                        None => {}
                     }
                     moved = true;
                 }
@@ -67,13 +73,18 @@ impl Engine {
         Turn::Left
     }
 
-    fn let_unmap_in(&mut self, unmap: UnmapRequest, ragged: u64) -> Turn {
+    fn let_ends_in(&mut self, unmap: UnmapRequest, range: Range<u64>, ragged: u64) -> Turn {
+        // The volume may have shrunk meanwhile.
+        if let Err(error) = unmap.volume.check_change(unmap.offset_bytes, unmap.length_bytes) {
+            unmap.done.fail(error);
+            return Turn::Left;
+        }
         if !self.intake.lock().space.try_reserve(ragged) {
-            self.waiting.push_front(Waiting::Unmap(unmap, ragged));
+            self.waiting.push_front(Waiting::Ends { unmap, range, ragged });
             return Turn::Waits;
         }
         self.checkpoints.relieved();
-        self.buffer_reserved_unmap(unmap, ragged);
+        self.buffer_ends(unmap, &range, ragged);
         Turn::Left
     }
 

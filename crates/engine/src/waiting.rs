@@ -3,6 +3,8 @@
 //!
 //! Not acknowledged, so without a place in the order yet.
 
+use std::ops::Range;
+
 use crate::done::Done;
 use crate::error::RequestError;
 use crate::intake::{AdminRequest, PAGES_PER_CHUNK_MAX, UnmapRequest, WriteRequest};
@@ -10,8 +12,13 @@ use crate::intake::{AdminRequest, PAGES_PER_CHUNK_MAX, UnmapRequest, WriteReques
 /// A request without a reservation.
 pub(crate) enum Waiting {
     Write(WriteRequest),
-    /// With the number of chunks that it covers in part.
-    Unmap(UnmapRequest, u64),
+    /// Bytes that an unmap covers, whose whole chunks are in the write buffer, and how many chunks
+    /// they cover in part.
+    Ends {
+        unmap: UnmapRequest,
+        range: Range<u64>,
+        ragged: u64,
+    },
     /// One that makes versions, or a volume smaller in the middle of a chunk.
     Change(AdminRequest, Done),
 }
@@ -21,7 +28,7 @@ impl Waiting {
     pub(crate) fn chunks(&self) -> u64 {
         match self {
             Self::Write(write) => write.chunks,
-            Self::Unmap(_, ragged) => *ragged,
+            Self::Ends { ragged, .. } => *ragged,
             Self::Change(AdminRequest::ResizeVolume { .. }, _) => 1,
             Self::Change(request, _) => request.versions_made().div_ceil(PAGES_PER_CHUNK_MAX),
         }
@@ -35,7 +42,7 @@ impl Waiting {
     pub(crate) fn fail(self, error: &RequestError) {
         match self {
             Self::Write(mut write) => write.answer().fail(error),
-            Self::Unmap(unmap, _) => unmap.done.fail(error.clone()),
+            Self::Ends { unmap, .. } => unmap.done.fail(error.clone()),
             Self::Change(_, done) => done.fail(error.clone()),
         }
     }

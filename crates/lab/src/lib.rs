@@ -50,6 +50,7 @@ mod session;
 mod shrink;
 mod simulation;
 mod tap;
+mod trims;
 mod trouble;
 mod upkeep;
 mod versions;

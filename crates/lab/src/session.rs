@@ -358,25 +358,6 @@ impl<'a> Session<'a> {
         changed
     }
 
-    fn trim(&mut self, range: Range, durable: bool) -> Result<(), Broken> {
-        let Some((handle, range)) = self.clip(range) else {
-            return Ok(());
-        };
-        let (offset_bytes, length_bytes) = (range.first * SECTOR_BYTES, range.count * SECTOR_BYTES);
-        let refused = handle.read_only();
-        let changed = if refused { Changed::default() } else { self.note(range, None) };
-        let covers = (durable && !refused).then(|| self.oracle.written());
-        let waiting = if refused { Waiting::Refused } else { Waiting::Change(changed.clone()) };
-        let done = self.done(waiting, covers);
-        let tag = done.tag;
-        self.opening.client.trim(&handle, offset_bytes, length_bytes, durable, done);
-        let ragged = !range.first.is_multiple_of(SECTORS) || !range.count.is_multiple_of(SECTORS);
-        if self.shape.tight && ragged && !refused {
-            self.settle_place(tag, &changed, None)?;
-        }
-        Ok(())
-    }
-
     fn read(&mut self, range: Range) -> Result<(), Broken> {
         let Some((handle, range)) = self.clip(range) else { return Ok(()) };
         let (offset_bytes, length_bytes) =

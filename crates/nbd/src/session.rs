@@ -205,9 +205,13 @@ impl<'a> Session<'a> {
                 let count = if request.has(COMMAND_REQ_ONE) { 1 } else { EXTENTS_MAX };
                 self.client.extents(&self.volume, offset_bytes, wide, count, done);
             }
-            _ => {
+            Command::Trim => {
                 let durable = request.has(COMMAND_FUA);
                 self.client.trim(&self.volume, offset_bytes, wide, durable, done);
+            }
+            _ => {
+                let durable = request.has(COMMAND_FUA);
+                self.client.write_zeroes(&self.volume, offset_bytes, wide, durable, done);
             }
         }
         Ok(())

@@ -13,6 +13,7 @@ mod difference;
 mod directories;
 mod domains;
 mod explain;
+mod full_trims;
 mod fullness;
 mod fullness_collecting;
 mod grow;
