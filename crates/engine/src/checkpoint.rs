@@ -87,7 +87,8 @@ impl Engine {
 
     fn checkpoint_is_due(&self) -> bool {
         let checkpoints = &self.checkpoints;
-        let replay_bytes = self.journal.next().offset_bytes - checkpoints.position.offset_bytes;
+        let begin_bytes = checkpoints.newest.journal.offset_bytes;
+        let replay_bytes = self.journal.next().offset_bytes - begin_bytes;
         let pressed = self.waits_for_blocks()
             && self.buffer.groups.is_empty()
             && checkpoints.relief_may_come();
@@ -112,7 +113,7 @@ impl Engine {
         match self.freeze() {
             Ok(Some(writes)) => {
                 self.checkpoints.asked = false;
-                let generation = self.checkpoints.generation + 1;
+                let generation = self.checkpoints.next_generation();
                 self.tell(&Notice::CheckpointBegan { generation });
                 self.enter_phase(Phase::Pages { writes })
             }
@@ -126,7 +127,7 @@ impl Engine {
 
     /// The next root names what the newest names: the checkpoint that was asked for comes after it.
     fn repeat_root(&mut self) -> bool {
-        let generation = self.checkpoints.generation + 1;
+        let generation = self.checkpoints.next_generation();
         let mut root = self.checkpoints.newest.clone();
         (root.generation, root.clean) = (generation, false);
         root.next_incarnation = self.incarnation + 1;
@@ -148,7 +149,7 @@ impl Engine {
     }
 
     fn freeze_resident(&mut self) -> Option<VecDeque<PageWrite>> {
-        let generation = self.checkpoints.generation + 1;
+        let generation = self.checkpoints.next_generation();
         let Ok(mut writes) = self.state.freeze(generation) else {
             self.stop_writing(RequestError::NoSpace);
             return None;
@@ -227,12 +228,8 @@ impl Engine {
     fn end_checkpoint(&mut self) -> bool {
         let Some(root) = self.checkpoints.next_root.take() else { return false };
         let checkpoints = &mut self.checkpoints;
-        let older =
-            if mutant!(ForgetsOlderJournal) { &root.journal } else { &checkpoints.position };
-        self.journal.release_to(older.offset_bytes);
-        checkpoints.position = root.journal;
-        checkpoints.generation = root.generation;
-        checkpoints.free_limit = root.free_tail;
+        let older = if mutant!(ForgetsOlderJournal) { &root } else { &checkpoints.newest };
+        self.journal.release_to(older.journal.offset_bytes);
         checkpoints.clean = root.clean;
         self.state.store.checkpoint_durable();
         self.counters.checkpoints += 1;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use format::BLOCK_BYTES;
-use format::root::{JournalPosition, Root};
+use format::root::Root;
 use mutants::mutant;
 use tables::PageWrite;
 
@@ -45,19 +45,19 @@ pub(crate) struct Checkpoints {
     pub(crate) phase: Phase,
     /// The root being made.
     pub(crate) next_root: Option<Box<Root>>,
+    /// What the phase waits for has ended.
     pub(crate) ended: bool,
+    /// Somebody wants one soon.
     pub(crate) asked: bool,
+    /// The next root is the last: the store is closed.
     pub(crate) closing: bool,
+    /// That root is durable.
     pub(crate) clean: bool,
-    /// The newest durable root's generation, and where its journal begins.
-    pub(crate) generation: u64,
-    /// That root: the second copy of its slot.
+    /// The newest durable root, as its slot has it. A replay begins where its journal does, and
+    /// free PBNs before its `free_tail` may be handed out.
     pub(crate) newest: Box<Root>,
     /// A scrub writes to the superblock: the next root waits, so that not both slots are torn.
     pub(crate) superblock_is_mended: bool,
-    pub(crate) position: JournalPosition,
-    /// Free PBNs before this place in their queue are past a checkpoint.
-    pub(crate) free_limit: u64,
     /// Dirty pages that a checkpoint always finds blocks for, and those that it may have when
     /// there are blocks enough.
     pub(crate) dirty_pages_sure: usize,
@@ -76,11 +76,8 @@ impl Checkpoints {
             asked: false,
             closing: false,
             clean: false,
-            generation: root.generation,
             newest: Box::new(root.clone()),
             superblock_is_mended: false,
-            position: root.journal,
-            free_limit: root.free_tail,
             dirty_pages_sure,
             dirty_pages_max,
             pressure_rounds: 0,
@@ -104,16 +101,14 @@ impl Checkpoints {
         matches!(self.phase, Phase::Root | Phase::RootSync)
     }
 
-    pub(crate) fn tables_synced(&mut self) {
+    /// The sync or write that the phase waits for has ended.
+    pub(crate) fn io_ended(&mut self) {
         self.ended = true;
     }
 
-    pub(crate) fn root_written(&mut self) {
-        self.ended = true;
-    }
-
-    pub(crate) fn root_synced(&mut self) {
-        self.ended = true;
+    /// The generation of the next root.
+    pub(crate) fn next_generation(&self) -> u64 {
+        self.newest.generation + 1
     }
 
     /// Table blocks that are kept so that trims, collection and checkpoints always go on.
@@ -146,9 +141,10 @@ impl Checkpoints {
         self.merge_rounds < PRESSURE_ROUNDS_MAX
     }
 
-    /// PBNs in the free queue that may be handed out.
+    /// PBNs in the free queue that may be handed out: a root without their entries is durable.
     pub(crate) fn free_pbns(&self, state: &State) -> u64 {
-        let limit = if mutant!(ReusesPbnAtOnce) { state.free.tail() } else { self.free_limit };
+        let early = mutant!(ReusesPbnAtOnce);
+        let limit = if early { state.free.tail() } else { self.newest.free_tail };
         limit.saturating_sub(state.free.head())
     }
 

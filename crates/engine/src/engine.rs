@@ -357,9 +357,7 @@ impl Engine {
             Purpose::Journal(_) => {}
             Purpose::Container(id) => self.placement.write_ended(id),
             Purpose::FlushSync => self.flushing.sync_ended(),
-            Purpose::TablesSync => self.checkpoints.tables_synced(),
-            Purpose::Root => self.checkpoints.root_written(),
-            Purpose::RootSync => self.checkpoints.root_synced(),
+            Purpose::TablesSync | Purpose::Root | Purpose::RootSync => self.checkpoints.io_ended(),
             Purpose::Scrub(key) => self.scrub.read_ended(key, io.buf),
             Purpose::ScrubWrite | Purpose::ScrubSync => self.scrub.write_ended(io.result.is_ok()),
         }

@@ -31,7 +31,7 @@ impl Engine {
         match at.phase {
             SuperblockPhase::Waiting if self.root_is_coming() => Progress::Waits,
             SuperblockPhase::Waiting => {
-                at.generation = self.checkpoints.generation;
+                at.generation = self.checkpoints.newest.generation;
                 at.blocks.clear();
                 for (mark, block) in BLOCKS.into_iter().enumerate() {
                     let offset_bytes = block * BLOCK_BYTES as u64;
@@ -76,7 +76,7 @@ impl Engine {
         if !running.io.is_over() {
             return Progress::Waits;
         }
-        let moved_on = self.checkpoints.generation != at.generation;
+        let moved_on = self.checkpoints.newest.generation != at.generation;
         at.phase = SuperblockPhase::Waiting;
         if moved_on || self.root_is_coming() {
             return Progress::Moved;
@@ -145,7 +145,7 @@ impl Engine {
     }
 
     fn await_checkpoint(&mut self, running: &mut Running, at: &mut SuperblockScrub) -> Progress {
-        if self.checkpoints.generation > at.generation {
+        if self.checkpoints.newest.generation > at.generation {
             at.mended.push(root_block(at.generation + 1));
         } else if self.stopped.is_none() {
             return Progress::Waits;
