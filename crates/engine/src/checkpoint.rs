@@ -144,7 +144,7 @@ impl Engine {
         here &= catalog.want_store(store, &mut wanted.pins, &mut wanted.reads)?;
         here &= hash.want_store(store, &mut wanted.pins, &mut wanted.reads)?;
         let writes = if here { self.freeze_resident() } else { None };
-        self.hold_pages(wanted, |lookups| &mut lookups.freeze_pins);
+        self.hold_pages(wanted, |held| &mut held.freeze);
         Ok(writes)
     }
 

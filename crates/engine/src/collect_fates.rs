@@ -48,7 +48,7 @@ impl Engine {
             here &= self.state.want_pba(entry.pbn, &mut wanted)?;
             here &= self.state.want_forget(entry.pbn, &mut wanted)?;
         }
-        self.hold_pages(wanted, |lookups| &mut lookups.collect_pins);
+        self.hold_pages(wanted, |held| &mut held.collection);
         Ok(here)
     }
 

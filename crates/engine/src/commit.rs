@@ -67,7 +67,7 @@ impl Engine {
     }
 
     fn commit_slots(&mut self) -> Result<bool, PageError> {
-        if self.state.store.awaits(&self.lookups.apply_pins) {
+        if self.state.store.awaits(&self.held_pages.apply) {
             return Ok(false);
         }
         if self.placement.is_behind() || self.tables_are_behind() {
@@ -215,7 +215,7 @@ impl Engine {
         for map in maps {
             here &= self.state.want_change(map, &mut wanted)?;
         }
-        self.hold_pages(wanted, |lookups| &mut lookups.apply_pins);
+        self.hold_pages(wanted, |held| &mut held.apply);
         Ok(here)
     }
 

@@ -110,7 +110,7 @@ impl Engine {
                 here = self.state.want_pba(*pbn, &mut wanted).map(|is_here| is_here & so_far);
             }
         }
-        self.hold_pages(wanted, |lookups| &mut lookups.compare_pins);
+        self.hold_pages(wanted, |held| &mut held.compared);
         here
     }
 

@@ -63,7 +63,7 @@ impl Engine {
         let is_reading = self.copies.reading;
         if is_over {
             self.copies.task_over(&task);
-            self.hold_pages(Wanted::default(), |lookups| &mut lookups.copy_pins);
+            self.hold_pages(Wanted::default(), |held| &mut held.copy);
         } else {
             self.copies.task = Some(task);
         }
@@ -177,7 +177,7 @@ impl Engine {
     fn wanted_entry(&mut self, pbn: Pbn) -> Result<Option<Option<PbaEntry>>, PageError> {
         let mut wanted = Wanted::default();
         let here = self.state.want_move(pbn, &mut wanted);
-        self.hold_pages(wanted, |lookups| &mut lookups.copy_pins);
+        self.hold_pages(wanted, |held| &mut held.copy);
         if !here? {
             return Ok(None);
         }

@@ -34,11 +34,12 @@ use crate::error::RequestError;
 use crate::explaining::Explaining;
 use crate::flushing::Flushing;
 use crate::frame_cache::FrameCache;
+use crate::held_pages::HeldPages;
 use crate::intake::{Intake, Request, SpaceLimit};
 use crate::lending::Lending;
+use crate::lookups::Lookups;
 use crate::notice::{Notice, Observer};
 use crate::options::Caches;
-use crate::pending::PendingChunks;
 use crate::placement::Placement;
 use crate::quota_line::QuotaLine;
 use crate::reads::Reads;
@@ -92,6 +93,7 @@ pub struct Engine {
     /// For the store's first keyed domain.
     pub(crate) offered_secret: Option<DomainSecret>,
     pub(crate) lookups: Lookups,
+    pub(crate) held_pages: HeldPages,
     pub(crate) directories: Directories,
     pub(crate) counters: Counters,
     pub(crate) stages: StageClock,
@@ -113,7 +115,7 @@ pub struct Engine {
     pub(crate) published: SpaceLimit,
     /// Whether memory is being prepared.
     pub(crate) preparing: bool,
-    /// Whether the last step ended without an open group having changed.
+    /// The newest group at the last tick: if it is open and still the newest, nobody fills it.
     idle_group: u64,
     ended: Vec<Ended>,
     jobs: Vec<JobDone>,
@@ -125,39 +127,6 @@ pub(crate) enum Closing {
     /// Draining; answered when the clean root is durable.
     Draining(Vec<crate::done::Done>),
     Closed,
-}
-
-/// What looked-up groups hold until they are applied.
-#[derive(Default)]
-pub(crate) struct Lookups {
-    /// New chunks that are not in the Hash-PBN table yet, and will be.
-    pub(crate) pending: PendingChunks,
-    /// Hashes of the fingerprints of the group that is looked up.
-    pub(crate) hashes: Vec<u64>,
-    /// Free PBNs taken from the queue's head ahead of its pops.
-    pub(crate) popped_ahead: u64,
-    /// Fresh PBNs taken ahead of `next_pbn`.
-    pub(crate) fresh_ahead: u64,
-    /// Of groups before this one it is chosen which chunks are looked for.
-    pub(crate) chosen: u64,
-    /// Groups before this one have asked for the pages that their look-ups miss.
-    pub(crate) asked_ahead: u64,
-    /// Pages held for the group at the head of the look-up stage, and of the apply stage.
-    pub(crate) look_up_pins: PinSet,
-    /// Places of the chunks that it is compared with.
-    pub(crate) compare_pins: PinSet,
-    pub(crate) apply_pins: PinSet,
-    pub(crate) freeze_pins: PinSet,
-    /// The same for the next step of the Hash-PBN table's own work.
-    pub(crate) hash_pins: PinSet,
-    /// The same for unmapping deleted volumes, for collection, and for scrub.
-    pub(crate) background_pins: PinSet,
-    pub(crate) collect_pins: PinSet,
-    pub(crate) scrub_pins: PinSet,
-    /// For the chunk that is stored twice.
-    pub(crate) copy_pins: PinSet,
-    /// The same for the read that has waited longest.
-    pub(crate) read_pins: PinSet,
 }
 
 /// Everything an engine is made from.
@@ -213,6 +182,7 @@ impl Engine {
             enlarging: Enlarging::default(),
             offered_secret: None,
             lookups: Lookups::default(),
+            held_pages: HeldPages::default(),
             directories: Directories::new(directory_entries),
             counters: Counters::default(),
             stages: StageClock::none(),
@@ -408,8 +378,15 @@ impl Engine {
     }
 
     /// Gives back what an earlier attempt held, now that a later one holds its own.
-    pub(crate) fn hold_pages(&mut self, wanted: Wanted, of: fn(&mut Lookups) -> &mut PinSet) {
-        let earlier = std::mem::replace(of(&mut self.lookups), wanted.pins);
+    pub(crate) fn hold_pages(&mut self, wanted: Wanted, of: fn(&mut HeldPages) -> &mut PinSet) {
+        let mut held = std::mem::take(of(&mut self.held_pages));
+        self.hold_in(&mut held, wanted);
+        *of(&mut self.held_pages) = held;
+    }
+
+    /// The same for what keeps by itself what it holds.
+    pub(crate) fn hold_in(&mut self, held: &mut PinSet, wanted: Wanted) {
+        let earlier = std::mem::replace(held, wanted.pins);
         self.state.store.release_pins(earlier);
         self.submit_page_reads(wanted.reads);
     }

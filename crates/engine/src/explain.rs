@@ -82,9 +82,7 @@ impl Engine {
         let tree = TreeId::volume(id);
         let mut wanted = Wanted::default();
         let walked = self.explain_chunk(tree, Lba(lba), question, &mut wanted);
-        let earlier = std::mem::replace(&mut question.pins, wanted.pins);
-        self.state.store.release_pins(earlier);
-        self.submit_page_reads(wanted.reads);
+        self.hold_in(&mut question.pins, wanted);
         let Some(chunk) = walked.map_err(|error| damaged_table(&error))? else { return Ok(None) };
         Ok(Some(Explanation {
             volume: name,

@@ -2,7 +2,7 @@
 //!
 //! Filling and looking up happen in group order; hashing and compression of several groups run
 //! in parallel in between. A chunk that is looked up and not found is given its PBN at once and
-//! stands in [`crate::engine::Lookups::pending`] until its group is applied, so that a second copy
+//! stands in [`crate::lookups::Lookups::pending`] until its group is applied, so that a second copy
 //! of it, in whatever later group, finds it: two concurrent writes of the same content make one
 //! PBN. A chunk that is found is *held* until its group retains it
 //! ([`crate::buffer::WriteBuffer::held`]): collection moves held chunks even when nothing refers to
@@ -237,7 +237,7 @@ impl Engine {
 
     /// Decides what becomes of each chunk of a group, once all buckets are here.
     fn look_up_group(&mut self, id: u64) -> Result<bool, PageError> {
-        if self.state.store.awaits(&self.lookups.compare_pins) {
+        if self.state.store.awaits(&self.held_pages.compared) {
             return Ok(false);
         }
         self.choose_sought(id);
@@ -265,7 +265,7 @@ impl Engine {
         id: u64,
         fingerprints: &[Option<Fingerprint>],
     ) -> Result<Option<Vec<Seen>>, PageError> {
-        if self.state.store.awaits(&self.lookups.look_up_pins) {
+        if self.state.store.awaits(&self.held_pages.look_up) {
             return Ok(None);
         }
         let fingerprints = fingerprints.iter().flatten();
@@ -291,7 +291,7 @@ impl Engine {
                 here &= self.want_stored_chunk(fingerprint, &mut wanted)?;
             }
         }
-        self.hold_pages(wanted, |lookups| &mut lookups.look_up_pins);
+        self.hold_pages(wanted, |held| &mut held.look_up);
         if !here {
             return Ok(None);
         }

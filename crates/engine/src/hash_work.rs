@@ -49,7 +49,7 @@ impl Engine {
     }
 
     fn hash_step(&mut self) -> Result<bool, PageError> {
-        if self.state.store.awaits(&self.lookups.hash_pins) {
+        if self.state.store.awaits(&self.held_pages.hash) {
             return Ok(false);
         }
         let begins = self.state.hash.round_is_due();
@@ -57,7 +57,7 @@ impl Engine {
         let mut wanted = Wanted::default();
         let here = self.state.want_hash_work(spare_blocks, &mut wanted);
         self.counters.merge_reads += wanted.reads.len() as u64;
-        self.hold_pages(wanted, |lookups| &mut lookups.hash_pins);
+        self.hold_pages(wanted, |held| &mut held.hash);
         if here? {
             self.state.hash.work(&mut self.state.store);
             self.checkpoints.merge_rounds = 0;
@@ -65,7 +65,7 @@ impl Engine {
                 // What it has removed comes back by checkpoints.
                 self.checkpoints.relieved();
             }
-            self.hold_pages(Wanted::default(), |lookups| &mut lookups.hash_pins);
+            self.hold_pages(Wanted::default(), |held| &mut held.hash);
             return Ok(true);
         }
         Ok(false)

@@ -139,7 +139,7 @@ impl Engine {
             // Nobody waits longer.
             let waits = matches!(resolved, Ok(Resolved::Waits));
             let done = if waits { None } else { Some(std::mem::take(&mut wanted.pins)) };
-            self.hold_pages(wanted, |lookups| &mut lookups.read_pins);
+            self.hold_pages(wanted, |held| &mut held.read);
             done.into_iter().for_each(|pins| self.state.store.release_pins(pins));
         } else {
             self.submit_page_reads(wanted.reads);

@@ -115,7 +115,7 @@ impl Engine {
             here &= self.state.want_forget(frame.pbn, &mut wanted).unwrap_or(true);
             here &= self.state.want_lookup(fingerprint, &mut wanted).unwrap_or(true);
         }
-        self.hold_pages(wanted, |lookups| &mut lookups.scrub_pins);
+        self.hold_pages(wanted, |held| &mut held.scrub);
         here.then_some(may_change)
     }
 
@@ -126,7 +126,7 @@ impl Engine {
         let forget = self.state.want_forget(pbn, &mut wanted);
         let here =
             forget.and_then(|here| Ok(here & self.state.want_lookup(&fingerprint, &mut wanted)?));
-        self.hold_pages(wanted, |lookups| &mut lookups.scrub_pins);
+        self.hold_pages(wanted, |held| &mut held.scrub);
         // Where a page is damaged nothing is changed. An entry under another fingerprint would be
         // left behind; but a chunk aside has none, and then its directory has to be believed.
         let found = || self.state.hash.lookup(&self.state.store, &fingerprint) == Some(pbn);

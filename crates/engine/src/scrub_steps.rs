@@ -80,7 +80,7 @@ impl Engine {
         let Running { done, mut step, pins, .. } = running;
         self.state.store.release_pins(pins);
         let none = Wanted::default();
-        self.hold_pages(none, |lookups| &mut lookups.scrub_pins);
+        self.hold_pages(none, |held| &mut held.scrub);
         step.next = next;
         step.bytes_total = self.scrub_bytes_total();
         step.damaged = self.scrub.damage.list();

@@ -113,7 +113,7 @@ impl Engine {
                 here &= bucket.unwrap_or(true);
             }
         }
-        self.hold_pages(wanted, |lookups| &mut lookups.scrub_pins);
+        self.hold_pages(wanted, |held| &mut held.scrub);
         here.then_some(lost)
     }
 
@@ -241,7 +241,7 @@ impl Engine {
                 Some(leaf) => self.want_leaf(tree, leaf, &mut wanted),
                 None => Ok(false),
             };
-            self.hold_pages(wanted, |lookups| &mut lookups.scrub_pins);
+            self.hold_pages(wanted, |held| &mut held.scrub);
             let Some(leaf) = leaf else { return Ok(Traced::Waits(from)) };
             match here {
                 Ok(true) => self.trace_leaf(tree, leaf, at),

@@ -230,7 +230,7 @@ impl Engine {
             Ok(_) => Ok(false),
             Err(ref error) => Err(error.clone()),
         };
-        self.hold_pages(wanted, |lookups| &mut lookups.apply_pins);
+        self.hold_pages(wanted, |held| &mut held.apply);
         let start = leaf_start(leaves.start);
         match (many?, here?) {
             (Some(false), _) => Ok(Piece::Finished),
@@ -288,7 +288,7 @@ impl Engine {
         let mut wanted = Wanted::default();
         let most = Some(self.checkpoints.most_of_piece());
         let reached = self.state.want_give_back(id, u64::MAX, most, &mut wanted);
-        self.hold_pages(wanted, |lookups| &mut lookups.background_pins);
+        self.hold_pages(wanted, |held| &mut held.deletion);
         let Some(leaves) = reached? else { return Ok(Piece::Waits) };
         if !self.journal_has_room(2 * CHANGE_BYTES_MAX) {
             return Ok(Piece::Waits);
@@ -317,7 +317,7 @@ impl Engine {
         }
         let mut wanted = Wanted::default();
         let ranges = self.want_leaves(volume, first, end, &mut wanted);
-        self.hold_pages(wanted, |lookups| &mut lookups.apply_pins);
+        self.hold_pages(wanted, |held| &mut held.apply);
         let Some(ranges) = ranges? else { return Ok(Piece::Waits) };
         let Some(last) = ranges.last() else { return Ok(Piece::Finished) };
         let next = last.end;

@@ -31,9 +31,7 @@ impl Engine {
             Walk::Difference(walk) => self.walk_difference(walk, &mut wanted),
             Walk::Weight(walk) => self.walk_weight(walk, &mut wanted),
         };
-        let earlier = std::mem::replace(&mut under_way.pins, wanted.pins);
-        self.state.store.release_pins(earlier);
-        self.submit_page_reads(wanted.reads);
+        self.hold_in(&mut under_way.pins, wanted);
         if let Ok(Went::Waits | Went::On) = went {
             self.walks.waiting.push_front(under_way);
             return went == Ok(Went::On);
