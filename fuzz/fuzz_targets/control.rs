@@ -13,7 +13,8 @@ use admin::{
     Response, Service, Status, answer_all,
 };
 use engine::{
-    CollectStep, Dedup, DifferenceStep, NewVolume, ScrubRequest, ScrubStep, VolumeInfo, WeightStep,
+    CollectStep, Dedup, DeleteRequest, DifferenceStep, NewVolume, ScrubRequest, ScrubStep,
+    VolumeInfo, WeightStep,
 };
 use format::units::{Codec, Compression};
 use libfuzzer_sys::fuzz_target;
@@ -68,7 +69,7 @@ impl Service for Echo {
             | Request::CreateVolumeIn { name, size_bytes, read_only, .. } => {
                 Response::Volume { volume: volume(name, size_bytes, read_only) }
             }
-            Request::ResizeVolume { name, size_bytes } => {
+            Request::ResizeVolume { name, size_bytes, .. } => {
                 Response::Volume { volume: volume(name, size_bytes, false) }
             }
             Request::SetDedup { name, .. }
@@ -77,11 +78,11 @@ impl Service for Echo {
             | Request::RenameVolume { new_name: name, .. } => {
                 Response::Volume { volume: volume(name, 0, false) }
             }
-            Request::DeleteVolume { name, .. } => {
+            Request::DeleteVolume(DeleteRequest { name, .. }) => {
                 Response::Refused(Refusal { kind: RefusalKind::NoSuchVolume, sentence: name })
             }
             Request::TakeSnapshots(_) => Response::Done,
-            Request::Rollback { snapshot } => {
+            Request::Rollback { snapshot, .. } => {
                 Response::Refused(Refusal { kind: RefusalKind::InUse, sentence: snapshot })
             }
             Request::Compression => Response::Done,

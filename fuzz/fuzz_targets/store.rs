@@ -6,7 +6,10 @@
 #![no_main]
 
 use disk::MemoryDisk;
-use engine::{AdminRequest, CollectRequest, Reply, ScrubPosition, ScrubRequest, SnapshotRequest};
+use engine::{
+    AdminRequest, CollectRequest, DeleteRequest, Reply, ScrubPosition, ScrubRequest,
+    SnapshotRequest,
+};
 use libfuzzer_sys::fuzz_target;
 use tamis_fuzz::canary;
 use tamis_fuzz::input::Input;
@@ -141,8 +144,8 @@ fn live(disk: &MemoryDisk, input: &mut Input<'_>) -> Result<(), String> {
     }
     assert!(life.ask(|client, done| client.flush(done)).is_some(), "a flush is answered");
     collect(&mut life);
-    let name = "b".to_owned();
-    let _ = life.administer(AdminRequest::DeleteVolume { name, with_snapshots: true });
+    let delete = DeleteRequest { with_snapshots: true, ..DeleteRequest::of("b") };
+    let _ = life.administer(AdminRequest::DeleteVolume(delete));
     life.idle();
     let _ = life.administer(AdminRequest::Close);
     Ok(())

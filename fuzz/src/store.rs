@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use disk::{Doorbell, MemoryDisk};
 use engine::{
-    AdminRequest, Caches, Client, Completions, DomainSecret, Done, Engine, NewVolume, Options,
-    Reply, RequestError, Structure, VolumeHandle, structures,
+    AdminRequest, Caches, Client, Completions, DeleteRequest, DomainSecret, Done, Engine,
+    NewVolume, Options, Reply, RequestError, Structure, VolumeHandle, structures,
 };
 use format::checksum::crc32c;
 use format::superblock::Geometry;
@@ -110,8 +110,7 @@ fn sample(closed: bool) -> Sample {
         let volume = life.volume(tenant);
         (0..60).for_each(|number| life.write(&volume, 9000 + number, number * 20));
     }
-    life.administer(AdminRequest::DeleteVolume { name: "c".to_owned(), with_snapshots: false })
-        .expect("it is there");
+    life.administer(AdminRequest::DeleteVolume(DeleteRequest::of("c"))).expect("it is there");
     life.flush();
     if closed {
         life.administer(AdminRequest::Close).expect("a sound store closes");

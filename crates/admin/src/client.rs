@@ -6,9 +6,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use engine::{
-    Address, CollectRequest, CollectStep, Dedup, DifferenceRequest, DifferenceStep, Explanation,
-    NewVolume, ScrubRequest, ScrubStep, SnapshotRequest, Stats, VolumeInfo, WeightRequest,
-    WeightStep,
+    Address, CollectRequest, CollectStep, Dedup, DeleteRequest, DifferenceRequest, DifferenceStep,
+    Explanation, NewVolume, ScrubRequest, ScrubStep, SnapshotRequest, Stats, VolumeInfo,
+    WeightRequest, WeightStep,
 };
 use format::units::Compression;
 
@@ -164,9 +164,15 @@ impl<R: BufRead, W: Write> Client<R, W> {
         })
     }
 
-    /// Gives a volume another size.
-    pub fn resize_volume(&mut self, name: &str, size_bytes: u64) -> Result<VolumeInfo, CallError> {
-        self.call_for_volume(&Request::ResizeVolume { name: name.to_owned(), size_bytes })
+    /// Gives a volume another size; a smaller one only if that is meant.
+    pub fn resize_volume(
+        &mut self,
+        name: &str,
+        size_bytes: u64,
+        may_shrink: bool,
+    ) -> Result<VolumeInfo, CallError> {
+        let name = name.to_owned();
+        self.call_for_volume(&Request::ResizeVolume { name, size_bytes, may_shrink })
     }
 
     /// Gives a volume another name.
@@ -190,8 +196,8 @@ impl<R: BufRead, W: Write> Client<R, W> {
     }
 
     /// Deletes a volume or a snapshot; a volume's snapshots only if that is meant.
-    pub fn delete_volume(&mut self, name: &str, with_snapshots: bool) -> Result<(), CallError> {
-        self.call_for_nothing(&Request::DeleteVolume { name: name.to_owned(), with_snapshots })
+    pub fn delete_volume(&mut self, request: DeleteRequest) -> Result<(), CallError> {
+        self.call_for_nothing(&Request::DeleteVolume(request))
     }
 
     /// Takes snapshots, all at one moment.
@@ -206,8 +212,8 @@ impl<R: BufRead, W: Write> Client<R, W> {
     }
 
     /// Lets a volume hold again what a snapshot of it holds.
-    pub fn roll_back(&mut self, snapshot: &str) -> Result<VolumeInfo, CallError> {
-        self.call_for_volume(&Request::Rollback { snapshot: snapshot.to_owned() })
+    pub fn roll_back(&mut self, snapshot: &str, id: Option<u32>) -> Result<VolumeInfo, CallError> {
+        self.call_for_volume(&Request::Rollback { snapshot: snapshot.to_owned(), id })
     }
 
     /// What new frames are compressed with.

@@ -8,9 +8,9 @@
 use std::path::PathBuf;
 
 use engine::{
-    Address, CollectPosition, CollectStep, Dedup, DedupWord, DifferenceRequest, DifferenceStep,
-    Explanation, RequestError, ScrubRequest, ScrubStep, SnapshotRequest, Stats, VolumeInfo,
-    WeightRequest, WeightStep,
+    Address, CollectPosition, CollectStep, Dedup, DedupWord, DeleteRequest, DifferenceRequest,
+    DifferenceStep, Explanation, RequestError, ScrubRequest, ScrubStep, SnapshotRequest, Stats,
+    VolumeInfo, WeightRequest, WeightStep,
 };
 use format::units::{Codec, Compression};
 use serde::{Deserialize, Serialize};
@@ -72,6 +72,9 @@ pub enum Request {
         name: String,
         /// Its size from now on.
         size_bytes: u64,
+        /// Whether it may be smaller than before; earlier clients have looked at that themselves.
+        #[serde(default = "shrinks")]
+        may_shrink: bool,
     },
     /// Another name.
     RenameVolume {
@@ -96,13 +99,7 @@ pub enum Request {
         dedup: Dedup,
     },
     /// Deletes a volume or a snapshot and all it holds.
-    DeleteVolume {
-        /// The volume, or `VOLUME@SNAPSHOT`.
-        name: String,
-        /// Whether the volume's snapshots go as well.
-        #[serde(default)]
-        with_snapshots: bool,
-    },
+    DeleteVolume(DeleteRequest),
     /// Snapshots of one moment.
     TakeSnapshots(SnapshotRequest),
     /// A new volume that begins as a snapshot.
@@ -116,6 +113,9 @@ pub enum Request {
     Rollback {
         /// `VOLUME@SNAPSHOT`.
         snapshot: String,
+        /// Its number; none: that of whatever has the name.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<u32>,
     },
     /// What new frames are compressed with.
     Compression,
@@ -157,6 +157,11 @@ pub enum Request {
         /// What frames are made anew with; none moves them as they are.
         recompress: Option<CompressionSetting>,
     },
+}
+
+/// What earlier clients mean by a size.
+fn shrinks() -> bool {
+    true
 }
 
 impl Request {
@@ -340,7 +345,9 @@ pub enum RefusalKind {
 impl From<RequestError> for Refusal {
     fn from(error: RequestError) -> Self {
         let kind = match &error {
-            RequestError::NoSuchVolume { .. } => RefusalKind::NoSuchVolume,
+            RequestError::NoSuchVolume { .. } | RequestError::OtherVolume { .. } => {
+                RefusalKind::NoSuchVolume
+            }
             RequestError::VolumeExists { .. } => RefusalKind::VolumeExists,
             RequestError::BadName { .. }
             | RequestError::BadDomain { .. }
@@ -352,6 +359,8 @@ impl From<RequestError> for Refusal {
             | RequestError::NotAVolume { .. }
             | RequestError::NotASnapshot { .. }
             | RequestError::HasSnapshots { .. }
+            | RequestError::NewSnapshots { .. }
+            | RequestError::WouldShrink { .. }
             | RequestError::TooManySnapshots { .. }
             | RequestError::ReadOnly { .. } => RefusalKind::BadRequest,
             RequestError::NoSpace | RequestError::QuotaExceeded { .. } => RefusalKind::NoSpace,

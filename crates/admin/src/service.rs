@@ -102,8 +102,8 @@ impl EngineService {
                 let domain = Some(domain);
                 changed(client.make_volume(NewVolume { name, size_bytes, read_only, domain })?)
             }
-            Request::ResizeVolume { name, size_bytes } => {
-                changed(client.resize_volume(&name, size_bytes)?)
+            Request::ResizeVolume { name, size_bytes, may_shrink } => {
+                changed(client.set_size(&name, size_bytes, may_shrink)?)
             }
             Request::RenameVolume { name, new_name } => {
                 changed(client.rename_volume(&name, &new_name)?)
@@ -112,11 +112,8 @@ impl EngineService {
                 changed(client.set_quota(&name, quota_bytes)?)
             }
             Request::SetDedup { name, dedup } => changed(client.set_dedup(&name, dedup)?),
-            Request::DeleteVolume { name, with_snapshots } => {
-                match with_snapshots {
-                    true => client.delete_volume_with_snapshots(&name)?,
-                    false => client.delete_volume(&name)?,
-                }
+            Request::DeleteVolume(request) => {
+                client.delete(request)?;
                 Response::Done
             }
             Request::TakeSnapshots(request) if request.volumes.is_empty() => {
@@ -129,7 +126,7 @@ impl EngineService {
             Request::CloneVolume { snapshot, name } => {
                 changed(client.clone_volume(&snapshot, &name)?)
             }
-            Request::Rollback { snapshot } => changed(client.roll_back(&snapshot)?),
+            Request::Rollback { snapshot, id } => changed(client.roll_back_to(&snapshot, id)?),
             Request::Collect { position, recompress } => self.collect(position, recompress)?,
             Request::Compression => {
                 Response::Compression { compression: client.compression()?.into() }

@@ -8,7 +8,9 @@ use std::sync::{Mutex, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use engine::{CollectRequest, CollectStep, Dedup, NewVolume, RequestError, Stats, VolumeInfo};
+use engine::{
+    CollectRequest, CollectStep, Dedup, DeleteRequest, NewVolume, RequestError, Stats, VolumeInfo,
+};
 use format::units::{Codec, Compression};
 
 use crate::client::VOLUMES_PER_LINE_MAX;
@@ -81,7 +83,7 @@ impl Service for ListOfVolumes {
                 let refused = RequestError::BadName { name: format!("{name} in {domain}") };
                 Response::Refused(refused.into())
             }
-            Request::DeleteVolume { name, .. } => {
+            Request::DeleteVolume(DeleteRequest { name, .. }) => {
                 Response::Refused(RequestError::NoSuchVolume { name }.into())
             }
             Request::Stats => {
@@ -134,7 +136,7 @@ fn requests_come_back_as_their_responses() {
 fn a_refusal_keeps_its_kind_and_its_words() {
     let folder = Folder::new();
     let _server = serve(&folder.0);
-    let refused = connect(&folder.0).delete_volume("ghost", false).unwrap_err();
+    let refused = connect(&folder.0).delete_volume(DeleteRequest::of("ghost")).unwrap_err();
     let CallError::Refused(refusal) = refused else { panic!("{refused}") };
     assert_eq!(refusal.kind, RefusalKind::NoSuchVolume);
     assert!(refusal.sentence.contains("ghost"), "{refusal}");
@@ -144,7 +146,7 @@ fn a_refusal_keeps_its_kind_and_its_words() {
 fn an_answer_to_another_question_is_an_error() {
     let folder = Folder::new();
     let _server = serve(&folder.0);
-    let answered = connect(&folder.0).resize_volume("disk0", 512);
+    let answered = connect(&folder.0).resize_volume("disk0", 512, true);
     assert!(matches!(answered, Err(CallError::WrongResponse)), "{answered:?}");
 }
 
@@ -413,7 +415,17 @@ fn a_kind_of_a_newer_server_is_a_failure() {
 fn a_deletion_that_an_older_client_asks_for_leaves_snapshots_alone() {
     let request: Request =
         serde_json::from_str(r#"{"request":"delete_volume","name":"v"}"#).unwrap();
-    assert_eq!(request, Request::DeleteVolume { name: "v".into(), with_snapshots: false });
+    assert_eq!(request, Request::DeleteVolume(DeleteRequest::of("v")));
+}
+
+#[test]
+fn older_clients_resize_and_roll_back_what_has_the_name() {
+    let request = |line| serde_json::from_str::<Request>(line).unwrap();
+    let resize = request(r#"{"request":"resize_volume","name":"v","size_bytes":512}"#);
+    let (name, size_bytes, may_shrink) = ("v".to_owned(), 512, true);
+    assert_eq!(resize, Request::ResizeVolume { name, size_bytes, may_shrink });
+    let rollback = request(r#"{"request":"rollback","snapshot":"v@a"}"#);
+    assert_eq!(rollback, Request::Rollback { snapshot: "v@a".into(), id: None });
 }
 
 #[test]
@@ -423,6 +435,8 @@ fn what_is_refused_of_snapshots_has_its_kind() {
         (RequestError::NotAVolume { name: name() }, RefusalKind::BadRequest),
         (RequestError::NotASnapshot { name: name() }, RefusalKind::BadRequest),
         (RequestError::HasSnapshots { name: name(), count: 2 }, RefusalKind::BadRequest),
+        (RequestError::NewSnapshots { name: name() }, RefusalKind::BadRequest),
+        (RequestError::OtherVolume { name: name() }, RefusalKind::NoSuchVolume),
         (RequestError::TooManySnapshots { count: 2, count_max: 1 }, RefusalKind::BadRequest),
         (RequestError::InUse { name: name() }, RefusalKind::InUse),
         (RequestError::RollingBack { name: name() }, RefusalKind::InUse),

@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 
 use disk::{DiskIdentity, Doorbell, IoEngine, OpenError, StoreFiles, open_store_files};
 use engine::{
-    Address, Client, Clock, CollectRequest, CollectStep, Compression, Dedup, DifferenceRequest,
-    DifferenceStep, DomainSecret, Engine, Explanation, NewVolume, OpenReport, Options,
-    RequestError, ScrubRequest, ScrubStep, SnapshotRequest, Stats, VolumeInfo, WeightRequest,
-    WeightStep,
+    Address, Client, Clock, CollectRequest, CollectStep, Compression, Dedup, DeleteRequest,
+    DifferenceRequest, DifferenceStep, DomainSecret, Engine, Explanation, NewVolume, OpenReport,
+    Options, RequestError, ScrubRequest, ScrubStep, SnapshotRequest, Stats, VolumeInfo,
+    WeightRequest, WeightStep,
 };
 
 use crate::args::EngineArgs;
@@ -219,15 +219,16 @@ impl Store {
         })
     }
 
-    /// Gives a volume another size.
+    /// Gives a volume another size; a smaller one only if that is meant.
     pub(crate) fn resize_volume(
         &mut self,
         name: &str,
         size_bytes: u64,
+        may_shrink: bool,
     ) -> Result<VolumeInfo, CliError> {
         Ok(match self {
-            Self::Here(store) => store.client.resize_volume(name, size_bytes)?,
-            Self::Served(client) => client.resize_volume(name, size_bytes)?,
+            Self::Here(store) => store.client.set_size(name, size_bytes, may_shrink)?,
+            Self::Served(client) => client.resize_volume(name, size_bytes, may_shrink)?,
         })
     }
 
@@ -265,17 +266,10 @@ impl Store {
     }
 
     /// Deletes a volume or a snapshot; a volume's snapshots only if that is meant.
-    pub(crate) fn delete_volume(
-        &mut self,
-        name: &str,
-        with_snapshots: bool,
-    ) -> Result<(), CliError> {
+    pub(crate) fn delete_volume(&mut self, request: DeleteRequest) -> Result<(), CliError> {
         match self {
-            Self::Here(store) if with_snapshots => {
-                store.client.delete_volume_with_snapshots(name)?;
-            }
-            Self::Here(store) => store.client.delete_volume(name)?,
-            Self::Served(client) => client.delete_volume(name, with_snapshots)?,
+            Self::Here(store) => store.client.delete(request)?,
+            Self::Served(client) => client.delete_volume(request)?,
         }
         Ok(())
     }
@@ -303,11 +297,12 @@ impl Store {
         })
     }
 
-    /// Lets a volume hold again what a snapshot of it holds.
-    pub(crate) fn roll_back(&mut self, snapshot: &str) -> Result<VolumeInfo, CliError> {
+    /// Lets a volume hold again what this snapshot of it holds.
+    pub(crate) fn roll_back(&mut self, snapshot: &VolumeInfo) -> Result<VolumeInfo, CliError> {
+        let (name, id) = (&snapshot.name, Some(snapshot.id));
         Ok(match self {
-            Self::Here(store) => store.client.roll_back(snapshot)?,
-            Self::Served(client) => client.roll_back(snapshot)?,
+            Self::Here(store) => store.client.roll_back_to(name, id)?,
+            Self::Served(client) => client.roll_back(name, id)?,
         })
     }
 

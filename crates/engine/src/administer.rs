@@ -6,6 +6,10 @@
 //! succeed. Such a group is one record, so whoever queues one sees to it that it fits into one: it
 //! would stand before all others for ever.
 //!
+//! Who decides looks at a volume first, or asks a person, and by then its name may be another's. So
+//! what destroys says what it is about, by numbers, and is judged here where nothing comes between:
+//! only that is deleted or given up, and nothing shrinks that was to grow.
+//!
 //! Deleting marks the volume and answers; it is given back in the background, piece by piece
 //! (`versions.rs`), and its slot in the catalog last. With more snapshots than a record holds it
 //! is several groups, the volume in the last of them. A crash in between goes on where it was.
@@ -23,7 +27,7 @@ use crate::buffer::{AdminAnswer, Work};
 use crate::done::Done;
 use crate::engine::{Closing, Engine};
 use crate::error::RequestError;
-use crate::intake::AdminRequest;
+use crate::intake::{AdminRequest, DeleteRequest};
 use crate::outcome::{Reply, VolumeInfo};
 use crate::record::{encoded, in_records};
 use crate::unmap::Piece;
@@ -79,11 +83,10 @@ impl Engine {
             AdminRequest::Scrub(request) => return self.accept_scrub(request, done),
             AdminRequest::Collect(request) => return self.accept_collect(request, done),
             AdminRequest::Close => return self.begin_close(done),
-            AdminRequest::ResizeVolume { name, size_bytes } => {
-                match self.resize(&name, size_bytes) {
+            AdminRequest::ResizeVolume { ref name, size_bytes, may_shrink } => {
+                match self.resize(name, size_bytes, may_shrink) {
                     // The rest of a chunk at the new end is written like any other.
                     Err(RequestError::NoSpace) => {
-                        let request = AdminRequest::ResizeVolume { name, size_bytes };
                         return self.waiting.push_back(Waiting::Change(request, done));
                     }
                     queued => queued,
@@ -92,13 +95,11 @@ impl Engine {
             AdminRequest::RenameVolume { name, new_name } => self.rename(&name, &new_name),
             AdminRequest::SetQuota { name, quota_bytes } => self.set_quota(&name, quota_bytes),
             AdminRequest::SetDedup { name, dedup } => return self.accept_dedup(name, dedup, done),
-            AdminRequest::DeleteVolume { name, with_snapshots } => {
-                self.delete(&name, with_snapshots)
-            }
+            AdminRequest::DeleteVolume(request) => self.delete(&request),
             AdminRequest::TakeSnapshots(request) => self.take_snapshots(&request),
             AdminRequest::TakeCopied(request, origin) => self.take_copied(&request, origin),
             AdminRequest::CloneVolume { snapshot, name } => self.clone_volume(&snapshot, &name),
-            AdminRequest::Rollback { snapshot } => self.roll_back(&snapshot),
+            AdminRequest::Rollback { snapshot, id } => self.roll_back(&snapshot, id),
             AdminRequest::SetCompression(compression) => {
                 Ok((vec![Change::SetCompression(compression)], AdminAnswer::Done))
             }
@@ -170,7 +171,7 @@ impl Engine {
         None
     }
 
-    fn resize(&mut self, name: &str, size_bytes: u64) -> Queued {
+    fn resize(&mut self, name: &str, size_bytes: u64, may_shrink: bool) -> Queued {
         check_size(size_bytes)?;
         let volume = Arc::clone(self.volumes.get(name)?);
         if volume.is_snapshot() {
@@ -178,6 +179,14 @@ impl Engine {
         }
         self.volumes.check_still(&volume)?;
         if size_bytes < volume.size_bytes() {
+            if !may_shrink {
+                let (size_bytes, asked_bytes) = (volume.size_bytes(), size_bytes);
+                return Err(RequestError::WouldShrink {
+                    name: volume.name(),
+                    size_bytes,
+                    asked_bytes,
+                });
+            }
             self.shrink(&volume, size_bytes)?;
         }
         volume.set_size_bytes(size_bytes);
@@ -221,15 +230,20 @@ impl Engine {
         Ok((vec![change], AdminAnswer::VolumeInfo(id)))
     }
 
-    fn delete(&mut self, name: &str, with_snapshots: bool) -> Queued {
-        self.volumes.get(name)?;
+    fn delete(&mut self, request: &DeleteRequest) -> Queued {
+        let DeleteRequest { name, with_snapshots, id, newest } = request;
+        self.volumes.get_meant(name, *id)?;
         self.volumes.check_settled(name)?;
         let mut names = self.volumes.snapshots_of(name);
         if !names.is_empty() && !with_snapshots {
-            let (name, count) = (name.to_owned(), names.len());
+            let (name, count) = (name.clone(), names.len());
             return Err(RequestError::HasSnapshots { name, count });
         }
-        names.push(name.to_owned());
+        names.push(name.clone());
+        let ids = names.iter().filter_map(|name| Some(self.volumes.by_name.get(name)?.id.0));
+        if newest.is_some_and(|newest| ids.max() > Some(newest)) {
+            return Err(RequestError::NewSnapshots { name: name.clone() });
+        }
         let gone = names.iter().filter_map(|name| self.volumes.by_name.remove(name));
         let delete = |volume: Arc<VolumeShared>| {
             volume.set_gone();

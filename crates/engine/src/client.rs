@@ -19,8 +19,8 @@ use crate::error::RequestError;
 use crate::explanation::{Address, Explanation};
 use crate::grow::GrowOptions;
 use crate::intake::{
-    AdminRequest, ExtentsRequest, Intake, NewVolume, Request, SnapshotRequest, UnmapRequest,
-    WriteRequest,
+    AdminRequest, DeleteRequest, ExtentsRequest, Intake, NewVolume, Request, SnapshotRequest,
+    UnmapRequest, WriteRequest,
 };
 use crate::outcome::{Extent, Reply, VolumeInfo};
 use crate::partial::ragged_chunks;
@@ -333,7 +333,18 @@ impl Client {
 
     /// Grows or shrinks a volume; what is cut off is unmapped.
     pub fn resize_volume(&self, name: &str, size_bytes: u64) -> Result<VolumeInfo, RequestError> {
-        self.volume_info(AdminRequest::ResizeVolume { name: name.to_owned(), size_bytes })
+        self.set_size(name, size_bytes, true)
+    }
+
+    /// The same; smaller only if it `may_shrink`.
+    pub fn set_size(
+        &self,
+        name: &str,
+        size_bytes: u64,
+        may_shrink: bool,
+    ) -> Result<VolumeInfo, RequestError> {
+        let name = name.to_owned();
+        self.volume_info(AdminRequest::ResizeVolume { name, size_bytes, may_shrink })
     }
 
     /// Gives a volume another name.
@@ -357,16 +368,20 @@ impl Client {
         self.volume_info(AdminRequest::SetDedup { name: name.to_owned(), dedup })
     }
 
-    /// Deletes a volume or a snapshot; its space comes back in the background.
-    pub fn delete_volume(&self, name: &str) -> Result<(), RequestError> {
-        let (name, with_snapshots) = (name.to_owned(), false);
-        self.admin(AdminRequest::DeleteVolume { name, with_snapshots }).map(|_| ())
+    /// Deletes a volume or a snapshot; its space comes back in the background. Clones of snapshots
+    /// stay.
+    pub fn delete(&self, request: DeleteRequest) -> Result<(), RequestError> {
+        self.admin(AdminRequest::DeleteVolume(request)).map(|_| ())
     }
 
-    /// Deletes a volume and all its snapshots; clones of those stay.
+    /// The same of whatever has this name.
+    pub fn delete_volume(&self, name: &str) -> Result<(), RequestError> {
+        self.delete(DeleteRequest::of(name))
+    }
+
+    /// The same, with all its snapshots.
     pub fn delete_volume_with_snapshots(&self, name: &str) -> Result<(), RequestError> {
-        let (name, with_snapshots) = (name.to_owned(), true);
-        self.admin(AdminRequest::DeleteVolume { name, with_snapshots }).map(|_| ())
+        self.delete(DeleteRequest { with_snapshots: true, ..DeleteRequest::of(name) })
     }
 
     /// Takes a snapshot of each of the volumes, all at one moment; durable when it returns.
@@ -391,7 +406,12 @@ impl Client {
 
     /// Lets a volume hold again what a snapshot of it holds; nobody may have it open.
     pub fn roll_back(&self, snapshot: &str) -> Result<VolumeInfo, RequestError> {
-        self.volume_info(AdminRequest::Rollback { snapshot: snapshot.to_owned() })
+        self.roll_back_to(snapshot, None)
+    }
+
+    /// The same; refused if the snapshot of this name has another number.
+    pub fn roll_back_to(&self, name: &str, id: Option<u32>) -> Result<VolumeInfo, RequestError> {
+        self.volume_info(AdminRequest::Rollback { snapshot: name.to_owned(), id })
     }
 
     /// Sets what new frames are compressed with.

@@ -53,6 +53,12 @@ pub enum RequestError {
         /// The name asked for.
         name: String,
     },
+    /// The name has come to another volume or snapshot since the request was decided on.
+    #[error("{name} was renamed or deleted meanwhile, and another has its name: ask again")]
+    OtherVolume {
+        /// The name asked for.
+        name: String,
+    },
     /// A volume of this name exists.
     #[error("a volume {name} exists already")]
     VolumeExists {
@@ -80,6 +86,12 @@ pub enum RequestError {
         name: String,
         /// How many.
         count: usize,
+    },
+    /// Snapshots would go that nobody was asked about.
+    #[error("snapshots of volume {name} were taken meanwhile, and would go as well: ask again")]
+    NewSnapshots {
+        /// The volume.
+        name: String,
     },
     /// They are of one moment only in one record of the journal, which does not hold so many.
     #[error(
@@ -141,6 +153,19 @@ pub enum RequestError {
     BadSize {
         /// The size asked for.
         size_bytes: u64,
+    },
+    /// What lies beyond the size would be lost, and nobody said that it may be.
+    #[error(
+        "volume {name} has {size_bytes} bytes by now and {asked_bytes} is smaller: what lies \
+         beyond would be lost, add --shrink if that is meant"
+    )]
+    WouldShrink {
+        /// The volume.
+        name: String,
+        /// Its size.
+        size_bytes: u64,
+        /// The size asked for.
+        asked_bytes: u64,
     },
     /// A stored chunk fails its check: its bytes are lost, all others are served.
     #[error("chunk {lba} of volume {volume} is damaged on disk; run `tamis check`")]

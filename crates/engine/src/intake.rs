@@ -150,15 +150,15 @@ pub enum AdminRequest {
     OpenVolume { name: String },
     ListVolumes { after: Option<String>, most: usize },
     CreateVolume(NewVolume),
-    ResizeVolume { name: String, size_bytes: u64 },
+    ResizeVolume { name: String, size_bytes: u64, may_shrink: bool },
     RenameVolume { name: String, new_name: String },
     SetQuota { name: String, quota_bytes: Option<u64> },
     SetDedup { name: String, dedup: Dedup },
-    DeleteVolume { name: String, with_snapshots: bool },
+    DeleteVolume(DeleteRequest),
     TakeSnapshots(SnapshotRequest),
     TakeCopied(SnapshotRequest, Origin),
     CloneVolume { snapshot: String, name: String },
-    Rollback { snapshot: String },
+    Rollback { snapshot: String, id: Option<u32> },
     SetCompression(Compression),
     Compression,
     Stats,
@@ -195,6 +195,31 @@ pub struct SnapshotRequest {
     pub name: String,
     /// When, in seconds since 1970: whoever asks has a clock.
     pub taken_unix_s: u64,
+}
+
+/// What is to be deleted: what had a name when somebody decided on it, who may have been asked and
+/// taken some time. Numbers are given once, and each is greater than those before.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct DeleteRequest {
+    /// A volume, or `VOLUME@SNAPSHOT`.
+    pub name: String,
+    /// Whether the volume's snapshots go as well.
+    #[serde(default)]
+    pub with_snapshots: bool,
+    /// Its number; none: that of whatever has the name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<u32>,
+    /// The greatest number that may go; none: any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub newest: Option<u32>,
+}
+
+impl DeleteRequest {
+    /// Whatever has this name, alone.
+    #[must_use]
+    pub fn of(name: &str) -> Self {
+        Self { name: name.to_owned(), ..Self::default() }
+    }
 }
 
 impl AdminRequest {

@@ -178,7 +178,7 @@ pub use format::detection::{Detection, FingerprintKind};
 pub use format::domain::DomainSecret;
 pub use format::units::{Codec, Compression, VolumeId, Zone};
 pub use grow::{GrowError, GrowOptions, Growing, plan_growth};
-pub use intake::{AdminRequest, NewVolume, SnapshotRequest};
+pub use intake::{AdminRequest, DeleteRequest, NewVolume, SnapshotRequest};
 pub use notice::{Notice, Observer, Room};
 pub use open::{open, open_with_cache};
 pub use open_error::{OpenError, OpenReport};

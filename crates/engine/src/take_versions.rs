@@ -126,7 +126,8 @@ impl Engine {
         Ok((vec![change], AdminAnswer::VolumeInfo(id)))
     }
 
-    pub(crate) fn roll_back(&mut self, snapshot: &str) -> Queued {
+    pub(crate) fn roll_back(&mut self, snapshot: &str, id: Option<u32>) -> Queued {
+        self.volumes.get_meant(snapshot, id)?;
         let to = self.snapshot(snapshot)?;
         let name = snapshot.split('@').next().unwrap_or_default();
         let volume = self.volumes.get(name)?;

@@ -160,6 +160,20 @@ impl Volumes {
         self.by_name.get(name).ok_or_else(|| RequestError::NoSuchVolume { name: name.to_owned() })
     }
 
+    /// The same, if it is the one of this number: between a look at a volume and a request it may
+    /// have been renamed or deleted, and another may have its name.
+    pub(crate) fn get_meant(
+        &self,
+        name: &str,
+        id: Option<u32>,
+    ) -> Result<&Arc<VolumeShared>, RequestError> {
+        let volume = self.get(name)?;
+        if id.is_some_and(|id| id != volume.id.0) {
+            return Err(RequestError::OtherVolume { name: name.to_owned() });
+        }
+        Ok(volume)
+    }
+
     pub(crate) fn check_free(&self, name: &str) -> Result<(), RequestError> {
         if VolumeName::parse(name).is_err() {
             return Err(RequestError::BadName { name: name.to_owned() });

@@ -105,7 +105,8 @@ impl Session<'_> {
         self.oracle.write(Register::Volume(volume), Value::Volume(rolled_back));
         self.oracle.join_from(before);
         // Rolled back or not, it is there.
-        self.change_now(AdminRequest::Rollback { snapshot: entry.name }, before)?;
+        let request = AdminRequest::Rollback { snapshot: entry.name, id: None };
+        self.change_now(request, before)?;
         self.open_volume(volume, name)
     }
 }

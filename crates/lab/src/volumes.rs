@@ -1,6 +1,6 @@
 //! A session's volumes: made, resized, renamed, deleted, set; and what the oracle notes of it.
 
-use engine::{AdminRequest, Compression, Dedup, NewVolume, Reply};
+use engine::{AdminRequest, Compression, Dedup, DeleteRequest, NewVolume, Reply};
 
 use crate::failure::Broken;
 use crate::opening::strange;
@@ -56,7 +56,7 @@ impl Session<'_> {
         let size_bytes = sectors * SECTOR_BYTES;
         let name = entry.name.clone();
         self.oracle.write(Register::Volume(volume), Value::Volume(Entry { size_bytes, ..entry }));
-        let request = AdminRequest::ResizeVolume { name, size_bytes };
+        let request = AdminRequest::ResizeVolume { name, size_bytes, may_shrink: true };
         // Where room is short, what is left of a chunk at the new end may wait for some.
         let outcome = match self.shape.tight {
             true => self.change_now(request, before),
@@ -129,7 +129,7 @@ impl Session<'_> {
         self.opening.volumes.remove(&volume);
         self.oracle.write(Register::Volume(volume), Value::Nothing);
         self.oracle.join_from(before);
-        let name = entry.name;
-        self.change(AdminRequest::DeleteVolume { name, with_snapshots: true }, before).map(drop)
+        let request = DeleteRequest { with_snapshots: true, ..DeleteRequest::of(&entry.name) };
+        self.change(AdminRequest::DeleteVolume(request), before).map(drop)
     }
 }

@@ -139,7 +139,8 @@ pub(crate) struct VolumeShowArgs {
 Examples:
   tamis volume resize /srv/store vm1 --size 80G
   tamis volume resize /srv/store vm1 --size 20G --shrink
-The second cuts off what lies beyond 20 GiB, for good.")]
+The second cuts off what lies beyond 20 GiB, for good. Without --shrink nothing is ever cut off, also
+if somebody else has just made the volume larger than the size asked for.")]
 pub(crate) struct VolumeResizeArgs {
     #[command(flatten)]
     pub(crate) of: VolumeName,
@@ -169,7 +170,8 @@ pub(crate) struct VolumeRenameArgs {
 Examples:
   tamis volume delete /srv/store vm1
   tamis volume delete /srv/store vm1 --with-snapshots
-At a terminal it asks first, unless --yes is given.")]
+At a terminal it asks first, unless --yes is given. Only what was asked about is deleted: if another
+volume has the name by the time of the answer, or there are further snapshots, nothing is.")]
 pub(crate) struct VolumeDeleteArgs {
     #[command(flatten)]
     pub(crate) of: VolumeName,

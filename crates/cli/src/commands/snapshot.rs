@@ -6,6 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use engine::{SnapshotRequest, VolumeInfo};
 
 use super::confirm::confirm;
+use super::volume::deletion_of;
 use crate::args::{
     CloneArgs, SnapshotCommand, SnapshotCreateArgs, SnapshotDeleteArgs, SnapshotListArgs,
     SnapshotName, SnapshotRollbackArgs,
@@ -121,7 +122,7 @@ fn delete(args: &SnapshotDeleteArgs) -> Result<(), CliError> {
         if !args.confirm.yes && !confirm(format_args!("Delete {}?", names.join(", "))) {
             return Err(CliError::NotConfirmed);
         }
-        let doomed = with_marks(&names, &store.volumes()?);
+        let doomed = with_marks(&found, &store.volumes()?);
         delete_all(store, &doomed)?;
         Ok(found)
     })?;
@@ -133,11 +134,12 @@ fn delete(args: &SnapshotDeleteArgs) -> Result<(), CliError> {
 
 /// Deletes snapshots, one after the other; of those before one that cannot be it is said that they
 /// are gone.
-fn delete_all(store: &mut Store, names: &[String]) -> Result<(), CliError> {
-    for (count, name) in names.iter().enumerate() {
-        if let Err(error) = store.delete_volume(name, false) {
-            if let Some(gone) = names.get(..count).filter(|gone| !gone.is_empty()) {
-                output::say(format_args!("deleted {}, and no more", gone.join(", ")));
+fn delete_all(store: &mut Store, snapshots: &[VolumeInfo]) -> Result<(), CliError> {
+    for (count, snapshot) in snapshots.iter().enumerate() {
+        if let Err(error) = store.delete_volume(deletion_of(snapshot)) {
+            if let Some(gone) = snapshots.get(..count).filter(|gone| !gone.is_empty()) {
+                let names: Vec<&str> = gone.iter().map(|gone| gone.name.as_str()).collect();
+                output::say(format_args!("deleted {}, and no more", names.join(", ")));
             }
             return Err(error);
         }
@@ -147,14 +149,14 @@ fn delete_all(store: &mut Store, names: &[String]) -> Result<(), CliError> {
 
 /// What is deleted with these snapshots: before each what an import that was killed at its end has
 /// left, which without the other would look like that of an import in its middle.
-fn with_marks(names: &[String], all: &[VolumeInfo]) -> Vec<String> {
-    let is_mark = |name: &String| all.iter().any(|volume| volume.name == *name);
-    let mut doomed: Vec<String> = Vec::new();
-    for name in names {
-        let marks = marks_for(name).into_iter().filter(is_mark);
-        for one in marks.chain([name.clone()]) {
-            if !doomed.contains(&one) {
-                doomed.push(one);
+fn with_marks(found: &[VolumeInfo], all: &[VolumeInfo]) -> Vec<VolumeInfo> {
+    let mut doomed: Vec<VolumeInfo> = Vec::new();
+    for snapshot in found {
+        let marks = marks_for(&snapshot.name);
+        let marks = marks.iter().filter_map(|mark| all.iter().find(|other| other.name == *mark));
+        for one in marks.chain([snapshot]) {
+            if !doomed.iter().any(|other| other.name == one.name) {
+                doomed.push(one.clone());
             }
         }
     }
@@ -166,12 +168,12 @@ fn rollback(args: &SnapshotRollbackArgs) -> Result<(), CliError> {
     let full = args.snapshot.to_string();
     check_rollback(&full)?;
     let rolled_back = Store::with(&args.store, |store| {
-        store.volume(&args.store, &full)?;
+        let snapshot = store.volume(&args.store, &full)?;
         let question = format_args!("Give up what {volume} holds, and go back to {name}?");
         if !args.confirm.yes && !confirm(question) {
             return Err(CliError::NotConfirmed);
         }
-        store.roll_back(&full)
+        store.roll_back(&snapshot)
     })?;
     if args.format.json {
         return output::print_json(&rolled_back);

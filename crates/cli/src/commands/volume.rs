@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use engine::{Dedup, NewVolume, VolumeInfo};
+use engine::{Dedup, DeleteRequest, NewVolume, VolumeInfo};
 use serde::Serialize;
 
 use super::confirm::confirm;
@@ -52,11 +52,12 @@ fn create(args: &VolumeCreateArgs) -> Result<(), CliError> {
         let (name, domain) = (of.name.clone(), args.domain.clone());
         let (size_bytes, read_only) = (args.size, args.read_only);
         let made = store.create_volume(NewVolume { name, size_bytes, read_only, domain })?;
+        let undo = deletion_of(&made);
         let dedup = if args.no_dedup { Some(Dedup::Off) } else { args.dedup };
         let set = set_up(store, made, quota_bytes, dedup.filter(|dedup| *dedup != Dedup::On));
         if set.is_err() {
             // Nobody asked for a volume without them; the first error is the one to tell.
-            let _ = store.delete_volume(&of.name, false);
+            let _ = store.delete_volume(undo);
         }
         let volume = set?;
         Ok((volume, note))
@@ -138,7 +139,7 @@ fn resize(args: &VolumeResizeArgs) -> Result<(), CliError> {
                 asked_bytes: args.size,
             });
         }
-        store.resize_volume(&of.name, args.size)
+        store.resize_volume(&of.name, args.size, args.shrink)
     })?;
     report(of, &volume, format_args!("{} has {} now", volume.name, human_bytes(volume.size_bytes)))
 }
@@ -191,18 +192,27 @@ fn delete(args: &VolumeDeleteArgs) -> Result<(), CliError> {
         }
         let prefix = format!("{}@", of.name);
         let volumes = store.volumes()?;
-        let count = volumes.iter().filter(|other| other.name.starts_with(&prefix)).count();
-        if count > 0 && !args.with_snapshots {
-            return Err(CliError::HasSnapshots { name: of.name.clone(), count });
+        let snapshots = volumes.iter().filter(|other| other.name.starts_with(&prefix));
+        let ids: Vec<u32> = snapshots.map(|snapshot| snapshot.id).collect();
+        if !ids.is_empty() && !args.with_snapshots {
+            return Err(CliError::HasSnapshots { name: of.name.clone(), count: ids.len() });
         }
-        if !args.confirm.yes && !confirmed(&volume, count) {
+        if !args.confirm.yes && !confirmed(&volume, ids.len()) {
             return Err(CliError::NotConfirmed);
         }
-        store.delete_volume(&of.name, args.with_snapshots)?;
+        // With --yes whatever snapshots there are by then are meant.
+        let newest = (!args.confirm.yes).then(|| ids.into_iter().fold(volume.id, u32::max));
+        let with_snapshots = args.with_snapshots;
+        store.delete_volume(DeleteRequest { with_snapshots, newest, ..deletion_of(&volume) })?;
         Ok(volume)
     })?;
     let held = human_bytes(volume.mapped_bytes);
     report(of, &volume, format_args!("deleted {}, which held {held}", volume.name))
+}
+
+/// A deletion of this volume or snapshot, not of another that has its name by then.
+pub(super) fn deletion_of(volume: &VolumeInfo) -> DeleteRequest {
+    DeleteRequest { id: Some(volume.id), ..DeleteRequest::of(&volume.name) }
 }
 
 fn confirmed(volume: &VolumeInfo, snapshots: usize) -> bool {

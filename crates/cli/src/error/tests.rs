@@ -51,6 +51,13 @@ fn examples() -> Vec<(CliError, Exit)> {
         (RequestError::NotASnapshot { name: "v".into() }.into(), Exit::Usage),
         (RequestError::HasSnapshots { name: "v".into(), count: 2 }.into(), Exit::Usage),
         (CliError::HasSnapshots { name: "v".into(), count: 1 }, Exit::Usage),
+        (RequestError::NewSnapshots { name: "v".into() }.into(), Exit::Usage),
+        (RequestError::OtherVolume { name: "v".into() }.into(), Exit::NotFound),
+        (
+            RequestError::WouldShrink { name: "v".into(), size_bytes: 2048, asked_bytes: 512 }
+                .into(),
+            Exit::Usage,
+        ),
         (CliError::IsSnapshot { store: store(), name: "v@a".into() }, Exit::Usage),
         (CliError::SnapshotNamesDiffer { one: "a".into(), other: "b".into() }, Exit::Usage),
         (CliError::DamageFound { problems: 2 }, Exit::Damage),

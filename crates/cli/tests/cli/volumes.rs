@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use admin::{Refusal, RefusalKind, Request, Response, Server, Service};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::harness::{Folder, tamis};
 
@@ -126,8 +126,8 @@ impl Service for Refusing {
         self.0.lock().unwrap().push(words.map(ToString::to_string).join(" ").replace('"', ""));
         match request {
             Request::SetDedup { .. } => refused(),
-            Request::DeleteVolume { name, .. } if name == "v@b" => refused(),
-            Request::DeleteVolume { .. } => Response::Done,
+            Request::DeleteVolume(request) if request.name == "v@b" => refused(),
+            Request::DeleteVolume(_) => Response::Done,
             Request::ListVolumes { .. } => {
                 let volumes = ["v", "v@a", "v@b", "v@c"].map(volume).into();
                 Response::Volumes { volumes, more: false }
@@ -161,4 +161,58 @@ fn what_fails_in_its_middle_is_taken_back_or_said() {
     assert_eq!(all_asked(), [&expected[..], &["set_quota v 4096"]].concat());
     let refused = tamis(&format!("snapshot delete {store} v@a v@b v@c")).fails(1, "says no");
     assert!(refused.err.contains("deleted v@a, and no more"), "{refused:?}");
+}
+
+/// A server whose volumes become others whenever they have been looked at.
+struct Replacing(Arc<Mutex<Vec<Value>>>);
+
+impl Service for Replacing {
+    fn answer(&self, request: Request) -> Response {
+        let volume = |name: &str, id: u32| {
+            serde_json::from_value(json!({
+                "name": name, "id": id, "size_bytes": 1 << 20, "mapped_bytes": 0,
+                "read_only": false,
+            }))
+            .unwrap()
+        };
+        if let Request::ListVolumes { .. } = request {
+            let volumes = vec![volume("v", 3), volume("v@a", 5), volume("v@b", 4)];
+            return Response::Volumes { volumes, more: false };
+        }
+        self.0.lock().unwrap().push(serde_json::to_value(&request).unwrap());
+        let sentence = "another has its name".to_owned();
+        Response::Refused(Refusal { kind: RefusalKind::NoSuchVolume, sentence })
+    }
+}
+
+#[test]
+fn what_destroys_is_asked_for_by_the_number_that_was_looked_at() {
+    let folder = Folder::new();
+    let store = folder.path("store");
+    std::fs::create_dir(&store).unwrap();
+    let asked = Arc::default();
+    let _server = Server::start(store.as_ref(), Replacing(Arc::clone(&asked))).unwrap();
+    let asked_by = |words: &str| {
+        tamis(words).fails(3, "another has its name");
+        std::mem::take(&mut *asked.lock().unwrap())
+    };
+    let delete = |name: &str, id: u32| json!({"request": "delete_volume", "name": name, "id": id});
+    let with = |mut request: Value, key: &str, value: Value| {
+        request[key] = value;
+        request
+    };
+
+    let all = with(delete("v", 3), "with_snapshots", true.into());
+    let words = format!("volume delete {store} v --with-snapshots");
+    // Whoever is asked is asked about the snapshots that there are.
+    assert_eq!(asked_by(&words), [with(all.clone(), "newest", 5.into())]);
+    assert_eq!(asked_by(&format!("{words} --yes")), [all]);
+    let one = with(delete("v@b", 4), "with_snapshots", false.into());
+    assert_eq!(asked_by(&format!("snapshot delete {store} v@b --yes")), [one]);
+    let back = json!({"request": "rollback", "snapshot": "v@a", "id": 5});
+    assert_eq!(asked_by(&format!("snapshot rollback {store} v@a")), [back]);
+    let resize = json!({
+        "request": "resize_volume", "name": "v", "size_bytes": 2 << 20, "may_shrink": false,
+    });
+    assert_eq!(asked_by(&format!("volume resize {store} v --size 2M")), [resize]);
 }

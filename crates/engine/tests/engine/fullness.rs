@@ -6,8 +6,8 @@ use std::thread;
 
 use disk::{Loss, MemoryDisk};
 use engine::{
-    Address, AdminRequest, Caches, Engine, Notice, Reply, RequestError, Room, ScrubFinding,
-    ScrubPosition, ScrubRequest, SnapshotRequest, VolumeHandle, Zone,
+    Address, AdminRequest, Caches, DeleteRequest, Engine, Notice, Reply, RequestError, Room,
+    ScrubFinding, ScrubPosition, ScrubRequest, SnapshotRequest, VolumeHandle, Zone,
 };
 
 use crate::stand::{CHUNK, Dice, GIB, Hand, Holder, MIB, Stand, Wish, check_clean, fresh, packed};
@@ -225,8 +225,7 @@ fn a_full_store_closes_although_a_write_waits_for_a_deletion() {
     let (full, other) = (hand.volume("v", GIB), hand.volume("w", GIB));
     fill(&mut hand, &full);
     let (_, done) = hand.done();
-    let (name, with_snapshots) = ("v".to_owned(), false);
-    hand.client.administer(AdminRequest::DeleteVolume { name, with_snapshots }, done);
+    hand.client.administer(AdminRequest::DeleteVolume(DeleteRequest::of("v")), done);
     let waits = hand.write(&other, 0, &fresh(1 << 32, MIB)).unwrap();
     let (closed, done) = hand.done();
     hand.client.administer(AdminRequest::Close, done);

@@ -187,7 +187,7 @@ fn changed_since(hand: &mut Hand) -> VolumeHandle {
 }
 
 fn rollback() -> AdminRequest {
-    AdminRequest::Rollback { snapshot: "v@s".to_owned() }
+    AdminRequest::Rollback { snapshot: "v@s".to_owned(), id: None }
 }
 
 /// What is stored around a part that a client writes now would be of before the rollback, and so
@@ -200,7 +200,7 @@ fn nobody_opens_or_resizes_a_volume_while_it_is_rolled_back() {
     let rolled_back = ask(&mut hand, rollback());
     for request in [
         AdminRequest::OpenVolume { name: name() },
-        AdminRequest::ResizeVolume { name: name(), size_bytes: MIB },
+        AdminRequest::ResizeVolume { name: name(), size_bytes: MIB, may_shrink: true },
         rollback(),
     ] {
         let refused = ask(&mut hand, request);

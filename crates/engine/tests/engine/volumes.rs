@@ -1,6 +1,9 @@
 //! Volumes: making, naming, resizing, deleting, and what a crash leaves of each.
 
-use engine::{Address, AdminRequest, Dedup, NewVolume, Reply, RequestError, Zone};
+use engine::{
+    Address, AdminRequest, Dedup, DeleteRequest, NewVolume, Reply, RequestError, SnapshotRequest,
+    Zone,
+};
 
 use crate::stand::{CHUNK, GIB, Hand, MIB, Stand, Wish, check_clean, fresh};
 
@@ -210,7 +213,8 @@ fn a_write_that_meets_a_shrink_in_the_queue_keeps_what_is_inside() {
         let (_, done) = hand.done();
         let size_bytes = MIB / 2 + kept_sectors * 512;
         let name = "v".to_owned();
-        hand.client.administer(AdminRequest::ResizeVolume { name, size_bytes }, done);
+        let request = AdminRequest::ResizeVolume { name, size_bytes, may_shrink: true };
+        hand.client.administer(request, done);
         let bytes = fresh(1, 4 * CHUNK);
         assert_eq!(hand.write(&volume, MIB / 2, &bytes), None, "acknowledged at the door");
         hand.settle();
@@ -244,7 +248,8 @@ fn a_write_that_meets_a_shrink_in_the_queue_needs_nothing_of_what_it_replaces() 
     let volume = hand.beside(|client| client.volume("v").unwrap());
     let (shrunk, done) = hand.done();
     let (name, size_bytes) = ("v".to_owned(), 1536);
-    hand.client.administer(AdminRequest::ResizeVolume { name, size_bytes }, done);
+    let request = AdminRequest::ResizeVolume { name, size_bytes, may_shrink: true };
+    hand.client.administer(request, done);
     assert_eq!(hand.write(&volume, 0, &fresh(2, CHUNK)), None, "acknowledged at the door");
     hand.wait(shrunk).unwrap();
     assert!(hand.read(&volume, 0, 1536) == fresh(2, CHUNK)[..1536]);
@@ -314,6 +319,75 @@ fn thousands_of_volumes_come_and_go() {
     assert_eq!(check_clean(&stand.close()).volumes, left);
 }
 
+/// Between the question and its answer the name may have come to another.
+#[test]
+fn only_what_was_asked_about_is_deleted_or_rolled_back_to() {
+    let stand = Wish::default().stand();
+    let client = &stand.client;
+    let snap = |volume: &str, name: &str| {
+        let (volumes, name) = (vec![volume.to_owned()], name.to_owned());
+        client.take_snapshots(SnapshotRequest { volumes, name, taken_unix_s: 7 }).unwrap();
+        let full = client.volumes().unwrap();
+        full.into_iter().find(|info| info.name == format!("{volume}@daily")).unwrap().id
+    };
+    let other = |name: &str| Err(RequestError::OtherVolume { name: name.to_owned() });
+
+    let asked = client.create_volume("a", MIB, false).unwrap().id;
+    client.rename_volume("a", "b").unwrap();
+    let now = client.create_volume("a", MIB, false).unwrap().id;
+    let id = Some(asked);
+    assert_eq!(client.delete(DeleteRequest { id, ..DeleteRequest::of("a") }), other("a"));
+    assert_eq!(names(&stand), ["a", "b"]);
+
+    let asked = snap("a", "daily");
+    client.delete_volume("a@daily").unwrap();
+    let daily = snap("a", "daily");
+    let id = Some(asked);
+    assert_eq!(
+        client.delete(DeleteRequest { id, ..DeleteRequest::of("a@daily") }),
+        other("a@daily")
+    );
+    assert_eq!(client.roll_back_to("a@daily", id).map(drop), other("a@daily"));
+    assert_eq!(names(&stand), ["a", "a@daily", "b"]);
+    client.roll_back_to("a@daily", Some(daily)).unwrap();
+
+    snap("a", "later");
+    let (id, newest) = (Some(now), Some(daily));
+    let with_all = DeleteRequest { with_snapshots: true, id, newest, ..DeleteRequest::of("a") };
+    let refused = RequestError::NewSnapshots { name: "a".to_owned() };
+    assert_eq!(client.delete(with_all.clone()), Err(refused));
+    assert_eq!(names(&stand), ["a", "a@daily", "a@later", "b"]);
+    client.delete_volume("a@later").unwrap();
+    client.delete(with_all).unwrap();
+    assert_eq!(names(&stand), ["b"]);
+    check_clean(&stand.close());
+}
+
+/// Whoever asks for a growth has looked at a size that may be another by now.
+#[test]
+fn a_growth_cuts_nothing_off() {
+    let mut hand = Hand::new(&Wish::default());
+    let volume = hand.volume("v", MIB);
+    let mut asked = |size_bytes| {
+        let (tag, done) = hand.done();
+        let name = "v".to_owned();
+        let request = AdminRequest::ResizeVolume { name, size_bytes, may_shrink: false };
+        hand.client.administer(request, done);
+        tag
+    };
+    let [larger, smaller] = [4 * MIB, 2 * MIB].map(&mut asked);
+    hand.wait(larger).unwrap();
+    let (name, size_bytes, asked_bytes) = ("v".to_owned(), 4 * MIB, 2 * MIB);
+    let refused = RequestError::WouldShrink { name, size_bytes, asked_bytes };
+    assert_eq!(hand.wait(smaller).map(drop), Err(refused));
+    assert_eq!(volume.size_bytes(), 4 * MIB);
+    hand.write(&volume, 3 * MIB, &fresh(1, CHUNK));
+    let again = hand.beside(|client| client.set_size("v", 4 * MIB, false)).unwrap();
+    assert_eq!(again.size_bytes, 4 * MIB);
+    assert_eq!(hand.read(&volume, 3 * MIB, CHUNK as u32), fresh(1, CHUNK));
+    check_clean(&hand.close());
+}
+
 /// What was changed is said to be, whatever stands behind it in the queue.
 #[test]
 fn a_change_right_before_a_deletion_is_answered_as_made() {
@@ -330,13 +404,16 @@ fn a_change_right_before_a_deletion_is_answered_as_made() {
         }
         let change = match number {
             0 => create,
-            1 => AdminRequest::ResizeVolume { name: name(), size_bytes: 2 * MIB },
+            1 => {
+                let (size_bytes, may_shrink) = (2 * MIB, false);
+                AdminRequest::ResizeVolume { name: name(), size_bytes, may_shrink }
+            }
             2 => AdminRequest::SetQuota { name: name(), quota_bytes: Some(MIB) },
             3 => AdminRequest::SetDedup { name: name(), dedup: Dedup::On },
             _ => AdminRequest::RenameVolume { name: name(), new_name: "w".to_owned() },
         };
         let name = if number < 4 { "v" } else { "w" };
-        let delete = AdminRequest::DeleteVolume { name: name.to_owned(), with_snapshots: false };
+        let delete = AdminRequest::DeleteVolume(DeleteRequest::of(name));
         let [changed, deleted] = [change, delete].map(|request| {
             let (tag, done) = hand.done();
             hand.client.administer(request, done);
