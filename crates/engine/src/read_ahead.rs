@@ -54,7 +54,11 @@ impl Engine {
         let end_bytes = due.end.min(volume.size_bytes());
         let length_bytes = end_bytes.saturating_sub(offset_bytes) as u32;
         if length_bytes > 0 {
-            let (volume, whom) = (Arc::clone(volume), ReadFor::Ahead);
+            // Of its own, for a rollback counts who holds the volume's, and nobody waits for this.
+            let (id, size_bytes) = (volume.id, volume.size_bytes());
+            let volume =
+                VolumeShared::new(id, "", size_bytes, true, self.geometry.chunk_bytes, None);
+            let whom = ReadFor::Ahead;
             let (as_of, permit, avoided) = (0, None, Vec::new());
             self.try_read(ReadOp {
                 volume,

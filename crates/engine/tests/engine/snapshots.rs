@@ -230,6 +230,38 @@ fn what_is_buffered_of_a_volume_keeps_nobody_from_rolling_it_back() {
     check_clean(&hand.close());
 }
 
+/// What is read ahead of a client that is gone is read for nobody.
+#[test]
+fn what_is_read_ahead_of_a_volume_keeps_nobody_from_rolling_it_back() {
+    let wish = Wish::default();
+    let mut hand = Hand::new(&wish);
+    let volume = changed_since(&mut hand);
+    // Leaves of the map, of which the reader comes to the end of the first.
+    for leaf in 0..2 {
+        hand.write(&volume, (LEAF_CHUNKS * leaf + 600) * CHUNK, &fresh(3 + leaf, 77 * CHUNK));
+    }
+    drop(volume);
+    let (mut hand, held) = Holder::open(&wish, hand.close());
+    let volume = hand.beside(|client| client.volume("v").unwrap());
+    for chunk in LEAF_CHUNKS - 24..LEAF_CHUNKS {
+        if chunk + 1 == LEAF_CHUNKS {
+            held.hold(Zone::Tables);
+        }
+        hand.read(&volume, chunk * CHUNK, CHUNK as u32);
+    }
+    hand.settle();
+    assert!(held.count() > 0, "what follows waits for its leaf");
+    drop(volume);
+    let rolled_back = ask(&mut hand, rollback());
+    hand.settle();
+    held.let_go();
+    hand.wait(rolled_back).unwrap();
+    let volume = hand.beside(|client| client.volume("v").unwrap());
+    assert_eq!(hand.read(&volume, 0, 2 * CHUNK as u32), fresh(1, 2 * CHUNK));
+    drop(volume);
+    check_clean(&hand.close());
+}
+
 /// Snapshots of one moment are one record: what does not fit into one would stand before all others
 /// for ever.
 #[test]
