@@ -83,6 +83,8 @@ impl Engine {
         if let Err(error) = write.volume.check_change(write.offset_bytes, length_bytes) {
             self.intake.lock().space.settle(chunks);
             write.answer().fail(&error);
+            // What is in groups already counts until it is mapped.
+            self.buffer.hold_quota_with_newest(write.quota.take());
             return false;
         }
         // Of one that was acknowledged nobody waits for anything.

@@ -10,7 +10,7 @@ use engine::{
 };
 use format::superblock::Geometry;
 
-use crate::stand::{CHUNK, Hand, Looker, MIB, Wish, check_clean, fresh};
+use crate::stand::{CHUNK, Hand, Holder, Looker, MIB, Wish, check_clean, fresh};
 
 /// Data zones of the grown store; the first has half of that before.
 const ZONE_BYTES: u64 = 128 * MIB;
@@ -272,6 +272,61 @@ fn a_full_store_grows_while_it_runs() {
     let disk = hand.close();
     assert!(geometry_in(&disk, 0) == grown && geometry_in(&disk, 3) == grown);
     check_clean(&disk);
+}
+
+/// A write that finds room in pieces only, and of which a shrink forbids the rest: its first piece
+/// counts against the quota until it is mapped.
+#[test]
+fn a_refused_write_keeps_its_share_of_a_quota_while_a_piece_of_it_is_on_its_way() {
+    const CHUNKS: u64 = 512;
+    let wish = Wish::default();
+    let (disk, _) = small_store(&wish);
+    let mut hand = Hand::open(&wish, disk);
+    let volume = hand.volume("v", 1 << 30);
+    // A leaf of the map in which the piece will be, so that it waits for that.
+    hand.write(&volume, 700 * CHUNK, &fresh(1 << 32, CHUNK));
+    hand.beside(|client| client.set_quota("v", Some((CHUNKS + 1) * CHUNK))).unwrap();
+    drop(volume);
+    let (mut hand, held) = Holder::open(&wish, hand.close());
+    let volume = hand.beside(|client| client.volume("v").unwrap());
+    let full = hand.volume("w", 1 << 30);
+    // What clients may have: two containers are collection's.
+    let room_bytes = |hand: &mut Hand| {
+        let stats = hand.beside(|client| client.stats()).unwrap();
+        stats.free_bytes - 2 * u64::from(format::units::CONTAINER_BYTES)
+    };
+    let mut written = 0;
+    while room_bytes(&mut hand) > 7 * MIB / 4 {
+        assert_eq!(hand.write(&full, written * MIB, &fresh(written, MIB / 2)), None);
+        written += 1;
+        hand.settle();
+    }
+    held.hold(Zone::Tables);
+    let first = 800;
+    let refused = hand.write(&volume, first * CHUNK, &fresh(2 << 32, CHUNKS * CHUNK)).unwrap();
+    hand.settle();
+    assert!(held.count() > 0, "a piece of it waits for pages");
+    let (_, done) = hand.done();
+    let (name, size_bytes) = ("v".to_owned(), (first + CHUNKS - 1) * CHUNK);
+    let request = AdminRequest::ResizeVolume { name, size_bytes, may_shrink: true };
+    hand.client.administer(request, done);
+    let grown = ask_to_grow(&mut hand);
+    hand.wait(grown).unwrap();
+    hand.settle();
+    let outcome = hand.outcome(refused).expect("its rest has room, and no place");
+    assert!(matches!(outcome, Err(RequestError::OutOfRange { .. })), "{outcome:?}");
+    let other = hand.write(&volume, 0, &fresh(3 << 32, CHUNKS * CHUNK)).unwrap();
+    hand.settle();
+    held.let_go();
+    let at_quota = RequestError::QuotaExceeded { volume: "v".to_owned() };
+    assert_eq!(hand.wait(other).map(drop), Err(at_quota));
+    let flushed = hand.flush();
+    hand.wait(flushed).unwrap();
+    let volumes = hand.beside(|client| client.volumes()).unwrap();
+    let mapped_chunks = volumes[0].mapped_bytes / CHUNK;
+    assert!((2..=CHUNKS).contains(&mapped_chunks), "{mapped_chunks} chunks: a piece is there");
+    drop((volume, full));
+    check_clean(&hand.close());
 }
 
 #[test]
