@@ -193,7 +193,8 @@ pub struct SnapshotRequest {
     pub volumes: Vec<String>,
     /// Name of each: `volume@name`.
     pub name: String,
-    /// When, in seconds since 1970: whoever asks has a clock.
+    /// When they were asked for, in seconds since 1970: the core has no clock. They are of later,
+    /// if they have to wait for room.
     pub taken_unix_s: u64,
 }
 
