@@ -48,8 +48,11 @@ fn what_ends_inside_chunks_gives_back_those_that_it_covers_whole() {
     trim(&mut hand, &volume, 4096, 32 * MIB);
     assert!(hand.read(&volume, 0, 4096) == fresh(2, CHUNK_64K)[..4096]);
     assert!(hand.read(&volume, 4096, MIB as u32).iter().all(|&byte| byte == 0));
-    let later = hand.write(&volume, 4 * MIB, &fresh(1 << 20, 16 * MIB));
-    later.into_iter().for_each(|tag| drop(hand.wait(tag).unwrap()));
+    for number in 0..16 {
+        let later = hand.write(&volume, (4 + number) * MIB, &fresh(1 << 20 | number, MIB));
+        later.into_iter().for_each(|tag| drop(hand.wait(tag).unwrap()));
+        hand.settle();
+    }
     check_clean(&hand.close());
 }
 
