@@ -26,6 +26,7 @@ use std::collections::BTreeSet;
 
 use format::units::{Pba, Pbn};
 
+use crate::reads::FoundFrame;
 use crate::state::State;
 
 /// References beyond which a chunk gets a second copy, unless the operator says otherwise.
@@ -56,15 +57,9 @@ pub(crate) struct Task {
     pub(crate) pbn: Pbn,
     /// Its frame seems damaged; else it is to have a second copy.
     pub(crate) heals: bool,
-    pub(crate) frame: Option<Found>,
+    pub(crate) frame: Option<FoundFrame>,
     /// Where its frame was found damaged.
     pub(crate) damaged_at: Option<Pba>,
-}
-
-/// A frame as it was found; without bytes where the device did not give it.
-pub(crate) struct Found {
-    pub(crate) pba: Pba,
-    pub(crate) bytes: Option<Vec<u8>>,
 }
 
 impl State {

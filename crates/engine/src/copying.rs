@@ -9,11 +9,11 @@ use format::units::{Fingerprint, Pba, Pbn};
 use mutants::mutant;
 use tables::{PageError, pbn_pba, second_copies};
 
-use crate::copies::{Found, Task};
+use crate::copies::Task;
 use crate::devices::Purpose;
 use crate::engine::Engine;
 use crate::placement::Placed;
-use crate::reads::blocks_of;
+use crate::reads::FoundFrame;
 use crate::record::CHANGE_BYTES_MAX;
 use crate::recovery::entry_of;
 use crate::scrub_damage::Evidence;
@@ -118,7 +118,7 @@ impl Engine {
 
     /// Stores the frame a second time, if there is still room to spare; if not, the chunk is met
     /// again some time.
-    fn place_copy(&mut self, pbn: Pbn, found: &Found, fingerprint: Fingerprint) {
+    fn place_copy(&mut self, pbn: Pbn, found: &FoundFrame, fingerprint: Fingerprint) {
         let Some(frame) = &found.bytes else { return };
         if !self.placement.has_spare_container() {
             return;
@@ -192,7 +192,7 @@ impl Engine {
 
     /// The fingerprint of the chunk, if its frame is the one that is meant and the chunk can be had
     /// from it.
-    fn fingerprint_of(&self, found: &Found, pbn: Pbn) -> Option<Fingerprint> {
+    fn fingerprint_of(&self, found: &FoundFrame, pbn: Pbn) -> Option<Fingerprint> {
         let bytes = found.bytes.as_deref()?;
         let header = frame::meant(bytes, pbn, found.pba.check)?;
         let here = Pba { offset_bytes: 0, ..found.pba };
@@ -200,32 +200,19 @@ impl Engine {
     }
 
     /// The frame at `pba`; None while it is read.
-    fn found_frame(&mut self, task: &mut Task, pba: Pba) -> Option<Found> {
-        if let Some(found) = task.frame.take().filter(|found| found.pba == pba) {
-            return Some(found);
-        }
-        if let Some(frame) = self.placement.read(pba) {
-            return Some(Found { pba, bytes: Some(frame.into_owned()) });
-        }
-        let Some((zone, start_bytes)) = self.geometry.container_zone(pba.container) else {
-            return Some(Found { pba, bytes: None });
-        };
-        let blocks = blocks_of(pba);
-        self.placement.space.pin(pba.container);
-        self.copies.reading = true;
-        let offset_bytes = start_bytes + u64::from(blocks.start);
-        self.devices.read(zone, offset_bytes, blocks.len(), Purpose::Copy(pba));
-        None
+    fn found_frame(&mut self, task: &mut Task, pba: Pba) -> Option<FoundFrame> {
+        let found = task.frame.take().filter(|found| found.pba == pba);
+        let found = found.or_else(|| self.find_frame(pba, Purpose::Copy));
+        self.copies.reading = found.is_none();
+        found
     }
 
     /// The frame that the task waits for has come; None when the device did not give it.
     pub(crate) fn copy_frame_read(&mut self, pba: Pba, buf: Option<AlignedBuf>) {
-        self.placement.space.unpin(pba.container);
+        let found = self.frame_found(pba, buf);
         self.copies.reading = false;
-        let Some(task) = &mut self.copies.task else { return };
-        let start = (pba.offset_bytes - blocks_of(pba).start) as usize;
-        let end = start + pba.length_bytes as usize;
-        let bytes = buf.and_then(|buf| buf.get(start..end).map(Into::into));
-        task.frame = Some(Found { pba, bytes });
+        if let Some(task) = &mut self.copies.task {
+            task.frame = Some(found);
+        }
     }
 }

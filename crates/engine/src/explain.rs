@@ -21,7 +21,7 @@ use crate::devices::Purpose;
 use crate::done::Done;
 use crate::engine::{Engine, damaged_table};
 use crate::error::RequestError;
-use crate::explaining::{FoundFrame, Question};
+use crate::explaining::Question;
 use crate::explanation::{
     Address, ExplainedChunk, ExplainedCopy, ExplainedFrame, ExplainedPage, ExplainedPlace,
     Explanation,
@@ -29,7 +29,6 @@ use crate::explanation::{
 use crate::figures::codec_name;
 use crate::geometry::fingerprinters;
 use crate::outcome::Reply;
-use crate::reads::blocks_of;
 use crate::wanted::Wanted;
 use crate::zone_name;
 
@@ -139,7 +138,9 @@ impl Engine {
             return Ok(None);
         }
         let found = question.frame.take().filter(|found| found.pba == pba);
-        let Some(found) = found.or_else(|| self.find_frame(pba)) else { return Ok(None) };
+        let found = found.or_else(|| self.find_frame(pba, Purpose::Explain));
+        self.explaining.reading = found.is_none();
+        let Some(found) = found else { return Ok(None) };
         let plain = found.bytes.as_deref().and_then(|frame| self.plain_of(frame, pbn, pba.check));
         let in_memory = found.in_memory;
         question.frame = Some(found);
@@ -193,29 +194,13 @@ impl Engine {
         }
     }
 
-    /// The frame at `pba`, if it is in memory; else it is read.
-    fn find_frame(&mut self, pba: Pba) -> Option<FoundFrame> {
-        if let Some(frame) = self.placement.read(pba) {
-            return Some(FoundFrame { pba, bytes: Some(frame.into_owned()), in_memory: true });
-        }
-        let (zone, start_bytes) = self.geometry.container_zone(pba.container)?;
-        let blocks = blocks_of(pba);
-        self.placement.space.pin(pba.container);
-        self.explaining.reading = true;
-        let offset_bytes = start_bytes + u64::from(blocks.start);
-        self.devices.read(zone, offset_bytes, blocks.len(), Purpose::Explain(pba));
-        None
-    }
-
     /// The frame that a question waited for has come; None when the device did not give it.
     pub(crate) fn explained_frame_read(&mut self, pba: Pba, buf: Option<AlignedBuf>) {
-        self.placement.space.unpin(pba.container);
+        let found = self.frame_found(pba, buf);
         self.explaining.reading = false;
-        let Some(question) = self.explaining.questions.front_mut() else { return };
-        let start = (pba.offset_bytes - blocks_of(pba).start) as usize;
-        let end = start + pba.length_bytes as usize;
-        let frame = |buf: AlignedBuf| buf.get(start..end).map(Into::into);
-        question.frame = Some(FoundFrame { pba, bytes: buf.and_then(frame), in_memory: false });
+        if let Some(question) = self.explaining.questions.front_mut() {
+            question.frame = Some(found);
+        }
     }
 
     /// Codec and fingerprint of a frame that is sound and the one that is meant.

@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 
-use format::units::Pba;
 use tables::PinSet;
 
 use crate::done::Done;
 use crate::error::RequestError;
 use crate::explanation::Address;
+use crate::reads::FoundFrame;
 
 /// Questions under way, in the order in which they came.
 #[derive(Default)]
@@ -24,14 +24,6 @@ pub(crate) struct Question {
     pub(crate) done: Done,
     pub(crate) pins: PinSet,
     pub(crate) frame: Option<FoundFrame>,
-}
-
-/// What was found where the tables placed the frame.
-pub(crate) struct FoundFrame {
-    pub(crate) pba: Pba,
-    /// None when the device did not give it.
-    pub(crate) bytes: Option<Vec<u8>>,
-    pub(crate) in_memory: bool,
 }
 
 impl Explaining {

@@ -90,6 +90,7 @@ mod lend;
 mod lending;
 mod loading;
 mod loading_hash;
+mod lone_frame;
 mod lookaside;
 mod lookups;
 mod map_accounts;

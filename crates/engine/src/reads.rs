@@ -85,6 +85,14 @@ pub(crate) struct SpanPart {
     pub(crate) has_copy: bool,
 }
 
+/// What was found where the tables placed a frame that is read alone.
+pub(crate) struct FoundFrame {
+    pub(crate) pba: Pba,
+    /// None when the device did not give it, or there is no such place.
+    pub(crate) bytes: Option<Vec<u8>>,
+    pub(crate) in_memory: bool,
+}
+
 /// A read whose frames are on their way.
 pub(crate) struct Fetching {
     pub(crate) op: ReadOp,
