@@ -100,6 +100,12 @@ pub(crate) fn human_count(count: u64) -> String {
     grouped
 }
 
+/// How many there are of what `noun` names: `1 volume`, `2,000 volumes`.
+pub(crate) fn counted(count: u64, noun: &str) -> String {
+    let ending = if count == 1 { "" } else { "s" };
+    format!("{} {noun}{ending}", human_count(count))
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::{prop_assert, prop_assert_eq, proptest};

@@ -391,6 +391,12 @@ pub(crate) fn processors() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }
 
+/// Name of the file of a zone in the store at `path`.
+pub(crate) fn zone_file_name(path: &Path, zone: &str) -> String {
+    let file = disk::zone_file(path, zone);
+    file.file_name().map_or_else(|| zone.to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
 /// Where the store at `path` is, in full: for lines that are pasted elsewhere.
 pub(crate) fn absolute(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())

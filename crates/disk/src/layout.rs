@@ -32,6 +32,17 @@ impl fmt::Display for ZoneName {
     }
 }
 
+/// Path of the file that [`ZoneName`] calls `zone_name`, in the store at `dir`: a lone data zone is
+/// called as among several, whatever its file is called.
+#[must_use]
+pub fn zone_file(dir: &Path, zone_name: &str) -> PathBuf {
+    let first = Zone::Data(0);
+    match zone_name == ZoneName(first).to_string() {
+        true => zone_path(dir, first, 1),
+        false => dir.join(zone_name),
+    }
+}
+
 /// Path of a zone in a store with this many data zones.
 pub(crate) fn zone_path(dir: &Path, zone: Zone, data_zones: usize) -> PathBuf {
     if zone == Zone::Data(0) && data_zones == 1 && !is_numbered(dir) {

@@ -61,7 +61,7 @@ pub use doorbell::Doorbell;
 pub use error::{CreateFilesError, FileError, IoError, OpenError, Verb};
 pub use grow::{FileGrowth, grow_store_files, zone_is_device, zone_length_bytes};
 pub use io::{Completion, Disk, Io, IoKind};
-pub use layout::{SUPERBLOCK_BYTES, ZoneName};
+pub use layout::{SUPERBLOCK_BYTES, ZoneName, zone_file};
 pub use memory::{Fault, Loss, MemoryCounters, MemoryDisk};
 pub use naming::give_name;
 pub use open::{DiskIdentity, IoEngine, StoreFiles, open_further_files, open_store_files};

@@ -68,7 +68,7 @@ pub struct ExplainedPlace {
     pub offset_bytes: u32,
     /// Of the frame, its header included.
     pub length_bytes: u32,
-    /// The file in the store that the container lies in.
+    /// The zone that the container lies in: its file in the store, where data has several.
     pub zone: String,
     /// Of the frame in that file.
     pub zone_offset_bytes: u64,
@@ -90,7 +90,7 @@ pub struct ExplainedCopy {
     pub offset_bytes: u32,
     /// Of the frame, its header included.
     pub length_bytes: u32,
-    /// The file in the store that the container lies in.
+    /// The zone that the container lies in: its file in the store, where data has several.
     pub zone: String,
     /// Of the frame in that file.
     pub zone_offset_bytes: u64,

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use engine::Address;
 
 use super::options::Format;
@@ -18,13 +18,14 @@ Examples:
   tamis explain /srv/store vm1 --offset 1GiB
       the chunk in which this byte lies
 Works while the store is being served. Exit code 5 means that the chunk is damaged.")]
+#[command(override_usage = "tamis explain [OPTIONS] <STORE> <VOLUME> <LBA|--offset <SIZE>>")]
+#[command(group(ArgGroup::new("address").required(true).args(["lba", "offset"])))]
 pub(crate) struct ExplainArgs {
     /// Directory of the store
     pub(crate) store: PathBuf,
     /// Name of the volume
     pub(crate) volume: String,
     /// Number of the chunk, counted from 0 in units of the chunk size
-    #[arg(required_unless_present = "offset", conflicts_with = "offset")]
     lba: Option<u64>,
     /// A byte of the chunk
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]

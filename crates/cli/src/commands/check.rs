@@ -12,7 +12,7 @@ use crate::args::CheckArgs;
 use crate::error::CliError;
 use crate::output;
 use crate::progress::{Progress, Unit, human_duration};
-use crate::size::{human_bytes, human_count};
+use crate::size::{counted, human_bytes, human_count};
 use crate::store;
 use crate::table::{Align, Table};
 
@@ -73,7 +73,13 @@ fn check(store: &Path, stages: &mut Stages) -> Result<CheckReport, CliError> {
     let files = store::open_files(store, &store::new_doorbell()?)?;
     let report = engine::check(files.disk, &mut |at| stages.show(at.stage, at.done, at.total));
     stages.end_stage();
-    Ok(report?)
+    let mut report = report?;
+    for problem in &mut report.problems {
+        if let Problem::ShortZone { zone, .. } | Problem::Unreadable { zone, .. } = problem {
+            *zone = store::zone_file_name(store, zone);
+        }
+    }
+    Ok(report)
 }
 
 fn repair(
@@ -96,9 +102,7 @@ fn repair(
 /// Gives a file the length that it was made with; what was cut off is zeros, which is damage that
 /// a repair can look at.
 fn lengthen(store: &Path, zone: &str, expected_bytes: u64) -> Result<(), CliError> {
-    let numbered = store.join(zone);
-    let is_only = zone == "data.0" && !numbered.exists();
-    let path = if is_only { store.join("data") } else { numbered };
+    let path = disk::zone_file(store, zone);
     let lengthened =
         OpenOptions::new().write(true).open(&path).and_then(|file| file.set_len(expected_bytes));
     lengthened.map_err(|source| CliError::NotLengthened { path, source })
@@ -175,13 +179,12 @@ fn print_text(report: &CheckReport, elapsed: Duration) -> Result<(), CliError> {
     print_problems(&report.problems)?;
     if report.problems.is_empty() {
         output::print_line(format_args!(
-            "the store is sound: {} volumes with {} mapped chunks, {} chunks stored in {} \
-             containers, {} frames verified ({})",
-            human_count(report.volumes),
-            human_count(report.mapped_chunks),
-            human_count(report.stored_chunks),
-            human_count(report.containers),
-            human_count(report.frames_verified),
+            "the store is sound: {} with {}, {} stored in {}, {} verified ({})",
+            counted(report.volumes, "volume"),
+            counted(report.mapped_chunks, "mapped chunk"),
+            counted(report.stored_chunks, "chunk"),
+            counted(report.containers, "container"),
+            counted(report.frames_verified, "frame"),
             human_duration(elapsed),
         ))?;
     }

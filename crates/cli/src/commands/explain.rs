@@ -1,5 +1,8 @@
 //! `tamis explain`: one address, from the volume's map to the bytes on disk and back to its bucket.
 
+use std::iter;
+use std::path::Path;
+
 use engine::{
     ExplainedChunk, ExplainedCopy, ExplainedFrame, ExplainedPage, ExplainedPlace, Explanation,
 };
@@ -8,12 +11,13 @@ use crate::args::ExplainArgs;
 use crate::error::CliError;
 use crate::output;
 use crate::size::{human_bytes, human_count};
-use crate::store::Store;
+use crate::store::{self, Store};
 use crate::table::{Align, Table};
 
 pub(super) fn run(args: &ExplainArgs) -> Result<(), CliError> {
     let asked = |store: &mut Store| store.explain(&args.volume, args.address());
-    let explanation = Store::with(&args.store, asked)?;
+    let mut explanation = Store::with(&args.store, asked)?;
+    name_files(&mut explanation, &args.store);
     if args.format.json {
         output::print_json(&explanation)?;
     } else {
@@ -22,6 +26,17 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), CliError> {
     match explanation.is_sound() {
         true => Ok(()),
         false => Err(CliError::ChunkDamaged { volume: explanation.volume, lba: explanation.lba }),
+    }
+}
+
+/// Zones are called as their files are, for whoever looks into them.
+fn name_files(explanation: &mut Explanation, path: &Path) {
+    let Some(place) = explanation.chunk.as_mut().and_then(|chunk| chunk.place.as_mut()) else {
+        return;
+    };
+    let copy = place.second_copy.as_mut().map(|copy| &mut copy.zone);
+    for zone in iter::once(&mut place.zone).chain(copy) {
+        *zone = store::zone_file_name(path, zone);
     }
 }
 

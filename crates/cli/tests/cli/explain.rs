@@ -20,8 +20,10 @@ fn an_address_is_explained_offline_and_while_served() {
     assert_eq!(place["frame"]["named_pbn"], offline["chunk"]["pbn"], "{offline}");
     let text = tamis(&format!("explain {store} v --offset 8K")).ok().out;
     assert!(text.contains("LBAs name it") && text.contains("names this PBN"), "{text}");
+    assert!(text.contains(" of data\n") && place["zone"] == "data", "{text}");
     let hole = tamis(&format!("explain {store} v 1")).ok().out;
     assert!(hole.contains("reads as zeros"), "{hole}");
+    tamis(&format!("explain {store} v")).fails(2, "<LBA|--offset <SIZE>>");
     tamis(&format!("explain {store} v 99999999")).fails(2, "not inside");
     tamis(&format!("explain {store} w 0")).fails(3, "no volume w");
 
