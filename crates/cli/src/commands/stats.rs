@@ -14,7 +14,7 @@ use crate::args::StatsArgs;
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
 use crate::output;
-use crate::size::{human_bytes, human_count};
+use crate::size::{counted, human_bytes, human_count};
 use crate::store::Store;
 use crate::table::{Align, Table};
 use crate::weighing::weigh;
@@ -153,7 +153,7 @@ fn text(report: &Report) -> String {
     if let Some(reason) = &report.stats.writing_stopped {
         let _ = write!(text, "writing has stopped, reads go on: {reason}\n\n");
     }
-    let _ = write!(text, "{}\n{}", reduction(&report.stats), room(&report.stats));
+    let _ = write!(text, "{}\n{}", reduction(&report.stats), room(report));
     if let Some(rates) = &report.rates {
         if report.stats.verify {
             let _ = write!(text, "\n{}", compared(&report.stats.counters));
@@ -173,16 +173,21 @@ fn reduction(stats: &Stats) -> Table {
     let chunk = human_bytes(u64::from(stats.chunk_bytes));
     let mut table = Table::plain([Align::Left, Align::Right, Align::Right, Align::Left]);
     table.row([
-        "written by clients".into(),
+        "mapped by volumes".into(),
         human_bytes(stats.logical_bytes),
         String::new(),
-        mapped_in(stats),
+        mapped_by(stats),
     ]);
     table.row([
         "after deduplication".into(),
         human_bytes(stats.unique_bytes),
         ratio(stats.dedup_ratio),
-        format!("{} unique chunks of {chunk}{}", human_count(stats.unique_chunks), named_by(stats)),
+        format!(
+            "{} of {chunk}{}{}",
+            counted(stats.unique_chunks, "unique chunk"),
+            held_by(stats),
+            named_by(stats)
+        ),
     ]);
     table.row([
         "after compression".into(),
@@ -208,38 +213,43 @@ fn named_by(stats: &Stats) -> String {
     }
 }
 
-/// `mapped in 1 volume and 3 snapshots`.
-fn mapped_in(stats: &Stats) -> String {
-    let snapshots = stats.volumes.iter().filter(|volume| volume.name.contains('@')).count();
-    let volumes = stats.volumes.len() - snapshots;
-    let counted = |count, noun| format!("{} {}", human_count(count as u64), plural(count, noun));
-    let mapped = match snapshots {
-        0 => format!("mapped in {}", counted(volumes, "volume")),
-        _ => {
-            let (volumes, snapshots) = (counted(volumes, "volume"), counted(snapshots, "snapshot"));
-            format!("mapped in {volumes} and {snapshots}")
-        }
-    };
+/// `2 volumes, 1 domain of its own`.
+fn mapped_by(stats: &Stats) -> String {
+    let volumes = counted((stats.volumes.len() - count_snapshots(stats)) as u64, "volume");
     match stats.domains {
-        0 => mapped,
-        count => format!("{mapped}, {} of their own", counted(count as usize, "domain")),
+        0 => volumes,
+        1 => format!("{volumes}, 1 domain of its own"),
+        count => format!("{volumes}, {} of their own", counted(count, "domain")),
     }
 }
 
+/// `, of 3 snapshots too`: what they alone hold is stored, and mapped by no volume.
+fn held_by(stats: &Stats) -> String {
+    match count_snapshots(stats) {
+        0 => String::new(),
+        count => format!(", of {} too", counted(count as u64, "snapshot")),
+    }
+}
+
+fn count_snapshots(stats: &Stats) -> usize {
+    stats.volumes.iter().filter(|volume| volume.name.contains('@')).count()
+}
+
 /// Where the device's room and the memory go.
-fn room(stats: &Stats) -> Table {
+fn room(Report { stats, served, .. }: &Report) -> Table {
     let mut table = Table::plain([Align::Left, Align::Right, Align::Left]);
     let mut row = |name: &str, bytes: u64, note: String| {
         table.row([name.to_owned(), human_bytes(bytes), note]);
     };
     let capacity = human_bytes(stats.capacity_bytes);
-    let used = |ratio: f64| format!("{:.0}% used", ratio * 100.0);
+    // As `--warn` counts: 80% is said when it is reached.
+    let used = |ratio: f64| format!("{}% used", (ratio * 100.0) as u64);
     let data_used = used(stats.data_used_ratio);
     row("free", stats.free_bytes, format!("of {capacity} for data, {data_used}"));
     row("dead", stats.dead_bytes, "overwritten or deleted, until collected".into());
     if stats.copied_chunks > 0 {
-        let chunks = human_count(stats.copied_chunks);
-        row("second copies", stats.copy_bytes, format!("of {chunks} chunks that many share"));
+        let chunks = counted(stats.copied_chunks, "chunk");
+        row("second copies", stats.copy_bytes, format!("of {chunks} that many share"));
     }
     if stats.deletions > 0 {
         table.row(["deletions".into(), human_count(stats.deletions), deletions(stats)]);
@@ -255,8 +265,11 @@ fn room(stats: &Stats) -> Table {
         let chunks = human_count(stats.damaged_chunks);
         row("damaged", damaged_bytes, format!("{chunks} chunks; `tamis scrub` says which"));
     }
-    let bound = human_bytes(stats.memory_bytes_max);
-    row("memory", stats.memory_bytes, format!("of {bound} allowed"));
+    // That of this command would say nothing of any server's.
+    if *served {
+        let bound = human_bytes(stats.memory_bytes_max);
+        row("memory", stats.memory_bytes, format!("of {bound} allowed"));
+    }
     table
 }
 
@@ -361,10 +374,6 @@ fn traffic(rates: &Rates) -> Table {
 
 fn ratio(value: f64) -> String {
     if value > 0.0 { format!("{value:.2}x") } else { "-".to_owned() }
-}
-
-fn plural(count: usize, noun: &str) -> String {
-    if count == 1 { noun.to_owned() } else { format!("{noun}s") }
 }
 
 #[cfg(test)]

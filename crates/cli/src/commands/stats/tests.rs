@@ -33,7 +33,7 @@ fn told_of(stats: Stats) -> String {
 fn people_see_the_way_down() {
     let text = text(&Report { stats: stats(), served: false, rates: None, weights: None });
     let lines: Vec<&str> = text.lines().collect();
-    assert_eq!(lines[0], "written by clients   40 GiB         mapped in 1 volume");
+    assert_eq!(lines[0], "mapped by volumes    40 GiB         1 volume");
     assert_eq!(
         lines[1],
         "after deduplication  10 GiB  4.00x  2,621,440 unique chunks of 4 KiB, named by blake3"
@@ -55,7 +55,8 @@ fn snapshots_and_deletions_are_told_where_there_are_any() {
     let volumes = vec![of("v"), of("v@a"), of("v@b")];
     let stats = Stats { volumes, deletions: 3, deletions_held: 1, ..stats() };
     let told = text(&Report { stats: stats.clone(), served: false, rates: None, weights: None });
-    assert!(told.contains("mapped in 1 volume and 2 snapshots\n"), "{told}");
+    assert!(told.contains("  1 volume\n"), "{told}");
+    assert!(told.contains(" unique chunks of 4 KiB, of 2 snapshots too, named by "), "{told}");
     let line = told.lines().find(|line| line.starts_with("deletions")).unwrap();
     assert!(line.contains(" 3  on their way") && line.contains("; 1 wait"), "{told}");
     let none = text(&Report {
@@ -65,6 +66,22 @@ fn snapshots_and_deletions_are_told_where_there_are_any() {
         weights: None,
     });
     assert!(!none.contains("deletions"), "{none}");
+}
+
+#[test]
+fn one_of_anything_is_told_as_one() {
+    let one = Stats { unique_chunks: 1, copied_chunks: 1, domains: 1, ..stats() };
+    let told = text(&Report { stats: one, served: false, rates: None, weights: None });
+    for words in ["1 volume, 1 domain of its own", " 1 unique chunk of 4 KiB", "of 1 chunk that"] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+}
+
+#[test]
+fn a_percentage_is_told_when_it_is_reached() {
+    let nearly = Stats { data_used_ratio: 0.798, tables_used_ratio: 0.8, ..stats() };
+    let told = text(&Report { stats: nearly, served: false, rates: None, weights: None });
+    assert!(told.contains("79% used") && told.contains("80% used"), "{told}");
 }
 
 #[test]
