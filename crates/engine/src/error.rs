@@ -48,7 +48,7 @@ pub enum RequestError {
         size_bytes: u64,
     },
     /// No volume has this name.
-    #[error("there is no volume {name}")]
+    #[error("there is no {} {name}", kind_of(name))]
     NoSuchVolume {
         /// The name asked for.
         name: String,
@@ -60,7 +60,7 @@ pub enum RequestError {
         name: String,
     },
     /// A volume of this name exists.
-    #[error("a volume {name} exists already")]
+    #[error("a {} {name} exists already", kind_of(name))]
     VolumeExists {
         /// The name asked for.
         name: String,
@@ -229,6 +229,11 @@ pub enum RequestError {
     /// The engine is closing.
     #[error("the store is being closed")]
     Closing,
+}
+
+/// What a name is one of.
+fn kind_of(name: &str) -> &'static str {
+    if name.contains('@') { "snapshot" } else { "volume" }
 }
 
 impl RequestError {

@@ -83,7 +83,7 @@ fn what_cannot_be_done_with_snapshots_changes_nothing() {
     let try_all = || {
         tamis(&format!("snapshot create {store} v@a w@b")).fails(2, "a and b are two");
         tamis(&format!("snapshot create {store} v@x ghost@x")).fails(3, "no volume ghost");
-        tamis(&format!("snapshot create {store} v@a")).fails(7, "v@a exists already");
+        tamis(&format!("snapshot create {store} v@a")).fails(7, "a snapshot v@a exists already");
         tamis(&format!("snapshot create {store} w@x w@x")).fails(7, "w@x exists already");
         tamis(&format!("snapshot create {store} v@a@b")).fails(2, "cannot name");
         tamis(&format!("snapshot list {store} ghost")).fails(3, "no volume ghost");
