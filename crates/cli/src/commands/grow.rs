@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use admin::{Grown, GrowthWish};
 use disk::FileGrowth;
-use engine::{Client, GrowOptions, Growing, plan_growth};
+use engine::{Client, GrowOptions, Growing, PlanError, plan_growth};
 use format::superblock::Geometry;
 use format::units::Zone;
 use serde::Serialize;
@@ -57,7 +57,7 @@ fn grow_closed(path: &Path, wish: &GrowthWish) -> Result<Grown, CliError> {
     let files = store::open_files(path, &store::new_doorbell()?)?;
     let growing = Growing::begin(files.disk)?;
     let before = growing.geometry().clone();
-    let grown = plan_growth(&before, &options(path, wish, &before)?)?;
+    let grown = plan(&before, &options(path, wish, &before)?, wish)?;
     disk::grow_store_files(path, &growth(&before, &grown, &wish.data))?;
     growing.finish(&grown)?;
     Ok(outcome(&before, &grown))
@@ -71,12 +71,26 @@ pub(super) fn grow_served(
 ) -> Result<Grown, CliError> {
     let before = client.geometry()?;
     let options = options(path, wish, &before)?;
-    let planned = plan_growth(&before, &options)?;
+    let planned = plan(&before, &options, wish)?;
     disk::grow_store_files(path, &growth(&before, &planned, &wish.data))?;
     let numbers = before.data.len() as u16..planned.data.len() as u16;
     let files = disk::open_further_files(path, numbers).map_err(CliError::OpenFiles)?;
     let grown = client.grow(options, files)?;
     Ok(outcome(&before, &grown))
+}
+
+/// What is refused is told by what was asked for, not by what that would come to.
+fn plan(
+    before: &Geometry,
+    options: &GrowOptions,
+    wish: &GrowthWish,
+) -> Result<Geometry, PlanError> {
+    plan_growth(before, options).map_err(|error| match (error, wish.capacity_bytes) {
+        (PlanError::NotLarger { present_bytes, .. }, Some(capacity_bytes)) => {
+            PlanError::NotLarger { capacity_bytes, present_bytes }
+        }
+        (error, _) => error,
+    })
 }
 
 fn outcome(before: &Geometry, grown: &Geometry) -> Grown {

@@ -50,7 +50,7 @@ fn a_full_store_grows() {
     tamis(&format!("import {store} large {large}")).fails(6, "full");
 
     tamis(&format!("grow {store}")).fails(2, "--capacity");
-    tamis(&format!("grow {store} --capacity 32M")).fails(2, "already");
+    tamis(&format!("grow {store} --capacity 32M")).fails(2, "already: 33554432 would not be more");
     tamis(&format!("grow {store} --capacity 900T")).fails(6, "free");
     let grown = tamis(&format!("grow {store} --capacity 144M --json")).ok().json();
     assert_eq!(grown["capacity_bytes"], 144 << 20, "{grown}");
