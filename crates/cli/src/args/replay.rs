@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use traces::WorkloadKind;
 
 use super::options::{EngineArgs, Format};
@@ -11,6 +11,7 @@ use crate::size::parse_size;
 
 /// Drive a store with a trace or a made workload, and say what it found and what its tables cost
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("source").required(true).args(["trace", "workload"])))]
 #[command(after_help = "\
 Examples:
   tamis replay --workload write-m --requests 5000000 --memory 64M
@@ -25,11 +26,11 @@ Examples:
 A trace has a request a line: time, process number, process, address, sectors, W or R, two numbers
 of the device, and the MD5 of each 4096 or each 512 bytes. Requests are made one after the other, as
 fast as the store takes them. Every read is compared with what was written before it; the
-duplicates that were found with those that are there. Where that does not agree the exit code is 5.
+duplicates that were found with those that are there, unless it is into a --store, which may hold
+other chunks. Where that does not agree the exit code is 5.
 A cached part of the tables of about 3% is what FIDR measured with: choose --memory so.")]
 pub(crate) struct ReplayArgs {
     /// The trace, in the format of FIU's IODedup; - for standard input
-    #[arg(required_unless_present = "workload", conflicts_with = "workload")]
     pub(crate) trace: Option<PathBuf>,
     /// Make the requests: write-h, write-m, write-l or read-mixed, as FIDR's Table 3 has them
     #[arg(long, value_name = "NAME", value_parser = parse_workload)]

@@ -31,7 +31,7 @@ use crate::output;
 use crate::progress::{Progress, Unit};
 use crate::store::{OpenStore, engine_options};
 use driver::Driver;
-use figures::{Measured, Run};
+use figures::{Duplicates, Measured, Run};
 use request_buffer::RequestBuffer;
 use source::Source;
 use target::Target;
@@ -73,20 +73,21 @@ pub(super) fn run(args: &ReplayArgs) -> Result<(), CliError> {
             runs => output::print(report::runs_text(&report.source, runs))?,
         }
     }
-    report.runs.iter().try_for_each(|run| judge(args, run))
+    report.runs.iter().try_for_each(judge)
 }
 
 /// Fails when something came back that was not written, or a duplicate was not found.
-fn judge(args: &ReplayArgs, run: &Run) -> Result<(), CliError> {
+fn judge(run: &Run) -> Result<(), CliError> {
     for compared in [Some(&run.compared), run.verified.as_ref()].into_iter().flatten() {
         if let Some(first_bytes) = compared.first_wrong_bytes {
             return Err(CliError::WrongBytes { wrong_bytes: compared.wrong_bytes, first_bytes });
         }
     }
-    match run.duplicates.unique_written {
+    let Duplicates { unique_stored: stored, unique_written, store_is_new, .. } = run.duplicates;
+    match unique_written {
         // What other volumes hold is not known here.
-        Some(written) if args.store.is_none() && written != run.duplicates.unique_stored => {
-            Err(CliError::NotExact { stored: run.duplicates.unique_stored, written })
+        Some(written) if store_is_new && written != stored => {
+            Err(CliError::NotExact { stored, written })
         }
         _ => Ok(()),
     }
@@ -151,6 +152,7 @@ fn drive(
     let skipped = source.skipped();
     let measured = Measured { carried, elapsed, times_before_ns, times_after_ns, stats, skipped };
     let mut run = measured.figures(&driver.truth, request_buffer_bytes);
+    run.duplicates.store_is_new = target.is_new();
     if args.verify {
         run.verified = Some(verify(&mut driver, carried.written_bytes, interrupt)?.into());
     }

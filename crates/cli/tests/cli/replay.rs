@@ -46,7 +46,7 @@ fn traces_of_both_forms_come_back_as_they_were_written() {
 
     let text = tamis(&format!("replay {BLOCKS} --capacity 64M --dir {}", folder.path(""))).ok();
     assert!(text.out.contains("2 lines are of tar"), "{text:?}");
-    assert!(text.out.contains("4 are there"), "{text:?}");
+    assert!(text.out.contains("4 are in the source"), "{text:?}");
 }
 
 #[test]
@@ -133,7 +133,10 @@ fn a_store_that_is_there_keeps_the_volume() {
     let shown = tamis(&format!("volume list {store} --json")).ok().json();
     assert_eq!(shown[0]["name"], "day");
     assert_eq!(shown[0]["size_bytes"], (508_520_000_u64 + 8) * 512);
-    tamis(&line).fails(7, "day exists");
+    tamis(&line).fails(7, "a volume day exists");
+    let told = tamis(&line.replace("day", "next")).ok().out;
+    assert!(told.contains(" stored, those of other volumes too; 4 are in the source"), "{told}");
+    tamis("replay").fails(2, "--workload <NAME>");
 }
 
 #[test]

@@ -78,6 +78,8 @@ pub(super) struct Duplicates {
     /// Different chunks that are mapped at the end, by the store and by the source.
     pub(super) unique_stored: u64,
     pub(super) unique_written: Option<u64>,
+    /// Whether nothing else is in the store, so that the two must be the same.
+    pub(super) store_is_new: bool,
 }
 
 /// What the tables cost for each chunk that was new.
@@ -198,6 +200,7 @@ fn duplicates(stats: &Stats, truth: &Truth) -> Duplicates {
         share_of_source: truth.duplicate_share(),
         unique_stored: stats.unique_chunks,
         unique_written: truth.mapped_unique_chunks(stats.chunk_bytes),
+        store_is_new: false,
     }
 }
 

@@ -120,9 +120,13 @@ fn duplicates(run: &Run, row: &mut impl FnMut(&str, String, String)) {
         let _ = write!(note, "; {zero} zeros, {absorbed} written over at once");
     }
     row("duplicate", percent(found.share), note);
+    let stored = match found.store_is_new {
+        true => "different chunks are stored",
+        false => "different chunks are stored, those of other volumes too",
+    };
     let judged = match found.unique_written {
-        Some(written) => format!("different chunks are stored; {} are there", human_count(written)),
-        None => "different chunks are stored; how many are there is not known".to_owned(),
+        Some(written) => format!("{stored}; {} are in the source", human_count(written)),
+        None => format!("{stored}; how many are in the source is not known"),
     };
     row("unique", human_count(found.unique_stored), judged);
     for (name, compared) in [("compared", Some(&run.compared)), ("verified", run.verified.as_ref())]
