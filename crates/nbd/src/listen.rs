@@ -47,6 +47,20 @@ impl Listen {
         }
     }
 
+    /// That somebody could listen at it: what is known of that without trying.
+    ///
+    /// # Errors
+    /// [`NbdError::PathTooLong`].
+    pub fn check(&self) -> Result<(), NbdError> {
+        match self {
+            Self::Unix(path) if path.as_os_str().len() > PATH_BYTES_MAX => {
+                let (path, limit_bytes) = (path.clone(), PATH_BYTES_MAX);
+                Err(NbdError::PathTooLong { path, limit_bytes })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Whether only this machine can reach it. A name that cannot be resolved counts as reachable.
     #[must_use]
     pub fn is_loopback(&self) -> bool {
@@ -127,12 +141,9 @@ impl Listener {
     /// Listens at `address`; returns the address with the port that it got.
     pub(crate) fn bind(address: &Listen) -> Result<(Self, Listen), NbdError> {
         let failed = |source| NbdError::Bind { address: address.to_string(), source };
+        address.check()?;
         match address {
             Listen::Unix(path) => {
-                if path.as_os_str().len() > PATH_BYTES_MAX {
-                    let (path, limit_bytes) = (path.clone(), PATH_BYTES_MAX);
-                    return Err(NbdError::PathTooLong { path, limit_bytes });
-                }
                 remove_stale(path, failed)?;
                 let listener = UnixListener::bind(path).map_err(failed)?;
                 let (path, identity) = (path.clone(), identity(path));

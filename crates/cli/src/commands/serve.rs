@@ -82,6 +82,9 @@ fn open_and_serve(
     teller: &Teller,
 ) -> Result<(), CliError> {
     if args.create && !store::is_there(&args.store) {
+        // A store that nobody could be served from is not made first.
+        let place = std::path::absolute(&args.store).unwrap_or_else(|_| args.store.clone());
+        addresses(&args, &place).iter().try_for_each(Listen::check)?;
         init::make(&args.store, &StoreShape::with_capacity(args.capacity))?;
     }
     let options = Options { poll_us: args.poll_us, ..engine_options(&args.engine, args.sync) };
@@ -167,7 +170,9 @@ fn serve(
     status.set(status_of(doors.addresses()));
     announce(store, args, (&place, doors.addresses()), teller)?;
     if let Ok(Event::Signal) = woken.recv() {
-        teller.tell("closing: what is buffered is written out; a second signal ends at once");
+        teller.tell(
+            "closing: what is buffered is written out; another signal, in a second, ends at once",
+        );
     }
     doors.stop();
     control.shut();

@@ -26,6 +26,15 @@ fn create_makes_all_that_is_needed() {
     assert!(fs::metadata(format!("{store}/control.sock")).is_err());
 }
 
+#[test]
+fn a_store_at_whose_path_no_socket_can_be_is_not_made() {
+    let folder = Folder::new();
+    let store = folder.path(&"deep".repeat(30));
+    let line = format!("serve {store} --create --capacity 64M");
+    tamis(&line).fails(1, "nbd.sock");
+    assert!(fs::metadata(&store).is_err(), "it was made");
+}
+
 /// As `timeout` does it, which signals the process and its group.
 #[test]
 fn signals_that_come_at_once_are_one() {
