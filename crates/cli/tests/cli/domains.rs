@@ -39,6 +39,11 @@ fn what_tenants_store_is_shared_inside_their_domain_only() {
     assert!(told.contains("5 volumes, 2 domains of their own"), "{told}");
 
     tamis(&format!("snapshot create {store} b1@s")).ok();
+    let stream = folder.path("stream");
+    let said = tamis(&format!("export {store} b1@s {stream} --stream")).ok().err;
+    assert!(said.contains("b1@s is in domain B, which a stream does not say"), "{said}");
+    tamis(&format!("import {store} b3 {stream} --domain B")).ok();
+    assert_eq!(unique(), 768, "{stream}");
     tamis(&format!("clone {store} b1@s b2")).ok();
     let clone = tamis(&format!("volume show {store} b2 --quick --json")).ok().json();
     assert_eq!(clone["domain"], "B");

@@ -15,6 +15,7 @@ use crate::args::ExportArgs;
 use crate::difference::Comparison;
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
+use crate::output;
 use crate::progress::{Progress, Unit};
 use crate::stream::describe;
 use crate::target::{Target, is_device};
@@ -59,6 +60,13 @@ pub(super) fn export(
         return Err(CliError::StreamToDevice { path: args.file.clone() });
     }
     let out = Target::open(&args.file, 0, args.overwrite)?;
+    if let (None, Some(domain)) = (&base, &target.domain) {
+        output::say(format_args!(
+            "{} is in domain {domain}, which a stream does not say: `tamis import` makes a volume \
+             in the domain that its own --domain names, or in none",
+            target.name
+        ));
+    }
     let mut progress = Progress::new("exporting", Unit::Bytes, Some(header.data_bytes));
     let written = match out.file() {
         Some(mut file) => write(&header, &ranges, &mut file, &mut progress),
