@@ -58,15 +58,17 @@ Exit codes:
   0  done
   1  the operation failed; the message says why
   2  the command line is not understood or asks for what cannot be
-  3  no such store, volume or snapshot
-  4  the store is in use by another process, or the volume by a client
-  5  damage was found
+  3  no such store, volume or snapshot, or no such file to read
+  4  the store, the device or its scrub is in use by another process, or the volume that is to be
+     rolled back by a client
+  5  damage was found, or what was compared is not the same
   6  no space, in the store or on the disk
-  7  the store, volume or file exists already
+  7  the store, volume or file exists already; or the volume to import into is in another domain,
+     or has changed since the stream's base
   8  damage was found and repaired, and nothing is lost
   9  damage was found and repaired, and something is lost; it is named
   10 more of the room is in use than --warn says, or `collect --to` could bring about
-  130, 143  stopped by SIGINT or SIGTERM before it was done
+  130, 131, 143  stopped by SIGINT, SIGQUIT or SIGTERM before it was done
 
 Sizes are bytes or have a unit: 4K, 1.5G and 2TiB are powers of 1024; KB, MB, GB and TB are powers
 of 1000.";

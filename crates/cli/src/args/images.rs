@@ -33,8 +33,9 @@ A volume that is made for the image is called NAME~importing until it is complet
 snapshot that it names; if it is cut or damaged the volume is as before, and an import that was
 killed is made good by importing the same stream again, unless the volume has been rolled back,
 imported into or had a snapshot taken since. What --overwrite gives up for VOLUME@B is kept as
-VOLUME@B~replaced until then; after a kill `tamis snapshot rollback` goes back to it. The store must
-not be served; for one that is, use the qemu-img line that `tamis serve` prints.")]
+VOLUME@B~replaced until then; after a kill `tamis snapshot rollback` goes back to it. A stream
+carries no domain: --domain names it again. The store must not be served; for one that is, use the
+qemu-img line that `tamis serve` prints.")]
 pub(crate) struct ImportArgs {
     /// Directory of the store
     pub(crate) store: PathBuf,
@@ -109,7 +110,8 @@ Examples:
 Nothing is written. Each disk and each file is cut into chunks from its own start. Holes count as
 zeros. Figures are exact while the fingerprints of all chunks fit into --memory, about 24 bytes for
 each unique chunk; beyond that they come from a sample, and their standard errors are told. What
-cannot be read is listed at the end, and the exit code is then 1.")]
+cannot be read is listed at the end, and the exit code is then 1; a PATH that is not there ends it
+before anything is read, with 3.")]
 pub(crate) struct EstimateArgs {
     /// Files, directories, block devices, raw and qcow2 images
     #[arg(required = true, value_name = "PATH")]

@@ -23,8 +23,9 @@ pub(crate) struct Confirm {
 /// What an engine may use.
 #[derive(Debug, Args)]
 pub(crate) struct EngineArgs {
-    /// Memory for caches, write buffer and reads together, at least 64M; the program itself takes
-    /// up to 64M beside it, and 2M for each connection
+    /// Memory for caches, write buffer and reads together, at least 64M; beside it come up to 64M
+    /// for the program, 2M for each connection, about 1.25 bytes for each stored chunk (320M a TiB
+    /// of 4K chunks; `tamis init --filter-bits` sets it) and 20M a TiB
     #[arg(long, value_name = "SIZE", value_parser = parse_memory, default_value = "1G")]
     pub(crate) memory: u64,
     /// Threads that fingerprint and compress [default: one for each processor]

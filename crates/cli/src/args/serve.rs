@@ -9,7 +9,7 @@ use super::options::EngineArgs;
 use super::values::parse_percent;
 use crate::size::parse_size;
 
-/// Serve the volumes of a store over NBD until SIGINT or SIGTERM
+/// Serve the volumes of a store over NBD until a signal
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -20,9 +20,10 @@ Examples:
   tamis serve /srv/store --sync
       acknowledges a write only when it is durable, as a disk without a write cache does
 
-While a store is served, `tamis volume`, `tamis stats` and `tamis set` reach it through its control
-socket. Ctrl-C writes everything out and ends; a second Ctrl-C ends at once, and the next start
-recovers.")]
+While a store is served all commands but import, export, check and replay work on it; they reach it
+through its control socket. Ctrl-C, SIGTERM and SIGQUIT write everything out and end; another one,
+when a second has passed, ends at once, as SIGHUP does (a terminal that is closed), and the next
+start recovers.")]
 pub(crate) struct ServeArgs {
     /// Directory of the store
     pub(crate) store: PathBuf,
@@ -37,15 +38,15 @@ pub(crate) struct ServeArgs {
     /// times the capacity]
     #[arg(long, value_name = "SIZE", value_parser = parse_size, requires = "create")]
     pub(crate) size: Option<u64>,
-    /// Address to serve at: unix:PATH or tcp:HOST:PORT; may be given several times [default:
-    /// unix:STORE/nbd.sock]
+    /// Address to serve at: unix:PATH or tcp:HOST[:PORT], 10809 if it has none; may be given
+    /// several times [default: unix:STORE/nbd.sock]
     #[arg(long, value_name = "ADDRESS", value_parser = Listen::parse)]
     pub(crate) nbd: Vec<Listen>,
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
     /// Microseconds for which a thread looks for its next work before it sleeps, where that has
     /// paid and nobody else wants the processor: clients who send one request at a time are
-    /// answered sooner, for up to twice the processor time of each; 0 sleeps at once
+    /// answered sooner, for up to twice the processor time of each; up to 1000, 0 sleeps at once
     #[arg(
         long,
         value_name = "US",

@@ -25,7 +25,7 @@ Which --fingerprint, for as long as the store lives:
   blake3      the fastest that is strong; right unless you know better
   sha256      for those whose rules say SHA-2; fast with SHA instructions or AVX-512
   sha512-256, sha3-256, blake2b
-              strong as well, 10 to 35 times the time of blake3
+              strong as well, 7 to 27 times the time of blake3
   xxh3        a third of the time of blake3, but every duplicate is read and compared: where
               few chunks repeat and the disk reads fast
   ecc-crc64, ecc-bch
@@ -45,8 +45,8 @@ pub(crate) struct InitArgs {
 /// What a store is made like.
 #[derive(Debug, Args)]
 pub(crate) struct StoreShape {
-    /// Room for data, after deduplication and compression [default: 100G, or half of the free
-    /// space when that is less]
+    /// Room for data, after deduplication and compression, at least 64M [default: 100G, or half of
+    /// the free space when that is less]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) capacity: Option<u64>,
     /// Where data is kept: a file to be made, or a block device, which is used whole; may be
@@ -75,7 +75,7 @@ pub(crate) struct StoreShape {
     #[arg(long)]
     pub(crate) verify: bool,
     /// Memory, in bits for each stored chunk beside --memory, that spares what is new a look into
-    /// the tables: 10 are wrong once in a hundred, 16 once in a thousand
+    /// the tables, 2 to 27: 10 are wrong once in a hundred, 16 once in a thousand
     #[arg(long, value_name = "BITS", value_parser = parse_filter_bits, default_value = "10")]
     pub(crate) filter_bits: FilterBlocks,
 }

@@ -49,7 +49,7 @@ No volume ever changes its domain; snapshots and clones are in that of what they
 pub(crate) struct VolumeCreateArgs {
     #[command(flatten)]
     pub(crate) of: VolumeName,
-    /// Logical size, a multiple of 512 bytes
+    /// Logical size, a multiple of 512 bytes, up to 1P
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) size: u64,
     /// Refuse all writes to it
@@ -139,12 +139,13 @@ pub(crate) struct VolumeShowArgs {
 Examples:
   tamis volume resize /srv/store vm1 --size 80G
   tamis volume resize /srv/store vm1 --size 20G --shrink
-The second cuts off what lies beyond 20 GiB, for good. Without --shrink nothing is ever cut off, also
-if somebody else has just made the volume larger than the size asked for.")]
+The second cuts off what lies beyond 20 GiB, for good, also of a volume that clients have open.
+Without --shrink nothing is ever cut off, also if somebody else has just made the volume larger than
+the size asked for.")]
 pub(crate) struct VolumeResizeArgs {
     #[command(flatten)]
     pub(crate) of: VolumeName,
-    /// Logical size from now on, a multiple of 512 bytes
+    /// Logical size from now on, a multiple of 512 bytes, up to 1P
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) size: u64,
     /// Allow a smaller size; what lies beyond it is lost
@@ -171,7 +172,8 @@ Examples:
   tamis volume delete /srv/store vm1
   tamis volume delete /srv/store vm1 --with-snapshots
 At a terminal it asks first, unless --yes is given. Only what was asked about is deleted: if another
-volume has the name by the time of the answer, or there are further snapshots, nothing is.")]
+volume has the name by the time of the answer, or there are further snapshots, nothing is. While the
+store is served a volume goes at once, even if clients have it open: their requests fail from then on.")]
 pub(crate) struct VolumeDeleteArgs {
     #[command(flatten)]
     pub(crate) of: VolumeName,
