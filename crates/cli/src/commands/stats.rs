@@ -251,8 +251,9 @@ fn room(Report { stats, served, .. }: &Report) -> Table {
         let chunks = counted(stats.copied_chunks, "chunk");
         row("second copies", stats.copy_bytes, format!("of {chunks} that many share"));
     }
-    if stats.deletions > 0 {
-        table.row(["deletions".into(), human_count(stats.deletions), deletions(stats)]);
+    let deleted = stats.deletions + stats.deletions_held;
+    if deleted > 0 {
+        table.row(["deletions".into(), human_count(deleted), deletions(stats)]);
     }
     let mut row = |name: &str, bytes: u64, note: String| {
         table.row([name.to_owned(), human_bytes(bytes), note]);
@@ -275,10 +276,15 @@ fn room(Report { stats, served, .. }: &Report) -> Table {
 
 /// What the deletions wait for.
 fn deletions(stats: &Stats) -> String {
-    let way = "on their way: their room comes back in the background";
-    match stats.deletions_held {
-        0 => way.to_owned(),
-        held => format!("{way}; {} wait until clones of theirs go", human_count(held)),
+    let held = human_count(stats.deletions_held);
+    let way = "their room comes back in the background";
+    match (stats.deletions, stats.deletions_held) {
+        (_, 0) => format!("on their way: {way}"),
+        (0, _) => "deleted snapshots whose clones still use what they hold".to_owned(),
+        (on_their_way, _) => {
+            let on_their_way = human_count(on_their_way);
+            format!("{on_their_way} on their way: {way}; {held} until clones of theirs go")
+        }
     }
 }
 

@@ -58,14 +58,16 @@ fn snapshots_and_deletions_are_told_where_there_are_any() {
     assert!(told.contains("  1 volume\n"), "{told}");
     assert!(told.contains(" unique chunks of 4 KiB, of 2 snapshots too, named by "), "{told}");
     let line = told.lines().find(|line| line.starts_with("deletions")).unwrap();
-    assert!(line.contains(" 3  on their way") && line.contains("; 1 wait"), "{told}");
-    let none = text(&Report {
-        stats: Stats { deletions: 0, ..stats },
-        served: false,
-        rates: None,
-        weights: None,
-    });
-    assert!(!none.contains("deletions"), "{none}");
+    assert!(line.contains(" 4  3 on their way") && line.contains("; 1 until"), "{told}");
+    let line_of = |deletions, deletions_held| {
+        let stats = Stats { deletions, deletions_held, ..stats.clone() };
+        let told = text(&Report { stats, served: false, rates: None, weights: None });
+        told.lines().find(|line| line.starts_with("deletions")).map(str::to_owned)
+    };
+    assert!(line_of(3, 0).is_some_and(|line| line.contains(" 3  on their way")));
+    // Nothing else says where their room is.
+    assert!(line_of(0, 1).is_some_and(|line| line.contains(" 1  deleted snapshots whose clones")));
+    assert_eq!(line_of(0, 0), None);
 }
 
 #[test]
