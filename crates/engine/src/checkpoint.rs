@@ -68,7 +68,7 @@ impl Engine {
             }
             Phase::Durable => self.write_root_when_durable(),
             Phase::Root if self.checkpoints.ended => {
-                if self.checkpoints.closing && mutant!(ClosesUnsynced) {
+                if self.checkpoints.last_is_asked && mutant!(ClosesUnsynced) {
                     return self.end_checkpoint();
                 }
                 self.devices.sync(Zone::Superblock, Purpose::RootSync);
@@ -95,7 +95,7 @@ impl Engine {
         checkpoints.asked
             || pressed
             || self.merge_waits_for_blocks()
-            || (checkpoints.closing && !checkpoints.clean)
+            || (checkpoints.last_is_asked && !checkpoints.clean)
             || self.state.store.dirty_pages() >= checkpoints.dirty_pages_due(&self.state)
             || replay_bytes >= self.geometry.journal_bytes / 4
     }
@@ -104,7 +104,7 @@ impl Engine {
         if !self.checkpoint_is_due() {
             return false;
         }
-        if self.checkpoints.closing && !self.is_marked() {
+        if self.checkpoints.last_is_asked && !self.is_marked() {
             return self.ask_for_mark();
         }
         if self.checkpoints.lacks_blocks_that_come(&self.state) {
@@ -164,7 +164,7 @@ impl Engine {
         let tree = |number| state.store.tree_root(TreeId(number));
         Root {
             generation,
-            clean: self.checkpoints.closing,
+            clean: self.checkpoints.last_is_asked,
             journal: self.journal.next(),
             next_incarnation: self.incarnation + 1,
             compression: state.compression,

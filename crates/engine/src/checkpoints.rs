@@ -49,8 +49,8 @@ pub(crate) struct Checkpoints {
     pub(crate) ended: bool,
     /// Somebody wants one soon.
     pub(crate) asked: bool,
-    /// The next root is the last: the store is closed.
-    pub(crate) closing: bool,
+    /// The last root, of a close, is asked for: nothing may follow it.
+    pub(crate) last_is_asked: bool,
     /// That root is durable.
     pub(crate) clean: bool,
     /// The newest durable root, as its slot has it. A replay begins where its journal does, and
@@ -74,7 +74,7 @@ impl Checkpoints {
             next_root: None,
             ended: false,
             asked: false,
-            closing: false,
+            last_is_asked: false,
             clean: false,
             newest: Box::new(root.clone()),
             superblock_is_mended: false,
@@ -92,7 +92,7 @@ impl Checkpoints {
 
     /// Asks for the last, clean checkpoint; true once it is durable.
     pub(crate) fn close(&mut self) -> bool {
-        self.closing = true;
+        self.last_is_asked = true;
         self.clean
     }
 

@@ -70,7 +70,7 @@ impl Engine {
         if self.state.store.awaits(&self.held_pages.apply) {
             return Ok(false);
         }
-        if self.placement.is_behind() || self.tables_are_behind() {
+        if self.placement.is_behind() || self.groups_wait_for_tables() {
             return Ok(false);
         }
         let Some(group) = self.buffer.groups.pop_front() else { return Ok(false) };

@@ -51,8 +51,7 @@ impl Engine {
 
     /// Moves the chunk that is worked on further, or begins one.
     pub(crate) fn advance_copies(&mut self) -> bool {
-        // Nothing may follow the last, clean checkpoint.
-        if self.copies.reading || self.stopped.is_some() || self.checkpoints.closing {
+        if self.copies.reading || self.stopped.is_some() || self.checkpoints.last_is_asked {
             return false;
         }
         let Some(mut task) = self.next_task() else { return false };

@@ -98,7 +98,7 @@ impl Engine {
         // Of a weak kind's chunks a directory may name one that the table does not: a duplicate of
         // the other would not be found.
         let is_exact = self.geometry.detection.kind.is_strong();
-        if self.directories.reading || self.checkpoints.closing || !is_exact {
+        if self.directories.reading || self.checkpoints.last_is_asked || !is_exact {
             return;
         }
         let mut runs: Vec<(ContainerId, usize)> = Vec::new();
@@ -179,7 +179,7 @@ impl Engine {
         let entries = listed.and_then(Result::ok);
         self.counters.directories_read += 1;
         self.directories.hold(container, sequence, entries.unwrap_or_default());
-        let followed = self.directories.followed.filter(|_| !self.checkpoints.closing);
+        let followed = self.directories.followed.filter(|_| !self.checkpoints.last_is_asked);
         if let Some(first) = followed.filter(|_| self.stopped.is_none()) {
             self.follow_run(first, Some(container));
         }

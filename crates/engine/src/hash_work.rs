@@ -95,7 +95,7 @@ impl Engine {
 
     fn hash_work_is_next(&self) -> bool {
         self.state.hash.work_is_due()
-            && !self.checkpoints.closing
+            && !self.checkpoints.last_is_asked
             && !self.checkpoints.tables_are_behind(&self.state)
     }
 
@@ -128,8 +128,8 @@ impl Engine {
         self.checkpoints.room_blocks(&self.state).saturating_sub(kept)
     }
 
-    /// Whether writers must wait for a checkpoint, or for young entries to be merged.
-    pub(crate) fn tables_are_behind(&self) -> bool {
+    /// Whether groups must wait for a checkpoint, or for young entries to be merged.
+    pub(crate) fn groups_wait_for_tables(&self) -> bool {
         self.checkpoints.tables_are_behind(&self.state)
             || self.state.hash.is_behind() && self.hash_work_may_go_on()
     }

@@ -16,7 +16,7 @@ impl Engine {
         let is_due = self.flushing.is_idle()
             && self.flushing.ticks >= TICKS_UNSYNCED_MAX
             && self.flushing.is_unmarked();
-        // Nothing may follow the last, clean checkpoint.
+        // A close marks for itself, before its last root.
         if !is_due || self.stopped.is_some() || self.closing_now() || !self.journal_has_room(0) {
             return false;
         }

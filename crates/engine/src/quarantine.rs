@@ -11,8 +11,10 @@ impl Engine {
     /// Hurries the next container out of quarantine while containers are short.
     pub(crate) fn advance_quarantine(&mut self) -> bool {
         let Some(awaited) = self.placement.space.awaited_record() else { return false };
-        // Nothing may follow the last, clean checkpoint.
-        if self.stopped.is_some() || self.checkpoints.closing || !self.free_containers_are_short() {
+        if self.stopped.is_some()
+            || self.checkpoints.last_is_asked
+            || !self.free_containers_are_short()
+        {
             return false;
         }
         self.flushing.ask();
