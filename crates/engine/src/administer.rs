@@ -173,10 +173,7 @@ impl Engine {
 
     fn resize(&mut self, name: &str, size_bytes: u64, may_shrink: bool) -> Queued {
         check_size(size_bytes)?;
-        let volume = Arc::clone(self.volumes.get(name)?);
-        if volume.is_snapshot() {
-            return Err(RequestError::NotAVolume { name: name.to_owned() });
-        }
+        let volume = Arc::clone(self.volumes.volume(name)?);
         self.volumes.check_still(&volume)?;
         if size_bytes < volume.size_bytes() {
             if !may_shrink {
@@ -195,10 +192,7 @@ impl Engine {
     }
 
     fn set_quota(&mut self, name: &str, quota_bytes: Option<u64>) -> Queued {
-        let volume = Arc::clone(self.volumes.get(name)?);
-        if volume.is_snapshot() {
-            return Err(RequestError::NotAVolume { name: name.to_owned() });
-        }
+        let volume = Arc::clone(self.volumes.volume(name)?);
         if quota_bytes == Some(0) {
             return Err(RequestError::BadQuota);
         }
@@ -214,9 +208,7 @@ impl Engine {
     }
 
     fn rename(&mut self, name: &str, new_name: &str) -> Queued {
-        if self.volumes.get(name)?.is_snapshot() {
-            return Err(RequestError::NotAVolume { name: name.to_owned() });
-        }
+        self.volumes.volume(name)?;
         self.volumes.check_free(new_name)?;
         self.volumes.check_settled(name)?;
         for snapshot in self.volumes.snapshots_of(name) {

@@ -19,9 +19,7 @@ use crate::buffer::AdminAnswer;
 use crate::done::Done;
 use crate::engine::Engine;
 use crate::enlarging::{Then, Wish};
-use crate::error::RequestError;
 use crate::slot::Plan;
-use format::units::VolumeId;
 
 impl Engine {
     /// Queues a volume's switch, or what has to come before.
@@ -30,7 +28,7 @@ impl Engine {
             let queued = self.set_dedup(&name, dedup);
             return self.queue(queued, done);
         }
-        match self.switchable(&name) {
+        match self.volumes.volume(&name) {
             Ok(_) => {
                 let then = Then::LeaveAside { name, dedup };
                 self.enlarging.wishes.push_back(Wish::Detection { then, done });
@@ -80,16 +78,8 @@ impl Engine {
         }
     }
 
-    fn switchable(&self, name: &str) -> Result<VolumeId, RequestError> {
-        let volume = self.volumes.get(name)?;
-        if volume.is_snapshot() {
-            return Err(RequestError::NotAVolume { name: name.to_owned() });
-        }
-        Ok(volume.id)
-    }
-
     fn set_dedup(&mut self, name: &str, dedup: Dedup) -> Queued {
-        let id = self.switchable(name)?;
+        let id = self.volumes.volume(name)?.id;
         self.volumes.seeking.set(id, dedup);
         Ok((vec![Change::SetDedup { id, dedup }], AdminAnswer::VolumeInfo(id)))
     }

@@ -156,6 +156,7 @@ impl Volumes {
         self.by_name.range::<str, _>((from, Bound::Unbounded)).map(|(_, volume)| volume)
     }
 
+    /// A volume or a snapshot.
     pub(crate) fn get(&self, name: &str) -> Result<&Arc<VolumeShared>, RequestError> {
         self.by_name.get(name).ok_or_else(|| RequestError::NoSuchVolume { name: name.to_owned() })
     }
@@ -172,6 +173,15 @@ impl Volumes {
             return Err(RequestError::OtherVolume { name: name.to_owned() });
         }
         Ok(volume)
+    }
+
+    /// A volume, and no snapshot.
+    pub(crate) fn volume(&self, name: &str) -> Result<&Arc<VolumeShared>, RequestError> {
+        let version = self.get(name)?;
+        if version.is_snapshot() {
+            return Err(RequestError::NotAVolume { name: name.to_owned() });
+        }
+        Ok(version)
     }
 
     pub(crate) fn check_free(&self, name: &str) -> Result<(), RequestError> {
@@ -193,9 +203,7 @@ impl Volumes {
         if VolumeName::parse(name).is_err() {
             return Err(RequestError::BadName { name: name.to_owned() });
         }
-        if self.get(volume)?.is_snapshot() {
-            return Err(RequestError::NotAVolume { name: volume.to_owned() });
-        }
+        self.volume(volume)?;
         let full = format!("{volume}@{name}");
         self.check_unused(&full)?;
         Ok(full)
