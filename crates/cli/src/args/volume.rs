@@ -173,7 +173,8 @@ Examples:
   tamis volume delete /srv/store vm1 --with-snapshots
 At a terminal it asks first, unless --yes is given. Only what was asked about is deleted: if another
 volume has the name by the time of the answer, or there are further snapshots, nothing is. While the
-store is served a volume goes at once, even if clients have it open: their requests fail from then on.")]
+store is served a volume goes at once, even if clients have it open: their requests fail from then
+on.")]
 pub(crate) struct VolumeDeleteArgs {
     #[command(flatten)]
     pub(crate) of: VolumeName,
