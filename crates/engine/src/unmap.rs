@@ -4,8 +4,8 @@
 //! chunks becomes slots of zeros in the open group; a long one is a group of its own. If many
 //! leaves of the map lie in it they are *cut off* at once, as a version of the volume that nobody
 //! sees and that is given back in the background (`versions.rs`). The rest is applied in pieces,
-//! leaf by leaf, each piece a record, all in ascending order. So a step's work is bounded, however large the range, and
-//! what was never mapped costs nothing.
+//! leaf by leaf, each piece a record, all in ascending order. So a step's work is bounded, however
+//! large the range, and what was never mapped costs nothing.
 
 use std::ops::Range;
 use std::sync::Arc;
