@@ -151,8 +151,8 @@ impl Client {
         self.unmap(request);
     }
 
-    /// Unmaps whole chunks and zeroes partial ones: WRITE_ZEROES. Where there is no room for what is
-    /// left of chunks at its ends, [`RequestError::NoSpace`]; the others are zeros then all the same.
+    /// Unmaps whole chunks and zeroes partial ones: WRITE_ZEROES. Where there is no room for what
+    /// is left of chunks at its ends, [`RequestError::NoSpace`]; the others are zeros all the same.
     pub fn write_zeroes(
         &self,
         volume: &VolumeHandle,

@@ -2,8 +2,8 @@
 //!
 //! Where room is short, what is left of chunks that a trim covers in part waits for some, and the
 //! chunks that it covers whole do not. A trim is advice: if no room comes, its ends stay as they
-//! are. So until it is answered they may be zeros or not, whatever else of it is done; then they are
-//! looked at.
+//! are. So until it is answered they may be zeros or not, whatever else of it is done; then they
+//! are looked at.
 
 use engine::VolumeHandle;
 
