@@ -4,7 +4,8 @@
 //! sink, on the core's thread (a sink must therefore not block). The blocking forms are for
 //! callers with a thread to spare, never for the core's own.
 
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Sender};
 
 use disk::FurtherFiles;
 use format::catalog::{Dedup, Origin};
@@ -212,9 +213,9 @@ impl Client {
     }
 
     pub(crate) fn wait_for(&self, send: impl FnOnce(Done)) -> Result<Reply, RequestError> {
-        let slot = Arc::new(OneReply::default());
-        send(Done { sink: Arc::clone(&slot) as Arc<dyn Completions>, tag: 0 });
-        slot.wait()
+        let (done, wait) = one_reply();
+        send(done);
+        wait()
     }
 
     fn admin(&self, request: AdminRequest) -> Result<Reply, RequestError> {
@@ -251,11 +252,10 @@ impl Client {
         offset_bytes: u64,
         buf: ChunkBuf,
     ) -> Result<(), RequestError> {
-        let slot = Arc::new(OneReply::default());
-        let done = Done { sink: Arc::clone(&slot) as Arc<dyn Completions>, tag: 0 };
+        let (done, wait) = one_reply();
         match self.write(volume, offset_bytes, buf, false, done) {
             Accepted::Now => Ok(()),
-            Accepted::Later => slot.wait().map(|_| ()),
+            Accepted::Later => wait().map(|_| ()),
         }
     }
 
@@ -519,30 +519,20 @@ impl Client {
     }
 }
 
-/// A sink for one outcome, to wait at.
-#[derive(Default)]
-struct OneReply {
-    outcome: Mutex<Option<Result<Reply, RequestError>>>,
-    arrived: Condvar,
-}
+/// A sink for one outcome. It may be dropped before that has come: then the core has panicked over
+/// the request, and whoever waits is told, or would wait for ever.
+struct OneReply(Sender<Result<Reply, RequestError>>);
 
-impl OneReply {
-    fn wait(&self) -> Result<Reply, RequestError> {
-        let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
-        loop {
-            match outcome.take() {
-                Some(outcome) => return outcome,
-                None => {
-                    outcome = self.arrived.wait(outcome).unwrap_or_else(PoisonError::into_inner);
-                }
-            }
-        }
-    }
+/// Whom to tell of one request, and what waits for it.
+fn one_reply() -> (Done, impl FnOnce() -> Result<Reply, RequestError>) {
+    let (sender, reply) = mpsc::channel();
+    let done = Done { sink: Arc::new(OneReply(sender)), tag: 0 };
+    (done, move || reply.recv().unwrap_or(Err(RequestError::Closing)))
 }
 
 impl Completions for OneReply {
     fn complete(&self, _tag: u64, outcome: Result<Reply, RequestError>) {
-        *self.outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
-        self.arrived.notify_all();
+        // Whoever has gone does not ask any more.
+        let _ = self.0.send(outcome);
     }
 }

@@ -1,11 +1,14 @@
 //! A device has failed and nothing is written any more: what was acknowledged is read as it was.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
 
 use disk::Fault;
 use engine::{
-    AdminRequest, Caches, Completions, Done, NewVolume, Reply, RequestError, VolumeHandle, Zone,
+    AdminRequest, Caches, CollectRequest, Completions, Done, NewVolume, Notice, Reply,
+    RequestError, VolumeHandle, Zone,
 };
 
 use crate::stand::{CHUNK, GIB, Hand, Held, Holder, MIB, Wish, fresh};
@@ -126,6 +129,33 @@ fn everybody_who_waits_is_told_when_the_core_panics() {
     }
     let Err(refused) = hand.client.volumes() else { panic!("it is answered") };
     assert!(matches!(refused, RequestError::Closing));
+}
+
+/// The request is in nobody's queue then, only on the stack that is unwound.
+#[test]
+fn who_asked_for_what_the_core_panics_over_is_told() {
+    let mut hand = Hand::new(&Wish::default());
+    let volume = hand.volume("v", GIB);
+    hand.write(&volume, 0, &fresh(1, 8 * MIB));
+    let trimmed = hand.trim(&volume, 0, MIB);
+    hand.wait(trimmed).unwrap();
+    let flushed = hand.flush();
+    hand.wait(flushed).unwrap();
+    hand.engine.observe(Box::new(|notice| {
+        assert!(!matches!(notice, Notice::CollectionBegan { .. }), "as a mistake of ours would");
+    }));
+    let (told, outcome) = mpsc::channel();
+    let client = hand.client.clone();
+    let asked = thread::spawn(move || told.send(client.collect(CollectRequest::default())));
+    let panicked = catch_unwind(AssertUnwindSafe(|| {
+        while !asked.is_finished() {
+            hand.engine.step();
+        }
+    }));
+    assert!(panicked.is_err());
+    drop(std::mem::replace(&mut hand.engine, Hand::new(&Wish::default()).engine));
+    let outcome = outcome.recv_timeout(Duration::from_secs(20));
+    assert_eq!(outcome.expect("nobody waits for ever"), Err(RequestError::Closing));
 }
 
 fn read_later(hand: &mut Hand, volume: &VolumeHandle, offset_bytes: u64) -> u64 {
