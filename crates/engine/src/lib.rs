@@ -37,6 +37,7 @@ mod checkpoint;
 mod checkpoints;
 mod client;
 mod client_reads;
+mod client_volumes;
 mod collect;
 mod collect_fates;
 mod collect_orders;
