@@ -34,7 +34,7 @@ Examples:
 The second and the third do the same: both volumes as they were at one moment. It holds all that was
 acknowledged before; what programs and file systems keep back themselves is not in it (`sync`, or
 fsfreeze, brings that out first). The time that `snapshot list` shows is when it was asked for:
-where the store has no room for it yet it is taken as soon as there is some, as the volume is then.")]
+where the store has no room for it yet it is taken when there is some, as the volume is then.")]
 pub(crate) struct SnapshotCreateArgs {
     /// Directory of the store
     pub(crate) store: PathBuf,
