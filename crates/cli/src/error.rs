@@ -243,11 +243,11 @@ pub(crate) enum CliError {
     )]
     NearlyFull { store: PathBuf, data_percent: u64, tables_percent: u64 },
     #[error(
-        "{used:.0}% of the room for data is still in use, {asked}% was asked for, and nothing else \
+        "{taken:.0}% of the room for data is still taken, {asked}% was asked for, and nothing else \
          is worth moving: delete volumes, trim what file systems no longer use, compress harder \
          with --recompress, or make the store larger with `tamis grow`"
     )]
-    NothingToCollect { used: f64, asked: u8 },
+    NothingToCollect { taken: f64, asked: u8 },
     #[error(
         "chunk {lba} of volume {volume} is damaged: `tamis scrub` says what else is, and it heals \
          when it is written again"

@@ -11,11 +11,15 @@
 //! change rarely moves a container to another class, and in its class the oldest is always the
 //! best. Only these are compared.
 
+use crate::compaction::{WorthIt, is_worth_it};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// Beside the first, which is of containers in which nothing lives.
 const CLASSES: u64 = 64;
+/// The class of those that are not worth it ([`crate::compaction`]). They are in no other, so that
+/// none of them stands before one that is.
+const NOT_WORTH_IT: usize = CLASSES as usize;
 
 /// The figures of a sealed container.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -35,28 +39,61 @@ pub struct SealedUse {
 pub(crate) struct Emptiness {
     /// By sequence, and number.
     classes: [BTreeSet<(u32, u32)>; CLASSES as usize + 1],
+    /// Those of them that are worth collecting.
+    worth_it: WorthIt,
+    usable_bytes: u64,
 }
 
 impl Emptiness {
-    pub(crate) fn new() -> Self {
-        Self { classes: [const { BTreeSet::new() }; CLASSES as usize + 1] }
+    /// `usable_bytes` is what an empty container surely takes.
+    pub(crate) fn new(usable_bytes: u64) -> Self {
+        let classes = [const { BTreeSet::new() }; CLASSES as usize + 1];
+        Self { classes, worth_it: WorthIt::default(), usable_bytes }
     }
 
     pub(crate) fn insert(&mut self, container: u32, sealed: &SealedUse) {
-        self.classes[class_of(sealed)].insert((sealed.sequence, container));
+        let class = self.class_of(sealed);
+        self.classes[class].insert((sealed.sequence, container));
+        self.add(class, sealed);
     }
 
     /// `sealed` is what it was inserted or moved with last.
     pub(crate) fn remove(&mut self, container: u32, sealed: &SealedUse) {
-        self.classes[class_of(sealed)].remove(&(sealed.sequence, container));
+        let class = self.class_of(sealed);
+        self.classes[class].remove(&(sealed.sequence, container));
+        self.take_off(class, sealed);
     }
 
     /// The live bytes of a container have changed.
     pub(crate) fn change(&mut self, container: u32, before: &SealedUse, after: &SealedUse) {
-        if class_of(before) != class_of(after) {
+        let class = self.class_of(before);
+        if class != self.class_of(after) {
             self.remove(container, before);
-            self.insert(container, after);
+            return self.insert(container, after);
         }
+        self.take_off(class, before);
+        self.add(class, after);
+    }
+
+    fn class_of(&self, sealed: &SealedUse) -> usize {
+        class_of(sealed, self.usable_bytes)
+    }
+
+    fn add(&mut self, class: usize, sealed: &SealedUse) {
+        if class != NOT_WORTH_IT {
+            self.worth_it.add(sealed);
+        }
+    }
+
+    fn take_off(&mut self, class: usize, sealed: &SealedUse) {
+        if class != NOT_WORTH_IT {
+            self.worth_it.take_off(sealed);
+        }
+    }
+
+    /// What collecting all that is worth it would give back.
+    pub(crate) fn gives_back_bytes(&self) -> u64 {
+        self.worth_it.gives_back_bytes()
     }
 
     /// The oldest container in which nothing lives.
@@ -74,16 +111,20 @@ impl Emptiness {
         self.classes.iter().filter_map(oldest).min().map(|(_, container)| container)
     }
 
-    /// The oldest container of each class, the emptiest first.
+    /// The oldest container of each class of those that are worth it, the emptiest first.
     pub(crate) fn oldest_of_classes(&self) -> impl Iterator<Item = u32> {
-        self.classes.iter().filter_map(|class| class.first()).map(|&(_, container)| container)
+        let worth_it = &self.classes[..NOT_WORTH_IT];
+        worth_it.iter().filter_map(|class| class.first()).map(|&(_, container)| container)
     }
 }
 
-pub(crate) fn class_of(sealed: &SealedUse) -> usize {
+pub(crate) fn class_of(sealed: &SealedUse, usable_bytes: u64) -> usize {
     let SealedUse { live_bytes, used_bytes, .. } = *sealed;
+    if !is_worth_it(sealed, usable_bytes) {
+        return NOT_WORTH_IT;
+    }
     let share = (u64::from(live_bytes) * CLASSES).div_ceil(u64::from(used_bytes).max(1));
-    share.min(CLASSES) as usize
+    share.min(CLASSES - 1) as usize
 }
 
 /// What collecting a container is worth: the share gained times age, by shares read and written.

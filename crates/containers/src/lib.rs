@@ -12,7 +12,8 @@
 //! * [`sealed`] reads the directory of a container back, [`scan`] walks the frames of one that has
 //!   none;
 //! * [`Space`] knows which containers are free, which to collect next, and when a freed one may be
-//!   written again ([`space`], [`emptiness`]); [`promise`] counts what fits in the worst case.
+//!   written again ([`space`], [`emptiness`]); [`promise`] counts what fits in the worst case,
+//!   [`compaction`] says what is worth moving.
 //!
 //! Nothing here does I/O or waits: ranges to write and bytes that were read pass through the
 //! caller.
@@ -21,6 +22,7 @@
     allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")
 )]
 
+pub mod compaction;
 mod emptiness;
 pub mod error;
 mod free_list;
@@ -31,6 +33,7 @@ pub mod sealed;
 mod segments;
 pub mod space;
 
+pub use compaction::{SLICE_BYTES, SLICE_ENTRIES, room_to_move_bytes};
 pub use error::{DirectoryError, DoesNotFit};
 pub use open::{ContainerWrite, NewFrame, OpenContainer, Sealed, SealedImage};
 pub use promise::{usable_bytes_per_container, worst_case_bytes};

@@ -74,7 +74,7 @@ impl Space {
             geometry: geometry.clone(),
             uses: uses.into_iter().chain(rest).take(count as usize).collect(),
             free: FreeList::new(geometry.data.len()),
-            emptiness: Emptiness::new(),
+            emptiness: Emptiness::new(usable_bytes_per_container(geometry.chunk_bytes)),
             damaged: 0,
             quarantine: VecDeque::new(),
             quarantined: 0,
@@ -186,22 +186,19 @@ impl Space {
     }
 
     /// The sealed container that is worth most to be collected when the next to be opened has this
-    /// sequence number, of those that were opened before `opened_before`, have lost one byte in
-    /// `one_in`, are not damaged and of which `may_be` says nothing else.
+    /// sequence number, of those that were opened before `opened_before`, are not damaged, are
+    /// worth it at all ([`crate::compaction`]) and of which `may_be` says nothing else.
     #[must_use]
     pub fn victim(
         &self,
         next_sequence: u32,
         opened_before: u32,
-        one_in: u32,
         may_be: impl Fn(ContainerId, &SealedUse) -> bool,
     ) -> Option<ContainerId> {
         let worth_of = |container: u32| match self.uses.get(container as usize)? {
             ContainerUse::Sealed(sealed) if sealed.sequence < opened_before => {
-                let lost_bytes = sealed.used_bytes.saturating_sub(sealed.live_bytes);
                 let age = next_sequence.wrapping_sub(sealed.sequence);
-                let is_worth_it = lost_bytes >= sealed.used_bytes / one_in;
-                (is_worth_it && may_be(ContainerId(container), sealed)).then(|| worth(sealed, age))
+                may_be(ContainerId(container), sealed).then(|| worth(sealed, age))
             }
             _ => None,
         };
@@ -299,6 +296,12 @@ impl Space {
     #[must_use]
     pub fn free_bytes(&self) -> u64 {
         self.free.count() * usable_bytes_per_container(self.geometry.chunk_bytes)
+    }
+
+    /// Bytes of containers that collection would give back, were it to take all that is worth it.
+    #[must_use]
+    pub fn collectable_bytes(&self) -> u64 {
+        self.emptiness.gives_back_bytes()
     }
 
     /// Enters a container where containers of its use are kept.

@@ -8,6 +8,7 @@ use crate::done::Done;
 use crate::engine::Engine;
 use crate::error::RequestError;
 use crate::outcome::Reply;
+use crate::placement::Placement;
 
 impl Engine {
     /// Takes a request for a step.
@@ -76,8 +77,10 @@ impl Engine {
     }
 
     fn answer_order(&self, done: Done, mut step: CollectStep) {
-        step.containers = self.geometry.containers_total();
-        step.containers_used = step.containers - self.placement.space.coming_containers();
+        let Placement { space, .. } = &self.placement;
+        let containers = self.geometry.containers_total();
+        step.containers = containers.saturating_sub(self.placement.reserved_containers(0));
+        step.containers_used = (containers - space.coming_containers()).min(step.containers);
         done.reply(Reply::Collect(Box::new(step)));
     }
 }

@@ -24,17 +24,15 @@
 //! *let go*: what was moved has moved, the rest is as it was, and it is chosen again when that
 //! fits. Nobody waits for it, and what dies as a whole brings room for all others.
 
+use containers::room_to_move_bytes;
 use format::container_page::ContainerEntry;
 use format::units::ContainerId;
 
-use crate::collection::{Victim, room_to_move_bytes};
+use crate::collection::Victim;
 use crate::engine::Engine;
 use crate::error::RequestError;
 use crate::notice::Notice;
 use crate::placement::{Placement, RESERVED_BYTES};
-
-/// A container is compacted only if at least one byte in so many is dead.
-const COMPACTED_ONE_IN: u32 = 16;
 
 impl Engine {
     /// A wholly dead container, else (when `compact`) the one that is most worth it, of those that
@@ -46,9 +44,9 @@ impl Engine {
         if dead.is_some() || !compact {
             return dead;
         }
-        let room_bytes = self.collection_room_bytes().min(self.placement.usable_bytes());
+        let room_bytes = self.collection_room_bytes();
         let next_sequence = self.placement.next_sequence();
-        space.victim(next_sequence, until_sequence, COMPACTED_ONE_IN, |id, sealed| {
+        space.victim(next_sequence, until_sequence, |id, sealed| {
             is_written(id) && room_to_move_bytes(sealed.live_bytes, sealed.used_bytes) <= room_bytes
         })
     }

@@ -40,7 +40,7 @@ pub struct CollectStep {
     pub collected: Option<CollectedContainer>,
     /// Containers that are neither free nor will be in a moment.
     pub containers_used: u64,
-    /// Containers in all.
+    /// Containers in all, without the free ones that collection keeps for itself.
     pub containers: u64,
 }
 

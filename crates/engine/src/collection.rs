@@ -9,10 +9,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use containers::{SLICE_BYTES, SLICE_ENTRIES};
 use disk::AlignedBuf;
-use format::BLOCK_BYTES;
-use format::directory::{DIRECTORY_ENTRY_BYTES, DirectoryEntry};
-use format::frame::FRAME_BYTES_MAX;
+use format::directory::DirectoryEntry;
 use format::units::{CONTAINER_BYTES, Compression, ContainerId};
 use reduce::ChunkBuf;
 
@@ -20,11 +19,6 @@ use crate::collect_step::{CollectPosition, CollectRequest};
 use crate::done::Done;
 use crate::error::RequestError;
 
-/// Entries of one slice, and bytes of their frames: a fraction of what is reserved.
-const SLICE_ENTRIES: usize = 128;
-const SLICE_BYTES: u64 = 1 << 20;
-/// A slice with fewer entries has more bytes than this, unless it is a victim's last.
-const LONG_SLICE_BYTES: u64 = SLICE_BYTES - FRAME_BYTES_MAX as u64;
 /// Share of all containers that stay free while clients write, and its bounds: enough for what
 /// they have on its way, no more, since all that is kept free is taken from what dies by itself.
 const RESERVE_SHARE: u64 = 256;
@@ -226,16 +220,6 @@ impl Renewed {
     }
 }
 
-/// Room that a victim with frames of `used_bytes` takes at most when `live_bytes` of them are
-/// moved: no more entries than its directory has room for, and a padding behind each slice.
-pub(crate) fn room_to_move_bytes(live_bytes: u32, used_bytes: u32) -> u64 {
-    let entries_bytes = u64::from(CONTAINER_BYTES.saturating_sub(used_bytes));
-    let full_slices = entries_bytes / (SLICE_ENTRIES * DIRECTORY_ENTRY_BYTES) as u64;
-    let long_slices = u64::from(used_bytes) / LONG_SLICE_BYTES;
-    let paddings_bytes = (full_slices + long_slices + 1) * (BLOCK_BYTES as u64 - 1);
-    u64::from(live_bytes) + entries_bytes + paddings_bytes
-}
-
 impl Collection {
     pub(crate) fn is_busy(&self) -> bool {
         self.victim.is_some()
@@ -258,22 +242,5 @@ impl Collection {
         let under_way = under_way.map(|order| order.done);
         let waiting = self.orders.drain(..).map(|(_, done)| done);
         under_way.into_iter().chain(waiting).for_each(|done| done.fail(error.clone()));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use containers::usable_bytes_per_container;
-
-    #[test]
-    fn what_a_sixteenth_is_dead_of_finds_room_in_one_container() {
-        let frames = [(4112, 4096), (1100, 4096), (600, 4096), (65_552, 65_536), (16_400, 16_384)];
-        for (frame_bytes, chunk_bytes) in frames {
-            let entries = CONTAINER_BYTES / (frame_bytes + DIRECTORY_ENTRY_BYTES as u32);
-            let used_bytes = entries * frame_bytes;
-            let room_bytes = room_to_move_bytes(used_bytes / 16 * 15, used_bytes);
-            assert!(room_bytes <= usable_bytes_per_container(chunk_bytes), "{frame_bytes}");
-        }
     }
 }

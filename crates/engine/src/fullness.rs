@@ -1,17 +1,24 @@
 //! How full a store is, and who is told.
 //!
-//! What counts as used is what does not come back by itself: of the data zones all but free
-//! containers and dead chunks, which collection returns; of the tables live pages, the reserve that
-//! checkpoints and collection keep, and what young entries take when they are merged, less what
-//! comes back when they are and dead chunks are forgotten. So 100% is where writes fail. The
-//! journal is a ring, and never counts.
+//! What counts as used is what does not come back by itself. The room for data is all of the data
+//! zones but what collection keeps to work in, and of that all is used but free containers and what
+//! collection would give back: the dead part of containers that are worth it, and of no others
+//! (`containers/src/compaction.rs`). The room for tables is theirs without what checkpoints and
+//! young entries are kept, and of that live pages are used, less what comes back when young entries
+//! are merged and dead chunks are forgotten. So 100% is where writes fail. The journal is a ring,
+//! and never counts. What collection would give back is *taken* until it has done so.
 //!
 //! The operator is told when a watermark is reached, once for each kind of room, and again when
-//! enough has come back that it is not said at every step; and at once when a write fails.
+//! enough has come back that it is not said at every step; at once when a write fails, and again
+//! when there is room to promise, however full the store is.
 
 use crate::engine::Engine;
 use crate::notice::{Notice, Room};
-use crate::watermarks::{SLACK_PERCENT, Watermarks};
+use crate::watermarks::Watermarks;
+
+/// So many chunks must find blocks of the tables before it is said that writes fit again: more than
+/// what comes and goes with every checkpoint.
+const CHUNKS_TO_FIT: u64 = 32;
 
 impl Engine {
     /// From now on the operator is told when room reaches one of these percentages.
@@ -24,15 +31,25 @@ impl Engine {
 
     /// Used parts of the data zones and of zone tables, 0 to 1.
     pub(crate) fn used_ratios(&self) -> [f64; 2] {
-        let capacity_bytes = self.geometry.capacity_bytes();
-        let spare_bytes = self.free_bytes() + self.state.totals.dead_frame_bytes;
-        let data = capacity_bytes.saturating_sub(spare_bytes);
         let store = &self.state.store;
         let all = store.used_blocks() + store.free_blocks() + store.quarantined_blocks();
         let usable = all.saturating_sub(self.table_blocks_kept());
         let coming = self.state.hash.pages_to_come_back(self.state.totals.dead_chunks);
         let used = store.used_blocks().saturating_sub(coming);
-        [part(data, capacity_bytes), part(used, usable)]
+        [self.data_ratio_without(self.placement.space.collectable_bytes()), part(used, usable)]
+    }
+
+    /// The part of the room for data that no client can be given now, 0 to 1.
+    pub(crate) fn data_taken_ratio(&self) -> f64 {
+        self.data_ratio_without(0)
+    }
+
+    /// What is not free of the room for data, less this.
+    fn data_ratio_without(&self, coming_bytes: u64) -> f64 {
+        let kept_bytes = self.placement.kept_bytes();
+        let room_bytes = self.geometry.capacity_bytes().saturating_sub(kept_bytes);
+        let spare_bytes = self.free_bytes().saturating_sub(kept_bytes) + coming_bytes;
+        part(room_bytes.saturating_sub(spare_bytes), room_bytes)
     }
 
     /// Tells of watermarks that were passed since this was last asked.
@@ -42,9 +59,8 @@ impl Engine {
         for (room, percent) in [Room::Data, Room::Tables].into_iter().zip(percents) {
             self.watermarks.note(room, percent, |notice| notices.push(notice));
         }
-        let percent = percents.into_iter().max().unwrap_or(0);
-        if self.watermarks.refused_percent.is_some_and(|at| percent + SLACK_PERCENT <= at) {
-            self.watermarks.refused_percent = None;
+        if self.watermarks.refused && self.writes_fit() {
+            self.watermarks.refused = false;
             notices.push(Notice::WritesFitAgain);
         }
         notices.iter().for_each(|notice| self.tell(notice));
@@ -52,12 +68,15 @@ impl Engine {
 
     /// A write has failed because there is no room.
     pub(crate) fn note_refusal(&mut self) {
-        let percent = self.used_ratios().map(|ratio| (ratio * 100.0) as u64).into_iter().max();
-        if self.watermarks.refused_percent.is_none() {
+        if !std::mem::replace(&mut self.watermarks.refused, true) {
             self.tell(&Notice::WritesRefused);
         }
-        let before = self.watermarks.refused_percent;
-        self.watermarks.refused_percent = before.max(percent);
+    }
+
+    /// Whether clients can be promised a container, and the pages of more than a few chunks.
+    fn writes_fit(&self) -> bool {
+        let lacks = |chunks| self.intake.lock().space.lacks(chunks, self.geometry.chunk_bytes);
+        self.placement.has_spare_container() && !lacks(CHUNKS_TO_FIT)
     }
 }
 

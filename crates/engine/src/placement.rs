@@ -123,6 +123,13 @@ impl Placement {
         self.open_room_bytes(Stream::Collection) + free * self.usable_bytes()
     }
 
+    /// Room that is not for clients: the containers that only collection may open, and the rest of
+    /// its open one.
+    pub(crate) fn kept_bytes(&self) -> u64 {
+        let reserved_bytes = self.reserved_containers(0) * u64::from(CONTAINER_BYTES);
+        reserved_bytes + self.open_room_bytes(Stream::Collection)
+    }
+
     /// Whether a container is free that collection will not need.
     pub(crate) fn has_spare_container(&self) -> bool {
         self.space.free_containers() > self.reserved_containers(0)
@@ -134,7 +141,7 @@ impl Placement {
     }
 
     /// Containers that only collection may open: what it needs beside the rest of its open one.
-    fn reserved_containers(&self, at_risk_bytes: u64) -> u64 {
+    pub(crate) fn reserved_containers(&self, at_risk_bytes: u64) -> u64 {
         let open_bytes = self.open_room_bytes(Stream::Collection);
         let reserved_bytes = RESERVED_BYTES + at_risk_bytes;
         reserved_bytes.saturating_sub(open_bytes).div_ceil(self.usable_bytes())

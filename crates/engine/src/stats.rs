@@ -32,17 +32,28 @@ pub struct Stats {
     pub free_bytes: u64,
     /// Room for frames in all.
     pub capacity_bytes: u64,
-    /// Frames that nothing refers to, until collected.
+    /// The part of that, and of what is free, which only collection may use.
+    #[serde(default)]
+    pub kept_bytes: u64,
+    /// Frames that nothing refers to.
     pub dead_bytes: u64,
+    /// Room that collection would give back now: not all that is dead, since it takes no container
+    /// of which nearly all lives.
+    #[serde(default)]
+    pub collectable_bytes: u64,
     /// Chunks that so many LBAs name that they are stored twice, in two containers.
     #[serde(default)]
     pub copied_chunks: u64,
     /// Frames of their second copies, which `stored_bytes` leaves out.
     #[serde(default)]
     pub copy_bytes: u64,
-    /// Part of the room for frames that neither is free nor comes back by collection, 0 to 1.
+    /// Part of the room for frames that neither is free nor comes back by collection, what that
+    /// needs to work in left out, 0 to 1.
     #[serde(default)]
     pub data_used_ratio: f64,
+    /// The same with what comes back by collection: part that is not free now.
+    #[serde(default)]
+    pub data_taken_ratio: f64,
     /// Part of the room for table pages that is in use, the reserve left out, 0 to 1.
     #[serde(default)]
     pub tables_used_ratio: f64,

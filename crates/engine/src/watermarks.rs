@@ -6,15 +6,15 @@ use crate::notice::{Notice, Room};
 pub const WARN_PERCENT_DEFAULT: [u8; 2] = [80, 95];
 
 /// So far below a watermark room must be before it counts as left, in percent.
-pub(crate) const SLACK_PERCENT: u64 = 2;
+const SLACK_PERCENT: u64 = 2;
 
 /// The watermarks, and which are reached.
 pub(crate) struct Watermarks {
     percents: Vec<u8>,
     /// Of data and of tables: how many watermarks were reached, lowest first.
     reached: [usize; 2],
-    /// How full the store was when a write last failed, until there is room again.
-    pub(crate) refused_percent: Option<u64>,
+    /// Whether a write has failed and there has been no room since.
+    pub(crate) refused: bool,
 }
 
 impl Default for Watermarks {
@@ -26,7 +26,7 @@ impl Default for Watermarks {
 impl Watermarks {
     /// Watermarks at these percentages, lowest first.
     pub(crate) fn at(percents: Vec<u8>) -> Self {
-        Self { percents, reached: [0; 2], refused_percent: None }
+        Self { percents, reached: [0; 2], refused: false }
     }
 
     /// The highest watermark that either kind of room has reached.

@@ -9,7 +9,7 @@
 
 use std::time::Duration;
 
-use engine::{CollectPosition, CollectRequest, CollectStep};
+use engine::{CollectPosition, CollectRequest, CollectStep, Stats};
 use serde::Serialize;
 
 use crate::args::CollectArgs;
@@ -35,8 +35,9 @@ struct Report {
     written_bytes: u64,
     /// Room for frames that is free now, beyond what was free before.
     freed_bytes: u64,
-    used_percent_before: f64,
-    used_percent: f64,
+    /// Of the room for data, what collection would give back included.
+    taken_percent_before: f64,
+    taken_percent: f64,
     seconds: f64,
     recompressed_with: Option<String>,
 }
@@ -54,8 +55,8 @@ pub(super) fn run(args: &CollectArgs) -> Result<(), CliError> {
     }
     outcome?;
     match args.to {
-        Some(to) if report.used_percent > f64::from(to) => {
-            Err(CliError::NothingToCollect { used: report.used_percent, asked: to })
+        Some(to) if report.taken_percent > f64::from(to) => {
+            Err(CliError::NothingToCollect { taken: report.taken_percent, asked: to })
         }
         _ => Ok(()),
     }
@@ -68,11 +69,11 @@ fn collect(
     interrupt: &Interrupt,
 ) -> Result<(Report, Result<(), CliError>), CliError> {
     let before = store.stats()?;
-    let room = before.capacity_bytes.max(1) as f64;
-    let used_percent = |free_bytes: u64| 100.0 * (1.0 - free_bytes as f64 / room);
+    let room_bytes = before.capacity_bytes.saturating_sub(before.kept_bytes) as f64;
+    let taken_percent = |stats: &Stats| 100.0 * stats.data_taken_ratio;
     let mut report = Report {
-        used_percent_before: used_percent(before.free_bytes),
-        used_percent: used_percent(before.free_bytes),
+        taken_percent_before: taken_percent(&before),
+        taken_percent: taken_percent(&before),
         recompressed_with: args.recompress.map(compression_name),
         ..Report::default()
     };
@@ -84,13 +85,13 @@ fn collect(
     report.seconds = collecting.progress.finish().as_secs_f64();
     match store.stats() {
         Ok(after) => {
-            report.used_percent = used_percent(after.free_bytes);
+            report.taken_percent = taken_percent(&after);
             report.freed_bytes = after.free_bytes.saturating_sub(before.free_bytes);
         }
         // What was done is done: by what the last step said. Why it ended comes first.
         Err(error) => {
-            let freed_percent = (report.used_percent_before - report.used_percent).max(0.0);
-            report.freed_bytes = (room * freed_percent / 100.0) as u64;
+            let freed_percent = (report.taken_percent_before - report.taken_percent).max(0.0);
+            report.freed_bytes = (room_bytes * freed_percent / 100.0) as u64;
             outcome = outcome.and(Err(error));
         }
     }
@@ -111,15 +112,14 @@ impl Collecting<'_> {
         report: &mut Report,
     ) -> Result<(), CliError> {
         let mut position = None;
-        let mut used_percent = report.used_percent_before;
-        while self.args.to.is_none_or(|to| used_percent > f64::from(to)) {
+        while self.args.to.is_none_or(|to| report.taken_percent > f64::from(to)) {
             self.pace.wait(interrupt)?;
             let recompress = self.args.recompress;
             let step = store.collect(CollectRequest { position, recompress })?;
             self.count(&step, report);
-            used_percent = 100.0 * step.containers_used as f64 / step.containers.max(1) as f64;
-            report.used_percent = used_percent;
-            self.show(&step, report, used_percent);
+            let taken = step.containers_used as f64 / step.containers.max(1) as f64;
+            report.taken_percent = 100.0 * taken;
+            self.show(&step, report);
             match step.next {
                 Some(next) => position = Some(next),
                 None => break,
@@ -142,7 +142,7 @@ impl Collecting<'_> {
         self.pace.spend(collected.used_bytes);
     }
 
-    fn show(&mut self, step: &CollectStep, report: &Report, used_percent: f64) {
+    fn show(&mut self, step: &CollectStep, report: &Report) {
         if self.args.recompress.is_some()
             && let Some(CollectPosition { from_sequence, until_sequence }) = step.next
         {
@@ -151,7 +151,7 @@ impl Collecting<'_> {
             self.progress.set_total((report.read_bytes as f64 / share.max(1e-6)) as u64);
         }
         self.progress.set_done(report.read_bytes);
-        self.progress.note_now_and_then(|| Some(format!("{used_percent:.0}% in use")));
+        self.progress.note_now_and_then(|| Some(format!("{:.0}% taken", report.taken_percent)));
     }
 }
 
@@ -166,12 +166,12 @@ fn summary(report: &Report) -> String {
     };
     format!(
         "{} containers collected in {}{kept}: {} freed, {} moved{smaller}; {:.0}% of the room for \
-         data is in use ({:.0}% before)",
+         data is taken ({:.0}% before)",
         human_count(report.containers_collected),
         human_duration(Duration::from_secs_f64(report.seconds.max(0.0))),
         human_bytes(report.freed_bytes),
         human_bytes(report.moved_bytes),
-        report.used_percent,
-        report.used_percent_before,
+        report.taken_percent,
+        report.taken_percent_before,
     )
 }

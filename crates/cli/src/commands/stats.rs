@@ -245,8 +245,15 @@ fn room(Report { stats, served, .. }: &Report) -> Table {
     // As `--warn` counts: 80% is said when it is reached.
     let used = |ratio: f64| format!("{}% used", (ratio * 100.0) as u64);
     let data_used = used(stats.data_used_ratio);
-    row("free", stats.free_bytes, format!("of {capacity} for data, {data_used}"));
-    row("dead", stats.dead_bytes, "overwritten or deleted, until collected".into());
+    // In a small store, or a full one, what is kept explains why writes find nothing.
+    let kept = match stats.kept_bytes {
+        kept_bytes if kept_bytes * 10 < stats.free_bytes => String::new(),
+        kept_bytes => format!(" ({} is kept for collection)", human_bytes(kept_bytes)),
+    };
+    row("free", stats.free_bytes, format!("of {capacity} for data, {data_used}{kept}"));
+    let collectable = human_bytes(stats.collectable_bytes);
+    let dead = format!("overwritten or deleted; collection would give {collectable} back");
+    row("dead", stats.dead_bytes, dead);
     if stats.copied_chunks > 0 {
         let chunks = counted(stats.copied_chunks, "chunk");
         row("second copies", stats.copy_bytes, format!("of {chunks} that many share"));

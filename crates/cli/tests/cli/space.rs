@@ -87,8 +87,8 @@ fn room_is_made_on_request() {
     tamis(&format!("collect {store} --to 50%")).fails(10, "nothing else is worth moving");
     let packed = tamis(&format!("collect {store} --to 50% --recompress zstd:3 --json")).ok().json();
     assert_eq!(packed["complete"], true, "{packed}");
-    assert!(packed["used_percent"].as_f64().unwrap() <= 50.0, "{packed}");
-    assert!(packed["used_percent_before"].as_f64().unwrap() > 60.0, "{packed}");
+    assert!(packed["taken_percent"].as_f64().unwrap() <= 50.0, "{packed}");
+    assert!(packed["taken_percent_before"].as_f64().unwrap() > 60.0, "{packed}");
     assert!(packed["freed_bytes"].as_u64().unwrap() > 8 << 20, "{packed}");
 
     let served = Served::start(&store, "");

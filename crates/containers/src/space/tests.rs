@@ -1,6 +1,7 @@
 //! Space against a plain model: every container's use in a list, searched from end to end.
 
 use super::{ContainerUse, SealedUse, Space};
+use crate::compaction::{WorthIt, is_worth_it};
 use crate::emptiness::{class_of, worth};
 use crate::usable_bytes_per_container;
 use format::superblock::Geometry;
@@ -9,7 +10,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::{Strategy, any, prop, prop_assert_eq, prop_oneof, proptest};
 
-const ONE_IN: u32 = 16;
+const USABLE_BYTES: u64 = usable_bytes_per_container(4096);
 
 fn geometry(data: &[u32]) -> Geometry {
     Geometry {
@@ -78,21 +79,33 @@ impl Model {
             if let ContainerUse::Sealed(sealed) = container_use
                 && !sealed.damaged
             {
-                let oldest = oldest.entry(class_of(sealed)).or_insert((u32::MAX, 0));
+                let oldest = oldest.entry(class_of(sealed, USABLE_BYTES)).or_insert((u32::MAX, 0));
                 *oldest = (*oldest).min((sealed.sequence, at));
             }
         }
         let worth_of = |at: usize| match self.uses[at] {
             ContainerUse::Sealed(sealed) => {
-                let lost_bytes = sealed.used_bytes.saturating_sub(sealed.live_bytes);
                 let age = self.sequence - sealed.sequence;
-                (lost_bytes >= sealed.used_bytes / ONE_IN).then(|| worth(&sealed, age))
+                is_worth_it(&sealed, USABLE_BYTES).then(|| worth(&sealed, age))
             }
             _ => None,
         };
         let worths = oldest.values().filter_map(|&(_, at)| Some((worth_of(at)?, at)));
         let best = worths.max_by(|(one, _), (other, _)| one.total_cmp(other));
         best.map(|(_, at)| ContainerId(at as u32))
+    }
+
+    fn collectable_bytes(&self) -> u64 {
+        let mut worth_it = WorthIt::default();
+        for container_use in &self.uses {
+            if let ContainerUse::Sealed(sealed) = container_use
+                && !sealed.damaged
+                && is_worth_it(sealed, USABLE_BYTES)
+            {
+                worth_it.add(sealed);
+            }
+        }
+        worth_it.gives_back_bytes()
     }
 
     fn count(&self, wanted: impl Fn(&ContainerUse) -> bool) -> u64 {
@@ -177,7 +190,7 @@ fn take(space: &mut Space, model: &mut Model, step: Step) {
             space.free(id(at), model.quarantine(at));
         }
         Step::Collect => {
-            let Some(victim) = space.victim(model.sequence, u32::MAX, ONE_IN, |_, _| true) else {
+            let Some(victim) = space.victim(model.sequence, u32::MAX, |_, _| true) else {
                 return;
             };
             space.free(victim, model.quarantine(victim.0 as usize));
@@ -223,8 +236,9 @@ proptest! {
             for (at, container_use) in model.uses.iter().enumerate() {
                 prop_assert_eq!(space.container_use(id(at)), Some(*container_use));
             }
-            let victim = space.victim(model.sequence, u32::MAX, ONE_IN, |_, _| true);
+            let victim = space.victim(model.sequence, u32::MAX, |_, _| true);
             prop_assert_eq!(victim, model.victim());
+            prop_assert_eq!(space.collectable_bytes(), model.collectable_bytes());
             let is_damaged = |u: &ContainerUse| matches!(u, ContainerUse::Sealed(s) if s.damaged);
             prop_assert_eq!(space.has_damaged(), model.count(is_damaged) > 0);
             let free = model.count(|u| *u == ContainerUse::Free);
@@ -280,10 +294,9 @@ fn what_is_old_is_worth_more_than_what_goes_on_dying_by_itself() {
     let mut space = Space::new(&geometry(&[3]), uses);
     assert_eq!(space.dead(u32::MAX), None);
     // Three quarters live in it, but it is eighteen times as old; the oldest has lost too little.
-    assert_eq!(space.victim(100, u32::MAX, ONE_IN, |_, _| true), Some(ContainerId(1)));
-    assert_eq!(space.victim(100, u32::MAX, 2, |_, _| true), Some(ContainerId(0)));
+    assert_eq!(space.victim(100, u32::MAX, |_, _| true), Some(ContainerId(1)));
     let is_other = |id, _: &SealedUse| id != ContainerId(1);
-    assert_eq!(space.victim(100, u32::MAX, ONE_IN, is_other), Some(ContainerId(0)));
+    assert_eq!(space.victim(100, u32::MAX, is_other), Some(ContainerId(0)));
     space.change_live(ContainerId(0), 0, 2_000_000);
     assert_eq!(space.dead(u32::MAX), Some(ContainerId(0)));
 }
@@ -303,7 +316,7 @@ fn a_store_is_opened_with_what_its_tables_say() {
         ContainerUse::Free,
     ];
     let mut space = Space::new(&geometry(&[3, 4]), uses);
-    assert_eq!(space.victim(9, u32::MAX, ONE_IN, |_, _| true), Some(ContainerId(4)));
+    assert_eq!(space.victim(9, u32::MAX, |_, _| true), Some(ContainerId(4)));
     assert_eq!(space.quarantined_containers(), 2);
     let mut allocated = || std::iter::from_fn(|| space.allocate()).collect::<Vec<_>>();
     assert_eq!(allocated(), [ContainerId(5), ContainerId(6)]);

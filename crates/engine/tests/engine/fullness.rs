@@ -92,6 +92,77 @@ fn fill(hand: &mut Hand, volume: &VolumeHandle) -> u64 {
     }
 }
 
+/// What is kept for collection counts as no room, whatever a store's size: a write fails when all
+/// of what is left is used, not before, and not long after it was called so.
+#[test]
+fn when_the_first_write_is_refused_all_of_the_room_is_used() {
+    for (capacities, chunk_bytes) in [
+        (vec![64 * MIB], CHUNK),
+        (vec![64 * MIB], 16 * CHUNK),
+        (vec![100 * MIB], CHUNK),
+        (vec![40 * MIB, 160 * MIB], CHUNK),
+    ] {
+        let wish = Wish { capacities, chunk_bytes: chunk_bytes as u32, ..Wish::default() };
+        let mut hand = Hand::new(&wish);
+        let volume = hand.volume("v", GIB);
+        let stats = hand.beside(|client| client.stats()).unwrap();
+        assert!(stats.data_used_ratio == 0.0 && stats.data_taken_ratio == 0.0, "{stats:?}");
+        fill(&mut hand, &volume);
+        let stats = hand.beside(|client| client.stats()).unwrap();
+        assert!(stats.data_used_ratio > 0.99 && stats.data_taken_ratio > 0.99, "{stats:?}");
+        drop(volume);
+        check_clean(&hand.close());
+    }
+}
+
+/// Dead chunks in containers that collection leaves alone are no room: neither figures nor notices
+/// call them so. What gives a container back is, before it is collected and after.
+#[test]
+fn what_collection_never_moves_is_no_room_and_nobody_is_told_that_it_is() {
+    let mut hand = Hand::new(&Wish { capacities: vec![64 * MIB], ..Wish::default() });
+    let notices = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&notices);
+    hand.engine.observe(Box::new(move |notice| heard.lock().unwrap().push(notice.clone())));
+    let volume = hand.volume("v", GIB);
+    let written = fill(&mut hand, &volume);
+    hand.engine.tick();
+    let mut said = told(&notices);
+    said.sort();
+    assert_eq!(said, ["data 80 up", "data 95 up", "refused"]);
+
+    let pass_time = |hand: &mut Hand| {
+        for _ in 0..100 {
+            hand.settle();
+            hand.engine.tick();
+        }
+    };
+    for lba in (0..written * MIB / CHUNK).step_by(18) {
+        let trimmed = hand.trim(&volume, lba * CHUNK, CHUNK);
+        hand.wait(trimmed).unwrap();
+    }
+    pass_time(&mut hand);
+    let stats = hand.beside(|client| client.stats()).unwrap();
+    assert!(stats.dead_bytes > 2 * MIB && stats.data_used_ratio > 0.99, "{stats:?}");
+    assert_eq!(stats.collectable_bytes, 0);
+    assert_eq!(told(&notices), [""; 0]);
+    let refused = hand.write(&volume, 512 * MIB, &fresh(1 << 32, MIB)).unwrap();
+    assert_eq!(hand.wait(refused).err(), Some(RequestError::NoSpace));
+
+    let trimmed = hand.trim(&volume, 0, 16 * MIB);
+    hand.wait(trimmed).unwrap();
+    pass_time(&mut hand);
+    assert_eq!(told(&notices), ["data 95 down", "data 80 down", "fits"]);
+    let stats = hand.beside(|client| client.stats()).unwrap();
+    assert!(stats.data_used_ratio < 0.8, "{stats:?}");
+    for number in 0..12 {
+        let later = hand.write(&volume, number * MIB, &fresh(1 << 33 | number, MIB));
+        later.into_iter().for_each(|tag| drop(hand.wait(tag).unwrap()));
+        hand.settle();
+    }
+    drop(volume);
+    check_clean(&hand.close());
+}
+
 /// A close begins no collection: writes that wait for what it would bring fail.
 #[test]
 fn a_full_store_closes_although_writes_wait_for_collection() {
