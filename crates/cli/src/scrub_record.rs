@@ -5,7 +5,8 @@
 //! format version does not cover it, and without it the next scrub begins at the beginning. That is
 //! why it is a file: the tables would need a new kind of change to hold it, and would have to be
 //! right about it after every crash, where a position that is a few seconds old costs a few seconds
-//! of reading, and damage that is read again is known for certain.
+//! of reading, and damage that is read again is known for certain. A repair that loses something
+//! has it forget what earlier scrubs said; the engine finds what is lost (`scrub_losses.rs`).
 //!
 //! Whoever scrubs holds a lock on the store's directory, so there is one scrub of a store at a
 //! time, served or not. The file is written beside itself and renamed: it is there whole or not.
@@ -39,6 +40,8 @@ pub(crate) struct ScrubRecord {
     pub(crate) last: Option<ScrubRun>,
     /// Chunks known to be damaged.
     pub(crate) damaged: Vec<DamagedChunk>,
+    /// Chunks that a repair gave up since the last scrub came to its end, if there was one.
+    pub(crate) gave_up_chunks: Option<u64>,
 }
 
 /// One scrub, as far as it has come.
@@ -58,6 +61,9 @@ pub(crate) struct ScrubRun {
     pub(crate) findings: Vec<ScrubFinding>,
     /// Findings that are not among these, and not healed.
     pub(crate) findings_left_out: u64,
+    /// As the last step said it.
+    #[serde(default)]
+    pub(crate) given_up_chunks: u64,
 }
 
 impl ScrubRun {
@@ -80,6 +86,7 @@ impl ScrubRun {
         self.seen_unix_seconds = unix_seconds();
         self.bytes_read += step.bytes_read;
         self.bytes_total = step.bytes_total;
+        self.given_up_chunks = step.given_up_chunks;
         self.pages += step.pages;
         self.containers += step.containers;
         self.frames += step.frames;
@@ -122,6 +129,15 @@ impl ScrubRun {
         }
     }
 
+    /// Addresses that nothing could be read from, as far as they were found one by one.
+    pub(crate) fn lost_chunks(&self) -> u64 {
+        let counts = self.findings.iter().map(|finding| match finding.problem {
+            Problem::LostChunks { count, .. } => count,
+            _ => 0,
+        });
+        counts.sum()
+    }
+
     /// What was found and is damaged still.
     pub(crate) fn problems(&self) -> usize {
         let left = self.findings.iter().filter(|finding| !finding.healed).count();
@@ -139,6 +155,18 @@ impl ScrubRecord {
     pub(crate) fn load(path: &Path) -> Self {
         let bytes = fs::read(path.join(FILE_NAME)).unwrap_or_default();
         serde_json::from_slice(&bytes).unwrap_or_default()
+    }
+
+    /// A repair has given up so many chunks: what scrubs before it said is true no longer.
+    pub(crate) fn repaired(&mut self, gave_up_chunks: u64) {
+        let before = self.gave_up_chunks.unwrap_or(0);
+        self.gave_up_chunks = Some(before.saturating_add(gave_up_chunks));
+        (self.last, self.run) = (None, None);
+    }
+
+    /// A scrub has come to its end.
+    pub(crate) fn ended(&mut self, run: ScrubRun) {
+        (self.last, self.run, self.gave_up_chunks) = (Some(run), None, None);
     }
 
     /// Remembers it for the store at `path`.
@@ -231,7 +259,7 @@ mod tests {
         run.add(&ScrubStep { next, findings, frames: 4, ..ScrubStep::default() }, 1.5);
         let damaged: Vec<DamagedChunk> = run.damaged().collect();
         assert_eq!(damaged, [DamagedChunk { pbn: 7, container: 2, checksum_fits: true }]);
-        let record = ScrubRecord { run: Some(run.clone()), last: None, damaged };
+        let record = ScrubRecord { run: Some(run.clone()), damaged, ..ScrubRecord::default() };
         record.save(folder.path()).unwrap();
         assert_eq!(ScrubRecord::load(folder.path()), record);
         std::fs::write(folder.path().join("scrub.json"), "{\"run\": 3").unwrap();

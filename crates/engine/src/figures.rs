@@ -66,6 +66,7 @@ impl Engine {
             verify: self.geometry.detection.verify,
             domains: self.count_domains(),
             damaged_chunks: self.scrub.damage.len() as u64,
+            given_up_chunks: self.state.given_up_chunks(),
             volumes: self.volume_stats(),
             writing_stopped: self.stopped.as_ref().map(ToString::to_string),
             written: self.written(),

@@ -26,6 +26,7 @@
 //! dead chunk is forgotten, so that nothing is mapped to it any more. What is left is remembered
 //! ([`crate::scrub_damage`]): a client that writes the same content again heals it for all. What
 //! only fingerprints show stays known, and is told by each scrub, until they show that it is right.
+//! So is what a repair gave up, until it is written anew ([`crate::scrub_losses`]).
 
 use serde::{Deserialize, Serialize};
 
@@ -123,4 +124,8 @@ pub struct ScrubStep {
     pub damaged: Vec<DamagedChunk>,
     /// How many there are in all.
     pub damaged_chunks: u64,
+    /// Chunks that a repair found nothing of, whether or not something maps them still: what the
+    /// last stage names are lost.
+    #[serde(default)]
+    pub given_up_chunks: u64,
 }

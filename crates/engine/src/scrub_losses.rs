@@ -1,17 +1,29 @@
-//! The end of a scrub: which chunks of which volumes are lost with what is damaged by now.
+//! The end of a scrub: which chunks of which volumes are lost, with what is damaged by now or
+//! since a repair gave them up.
 //!
-//! The maps are gone through only when something is damaged, leaf by leaf through the cache. What
-//! has healed since it was found is not named.
+//! The maps are gone through only when there may be such chunks, leaf by leaf through the cache.
+//! What has healed since it was found is not named.
+//!
+//! What a repair gives up is a PBN that names nothing and is not free, because a map names it
+//! (decision 011). Nothing else makes such PBNs, nor makes an end of one: the first to be written
+//! over leaves it behind, in no map any more. So their number is what PBNs there are less those of
+//! chunks and the free ones, exact at every step and none in a store that never lost anything:
+//! it costs a sound store nothing, and the format has no mark that could be wrong. Where there are
+//! any, each chunk that is mapped is looked for in the PBN-PBA table. That is once more for every
+//! scrub, until a repair of anything frees what no map names.
+
+use std::collections::BTreeSet;
 
 use format::catalog::VolumeState;
 use format::units::{Lba, Pbn, TreeId, VolumeId};
-use tables::{NextLeaf, PageError, lba_pbn};
+use tables::{NextLeaf, PageError, lba_pbn, pbn_pba};
 
 use crate::engine::Engine;
 use crate::lba_runs::LbaRuns;
 use crate::scrub::ScrubPosition;
 use crate::scrub_stages::LossesScrub;
 use crate::scrub_state::{FINDINGS_PER_STEP, Progress, Running};
+use crate::state::State;
 use crate::wanted::Wanted;
 
 impl Engine {
@@ -20,7 +32,7 @@ impl Engine {
         let Some(id) = volumes.into_iter().find(|id| id.0 >= at.volume) else {
             return Progress::Done(None);
         };
-        if self.scrub.damage.is_empty() {
+        if self.scrub.damage.is_empty() && self.state.given_up_chunks() == 0 {
             return Progress::Done(None);
         }
         if id.0 > at.volume {
@@ -41,8 +53,8 @@ impl Engine {
         self.hold_pages(wanted, |held| &mut held.scrub);
         match next {
             Ok(Next::Waits) => return Progress::Waits,
-            Ok(Next::Here(leaf)) => {
-                self.name_losses(running, id, &name, leaf);
+            Ok(Next::Here { leaf, given_up }) => {
+                self.name_losses(running, id, &name, leaf, &given_up);
                 at.leaf = leaf + 1;
                 at.leaves_left -= 1;
             }
@@ -66,7 +78,10 @@ impl Engine {
             NextLeaf::Missing => Next::Waits,
             NextLeaf::Found(leaf) => {
                 match store.want(&mut wanted.pins, tree, leaf, &mut wanted.reads) {
-                    Ok(true) => Next::Here(leaf),
+                    Ok(true) => match self.state.given_up_in(tree, leaf, wanted) {
+                        Some(given_up) => Next::Here { leaf, given_up },
+                        None => Next::Waits,
+                    },
                     Ok(false) => Next::Waits,
                     Err(_) => Next::Damaged(leaf),
                 }
@@ -74,10 +89,18 @@ impl Engine {
         })
     }
 
-    fn name_losses(&self, running: &mut Running, id: VolumeId, name: &str, leaf: u64) {
+    fn name_losses(
+        &self,
+        running: &mut Running,
+        id: VolumeId,
+        name: &str,
+        leaf: u64,
+        given_up: &BTreeSet<Pbn>,
+    ) {
         let Some(page) = self.state.store.page(TreeId::volume(id), leaf) else { return };
         let mut runs = LbaRuns::default();
-        let is_lost = |(_, pbn): &(Lba, Pbn)| self.scrub.damage.contains(*pbn);
+        let is_lost =
+            |(_, pbn): &(Lba, Pbn)| self.scrub.damage.contains(*pbn) || given_up.contains(pbn);
         lba_pbn::mapped(leaf, page).filter(is_lost).for_each(|(lba, _)| runs.add(lba.0));
         for problem in runs.lost(name, self.geometry.chunk_bytes) {
             running.found(problem, false);
@@ -85,10 +108,45 @@ impl Engine {
     }
 }
 
+impl State {
+    /// Chunks of which a repair found nothing, whether or not a map names them still.
+    pub(crate) fn given_up_chunks(&self) -> u64 {
+        let stored = self.totals.unique_chunks.saturating_add(self.totals.dead_chunks);
+        let handed_out = self.next_pbn.saturating_sub(1);
+        handed_out.saturating_sub(stored.saturating_add(self.free.len()))
+    }
+
+    /// Those of a leaf that is here; none while a page is waited for.
+    fn given_up_in(
+        &mut self,
+        tree: TreeId,
+        leaf: u64,
+        wanted: &mut Wanted,
+    ) -> Option<BTreeSet<Pbn>> {
+        let mut given_up = BTreeSet::new();
+        if self.given_up_chunks() == 0 {
+            return Some(given_up);
+        }
+        // In order, so that each page of places is asked for once.
+        let page = self.store.page(tree, leaf)?;
+        let mapped: BTreeSet<Pbn> = lba_pbn::mapped(leaf, page).map(|(_, pbn)| pbn).collect();
+        let mut all_here = true;
+        for pbn in mapped {
+            match self.want_pba(pbn, wanted) {
+                Ok(true) if pbn_pba::get(&self.store, pbn).is_none() => drop(given_up.insert(pbn)),
+                Ok(is_here) => all_here &= is_here,
+                // A page of places that is damaged has been named as that, and may be mended.
+                Err(_) => {}
+            }
+        }
+        all_here.then_some(given_up)
+    }
+}
+
 /// What comes next in a map.
 enum Next {
     Waits,
-    Here(u64),
+    Here { leaf: u64, given_up: BTreeSet<Pbn> },
     Damaged(u64),
     End,
 }

@@ -85,6 +85,7 @@ impl Engine {
         step.bytes_total = self.scrub_bytes_total();
         step.damaged = self.scrub.damage.list();
         step.damaged_chunks = self.scrub.damage.len() as u64;
+        step.given_up_chunks = self.state.given_up_chunks();
         done.reply(Reply::Scrub(Box::new(step)));
     }
 

@@ -89,6 +89,10 @@ pub struct Stats {
     /// Stored chunks that are known to be damaged.
     #[serde(default)]
     pub damaged_chunks: u64,
+    /// Chunks that a repair found nothing of, whether or not something maps them still: a scrub
+    /// says what does.
+    #[serde(default)]
+    pub given_up_chunks: u64,
     /// Every volume.
     pub volumes: Vec<VolumeStats>,
     /// Why nothing is written any more, until the store is opened again; none while all is well.

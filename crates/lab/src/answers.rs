@@ -101,6 +101,8 @@ impl Session<'_> {
                     Some(finding) if self.trouble.is_none() => {
                         Err(strange("a scrub", &finding.problem))
                     }
+                    // No repair comes here: each PBN has a chunk or is free.
+                    _ if step.given_up_chunks > 0 => Err(strange("PBNs that name nothing", &step)),
                     _ => Ok(()),
                 }
             }

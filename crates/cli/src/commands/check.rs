@@ -12,6 +12,7 @@ use crate::args::CheckArgs;
 use crate::error::CliError;
 use crate::output;
 use crate::progress::{Progress, Unit, human_duration};
+use crate::scrub_record::ScrubRecord;
 use crate::size::{counted, human_bytes, human_count};
 use crate::store;
 use crate::table::{Align, Table};
@@ -95,6 +96,13 @@ fn repair(
     let files = store::open_files(&args.store, &store::new_doorbell()?)?;
     let show = &mut |at: engine::CheckProgress| stages.show(at.stage, at.done, at.total);
     let report = engine::repair(files.disk, show)?;
+    if report.lost_chunks > 0 {
+        let mut record = ScrubRecord::load(&args.store);
+        record.repaired(report.lost_chunks);
+        if let Err(error) = record.save(&args.store) {
+            output::say(format_args!("{error}"));
+        }
+    }
     let left = check(&args.store, stages)?.problems;
     Ok(Repaired { report, left })
 }

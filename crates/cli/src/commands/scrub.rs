@@ -41,6 +41,9 @@ struct Report<'a> {
     /// Each finding as a sentence.
     sentences: Vec<String>,
     damaged: &'a [DamagedChunk],
+    /// By a repair, since a scrub last came to its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gave_up_chunks: Option<u64>,
 }
 
 pub(super) fn run(args: &ScrubArgs) -> Result<(), CliError> {
@@ -61,7 +64,7 @@ pub(super) fn run(args: &ScrubArgs) -> Result<(), CliError> {
     });
     let (record, run) = outcome?;
     if args.format.json {
-        output::print_json(&report(&run, &record.damaged, false))?;
+        output::print_json(&report(&run, &record, false))?;
     } else {
         print_text(&run)?;
     }
@@ -129,8 +132,7 @@ impl<'a> Scrubbing<'a> {
         }
         self.progress = None;
         self.run.conclude(&self.record.damaged);
-        self.record.last = Some(self.run.clone());
-        self.record.run = None;
+        self.record.ended(self.run.clone());
         self.record.save(self.path)?;
         Ok((self.record, self.run))
     }
@@ -186,7 +188,7 @@ fn status(args: &ScrubArgs) -> Result<(), CliError> {
     let running = ScrubLock::is_taken(&args.store)?;
     if args.format.json {
         let run = record.run.as_ref().or(record.last.as_ref()).cloned().unwrap_or_default();
-        return output::print_json(&report(&run, &record.damaged, running));
+        return output::print_json(&report(&run, &record, running));
     }
     output::print_line(match &record.run {
         Some(run) => format!(
@@ -201,9 +203,14 @@ fn status(args: &ScrubArgs) -> Result<(), CliError> {
         None if running => "running, just begun".to_owned(),
         None => "no scrub is under way".to_owned(),
     })?;
-    output::print_line(match &record.last {
-        Some(run) => format!("the last one ended {}: {}", ago(run), summary(run)),
-        None => "none has come to its end yet".to_owned(),
+    output::print_line(match (&record.last, record.gave_up_chunks) {
+        (Some(run), _) => format!("the last one ended {}: {}", ago(run), summary(run)),
+        (None, Some(chunks)) => format!(
+            "none has come to its end since `tamis check --repair` gave up {} chunks: `tamis \
+             scrub` says which are lost still",
+            human_count(chunks)
+        ),
+        (None, None) => "none has come to its end yet".to_owned(),
     })
 }
 
@@ -212,16 +219,17 @@ fn ago(run: &ScrubRun) -> String {
     format!("{} ago", human_duration(Duration::from_secs(seconds)))
 }
 
-fn report<'a>(run: &'a ScrubRun, damaged: &'a [DamagedChunk], running: bool) -> Report<'a> {
+fn report<'a>(run: &'a ScrubRun, record: &'a ScrubRecord, running: bool) -> Report<'a> {
     Report {
         complete: run.position.is_none() && run.begun_unix_seconds > 0,
         running,
-        sound: run.problems() == 0,
+        sound: run.problems() == 0 && record.gave_up_chunks.is_none(),
         problems: run.problems(),
         healed: run.healed(),
         run,
         sentences: sentences(run),
-        damaged,
+        damaged: &record.damaged,
+        gave_up_chunks: record.gave_up_chunks,
     }
 }
 

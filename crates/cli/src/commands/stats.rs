@@ -14,6 +14,7 @@ use crate::args::StatsArgs;
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
 use crate::output;
+use crate::scrub_record::ScrubRecord;
 use crate::size::{counted, human_bytes, human_count};
 use crate::store::Store;
 use crate::table::{Align, Table};
@@ -63,12 +64,37 @@ pub(super) fn run(args: &StatsArgs) -> Result<(), CliError> {
         output::print_json(&report)?;
     } else {
         output::print(text(&report))?;
+        if let Some(lost) = lost(&report.stats, &ScrubRecord::load(&args.store)) {
+            output::print_line(format_args!("\n{lost}"))?;
+        }
         if let Some(weights) = &report.weights {
             output::print_line("")?;
             output::print(table_of(weights))?;
         }
     }
     warn(args, &report.stats)
+}
+
+/// What nobody can read any more, as far as that is known. Chunks that a repair gave up are lost as
+/// long as something maps them, which a scrub finds out.
+fn lost(stats: &Stats, record: &ScrubRecord) -> Option<String> {
+    let given_up = stats.given_up_chunks;
+    if given_up == 0 {
+        return None;
+    }
+    match record.last.as_ref().filter(|last| last.given_up_chunks == given_up) {
+        None => Some(format!(
+            "a repair has given up {}: `tamis scrub` says what is lost with that",
+            counted(given_up, "chunk")
+        )),
+        Some(last) => match last.lost_chunks() {
+            0 => None,
+            lost => Some(format!(
+                "lost: {} when last scrubbed; `tamis scrub` says which",
+                counted(lost, "chunk")
+            )),
+        },
+    }
 }
 
 /// Fails when more is used than `--warn` says.

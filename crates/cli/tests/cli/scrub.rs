@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::harness::{Folder, Served, command, installed, noise, tamis};
+use crate::harness::{Folder, Outcome, Served, command, installed, noise, tamis};
 
 /// Flips bytes of the store's data in the middle of the chunk that begins with `start`.
 fn spoil(folder: &Folder, start: &[u8]) {
@@ -194,6 +194,46 @@ fn a_chunk_that_many_addresses_share_outlives_either_of_its_frames() {
         tamis(&format!("check {store}")).ok();
     }
     assert!(tamis(&format!("explain {store} v 300")).ok().out.contains("second copy"));
+}
+
+/// A repair leaves no damage, and addresses that nothing can be read from. They are named by all
+/// that is asked, until each of them is written again or gone.
+#[test]
+fn what_a_repair_gave_up_is_told_by_every_scrub_until_it_is_written_anew() {
+    let folder = Folder::new();
+    let (store, content) = imported(&folder);
+    tamis(&format!("snapshot create {store} v@s")).ok();
+    assert!(tamis(&format!("scrub {store}")).ok().out.starts_with("all is sound"));
+    spoil(&folder, &content[40 * 4096..40 * 4096 + 64]);
+    assert_eq!(tamis(&format!("check {store} --repair")).code, Some(9));
+    let sound = "all is sound";
+    let status = || tamis(&format!("scrub {store} --status")).ok().out;
+    let stats = || tamis(&format!("stats {store}")).ok().out;
+    assert!(!status().contains(sound) && status().contains("gave up"), "{}", status());
+    assert!(stats().contains("`tamis scrub` says"), "{}", stats());
+
+    let in_both = |found: Outcome| {
+        let told = ["volume v from chunk 40 on", "volume v@s from chunk 40 on"];
+        let both = told.iter().all(|told| found.out.contains(told));
+        assert!(found.code == Some(5) && both && !found.out.contains(sound), "{found:?}");
+    };
+    in_both(tamis(&format!("scrub {store}")));
+    in_both(tamis(&format!("scrub {store} --fingerprint")));
+    assert!(!status().contains(sound), "{}", status());
+    assert!(stats().contains("2 chunks when"), "{}", stats());
+    let server = Served::start(&store, "");
+    in_both(tamis(&format!("scrub {store}")));
+    assert_eq!(server.interrupt(), Some(0));
+
+    let image = folder.path("in.img");
+    tamis(&format!("import {store} v {image} --overwrite")).ok();
+    let found = tamis(&format!("scrub {store}"));
+    assert!(found.code == Some(5) && !found.out.contains("volume v from"), "{found:?}");
+    assert!(stats().contains("1 chunk when"), "{}", stats());
+    tamis(&format!("snapshot delete {store} v@s")).ok();
+    assert!(tamis(&format!("scrub {store}")).ok().out.starts_with(sound));
+    assert!(status().contains(sound) && !stats().contains("lost"), "{}", stats());
+    tamis(&format!("check {store}")).ok();
 }
 
 #[test]

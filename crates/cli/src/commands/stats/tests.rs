@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use engine::{Counters, Stats, VolumeStats};
+use engine::{Counters, Problem, ScrubFinding, ScrubStep, Stats, VolumeStats};
 
-use super::{Rates, Report, text};
+use super::{Rates, Report, lost, text};
+use crate::scrub_record::{ScrubRecord, ScrubRun};
 
 fn stats() -> Stats {
     Stats {
@@ -135,6 +136,32 @@ fn chunks_that_were_not_tried_are_told_where_there_are_any() {
 }
 
 #[test]
+fn what_a_repair_gave_up_is_told_until_a_scrub_has_found_it_nowhere() {
+    let stats = Stats { given_up_chunks: 3, ..stats() };
+    let mut record = ScrubRecord::default();
+    assert_eq!(lost(&Stats::default(), &record), None);
+    assert!(lost(&stats, &record).unwrap().contains("given up 3 chunks"));
+    let found = |volume: &str| {
+        let (volume, lba, count, bytes) = (volume.to_owned(), 7, 2, 8192);
+        let problem = Problem::LostChunks { volume, lba, count, bytes };
+        ScrubFinding { problem, healed: false }
+    };
+    let mut run = ScrubRun::begin(false);
+    let findings = vec![found("v"), found("v@s")];
+    run.add(&ScrubStep { findings, given_up_chunks: 3, ..ScrubStep::default() }, 1.0);
+    record.ended(run);
+    assert!(lost(&stats, &record).unwrap().contains("4 chunks when last scrubbed"));
+    record.repaired(1);
+    assert!(lost(&stats, &record).unwrap().contains("given up"));
+    let mut run = ScrubRun::begin(false);
+    run.add(&ScrubStep { given_up_chunks: 3, ..ScrubStep::default() }, 1.0);
+    record.ended(run);
+    assert_eq!(lost(&stats, &record), None);
+    let more = Stats { given_up_chunks: 4, ..stats };
+    assert!(lost(&more, &record).is_some());
+}
+
+#[test]
 fn programs_find_every_promised_key_at_the_top() {
     let json =
         serde_json::to_value(Report { stats: stats(), served: false, rates: None, weights: None });
@@ -151,6 +178,7 @@ fn programs_find_every_promised_key_at_the_top() {
         "kept_bytes",
         "dead_bytes",
         "collectable_bytes",
+        "given_up_chunks",
         "data_used_ratio",
         "data_taken_ratio",
         "tables_used_ratio",
