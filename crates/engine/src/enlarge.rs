@@ -32,6 +32,7 @@ use crate::enlarging::{Growth, Then, Wish};
 use crate::error::RequestError;
 use crate::geometry::check_zones;
 use crate::grow::{GrowOptions, plan_growth};
+use crate::intake::AdminRequest;
 use crate::outcome::Reply;
 
 /// A write and a sync for each of the geometry's blocks.
@@ -103,7 +104,8 @@ impl Engine {
 
     fn go_on(&mut self, then: Then, done: Done) {
         match then {
-            Then::Make(volume) => self.accept_volume(volume, done),
+            // Whoever was before it may have taken the room that it found.
+            Then::Make(volume) => self.accept_admin(AdminRequest::CreateVolume(volume), done),
             Then::LeaveAside { name, dedup } => self.accept_dedup(name, dedup, done),
         }
     }

@@ -6,8 +6,8 @@ use std::thread;
 
 use disk::{Loss, MemoryDisk};
 use engine::{
-    Address, AdminRequest, Caches, DeleteRequest, Engine, Notice, Reply, RequestError, Room,
-    ScrubFinding, ScrubPosition, ScrubRequest, SnapshotRequest, VolumeHandle, Zone,
+    Address, AdminRequest, Caches, DeleteRequest, Engine, NewVolume, Notice, Reply, RequestError,
+    Room, ScrubFinding, ScrubPosition, ScrubRequest, SnapshotRequest, VolumeHandle, Zone,
 };
 
 use crate::stand::{CHUNK, Dice, GIB, Hand, Holder, MIB, Stand, Wish, check_clean, fresh, packed};
@@ -670,6 +670,55 @@ fn a_snapshot_of_many_volumes_waits_for_no_room_that_does_not_come() {
     }
     let refused = Err(RequestError::NoSpace);
     assert!(answers.contains(&refused) && answers.contains(&Ok(())), "{answers:?}");
+    drop(sparse);
+    check_clean(&hand.close());
+}
+
+/// Volumes that wait for the secret of a store's first domain find less room when it is there than
+/// each of them found when it was asked for.
+#[test]
+fn volumes_of_a_first_domain_take_no_more_pages_than_there_are() {
+    const VOLUMES: usize = 400;
+    let wish = Wish { cache: cache_of(300, 1000), ..Wish::default() };
+    let mut hand = Hand::new(&wish);
+    let sparse = hand.volume("sparse", 1024 * GIB);
+    let write = |hand: &mut Hand, number: u64| {
+        let later = hand.write(&sparse, number * SPARSE_CHUNKS * CHUNK, &packed(1));
+        hand.settle();
+        later.map_or(Ok(()), |tag| hand.wait(tag).map(drop))
+    };
+    let full = (0..20_000).find(|&number| write(&mut hand, number).is_err()).unwrap();
+    drop(sparse);
+    let mut hand = Hand::open(&wish, hand.close());
+    let sparse = hand.beside(|client| client.volume("sparse").unwrap());
+    // Too few to be cut off, which would be given back later.
+    let leaves_bytes = 30 * SPARSE_CHUNKS * CHUNK;
+    let trimmed = hand.trim(&sparse, full * SPARSE_CHUNKS * CHUNK - leaves_bytes, leaves_bytes);
+    hand.wait(trimmed).unwrap();
+    drop(sparse);
+    // What the older root names as well is free when another is written.
+    let hand = Hand::open(&wish, hand.close());
+    let (mut hand, held) = Holder::open(&wish, hand.close());
+    let sparse = hand.beside(|client| client.volume("sparse").unwrap());
+    // What is queued behind it stays in the queue.
+    held.hold(Zone::Tables);
+    hand.trim(&sparse, 0, 1024 * GIB);
+    let tags: Vec<u64> = (0..VOLUMES)
+        .map(|number| {
+            let (tag, done) = hand.done();
+            let (name, domain) = (format!("v{number}"), Some("first".to_owned()));
+            let volume = NewVolume { name, size_bytes: MIB, read_only: false, domain };
+            hand.client.administer(AdminRequest::CreateVolume(volume), done);
+            tag
+        })
+        .collect();
+    hand.steps(5_000);
+    let queued = hand.beside(|client| client.volumes()).unwrap().len() - 1;
+    assert!((1..VOLUMES).contains(&queued), "{queued} found room");
+    held.let_go();
+    for tag in tags {
+        hand.wait(tag).unwrap();
+    }
     drop(sparse);
     check_clean(&hand.close());
 }
