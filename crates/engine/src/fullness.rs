@@ -75,7 +75,7 @@ impl Engine {
 
     /// Whether clients can be promised a container, and the pages of more than a few chunks.
     fn writes_fit(&self) -> bool {
-        let lacks = |chunks| self.intake.lock().space.lacks(chunks, self.geometry.chunk_bytes);
+        let lacks = |chunks| self.intake.lock().space.lacks(chunks);
         self.placement.has_spare_container() && !lacks(CHUNKS_TO_FIT)
     }
 }
