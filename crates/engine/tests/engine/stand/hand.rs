@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex};
 
 use disk::MemoryDisk;
-use engine::{Accepted, Client, Completions, Done, Engine, Reply, RequestError, VolumeHandle};
+use engine::{
+    Accepted, AdminRequest, Client, Completions, Done, Engine, Reply, RequestError, VolumeHandle,
+};
 
 use super::Wish;
 
@@ -178,9 +180,11 @@ impl Hand {
         })
     }
 
-    /// Closes the store and gives its disk.
+    /// Closes the store, at once, and gives its disk.
     pub(crate) fn close(mut self) -> MemoryDisk {
-        self.beside(|client| client.close()).unwrap();
+        let (tag, done) = self.done();
+        self.client.administer(AdminRequest::Close, done);
+        self.wait(tag).unwrap();
         self.disk
     }
 }
