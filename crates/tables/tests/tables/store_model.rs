@@ -367,6 +367,28 @@ fn a_copy_of_a_cleaned_tree_shares_all_of_it() {
     rig.check(other, 506);
 }
 
+/// However many versions share a page when the store is opened: it stays until the last has left.
+#[test]
+fn a_page_that_three_versions_share_outlives_two_of_them_after_an_opening() {
+    let mut rig = Rig::new(40);
+    let [first, second, third] = MAPS;
+    let all = [
+        Op::Put(first, 3, 7),
+        Op::Freeze,
+        Op::Durable,
+        Op::Copy(first, second),
+        Op::Copy(first, third),
+        Op::Freeze,
+        Op::Durable,
+        Op::Crash(0, false),
+        Op::Cut(second, 0, u64::MAX),
+        Op::Cut(third, 0, u64::MAX),
+    ];
+    all.iter().for_each(|op| rig.apply(op));
+    rig.check(first, 3);
+    rig.check_no_block_is_lost();
+}
+
 /// The same calls give the same blocks and the same reads.
 #[test]
 fn the_store_is_deterministic() {
