@@ -254,6 +254,30 @@ fn a_trim_that_overtakes_what_is_written_over_it_makes_no_room_for_more() {
     check_clean(&hand.close());
 }
 
+/// It is mapped now, and may not be any more when the write comes.
+#[test]
+fn what_a_trim_on_its_way_lets_go_of_is_new_to_the_write_behind_it() {
+    let mut hand = Hand::new(&Wish::default());
+    let volume = hand.volume("v", 4 * MIB);
+    hand.beside(|client| client.set_quota("v", Some(300 * CHUNK))).unwrap();
+    let written = hand.write(&volume, 0, &fresh(1, 300 * CHUNK)).unwrap();
+    hand.wait(written).unwrap();
+    let flushed = hand.flush();
+    hand.wait(flushed).unwrap();
+    hand.trim(&volume, 0, 200 * CHUNK);
+    let again = hand.write(&volume, 0, &fresh(2, 100 * CHUNK)).unwrap();
+    // The trim is applied; the write is in the open group still.
+    hand.settle();
+    let more = hand.write(&volume, 400 * CHUNK, &fresh(3, 200 * CHUNK)).unwrap();
+    hand.wait(again).unwrap();
+    assert_eq!(hand.wait(more).map(|_| ()), Err(at_quota()));
+    let flushed = hand.flush();
+    hand.wait(flushed).unwrap();
+    let volumes = hand.beside(|client| client.volumes()).unwrap();
+    assert_eq!(volumes[0].mapped_bytes, 200 * CHUNK);
+    check_clean(&hand.close());
+}
+
 #[test]
 fn a_store_closes_while_writes_are_at_their_quota() {
     let mut hand = Hand::new(&Wish::default());

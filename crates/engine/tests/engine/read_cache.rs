@@ -4,12 +4,67 @@ use std::collections::BTreeSet;
 
 use engine::{
     Address, Caches, CollectRequest, ComparingAhead, Detection, FingerprintKind, Options,
-    RequestError, ScrubPosition, ScrubRequest, Zone,
+    RequestError, ScrubPosition, ScrubRequest, SnapshotRequest, VolumeHandle, Zone,
 };
 
-use crate::stand::{CHUNK, Dice, MIB, Stand, Wish, check_clean, fresh};
+use crate::stand::{CHUNK, Dice, Hand, MIB, Stand, Wish, check_clean, fresh};
 
 const DATA: Zone = Zone::Data(0);
+
+/// What a door tells of the first chunk of a volume, if it can.
+fn told(hand: &Hand, volume: &VolumeHandle) -> Option<Vec<u8>> {
+    let pieces = hand.client.read_held(volume, 0, CHUNK as u32)?;
+    let mut bytes = vec![0xaa; CHUNK as usize];
+    pieces.assemble(&mut bytes).unwrap();
+    Some(bytes)
+}
+
+/// Reads the first chunk of a volume until a door tells it.
+fn read_until_told(hand: &mut Hand, volume: &VolumeHandle, bytes: &[u8]) {
+    let flushed = hand.flush();
+    hand.wait(flushed).unwrap();
+    for _ in 0..8 {
+        assert!(hand.read(volume, 0, CHUNK as u32) == bytes);
+        if let Some(told) = told(hand, volume) {
+            return assert!(told == bytes);
+        }
+    }
+    panic!("no door tells it");
+}
+
+#[test]
+fn doors_tell_nothing_of_before_a_rollback() {
+    let mut hand = Hand::new(&Wish::default());
+    let volume = hand.volume("v", MIB);
+    hand.write(&volume, 0, &fresh(1, CHUNK));
+    hand.beside(|client| {
+        let (volumes, name) = (vec!["v".to_owned()], "s".to_owned());
+        client.take_snapshots(SnapshotRequest { volumes, name, taken_unix_s: 7 }).unwrap();
+    });
+    hand.write(&volume, 0, &fresh(2, CHUNK));
+    read_until_told(&mut hand, &volume, &fresh(2, CHUNK));
+    drop(volume);
+    let volume = hand.beside(|client| {
+        client.roll_back("v@s").unwrap();
+        client.volume("v").unwrap()
+    });
+    assert!(told(&hand, &volume).is_none_or(|bytes| bytes == fresh(1, CHUNK)));
+    assert!(hand.read(&volume, 0, CHUNK as u32) == fresh(1, CHUNK));
+}
+
+/// The read was asked for before the write, and is answered behind its acknowledgement.
+#[test]
+fn doors_keep_nothing_of_a_read_that_a_write_has_overtaken() {
+    let mut hand = Hand::new(&Wish::default());
+    let volume = hand.volume("v", MIB);
+    hand.write(&volume, 0, &fresh(1, CHUNK));
+    read_until_told(&mut hand, &volume, &fresh(1, CHUNK));
+    let (read, done) = hand.done();
+    hand.client.read(&volume, 0, CHUNK as u32, done);
+    assert_eq!(hand.write(&volume, 0, &fresh(2, CHUNK)), None, "it is acknowledged at once");
+    assert!(hand.bytes_of(read) == fresh(1, CHUNK));
+    assert!(told(&hand, &volume).is_none_or(|bytes| bytes == fresh(2, CHUNK)));
+}
 
 /// Chunks of reads that were in memory, and those that were not.
 fn hits_and_misses(stand: &Stand) -> (u64, u64) {

@@ -1,7 +1,7 @@
 //! Scrub: what is damaged is found and named, what has a second copy heals, what is only moving is
 //! left in peace.
 
-use disk::{Fault, MemoryDisk};
+use disk::{Fault, Loss, MemoryDisk};
 use engine::{
     AdminRequest, Client, Codec, CollectRequest, Problem, Reply, RequestError, ScrubFinding,
     ScrubPosition, ScrubRequest, ScrubStep, VolumeHandle, Zone,
@@ -10,6 +10,9 @@ use engine::{
 use crate::stand::{CHUNK, Dice, Hand, MIB, Stand, Wish, check, check_clean, fresh, packed};
 
 const DATA: Zone = Zone::Data(0);
+
+/// Steps in which a container is read, verified and judged, and some.
+const STEPS_OF_SCRUB: u64 = 60;
 
 /// A scrub from its beginning to its end, all steps in one.
 pub(crate) fn scrub(client: &Client, fingerprints: bool) -> ScrubStep {
@@ -182,6 +185,40 @@ fn a_dead_chunk_that_is_damaged_is_forgotten() {
     stand.flush();
     assert_eq!(stand.read(&volume, 500 * CHUNK, CHUNK), fresh(5, CHUNK));
     check_clean(&stand.close());
+}
+
+/// Wherever the scrub is when the write comes: what it calls healed is read.
+#[test]
+fn a_dead_chunk_that_a_write_is_to_bring_back_is_not_forgotten() {
+    let (stand, volume) = filled(1200);
+    let place = place_of(&stand.disk, &fresh(5, CHUNK));
+    stand.write(&volume, 5 * CHUNK, &fresh(70_000, CHUNK));
+    drop(volume);
+    let disk = stand.close();
+    spoil(&disk, DATA, place + 50);
+    let mut healed = 0;
+    for steps in 0..STEPS_OF_SCRUB {
+        let disk = disk.left_by_power_loss(0, Loss::None);
+        let mut hand = Hand::open(&Wish::default(), disk);
+        let volume = hand.beside(|client| client.volume("a").unwrap());
+        let (scrub, done) = hand.done();
+        let position = ScrubPosition::Containers { container: 0 };
+        let request = AdminRequest::Scrub(ScrubRequest { position, fingerprints: false });
+        hand.client.administer(request, done);
+        hand.steps(steps);
+        hand.write(&volume, 500 * CHUNK, &fresh(5, CHUNK));
+        let flush = hand.flush();
+        hand.wait(flush).unwrap();
+        let Reply::Scrub(step) = hand.wait(scrub).unwrap() else { panic!("no step") };
+        // If the write was mapped before the scrub looked, nothing has the bytes any more.
+        if step.findings.iter().all(|found| found.healed) {
+            healed += 1;
+            let there = hand.read(&volume, 500 * CHUNK, CHUNK as u32);
+            assert!(there == fresh(5, CHUNK), "after {steps} steps");
+            check_clean(&hand.close());
+        }
+    }
+    assert!(healed > 0 && healed < STEPS_OF_SCRUB, "{healed}: the write came never, or always");
 }
 
 #[test]

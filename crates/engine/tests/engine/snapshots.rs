@@ -4,7 +4,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use engine::{AdminRequest, NewVolume, Origin, RequestError, SnapshotRequest, VolumeHandle, Zone};
+use engine::{
+    AdminRequest, NewVolume, Origin, Reply, RequestError, SnapshotRequest, VolumeHandle, Zone,
+};
 
 use crate::stand::{CHUNK, Dice, Hand, Holder, MIB, Stand, Wish, check_clean, fresh, spoil};
 
@@ -343,6 +345,63 @@ fn a_large_trim_is_cut_off_and_comes_back() {
         }
         check_clean(&stand.close());
     }
+}
+
+/// A volume holds again what it held before a snapshot: with that goes one of the two references.
+#[test]
+fn what_has_come_back_behind_a_deleted_snapshot_is_counted_once() {
+    let stand = Wish::default().stand();
+    let volume = stand.volume("v", 4 * MIB);
+    for (content, name) in [(1, "before"), (2, "between"), (1, "behind")] {
+        stand.write(&volume, 0, &fresh(content, MIB));
+        snap(&stand, &["v"], name);
+    }
+    stand.client.delete_volume("v@between").unwrap();
+    settled(&stand);
+    assert_eq!(stand.stats().unique_chunks, MIB / CHUNK);
+    check_clean(&stand.close());
+}
+
+/// What a volume has from a snapshot is still that one's where its deletion has not come to, up to
+/// the leaf at which the next piece begins.
+#[test]
+fn a_volume_is_written_while_the_snapshot_that_it_came_from_is_deleted() {
+    const LEAVES: u64 = 400;
+    const LEAVES_PER_PIECE: u64 = 8;
+    let mut hand = Hand::new(&Wish::default());
+    let volume = hand.volume("v", LEAVES * LEAF_CHUNKS * CHUNK);
+    let write = |hand: &mut Hand, leaf: u64, at: u64, content: u64| {
+        let offset_bytes = (leaf * LEAF_CHUNKS + at) * CHUNK;
+        hand.write(&volume, offset_bytes, &fresh(content * LEAVES + leaf, CHUNK));
+    };
+    for (content, name) in [(1, "older"), (2, "newer")] {
+        for leaf in 0..LEAVES {
+            write(&mut hand, leaf, 0, 2 * content);
+            write(&mut hand, leaf, 1, 2 * content + 1);
+        }
+        hand.beside(|client| {
+            let (volumes, name) = (vec!["v".to_owned()], name.to_owned());
+            client.take_snapshots(SnapshotRequest { volumes, name, taken_unix_s: 7 }).unwrap();
+        });
+    }
+    for leaf in 0..LEAVES {
+        write(&mut hand, leaf, 0, 6);
+        // What were released once too often would be missed here.
+        write(&mut hand, leaf, 2, 5);
+    }
+    let flush = hand.flush();
+    hand.wait(flush).unwrap();
+    let (name, with_snapshots) = ("v@newer".to_owned(), false);
+    let deletion = ask(&mut hand, AdminRequest::DeleteVolume { name, with_snapshots });
+    hand.wait(deletion).unwrap();
+    (0..LEAVES).step_by(LEAVES_PER_PIECE as usize).for_each(|leaf| write(&mut hand, leaf, 1, 7));
+    let flush = hand.flush();
+    hand.wait(flush).unwrap();
+    let stats = ask(&mut hand, AdminRequest::Stats);
+    let Reply::Stats(stats) = hand.wait(stats).unwrap() else { panic!("no figures") };
+    assert_eq!(stats.deletions, 1, "the deletion was over too soon to be met");
+    hand.settle();
+    check_clean(&hand.close());
 }
 
 /// Everything at random, over crashes, against copies.
