@@ -114,6 +114,13 @@ impl Engine {
         here
     }
 
+    /// Whether a group waits for the pages that say where its candidates are. What those push out
+    /// of a small cache meanwhile would be looked for again, and push out those: for ever.
+    pub(crate) fn awaits_candidates(&self, id: u64) -> bool {
+        let is_due = |compared: &Compared| compared.outcome == Outcome::Due;
+        self.buffer.group(id).is_some_and(|group| group.compared.iter().flatten().any(is_due))
+    }
+
     fn begin_comparing(&mut self, id: u64, due: &[(usize, Candidate)]) {
         let mut known = Due::default();
         for &(at, with) in due {

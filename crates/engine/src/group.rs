@@ -283,7 +283,7 @@ impl Engine {
         for pbn in seen.iter().filter(|_| doubtful).filter_map(Seen::stored) {
             here &= self.state.want_pba(pbn, &mut wanted).unwrap_or(true);
         }
-        if !here || seen.contains(&Seen::Missing) {
+        if !here || self.awaits_candidates(id) || seen.contains(&Seen::Missing) {
             // All pages are held, or they might take turns in being here. What is denied has none.
             let seen = seen.iter();
             let led = fingerprints.clone().zip(seen).filter(|(_, seen)| **seen != Seen::Denied);

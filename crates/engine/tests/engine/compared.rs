@@ -3,8 +3,8 @@
 
 use disk::{Fault, Loss, MemoryDisk};
 use engine::{
-    Address, CollectRequest, Detection, FingerprintKind, Problem, ScrubPosition, ScrubRequest,
-    Stats, VolumeHandle, Zone, repair,
+    Address, Caches, CollectRequest, Detection, FingerprintKind, Problem, ScrubPosition,
+    ScrubRequest, Stats, VolumeHandle, Zone, repair,
 };
 use reduce::Fingerprinter;
 
@@ -374,4 +374,31 @@ fn scrub_and_repair_know_what_is_aside() {
         assert_eq!((0..100).filter(|&lba| is_aside(&stand, lba)).count(), 50);
         check_clean(&stand.close());
     }
+}
+
+/// What a group is looked up by and what it is compared with are more pages than the cache keeps.
+#[test]
+fn a_group_is_compared_however_few_pages_stay_in_memory() {
+    let (pages, dirty_pages_max, young_max) = (24, 6, 150);
+    let (directory_entries, frame_bytes, lends) = (0, 0, false);
+    let cache = Caches { pages, dirty_pages_max, young_max, directory_entries, frame_bytes, lends };
+    let detection = Detection { verify: true, ..Default::default() };
+    let mut hand = Hand::new(&Wish { cache: Some(cache), detection, ..Wish::default() });
+    let volume = hand.volume("v", 64 * MIB);
+    let chunk = |number: u64| fresh(number, CHUNK);
+    let mut write = |at: u64, numbers: &[u64]| {
+        let bytes: Vec<u8> = numbers.iter().flat_map(|&number| chunk(number)).collect();
+        hand.write(&volume, at, &bytes);
+        let flush = hand.flush();
+        hand.wait(flush).unwrap();
+    };
+    for mib in 0..16 {
+        write(mib * MIB, &(mib * 256..(mib + 1) * 256).collect::<Vec<u64>>());
+    }
+    let scattered: Vec<u64> = (0..512).map(|number| number * 8).collect();
+    write(32 * MIB, &scattered);
+    for (lba, &number) in (8192..).zip(&scattered) {
+        assert!(hand.read(&volume, lba * CHUNK, CHUNK as u32) == chunk(number), "{number}");
+    }
+    check_clean(&hand.close());
 }
