@@ -6,10 +6,22 @@
 //! gives back no less than it takes. What is dead in any other container stays where it is until
 //! more of it dies. One in which nothing lives is freed in any case.
 
-use crate::emptiness::SealedUse;
 use format::directory::DIRECTORY_ENTRY_BYTES;
 use format::frame::FRAME_BYTES_MAX;
 use format::units::{BLOCK_BYTES, CONTAINER_BYTES};
+
+/// The figures of a sealed container.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct SealedUse {
+    /// Bytes of frames whose chunks are referenced.
+    pub live_bytes: u32,
+    /// Bytes of all frames and padding.
+    pub used_bytes: u32,
+    /// Which life of the container this is; older ones are smaller.
+    pub sequence: u32,
+    /// A frame in it cannot be read, so it is never collected.
+    pub damaged: bool,
+}
 
 /// A container is compacted only if at least one byte in so many is dead.
 const COMPACTED_ONE_IN: u32 = 16;

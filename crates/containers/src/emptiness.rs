@@ -11,7 +11,7 @@
 //! change rarely moves a container to another class, and in its class the oldest is always the
 //! best. Only these are compared.
 
-use crate::compaction::{WorthIt, is_worth_it};
+use crate::compaction::{SealedUse, WorthIt, is_worth_it};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -20,19 +20,6 @@ const CLASSES: u64 = 64;
 /// The class of those that are not worth it ([`crate::compaction`]). They are in no other, so that
 /// none of them stands before one that is.
 const NOT_WORTH_IT: usize = CLASSES as usize;
-
-/// The figures of a sealed container.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct SealedUse {
-    /// Bytes of frames whose chunks are referenced.
-    pub live_bytes: u32,
-    /// Bytes of all frames and padding.
-    pub used_bytes: u32,
-    /// Which life of the container this is; older ones are smaller.
-    pub sequence: u32,
-    /// A frame in it cannot be read, so it is never collected.
-    pub damaged: bool,
-}
 
 /// Which containers are in which class. Their figures are the owner's; it gives them with every
 /// call.

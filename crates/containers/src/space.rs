@@ -13,7 +13,7 @@
 //! the same. Calls that make no sense (freeing what is free) change nothing: a container that were
 //! listed as free twice would be written twice.
 
-pub use crate::emptiness::SealedUse;
+pub use crate::compaction::SealedUse;
 use crate::emptiness::{Emptiness, worth};
 use crate::free_list::FreeList;
 use crate::promise::usable_bytes_per_container;

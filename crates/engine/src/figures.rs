@@ -52,12 +52,7 @@ impl Engine {
             dedup_ratio: ratio(logical_bytes, unique_bytes),
             compression_ratio: ratio(unique_bytes, stored_bytes),
             reduction_ratio: ratio(logical_bytes, stored_bytes),
-            memory_bytes: self.state.resident_bytes()
-                + self.directories.resident_bytes()
-                + self.frames.resident_bytes()
-                + self.ahead.resident_bytes()
-                + self.intake.lookaside.resident_bytes()
-                + self.write_bytes(),
+            memory_bytes: self.resident_bytes(),
             memory_bytes_max: self.memory_bytes_max,
             under_way: self.under_way(),
             compression: compression_name(self.state.compression),
@@ -75,6 +70,16 @@ impl Engine {
             stages: StageTimes::of(&self.stages, &self.workers, &self.intake.expanding),
             counters: self.counters(),
         }
+    }
+
+    /// Memory of all caches and of the write buffer.
+    fn resident_bytes(&self) -> u64 {
+        self.state.resident_bytes()
+            + self.directories.resident_bytes()
+            + self.frames.resident_bytes()
+            + self.ahead.resident_bytes()
+            + self.intake.lookaside.resident_bytes()
+            + self.write_bytes()
     }
 
     /// Where what was written since the store was opened went.
