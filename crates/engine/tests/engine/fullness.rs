@@ -423,7 +423,9 @@ impl WrittenOver {
     fn note(&mut self, notice: &Notice, disk: &MemoryDisk) {
         match notice {
             // Whoever trims may have done all that it was to do.
-            Notice::CheckpointBegan { .. } => self.begun.iter().for_each(|to| drop(to.send(()))),
+            Notice::CheckpointBegan { .. } => {
+                let _ = self.begun.as_ref().map(|to| to.send(()));
+            }
             Notice::RootRepeated { .. } => self.root_repeats = true,
             Notice::CheckpointEnded { .. } if std::mem::take(&mut self.root_repeats) => {
                 let disk = disk.left_by_power_loss(self.chunks, Loss::Mixed);

@@ -5,7 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use engine::{
-    AdminRequest, NewVolume, Origin, Reply, RequestError, SnapshotRequest, VolumeHandle, Zone,
+    AdminRequest, DeleteRequest, NewVolume, Origin, Reply, RequestError, SnapshotRequest,
+    VolumeHandle, Zone,
 };
 
 use crate::stand::{CHUNK, Dice, Hand, Holder, MIB, Stand, Wish, check_clean, fresh, spoil};
@@ -391,8 +392,8 @@ fn a_volume_is_written_while_the_snapshot_that_it_came_from_is_deleted() {
     }
     let flush = hand.flush();
     hand.wait(flush).unwrap();
-    let (name, with_snapshots) = ("v@newer".to_owned(), false);
-    let deletion = ask(&mut hand, AdminRequest::DeleteVolume { name, with_snapshots });
+    let deletion = AdminRequest::DeleteVolume(DeleteRequest::of("v@newer"));
+    let deletion = ask(&mut hand, deletion);
     hand.wait(deletion).unwrap();
     (0..LEAVES).step_by(LEAVES_PER_PIECE as usize).for_each(|leaf| write(&mut hand, leaf, 1, 7));
     let flush = hand.flush();
