@@ -17,8 +17,10 @@ use crate::script::{End, Life, Request, Script, Shape, Verb};
 use crate::session::{Range, SECTOR_BYTES, Session, Waiting};
 use crate::workload::SECTORS;
 
-/// Of the data zones or the tables, this much must be in use before a write is refused.
-const USED_RATIO_MIN: f64 = 0.6;
+/// Of the room for data or for tables, this much must be used before a write is refused. The tables
+/// of these stores are small, and a chunk may take four blocks of them.
+const USED_DATA_MIN: f64 = 0.97;
+const USED_TABLES_MIN: f64 = 0.9;
 /// Chunks of one write of a fill.
 const FILL_CHUNKS: u64 = 250;
 /// Volumes of so many sectors are written a chunk at a time, each to a leaf of its own: the tables
@@ -265,7 +267,7 @@ impl Session<'_> {
     /// A write was refused: most of some room must be in use.
     fn expect_full(&mut self) -> Result<(), Broken> {
         let used = self.used_ratios()?;
-        if used.0.max(used.1) < USED_RATIO_MIN {
+        if used.0 < USED_DATA_MIN && used.1 < USED_TABLES_MIN {
             return Err(strange("a write to a store with room", &used));
         }
         Ok(())
