@@ -3,7 +3,9 @@
 //! A damaged inner page still has most of its pointers. None of them can be believed, but each can
 //! be tried: a page that passes its checksum, has the right name and the tag that the pointer says
 //! is the one. A pointer that leads to nothing of the kind, or is zero, means that what is below it
-//! is lost, since nobody can say that there was nothing.
+//! is lost, since nobody can say that there was nothing. Nothing is tried of a page that is another
+//! one: a device that lost a write, or did it elsewhere, leaves an earlier version in its place, or
+//! a page of another volume, whose children are whole and wrong.
 //!
 //! Versions of a volume share pages, and so do both roots: what was found intact once is neither
 //! read nor kept again. So time and memory go with the pages that there are, and with the inner
@@ -128,7 +130,7 @@ impl TreeImage {
     }
 }
 
-/// Reads a page and checks that it is the one.
+/// Reads a page and checks that it is the one; an error has what is left of it.
 pub(crate) fn read_page(
     reads: &mut DamageReads,
     tables_blocks: u64,
@@ -142,7 +144,7 @@ pub(crate) fn read_page(
     let page = Page::from_bytes(&bytes).map_err(|_| None)?;
     match page.check(id, pointer.tag()) {
         Ok(()) => Ok(page),
-        Err(_) => Err(Some(Box::new(page))),
+        Err(_) => Err(Some(page).filter(|page| page.is_left_of(pointer.tag())).map(Box::new)),
     }
 }
 

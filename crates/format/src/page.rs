@@ -164,6 +164,25 @@ impl Page {
         self.check_version()
     }
 
+    /// Whether a page that fails its check is what is left of the version whose pointer has `tag`,
+    /// and not another page, or an earlier version of this one, that stands in its place: its
+    /// checksum has the tag, as it stands there or as its bytes have it. Where the checksum is
+    /// damaged together with bytes under it, the rest of the header is as well.
+    #[must_use]
+    pub fn is_left_of(&self, tag: u32) -> bool {
+        let has_tag = |crc: u32| BlockPtr::tag_of(crc) == tag;
+        has_tag(u32_at(&self.0, CRC_AT)) || has_tag(self.crc()) || !self.has_sound_header()
+    }
+
+    /// Whether the header is one that a page can have, apart from its checksum.
+    fn has_sound_header(&self) -> bool {
+        let version = u32::from(u16_at(&self.0, VERSION_AT));
+        self.0[KIND_AT] == kind_of(self.id().tree)
+            && (1..=FORMAT_VERSION).contains(&version)
+            && u32_at(&self.0, ZERO_AT) == 0
+            && self.generation() > 0
+    }
+
     fn check_version(&self) -> Result<(), FormatError> {
         let found = u32::from(u16_at(&self.0, VERSION_AT));
         if found > FORMAT_VERSION {

@@ -33,6 +33,7 @@ mod snapshots;
 mod stages;
 mod stand;
 mod stops;
+mod two_hits;
 mod unreadable;
 mod unsynced;
 mod versions;

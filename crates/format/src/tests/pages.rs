@@ -38,6 +38,23 @@ proptest! {
     }
 
     #[test]
+    fn what_is_left_of_a_page_is_told_from_another_one(
+        id in page_id(),
+        generation in 1..u64::MAX,
+        at in 0..BLOCK_BYTES - 32,
+        length in 1..32_usize,
+    ) {
+        let mut page = Page::empty(id);
+        let earlier = BlockPtr::tag_of(page.seal(generation));
+        page.payload_mut()[100] = 1;
+        let tag = BlockPtr::tag_of(page.seal(generation));
+        // Whole, it is no remains of a version that it is not.
+        prop_assert!(page.is_left_of(tag) && !page.is_left_of(earlier));
+        page.as_bytes_mut()[at..at + length].iter_mut().for_each(|byte| *byte ^= 0xa5);
+        prop_assert!(page.is_left_of(tag));
+    }
+
+    #[test]
     fn pointers_keep_block_and_tag(block in 1..BlockPtr::BLOCKS_MAX, crc: u32) {
         let pointer = BlockPtr::new(block, crc);
         prop_assert_eq!((pointer.block(), pointer.tag()), (block, crc & 0xff_ffff));

@@ -1,0 +1,115 @@
+//! Damage that a repair could take for something else: a page of another volume, or an earlier one,
+//! where a device lost a write or did it elsewhere.
+
+use std::collections::BTreeSet;
+
+use disk::{Loss, MemoryDisk};
+use engine::{Zone, repair, structures};
+use format::page::Page;
+use format::units::TreeId;
+
+use crate::stand::{CHUNK, MIB, Stand, Wish, fresh};
+
+const BLOCK: usize = 4096;
+/// Chunks of each volume: a leaf of a map and a part of another.
+const CHUNKS: u64 = 900;
+
+fn copy_of(disk: &MemoryDisk) -> MemoryDisk {
+    disk.left_by_power_loss(0, Loss::None)
+}
+
+/// Contents of a volume at a moment.
+fn chunk(volume: u64, moment: u64, number: u64) -> Vec<u8> {
+    fresh(10_000 * (2 * volume + moment) + number, CHUNK)
+}
+
+fn write_both(stand: &Stand, moment: u64) {
+    for number in 0..CHUNKS {
+        for (at, name) in (0..).zip(["a", "b"]) {
+            let volume = stand.client.volume(name).unwrap();
+            stand.write(&volume, number * CHUNK, &chunk(at, moment, number));
+        }
+    }
+}
+
+/// A store of two volumes that were written twice, as it was after each time.
+fn written_twice() -> [MemoryDisk; 2] {
+    let stand = Wish::default().stand();
+    stand.volume("a", 8 * MIB);
+    stand.volume("b", 8 * MIB);
+    write_both(&stand, 0);
+    let disk = stand.close();
+    let first = copy_of(&disk);
+    let stand = Wish::default().open(disk);
+    write_both(&stand, 1);
+    // So that both roots have all of it.
+    let disk = Wish::default().open(stand.close()).close();
+    [first, disk]
+}
+
+/// Blocks of the inner pages of a volume's map, below either root.
+fn inner_pages(disk: &MemoryDisk, volume: u32) -> BTreeSet<u64> {
+    let all = structures(Box::new(copy_of(disk))).unwrap();
+    let of_map = all.iter().filter(|structure| structure.kind == "map, inner page");
+    let blocks = of_map.map(|structure| structure.offset_bytes);
+    let is_of = |at: &u64| page(disk, *at).id().tree == TreeId::volume(engine::VolumeId(volume));
+    blocks.filter(is_of).collect()
+}
+
+fn page(disk: &MemoryDisk, at_bytes: u64) -> Page {
+    Page::from_bytes(&disk.peek(Zone::Tables, at_bytes, BLOCK)).unwrap()
+}
+
+/// As if a write of the page had been lost, or another one had gone there.
+fn put(disk: &MemoryDisk, at_bytes: u64, page: &Page) {
+    for (at, &new) in (at_bytes..).zip(page.as_bytes()) {
+        disk.corrupt(Zone::Tables, at, |byte| *byte = new);
+    }
+}
+
+/// Every chunk of volume `a` that reads at all reads as it was written last; gives how many do not.
+fn assert_only_right_bytes(disk: MemoryDisk) -> u64 {
+    let stand = Wish::default().open(disk);
+    let volume = stand.client.volume("a").unwrap();
+    let mut failed = 0;
+    for number in 0..CHUNKS {
+        match stand.try_read(&volume, number * CHUNK, CHUNK) {
+            Ok(bytes) => assert!(bytes == chunk(0, 1, number), "chunk {number} is another one"),
+            Err(_) => failed += 1,
+        }
+    }
+    failed
+}
+
+#[test]
+fn a_repair_takes_no_page_for_another_that_stands_in_its_place() {
+    let [first, disk] = written_twice();
+    let own = inner_pages(&disk, 1);
+    let of_b = *inner_pages(&disk, 2).first().unwrap();
+    let earlier = *inner_pages(&first, 1).first().unwrap();
+    assert!(!own.contains(&earlier), "the page was not written again");
+    for (name, other) in [("of b", page(&disk, of_b)), ("earlier", page(&first, earlier))] {
+        let disk = copy_of(&disk);
+        own.iter().for_each(|&at| put(&disk, at, &other));
+        let report = repair(Box::new(disk.clone()), &mut |_| {}).unwrap();
+        // Nobody knows where the holes were.
+        assert_eq!(report.lost_chunks, 8 * MIB / CHUNK, "{name}");
+        assert_eq!(assert_only_right_bytes(disk), CHUNKS, "{name}");
+    }
+}
+
+#[test]
+fn what_is_left_of_a_damaged_page_still_leads_to_the_pages_below_it() {
+    let [_, disk] = written_twice();
+    let own = inner_pages(&disk, 1);
+    // Its checksum, its header, pointers that lead nowhere.
+    for damaged in [0..2, 0..32, 5..16, 2000..4096] {
+        let disk = copy_of(&disk);
+        for at in own.iter().flat_map(|own| damaged.clone().map(move |at| own + at)) {
+            disk.corrupt(Zone::Tables, at, |byte| *byte ^= 0xa5);
+        }
+        let report = repair(Box::new(disk.clone()), &mut |_| {}).unwrap();
+        assert!(!report.found.is_empty(), "{damaged:?}");
+        assert_eq!(assert_only_right_bytes(disk), 0, "{damaged:?}");
+    }
+}
