@@ -16,12 +16,14 @@ use std::ops::Range;
 use format::catalog::VolumeState;
 use format::map_page::{self, SLOTS};
 use format::page::Page;
+use format::pba_page;
 use format::units::{BlockPtr, Pbn, TreeId};
 
 use crate::lba_runs::LbaRuns;
 use crate::ledger::{Ledger, Pages, Place, VolumeLedger};
 use crate::problem::{CheckProgress, Problem};
 use crate::survey::Survey;
+use crate::tree_image::TreeImage;
 
 /// Stands for what a lost leaf mapped.
 const UNKNOWN: Pbn = Pbn::MAX;
@@ -54,6 +56,8 @@ pub(crate) struct MapAccounts {
 struct VolumeLook<'a> {
     ledger: &'a Ledger,
     found_again: &'a BTreeSet<Pbn>,
+    /// The places of chunks as the root has them that an opening takes, if that is another one.
+    hidden_places: Option<&'a TreeImage>,
     is_live: bool,
     lost: LbaRuns,
     hidden: LbaRuns,
@@ -69,13 +73,14 @@ impl MapAccounts {
         let mut accounts = Self { references: vec![0; ledger.places.len()], ..Self::default() };
         let total = ledger.volumes.len() as u64;
         let hidden_leaves = pages.survey.other.as_ref().filter(|_| !pages.survey.base_is_newest);
+        let hidden_places = hidden_leaves.and_then(|newest| newest.trees.get(&TreeId::PBN_PBA));
         for (done, (id, volume)) in (0..).zip(&ledger.volumes) {
             progress(CheckProgress { stage: "maps", done, total });
             let newest = hidden_leaves.and_then(|newest| newest.trees.get(&TreeId::volume(*id)));
             // A deleted snapshot that others share is there, but nobody can read it.
             let is_live = volume.entry.state == VolumeState::Live;
             let (lost, hidden) = Default::default();
-            let mut look = VolumeLook { ledger, found_again, is_live, lost, hidden };
+            let mut look = VolumeLook { ledger, found_again, hidden_places, is_live, lost, hidden };
             for index in leaf_indexes(pages.survey, volume) {
                 let is_hidden = newest.is_some_and(|newest| newest.lost_with(index).is_some());
                 let pointer = as_on_disk(pages.survey, volume, index);
@@ -125,13 +130,13 @@ impl MapAccounts {
                 self.lost_with.entry(leaf.lost_with).or_insert(met);
             }
             let is_lost = !look.ledger.is_stored(pbn);
-            let is_found_again = look.found_again.contains(&pbn);
+            let has_no_place = look.has_no_place(pbn);
             mapped += 1;
-            is_whole &= !is_lost && !is_found_again;
+            is_whole &= !is_lost && !has_no_place;
             if look.is_live && is_lost {
                 self.lost_chunks += 1;
                 look.lost.add(lba);
-            } else if look.is_live && (is_hidden || is_found_again) {
+            } else if look.is_live && (is_hidden || has_no_place) {
                 look.hidden.add(lba);
             }
         }
@@ -150,6 +155,15 @@ impl MapAccounts {
         }
         let number = self.lost_with.get(&leaf.lost_with).copied().unwrap_or(0);
         Pbn(ledger.places.len() as u64 + number)
+    }
+}
+
+impl VolumeLook<'_> {
+    /// Whether the page that should say where a chunk is cannot, until a repair.
+    fn has_no_place(&self, pbn: Pbn) -> bool {
+        let leaf = pbn.0 / pba_page::SLOTS as u64;
+        let is_hidden = |places: &TreeImage| places.lost_with(leaf).is_some();
+        self.found_again.contains(&pbn) || self.hidden_places.is_some_and(is_hidden)
     }
 }
 

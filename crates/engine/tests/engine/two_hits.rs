@@ -1,14 +1,15 @@
 //! Damage that a repair could take for something else: a page of another volume, or an earlier one,
-//! where a device lost a write or did it elsewhere.
+//! where a device lost a write or did it elsewhere; and what a check names when one root has what
+//! the other lost.
 
 use std::collections::BTreeSet;
 
 use disk::{Loss, MemoryDisk};
-use engine::{Zone, repair, structures};
+use engine::{Problem, Zone, repair, structures};
 use format::page::Page;
 use format::units::TreeId;
 
-use crate::stand::{CHUNK, MIB, Stand, Wish, fresh};
+use crate::stand::{CHUNK, MIB, Stand, Wish, check, fresh};
 
 const BLOCK: usize = 4096;
 /// Chunks of each volume: a leaf of a map and a part of another.
@@ -112,4 +113,36 @@ fn what_is_left_of_a_damaged_page_still_leads_to_the_pages_below_it() {
         assert!(!report.found.is_empty(), "{damaged:?}");
         assert_eq!(assert_only_right_bytes(disk), 0, "{damaged:?}");
     }
+}
+
+#[test]
+fn a_check_names_what_cannot_be_read_though_the_older_root_has_the_places() {
+    let stand = Wish::default().stand();
+    stand.volume("a", 8 * MIB);
+    stand.volume("b", 8 * MIB);
+    write_both(&stand, 1);
+    let disk = stand.close();
+    let all = structures(Box::new(copy_of(&disk))).unwrap();
+    let places = all.iter().filter(|structure| structure.kind == "PBN-PBA table, leaf");
+    let places: Vec<u64> = places.map(|structure| structure.offset_bytes).collect();
+    // The newest root's come first.
+    let only_newest = places.iter().find(|at| places.iter().filter(|of| of == at).count() == 1);
+    let Some(&at) = only_newest else { panic!("both roots have all places: {places:?}") };
+    disk.corrupt(Zone::Tables, at + 500, |byte| *byte ^= 0x40);
+
+    let of_a = check(&copy_of(&disk)).problems.into_iter().filter_map(|problem| match problem {
+        Problem::HiddenChunks { volume, lba, count, .. } if volume == "a" => Some(lba..lba + count),
+        _ => None,
+    });
+    let named: BTreeSet<u64> = of_a.flatten().collect();
+    let stand = Wish::default().open(copy_of(&disk));
+    let volume = stand.client.volume("a").unwrap();
+    let fails = |number: &u64| stand.try_read(&volume, number * CHUNK, CHUNK).is_err();
+    let failed: BTreeSet<u64> = (0..CHUNKS).filter(fails).collect();
+    assert!(!failed.is_empty());
+    assert_eq!(named, failed);
+    drop(stand);
+    let report = repair(Box::new(disk.clone()), &mut |_| {}).unwrap();
+    assert_eq!(report.lost_chunks, 0, "{report:?}");
+    assert_eq!(assert_only_right_bytes(disk), 0);
 }
