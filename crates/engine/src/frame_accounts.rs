@@ -18,6 +18,8 @@
 //! fingerprint alone.
 //!
 //! Where a frame is damaged and its second copy is not, the copy is the chunk's frame from now on.
+//! If the page that should say where the copy is cannot be had, any frame of that PBN with the
+//! chunk's fingerprint is as good.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -53,6 +55,8 @@ pub(crate) struct FrameAccounts {
     /// Chunks whose frames are damaged, and what is known of their fingerprints.
     damaged: Vec<(Pbn, Option<Fingerprint>)>,
     candidates: BTreeMap<Pbn, Candidate>,
+    /// Further frames of chunks that may have second copies, and what they are frames of.
+    twins: BTreeMap<(Pbn, Fingerprint), Pba>,
 }
 
 /// A container as read.
@@ -77,7 +81,7 @@ impl FrameAccounts {
         let mut accounts = Self::default();
         let mut stored = stored_chunks(ledger);
         stored.sort_unstable_by_key(|(pba, _)| (pba.container, pba.offset_bytes));
-        let searching = ledger.places.contains(&Place::Unknown);
+        let searching = ledger.places.contains(&Place::Unknown) || ledger.has_lost_copies();
         let total = geometry.containers_total();
         let mut rest = &stored[..];
         for id in (0..total as u32).map(ContainerId) {
@@ -196,6 +200,12 @@ impl FrameAccounts {
             let expected = ledger.fingerprints.get(at).copied().flatten();
             let pba = image.with_check(entry.place(image.id));
             let is_sound = image.has_frame(pba, pbn);
+            if is_sound
+                && ledger.may_have_copy(pbn)
+                && ledger.places.get(at) != Some(&Place::At(pba))
+            {
+                self.twins.insert((pbn, fingerprint), pba);
+            }
             let is_wanted = ledger.places.get(at) == Some(&Place::Unknown)
                 && expected.map_or(may_lack, |expected| is_sound && expected == fingerprint);
             let is_newer = (self.candidates.get(&pbn))
@@ -215,11 +225,15 @@ impl FrameAccounts {
     /// Where the second copy of a damaged chunk is sound, it is the chunk's frame.
     fn take_copies(&mut self, ledger: &mut Ledger, reads: &mut DamageReads, geometry: &Geometry) {
         for (pbn, expected) in std::mem::take(&mut self.damaged) {
-            let Some(&copy) = ledger.copies.get(&pbn) else { continue };
+            let known = ledger.copies.get(&pbn);
+            let twin = || self.twins.get(&(pbn, expected?));
+            let Some(&copy) = known.or_else(twin) else { continue };
             let found = fingerprint_at(&mut reads.devices, geometry, pbn, copy).ok().flatten();
             if found.is_some() && (expected.is_none() || found == expected) {
                 ledger.places[pbn.0 as usize] = Place::At(copy);
                 ledger.fingerprints[pbn.0 as usize] = found;
+                // Until a repair nobody knows of it.
+                self.found_again.extend(known.is_none().then_some(pbn));
             }
         }
     }

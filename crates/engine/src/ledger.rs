@@ -104,6 +104,8 @@ pub(crate) struct Ledger {
     /// What stays out of the Hash-PBN table.
     pub(crate) asides: BTreeSet<Pbn>,
     pub(crate) copies: BTreeMap<Pbn, Pba>,
+    /// Leaves of the table of second copies that are lost.
+    copies_lost: BTreeSet<u64>,
     /// None: unknown.
     pub(crate) containers: Vec<Option<ContainerEntry>>,
     pub(crate) volumes: BTreeMap<VolumeId, VolumeLedger>,
@@ -160,6 +162,7 @@ impl Ledger {
             fingerprints: vec![None; next_pbn as usize],
             asides: BTreeSet::new(),
             copies: BTreeMap::new(),
+            copies_lost: BTreeSet::new(),
             containers: vec![Some(ContainerEntry::default()); geometry.containers_total() as usize],
             volumes: volumes.map(|entry| (entry.id, VolumeLedger::new(entry))).collect(),
             compression: base.root.compression,
@@ -195,10 +198,24 @@ impl Ledger {
 
     fn read_copies(&mut self, pages: &mut Pages<'_>) {
         pages.each_leaf(TreeId::COPIES, |leaf, page| {
-            let Some(page) = page else { return };
+            let Some(page) = page else {
+                self.copies_lost.insert(leaf);
+                return;
+            };
             let entries = pbn_pba::entries(leaf, page);
             self.copies.extend(entries.map(|(pbn, entry)| (pbn, entry.pba)));
         });
+    }
+
+    /// Whether nobody knows where all second copies are.
+    pub(crate) fn has_lost_copies(&self) -> bool {
+        !self.copies_lost.is_empty()
+    }
+
+    /// Whether nobody knows if a chunk has a second copy.
+    pub(crate) fn may_have_copy(&self, pbn: Pbn) -> bool {
+        let leaf = pbn.0 / pba_page::SLOTS as u64;
+        self.copies_lost.contains(&leaf) && !self.copies.contains_key(&pbn)
     }
 
     fn read_fingerprints(&mut self, pages: &mut Pages<'_>) {

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use disk::{Fault, MemoryDisk};
+use disk::{Fault, Loss, MemoryDisk};
 use engine::{
     Address, Codec, CollectRequest, Compression, ExplainedPlace, Options, Problem, RequestError,
-    ScrubPosition, ScrubRequest, Stats, VolumeHandle, Zone,
+    ScrubPosition, ScrubRequest, Stats, VolumeHandle, Zone, repair, structures,
 };
 
 use crate::stand::{CHUNK, Dice, MIB, Stand, Wish, check, check_clean, fresh};
@@ -513,4 +513,24 @@ fn a_copy_goes_with_half_of_the_references() {
     life.stand().flush();
     life.stand().wait_until("dropping", |stats| stats.copied_chunks < FAVOURITES / 4);
     life.reopen(Stand::close);
+}
+
+#[test]
+fn a_repair_finds_a_second_copy_whose_page_is_lost_as_well() {
+    let (stand, _) = copied();
+    let (frame_at, disk) = (frame_at(&stand), stand.close());
+    let all = structures(Box::new(disk.left_by_power_loss(0, Loss::None))).unwrap();
+    for leaf in all.iter().filter(|of| of.kind == "table of second copies, leaf") {
+        // Both roots may name it.
+        disk.corrupt(leaf.zone, leaf.offset_bytes + 500, |byte| *byte = 0xa5);
+    }
+    spoil(&disk, frame_at);
+    let problems = check(&disk.left_by_power_loss(0, Loss::None)).problems;
+    let is_named = |problem: &Problem| matches!(problem, Problem::HiddenChunks { count: 6, .. });
+    assert!(problems.iter().any(is_named), "{problems:?}");
+    let report = repair(Box::new(disk.clone()), &mut |_| {}).unwrap();
+    assert_eq!((report.lost_chunks, report.lost_records), (0, 0), "{report:?}");
+    check_clean(&disk);
+    let stand = wish().open(disk);
+    read_everywhere(&stand, &stand.client.volume("v").unwrap());
 }
