@@ -105,7 +105,7 @@ pub(crate) struct Ledger {
     pub(crate) asides: BTreeSet<Pbn>,
     pub(crate) copies: BTreeMap<Pbn, Pba>,
     /// Leaves of the table of second copies that are lost.
-    copies_lost: BTreeSet<u64>,
+    pub(crate) copies_lost: BTreeSet<u64>,
     /// None: unknown.
     pub(crate) containers: Vec<Option<ContainerEntry>>,
     pub(crate) volumes: BTreeMap<VolumeId, VolumeLedger>,
@@ -194,28 +194,6 @@ impl Ledger {
         if let Some(none) = self.places.first_mut() {
             *none = Place::Vacant;
         }
-    }
-
-    fn read_copies(&mut self, pages: &mut Pages<'_>) {
-        pages.each_leaf(TreeId::COPIES, |leaf, page| {
-            let Some(page) = page else {
-                self.copies_lost.insert(leaf);
-                return;
-            };
-            let entries = pbn_pba::entries(leaf, page);
-            self.copies.extend(entries.map(|(pbn, entry)| (pbn, entry.pba)));
-        });
-    }
-
-    /// Whether nobody knows where all second copies are.
-    pub(crate) fn has_lost_copies(&self) -> bool {
-        !self.copies_lost.is_empty()
-    }
-
-    /// Whether nobody knows if a chunk has a second copy.
-    pub(crate) fn may_have_copy(&self, pbn: Pbn) -> bool {
-        let leaf = pbn.0 / pba_page::SLOTS as u64;
-        self.copies_lost.contains(&leaf) && !self.copies.contains_key(&pbn)
     }
 
     fn read_fingerprints(&mut self, pages: &mut Pages<'_>) {
@@ -457,7 +435,7 @@ impl Pages<'_> {
     }
 
     /// Every leaf that is intact, and every one that is lost, as None.
-    fn each_leaf(&mut self, tree: TreeId, mut look: impl FnMut(u64, Option<&Page>)) {
+    pub(crate) fn each_leaf(&mut self, tree: TreeId, mut look: impl FnMut(u64, Option<&Page>)) {
         let Some(image) = self.survey.base.trees.get(&tree) else { return };
         for (index, pointer) in image.leaves.iter() {
             let page = self.page(tree, index, pointer);

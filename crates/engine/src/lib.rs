@@ -86,6 +86,7 @@ mod journal_image;
 mod known;
 mod lba_runs;
 mod ledger;
+mod ledger_copies;
 mod ledger_versions;
 mod lend;
 mod lending;
