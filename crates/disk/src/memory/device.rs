@@ -163,6 +163,7 @@ impl Device {
         }
         let struck = self.faults.iter().find_map(|fault| fault.strikes(&io));
         let torn = struck.is_some().then(|| SplitMix::new(self.prng.next()));
+        self.faults.retain(|fault| struck.is_some() || !fault.ends_with(&io));
         if let Some(medium) = self.medium_mut(io.zone) {
             match (&mut io.kind, torn) {
                 (IoKind::Read { buf }, None) => medium.current.read(io.offset_bytes, buf),

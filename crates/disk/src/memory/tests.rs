@@ -224,6 +224,17 @@ fn a_bad_block_fails_reads_until_healed() {
 }
 
 #[test]
+fn a_bad_block_may_be_good_once_it_is_written() {
+    let mut disk = disk(7);
+    disk.inject(Fault::ReadUntilWritten { zone: TABLES, offset_bytes: BLOCK + 77 });
+    assert!(run(&mut disk, [read(1)])[0].result.is_err());
+    assert!(run(&mut disk, [write(2, 3)])[0].result.is_ok());
+    assert!(run(&mut disk, [read(1)])[0].result.is_err());
+    assert!(run(&mut disk, [write(1, 3)])[0].result.is_ok());
+    assert!(run(&mut disk, [read(1)])[0].result.is_ok() && holds(&disk, 1, 3));
+}
+
+#[test]
 fn writes_under_a_failed_sync_never_become_durable() {
     let mut disk = disk(8);
     run(&mut disk, [write(1, 1)]);
