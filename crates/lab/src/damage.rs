@@ -16,8 +16,8 @@ use engine::{CheckReport, Problem, RepairReport};
 
 use crate::damage_driver::{ChunkRead, Driver};
 use crate::damage_hit::{Hit, Meaning};
-use crate::damage_store::Place;
-use crate::damage_store::{KINDS, Sample, VOLUME_CHUNKS, VOLUMES, content, volume_name};
+use crate::damage_store::{KINDS, Sample};
+use crate::damage_truth::{Place, Reading, VOLUME_CHUNKS, content, volume_name};
 use crate::dice::Dice;
 
 /// What became of hits on one kind of structure.
@@ -140,16 +140,16 @@ impl fmt::Display for DamageTable {
 
 /// What became of one hit.
 #[derive(Copy, Clone, Debug, Default)]
-struct Fate {
-    detected: bool,
-    repaired: bool,
-    lost: bool,
-    refused: bool,
-    like_a_crash: bool,
+pub(crate) struct Fate {
+    pub(crate) detected: bool,
+    pub(crate) repaired: bool,
+    pub(crate) lost: bool,
+    pub(crate) refused: bool,
+    pub(crate) like_a_crash: bool,
 }
 
 impl Fate {
-    fn count(self, row: &mut DamageRow) {
+    pub(crate) fn count(self, row: &mut DamageRow) {
         row.hits += 1;
         row.detected += u64::from(self.detected);
         row.repaired += u64::from(self.repaired && !self.lost);
@@ -158,13 +158,6 @@ impl Fate {
         row.like_a_crash += u64::from(self.like_a_crash && !self.detected);
         row.harmless += u64::from(!self.detected && !self.like_a_crash);
     }
-}
-
-/// What reading a whole store came to.
-#[derive(Default)]
-struct Reading {
-    failed: Vec<Place>,
-    older: u64,
 }
 
 struct Trial<'a> {
@@ -205,7 +198,7 @@ impl Trial<'_> {
             Err(sentence) => self.fail(format!("clean, but it does not open: {sentence}")),
             Ok(mut driver) => {
                 let reading = self.read_all(&mut driver, may_be_older);
-                fate.like_a_crash = reading.older > 0 || meaning == Meaning::Unproven;
+                fate.like_a_crash = !reading.older.is_empty() || meaning == Meaning::Unproven;
                 if !loses && !reading.failed.is_empty() {
                     self.fail(format!("nothing is lost, but {} reads fail", reading.failed.len()));
                 }
@@ -221,10 +214,7 @@ impl Trial<'_> {
     }
 
     fn must_name_a_structure(&mut self, sentence: &str) {
-        let names = ["journal", "root", "geometry", "tables", "catalog", "superblock", "data"];
-        if !names.iter().any(|name| sentence.contains(name)) {
-            self.fail(format!("a refusal names no structure: {sentence}"));
-        }
+        self.failures.extend(must_name_a_structure(sentence));
     }
 
     fn repair(&mut self, disk: &MemoryDisk, may_be_older: bool, fate: &mut Fate) {
@@ -301,44 +291,17 @@ impl Trial<'_> {
     }
 
     fn read_all(&mut self, driver: &mut Driver, may_be_older: bool) -> Reading {
-        let mut reading = Reading::default();
-        for volume in 0..VOLUMES {
-            let found = driver.call(move |client| client.volume(&volume_name(volume)));
-            let Ok(handle) = found else {
-                self.fail(format!("volume v{volume} is gone"));
-                continue;
-            };
-            for lba in 0..VOLUME_CHUNKS {
-                let place = (volume, lba);
-                match driver.read(&handle, lba) {
-                    ChunkRead::Hangs => return self.hangs(reading, place),
-                    ChunkRead::Failed(_) => reading.failed.push(place),
-                    ChunkRead::Bytes(bytes) => match self.version(place, &bytes) {
-                        Some(true) => {}
-                        Some(false) if may_be_older => reading.older += 1,
-                        _ => self.fail(format!("wrong bytes in chunk {lba} of v{volume}")),
-                    },
-                }
-            }
-        }
+        let mut reading = self.sample.truth.read_all(driver, may_be_older);
+        self.failures.append(&mut reading.wrong);
         reading
     }
+}
 
-    fn hangs(&mut self, reading: Reading, place: Place) -> Reading {
-        self.fail(format!("the read of chunk {} of v{} never ends", place.1, place.0));
-        reading
-    }
-
-    /// Whether the bytes are the chunk's newest, or what it held before; None: neither.
-    fn version(&self, place: Place, bytes: &[u8]) -> Option<bool> {
-        let versions = self.sample.versions.get(&place).map_or(&[][..], Vec::as_slice);
-        let newest = versions.last().copied().unwrap_or(0);
-        if bytes == content(newest) {
-            return Some(true);
-        }
-        let older = versions.iter().copied().chain([0]);
-        older.into_iter().any(|version| bytes == content(version)).then_some(false)
-    }
+/// What is wrong with the sentence of a refusal, if anything is.
+pub(crate) fn must_name_a_structure(sentence: &str) -> Option<String> {
+    let names = ["journal", "root", "geometry", "tables", "catalog", "superblock", "data"];
+    let is_named = names.iter().any(|name| sentence.contains(name));
+    (!is_named).then(|| format!("a refusal names no structure: {sentence}"))
 }
 
 /// Whether it is damage to a frame, which costs nothing where there is a second one.

@@ -1,19 +1,25 @@
 //! An engine stepped in place, for stores that may be damaged: every call comes to an end.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use disk::{Disk, Doorbell};
 use engine::{
-    Caches, Client, Completions, DomainSecret, Done, Engine, Options, Reply, RequestError,
-    VolumeHandle,
+    Address, AdminRequest, Caches, Client, Completions, DomainSecret, Done, Engine, Explanation,
+    Options, Reply, RequestError, VolumeHandle,
 };
 
 use crate::oracle::CHUNK_BYTES;
 
 /// Steps without any movement after which nothing will come.
 const STILL_MAX: u32 = 2_000;
+/// Steps after which a request that is not answered never will be.
+const STEPS_MAX: u32 = 10_000_000;
+/// After so many steps without any movement, and this long, a blocking call will not come back.
+const CALL_STILL_MAX: u64 = 1_000_000;
+const CALL_MAX: Duration = Duration::from_secs(60);
 /// So that some chunks of a small store are stored twice.
-const COPIES_ABOVE: u32 = 4;
+pub(crate) const COPIES_ABOVE: u32 = 4;
 
 /// So few young entries that there are buckets and filters to be hit.
 const CACHE: Caches = Caches {
@@ -36,7 +42,7 @@ impl Completions for Inbox {
     }
 }
 
-/// What a read of one chunk came to.
+/// What a read came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ChunkRead {
     Bytes(Vec<u8>),
@@ -72,14 +78,24 @@ impl Driver {
     }
 
     /// Makes a blocking call on a thread of its own while the engine is stepped.
+    #[track_caller]
     pub(crate) fn call<T: Send + 'static>(
         &mut self,
         call: impl FnOnce(Client) -> T + Send + 'static,
     ) -> T {
         let client = self.client.clone();
         let caller = std::thread::spawn(move || call(client));
+        let (mut still, mut moved) = (0, Instant::now());
         while !caller.is_finished() {
-            if !self.engine.step() {
+            if still > CALL_STILL_MAX && moved.elapsed() > CALL_MAX {
+                let at = std::panic::Location::caller();
+                let sentence = format!("a panic: the call at {at} never comes back");
+                std::panic::resume_unwind(Box::new(sentence));
+            }
+            if self.engine.step() {
+                (still, moved) = (0, Instant::now());
+            } else {
+                still += 1;
                 self.engine.tick();
                 std::thread::yield_now();
             }
@@ -90,7 +106,25 @@ impl Driver {
         }
     }
 
+    /// A volume, if it is there.
+    #[track_caller]
+    pub(crate) fn volume(&mut self, name: &str) -> Option<VolumeHandle> {
+        let name = name.to_owned();
+        self.call(move |client| client.volume(&name)).ok()
+    }
+
+    /// What the tables say of a chunk.
+    pub(crate) fn explain(&mut self, volume: &str, lba: u64) -> Option<Explanation> {
+        let (volume, address) = (volume.to_owned(), Address::Lba(lba));
+        let request = AdminRequest::Explain { volume, address };
+        match self.ask(|client, done| client.administer(request, done)) {
+            Some(Ok(Reply::Explanation(explanation))) => Some(*explanation),
+            _ => None,
+        }
+    }
+
     /// Ends the store cleanly.
+    #[track_caller]
     pub(crate) fn close(mut self) -> Result<(), RequestError> {
         self.call(|client| client.close())
     }
@@ -99,9 +133,12 @@ impl Driver {
         let inbox = Arc::new(Inbox::default());
         send(&self.client, Done { sink: Arc::clone(&inbox) as Arc<dyn Completions>, tag: 1 });
         let mut still = 0;
-        while still < STILL_MAX {
+        for _ in 0..STEPS_MAX {
             if !self.engine.step() {
                 still += 1;
+            }
+            if still > STILL_MAX {
+                return None;
             }
             let mut outcome = inbox.0.lock().unwrap_or_else(PoisonError::into_inner);
             if outcome.is_some() {
@@ -145,10 +182,12 @@ impl Driver {
         accepted == engine::Accepted::Now
     }
 
-    /// Trims chunks.
-    pub(crate) fn trim(&mut self, volume: &VolumeHandle, lba: u64, count: u64) {
+    /// Trims chunks; false if that failed.
+    pub(crate) fn trim(&mut self, volume: &VolumeHandle, lba: u64, count: u64) -> bool {
         let (offset_bytes, length_bytes) = (lba * CHUNK_BYTES as u64, count * CHUNK_BYTES as u64);
-        self.ask(|client, done| client.trim(volume, offset_bytes, length_bytes, false, done));
+        let outcome =
+            self.ask(|client, done| client.trim(volume, offset_bytes, length_bytes, false, done));
+        matches!(outcome, Some(Ok(_)))
     }
 
     /// Makes everything durable.
@@ -158,9 +197,15 @@ impl Driver {
 
     /// Reads one chunk.
     pub(crate) fn read(&mut self, volume: &VolumeHandle, lba: u64) -> ChunkRead {
+        self.read_chunks(volume, lba, 1)
+    }
+
+    /// Reads chunks that follow each other; an error if one of them fails.
+    pub(crate) fn read_chunks(&mut self, volume: &VolumeHandle, lba: u64, count: u64) -> ChunkRead {
         let offset_bytes = lba * CHUNK_BYTES as u64;
+        let length_bytes = count as u32 * CHUNK_BYTES as u32;
         let outcome = self.ask(|client, done| {
-            client.read(volume, offset_bytes, CHUNK_BYTES as u32, done);
+            client.read(volume, offset_bytes, length_bytes, done);
         });
         match outcome {
             None => ChunkRead::Hangs,

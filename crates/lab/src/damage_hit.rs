@@ -1,12 +1,18 @@
 //! One hit: where it falls, what it does to the bytes, and what they meant.
+//!
+//! A run of single hits flips, zeroes and cuts. Where two places are hit there are also blocks of
+//! an older write, blocks that cannot be read, and two blocks that changed places.
 
-use disk::{AlignedBuf, Completion, Disk, Io, IoError, IoKind, MemoryDisk};
+use std::ops::Range;
+
+use disk::{AlignedBuf, Completion, Disk, Fault, Io, IoError, IoKind, MemoryDisk};
 use engine::{Structure, Zone};
 
 use crate::damage_store::Sample;
 use crate::dice::Dice;
 
 const BLOCK_BYTES: u64 = 4096;
+const BLOCK: usize = BLOCK_BYTES as usize;
 
 /// What happens to the bytes.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -17,6 +23,12 @@ pub(crate) enum Blow {
     Zero,
     /// The file ends there.
     Truncate,
+    /// Its blocks are as they were at an earlier moment.
+    Older,
+    /// Its blocks fail their reads.
+    Unreadable,
+    /// Its block and another one have changed places.
+    Swap,
 }
 
 /// Damage to a store.
@@ -28,6 +40,8 @@ pub(crate) struct Hit {
     pub(crate) length_bytes: u64,
     /// The structure aimed at.
     pub(crate) aim: String,
+    /// The block with which it changed places.
+    other_bytes: u64,
     seed: u64,
 }
 
@@ -76,18 +90,50 @@ impl Hit {
         };
         let size_bytes = zone_bytes(sample, aim.zone);
         let length_bytes = span.min(size_bytes - offset_bytes);
-        Self { blow, zone: aim.zone, offset_bytes, length_bytes, aim: kind.to_owned(), seed }
+        let (zone, aim, other_bytes) = (aim.zone, kind.to_owned(), 0);
+        Self { blow, zone, offset_bytes, length_bytes, aim, other_bytes, seed }
+    }
+
+    /// A hit on a structure, which damages it wherever that changes a byte; `like` has others of
+    /// its kind.
+    pub(crate) fn on(aim: &Structure, like: &[&Structure], blow: Blow, dice: &mut Dice) -> Self {
+        let seed = dice.roll();
+        let (start, length) = (aim.offset_bytes, aim.length_bytes);
+        let in_file = |other: &&&Structure| other.zone == aim.zone && other.offset_bytes != start;
+        let others: Vec<_> = like.iter().filter(in_file).collect();
+        let (offset_bytes, length_bytes) = match blow {
+            Blow::Flip => {
+                let at = start + dice.below(length);
+                (at, (1 + dice.below(64)).min(start + length - at))
+            }
+            Blow::Zero | Blow::Truncate if dice.once_in(2) => (start, length),
+            Blow::Zero | Blow::Truncate => {
+                let at = start + dice.below(length);
+                (at, start + length - at)
+            }
+            Blow::Older | Blow::Unreadable | Blow::Swap => {
+                ((start + dice.below(length)) / BLOCK_BYTES * BLOCK_BYTES, BLOCK_BYTES)
+            }
+        };
+        let other_bytes = match others.is_empty() {
+            true => offset_bytes,
+            false => others[dice.below(others.len() as u64) as usize].offset_bytes,
+        };
+        let other_bytes = other_bytes / BLOCK_BYTES * BLOCK_BYTES;
+        let (zone, aim) = (aim.zone, aim.kind.clone());
+        Self { blow, zone, offset_bytes, length_bytes, aim, other_bytes, seed }
     }
 
     fn anywhere(sample: &Sample, dice: &mut Dice, blow: Blow, seed: u64) -> Self {
         let (zone, size_bytes) = sample.zones[dice.below(sample.zones.len() as u64) as usize];
         let offset_bytes = dice.below(size_bytes);
         let length_bytes = (1 + dice.below(64 << 10)).min(size_bytes - offset_bytes);
-        Self { blow, zone, offset_bytes, length_bytes, aim: "anywhere".to_owned(), seed }
+        let (aim, other_bytes) = ("anywhere".to_owned(), 0);
+        Self { blow, zone, offset_bytes, length_bytes, aim, other_bytes, seed }
     }
 
     /// Bytes that are damaged.
-    fn range(&self, sample: &Sample) -> std::ops::Range<u64> {
+    fn range(&self, sample: &Sample) -> Range<u64> {
         let end = match self.blow {
             Blow::Truncate => zone_bytes(sample, self.zone),
             _ => self.offset_bytes + self.length_bytes,
@@ -120,7 +166,12 @@ impl Hit {
         })
     }
 
-    fn shortens(&self) -> bool {
+    /// Whether the slot of a root may hold one afterwards that was written long before.
+    pub(crate) fn brings_a_root_back(&self) -> bool {
+        self.aim == "root" && matches!(self.blow, Blow::Older | Blow::Swap)
+    }
+
+    pub(crate) fn shortens(&self) -> bool {
         self.blow == Blow::Truncate
     }
 
@@ -144,16 +195,65 @@ impl Hit {
                 }
             }
             Blow::Zero | Blow::Truncate => zero(disk, self.zone, range),
+            Blow::Older => {
+                let moment = self.seed % sample.earlier.len() as u64;
+                let bytes = sample.earlier[moment as usize].peek(self.zone, range.start, BLOCK);
+                put(disk, self.zone, range.start, &bytes);
+            }
+            Blow::Unreadable => {
+                let (zone, offset_bytes) = (self.zone, self.offset_bytes);
+                disk.inject(Fault::ReadUntilWritten { zone, offset_bytes });
+            }
+            Blow::Swap => {
+                let block = |at| disk.peek(self.zone, at, BLOCK);
+                let (here, there) = (block(range.start), block(self.other_bytes));
+                put(disk, self.zone, range.start, &there);
+                put(disk, self.zone, self.other_bytes, &here);
+            }
         }
+    }
+
+    /// Damages a copy of the store; gives the bytes that are not what they were, or cannot be read.
+    pub(crate) fn strike_seen(
+        &self,
+        sample: &Sample,
+        disk: &MemoryDisk,
+    ) -> Vec<(Zone, Range<u64>)> {
+        let range = self.range(sample);
+        if self.shortens() || self.blow == Blow::Unreadable {
+            self.strike(sample, disk);
+            return vec![(self.zone, range)];
+        }
+        let other = self.other_bytes..self.other_bytes + BLOCK_BYTES;
+        let ranges = std::iter::once(range).chain((self.blow == Blow::Swap).then_some(other));
+        let see = |range: Range<u64>| {
+            let bytes = disk.peek(self.zone, range.start, (range.end - range.start) as usize);
+            (range, bytes)
+        };
+        let before: Vec<_> = ranges.map(see).collect();
+        self.strike(sample, disk);
+        let differing = before.into_iter().flat_map(|(range, before)| {
+            let (range, after) = see(range);
+            let differ = move |(at, pair): (u64, (u8, u8))| (pair.0 != pair.1).then_some(at);
+            let mut found = (range.start..).zip(before.into_iter().zip(after)).filter_map(differ);
+            let first = found.next();
+            first.map(|first| (self.zone, first..found.last().unwrap_or(first) + 1))
+        });
+        differing.collect()
     }
 
     /// The disk as the store sees it: a truncated file is short until somebody makes it longer.
     pub(crate) fn view(&self, disk: &MemoryDisk) -> Box<dyn Disk> {
+        self.shortened(Box::new(disk.clone()))
+    }
+
+    /// As [`Hit::view`], of a disk that another hit may have shortened.
+    pub(crate) fn shortened(&self, disk: Box<dyn Disk>) -> Box<dyn Disk> {
         if !self.shortens() {
-            return Box::new(disk.clone());
+            return disk;
         }
         let size_bytes = self.offset_bytes / BLOCK_BYTES * BLOCK_BYTES;
-        Box::new(ShortDisk { disk: disk.clone(), zone: self.zone, size_bytes, ended: Vec::new() })
+        Box::new(ShortDisk { disk, zone: self.zone, size_bytes, ended: Vec::new() })
     }
 }
 
@@ -162,8 +262,14 @@ fn zone_bytes(sample: &Sample, zone: Zone) -> u64 {
     found.map_or(0, |(_, size_bytes)| *size_bytes)
 }
 
+fn put(disk: &MemoryDisk, zone: Zone, offset_bytes: u64, bytes: &[u8]) {
+    for (at, &new) in (offset_bytes..).zip(bytes) {
+        disk.corrupt(zone, at, |byte| *byte = new);
+    }
+}
+
 /// Whole blocks by writes, the rest byte by byte.
-fn zero(disk: &MemoryDisk, zone: Zone, range: std::ops::Range<u64>) {
+fn zero(disk: &MemoryDisk, zone: Zone, range: Range<u64>) {
     let first = range.start.next_multiple_of(BLOCK_BYTES).min(range.end);
     let last = (range.end / BLOCK_BYTES * BLOCK_BYTES).max(first);
     for at in (range.start..first).chain(last..range.end) {
@@ -177,6 +283,7 @@ fn zero(disk: &MemoryDisk, zone: Zone, range: std::ops::Range<u64>) {
         let kind = IoKind::Write { buf: buf.into(), durable: false };
         disk.submit(Io { zone, offset_bytes: at, kind, tag: 0 });
     }
+    disk.submit(Io { zone, offset_bytes: 0, kind: IoKind::Sync, tag: 0 });
     while disk.in_flight() > 0 {
         disk.wait(&mut done);
     }
@@ -184,7 +291,7 @@ fn zero(disk: &MemoryDisk, zone: Zone, range: std::ops::Range<u64>) {
 
 /// A disk one zone of which ends early.
 struct ShortDisk {
-    disk: MemoryDisk,
+    disk: Box<dyn Disk>,
     zone: Zone,
     size_bytes: u64,
     ended: Vec<Completion>,
@@ -226,6 +333,7 @@ impl Disk for ShortDisk {
     }
 
     fn size_bytes(&self, zone: Zone) -> u64 {
-        if zone == self.zone { self.size_bytes } else { self.disk.size_bytes(zone) }
+        let size_bytes = self.disk.size_bytes(zone);
+        if zone == self.zone { self.size_bytes.min(size_bytes) } else { size_bytes }
     }
 }

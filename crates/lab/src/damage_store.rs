@@ -1,34 +1,28 @@
 //! Stores to be damaged: made by the real engine, with an oracle of every version of every chunk.
 
-use std::collections::BTreeMap;
-
-use disk::MemoryDisk;
+use disk::{Loss, MemoryDisk};
 use engine::{
     Codec, Compression, CreateOptions, NewVolume, SnapshotRequest, Structure, VolumeHandle, Zone,
     structures,
 };
 
 use crate::damage_driver::Driver;
+use crate::damage_truth::{Place, Truth, VOLUME_CHUNKS, VOLUMES, content, volume_name};
 use crate::dice::Dice;
 use crate::oracle::CHUNK_BYTES;
 
-/// Number of a volume, and a chunk in it.
-pub(crate) type Place = (usize, u64);
-
-/// Chunks of a volume.
-pub(crate) const VOLUME_CHUNKS: u64 = 2500;
-pub(crate) const VOLUMES: usize = 4;
 /// The last of them, a clone of the first.
 const CLONE: usize = VOLUMES - 1;
 /// Contents that many chunks have.
-const FAVOURITES: u64 = 40;
+pub(crate) const FAVOURITES: u64 = 40;
 
 /// A store, what it holds, and where everything of it lies.
 pub(crate) struct Sample {
     pub(crate) disk: MemoryDisk,
     pub(crate) structures: Vec<Structure>,
-    /// The contents that each chunk had, newest last; absent: zeros always.
-    pub(crate) versions: BTreeMap<Place, Vec<u64>>,
+    pub(crate) truth: Truth,
+    /// The disk as it was at earlier moments.
+    pub(crate) earlier: Vec<MemoryDisk>,
     pub(crate) zones: Vec<(Zone, u64)>,
 }
 
@@ -57,31 +51,11 @@ impl Kind {
 pub(crate) const KINDS: [Kind; 4] =
     [Kind::Closed, Kind::Dirty, Kind::Compacted, Kind::CompactedDirty];
 
-/// Bytes of content `number`; 0 is zeros.
-pub(crate) fn content(number: u64) -> Vec<u8> {
-    let mut bytes = vec![0; CHUNK_BYTES];
-    let random = match number {
-        0 => 0,
-        _ if number.is_multiple_of(4) => CHUNK_BYTES,
-        _ => CHUNK_BYTES / 2,
-    };
-    let mut dice = Dice::new(number);
-    for word in bytes[..random].chunks_exact_mut(8) {
-        word.copy_from_slice(&dice.roll().to_le_bytes());
-    }
-    bytes
-}
-
-/// Name of a volume.
-pub(crate) fn volume_name(volume: usize) -> String {
-    format!("v{volume}")
-}
-
 struct Maker {
     dice: Dice,
     driver: Driver,
     volumes: Vec<VolumeHandle>,
-    versions: BTreeMap<Place, Vec<u64>>,
+    truth: Truth,
     next_content: u64,
     /// Volumes that there are.
     there: usize,
@@ -90,8 +64,8 @@ struct Maker {
 impl Maker {
     fn open(disk: &MemoryDisk, dice: Dice) -> Result<Self, String> {
         let driver = Driver::open(Box::new(disk.clone()))?;
-        let versions = BTreeMap::new();
-        Ok(Self { dice, driver, volumes: Vec::new(), versions, next_content: 1, there: CLONE })
+        let truth = Truth::default();
+        Ok(Self { dice, driver, volumes: Vec::new(), truth, next_content: 1, there: CLONE })
     }
 
     fn find_volumes(&mut self) -> Result<(), String> {
@@ -117,10 +91,10 @@ impl Maker {
             client.delete_volume(&of)
         });
         made.map_err(|error| error.to_string())?;
-        let of_first = self.versions.range((0, 0)..(1, 0));
+        let of_first = self.truth.versions.range((0, 0)..(1, 0));
         let cloned: Vec<(Place, Vec<u64>)> =
             of_first.map(|((_, lba), versions)| ((CLONE, *lba), versions.clone())).collect();
-        self.versions.extend(cloned);
+        self.truth.versions.extend(cloned);
         self.there = VOLUMES;
         self.find_volumes()
     }
@@ -136,7 +110,7 @@ impl Maker {
         if !self.driver.write(&self.volumes[place.0], place.1, &content(number)) {
             return Err(format!("chunk {} could not be written", place.1));
         }
-        self.versions.entry(place).or_default().push(number);
+        self.truth.write(place, number);
         Ok(())
     }
 
@@ -163,11 +137,7 @@ impl Maker {
         let first = self.dice.below(VOLUME_CHUNKS);
         let count = (1 + self.dice.below(longest)).min(VOLUME_CHUNKS - first);
         self.driver.trim(&self.volumes[volume], first, count);
-        for lba in first..first + count {
-            if let Some(versions) = self.versions.get_mut(&(volume, lba)) {
-                versions.push(0);
-            }
-        }
+        self.truth.trim(volume, first..first + count);
     }
 
     fn flush(&mut self) -> Result<(), String> {
@@ -196,6 +166,7 @@ impl Sample {
         maker.write_some(2000)?;
         maker.trim_some(200);
         maker.driver.call(|client| client.close()).map_err(|error| error.to_string())?;
+        let mut earlier = vec![copy_of(&disk)];
         maker.reopen(&disk)?;
         maker.make_clone()?;
         if matches!(kind, Kind::Compacted | Kind::CompactedDirty) {
@@ -206,6 +177,8 @@ impl Sample {
                 maker.driver.idle(20);
             }
         }
+        maker.flush()?;
+        earlier.push(copy_of(&disk));
         maker.write_some(600)?;
         maker.trim_some(300);
         maker.driver.call(|client| client.close()).map_err(|error| error.to_string())?;
@@ -225,13 +198,18 @@ impl Sample {
         };
         let structures =
             structures(Box::new(disk.restart(seed))).map_err(|error| error.to_string())?;
-        Ok(Self { disk, structures, versions: maker.versions, zones })
+        Ok(Self { disk, structures, truth: maker.truth, earlier, zones })
     }
 
     /// A copy to be damaged.
     pub(crate) fn copy(&self, seed: u64) -> MemoryDisk {
         self.disk.restart(seed)
     }
+}
+
+/// The disk as it is now.
+pub(crate) fn copy_of(disk: &MemoryDisk) -> MemoryDisk {
+    disk.left_by_power_loss(0, Loss::None)
 }
 
 /// An empty store in so many data files.

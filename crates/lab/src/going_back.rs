@@ -11,7 +11,8 @@ use disk::MemoryDisk;
 use engine::{VolumeHandle, Zone, structures};
 
 use crate::damage_driver::{ChunkRead, Driver};
-use crate::damage_store::{content, new_disk};
+use crate::damage_store::new_disk;
+use crate::damage_truth::content;
 use crate::failure::Broken;
 
 const VOLUME: &str = "v";

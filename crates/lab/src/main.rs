@@ -12,6 +12,7 @@ mod flash_command;
 mod night;
 mod study;
 
+use std::ops::Range;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -62,6 +63,12 @@ enum Command {
         /// How many.
         #[arg(long, default_value_t = 1000)]
         hits: u64,
+        /// Hit two places of each store, with the store open in between or not.
+        #[arg(long)]
+        twice: bool,
+        /// With --twice: the number of the first.
+        #[arg(long, default_value_t = 0)]
+        from: u64,
         /// Print the table as JSON.
         #[arg(long)]
         json: bool,
@@ -78,7 +85,9 @@ fn main() -> ExitCode {
         Command::Image { version, folder } => make_image(version, &folder),
         #[cfg(feature = "mutants")]
         Command::Canary(arguments) => canary::run(&arguments),
-        Command::Damage { seed, hits, json } => damage(seed, hits, json),
+        Command::Damage { seed, hits, twice, from, json } => {
+            damage(seed, from..from + hits, twice, json)
+        }
     }
 }
 
@@ -132,12 +141,17 @@ fn make_image(version: u32, folder: &std::path::Path) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn damage(seed: u64, hits: u64, json: bool) -> ExitCode {
-    let table = DamageTable::run(seed, hits, |done| {
+fn damage(seed: u64, numbers: Range<u64>, twice: bool, json: bool) -> ExitCode {
+    let end = numbers.end;
+    let progress = |done: u64| {
         if done.is_multiple_of(100) {
-            eprintln!("{done} of {hits} hits");
+            eprintln!("{done} of {end} hits");
         }
-    });
+    };
+    let table = match twice {
+        true => DamageTable::run_twice(seed, numbers, progress),
+        false => DamageTable::run(seed, end, progress),
+    };
     let table = match table {
         Ok(table) => table,
         Err(sentence) => {

@@ -17,3 +17,12 @@ fn a_damaged_store_gives_right_bytes_or_errors_and_can_be_repaired() {
 fn a_store_that_goes_back_gives_no_later_bytes() {
     lab::go_back().unwrap();
 }
+
+#[test]
+fn a_store_that_is_hit_twice_gives_right_bytes_or_errors_and_loses_what_it_says() {
+    let table = DamageTable::run_twice(1, 0..30, |_| {}).unwrap();
+    assert!(table.failures.is_empty(), "{:#?}\n{table}", table.failures);
+    let total = table.total();
+    assert_eq!(total.hits, 30);
+    assert!(total.detected > 20 && total.repaired > 15 && total.with_losses > 1, "{table}");
+}

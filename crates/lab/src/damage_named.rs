@@ -1,0 +1,89 @@
+//! What a check says of a store, chunk by chunk.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::ops::Range;
+
+use engine::{CheckReport, Problem};
+
+use crate::damage_truth::Place;
+
+/// So many problems are told.
+const PROBLEMS_TOLD: usize = 4;
+
+/// Chunks that a check names.
+#[derive(Default)]
+pub(crate) struct Named {
+    pub(crate) lost: BTreeSet<Place>,
+    pub(crate) hidden: BTreeSet<Place>,
+    /// Everything else, in sentences.
+    pub(crate) problems: Vec<Problem>,
+    /// Whether records that are there are said not to be applied.
+    pub(crate) cuts: bool,
+}
+
+impl Named {
+    pub(crate) fn of(report: CheckReport) -> Self {
+        let mut named = Self::default();
+        for problem in report.problems {
+            let cuts = matches!(problem, Problem::Journal { .. } | Problem::CutJournal { .. });
+            named.cuts |= cuts;
+            match &problem {
+                Problem::LostChunks { volume, lba, count, .. } => {
+                    named.lost.extend(places(volume, *lba..lba + count));
+                }
+                Problem::HiddenChunks { volume, lba, count, .. } => {
+                    named.hidden.extend(places(volume, *lba..lba + count));
+                }
+                _ => named.problems.push(problem),
+            }
+        }
+        named
+    }
+
+    pub(crate) fn is_clean(&self) -> bool {
+        self.problems.is_empty() && self.lost.is_empty() && self.hidden.is_empty()
+    }
+}
+
+impl fmt::Display for Named {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { lost, hidden, problems, .. } = self;
+        write!(
+            f,
+            "check: {} lost, {} hidden, {} others",
+            lost.len(),
+            hidden.len(),
+            problems.len()
+        )?;
+        problems.iter().take(PROBLEMS_TOLD).try_for_each(|problem| write!(f, "; {problem}"))
+    }
+}
+
+fn places(volume: &str, lbas: Range<u64>) -> impl Iterator<Item = Place> {
+    let number = volume.trim_start_matches('v').parse().unwrap_or(usize::MAX);
+    lbas.map(move |lba| (number, lba))
+}
+
+/// Whether a problem may come of one that was known: the newest root becomes the older one, and a
+/// directory that is made again lists no frame that is damaged. Copies are not looked at where
+/// pages or records are damaged.
+pub(crate) fn may_come_of(problem: &Problem, known: &Problem) -> bool {
+    let is_page = |problem: &Problem| {
+        matches!(problem, Problem::DamagedPage { .. } | Problem::DamagedInnerPage { .. })
+    };
+    let hides_copies = |problem: &Problem| {
+        use Problem::{Journal, OlderPage, Unreadable};
+        is_page(problem) || matches!(problem, OlderPage { .. } | Unreadable { .. } | Journal { .. })
+    };
+    std::mem::discriminant(problem) == std::mem::discriminant(known)
+        || match (problem, known) {
+            (Problem::OlderPage { .. }, known) => is_page(known),
+            (Problem::DamagedCopy { .. }, known) => hides_copies(known),
+            (
+                Problem::DirectoryLacks { pbn, .. },
+                Problem::DamagedFrame { pbn: known, .. } | Problem::DamagedCopy { pbn: known, .. },
+            ) => pbn == known,
+            _ => false,
+        }
+}

@@ -1,0 +1,169 @@
+//! What a store that two places are hit of goes through while it is open.
+
+use std::collections::BTreeSet;
+
+use disk::MemoryDisk;
+use engine::ScrubRequest;
+
+use crate::damage::{Fate, must_name_a_structure};
+use crate::damage_driver::{ChunkRead, Driver};
+use crate::damage_named::{Named, may_come_of};
+use crate::damage_store::FAVOURITES;
+use crate::damage_truth::{Place, VOLUME_CHUNKS, VOLUMES, content, volume_name};
+use crate::damage_twice::{Between, Trial};
+
+impl Trial<'_> {
+    /// The store is opened, read and written to, and closed or cut off; gives the disk after that.
+    pub(crate) fn live_between(&mut self, disk: &MemoryDisk) -> MemoryDisk {
+        let named = self.check(disk);
+        let seed = self.roll();
+        let opened = Driver::open(self.view(disk));
+        let Ok(mut driver) = opened else { return disk.restart(seed) };
+        self.may_be_older |= named.as_ref().is_some_and(|named| named.cuts);
+        let reading = self.read_all(&mut driver, "between");
+        self.must_be_named(&mut driver, "between", &reading, named.as_ref());
+        self.write_some(&mut driver, &[], 60);
+        self.go_on(&mut driver);
+        if self.between == Between::Closed {
+            drop(driver.close());
+            disk.restart(seed)
+        } else {
+            disk.crash(seed)
+        }
+    }
+
+    /// The damaged store is opened and works.
+    pub(crate) fn work(
+        &mut self,
+        disk: &MemoryDisk,
+        named: Option<&Named>,
+        is_detected: bool,
+        fate: &mut Fate,
+    ) {
+        let mut driver = match Driver::open(self.view(disk)) {
+            Ok(driver) => driver,
+            Err(sentence) if is_detected => {
+                return self.failures.extend(must_name_a_structure(&sentence));
+            }
+            Err(sentence) => return self.fail(format!("clean, but it does not open: {sentence}")),
+        };
+        let reading = self.read_all(&mut driver, "opened");
+        fate.like_a_crash = !reading.older.is_empty();
+        self.must_be_named(&mut driver, "opened", &reading, named);
+        let failed: Vec<Place> = reading.failed.iter().copied().collect();
+        let mut written = self.write_some(&mut driver, &failed, 20);
+        self.go_on(&mut driver);
+        written.retain(|place| !self.truth.may_be_hole(*place));
+        let is_closed = driver.close().is_ok();
+        let seed = self.roll();
+        let disk = if is_closed { disk.restart(seed) } else { disk.crash(seed) };
+        let after = self.check(&disk);
+        if let (Some(named), Some(after)) = (named, &after) {
+            self.compare(named, after, &written);
+        } else if named.is_some() {
+            self.fail("a check is refused after the store was open");
+        }
+        match Driver::open(self.view(&disk)) {
+            Ok(mut driver) => {
+                let reading = self.read_all(&mut driver, "opened again");
+                self.must_be_named(&mut driver, "opened again", &reading, after.as_ref());
+            }
+            Err(sentence) => self.fail(format!("it does not open again: {sentence}")),
+        }
+    }
+
+    /// What a check says of a store that was open since another check.
+    fn compare(&mut self, before: &Named, after: &Named, written: &BTreeSet<Place>) {
+        let was_named =
+            |place: &&Place| before.lost.contains(place) || before.hidden.contains(place);
+        let of_after = || after.lost.iter().chain(&after.hidden);
+        let is_new = |place: &&Place| !was_named(place) && !self.copied.contains(place);
+        if let Some(place) = of_after().find(is_new) {
+            self.fail(format!("open for a while, it has lost {place:?}"));
+        }
+        if let Some(place) = of_after().find(|place| written.contains(place)) {
+            self.fail(format!("{place:?} is lost, though it was written and flushed"));
+        }
+        for problem in &after.problems {
+            if !before.problems.iter().any(|known| may_come_of(problem, known)) {
+                self.fail(format!("open for a while: {problem}"));
+            }
+        }
+    }
+
+    /// Writes these chunks and some more, and flushes; what was not flushed is loose. Gives the new
+    /// contents that are there for good.
+    pub(crate) fn write_some(
+        &mut self,
+        driver: &mut Driver,
+        wanted: &[Place],
+        more: u64,
+    ) -> BTreeSet<Place> {
+        let others = (0..more)
+            .map(|_| (self.dice.below(VOLUMES as u64) as usize, self.dice.below(VOLUME_CHUNKS)));
+        let places: Vec<Place> = wanted.iter().copied().chain(others).collect();
+        let mut kept = BTreeSet::new();
+        for part in places.chunks(30) {
+            let mut written = BTreeSet::new();
+            for &place in part {
+                let Some(volume) = driver.volume(&volume_name(place.0)) else { continue };
+                self.next_content += 1;
+                // What many chunks hold already is stored by no frame of its own.
+                let is_new = !self.dice.once_in(4);
+                let number =
+                    if is_new { self.next_content } else { 1 + self.dice.below(FAVOURITES) };
+                let is_written = driver.write(&volume, place.1, &content(number));
+                self.truth.write(place, number);
+                self.truth.loose.insert(place);
+                kept.remove(&place);
+                self.copied.remove(&place);
+                if !is_new {
+                    self.copied.insert(place);
+                }
+                written.remove(&place);
+                if is_written {
+                    written.insert(place);
+                    let read = driver.read(&volume, place.1);
+                    if read != ChunkRead::Bytes(content(number)) && is_new {
+                        self.fail(format!("{place:?} does not read as it was written"));
+                    }
+                }
+            }
+            if driver.flush() {
+                self.truth.loose.retain(|place| !written.contains(place));
+                kept.extend(written.into_iter().filter(|place| !self.copied.contains(place)));
+            }
+        }
+        kept
+    }
+
+    /// What else goes on in a store: trims, background work, a scrub.
+    fn go_on(&mut self, driver: &mut Driver) {
+        if self.dice.once_in(2) {
+            self.trim(driver);
+        }
+        if self.dice.once_in(2) {
+            driver.idle(12);
+        }
+        if self.dice.once_in(3) {
+            let mut request =
+                ScrubRequest { fingerprints: self.dice.once_in(2), ..Default::default() };
+            while let Ok(step) = driver.call(move |client| client.scrub(request)) {
+                let Some(next) = step.next else { break };
+                request.position = next;
+            }
+        }
+    }
+
+    fn trim(&mut self, driver: &mut Driver) {
+        let number = self.dice.below(VOLUMES as u64) as usize;
+        let first = self.dice.below(VOLUME_CHUNKS);
+        let count = 1 + self.dice.below(VOLUME_CHUNKS - first);
+        let Some(volume) = driver.volume(&volume_name(number)) else { return };
+        let is_trimmed = driver.trim(&volume, first, count);
+        self.truth.trim(number, first..first + count);
+        if !driver.flush() || !is_trimmed {
+            self.truth.loose.extend((first..first + count).map(|lba| (number, lba)));
+        }
+    }
+}
