@@ -127,7 +127,7 @@ impl Engine {
     fn end_round(&mut self) -> bool {
         let Some(round) = &mut self.flushing.round else { return false };
         match round.syncs_left {
-            None if self.devices.written_before(round.mark) => {
+            None if self.devices.written_before(round.mark) || mutant!(SyncsBeforeWritten) => {
                 let data = std::mem::take(&mut round.zones).into_iter().map(Zone::Data);
                 let journal = round.journal && !mutant!(TrustsPlainRecords);
                 let zones: Vec<_> =
@@ -148,6 +148,9 @@ impl Engine {
                 }
                 let known = if mutant!(ReusesContainerUntold) { sequence } else { told };
                 self.placement.space.known_durable(known);
+                let later = mutant!(AnswersWhatCameLater);
+                let group = if later { self.buffer.applied_group() } else { group };
+                self.flushing.journal_unsynced &= !mutant!(ForgetsLaterRecords);
                 self.flushing.answer_up_to(group);
                 true
             }

@@ -168,7 +168,9 @@ pub(crate) fn load(
             loading.write_root_again(&newest, &geometry)?;
         }
         loading.replace_unread()?;
-        loading.place_carried(&geometry)?;
+        if !mutant!(PlacesNoCarried) {
+            loading.place_carried(&geometry)?;
+        }
         loading.mend_directories(&geometry, &recovered.sealed)?;
     }
     let report = OpenReport {
@@ -306,11 +308,15 @@ fn announce(
     }
     // The journal as well: if this record alone outlived the power, those that it calls durable
     // would seem to have rotted.
-    devices.sync_now(Zone::Journal)?;
+    if !mutant!(AnnouncesBeforeJournal) {
+        devices.sync_now(Zone::Journal)?;
+    }
     let appended = journal.append(&body, settled).map_err(|_| OpenError::JournalFull)?;
     for write in appended.writes {
         devices.write_now(Zone::Journal, write.offset_bytes, write.buf)?;
     }
-    devices.sync_now(Zone::Journal)?;
+    if !mutant!(OpensUnsynced) {
+        devices.sync_now(Zone::Journal)?;
+    }
     Ok(())
 }

@@ -160,6 +160,11 @@ impl Engine {
 
     fn append(&mut self, body: &[u8], durability: Durability) -> bool {
         let mut settled = self.flushing.settled;
+        if mutant!(TellsDurableEarly)
+            && let Some(round) = &self.flushing.round
+        {
+            settled.durable_sequence = round.sequence;
+        }
         if mutant!(TellsPlacedEarly) {
             settled.placed_sequence = settled.durable_sequence;
         }

@@ -90,6 +90,7 @@ impl Engine {
     }
 
     fn unmap_buffered(&mut self, ack: Arc<Ack>, durable: bool, is_paid: bool, ragged: u64) {
+        let durable = durable && !mutant!(ForgetsFuaOfTrim);
         self.counters.trims += 1;
         self.buffer.reserve_with_newest(ragged);
         match !durable && (!is_paid || self.buffer.is_crowded()) {

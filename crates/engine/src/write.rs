@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use format::units::Lba;
+use mutants::mutant;
 use reduce::{ChunkBuf, ChunkRef};
 
 use crate::engine::Engine;
@@ -71,7 +72,7 @@ impl Engine {
         let chunks = write.chunks;
         if self.buffer_part(&mut write, chunks) && !write.is_acknowledged() {
             let ack = write.answer();
-            self.acknowledge(ack, write.durable);
+            self.acknowledge(ack, write.durable && !mutant!(ForgetsFuaOfWrite));
         }
     }
 

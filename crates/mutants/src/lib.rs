@@ -136,11 +136,29 @@ pub enum Mutant {
     TrustsPlainRecords,
     /// A store counts as closed before its last root is synced.
     ClosesUnsynced,
+    /// A round answers those too whose groups were applied while it ran.
+    AnswersWhatCameLater,
+    /// A round that ends takes the records that were written meanwhile for synced.
+    ForgetsLaterRecords,
+    /// A round syncs before the writes that it covers have ended.
+    SyncsBeforeWritten,
+    /// Records say that what the round under way covers is durable.
+    TellsDurableEarly,
+    /// An opening leaves frames that records carry where they are.
+    PlacesNoCarried,
+    /// The record that opens a store is written before those that it calls durable are synced.
+    AnnouncesBeforeJournal,
+    /// A store is open before the record that says so is synced.
+    OpensUnsynced,
+    /// A trim that is to be durable is answered when it is applied.
+    ForgetsFuaOfTrim,
+    /// A write that is to be durable is answered when it is buffered.
+    ForgetsFuaOfWrite,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 56] = [
+    pub const ALL: [Self; 65] = [
         Self::AnswersFlushUnsynced,
         Self::SkipsDataSync,
         Self::WritesRootUnsynced,
@@ -197,6 +215,15 @@ impl Mutant {
         Self::WritesRecordPlainly,
         Self::TrustsPlainRecords,
         Self::ClosesUnsynced,
+        Self::AnswersWhatCameLater,
+        Self::ForgetsLaterRecords,
+        Self::SyncsBeforeWritten,
+        Self::TellsDurableEarly,
+        Self::PlacesNoCarried,
+        Self::AnnouncesBeforeJournal,
+        Self::OpensUnsynced,
+        Self::ForgetsFuaOfTrim,
+        Self::ForgetsFuaOfWrite,
     ];
 }
 
