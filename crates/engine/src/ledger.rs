@@ -23,7 +23,7 @@ use format::units::{
     BlockPtr, Compression, ContainerId, Fingerprint, PageId, Pba, Pbn, TreeId, VolumeId,
 };
 use format::{BLOCK_BYTES, bucket, pba_page};
-use tables::{HashOptions, HashPbn, pbn_pba};
+use tables::{HashOptions, HashPbn};
 
 use crate::carrying::place_of_carried;
 use crate::damage_reads::DamageReads;
