@@ -161,6 +161,33 @@ fn a_volume_is_what_was_written_to_it() {
 }
 
 #[test]
+fn what_was_answered_as_durable_outlives_a_loss_of_power() {
+    let (store, server) = Store::serving(&[("disk", SIZE_BYTES)]);
+    let mut peer = Peer::simple(&server, "disk");
+    let mut model = vec![0; usize::try_from(SIZE_BYTES).unwrap()];
+    // Whole chunks, and some sectors; by FUA, and by a flush behind them.
+    let kinds = [(Command::Write, 7), (Command::Trim, 0), (Command::WriteZeroes, 0)];
+    for (offset_bytes, length) in [(4096, 8192), (512, 1024)] {
+        for flags in [COMMAND_FUA, 0] {
+            for (command, fill) in kinds {
+                let asked = request(command, flags, offset_bytes, length);
+                let payload = vec![fill; asked.payload_bytes()];
+                assert_eq!(peer.ask(&asked, &payload).errno(), 0);
+                if flags == 0 {
+                    let flush = request(Command::Flush, 0, 0, 0);
+                    assert_eq!(peer.ask(&flush, b"").errno(), 0);
+                }
+                model[offset_bytes as usize..][..length as usize].fill(fill);
+                assert!(store.left_of("disk") == model, "{command:?}, {flags}, {offset_bytes}");
+                model.fill(9);
+                let all = request(Command::Write, COMMAND_FUA, 0, SIZE_BYTES as u32);
+                assert_eq!(peer.ask(&all, &model).errno(), 0);
+            }
+        }
+    }
+}
+
+#[test]
 fn pipelined_requests_are_all_answered() {
     let (_store, server) = Store::serving(&[("disk", 16 << 20)]);
     let mut peer = Peer::simple(&server, "disk");

@@ -11,7 +11,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use std::{env, process};
 
-use disk::{Doorbell, MemoryDisk, SUPERBLOCK_BYTES};
+use disk::{Doorbell, Loss, MemoryDisk, SUPERBLOCK_BYTES};
 use engine::{Client, Codec, Compression, CreateOptions, Options, Zone};
 use nbd::wire::option::{
     OPT_GO, OPT_SET_META_CONTEXT, OPT_STRUCTURED_REPLY, OptionHeader, REP_ACK,
@@ -26,6 +26,7 @@ const CAPACITY_BYTES: u64 = 256 << 20;
 /// An engine in memory that runs on a thread of its own.
 pub(crate) struct Store {
     pub(crate) client: Client,
+    disk: MemoryDisk,
     running: Option<JoinHandle<()>>,
 }
 
@@ -51,6 +52,10 @@ impl Store {
         ];
         let disk = MemoryDisk::new(&zones, 3);
         engine::create(Box::new(disk.clone()), &geometry, compression).unwrap();
+        Self::open(disk)
+    }
+
+    fn open(disk: MemoryDisk) -> Self {
         let doorbell = Doorbell::new().unwrap();
         disk.set_doorbell(&doorbell);
         let options = Options {
@@ -59,9 +64,18 @@ impl Store {
             sync: false,
             ..Default::default()
         };
-        let (engine, client, _) = engine::open(Box::new(disk), doorbell, &options).unwrap();
+        let (engine, client, _) = engine::open(Box::new(disk.clone()), doorbell, &options).unwrap();
         let running = thread::spawn(move || engine.run().unwrap());
-        Self { client, running: Some(running) }
+        Self { client, disk, running: Some(running) }
+    }
+
+    /// What a volume would hold, had the power gone now and taken all that it may.
+    pub(crate) fn left_of(&self, volume: &str) -> Vec<u8> {
+        let left = Self::open(self.disk.left_by_power_loss(1, Loss::All));
+        let volume = left.client.volume(volume).unwrap();
+        let mut bytes = vec![0xaa; usize::try_from(volume.size_bytes()).unwrap()];
+        left.client.read_at(&volume, 0, &mut bytes).unwrap();
+        bytes
     }
 
     /// A store with these volumes, and a server at a unix socket.
