@@ -139,13 +139,18 @@ impl Engine {
     /// Freezes the tables as they are; None while pages that hold catalog or containers are read.
     fn freeze(&mut self) -> Result<Option<VecDeque<PageWrite>>, PageError> {
         let mut wanted = Wanted::default();
+        let here = self.want_freeze(&mut wanted);
+        let writes = if let Ok(true) = here { self.freeze_resident() } else { None };
+        self.hold_pages(wanted, |held| &mut held.freeze);
+        here.map(|_| writes)
+    }
+
+    fn want_freeze(&mut self, wanted: &mut Wanted) -> Result<bool, PageError> {
         let State { store, hash, containers, catalog, .. } = &mut self.state;
         let mut here = containers.want_store(store, &mut wanted.pins, &mut wanted.reads)?;
         here &= catalog.want_store(store, &mut wanted.pins, &mut wanted.reads)?;
         here &= hash.want_store(store, &mut wanted.pins, &mut wanted.reads)?;
-        let writes = if here { self.freeze_resident() } else { None };
-        self.hold_pages(wanted, |held| &mut held.freeze);
-        Ok(writes)
+        Ok(here)
     }
 
     fn freeze_resident(&mut self) -> Option<VecDeque<PageWrite>> {

@@ -43,13 +43,12 @@ impl Engine {
     /// Asks for the pages that say what becomes of these entries; whether they are here.
     pub(crate) fn want_slice(&mut self, slice: &[DirectoryEntry]) -> Result<bool, PageError> {
         let mut wanted = Wanted::default();
-        let mut here = true;
-        for entry in slice {
-            here &= self.state.want_pba(entry.pbn, &mut wanted)?;
-            here &= self.state.want_forget(entry.pbn, &mut wanted)?;
-        }
+        let here = slice.iter().try_fold(true, |here, entry| {
+            let is_known = self.state.want_pba(entry.pbn, &mut wanted)?;
+            Ok(here & is_known & self.state.want_forget(entry.pbn, &mut wanted)?)
+        });
         self.hold_pages(wanted, |held| &mut held.collection);
-        Ok(here)
+        here
     }
 
     /// What becomes of the entries of the next slice, whose pages are here.

@@ -203,19 +203,30 @@ impl Engine {
         heals: &[Pbn],
     ) -> Result<bool, PageError> {
         let mut wanted = Wanted::default();
-        let mut here = self.state.want_inserts(stores.len() as u64, &mut wanted)?;
+        let here = self.want_changes(maps, stores, heals, &mut wanted);
+        self.hold_pages(wanted, |held| &mut held.apply);
+        here
+    }
+
+    fn want_changes(
+        &mut self,
+        maps: &[Change],
+        stores: &[NewFrame],
+        heals: &[Pbn],
+        wanted: &mut Wanted,
+    ) -> Result<bool, PageError> {
+        let mut here = self.state.want_inserts(stores.len() as u64, wanted)?;
         for new in stores {
-            here &= self.state.want_pba(new.pbn, &mut wanted)?;
+            here &= self.state.want_pba(new.pbn, wanted)?;
         }
         for &pbn in heals {
-            here &= self.state.want_move(pbn, &mut wanted)?;
+            here &= self.state.want_move(pbn, wanted)?;
         }
         let pops = self.popped(stores, heals.len());
-        here &= self.state.want_free_pop(pops, &mut wanted)?;
+        here &= self.state.want_free_pop(pops, wanted)?;
         for map in maps {
-            here &= self.state.want_change(map, &mut wanted)?;
+            here &= self.state.want_change(map, wanted)?;
         }
-        self.hold_pages(wanted, |held| &mut held.apply);
         Ok(here)
     }
 

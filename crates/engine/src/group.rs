@@ -274,25 +274,10 @@ impl Engine {
         let note = |tree, leaf| pages.push((tree, leaf));
         self.state.hash.look_up_group(&self.state.store, fingerprints.clone(), &mut seen, note);
         self.mark_far(id, &seen);
-        let group = self.buffer.group(id).map_or(&[][..], Group::slots);
-        let count = group.iter().filter(|slot| slot.fingerprint.is_some()).count() as u64;
-        let pops = (self.lookups.popped_ahead + count).min(self.checkpoints.free_pbns(&self.state));
         let mut wanted = Wanted::default();
-        let mut here = self.state.want_free_pop(pops, &mut wanted)?;
-        let doubtful = self.placement.space.has_damaged();
-        for pbn in seen.iter().filter(|_| doubtful).filter_map(Seen::stored) {
-            here &= self.state.want_pba(pbn, &mut wanted).unwrap_or(true);
-        }
-        if !here || self.awaits_candidates(id) || seen.contains(&Seen::Missing) {
-            // All pages are held, or they might take turns in being here. What is denied has none.
-            let seen = seen.iter();
-            let led = fingerprints.clone().zip(seen).filter(|(_, seen)| **seen != Seen::Denied);
-            for (fingerprint, _) in led {
-                here &= self.want_stored_chunk(fingerprint, &mut wanted)?;
-            }
-        }
+        let here = self.want_seen(id, fingerprints.clone(), &seen, &mut wanted);
         self.hold_pages(wanted, |held| &mut held.look_up);
-        if !here {
+        if !here? {
             return Ok(None);
         }
         for (tree, leaf) in pages {
@@ -301,10 +286,36 @@ impl Engine {
         let seen = fingerprints.zip(seen);
         let seen = seen.map(|(fingerprint, seen)| self.stored_chunk(fingerprint, seen));
         let seen: Vec<Seen> = seen.collect();
-        if doubtful {
+        if self.placement.space.has_damaged() {
             seen.iter().filter_map(Seen::stored).for_each(|pbn| self.doubt_dead(pbn));
         }
         Ok(Some(seen))
+    }
+
+    /// Asks for the pages that decide what has been seen, and what PBNs a group takes.
+    fn want_seen<'a>(
+        &mut self,
+        id: u64,
+        fingerprints: impl Iterator<Item = &'a Fingerprint>,
+        seen: &[Seen],
+        wanted: &mut Wanted,
+    ) -> Result<bool, PageError> {
+        let group = self.buffer.group(id).map_or(&[][..], Group::slots);
+        let count = group.iter().filter(|slot| slot.fingerprint.is_some()).count() as u64;
+        let pops = (self.lookups.popped_ahead + count).min(self.checkpoints.free_pbns(&self.state));
+        let mut here = self.state.want_free_pop(pops, wanted)?;
+        let doubtful = self.placement.space.has_damaged();
+        for pbn in seen.iter().filter(|_| doubtful).filter_map(Seen::stored) {
+            here &= self.state.want_pba(pbn, wanted).unwrap_or(true);
+        }
+        if !here || self.awaits_candidates(id) || seen.contains(&Seen::Missing) {
+            // All pages are held, or they might take turns in being here. What is denied has none.
+            let led = fingerprints.zip(seen).filter(|(_, seen)| **seen != Seen::Denied);
+            for (fingerprint, _) in led {
+                here &= self.want_stored_chunk(fingerprint, wanted)?;
+            }
+        }
+        Ok(here)
     }
 
     /// What becomes of each chunk of a group.
