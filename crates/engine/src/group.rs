@@ -292,32 +292,6 @@ impl Engine {
         Ok(Some(seen))
     }
 
-    /// Asks for the pages that decide what has been seen, and what PBNs a group takes.
-    fn want_seen<'a>(
-        &mut self,
-        id: u64,
-        fingerprints: impl Iterator<Item = &'a Fingerprint>,
-        seen: &[Seen],
-        wanted: &mut Wanted,
-    ) -> Result<bool, PageError> {
-        let group = self.buffer.group(id).map_or(&[][..], Group::slots);
-        let count = group.iter().filter(|slot| slot.fingerprint.is_some()).count() as u64;
-        let pops = (self.lookups.popped_ahead + count).min(self.checkpoints.free_pbns(&self.state));
-        let mut here = self.state.want_free_pop(pops, wanted)?;
-        let doubtful = self.placement.space.has_damaged();
-        for pbn in seen.iter().filter(|_| doubtful).filter_map(Seen::stored) {
-            here &= self.state.want_pba(pbn, wanted).unwrap_or(true);
-        }
-        if !here || self.awaits_candidates(id) || seen.contains(&Seen::Missing) {
-            // All pages are held, or they might take turns in being here. What is denied has none.
-            let led = fingerprints.zip(seen).filter(|(_, seen)| **seen != Seen::Denied);
-            for (fingerprint, _) in led {
-                here &= self.want_stored_chunk(fingerprint, wanted)?;
-            }
-        }
-        Ok(here)
-    }
-
     /// What becomes of each chunk of a group.
     fn plan_group(
         &mut self,

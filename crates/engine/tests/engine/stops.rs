@@ -224,8 +224,8 @@ fn who_still_waits_hears_that_the_engine_has_ended() {
     }
 }
 
-/// A page that cannot be had stops the writing; what a group had asked for beside it is read all the
-/// same, and comes to whoever wants it later.
+/// A page that cannot be had stops the writing; what a group had asked for beside it is read all
+/// the same, and comes to whoever wants it later.
 #[test]
 fn what_was_asked_for_beside_a_damaged_page_comes() {
     let wish = Wish::default();
