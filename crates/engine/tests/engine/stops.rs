@@ -223,33 +223,3 @@ fn who_still_waits_hears_that_the_engine_has_ended() {
         assert_eq!(hand.outcome(tag).unwrap().unwrap_err(), RequestError::Closing);
     }
 }
-
-/// A page that cannot be had stops the writing; what a group had asked for beside it is read all
-/// the same, and comes to whoever wants it later.
-#[test]
-fn what_was_asked_for_beside_a_damaged_page_comes() {
-    let wish = Wish::default();
-    let mut hand = Hand::new(&wish);
-    let (deep, flat) = (hand.volume("deep", GIB), hand.volume("flat", MIB));
-    hand.write(&deep, 0, &fresh(1, CHUNK));
-    hand.write(&deep, FAR, &fresh(2, CHUNK));
-    hand.write(&flat, 0, &fresh(3, CHUNK));
-    let disk = hand.close();
-    let map = engine::structures(Box::new(disk.clone())).unwrap();
-    let leaves: Vec<_> = map.iter().filter(|of| of.kind == "map, leaf").collect();
-    let [_, _, of_flat] = leaves[..] else { panic!("{leaves:?}") };
-    disk.corrupt(of_flat.zone, of_flat.offset_bytes + 2000, |byte| *byte ^= 0x40);
-
-    let mut hand = Hand::open(&wish, disk);
-    let [deep, flat] = ["deep", "flat"].map(|name| hand.beside(|client| client.volume(name)));
-    let (deep, flat) = (deep.unwrap(), flat.unwrap());
-    hand.write(&deep, FAR + CHUNK, &fresh(4, CHUNK));
-    hand.write(&flat, CHUNK, &fresh(5, CHUNK));
-    let flushed = hand.flush();
-    let refused = hand.wait(flushed).unwrap_err();
-    assert!(matches!(refused, RequestError::DamagedTable { .. }), "{refused:?}");
-    assert_eq!(
-        hand.read(&deep, FAR, 2 * CHUNK as u32),
-        [fresh(2, CHUNK), fresh(4, CHUNK)].concat()
-    );
-}

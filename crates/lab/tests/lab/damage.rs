@@ -26,3 +26,10 @@ fn a_store_that_is_hit_twice_gives_right_bytes_or_errors_and_loses_what_it_says(
     assert_eq!(total.hits, 30);
     assert!(total.detected > 20 && total.repaired > 15 && total.with_losses > 1, "{table}");
 }
+
+/// A scrub of this pair waited for ever for a page that a group had asked for beside a damaged one.
+#[test]
+fn what_was_asked_for_beside_a_damaged_page_comes() {
+    let table = DamageTable::run_twice(71, 78..79, |_| {}).unwrap();
+    assert!(table.failures.is_empty(), "{:#?}\n{table}", table.failures);
+}
