@@ -33,11 +33,11 @@ impl Session<'_> {
             }
             Err(error) => {
                 self.fail(&error, &Changed::default())?;
-                // What could not be written holds until the store is opened again, or never did;
-                // and a page that no change can do without stops all writing as well. Whatever
-                // else goes wrong, nothing of it is done.
-                let stops = matches!(error, RequestError::DamagedTable { .. });
-                match self.stopped || stops {
+                // A page that no change can do without stops all writing as well.
+                self.stopped |= matches!(error, RequestError::DamagedTable { .. });
+                // What could not be written holds until the store is opened again, or never did.
+                // Whatever else goes wrong, nothing of it is done.
+                match self.stopped {
                     true => self.oracle.doubt_from(before),
                     false => self.oracle.withdraw_to(before),
                 }
