@@ -640,6 +640,18 @@ fn versions_copied_behind_a_freeze_take_no_more_blocks_after_a_crash() {
     check_clean(&hand.close());
 }
 
+/// Writes a chunk to a leaf of its own, the `number`th.
+fn write_sparse(hand: &mut Hand, sparse: &VolumeHandle, number: u64) -> Result<(), RequestError> {
+    let later = hand.write(sparse, number * SPARSE_CHUNKS * CHUNK, &packed(1));
+    hand.settle();
+    later.map_or(Ok(()), |tag| hand.wait(tag).map(drop))
+}
+
+/// Writes leaves until the tables have no room for one; which one that was.
+fn fill_tables(hand: &mut Hand, sparse: &VolumeHandle) -> u64 {
+    (0..20_000).find(|&number| write_sparse(hand, sparse, number).is_err()).unwrap()
+}
+
 /// What needs several blocks at once is not let in by one that is free: it hears that there is no
 /// room, and those behind it go on.
 #[test]
@@ -651,12 +663,7 @@ fn a_snapshot_of_many_volumes_waits_for_no_room_that_does_not_come() {
         hand.volume(name, MIB);
     }
     let sparse = hand.volume("sparse", 1024 * GIB);
-    let write = |hand: &mut Hand, number: u64| {
-        let later = hand.write(&sparse, number * SPARSE_CHUNKS * CHUNK, &packed(1));
-        hand.settle();
-        later.map_or(Ok(()), |tag| hand.wait(tag).map(drop))
-    };
-    let full = (0..20_000).find(|&number| write(&mut hand, number).is_err()).unwrap();
+    let full = fill_tables(&mut hand, &sparse);
     let mut answers = Vec::new();
     for round in 0..20 {
         let leaves_bytes = 8 * SPARSE_CHUNKS * CHUNK;
@@ -664,7 +671,7 @@ fn a_snapshot_of_many_volumes_waits_for_no_room_that_does_not_come() {
         let trimmed = hand.trim(&sparse, end_bytes - leaves_bytes, leaves_bytes);
         hand.wait(trimmed).unwrap();
         // What waits has checkpoints come, which bring what was trimmed.
-        write(&mut hand, 0).unwrap();
+        write_sparse(&mut hand, &sparse, 0).unwrap();
         let (taken, done) = hand.done();
         let (volumes, name) = (volumes.clone(), format!("s{round}"));
         let request = SnapshotRequest { volumes, name, taken_unix_s: 7 };
@@ -685,12 +692,7 @@ fn volumes_of_a_first_domain_take_no_more_pages_than_there_are() {
     let wish = Wish { cache: cache_of(300, 1000), ..Wish::default() };
     let mut hand = Hand::new(&wish);
     let sparse = hand.volume("sparse", 1024 * GIB);
-    let write = |hand: &mut Hand, number: u64| {
-        let later = hand.write(&sparse, number * SPARSE_CHUNKS * CHUNK, &packed(1));
-        hand.settle();
-        later.map_or(Ok(()), |tag| hand.wait(tag).map(drop))
-    };
-    let full = (0..20_000).find(|&number| write(&mut hand, number).is_err()).unwrap();
+    let full = fill_tables(&mut hand, &sparse);
     drop(sparse);
     let mut hand = Hand::open(&wish, hand.close());
     let sparse = hand.beside(|client| client.volume("sparse").unwrap());
