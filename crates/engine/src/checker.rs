@@ -289,8 +289,8 @@ impl Checker {
     ) {
         let image = self.read_container(id);
         for chunk in chunks {
-            let meant = image.get(chunk.pba.range());
-            let meant = meant.and_then(|frame| frame::meant(frame, chunk.pbn, chunk.pba.check));
+            let frame = image.get(chunk.pba.range());
+            let meant = frame.and_then(|frame| frame::meant(frame, chunk.pbn, chunk.pba.check));
             self.report.frames_verified += 1;
             let elsewhere = meant.and_then(|header| self.mapped_in.check(&header));
             self.report.problems.extend(elsewhere);

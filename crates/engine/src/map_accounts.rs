@@ -16,8 +16,8 @@ use std::ops::Range;
 use format::catalog::VolumeState;
 use format::map_page::{self, SLOTS};
 use format::page::Page;
-use format::pba_page;
 use format::units::{BlockPtr, Pbn, TreeId};
+use tables::pbn_pba;
 
 use crate::lba_runs::LbaRuns;
 use crate::ledger::{Ledger, Pages, Place, VolumeLedger};
@@ -161,7 +161,7 @@ impl MapAccounts {
 impl VolumeLook<'_> {
     /// Whether the page that should say where a chunk is cannot, until a repair.
     fn has_no_place(&self, pbn: Pbn) -> bool {
-        let leaf = pbn.0 / pba_page::SLOTS as u64;
+        let (leaf, _) = pbn_pba::place(pbn);
         let is_hidden = |places: &TreeImage| places.lost_with(leaf).is_some();
         self.found_again.contains(&pbn) || self.hidden_places.is_some_and(is_hidden)
     }

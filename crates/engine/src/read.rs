@@ -84,10 +84,21 @@ impl Engine {
     /// Reads what is stored around a partly written chunk.
     pub(crate) fn read_base(&mut self, volume: VolumeId, lba: Lba, group: u64, slot: usize) {
         let chunk_bytes = self.geometry.chunk_bytes;
-        let volume = VolumeShared::new(volume, "", u64::MAX, true, chunk_bytes, None);
         let offset_bytes = lba.0 * u64::from(chunk_bytes);
-        let whom = ReadFor::Base { group, slot };
-        let length_bytes = chunk_bytes;
+        self.read_for_itself(volume, offset_bytes, chunk_bytes, ReadFor::Base { group, slot });
+    }
+
+    /// Reads what no client waits for. The volume is one of its own: a rollback counts who holds
+    /// that of clients.
+    pub(crate) fn read_for_itself(
+        &mut self,
+        id: VolumeId,
+        offset_bytes: u64,
+        length_bytes: u32,
+        whom: ReadFor,
+    ) {
+        let chunk_bytes = self.geometry.chunk_bytes;
+        let volume = VolumeShared::new(id, "", u64::MAX, true, chunk_bytes, None);
         let (as_of, permit, avoided) = (0, None, Vec::new());
         self.try_read(ReadOp { volume, offset_bytes, length_bytes, as_of, whom, permit, avoided });
     }

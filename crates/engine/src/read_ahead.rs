@@ -54,21 +54,7 @@ impl Engine {
         let end_bytes = due.end.min(volume.size_bytes());
         let length_bytes = end_bytes.saturating_sub(offset_bytes) as u32;
         if length_bytes > 0 {
-            // Of its own, for a rollback counts who holds the volume's, and nobody waits for this.
-            let (id, size_bytes) = (volume.id, volume.size_bytes());
-            let volume =
-                VolumeShared::new(id, "", size_bytes, true, self.geometry.chunk_bytes, None);
-            let whom = ReadFor::Ahead;
-            let (as_of, permit, avoided) = (0, None, Vec::new());
-            self.try_read(ReadOp {
-                volume,
-                offset_bytes,
-                length_bytes,
-                as_of,
-                whom,
-                permit,
-                avoided,
-            });
+            self.read_for_itself(volume.id, offset_bytes, length_bytes, ReadFor::Ahead);
         }
     }
 

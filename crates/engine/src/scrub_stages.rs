@@ -175,9 +175,7 @@ impl ContainerScrub {
 
     /// What was read in the place of a frame.
     pub(crate) fn bytes_of(&self, frame: &Listed) -> &[u8] {
-        let start = frame.offset_bytes as usize;
-        let end = start.saturating_add(frame.length_bytes as usize);
-        self.image.get(start..end).unwrap_or_default()
+        self.image.get(frame.pba(self.id).range()).unwrap_or_default()
     }
 
     /// The first byte that the device did not give, of the blocks that frames may lie in.
