@@ -271,14 +271,15 @@ impl Engine {
         moved
     }
 
-    /// Time has passed: an open group that nothing was added to is closed, and what has long been
-    /// acknowledged is made durable.
+    /// Time has passed: an open group that nothing was added to is closed, what has long been
+    /// acknowledged is made durable, and pages that the device failed to give may be read again.
     pub fn tick(&mut self) {
         let newest = self.buffer.newest_group();
         if self.buffer.has_open() && self.idle_group == newest {
             self.buffer.close_open();
         }
         self.idle_group = newest;
+        self.state.store.retry_unreadable();
         self.copies.tick();
         self.flushing.tick();
         self.watch_room();

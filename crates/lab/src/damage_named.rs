@@ -81,7 +81,7 @@ pub(crate) fn may_come_of(problem: &Problem, known: &Problem) -> bool {
             (Problem::OlderPage { .. }, known) => is_page(known),
             (Problem::DamagedCopy { .. }, known) => hides_copies(known),
             (
-                Problem::DirectoryLacks { pbn, .. },
+                Problem::DirectoryLacks { pbn, .. } | Problem::FrameMisplaced { pbn, .. },
                 Problem::DamagedFrame { pbn: known, .. } | Problem::DamagedCopy { pbn: known, .. },
             ) => pbn == known,
             _ => false,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use disk::{Completion, Disk, Fault, Io, IoKind, Loss, MemoryDisk};
-use engine::{Address, OpenError, Zone};
+use engine::{Address, OpenError, RequestError, Zone};
 use format::root::Root;
 
 use crate::scrub::{filled, place_of};
@@ -270,6 +270,26 @@ fn an_older_root_whose_pages_cannot_be_read_goes_before_they_are_written_over() 
     }
     // Leaves have nothing below them.
     assert!(lost > 1, "{lost}");
+}
+
+#[test]
+fn a_page_that_the_device_failed_to_give_is_read_when_it_is_wanted_later() {
+    let (stand, _) = filled(300);
+    let disk = stand.close();
+    let pages = structures(&disk, true).into_iter().filter(|part| part.0 == Zone::Tables);
+    let mut hand = Hand::open(&Wish::default(), disk);
+    let volume = hand.beside(|client| client.volume("a").unwrap());
+    for (zone, offset_bytes, _) in pages {
+        hand.disk.inject(Fault::Read { zone, offset_bytes });
+    }
+    let (tag, done) = hand.done();
+    hand.client.read(&volume, 0, CHUNK as u32, done);
+    let refused = hand.wait(tag).err();
+    assert!(matches!(refused, Some(RequestError::DamagedTable { .. })), "{refused:?}");
+    hand.disk.heal();
+    hand.engine.tick();
+    assert!(hand.read(&volume, 0, CHUNK as u32) == fresh(0, CHUNK));
+    check_clean(&hand.close());
 }
 
 /// A record in the middle has rotted, and a block behind it cannot be read.

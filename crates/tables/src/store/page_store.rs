@@ -56,6 +56,7 @@ pub struct PageStore {
     pub(super) frames: Frames,
     pub(super) space: Space,
     pub(super) arriving: PageMap<PageId, Arriving>,
+    /// Pages that could not be had when they were read, so that whoever waits for them is told.
     pub(super) damaged: PageMap<PageId, PageError>,
     pub(super) traffic: Traffic,
     /// Entries of its queues that eviction may still look at.
@@ -213,7 +214,7 @@ impl PageStore {
     ///
     /// # Errors
     /// [`PageError`] when it is not the page asked for; it is remembered, and every want of it or
-    /// of what is below it fails from now on.
+    /// of what is below it fails from now on, or until [`Self::retry_unreadable`].
     pub fn page_arrived(
         &mut self,
         read: PageRead,
@@ -240,6 +241,12 @@ impl PageStore {
                 Err(error)
             }
         }
+    }
+
+    /// Pages that the device failed to give may be asked for again: devices come back. Not to be
+    /// called before those that wait for one have been told, or they would ask for ever.
+    pub fn retry_unreadable(&mut self) {
+        self.damaged.retain(|_, error| !matches!(error, PageError::Unreadable { .. }));
     }
 
     /// A leaf; none when it is absent. It must have been wanted.
