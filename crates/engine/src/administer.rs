@@ -300,10 +300,7 @@ impl Engine {
                 self.volumes.deletion_ended(id);
                 true
             }
-            Err(error) => {
-                self.stop_for(&error);
-                true
-            }
+            Err(error) => self.stop_for(&error),
         }
     }
 

@@ -118,10 +118,7 @@ impl Engine {
                 self.enter_phase(Phase::Pages { writes })
             }
             Ok(None) => false,
-            Err(error) => {
-                self.stop_for(&error);
-                true
-            }
+            Err(error) => self.stop_for(&error),
         }
     }
 

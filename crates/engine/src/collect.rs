@@ -85,10 +85,7 @@ impl Engine {
         }
         match self.collect_slice() {
             Ok(moved) => moved,
-            Err(error) => {
-                self.stop_for(&error);
-                true
-            }
+            Err(error) => self.stop_for(&error),
         }
     }
 

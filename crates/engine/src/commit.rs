@@ -42,7 +42,7 @@ impl Engine {
             match self.commit_front() {
                 Ok(true) => {}
                 Ok(false) => return committed > 0,
-                Err(error) => self.stop_for(&error),
+                Err(error) => return self.stop_for(&error) || committed > 0,
             }
         }
         true

@@ -19,8 +19,9 @@ use format::domain::DomainSecret;
 use format::superblock::Geometry;
 use journal::Writer;
 use reduce::{JobDone, Workers};
-use tables::{PageError, PageRead, PinSet};
+use tables::{PageRead, PinSet};
 
+use crate::absence::Absence;
 use crate::ahead::Ahead;
 use crate::buffer::{Frames, WriteBuffer};
 use crate::checkpoints::Checkpoints;
@@ -71,6 +72,7 @@ pub struct Engine {
     pub(crate) intake: Arc<Intake>,
     pub(crate) doorbell: Doorbell,
     pub(crate) patience: Patience,
+    pub(crate) absence: Absence,
     pub(crate) workers: Workers,
     pub(crate) state: State,
     pub(crate) placement: Placement,
@@ -161,6 +163,7 @@ impl Engine {
             intake: parts.intake,
             doorbell: parts.doorbell,
             patience: parts.patience,
+            absence: Absence::default(),
             workers: parts.workers,
             state: parts.state,
             placement: parts.placement,
@@ -280,6 +283,7 @@ impl Engine {
         }
         self.idle_group = newest;
         self.state.store.retry_unreadable();
+        self.absence.tick();
         self.copies.tick();
         self.flushing.tick();
         self.watch_room();
@@ -402,17 +406,6 @@ impl Engine {
         self.intake.refuse_writes(error.clone());
         self.fail_writing(&error);
     }
-
-    /// A page that a write needs is damaged.
-    pub(crate) fn stop_for(&mut self, error: &PageError) {
-        self.stop_writing(damaged_table(error));
-    }
-}
-
-/// What a damaged page means to a request.
-pub(crate) fn damaged_table(error: &PageError) -> RequestError {
-    let id = error.page();
-    RequestError::DamagedTable { tree: id.tree.0, index: id.index }
 }
 
 /// A worker job's tag: its group and its number in it.

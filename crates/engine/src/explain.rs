@@ -16,10 +16,11 @@ use format::units::{Codec, Fingerprint, FrameCheck, Lba, Pba, Pbn, TreeId};
 use reduce::expand_frame;
 use tables::{PageError, PageOnWay, PinSet, lba_pbn, pbn_pba, second_copies};
 
+use crate::absence::lacking_page;
 use crate::buffer::Newest;
 use crate::devices::Purpose;
 use crate::done::Done;
-use crate::engine::{Engine, damaged_table};
+use crate::engine::Engine;
 use crate::error::RequestError;
 use crate::explaining::Question;
 use crate::explanation::{
@@ -82,7 +83,7 @@ impl Engine {
         let mut wanted = Wanted::default();
         let walked = self.explain_chunk(tree, Lba(lba), question, &mut wanted);
         self.hold_in(&mut question.pins, wanted);
-        let Some(chunk) = walked.map_err(|error| damaged_table(&error))? else { return Ok(None) };
+        let Some(chunk) = walked.map_err(|error| lacking_page(&error))? else { return Ok(None) };
         Ok(Some(Explanation {
             volume: name,
             lba,

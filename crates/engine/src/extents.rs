@@ -8,7 +8,8 @@ use format::map_page;
 use format::units::{Lba, TreeId, VolumeId};
 use tables::{NextLeaf, PageError, lba_pbn};
 
-use crate::engine::{Engine, damaged_table};
+use crate::absence::lacking_page;
+use crate::engine::Engine;
 use crate::intake::ExtentsRequest;
 use crate::mapping::leaf_start;
 use crate::outcome::{Extent, Reply};
@@ -114,7 +115,7 @@ impl Engine {
         self.submit_page_reads(wanted.reads);
         self.state.store.release_pins(wanted.pins);
         match walked {
-            Err(error) => request.done.fail(damaged_table(&error)),
+            Err(error) => request.done.fail(lacking_page(&error)),
             Ok(chunks) if chunks.is_empty() => self.reads.extents.push_back(request),
             Ok(chunks) => {
                 let extents = self.in_bytes(&request, &chunks);

@@ -153,6 +153,15 @@ impl Engine {
     /// The bytes around a partly written chunk cannot be read: the writes to it fail, and the chunk
     /// stays as it is.
     fn slot_base_lost(&mut self, id: u64, at: usize, error: &RequestError) {
+        let of = self.buffer.slot(id, at).map(|slot| slot.volume);
+        let shared = self.volumes.iter().find(|shared| Some(shared.id) == of);
+        let error = match (error, shared) {
+            // The engine read for itself, and knew no name.
+            (&RequestError::Damaged { lba, .. }, Some(shared)) => {
+                &RequestError::Damaged { volume: shared.name(), lba }
+            }
+            (error, _) => error,
+        };
         if let Some(SlotData::Partial(partial)) = self.slot_data(id, at) {
             partial.acks.iter().for_each(|ack| ack.fail(error));
         }
@@ -221,7 +230,7 @@ impl Engine {
                     break;
                 }
                 Err(error) => {
-                    self.stop_for(&error);
+                    moved |= self.stop_for(&error);
                     break;
                 }
             }

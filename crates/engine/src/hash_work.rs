@@ -40,8 +40,7 @@ impl Engine {
                 Ok(true) => moved = true,
                 Ok(false) => break,
                 Err(error) => {
-                    self.stop_for(&error);
-                    return true;
+                    return self.stop_for(&error) || moved;
                 }
             }
         }

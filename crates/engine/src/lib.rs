@@ -21,6 +21,7 @@
     allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")
 )]
 
+mod absence;
 mod administer;
 mod ahead;
 mod background;

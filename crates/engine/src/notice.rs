@@ -72,6 +72,12 @@ pub enum Notice {
     WritesRefused,
     /// There is room again.
     WritesFitAgain,
+    /// The device failed to give a page that work cannot go on without: it is tried again for some
+    /// seconds before the writing stops.
+    TablesUnreadable {
+        /// Where the page is.
+        offset_bytes: u64,
+    },
     /// Nothing is written any more until the store is opened again; reads go on.
     WritingStopped {
         /// What every write is answered with.
@@ -107,6 +113,11 @@ impl fmt::Display for Notice {
             }
             Self::WritesRefused => write!(f, "writes fail: {}", RequestError::NoSpace),
             Self::WritesFitAgain => f.write_str("there is room for writes again"),
+            Self::TablesUnreadable { offset_bytes } => write!(
+                f,
+                "the device failed to read the tables at offset {offset_bytes}: what needs that \
+                 waits some seconds for it"
+            ),
             Self::WritingStopped { error } => {
                 write!(f, "writing has stopped, reads go on: {error}")
             }

@@ -21,8 +21,9 @@ use format::units::{Lba, TreeId};
 use mutants::mutant;
 use tables::{PageError, lba_pbn};
 
+use crate::absence::lacking_page;
 use crate::buffer::Newest;
-use crate::engine::{Engine, damaged_table};
+use crate::engine::Engine;
 use crate::error::RequestError;
 use crate::intake::WriteRequest;
 use crate::quota_line::{Pass, Until};
@@ -86,7 +87,7 @@ impl Engine {
                 let volume = write.volume.name();
                 self.refuse_write(write, &RequestError::QuotaExceeded { volume });
             }
-            Err(error) => self.refuse_write(write, &damaged_table(&error)),
+            Err(error) => self.refuse_write(write, &lacking_page(&error)),
         }
     }
 

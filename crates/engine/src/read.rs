@@ -23,9 +23,10 @@ use format::units::{Lba, Pba, Pbn, TreeId, VolumeId};
 use mutants::mutant;
 use tables::{PageError, lba_pbn, pbn_pba, second_copies};
 
+use crate::absence::lacking_page;
 use crate::buffer::Newest;
 use crate::devices::Purpose;
-use crate::engine::{Engine, damaged_table};
+use crate::engine::Engine;
 use crate::error::RequestError;
 use crate::frame_cache::Ticket;
 use crate::intake::ReadRequest;
@@ -124,7 +125,7 @@ impl Engine {
         match self.resolve(&op) {
             Ok(Resolved::Waits) => self.reads.parked.push_back(op),
             Ok(Resolved::Parts(parts, spans)) => self.fetch(op, parts, spans),
-            Err(error) => self.end_read(op, Err(damaged_table(&error))),
+            Err(error) => self.end_read(op, Err(lacking_page(&error))),
         }
     }
 

@@ -4,8 +4,9 @@
 //! from where the one before ended. A step is taken up again whenever pages that it waited for have
 //! come, and lets others have their turn after a few leaves: clients do not wait for it.
 
+use crate::absence::lacking_page;
 use crate::done::Done;
-use crate::engine::{Engine, damaged_table};
+use crate::engine::Engine;
 use crate::error::RequestError;
 use crate::outcome::Reply;
 use crate::walks::{Walk, WalkUnderWay, Went};
@@ -39,7 +40,7 @@ impl Engine {
         let WalkUnderWay { walk, done, pins } = under_way;
         self.state.store.release_pins(pins);
         done.finish(match went {
-            Err(error) => Err(damaged_table(&error)),
+            Err(error) => Err(lacking_page(&error)),
             Ok(_) => Ok(match walk {
                 Walk::Difference(walk) => Reply::Difference(Box::new(walk.step)),
                 Walk::Weight(walk) => Reply::Weight(Box::new(walk.into_step())),

@@ -40,6 +40,15 @@ pub(crate) fn is_of_writes(error: &RequestError) -> bool {
     matches!(error, RequestError::WriteFailed { .. } | RequestError::SyncFailed { .. })
 }
 
+/// Whether it is said of a page of a table.
+pub(crate) fn is_of_tables(error: &RequestError) -> bool {
+    match error {
+        RequestError::DamagedTable { .. } => true,
+        RequestError::ReadFailed { zone, .. } => zone == "tables",
+        _ => false,
+    }
+}
+
 impl Trouble {
     /// All there are, with their names in scripts.
     pub const ALL: [(Self, &str); 10] = [
@@ -72,7 +81,7 @@ impl Trouble {
         let of_data =
             matches!(error, RequestError::ReadFailed { .. } | RequestError::Damaged { .. });
         let of_writes = is_of_writes(error);
-        let of_tables = matches!(error, RequestError::DamagedTable { .. });
+        let of_tables = is_of_tables(error);
         match self {
             Self::Unreadable | Self::Rot => of_data,
             Self::Unwritable | Self::Unsyncable => of_writes,

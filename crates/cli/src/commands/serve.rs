@@ -137,7 +137,9 @@ fn observe(teller: &Teller, notice: &Notice, verbose: bool) {
         Notice::WritingStopped { .. } | Notice::WritesRefused => {
             teller.tell(format_args!("error: {notice}"));
         }
-        Notice::RoomRunsOut { .. } => teller.tell(format_args!("warning: {notice}")),
+        Notice::RoomRunsOut { .. } | Notice::TablesUnreadable { .. } => {
+            teller.tell(format_args!("warning: {notice}"))
+        }
         Notice::RoomCameBack { .. } | Notice::WritesFitAgain => {
             teller.tell(format_args!("note: {notice}"));
         }

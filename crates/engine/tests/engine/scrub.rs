@@ -98,6 +98,8 @@ fn a_damaged_chunk_is_named_and_the_same_content_written_again_heals_it_for_all(
     stand.flush();
     spoil(&stand.disk, DATA, place_of(&stand.disk, &fresh(9, CHUNK)) + 100);
     assert!(matches!(stand.try_read(&volume, 9 * CHUNK, CHUNK), Err(RequestError::Damaged { .. })));
+    let part = stand.client.write_at(&volume, 9 * CHUNK + 512, &[1; 512]);
+    assert_eq!(part.unwrap_err(), RequestError::Damaged { volume: "a".to_owned(), lba: 9 });
 
     let found = scrub(&stand.client, false);
     let lost: Vec<(&str, u64)> = found.findings.iter().flat_map(lost_chunks).collect();

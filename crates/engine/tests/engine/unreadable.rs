@@ -285,11 +285,61 @@ fn a_page_that_the_device_failed_to_give_is_read_when_it_is_wanted_later() {
     let (tag, done) = hand.done();
     hand.client.read(&volume, 0, CHUNK as u32, done);
     let refused = hand.wait(tag).err();
-    assert!(matches!(refused, Some(RequestError::DamagedTable { .. })), "{refused:?}");
+    assert!(is_of_tables(refused.as_ref()), "{refused:?}");
     hand.disk.heal();
     hand.engine.tick();
     assert!(hand.read(&volume, 0, CHUNK as u32) == fresh(0, CHUNK));
     check_clean(&hand.close());
+}
+
+fn is_of_tables(error: Option<&RequestError>) -> bool {
+    matches!(error, Some(RequestError::ReadFailed { zone, .. }) if zone == "tables")
+}
+
+/// A store whose tables cannot be read, that has begun to give a deleted volume back.
+fn deletion_without_tables() -> Hand {
+    let (stand, _) = filled(300);
+    stand.volume("b", MIB);
+    let disk = stand.close();
+    let pages = structures(&disk, true).into_iter().filter(|part| part.0 == Zone::Tables);
+    let mut hand = Hand::open(&Wish::default(), disk);
+    for (zone, offset_bytes, _) in pages {
+        hand.disk.inject(Fault::Read { zone, offset_bytes });
+    }
+    hand.beside(|client| client.delete_volume("a")).unwrap();
+    hand.settle();
+    hand
+}
+
+#[test]
+fn work_waits_some_seconds_for_a_page_that_the_device_fails_to_give() {
+    let mut hand = deletion_without_tables();
+    for _ in 0..20 {
+        hand.engine.tick();
+        hand.settle();
+    }
+    hand.disk.heal();
+    hand.engine.tick();
+    hand.settle();
+    let volume = hand.beside(|client| client.volume("b").unwrap());
+    assert_eq!(hand.write(&volume, 0, &fresh(1, CHUNK)), None);
+    let flush = hand.flush();
+    hand.wait(flush).unwrap();
+    let stats = hand.beside(|client| client.stats().unwrap());
+    assert_eq!((stats.deletions, stats.unique_chunks), (0, 1), "the deletion went on");
+    check_clean(&hand.close());
+}
+
+#[test]
+fn a_page_that_the_device_never_gives_stops_the_writing_and_says_so() {
+    let mut hand = deletion_without_tables();
+    for _ in 0..200 {
+        hand.engine.tick();
+        hand.settle();
+    }
+    let flush = hand.flush();
+    let refused = hand.wait(flush).err();
+    assert!(is_of_tables(refused.as_ref()), "{refused:?}");
 }
 
 /// A record in the middle has rotted, and a block behind it cannot be read.

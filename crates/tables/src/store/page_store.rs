@@ -243,10 +243,13 @@ impl PageStore {
         }
     }
 
-    /// Pages that the device failed to give may be asked for again: devices come back. Not to be
-    /// called before those that wait for one have been told, or they would ask for ever.
+    /// Pages that the device failed to give may be asked for again: devices come back. Not while
+    /// any page is on its way: who does without one that failed waits for the others, and would
+    /// ask for two that fail slowly in turns, for ever.
     pub fn retry_unreadable(&mut self) {
-        self.damaged.retain(|_, error| !matches!(error, PageError::Unreadable { .. }));
+        if self.arriving.is_empty() {
+            self.damaged.retain(|_, error| !matches!(error, PageError::Unreadable { .. }));
+        }
     }
 
     /// A leaf; none when it is absent. It must have been wanted.

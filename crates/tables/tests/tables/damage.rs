@@ -89,6 +89,30 @@ fn a_damaged_page_spoils_itself_and_what_is_below_it() {
 }
 
 #[test]
+fn what_the_device_fails_to_give_is_asked_for_again_once_nothing_is_on_its_way() {
+    let (mut device, _) = written();
+    let mut store = device.open(OPTIONS);
+    let bad = PageId { tree: TREE, level: 0, index: 1 };
+    want(&mut device, &mut store, 0, bad, flip).unwrap();
+    let want_both = |store: &mut PageStore| {
+        let (mut pins, mut reads) = (PinSet::default(), Vec::new());
+        let wanted = [1, 600].map(|index| store.want(&mut pins, TREE, index, &mut reads).ok());
+        store.release_pins(pins);
+        (wanted, reads)
+    };
+    let (_, reads) = want_both(&mut store);
+    let [first, second] = &reads[..] else { panic!("{reads:?}") };
+    assert!(store.page_arrived(*first, Err(())).is_err());
+    store.retry_unreadable();
+    let (wanted, again) = want_both(&mut store);
+    assert_eq!((wanted, again.len()), ([None, Some(false)], 0), "the other is on its way");
+    assert!(store.page_arrived(*second, Err(())).is_err());
+    store.retry_unreadable();
+    let (wanted, again) = want_both(&mut store);
+    assert_eq!((wanted, again.len()), ([Some(false), Some(false)], 2));
+}
+
+#[test]
 fn walking_over_leaves_stops_at_a_damaged_page() {
     let (mut device, _) = written();
     let mut store = device.open(OPTIONS);
