@@ -295,6 +295,11 @@ pub(crate) enum CliError {
     )]
     ChangedSinceBase { volume: String, base: String },
     #[error(
+        "{replaced} is what {volume} held before an import that was killed, and {volume} has \
+         changed since: go back to it with `tamis snapshot rollback`, or delete it, first"
+    )]
+    PutAsideStill { volume: String, replaced: String },
+    #[error(
         "{error}; and {volume} could not go back to what it held ({source}): the same import, \
          repeated, begins with that"
     )]

@@ -31,6 +31,12 @@ pub(crate) fn led_to<'a>(volume: &str, parent: &'a str) -> Option<&'a str> {
     snapshot.split_once('@').filter(|(of, _)| *of == volume).map(|_| snapshot)
 }
 
+/// Whether what a volume holds began as `snapshot` does, however many were taken of it since.
+pub(crate) fn comes_of(volume: &str, snapshot: &str, all: &[VolumeInfo]) -> bool {
+    let parent = |name: &str| all.iter().find(|one| one.name == name)?.parent.as_deref();
+    std::iter::successors(parent(volume), |name| parent(name)).any(|name| name == snapshot)
+}
+
 /// An error when `name`, of a volume or a snapshot of one, leaves no room for what it is called
 /// until it is complete.
 pub(crate) fn check_room(name: &str) -> Result<(), CliError> {

@@ -34,6 +34,7 @@ impl CliError {
             | Self::VolumeHoldsData { .. }
             | Self::OtherDomain { .. }
             | Self::ChangedSinceBase { .. }
+            | Self::PutAsideStill { .. }
             | Self::OutputExists { .. }
             | Self::TraceExists { .. }
             | Self::CreateFiles(CreateFilesError::AlreadyExists { .. }) => Exit::Exists,

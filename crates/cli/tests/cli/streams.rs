@@ -1,8 +1,10 @@
 //! Snapshots that go from store to store as streams: whole, step by step, cut, damaged and killed.
 
 use std::fs;
+use std::path::Path;
 use std::process::Stdio;
 
+use engine::SnapshotRequest;
 use serde_json::Value;
 
 use crate::harness::{Folder, Served, command, noise, tamis};
@@ -326,6 +328,61 @@ fn what_an_import_was_to_replace_stays_until_the_import_is_whole() {
     assert!(chain.held("v") == changed);
     assert_eq!(chain.names(), names);
     kill();
+    overwrite(&second).ok();
+    assert!(chain.held("v") == chain.contents[1]);
+    assert_eq!(chain.names(), ["v", "v@s0", "v@s1"]);
+    tamis(&format!("check {to}")).ok();
+}
+
+/// The import is killed when the volume has gone back to its base, and before there is a mark of
+/// that: what it was to replace is had back, and given up for nothing less than before.
+#[test]
+fn what_an_import_was_to_replace_stays_though_no_mark_says_so() {
+    let chain = Chain::new(vec![noise(1, 2 * MIB), noise(2, 2 * MIB)]);
+    let (first, second) = (chain.stream(0), chain.stream(1));
+    let Chain { to, folder, .. } = &chain;
+    chain.import(&first).ok();
+    let (image, cut) = (folder.path("small"), folder.path("cut"));
+    fs::write(&image, noise(9, MIB)).unwrap();
+    fs::write(&cut, &fs::read(&second).unwrap()[..MIB]).unwrap();
+    tamis(&format!("import {to} v {image} --overwrite")).ok();
+    let (changed, names) = (chain.held("v"), chain.names());
+    let overwrite = |stream: &str| tamis(&format!("import {to} v {stream} --overwrite"));
+    let kill = || {
+        let server = Served::start(to, "");
+        let mut client = admin::Client::connect(Path::new(to)).unwrap().unwrap();
+        let (volumes, name) = (vec!["v".to_owned()], "s1~replaced".to_owned());
+        client.take_snapshots(SnapshotRequest { volumes, name, taken_unix_s: 0 }).unwrap();
+        client.roll_back("v@s0", None).unwrap();
+        server.kill();
+        assert!(chain.held("v") == chain.contents[0]);
+    };
+    let is_as_it_was = || {
+        assert!(chain.held("v") == changed);
+        assert_eq!(chain.names(), names);
+    };
+    kill();
+    chain.import(&second).fails(7, "has changed since v@s0");
+    is_as_it_was();
+    kill();
+    overwrite(&cut).fails(5, "the stream ends at byte");
+    is_as_it_was();
+    // As a timer does.
+    kill();
+    tamis(&format!("snapshot create {to} v@hourly")).ok();
+    chain.import(&second).fails(7, "has changed since v@s0");
+    tamis(&format!("snapshot delete {to} v@hourly --yes")).ok();
+    is_as_it_was();
+
+    // What has been changed since is not given up either.
+    kill();
+    tamis(&format!("volume resize {to} v --size 3M")).ok();
+    let resized = chain.held("v");
+    chain.import(&second).fails(7, "v@s1~replaced is what v held");
+    overwrite(&second).fails(7, "v@s1~replaced is what v held");
+    assert!(chain.held("v") == resized);
+    tamis(&format!("snapshot rollback {to} v@s1~replaced --yes")).ok();
+    assert!(chain.held("v") == changed);
     overwrite(&second).ok();
     assert!(chain.held("v") == chain.contents[1]);
     assert_eq!(chain.names(), ["v", "v@s0", "v@s1"]);

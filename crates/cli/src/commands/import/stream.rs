@@ -12,8 +12,9 @@
 //! everything before it has been found right.
 //!
 //! With `--overwrite` what NAME holds is given up for B, and for nothing less: NAME@B~replaced is
-//! taken of it, before NAME goes back to A and the mark is taken. As long as both are there, it is
-//! the one to go back to.
+//! taken of it, before NAME goes back to A and the mark is taken. As long as it is there, it is the
+//! one to go back to, also when an import was killed before it took its mark: the next one goes
+//! back to it where that gives nothing up, and where it would, it is the user who decides.
 //!
 //! Going back gives up what was written since, so it must be the import that wrote it. A mark
 //! counts only while it is the last that happened to NAME: who has rolled back, or taken a
@@ -31,7 +32,7 @@ use crate::interrupt::Interrupt;
 use crate::output;
 use crate::progress::{Progress, Unit};
 use crate::staging::{
-    check_name, check_room, completed_name, led_to, marks_for, marks_of, staging_name,
+    check_name, check_room, comes_of, completed_name, led_to, marks_for, marks_of, staging_name,
 };
 use crate::store::{OpenStore, engine_options};
 use crate::stream::{is_version, sample};
@@ -174,6 +175,7 @@ impl StreamImport<'_> {
         let [mark, replaced] = marks_for(&format!("{volume}@{}", header.target.name));
         let before = if args.overwrite { &replaced } else { &mark };
         self.undo_killed(&found, args.overwrite, &mark)?;
+        self.have_back(&volume, &base_name, [&mark, &replaced])?;
         if !args.overwrite && !self.is_same(&base_name, &volume)? {
             return Err(CliError::ChangedSinceBase { volume, base: name });
         }
@@ -184,7 +186,7 @@ impl StreamImport<'_> {
         let changed = self.lead_on(&volume, source, go_back);
         let back = if changed.is_err() { self.roll_back(before) } else { Ok(()) };
         match (changed, back) {
-            // The marks stay, and the next import begins with them.
+            // What was taken of it stays, and the next import begins with that.
             (Err(error), Err(source)) => {
                 Err(CliError::NotUndone { volume, error: Box::new(error), source })
             }
@@ -235,6 +237,27 @@ impl StreamImport<'_> {
         output::say(format_args!("{} goes back to {before}, where an import began", volume.name));
         self.client.roll_back(before)?;
         self.forget_all([&mark, &replaced])
+    }
+
+    /// Lets a volume hold again what an import put aside that was killed before it took its mark.
+    /// Nothing is given up for it: the volume holds what its base does.
+    fn have_back(
+        &self,
+        volume: &str,
+        base_name: &str,
+        [mark, replaced]: [&String; 2],
+    ) -> Result<(), CliError> {
+        let all = self.client.volumes()?;
+        if !all.iter().any(|other| other.name == *replaced) || comes_of(volume, replaced, &all) {
+            return Ok(());
+        }
+        if !self.is_same(base_name, volume)? {
+            let (volume, replaced) = (volume.to_owned(), replaced.clone());
+            return Err(CliError::PutAsideStill { volume, replaced });
+        }
+        output::say(format_args!("{volume} goes back to {replaced}, which an import put aside"));
+        self.client.roll_back(replaced)?;
+        self.forget_all([mark, replaced])
     }
 
     fn is_same(&self, one: &str, other: &str) -> Result<bool, CliError> {
