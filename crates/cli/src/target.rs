@@ -2,16 +2,21 @@
 //!
 //! A file is written under a hidden name beside the one asked for and takes that name when it is
 //! complete and synced; when that has succeeded the name is durable as well. What has come to be
-//! there meanwhile is replaced only if that was asked for. Dropped before that, it is removed. A
-//! link is followed to what it leads to; whatever is neither a file nor a block device is left
+//! there meanwhile is replaced only if that was asked for. Dropped before that, it is removed. Who
+//! writes to it holds its lock, so one that nobody has locked was left by an export that was
+//! killed, and the next one to the same name removes it. A link is followed to what it leads to; whatever is neither a file nor a block device is left
 //! alone, since a file in its place would break who uses it.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, ErrorKind, Seek, SeekFrom};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::error::CliError;
+
+/// Hidden names that are tried: others export to the same name at the same time, or have left files
+/// there that are not ours to remove.
+const HIDDEN_NAMES_MAX: u32 = 100;
 
 /// An image that is being written.
 #[derive(Debug)]
@@ -130,22 +135,59 @@ fn create_hidden(
     size_bytes: u64,
     permissions: Option<Permissions>,
 ) -> io::Result<(File, PathBuf)> {
-    let name = path.file_name().ok_or(ErrorKind::InvalidInput)?;
-    let hidden = format!(".{}.{}.partial", name.to_string_lossy(), std::process::id());
-    let hidden = path.with_file_name(hidden);
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     if permissions.is_some() {
         // Until it has the mode of the one that it replaces, nobody else may open it.
         options.mode(0o600);
     }
-    let file = options.open(&hidden)?;
+    let (file, hidden) = create_locked(path, &options)?;
     let given = permissions.map_or(Ok(()), |permissions| file.set_permissions(permissions));
     if let Err(error) = given.and_then(|()| file.set_len(size_bytes)) {
         let _ = fs::remove_file(&hidden);
         return Err(error);
     }
     Ok((file, hidden))
+}
+
+/// A new file beside `path`, and its name, which nobody else has.
+fn create_locked(path: &Path, options: &OpenOptions) -> io::Result<(File, PathBuf)> {
+    let name = path.file_name().ok_or(ErrorKind::InvalidInput)?;
+    for number in 0..HIDDEN_NAMES_MAX {
+        let hidden = format!(".{}.{number}.partial", name.to_string_lossy());
+        let hidden = path.with_file_name(hidden);
+        remove_left_over(&hidden);
+        let file = match options.open(&hidden) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
+            opened => opened?,
+        };
+        // Before it was locked, somebody may have taken it for one that was left.
+        let taken = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
+        if !taken && is_at(&file, &hidden) {
+            return Ok((file, hidden));
+        }
+    }
+    Err(ErrorKind::AlreadyExists.into())
+}
+
+/// Removes the file that an export to a hidden name has left. Where files cannot be locked, or this
+/// one is not ours to open, it stays.
+fn remove_left_over(hidden: &Path) {
+    if !fs::symlink_metadata(hidden).is_ok_and(|there| there.is_file()) {
+        return;
+    }
+    let Ok(file) = OpenOptions::new().write(true).open(hidden) else { return };
+    // Whoever completes one lets its lock go when it is called something else.
+    if file.try_lock().is_ok() && is_at(&file, hidden) {
+        let _ = fs::remove_file(hidden);
+    }
+}
+
+/// Whether this file is the one that is called so.
+fn is_at(file: &File, path: &Path) -> bool {
+    let place = |meta: fs::Metadata| (meta.dev(), meta.ino());
+    let is_there = fs::symlink_metadata(path).map(place);
+    is_there.is_ok_and(|there| file.metadata().is_ok_and(|meta| place(meta) == there))
 }
 
 fn open_device(path: &Path, size_bytes: u64) -> Result<Kind, CliError> {
@@ -190,6 +232,30 @@ mod tests {
         let folder = Folder::new();
         Target::open(&folder.path().join("out.img"), 4096, false).unwrap().abandon();
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    /// Of one that was killed a file is left, which nobody has locked.
+    #[test]
+    fn what_a_killed_export_has_left_is_in_nobodys_way_and_goes() {
+        let folder = Folder::new();
+        let path = folder.path().join("out.img");
+        let killed = Target::open(&path, 8192, false).unwrap();
+        let names = || fs::read_dir(folder.path()).unwrap().map(|one| one.unwrap().path());
+        let left = names().next().unwrap();
+        // One that goes on is left alone.
+        let other = Target::open(&path, 4096, false).unwrap();
+        assert!(left.exists() && names().count() == 2);
+        other.abandon();
+        drop(killed);
+        assert!(left.exists());
+        Target::open(&path, 4096, false).unwrap().complete().unwrap();
+        assert_eq!(names().collect::<Vec<_>>(), [path.clone()]);
+
+        // What is not ours to remove stays.
+        fs::create_dir(&left).unwrap();
+        Target::open(&path, 12_288, true).unwrap().complete().unwrap();
+        assert!(left.is_dir() && names().count() == 2);
+        assert_eq!(fs::metadata(&path).unwrap().len(), 12_288);
     }
 
     #[test]
