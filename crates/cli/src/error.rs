@@ -228,8 +228,11 @@ pub(crate) enum CliError {
         }
     )]
     RepairedWithLosses { chunks: u64, records: u64 },
-    #[error("the file {} could not be made as long as it was: {source}", path.display())]
-    NotLengthened { path: PathBuf, source: io::Error },
+    #[error(
+        "{} was cut short: it lacks {}, and its file system has {} free: make room there first",
+        path.display(), human_bytes(*needed_bytes), human_bytes(*free_bytes)
+    )]
+    NoRoomToLengthen { path: PathBuf, needed_bytes: u64, free_bytes: u64 },
     #[error(
         "say how large the store is to be with --capacity: it has {} now",
         human_bytes(*present_bytes)

@@ -31,6 +31,8 @@ const ZEROS_BYTES: usize = 1 << 20;
 /// A device counts as blank when it begins with so many zeros: partition tables, and all common
 /// file systems and volume managers, leave their mark here.
 const BLANK_BYTES: usize = 1 << 20;
+/// Zones that are written with zeros for real.
+pub(crate) const ZEROED_ZONES: [Zone; 2] = [Zone::Superblock, Zone::Journal];
 /// Only the owner may read what is stored, or what is left of it.
 const MODE: u32 = 0o600;
 
@@ -128,7 +130,7 @@ impl Made {
         path: &Path,
         link: Option<&Path>,
     ) -> Result<()> {
-        let zeroed = matches!(zone, Zone::Superblock | Zone::Journal);
+        let zeroed = ZEROED_ZONES.contains(&zone);
         let Some(target) = link else {
             return self.file(path, size_bytes, zeroed);
         };

@@ -177,8 +177,8 @@ pub enum OpenError {
         /// The file or device.
         path: PathBuf,
     },
-    /// The file is too short to be what it is named.
-    #[error("{} is empty: it cannot belong to a store", path.display())]
+    /// The superblock has not even one block.
+    #[error("{} is empty: bring it back from a copy of the store", path.display())]
     Empty {
         /// The file.
         path: PathBuf,

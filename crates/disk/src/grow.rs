@@ -1,4 +1,5 @@
-//! Making the files of a store larger, and adding data files to it.
+//! Making the files of a store larger, and adding data files to it; making one that was cut short
+//! as long again as it was.
 //!
 //! A store does not care how long a file is beyond what its geometry says, nor for data files that
 //! it does not know, so whatever was done when this fails half-way harms nobody; it is undone as
@@ -7,16 +8,16 @@
 //! is overwritten, and every file gets all of its blocks now, as when the store was made.
 
 use std::fs::{self, OpenOptions};
-use std::io::{Seek, SeekFrom};
+use std::io::{self, ErrorKind, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use format::superblock::DATA_ZONES_MAX;
-use format::units::Zone;
+use format::units::{BLOCK_BYTES, Zone};
 use rustix::fs::{FlockOperation, flock};
 
-use crate::create::{Made, absolute, fill, is_blank, refused, sync_directory};
+use crate::create::{Made, ZEROED_ZONES, absolute, fill, is_blank, refused, sync_directory};
 use crate::error::{CreateFilesError, FileError};
-use crate::layout::{is_there, zone_path};
+use crate::layout::{ZoneName, is_there, zone_file, zone_path};
 use crate::place;
 
 type Result<T> = std::result::Result<T, CreateFilesError>;
@@ -93,7 +94,7 @@ pub fn grow_store_files(dir: &Path, growth: &FileGrowth) -> Result<()> {
         }
     }
     for &(zone, size_bytes) in &growth.longer {
-        lengthen(&zone_path(dir, zone, growth.data_zones), size_bytes)?;
+        lengthen(&zone_path(dir, zone, growth.data_zones), size_bytes, false)?;
     }
     if rename {
         fs::rename(&lone, &first).map_err(|error| refused("rename", &lone, error))?;
@@ -160,11 +161,27 @@ fn take_over(path: &Path, size_bytes: u64) -> Result<()> {
     if !is_free || length != opened.size_bytes || !is_blank(&opened, path)? {
         return Err(CreateFilesError::AlreadyExists { path: path.to_owned() });
     }
-    lengthen(path, size_bytes)
+    lengthen(path, size_bytes, false)
+}
+
+/// Gives a zone that was cut short the length that it was made with, durably; of the store in
+/// `dir`, which nobody has open, and by the name of its file or its [`ZoneName`]. What was cut off
+/// is zeros.
+///
+/// # Errors
+/// [`CreateFilesError`]; the file is as long as it was.
+pub fn lengthen_zone(dir: &Path, zone_name: &str, size_bytes: u64) -> Result<()> {
+    let path = zone_file(dir, zone_name);
+    if place::is_device(&path).unwrap_or(false) {
+        let fixed = io::Error::new(ErrorKind::Unsupported, "a block device is as long as it is");
+        return Err(FileError::new("lengthen", path, fixed).into());
+    }
+    let zeroed = ZEROED_ZONES.iter().any(|&zone| ZoneName(zone).to_string() == zone_name);
+    lengthen(&path, size_bytes, zeroed)
 }
 
 /// Makes a file `size_bytes` long, if it is shorter. A device has the length that it has.
-fn lengthen(path: &Path, size_bytes: u64) -> Result<()> {
+fn lengthen(path: &Path, size_bytes: u64, zeroed: bool) -> Result<()> {
     if place::is_device(path).unwrap_or(false) {
         return Ok(());
     }
@@ -175,7 +192,15 @@ fn lengthen(path: &Path, size_bytes: u64) -> Result<()> {
     if present_bytes >= size_bytes {
         return Ok(());
     }
-    fill(&file, path, present_bytes..size_bytes, false).inspect_err(|_| {
+    // What is there of a last block that is not whole stays.
+    let start_bytes = present_bytes.next_multiple_of(BLOCK_BYTES as u64);
+    let whole = file.set_len(start_bytes).and_then(|()| file.sync_all());
+    let whole = whole.map_err(|error| refused("lengthen", path, error));
+    let filled = whole.and_then(|()| match start_bytes < size_bytes {
+        true => fill(&file, path, start_bytes..size_bytes, zeroed),
+        false => Ok(()),
+    });
+    filled.inspect_err(|_| {
         // Back to what it was, or what was got so far would be lost to everybody.
         let _ = file.set_len(present_bytes);
     })

@@ -104,7 +104,8 @@ pub fn open_further_files(dir: &Path, numbers: Range<u16>) -> Result<FurtherFile
 fn open_zone(dir: &Path, zone: Zone, path: &Path) -> Result<Opened, OpenError> {
     let opened = place::open(path).map_err(|source| explain(dir, zone, path, source))?;
     lock(&opened, path)?;
-    if opened.size_bytes == 0 {
+    // Any other can be mended: how long it should be is written in this one.
+    if zone == Zone::Superblock && opened.size_bytes == 0 {
         return Err(OpenError::Empty { path: path.to_owned() });
     }
     Ok(opened)

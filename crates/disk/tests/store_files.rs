@@ -284,8 +284,13 @@ fn what_is_not_there_is_named() {
     assert!(matches!(open(scratch.path()), Err(OpenError::NoStore { .. })));
 
     create_store_files(scratch.path(), &ONE, &[]).unwrap();
-    fs::write(scratch.path().join("journal"), b"").unwrap();
-    assert!(matches!(open(scratch.path()), Err(OpenError::Empty { .. })));
+    let superblock = scratch.path().join("superblock");
+    let bytes = fs::read(&superblock).unwrap();
+    fs::write(&superblock, &bytes[..4095]).unwrap();
+    assert!(matches!(open(scratch.path()), Err(OpenError::Empty { path }) if path == superblock));
+    fs::write(&superblock, bytes).unwrap();
+    fs::write(scratch.path().join("journal"), [1; 4095]).unwrap();
+    assert_eq!(open(scratch.path()).unwrap().disk.size_bytes(Zone::Journal), 0);
     fs::remove_file(scratch.path().join("journal")).unwrap();
     let error = open(scratch.path()).err().unwrap();
     assert!(matches!(error, OpenError::Missing { path } if path.ends_with("journal")));

@@ -1,10 +1,9 @@
 //! `tamis check`: every invariant of a closed store. It changes nothing, unless it shall repair.
 
-use std::fs::OpenOptions;
 use std::path::Path;
 use std::time::Duration;
 
-use disk::ZoneName;
+use disk::{CreateFilesError, ZoneName};
 use engine::{CheckReport, OpenError, Problem, RepairReport};
 use serde::Serialize;
 
@@ -110,10 +109,12 @@ fn repair(
 /// Gives a file the length that it was made with; what was cut off is zeros, which is damage that
 /// a repair can look at.
 fn lengthen(store: &Path, zone: &str, expected_bytes: u64) -> Result<(), CliError> {
-    let path = disk::zone_file(store, zone);
-    let lengthened =
-        OpenOptions::new().write(true).open(&path).and_then(|file| file.set_len(expected_bytes));
-    lengthened.map_err(|source| CliError::NotLengthened { path, source })
+    disk::lengthen_zone(store, zone, expected_bytes).map_err(|error| match error {
+        CreateFilesError::NoSpace { path, needed_bytes, free_bytes } => {
+            CliError::NoRoomToLengthen { path, needed_bytes, free_bytes }
+        }
+        error => error.into(),
+    })
 }
 
 fn outcome(

@@ -65,7 +65,8 @@ impl CliError {
             Self::Repair(RepairError::Write(_)) => Exit::Failed,
             Self::Repair(RepairError::NoRoom { .. }) => Exit::NoSpace,
             Self::Repair(_) => Exit::Damage,
-            Self::CreateFiles(
+            Self::NoRoomToLengthen { .. }
+            | Self::CreateFiles(
                 CreateFilesError::NoSpace { .. } | CreateFilesError::DeviceTooSmall { .. },
             ) => Exit::NoSpace,
             Self::Stdin(source)

@@ -4,7 +4,9 @@ use std::io;
 use std::path::PathBuf;
 
 use admin::{CallError, Refusal, RefusalKind};
-use engine::RequestError;
+use disk::IoError;
+use engine::{RepairError, RequestError};
+use format::units::Zone;
 use images::ImageError;
 
 use super::{CliError, Exit, Replaced};
@@ -66,6 +68,13 @@ fn examples() -> Vec<(CliError, Exit)> {
         (CliError::RepairedWithLosses { chunks: 3, records: 1 }, Exit::RepairedWithLosses),
         (RequestError::Damaged { volume: "v".into(), lba: 7 }.into(), Exit::Damage),
         (CallError::Refused(refusal(RefusalKind::Damaged)).into(), Exit::Damage),
+        (RepairError::NoRoom { blocks: 7 }.into(), Exit::NoSpace),
+        (RepairError::Write(IoError::lost(Zone::Tables, 0)).into(), Exit::Failed),
+        (RepairError::Catalog { leaf: 7 }.into(), Exit::Damage),
+        (
+            CliError::NoRoomToLengthen { path: path(), needed_bytes: 7, free_bytes: 3 },
+            Exit::NoSpace,
+        ),
         (RequestError::NoSpace.into(), Exit::NoSpace),
         (CallError::Refused(refusal(RefusalKind::NoSpace)).into(), Exit::NoSpace),
         (

@@ -1,7 +1,7 @@
 //! Damaged stores are repaired from the command line, and say what is lost.
 
 use std::fs::{self, File, OpenOptions};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 
 use crate::harness::{Folder, noise, tamis};
 
@@ -64,17 +64,46 @@ fn lost_chunks_are_named_and_stay_errors() {
     assert!(again.err.contains("no repair mends"), "{again:?}");
 }
 
+/// However short it is, it is as long again, and has all of its blocks: none has to be asked for
+/// when the store runs.
 #[test]
 fn a_file_that_was_cut_short_is_made_long_again() {
+    for (name, cuts) in [("journal", &[8192, 4095, 0][..]), ("tables", &[4095])] {
+        for &cut_bytes in cuts {
+            let folder = Folder::new();
+            let (store, image) = filled(&folder);
+            let file = zone(&folder, name);
+            let before = file.metadata().unwrap();
+            file.set_len(cut_bytes).unwrap();
+            let found = tamis(&format!("check {store}"));
+            assert_eq!(found.code, Some(5), "{found:?}");
+            assert!(found.out.contains(name), "{found:?}");
+            tamis(&format!("stats {store}")).fails(5, "bring the whole file back");
+            let repaired = tamis(&format!("check {store} --repair"));
+            assert_eq!(repaired.code, Some(8), "{name} {cut_bytes} {repaired:?}");
+            let after = file.metadata().unwrap();
+            assert_eq!(after.len(), before.len());
+            assert!(after.blocks() >= before.blocks(), "{name} {cut_bytes} {after:?}");
+            let out = folder.path("out.img");
+            tamis(&format!("export {store} v {out}")).ok();
+            assert!(fs::read(out).unwrap() == fs::read(image).unwrap());
+        }
+    }
+}
+
+/// What stood there is lost; what is left of it is not.
+#[test]
+fn data_that_were_cut_off_are_told() {
     let folder = Folder::new();
-    let (store, image) = filled(&folder);
-    zone(&folder, "journal").set_len(8192).unwrap();
-    let found = tamis(&format!("check {store}"));
-    assert_eq!(found.code, Some(5), "{found:?}");
-    assert!(found.out.contains("journal"), "{found:?}");
-    let repaired = tamis(&format!("check {store} --repair"));
-    assert_eq!(repaired.code, Some(8), "{repaired:?}");
-    let out = folder.path("out.img");
-    tamis(&format!("export {store} v {out}")).ok();
-    assert!(fs::read(out).unwrap() == fs::read(image).unwrap());
+    let (store, _) = filled(&folder);
+    let data = zone(&folder, "data");
+    let before_bytes = data.metadata().unwrap().len();
+    for cut_bytes in [4095, 0] {
+        data.set_len(cut_bytes).unwrap();
+        assert_eq!(tamis(&format!("check {store}")).code, Some(5));
+        let repaired = tamis(&format!("check {store} --repair --json"));
+        assert_eq!(repaired.code, Some(9), "{repaired:?}");
+        assert_eq!(repaired.json()["repair"]["lost_chunks"], 2048);
+        assert_eq!(data.metadata().unwrap().len(), before_bytes);
+    }
 }
