@@ -9,7 +9,8 @@
 //! has it forget what earlier scrubs said; the engine finds what is lost (`scrub_losses.rs`).
 //!
 //! Whoever scrubs holds a lock on the store's directory, so there is one scrub of a store at a
-//! time, served or not. The file is written beside itself and renamed: it is there whole or not.
+//! time, served or not. The file is written beside itself and renamed, durably: it is there whole or
+//! not, and what a repair has made untrue does not come back.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Write};
@@ -40,7 +41,8 @@ pub(crate) struct ScrubRecord {
     pub(crate) last: Option<ScrubRun>,
     /// Chunks known to be damaged.
     pub(crate) damaged: Vec<DamagedChunk>,
-    /// Chunks that a repair gave up since the last scrub came to its end, if there was one.
+    /// Chunks that were given up when a repair last gave up any, if no scrub has come to its end
+    /// since.
     pub(crate) gave_up_chunks: Option<u64>,
 }
 
@@ -157,10 +159,10 @@ impl ScrubRecord {
         serde_json::from_slice(&bytes).unwrap_or_default()
     }
 
-    /// A repair has given up so many chunks: what scrubs before it said is true no longer.
+    /// A repair has given up so many chunks, those among them that one before it gave up: what
+    /// scrubs before it said is true no longer.
     pub(crate) fn repaired(&mut self, gave_up_chunks: u64) {
-        let before = self.gave_up_chunks.unwrap_or(0);
-        self.gave_up_chunks = Some(before.saturating_add(gave_up_chunks));
+        self.gave_up_chunks = Some(gave_up_chunks);
         (self.last, self.run) = (None, None);
     }
 
@@ -182,7 +184,7 @@ impl ScrubRecord {
                 options.write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
             file.write_all(&serde_json::to_vec_pretty(self)?)?;
             file.sync_all()?;
-            fs::rename(&beside, path.join(FILE_NAME))
+            disk::give_name(&beside, &path.join(FILE_NAME), true)
         };
         write().map_err(failed)
     }
