@@ -10,8 +10,9 @@ use serde::de::DeserializeOwned;
 
 use crate::error::CallError;
 
-/// Longest request: a few names.
-pub(crate) const REQUEST_BYTES_MAX: usize = 64 << 10;
+/// Longest request: the names of all volumes of which snapshots are taken at one moment, of the
+/// longest some sixteen thousand.
+pub(crate) const REQUEST_BYTES_MAX: usize = 4 << 20;
 /// Longest response: a part of the list of volumes, or the figures of some ten thousand of them.
 pub(crate) const RESPONSE_BYTES_MAX: usize = 16 << 20;
 

@@ -9,7 +9,8 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use engine::{
-    CollectRequest, CollectStep, Dedup, DeleteRequest, NewVolume, RequestError, Stats, VolumeInfo,
+    CollectRequest, CollectStep, Dedup, DeleteRequest, NewVolume, RequestError, SnapshotRequest,
+    Stats, VolumeInfo,
 };
 use format::units::{Codec, Compression};
 
@@ -355,6 +356,16 @@ fn a_list_of_any_length_is_told() {
     // As a client of an earlier release asks.
     let listed = client.call(&Request::ListVolumes { after: None, most: None });
     assert!(matches!(listed, Err(CallError::TooLong { .. })), "{listed:?}");
+}
+
+/// Snapshots of one moment, of as many volumes as a large host has.
+#[test]
+fn a_request_names_many_volumes() {
+    let folder = Folder::new();
+    let _server = serve(&folder.0);
+    let volumes = (0..10_000).map(|number| format!("{number:0255}")).collect();
+    let request = SnapshotRequest { volumes, name: "daily".to_owned(), taken_unix_s: 0 };
+    connect(&folder.0).take_snapshots(request).unwrap();
 }
 
 #[test]
