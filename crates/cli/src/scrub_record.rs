@@ -9,8 +9,8 @@
 //! has it forget what earlier scrubs said; the engine finds what is lost (`scrub_losses.rs`).
 //!
 //! Whoever scrubs holds a lock on the store's directory, so there is one scrub of a store at a
-//! time, served or not. The file is written beside itself and renamed, durably: it is there whole or
-//! not, and what a repair has made untrue does not come back.
+//! time, served or not. The file is written beside itself and renamed, durably: it is there whole
+//! or not, and what a repair has made untrue does not come back.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Write};
