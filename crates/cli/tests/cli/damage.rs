@@ -26,4 +26,7 @@ fn changed_bytes_are_found_and_never_returned() {
     let exported = tamis(&format!("export {store} v {out}"));
     assert_eq!(exported.code, Some(5), "{exported:?}");
     assert!(!folder.join("out.img").exists());
+    // Whoever reads a pipe learns from nothing else that this was not all.
+    let piped = tamis(&format!("export {store} v -"));
+    assert_eq!(piped.code, Some(5), "{piped:?}");
 }

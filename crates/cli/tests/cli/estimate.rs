@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::harness::{Folder, command, noise, sparse_image, tamis};
+use crate::harness::{Folder, command, has_open, noise, sparse_image, tamis};
 
 /// The figures of one chunk size, whose first codec is the one that was asked for.
 fn size_of(report: &Value, chunk_bytes: u64) -> &Value {
@@ -151,12 +151,7 @@ fn a_signal_ends_it_with_a_sentence() {
     let child = line.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     // It hears signals once it has opened the image.
-    let open = || {
-        let links = fs::read_dir(format!("/proc/{}/fd", child.id())).into_iter().flatten();
-        let targets = links.flatten().filter_map(|link| fs::read_link(link.path()).ok());
-        targets.into_iter().any(|target| target.to_str() == Some(&image))
-    };
-    while !open() {
+    while !has_open(&child, &image) {
         std::thread::yield_now();
     }
     kill_process(pid, Signal::INT).unwrap();

@@ -241,6 +241,13 @@ impl Drop for Served {
     }
 }
 
+/// Whether this process has opened the file at this path by now.
+pub(crate) fn has_open(child: &Child, path: &str) -> bool {
+    let links = fs::read_dir(format!("/proc/{}/fd", child.id())).into_iter().flatten();
+    let mut targets = links.flatten().filter_map(|link| fs::read_link(link.path()).ok());
+    targets.any(|target| target.to_str() == Some(path))
+}
+
 /// Whether a program is installed; tests that need one say so when they do nothing.
 pub(crate) fn installed(program: &str) -> bool {
     let found = Command::new(program).arg("--version").output().is_ok();

@@ -1,14 +1,17 @@
 //! Images in and out.
 
 use std::fs::{self, OpenOptions};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::io::Write;
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::harness::{Folder, Served, blank_qcow2, command, noise, sparse_image, tamis};
+use crate::harness::{Folder, Served, blank_qcow2, command, has_open, noise, sparse_image, tamis};
 
 #[test]
 fn a_sparse_image_comes_out_as_it_went_in() {
@@ -100,6 +103,77 @@ fn a_volume_that_holds_data_is_replaced_only_when_that_is_meant() {
     assert!(bytes[1 << 20..].iter().all(|byte| *byte == 0));
     tamis(&format!("export {store} v {out}")).fails(7, "--overwrite");
     tamis(&format!("export {store} v {out} --overwrite")).ok();
+}
+
+/// Where the new image has nothing, nothing of the old one is left.
+#[test]
+fn holes_and_zeros_of_an_image_replace_what_was_there() {
+    let folder = Folder::new();
+    let store = folder.store("64M");
+    let (image, out) = (folder.path("image"), folder.path("out.img"));
+    let mut bytes = vec![0; 8 << 20];
+    bytes[3 << 20..(3 << 20) + 100_000].copy_from_slice(&noise(10, 100_000));
+    for has_holes in [true, false] {
+        fs::write(&image, noise(9, 8 << 20)).unwrap();
+        tamis(&format!("import {store} v {image} --overwrite")).ok();
+        fs::write(&image, if has_holes { &[] } else { &bytes[..] }).unwrap();
+        let file = OpenOptions::new().write(true).open(&image).unwrap();
+        file.set_len(8 << 20).unwrap();
+        file.write_all_at(&bytes[3 << 20..4 << 20], 3 << 20).unwrap();
+        tamis(&format!("import {store} v {image} --overwrite")).ok();
+        tamis(&format!("export {store} v {out} --overwrite")).ok();
+        assert!(fs::read(&out).unwrap() == bytes, "holes: {has_holes}");
+    }
+}
+
+/// As an image that is still being copied to where it is imported from.
+#[test]
+fn an_image_that_grows_while_it_is_read_is_not_imported() {
+    let folder = Folder::new();
+    let store = folder.store("64M");
+    let (image, data) = (folder.path("image"), folder.path("store/data"));
+    // Until it grows in time, which it does if nothing keeps this thread from running.
+    for _ in 0..20 {
+        fs::write(&image, noise(1, 24 << 20)).unwrap();
+        let mut import = command(["import", &store, "v", &image]);
+        let mut child = import.stderr(Stdio::piped()).spawn().unwrap();
+        while !has_open(&child, &data) && child.try_wait().unwrap().is_none() {}
+        let mut file = OpenOptions::new().append(true).open(&image).unwrap();
+        file.write_all(&[7; 512]).unwrap();
+        let ended = child.wait_with_output().unwrap();
+        if ended.status.success() {
+            tamis(&format!("volume delete {store} v --yes")).ok();
+            continue;
+        }
+        assert_eq!(ended.status.code(), Some(1), "{ended:?}");
+        let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert!(said.contains("became shorter or longer"), "{said}");
+        let listed = tamis(&format!("volume list {store} --json")).ok().json();
+        assert_eq!(listed, serde_json::json!([]));
+        return;
+    }
+    panic!("imported, and short");
+}
+
+/// As a pipe from another machine that breaks.
+#[test]
+fn a_standard_input_that_fails_is_no_end_of_an_image() {
+    let folder = Folder::new();
+    let store = folder.store("64M");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (mut stdin, _) = listener.accept().unwrap();
+    stdin.write_all(b"of which the peer reads nothing, so that it resets the connection").unwrap();
+    let mut import = command(["import", &store, "v", "-"]);
+    let child = import.stdin(OwnedFd::from(stdin)).stderr(Stdio::piped()).spawn().unwrap();
+    peer.write_all(&noise(1, 3 << 20)).unwrap();
+    drop(peer);
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(1), "{ended:?}");
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert!(said.contains("standard input cannot be read"), "{said}");
+    let listed = tamis(&format!("volume list {store} --json")).ok().json();
+    assert_eq!(listed, serde_json::json!([]));
 }
 
 #[test]

@@ -4,14 +4,19 @@ use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::os::unix::ffi::OsStrExt;
 
-use crate::harness::{Folder, command, run};
+use crate::harness::{Folder, command, run, tamis};
 
 #[test]
 fn a_standard_output_that_is_full_is_no_space() {
     let folder = Folder::new();
     let store = folder.store("64M");
+    tamis(&format!("volume create {store} v --size 1M")).ok();
     let full = || OpenOptions::new().write(true).open("/dev/full").unwrap();
-    for words in [&["stats", &store][..], &["volume", "list", &store, "--json"]] {
+    for words in [
+        &["stats", &store][..],
+        &["volume", "list", &store, "--json"],
+        &["export", &store, "v", "-"],
+    ] {
         let mut command = command(words.iter().copied());
         command.stdout(full()).stderr(File::create(folder.join("said")).unwrap());
         assert_eq!(command.status().unwrap().code(), Some(6), "{words:?}");

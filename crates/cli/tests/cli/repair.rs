@@ -3,7 +3,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{FileExt, MetadataExt};
 
-use crate::harness::{Folder, noise, tamis};
+use crate::harness::{Folder, Served, noise, tamis};
 
 const IMAGE_BYTES: usize = 8 << 20;
 
@@ -106,4 +106,53 @@ fn data_that_were_cut_off_are_told() {
         assert_eq!(repaired.json()["repair"]["lost_chunks"], 2048);
         assert_eq!(data.metadata().unwrap().len(), before_bytes);
     }
+}
+
+/// Each is behind a link, and no other becomes longer for it.
+#[test]
+fn files_of_a_store_of_several_that_were_cut_short_are_made_long_again() {
+    let folder = Folder::new();
+    let (store, image, out) = (folder.path("store"), folder.path("in.img"), folder.path("out.img"));
+    let places = ["one", "two", "three"].map(|name| folder.path(name));
+    let [one, two, journal] = &places;
+    let shape = format!("--data {one} --data {two} --journal {journal}");
+    tamis(&format!("init {store} --capacity 128M {shape}")).ok();
+    fs::write(&image, noise(5, IMAGE_BYTES)).unwrap();
+    tamis(&format!("import {store} v {image}")).ok();
+    let lengths = || places.each_ref().map(|place| fs::metadata(place).unwrap().len());
+    let before = lengths();
+    let cut = |place, length| {
+        OpenOptions::new().write(true).open(place).unwrap().set_len(length).unwrap();
+    };
+    cut(two, before[1] - 4096);
+    cut(journal, 8192);
+    let found = tamis(&format!("check {store}"));
+    assert_eq!(found.code, Some(5), "{found:?}");
+    assert!(found.out.contains("data.1") && found.out.contains("journal"), "{found:?}");
+    let repaired = tamis(&format!("check {store} --repair"));
+    assert_eq!(repaired.code, Some(8), "{repaired:?}");
+    assert_eq!(lengths(), before);
+    tamis(&format!("export {store} v {out}")).ok();
+    assert!(fs::read(out).unwrap() == fs::read(image).unwrap());
+}
+
+#[test]
+fn records_that_were_flushed_and_are_gone_are_a_loss() {
+    let folder = Folder::new();
+    let store = folder.store("64M");
+    let server = Served::start(&store, "");
+    for number in 0..20 {
+        tamis(&format!("volume create {store} v{number} --size 1M")).ok();
+    }
+    server.kill();
+    let path = folder.join("store/journal");
+    let bytes = fs::read(&path).unwrap();
+    let written = bytes.chunks(4096).enumerate().filter(|(_, block)| block.iter().any(|b| *b != 0));
+    let written: Vec<usize> = written.map(|(number, _)| number).collect();
+    let middle = written[written.len() / 2] as u64;
+    zone(&folder, "journal").write_all_at(&[0x5a; 64], middle * 4096 + 40).unwrap();
+    tamis(&format!("check {store} --repair")).fails(9, "groups of writes are gone");
+    tamis(&format!("check {store}")).ok();
+    let listed = tamis(&format!("volume list {store} --json")).ok().json();
+    assert!((1..20).contains(&listed.as_array().unwrap().len()), "{listed}");
 }

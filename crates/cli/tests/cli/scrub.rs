@@ -117,6 +117,9 @@ fn what_only_fingerprints_show_is_told_by_every_scrub_until_it_heals() {
     spoil_beneath_checksum(&folder, &content[40 * 4096..40 * 4096 + 64]);
     tamis(&format!("scrub {store}")).ok();
     let sentence = "does not have the fingerprint it is stored under";
+    // One that does not look at fingerprints, interrupted, is not what is asked for.
+    let at_the_end = json!({"stage": "losses", "volume": 0, "leaf": 0});
+    interrupt_at(&folder, &at_the_end, |_| true);
     let found = tamis(&format!("scrub {store} --fingerprint"));
     assert!(found.code == Some(5) && found.out.contains(sentence), "{found:?}");
 

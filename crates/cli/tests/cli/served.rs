@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use admin::{CallError, RefusalKind};
 use rustix::io::ioctl_fionbio;
 
 use crate::harness::{Folder, Served, blank_qcow2, command, installed, noise, tamis};
@@ -69,6 +70,59 @@ fn commands_reach_a_served_store() {
     let listed = tamis(&format!("volume list {store} --json")).ok().json();
     assert_eq!(listed, serde_json::json!([]));
     assert_eq!(served.interrupt(), Some(0));
+}
+
+/// What goes with a name is heeded: that nobody may write, which snapshot of that name is meant,
+/// that nothing is to be lost.
+#[test]
+fn a_server_does_no_more_than_it_was_asked_for() {
+    let folder = Folder::new();
+    let store = folder.store("64M");
+    let served = Served::start(&store, "");
+    tamis(&format!("volume create {store} r --size 1M --read-only")).ok();
+    tamis(&format!("volume create {store} v --size 1M")).ok();
+    let read_only = |name: &str| {
+        tamis(&format!("volume show {store} {name} --json")).ok().json()["read_only"].clone()
+    };
+    assert_eq!([read_only("r"), read_only("v")], [true, false]);
+
+    let mut client = admin::Client::connect(Path::new(&store)).unwrap().unwrap();
+    let take = || tamis(&format!("snapshot create {store} v@a")).ok();
+    let number = |client: &mut admin::Client| {
+        let all = client.volumes().unwrap();
+        all.into_iter().find(|one| one.name == "v@a").unwrap().id
+    };
+    take();
+    let earlier = number(&mut client);
+    tamis(&format!("snapshot delete {store} v@a --yes")).ok();
+    take();
+    let refused = client.roll_back("v@a", Some(earlier)).unwrap_err();
+    assert!(is_refused_as(&refused, RefusalKind::NoSuchVolume), "{refused}");
+    let present = number(&mut client);
+    client.roll_back("v@a", Some(present)).unwrap();
+
+    let refused = client.resize_volume("v", 512 << 10, false).unwrap_err();
+    assert!(is_refused_as(&refused, RefusalKind::BadRequest), "{refused}");
+    let resized = client.resize_volume("v", 512 << 10, true).unwrap();
+    assert_eq!(resized.size_bytes, 512 << 10);
+    assert_eq!(served.interrupt(), Some(0));
+}
+
+fn is_refused_as(error: &CallError, kind: RefusalKind) -> bool {
+    matches!(error, CallError::Refused(refusal) if refusal.kind == kind)
+}
+
+#[test]
+fn a_server_that_other_machines_can_reach_says_so() {
+    let folder = Folder::new();
+    let store = folder.store("64M");
+    for (address, can_be_reached) in [("0.0.0.0", true), ("127.0.0.1", false)] {
+        let served = Served::start(&store, &format!("--nbd tcp:{address}:0"));
+        let (code, said) = served.interrupt_and_hear();
+        assert_eq!(code, Some(0), "{said}");
+        let warns = said.contains("can be reached from other machines");
+        assert_eq!(warns, can_be_reached, "{said}");
+    }
 }
 
 #[test]

@@ -1,11 +1,14 @@
 //! A store that is full.
 
 use std::fs;
+use std::process::Stdio;
 
 use disk::FileGrowth;
 use format::units::Zone;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 
-use crate::harness::{Folder, Served, noise, tamis};
+use crate::harness::{Folder, Served, command, has_open, noise, tamis};
 
 #[test]
 fn a_full_store_says_so_and_goes_on() {
@@ -101,6 +104,30 @@ fn room_is_made_on_request() {
         tamis(&format!("export {store} {volume} {out} --overwrite")).ok();
         assert!(fs::read(&out).unwrap() == fs::read(image).unwrap(), "{volume}");
     }
+    tamis(&format!("check {store}")).ok();
+}
+
+/// Timers believe it.
+#[test]
+fn a_collection_that_was_interrupted_says_so() {
+    let folder = Folder::new();
+    let store = folder.store("64M");
+    let image = folder.path("image");
+    fs::write(&image, noise(1, 24 << 20)).unwrap();
+    tamis(&format!("import {store} v {image}")).ok();
+    let line = format!("collect {store} --recompress zstd:3 --rate 1M --json");
+    let mut collect = command(line.split_whitespace());
+    let mut child = collect.stdout(Stdio::piped()).spawn().unwrap();
+    // It hears signals before it opens the store.
+    while !has_open(&child, &folder.path("store/data")) {
+        assert!(child.try_wait().unwrap().is_none());
+    }
+    let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    kill_process(pid, Signal::INT).unwrap();
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(130), "{ended:?}");
+    let report: Value = serde_json::from_slice(&ended.stdout).unwrap();
+    assert_eq!(report["complete"], false, "{report}");
     tamis(&format!("check {store}")).ok();
 }
 
