@@ -298,8 +298,8 @@ pub(crate) enum CliError {
     )]
     ChangedSinceBase { volume: String, base: String },
     #[error(
-        "{replaced} is what {volume} held before an import that was killed, and {volume} has \
-         changed since: go back to it with `tamis snapshot rollback`, or delete it, first"
+        "{replaced} is what {volume} held before an import that was killed, and would be lost: go \
+         back to it with `tamis snapshot rollback`, or delete it, first"
     )]
     PutAsideStill { volume: String, replaced: String },
     #[error(

@@ -37,6 +37,14 @@ pub(crate) fn comes_of(volume: &str, snapshot: &str, all: &[VolumeInfo]) -> bool
     std::iter::successors(parent(volume), |name| parent(name)).any(|name| name == snapshot)
 }
 
+/// Of `all`, a snapshot of what `volume` held before an import that did not come to its end, if it
+/// holds that no more.
+pub(crate) fn put_aside<'a>(volume: &str, all: &'a [VolumeInfo]) -> Option<&'a str> {
+    let ended = |mark: &str| all.iter().any(|one| one.name == completed_name(mark));
+    let mut replaced = marks_of(volume, all).filter(|mark| mark.ends_with(REPLACED_SUFFIX));
+    replaced.find(|mark| !ended(mark) && !comes_of(volume, mark, all))
+}
+
 /// An error when `name`, of a volume or a snapshot of one, leaves no room for what it is called
 /// until it is complete.
 pub(crate) fn check_room(name: &str) -> Result<(), CliError> {

@@ -25,7 +25,7 @@ use crate::interrupt::Interrupt;
 use crate::output;
 use crate::progress::{Progress, Unit, human_duration};
 use crate::size::human_bytes;
-use crate::staging::{check_name, check_room, marks_of, staging_name};
+use crate::staging::{check_name, check_room, marks_of, put_aside, staging_name};
 use crate::stdin::unread;
 use crate::store::{OpenStore, engine_options};
 use crate::stream_source::Source;
@@ -138,6 +138,9 @@ impl Import<'_> {
         }
         if mapped_bytes > 0 && !overwrite {
             return Err(CliError::VolumeHoldsData { name, mapped_bytes });
+        }
+        if let Some(replaced) = put_aside(&name, all).filter(|_| !overwrite) {
+            return Err(CliError::PutAsideStill { volume: name, replaced: replaced.to_owned() });
         }
         let image_bytes = self.image.size_bytes();
         if image_bytes.is_some_and(|bytes| padded(bytes) > volume.size_bytes) {

@@ -71,6 +71,18 @@ impl Chain {
         drop(stdin);
     }
 
+    /// Leaves what an import of snapshot 1 with `--overwrite` does that is killed when the volume
+    /// has gone back to its base, and there is no mark of that yet.
+    fn kill_import_before_its_mark(&self) {
+        let server = Served::start(&self.to, "");
+        let mut client = admin::Client::connect(Path::new(&self.to)).unwrap().unwrap();
+        let (volumes, name) = (vec!["v".to_owned()], "s1~replaced".to_owned());
+        client.take_snapshots(SnapshotRequest { volumes, name, taken_unix_s: 0 }).unwrap();
+        client.roll_back("v@s0", None).unwrap();
+        server.kill();
+        assert!(self.held("v") == self.contents[0]);
+    }
+
     /// What a volume or snapshot of the second store holds.
     fn held(&self, name: &str) -> Vec<u8> {
         let out = self.folder.path("out");
@@ -385,15 +397,7 @@ fn what_an_import_was_to_replace_stays_though_no_mark_says_so() {
     tamis(&format!("import {to} v {image} --overwrite")).ok();
     let (changed, names) = (chain.held("v"), chain.names());
     let overwrite = |stream: &str| tamis(&format!("import {to} v {stream} --overwrite"));
-    let kill = || {
-        let server = Served::start(to, "");
-        let mut client = admin::Client::connect(Path::new(to)).unwrap().unwrap();
-        let (volumes, name) = (vec!["v".to_owned()], "s1~replaced".to_owned());
-        client.take_snapshots(SnapshotRequest { volumes, name, taken_unix_s: 0 }).unwrap();
-        client.roll_back("v@s0", None).unwrap();
-        server.kill();
-        assert!(chain.held("v") == chain.contents[0]);
-    };
+    let kill = || chain.kill_import_before_its_mark();
     let is_as_it_was = || {
         assert!(chain.held("v") == changed);
         assert_eq!(chain.names(), names);
@@ -424,6 +428,21 @@ fn what_an_import_was_to_replace_stays_though_no_mark_says_so() {
     assert!(chain.held("v") == chain.contents[1]);
     assert_eq!(chain.names(), ["v", "v@s0", "v@s1"]);
     tamis(&format!("check {to}")).ok();
+}
+
+/// A volume that has gone back to a base without data passes for one that holds nothing.
+#[test]
+fn an_image_does_not_take_the_place_of_what_an_import_put_aside() {
+    let chain = Chain::new(vec![vec![0; MIB], noise(2, MIB)]);
+    let Chain { to, folder, .. } = &chain;
+    chain.import(&chain.stream(0)).ok();
+    let image = folder.path("small");
+    fs::write(&image, noise(9, MIB)).unwrap();
+    chain.import(&image).ok();
+    chain.kill_import_before_its_mark();
+    chain.import(&image).fails(7, "v@s1~replaced is what v held");
+    tamis(&format!("snapshot rollback {to} v@s1~replaced --yes")).ok();
+    assert!(chain.held("v") == noise(9, MIB));
 }
 
 /// Two clones of one image, their snapshots of one moment and under one name, and what changed in
