@@ -24,7 +24,7 @@ use crate::socket;
 /// Connections at one time.
 pub(crate) const CONNECTIONS_MAX: usize = 32;
 /// A connection on which nothing is asked for so long is closed: longer than a question at a
-/// terminal waits for its answer, or a slow scrub between two steps. Whoever ends closes it at once.
+/// terminal waits for its answer, or a slow scrub between two steps. Who ends closes it at once.
 const IDLE_TIME_MAX: Duration = Duration::from_hours(12);
 /// A client that does not take its response for so long is let go.
 const SEND_TIME_MAX: Duration = Duration::from_secs(30);
