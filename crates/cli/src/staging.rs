@@ -37,12 +37,14 @@ pub(crate) fn comes_of(volume: &str, snapshot: &str, all: &[VolumeInfo]) -> bool
     std::iter::successors(parent(volume), |name| parent(name)).any(|name| name == snapshot)
 }
 
-/// Of `all`, a snapshot of what `volume` held before an import that did not come to its end, if it
-/// holds that no more.
-pub(crate) fn put_aside<'a>(volume: &str, all: &'a [VolumeInfo]) -> Option<&'a str> {
+/// Of `all`, the volumes that an import was to replace and did not come to its end, if they hold no
+/// more what they held, each with the snapshot of that.
+pub(crate) fn put_aside(all: &[VolumeInfo]) -> impl Iterator<Item = (&str, &str)> {
     let ended = |mark: &str| all.iter().any(|one| one.name == completed_name(mark));
-    let mut replaced = marks_of(volume, all).filter(|mark| mark.ends_with(REPLACED_SUFFIX));
-    replaced.find(|mark| !ended(mark) && !comes_of(volume, mark, all))
+    let replaced = all.iter().map(|one| one.name.as_str());
+    let replaced = replaced.filter(|name| name.ends_with(REPLACED_SUFFIX));
+    let of_volumes = replaced.filter_map(|name| Some((name.split_once('@')?.0, name)));
+    of_volumes.filter(move |(volume, name)| !ended(name) && !comes_of(volume, name, all))
 }
 
 /// An error when `name`, of a volume or a snapshot of one, leaves no room for what it is called

@@ -139,7 +139,7 @@ impl Import<'_> {
         if mapped_bytes > 0 && !overwrite {
             return Err(CliError::VolumeHoldsData { name, mapped_bytes });
         }
-        if let Some(replaced) = put_aside(&name, all).filter(|_| !overwrite) {
+        if let Some((_, replaced)) = put_aside(all).find(|(of, _)| *of == name && !overwrite) {
             return Err(CliError::PutAsideStill { volume: name, replaced: replaced.to_owned() });
         }
         let image_bytes = self.image.size_bytes();

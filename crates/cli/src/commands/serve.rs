@@ -24,7 +24,7 @@ use crate::interrupt::Interrupt;
 use crate::output;
 use crate::progress::human_duration;
 use crate::size::human_count;
-use crate::staging::unfinished;
+use crate::staging::{put_aside, unfinished};
 use crate::store::{self, OpenStore, engine_options};
 use notices::{Notices, Teller};
 
@@ -251,6 +251,12 @@ fn announce(
             "warning: {volume} holds part of what leads to {snapshot}, since an import was killed; \
              when that is repeated it gives up what is written to {volume} until then, unless \
              {volume} has been rolled back first (`tamis snapshot rollback`)"
+        ));
+    }
+    for (volume, replaced) in put_aside(&volumes) {
+        teller.tell(format_args!(
+            "warning: what {volume} held before an import that was killed is {replaced}: `tamis \
+             snapshot rollback` goes back to it"
         ));
     }
     volumes.retain(|volume| volume.taken_unix_s.is_none());

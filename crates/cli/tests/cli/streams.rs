@@ -440,9 +440,13 @@ fn an_image_does_not_take_the_place_of_what_an_import_put_aside() {
     fs::write(&image, noise(9, MIB)).unwrap();
     chain.import(&image).ok();
     chain.kill_import_before_its_mark();
+    let (_, said) = Served::start(to, "").interrupt_and_hear();
+    assert!(said.contains("what v held before an import that was killed is v@s1~rep"), "{said}");
     chain.import(&image).fails(7, "v@s1~replaced is what v held");
     tamis(&format!("snapshot rollback {to} v@s1~replaced --yes")).ok();
     assert!(chain.held("v") == noise(9, MIB));
+    let (_, said) = Served::start(to, "").interrupt_and_hear();
+    assert!(!said.contains("~replaced"), "{said}");
 }
 
 /// Two clones of one image, their snapshots of one moment and under one name, and what changed in
