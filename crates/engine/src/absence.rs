@@ -11,9 +11,7 @@ use format::BLOCK_BYTES;
 use format::units::Zone;
 use tables::PageError;
 
-use crate::engine::Engine;
 use crate::error::RequestError;
-use crate::notice::Notice;
 use crate::zone_name;
 
 /// Ticks from a first failure on after which the next one stops the writing.
@@ -36,7 +34,7 @@ struct Since {
 
 /// What work does about such a page.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-enum Advice {
+pub(crate) enum Advice {
     /// Wait: it is the first failure.
     Begin,
     Wait,
@@ -55,33 +53,13 @@ impl Absence {
     }
 
     /// Work has met such a page.
-    fn met(&mut self) -> Advice {
+    pub(crate) fn met(&mut self) -> Advice {
         let Some(since) = &mut self.since else {
             self.since = Some(Since::default());
             return Advice::Begin;
         };
         since.last_ticks = 0;
         if since.first_ticks < TICKS_WAITED_MAX { Advice::Wait } else { Advice::GiveUp }
-    }
-}
-
-impl Engine {
-    /// Work needs a page that cannot be had. True if the writing stops for it; else it is to be
-    /// tried again.
-    pub(crate) fn stop_for(&mut self, error: &PageError) -> bool {
-        if let PageError::Unreadable { block, .. } = error {
-            match self.absence.met() {
-                Advice::Begin => {
-                    let offset_bytes = block * BLOCK_BYTES as u64;
-                    self.tell(&Notice::TablesUnreadable { offset_bytes });
-                    return false;
-                }
-                Advice::Wait => return false,
-                Advice::GiveUp => {}
-            }
-        }
-        self.stop_writing(lacking_page(error));
-        true
     }
 }
 

@@ -19,9 +19,9 @@ use format::domain::DomainSecret;
 use format::superblock::Geometry;
 use journal::Writer;
 use reduce::{JobDone, Workers};
-use tables::{PageRead, PinSet};
+use tables::{PageError, PageRead, PinSet};
 
-use crate::absence::Absence;
+use crate::absence::{Absence, Advice, lacking_page};
 use crate::ahead::Ahead;
 use crate::buffer::{Frames, WriteBuffer};
 use crate::checkpoints::Checkpoints;
@@ -405,6 +405,24 @@ impl Engine {
         self.tell(&Notice::WritingStopped { error: error.clone() });
         self.intake.refuse_writes(error.clone());
         self.fail_writing(&error);
+    }
+
+    /// Work needs a page that cannot be had. True if the writing stops for it; else it is to be
+    /// tried again.
+    pub(crate) fn stop_for(&mut self, error: &PageError) -> bool {
+        if let PageError::Unreadable { block, .. } = error {
+            match self.absence.met() {
+                Advice::Begin => {
+                    let offset_bytes = block * format::BLOCK_BYTES as u64;
+                    self.tell(&Notice::TablesUnreadable { offset_bytes });
+                    return false;
+                }
+                Advice::Wait => return false,
+                Advice::GiveUp => {}
+            }
+        }
+        self.stop_writing(lacking_page(error));
+        true
     }
 }
 
