@@ -50,6 +50,8 @@ mod psync;
 mod resident;
 mod splitmix;
 mod step_back;
+#[cfg(test)]
+mod tests;
 mod thread_times;
 mod ticks;
 mod uring;

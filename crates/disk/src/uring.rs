@@ -284,3 +284,37 @@ impl Slots {
 fn part(length_bytes: usize) -> u32 {
     length_bytes.min(PART_BYTES_MAX) as u32
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use super::*;
+    use crate::buffer::AlignedBuf;
+    use crate::zone_files::ZoneFile;
+
+    /// Where the flags of a write are in what the kernel is told.
+    const RW_FLAGS_AT: usize = 28;
+
+    fn rw_flags(durable: bool, durable_writes: bool) -> i32 {
+        let zero = ZoneFile::new(File::open("/dev/zero").unwrap(), 1 << 20);
+        let files = ZoneFiles::new(vec![zero; 4]).unwrap();
+        let buf = AlignedBuf::new_zeroed(4096).into();
+        let kind = IoKind::Write { buf, durable };
+        let io = Io { zone: Zone::Journal, offset_bytes: 0, kind, tag: 0 };
+        let mut slots = Slots::default();
+        slots.admit(Operation::new(io, durable_writes));
+        let entry = slots.entry(0, &files).unwrap();
+        // SAFETY: an entry is the kernel's `struct io_uring_sqe`, 64 bytes of plain numbers.
+        let bytes = unsafe { std::mem::transmute::<squeue::Entry, [u8; 64]>(entry) };
+        i32::from_ne_bytes(bytes[RW_FLAGS_AT..][..4].try_into().unwrap())
+    }
+
+    #[test]
+    fn a_device_that_obeys_is_asked_to_write_durably_what_is_to_be() {
+        assert_ne!(WRITE_THROUGH, 0);
+        assert_eq!(rw_flags(true, true), WRITE_THROUGH);
+        let plain = [(true, false), (false, true), (false, false)];
+        assert_eq!(plain.map(|(durable, obeys)| rw_flags(durable, obeys)), [0; 3]);
+    }
+}
