@@ -285,3 +285,48 @@ pub(crate) fn sync_directory(dir: &Path) -> Result<()> {
     let synced = File::open(dir).and_then(|dir| dir.sync_all());
     synced.map_err(|source| FileError::new("sync the directory", dir, source).into())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a device is claimed by looks at its bytes and its length only, so that a file does.
+    fn claimed(name: &str, length_bytes: u64, mark: Option<usize>) -> (Result<()>, Vec<u8>) {
+        let name = format!("tamis-claim-{}-{name}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let file = File::create(&path).unwrap();
+        file.set_len(length_bytes).unwrap();
+        mark.into_iter().for_each(|at| file.write_all_at(b"X", at as u64).unwrap());
+        let result = claim_device(&path, 2 << 20, true);
+        let left = fs::read(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        (result, left)
+    }
+
+    #[test]
+    fn a_device_that_holds_something_is_not_touched() {
+        for at in [0, BLANK_BYTES / 2, BLANK_BYTES - 1] {
+            let (result, left) = claimed("held", 4 << 20, Some(at));
+            let is_refused = matches!(result, Err(CreateFilesError::DeviceNotBlank { .. }));
+            assert!(is_refused, "byte {at}: {result:?}");
+            assert_eq!(left[at], b'X');
+        }
+    }
+
+    #[test]
+    fn a_blank_device_is_taken_as_far_as_it_is_asked_for() {
+        let (result, left) = claimed("blank", 4 << 20, Some(3 << 20));
+        assert!(result.is_ok(), "{result:?}");
+        assert_eq!(left[3 << 20], b'X', "behind what was asked for");
+    }
+
+    #[test]
+    fn a_device_that_is_too_small_is_refused() {
+        let (result, _) = claimed("small", 1 << 20, None);
+        let sizes = (1 << 20, 2 << 20);
+        let Err(CreateFilesError::DeviceTooSmall { size_bytes, needed_bytes, .. }) = result else {
+            panic!("{result:?}");
+        };
+        assert_eq!((size_bytes, needed_bytes), sizes);
+    }
+}
