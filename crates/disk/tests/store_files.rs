@@ -6,6 +6,7 @@
 mod scratch;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use disk::{
@@ -43,6 +44,21 @@ fn a_store_is_four_files_of_the_sizes_asked_for() {
     assert_eq!(store.disk.size_bytes(Zone::Data(1)), 0);
     let journal = fs::metadata(dir.join("journal")).unwrap();
     assert!(std::os::unix::fs::MetadataExt::blocks(&journal) * 512 >= 3 << 20, "not allocated");
+}
+
+/// What is in them is in nobody's keeping but the owner's.
+#[test]
+fn only_the_owner_may_read_a_stores_files() {
+    let scratch = Scratch::new();
+    let (dir, _, _) = half_grown(&scratch);
+    let mut looked_at = 0;
+    for path in names(&dir).into_iter().map(|name| dir.join(name)) {
+        // Of a link, what it leads to.
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{}", path.display());
+        looked_at += 1;
+    }
+    assert_eq!(looked_at, 6);
 }
 
 #[test]
