@@ -76,7 +76,11 @@ fn cut_at_every_write(disk: &MemoryDisk, name: &str) {
     let report = repair(Box::new(looker), &mut |_| {}).unwrap();
     assert!(!report.found.is_empty(), "{name}: nothing was wrong");
     assert_eq!(repair(Box::new(whole.clone()), &mut |_| {}).unwrap(), report, "{name}");
+    // What was told to be repaired is on the medium.
+    let unplugged = whole.left_by_power_loss(1, Loss::All);
     let (expected, remaining) = (contents(&whole), problems(&whole));
+    assert_eq!(problems(&unplugged), remaining, "{name}, unplugged");
+    assert!(contents(&unplugged) == expected, "{name}, unplugged");
     assert_eq!(expected.iter().flatten().count() as u64, CHUNKS + 100 - report.lost_chunks);
     let left = std::mem::take(&mut *left.lock().unwrap());
     assert!(left.len() > 10, "{name}: {} moments", left.len());
