@@ -111,7 +111,25 @@ mod tests {
 
     use engine::{ChangedRange, DifferenceStep};
 
-    use super::{Comparison, Interrupt};
+    use super::{CliError, Comparison, Interrupt};
+
+    /// A volume that is deleted between two steps, and made again under its name, is another.
+    #[test]
+    fn halves_of_two_comparisons_are_not_one() {
+        let interrupt = Interrupt::default();
+        let comparison = Comparison { from: "a", to: "b", interrupt: &interrupt, shown: false };
+        for later in [[1, 3], [3, 2]] {
+            let step = |lba: u64| DifferenceStep {
+                numbers: if lba < 50 { [1, 2] } else { later },
+                sizes_bytes: [409_600; 2],
+                chunk_bytes: 4096,
+                ranges: Vec::new(),
+                next_lba: Some(lba + 10).filter(|lba| *lba < 100),
+            };
+            let walked = comparison.walk(|request| Ok(step(request.lba)), |_| Ok(true));
+            assert!(matches!(walked, Err(CliError::OtherVersion { .. })), "{walked:?}");
+        }
+    }
 
     /// Ten steps that find three ranges each, the last one a neighbour of the next step's first.
     #[test]
