@@ -10,8 +10,8 @@
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::Shutdown;
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -19,7 +19,7 @@ use std::time::Duration;
 use crate::error::{CallError, ServeError};
 use crate::line::{self, REQUEST_BYTES_MAX};
 use crate::protocol::{Hello, PROTOCOL_VERSION, Refusal, RefusalKind, Request, Response};
-use crate::socket;
+use crate::socket::{ControlSocket, SOCKET_NAME};
 
 /// Connections at one time.
 pub(crate) const CONNECTIONS_MAX: usize = 32;
@@ -40,11 +40,9 @@ pub trait Service: Send + Sync + 'static {
 /// A control socket being served, until [`Server::stop`] or drop.
 #[derive(Debug)]
 pub struct Server {
-    directory: PathBuf,
+    socket: Arc<ControlSocket>,
     shared: Arc<Shared>,
     acceptor: Option<JoinHandle<()>>,
-    /// Whether the acceptor has been woken to end.
-    woken: bool,
 }
 
 /// The connections that are open.
@@ -67,25 +65,21 @@ impl Server {
     /// # Errors
     /// [`ServeError`] when a server is there already or the socket cannot be made.
     pub fn start(directory: &Path, service: impl Service) -> Result<Self, ServeError> {
-        let listener = socket::listen(directory)?;
+        let socket = Arc::new(ControlSocket::listen(directory)?);
         let shared = Arc::new(Shared::default());
-        let (for_thread, service) = (Arc::clone(&shared), Arc::new(service));
+        let (socket_too, shared_too) = (Arc::clone(&socket), Arc::clone(&shared));
+        let service = Arc::new(service);
         let acceptor = thread::Builder::new()
             .name("control".to_owned())
-            .spawn(move || accept_all(&listener, &for_thread, &service))
-            .map_err(|source| ServeError::Bind {
-                path: directory.join(socket::SOCKET_NAME),
-                source,
-            })?;
-        Ok(Self { directory: directory.to_owned(), shared, acceptor: Some(acceptor), woken: false })
+            .spawn(move || accept_all(&socket_too, &shared_too, &service))
+            .map_err(|source| ServeError::Bind { path: directory.join(SOCKET_NAME), source })?;
+        Ok(Self { socket, shared, acceptor: Some(acceptor) })
     }
 
     /// Closes the socket and every connection. What is being answered goes on.
     pub fn shut(&mut self) {
         if self.shared.shut_all() {
-            // The acceptor sleeps in `accept`: a connection of our own wakes it.
-            self.woken = matches!(socket::connect(&self.directory), Ok(Some(_)));
-            socket::remove(&self.directory);
+            self.socket.close();
         }
     }
 
@@ -96,9 +90,7 @@ impl Server {
 
     fn end(&mut self) {
         self.shut();
-        let Some(acceptor) = self.acceptor.take() else { return };
-        // One that could not be woken would be waited for for ever.
-        if self.woken {
+        if let Some(acceptor) = self.acceptor.take() {
             let _ = acceptor.join();
         }
     }
@@ -141,12 +133,13 @@ impl Shared {
     }
 }
 
-fn accept_all<S: Service>(listener: &UnixListener, shared: &Arc<Shared>, service: &Arc<S>) {
+fn accept_all<S: Service>(socket: &ControlSocket, shared: &Arc<Shared>, service: &Arc<S>) {
     let mut threads: Vec<JoinHandle<()>> = Vec::new();
     while !shared.state().stopping {
         threads.retain(|thread| !thread.is_finished());
-        match listener.accept() {
-            Ok((stream, _)) => threads.extend(begin(stream, shared, service)),
+        match socket.accept() {
+            Ok(stream) => threads.extend(begin(stream, shared, service)),
+            Err(_) if shared.state().stopping => {}
             Err(_) => thread::sleep(ACCEPT_PAUSE),
         }
     }

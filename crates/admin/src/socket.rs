@@ -41,30 +41,49 @@ fn is_absence(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::NotFound | ErrorKind::ConnectionRefused | ErrorKind::NotADirectory)
 }
 
-/// Listens at the socket of the store in `directory`, replacing a stale one.
-pub(crate) fn listen(directory: &Path) -> Result<UnixListener, ServeError> {
-    let path = directory.join(SOCKET_NAME);
-    match connect(directory) {
-        Ok(Some(_)) => return Err(ServeError::InUse { path }),
-        Ok(None) => {}
-        Err(source) => return Err(ServeError::Bind { path, source }),
-    }
-    bind(directory).map_err(|source| ServeError::Bind { path, source })
+/// A control socket that listens. It is held through its directory: when that is moved, and another
+/// store put in its place, this one is shut and removed and not the other's.
+#[derive(Debug)]
+pub(crate) struct ControlSocket {
+    listener: UnixListener,
+    _held: File,
+    name: PathBuf,
 }
 
-fn bind(directory: &Path) -> io::Result<UnixListener> {
-    let (_held, name) = short_name(directory)?;
-    match fs::remove_file(&name) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-        _ => {}
+impl ControlSocket {
+    /// Listens at the socket of the store in `directory`, replacing a stale one.
+    pub(crate) fn listen(directory: &Path) -> Result<Self, ServeError> {
+        let path = directory.join(SOCKET_NAME);
+        match connect(directory) {
+            Ok(Some(_)) => return Err(ServeError::InUse { path }),
+            Ok(None) => {}
+            Err(source) => return Err(ServeError::Bind { path, source }),
+        }
+        Self::bind(directory).map_err(|source| ServeError::Bind { path, source })
     }
-    let listener = UnixListener::bind(&name)?;
-    fs::set_permissions(&name, Permissions::from_mode(0o600))?;
-    Ok(listener)
-}
 
-/// Removes the socket of a server that has ended.
-pub(crate) fn remove(directory: &Path) {
-    // A socket that stays behind is stale, which is handled; so a failure here harms nobody.
-    let _ = fs::remove_file(directory.join(SOCKET_NAME));
+    fn bind(directory: &Path) -> io::Result<Self> {
+        let (held, name) = short_name(directory)?;
+        match fs::remove_file(&name) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let listener = UnixListener::bind(&name)?;
+        fs::set_permissions(&name, Permissions::from_mode(0o600))?;
+        Ok(Self { listener, _held: held, name })
+    }
+
+    /// The next connection.
+    pub(crate) fn accept(&self) -> io::Result<UnixStream> {
+        self.listener.accept().map(|(stream, _)| stream)
+    }
+
+    /// Refuses connections from now on, wakes whoever is in [`ControlSocket::accept`], and removes
+    /// the socket.
+    pub(crate) fn close(&self) {
+        // Shutting a listening socket down wakes its accept with an error, on Linux.
+        let _ = rustix::net::shutdown(&self.listener, rustix::net::Shutdown::Both);
+        // A socket that stays behind is stale, which is handled; so a failure here harms nobody.
+        let _ = fs::remove_file(&self.name);
+    }
 }

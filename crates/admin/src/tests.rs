@@ -243,6 +243,26 @@ fn stop_closes_idle_connections_and_removes_the_socket() {
     assert!(Client::connect(&folder.0).unwrap().is_none());
 }
 
+#[test]
+fn a_server_whose_directory_was_moved_stops_and_leaves_its_successor_alone() {
+    let folder = Folder::new();
+    let (store, moved) = (folder.0.join("store"), folder.0.join("moved"));
+    std::fs::create_dir(&store).unwrap();
+    let first = serve(&store);
+    std::fs::rename(&store, &moved).unwrap();
+    std::fs::create_dir(&store).unwrap();
+    let _second = serve(&store);
+    let (stopped, is_stopped) = mpsc::channel();
+    let stops = thread::spawn(move || {
+        first.stop();
+        stopped.send(()).unwrap();
+    });
+    is_stopped.recv_timeout(Duration::from_secs(5)).unwrap();
+    stops.join().unwrap();
+    assert!(!moved.join(SOCKET_NAME).exists());
+    connect(&store).status().unwrap();
+}
+
 /// Answers only when it is told that the engine is being closed.
 struct WaitsForClose {
     asked: mpsc::SyncSender<()>,
