@@ -46,6 +46,11 @@ impl Operation {
         matches!(self.io.kind, IoKind::Sync) || self.syncs_after() && is_written
     }
 
+    /// From now on the device is not asked to write durably: a sync follows instead.
+    pub(crate) fn sync_behind(&mut self) {
+        self.durable_writes = false;
+    }
+
     pub(crate) fn zone(&self) -> Zone {
         self.io.zone
     }
@@ -65,8 +70,7 @@ impl Operation {
     pub(crate) fn advance(&mut self, answer: Result<usize, Errno>) -> Option<Result<(), IoError>> {
         match answer {
             Ok(bytes) => self.advance_by(bytes),
-            // A cancelled request never ran to its end: its submitting thread has exited.
-            Err(Errno::INTR | Errno::AGAIN | Errno::CANCELED) if self.retries < RETRIES_MAX => {
+            Err(Errno::INTR | Errno::AGAIN) if self.retries < RETRIES_MAX => {
                 self.retries += 1;
                 None
             }

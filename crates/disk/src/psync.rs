@@ -167,7 +167,7 @@ fn run(mut operation: Operation, file: Option<&ZoneFile>) -> Completion {
 }
 
 /// One system call for what is left of the operation.
-fn ask(operation: &mut Operation, file: Option<&ZoneFile>) -> Result<usize, Errno> {
+pub(crate) fn ask(operation: &mut Operation, file: Option<&ZoneFile>) -> Result<usize, Errno> {
     let file = &file.ok_or(Errno::BADF)?.file;
     let (done_bytes, offset_bytes) = (operation.done_bytes(), operation.offset_bytes());
     if operation.is_at_sync() {

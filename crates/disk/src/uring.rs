@@ -15,6 +15,10 @@
 //! At most [`DEPTH`] operations are in the ring. Its completion queue is twice as long, so that it
 //! can never overflow.
 //!
+//! Where the kernel can make no thread of its own for an operation (a limit of processes), it comes
+//! back cancelled, never begun. The owner then carries it out by a plain system call: that is slow,
+//! and as right; asking the ring again would come to the same, each time after some 50 ms.
+//!
 //! `io_uring_enter` says nothing about single operations. Its errors all mean "not now"
 //! (interrupted, out of memory, completions waiting), so that they are answered by trying again.
 
@@ -30,6 +34,7 @@ use rustix::io::{Errno, ReadWriteFlags};
 use crate::doorbell::Doorbell;
 use crate::io::{Completion, Disk, Io, IoKind};
 use crate::operation::Operation;
+use crate::psync::ask;
 use crate::zone_files::{FurtherFiles, ZoneFiles};
 
 /// Operations that the kernel works on at once.
@@ -104,13 +109,14 @@ impl UringDisk {
         if self.ring.submission().taskrun() {
             let _ = self.ring.submit();
         }
-        for entry in self.ring.completion() {
-            self.in_ring -= 1;
+        let Self { ring, files, slots, in_ring, .. } = self;
+        for entry in ring.completion() {
+            *in_ring -= 1;
             let answer = match usize::try_from(entry.result()) {
                 Ok(bytes) => Ok(bytes),
                 Err(_) => Err(Errno::from_raw_os_error(-entry.result())),
             };
-            self.slots.answer(entry.user_data(), answer);
+            slots.answer(entry.user_data(), answer, files);
         }
     }
 
@@ -267,10 +273,17 @@ impl Slots {
         Some(entry.user_data(slot as u64))
     }
 
-    fn answer(&mut self, user_data: u64, answer: Result<usize, Errno>) {
+    fn answer(&mut self, user_data: u64, answer: Result<usize, Errno>, files: &ZoneFiles) {
         let slot = usize::try_from(user_data).unwrap_or(usize::MAX);
         let Some(place) = self.operations.get_mut(slot) else { return };
         let Some(operation) = place.as_mut() else { return };
+        let answer = match answer {
+            Err(Errno::CANCELED) => {
+                operation.sync_behind();
+                ask(operation, files.get(operation.zone()))
+            }
+            answer => answer,
+        };
         match operation.advance(answer) {
             None => self.queue.push_back(slot),
             Some(result) => {
@@ -287,7 +300,7 @@ fn part(length_bytes: usize) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::File;
+    use std::fs::{self, File, OpenOptions};
 
     use super::*;
     use crate::buffer::AlignedBuf;
@@ -316,5 +329,40 @@ mod tests {
         assert_eq!(rw_flags(true, true), WRITE_THROUGH);
         let plain = [(true, false), (false, true), (false, false)];
         assert_eq!(plain.map(|(durable, obeys)| rw_flags(durable, obeys)), [0; 3]);
+    }
+
+    fn files_over(file: &File) -> ZoneFiles {
+        let zone = || ZoneFile::new(file.try_clone().unwrap(), 8192);
+        ZoneFiles::new((0..4).map(|_| zone()).collect()).unwrap()
+    }
+
+    #[test]
+    fn what_the_kernel_has_no_thread_for_is_done_here() {
+        let path = std::env::temp_dir().join(format!("tamis-uring-{}", std::process::id()));
+        fs::write(&path, [7; 8192]).unwrap();
+        let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
+        let (files, mut slots) = (files_over(&file), Slots::default());
+        let mut carry_out = |kind, durable_writes| {
+            let io = Io { zone: Zone::Journal, offset_bytes: 4096, kind, tag: 1 };
+            slots.admit(Operation::new(io, durable_writes));
+            for _ in 0..2 {
+                while let Some(slot) = slots.queue.pop_front() {
+                    slots.answer(slot as u64, Err(Errno::CANCELED), &files);
+                }
+            }
+            slots.finished.pop().unwrap()
+        };
+        assert_eq!(carry_out(IoKind::Sync, false).result, Ok(()));
+        for (byte, durable_writes) in [(8, true), (9, false)] {
+            let mut buf = AlignedBuf::new_zeroed(4096);
+            buf.fill(byte);
+            let write = IoKind::Write { buf: buf.into(), durable: true };
+            assert_eq!(carry_out(write, durable_writes).result, Ok(()));
+            assert_eq!(fs::read(&path).unwrap()[4096..], [byte; 4096]);
+        }
+        let read = carry_out(IoKind::Read { buf: AlignedBuf::new_zeroed(4096) }, false);
+        assert_eq!(read.result, Ok(()));
+        assert_eq!((slots.occupied(), slots.queue.len()), (0, 0));
+        fs::remove_file(&path).unwrap();
     }
 }
