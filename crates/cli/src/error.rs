@@ -78,6 +78,12 @@ pub(crate) enum CliError {
     #[error("the store at {} is being served by process {pid} already", store.display())]
     ServedAlready { store: PathBuf, pid: u32 },
     #[error(
+        "the store that is served was at {} and has been moved, or another was put in its place: \
+         stop its server, and start it where the store is now",
+        store.display()
+    )]
+    StoreMoved { store: PathBuf },
+    #[error(
         "there is no {kind} {name} in {}: `tamis {kind} list {}` shows those there are",
         store.display(), shell_path(store), kind = kind_of(name)
     )]

@@ -17,6 +17,7 @@ mod commands;
 mod compression;
 mod difference;
 mod error;
+mod held_directory;
 mod image;
 mod interrupt;
 mod moment;

@@ -8,7 +8,7 @@
 //!
 //! The main thread sleeps; it is woken by a signal or by the end of the engine.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
@@ -20,6 +20,7 @@ use serde::Serialize;
 use super::{grow, init};
 use crate::args::{ServeArgs, StoreShape};
 use crate::error::CliError;
+use crate::held_directory::HeldDirectory;
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::progress::human_duration;
@@ -99,9 +100,10 @@ fn open_and_serve(
         engine.warn_at(&args.warn);
         engine.copy_above(args.copies_above);
     };
+    let directory = HeldDirectory::hold(store::absolute(&args.store));
     let store = OpenStore::open(&args.store, options.clone(), watch, engine_ended)?;
     touch_memory(options);
-    let served = serve(&store, &args, woken, teller);
+    let served = serve(&store, directory, &args, woken, teller);
     let closed = store.close();
     served?.stop();
     closed?;
@@ -152,6 +154,7 @@ fn observe(teller: &Teller, notice: &Notice, verbose: bool) {
 /// only when the engine is closed.
 fn serve(
     store: &OpenStore,
+    directory: HeldDirectory,
     args: &ServeArgs,
     woken: &Receiver<Event>,
     teller: &Teller,
@@ -160,12 +163,14 @@ fn serve(
     if args.create {
         ensure_volume(client, args.size)?;
     }
-    let place = store::absolute(&args.store);
+    let place = directory.path().to_owned();
     let listen = addresses(args, &place);
     let status = SharedStatus::default();
     status.set(status_of(&listen));
+    // Opening may have taken a while.
+    directory.check()?;
     let service = EngineService::new(client.clone(), status.clone())
-        .with_grower(grower(client.clone(), place.clone()));
+        .with_grower(grower(client.clone(), directory));
     let mut control = ControlServer::start(&place, service)?;
     let options = ServerOptions { listen, poll_us: args.poll_us, ..ServerOptions::default() };
     let doors = NbdServer::start(client.clone(), options)?;
@@ -181,11 +186,12 @@ fn serve(
     Ok(control)
 }
 
-/// What makes the store at `place` larger when a `tamis grow` asks for it.
-fn grower(client: Client, place: PathBuf) -> Grower {
+/// What makes the store in `directory` larger when a `tamis grow` asks for it.
+fn grower(client: Client, directory: HeldDirectory) -> Grower {
     Box::new(move |wish| {
-        grow::grow_served(&place, &client, &wish)
-            .map_err(|error| Refusal { kind: error.refusal_kind(), sentence: error.to_string() })
+        let checked = directory.check();
+        let grown = checked.and_then(|()| grow::grow_served(directory.path(), &client, &wish));
+        grown.map_err(|error| Refusal { kind: error.refusal_kind(), sentence: error.to_string() })
     })
 }
 

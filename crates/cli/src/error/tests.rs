@@ -35,6 +35,7 @@ fn examples() -> Vec<(CliError, Exit)> {
         (CliError::InUse { store: store() }, Exit::InUse),
         (CliError::ServedNoCheck { store: store(), pid: 1234 }, Exit::InUse),
         (CliError::ServedAlready { store: store(), pid: 1234 }, Exit::InUse),
+        (CliError::StoreMoved { store: store() }, Exit::Failed),
         (
             CliError::ServedImport {
                 store: store(),

@@ -14,6 +14,7 @@ mod help;
 mod images;
 mod kinds;
 mod output;
+mod places;
 mod quotas;
 mod repair;
 mod replay;
