@@ -189,7 +189,7 @@ pub(crate) enum CliError {
     )]
     OutputLeadsNowhere { path: PathBuf },
     #[error(
-        "the device {} is in use, mounted or part of something else: choose another, or unmount \
+        "{} is in use, mounted or part of a store or of something else: choose another, or unmount \
          it first",
         path.display()
     )]

@@ -57,6 +57,7 @@ impl Target {
         let path = path.canonicalize().map_err(failed)?;
         let kind = match is_device {
             true => open_device(&path, size_bytes)?,
+            false if is_locked(&path) => return Err(CliError::OutputInUse { path }),
             false => {
                 let permissions = Some(there.permissions());
                 let (file, hidden) =
@@ -129,6 +130,12 @@ fn look(path: &Path) -> Result<Option<fs::Metadata>, CliError> {
         },
         Err(source) => Err(CliError::OutputFailed { path: path.to_owned(), source }),
     }
+}
+
+/// Whether somebody has locked the file, as a store that is open has all of its own.
+fn is_locked(path: &Path) -> bool {
+    let locked = |file: File| matches!(file.try_lock(), Err(TryLockError::WouldBlock));
+    File::open(path).is_ok_and(locked)
 }
 
 fn create_hidden(

@@ -1,8 +1,9 @@
 //! Stores that were moved or are mistaken for something else, and what surrounds a process.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 
-use crate::harness::{Folder, Served, tamis};
+use crate::harness::{Folder, Served, noise, tamis};
 
 /// A server whose store was moved, and another store put in its place, changes nothing of that.
 #[test]
@@ -23,4 +24,22 @@ fn a_store_that_was_moved_while_it_is_served_does_not_grow() {
     for store in [store, moved] {
         tamis(&format!("check {store}")).ok();
     }
+}
+
+/// A slip in the name of the image, or a data file that has the name of one.
+#[test]
+fn an_export_never_replaces_a_file_of_its_store() {
+    let folder = Folder::new();
+    let (store, data) = (folder.path("store"), folder.path("disk.img"));
+    tamis(&format!("init {store} --capacity 64M --data {data}")).ok();
+    let (image, link) = (folder.path("image"), folder.path("link"));
+    fs::write(&image, noise(1, 8 << 20)).unwrap();
+    tamis(&format!("import {store} v {image}")).ok();
+    symlink(format!("{store}/journal"), &link).unwrap();
+    for place in [&data, &format!("{store}/data"), &format!("{store}/journal"), &link] {
+        tamis(&format!("export {store} v {place} --overwrite")).fails(4, "is in use");
+    }
+    tamis(&format!("check {store}")).ok();
+    tamis(&format!("export {store} v {image} --overwrite")).ok();
+    assert!(fs::read(&image).unwrap() == noise(1, 8 << 20));
 }
