@@ -1,16 +1,17 @@
-//! SIGINT and SIGTERM: the first asks the running command to end cleanly, a second ends the
+//! SIGINT, SIGTERM, SIGQUIT and SIGHUP: the first asks the running command to end cleanly, a second ends the
 //! process at once. A store survives both; after the second the next opening recovers it.
 //!
 //! Who signals the process and its group, as `timeout` does, sends the first twice: another one
-//! counts a second later.
+//! counts a second later. A hangup counts unless the process was started to outlive its terminal, as
+//! `nohup` does.
 
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
+use std::{fs, io};
 
-use signal_hook::consts::TERM_SIGNALS;
+use signal_hook::consts::{SIGHUP, SIGXFSZ, TERM_SIGNALS};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
 
@@ -42,13 +43,13 @@ impl Interrupt {
     }
 
     fn register(&self) -> io::Result<()> {
-        for signal in TERM_SIGNALS {
+        for signal in end_signals() {
             let (asked, number) = (Arc::clone(&self.asked), Arc::clone(&self.signal));
             let exit_code = i32::from(SIGNAL_EXIT_BASE) + signal;
             let is_impatience = Arc::clone(&self.is_impatience);
-            flag::register_conditional_shutdown(*signal, exit_code, is_impatience)?;
-            flag::register(*signal, asked)?;
-            flag::register_usize(*signal, number, usize::try_from(*signal).unwrap_or(0))?;
+            flag::register_conditional_shutdown(signal, exit_code, is_impatience)?;
+            flag::register(signal, asked)?;
+            flag::register_usize(signal, number, usize::try_from(signal).unwrap_or(0))?;
         }
         Ok(())
     }
@@ -64,7 +65,7 @@ impl Interrupt {
 
     /// Calls `then` on a thread of its own when the first signal comes.
     pub(crate) fn on_signal(then: impl FnOnce() + Send + 'static) -> Result<(), CliError> {
-        let mut signals = Signals::new(TERM_SIGNALS).map_err(unheard)?;
+        let mut signals = Signals::new(end_signals()).map_err(unheard)?;
         let wait = move || {
             if signals.forever().next().is_some() {
                 then();
@@ -73,6 +74,27 @@ impl Interrupt {
         thread::Builder::new().name("signals".to_owned()).spawn(wait).map_err(unheard)?;
         Ok(())
     }
+}
+
+/// Has a write beyond the limit of file lengths fail with an error, where it would end the process.
+pub(crate) fn outlive_file_limits() {
+    // Any handler does that. Where none can be had it is as it was.
+    let _ = flag::register(SIGXFSZ, Arc::default());
+}
+
+/// The signals that ask for an end.
+fn end_signals() -> Vec<i32> {
+    let hangup = (!is_ignored(SIGHUP)).then_some(SIGHUP);
+    TERM_SIGNALS.iter().copied().chain(hangup).collect()
+}
+
+/// Whether this process was started with a signal ignored, as far as the kernel tells; handlers of
+/// our own take nothing from that, for they are no ignoring.
+fn is_ignored(signal: i32) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask >> (signal - 1) & 1 == 1
 }
 
 fn unheard(source: io::Error) -> CliError {

@@ -176,6 +176,13 @@ impl Served {
         Self::spawn(shell, Stdio::piped())
     }
 
+    /// Serves from `env`, which says what is to become of a hangup.
+    pub(crate) fn start_with_hangups(store: &str, word: &str) -> Self {
+        let mut env = Command::new("env");
+        env.args([word, env!("CARGO_BIN_EXE_tamis"), "serve", store, "--json", "--memory", "64M"]);
+        Self::spawn(env, Stdio::piped())
+    }
+
     fn spawn(mut command: Command, stderr: Stdio) -> Self {
         let mut child =
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(stderr).spawn().unwrap();
@@ -207,7 +214,12 @@ impl Served {
 
     /// Asks it to end, as `kill` does.
     pub(crate) fn terminate(&self) {
-        kill_process(self.pid(), Signal::TERM).unwrap();
+        self.send(Signal::TERM);
+    }
+
+    /// Sends it a signal.
+    pub(crate) fn send(&self, signal: Signal) {
+        kill_process(self.pid(), signal).unwrap();
     }
 
     /// Ends it as Ctrl-C would; returns its exit code.
@@ -216,8 +228,13 @@ impl Served {
     }
 
     /// The same, with all that it said on standard error.
-    pub(crate) fn interrupt_and_hear(mut self) -> (Option<i32>, String) {
-        kill_process(self.pid(), Signal::INT).unwrap();
+    pub(crate) fn interrupt_and_hear(self) -> (Option<i32>, String) {
+        self.end_by(Signal::INT)
+    }
+
+    /// Ends it by a signal; returns its exit code, if it has one, and all that it said.
+    pub(crate) fn end_by(mut self, signal: Signal) -> (Option<i32>, String) {
+        self.send(signal);
         let started = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {

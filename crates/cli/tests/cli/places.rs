@@ -2,8 +2,11 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::process::Command;
 
-use crate::harness::{Folder, Served, noise, tamis};
+use rustix::process::Signal;
+
+use crate::harness::{Folder, Served, noise, run, tamis};
 
 /// A server whose store was moved, and another store put in its place, changes nothing of that.
 #[test]
@@ -42,4 +45,33 @@ fn an_export_never_replaces_a_file_of_its_store() {
     tamis(&format!("check {store}")).ok();
     tamis(&format!("export {store} v {image} --overwrite")).ok();
     assert!(fs::read(&image).unwrap() == noise(1, 8 << 20));
+}
+
+/// A terminal that was closed ends a server as Ctrl-C does, unless it was started with `nohup`.
+#[test]
+fn a_server_whose_terminal_is_closed_closes_the_store() {
+    let folder = Folder::new();
+    let store = folder.store("64M");
+    let server = Served::start_with_hangups(&store, "--default-signal=HUP");
+    let (code, said) = server.end_by(Signal::HUP);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("closed cleanly"), "{said}");
+
+    let server = Served::start_with_hangups(&store, "--ignore-signal=HUP");
+    server.send(Signal::HUP);
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    tamis(&format!("volume create {store} v --size 1M")).ok();
+    let (code, said) = server.end_by(Signal::INT);
+    assert_eq!(code, Some(0), "{said}");
+}
+
+#[test]
+fn a_limit_of_file_lengths_is_told_and_leaves_nothing_behind() {
+    let folder = Folder::new();
+    let mut shell = Command::new("sh");
+    let script = "ulimit -f 2048; exec \"$0\" \"$@\"";
+    shell.args(["-c", script, env!("CARGO_BIN_EXE_tamis"), "init", &folder.path("store")]);
+    shell.args(["--capacity", "64M"]);
+    run(shell).fails(6, "store");
+    assert!(!folder.join("store").exists());
 }
