@@ -1,9 +1,9 @@
-//! SIGINT, SIGTERM, SIGQUIT and SIGHUP: the first asks the running command to end cleanly, a second ends the
-//! process at once. A store survives both; after the second the next opening recovers it.
+//! SIGINT, SIGTERM, SIGQUIT and SIGHUP: the first asks the running command to end cleanly, a second
+//! ends the process at once. A store survives both; after the second the next opening recovers it.
 //!
 //! Who signals the process and its group, as `timeout` does, sends the first twice: another one
-//! counts a second later. A hangup counts unless the process was started to outlive its terminal, as
-//! `nohup` does.
+//! counts a second later. A hangup counts unless the process was started to outlive its terminal,
+//! as `nohup` does.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
