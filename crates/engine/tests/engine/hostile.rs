@@ -268,7 +268,8 @@ fn a_check_names_every_lie_of_a_table() {
 #[test]
 fn a_check_names_every_total_that_is_off() {
     let disk = with_all_tables();
-    let totals: [(&str, fn(&mut Totals) -> &mut u64); 7] = [
+    type Total = (&'static str, fn(&mut Totals) -> &mut u64);
+    let totals: [Total; 7] = [
         ("mapped chunks", |totals| &mut totals.mapped_chunks),
         ("unique chunks", |totals| &mut totals.unique_chunks),
         ("bytes of live frames", |totals| &mut totals.live_frame_bytes),
