@@ -8,6 +8,8 @@
 //! and it must name each other; every live frame is read and verified, and every directory. If
 //! frames are lost, the maps are walked again to say which chunks of which volumes they were.
 //!
+//! Where a zone is another store's, nothing is said but that ([`crate::belonging`]).
+//!
 //! A store that would not open is not walked so: the accounts of a repair say what is lost, and
 //! what cannot be read before one.
 //!
@@ -23,7 +25,7 @@ use crate::devices::Devices;
 use crate::open::load;
 use crate::open_error::OpenError;
 use crate::options::Caches;
-use crate::problem::{CheckProgress, CheckReport};
+use crate::problem::{CheckProgress, CheckReport, Problem};
 use crate::repair::Accounts;
 use crate::survey::Survey;
 
@@ -48,6 +50,12 @@ pub fn check(
     let mut reads = DamageReads::new(Devices::new(disk));
     let survey = Survey::of(&mut reads, progress)?;
     let mut problems = survey.problems.clone();
+    let foreign = survey.foreign_zones(&mut reads);
+    if !foreign.is_empty() {
+        problems.extend(foreign.into_iter().map(Problem::from));
+        let volumes = survey.base.volumes.len() as u64;
+        return Ok(CheckReport { problems, volumes, ..CheckReport::default() });
+    }
     let mut report = if survey.is_fatal() || !reads.failed.is_empty() {
         let report = Accounts::of(&mut reads, &survey, progress).report();
         problems.extend(reads.problems());

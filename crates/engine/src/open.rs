@@ -2,8 +2,9 @@
 //!
 //! 1. Geometry (two copies) and the newest valid root slot.
 //! 2. The trees are walked from both roots, so that every block either root names is known.
-//! 3. Catalog and container table are loaded, and the journal's prefix is applied
-//!    ([`crate::recovery`]).
+//! 3. Catalog and container table are loaded; data zones that hold something else than they say
+//!    are refused, before anything is written ([`crate::belonging`]). The journal's prefix is
+//!    applied ([`crate::recovery`]).
 //! 4. The open containers' directories are made again from their frames. What no known sync covers
 //!    has been written again by then, or is now: it may have been in a cache only.
 //! 5. A record of a new incarnation is appended and synced: whatever stale records lie behind the
@@ -150,18 +151,20 @@ pub(crate) fn load(
         agree_on_geometry(&mut devices, &geometry)?;
     }
     let Roots { newest, older, unread, told } = read_roots(&mut devices, &geometry)?;
-    if may_write {
-        raise_version(&mut devices, &mut geometry)?;
-    }
     let state = empty_state(&geometry, &newest, cache);
     let kept_blocks = blocks_kept(dirty_pages_sure(geometry.tables_bytes, cache.pages));
     let unread = unread.map(|at_bytes| UnreadSlot::new(at_bytes, &newest, &geometry));
     let mut loading = Loading { devices, state, may_write, kept_blocks, unread };
     loading.mark_reachable(&geometry, &newest, older.as_ref())?;
     loading.load_tables(&newest)?;
+    let scanned = loading.scan_journal(&geometry, &newest, told)?;
+    loading.refuse_foreign_zones(&geometry, &scanned)?;
+    if may_write {
+        raise_version(&mut loading.devices, &mut geometry)?;
+    }
     loading.load_hash()?;
     loading.take_over_linear_hash()?;
-    let recovered = loading.replay(&geometry, &newest, told)?;
+    let recovered = loading.replay(&geometry, &newest, scanned)?;
     if may_write {
         // A slot that is written may come out torn: never the only one.
         if older.is_some() {

@@ -5,6 +5,8 @@ use format::units::Zone;
 use tables::PageError;
 use thiserror::Error;
 
+use crate::holds::Holds;
+
 /// Why a store cannot be opened.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -63,6 +65,20 @@ pub enum OpenError {
         expected_bytes: u64,
         /// As found.
         found_bytes: u64,
+    },
+    /// What stands in a zone is not what this store wrote there.
+    #[error(
+        "{} holds {holds}: devices have changed places, or its link leads to another one than it \
+         did. Nothing was changed. Put the right device under this name and try again; if what \
+         it held is gone for good, `tamis check --repair --without-zone {}` gives that up and \
+         saves the rest",
+        ZoneName(*.zone), ZoneName(*.zone)
+    )]
+    ForeignZone {
+        /// Which zone.
+        zone: Zone,
+        /// What stands there instead.
+        holds: Holds,
     },
     /// The journal has no room for the record that an opening makes.
     #[error("the journal is full; this store was opened and killed too many times in a row")]

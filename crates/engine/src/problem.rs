@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::holds::Holds;
+
 /// A broken invariant.
 #[derive(Clone, Debug, Error, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "problem", rename_all = "snake_case")]
@@ -143,6 +145,13 @@ pub enum Problem {
     )]
     #[expect(missing_docs, reason = "the sentence above says what each field is")]
     CutJournal { sequence: u64, offset_bytes: u64, last_sequence: u64 },
+    /// What stands in a zone is not what this store wrote there.
+    #[error(
+        "{zone} holds {holds}: put the right device under this name; while another is there, \
+         nothing else is looked at"
+    )]
+    #[expect(missing_docs, reason = "the sentence above says what each field is")]
+    ForeignZone { zone: String, holds: Holds },
     /// A file is shorter than it was made.
     #[error("{zone} has {found_bytes} bytes, but the store was made with {expected_bytes}")]
     #[expect(missing_docs, reason = "the sentence above says what each field is")]

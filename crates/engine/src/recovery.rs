@@ -30,6 +30,7 @@ use journal::{Replay, ReplayRecord, ReplayStep};
 use mutants::mutant;
 use reduce::expand_frame;
 
+use crate::container_lives::Lives;
 use crate::damage_reads::read_blocks;
 use crate::devices::Devices;
 use crate::geometry::fingerprinters;
@@ -43,6 +44,14 @@ const CHANGES_READ_FOR: usize = 256;
 
 /// Frames that lie one behind the other are read in stretches of this length.
 const STRETCH_BYTES: u32 = 256 << 10;
+
+/// What the journal behind a root says before anything of it is applied.
+pub(crate) struct Scanned {
+    /// The last known sync.
+    pub(crate) settled: Settled,
+    behind: Behind,
+    pub(crate) lives: Lives,
+}
 
 /// What replaying came to.
 pub(crate) struct Recovered {
@@ -60,17 +69,18 @@ pub(crate) struct Recovered {
 }
 
 impl Loading {
-    /// Applies the journal from the root on; `told` is where it goes on behind a damaged root.
-    pub(crate) fn replay(
+    /// Goes through the journal from the root on; `told` is where it goes on behind a damaged root.
+    pub(crate) fn scan_journal(
         &mut self,
         geometry: &Geometry,
         root: &Root,
         told: Option<JournalPosition>,
-    ) -> Result<Recovered, OpenError> {
-        let mut settled = Settled::default();
+    ) -> Result<Scanned, OpenError> {
+        let (mut settled, mut lives) = (Settled::default(), Lives::default());
         let mut scan = Replay::new(geometry.journal_bytes, geometry.uuid, root.journal);
         while let Some(record) = self.next_record(&mut scan)? {
             settled.learn(record.settled);
+            lives.note(&record);
             if told == Some(scan.position()) {
                 let placed_sequence = settled.placed_sequence;
                 settled.learn(Settled { durable_sequence: record.sequence, placed_sequence });
@@ -78,6 +88,17 @@ impl Loading {
         }
         let behind = self.look_behind(geometry, scan.position());
         refuse_a_damaged_journal(behind, scan.position())?;
+        Ok(Scanned { settled, behind, lives })
+    }
+
+    /// Applies the journal from the root on.
+    pub(crate) fn replay(
+        &mut self,
+        geometry: &Geometry,
+        root: &Root,
+        scanned: Scanned,
+    ) -> Result<Recovered, OpenError> {
+        let Scanned { settled, behind, .. } = scanned;
         let mut recovered = Recovered {
             position: root.journal,
             incarnation: root.next_incarnation.saturating_sub(1),

@@ -18,7 +18,7 @@ use crate::problem::{CheckProgress, CheckReport, Problem};
 use crate::rebuild::Rebuild;
 use crate::repair_error::RepairError;
 use crate::survey::{Survey, is_device_failure};
-use format::units::TreeId;
+use format::units::{TreeId, Zone};
 
 /// What a repair did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -89,14 +89,33 @@ pub fn repair(
     disk: Box<dyn Disk>,
     progress: &mut dyn FnMut(CheckProgress),
 ) -> Result<RepairReport, RepairError> {
+    repair_without(disk, &[], progress)
+}
+
+/// Repairs a closed store of which zones are gone for good: what stands in them may be anything.
+/// Without them the store is refused, so that no chunk is given up because devices have changed
+/// places.
+///
+/// # Errors
+/// As [`repair`].
+pub fn repair_without(
+    disk: Box<dyn Disk>,
+    gone: &[Zone],
+    progress: &mut dyn FnMut(CheckProgress),
+) -> Result<RepairReport, RepairError> {
     let mut reads = DamageReads::new(Devices::new(disk));
     let mut survey = Survey::of(&mut reads, progress)?;
     refuse_what_cannot_be(&survey)?;
+    let foreign = survey.foreign_zones(&mut reads);
+    if let Some(foreign) = foreign.iter().find(|foreign| !gone.contains(&foreign.zone)) {
+        return Err(OpenError::from(foreign.clone()).into());
+    }
     let accounts = Accounts::of(&mut reads, &survey, progress);
     if let Some(error) = reads.failed.iter().find(|error| is_device_failure(error)) {
         return Err(RepairError::Device(error.clone()));
     }
     let mut found = survey.problems.clone();
+    found.extend(foreign.into_iter().map(Problem::from));
     found.extend(accounts.report().problems);
     let lost_chunks = accounts.maps.lost_chunks;
     let Accounts { ledger, frames, maps, lost_records, .. } = accounts;

@@ -2,7 +2,7 @@
 
 use format::catalog::Dedup;
 use format::detection::{FilterBlocks, FingerprintKind};
-use format::units::Compression;
+use format::units::{Compression, Zone};
 use images::ImageFormat;
 use traces::WorkloadKind;
 
@@ -107,6 +107,16 @@ pub(super) fn parse_percent(text: &str) -> Result<u8, String> {
     let number = text.strip_suffix('%').unwrap_or(text).parse().ok();
     let percent = number.filter(|percent| (1..=100).contains(percent));
     percent.ok_or_else(|| "use a percentage from 1% to 100%".to_owned())
+}
+
+/// A data zone, as its file is called.
+pub(super) fn parse_data_zone(text: &str) -> Result<Zone, String> {
+    let number = match text.strip_prefix("data") {
+        Some("") => Some(0),
+        Some(rest) => rest.strip_prefix('.').and_then(|number| number.parse().ok()),
+        None => None,
+    };
+    number.map(Zone::Data).ok_or_else(|| "name a zone as its file: data, data.1".to_owned())
 }
 
 /// `VOLUME@NAME`.

@@ -75,7 +75,10 @@ fn check(store: &Path, stages: &mut Stages) -> Result<CheckReport, CliError> {
     stages.end_stage();
     let mut report = report?;
     for problem in &mut report.problems {
-        if let Problem::ShortZone { zone, .. } | Problem::Unreadable { zone, .. } = problem {
+        if let Problem::ShortZone { zone, .. }
+        | Problem::Unreadable { zone, .. }
+        | Problem::ForeignZone { zone, .. } = problem
+        {
             *zone = store::zone_file_name(store, zone);
         }
     }
@@ -94,7 +97,7 @@ fn repair(
     }
     let files = store::open_files(&args.store, &store::new_doorbell()?)?;
     let show = &mut |at: engine::CheckProgress| stages.show(at.stage, at.done, at.total);
-    let report = engine::repair(files.disk, show)?;
+    let report = engine::repair_without(files.disk, &args.without_zone, show)?;
     if report.lost_chunks > 0 {
         let mut record = ScrubRecord::load(&args.store);
         record.repaired(report.lost_chunks);

@@ -7,6 +7,7 @@ mod damage;
 mod diff;
 mod domains;
 mod estimate;
+mod exchanged;
 mod explain;
 mod failing;
 mod harness;

@@ -1,0 +1,191 @@
+//! A store whose zones lie on other devices than they did is refused, and nothing is written; one
+//! whose own are damaged is not.
+
+use disk::{AlignedBuf, Disk, Io, IoKind, MemoryDisk};
+use engine::{Holds, OpenError, Problem, RepairError, Zone, repair, repair_without};
+use format::superblock::Geometry;
+
+use crate::stand::{CHUNK, MIB, Stand, Wish, check, check_clean, fresh};
+
+const CHUNKS: u64 = 10_000;
+const FIRST: Zone = Zone::Data(0);
+const SECOND: Zone = Zone::Data(1);
+
+fn wish() -> Wish {
+    Wish { capacities: vec![64 * MIB, 64 * MIB], ..Wish::default() }
+}
+
+/// A store with some full containers in each of its data zones.
+fn filled() -> Stand {
+    let stand = wish().stand();
+    fill(&stand, 0);
+    stand
+}
+
+fn fill(stand: &Stand, from: u64) {
+    let volume = stand.volume("v", 64 * MIB);
+    for number in (0..CHUNKS).step_by(100) {
+        stand.write(&volume, number * CHUNK, &fresh(from + number, 100 * CHUNK));
+    }
+    stand.flush();
+    // The record of this one says that what came before is durable.
+    stand.write(&volume, 0, &fresh(from, CHUNK));
+    stand.flush();
+}
+
+/// The parts of the store that a chunk reads as they were written.
+fn parts_there(disk: &MemoryDisk) -> u64 {
+    let stand = wish().open(disk.clone());
+    let volume = stand.client.volume("v").unwrap();
+    let is_there = |&number: &u64| {
+        let read = stand.try_read(&volume, number * CHUNK, 100 * CHUNK);
+        read.is_ok_and(|bytes| bytes == fresh(number, 100 * CHUNK))
+    };
+    let there = (0..CHUNKS).step_by(100).filter(is_there).count() as u64;
+    stand.close();
+    there
+}
+
+fn zone_of(disk: &MemoryDisk, zone: Zone) -> Vec<u8> {
+    disk.peek(zone, 0, disk.size_bytes(zone) as usize)
+}
+
+/// Another device stands under the name of a zone from now on.
+fn put(disk: &MemoryDisk, zone: Zone, bytes: &[u8]) {
+    let mut disk = disk.clone();
+    for (at, piece) in (0..).zip(bytes.chunks(MIB as usize)) {
+        let kind = IoKind::Write { buf: AlignedBuf::padded(piece).into(), durable: true };
+        disk.submit(Io { zone, offset_bytes: at * MIB, kind, tag: at });
+    }
+    let mut done = Vec::new();
+    while disk.in_flight() > 0 {
+        disk.wait(&mut done);
+    }
+    assert!(done.iter().all(|completion| completion.result.is_ok()));
+}
+
+fn exchange(disk: &MemoryDisk) {
+    let (first, second) = (zone_of(disk, FIRST), zone_of(disk, SECOND));
+    put(disk, FIRST, &second);
+    put(disk, SECOND, &first);
+}
+
+fn blank(disk: &MemoryDisk, zone: Zone) {
+    put(disk, zone, &vec![0; disk.size_bytes(zone) as usize]);
+}
+
+/// A disk of the same shape that another store has used.
+fn of_another_store() -> MemoryDisk {
+    let disk = wish().disk();
+    let mut geometry = Geometry::decode(&disk.peek(Zone::Superblock, 0, 4096)).unwrap();
+    geometry.uuid = [9; 16];
+    engine::create(Box::new(disk.clone()), &geometry, wish().compression).unwrap();
+    let stand = wish().open(disk);
+    fill(&stand, 1 << 32);
+    stand.close()
+}
+
+fn everything(disk: &MemoryDisk) -> Vec<Vec<u8>> {
+    [Zone::Superblock, Zone::Journal, Zone::Tables, FIRST, SECOND]
+        .map(|zone| zone_of(disk, zone))
+        .to_vec()
+}
+
+/// Opening, check and repair refuse the store because of these zones, and leave it as it is.
+fn assert_refused(disk: &MemoryDisk, foreign: &[(Zone, Holds)]) {
+    let before = everything(disk);
+    let (first, first_holds) = foreign.first().unwrap();
+    match wish().try_open(disk.clone()).map(|_| ()) {
+        Err(OpenError::ForeignZone { zone, holds }) => {
+            assert_eq!((zone, &holds), (*first, first_holds));
+        }
+        other => panic!("{other:?}"),
+    }
+    let found: Vec<_> = check(disk)
+        .problems
+        .into_iter()
+        .filter_map(|problem| match problem {
+            Problem::ForeignZone { zone, holds } => Some((zone, holds)),
+            _ => None,
+        })
+        .collect();
+    let named = |(zone, holds): &(Zone, Holds)| (disk::ZoneName(*zone).to_string(), holds.clone());
+    assert_eq!(found, foreign.iter().map(named).collect::<Vec<_>>());
+    match repair(Box::new(disk.clone()), &mut |_| {}) {
+        Err(RepairError::Open(OpenError::ForeignZone { .. })) => {}
+        other => panic!("{other:?}"),
+    }
+    assert!(everything(disk) == before, "something was written");
+}
+
+/// Stores that were left in three ways.
+fn left() -> [MemoryDisk; 3] {
+    [filled().close(), filled().kill(1), filled().cut_power_flushed(2)]
+}
+
+/// What a kill left of which no record says that it is durable.
+fn killed_at_once() -> MemoryDisk {
+    let stand = wish().stand();
+    let volume = stand.volume("v", 64 * MIB);
+    for number in (0..CHUNKS).step_by(100) {
+        stand.write(&volume, number * CHUNK, &fresh(number, 100 * CHUNK));
+    }
+    stand.flush();
+    stand.kill(3)
+}
+
+#[test]
+fn data_zones_that_were_exchanged_are_refused_and_nothing_is_written() {
+    let first = Holds::OtherZone("data.1".to_owned());
+    let second = Holds::OtherZone("data.0".to_owned());
+    for disk in left().into_iter().chain([killed_at_once()]) {
+        exchange(&disk);
+        assert_refused(&disk, &[(FIRST, first.clone()), (SECOND, second.clone())]);
+        exchange(&disk);
+        check_clean(&disk);
+        assert_eq!(parts_there(&disk), CHUNKS / 100);
+    }
+}
+
+#[test]
+fn a_blank_disk_and_one_of_another_store_are_refused_in_place_of_data() {
+    let other = zone_of(&of_another_store(), SECOND);
+    for disk in left() {
+        let own = zone_of(&disk, SECOND);
+        blank(&disk, SECOND);
+        assert_refused(&disk, &[(SECOND, Holds::Nothing)]);
+        put(&disk, SECOND, &other);
+        assert_refused(&disk, &[(SECOND, Holds::OtherStore)]);
+        put(&disk, SECOND, &own);
+        check_clean(&disk);
+        assert_eq!(parts_there(&disk), CHUNKS / 100);
+    }
+}
+
+#[test]
+fn a_repair_that_is_told_which_zone_is_gone_saves_the_others() {
+    let disk = filled().close();
+    put(&disk, SECOND, &zone_of(&of_another_store(), SECOND));
+    let other = [FIRST, Zone::Journal];
+    assert!(repair_without(Box::new(disk.clone()), &other, &mut |_| {}).is_err());
+    let report = repair_without(Box::new(disk.clone()), &[SECOND], &mut |_| {}).unwrap();
+    assert!(report.lost_chunks > CHUNKS / 4 && report.lost_chunks < CHUNKS, "{report:?}");
+    let there = parts_there(&disk);
+    assert!(there > CHUNKS / 400, "{there} parts");
+    let is_loss = |problem: &Problem| matches!(problem, Problem::LostChunks { .. });
+    assert!(check(&disk).problems.iter().all(is_loss));
+}
+
+#[test]
+fn directories_that_rot_keep_no_store_from_opening() {
+    let disk = filled().close();
+    let structures = engine::structures(Box::new(disk.clone())).unwrap();
+    let directories = structures.iter().filter(|structure| structure.kind.contains("directory"));
+    for directory in directories {
+        let end = directory.offset_bytes + directory.length_bytes;
+        disk.corrupt(directory.zone, end - 10, |byte| *byte ^= 1);
+    }
+    assert_eq!(parts_there(&disk), CHUNKS / 100);
+    repair(Box::new(disk.clone()), &mut |_| {}).unwrap();
+    check_clean(&disk);
+}
