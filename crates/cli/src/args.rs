@@ -68,7 +68,7 @@ Exit codes:
   8  damage was found and repaired, and nothing is lost
   9  damage was found and repaired, and something is lost; it is named
   10 more of the room is in use than --warn says, or `collect --to` could bring about
-  130, 131, 143  stopped by SIGINT, SIGQUIT or SIGTERM before it was done
+  129, 130, 131, 143  stopped by SIGHUP, SIGINT, SIGQUIT or SIGTERM before it was done
 
 Sizes are bytes or have a unit: 4K, 1.5G and 2TiB are powers of 1024; KB, MB, GB and TB are powers
 of 1000.";

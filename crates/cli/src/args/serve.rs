@@ -21,9 +21,9 @@ Examples:
       acknowledges a write only when it is durable, as a disk without a write cache does
 
 While a store is served all commands but import, export, check and replay work on it; they reach it
-through its control socket. Ctrl-C, SIGTERM and SIGQUIT write everything out and end; another one,
-when a second has passed, ends at once, as SIGHUP does (a terminal that is closed), and the next
-start recovers.")]
+through its control socket. Ctrl-C, SIGTERM, SIGQUIT and a terminal that is closed (SIGHUP) write
+everything out and end; another one, when a second has passed, ends at once, and the next start
+recovers.")]
 pub(crate) struct ServeArgs {
     /// Directory of the store
     pub(crate) store: PathBuf,

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! open (recovering if need be) ── control socket ── NBD doors ── banner ── wait
-//!      SIGINT or SIGTERM ── doors closed ── control socket shut ── engine closed, store clean
+//!      a signal to end ── doors closed ── control socket shut ── engine closed, store clean
 //!      ── requests of the control socket answered
 //! ```
 //!
