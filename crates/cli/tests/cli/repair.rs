@@ -101,7 +101,11 @@ fn data_that_were_cut_off_are_told() {
     for cut_bytes in [4095, 0] {
         data.set_len(cut_bytes).unwrap();
         assert_eq!(tamis(&format!("check {store}")).code, Some(5));
-        let repaired = tamis(&format!("check {store} --repair --json"));
+        if cut_bytes > 0 {
+            // All of it is gone, as if another disk were in its place.
+            tamis(&format!("check {store} --repair")).fails(5, "--without-zone data.0");
+        }
+        let repaired = tamis(&format!("check {store} --repair --without-zone data --json"));
         assert_eq!(repaired.code, Some(9), "{repaired:?}");
         assert_eq!(repaired.json()["repair"]["lost_chunks"], 2048);
         assert_eq!(data.metadata().unwrap().len(), before_bytes);
