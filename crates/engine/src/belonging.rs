@@ -28,16 +28,16 @@ use format::units::{CONTAINER_BYTES, ContainerId, TreeId, Zone, uuid_prefix};
 use format::{BLOCK_BYTES, container_page};
 
 use crate::container_lives::{Lives, Should, Used, is_used};
-use crate::damage_reads::DamageReads;
 use crate::devices::Devices;
 use crate::holds::Holds;
-use crate::journal_image::each_record;
-use crate::ledger::Pages;
 use crate::loading::Loading;
 use crate::open_error::OpenError;
 use crate::problem::Problem;
 use crate::recovery::Scanned;
-use crate::survey::Survey;
+use crate::repair::damage_reads::DamageReads;
+use crate::repair::journal_image::each_record;
+use crate::repair::ledger::Pages;
+use crate::repair::survey::Survey;
 
 /// Sealed containers of a zone that are looked at.
 const SAMPLES: usize = 8;

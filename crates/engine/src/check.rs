@@ -17,17 +17,24 @@
 //! there are domains, and 32 bytes a stored chunk. The accounts take 57 bytes a PBN instead, and 64
 //! a stored chunk.
 
+mod checker;
+mod copies;
+mod directories;
+mod fingerprints;
+mod mapped_in;
+mod maps;
+
 use disk::Disk;
 
-use crate::checker::Checker;
-use crate::damage_reads::DamageReads;
+use crate::check::checker::Checker;
 use crate::devices::Devices;
 use crate::open::load;
 use crate::open_error::OpenError;
 use crate::options::Caches;
 use crate::problem::{CheckProgress, CheckReport, Problem};
 use crate::repair::Accounts;
-use crate::survey::Survey;
+use crate::repair::damage_reads::DamageReads;
+use crate::repair::survey::Survey;
 
 /// Pages of the table cache while checking: 256 MiB.
 const CACHE: Caches = Caches {

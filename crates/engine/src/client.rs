@@ -12,7 +12,7 @@ use format::superblock::Geometry;
 use format::units::Compression;
 use reduce::{ChunkBuf, Permit};
 
-use crate::collect_step::{CollectRequest, CollectStep};
+use crate::collect::step::{CollectRequest, CollectStep};
 use crate::difference::{DifferenceRequest, DifferenceStep};
 use crate::done::{Completions, Done};
 use crate::error::RequestError;

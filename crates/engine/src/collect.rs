@@ -5,7 +5,7 @@
 //! free containers become few, the emptiest container is compacted as well: its live frames are
 //! copied as they are into the open container, only their PBA changes. It begins late, because
 //! what waits dies meanwhile and need not be moved, and keeps pace with what clients store
-//! ([`crate::collection`]): the fewer are free, the more of it for each of their bytes.
+//! ([`crate::collect::collection`]): the fewer are free, the more of it for each of their bytes.
 //!
 //! The victim is read whole, at once or in pieces; its directory says what is in it (or, should
 //! that be damaged, a scan of its frames). Of one in which nothing lives only the directory is
@@ -16,12 +16,18 @@
 //! what is lost stays visible, nothing else is lost with it. So does one whose directory is damaged
 //! and whose frames do not follow each other: dead chunks that were not seen are still in the
 //! tables, and would be found as duplicates in a container that is free. A dead chunk in what stays
-//! is no duplicate of anything ([`crate::group`]). Room for what is moved, and why there
-//! is enough: [`crate::collect_room`].
+//! is no duplicate of anything ([`crate::group`]). Room for what is moved, and why there is enough:
+//! [`crate::collect::room`].
 //!
-//! Whoever wants room before that asks for it ([`crate::collect_step`]), and may have what is moved
-//! compressed harder: then workers make the frames of each slice anew before it is worked off, and
-//! of those that became shorter the new one is stored.
+//! Whoever wants room before that asks for it ([`crate::collect::step`]), and may have what is
+//! moved compressed harder: then workers make the frames of each slice anew before it is worked
+//! off, and of those that became shorter the new one is stored.
+
+pub(crate) mod collection;
+mod fates;
+mod orders;
+pub(crate) mod room;
+pub(crate) mod step;
 
 use std::sync::Arc;
 
@@ -36,8 +42,8 @@ use format::units::{CONTAINER_BYTES, ContainerId, FrameCheck, Pba, Pbn};
 use reduce::{ChunkBuf, FramePlace, Image, Job};
 use tables::PageError;
 
-use crate::collect_fates::{Fate, room_of_moves};
-use crate::collection::{Known, Order, Renewed, Reserve, Victim};
+use crate::collect::collection::{Known, Order, Renewed, Reserve, Victim};
+use crate::collect::fates::{Fate, room_of_moves};
 use crate::devices::Purpose;
 use crate::engine::Engine;
 use crate::error::RequestError;
@@ -45,7 +51,7 @@ use crate::notice::Notice;
 use crate::placement::{Placed, room_of};
 use crate::record::CHANGE_BYTES_MAX;
 use crate::recovery::entries_by_scan;
-use crate::scrub_damage::Evidence;
+use crate::scrub::damage::Evidence;
 
 /// Where somebody reads, or somebody asked for the collection, the victim is read in pieces of this
 /// size, one after the other: clients' reads go in between. One read of 4 MiB keeps a device busy

@@ -43,7 +43,7 @@ use crate::group::JOB_CHUNKS;
 use crate::known::Due;
 use crate::read_ahead::known_frame;
 use crate::reads::{Span, SpanPart, add_to_spans};
-use crate::scrub_damage::Evidence;
+use crate::scrub::damage::Evidence;
 use crate::slot::{Plan, SlotData};
 use crate::wanted::Wanted;
 

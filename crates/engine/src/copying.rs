@@ -16,7 +16,7 @@ use crate::placement::Placed;
 use crate::reads::FoundFrame;
 use crate::record::CHANGE_BYTES_MAX;
 use crate::recovery::entry_of;
-use crate::scrub_damage::Evidence;
+use crate::scrub::damage::Evidence;
 use crate::wanted::Wanted;
 use crate::watermarks::WARN_PERCENT_DEFAULT;
 

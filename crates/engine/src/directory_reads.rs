@@ -17,7 +17,7 @@ use tables::{PageError, Seen, pbn_pba};
 use crate::buffer::Group;
 use crate::devices::Purpose;
 use crate::engine::Engine;
-use crate::scrub_damage::Evidence;
+use crate::scrub::damage::Evidence;
 use crate::slot::{GROUP_SLOTS, Plan, Slot, SlotData};
 use crate::wanted::Wanted;
 

@@ -25,7 +25,7 @@ use crate::absence::{Absence, Advice, lacking_page};
 use crate::ahead::Ahead;
 use crate::buffer::{Frames, WriteBuffer};
 use crate::checkpoints::Checkpoints;
-use crate::collection::Collection;
+use crate::collect::collection::Collection;
 use crate::comparisons::Comparisons;
 use crate::copies::Copies;
 use crate::devices::{Devices, Ended, Purpose};
@@ -44,7 +44,7 @@ use crate::options::Caches;
 use crate::placement::Placement;
 use crate::quota_line::QuotaLine;
 use crate::reads::Reads;
-use crate::scrub_state::Scrub;
+use crate::scrub::state::Scrub;
 use crate::stages::{CoreStage, StageClock};
 use crate::state::State;
 use crate::stats::Counters;
@@ -65,7 +65,7 @@ const STEPS_PER_TICK: u32 = 4096;
 /// Of the memory for frames this part is for what is read ahead.
 const AHEAD_PART: u64 = 8;
 
-/// A running store. Made by [`crate::open`]; driven by [`Engine::run`] or step by step.
+/// A running store. Made by [`crate::open()`]; driven by [`Engine::run`] or step by step.
 pub struct Engine {
     pub(crate) geometry: Geometry,
     pub(crate) devices: Devices,

@@ -26,7 +26,7 @@ use format::frame::FRAME_HEADER_BYTES;
 use format::units::Compression;
 use reduce::{ChunkBuf, Permit};
 
-use crate::collect_step::CollectRequest;
+use crate::collect::step::CollectRequest;
 use crate::credits::Credits;
 use crate::difference::DifferenceRequest;
 use crate::done::Done;

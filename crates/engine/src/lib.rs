@@ -5,14 +5,15 @@
 //!   doors' side          ├─ read.rs, extents.rs, explain.rs, walk.rs ─ compare.rs, weigh.rs
 //!                        ├─ unmap.rs, administer.rs
 //!                        ├─ flush.rs ─ checkpoint.rs ─ collect.rs ─ copying.rs
-//!                        └─ scrub.rs ─ scrub_steps.rs ─ its four stages
+//!                        └─ scrub.rs ─ scrub/steps.rs ─ its four stages
 //! create.rs, grow.rs, enlarge.rs    open.rs ─ loading.rs ─ recovery.rs ─ mend.rs
-//! check.rs ─ checker.rs
+//! check.rs ─ check/checker.rs      repair.rs ─ repair/survey.rs ─ ledger.rs ─ rebuild.rs
 //! ```
 //!
 //! `engine.rs` holds the core's state and the loop; what a verb needs to remember lies in a file of
-//! its own (`flushing`, `checkpoints`, `collection`, `reads`, `volumes`, `scrub_state`), and the
-//! verb's file above adds its methods to the core. Imports go one way: verbs, core, state.
+//! its own (`flushing`, `checkpoints`, `collect/collection`, `reads`, `scrub/state`), and
+//! the verb's file above adds its methods to the core. Imports go one way: verbs, core, state. A
+//! verb of many files has a folder.
 //!
 //! Rooms below know nothing of each other; here they meet. There is no thread, clock or randomness
 //! in this crate: [`Engine::run`] works on the thread of whoever calls it.
@@ -31,21 +32,12 @@ mod candidates;
 mod carried;
 mod carrying;
 mod check;
-mod checker;
-mod checker_copies;
-mod checker_fingerprints;
-mod checker_maps;
 mod checkpoint;
 mod checkpoints;
 mod client;
 mod client_reads;
 mod client_volumes;
 mod collect;
-mod collect_fates;
-mod collect_orders;
-mod collect_room;
-mod collect_step;
-mod collection;
 mod commit;
 mod compare;
 mod comparing;
@@ -55,12 +47,10 @@ mod copies;
 mod copying;
 mod create;
 mod credits;
-mod damage_reads;
 mod dedup;
 mod devices;
 mod difference;
 mod directories;
-mod directory_check;
 mod directory_reads;
 mod domains;
 mod done;
@@ -76,7 +66,6 @@ mod extents;
 mod figures;
 mod flush;
 mod flushing;
-mod frame_accounts;
 mod frame_cache;
 mod fullness;
 mod geometry;
@@ -86,12 +75,8 @@ mod hash_work;
 mod held_pages;
 mod holds;
 mod intake;
-mod journal_image;
 mod known;
 mod lba_runs;
-mod ledger;
-mod ledger_copies;
-mod ledger_versions;
 mod lend;
 mod lending;
 mod loading;
@@ -99,8 +84,6 @@ mod loading_hash;
 mod lone_frame;
 mod lookaside;
 mod lookups;
-mod map_accounts;
-mod mapped_in;
 mod mapping;
 mod marking;
 mod mend;
@@ -111,7 +94,6 @@ mod open_error;
 mod options;
 mod outcome;
 mod page_runs;
-mod page_writer;
 mod partial;
 mod pending;
 mod place_hash;
@@ -124,23 +106,11 @@ mod quota_line;
 mod read;
 mod read_ahead;
 mod reads;
-mod rebuild;
 mod record;
 mod recovery;
 mod repair;
-mod repair_error;
 mod scratch;
 mod scrub;
-mod scrub_containers;
-mod scrub_damage;
-mod scrub_heal;
-mod scrub_losses;
-mod scrub_stages;
-mod scrub_state;
-mod scrub_steps;
-mod scrub_superblock;
-mod scrub_tables;
-mod scrub_verdicts;
 mod seeking;
 mod slot;
 mod stages;
@@ -148,10 +118,8 @@ mod state;
 mod stats;
 mod streams;
 mod structures;
-mod survey;
 mod table_figures;
 mod take_versions;
-mod tree_image;
 mod unmap;
 mod versions;
 mod volume;
@@ -169,7 +137,7 @@ mod write;
 
 pub use check::check;
 pub use client::{Accepted, Client};
-pub use collect_step::{CollectPosition, CollectRequest, CollectStep, CollectedContainer};
+pub use collect::step::{CollectPosition, CollectRequest, CollectStep, CollectedContainer};
 pub use copies::COPIES_ABOVE_DEFAULT;
 pub use create::{CreateError, PlanError, create, plan};
 pub use difference::{ChangedRange, DifferenceRequest, DifferenceStep};
@@ -194,8 +162,8 @@ pub use options::{Caches, ComparingAhead, CreateOptions, MEMORY_BYTES_MIN, Optio
 pub use outcome::{DedupWord, Extent, ReadPieces, Reply, Segment, VolumeInfo};
 pub use problem::{CheckProgress, CheckReport, Problem};
 pub use reduce::{ChunkBuf, Permit};
+pub use repair::error::RepairError;
 pub use repair::{RepairReport, repair, repair_without};
-pub use repair_error::RepairError;
 pub use scrub::{
     DAMAGED_LISTED_MAX, DamagedChunk, ScrubFinding, ScrubPosition, ScrubRequest, ScrubStep,
 };

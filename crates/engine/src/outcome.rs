@@ -15,7 +15,7 @@ use format::units::{Compression, FrameCheck, Pbn};
 use mutants::mutant;
 use reduce::{ChunkRef, Permit, expand_frame};
 
-use crate::collect_step::CollectStep;
+use crate::collect::step::CollectStep;
 use crate::difference::DifferenceStep;
 use crate::error::RequestError;
 use crate::explanation::Explanation;

@@ -26,7 +26,7 @@ use mutants::mutant;
 use crate::devices::{Devices, Purpose};
 
 /// Room that clients leave to collection, or a full store could not be compacted: for one victim,
-/// should all of it live again, with paddings ([`crate::collect_room`] says what for).
+/// should all of it live again, with paddings ([`crate::collect::room`] says what for).
 pub(crate) const RESERVED_BYTES: u64 = CONTAINER_BYTES as u64 / 8 * 9;
 
 /// Sealed containers whose writes may be on their way at once.

@@ -31,13 +31,13 @@ use mutants::mutant;
 use reduce::expand_frame;
 
 use crate::container_lives::Lives;
-use crate::damage_reads::read_blocks;
 use crate::devices::Devices;
 use crate::geometry::fingerprinters;
-use crate::journal_image::{Behind, LOOK_AHEAD_BYTES, look_behind};
 use crate::loading::Loading;
 use crate::open_error::OpenError;
 use crate::reads::blocks_of;
+use crate::repair::damage_reads::read_blocks;
+use crate::repair::journal_image::{Behind, LOOK_AHEAD_BYTES, look_behind};
 
 /// Changes whose pages are read together and held until all are applied: a few pages each.
 const CHANGES_READ_FOR: usize = 256;

@@ -5,19 +5,30 @@
 //! lost) -> [`Rebuild`] (tables below new roots). Until the last step nothing is written, and that
 //! step overwrites nothing that the roots name.
 
+pub(crate) mod damage_reads;
+pub(crate) mod error;
+pub(crate) mod frame_accounts;
+pub(crate) mod journal_image;
+pub(crate) mod ledger;
+mod map_accounts;
+mod page_writer;
+mod rebuild;
+pub(crate) mod survey;
+mod tree_image;
+
 use disk::Disk;
 
-use crate::damage_reads::DamageReads;
 use crate::devices::Devices;
-use crate::frame_accounts::FrameAccounts;
 use crate::geometry::raise_version;
-use crate::ledger::{Cut, Ledger, Pages};
-use crate::map_accounts::MapAccounts;
 use crate::open_error::OpenError;
 use crate::problem::{CheckProgress, CheckReport, Problem};
-use crate::rebuild::Rebuild;
-use crate::repair_error::RepairError;
-use crate::survey::{Survey, is_device_failure};
+use crate::repair::damage_reads::DamageReads;
+use crate::repair::error::RepairError;
+use crate::repair::frame_accounts::FrameAccounts;
+use crate::repair::ledger::{Cut, Ledger, Pages};
+use crate::repair::map_accounts::MapAccounts;
+use crate::repair::rebuild::Rebuild;
+use crate::repair::survey::{Survey, is_device_failure};
 use format::units::{TreeId, Zone};
 
 /// What a repair did.

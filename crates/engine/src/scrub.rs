@@ -24,9 +24,20 @@
 //! other, a root slot from the root in memory or by a checkpoint, a page of a table from the cache,
 //! a directory from the frames, a chunk from the open container's memory or the write buffer. A
 //! dead chunk is forgotten, so that nothing is mapped to it any more. What is left is remembered
-//! ([`crate::scrub_damage`]): a client that writes the same content again heals it for all. What
+//! ([`crate::scrub::damage`]): a client that writes the same content again heals it for all. What
 //! only fingerprints show stays known, and is told by each scrub, until they show that it is right.
-//! So is what a repair gave up, until it is written anew ([`crate::scrub_losses`]).
+//! So is what a repair gave up, until it is written anew ([`crate::scrub::losses`]).
+
+mod containers;
+pub(crate) mod damage;
+mod heal;
+mod losses;
+mod stages;
+pub(crate) mod state;
+mod steps;
+mod superblock;
+mod tables;
+mod verdicts;
 
 use serde::{Deserialize, Serialize};
 

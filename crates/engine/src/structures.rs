@@ -10,13 +10,13 @@ use format::superblock::{GEOMETRY_BLOCKS, root_block};
 use format::units::{BlockPtr, CONTAINER_BYTES, ContainerId, TreeId, Zone};
 use format::{BLOCK_BYTES, record::Change};
 
-use crate::damage_reads::DamageReads;
 use crate::devices::Devices;
-use crate::frame_accounts::stored_chunks;
-use crate::journal_image::each_record;
-use crate::ledger::Ledger;
 use crate::open_error::OpenError;
-use crate::survey::{RootImage, Survey};
+use crate::repair::damage_reads::DamageReads;
+use crate::repair::frame_accounts::stored_chunks;
+use crate::repair::journal_image::each_record;
+use crate::repair::ledger::Ledger;
+use crate::repair::survey::{RootImage, Survey};
 
 /// A structure of a store, in one piece.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -22,9 +22,9 @@ use crate::engine::Engine;
 use crate::placement::{Placed, room_of};
 use crate::problem::Problem;
 use crate::record::CHANGE_BYTES_MAX;
-use crate::scrub_damage::Evidence;
-use crate::scrub_stages::{ContainerPhase, ContainerScrub, Listed};
-use crate::scrub_state::{Progress, Running};
+use crate::scrub::damage::Evidence;
+use crate::scrub::stages::{ContainerPhase, ContainerScrub, Listed};
+use crate::scrub::state::{Progress, Running};
 use crate::slot::{Plan, SlotData};
 use crate::wanted::Wanted;
 

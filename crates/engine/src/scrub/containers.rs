@@ -33,8 +33,8 @@ use format::units::{CONTAINER_BYTES, ContainerId};
 use crate::engine::Engine;
 use crate::problem::Problem;
 use crate::scrub::ScrubPosition;
-use crate::scrub_stages::{ContainerPhase, ContainerScrub, Listed};
-use crate::scrub_state::{Progress, Running, ScrubRead};
+use crate::scrub::stages::{ContainerPhase, ContainerScrub, Listed};
+use crate::scrub::state::{Progress, Running, ScrubRead};
 use crate::zone_name;
 
 /// One read; what fails in it is read again block by block.

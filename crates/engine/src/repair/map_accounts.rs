@@ -20,10 +20,10 @@ use format::units::{BlockPtr, Pbn, TreeId};
 use tables::pbn_pba;
 
 use crate::lba_runs::LbaRuns;
-use crate::ledger::{Ledger, Pages, Place, VolumeLedger};
 use crate::problem::{CheckProgress, Problem};
-use crate::survey::Survey;
-use crate::tree_image::TreeImage;
+use crate::repair::ledger::{Ledger, Pages, Place, VolumeLedger};
+use crate::repair::survey::Survey;
+use crate::repair::tree_image::TreeImage;
 
 /// Stands for what a lost leaf mapped.
 const UNKNOWN: Pbn = Pbn::MAX;

@@ -8,7 +8,7 @@ use hashbrown::HashSet;
 use mutants::mutant;
 use tables::{PageError, pbn_pba, second_copies};
 
-use crate::collection::Victim;
+use crate::collect::collection::Victim;
 use crate::engine::Engine;
 use crate::placement::room_of;
 use crate::wanted::Wanted;

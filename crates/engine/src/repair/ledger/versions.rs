@@ -7,7 +7,7 @@ use format::catalog::{CatalogEntry, Lineage, VolumeState};
 use format::record::Change;
 use format::units::VolumeId;
 
-use crate::ledger::{Ledger, VolumeLedger};
+use crate::repair::ledger::{Ledger, VolumeLedger};
 
 impl Ledger {
     /// A new version that is what `source` is.

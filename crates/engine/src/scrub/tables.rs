@@ -16,8 +16,8 @@ use tables::{NextPage, PageRead, PageStore};
 use crate::engine::Engine;
 use crate::problem::Problem;
 use crate::scrub::ScrubPosition;
-use crate::scrub_stages::TablesScrub;
-use crate::scrub_state::{Progress, Running, ScrubRead};
+use crate::scrub::stages::TablesScrub;
+use crate::scrub::state::{Progress, Running, ScrubRead};
 use crate::state::State;
 
 /// Pages of one step, and of one read.

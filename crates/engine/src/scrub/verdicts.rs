@@ -10,9 +10,9 @@ use tables::{NextLeaf, PageError, pbn_pba, second_copies};
 use crate::engine::Engine;
 use crate::geometry::fingerprinters;
 use crate::problem::Problem;
-use crate::scrub_damage::Evidence;
-use crate::scrub_stages::{ContainerPhase, ContainerScrub, Listed};
-use crate::scrub_state::{Progress, Running};
+use crate::scrub::damage::Evidence;
+use crate::scrub::stages::{ContainerPhase, ContainerScrub, Listed};
+use crate::scrub::state::{Progress, Running};
 use crate::wanted::Wanted;
 
 /// Frames of one job, and jobs at a time: clients' jobs go in between.

@@ -18,7 +18,7 @@ pub(crate) struct SuperblockScrub {
     pub(crate) phase: SuperblockPhase,
     /// Of the newest root when the blocks were read.
     pub(crate) generation: u64,
-    /// Bytes of the blocks by their place in [`BLOCKS`]; none could not be read.
+    /// Bytes of the blocks in the order of `superblock.rs`; none could not be read.
     pub(crate) blocks: Vec<(usize, Option<AlignedBuf>)>,
     /// Blocks to be written again.
     pub(crate) to_mend: VecDeque<(u64, AlignedBuf)>,

@@ -16,11 +16,11 @@ use format::units::{PageId, TreeId, TreeRoot, Zone};
 use format::{container_page, map_page, pba_page};
 use tables::HashPbn;
 
-use crate::damage_reads::DamageReads;
-use crate::journal_image::{Behind, JournalImage};
 use crate::open_error::OpenError;
 use crate::problem::{CheckProgress, Problem};
-use crate::tree_image::{Blocks, Intact, TreeImage, TreeWalk, read_page};
+use crate::repair::damage_reads::DamageReads;
+use crate::repair::journal_image::{Behind, JournalImage};
+use crate::repair::tree_image::{Blocks, Intact, TreeImage, TreeWalk, read_page};
 
 /// A root and the trees below it.
 pub(crate) struct RootImage {

@@ -21,8 +21,8 @@ use tables::{NextLeaf, PageError, lba_pbn, pbn_pba};
 use crate::engine::Engine;
 use crate::lba_runs::LbaRuns;
 use crate::scrub::ScrubPosition;
-use crate::scrub_stages::LossesScrub;
-use crate::scrub_state::{FINDINGS_PER_STEP, Progress, Running};
+use crate::scrub::stages::LossesScrub;
+use crate::scrub::state::{FINDINGS_PER_STEP, Progress, Running};
 use crate::state::State;
 use crate::wanted::Wanted;
 

@@ -13,7 +13,7 @@ use format::superblock::Geometry;
 use format::units::{Zone, uuid_prefix};
 use journal::{Replay, ReplayRecord, ReplayStep};
 
-use crate::damage_reads::DamageReads;
+use crate::repair::damage_reads::DamageReads;
 
 /// How far behind the end an opening looks for what should not be there: more than the damage of
 /// some blocks can hide. A check looks through the whole ring.

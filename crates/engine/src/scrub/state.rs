@@ -9,9 +9,9 @@ use tables::PinSet;
 use crate::done::Done;
 use crate::error::RequestError;
 use crate::problem::Problem;
+use crate::scrub::damage::Damage;
+use crate::scrub::stages::{ContainerScrub, LossesScrub, SuperblockScrub, TablesScrub};
 use crate::scrub::{ScrubFinding, ScrubPosition, ScrubRequest, ScrubStep};
-use crate::scrub_damage::Damage;
-use crate::scrub_stages::{ContainerScrub, LossesScrub, SuperblockScrub, TablesScrub};
 
 /// Findings after which a step ends early: a reply stays small.
 pub(crate) const FINDINGS_PER_STEP: usize = 4096;

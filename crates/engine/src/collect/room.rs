@@ -28,7 +28,7 @@ use containers::room_to_move_bytes;
 use format::container_page::ContainerEntry;
 use format::units::ContainerId;
 
-use crate::collection::Victim;
+use crate::collect::collection::Victim;
 use crate::engine::Engine;
 use crate::error::RequestError;
 use crate::notice::Notice;

@@ -9,6 +9,9 @@
 //!
 //! Memory: 53 bytes a PBN, and 24 bytes for each chunk that the journal maps.
 
+mod copies;
+mod versions;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -26,12 +29,12 @@ use format::{BLOCK_BYTES, bucket, pba_page};
 use tables::{HashOptions, HashPbn};
 
 use crate::carrying::place_of_carried;
-use crate::damage_reads::DamageReads;
-use crate::journal_image::each_record;
 use crate::problem::CheckProgress;
 use crate::recovery::fingerprint_at;
-use crate::survey::{RootImage, Survey};
-use crate::tree_image::read_page;
+use crate::repair::damage_reads::DamageReads;
+use crate::repair::journal_image::each_record;
+use crate::repair::survey::{RootImage, Survey};
+use crate::repair::tree_image::read_page;
 
 /// Where a chunk is.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]

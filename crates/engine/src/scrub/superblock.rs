@@ -16,8 +16,8 @@ use crate::engine::Engine;
 use crate::error::RequestError;
 use crate::problem::Problem;
 use crate::scrub::ScrubPosition;
-use crate::scrub_stages::{SuperblockPhase, SuperblockScrub};
-use crate::scrub_state::{Progress, Running, ScrubRead};
+use crate::scrub::stages::{SuperblockPhase, SuperblockScrub};
+use crate::scrub::state::{Progress, Running, ScrubRead};
 use crate::zone_name;
 
 const BLOCKS: [u64; 4] = [GEOMETRY_BLOCKS[0], GEOMETRY_BLOCKS[1], ROOT_BLOCKS[0], ROOT_BLOCKS[1]];

@@ -4,8 +4,8 @@
 use format::bucket;
 use format::units::{Fingerprint, Pbn, TreeId};
 
-use crate::checker::Checker;
-use crate::directory_check::start_of;
+use crate::check::checker::Checker;
+use crate::check::directories::start_of;
 use crate::open_error::OpenError;
 use crate::problem::{CheckProgress, Problem};
 

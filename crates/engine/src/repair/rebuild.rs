@@ -23,15 +23,15 @@ use format::units::{
 use format::{BLOCK_BYTES, catalog, map_page};
 use tables::BuiltTable;
 
-use crate::damage_reads::DamageReads;
-use crate::frame_accounts::{FrameAccounts, stored_chunks};
-use crate::ledger::{Ledger, Pages, Place};
-use crate::map_accounts::{MapAccounts, as_on_disk, leaf_indexes, map_leaf};
-use crate::page_writer::PageWriter;
 use crate::problem::CheckProgress;
-use crate::repair_error::RepairError;
-use crate::survey::Survey;
-use crate::tree_image::read_page;
+use crate::repair::damage_reads::DamageReads;
+use crate::repair::error::RepairError;
+use crate::repair::frame_accounts::{FrameAccounts, stored_chunks};
+use crate::repair::ledger::{Ledger, Pages, Place};
+use crate::repair::map_accounts::{MapAccounts, as_on_disk, leaf_indexes, map_leaf};
+use crate::repair::page_writer::PageWriter;
+use crate::repair::survey::Survey;
+use crate::repair::tree_image::read_page;
 
 /// Container sequences left out, so that no directory of a lost life passes for a new one.
 const SEQUENCES_SKIPPED: u32 = 1024;

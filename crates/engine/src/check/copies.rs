@@ -1,11 +1,11 @@
-//! The walk of a check through the table of second copies. See [`crate::check`].
+//! The walk of a check through the table of second copies. See [`crate::check()`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use format::units::{Pba, Pbn, TreeId};
 use tables::pbn_pba;
 
-use crate::checker::{Checker, Kind, Stored};
+use crate::check::checker::{Checker, Kind, Stored};
 use crate::open_error::OpenError;
 use crate::problem::Problem;
 

@@ -15,7 +15,7 @@ use format::directory::DirectoryEntry;
 use format::units::{CONTAINER_BYTES, Compression, ContainerId};
 use reduce::ChunkBuf;
 
-use crate::collect_step::{CollectPosition, CollectRequest};
+use crate::collect::step::{CollectPosition, CollectRequest};
 use crate::done::Done;
 use crate::error::RequestError;
 

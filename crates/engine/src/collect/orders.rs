@@ -2,8 +2,8 @@
 
 use format::units::ContainerId;
 
-use crate::collect_step::{CollectPosition, CollectRequest, CollectStep, CollectedContainer};
-use crate::collection::{Order, Victim};
+use crate::collect::collection::{Order, Victim};
+use crate::collect::step::{CollectPosition, CollectRequest, CollectStep, CollectedContainer};
 use crate::done::Done;
 use crate::engine::Engine;
 use crate::error::RequestError;

@@ -15,9 +15,9 @@ use crate::done::Done;
 use crate::engine::Engine;
 use crate::error::RequestError;
 use crate::outcome::Reply;
+use crate::scrub::stages::{ContainerScrub, LossesScrub, SuperblockScrub, TablesScrub};
+use crate::scrub::state::{Progress, Running, ScrubIo, Work};
 use crate::scrub::{ScrubPosition, ScrubRequest};
-use crate::scrub_stages::{ContainerScrub, LossesScrub, SuperblockScrub, TablesScrub};
-use crate::scrub_state::{Progress, Running, ScrubIo, Work};
 use crate::wanted::Wanted;
 
 /// Reads in flight while no client has anything under way, and while one has.

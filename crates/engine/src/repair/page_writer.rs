@@ -12,10 +12,10 @@ use format::pointer_page::{self, FANOUT};
 use format::units::{BlockPtr, Fingerprint, PageId, TreeId, TreeRoot, VolumeId, Zone};
 use reduce::Fingerprinters;
 
-use crate::damage_reads::DamageReads;
 use crate::devices::Devices;
-use crate::repair_error::RepairError;
-use crate::tree_image::Blocks;
+use crate::repair::damage_reads::DamageReads;
+use crate::repair::error::RepairError;
+use crate::repair::tree_image::Blocks;
 
 /// Pages written as one.
 const RUN_PAGES: usize = 256;

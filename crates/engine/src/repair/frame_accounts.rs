@@ -30,10 +30,10 @@ use format::frame;
 use format::superblock::Geometry;
 use format::units::{ContainerId, Fingerprint, FrameCheck, Pba, Pbn, uuid_prefix};
 
-use crate::damage_reads::DamageReads;
-use crate::ledger::{Ledger, Place};
 use crate::problem::{CheckProgress, Problem};
 use crate::recovery::{entries_by_scan, entry_of, fingerprint_at};
+use crate::repair::damage_reads::DamageReads;
+use crate::repair::ledger::{Ledger, Place};
 
 /// Where a chunk of unknown place may be.
 struct Candidate {

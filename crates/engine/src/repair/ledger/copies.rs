@@ -3,7 +3,7 @@
 use format::units::{Pbn, TreeId};
 use tables::pbn_pba;
 
-use crate::ledger::{Ledger, Pages};
+use crate::repair::ledger::{Ledger, Pages};
 
 impl Ledger {
     /// Notes the second copies that the base's table names, and the leaves of it that are lost.

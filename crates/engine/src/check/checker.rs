@@ -1,4 +1,4 @@
-//! The walks of a check. See [`crate::check`].
+//! The walks of a check. See [`crate::check()`].
 
 use std::collections::BTreeSet;
 
@@ -14,14 +14,14 @@ use format::units::{ContainerId, Lba, Pba, Pbn, TreeId};
 use format::{map_page, pba_page};
 use tables::{NextLeaf, lba_pbn, pbn_pba};
 
-use crate::damage_reads::read_with_holes;
-use crate::directory_check::directory_problems;
+use crate::check::directories::directory_problems;
+use crate::check::mapped_in::MappedIn;
 use crate::lba_runs::LbaRuns;
 use crate::loading::Loading;
-use crate::mapped_in::MappedIn;
 use crate::open::Opened;
 use crate::open_error::OpenError;
 use crate::problem::{CheckProgress, CheckReport, Problem};
+use crate::repair::damage_reads::read_with_holes;
 
 /// A frame's place.
 pub(crate) struct Stored {

@@ -12,7 +12,7 @@ use format::map_page;
 use format::units::{Pbn, TreeId, VolumeId};
 use tables::{NextLeaf, lba_pbn};
 
-use crate::checker::Checker;
+use crate::check::checker::Checker;
 use crate::mapping::leaf_start;
 use crate::open_error::OpenError;
 use crate::problem::{CheckProgress, Problem};

@@ -19,7 +19,7 @@ use format::page::Page;
 use format::pointer_page::{self, FANOUT};
 use format::units::{BlockPtr, PageId, TreeId, TreeRoot, VolumeId, Zone};
 
-use crate::damage_reads::DamageReads;
+use crate::repair::damage_reads::DamageReads;
 
 /// Blocks of the tables, as a set.
 #[derive(Clone, Default)]
