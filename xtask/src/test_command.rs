@@ -1,8 +1,8 @@
 //! `cargo xtask test`: the test command of the README and of CI.
 //!
-//! In the order of what breaks soonest: form, laws, lints, tests, the canary, and then the server
-//! with real clients in short form. It works in a fresh clone without input, needs no clock to be
-//! right, and ends with one line: `N passed, N failed`.
+//! In the order of what breaks soonest: form, laws, lints, links, tests, the canary, and then the
+//! server with real clients in short form. It works in a fresh clone without input, needs no clock
+//! to be right, and ends with one line: `N passed, N failed`.
 
 use std::path::Path;
 
@@ -22,6 +22,8 @@ pub(crate) fn run(root: &Path) -> Result<(), Failure> {
     steps.run("tidy", || tidy::run(root).map(one));
     let clippy = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
     steps.run("clippy", || cargo(root, &clippy).show().map(one));
+    let docs = ["doc", "--quiet", "--workspace", "--no-deps", "--document-private-items"];
+    steps.run("docs", || cargo(root, &docs).show().map(one));
     // A workspace of its own, for which cargo needs no nightly toolchain unless it runs.
     let fuzzers = ["check", "--quiet", "--manifest-path", "fuzz/Cargo.toml", "--bins"];
     steps.run("fuzzers", || cargo(root, &fuzzers).show().map(one));

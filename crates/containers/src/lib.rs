@@ -9,8 +9,8 @@
 //!
 //! * [`OpenContainer`] takes frames, names their places, and hands out what is to be written;
 //!   sealed, it becomes a [`SealedImage`] until its writes are done ([`open`], [`segments`]);
-//! * [`sealed`] reads the directory of a container back, [`scan`] walks the frames of one that has
-//!   none;
+//! * [`sealed`] reads the directory of a container back, [`scan()`] walks the frames of one that
+//!   has none;
 //! * [`Space`] knows which containers are free, which to collect next, and when a freed one may be
 //!   written again ([`space`], [`emptiness`]); [`promise`] counts what fits in the worst case,
 //!   [`compaction`] says what is worth moving.

@@ -2,7 +2,7 @@
 //!
 //! It stands at the container's very end: entries, then the footer in the last 64 bytes. Without
 //! I/O of its own, in two steps: read the last block and give it to [`footer`], read
-//! [`directory_range`] and give it to [`directory`]. Whoever has the whole container does both at
+//! [`directory_range`] and give it to [`directory()`]. Whoever has the whole container does both at
 //! once with [`directory_of`].
 //!
 //! A footer is not believed on its checksum alone. It has to name this store, this container and
@@ -56,7 +56,7 @@ pub fn directory(footer: &Footer, bytes: &[u8]) -> Result<Vec<DirectoryEntry>, D
 /// The directory in `tail`, which ends where the container ends; none if it begins before that.
 ///
 /// # Errors
-/// As [`directory`].
+/// As [`directory()`].
 #[must_use]
 pub fn directory_in_tail(
     footer: &Footer,
@@ -71,7 +71,7 @@ pub fn directory_in_tail(
 /// The directory of a container of which `bytes` is all.
 ///
 /// # Errors
-/// As [`footer`] and [`directory`].
+/// As [`footer`] and [`directory()`].
 pub fn directory_of(
     container: ContainerId,
     sequence: u32,
