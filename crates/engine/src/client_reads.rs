@@ -7,8 +7,8 @@ use reduce::Permit;
 use crate::client::{Client, pooled_bytes};
 use crate::done::Done;
 use crate::error::RequestError;
-use crate::intake::{ReadRequest, Request};
 use crate::outcome::{ReadPieces, Reply};
+use crate::requests::{ReadRequest, Request};
 use crate::volume::VolumeHandle;
 
 /// Connections among which the memory of reads is divided.

@@ -4,8 +4,8 @@ use format::catalog::{Dedup, Origin};
 
 use crate::client::Client;
 use crate::error::RequestError;
-use crate::intake::{AdminRequest, DeleteRequest, NewVolume, SnapshotRequest};
 use crate::outcome::{Reply, VolumeInfo};
+use crate::requests::{AdminRequest, DeleteRequest, NewVolume, SnapshotRequest};
 use crate::volume::VolumeHandle;
 
 /// The blocking forms.

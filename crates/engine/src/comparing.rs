@@ -44,7 +44,7 @@ use crate::known::Due;
 use crate::read_ahead::known_frame;
 use crate::reads::{Span, SpanPart, add_to_spans};
 use crate::scrub::damage::Evidence;
-use crate::slot::{Plan, SlotData};
+use crate::slot::{Plan, Planned, SlotData};
 use crate::wanted::Wanted;
 
 impl Engine {
@@ -275,17 +275,12 @@ impl Engine {
         }
     }
 
-    /// What becomes of a chunk that has been compared with its candidate; `earlier` are the plans
-    /// of the slots before it.
-    pub(crate) fn plan_compared(
-        &mut self,
-        compared: Compared,
-        earlier: &[Plan],
-        frame: &mut u16,
-    ) -> Plan {
+    /// What becomes of a chunk that has been compared with its candidate, behind those before it
+    /// in its group.
+    pub(crate) fn plan_compared(&mut self, compared: Compared, planned: &mut Planned) -> Plan {
         let pbn = match compared.with {
             Candidate::Chunk(pbn) => Some(pbn),
-            Candidate::Slot(at) => match earlier.get(at) {
+            Candidate::Slot(at) => match planned.plans.get(at) {
                 Some(Plan::New { pbn, .. }) => Some(*pbn),
                 _ => None,
             },
@@ -294,20 +289,18 @@ impl Engine {
         match (compared.outcome, pbn) {
             (Outcome::Equal, Some(pbn)) => {
                 self.counters.lookups_equal += 1;
-                self.plan_duplicate(pbn, frame)
+                self.plan_duplicate(pbn, planned)
             }
             // A fingerprint that names the chunk is enough to make its frame anew.
             (Outcome::Damaged, Some(pbn)) if is_strong && self.scrub.damage.begin_heal(pbn) => {
                 self.counters.chunks_duplicate += 1;
-                *frame += 1;
-                Plan::Heal { pbn, frame: *frame - 1 }
+                Plan::Heal { pbn, frame: planned.next_frame() }
             }
             (outcome, _) => {
                 self.counters.lookups_differ += u64::from(outcome == Outcome::Differs);
                 self.counters.chunks_unique += 1;
                 self.counters.chunks_aside += 1;
-                *frame += 1;
-                Plan::Aside { pbn: self.allocate_pbn(), frame: *frame - 1 }
+                Plan::Aside { pbn: self.allocate_pbn(), frame: planned.next_frame() }
             }
         }
     }

@@ -33,7 +33,7 @@ impl Drop for Engine {
         self.walks.fail(&error);
         self.enlarging.fail(&error);
         self.intake.take(&mut self.requests);
-        self.requests.drain(..).for_each(|request| request.fail(&error));
+        self.requests.drain(..).for_each(|request| request.fail(error.clone()));
         if let Closing::Draining(waiters) = std::mem::replace(&mut self.closing, Closing::Closed) {
             waiters.into_iter().for_each(|done| done.fail(error.clone()));
         }

@@ -32,8 +32,8 @@ use crate::enlarging::{Growth, Then, Wish};
 use crate::error::RequestError;
 use crate::geometry::check_zones;
 use crate::grow::{GrowOptions, plan_growth};
-use crate::intake::AdminRequest;
 use crate::outcome::Reply;
+use crate::requests::AdminRequest;
 
 /// A write and a sync for each of the geometry's blocks.
 const STEPS: usize = 2 * GEOMETRY_BLOCKS.len();

@@ -10,7 +10,7 @@ use format::superblock::Geometry;
 use crate::done::Done;
 use crate::error::RequestError;
 use crate::grow::GrowOptions;
-use crate::intake::NewVolume;
+use crate::requests::NewVolume;
 
 /// Another geometry that has been asked for.
 pub(crate) enum Wish {

@@ -10,9 +10,9 @@ use tables::{NextLeaf, PageError, lba_pbn};
 
 use crate::absence::lacking_page;
 use crate::engine::Engine;
-use crate::intake::ExtentsRequest;
 use crate::mapping::leaf_start;
 use crate::outcome::{Extent, Reply};
+use crate::requests::ExtentsRequest;
 use crate::wanted::Wanted;
 
 /// Leaves that one request looks at.

@@ -20,7 +20,7 @@ use crate::error::RequestError;
 use crate::geometry::fingerprinters;
 use crate::options::FRAMES_BYTES_MAX;
 use crate::partial::Base;
-use crate::slot::{GROUP_BYTES, GROUP_SLOTS, Plan, Slot, SlotData, SlotPlace};
+use crate::slot::{GROUP_BYTES, GROUP_SLOTS, Plan, Planned, Slot, SlotData, SlotPlace};
 use crate::stages::CoreStage;
 use crate::wanted::Wanted;
 
@@ -313,33 +313,32 @@ impl Engine {
         hashes.extend(fingerprints.iter().flatten().map(|one| self.state.hash.hash_of(one)));
         self.lookups.pending.touch_all(&hashes);
         let mut sought = hashes.iter().zip(seen);
-        let mut frame = 0;
-        let mut plans = Vec::with_capacity(fingerprints.len());
+        let mut planned = Planned::nothing(fingerprints.len());
         for (at, fingerprint) in fingerprints.iter().enumerate() {
             let looked = fingerprint.as_ref().and_then(|fingerprint| {
                 let (&hash, seen) = sought.next()?;
                 Some(Looked { place: SlotPlace::new(id, at), fingerprint, hash, seen })
             });
             let plan = match looked {
-                Some(looked) => self.plan(&looked, &plans, &mut frame),
-                None if self.holds_chunk(id, at) => self.plan_unsought(&mut frame),
+                Some(looked) => self.plan(&looked, &mut planned),
+                None if self.holds_chunk(id, at) => self.plan_unsought(&mut planned),
                 None => Plan::Unmap,
             };
-            plans.push(plan);
+            planned.plans.push(plan);
         }
         self.lookups.hashes = hashes;
-        plans
+        planned.plans
     }
 
-    /// What becomes of a chunk; `earlier` are the plans of those before it in its group.
-    fn plan(&mut self, looked: &Looked<'_>, earlier: &[Plan], frame: &mut u16) -> Plan {
+    /// What becomes of a chunk, behind those before it in its group.
+    fn plan(&mut self, looked: &Looked<'_>, planned: &mut Planned) -> Plan {
         let Looked { place, hash, seen, .. } = *looked;
         let group = self.buffer.group(place.group());
         if let Some(compared) = group.and_then(|group| group.compared(place.slot())) {
-            return self.plan_compared(compared, earlier, frame);
+            return self.plan_compared(compared, planned);
         }
-        if let Some(pbn) = seen.stored().or_else(|| self.pending_pbn(looked, earlier)) {
-            return self.plan_duplicate(pbn, frame);
+        if let Some(pbn) = seen.stored().or_else(|| self.pending_pbn(looked, planned)) {
+            return self.plan_duplicate(pbn, planned);
         }
         self.counters.chunks_unique += 1;
         match seen {
@@ -348,15 +347,14 @@ impl Engine {
         }
         let pbn = self.allocate_pbn();
         self.lookups.pending.insert(hash, place);
-        *frame += 1;
-        Plan::New { pbn, frame: *frame - 1 }
+        Plan::New { pbn, frame: planned.next_frame() }
     }
 
     /// The PBN of the pending chunk that has the same fingerprint, if there is one.
-    fn pending_pbn(&self, looked: &Looked<'_>, earlier: &[Plan]) -> Option<Pbn> {
+    fn pending_pbn(&self, looked: &Looked<'_>, planned: &Planned) -> Option<Pbn> {
         let Looked { hash, fingerprint, .. } = *looked;
         let pending = self.lookups.pending.find(hash, fingerprint, &self.buffer)?;
-        let plan = match earlier.get(pending.slot()) {
+        let plan = match planned.plans.get(pending.slot()) {
             Some(plan) if pending.group() == looked.place.group() => *plan,
             _ => self.buffer.slot(pending.group(), pending.slot())?.plan,
         };
@@ -370,19 +368,17 @@ impl Engine {
     }
 
     /// A chunk that is not looked for is stored, whatever is stored already.
-    fn plan_unsought(&mut self, frame: &mut u16) -> Plan {
+    fn plan_unsought(&mut self, planned: &mut Planned) -> Plan {
         self.counters.chunks_unique += 1;
         self.counters.chunks_unsought += 1;
-        *frame += 1;
-        Plan::Aside { pbn: self.allocate_pbn(), frame: *frame - 1 }
+        Plan::Aside { pbn: self.allocate_pbn(), frame: planned.next_frame() }
     }
 
     /// A chunk is the one that is stored under `pbn`, or on its way under it.
-    pub(crate) fn plan_duplicate(&mut self, pbn: Pbn, frame: &mut u16) -> Plan {
+    pub(crate) fn plan_duplicate(&mut self, pbn: Pbn, planned: &mut Planned) -> Plan {
         self.counters.chunks_duplicate += 1;
         if self.scrub.damage.begin_heal(pbn) {
-            *frame += 1;
-            return Plan::Heal { pbn, frame: *frame - 1 };
+            return Plan::Heal { pbn, frame: planned.next_frame() };
         }
         Plan::Duplicate(pbn)
     }

@@ -16,7 +16,7 @@ use format::BLOCK_BYTES;
 use tables::PageError;
 
 use crate::engine::Engine;
-use crate::intake::PAGES_PER_CHUNK_MAX;
+use crate::space_budget::PAGES_PER_CHUNK_MAX;
 use crate::wanted::Wanted;
 
 /// Steps that one step of the engine does at most: clients' work goes in between.

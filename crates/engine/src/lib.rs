@@ -109,10 +109,12 @@ mod reads;
 mod record;
 mod recovery;
 mod repair;
+mod requests;
 mod scratch;
 mod scrub;
 mod seeking;
 mod slot;
+mod space_budget;
 mod stages;
 mod state;
 mod stats;
@@ -154,7 +156,6 @@ pub use format::domain::DomainSecret;
 pub use format::units::{Codec, Compression, VolumeId, Zone};
 pub use grow::{GrowError, GrowOptions, Growing, plan_growth};
 pub use holds::Holds;
-pub use intake::{AdminRequest, DeleteRequest, NewVolume, SnapshotRequest};
 pub use notice::{Notice, Observer, Room};
 pub use open::{open, open_with_cache};
 pub use open_error::{OpenError, OpenReport};
@@ -164,6 +165,7 @@ pub use problem::{CheckProgress, CheckReport, Problem};
 pub use reduce::{ChunkBuf, Permit};
 pub use repair::error::RepairError;
 pub use repair::{RepairReport, repair, repair_without};
+pub use requests::{AdminRequest, DeleteRequest, NewVolume, SnapshotRequest};
 pub use scrub::{
     DAMAGED_LISTED_MAX, DamagedChunk, ScrubFinding, ScrubPosition, ScrubRequest, ScrubStep,
 };

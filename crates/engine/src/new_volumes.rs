@@ -15,7 +15,7 @@ use crate::done::Done;
 use crate::engine::Engine;
 use crate::enlarging::{Then, Wish};
 use crate::error::RequestError;
-use crate::intake::NewVolume;
+use crate::requests::NewVolume;
 use crate::volume::VolumeShared;
 
 impl Engine {

@@ -25,8 +25,8 @@ use crate::absence::lacking_page;
 use crate::buffer::Newest;
 use crate::engine::Engine;
 use crate::error::RequestError;
-use crate::intake::WriteRequest;
 use crate::quota_line::{Pass, Until};
+use crate::requests::WriteRequest;
 use crate::volume::QuotaShare;
 use crate::wanted::Wanted;
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use crate::client::pooled_bytes;
 use crate::credits::Credits;
-use crate::intake::WriteRequest;
+use crate::requests::WriteRequest;
 use crate::volume::VolumeShared;
 
 /// Doors are told when this part of a write buffer has been taken aside.

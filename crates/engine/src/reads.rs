@@ -14,9 +14,9 @@ use reduce::Permit;
 use crate::done::Done;
 use crate::error::RequestError;
 use crate::frame_cache::Ticket;
-use crate::intake::ExtentsRequest;
 use crate::lookaside;
 use crate::outcome::{FrameBytes, Piece, PiecePart};
+use crate::requests::ExtentsRequest;
 use crate::streams::Streams;
 use crate::volume::VolumeShared;
 

@@ -116,6 +116,25 @@ pub(crate) enum Plan {
     },
 }
 
+/// What has been decided for the first slots of a group.
+pub(crate) struct Planned {
+    pub(crate) plans: Vec<Plan>,
+    frames: u16,
+}
+
+impl Planned {
+    /// Nothing yet, for a group of so many slots.
+    pub(crate) fn nothing(slots: usize) -> Self {
+        Self { plans: Vec::with_capacity(slots), frames: 0 }
+    }
+
+    /// One frame more is stored: which of the group's it is.
+    pub(crate) fn next_frame(&mut self) -> u16 {
+        self.frames += 1;
+        self.frames - 1
+    }
+}
+
 impl Plan {
     /// The chunk that it stores, and which of the group's frames that is.
     pub(crate) fn stores(self) -> Option<(Pbn, usize)> {

@@ -20,8 +20,9 @@ use crate::administer::Queued;
 use crate::buffer::{AdminAnswer, Work};
 use crate::engine::Engine;
 use crate::error::RequestError;
-use crate::intake::{AdminRequest, PAGES_PER_CHUNK_MAX, SnapshotRequest};
 use crate::record::changes_in_a_record;
+use crate::requests::{AdminRequest, SnapshotRequest};
+use crate::space_budget::PAGES_PER_CHUNK_MAX;
 use crate::volume::VolumeShared;
 use crate::volumes::shared_of;
 

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use crate::done::Done;
 use crate::engine::Engine;
 use crate::error::RequestError;
-use crate::intake::{AdminRequest, SpaceBudget, UnmapRequest, WriteRequest};
+use crate::requests::{AdminRequest, UnmapRequest, WriteRequest};
+use crate::space_budget::SpaceBudget;
 use crate::waiting::Waiting;
 
 /// What came of the one that has waited longest.

@@ -7,7 +7,8 @@ use std::ops::Range;
 
 use crate::done::Done;
 use crate::error::RequestError;
-use crate::intake::{AdminRequest, PAGES_PER_CHUNK_MAX, UnmapRequest, WriteRequest};
+use crate::requests::{AdminRequest, UnmapRequest, WriteRequest};
+use crate::space_budget::PAGES_PER_CHUNK_MAX;
 
 /// A request without a reservation.
 pub(crate) enum Waiting {

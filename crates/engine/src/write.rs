@@ -9,9 +9,10 @@ use reduce::{ChunkBuf, ChunkRef};
 
 use crate::engine::Engine;
 use crate::error::RequestError;
-use crate::intake::{PAGES_PER_CHUNK_MAX, Request, SpaceLimit, WriteRequest};
 use crate::partial::{Ack, Sectors};
+use crate::requests::{Request, WriteRequest};
 use crate::slot::SlotData;
+use crate::space_budget::{PAGES_PER_CHUNK_MAX, SpaceLimit};
 use crate::stages::CoreStage;
 use crate::volume::VolumeShared;
 use crate::waiting::Waiting;
@@ -29,7 +30,7 @@ impl Engine {
 
     fn take_request(&mut self, request: Request) {
         if let Some(error) = self.refusal(&request) {
-            return request.fail(&error);
+            return request.fail(error);
         }
         match request {
             Request::Write(write) if write.is_under_a_quota() => self.wait_for_quota(write),
