@@ -6,10 +6,15 @@ use proptest::sample::Index;
 
 use crate::FormatError;
 use crate::catalog::Origin;
+use crate::checksum::crc32c_append;
 use crate::stream::{
-    SECTION_HEADER_BYTES, STREAM_HEADER_BYTES, Section, StreamCourse, StreamHeader, StreamVersion,
-    is_stream, sample_ranges,
+    SECTION_HEADER_BYTES, STREAM_HEADER_BYTES, STREAM_VERSION, Section, StreamCourse, StreamHeader,
+    StreamVersion, is_stream, sample_of, sample_ranges,
 };
+
+/// A stream of version 1, made by a script that followed `docs/format.md`: both ends of every other
+/// test are of one build, and would agree on what no other program writes or reads.
+const VERSION_1: &[u8] = include_bytes!("stream-version-1.bin");
 
 fn version(name: &str, number: u32) -> StreamVersion {
     let origin = (number > 3).then_some(Origin { uuid: [8; 16], number });
@@ -77,6 +82,72 @@ fn headers_come_out_as_they_went_in() {
         assert!(is_stream(&bytes) && !is_stream(&bytes[1..]) && !is_stream(&bytes[..7]));
         assert_eq!(StreamHeader::decode(&bytes), Ok(header));
     }
+}
+
+/// What the two versions in it hold.
+fn golden_volumes() -> [Vec<u8>; 2] {
+    let base = [vec![1; 4096], vec![0; 4096]].concat();
+    let mut target = base.clone();
+    target[512..1024].copy_from_slice(&golden_data());
+    target[1024..4096].fill(0);
+    [base, target]
+}
+
+fn golden_data() -> Vec<u8> {
+    (0..=255).cycle().take(512).collect()
+}
+
+fn sample(volume: &[u8]) -> u32 {
+    let at = |(at, length): (u64, u64)| &volume[at as usize..][..length as usize];
+    sample_of(&sample_ranges(volume.len() as u64).map(at).collect::<Vec<_>>().concat())
+}
+
+/// A stream that was kept is read by every later program, and none of them writes others under the
+/// same version.
+#[test]
+fn streams_of_version_1_are_read_and_written_as_they_always_were() {
+    assert_eq!(STREAM_VERSION, 1, "keep this stream, and make one of the new version beside it");
+    let [base, target] = golden_volumes().map(|volume| sample(&volume));
+    let version = |name: &str, store, number, sample| {
+        let origin = Some(Origin { uuid: [store; 16], number });
+        let taken_unix_s = 1_700_000_000 + u64::from(number);
+        StreamVersion { name: name.to_owned(), origin, taken_unix_s, size_bytes: 8192, sample }
+    };
+    let header = StreamHeader {
+        uuid: [0x51; 16],
+        chunk_bytes: 4096,
+        data_bytes: 512,
+        target: version("tuesday", 0x52, 9, target),
+        base: Some(version("monday", 0x53, 3, base)),
+    };
+    assert_eq!(StreamHeader::decode(VERSION_1), Ok(header.clone()));
+    let sections = [
+        Section::Data { offset_bytes: 512, length_bytes: 512 },
+        Section::Hole { offset_bytes: 1024, length_bytes: 3072 },
+        Section::End,
+    ];
+    assert_eq!(read(VERSION_1), Ok(sections.to_vec()));
+
+    let mut made = header.encode().to_vec();
+    let mut course = StreamCourse::begin(&header, &made);
+    for (section, payload) in sections.into_iter().zip([golden_data(), vec![], vec![]]) {
+        made.extend_from_slice(&course.encode(section, &payload));
+        made.extend_from_slice(&payload);
+    }
+    assert!(made == VERSION_1);
+}
+
+/// The sample is compared between stores of different programs: it is made of the same bytes for
+/// ever.
+#[test]
+fn samples_are_made_from_where_they_always_were() {
+    let mut folded = 0;
+    for size_bytes in [512, 4608, 1 << 30, (1 << 50) - 512] {
+        for (at, length) in sample_ranges(size_bytes) {
+            folded = crc32c_append(folded, &[at.to_le_bytes(), length.to_le_bytes()].concat());
+        }
+    }
+    assert_eq!(folded, 0xaaea_ba02);
 }
 
 #[test]
