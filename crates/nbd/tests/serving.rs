@@ -10,7 +10,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use nbd::wire::option::{OPT_ABORT, OPT_LIST, REP_ACK, REP_SERVER};
-use nbd::wire::{COMMAND_DF, COMMAND_FUA, COMMAND_NO_HOLE, COMMAND_REQ_ONE, Command, Fields};
+use nbd::wire::{
+    COMMAND_DF, COMMAND_FUA, COMMAND_NO_HOLE, COMMAND_REQ_ONE, Command, Fields, Request,
+};
 use nbd::{Listen, NbdError, Server, ServerOptions};
 use proptest::prelude::{ProptestConfig, Strategy, prop_oneof, proptest};
 use support::{Answer, Peer, Store, request};
@@ -324,6 +326,62 @@ fn a_volume_that_grows_can_be_written_where_it_grew() {
     store.client.resize_volume("disk", 2 * SIZE_BYTES).unwrap();
     assert_eq!(peer.ask(&beyond, &[1; 512]).errno(), 0);
     assert_eq!(peer.read(SIZE_BYTES, 512), [1; 512]);
+}
+
+/// Of a client that is slow to take its replies: what was in flight is answered as it would have
+/// been, what came later is refused, and only then the connection ends.
+#[test]
+fn requests_in_flight_at_a_stop_are_answered_and_later_ones_refused() {
+    const MIB: u32 = 1 << 20;
+    const READS: u64 = 8;
+    const SHUTDOWN: u32 = 108;
+    let (store, server) = Store::serving(&[("disk", 16 << 20)]);
+    let mut peer = Peer::simple(&server, "disk");
+    let mut ask = |cookie, command, offset_bytes, length_bytes| {
+        let mut bytes = Vec::new();
+        let asked = Request { cookie, ..request(command, 0, offset_bytes, length_bytes) };
+        asked.encode(&mut bytes);
+        bytes.resize(bytes.len() + asked.payload_bytes(), cookie as u8);
+        peer.stream.write_all(&bytes)
+    };
+    for cookie in 0..READS {
+        ask(cookie, Command::Write, cookie * u64::from(MIB), MIB).unwrap();
+    }
+    for cookie in 0..READS {
+        ask(100 + cookie, Command::Read, cookie * u64::from(MIB), MIB).unwrap();
+    }
+    (0..READS).for_each(|_| assert_eq!(peer.answer().errno(), 0));
+    // Of a reply that has begun more is owed than a socket holds, until it is taken.
+    let mut answer = peer.answer();
+    let stopping = thread::spawn(move || server.stop());
+    let mut late = 0;
+    loop {
+        let mut flush = Vec::new();
+        request(Command::Flush, 0, 0, 0).encode(&mut flush);
+        if peer.stream.write_all(&flush).is_err() {
+            break;
+        }
+        late += 1;
+        thread::sleep(Duration::from_millis(20));
+    }
+    let mut refused = 0;
+    for left in (0..READS + late).rev() {
+        let Answer::Simple { errno, cookie } = answer else { panic!("a chunk") };
+        match (cookie, errno) {
+            (100..1000, 0) => {
+                assert!(peer.receive(MIB as usize) == vec![(cookie - 100) as u8; MIB as usize]);
+            }
+            (_, SHUTDOWN) => refused += 1,
+            (_, errno) => assert_eq!(errno, 0, "request {cookie}"),
+        }
+        if left > 0 {
+            answer = peer.answer();
+        }
+    }
+    assert!(peer.is_closed());
+    assert!(late > 10 && refused >= 10, "{refused} of {late} refused");
+    stopping.join().unwrap();
+    drop(store);
 }
 
 #[test]
