@@ -35,6 +35,8 @@ enum Admission {
     Admitted(QuotaShare),
     Refused,
     Waits(Until),
+    /// It would wait for what is given back only when the store is opened again.
+    Closing,
 }
 
 impl Engine {
@@ -87,6 +89,7 @@ impl Engine {
                 let volume = write.volume.name();
                 self.refuse_write(write, &RequestError::QuotaExceeded { volume });
             }
+            Ok(Admission::Closing) => self.refuse_write(write, &RequestError::Closing),
             Err(error) => self.refuse_write(write, &lacking_page(&error)),
         }
     }
@@ -125,8 +128,12 @@ impl Engine {
             }
             return Ok(Admission::Waits(Until::Soon));
         }
-        let may_fall = self.deletion_going_on().is_some() && self.state.count_may_fall(volume.id);
-        Ok(if may_fall { Admission::Waits(Until::GivenBack) } else { Admission::Refused })
+        let is_deleting = self.volumes.next_deletion(&self.state).is_some();
+        Ok(match is_deleting && self.state.count_may_fall(volume.id) {
+            false => Admission::Refused,
+            true if self.closing_now() => Admission::Closing,
+            true => Admission::Waits(Until::GivenBack),
+        })
     }
 
     /// Chunks that a write may map and that are not mapped now; none while pages are on their way.

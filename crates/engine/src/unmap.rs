@@ -82,8 +82,7 @@ impl Engine {
     /// The ends of an unmap for which no room will come: advice has been taken as far as it can be.
     pub(crate) fn give_up_ends(&mut self, unmap: UnmapRequest) {
         if !unmap.is_advice {
-            self.note_refusal();
-            return unmap.done.fail(RequestError::NoSpace);
+            return unmap.done.fail(self.refuse_for_room());
         }
         self.counters.trims += 1;
         self.acknowledge(Ack::new(Some(unmap.done)), unmap.durable);

@@ -1,5 +1,6 @@
 //! Space is short: what waits for it enters the write buffer as soon as its worst case fits, and
-//! fails with no-space once nothing under way can free any.
+//! fails with no-space once nothing under way can free any. A store that is being closed frees none
+//! any more, which says nothing of how full it is: what waits then is told of the close.
 //!
 //! Unmaps go first: they take little and give back more. Of one only the ends wait, which may cover
 //! chunks in part; what it covers whole is in the write buffer already.
@@ -42,8 +43,8 @@ impl Engine {
                     match self.waiting.pop_front() {
                         Some(Waiting::Ends { unmap, .. }) => self.give_up_ends(unmap),
                         Some(waiting) => {
-                            waiting.fail(&RequestError::NoSpace);
-                            self.note_refusal();
+                            let error = self.refuse_for_room();
+                            waiting.fail(&error);
                         }
                         None => {}
                     }
@@ -52,6 +53,15 @@ impl Engine {
             }
         }
         moved
+    }
+
+    /// What one is told that no room comes for.
+    pub(crate) fn refuse_for_room(&mut self) -> RequestError {
+        if self.closing_now() {
+            return RequestError::Closing;
+        }
+        self.note_refusal();
+        RequestError::NoSpace
     }
 
     /// One that is larger than all the room enters piece by piece.

@@ -171,6 +171,33 @@ fn a_write_to_a_clone_waits_for_what_was_cut_off_above_it() {
     check_clean(&hand.close());
 }
 
+/// A close puts the giving back off: who waits for it is not at the quota for good.
+#[test]
+fn a_write_that_waits_for_what_is_given_back_is_told_of_a_close() {
+    let (wish, leaves) = (Wish::default(), 40);
+    let mut hand = Hand::new(&wish);
+    let volume = hand.volume("v", leaves * LEAF_CHUNKS * CHUNK);
+    for leaf in 0..leaves {
+        hand.write(&volume, leaf * LEAF_CHUNKS * CHUNK, &fresh(leaf, CHUNK));
+    }
+    let (mut hand, held) = Holder::open(&wish, hand.close());
+    let volume = hand.beside(|client| client.volume("v").unwrap());
+    hand.trim(&volume, 0, volume.size_bytes());
+    assert!((0..1000).any(|_| deletions(&mut hand) > 0));
+    held.hold(Zone::Tables);
+    hand.beside(|client| client.set_quota("v", Some(CHUNK))).unwrap();
+    let waits = hand.write(&volume, 0, &fresh(50, CHUNK)).unwrap();
+    hand.settle();
+    assert!(deletions(&mut hand) == 1 && hand.outcome(waits).is_none());
+    let (close, done) = hand.done();
+    hand.client.administer(engine::AdminRequest::Close, done);
+    held.let_go();
+    hand.wait(close).unwrap();
+    assert_eq!(hand.outcome(waits).unwrap().unwrap_err(), RequestError::Closing);
+    drop(volume);
+    check_clean(&hand.disk);
+}
+
 /// A give-back that takes long, and one who writes on meanwhile: neither the write buffer nor
 /// anybody else waits with it.
 #[test]
