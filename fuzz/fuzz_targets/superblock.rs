@@ -1,6 +1,7 @@
-//! Geometry and root: what is decoded is sound, and encoded to the same again.
+//! Geometry, root and mark: what is decoded is sound, and encoded to the same again.
 #![no_main]
 
+use format::mark::Mark;
 use format::root::Root;
 use format::superblock::Geometry;
 use format::units::ContainerId;
@@ -11,6 +12,7 @@ const UUID: [u8; 16] = [0; 16];
 
 fuzz_target!(|input: &[u8]| {
     let _ = (Geometry::decode(input).is_ok(), Root::decode(input, UUID).is_ok());
+    let _ = Mark::decode(input).is_ok();
     let mut geometry = block(input);
     heal(&mut geometry, |bytes| Geometry::decode(bytes).map(drop));
     if let Ok(geometry) = Geometry::decode(&geometry) {
@@ -23,6 +25,11 @@ fuzz_target!(|input: &[u8]| {
                 .is_none_or(|_| last.0 == u32::MAX)
         );
         assert_eq!(Geometry::decode(&geometry.encode()), Ok(geometry));
+    }
+    let mut mark = block(input);
+    heal(&mut mark, |bytes| Mark::decode(bytes).map(drop));
+    if let Ok(mark) = Mark::decode(&mark) {
+        assert_eq!(Mark::decode(&mark.encode()), Ok(mark));
     }
     let mut root = block(input);
     heal(&mut root, |bytes| Root::decode(bytes, UUID).map(drop));

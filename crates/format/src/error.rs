@@ -18,6 +18,8 @@ pub enum Structure {
     Superblock,
     /// [`crate::root::Root`].
     Root,
+    /// [`crate::mark::Mark`].
+    Mark,
     /// [`crate::page::Page`].
     Page,
     /// [`crate::container_page::ContainerEntry`].
@@ -45,6 +47,7 @@ impl fmt::Display for Structure {
         f.write_str(match self {
             Self::Superblock => "superblock",
             Self::Root => "root",
+            Self::Mark => "mark of a zone",
             Self::Page => "table page",
             Self::ContainerEntry => "entry of the container table",
             Self::CatalogEntry => "entry of the volume catalog",

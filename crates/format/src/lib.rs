@@ -18,6 +18,7 @@
 //! | structure | file | where |
 //! |---|---|---|
 //! | geometry, roots | [`superblock`], [`root`] | zone superblock |
+//! | marks | [`mark`] | other zones, until something else is written there |
 //! | journal records and the changes in them | [`record`] | zone journal |
 //! | table pages: pointers, maps, PBAs, buckets, ... | [`page`] and its kinds | zone tables |
 //! | frames, directories | [`frame`], [`directory`] | zones data |
@@ -39,6 +40,7 @@ mod error;
 mod field;
 pub mod frame;
 pub mod map_page;
+pub mod mark;
 mod name;
 pub mod page;
 pub mod pba_page;

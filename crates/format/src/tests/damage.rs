@@ -4,12 +4,13 @@ use proptest::collection::vec;
 use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 use proptest::sample::Index;
 
-use super::values::{change, directory_entry, geometry, page_id, root};
+use super::values::{change, directory_entry, geometry, mark, page_id, root};
 use crate::checksum::crc32c;
 use crate::detection::{Detection, FilterBlocks, FingerprintKind};
 use crate::directory::{self, FOOTER_BYTES, decode_entries, decode_footer, encode_tail};
 use crate::domain::DomainId;
 use crate::frame::{self, FRAME_HEADER_BYTES, FrameHeader};
+use crate::mark::Mark;
 use crate::page::Page;
 use crate::record::{self, Changes, RecordHeader, RecordKind, Settled, decode_header, verify_body};
 use crate::root::Root;
@@ -78,6 +79,13 @@ proptest! {
     }
 
     #[test]
+    fn a_flipped_bit_in_a_mark_is_noticed(mark in mark(), bit: Index) {
+        let mut block = mark.encode();
+        flip(&mut block, bit);
+        prop_assert!(Mark::decode(&block).is_err());
+    }
+
+    #[test]
     fn a_root_torn_between_sectors_is_noticed(old in root(), new in root(), sectors in 0..8usize) {
         let mut block = old.encode(UUID);
         let new = new.encode(UUID);
@@ -140,6 +148,7 @@ proptest! {
     fn any_bytes_are_decoded_or_refused(bytes in vec(any::<u8>(), 0..9000)) {
         let _ = Geometry::decode(&bytes);
         let _ = Root::decode(&bytes, UUID);
+        let _ = Mark::decode(&bytes);
         let _ = Page::from_bytes(&bytes);
         let _ = decode_header(&bytes).map(|header| verify_body(&header, &bytes).is_ok());
         let _ = record::record_crc(&bytes);
@@ -299,6 +308,7 @@ fn a_zone_of_zeros_holds_nothing() {
     let zeros = [0; BLOCK_BYTES];
     assert!(matches!(Geometry::decode(&zeros), Err(FormatError::Magic { found: 0, .. })));
     assert!(matches!(Root::decode(&zeros, UUID), Err(FormatError::Magic { found: 0, .. })));
+    assert!(matches!(Mark::decode(&zeros), Err(FormatError::Magic { found: 0, .. })));
     assert!(matches!(decode_header(&zeros), Err(FormatError::Magic { found: 0, .. })));
     assert!(matches!(decode_footer(&zeros), Err(FormatError::Magic { found: 0, .. })));
     assert!(frame::decode(&zeros).is_err());

@@ -16,6 +16,7 @@ use crate::detection::{Detection, FingerprintKind};
 use crate::directory::{DirectoryEntry, encode_tail};
 use crate::domain::{Domain, DomainId, DomainSecret};
 use crate::frame::{FrameHeader, write_header};
+use crate::mark::Mark;
 use crate::page::Page;
 use crate::pba_page::{self, PbaEntry};
 use crate::record::{
@@ -25,6 +26,7 @@ use crate::root::{HashShape, JournalPosition, OpenContainer, Root, Totals};
 use crate::superblock::Geometry;
 use crate::units::{
     BlockPtr, CONTAINER_BYTES, Codec, Compression, ContainerId, PageId, TreeId, TreeRoot, VolumeId,
+    Zone,
 };
 use crate::{bucket, map_page, pointer_page};
 
@@ -208,6 +210,7 @@ fn version_2_is_written_as_ever() {
         ("geometry", geometry(Detection::default())),
         ("root", root()),
         ("empty root", empty_root().encode(UUID).to_vec()),
+        ("mark", Mark { uuid: UUID, zone: Zone::Data(3) }.encode().to_vec()),
         ("record", record()),
         ("changes", changes(1..=27)),
         ("frame", frame()),
@@ -223,10 +226,11 @@ fn version_2_is_written_as_ever() {
     assert_eq!(found, VERSION_2);
 }
 
-const VERSION_2: [(&str, usize, u64); 13] = [
+const VERSION_2: [(&str, usize, u64); 14] = [
     ("geometry", 4096, 0x1997_de5c_b5ac_ef46),
     ("root", 4096, 0x5fcb_0e98_51e1_7aa5),
     ("empty root", 4096, 0x9970_296b_408b_2641),
+    ("mark", 4096, 0x430c_11ac_7ed8_2d34),
     ("record", 4096, 0xe28c_cb94_e9d8_959f),
     ("changes", 459, 0xdf01_6f9a_ffd0_d97e),
     ("frame", 36, 0x8238_7681_10ff_9ed1),

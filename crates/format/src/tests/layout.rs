@@ -5,8 +5,8 @@
 
 use crate::{
     BLOCK_BYTES, CONTAINER_BYTES, FORMAT_VERSION, FORMAT_VERSION_COMMON, bucket, catalog,
-    container_page, directory, domain, frame, map_page, page, pba_page, pointer_page, record, root,
-    stream, superblock, units,
+    container_page, directory, domain, frame, map_page, mark, page, pba_page, pointer_page, record,
+    root, stream, superblock, units,
 };
 
 /// One structure.
@@ -33,6 +33,7 @@ pub(super) fn layouts() -> Vec<Layout> {
     vec![
         geometry(),
         root(),
+        mark(),
         page(),
         pointer_page(),
         map_page(),
@@ -182,6 +183,18 @@ fn root_tables() -> Vec<(usize, &'static str)> {
         (YOUNG_SEALED_AT, "sealed young pages"),
         (REST_AT, "zero"),
     ]
+}
+
+fn mark() -> Layout {
+    let fields = vec![
+        (superblock::MAGIC_AT, "magic"),
+        (superblock::CRC_AT, "checksum"),
+        (superblock::VERSION_AT, "version"),
+        (superblock::UUID_AT, "UUID"),
+        (mark::ZONE_AT, "zone"),
+        (mark::REST_AT, "zero"),
+    ];
+    Layout { title: "Mark", length_bytes: BLOCK_BYTES, fields }
 }
 
 fn page() -> Layout {

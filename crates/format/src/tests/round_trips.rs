@@ -4,11 +4,12 @@ use proptest::collection::vec;
 use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 use proptest::sample::select;
 
-use super::values::{change, directory_entry, domain_id, geometry, pba, pbn, root};
+use super::values::{change, directory_entry, domain_id, geometry, mark, pba, pbn, root};
 use crate::directory::{
     DIRECTORY_ENTRY_BYTES, FOOTER_BYTES, decode_entries, decode_footer, encode_tail, tail_bytes,
 };
 use crate::frame::{self, FRAME_HEADER_BYTES, FrameHeader};
+use crate::mark::Mark;
 use crate::record::{
     Change, Changes, RECORD_BYTES_MAX, RecordHeader, RecordKind, Settled, decode_header,
     encode_record, record_bytes, record_crc, verify_body,
@@ -27,6 +28,11 @@ proptest! {
     #[test]
     fn a_root_comes_back(root in root(), uuid: [u8; 16]) {
         prop_assert_eq!(Root::decode(&root.encode(uuid), uuid), Ok(root));
+    }
+
+    #[test]
+    fn a_mark_comes_back(mark in mark()) {
+        prop_assert_eq!(Mark::decode(&mark.encode()), Ok(mark));
     }
 
     #[test]

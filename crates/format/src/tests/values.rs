@@ -10,6 +10,7 @@ use crate::container_page::{self, ContainerEntry, ContainerState};
 use crate::detection::{Detection, FilterBlocks, FingerprintKind};
 use crate::directory::DirectoryEntry;
 use crate::domain::{Domain, DomainId, DomainSecret};
+use crate::mark::Mark;
 use crate::pba_page::PbaEntry;
 use crate::record::Change;
 use crate::root::{
@@ -18,7 +19,7 @@ use crate::root::{
 use crate::superblock::{DATA_ZONES_MAX, Geometry, JOURNAL_BYTES_MIN};
 use crate::units::{
     BLOCK_BYTES, BlockPtr, CONTAINER_BYTES, Codec, Compression, ContainerId, Fingerprint,
-    FrameCheck, Lba, PageId, Pba, Pbn, TreeId, TreeRoot, VolumeId,
+    FrameCheck, Lba, PageId, Pba, Pbn, TreeId, TreeRoot, VolumeId, Zone,
 };
 
 /// A PBN, often none.
@@ -195,6 +196,12 @@ pub(super) fn geometry() -> impl Strategy<Value = Geometry> {
             }
         },
     )
+}
+
+pub(super) fn mark() -> impl Strategy<Value = Mark> {
+    let data = (0..DATA_ZONES_MAX as u16).prop_map(Zone::Data);
+    let zone = prop_oneof![Just(Zone::Journal), Just(Zone::Tables), data];
+    (any::<[u8; 16]>(), zone).prop_map(|(uuid, zone)| Mark { uuid, zone })
 }
 
 pub(super) fn root() -> impl Strategy<Value = Root> {
