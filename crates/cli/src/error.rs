@@ -228,12 +228,17 @@ pub(crate) enum CliError {
     Repaired { problems: usize },
     #[error(
         "damage was found and repaired, but not without losses: {chunks} chunks fail their reads \
-         until they are written again{}",
+         until they are written again{}{}",
         if *records == 0 { String::new() } else {
             format!(", and the last {records} groups of writes are gone as if never made")
+        },
+        if *journal {
+            "; the journal was gone, and with it all that was flushed since the last checkpoint"
+        } else {
+            ""
         }
     )]
-    RepairedWithLosses { chunks: u64, records: u64 },
+    RepairedWithLosses { chunks: u64, records: u64, journal: bool },
     #[error(
         "{} was cut short: it lacks {}, and its file system has {} free: make room there first",
         path.display(), human_bytes(*needed_bytes), human_bytes(*free_bytes)

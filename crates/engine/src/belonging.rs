@@ -23,6 +23,7 @@
 use disk::ZoneName;
 use format::directory::decode_footer;
 use format::frame::{self, FRAME_BYTES_MAX};
+use format::root::Root;
 use format::superblock::Geometry;
 use format::units::{CONTAINER_BYTES, ContainerId, TreeId, Zone, uuid_prefix};
 use format::{BLOCK_BYTES, container_page};
@@ -44,7 +45,7 @@ const SAMPLES: usize = 8;
 
 /// So many places must have nothing of this store before a zone counts as another's: a sealed
 /// container has two, its end and its beginning, an open one has its beginning.
-const PLACES_MIN: usize = 3;
+pub(crate) const PLACES_MIN: usize = 3;
 
 /// A zone that is not this store's.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,8 +72,16 @@ impl Loading {
     pub(crate) fn refuse_foreign_zones(
         &mut self,
         geometry: &Geometry,
+        root: &Root,
         scanned: &Scanned,
     ) -> Result<(), OpenError> {
+        let instead = match scanned.any {
+            true => None,
+            false => self.holds_instead_of_journal(geometry, root.journal),
+        };
+        if let Some(holds) = instead {
+            return Err(ForeignZone { zone: Zone::Journal, holds }.into());
+        }
         let mut used = self.state.containers.iter().filter_map(is_used).collect();
         scanned.lives.apply(scanned.settled.durable_sequence, &mut used);
         let foreign = foreign_data(&mut self.devices, geometry, &used);
@@ -83,6 +92,8 @@ impl Loading {
 impl Survey {
     /// Zones that are not this store's.
     pub(crate) fn foreign_zones(&self, reads: &mut DamageReads) -> Vec<ForeignZone> {
+        let instead = self.holds_instead_of_journal(reads);
+        let journal = instead.map(|holds| ForeignZone { zone: Zone::Journal, holds });
         let mut used = Used::new();
         Pages { reads, survey: self }.each_leaf(TreeId::CONTAINERS, |leaf, page| {
             let first = leaf.saturating_mul(container_page::SLOTS as u64);
@@ -98,7 +109,7 @@ impl Survey {
             true
         });
         lives.apply(self.base.journal.settled.durable_sequence, &mut used);
-        foreign_data(&mut reads.devices, geometry, &used)
+        journal.into_iter().chain(foreign_data(&mut reads.devices, geometry, &used)).collect()
     }
 }
 

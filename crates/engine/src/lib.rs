@@ -86,6 +86,7 @@ mod lookaside;
 mod lookups;
 mod mapping;
 mod marking;
+mod marks;
 mod mend;
 mod new_volumes;
 mod notice;
@@ -135,6 +136,7 @@ mod warm;
 mod watermarks;
 mod weigh;
 mod weight;
+mod whose_journal;
 mod write;
 
 pub use check::check;

@@ -158,7 +158,7 @@ pub(crate) fn load(
     loading.mark_reachable(&geometry, &newest, older.as_ref())?;
     loading.load_tables(&newest)?;
     let scanned = loading.scan_journal(&geometry, &newest, told)?;
-    loading.refuse_foreign_zones(&geometry, &scanned)?;
+    loading.refuse_foreign_zones(&geometry, &newest, &scanned)?;
     if may_write {
         raise_version(&mut loading.devices, &mut geometry)?;
     }

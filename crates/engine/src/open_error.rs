@@ -70,9 +70,9 @@ pub enum OpenError {
     #[error(
         "{} holds {holds}: devices have changed places, or its link leads to another one than it \
          did. Nothing was changed. Put the right device under this name and try again; if what \
-         it held is gone for good, `tamis check --repair --without-zone {}` gives that up and \
-         saves the rest",
-        ZoneName(*.zone), ZoneName(*.zone)
+         it held is gone for good, `tamis check --repair --without-zone {}` gives {} up and saves \
+         the rest",
+        ZoneName(*.zone), ZoneName(*.zone), held_by(*.zone)
     )]
     ForeignZone {
         /// Which zone.
@@ -92,6 +92,14 @@ pub enum OpenError {
         /// What was given.
         memory_bytes: u64,
     },
+}
+
+/// What is gone with a zone, in words.
+fn held_by(zone: Zone) -> &'static str {
+    match zone {
+        Zone::Journal => "all that was flushed since the last checkpoint",
+        _ => "that",
+    }
 }
 
 /// What opening found and did.

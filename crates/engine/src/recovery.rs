@@ -51,6 +51,8 @@ pub(crate) struct Scanned {
     pub(crate) settled: Settled,
     behind: Behind,
     pub(crate) lives: Lives,
+    /// Whether there is a record of this store, behind the root or behind the journal's end.
+    pub(crate) any: bool,
 }
 
 /// What replaying came to.
@@ -78,7 +80,9 @@ impl Loading {
     ) -> Result<Scanned, OpenError> {
         let (mut settled, mut lives) = (Settled::default(), Lives::default());
         let mut scan = Replay::new(geometry.journal_bytes, geometry.uuid, root.journal);
+        let mut any = false;
         while let Some(record) = self.next_record(&mut scan)? {
+            any = true;
             settled.learn(record.settled);
             lives.note(&record);
             if told == Some(scan.position()) {
@@ -88,7 +92,7 @@ impl Loading {
         }
         let behind = self.look_behind(geometry, scan.position());
         refuse_a_damaged_journal(behind, scan.position())?;
-        Ok(Scanned { settled, behind, lives })
+        Ok(Scanned { settled, behind, lives, any: any || behind.is_ours() })
     }
 
     /// Applies the journal from the root on.

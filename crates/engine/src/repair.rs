@@ -20,6 +20,7 @@ use disk::Disk;
 
 use crate::devices::Devices;
 use crate::geometry::raise_version;
+use crate::marks::write_mark;
 use crate::open_error::OpenError;
 use crate::problem::{CheckProgress, CheckReport, Problem};
 use crate::repair::damage_reads::DamageReads;
@@ -41,6 +42,9 @@ pub struct RepairReport {
     /// Records of the journal that could not be applied, although they were durable or may have
     /// been: the store is as it was before them.
     pub lost_records: u64,
+    /// The journal was gone: the store is as its newest root has it, and nobody knows what was
+    /// flushed since.
+    pub lost_journal: bool,
     /// Pages of tables that were written.
     pub pages_written: u64,
     /// Directories of containers that were written.
@@ -126,14 +130,27 @@ pub fn repair_without(
         return Err(RepairError::Device(error.clone()));
     }
     let mut found = survey.problems.clone();
-    found.extend(foreign.into_iter().map(Problem::from));
+    found.extend(foreign.iter().cloned().map(Problem::from));
     found.extend(accounts.report().problems);
     let lost_chunks = accounts.maps.lost_chunks;
     let Accounts { ledger, frames, maps, lost_records, .. } = accounts;
     raise_version(&mut reads.devices, &mut survey.geometry)?;
     let written = Rebuild::new(&mut reads, &survey, ledger, frames, maps).write(progress)?;
+    let lost_journal = foreign.iter().any(|foreign| foreign.zone == Zone::Journal);
+    // Or the next opening would find nothing of ours there. It comes behind the roots: until then
+    // the store is refused as it was.
+    if !survey.base.journal.behind.is_ours() {
+        write_mark(&mut reads.devices, &survey.geometry, Zone::Journal)?;
+    }
     let (pages_written, directories_written) = (written.pages, written.directories);
-    Ok(RepairReport { found, lost_chunks, lost_records, pages_written, directories_written })
+    Ok(RepairReport {
+        found,
+        lost_chunks,
+        lost_records,
+        lost_journal,
+        pages_written,
+        directories_written,
+    })
 }
 
 fn refuse_what_cannot_be(survey: &Survey) -> Result<(), RepairError> {

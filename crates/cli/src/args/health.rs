@@ -6,7 +6,7 @@ use clap::Args;
 use format::units::Zone;
 
 use super::options::Format;
-use super::values::{Rate, parse_data_zone, parse_percent, parse_rate};
+use super::values::{Rate, parse_percent, parse_rate, parse_spare_zone};
 
 /// Show what a store holds and what was saved
 #[derive(Debug, Args)]
@@ -40,7 +40,8 @@ Examples:
   tamis check /srv/store
   tamis check /srv/store --repair
   tamis check /srv/store --repair --without-zone data.1
-      the device of data.1 is gone for good, and another one is in its place
+      the device of data.1 is gone for good, and another one is in its place; with journal, what
+      was flushed since the last checkpoint is given up
 Reads all tables, containers and counts and changes nothing. Exit code 0 means sound, 5 means that
 damage was found; each piece is named with what it affects: volumes, chunks and bytes.
 With --repair the tables are made again from what is intact: reference counts, Hash-PBN and PBN-PBA
@@ -55,9 +56,9 @@ pub(crate) struct CheckArgs {
     /// Mend what can be mended
     #[arg(long)]
     pub(crate) repair: bool,
-    /// Repair although what stands in this zone (data, data.1) is not what the store wrote there,
-    /// and give up what it held; may be given several times
-    #[arg(long, value_name = "ZONE", requires = "repair", value_parser = parse_data_zone)]
+    /// Repair although what stands in this zone (data, data.1, journal) is not what the store wrote
+    /// there, and give up what it held; may be given several times
+    #[arg(long, value_name = "ZONE", requires = "repair", value_parser = parse_spare_zone)]
     pub(crate) without_zone: Vec<Zone>,
     #[command(flatten)]
     pub(crate) format: Format,

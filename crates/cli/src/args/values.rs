@@ -109,14 +109,19 @@ pub(super) fn parse_percent(text: &str) -> Result<u8, String> {
     percent.ok_or_else(|| "use a percentage from 1% to 100%".to_owned())
 }
 
-/// A data zone, as its file is called.
-pub(super) fn parse_data_zone(text: &str) -> Result<Zone, String> {
+/// A zone that a store can do without, as its file is called.
+pub(super) fn parse_spare_zone(text: &str) -> Result<Zone, String> {
+    if text == "journal" {
+        return Ok(Zone::Journal);
+    }
     let number = match text.strip_prefix("data") {
         Some("") => Some(0),
         Some(rest) => rest.strip_prefix('.').and_then(|number| number.parse().ok()),
         None => None,
     };
-    number.map(Zone::Data).ok_or_else(|| "name a zone as its file: data, data.1".to_owned())
+    number
+        .map(Zone::Data)
+        .ok_or_else(|| "name a zone as its file: data, data.1, journal".to_owned())
 }
 
 /// `VOLUME@NAME`.

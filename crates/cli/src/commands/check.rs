@@ -132,10 +132,13 @@ fn outcome(
         None => Err(CliError::DamageFound { problems }),
         Some(Repaired { report, left }) => {
             let (chunks, records) = (report.lost_chunks, report.lost_records);
+            let journal = report.lost_journal;
             let is_lost = |problem: &Problem| matches!(problem, Problem::LostChunks { .. });
             match left.iter().filter(|problem| !is_lost(problem)).count() {
-                0 if chunks == 0 && records == 0 => Err(CliError::Repaired { problems }),
-                0 => Err(CliError::RepairedWithLosses { chunks, records }),
+                0 if chunks == 0 && records == 0 && !journal => {
+                    Err(CliError::Repaired { problems })
+                }
+                0 => Err(CliError::RepairedWithLosses { chunks, records, journal }),
                 problems => Err(CliError::DamageLeft { problems }),
             }
         }

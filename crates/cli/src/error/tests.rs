@@ -66,7 +66,10 @@ fn examples() -> Vec<(CliError, Exit)> {
         (CliError::DamageFound { problems: 2 }, Exit::Damage),
         (CliError::DamageLeft { problems: 2 }, Exit::Damage),
         (CliError::Repaired { problems: 2 }, Exit::Repaired),
-        (CliError::RepairedWithLosses { chunks: 3, records: 1 }, Exit::RepairedWithLosses),
+        (
+            CliError::RepairedWithLosses { chunks: 3, records: 1, journal: true },
+            Exit::RepairedWithLosses,
+        ),
         (RequestError::Damaged { volume: "v".into(), lba: 7 }.into(), Exit::Damage),
         (CallError::Refused(refusal(RefusalKind::Damaged)).into(), Exit::Damage),
         (RepairError::NoRoom { blocks: 7 }.into(), Exit::NoSpace),

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use crate::harness::{Folder, noise, tamis};
+use crate::harness::{Folder, Served, noise, tamis};
 
 const ZONES: [&str; 5] = ["one", "two", "store/superblock", "store/journal", "store/tables"];
 
@@ -82,4 +82,34 @@ fn a_blank_data_file_is_refused_unless_what_it_held_is_given_up() {
     tamis(&format!("check {store} --repair --without-zone data.0")).fails(5, "data.1 holds");
     tamis(&format!("check {store} --repair --without-zone data.1")).fails(9, "losses");
     tamis(&format!("volume list {store}")).ok();
+}
+
+/// What was flushed since it was opened stands in its journal only.
+#[test]
+fn a_killed_store_is_refused_with_a_blank_journal_until_what_was_flushed_is_given_up() {
+    let folder = Folder::new();
+    let (store, journal) = (folder.path("store"), folder.path("ring"));
+    tamis(&format!("init {store} --capacity 64M --journal {journal}")).ok();
+    tamis(&format!("volume create {store} before --size 1M")).ok();
+    let server = Served::start(&store, "");
+    tamis(&format!("volume create {store} behind --size 1M")).ok();
+    server.kill();
+    rename(&folder, "ring", "away");
+    let length_bytes = fs::metadata(folder.join("away")).unwrap().len();
+    fs::File::create(folder.join("ring")).unwrap().set_len(length_bytes).unwrap();
+    let words = "journal holds nothing that this store wrote";
+    for line in ["volume list STORE", "scrub STORE", "check STORE --repair"] {
+        tamis(&line.replace("STORE", &store)).fails(5, words);
+    }
+    let found = tamis(&format!("check {store}"));
+    assert!(found.code == Some(5) && found.out.contains(words), "{found:?}");
+    rename(&folder, "ring", "blank");
+    rename(&folder, "away", "ring");
+    tamis(&format!("check {store}")).ok();
+
+    rename(&folder, "blank", "ring");
+    tamis(&format!("check {store} --repair --without-zone journal")).fails(9, "last checkpoint");
+    tamis(&format!("check {store}")).ok();
+    let listed = tamis(&format!("volume list {store}")).ok();
+    assert!(listed.out.contains("before") && !listed.out.contains("behind"), "{listed:?}");
 }

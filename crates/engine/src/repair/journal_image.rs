@@ -27,8 +27,12 @@ const PIECE_BYTES: u64 = 4 << 20;
 pub(crate) struct Behind {
     /// The highest sequence known to have been durable; 0 if none is.
     pub(crate) durable_sequence: u64,
-    /// The highest sequence of any whole record.
+    /// The highest sequence of any whole record; 0 if there is none.
     pub(crate) last_sequence: u64,
+    /// Whether there is a whole record of another store.
+    pub(crate) is_others: bool,
+    /// Blocks that are not zeros and with which no whole record begins.
+    pub(crate) strange_blocks: u64,
 }
 
 /// Looks through `length_bytes` of the ring from `offset_bytes` on. `read` gives zeros for what it
@@ -54,16 +58,23 @@ pub(crate) fn look_behind(
     behind
 }
 
-/// Notes every whole record that begins in the first `starts_bytes`.
+/// Notes what begins in the first `starts_bytes`.
 fn look_at(geometry: &Geometry, bytes: &[u8], starts_bytes: usize, behind: &mut Behind) {
     for start in (0..starts_bytes).step_by(BLOCK_BYTES) {
         let Some(rest) = bytes.get(start..) else { return };
-        let Ok(header) = decode_header(rest) else { continue };
-        let ours = header.uuid_prefix == uuid_prefix(geometry.uuid);
-        if ours && verify_body(&header, rest).is_ok() {
-            let durable_sequence = header.settled.durable_sequence;
-            behind.durable_sequence = behind.durable_sequence.max(durable_sequence);
-            behind.last_sequence = behind.last_sequence.max(header.sequence);
+        if rest.starts_with(&[0; BLOCK_BYTES]) {
+            continue;
+        }
+        let header =
+            decode_header(rest).and_then(|header| verify_body(&header, rest).map(|_| header));
+        match header {
+            Ok(header) if header.uuid_prefix == uuid_prefix(geometry.uuid) => {
+                let durable_sequence = header.settled.durable_sequence;
+                behind.durable_sequence = behind.durable_sequence.max(durable_sequence);
+                behind.last_sequence = behind.last_sequence.max(header.sequence);
+            }
+            Ok(_) => behind.is_others = true,
+            Err(_) => behind.strange_blocks += 1,
         }
     }
 }
@@ -80,6 +91,11 @@ pub(crate) struct JournalImage {
 }
 
 impl Behind {
+    /// Whether there is a whole record of this store.
+    pub(crate) fn is_ours(&self) -> bool {
+        self.last_sequence > 0
+    }
+
     /// What stands anywhere in the ring.
     pub(crate) fn whole_ring(reads: &mut DamageReads, geometry: &Geometry) -> Self {
         look_behind(geometry, 0, geometry.journal_bytes, |at, length| {

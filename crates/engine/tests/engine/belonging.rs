@@ -1,7 +1,7 @@
 //! A store whose zones lie on other devices than they did is refused, and nothing is written; one
 //! whose own are damaged is not.
 
-use disk::{AlignedBuf, Disk, Io, IoKind, MemoryDisk};
+use disk::{AlignedBuf, Disk, Fault, Io, IoKind, MemoryDisk};
 use engine::{Holds, OpenError, Problem, RepairError, Zone, repair, repair_without};
 use format::superblock::Geometry;
 
@@ -44,6 +44,13 @@ fn parts_there(disk: &MemoryDisk) -> u64 {
     let there = (0..CHUNKS).step_by(100).filter(is_there).count() as u64;
     stand.close();
     there
+}
+
+/// A store that was closed once, and into whose next life all that [`filled`] writes was flushed.
+fn filled_later() -> Stand {
+    let stand = wish().open(wish().stand().close());
+    fill(&stand, 0);
+    stand
 }
 
 fn zone_of(disk: &MemoryDisk, zone: Zone) -> Vec<u8> {
@@ -187,5 +194,79 @@ fn directories_that_rot_keep_no_store_from_opening() {
     }
     assert_eq!(parts_there(&disk), CHUNKS / 100);
     repair(Box::new(disk.clone()), &mut |_| {}).unwrap();
+    check_clean(&disk);
+}
+
+/// Stores with records behind a root and without, that were left in four ways.
+fn left_with_records() -> [MemoryDisk; 4] {
+    let closed = filled().close();
+    [closed, filled_later().kill(4), filled_later().cut_power_flushed(5), wish().stand().close()]
+}
+
+#[test]
+fn a_blank_journal_and_one_of_another_store_are_refused() {
+    let other = zone_of(&of_another_store(), Zone::Journal);
+    for disk in left_with_records() {
+        let own = zone_of(&disk, Zone::Journal);
+        blank(&disk, Zone::Journal);
+        assert_refused(&disk, &[(Zone::Journal, Holds::Nothing)]);
+        put(&disk, Zone::Journal, &other);
+        assert_refused(&disk, &[(Zone::Journal, Holds::OtherStore)]);
+        put(&disk, Zone::Journal, &fresh(77, own.len() as u64));
+        assert_refused(&disk, &[(Zone::Journal, Holds::Nothing)]);
+        put(&disk, Zone::Journal, &own);
+        check_clean(&disk);
+    }
+}
+
+#[test]
+fn a_repair_that_is_told_that_the_journal_is_gone_goes_on_from_the_root() {
+    let disk = filled_later().kill(6);
+    blank(&disk, Zone::Journal);
+    assert_refused(&disk, &[(Zone::Journal, Holds::Nothing)]);
+    let report = repair_without(Box::new(disk.clone()), &[Zone::Journal], &mut |_| {}).unwrap();
+    assert!(report.lost_journal && report.lost_chunks == 0, "{report:?}");
+    for _ in 0..2 {
+        check_clean(&disk);
+        let stand = wish().open(disk.clone());
+        assert!(stand.client.volume("v").is_err(), "it was made behind the root");
+        stand.close();
+    }
+}
+
+/// Of a store that has written a few only, all but one; and the only one that there is.
+#[test]
+fn records_that_rot_keep_no_store_from_opening() {
+    let stand = wish().stand();
+    stand.volume("v", MIB);
+    let disk = stand.close();
+    let journal = zone_of(&disk, Zone::Journal);
+    let blocks = journal.chunks(4096).take_while(|block| block.iter().any(|&byte| byte != 0));
+    let count = blocks.count() as u64;
+    assert!(count > 1, "an opening and a close have their records");
+    for block in 1..count {
+        disk.corrupt(Zone::Journal, block * 4096 + 20, |byte| *byte ^= 1);
+    }
+    wish().open(disk.clone()).close();
+    put(&disk, Zone::Journal, &vec![0; journal.len()]);
+    put(&disk, Zone::Journal, &journal[..4096]);
+    disk.corrupt(Zone::Journal, 20, |byte| *byte ^= 1);
+    wish().open(disk).close();
+}
+
+#[test]
+fn a_journal_that_the_device_does_not_give_is_not_called_anothers() {
+    let disk = filled().close();
+    blank(&disk, Zone::Journal);
+    disk.inject(Fault::Read { zone: Zone::Journal, offset_bytes: 9 * MIB });
+    wish().open(disk.clone()).close();
+}
+
+#[test]
+fn a_store_that_was_never_opened_can_be_after_a_repair() {
+    let disk = wish().disk();
+    disk.corrupt(Zone::Superblock, 20, |byte| *byte ^= 1);
+    repair(Box::new(disk.clone()), &mut |_| {}).unwrap();
+    wish().open(disk.clone()).close();
     check_clean(&disk);
 }
