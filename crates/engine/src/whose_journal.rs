@@ -18,13 +18,13 @@ use format::superblock::Geometry;
 use format::units::Zone;
 
 use crate::belonging::PLACES_MIN;
-use crate::damage_reads::{DamageReads, read_blocks};
 use crate::devices::Devices;
 use crate::holds::Holds;
-use crate::journal_image::{Behind, look_behind};
 use crate::loading::Loading;
 use crate::marks::read_mark;
-use crate::survey::Survey;
+use crate::repair::damage_reads::{DamageReads, read_blocks};
+use crate::repair::journal_image::{Behind, look_behind};
+use crate::repair::survey::Survey;
 
 /// In front of a root's position a record ends: with it, and some more, if that has rotted.
 const LOOK_BACK_BYTES: u64 = 2 * RECORD_BYTES_MAX as u64;
