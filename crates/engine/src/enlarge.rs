@@ -160,7 +160,7 @@ impl Engine {
     fn adopt(&mut self, grown: Geometry) {
         self.placement.space.grow(&grown);
         self.state.containers.grow(grown.containers_total());
-        self.state.store.grow(grown.tables_bytes / BLOCK_BYTES as u64);
+        self.state.store.grow(grown.tables_blocks());
         self.checkpoints.dirty_pages_sure =
             dirty_pages_sure(grown.tables_bytes, self.lending.own_pages());
         self.geometry = grown;

@@ -12,7 +12,6 @@
 //! filled it, keeps entries young, in more memory than it should take, until room comes: a step
 //! goes on only where the next freeze and what was promised find their blocks as well.
 
-use format::BLOCK_BYTES;
 use tables::PageError;
 
 use crate::engine::Engine;
@@ -73,7 +72,7 @@ impl Engine {
     /// For how many pages that come back the merge is to go on although little is young: entries
     /// and what takes them back stand side by side in young pages, and in no bucket.
     fn pages_worth_a_merge(&self) -> Option<u64> {
-        let blocks = self.geometry.tables_bytes / BLOCK_BYTES as u64;
+        let blocks = self.geometry.tables_blocks();
         if self.waits_for_blocks() {
             return Some(blocks / WAITED_FOR_PART);
         }

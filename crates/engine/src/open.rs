@@ -237,7 +237,7 @@ fn read_roots(devices: &mut Devices, geometry: &Geometry) -> Result<Roots, OpenE
 const YOUNG_BLOCKS_PART: u64 = 8;
 
 fn empty_state(geometry: &Geometry, root: &Root, cache: Caches) -> State {
-    let tables_blocks = geometry.tables_bytes / BLOCK_BYTES as u64;
+    let tables_blocks = geometry.tables_blocks();
     let cache_pages = cache.pages;
     let store = PageStore::new(PageStoreOptions { cache_pages, tables_blocks });
     let young_blocks = (tables_blocks / YOUNG_BLOCKS_PART) as usize;

@@ -194,9 +194,15 @@ impl Geometry {
         Ok(())
     }
 
+    /// Blocks of zone tables, the first of them, which is never used, among them.
+    #[must_use]
+    pub const fn tables_blocks(&self) -> u64 {
+        self.tables_bytes / BLOCK_BYTES as u64
+    }
+
     /// As many containers as have numbers, and a place in the tables each.
     fn containers_max(&self) -> u64 {
-        let listed = (self.tables_bytes / BLOCK_BYTES as u64) * container_page::SLOTS as u64;
+        let listed = self.tables_blocks() * container_page::SLOTS as u64;
         listed.min(u64::from(u32::MAX))
     }
 
@@ -204,7 +210,7 @@ impl Geometry {
     /// up to a name that was read must not count for ever, nor take memory for all below it.
     #[must_use]
     pub fn has_pbn(&self, pbn: Pbn) -> bool {
-        pbn.0 / (pba_page::SLOTS as u64) < self.tables_bytes / BLOCK_BYTES as u64
+        pbn.0 / (pba_page::SLOTS as u64) < self.tables_blocks()
     }
 
     /// Containers in all data zones; their ids are the numbers below it.

@@ -25,7 +25,7 @@ use format::superblock::Geometry;
 use format::units::{
     BlockPtr, Compression, ContainerId, Fingerprint, PageId, Pba, Pbn, TreeId, VolumeId,
 };
-use format::{BLOCK_BYTES, bucket, pba_page};
+use format::{bucket, pba_page};
 use tables::{HashOptions, HashPbn};
 
 use crate::carrying::place_of_carried;
@@ -433,7 +433,7 @@ pub(crate) struct Pages<'a> {
 impl Pages<'_> {
     /// Leaf `index` at `pointer`, if it still is what the survey found.
     pub(crate) fn page(&mut self, tree: TreeId, index: u64, pointer: BlockPtr) -> Option<Page> {
-        let tables_blocks = self.survey.geometry.tables_bytes / BLOCK_BYTES as u64;
+        let tables_blocks = self.survey.geometry.tables_blocks();
         read_page(self.reads, tables_blocks, PageId { tree, level: 0, index }, pointer).ok()
     }
 

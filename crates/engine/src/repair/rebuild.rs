@@ -16,7 +16,7 @@ use format::directory::{DirectoryEntry, encode_tail};
 use format::page::Page;
 use format::pba_page::{self, PbaEntry};
 use format::root::{HashShape, JournalPosition, Root, STREAMS, Totals};
-use format::superblock::{Geometry, root_block};
+use format::superblock::root_block;
 use format::units::{
     BlockPtr, CONTAINER_BYTES, ContainerId, PageId, Pba, Pbn, TreeId, TreeRoot, VolumeId, Zone,
 };
@@ -69,7 +69,7 @@ impl<'a> Rebuild<'a> {
     ) -> Self {
         let mut used = survey.base.blocks.clone();
         survey.other.iter().for_each(|other| used.add_all(&other.blocks));
-        let writer = PageWriter::new(used, tables_blocks(&survey.geometry), generation(survey));
+        let writer = PageWriter::new(used, survey.geometry.tables_blocks(), generation(survey));
         let (totals, trees) = (Totals::default(), BTreeMap::new());
         Self { reads, survey, ledger, frames, maps, writer, totals, trees, directories: 0 }
     }
@@ -118,7 +118,7 @@ impl<'a> Rebuild<'a> {
         leaves: Vec<(u64, BlockPtr)>,
     ) -> Result<TreeRoot, RepairError> {
         let image = self.survey.base.trees.get(&tree);
-        let blocks = tables_blocks(&self.survey.geometry);
+        let blocks = self.survey.geometry.tables_blocks();
         let root = self.writer.put_inner(self.reads, tree, leaves, |reads, id| {
             let pointer = *image?.inner.get(&(id.level, id.index))?;
             let page = read_page(reads, blocks, id, pointer).ok()?;
@@ -402,10 +402,6 @@ impl<'a> Rebuild<'a> {
         let buf = SharedBuf::from(AlignedBuf::padded(bytes));
         self.reads.devices.write_now(Zone::Superblock, block * BLOCK_BYTES as u64, buf)
     }
-}
-
-fn tables_blocks(geometry: &Geometry) -> u64 {
-    geometry.tables_bytes / BLOCK_BYTES as u64
 }
 
 /// Of the first new root: newer than both, and in the slot that does not hold the base.

@@ -8,7 +8,6 @@
 use std::collections::BTreeMap;
 
 use disk::{IoError, ZoneName};
-use format::BLOCK_BYTES;
 use format::catalog::{self, CatalogEntry};
 use format::root::{JournalPosition, Root, TREES};
 use format::superblock::{GEOMETRY_BLOCKS, Geometry, ROOT_BLOCKS, SUPERBLOCK_BYTES};
@@ -260,7 +259,7 @@ impl Images<'_> {
         told: Option<JournalPosition>,
         progress: &mut dyn FnMut(CheckProgress),
     ) -> RootImage {
-        let tables_blocks = self.geometry.tables_bytes / BLOCK_BYTES as u64;
+        let tables_blocks = self.geometry.tables_blocks();
         let mut blocks = Blocks::new(tables_blocks);
         let mut trees = BTreeMap::new();
         for (number, tree_root) in (0..TREES as u32).zip(root.trees) {
@@ -291,7 +290,7 @@ impl Images<'_> {
         tree: TreeId,
         root: TreeRoot,
     ) -> TreeImage {
-        let tables_blocks = self.geometry.tables_bytes / BLOCK_BYTES as u64;
+        let tables_blocks = self.geometry.tables_blocks();
         let (reads, intact) = (&mut *self.reads, &mut self.intact);
         TreeWalk { reads, tables_blocks, blocks, intact, leaves_end }.walk(tree, root)
     }
