@@ -1,8 +1,9 @@
-//! The real clients that the scenarios drive, and how to come by them.
+//! The real clients that the scenarios drive, and what some tests look through, and how to come by
+//! them.
 //!
 //! They are Debian packages. Where `apt-get` and the right to use it are there, what is missing is
 //! installed; where not, nothing fails: the scenarios that need a missing client are skipped by
-//! name.
+//! name, and tests without their program say so and do nothing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,7 @@ const FOLDERS: [&str; 5] = ["/usr/bin", "/usr/sbin", "/bin", "/sbin", "/usr/loca
 
 /// A program (or the Python module `nbd`), and the packages that bring it, in the order to try.
 /// Debian 12 has `nbdfuse` inside `libnbd-bin`; later releases have it as a package of its own.
-const CLIENTS: [(&str, &[&str]); 10] = [
+const CLIENTS: [(&str, &[&str]); 11] = [
     ("fio", &["fio"]),
     ("nbdkit", &["nbdkit"]),
     ("qemu-img", &["qemu-utils"]),
@@ -29,6 +30,7 @@ const CLIENTS: [(&str, &[&str]); 10] = [
     ("mkfs.ext4", &["e2fsprogs"]),
     ("mkfs.xfs", &["xfsprogs"]),
     ("debootstrap", &["debootstrap"]),
+    ("strace", &["strace"]),
 ];
 
 /// The same for the soak alone; some of them are large.

@@ -68,6 +68,12 @@ impl Target {
         Ok(Self { path, kind })
     }
 
+    /// A device that holds what `file` does.
+    #[cfg(test)]
+    pub(crate) fn device_of(file: File) -> Self {
+        Self { path: PathBuf::from("a device"), kind: Kind::Device { file } }
+    }
+
     /// The file or device to write into, each byte at its own place; `None` for a stream.
     pub(crate) fn file(&self) -> Option<&File> {
         match &self.kind {

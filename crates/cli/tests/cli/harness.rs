@@ -73,7 +73,7 @@ impl Folder {
         // Beside the build and not in /tmp, which may be a tmpfs.
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         fs::create_dir_all(&path).unwrap();
-        Self(path)
+        Self(path.canonicalize().unwrap())
     }
 
     pub(crate) fn join(&self, name: &str) -> PathBuf {
@@ -272,4 +272,29 @@ pub(crate) fn installed(program: &str) -> bool {
         eprintln!("{program} is not installed: this test does nothing");
     }
     found
+}
+
+/// A file as a block device, given back at the end.
+pub(crate) struct LoopDevice(pub(crate) String);
+
+impl LoopDevice {
+    /// Where that is allowed; the test does nothing and says so where it is not.
+    pub(crate) fn of(file: &str) -> Option<Self> {
+        let made = Command::new("losetup").args(["--find", "--show", file]).output();
+        match made {
+            Ok(made) if made.status.success() => {
+                Some(Self(String::from_utf8(made.stdout).unwrap().trim().to_owned()))
+            }
+            _ => {
+                eprintln!("there is no loop device to be had: this test does nothing");
+                None
+            }
+        }
+    }
+}
+
+impl Drop for LoopDevice {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").args(["-d", &self.0]).status();
+    }
 }

@@ -5,13 +5,15 @@ use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::harness::{Folder, Served, blank_qcow2, command, has_open, noise, sparse_image, tamis};
+use crate::harness::{
+    Folder, LoopDevice, Served, blank_qcow2, command, has_open, noise, sparse_image, tamis,
+};
 
 #[test]
 fn a_sparse_image_comes_out_as_it_went_in() {
@@ -323,31 +325,6 @@ fn a_stream_is_not_written_to_a_disk_and_not_read_from_one() {
     tamis(&export).fails(2, "is a device");
     drop(device);
     assert!(fs::read(&disk).unwrap() == bytes);
-}
-
-/// A file as a block device, given back at the end.
-struct LoopDevice(String);
-
-impl LoopDevice {
-    /// Where that is allowed; the test does nothing and says so where it is not.
-    fn of(file: &str) -> Option<Self> {
-        let made = Command::new("losetup").args(["--find", "--show", file]).output();
-        match made {
-            Ok(made) if made.status.success() => {
-                Some(Self(String::from_utf8(made.stdout).unwrap().trim().to_owned()))
-            }
-            _ => {
-                eprintln!("there is no loop device to be had: this test does nothing");
-                None
-            }
-        }
-    }
-}
-
-impl Drop for LoopDevice {
-    fn drop(&mut self) {
-        let _ = Command::new("losetup").args(["-d", &self.0]).status();
-    }
 }
 
 #[test]

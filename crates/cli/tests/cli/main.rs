@@ -6,6 +6,7 @@ mod crash;
 mod damage;
 mod diff;
 mod domains;
+mod durable;
 mod estimate;
 mod exchanged;
 mod explain;

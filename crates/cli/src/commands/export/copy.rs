@@ -214,3 +214,56 @@ fn write_part(out: &mut impl Write, part: &Part, data_bytes: &mut u64) -> std::i
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+    use std::os::unix::fs::FileExt;
+
+    use engine::Options;
+
+    use super::copy;
+    use crate::commands::scratch::{ScratchShape, ScratchStore};
+    use crate::interrupt::Interrupt;
+    use crate::progress::{Progress, Unit};
+    use crate::store::OpenStore;
+    use crate::target::Target;
+    use crate::testing::Folder;
+
+    /// What a device held before shines through no hole, however long.
+    #[test]
+    fn holes_are_written_to_a_device_as_zeros() {
+        const SIZE_BYTES: usize = 8 << 20;
+        let folder = Folder::new();
+        let shape = ScratchShape {
+            capacity_bytes: 64 << 20,
+            chunk_bytes: 4096,
+            detection: Default::default(),
+            tables_bytes_min: 0,
+        };
+        let scratch = ScratchStore::make(folder.path(), "export", &shape).unwrap();
+        let path = folder.path().join("device");
+        fs::write(&path, vec![0xff; SIZE_BYTES + 4096]).unwrap();
+        let mut expected = vec![0; SIZE_BYTES];
+        let options = Options { memory_bytes: 64 << 20, ..Default::default() };
+        OpenStore::with(scratch.path(), options, |store| {
+            let client = store.client();
+            client.create_volume("v", SIZE_BYTES as u64, false)?;
+            let volume = client.volume("v")?;
+            for at in [4096, 5 << 20] {
+                expected[at..at + 8192].fill(7);
+                client.write_at(&volume, at as u64, &[7; 8192])?;
+            }
+            let file = File::options().write(true).open(&path).unwrap();
+            let progress = Progress::new("exporting", Unit::Bytes, None);
+            let target = Target::device_of(file);
+            copy(client, volume, target, progress, &Interrupt::default())
+        })
+        .unwrap();
+        let device = File::open(&path).unwrap();
+        let mut held = vec![0; SIZE_BYTES + 4096];
+        device.read_exact_at(&mut held, 0).unwrap();
+        assert!(held[..SIZE_BYTES] == expected);
+        assert_eq!(held[SIZE_BYTES..], [0xff; 4096], "what is behind the image stays");
+    }
+}
