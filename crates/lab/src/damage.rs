@@ -17,7 +17,7 @@ use engine::{CheckReport, Problem, RepairReport};
 use crate::damage_driver::{ChunkRead, Driver};
 use crate::damage_hit::{Hit, Meaning};
 use crate::damage_store::{KINDS, Sample};
-use crate::damage_truth::{Place, Reading, VOLUME_CHUNKS, content, volume_name};
+use crate::damage_truth::{Floor, Place, Reading, VOLUME_CHUNKS, content, volume_name};
 use crate::dice::Dice;
 
 /// What became of hits on one kind of structure.
@@ -192,13 +192,17 @@ impl Trial<'_> {
         }
         let view = self.hit.view(&disk.restart(self.seed));
         // Where proven and unproven bytes were hit together, the unproven may be gone besides.
-        let may_be_older = self.hit.touches_unproven(self.sample);
+        let floor = match self.hit.touches_unproven(self.sample) {
+            true if self.hit.ends_journal(self.sample) => Floor::Rooted,
+            true => Floor::Proven,
+            false => Floor::Flushed,
+        };
         match Driver::open(view) {
             Err(sentence) if fate.detected => self.must_name_a_structure(&sentence),
             Err(sentence) => self.fail(format!("clean, but it does not open: {sentence}")),
             Ok(mut driver) => {
-                let reading = self.read_all(&mut driver, may_be_older);
-                fate.like_a_crash = !reading.older.is_empty() || meaning == Meaning::Unproven;
+                let reading = self.read_all(&mut driver, floor);
+                fate.like_a_crash = reading.is_older || meaning == Meaning::Unproven;
                 if !loses && !reading.failed.is_empty() {
                     self.fail(format!("nothing is lost, but {} reads fail", reading.failed.len()));
                 }
@@ -208,7 +212,7 @@ impl Trial<'_> {
             self.fail("not detected");
         }
         if fate.detected {
-            self.repair(&disk.restart(self.seed), may_be_older, &mut fate);
+            self.repair(&disk.restart(self.seed), floor, &mut fate);
         }
         fate
     }
@@ -217,7 +221,7 @@ impl Trial<'_> {
         self.failures.extend(must_name_a_structure(sentence));
     }
 
-    fn repair(&mut self, disk: &MemoryDisk, may_be_older: bool, fate: &mut Fate) {
+    fn repair(&mut self, disk: &MemoryDisk, floor: Floor, fate: &mut Fate) {
         let report = match engine::repair(Box::new(disk.clone()), &mut |_| {}) {
             Ok(report) => report,
             Err(error) => {
@@ -236,7 +240,7 @@ impl Trial<'_> {
         let driver = Driver::open(Box::new(disk.clone()));
         match driver {
             Err(sentence) => self.fail(format!("repaired, but it does not open: {sentence}")),
-            Ok(driver) => self.use_repaired(driver, &report, may_be_older, disk),
+            Ok(driver) => self.use_repaired(driver, &report, floor, disk),
         }
     }
 
@@ -262,10 +266,11 @@ impl Trial<'_> {
         &mut self,
         mut driver: Driver,
         report: &RepairReport,
-        may_be_older: bool,
+        floor: Floor,
         disk: &MemoryDisk,
     ) {
-        let reading = self.read_all(&mut driver, may_be_older || report.lost_records > 0);
+        let loses = if report.lost_records > 0 { Floor::Rooted } else { Floor::Flushed };
+        let reading = self.read_all(&mut driver, floor.max(loses));
         if reading.failed.len() as u64 != report.lost_chunks {
             let (failed, lost) = (reading.failed.len(), report.lost_chunks);
             self.fail(format!("{failed} reads fail, and the repair said {lost} chunks"));
@@ -290,8 +295,8 @@ impl Trial<'_> {
         }
     }
 
-    fn read_all(&mut self, driver: &mut Driver, may_be_older: bool) -> Reading {
-        let mut reading = self.sample.truth.read_all(driver, may_be_older);
+    fn read_all(&mut self, driver: &mut Driver, floor: Floor) -> Reading {
+        let mut reading = self.sample.truth.read_all(driver, floor);
         self.failures.append(&mut reading.wrong);
         reading
     }

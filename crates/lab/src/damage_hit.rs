@@ -155,6 +155,12 @@ impl Hit {
         self.touches(sample, false)
     }
 
+    /// Whether records are gone from a proven one on to the last: nothing behind them is left to
+    /// say that they were there.
+    pub(crate) fn ends_journal(&self, sample: &Sample) -> bool {
+        self.zone == Zone::Journal && self.touches(sample, true) && self.touches(sample, false)
+    }
+
     fn touches(&self, sample: &Sample, proven: bool) -> bool {
         let range = self.range(sample);
         let wanted =

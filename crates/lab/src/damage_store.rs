@@ -91,10 +91,8 @@ impl Maker {
             client.delete_volume(&of)
         });
         made.map_err(|error| error.to_string())?;
-        let of_first = self.truth.versions.range((0, 0)..(1, 0));
-        let cloned: Vec<(Place, Vec<u64>)> =
-            of_first.map(|((_, lba), versions)| ((CLONE, *lba), versions.clone())).collect();
-        self.truth.versions.extend(cloned);
+        self.truth.make_clone(0, CLONE);
+        self.truth.flush();
         self.there = VOLUMES;
         self.find_volumes()
     }
@@ -141,7 +139,11 @@ impl Maker {
     }
 
     fn flush(&mut self) -> Result<(), String> {
-        if self.driver.flush() { Ok(()) } else { Err("a flush failed".to_owned()) }
+        if !self.driver.flush() {
+            return Err("a flush failed".to_owned());
+        }
+        self.truth.flush();
+        Ok(())
     }
 }
 
@@ -161,11 +163,13 @@ impl Sample {
                 .driver
                 .call(move |client| client.make_volume(new))
                 .map_err(|error| error.to_string())?;
+            maker.truth.make(volume);
         }
         maker.find_volumes()?;
         maker.write_some(2000)?;
         maker.trim_some(200);
         maker.driver.call(|client| client.close()).map_err(|error| error.to_string())?;
+        maker.truth.root();
         let mut earlier = vec![copy_of(&disk)];
         maker.reopen(&disk)?;
         maker.make_clone()?;
@@ -182,6 +186,7 @@ impl Sample {
         maker.write_some(600)?;
         maker.trim_some(300);
         maker.driver.call(|client| client.close()).map_err(|error| error.to_string())?;
+        maker.truth.flush();
         let disk = if matches!(kind, Kind::Dirty | Kind::CompactedDirty) {
             maker.reopen(&disk)?;
             for _ in 0..6 {

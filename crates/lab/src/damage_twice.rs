@@ -3,8 +3,9 @@
 //! The two are chosen so that one is what the other is mended from, or what would tell of it
 //! (`damage_pair.rs`). What must hold:
 //!
-//! 1. No read gives bytes that the chunk never held. Bytes that it held once are right only where
-//!    nothing proved the newest, or where `check` or the repair says that records are lost.
+//! 1. No read gives bytes that the chunk never held. What is there is what all volumes held at one
+//!    moment: since the last flush, or before it where nothing proved what came last, or, but not
+//!    before the older root, where `check` or the repair says that records are lost.
 //! 2. Nothing panics, hangs, or answers an opening with a sentence that names no structure.
 //! 3. `check` says something, if a byte changed of what something durable proves.
 //! 4. What cannot be read is a chunk that `check` names: as lost, or as hidden until a repair.
@@ -35,7 +36,7 @@ use crate::damage_hit::{Blow, Hit};
 use crate::damage_named::Named;
 use crate::damage_pair::{Pair, blow};
 use crate::damage_store::{KINDS, Sample, copy_of};
-use crate::damage_truth::{Place, Reading, Truth, volume_name};
+use crate::damage_truth::{Floor, Place, Reading, Truth, volume_name};
 use crate::dice::Dice;
 
 /// Of a pair that goes wrong so many failures are told.
@@ -108,8 +109,10 @@ pub(crate) struct Trial<'a> {
     /// Bytes that are not what they were, or cannot be read.
     pub(crate) touched: Vec<(Zone, Range<u64>)>,
     pub(crate) between: Between,
-    /// Whether chunks may read as they were before.
-    pub(crate) may_be_older: bool,
+    /// Which effects may be missing.
+    pub(crate) floor: Floor,
+    /// Whether records were hit that something proves, and whether the one that nothing does.
+    journal_hit: [bool; 2],
     /// Whether something changed that something durable proves.
     pub(crate) is_proven: bool,
     pub(crate) next_content: u64,
@@ -131,7 +134,8 @@ impl<'a> Trial<'a> {
             hits: Vec::new(),
             touched: Vec::new(),
             between: Between::Nothing,
-            may_be_older: false,
+            floor: Floor::Flushed,
+            journal_hit: [false; 2],
             is_proven: false,
             next_content: FIRST_CONTENT,
             copied: BTreeSet::new(),
@@ -146,6 +150,17 @@ impl<'a> Trial<'a> {
         self.failures.push(failure.into());
     }
 
+    /// So much may be missing as well.
+    pub(crate) fn lower(&mut self, floor: Floor) {
+        self.floor = self.floor.max(floor);
+    }
+
+    /// What a check says is not applied may be missing.
+    pub(crate) fn expect_cut(&mut self, named: Option<&Named>) {
+        let cuts = named.is_some_and(|named| named.cuts);
+        self.lower(if cuts { Floor::Rooted } else { Floor::Flushed });
+    }
+
     fn run(&mut self, pair: Pair, atlas: &Atlas) -> Fate {
         let mut disk = self.sample.copy(self.dice.roll());
         let Some(first) = pair.first(atlas, &mut self.dice) else { return Fate::default() };
@@ -154,6 +169,7 @@ impl<'a> Trial<'a> {
             1 => Between::Cut,
             _ => Between::Nothing,
         };
+        let original = copy_of(&disk);
         self.strike(atlas, &first, &disk);
         let mut moved = None;
         if self.between != Between::Nothing {
@@ -168,7 +184,19 @@ impl<'a> Trial<'a> {
         if let Some(second) = pair.second(atlas_now, &first, &mut self.dice) {
             self.strike(atlas_now, &second, &disk);
         }
+        self.is_proven &= self.between != Between::Nothing || self.has_changed(&original, &disk);
         self.judge(&disk, &sound, atlas_now)
+    }
+
+    /// Whether the second hit did not undo the first.
+    fn has_changed(&self, original: &MemoryDisk, disk: &MemoryDisk) -> bool {
+        let fails = |hit: &Hit| hit.shortens() || hit.blow == Blow::Unreadable;
+        let differs = |(zone, range): &(Zone, Range<u64>)| {
+            let bytes =
+                |of: &MemoryDisk| of.peek(*zone, range.start, (range.end - range.start) as usize);
+            bytes(original) != bytes(disk)
+        };
+        self.hits.iter().any(fails) || self.touched.iter().any(differs)
     }
 
     fn atlas_of(&self, disk: &MemoryDisk) -> Atlas {
@@ -194,9 +222,16 @@ impl<'a> Trial<'a> {
             })
         };
         let (proven, unproven) = (touches(true), touches(false));
+        if hit.zone == Zone::Journal {
+            self.journal_hit = [self.journal_hit[0] | proven, self.journal_hit[1] | unproven];
+        }
+        // Nothing is left behind them to say that records were there.
+        let ends_journal = self.journal_hit == [true; 2];
+        self.lower(if ends_journal { Floor::Rooted } else { Floor::Flushed });
         let is_stale = hit.brings_a_root_back();
         self.is_proven |= (proven && !is_stale) || hit.shortens();
-        self.may_be_older |= unproven || is_stale;
+        self.lower(if unproven { Floor::Proven } else { Floor::Flushed });
+        self.lower(if is_stale { Floor::Nothing } else { Floor::Flushed });
         self.touched.extend(touched);
         self.hits.push(hit);
     }
@@ -230,8 +265,18 @@ impl<'a> Trial<'a> {
         }
     }
 
+    /// Reads an opened store, which goes on from what it holds.
+    pub(crate) fn read_opened(&mut self, driver: &mut Driver, when: &str) -> Reading {
+        let reading = self.read_all(driver, when);
+        self.truth.settle(&reading);
+        // It may come back once more when the other root is hit.
+        let is_stale = self.hits.iter().any(Hit::brings_a_root_back);
+        self.floor = if is_stale { Floor::Nothing } else { Floor::Flushed };
+        reading
+    }
+
     pub(crate) fn read_all(&mut self, driver: &mut Driver, when: &str) -> Reading {
-        let mut reading = self.truth.read_all(driver, self.may_be_older);
+        let mut reading = self.truth.read_all(driver, self.floor);
         self.failures.extend(reading.wrong.drain(..).map(|wrong| format!("{when}: {wrong}")));
         reading
     }
@@ -251,7 +296,7 @@ impl<'a> Trial<'a> {
         let is_named = |place: &&Place| {
             named.lost.contains(place)
                 || named.hidden.contains(place)
-                || names_page && self.truth.may_be_hole(**place)
+                || names_page && self.truth.may_be_hole(**place, self.floor)
         };
         let mut unnamed = reading.failed.iter().filter(|place| !is_named(place));
         if let Some(place) = unnamed.find(|place| !has_unused_copy(driver, **place)) {
@@ -265,15 +310,15 @@ impl<'a> Trial<'a> {
         let mut fate = Fate::default();
         let named = self.check(disk);
         fate.detected = named.as_ref().is_none_or(|named| !named.is_clean());
-        self.may_be_older |= named.as_ref().is_some_and(|named| named.cuts);
+        self.expect_cut(named.as_ref());
         // A root of an earlier moment names what only the newest one had no more.
         let is_stale = self.hits.iter().any(Hit::brings_a_root_back);
         if self.is_proven && !is_stale && !fate.detected {
             self.fail("not detected");
         }
-        let truth = self.truth.clone();
+        let (truth, floor) = (self.truth.clone(), self.floor);
         self.work(&copy_of(disk), named.as_ref(), fate.detected, &mut fate);
-        self.truth = truth;
+        (self.truth, self.floor) = (truth, floor);
         if fate.detected {
             self.mend(disk, sound, atlas, &mut fate);
         }

@@ -9,7 +9,7 @@ use crate::damage::{Fate, must_name_a_structure};
 use crate::damage_driver::{ChunkRead, Driver};
 use crate::damage_named::{Named, may_come_of};
 use crate::damage_store::FAVOURITES;
-use crate::damage_truth::{Place, VOLUME_CHUNKS, VOLUMES, content, volume_name};
+use crate::damage_truth::{Floor, Place, VOLUME_CHUNKS, VOLUMES, content, volume_name};
 use crate::damage_twice::{Between, Trial};
 
 impl Trial<'_> {
@@ -19,13 +19,15 @@ impl Trial<'_> {
         let seed = self.roll();
         let opened = Driver::open(self.view(disk));
         let Ok(mut driver) = opened else { return disk.restart(seed) };
-        self.may_be_older |= named.as_ref().is_some_and(|named| named.cuts);
-        let reading = self.read_all(&mut driver, "between");
+        self.expect_cut(named.as_ref());
+        let reading = self.read_opened(&mut driver, "between");
         self.must_be_named(&mut driver, "between", &reading, named.as_ref());
         self.write_some(&mut driver, &[], 60);
         self.go_on(&mut driver);
         if self.between == Between::Closed {
-            drop(driver.close());
+            if driver.close().is_ok() {
+                self.truth.flush();
+            }
             disk.restart(seed)
         } else {
             disk.crash(seed)
@@ -47,14 +49,17 @@ impl Trial<'_> {
             }
             Err(sentence) => return self.fail(format!("clean, but it does not open: {sentence}")),
         };
-        let reading = self.read_all(&mut driver, "opened");
-        fate.like_a_crash = !reading.older.is_empty();
+        let reading = self.read_opened(&mut driver, "opened");
+        fate.like_a_crash = reading.is_older;
         self.must_be_named(&mut driver, "opened", &reading, named);
         let failed: Vec<Place> = reading.failed.iter().copied().collect();
         let mut written = self.write_some(&mut driver, &failed, 20);
         self.go_on(&mut driver);
-        written.retain(|place| !self.truth.may_be_hole(*place));
+        written.retain(|place| !self.truth.may_be_hole(*place, Floor::Flushed));
         let is_closed = driver.close().is_ok();
+        if is_closed {
+            self.truth.flush();
+        }
         let seed = self.roll();
         let disk = if is_closed { disk.restart(seed) } else { disk.crash(seed) };
         let after = self.check(&disk);
@@ -91,7 +96,7 @@ impl Trial<'_> {
         }
     }
 
-    /// Writes these chunks and some more, and flushes; what was not flushed is loose. Gives the new
+    /// Writes these chunks and some more, and flushes. Gives the new
     /// contents that are there for good.
     pub(crate) fn write_some(
         &mut self,
@@ -113,8 +118,10 @@ impl Trial<'_> {
                 let number =
                     if is_new { self.next_content } else { 1 + self.dice.below(FAVOURITES) };
                 let is_written = driver.write(&volume, place.1, &content(number));
-                self.truth.write(place, number);
-                self.truth.loose.insert(place);
+                match is_written {
+                    true => self.truth.write(place, number),
+                    false => self.truth.doubt(place, number),
+                }
                 kept.remove(&place);
                 self.copied.remove(&place);
                 if !is_new {
@@ -130,7 +137,7 @@ impl Trial<'_> {
                 }
             }
             if driver.flush() {
-                self.truth.loose.retain(|place| !written.contains(place));
+                self.truth.flush();
                 kept.extend(written.into_iter().filter(|place| !self.copied.contains(place)));
             }
         }
@@ -160,10 +167,12 @@ impl Trial<'_> {
         let first = self.dice.below(VOLUME_CHUNKS);
         let count = 1 + self.dice.below(VOLUME_CHUNKS - first);
         let Some(volume) = driver.volume(&volume_name(number)) else { return };
-        let is_trimmed = driver.trim(&volume, first, count);
-        self.truth.trim(number, first..first + count);
-        if !driver.flush() || !is_trimmed {
-            self.truth.loose.extend((first..first + count).map(|lba| (number, lba)));
+        match driver.trim(&volume, first, count) {
+            true => self.truth.trim(number, first..first + count),
+            false => (first..first + count).for_each(|lba| self.truth.doubt((number, lba), 0)),
+        }
+        if driver.flush() {
+            self.truth.flush();
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::damage_driver::Driver;
 use crate::damage_hit::{Blow, Hit};
 use crate::damage_named::Named;
 use crate::damage_store::copy_of;
-use crate::damage_truth::{Place, volume_name};
+use crate::damage_truth::{Floor, Place, volume_name};
 use crate::damage_twice::Trial;
 
 const BLOCK_BYTES: u64 = 4096;
@@ -50,7 +50,8 @@ impl Trial<'_> {
         };
         fate.repaired = true;
         fate.lost = report.lost_chunks > 0 || report.lost_records > 0;
-        self.may_be_older |= report.lost_records > 0;
+        let loses = report.lost_records > 0;
+        self.lower(if loses { Floor::Rooted } else { Floor::Flushed });
         let Some(after) = self.check(disk) else {
             return self.fail("a check is refused after the repair");
         };
@@ -93,7 +94,7 @@ impl Trial<'_> {
             Ok(driver) => driver,
             Err(sentence) => return self.fail(format!("mended, it does not open: {sentence}")),
         };
-        let reading = self.read_all(&mut driver, "mended");
+        let reading = self.read_opened(&mut driver, "mended");
         if reading.failed != after.lost {
             let (failed, lost) = (reading.failed.len(), after.lost.len());
             self.fail(format!("mended: {failed} reads fail, and the check names {lost}"));
