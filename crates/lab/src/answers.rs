@@ -101,8 +101,10 @@ impl Session<'_> {
                     Some(finding) if self.trouble.is_none() => {
                         Err(strange("a scrub", &finding.problem))
                     }
-                    // No repair comes here: each PBN has a chunk or is free.
-                    _ if step.given_up_chunks > 0 => Err(strange("PBNs that name nothing", &step)),
+                    // But for what a repair gave up each PBN has a chunk or is free.
+                    _ if step.given_up_chunks > self.given_up => {
+                        Err(strange("PBNs that name nothing", &step))
+                    }
                     _ => Ok(()),
                 }
             }

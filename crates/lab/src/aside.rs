@@ -1,5 +1,7 @@
 //! What is looked at after a crash: does the store open, is it whole, does it hold a prefix?
 
+use std::collections::BTreeSet;
+
 use disk::{Loss, MemoryDisk};
 use engine::{AdminRequest, Problem};
 
@@ -127,13 +129,13 @@ pub(crate) fn compare(
 }
 
 /// What an opened store holds on a disk that something is wrong with: a prefix explains what can be
-/// read, and no more than a few stored chunks cannot.
+/// read, and no more than a few stored chunks cannot: these.
 pub(crate) fn compare_damaged(
     opening: &mut Opening,
     oracle: &Oracle,
     flushed: usize,
     trouble: Trouble,
-) -> Result<(), Broken> {
+) -> Result<BTreeSet<Register>, Broken> {
     opening.tolerant = Some(trouble);
     let found = opening.find(oracle)?;
     oracle.explain(flushed, &found)?;
@@ -143,7 +145,7 @@ pub(crate) fn compare_damaged(
         let what = "stored chunks that cannot be read";
         return Err(Broken::Figure { what, said, counted: most });
     }
-    Ok(())
+    Ok(found.unreadable)
 }
 
 /// Deduplication is exact: as many chunks are stored as there are different contents, counted in

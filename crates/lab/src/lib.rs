@@ -7,6 +7,7 @@
 //! aside.rs      what each crash would leave  oracle.rs   which prefixes explain what is found
 //! trouble.rs    what else goes wrong with a disk   shrink.rs  a failing script made short
 //! doubt.rs      what failed requests leave open    rest.rs    what a store at rest must be
+//! damaged.rs    wrong bytes on the medium, and their repair
 //! fullness.rs   stores that are filled to the last chunk
 //! cache_study/ what the tables cost by cache, policy and filter: a model, without the engine
 //! flash/       ways to find a duplicate on a simulated flash device: a model as well
@@ -39,6 +40,7 @@ mod damage_truth;
 mod damage_twice;
 mod damage_twice_life;
 mod damage_twice_mend;
+mod damaged;
 mod dice;
 mod difference;
 mod doubt;

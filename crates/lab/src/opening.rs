@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use disk::{Doorbell, MemoryDisk};
 use engine::{
-    AdminRequest, Caches, Client, Completions, Dedup, DomainSecret, Done, Engine, OpenReport,
-    Options, Reply, RequestError, Stats, VolumeHandle,
+    Address, AdminRequest, Caches, Client, Completions, Dedup, DomainSecret, Done, Engine,
+    OpenReport, Options, Reply, RequestError, Stats, VolumeHandle,
 };
 use format::superblock::Geometry;
 
@@ -260,6 +260,24 @@ impl Opening {
             }
         }
         Ok(found)
+    }
+
+    /// Whether a chunk has a second copy that no read looks for, since few map it by now.
+    pub(crate) fn has_unused_copy(&mut self, register: Register) -> Result<bool, Broken> {
+        let Register::Chunk(slot, lba) = register else { return Ok(false) };
+        let Some(volume) = self.volumes.get(&slot).map(VolumeHandle::name) else {
+            return Ok(false);
+        };
+        let request = AdminRequest::Explain { volume, address: Address::Lba(lba) };
+        match self.administer(request) {
+            Ok(Reply::Explanation(explained)) => {
+                let place = explained.chunk.and_then(|chunk| chunk.place);
+                Ok(place.is_some_and(|place| place.second_copy.is_some()))
+            }
+            Ok(other) => Err(strange("a chunk explained", &other)),
+            Err(Broken::Request(_)) => Ok(false),
+            Err(broken) => Err(broken),
+        }
     }
 
     fn read(

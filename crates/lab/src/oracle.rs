@@ -235,6 +235,11 @@ impl Oracle {
         self.base.get(&register).unwrap_or(&Value::Nothing)
     }
 
+    /// Whether a register was ever given a value.
+    pub(crate) fn knows(&self, register: Register) -> bool {
+        self.base.contains_key(&register) || self.versions.contains_key(&register)
+    }
+
     /// A volume's entry now.
     pub(crate) fn volume(&self, slot: u32) -> Option<&Entry> {
         match self.now(Register::Volume(slot)) {

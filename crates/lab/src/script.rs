@@ -113,6 +113,15 @@ impl Script {
 }
 
 impl Life {
+    /// Whether wrong bytes are on the medium when it ends.
+    pub(crate) fn ends_damaged(&self) -> bool {
+        let damages = |request: &Request| match request.verb {
+            Verb::Trouble { kind, .. } => kind.damages(),
+            _ => false,
+        };
+        self.requests.iter().any(damages)
+    }
+
     fn new(requests: Vec<Request>, end: End, root_lost: bool) -> Self {
         Self { requests, end, root_lost }
     }

@@ -86,6 +86,8 @@ pub(crate) struct Session<'a> {
     pub(crate) scrub: ScrubPosition,
     /// A root slot may have been lost with a crash, and no scrub has told of it yet.
     pub(crate) slot_in_doubt: bool,
+    /// PBNs that a repair gave up.
+    pub(crate) given_up: u64,
     /// Scrubs that came to their end.
     pub(crate) scrubbed: u64,
     /// Where collection on request goes on, without and with compressing anew.
@@ -97,6 +99,8 @@ pub(crate) struct Session<'a> {
     pub(crate) shape: &'a Shape,
     pub(crate) waiting: BTreeMap<u64, Waiting>,
     pub(crate) backlog_chunks: u64,
+    /// How many effects there were when so many of them had become known to be durable.
+    flushes: Vec<(usize, usize)>,
 }
 
 impl<'a> Session<'a> {
@@ -117,6 +121,7 @@ impl<'a> Session<'a> {
             steps: 0,
             scrub: ScrubPosition::default(),
             slot_in_doubt: false,
+            given_up: 0,
             scrubbed: 0,
             collect: [None; 2],
             collected: [0; 2],
@@ -124,12 +129,21 @@ impl<'a> Session<'a> {
             shape,
             waiting: BTreeMap::new(),
             backlog_chunks: 0,
+            flushes: Vec::new(),
         }
     }
 
     /// Effects that are known to be durable.
     pub(crate) fn flushed(&self) -> usize {
         self.opening.ear.heard().flushed
+    }
+
+    /// Effects of which a durable record says that they are durable: the record of the newest one
+    /// was made when these had been answered.
+    pub(crate) fn proven(&self) -> usize {
+        let flushed = self.flushed();
+        let known = self.flushes.iter().rev().find(|(written, _)| *written < flushed);
+        known.map_or(0, |(_, known)| *known)
     }
 
     /// Looks at the crashes that the tap has seen.
@@ -145,6 +159,10 @@ impl<'a> Session<'a> {
 
     pub(crate) fn step(&mut self) -> Result<bool, Broken> {
         let moved = self.opening.step();
+        let flushed = self.flushed();
+        if self.flushes.last().is_none_or(|(_, known)| *known < flushed) {
+            self.flushes.push((self.oracle.written(), flushed));
+        }
         self.steps += 1;
         if self.steps > STEPS_MAX {
             return Err(Broken::StandsStill { waiting: self.waiting.len() });

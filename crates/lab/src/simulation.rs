@@ -7,6 +7,7 @@ use format::superblock::Geometry;
 use format::units::CONTAINER_BYTES;
 
 use crate::aside::{self, Points, check, check_crashed, compare, compare_damaged};
+use crate::damaged::Damaged;
 use crate::dice::{Digest, mixed};
 use crate::failure::{Broken, Failure};
 use crate::growth::zones_to_grow_into;
@@ -101,6 +102,8 @@ pub struct Simulation {
     oracle: Oracle,
     /// Effects that were durable when the last life ended.
     flushed: usize,
+    /// Of those, the ones that a later record calls durable.
+    proven: usize,
     /// Whether it ended with a close.
     closed: bool,
     /// What went wrong with the disk in the last life.
@@ -109,6 +112,8 @@ pub struct Simulation {
     scrub: ScrubPosition,
     /// A root slot may have been lost with a crash, and no scrub has told of it yet.
     slot_in_doubt: bool,
+    /// PBNs that a repair gave up.
+    given_up: u64,
     /// Where in the run we are.
     life: usize,
     last_life: usize,
@@ -147,10 +152,12 @@ impl Simulation {
             disk,
             oracle: Oracle::default(),
             flushed: 0,
+            proven: 0,
             closed: true,
             trouble: None,
             scrub: ScrubPosition::default(),
             slot_in_doubt: false,
+            given_up: 0,
             life: 0,
             last_life: 0,
             request: 0,
@@ -180,13 +187,13 @@ impl Simulation {
         for life in &lives {
             self.life += 1;
             self.request = 0;
-            match self.trouble.take() {
-                Some(trouble) if trouble.damages() => {
-                    self.look_at_damage(trouble)?;
-                    break;
-                }
-                _ => self.live(life)?,
+            if let Some(trouble) = self.trouble.take().filter(|trouble| trouble.damages())
+                && !self.mend(trouble)?
+            {
+                self.closed = false;
+                break;
             }
+            self.live(life)?;
         }
         if self.closed && self.trouble.is_none() {
             check(&self.disk).map_err(in_run)?;
@@ -211,13 +218,14 @@ impl Simulation {
         let oracle = std::mem::take(&mut self.oracle);
         let mut session = Session::new(opening, oracle, &shape);
         (session.scrub, session.slot_in_doubt) = (self.scrub, self.slot_in_doubt);
+        session.given_up = self.given_up;
         let lived = self.go_through(&mut session, life);
         self.scrub = session.scrub;
         let is_crash = life.end != End::Close || session.trouble.is_some();
         self.slot_in_doubt = session.slot_in_doubt || is_crash;
         self.note(&session);
         lived.map_err(|broken| (session.aside.take(), broken))?;
-        self.flushed = session.flushed();
+        (self.flushed, self.proven) = (session.flushed(), session.proven());
         self.closed = life.end == End::Close;
         self.trouble = session.trouble;
         let left = leave(&self.disk, life.end);
@@ -259,17 +267,15 @@ impl Simulation {
         Ok(opening)
     }
 
-    /// A store whose medium holds wrong bytes: it is refused, or every chunk reads as it must or
-    /// not at all; and one rotten bit costs one stored chunk.
-    fn look_at_damage(&mut self, trouble: Trouble) -> Outcome<()> {
-        let ear = Ear::new(Watch::Nothing, 0, 0);
-        let mut opening = match Opening::new(&self.disk, &self.script.shape, ear) {
-            Ok(opening) => opening,
-            Err(Broken::DoesNotOpen(_)) if trouble.harms_tables() => return Ok(()),
-            Err(broken) => return Err(in_run(broken)),
-        };
-        let flushed = if trouble.lies() { 0 } else { self.flushed };
-        compare_damaged(&mut opening, &self.oracle, flushed, trouble).map_err(in_run)
+    /// A store whose medium holds wrong bytes is judged, and repaired; false if it cannot be.
+    fn mend(&mut self, trouble: Trouble) -> Outcome<bool> {
+        let flushed = if trouble.lies() { self.proven } else { self.flushed };
+        let damaged = Damaged { disk: &self.disk, shape: &self.script.shape, trouble, flushed };
+        let judged = damaged.judge(&mut self.oracle).map_err(in_run)?;
+        let Some((disk, given_up)) = judged else { return Ok(false) };
+        (self.disk, self.given_up) = (disk, given_up);
+        (self.flushed, self.closed) = (self.oracle.written(), true);
+        Ok(true)
     }
 
     fn go_through(&mut self, session: &mut Session<'_>, life: &Life) -> Result<(), Broken> {
@@ -292,7 +298,7 @@ impl Simulation {
             }
             // While the store runs it holds all that it was asked to.
             let (opening, oracle) = (&mut session.opening, &session.oracle);
-            return compare_damaged(opening, oracle, oracle.written(), trouble);
+            return compare_damaged(opening, oracle, oracle.written(), trouble).map(drop);
         }
         session.tally()?;
         if life.end == End::Close { session.close() } else { Ok(()) }

@@ -127,28 +127,38 @@ impl Plan {
         };
         let mut lives = Vec::new();
         for life in 0..self.crashes {
-            let mut requests = Vec::with_capacity(self.steps as usize);
-            for _ in 0..self.steps {
-                requests.push(workload.next_request());
-                requests.extend(workload.version_request());
-                if self.seed.is_multiple_of(3) {
-                    requests.extend(workload.extra_request());
-                }
-                if self.seed.is_multiple_of(5) {
-                    requests.extend(workload.dedup_request());
-                }
-            }
-            let end = workload.end();
-            let root_lost = mixed(self.seed, 1 << 32 | life).is_multiple_of(6);
-            lives.push(Life { requests, end, root_lost: root_lost && end != End::Close });
+            lives.push(self.life(&mut workload, life));
         }
         if mixed(self.seed, 5).is_multiple_of(4) {
             grow(&mut Dice::new(mixed(self.seed, 6)), &mut lives);
         }
         if mixed(self.seed, 2).is_multiple_of(3) {
             workload.make_trouble(&mut lives);
+            if lives.last().is_some_and(Life::ends_damaged) {
+                // It is lived by the store as a repair leaves it.
+                lives.push(self.life(&mut workload, self.crashes));
+            }
         }
         Script { shape: self.shape.clone(), lives }
+    }
+}
+
+impl Plan {
+    fn life(&self, workload: &mut Workload<'_>, life: u64) -> Life {
+        let mut requests = Vec::with_capacity(self.steps as usize);
+        for _ in 0..self.steps {
+            requests.push(workload.next_request());
+            requests.extend(workload.version_request());
+            if self.seed.is_multiple_of(3) {
+                requests.extend(workload.extra_request());
+            }
+            if self.seed.is_multiple_of(5) {
+                requests.extend(workload.dedup_request());
+            }
+        }
+        let end = workload.end();
+        let root_lost = mixed(self.seed, 1 << 32 | life).is_multiple_of(6);
+        Life { requests, end, root_lost: root_lost && end != End::Close }
     }
 }
 
