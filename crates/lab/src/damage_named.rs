@@ -65,25 +65,44 @@ fn places(volume: &str, lbas: Range<u64>) -> impl Iterator<Item = Place> {
     lbas.map(move |lba| (number, lba))
 }
 
-/// Whether a problem may come of one that was known: the newest root becomes the older one, and a
-/// directory that is made again lists no frame that is damaged. Copies are not looked at where
-/// pages or records are damaged.
+/// Whether a problem is one that was known, as it may look after the store was open for a while: the
+/// newest root has become the older one, a directory that was made again lists no frame that is
+/// damaged, and of a container with a block that cannot be read only a check of a store that can be
+/// opened says so as a whole. Copies are not looked at where pages or records are damaged.
 pub(crate) fn may_come_of(problem: &Problem, known: &Problem) -> bool {
-    let is_page = |problem: &Problem| {
-        matches!(problem, Problem::DamagedPage { .. } | Problem::DamagedInnerPage { .. })
-    };
+    use Problem::{DamagedCopy, DamagedFrame, DamagedInnerPage, DamagedPage, OlderPage};
     let hides_copies = |problem: &Problem| {
-        use Problem::{Journal, OlderPage, Unreadable};
-        is_page(problem) || matches!(problem, OlderPage { .. } | Unreadable { .. } | Journal { .. })
+        use Problem::{Journal, Unreadable};
+        is_page(problem) || matches!(problem, Unreadable { .. } | Journal { .. })
     };
-    std::mem::discriminant(problem) == std::mem::discriminant(known)
+    problem == known
         || match (problem, known) {
-            (Problem::OlderPage { .. }, known) => is_page(known),
-            (Problem::DamagedCopy { .. }, known) => hides_copies(known),
+            (OlderPage { table, level, index }, known) => match known {
+                DamagedInnerPage { table: of, level: at, index: number } => {
+                    (table, level, index) == (of, at, number)
+                }
+                DamagedPage { index: number, .. } => (*level, index) == (0, number),
+                _ => false,
+            },
+            (
+                DamagedFrame { pbn, .. } | DamagedCopy { pbn, .. },
+                DamagedFrame { pbn: known, .. } | DamagedCopy { pbn: known, .. },
+            ) if pbn == known => true,
+            (DamagedCopy { .. }, known) => hides_copies(known),
             (
                 Problem::DirectoryLacks { pbn, .. } | Problem::FrameMisplaced { pbn, .. },
-                Problem::DamagedFrame { pbn: known, .. } | Problem::DamagedCopy { pbn: known, .. },
+                DamagedFrame { pbn: known, .. } | DamagedCopy { pbn: known, .. },
             ) => pbn == known,
+            (
+                Problem::UnreadableContainer { container },
+                DamagedFrame { container: known, .. } | Problem::Directory { container: known },
+            ) => container == known,
             _ => false,
         }
+}
+
+/// Whether it is said of a page of a table.
+fn is_page(problem: &Problem) -> bool {
+    use Problem::{DamagedInnerPage, DamagedPage, OlderPage};
+    matches!(problem, DamagedPage { .. } | DamagedInnerPage { .. } | OlderPage { .. })
 }
