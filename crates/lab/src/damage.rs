@@ -282,7 +282,7 @@ impl Trial<'_> {
             let volume = driver.call(move |client| client.volume(&volume_name(place.0)));
             let Ok(volume) = volume else { return self.fail("a repaired volume is gone") };
             let bytes = content(number);
-            let written = driver.write(&volume, place.1, &bytes);
+            let written = driver.write(&volume, place.1, &bytes).is_well();
             if !written || driver.read(&volume, place.1) != ChunkRead::Bytes(bytes) {
                 return self.fail(format!("chunk {} of v{} cannot be written", place.1, place.0));
             }

@@ -51,6 +51,29 @@ pub(crate) enum ChunkRead {
     Hangs,
 }
 
+/// How a request ended that changes something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    Well,
+    Failed(RequestError),
+    /// It is never answered.
+    Hangs,
+}
+
+impl Ended {
+    pub(crate) fn is_well(&self) -> bool {
+        *self == Self::Well
+    }
+
+    fn of(outcome: Option<Outcome>) -> Self {
+        match outcome {
+            None => Self::Hangs,
+            Some(Ok(_)) => Self::Well,
+            Some(Err(error)) => Self::Failed(error),
+        }
+    }
+}
+
 /// A store that runs when it is asked something.
 pub(crate) struct Driver {
     engine: Engine,
@@ -132,17 +155,22 @@ impl Driver {
     fn ask(&mut self, send: impl FnOnce(&Client, Done)) -> Option<Outcome> {
         let inbox = Arc::new(Inbox::default());
         send(&self.client, Done { sink: Arc::clone(&inbox) as Arc<dyn Completions>, tag: 1 });
+        self.wait_for(&inbox)
+    }
+
+    fn wait_for(&mut self, inbox: &Inbox) -> Option<Outcome> {
         let mut still = 0;
         for _ in 0..STEPS_MAX {
-            if !self.engine.step() {
+            let moved = self.engine.step();
+            if let Some(outcome) = inbox.0.lock().unwrap_or_else(PoisonError::into_inner).take() {
+                return Some(outcome);
+            }
+            if !moved {
                 still += 1;
+                self.engine.tick();
             }
             if still > STILL_MAX {
                 return None;
-            }
-            let mut outcome = inbox.0.lock().unwrap_or_else(PoisonError::into_inner);
-            if outcome.is_some() {
-                return outcome.take();
             }
         }
         None
@@ -160,39 +188,32 @@ impl Driver {
         }
     }
 
-    /// Writes a chunk; false if it failed.
-    pub(crate) fn write(&mut self, volume: &VolumeHandle, lba: u64, bytes: &[u8]) -> bool {
+    /// Writes a chunk.
+    pub(crate) fn write(&mut self, volume: &VolumeHandle, lba: u64, bytes: &[u8]) -> Ended {
         let offset_bytes = lba * CHUNK_BYTES as u64;
         let mut buf = self.client.buffer(offset_bytes, bytes.len());
         buf.bytes_mut().copy_from_slice(bytes);
         let inbox = Arc::new(Inbox::default());
         let done = Done { sink: Arc::clone(&inbox) as Arc<dyn Completions>, tag: 1 };
         let accepted = self.client.write(volume, offset_bytes, buf, false, done);
-        let mut still = 0;
         while self.engine.step() {}
-        while accepted != engine::Accepted::Now && still < STILL_MAX {
-            if let Some(outcome) = inbox.0.lock().unwrap_or_else(PoisonError::into_inner).take() {
-                return outcome.is_ok();
-            }
-            if !self.engine.step() {
-                still += 1;
-                self.engine.tick();
-            }
+        match accepted {
+            engine::Accepted::Now => Ended::Well,
+            _ => Ended::of(self.wait_for(&inbox)),
         }
-        accepted == engine::Accepted::Now
     }
 
-    /// Trims chunks; false if that failed.
-    pub(crate) fn trim(&mut self, volume: &VolumeHandle, lba: u64, count: u64) -> bool {
+    /// Trims chunks.
+    pub(crate) fn trim(&mut self, volume: &VolumeHandle, lba: u64, count: u64) -> Ended {
         let (offset_bytes, length_bytes) = (lba * CHUNK_BYTES as u64, count * CHUNK_BYTES as u64);
         let outcome =
             self.ask(|client, done| client.trim(volume, offset_bytes, length_bytes, false, done));
-        matches!(outcome, Some(Ok(_)))
+        Ended::of(outcome)
     }
 
     /// Makes everything durable.
-    pub(crate) fn flush(&mut self) -> bool {
-        matches!(self.ask(|client, done| client.flush(done)), Some(Ok(_)))
+    pub(crate) fn flush(&mut self) -> Ended {
+        Ended::of(self.ask(|client, done| client.flush(done)))
     }
 
     /// Reads one chunk.

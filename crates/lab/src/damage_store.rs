@@ -105,7 +105,7 @@ impl Maker {
     }
 
     fn write(&mut self, place: Place, number: u64) -> Result<(), String> {
-        if !self.driver.write(&self.volumes[place.0], place.1, &content(number)) {
+        if !self.driver.write(&self.volumes[place.0], place.1, &content(number)).is_well() {
             return Err(format!("chunk {} could not be written", place.1));
         }
         self.truth.write(place, number);
@@ -139,7 +139,7 @@ impl Maker {
     }
 
     fn flush(&mut self) -> Result<(), String> {
-        if !self.driver.flush() {
+        if !self.driver.flush().is_well() {
             return Err("a flush failed".to_owned());
         }
         self.truth.flush();

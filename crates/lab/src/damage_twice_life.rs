@@ -6,7 +6,7 @@ use disk::MemoryDisk;
 use engine::ScrubRequest;
 
 use crate::damage::{Fate, must_name_a_structure};
-use crate::damage_driver::{ChunkRead, Driver};
+use crate::damage_driver::{ChunkRead, Driver, Ended};
 use crate::damage_named::{Named, may_come_of};
 use crate::damage_store::FAVOURITES;
 use crate::damage_truth::{Floor, Place, VOLUME_CHUNKS, VOLUMES, content, volume_name};
@@ -117,7 +117,8 @@ impl Trial<'_> {
                 let is_new = !self.dice.once_in(4);
                 let number =
                     if is_new { self.next_content } else { 1 + self.dice.below(FAVOURITES) };
-                let is_written = driver.write(&volume, place.1, &content(number));
+                let ended = driver.write(&volume, place.1, &content(number));
+                let is_written = self.ends(&ended, "a write");
                 match is_written {
                     true => self.truth.write(place, number),
                     false => self.truth.doubt(place, number),
@@ -136,12 +137,21 @@ impl Trial<'_> {
                     }
                 }
             }
-            if driver.flush() {
+            let flushed = driver.flush();
+            if self.ends(&flushed, "a flush") {
                 self.truth.flush();
                 kept.extend(written.into_iter().filter(|place| !self.copied.contains(place)));
             }
         }
         kept
+    }
+
+    /// Whether a request ended well; it must end.
+    fn ends(&mut self, ended: &Ended, what: &str) -> bool {
+        if *ended == Ended::Hangs {
+            self.fail(format!("{what} is never answered"));
+        }
+        ended.is_well()
     }
 
     /// What else goes on in a store: trims, background work, a scrub.
@@ -167,11 +177,13 @@ impl Trial<'_> {
         let first = self.dice.below(VOLUME_CHUNKS);
         let count = 1 + self.dice.below(VOLUME_CHUNKS - first);
         let Some(volume) = driver.volume(&volume_name(number)) else { return };
-        match driver.trim(&volume, first, count) {
+        let trimmed = driver.trim(&volume, first, count);
+        match self.ends(&trimmed, "a trim") {
             true => self.truth.trim(number, first..first + count),
             false => (first..first + count).for_each(|lba| self.truth.doubt((number, lba), 0)),
         }
-        if driver.flush() {
+        let flushed = driver.flush();
+        if self.ends(&flushed, "a flush") {
             self.truth.flush();
         }
     }

@@ -69,7 +69,7 @@ fn damaged_store() -> Result<MemoryDisk, String> {
     driver.trim(&volume, 0, DYING);
     driver.idle(20);
     write(&mut driver, &volume, DYING..DYING + LATER)?;
-    if !driver.flush() {
+    if !driver.flush().is_well() {
         return Err("a flush failed".to_owned());
     }
     let stats = driver.call(|client| client.stats()).map_err(|error| error.to_string())?;
@@ -92,7 +92,7 @@ fn write(
     volume: &VolumeHandle,
     lbas: std::ops::Range<u64>,
 ) -> Result<(), String> {
-    let failed = lbas.into_iter().find(|&lba| !driver.write(volume, lba, &chunk_of(lba)));
+    let failed = lbas.into_iter().find(|&lba| !driver.write(volume, lba, &chunk_of(lba)).is_well());
     failed.map_or(Ok(()), |lba| Err(format!("chunk {lba} could not be written")))
 }
 
