@@ -254,7 +254,7 @@ impl<'a> Session<'a> {
         durable: bool,
     ) -> Result<(), Broken> {
         let Some((handle, range)) = self.clip(range) else { return Ok(()) };
-        let Range { first, count, .. } = range;
+        let Range { volume, first, count } = range;
         let bytes = bytes_of(content, self.shape, first, count);
         let offset_bytes = first * SECTOR_BYTES;
         let mut buf = loop {
@@ -288,7 +288,7 @@ impl<'a> Session<'a> {
             }
         } else if self.shape.tight || self.slowed || allowed.is_some() {
             // It may wait for space, and until it is answered it has no place in the order.
-            self.settle_place(tag, &changed, allowed)?;
+            self.settle_place(tag, volume, &changed, allowed)?;
         } else if !is_empty && changed.whole && !durable && self.trouble.is_none() {
             return Err(strange("a write to a store with room", &accepted));
         }
@@ -305,6 +305,7 @@ impl<'a> Session<'a> {
     fn settle_place(
         &mut self,
         tag: u64,
+        volume: u32,
         changed: &Changed,
         allowed: Option<bool>,
     ) -> Result<(), Broken> {
@@ -314,6 +315,11 @@ impl<'a> Session<'a> {
                 return Err(strange("a write beyond a quota", &reply));
             }
             Ok(reply) => return self.take_change(changed, &reply),
+            // What counts is what the volume holds, and a request that failed leaves that open.
+            Err(RequestError::QuotaExceeded { .. }) if self.oracle.has_doubts(volume) => {
+                self.oracle.doubt(changed);
+                return Ok(());
+            }
             Err(RequestError::NoSpace) => self.refused += 1,
             Err(RequestError::QuotaExceeded { .. }) if allowed == Some(false) => self.refused += 1,
             Err(error) => return self.fail(&error, changed),
