@@ -101,6 +101,15 @@ pub(crate) fn may_come_of(problem: &Problem, known: &Problem) -> bool {
         }
 }
 
+/// Whether something of the tables cannot be read.
+pub(crate) fn is_of_tables(problem: &Problem) -> bool {
+    match problem {
+        Problem::Unreadable { zone, .. } | Problem::ShortZone { zone, .. } => zone == "tables",
+        Problem::LostCatalog { .. } => true,
+        problem => is_page(problem),
+    }
+}
+
 /// Whether it is said of a page of a table.
 fn is_page(problem: &Problem) -> bool {
     use Problem::{DamagedInnerPage, DamagedPage, OlderPage};

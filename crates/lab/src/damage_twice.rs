@@ -9,8 +9,9 @@
 //! 2. Nothing panics, hangs, or answers an opening with a sentence that names no structure.
 //! 3. `check` says something, if a byte changed of what something durable proves.
 //! 4. What cannot be read is a chunk that `check` names: as lost, or as hidden until a repair.
-//! 5. A store that opens goes on working until a write needs what is damaged: what is written and
-//!    flushed is there when it is opened again, and `check` names nothing that it did not name.
+//! 5. A store that opens goes on working until a write needs a page that is damaged, and says so from
+//!    then on: what is written and flushed is there when it is opened again, and `check` names
+//!    nothing that it did not name.
 //! 6. A repair loses what `check` called lost, no more and no less; a chunk only if both its
 //!    frames, or the page of a map that leads to it, were hit; and records only if it says so.
 //! 7. A second repair finds nothing but those lost chunks. They can be written again, and then
@@ -33,7 +34,7 @@ use crate::damage::{DamageTable, Fate, must_name_a_structure};
 use crate::damage_atlas::Atlas;
 use crate::damage_driver::{COPIES_ABOVE, Driver};
 use crate::damage_hit::{Blow, Hit};
-use crate::damage_named::Named;
+use crate::damage_named::{Named, is_of_tables};
 use crate::damage_pair::{Pair, blow};
 use crate::damage_store::{KINDS, Sample, copy_of};
 use crate::damage_truth::{Floor, Place, Reading, Truth, volume_name};
@@ -113,6 +114,9 @@ pub(crate) struct Trial<'a> {
     pub(crate) floor: Floor,
     /// Whether records were hit that something proves, and whether the one that nothing does.
     journal_hit: [bool; 2],
+    /// Whether writing may stop in the store that is open, since a page is damaged; and has.
+    pub(crate) may_stop: bool,
+    pub(crate) has_stopped: bool,
     /// Whether something changed that something durable proves.
     pub(crate) is_proven: bool,
     pub(crate) next_content: u64,
@@ -136,6 +140,8 @@ impl<'a> Trial<'a> {
             between: Between::Nothing,
             floor: Floor::Flushed,
             journal_hit: [false; 2],
+            may_stop: false,
+            has_stopped: false,
             is_proven: false,
             next_content: FIRST_CONTENT,
             copied: BTreeSet::new(),
@@ -263,6 +269,13 @@ impl<'a> Trial<'a> {
                 None
             }
         }
+    }
+
+    /// Writing may stop in a store that is opened now, if a check named a page of a table, or could
+    /// not be made.
+    pub(crate) fn expect_stop(&mut self, named: Option<&Named>) {
+        self.may_stop = named.is_none_or(|named| named.problems.iter().any(is_of_tables));
+        self.has_stopped = false;
     }
 
     /// Reads an opened store, which goes on from what it holds.

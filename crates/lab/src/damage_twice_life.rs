@@ -20,12 +20,13 @@ impl Trial<'_> {
         let opened = Driver::open(self.view(disk));
         let Ok(mut driver) = opened else { return disk.restart(seed) };
         self.expect_cut(named.as_ref());
+        self.expect_stop(named.as_ref());
         let reading = self.read_opened(&mut driver, "between");
         self.must_be_named(&mut driver, "between", &reading, named.as_ref());
         self.write_some(&mut driver, &[], 60);
         self.go_on(&mut driver);
         if self.between == Between::Closed {
-            if driver.close().is_ok() {
+            if self.closes(driver) {
                 self.truth.flush();
             }
             disk.restart(seed)
@@ -49,6 +50,7 @@ impl Trial<'_> {
             }
             Err(sentence) => return self.fail(format!("clean, but it does not open: {sentence}")),
         };
+        self.expect_stop(named);
         let reading = self.read_opened(&mut driver, "opened");
         fate.like_a_crash = reading.is_older;
         self.must_be_named(&mut driver, "opened", &reading, named);
@@ -56,7 +58,7 @@ impl Trial<'_> {
         let mut written = self.write_some(&mut driver, &failed, 20);
         self.go_on(&mut driver);
         written.retain(|place| !self.truth.may_be_hole(*place, Floor::Flushed));
-        let is_closed = driver.close().is_ok();
+        let is_closed = self.closes(driver);
         if is_closed {
             self.truth.flush();
         }
@@ -118,7 +120,7 @@ impl Trial<'_> {
                 let number =
                     if is_new { self.next_content } else { 1 + self.dice.below(FAVOURITES) };
                 let ended = driver.write(&volume, place.1, &content(number));
-                let is_written = self.ends(&ended, "a write");
+                let is_written = self.ends(driver, &ended, "a write");
                 match is_written {
                     true => self.truth.write(place, number),
                     false => self.truth.doubt(place, number),
@@ -138,7 +140,7 @@ impl Trial<'_> {
                 }
             }
             let flushed = driver.flush();
-            if self.ends(&flushed, "a flush") {
+            if self.ends(driver, &flushed, "a flush") {
                 self.truth.flush();
                 kept.extend(written.into_iter().filter(|place| !self.copied.contains(place)));
             }
@@ -146,12 +148,41 @@ impl Trial<'_> {
         kept
     }
 
-    /// Whether a request ended well; it must end.
-    fn ends(&mut self, ended: &Ended, what: &str) -> bool {
-        if *ended == Ended::Hangs {
-            self.fail(format!("{what} is never answered"));
+    /// Whether a request ended well. It must end; and fails only once writing has stopped, which is
+    /// told, and from then on always.
+    fn ends(&mut self, driver: &mut Driver, ended: &Ended, what: &str) -> bool {
+        match ended {
+            Ended::Well if self.has_stopped => {
+                self.fail(format!("{what} is answered well, though writing has stopped"));
+            }
+            Ended::Well => {}
+            Ended::Hangs => self.fail(format!("{what} is never answered")),
+            Ended::Failed(error) if !self.may_stop => {
+                self.fail(format!("{what} fails, and no check names a page: {error}"));
+            }
+            Ended::Failed(_) if self.has_stopped => {}
+            Ended::Failed(error) => {
+                self.has_stopped = true;
+                let stats = driver.call(|client| client.stats());
+                if stats.is_ok_and(|stats| stats.writing_stopped.is_none()) {
+                    self.fail(format!("{what} fails, and writing has not stopped: {error}"));
+                }
+            }
         }
         ended.is_well()
+    }
+
+    /// Ends the store; false if that fails, as it does where writing has stopped.
+    fn closes(&mut self, driver: Driver) -> bool {
+        match driver.close() {
+            Ok(()) if self.has_stopped => {
+                self.fail("a close is answered well, though writing has stopped");
+            }
+            Ok(()) => return true,
+            Err(_) if self.may_stop => {}
+            Err(error) => self.fail(format!("a close fails, and no check names a page: {error}")),
+        }
+        false
     }
 
     /// What else goes on in a store: trims, background work, a scrub.
@@ -178,12 +209,12 @@ impl Trial<'_> {
         let count = 1 + self.dice.below(VOLUME_CHUNKS - first);
         let Some(volume) = driver.volume(&volume_name(number)) else { return };
         let trimmed = driver.trim(&volume, first, count);
-        match self.ends(&trimmed, "a trim") {
+        match self.ends(driver, &trimmed, "a trim") {
             true => self.truth.trim(number, first..first + count),
             false => (first..first + count).for_each(|lba| self.truth.doubt((number, lba), 0)),
         }
         let flushed = driver.flush();
-        if self.ends(&flushed, "a flush") {
+        if self.ends(driver, &flushed, "a flush") {
             self.truth.flush();
         }
     }

@@ -94,6 +94,7 @@ impl Trial<'_> {
             Ok(driver) => driver,
             Err(sentence) => return self.fail(format!("mended, it does not open: {sentence}")),
         };
+        (self.may_stop, self.has_stopped) = (false, false);
         let reading = self.read_opened(&mut driver, "mended");
         if reading.failed != after.lost {
             let (failed, lost) = (reading.failed.len(), after.lost.len());
