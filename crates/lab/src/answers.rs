@@ -7,7 +7,7 @@ use crate::failure::Broken;
 use crate::opening::strange;
 use crate::oracle::{CHUNK_BYTES, Register, Value};
 use crate::session::{Range, SECTOR_BYTES, Session, Waiting};
-use crate::trouble::{Trouble, is_of_writes};
+use crate::trouble::{Asked, is_of_tables, is_of_writes};
 use crate::workload::SECTORS;
 
 /// Steps without any movement after which a run is stuck.
@@ -21,6 +21,7 @@ impl Session<'_> {
         loop {
             let moved = self.step()?;
             if let Some(outcome) = self.take_answers_but(tag)? {
+                self.answered = tag;
                 return Ok(outcome);
             }
             self.note_stillness(moved, &mut still)?;
@@ -62,7 +63,10 @@ impl Session<'_> {
             self.digest.add(u64::from(outcome.is_ok()));
             if of == tag {
                 handed_back = Some(outcome);
-            } else if let Some(waiting) = self.waiting.remove(&of) {
+                continue;
+            }
+            self.answered = of;
+            if let Some(waiting) = self.waiting.remove(&of) {
                 self.take_answer(&waiting, outcome)?;
             }
         }
@@ -75,9 +79,9 @@ impl Session<'_> {
         outcome: Result<Reply, RequestError>,
     ) -> Result<(), Broken> {
         match (waiting, outcome) {
-            (Waiting::Plain, Ok(_)) => Ok(()),
+            (Waiting::Plain | Waiting::Look, Ok(_)) => Ok(()),
             // A failing disk is no reason to refuse what cannot be.
-            (Waiting::Refused, Err(error)) if !Trouble::Lost.excuses(&error) => Ok(()),
+            (Waiting::Refused, Err(error)) if !is_of_the_disk(&error) => Ok(()),
             (Waiting::Change(changed), Ok(reply)) => self.take_change(changed, &reply),
             (Waiting::Refused, Ok(reply)) => Err(strange("what cannot be", &reply)),
             (Waiting::Read(range, since), Ok(Reply::Read(pieces))) => {
@@ -98,7 +102,7 @@ impl Session<'_> {
                 // Once it has been told it is mended.
                 self.slot_in_doubt &= !step.findings.iter().any(|found| is_slot(&found.problem));
                 match step.findings.iter().find(|finding| !is_meant(&finding.problem)) {
-                    Some(finding) if self.trouble.is_none() => {
+                    Some(finding) if !self.may_find(&finding.problem) => {
                         Err(strange("a scrub", &finding.problem))
                     }
                     // But for what a repair gave up each PBN has a chunk or is free.
@@ -120,9 +124,13 @@ impl Session<'_> {
             }
             (Waiting::Growth(_), Err(RequestError::CannotGrow { .. })) => Ok(()),
             (_, Ok(reply)) => Err(strange("a request", &reply)),
-            (Waiting::Change(changed), Err(error)) => self.fail(&error, changed),
-            (_, Err(error)) => self.fail(&error, &Changed::default()),
+            (Waiting::Change(changed), Err(error)) => self.fail(&error, changed.asked(), changed),
+            (waiting, Err(error)) => self.fail(&error, waiting.asked(), &Changed::default()),
         }
+    }
+
+    fn may_find(&self, problem: &Problem) -> bool {
+        !self.is_over() && self.trouble.is_some_and(|trouble| trouble.may_find(problem))
     }
 
     /// A change was answered well, or a flush: no store does that which has stopped writing.
@@ -161,7 +169,7 @@ impl Session<'_> {
     ) -> Result<(), Broken> {
         let mut bytes = vec![0; pieces.length_bytes()];
         if let Err(error) = pieces.assemble(&mut bytes) {
-            return self.fail(&error, &Changed::default());
+            return self.fail(&error, Asked::Read(range), &Changed::default());
         }
         self.digest.add_bytes(&bytes);
         self.compare_read(range, since, &bytes)
@@ -215,13 +223,86 @@ impl Session<'_> {
     }
 
     /// A request failed. If the disk is to blame, what it was to change may be there or not.
-    pub(crate) fn fail(&mut self, error: &RequestError, changed: &Changed) -> Result<(), Broken> {
-        if !self.trouble.is_some_and(|trouble| trouble.excuses(error)) {
+    pub(crate) fn fail(
+        &mut self,
+        error: &RequestError,
+        asked: Asked,
+        changed: &Changed,
+    ) -> Result<(), Broken> {
+        if !self.trouble.is_some_and(|trouble| trouble.excuses(error, asked)) || self.is_over() {
             return Err(Broken::Request(error.clone()));
         }
+        if let RequestError::Damaged { volume, lba } = error
+            && !self.is_asked(volume, *lba, asked, changed)
+        {
+            return Err(strange("something about another chunk", error));
+        }
         self.failed += 1;
-        self.stopped |= is_of_writes(error);
+        // A page that no change can do without stops all writing; but that a quota cannot be
+        // counted is said to one write alone.
+        let stops = matches!(asked, Asked::Change) && !self.has_quota(changed);
+        self.stopped |= is_of_writes(error) || stops && is_of_tables(error);
         self.oracle.doubt(changed);
         Ok(())
+    }
+
+    /// Whether what could not be read for a while could be again when this was asked, with nothing
+    /// that stopped meanwhile.
+    fn is_over(&self) -> bool {
+        self.over_from.is_some_and(|tag| self.answered > tag) && !self.stopped
+    }
+
+    fn has_quota(&self, changed: &Changed) -> bool {
+        changed.registers.iter().any(|register| match register {
+            Register::Chunk(volume, _) => {
+                self.oracle.volume(*volume).is_some_and(|entry| entry.quota.is_some())
+            }
+            _ => false,
+        })
+    }
+
+    /// Whether a chunk that is damaged is one that was asked for, by the name that its volume has
+    /// or had.
+    fn is_asked(&self, volume: &str, lba: u64, asked: Asked, changed: &Changed) -> bool {
+        let slot = match asked {
+            Asked::Read(Range { volume, first, count }) => {
+                let lbas = first / SECTORS..(first + count).div_ceil(SECTORS);
+                lbas.contains(&lba).then_some(volume)
+            }
+            _ => changed.registers.iter().find_map(|register| match register {
+                Register::Chunk(slot, of) if *of == lba => Some(*slot),
+                _ => None,
+            }),
+        };
+        slot.is_some_and(|slot| {
+            self.oracle.since(Register::Volume(slot), 0).any(|value| match value {
+                Value::Volume(entry) => entry.name == volume,
+                _ => false,
+            })
+        })
+    }
+}
+
+/// Whether it is said of the disk, and of nothing that was asked.
+fn is_of_the_disk(error: &RequestError) -> bool {
+    is_of_writes(error)
+        || is_of_tables(error)
+        || matches!(error, RequestError::ReadFailed { .. } | RequestError::Damaged { .. })
+}
+
+impl Waiting {
+    fn asked(&self) -> Asked {
+        match self {
+            Self::Change(changed) => changed.asked(),
+            Self::Read(range, _) => Asked::Read(*range),
+            Self::Plain | Self::Refused | Self::Collect(_) | Self::Growth(_) => Asked::Upkeep,
+            _ => Asked::Look,
+        }
+    }
+}
+
+impl Changed {
+    pub(crate) fn asked(&self) -> Asked {
+        if self.whole || self.registers.is_empty() { Asked::Change } else { Asked::Part }
     }
 }

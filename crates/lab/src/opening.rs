@@ -17,8 +17,10 @@ use crate::dice::mixed;
 use crate::failure::Broken;
 use crate::oracle::{CHUNK_BYTES, Entry, Found, Oracle, Register, Value};
 use crate::script::Shape;
+use crate::session::Range;
 use crate::tap::{Ear, Tap};
-use crate::trouble::Trouble;
+use crate::trouble::{Asked, Trouble};
+use crate::workload::SECTORS;
 
 /// Steps without any movement after which a run is stuck.
 const STILL_MAX: u32 = 3_000;
@@ -66,6 +68,8 @@ pub(crate) struct Opening {
     pub(crate) tolerant: Option<Trouble>,
     /// Different contents share a fingerprint: a chunk may be stored more than once, aside.
     pub(crate) has_twins: bool,
+    /// Ticks of it.
+    pub(crate) ticks: u64,
     engine: Engine,
     inbox: Arc<Inbox>,
     next_tag: u64,
@@ -127,9 +131,19 @@ impl Opening {
         let inbox = Arc::new(Inbox { state: Mutex::default(), ear: ear.clone() });
         let volumes = BTreeMap::new();
         let has_twins = shape.detection.verify && !shape.detection.kind.is_strong();
-        let (tolerant, next_tag) = (None, 0);
-        let mut opening =
-            Self { client, report, ear, volumes, tolerant, has_twins, engine, inbox, next_tag };
+        let (tolerant, next_tag, ticks) = (None, 0, 0);
+        let mut opening = Self {
+            client,
+            report,
+            ear,
+            volumes,
+            tolerant,
+            has_twins,
+            ticks,
+            engine,
+            inbox,
+            next_tag,
+        };
         opening.open_volumes()?;
         Ok(opening)
     }
@@ -140,6 +154,7 @@ impl Opening {
     }
 
     pub(crate) fn tick(&mut self) {
+        self.ticks += 1;
         self.engine.tick();
     }
 
@@ -293,6 +308,16 @@ impl Opening {
         pieces.assemble(out).map_err(Broken::Request)
     }
 
+    /// Whether what is wrong with the disk excuses that this chunk cannot be read, and it is named.
+    fn excuses(&self, error: &RequestError, number: u32, volume: &VolumeHandle, of: u64) -> bool {
+        let range = Range { volume: number, first: of * SECTORS, count: SECTORS };
+        let is_named = match error {
+            RequestError::Damaged { volume: name, lba } => *name == volume.name() && *lba == of,
+            _ => true,
+        };
+        is_named && self.tolerant.is_some_and(|trouble| trouble.excuses(error, Asked::Read(range)))
+    }
+
     fn find_chunks(
         &mut self,
         number: u32,
@@ -315,7 +340,7 @@ impl Opening {
                 return (first..end)
                     .try_for_each(|lba| self.find_chunks(number, volume, lba, lba + 1, found));
             }
-            Err(Broken::Request(error)) if self.tolerant.is_some_and(|of| of.excuses(&error)) => {
+            Err(Broken::Request(error)) if self.excuses(&error, number, volume, first) => {
                 found.unreadable.insert(Register::Chunk(number, first));
                 return Ok(());
             }

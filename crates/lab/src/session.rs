@@ -15,7 +15,7 @@ use crate::failure::Broken;
 use crate::opening::{Opening, strange};
 use crate::oracle::{CHUNK_BYTES, Oracle, Register, Value};
 use crate::script::{Shape, Verb};
-use crate::trouble::Trouble;
+use crate::trouble::{Asked, Trouble};
 use crate::workload::{SECTORS, bytes_of};
 
 /// Requests without an answer before the session waits for them: were they all the longest reads,
@@ -27,13 +27,17 @@ const BACKLOG_CHUNKS_MAX: u64 = 120;
 const SCRUB_STEPS: u32 = 8;
 /// Steps for one thing that is asked: more say that the engine is busy and gets nowhere.
 const STEPS_MAX: u64 = 200_000;
+/// Ticks after which whoever waited for what could not be read has asked for it again.
+const PASSED_TICKS: u64 = 4;
 pub(crate) const SECTOR_BYTES: u64 = 512;
 
 /// A request without an answer.
 pub(crate) enum Waiting {
     /// It must end well.
     Plain,
-    /// The same; these are what it changes, or none for a flush.
+    /// The same, and it changes nothing.
+    Look,
+    /// It must end well; these are what it changes, or none for a flush.
     Change(Changed),
     /// It must be refused.
     Refused,
@@ -101,6 +105,12 @@ pub(crate) struct Session<'a> {
     pub(crate) backlog_chunks: u64,
     /// How many effects there were when so many of them had become known to be durable.
     flushes: Vec<(usize, usize)>,
+    /// The request that was answered last.
+    pub(crate) answered: u64,
+    /// Ticks when all could be read again that could not for a while.
+    passed_ticks: Option<u64>,
+    /// The last request that was asked before that was known to everybody.
+    pub(crate) over_from: Option<u64>,
 }
 
 impl<'a> Session<'a> {
@@ -130,6 +140,9 @@ impl<'a> Session<'a> {
             waiting: BTreeMap::new(),
             backlog_chunks: 0,
             flushes: Vec::new(),
+            answered: 0,
+            passed_ticks: None,
+            over_from: None,
         }
     }
 
@@ -163,12 +176,24 @@ impl<'a> Session<'a> {
         if self.flushes.last().is_none_or(|(_, known)| *known < flushed) {
             self.flushes.push((self.oracle.written(), flushed));
         }
+        self.note_passing();
         self.steps += 1;
         if self.steps > STEPS_MAX {
             return Err(Broken::StandsStill { waiting: self.waiting.len() });
         }
         self.look_aside()?;
         Ok(moved)
+    }
+
+    /// A page that failed is asked for again after a tick, if none was on its way then.
+    fn note_passing(&mut self) {
+        if self.over_from.is_some() || !self.opening.ear.heard().mischief.has_passed {
+            return;
+        }
+        let since = *self.passed_ticks.get_or_insert(self.opening.ticks);
+        if self.opening.ticks > since + PASSED_TICKS {
+            self.over_from = Some(self.opening.tag());
+        }
     }
 
     /// Asks one thing.
@@ -209,7 +234,7 @@ impl<'a> Session<'a> {
             }
             Verb::Tick => self.opening.tick(),
             Verb::Stats => {
-                let done = self.done(Waiting::Plain, None);
+                let done = self.done(Waiting::Look, None);
                 self.opening.client.administer(AdminRequest::Stats, done);
             }
             Verb::Scrub { fingerprints } => self.ask_scrub(fingerprints, SCRUB_STEPS - 1),
@@ -322,13 +347,15 @@ impl<'a> Session<'a> {
             }
             Err(RequestError::NoSpace) => self.refused += 1,
             Err(RequestError::QuotaExceeded { .. }) if allowed == Some(false) => self.refused += 1,
-            Err(error) => return self.fail(&error, changed),
+            Err(error) => return self.fail(&error, changed.asked(), changed),
         }
         let (mut taken, before) = (0, changed.before);
         for (number, register) in changed.registers.iter().enumerate() {
             let Register::Chunk(volume, lba) = *register else { continue };
             let held = match self.read_chunk(volume, lba) {
-                Err(Broken::Request(error)) => return self.fail(&error, changed),
+                Err(Broken::Request(error)) => {
+                    return self.fail(&error, read_of(volume, lba), changed);
+                }
                 held => held?,
             };
             let new = self.oracle.at(*register, before + number + 1);
@@ -482,4 +509,9 @@ impl<'a> Session<'a> {
         self.backlog_chunks = 0;
         Ok(())
     }
+}
+
+/// That a chunk was read.
+pub(crate) fn read_of(volume: u32, lba: u64) -> Asked {
+    Asked::Read(Range { volume, first: lba * SECTORS, count: SECTORS })
 }

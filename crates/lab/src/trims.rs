@@ -10,7 +10,8 @@ use engine::VolumeHandle;
 use crate::doubt::Changed;
 use crate::failure::Broken;
 use crate::oracle::Register;
-use crate::session::{Range, SECTOR_BYTES, Session, Waiting};
+use crate::session::{Range, SECTOR_BYTES, Session, Waiting, read_of};
+use crate::trouble::Asked;
 use crate::workload::SECTORS;
 
 impl Session<'_> {
@@ -63,7 +64,7 @@ impl Session<'_> {
         let tag = self.send_trim(handle, range, durable, Waiting::Plain, covers);
         match self.wait_for(tag)? {
             Ok(reply) => self.take_change(&changed, &reply)?,
-            Err(error) => return self.fail(&error, &changed),
+            Err(error) => return self.fail(&error, Asked::Part, &changed),
         }
         in_doubt.into_iter().try_for_each(|register| self.look_at_end(register, before))
     }
@@ -73,7 +74,9 @@ impl Session<'_> {
     fn look_at_end(&mut self, register: Register, before: usize) -> Result<(), Broken> {
         let Register::Chunk(volume, lba) = register else { return Ok(()) };
         let held = match self.read_chunk(volume, lba) {
-            Err(Broken::Request(error)) => return self.fail(&error, &Changed::default()),
+            Err(Broken::Request(error)) => {
+                return self.fail(&error, read_of(volume, lba), &Changed::default());
+            }
             held => held?,
         };
         if held != *self.oracle.now(register) && held != *self.oracle.at(register, before) {

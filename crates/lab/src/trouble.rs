@@ -14,10 +14,11 @@
 //! ```
 
 use disk::{Completion, Disk, Fault, Io, IoKind, MemoryDisk};
-use engine::RequestError;
+use engine::{Problem, RequestError};
 use format::units::{BLOCK_BYTES, Zone};
 
 use crate::dice::mixed;
+use crate::session::Range;
 
 /// What goes wrong.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -33,6 +34,21 @@ pub enum Trouble {
     Elsewhere,
     Slow,
     Lagging,
+}
+
+/// What was asked that failed.
+#[derive(Copy, Clone)]
+pub(crate) enum Asked {
+    /// What a range holds.
+    Read(Range),
+    /// A change that reads what is left of a chunk.
+    Part,
+    /// One that reads nothing; a flush.
+    Change,
+    /// What tables say, or a scrub.
+    Look,
+    /// Growth, collection, what is refused.
+    Upkeep,
 }
 
 /// Whether a store that answers so writes no more.
@@ -77,19 +93,44 @@ impl Trouble {
 
     /// Whether a request may fail so from then on: nothing that is wrong with a few frames stops
     /// the writing, and what cannot be written was there to be read.
-    pub(crate) fn excuses(self, error: &RequestError) -> bool {
-        let of_data =
-            matches!(error, RequestError::ReadFailed { .. } | RequestError::Damaged { .. });
-        let of_writes = is_of_writes(error);
-        let of_tables = is_of_tables(error);
-        match self {
-            Self::Unreadable | Self::Rot => of_data,
-            Self::Unwritable | Self::Unsyncable => of_writes,
-            // Without a page of a table nothing can be written.
-            Self::Passing | Self::Pages | Self::Lost | Self::Elsewhere => {
-                of_data || of_writes || of_tables
+    pub(crate) fn excuses(self, error: &RequestError, asked: Asked) -> bool {
+        use RequestError::{Damaged, ReadFailed, SyncFailed, WriteFailed};
+        let reads = matches!(asked, Asked::Read(_) | Asked::Part);
+        let writes = !matches!(asked, Asked::Read(_) | Asked::Look);
+        let of_data = |zone: &str| zone.starts_with("data");
+        match error {
+            Damaged { .. } => reads && self.damages(),
+            ReadFailed { zone, .. } if of_data(zone) => {
+                reads && matches!(self, Self::Unreadable | Self::Passing)
             }
-            Self::Slow | Self::Lagging => false,
+            // What waits for a page stops the writing if it waits for too long.
+            ReadFailed { .. } => self == Self::Passing && is_of_tables(error),
+            RequestError::DamagedTable { .. } => self.harms_tables(),
+            WriteFailed { .. } => writes && matches!(self, Self::Unwritable | Self::Unsyncable),
+            SyncFailed { .. } => writes && self == Self::Unsyncable,
+            _ => false,
+        }
+    }
+
+    /// Whether a scrub may find so: where something of the tables is wrong, anything.
+    pub(crate) fn may_find(self, problem: &Problem) -> bool {
+        let is_of_data = match problem {
+            Problem::Unreadable { zone, .. } => zone.starts_with("data"),
+            Problem::DamagedFrame { .. }
+            | Problem::DamagedCopy { .. }
+            | Problem::WrongFingerprint { .. }
+            | Problem::Directory { .. }
+            | Problem::DirectoryLacks { .. }
+            | Problem::UnreadableContainer { .. }
+            | Problem::LostChunks { .. } => true,
+            _ => false,
+        };
+        match self {
+            Self::Rot | Self::Unreadable => is_of_data,
+            Self::Passing | Self::Pages | Self::Lost | Self::Elsewhere => true,
+            // What the device did not take is not there; that it was to be is in memory only.
+            Self::Unwritable => is_of_data,
+            Self::Unsyncable | Self::Slow | Self::Lagging => false,
         }
     }
 
@@ -146,6 +187,8 @@ pub(crate) struct Mischief {
     slow: Option<Slowness>,
     /// Polls until all can be read again.
     passing_polls: u64,
+    /// Whether all can be, after some could not.
+    pub(crate) has_passed: bool,
     held: Vec<Io>,
     /// Writes that are said to be done.
     claimed: Vec<Completion>,
@@ -256,6 +299,7 @@ impl Mischief {
         if self.passing_polls > 0 {
             self.passing_polls -= 1;
             if self.passing_polls == 0 {
+                self.has_passed = true;
                 disk.heal();
             }
         }

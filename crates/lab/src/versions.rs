@@ -8,7 +8,7 @@ use crate::doubt::Changed;
 use crate::failure::Broken;
 use crate::oracle::{Entry, Register, Value};
 use crate::session::{Session, Waiting};
-use crate::trouble::is_of_tables;
+use crate::trouble::Asked;
 
 impl Session<'_> {
     /// The entry of a volume that is no snapshot.
@@ -33,9 +33,7 @@ impl Session<'_> {
                 Ok(false)
             }
             Err(error) => {
-                self.fail(&error, &Changed::default())?;
-                // A page that no change can do without stops all writing as well.
-                self.stopped |= is_of_tables(&error);
+                self.fail(&error, Asked::Change, &Changed::default())?;
                 // What could not be written holds until the store is opened again, or never did.
                 // Whatever else goes wrong, nothing of it is done.
                 match self.stopped {
