@@ -6,7 +6,7 @@
 //!
 //! The kernel takes no socket path of more than 107 bytes, and a store may lie deeper. Therefore
 //! the store's directory is opened first and the socket named through it, `/proc/self/fd/N/...`,
-//! which is short wherever the store is.
+//! which is short wherever the store is. Where /proc is not mounted the path itself has to do.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, ErrorKind};
@@ -15,16 +15,36 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{AtFlags, Mode, fchmod, unlinkat};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen};
+
 use crate::error::ServeError;
 
 /// Name of the control socket in the directory of a store.
 pub const SOCKET_NAME: &str = "control.sock";
+/// Who may connect may do everything with the store.
+const MODE: u32 = 0o600;
 
 /// The socket of the store in `directory`, by a name that is short while the file is held.
 fn short_name(directory: &Path) -> io::Result<(File, PathBuf)> {
     let held = File::open(directory)?;
-    let name = format!("/proc/self/fd/{}/{SOCKET_NAME}", held.as_raw_fd());
-    Ok((held, PathBuf::from(name)))
+    let through = PathBuf::from(format!("/proc/self/fd/{}", held.as_raw_fd()));
+    let place = if through.exists() { through.as_path() } else { directory };
+    let name = place.join(SOCKET_NAME);
+    Ok((held, name))
+}
+
+/// Listens at `name`, for the owner alone from the first moment on.
+fn listen_at(name: &Path) -> io::Result<UnixListener> {
+    let stream = SocketType::STREAM;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, stream, SocketFlags::CLOEXEC, None)?;
+    // What it is called by then has its mode. Where a socket has none, its name gets one below.
+    let _ = fchmod(&socket, Mode::from_raw_mode(MODE));
+    bind(&socket, &SocketAddrUnix::new(name)?)?;
+    fs::set_permissions(name, Permissions::from_mode(MODE))?;
+    // As many as the system lets wait.
+    listen(&socket, i32::MAX)?;
+    Ok(UnixListener::from(socket))
 }
 
 /// Connects to the server of the store in `directory`; `None` when nobody serves it.
@@ -46,8 +66,7 @@ fn is_absence(kind: ErrorKind) -> bool {
 #[derive(Debug)]
 pub(crate) struct ControlSocket {
     listener: UnixListener,
-    _held: File,
-    name: PathBuf,
+    held: File,
 }
 
 impl ControlSocket {
@@ -64,13 +83,11 @@ impl ControlSocket {
 
     fn bind(directory: &Path) -> io::Result<Self> {
         let (held, name) = short_name(directory)?;
-        match fs::remove_file(&name) {
+        match remove(&held) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let listener = UnixListener::bind(&name)?;
-        fs::set_permissions(&name, Permissions::from_mode(0o600))?;
-        Ok(Self { listener, _held: held, name })
+        Ok(Self { listener: listen_at(&name)?, held })
     }
 
     /// The next connection.
@@ -84,6 +101,11 @@ impl ControlSocket {
         // Shutting a listening socket down wakes its accept with an error, on Linux.
         let _ = rustix::net::shutdown(&self.listener, rustix::net::Shutdown::Both);
         // A socket that stays behind is stale, which is handled; so a failure here harms nobody.
-        let _ = fs::remove_file(&self.name);
+        let _ = remove(&self.held);
     }
+}
+
+/// Removes the socket from the store's directory, wherever that is by now.
+fn remove(held: &File) -> io::Result<()> {
+    Ok(unlinkat(held, SOCKET_NAME, AtFlags::empty())?)
 }

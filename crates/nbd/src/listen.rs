@@ -14,8 +14,15 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{Mode, fchmod};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen};
+
 use crate::error::{ListenError, NbdError};
 use crate::socket::Socket;
+
+/// Who may connect to a unix socket, as far as the umask leaves it: whoever may reads and writes
+/// every volume.
+const MODE: Mode = Mode::from_raw_mode(0o660);
 
 /// The port that NBD has at IANA.
 const PORT_DEFAULT: u16 = 10809;
@@ -145,7 +152,7 @@ impl Listener {
         match address {
             Listen::Unix(path) => {
                 remove_stale(path, failed)?;
-                let listener = UnixListener::bind(path).map_err(failed)?;
+                let listener = listen_at(path).map_err(failed)?;
                 let (path, identity) = (path.clone(), identity(path));
                 Ok((Self::Unix { listener, path, identity }, address.clone()))
             }
@@ -182,6 +189,18 @@ impl Listener {
             let _ = fs::remove_file(path);
         }
     }
+}
+
+/// Listens at `path`, for those whom [`MODE`] names from the first moment on.
+fn listen_at(path: &Path) -> io::Result<UnixListener> {
+    let stream = SocketType::STREAM;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, stream, SocketFlags::CLOEXEC, None)?;
+    // What it is called by then has its mode. Where a socket has none the umask alone decides.
+    let _ = fchmod(&socket, MODE);
+    bind(&socket, &SocketAddrUnix::new(path)?)?;
+    // As many as the system lets wait.
+    listen(&socket, i32::MAX)?;
+    Ok(UnixListener::from(socket))
 }
 
 /// Device and inode of what is at `path`.

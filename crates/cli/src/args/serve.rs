@@ -38,7 +38,8 @@ pub(crate) struct ServeArgs {
     /// times the capacity]
     #[arg(long, value_name = "SIZE", value_parser = parse_size, requires = "create")]
     pub(crate) size: Option<u64>,
-    /// Address to serve at: unix:PATH, tcp:HOST (port 10809) or tcp:HOST:PORT; may be given
+    /// Address to serve at: unix:PATH, for this user and, if the umask leaves it to that, the
+    /// group; tcp:HOST (port 10809) or tcp:HOST:PORT, for everybody who can reach it; may be given
     /// several times [default: unix:STORE/nbd.sock]
     #[arg(long, value_name = "ADDRESS", value_parser = Listen::parse)]
     pub(crate) nbd: Vec<Listen>,

@@ -169,8 +169,13 @@ impl Served {
     /// what lies behind, as a device does that fails from there on.
     pub(crate) fn start_failing(store: &str, file_bytes_max: u64) -> Self {
         let blocks = file_bytes_max / 512;
-        let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
+        Self::start_by(&format!("trap '' XFSZ; ulimit -f {blocks}; exec"), store)
+    }
+
+    /// Serves by what a shell says before the command.
+    pub(crate) fn start_by(script: &str, store: &str) -> Self {
         let mut shell = Command::new("sh");
+        let script = format!("{script} \"$0\" \"$@\"");
         shell.args(["-c", &script, env!("CARGO_BIN_EXE_tamis")]);
         shell.args(["serve", store, "--json", "--memory", "64M"]);
         Self::spawn(shell, Stdio::piped())
@@ -183,7 +188,8 @@ impl Served {
         Self::spawn(env, Stdio::piped())
     }
 
-    fn spawn(mut command: Command, stderr: Stdio) -> Self {
+    /// Serves by this command.
+    pub(crate) fn spawn(mut command: Command, stderr: Stdio) -> Self {
         let mut child =
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(stderr).spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());

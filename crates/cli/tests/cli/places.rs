@@ -1,8 +1,8 @@
 //! Stores that were moved or are mistaken for something else, and what surrounds a process.
 
 use std::fs;
-use std::os::unix::fs::symlink;
-use std::process::Command;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::process::{Command, Stdio};
 
 use rustix::process::Signal;
 
@@ -74,4 +74,46 @@ fn a_limit_of_file_lengths_is_told_and_leaves_nothing_behind() {
     shell.args(["--capacity", "64M"]);
     run(shell).fails(6, "store");
     assert!(!folder.join("store").exists());
+}
+
+/// Some supervisors start what they start with no umask at all.
+#[test]
+fn sockets_are_not_for_everybody_whatever_the_umask() {
+    let folder = Folder::new();
+    let store = folder.store("64M");
+    for (umask, nbd) in [("0", 0o660), ("027", 0o640), ("077", 0o600)] {
+        let server = Served::start_by(&format!("umask {umask}; exec"), &store);
+        let mode = |name: &str| {
+            fs::metadata(folder.join("store").join(name)).unwrap().permissions().mode() & 0o777
+        };
+        assert_eq!((mode("nbd.sock"), mode("control.sock")), (nbd, 0o600), "umask {umask}");
+        tamis(&format!("volume list {store}")).ok();
+        assert_eq!(server.interrupt(), Some(0));
+    }
+}
+
+/// As in a chroot: a server is found, and does not pass for an unknown process.
+#[test]
+fn a_store_can_be_served_and_asked_where_no_proc_is_mounted() {
+    let folder = Folder::new();
+    let store = folder.store("64M");
+    let without_proc = |line: &str| {
+        let script = "mount -t tmpfs none /proc && exec \"$0\" \"$@\"";
+        let mut shell = Command::new("unshare");
+        shell.args(["--mount", "sh", "-c", script]).args(line.split_whitespace());
+        shell
+    };
+    if run(without_proc("true")).code != Some(0) {
+        eprintln!("/proc cannot be hidden here: this test does nothing");
+        return;
+    }
+    let list = format!("{} volume list {store} --json", env!("CARGO_BIN_EXE_tamis"));
+    let server = Served::start(&store, "--create --size 1M");
+    assert_eq!(run(without_proc(&list)).ok().json().as_array().unwrap().len(), 1);
+    assert_eq!(server.interrupt(), Some(0));
+    let serve = format!("{} serve {store} --json --memory 64M", env!("CARGO_BIN_EXE_tamis"));
+    let server = Served::spawn(without_proc(&serve), Stdio::piped());
+    tamis(&list.replace(env!("CARGO_BIN_EXE_tamis"), "")).ok();
+    assert_eq!(server.interrupt(), Some(0));
+    assert!(!folder.join("store/control.sock").exists());
 }
