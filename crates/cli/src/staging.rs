@@ -42,7 +42,7 @@ pub(crate) fn comes_of(volume: &str, snapshot: &str, all: &[VolumeInfo]) -> bool
 pub(crate) fn put_aside(all: &[VolumeInfo]) -> impl Iterator<Item = (&str, &str)> {
     let ended = |mark: &str| all.iter().any(|one| one.name == completed_name(mark));
     let replaced = all.iter().map(|one| one.name.as_str());
-    let replaced = replaced.filter(|name| name.ends_with(REPLACED_SUFFIX));
+    let replaced = replaced.filter(|name| is_replaced(name));
     let of_volumes = replaced.filter_map(|name| Some((name.split_once('@')?.0, name)));
     of_volumes.filter(move |(volume, name)| !ended(name) && !comes_of(volume, name, all))
 }
@@ -73,6 +73,11 @@ pub(crate) fn marks_of<'a>(
     names.filter(move |name| name.starts_with(&prefix) && completed_name(name) != *name)
 }
 
+/// Whether a mark is of what an import was to replace.
+pub(crate) fn is_replaced(mark: &str) -> bool {
+    mark.ends_with(REPLACED_SUFFIX)
+}
+
 /// Of `all`, the volumes that hold part of a stream, each with the snapshot that it leads to.
 pub(crate) fn unfinished(all: &[VolumeInfo]) -> impl Iterator<Item = (&str, &str)> {
     let volumes = all.iter().filter(|volume| volume.taken_unix_s.is_none());
@@ -96,7 +101,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), CliError> {
 /// The same when that is where a volume is to go back to: it would pass for a half. What an import
 /// gave up may be had back.
 pub(crate) fn check_rollback(name: &str) -> Result<(), CliError> {
-    if name.ends_with(REPLACED_SUFFIX) { Ok(()) } else { check_name(name) }
+    if is_replaced(name) { Ok(()) } else { check_name(name) }
 }
 
 /// The same of snapshots that are to be taken; what an import has not completed has none but its

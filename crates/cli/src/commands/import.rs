@@ -25,7 +25,7 @@ use crate::interrupt::Interrupt;
 use crate::output;
 use crate::progress::{Progress, Unit, human_duration};
 use crate::size::human_bytes;
-use crate::staging::{check_name, check_room, marks_of, put_aside, staging_name};
+use crate::staging::{check_name, check_room, is_replaced, marks_of, put_aside, staging_name};
 use crate::stdin::unread;
 use crate::store::{OpenStore, engine_options};
 use crate::stream_source::Source;
@@ -147,11 +147,16 @@ impl Import<'_> {
             let volume_bytes = volume.size_bytes;
             return Err(CliError::ImageTooLarge { name, image_bytes, volume_bytes });
         }
-        // What the image brings is no half of a stream, for whose import to give up.
-        for mark in marks_of(&volume.name, all) {
-            self.client.delete_volume(mark)?;
-        }
-        self.copy(&volume.name, mapped_bytes == 0, Room::Fixed)
+        // What the image brings is no half of a stream, for whose import to give up. What one has
+        // put aside can be had back until the image has taken its place.
+        let (replaced, halves): (Vec<_>, Vec<_>) =
+            marks_of(&volume.name, all).partition(|mark| is_replaced(mark));
+        let forget =
+            |marks: Vec<&str>| marks.into_iter().try_for_each(|it| self.client.delete_volume(it));
+        forget(halves)?;
+        let image_bytes = self.copy(&volume.name, mapped_bytes == 0, Room::Fixed)?;
+        forget(replaced)?;
+        Ok(image_bytes)
     }
 
     fn fill_new(&mut self, name: &str, domain: Option<String>) -> Result<u64, CliError> {

@@ -449,6 +449,30 @@ fn an_image_does_not_take_the_place_of_what_an_import_put_aside() {
     assert!(!said.contains("~replaced"), "{said}");
 }
 
+/// As long as the image has not taken its place.
+#[test]
+fn an_image_that_fails_leaves_what_an_import_put_aside() {
+    let chain = Chain::new(vec![vec![0; MIB], noise(2, MIB)]);
+    let Chain { to, folder, .. } = &chain;
+    chain.import(&chain.stream(0)).ok();
+    let image = folder.path("small");
+    fs::write(&image, noise(9, MIB)).unwrap();
+    chain.import(&image).ok();
+    chain.kill_import_before_its_mark();
+    // Longer than the volume, which a pipe does not say before it is there.
+    let large = folder.path("large");
+    fs::write(&large, noise(3, 3 * MIB)).unwrap();
+    let mut import = command(["import", to, "v", "-", "--overwrite"]);
+    let failed = import.stdin(fs::File::open(&large).unwrap()).output().unwrap();
+    assert_eq!(failed.status.code(), Some(2), "{failed:?}");
+    tamis(&format!("snapshot rollback {to} v@s1~replaced --yes")).ok();
+    assert!(chain.held("v") == noise(9, MIB));
+
+    tamis(&format!("import {to} v {image} --overwrite")).ok();
+    assert!(chain.held("v") == noise(9, MIB));
+    assert_eq!(chain.names(), ["v", "v@s0"]);
+}
+
 /// Two clones of one image, their snapshots of one moment and under one name, and what changed in
 /// places that no sample covers: the stream of one is not applied to the copy of the other.
 #[test]
