@@ -164,20 +164,41 @@ fn take_over(path: &Path, size_bytes: u64) -> Result<()> {
     lengthen(path, size_bytes, false)
 }
 
+/// A zone that [`lengthen_zone`] made longer.
+#[derive(Debug)]
+pub struct LongerZone {
+    path: PathBuf,
+    before_bytes: u64,
+}
+
+impl LongerZone {
+    /// Makes it as long as it was: nothing was written where it was not.
+    ///
+    /// # Errors
+    /// [`FileError`]; what it was made longer by is zeros.
+    pub fn cut_back(self) -> std::result::Result<(), FileError> {
+        let file = OpenOptions::new().write(true).open(&self.path);
+        let cut = file.and_then(|file| file.set_len(self.before_bytes));
+        cut.map_err(|source| FileError::new("shorten", self.path, source))
+    }
+}
+
 /// Gives a zone that was cut short the length that it was made with, durably; of the store in
 /// `dir`, which nobody has open, and by the name of its file or its [`ZoneName`]. What was cut off
 /// is zeros.
 ///
 /// # Errors
 /// [`CreateFilesError`]; the file is as long as it was.
-pub fn lengthen_zone(dir: &Path, zone_name: &str, size_bytes: u64) -> Result<()> {
+pub fn lengthen_zone(dir: &Path, zone_name: &str, size_bytes: u64) -> Result<LongerZone> {
     let path = zone_file(dir, zone_name);
     if place::is_device(&path).unwrap_or(false) {
         let fixed = io::Error::new(ErrorKind::Unsupported, "a block device is as long as it is");
         return Err(FileError::new("lengthen", path, fixed).into());
     }
     let zeroed = ZEROED_ZONES.iter().any(|&zone| ZoneName(zone).to_string() == zone_name);
-    lengthen(&path, size_bytes, zeroed)
+    let found = fs::metadata(&path).map_err(|error| refused("look at", &path, error))?;
+    lengthen(&path, size_bytes, zeroed)?;
+    Ok(LongerZone { path, before_bytes: found.len() })
 }
 
 /// Makes a file `size_bytes` long, if it is shorter. A device has the length that it has.

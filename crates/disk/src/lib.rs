@@ -61,7 +61,9 @@ pub use buffer::{AlignedBuf, SharedBuf};
 pub use create::create_store_files;
 pub use doorbell::Doorbell;
 pub use error::{CreateFilesError, FileError, IoError, OpenError, Verb};
-pub use grow::{FileGrowth, grow_store_files, lengthen_zone, zone_is_device, zone_length_bytes};
+pub use grow::{
+    FileGrowth, LongerZone, grow_store_files, lengthen_zone, zone_is_device, zone_length_bytes,
+};
 pub use io::{Completion, Disk, Io, IoKind};
 pub use layout::{SUPERBLOCK_BYTES, ZoneName, zone_file};
 pub use memory::{Fault, Loss, MemoryCounters, MemoryDisk};

@@ -54,8 +54,9 @@ pub enum OpenError {
     Record(#[source] format::FormatError),
     /// A file is shorter than the geometry says.
     #[error(
-        "{} has {found_bytes} bytes, but the store was made with {expected_bytes}: \
-         bring the whole file back",
+        "{} has {found_bytes} bytes, but the store was made with {expected_bytes}: bring the whole \
+         file back; if there is none, `tamis check --repair` makes it as long as it was and saves \
+         what is left",
         ZoneName(*.zone)
     )]
     ZoneTooShort {

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use disk::{CreateFilesError, ZoneName};
-use engine::{CheckReport, OpenError, Problem, RepairReport};
+use disk::{CreateFilesError, LongerZone, ZoneName};
+use engine::{CheckReport, OpenError, Problem, RepairError, RepairReport};
 use serde::Serialize;
 
 use crate::args::CheckArgs;
@@ -44,12 +44,12 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), CliError> {
         let pid = server.status()?.pid;
         return Err(CliError::ServedNoCheck { store: args.store.clone(), pid });
     }
-    let mut stages = Stages::default();
+    let (mut stages, mut longer) = (Stages::default(), Vec::new());
     let report = match check(&args.store, &mut stages) {
         Err(CliError::Open(OpenError::ZoneTooShort { zone, expected_bytes, .. }))
             if args.repair =>
         {
-            lengthen(&args.store, &ZoneName(zone).to_string(), expected_bytes)?;
+            longer.push(lengthen(&args.store, &ZoneName(zone).to_string(), expected_bytes)?);
             check(&args.store, &mut stages)?
         }
         report => report?,
@@ -59,7 +59,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), CliError> {
     if !args.format.json {
         print_text(&report, stages.so_far())?;
     }
-    let repaired = if mendable { Some(repair(args, &report, &mut stages)?) } else { None };
+    let repaired = if mendable { Some(repair(args, &report, &mut stages, longer)?) } else { None };
     let outcome = outcome(args, &report, repaired.as_ref());
     match (args.format.json, &repaired) {
         (true, _) => print_json(&report, repaired, stages.finish())?,
@@ -89,15 +89,21 @@ fn repair(
     args: &CheckArgs,
     report: &CheckReport,
     stages: &mut Stages,
+    mut longer: Vec<LongerZone>,
 ) -> Result<Repaired, CliError> {
     for problem in &report.problems {
         if let Problem::ShortZone { zone, expected_bytes, .. } = problem {
-            lengthen(&args.store, zone, *expected_bytes)?;
+            longer.push(lengthen(&args.store, zone, *expected_bytes)?);
         }
     }
     let files = store::open_files(&args.store, &store::new_doorbell()?)?;
     let show = &mut |at: engine::CheckProgress| stages.show(at.stage, at.done, at.total);
-    let report = engine::repair_without(files.disk, &args.without_zone, show)?;
+    let repaired = engine::repair_without(files.disk, &args.without_zone, show);
+    let report = repaired.inspect_err(|error| {
+        if changed_nothing(error) {
+            cut_back(longer);
+        }
+    })?;
     if report.lost_chunks > 0 {
         let mut record = ScrubRecord::load(&args.store);
         record.repaired(report.lost_chunks);
@@ -109,9 +115,25 @@ fn repair(
     Ok(Repaired { report, left })
 }
 
+/// Whether an error says so.
+fn changed_nothing(error: &RepairError) -> bool {
+    matches!(
+        error,
+        RepairError::Open(OpenError::ForeignZone { .. })
+            | RepairError::Catalog { .. }
+            | RepairError::NoRoom { .. }
+    )
+}
+
+fn cut_back(longer: Vec<LongerZone>) {
+    for error in longer.into_iter().filter_map(|zone| zone.cut_back().err()) {
+        output::say(format_args!("{error}"));
+    }
+}
+
 /// Gives a file the length that it was made with; what was cut off is zeros, which is damage that
 /// a repair can look at.
-fn lengthen(store: &Path, zone: &str, expected_bytes: u64) -> Result<(), CliError> {
+fn lengthen(store: &Path, zone: &str, expected_bytes: u64) -> Result<LongerZone, CliError> {
     disk::lengthen_zone(store, zone, expected_bytes).map_err(|error| match error {
         CreateFilesError::NoSpace { path, needed_bytes, free_bytes } => {
             CliError::NoRoomToLengthen { path, needed_bytes, free_bytes }

@@ -64,6 +64,22 @@ fn data_files_that_were_exchanged_are_refused_until_they_are_put_back() {
     assert_all_there(&folder, &made);
 }
 
+/// One of them has been cut as well, by whatever moved it.
+#[test]
+fn a_repair_that_is_refused_leaves_files_as_short_as_they_are() {
+    let folder = Folder::new();
+    let (store, _) = filled(&folder);
+    exchange(&folder);
+    let cut = fs::File::options().write(true).open(folder.join("two")).unwrap();
+    cut.set_len((32 << 20) - 100).unwrap();
+    let before = contents(&folder);
+    let repair = format!("check {store} --repair");
+    tamis(&repair).fails(5, "data.0 holds what was written to data.1");
+    tamis(&repair).fails(5, "Nothing was changed");
+    assert!(contents(&folder) == before, "something was changed");
+    tamis(&format!("volume list {store}")).fails(5, "`tamis check --repair` makes it as long");
+}
+
 #[test]
 fn a_blank_data_file_is_refused_unless_what_it_held_is_given_up() {
     let folder = Folder::new();
