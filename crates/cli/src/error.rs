@@ -199,6 +199,12 @@ pub(crate) enum CliError {
         path.display(), human_bytes(*device_bytes), human_bytes(*volume_bytes)
     )]
     OutputTooSmall { path: PathBuf, device_bytes: u64, volume_bytes: u64 },
+    #[error(
+        "{} is written and whole, but its name may not outlive a loss of power, for its directory \
+         cannot be synced ({source}): write it again, or elsewhere",
+        path.display()
+    )]
+    OutputNotDurable { path: PathBuf, source: io::Error },
     #[error("{} cannot be written: {source}", path.display())]
     OutputFailed { path: PathBuf, source: io::Error },
     #[error(transparent)]

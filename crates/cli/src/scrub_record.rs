@@ -178,13 +178,13 @@ impl ScrubRecord {
             source,
         };
         let beside = path.join(format!("{FILE_NAME}.new"));
-        let write = || {
+        let write = || -> io::Result<()> {
             let mut options = OpenOptions::new();
             let mut file =
                 options.write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
             file.write_all(&serde_json::to_vec_pretty(self)?)?;
             file.sync_all()?;
-            disk::give_name(&beside, &path.join(FILE_NAME), true)
+            disk::give_name(&beside, &path.join(FILE_NAME), true).map_err(io::Error::other)
         };
         write().map_err(failed)
     }

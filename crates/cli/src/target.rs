@@ -13,6 +13,8 @@ use std::io::{self, ErrorKind, Seek, SeekFrom};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use disk::NamingError;
+
 use crate::error::CliError;
 
 /// Hidden names that are tried: others export to the same name at the same time, or have left files
@@ -96,18 +98,24 @@ impl Target {
     pub(crate) fn complete(&self) -> Result<(), CliError> {
         let completed = match &self.kind {
             Kind::Stream => Ok(()),
-            Kind::Device { file } => file.sync_all(),
+            Kind::Device { file } => file.sync_all().map_err(NamingError::Refused),
             Kind::File { file, hidden, replaces } => {
-                file.sync_all().and_then(|()| disk::give_name(hidden, &self.path, *replaces))
+                let synced = file.sync_all().map_err(NamingError::Refused);
+                synced.and_then(|()| disk::give_name(hidden, &self.path, *replaces))
             }
         };
-        completed.map_err(|source| {
-            self.abandon();
-            match (source.kind(), &self.kind) {
-                (ErrorKind::AlreadyExists, Kind::File { replaces: false, .. }) => {
-                    CliError::OutputExists { path: self.path.clone() }
+        completed.map_err(|error| match (error, &self.kind) {
+            (NamingError::NotDurable(source), _) => {
+                CliError::OutputNotDurable { path: self.path.clone(), source }
+            }
+            (NamingError::Refused(source), kind) => {
+                self.abandon();
+                match (source.kind(), kind) {
+                    (ErrorKind::AlreadyExists, Kind::File { replaces: false, .. }) => {
+                        CliError::OutputExists { path: self.path.clone() }
+                    }
+                    _ => self.failed(source),
                 }
-                _ => self.failed(source),
             }
         })
     }

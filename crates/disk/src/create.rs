@@ -22,6 +22,7 @@ use rustix::io::Errno;
 use crate::buffer::AlignedBuf;
 use crate::error::{CreateFilesError, FileError};
 use crate::layout::{SUPERBLOCK_BYTES, is_there, zone_path};
+use crate::naming::sync_names_in;
 use crate::place::{self, Opened, free_bytes};
 
 type Result<T> = std::result::Result<T, CreateFilesError>;
@@ -282,7 +283,7 @@ pub(crate) fn absolute(path: &Path) -> Result<PathBuf> {
 
 /// A new name is durable only after its directory was synced.
 pub(crate) fn sync_directory(dir: &Path) -> Result<()> {
-    let synced = File::open(dir).and_then(|dir| dir.sync_all());
+    let synced = sync_names_in(dir);
     synced.map_err(|source| FileError::new("sync the directory", dir, source).into())
 }
 

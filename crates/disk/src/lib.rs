@@ -67,7 +67,7 @@ pub use grow::{
 pub use io::{Completion, Disk, Io, IoKind};
 pub use layout::{SUPERBLOCK_BYTES, ZoneName, zone_file};
 pub use memory::{Fault, Loss, MemoryCounters, MemoryDisk};
-pub use naming::give_name;
+pub use naming::{NamingError, give_name};
 pub use open::{DiskIdentity, IoEngine, StoreFiles, open_further_files, open_store_files};
 pub use patience::{Crowd, Patience, Wait};
 pub use place::{claim_device, free_bytes};

@@ -9,11 +9,28 @@ use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::harness::{Folder, LoopDevice, installed, noise, run, tamis};
+use crate::harness::{Folder, LoopDevice, Outcome, installed, noise, run, tamis};
 
 /// Those that change files or names, make them durable, or may write to zones.
 const TRACED: &str = "trace=/^(open|mkdir|rename|link|symlink|write|pwrite|fallocate|ftruncate|\
                       fsync|fdatasync|io_uring_enter)";
+
+/// Runs a program under strace; `None` where that is not to be had.
+fn trace(options: &[&str], program: &str, line: &str) -> Option<Outcome> {
+    let trace = |program: &str, line: &str| {
+        let mut strace = Command::new("strace");
+        strace.args(["-f", "-qq"]).args(options).arg(program).args(line.split_whitespace());
+        run(strace)
+    };
+    if !installed("strace") {
+        return None;
+    }
+    if trace("true", "").code != Some(0) {
+        eprintln!("strace is not allowed here: this test does nothing");
+        return None;
+    }
+    Some(trace(program, line))
+}
 
 /// The system calls of a command, one a line, in the order in which they began.
 struct Calls {
@@ -25,21 +42,9 @@ impl Calls {
     /// Those of a command line that ends with this exit code; `None` where none can be seen.
     fn of(folder: &Folder, line: &str, code: i32) -> Option<Self> {
         let log = folder.path("calls");
-        let trace = |program: &str, words: &[&str]| {
-            let mut strace = Command::new("strace");
-            // With the path of each file that a call names by its number.
-            strace.args(["-f", "-y", "-qq", "-e", TRACED, "-o", &log, program]).args(words);
-            run(strace)
-        };
-        if !installed("strace") {
-            return None;
-        }
-        if trace("true", &[]).code != Some(0) {
-            eprintln!("strace is not allowed here: this test does nothing");
-            return None;
-        }
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let ended = trace(env!("CARGO_BIN_EXE_tamis"), &words);
+        // With the path of each file that a call names by its number.
+        let options = ["-y", "-e", TRACED, "-o", &log];
+        let ended = trace(&options, env!("CARGO_BIN_EXE_tamis"), line)?;
         assert_eq!(ended.code, Some(code), "{ended:?}");
         let text = fs::read_to_string(&log).unwrap();
         // What failed has changed nothing.
@@ -175,6 +180,21 @@ fn an_image_is_on_the_medium_before_it_has_its_name() {
     let written = calls.up_to(&["pwrite", &device.0]);
     assert!(written.unsynced().contains(Path::new(&device.0)), "{:#?}", written.lines);
     assert_eq!(calls.unsynced(), BTreeSet::new(), "{:#?}", calls.lines);
+}
+
+/// The image is there, and what is said of it is true.
+#[test]
+fn a_name_that_cannot_be_made_durable_is_told_as_that() {
+    let folder = Folder::new();
+    let (store, out) = (folder.store("64M"), folder.path("out.img"));
+    tamis(&format!("volume create {store} v --size 1M")).ok();
+    // The first is that of the image.
+    let options = ["-e", "inject=fsync:error=EDQUOT:when=2", "-o", "/dev/null"];
+    let export = format!("export {store} v {out}");
+    let Some(ended) = trace(&options, env!("CARGO_BIN_EXE_tamis"), &export) else { return };
+    let told = ended.fails(1, "out.img is written and whole, but its name may not outlive");
+    assert!(told.err.contains("quota"), "{told:?}");
+    assert_eq!(fs::read(&out).unwrap(), vec![0; 1 << 20]);
 }
 
 #[test]
