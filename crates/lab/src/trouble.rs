@@ -125,12 +125,17 @@ impl Trouble {
             | Problem::LostChunks { .. } => true,
             _ => false,
         };
+        let is_half_done = matches!(problem, Problem::GeometryCopy { .. });
         match self {
             Self::Rot | Self::Unreadable => is_of_data,
             Self::Passing | Self::Pages | Self::Lost | Self::Elsewhere => true,
             // What the device did not take is not there; that it was to be is in memory only.
-            Self::Unwritable => is_of_data,
-            Self::Unsyncable | Self::Slow | Self::Lagging => false,
+            Self::Unwritable => {
+                is_of_data || matches!(problem, Problem::RootSlot { .. }) || is_half_done
+            }
+            // The store stopped before it wrote the other copy of its geometry.
+            Self::Unsyncable => is_half_done,
+            Self::Slow | Self::Lagging => false,
         }
     }
 
