@@ -195,6 +195,12 @@ pub(crate) enum CliError {
     )]
     OutputInUse { path: PathBuf },
     #[error(
+        "{} is part of a Tamis store, which would be lost: choose another, or remove or clear it \
+         first if that store is not needed",
+        path.display()
+    )]
+    OutputIsZone { path: PathBuf },
+    #[error(
         "the device {} has {} and the volume {}: choose a larger one",
         path.display(), human_bytes(*device_bytes), human_bytes(*volume_bytes)
     )]

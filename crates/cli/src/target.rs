@@ -9,11 +9,12 @@
 //! break who uses it.
 
 use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
-use std::io::{self, ErrorKind, Seek, SeekFrom};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use disk::NamingError;
+use format::zone_start::{ZONE_START_BYTES, begins_a_zone};
 
 use crate::error::CliError;
 
@@ -60,6 +61,7 @@ impl Target {
         let kind = match is_device {
             true => open_device(&path, size_bytes)?,
             false if is_locked(&path) => return Err(CliError::OutputInUse { path }),
+            false if is_zone(&path) => return Err(CliError::OutputIsZone { path }),
             false => {
                 let permissions = Some(there.permissions());
                 let (file, hidden) =
@@ -152,6 +154,22 @@ fn is_locked(path: &Path) -> bool {
     File::open(path).is_ok_and(locked)
 }
 
+/// Whether a zone of a store is there: most say so by what they begin with, and what lies beside a
+/// superblock under the name of a zone is one, too.
+fn is_zone(path: &Path) -> bool {
+    let begins = |path: &Path| {
+        let mut start = Vec::new();
+        let read = File::open(path)
+            .and_then(|file| file.take(ZONE_START_BYTES as u64).read_to_end(&mut start));
+        read.is_ok() && begins_a_zone(&start)
+    };
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let is_number = |text: &str| text.parse::<u16>().is_ok();
+    let is_named = ["journal", "tables", "data"].contains(&&*name)
+        || name.strip_prefix("data.").is_some_and(is_number);
+    begins(path) || is_named && begins(&path.with_file_name("superblock"))
+}
+
 fn create_hidden(
     path: &Path,
     size_bytes: u64,
@@ -218,6 +236,9 @@ fn open_device(path: &Path, size_bytes: u64) -> Result<Kind, CliError> {
         _ => CliError::OutputFailed { path: path.to_owned(), source },
     };
     let mut file = disk::claim_device(path).map_err(failed)?;
+    if is_zone(path) {
+        return Err(CliError::OutputIsZone { path: path.to_owned() });
+    }
     let device_bytes = file.seek(SeekFrom::End(0)).map_err(failed)?;
     if device_bytes < size_bytes {
         let (path, volume_bytes) = (path.to_owned(), size_bytes);

@@ -50,6 +50,7 @@ pub mod root;
 pub mod stream;
 pub mod superblock;
 pub mod units;
+pub mod zone_start;
 
 #[cfg(test)]
 mod tests;

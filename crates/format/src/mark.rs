@@ -11,7 +11,7 @@ use crate::field::{array_at, put_bytes, put_u32, put_u64, u32_at};
 use crate::superblock::{CRC_AT, DATA_ZONES_MAX, MAGIC_AT, UUID_AT, VERSION_AT, check_start};
 use crate::units::{UUID_BYTES, Zone};
 
-const MAGIC: u64 = u64::from_le_bytes(*b"TAMIS-ZN");
+pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"TAMIS-ZN");
 
 pub(crate) const ZONE_AT: usize = 32;
 pub(crate) const REST_AT: usize = 36;

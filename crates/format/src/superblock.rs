@@ -42,7 +42,7 @@ pub const DATA_ZONES_MAX: usize = 64;
 /// A journal takes at least the largest record and one that leads to it.
 pub const JOURNAL_BYTES_MIN: u64 = 2 * RECORD_BYTES_MAX as u64;
 
-const MAGIC: u64 = u64::from_le_bytes(*b"TAMIS-SB");
+pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"TAMIS-SB");
 
 pub(crate) const MAGIC_AT: usize = 0;
 pub(crate) const CRC_AT: usize = 8;

@@ -103,6 +103,7 @@ impl CliError {
                 | Self::OtherBase { .. }
                 | Self::OutputTooSmall { .. }
                 | Self::OutputUnfit { .. }
+                | Self::OutputIsZone { .. }
                 | Self::OutputLeadsNowhere { .. }
                 | Self::GrowToWhat { .. }
                 | Self::Plan(_)

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use rustix::process::Signal;
 
-use crate::harness::{Folder, Served, noise, run, tamis};
+use crate::harness::{Folder, LoopDevice, Served, noise, run, tamis};
 
 /// A server whose store was moved, and another store put in its place, changes nothing of that.
 #[test]
@@ -45,6 +45,32 @@ fn an_export_never_replaces_a_file_of_its_store() {
     tamis(&format!("check {store}")).ok();
     tamis(&format!("export {store} v {image} --overwrite")).ok();
     assert!(fs::read(&image).unwrap() == noise(1, 8 << 20));
+}
+
+/// Nor of one that is closed, whatever its files are called and wherever they are.
+#[test]
+fn an_export_never_replaces_a_zone_of_any_store() {
+    let folder = Folder::new();
+    let (from, image) = (folder.store("64M"), folder.path("image"));
+    fs::write(&image, noise(1, 8 << 20)).unwrap();
+    tamis(&format!("import {from} v {image}")).ok();
+    let (store, elsewhere) = (folder.path("other"), ["ring", "disk.img"].map(|it| folder.path(it)));
+    let [ring, data] = &elsewhere;
+    tamis(&format!("init {store} --capacity 64M --journal {ring} --data {data}")).ok();
+    tamis(&format!("import {store} v {image}")).ok();
+    let own = ["superblock", "journal", "tables", "data"].map(|zone| format!("{store}/{zone}"));
+    for place in own.iter().chain(&elsewhere) {
+        let export = format!("export {from} v {place} --overwrite");
+        tamis(&export).fails(2, "is part of a Tamis store");
+    }
+    tamis(&format!("check {store}")).ok();
+    tamis(&format!("export {from} v {image} --overwrite")).ok();
+
+    let Some(device) = LoopDevice::of(data) else { return };
+    let export = format!("export {from} v {} --overwrite", device.0);
+    tamis(&export).fails(2, "is part of a Tamis store");
+    drop(device);
+    tamis(&format!("check {store}")).ok();
 }
 
 /// A terminal that was closed ends a server as Ctrl-C does, unless it was started with `nohup`.

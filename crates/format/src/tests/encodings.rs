@@ -28,6 +28,7 @@ use crate::units::{
     BlockPtr, CONTAINER_BYTES, Codec, Compression, ContainerId, PageId, TreeId, TreeRoot, VolumeId,
     Zone,
 };
+use crate::zone_start::begins_a_zone;
 use crate::{bucket, map_page, pointer_page};
 
 const UUID: [u8; 16] = [
@@ -224,6 +225,21 @@ fn version_2_is_written_as_ever() {
     ];
     let found = written.map(|(name, bytes)| (name, bytes.len(), digest(&bytes)));
     assert_eq!(found, VERSION_2);
+}
+
+#[test]
+fn a_zone_is_told_from_other_files_by_its_beginning() {
+    let mark = Mark { uuid: UUID, zone: Zone::Data(3) }.encode();
+    for start in [geometry(Detection::default()), mark.to_vec(), record(), frame()] {
+        assert!(begins_a_zone(&start));
+        assert!(begins_a_zone(&[start.as_slice(), &[7; 9000]].concat()));
+    }
+    let mut damaged = frame();
+    damaged[20] ^= 1;
+    let qcow2 = [b"QFI\xfb\0\0\0\x03".as_slice(), &[0; 4096]].concat();
+    for other in [vec![], vec![0; 9000], vec![0xff; 9000], qcow2, b"TAMIS-".to_vec(), damaged] {
+        assert!(!begins_a_zone(&other), "{:?}", &other[..other.len().min(8)]);
+    }
 }
 
 const VERSION_2: [(&str, usize, u64); 14] = [
