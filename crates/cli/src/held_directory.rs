@@ -1,10 +1,10 @@
 //! The directory of a store that is being served: what it is, and not what has its name.
 
 use std::fs::{self, File};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::error::CliError;
+use crate::same_file::is_what_was_found;
 
 /// A directory as it was when it was held. While it is, no other can be taken for it.
 #[derive(Debug)]
@@ -29,12 +29,10 @@ impl HeldDirectory {
 
     /// An error when it is no longer what is at its path.
     pub(crate) fn check(&self) -> Result<(), CliError> {
-        let identity = |found: fs::Metadata| (found.dev(), found.ino());
-        let held = self.file.as_ref().and_then(|file| file.metadata().ok()).map(identity);
-        let found = fs::metadata(&self.path).ok().map(identity);
-        if held.is_some() && held == found {
-            return Ok(());
+        let is_there = |held| is_what_was_found(held, fs::metadata(&self.path));
+        match self.file.as_ref().is_some_and(is_there) {
+            true => Ok(()),
+            false => Err(CliError::StoreMoved { store: self.path.clone() }),
         }
-        Err(CliError::StoreMoved { store: self.path.clone() })
     }
 }

@@ -26,6 +26,7 @@ mod pace;
 mod progress;
 mod randomness;
 mod recall;
+mod same_file;
 mod scrub_record;
 mod shell;
 mod size;

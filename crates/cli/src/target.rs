@@ -10,13 +10,14 @@
 
 use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use disk::NamingError;
 use format::zone_start::{ZONE_START_BYTES, begins_a_zone};
 
 use crate::error::CliError;
+use crate::same_file::is_what_was_found;
 
 /// Hidden names that are tried: others export to the same name at the same time, or have left files
 /// there that are not ours to remove.
@@ -225,9 +226,7 @@ fn remove_left_over(hidden: &Path) {
 
 /// Whether this file is the one that is called so.
 fn is_at(file: &File, path: &Path) -> bool {
-    let place = |meta: fs::Metadata| (meta.dev(), meta.ino());
-    let is_there = fs::symlink_metadata(path).map(place);
-    is_there.is_ok_and(|there| file.metadata().is_ok_and(|meta| place(meta) == there))
+    is_what_was_found(file, fs::symlink_metadata(path))
 }
 
 fn open_device(path: &Path, size_bytes: u64) -> Result<Kind, CliError> {
