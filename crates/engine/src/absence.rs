@@ -7,8 +7,7 @@
 //! acknowledged is in the journal or the write buffer, which bounds what is taken meanwhile. A
 //! request that only looks is told at once.
 
-use format::BLOCK_BYTES;
-use format::units::Zone;
+use format::units::{Zone, block_offset_bytes};
 use tables::PageError;
 
 use crate::error::RequestError;
@@ -68,7 +67,7 @@ pub(crate) fn lacking_page(error: &PageError) -> RequestError {
     match error {
         PageError::Unreadable { block, .. } => RequestError::ReadFailed {
             zone: zone_name(Zone::Tables),
-            offset_bytes: block * BLOCK_BYTES as u64,
+            offset_bytes: block_offset_bytes(*block),
         },
         error => {
             let id = error.page();

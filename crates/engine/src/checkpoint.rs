@@ -26,7 +26,7 @@ use std::collections::VecDeque;
 use disk::{AlignedBuf, SharedBuf};
 use format::BLOCK_BYTES;
 use format::root::Root;
-use format::units::{TreeId, Zone};
+use format::units::{TreeId, Zone, block_offset_bytes};
 use mutants::mutant;
 use tables::{PageError, PageWrite};
 
@@ -203,7 +203,7 @@ impl Engine {
         let Some(first) = run.first() else { return };
         self.counters.table_writes += run.len() as u64;
         let blocks = run.iter().map(|write| write.block).collect();
-        let offset_bytes = first.block * BLOCK_BYTES as u64;
+        let offset_bytes = block_offset_bytes(first.block);
         self.devices.write(Zone::Tables, offset_bytes, page_bytes(&run), Purpose::Pages(blocks));
         self.state.store.take_written(run);
     }
@@ -222,7 +222,7 @@ impl Engine {
         }
         let mut buf = AlignedBuf::new_zeroed(BLOCK_BYTES);
         buf.copy_from_slice(&root.encode(self.geometry.uuid)[..]);
-        let offset_bytes = format::superblock::root_block(root.generation) * BLOCK_BYTES as u64;
+        let offset_bytes = block_offset_bytes(format::superblock::root_block(root.generation));
         self.devices.write(Zone::Superblock, offset_bytes, SharedBuf::from(buf), Purpose::Root);
         self.enter_phase(Phase::Root)
     }

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use disk::{Doorbell, Patience};
 use format::domain::DomainSecret;
 use format::superblock::Geometry;
+use format::units::{BLOCK_BYTES, Zone, block_offset_bytes};
 use journal::Writer;
 use reduce::{JobDone, Workers};
 use tables::{PageError, PageRead, PinSet};
@@ -378,9 +379,8 @@ impl Engine {
     /// Submits the reads that wants have named.
     pub(crate) fn submit_page_reads(&mut self, reads: Vec<PageRead>) {
         for read in reads {
-            let offset_bytes = read.pointer.block() * format::BLOCK_BYTES as u64;
-            let zone = format::units::Zone::Tables;
-            self.devices.read(zone, offset_bytes, format::BLOCK_BYTES, Purpose::Page(read));
+            let offset_bytes = block_offset_bytes(read.pointer.block());
+            self.devices.read(Zone::Tables, offset_bytes, BLOCK_BYTES, Purpose::Page(read));
         }
     }
 
@@ -415,7 +415,7 @@ impl Engine {
         if let PageError::Unreadable { block, .. } = error {
             match self.absence.met() {
                 Advice::Begin => {
-                    let offset_bytes = block * format::BLOCK_BYTES as u64;
+                    let offset_bytes = block_offset_bytes(*block);
                     self.tell(&Notice::TablesUnreadable { offset_bytes });
                     return false;
                 }

@@ -7,7 +7,7 @@ use format::page::Page;
 use format::record::Change;
 use format::root::Root;
 use format::superblock::{Geometry, root_block};
-use format::units::{TreeId, TreeRoot, VolumeId, Zone};
+use format::units::{TreeId, TreeRoot, VolumeId, Zone, block_offset_bytes};
 use tables::{PageError, PageRead, PageWrite, ReachWalker};
 
 use crate::devices::Devices;
@@ -82,7 +82,7 @@ impl Loading {
     fn read_runs(&mut self, runs: &[&[PageRead]]) -> Vec<Result<AlignedBuf, IoError>> {
         let place = |run: &&[PageRead]| {
             let block = run.first().map_or(0, |first| first.pointer.block());
-            (block * BLOCK_BYTES as u64, run.len() * BLOCK_BYTES)
+            (block_offset_bytes(block), run.len() * BLOCK_BYTES)
         };
         self.devices.read_all_now(Zone::Tables, runs.iter().map(place))
     }
@@ -167,7 +167,7 @@ impl Loading {
         newest: &Root,
         geometry: &Geometry,
     ) -> Result<(), IoError> {
-        let offset_bytes = root_block(newest.generation) * BLOCK_BYTES as u64;
+        let offset_bytes = block_offset_bytes(root_block(newest.generation));
         let block = AlignedBuf::padded(&newest.encode(geometry.uuid)).into();
         self.devices.write_now(Zone::Superblock, offset_bytes, block)?;
         self.devices.sync_now(Zone::Superblock)
@@ -227,7 +227,7 @@ impl Loading {
         let (mut blocks, mut writes) = (Vec::new(), Vec::new());
         while let Some(run) = take_run(&mut pages) {
             blocks.extend(run.iter().map(|write| write.block));
-            let offset_bytes = run.first().map_or(0, |write| write.block * BLOCK_BYTES as u64);
+            let offset_bytes = run.first().map_or(0, |write| block_offset_bytes(write.block));
             writes.push((offset_bytes, page_bytes(&run)));
         }
         self.devices.write_all_now(Zone::Tables, writes)?;
@@ -250,7 +250,7 @@ impl Loading {
             walker.begin_older();
             // With a page that is damaged it is no root any more.
             if let Err(OpenError::Io(_)) = self.walk_root(&mut walker, older) {
-                let offset_bytes = root_block(older.generation) * BLOCK_BYTES as u64;
+                let offset_bytes = block_offset_bytes(root_block(older.generation));
                 self.unread = Some(UnreadSlot::new(offset_bytes, newest, geometry));
             }
         }

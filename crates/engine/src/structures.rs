@@ -7,7 +7,7 @@ use disk::Disk;
 use format::container_page::ContainerState;
 use format::directory::FOOTER_BYTES;
 use format::superblock::{GEOMETRY_BLOCKS, root_block};
-use format::units::{BlockPtr, CONTAINER_BYTES, ContainerId, TreeId, Zone};
+use format::units::{BlockPtr, CONTAINER_BYTES, ContainerId, TreeId, Zone, block_offset_bytes};
 use format::{BLOCK_BYTES, record::Change};
 
 use crate::devices::Devices;
@@ -71,7 +71,7 @@ pub fn structures(disk: Box<dyn Disk>) -> Result<Vec<Structure>, OpenError> {
 }
 
 fn block_structure(kind: &str, zone: Zone, block: u64) -> Structure {
-    let (offset_bytes, length_bytes) = (block * BLOCK_BYTES as u64, BLOCK_BYTES as u64);
+    let (offset_bytes, length_bytes) = (block_offset_bytes(block), BLOCK_BYTES as u64);
     Structure { kind: kind.to_owned(), zone, offset_bytes, length_bytes, proven: true }
 }
 

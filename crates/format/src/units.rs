@@ -16,6 +16,12 @@ use std::ops::Range;
 /// Unit of device I/O; a table page is one block.
 pub const BLOCK_BYTES: usize = 4096;
 
+/// Where a block begins in its zone.
+#[must_use]
+pub const fn block_offset_bytes(block: u64) -> u64 {
+    block * BLOCK_BYTES as u64
+}
+
 /// What is written sequentially and freed as a whole.
 pub const CONTAINER_BYTES: u32 = 4 << 20;
 

@@ -9,7 +9,9 @@ use format::detection::Detection;
 use format::domain::DomainId;
 use format::page::Page;
 use format::pointer_page::{self, FANOUT};
-use format::units::{BlockPtr, Fingerprint, PageId, TreeId, TreeRoot, VolumeId, Zone};
+use format::units::{
+    BlockPtr, Fingerprint, PageId, TreeId, TreeRoot, VolumeId, Zone, block_offset_bytes,
+};
 use reduce::Fingerprinters;
 
 use crate::devices::Devices;
@@ -103,7 +105,7 @@ impl PageWriter {
         let mut buf = AlignedBuf::new_stale(self.run.len());
         buf.copy_from_slice(&self.run);
         self.run.clear();
-        devices.write_now(Zone::Tables, self.run_block * BLOCK_BYTES as u64, buf.into())
+        devices.write_now(Zone::Tables, block_offset_bytes(self.run_block), buf.into())
     }
 
     /// Writes what is left and makes all of it durable.

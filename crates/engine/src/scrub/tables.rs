@@ -10,7 +10,7 @@
 use disk::AlignedBuf;
 use format::BLOCK_BYTES;
 use format::root::TREES;
-use format::units::{PageId, TreeId, Zone};
+use format::units::{PageId, TreeId, Zone, block_offset_bytes};
 use tables::{NextPage, PageRead, PageStore};
 
 use crate::engine::Engine;
@@ -142,7 +142,7 @@ fn ask_for_runs(running: &mut Running, at: &mut TablesScrub, pages_max: usize) {
         let count =
             behind.take(pages_max).take_while(|(page, block)| page.pointer.block() == *block);
         let count = count.count();
-        let (offset_bytes, length_bytes) = (block * BLOCK_BYTES as u64, count * BLOCK_BYTES);
+        let (offset_bytes, length_bytes) = (block_offset_bytes(block), count * BLOCK_BYTES);
         let mark = at.runs.len();
         at.runs.push((first, count));
         running.io.read(ScrubRead { zone: Zone::Tables, offset_bytes, length_bytes, mark });
