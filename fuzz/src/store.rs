@@ -61,6 +61,7 @@ fn new_disk() -> MemoryDisk {
         tables_bytes: TABLES_BYTES,
         data: vec![CONTAINERS; 2],
         detection: Default::default(),
+        marked: true,
     };
     let zones: Vec<_> = geometry.zones().collect();
     let disk = MemoryDisk::new(&zones, 1);

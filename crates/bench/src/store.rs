@@ -59,7 +59,7 @@ impl Store {
             bucket_seed: [9; 16],
         })?;
         let zones: Vec<_> = geometry.zones().collect();
-        create_store_files(path, &zones, &[])?;
+        create_store_files(path, &zones, &[], geometry.uuid)?;
         let disk = open_store_files(path, IoEngine::Auto, &Doorbell::new()?)?.disk;
         Ok(engine::create(disk, &geometry, COMPRESSION)?)
     }

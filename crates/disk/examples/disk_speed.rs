@@ -37,7 +37,7 @@ fn main() {
     let dir = Path::new(&parent).join(format!("disk-speed-{}", std::process::id()));
     let size_bytes = gib << 30;
     let sizes = [(Zone::Journal, 64 << 20), (Zone::Tables, 1 << 20), (DATA, size_bytes)];
-    create_store_files(&dir, &sizes, &[]).expect("the store is made");
+    create_store_files(&dir, &sizes, &[], [1; 16]).expect("the store is made");
     for name in engines.split(',') {
         let engine = if name == "psync" { IoEngine::Psync } else { IoEngine::Uring };
         let doorbell = Doorbell::new().unwrap();

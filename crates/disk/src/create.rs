@@ -8,6 +8,9 @@
 //! real. Blocks that were only allocated have to be marked as written when they first are, which
 //! makes the file system commit a transaction of its own at each sync; the journal is what is
 //! synced all day.
+//!
+//! What a link leads to is marked as the store's, a device while it is claimed ([`crate::claim`]):
+//! who comes next with the same device finds that it is taken.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -15,11 +18,13 @@ use std::ops::Range;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use format::units::{BLOCK_BYTES, Zone};
+use format::mark::Mark;
+use format::units::{BLOCK_BYTES, UUID_BYTES, Zone};
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 
 use crate::buffer::AlignedBuf;
+use crate::claim::{Claimant, claim_device, let_go, write_mark};
 use crate::error::{CreateFilesError, FileError};
 use crate::layout::{SUPERBLOCK_BYTES, is_there, zone_path};
 use crate::naming::sync_names_in;
@@ -29,9 +34,6 @@ type Result<T> = std::result::Result<T, CreateFilesError>;
 
 /// Zeros are written in parts of this size.
 const ZEROS_BYTES: usize = 1 << 20;
-/// A device counts as blank when it begins with so many zeros: partition tables, and all common
-/// file systems and volume managers, leave their mark here.
-const BLANK_BYTES: usize = 1 << 20;
 /// Zones that are written with zeros for real.
 pub(crate) const ZEROED_ZONES: [Zone; 2] = [Zone::Superblock, Zone::Journal];
 /// Only the owner may read what is stored, or what is left of it.
@@ -42,7 +44,8 @@ const MODE: u32 = 0o600;
 /// `sizes` names the journal, the tables and the data zones 0, 1, ... with their sizes in bytes,
 /// whole blocks; the superblock may be named with its own size of 64 KiB, and is made in any case.
 /// A zone named in `links` lives at that path instead, and gets a symlink in `dir`: a block device,
-/// which must be blank and not in use, or a file, which is made and must not exist.
+/// which must be blank and not in use, or a file, which is made and must not exist; it gets the
+/// mark of the store with this `uuid`.
 ///
 /// # Errors
 /// Each variant of [`CreateFilesError`] says what to do about it; nothing is left behind.
@@ -50,11 +53,12 @@ pub fn create_store_files(
     dir: &Path,
     sizes: &[(Zone, u64)],
     links: &[(Zone, PathBuf)],
+    uuid: [u8; UUID_BYTES],
 ) -> Result<()> {
     let zones = plan(sizes, links)?;
     let data_zones = zones.iter().filter(|(zone, _)| matches!(zone, Zone::Data(_))).count();
     refuse_existing(dir, &zones)?;
-    let mut made = Made::default();
+    let mut made = Made::of(Claimant::new(uuid));
     made.directory(dir)?;
     for (zone, size_bytes) in zones {
         let path = zone_path(dir, zone, data_zones);
@@ -108,13 +112,18 @@ fn refuse_existing(dir: &Path, zones: &[(Zone, u64)]) -> Result<()> {
 }
 
 /// What was made so far: removed again unless it is kept.
-#[derive(Default)]
 pub(crate) struct Made {
+    claimant: Claimant,
     files: Vec<PathBuf>,
+    devices: Vec<PathBuf>,
     directory: Option<PathBuf>,
 }
 
 impl Made {
+    pub(crate) fn of(claimant: Claimant) -> Self {
+        Self { claimant, files: Vec::new(), devices: Vec::new(), directory: None }
+    }
+
     fn directory(&mut self, dir: &Path) -> Result<()> {
         match fs::create_dir(dir) {
             Ok(()) => self.directory = Some(dir.to_owned()),
@@ -136,16 +145,26 @@ impl Made {
             return self.file(path, size_bytes, zeroed);
         };
         let target = absolute(target)?;
-        self.target(&target, size_bytes, zeroed)?;
+        self.target(zone, &target, size_bytes, zeroed)?;
         self.link(&target, path)
     }
 
     /// Where a symlink leads.
-    pub(crate) fn target(&mut self, target: &Path, size_bytes: u64, zeroed: bool) -> Result<()> {
+    pub(crate) fn target(
+        &mut self,
+        zone: Zone,
+        target: &Path,
+        size_bytes: u64,
+        zeroed: bool,
+    ) -> Result<()> {
+        let mark = Mark { uuid: self.claimant.uuid, zone };
         if place::is_device(target).unwrap_or(false) {
-            return claim_device(target, size_bytes, zeroed);
+            claim_device(target, size_bytes, zeroed, mark, self.claimant)?;
+            self.devices.push(target.to_owned());
+            return Ok(());
         }
         self.file(target, size_bytes, zeroed)?;
+        write_mark(&open_again(target)?, target, mark)?;
         sync_directory(&parent(target)?)
     }
 
@@ -169,6 +188,7 @@ impl Made {
 
     pub(crate) fn keep(mut self) {
         self.files.clear();
+        self.devices.clear();
         self.directory = None;
     }
 }
@@ -178,6 +198,9 @@ impl Drop for Made {
         // Best effort: the error that led here is the one worth telling.
         for path in self.files.drain(..).rev() {
             let _ = fs::remove_file(path);
+        }
+        for device in self.devices.drain(..) {
+            let_go(&device, self.claimant);
         }
         if let Some(dir) = self.directory.take() {
             let _ = fs::remove_dir(dir);
@@ -220,7 +243,7 @@ fn preallocate(file: &File, stretch: &Range<u64>, free_bytes: u64) -> io::Result
     }
 }
 
-fn write_zeros_to(file: &File, stretch: Range<u64>) -> io::Result<()> {
+pub(crate) fn write_zeros_to(file: &File, stretch: Range<u64>) -> io::Result<()> {
     let zeros = AlignedBuf::new_zeroed(ZEROS_BYTES);
     let mut offset_bytes = stretch.start;
     while offset_bytes < stretch.end {
@@ -232,34 +255,9 @@ fn write_zeros_to(file: &File, stretch: Range<u64>) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Makes sure that a device is ours to use.
-fn claim_device(path: &Path, size_bytes: u64, zeroed: bool) -> Result<()> {
-    let opened = place::open(path).map_err(|error| match error.kind() {
-        ErrorKind::ResourceBusy => CreateFilesError::DeviceBusy { path: path.to_owned() },
-        _ => refused("open", path, error),
-    })?;
-    if opened.size_bytes < size_bytes {
-        let (path, needed_bytes) = (path.to_owned(), size_bytes);
-        let size_bytes = opened.size_bytes;
-        return Err(CreateFilesError::DeviceTooSmall { path, size_bytes, needed_bytes });
-    }
-    if !is_blank(&opened, path)? {
-        return Err(CreateFilesError::DeviceNotBlank { path: path.to_owned() });
-    }
-    if zeroed {
-        let written = write_zeros_to(&opened.file, 0..size_bytes);
-        written.map_err(|source| FileError::new("write zeros to", path, source))?;
-    }
-    Ok(())
-}
-
-/// Whether nothing of anybody begins there.
-pub(crate) fn is_blank(opened: &Opened, path: &Path) -> Result<bool> {
-    let begin_bytes = usize::try_from(opened.size_bytes).unwrap_or(usize::MAX).min(BLANK_BYTES);
-    let mut begin = AlignedBuf::new_stale(begin_bytes);
-    let read = opened.file.read_exact_at(&mut begin, 0);
-    read.map_err(|source| FileError::new("read", path, source))?;
-    Ok(begin.iter().all(|&byte| byte == 0))
+/// Opens what was made.
+pub(crate) fn open_again(path: &Path) -> Result<Opened> {
+    place::open(path).map_err(|error| refused("open", path, error))
 }
 
 pub(crate) fn refused(action: &'static str, path: &Path, error: io::Error) -> CreateFilesError {
@@ -285,49 +283,4 @@ pub(crate) fn absolute(path: &Path) -> Result<PathBuf> {
 pub(crate) fn sync_directory(dir: &Path) -> Result<()> {
     let synced = sync_names_in(dir);
     synced.map_err(|source| FileError::new("sync the directory", dir, source).into())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// What a device is claimed by looks at its bytes and its length only, so that a file does.
-    fn claimed(name: &str, length_bytes: u64, mark: Option<usize>) -> (Result<()>, Vec<u8>) {
-        let name = format!("tamis-claim-{}-{name}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        let file = File::create(&path).unwrap();
-        file.set_len(length_bytes).unwrap();
-        mark.into_iter().for_each(|at| file.write_all_at(b"X", at as u64).unwrap());
-        let result = claim_device(&path, 2 << 20, true);
-        let left = fs::read(&path).unwrap();
-        fs::remove_file(&path).unwrap();
-        (result, left)
-    }
-
-    #[test]
-    fn a_device_that_holds_something_is_not_touched() {
-        for at in [0, BLANK_BYTES / 2, BLANK_BYTES - 1] {
-            let (result, left) = claimed("held", 4 << 20, Some(at));
-            let is_refused = matches!(result, Err(CreateFilesError::DeviceNotBlank { .. }));
-            assert!(is_refused, "byte {at}: {result:?}");
-            assert_eq!(left[at], b'X');
-        }
-    }
-
-    #[test]
-    fn a_blank_device_is_taken_as_far_as_it_is_asked_for() {
-        let (result, left) = claimed("blank", 4 << 20, Some(3 << 20));
-        assert!(result.is_ok(), "{result:?}");
-        assert_eq!(left[3 << 20], b'X', "behind what was asked for");
-    }
-
-    #[test]
-    fn a_device_that_is_too_small_is_refused() {
-        let (result, _) = claimed("small", 1 << 20, None);
-        let sizes = (1 << 20, 2 << 20);
-        let Err(CreateFilesError::DeviceTooSmall { size_bytes, needed_bytes, .. }) = result else {
-            panic!("{result:?}");
-        };
-        assert_eq!((size_bytes, needed_bytes), sizes);
-    }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use format::units::Zone;
+use format::units::{UUID_BYTES, Zone};
 use rustix::io::Errno;
 use thiserror::Error;
 
@@ -202,6 +202,15 @@ pub enum OpenError {
     File(#[from] FileError),
 }
 
+/// A store's UUID, as `tamis init --json` prints it.
+struct HexBytes<'a>(&'a [u8; UUID_BYTES]);
+
+impl fmt::Display for HexBytes<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
 /// Why a store's files could not be made. Nothing that was made is left behind.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -221,6 +230,20 @@ pub enum CreateFilesError {
     DeviceNotBlank {
         /// The device.
         path: PathBuf,
+    },
+    /// A block device is a zone of a store that has not written to it yet.
+    #[error(
+        "the device {} belongs to the store with the UUID {}, as its {}: choose another one; if \
+         that store is gone, clear the device with `blkdiscard -z`",
+        path.display(), HexBytes(uuid), ZoneName(*.zone)
+    )]
+    DeviceOfStore {
+        /// The device.
+        path: PathBuf,
+        /// What it is to that store.
+        zone: Zone,
+        /// That store's.
+        uuid: [u8; UUID_BYTES],
     },
     /// A block device is mounted or part of something else.
     #[error("the device {} is in use: unmount it, or stop what holds it", path.display())]

@@ -4,18 +4,21 @@
 //! A store does not care how long a file is beyond what its geometry says, nor for data files that
 //! it does not know, so whatever was done when this fails half-way harms nobody; it is undone as
 //! far as that goes. What a kill has left all the same, or a growth whose geometry was never
-//! written, the next growth takes over or replaces ([`LeftOver`]). Nothing that anybody has written
+//! written, the next growth takes over or replaces ([`LeftOver`]). What is added is marked as this
+//! store's before the geometry names it ([`crate::claim`]). Nothing that anybody has written
 //! is overwritten, and every file gets all of its blocks now, as when the store was made.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use format::mark::Mark;
 use format::superblock::DATA_ZONES_MAX;
-use format::units::{BLOCK_BYTES, Zone};
+use format::units::{BLOCK_BYTES, UUID_BYTES, Zone};
 use rustix::fs::{FlockOperation, flock};
 
-use crate::create::{Made, ZEROED_ZONES, absolute, fill, is_blank, refused, sync_directory};
+use crate::claim::{Claimant, is_free, write_mark};
+use crate::create::{Made, ZEROED_ZONES, absolute, fill, open_again, refused, sync_directory};
 use crate::error::{CreateFilesError, FileError};
 use crate::layout::{ZoneName, is_there, zone_file, zone_path};
 use crate::place;
@@ -25,6 +28,8 @@ type Result<T> = std::result::Result<T, CreateFilesError>;
 /// How the files of a store are to change.
 #[derive(Clone, Debug, Default)]
 pub struct FileGrowth {
+    /// The store's, with which added zones are marked.
+    pub uuid: [u8; UUID_BYTES],
     /// Data zones that there are, as the store's geometry says.
     pub data_zones: usize,
     /// Zones that become longer, and the lengths that they get.
@@ -75,7 +80,8 @@ pub fn grow_store_files(dir: &Path, growth: &FileGrowth) -> Result<()> {
     if !growth.added.is_empty() {
         left_over.clear_the_way(dir, growth)?;
     }
-    let mut made = Made::default();
+    let claimant = Claimant::growing(growth.uuid, growth.data_zones);
+    let mut made = Made::of(claimant);
     for (zone, size_bytes, target) in &growth.added {
         // Never a lone one: it stands beside others.
         let path = zone_path(dir, *zone, 2);
@@ -85,9 +91,9 @@ pub fn grow_store_files(dir: &Path, growth: &FileGrowth) -> Result<()> {
             return Err(CreateFilesError::AlreadyExists { path });
         }
         if left_over.is_file_of(&target) {
-            take_over(&target, *size_bytes)?;
+            take_over(&target, *size_bytes, *zone, claimant)?;
         } else {
-            made.target(&target, *size_bytes, false)?;
+            made.target(*zone, &target, *size_bytes, false)?;
         }
         if !linked {
             made.link(&target, &path)?;
@@ -153,15 +159,16 @@ impl Drop for LeftOver {
 
 /// Makes a file that was left over a data zone, unless somebody has written to it since, or has it
 /// open: then it is theirs.
-fn take_over(path: &Path, size_bytes: u64) -> Result<()> {
-    let opened = place::open(path).map_err(|error| refused("open", path, error))?;
+fn take_over(path: &Path, size_bytes: u64, zone: Zone, claimant: Claimant) -> Result<()> {
+    let opened = open_again(path)?;
     let length = opened.file.metadata().map_err(|error| refused("look at", path, error))?.len();
-    let is_free = flock(&opened.file, FlockOperation::NonBlockingLockExclusive).is_ok();
+    let is_unused = flock(&opened.file, FlockOperation::NonBlockingLockExclusive).is_ok();
     // We make whole blocks, and nothing else of a file is looked at.
-    if !is_free || length != opened.size_bytes || !is_blank(&opened, path)? {
+    if !is_unused || length != opened.size_bytes || !is_free(&opened, path, claimant)? {
         return Err(CreateFilesError::AlreadyExists { path: path.to_owned() });
     }
-    lengthen(path, size_bytes, false)
+    lengthen(path, size_bytes, false)?;
+    write_mark(&opened, path, Mark { uuid: claimant.uuid, zone })
 }
 
 /// A zone that [`lengthen_zone`] made longer.

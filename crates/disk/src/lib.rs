@@ -32,6 +32,7 @@
 
 mod allocation;
 mod buffer;
+mod claim;
 mod create;
 mod doorbell;
 mod durable_writes;

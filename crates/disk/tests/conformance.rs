@@ -36,7 +36,7 @@ struct Subject {
 fn on_files(engine: IoEngine) -> Subject {
     let scratch = Scratch::new();
     let doorbell = Doorbell::new().unwrap();
-    create_store_files(&scratch.path().join("store"), &ZONES, &[]).unwrap();
+    create_store_files(&scratch.path().join("store"), &ZONES, &[], [1; 16]).unwrap();
     let files = open_store_files(&scratch.path().join("store"), engine, &doorbell).unwrap();
     let name = files.identity.engine;
     Subject { name, disk: files.disk, doorbell, scratch: Some(scratch) }

@@ -14,8 +14,11 @@ use disk::{
     SUPERBLOCK_BYTES, StoreFiles, create_store_files, grow_store_files, open_further_files,
     open_store_files, zone_is_device, zone_length_bytes,
 };
+use format::mark::Mark;
 use format::units::Zone;
 use scratch::Scratch;
+
+const UUID: [u8; 16] = [1; 16];
 
 const ONE: [(Zone, u64); 3] =
     [(Zone::Journal, 3 << 20), (Zone::Tables, 1 << 20), (Zone::Data(0), 8 << 20)];
@@ -35,7 +38,7 @@ fn names(dir: &Path) -> Vec<String> {
 fn a_store_is_four_files_of_the_sizes_asked_for() {
     let scratch = Scratch::new();
     let dir = scratch.path().join("store");
-    create_store_files(&dir, &ONE, &[]).unwrap();
+    create_store_files(&dir, &ONE, &[], UUID).unwrap();
     assert_eq!(names(&dir), ["data", "journal", "superblock", "tables"]);
     let store = open(&dir).unwrap();
     for (zone, size_bytes) in ONE.into_iter().chain([(Zone::Superblock, SUPERBLOCK_BYTES)]) {
@@ -67,7 +70,7 @@ fn several_data_zones_are_numbered() {
     let dir = scratch.path().join("store");
     let mut sizes = ONE.to_vec();
     sizes.extend([(Zone::Data(1), 4 << 20), (Zone::Superblock, SUPERBLOCK_BYTES)]);
-    create_store_files(&dir, &sizes, &[]).unwrap();
+    create_store_files(&dir, &sizes, &[], UUID).unwrap();
     assert_eq!(names(&dir), ["data.0", "data.1", "journal", "superblock", "tables"]);
     let store = open(&dir).unwrap();
     assert_eq!(store.disk.size_bytes(Zone::Data(1)), 4 << 20);
@@ -79,9 +82,10 @@ fn an_open_disk_grows() {
     for engine in [IoEngine::Auto, IoEngine::Psync] {
         let scratch = Scratch::new();
         let dir = scratch.path();
-        create_store_files(dir, &ONE, &[]).unwrap();
+        create_store_files(dir, &ONE, &[], UUID).unwrap();
         let mut disk = open_store_files(dir, engine, &Doorbell::new().unwrap()).unwrap().disk;
         let growth = FileGrowth {
+            uuid: UUID,
             data_zones: 1,
             longer: vec![(Zone::Data(0), 12 << 20), (Zone::Tables, 2 << 20)],
             added: vec![(Zone::Data(1), 4 << 20, dir.join("more"))],
@@ -109,7 +113,12 @@ fn an_open_disk_grows() {
 /// A growth by files at these places, of a store with one data zone.
 fn growth_by(places: &[&Path], size_bytes: u64) -> FileGrowth {
     let added = (1..).zip(places).map(|(n, place)| (Zone::Data(n), size_bytes, place.into()));
-    FileGrowth { data_zones: 1, longer: vec![(Zone::Tables, 2 << 20)], added: added.collect() }
+    FileGrowth {
+        uuid: UUID,
+        data_zones: 1,
+        longer: vec![(Zone::Tables, 2 << 20)],
+        added: added.collect(),
+    }
 }
 
 /// A store whose files have grown by those in `more` and `again`, and which was never told: its
@@ -117,7 +126,7 @@ fn growth_by(places: &[&Path], size_bytes: u64) -> FileGrowth {
 fn half_grown(scratch: &Scratch) -> (PathBuf, PathBuf, PathBuf) {
     let at = |name| scratch.path().join(name);
     let (dir, more, again) = (at("store"), at("more"), at("again"));
-    create_store_files(&dir, &ONE, &[]).unwrap();
+    create_store_files(&dir, &ONE, &[], UUID).unwrap();
     grow_store_files(&dir, &growth_by(&[&more, &again], 4 << 20)).unwrap();
     (dir, more, again)
 }
@@ -132,8 +141,12 @@ fn a_growth_that_the_store_was_not_told_of_hinders_none_without_further_files() 
     let (dir, ..) = half_grown(&scratch);
     assert!(!zone_is_device(&dir, Zone::Data(0), 1).unwrap());
     assert_eq!(zone_length_bytes(&dir, Zone::Data(0), 1).unwrap(), 8 << 20);
-    let growth =
-        FileGrowth { data_zones: 1, longer: vec![(Zone::Data(0), 12 << 20)], added: Vec::new() };
+    let growth = FileGrowth {
+        uuid: UUID,
+        data_zones: 1,
+        longer: vec![(Zone::Data(0), 12 << 20)],
+        added: Vec::new(),
+    };
     grow_store_files(&dir, &growth).unwrap();
     assert_eq!(open(&dir).unwrap().disk.size_bytes(Zone::Data(0)), 12 << 20);
 }
@@ -160,6 +173,9 @@ fn a_growth_that_the_store_was_not_told_of_can_be_had_again() {
             let disk = open(&dir).unwrap().disk;
             assert_eq!([1, 2].map(|n| disk.size_bytes(Zone::Data(n))), [6 << 20; 2]);
             assert!(more.exists(), "not ours to remove");
+            let marks = [first, second].map(|place| Mark::decode(&fs::read(place).unwrap()));
+            let mark = |number| Ok(Mark { uuid: UUID, zone: Zone::Data(number) });
+            assert_eq!(marks, [mark(1), mark(2)]);
         }
     }
 }
@@ -224,7 +240,7 @@ fn an_open_disk_lets_go_of_files_that_the_store_does_not_know() {
 #[test]
 fn a_store_is_opened_by_one_at_a_time() {
     let scratch = Scratch::new();
-    create_store_files(scratch.path(), &ONE, &[]).unwrap();
+    create_store_files(scratch.path(), &ONE, &[], UUID).unwrap();
     let first = open(scratch.path()).unwrap();
     let second = open(scratch.path()).err().unwrap();
     assert!(matches!(&second, OpenError::Locked { path } if path.ends_with("superblock")));
@@ -237,9 +253,9 @@ fn a_store_is_opened_by_one_at_a_time() {
 fn an_existing_store_is_never_touched() {
     let scratch = Scratch::new();
     let dir = scratch.path();
-    create_store_files(dir, &ONE, &[]).unwrap();
+    create_store_files(dir, &ONE, &[], UUID).unwrap();
     fs::write(dir.join("tables"), b"precious").unwrap();
-    let error = create_store_files(dir, &ONE, &[]).unwrap_err();
+    let error = create_store_files(dir, &ONE, &[], UUID).unwrap_err();
     assert!(matches!(error, CreateFilesError::AlreadyExists { .. }));
     assert_eq!(fs::read(dir.join("tables")).unwrap(), b"precious");
     assert_eq!(names(dir), ["data", "journal", "superblock", "tables"]);
@@ -249,7 +265,7 @@ fn an_existing_store_is_never_touched() {
 fn one_data_zone_does_not_hide_several() {
     let scratch = Scratch::new();
     fs::write(scratch.path().join("data.0"), b"precious").unwrap();
-    let error = create_store_files(scratch.path(), &ONE, &[]).unwrap_err();
+    let error = create_store_files(scratch.path(), &ONE, &[], UUID).unwrap_err();
     assert!(matches!(error, CreateFilesError::AlreadyExists { path } if path.ends_with("data.0")));
 }
 
@@ -259,7 +275,7 @@ fn what_fails_half_way_leaves_nothing_behind() {
     let dir = scratch.path().join("store");
     let far = scratch.path().join("journal-elsewhere");
     let sizes = [(Zone::Journal, 1 << 20), (Zone::Tables, 1 << 20), (Zone::Data(0), 1 << 50)];
-    let error = create_store_files(&dir, &sizes, &[(Zone::Journal, far)]).unwrap_err();
+    let error = create_store_files(&dir, &sizes, &[(Zone::Journal, far)], UUID).unwrap_err();
     let CreateFilesError::NoSpace { path, needed_bytes, free_bytes } = error else {
         panic!("{error}");
     };
@@ -271,7 +287,7 @@ fn what_fails_half_way_leaves_nothing_behind() {
 fn a_zone_may_live_elsewhere() {
     let scratch = Scratch::new();
     let (dir, far) = (scratch.path().join("store"), scratch.path().join("fast-tables"));
-    create_store_files(&dir, &ONE, &[(Zone::Tables, far.clone())]).unwrap();
+    create_store_files(&dir, &ONE, &[(Zone::Tables, far.clone())], UUID).unwrap();
     assert_eq!(fs::read_link(dir.join("tables")).unwrap(), far);
     assert_eq!(open(&dir).unwrap().disk.size_bytes(Zone::Tables), 1 << 20);
 
@@ -286,7 +302,7 @@ fn a_link_never_overwrites_what_it_points_to() {
     let scratch = Scratch::new();
     let (dir, far) = (scratch.path().join("store"), scratch.path().join("thesis.pdf"));
     fs::write(&far, b"precious").unwrap();
-    let error = create_store_files(&dir, &ONE, &[(Zone::Data(0), far.clone())]).unwrap_err();
+    let error = create_store_files(&dir, &ONE, &[(Zone::Data(0), far.clone())], UUID).unwrap_err();
     assert!(matches!(error, CreateFilesError::AlreadyExists { path } if path == far));
     assert_eq!(fs::read(&far).unwrap(), b"precious");
     assert_eq!(names(scratch.path()), ["thesis.pdf"]);
@@ -299,7 +315,7 @@ fn what_is_not_there_is_named() {
     assert!(matches!(open(&nowhere), Err(OpenError::NoStore { dir }) if dir == nowhere));
     assert!(matches!(open(scratch.path()), Err(OpenError::NoStore { .. })));
 
-    create_store_files(scratch.path(), &ONE, &[]).unwrap();
+    create_store_files(scratch.path(), &ONE, &[], UUID).unwrap();
     let superblock = scratch.path().join("superblock");
     let bytes = fs::read(&superblock).unwrap();
     fs::write(&superblock, &bytes[..4095]).unwrap();
@@ -312,7 +328,7 @@ fn what_is_not_there_is_named() {
     assert!(matches!(error, OpenError::Missing { path } if path.ends_with("journal")));
 
     let orphan = scratch.path().join("no/store");
-    let error = create_store_files(&orphan, &ONE, &[]).unwrap_err();
+    let error = create_store_files(&orphan, &ONE, &[], UUID).unwrap_err();
     assert!(matches!(error, CreateFilesError::NoParent { path } if path == orphan));
 }
 
@@ -321,7 +337,7 @@ fn plans_that_do_not_fit_together_are_refused_before_anything_is_made() {
     let scratch = Scratch::new();
     let dir = scratch.path().join("store");
     let refused = |sizes: &[(Zone, u64)], links: &[(Zone, PathBuf)]| {
-        let error = create_store_files(&dir, sizes, links).unwrap_err();
+        let error = create_store_files(&dir, sizes, links, UUID).unwrap_err();
         assert!(!dir.exists());
         error
     };
@@ -343,7 +359,7 @@ fn plans_that_do_not_fit_together_are_refused_before_anything_is_made() {
 #[test]
 fn identity_says_what_drives_the_files() {
     let scratch = Scratch::new();
-    create_store_files(scratch.path(), &ONE, &[]).unwrap();
+    create_store_files(scratch.path(), &ONE, &[], UUID).unwrap();
     let bell = Doorbell::new().unwrap();
     for (engine, name) in [(IoEngine::Uring, "io_uring"), (IoEngine::Psync, "psync")] {
         let store = open_store_files(scratch.path(), engine, &bell).unwrap();

@@ -15,14 +15,24 @@
 //! 3. No footers at all where there should be [`PLACES_MIN`], and no whole frame in the beginning
 //!    of these containers either, nor of those that are open: the zone is not ours. Rot of single
 //!    places is no reason to refuse, and a place that the device does not give says nothing.
+//! 4. Where footers decide nothing, the mark does that the zone was given before anything else was
+//!    written to it. Ours may be gone for the first frames of the first container; then something
+//!    begins there that a frame might, also if a crash left a part of it only. Another's mark, and
+//!    in a store whose zones were marked a zone that begins with anything else: not ours. A blank
+//!    device in place of a zone that nothing was written to harms nobody.
+//!
+//! Zone tables keeps its mark, so that another store's is known before its pages are believed.
 //!
 //! What this does not find: an older copy of the right device; two stores that are copies of each
-//! other over one device (they have one UUID); an exchange of zones that have no sealed container;
-//! after a kill a blank device, if no known sync covers any sealed container of its zone.
+//! other over one device (they have one UUID); zones of stores that were made without marks, as far
+//! as they have no sealed container.
+
+use std::collections::BTreeMap;
 
 use disk::ZoneName;
 use format::directory::decode_footer;
-use format::frame::{self, FRAME_BYTES_MAX};
+use format::frame::{self, FRAME_BYTES_MAX, SECTOR_BYTES};
+use format::mark::Mark;
 use format::root::Root;
 use format::superblock::Geometry;
 use format::units::{CONTAINER_BYTES, ContainerId, TreeId, Zone, uuid_prefix};
@@ -32,6 +42,7 @@ use crate::container_lives::{Lives, Should, Used, is_used};
 use crate::devices::Devices;
 use crate::holds::Holds;
 use crate::loading::Loading;
+use crate::marks::{Marked, marked};
 use crate::open_error::OpenError;
 use crate::problem::Problem;
 use crate::recovery::Scanned;
@@ -46,6 +57,9 @@ const SAMPLES: usize = 8;
 /// So many places must have nothing of this store before a zone counts as another's: a sealed
 /// container has two, its end and its beginning, an open one has its beginning.
 pub(crate) const PLACES_MIN: usize = 3;
+
+/// So much of the beginning of a zone is looked at where it has lost its mark.
+const BEGIN_BYTES: usize = 1 << 20;
 
 /// A zone that is not this store's.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,9 +103,26 @@ impl Loading {
     }
 }
 
+/// Refuses a store with another one's tables, before they are read.
+pub(crate) fn refuse_foreign_tables(
+    devices: &mut Devices,
+    geometry: &Geometry,
+) -> Result<(), OpenError> {
+    foreign_tables(devices, geometry).map_or(Ok(()), |zone| Err(zone.into()))
+}
+
+fn foreign_tables(devices: &mut Devices, geometry: &Geometry) -> Option<ForeignZone> {
+    let zone = Zone::Tables;
+    match marked(devices, geometry, zone) {
+        Marked::Other(holds) => Some(ForeignZone { zone, holds }),
+        Marked::Ours | Marked::No | Marked::Unread => None,
+    }
+}
+
 impl Survey {
     /// Zones that are not this store's.
     pub(crate) fn foreign_zones(&self, reads: &mut DamageReads) -> Vec<ForeignZone> {
+        let tables = foreign_tables(&mut reads.devices, &self.geometry);
         let instead = self.holds_instead_of_journal(reads);
         let journal = instead.map(|holds| ForeignZone { zone: Zone::Journal, holds });
         let mut used = Used::new();
@@ -109,7 +140,8 @@ impl Survey {
             true
         });
         lives.apply(self.base.journal.settled.durable_sequence, &mut used);
-        journal.into_iter().chain(foreign_data(&mut reads.devices, geometry, &used)).collect()
+        let data = foreign_data(&mut reads.devices, geometry, &used);
+        tables.into_iter().chain(journal).chain(data).collect()
     }
 }
 
@@ -117,9 +149,12 @@ impl Survey {
 fn foreign_data(devices: &mut Devices, geometry: &Geometry, used: &Used) -> Vec<ForeignZone> {
     let used: Vec<_> = used.iter().map(|(&id, &should)| (id, should)).collect();
     let zone_of = |id| geometry.container_zone(id).map(|(zone, _)| zone);
-    let zones = used.chunk_by(|one, other| zone_of(one.0) == zone_of(other.0));
-    let judged = zones.filter_map(|here| {
-        let zone = here.first().and_then(|(id, _)| zone_of(*id))?;
+    let by_zone: BTreeMap<_, _> = used
+        .chunk_by(|one, other| zone_of(one.0) == zone_of(other.0))
+        .filter_map(|here| Some((zone_of(here.first()?.0)?, here)))
+        .collect();
+    let judged = (0..).map(Zone::Data).take(geometry.data.len()).filter_map(|zone| {
+        let here = by_zone.get(&zone).copied().unwrap_or_default();
         let holds = judge(devices, geometry, zone, here)?;
         Some(ForeignZone { zone, holds })
     });
@@ -153,8 +188,43 @@ fn judge(
     let open = ids(Should::Begin);
     let places = 2 * without.len() + open.len();
     let mut beginnings = without.iter().chain(&open);
-    (places >= PLACES_MIN && !beginnings.any(|&id| begins_with_frame(devices, geometry, id)))
-        .then_some(Holds::Nothing)
+    match marked(devices, geometry, zone) {
+        Marked::Other(holds) => Some(holds),
+        Marked::Ours => None,
+        Marked::No | Marked::Unread
+            if places >= PLACES_MIN
+                && !beginnings.any(|&id| begins_with_frame(devices, geometry, id)) =>
+        {
+            Some(Holds::Nothing)
+        }
+        Marked::No if geometry.marked && !begins_as_ours(devices, geometry, zone, used) => {
+            Some(Holds::Nothing)
+        }
+        Marked::No | Marked::Unread => None,
+    }
+}
+
+/// Whether a zone that was marked, and is so no more, begins with what may be of this store: its
+/// first sector, which is written whole or not at all, holds that of the mark or of a frame. Rot of
+/// it alone leaves the rest as it was.
+fn begins_as_ours(
+    devices: &mut Devices,
+    geometry: &Geometry,
+    zone: Zone,
+    used: &[(ContainerId, Should)],
+) -> bool {
+    let Ok(begin) = devices.read_below(zone, 0, BEGIN_BYTES) else { return true };
+    let sector = begin.get(..SECTOR_BYTES as usize).unwrap_or_default();
+    let mark = Mark { uuid: geometry.uuid, zone }.encode();
+    if mark.starts_with(sector) || frame::may_begin(sector) {
+        return true;
+    }
+    let blocks = begin.chunks(BLOCK_BYTES).filter(|block| block.iter().any(|&byte| byte != 0));
+    match blocks.count() {
+        0 => used.is_empty(),
+        1..PLACES_MIN => true,
+        _ => (0..begin.len()).any(|at| is_frame(&begin, at)),
+    }
 }
 
 /// Some of these, the first and the last among them.
@@ -199,10 +269,11 @@ fn begins_with_frame(devices: &mut Devices, geometry: &Geometry, id: ContainerId
     let Some((zone, start_bytes)) = geometry.container_zone(id) else { return true };
     let length_bytes = (2 * FRAME_BYTES_MAX).next_multiple_of(BLOCK_BYTES);
     let Ok(bytes) = devices.read_now(zone, start_bytes, length_bytes) else { return true };
-    let is_frame = |at: usize| {
-        let rest = bytes.get(at..)?;
-        let frame = rest.get(..frame::claimed_bytes(rest)?)?;
-        frame::decode(frame).ok()
-    };
-    (0..length_bytes).step_by(BLOCK_BYTES).any(|at| is_frame(at).is_some())
+    (0..length_bytes).step_by(BLOCK_BYTES).any(|at| is_frame(&bytes, at))
+}
+
+fn is_frame(bytes: &[u8], at: usize) -> bool {
+    let rest = bytes.get(at..).filter(|rest| frame::may_begin(rest)).unwrap_or_default();
+    let whole = frame::claimed_bytes(rest).and_then(|length_bytes| rest.get(..length_bytes));
+    whole.is_some_and(|frame| frame::decode(frame).is_ok())
 }

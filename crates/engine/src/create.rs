@@ -9,6 +9,7 @@ use format::units::{CONTAINER_BYTES, Compression, Zone};
 use thiserror::Error;
 
 use crate::devices::Devices;
+use crate::marks::write_mark;
 use crate::options::CreateOptions;
 
 /// Smallest capacity in all: room for the reserve and for writing beside it.
@@ -134,6 +135,7 @@ pub fn plan(options: &CreateOptions) -> Result<Geometry, PlanError> {
         tables_bytes,
         data,
         detection,
+        marked: true,
     })
 }
 
@@ -181,7 +183,7 @@ fn whole_blocks(bytes: u64) -> u64 {
     bytes / BLOCK_BYTES as u64 * BLOCK_BYTES as u64
 }
 
-/// Writes geometry and the first root to the empty files of a new store.
+/// Writes marks, geometry and the first root to the empty files of a new store.
 ///
 /// # Errors
 /// [`CreateError`] when the device fails.
@@ -191,6 +193,10 @@ pub fn create(
     compression: Compression,
 ) -> Result<(), CreateError> {
     let mut devices = Devices::new(disk);
+    // Before there is a store that says that they are there.
+    let zones = geometry.zones().map(|(zone, _)| zone).filter(|_| geometry.marked);
+    let mut marked = zones.filter(|zone| *zone != Zone::Superblock);
+    marked.try_for_each(|zone| write_mark(&mut devices, geometry, zone))?;
     for block in GEOMETRY_BLOCKS {
         write_block(&mut devices, block, &geometry.encode())?;
     }

@@ -120,6 +120,7 @@ mod tests {
             tables_bytes: 64 << 20,
             data: vec![16, 8],
             detection: Default::default(),
+            marked: true,
         }
     }
 

@@ -30,6 +30,7 @@ use tables::{
     CatalogTable, ContainerTable, FreePbns, HashOptions, HashPbn, PageStore, PageStoreOptions,
 };
 
+use crate::belonging::refuse_foreign_tables;
 use crate::checkpoints::{Checkpoints, blocks_kept, dirty_pages_sure};
 use crate::client::Client;
 use crate::copies::COPIES_ABOVE_DEFAULT;
@@ -151,6 +152,7 @@ pub(crate) fn load(
         agree_on_geometry(&mut devices, &geometry)?;
     }
     let Roots { newest, older, unread, told } = read_roots(&mut devices, &geometry)?;
+    refuse_foreign_tables(&mut devices, &geometry)?;
     let state = empty_state(&geometry, &newest, cache);
     let kept_blocks = blocks_kept(dirty_pages_sure(geometry.tables_bytes, cache.pages));
     let unread = unread.map(|at_bytes| UnreadSlot::new(at_bytes, &newest, &geometry));

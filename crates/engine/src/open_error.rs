@@ -70,10 +70,8 @@ pub enum OpenError {
     /// What stands in a zone is not what this store wrote there.
     #[error(
         "{} holds {holds}: devices have changed places, or its link leads to another one than it \
-         did. Nothing was changed. Put the right device under this name and try again; if what \
-         it held is gone for good, `tamis check --repair --without-zone {}` gives {} up and saves \
-         the rest",
-        ZoneName(*.zone), ZoneName(*.zone), held_by(*.zone)
+         did. Nothing was changed. Put the right device under this name and try again; {}",
+        ZoneName(*.zone), if_it_is_gone(*.zone)
     )]
     ForeignZone {
         /// Which zone.
@@ -95,12 +93,18 @@ pub enum OpenError {
     },
 }
 
-/// What is gone with a zone, in words.
-fn held_by(zone: Zone) -> &'static str {
-    match zone {
+/// What to do where there is no right device any more.
+fn if_it_is_gone(zone: Zone) -> String {
+    let held = match zone {
+        Zone::Tables | Zone::Superblock => return "without it the store cannot be had".to_owned(),
         Zone::Journal => "all that was flushed since the last checkpoint",
-        _ => "that",
-    }
+        Zone::Data(_) => "that",
+    };
+    format!(
+        "if what it held is gone for good, `tamis check --repair --without-zone {}` gives {held} \
+         up and saves the rest",
+        ZoneName(zone)
+    )
 }
 
 /// What opening found and did.

@@ -17,7 +17,9 @@ pub(crate) mod survey;
 mod tree_image;
 
 use disk::Disk;
+use format::units::{TreeId, Zone};
 
+use crate::belonging::ForeignZone;
 use crate::devices::Devices;
 use crate::geometry::raise_version;
 use crate::marks::write_mark;
@@ -25,12 +27,11 @@ use crate::open_error::OpenError;
 use crate::problem::{CheckProgress, CheckReport, Problem};
 use crate::repair::damage_reads::DamageReads;
 use crate::repair::error::RepairError;
-use crate::repair::frame_accounts::FrameAccounts;
+use crate::repair::frame_accounts::{FrameAccounts, stored_chunks};
 use crate::repair::ledger::{Cut, Ledger, Pages};
 use crate::repair::map_accounts::MapAccounts;
 use crate::repair::rebuild::Rebuild;
 use crate::repair::survey::{Survey, is_device_failure};
-use format::units::{TreeId, Zone};
 
 /// What a repair did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -134,13 +135,14 @@ pub fn repair_without(
     found.extend(accounts.report().problems);
     let lost_chunks = accounts.maps.lost_chunks;
     let Accounts { ledger, frames, maps, lost_records, .. } = accounts;
+    let unmarked = zones_to_mark(&survey, &foreign, &ledger);
     raise_version(&mut reads.devices, &mut survey.geometry)?;
     let written = Rebuild::new(&mut reads, &survey, ledger, frames, maps).write(progress)?;
     let lost_journal = foreign.iter().any(|foreign| foreign.zone == Zone::Journal);
-    // Or the next opening would find nothing of ours there. It comes behind the roots: until then
+    // Or the next opening would find nothing of ours there. They come behind the roots: until then
     // the store is refused as it was.
-    if !survey.base.journal.behind.is_ours() {
-        write_mark(&mut reads.devices, &survey.geometry, Zone::Journal)?;
+    for zone in unmarked {
+        write_mark(&mut reads.devices, &survey.geometry, zone)?;
     }
     let (pages_written, directories_written) = (written.pages, written.directories);
     Ok(RepairReport {
@@ -151,6 +153,18 @@ pub fn repair_without(
         pages_written,
         directories_written,
     })
+}
+
+/// Zones of which nothing will be left that says whose they are: a ring without records, and data
+/// zones that were another's, where no chunk was found to lie in the mark's place.
+fn zones_to_mark(survey: &Survey, foreign: &[ForeignZone], ledger: &Ledger) -> Vec<Zone> {
+    let is_held = |first| stored_chunks(ledger).iter().any(|(pba, _)| pba.container == first);
+    let is_free = |&zone: &Zone| {
+        let first = survey.geometry.container_at(zone, 0);
+        first.is_some_and(|first| !is_held(first))
+    };
+    let ring = Some(Zone::Journal).filter(|_| !survey.base.journal.behind.is_ours());
+    ring.into_iter().chain(foreign.iter().map(|foreign| foreign.zone).filter(is_free)).collect()
 }
 
 fn refuse_what_cannot_be(survey: &Survey) -> Result<(), RepairError> {

@@ -103,6 +103,27 @@ pub fn decode(frame: &[u8]) -> Result<(FrameHeader, &[u8]), FormatError> {
     FormatError::at_least(structure, FRAME_HEADER_BYTES, frame)?;
     let crc = crc32c(&frame[CRC_END..]);
     FormatError::checksum(structure, u32_at(frame, CRC_AT), crc)?;
+    let header = header_in(frame)?;
+    let (_, payload) = frame.split_at(FRAME_HEADER_BYTES);
+    if payload.len() != header.stored_bytes as usize {
+        return Err(FormatError::Length {
+            structure,
+            expected_bytes: FRAME_HEADER_BYTES as u64 + u64::from(header.stored_bytes),
+            found_bytes: frame.len() as u64,
+        });
+    }
+    Ok((header, payload))
+}
+
+/// Whether these can be the first bytes of a frame: its payload and its checksum are not looked at.
+/// For what a crash may have left of one.
+#[must_use]
+pub fn may_begin(bytes: &[u8]) -> bool {
+    bytes.len() >= FRAME_HEADER_BYTES && header_in(bytes).is_ok()
+}
+
+fn header_in(frame: &[u8]) -> Result<FrameHeader, FormatError> {
+    let structure = Structure::Frame;
     let codec = frame[CODEC_AT] & ((1 << CODEC_BITS) - 1);
     let domain = u16::from_le_bytes([frame[DOMAIN_AT], frame[CODEC_AT] >> CODEC_BITS]);
     let header = FrameHeader {
@@ -115,15 +136,7 @@ pub fn decode(frame: &[u8]) -> Result<(FrameHeader, &[u8]), FormatError> {
             .ok_or_else(|| FormatError::field(structure, "domain", u64::from(domain)))?,
     };
     check(&header)?;
-    let (_, payload) = frame.split_at(FRAME_HEADER_BYTES);
-    if payload.len() != header.stored_bytes as usize {
-        return Err(FormatError::Length {
-            structure,
-            expected_bytes: FRAME_HEADER_BYTES as u64 + u64::from(header.stored_bytes),
-            found_bytes: frame.len() as u64,
-        });
-    }
-    Ok((header, payload))
+    Ok(header)
 }
 
 /// The check by which the frame that may begin here is known; unknown when there is no room for

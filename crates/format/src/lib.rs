@@ -18,7 +18,7 @@
 //! | structure | file | where |
 //! |---|---|---|
 //! | geometry, roots | [`superblock`], [`root`] | zone superblock |
-//! | marks | [`mark`] | other zones, until something else is written there |
+//! | marks | [`mark`] | all other zones, until something else is written there |
 //! | journal records and the changes in them | [`record`] | zone journal |
 //! | table pages: pointers, maps, PBAs, buckets, ... | [`page`] and its kinds | zone tables |
 //! | frames, directories | [`frame`], [`directory`] | zones data |

@@ -1,7 +1,8 @@
 //! The mark of a zone: whose it is, before anything else that stands in it says so.
 //!
-//! It stands in the first block, and what is written there next goes over it: whoever wants to know
-//! whose the zone is then asks that.
+//! It stands in the first block. The first record of the journal and the first frame of a data zone
+//! are written over it, and whoever wants to know whose the zone is then asks those; in zone tables
+//! no page ever takes that block, and the mark stays.
 
 use crate::BLOCK_BYTES;
 use crate::FORMAT_VERSION_COMMON;

@@ -44,6 +44,9 @@ pub const JOURNAL_BYTES_MIN: u64 = 2 * RECORD_BYTES_MAX as u64;
 
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"TAMIS-SB");
 
+/// Programs that know of no marks do not look at it, and write none where they write a geometry.
+const FLAG_MARKED: u8 = 1;
+
 pub(crate) const MAGIC_AT: usize = 0;
 pub(crate) const CRC_AT: usize = 8;
 pub(crate) const VERSION_AT: usize = 12;
@@ -57,13 +60,13 @@ pub(crate) const DATA_COUNT_AT: usize = 72;
 pub(crate) const DETECTION_KIND_AT: usize = 76;
 pub(crate) const DETECTION_FLAGS_AT: usize = 77;
 pub(crate) const DETECTION_FILTER_AT: usize = 78;
-pub(crate) const ZERO_AT: usize = 79;
+pub(crate) const FLAGS_AT: usize = 79;
 pub(crate) const DATA_AT: usize = 80;
 pub(crate) const DATA_ENTRY_BYTES: usize = 4;
 pub(crate) const SECRET_AT: usize = 336;
 pub(crate) const REST_AT: usize = 368;
 
-const _: () = assert!(DATA_COUNT_AT + 4 == DETECTION_KIND_AT && ZERO_AT + 1 == DATA_AT);
+const _: () = assert!(DATA_COUNT_AT + 4 == DETECTION_KIND_AT && FLAGS_AT + 1 == DATA_AT);
 const _: () = assert!(DATA_AT + DATA_ZONES_MAX * DATA_ENTRY_BYTES == SECRET_AT);
 const _: () = assert!(SECRET_AT + 32 == REST_AT);
 const _: () = assert!(REST_AT <= 512, "an update of the geometry fits one sector");
@@ -89,6 +92,8 @@ pub struct Geometry {
     pub data: Vec<u32>,
     /// How duplicates are found.
     pub detection: Detection,
+    /// Whether every zone was marked before anything else was written to it ([`crate::mark`]).
+    pub marked: bool,
 }
 
 impl Geometry {
@@ -113,6 +118,7 @@ impl Geometry {
         block[DETECTION_KIND_AT] = kind;
         block[DETECTION_FLAGS_AT] = flags;
         block[DETECTION_FILTER_AT] = filter;
+        block[FLAGS_AT] = if self.marked { FLAG_MARKED } else { 0 };
         if let Some(secret) = &self.detection.secret {
             put_bytes(&mut block, SECRET_AT, &secret.0);
         }
@@ -151,6 +157,7 @@ impl Geometry {
                 [block[DETECTION_KIND_AT], block[DETECTION_FLAGS_AT], block[DETECTION_FILTER_AT]],
                 array_at(block, SECRET_AT),
             )?,
+            marked: block[FLAGS_AT] & FLAG_MARKED != 0,
         };
         geometry.check()?;
         Ok(geometry)

@@ -340,6 +340,7 @@ fn new_store(script: &Script) -> Result<MemoryDisk, Broken> {
         tables_bytes: shape.tables_bytes,
         data: vec![shape.containers; usize::from(shape.zones)],
         detection: shape.detection,
+        marked: true,
     };
     let zones =
         if script.grows() { zones_to_grow_into(&geometry) } else { geometry.zones().collect() };

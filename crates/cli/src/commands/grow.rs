@@ -153,6 +153,7 @@ fn growth(before: &Geometry, grown: &Geometry, paths: &[PathBuf]) -> FileGrowth 
     let longer = [last_zone(before), Zone::Tables].map(|zone| (zone, grown.zone_bytes(zone)));
     let added = (data_zones..grown.data.len()).map(|zone| Zone::Data(zone as u16)).zip(paths);
     FileGrowth {
+        uuid: before.uuid,
         data_zones,
         longer: longer.into(),
         added: added.map(|(zone, path)| (zone, grown.zone_bytes(zone), path.clone())).collect(),

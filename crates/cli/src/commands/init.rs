@@ -104,7 +104,7 @@ pub(super) fn write_new(
     links: &[(Zone, PathBuf)],
 ) -> Result<(), CliError> {
     let zones: Vec<_> = geometry.zones().collect();
-    disk::create_store_files(path, &zones, links)?;
+    disk::create_store_files(path, &zones, links, geometry.uuid)?;
     let files = store::open_files(path, &store::new_doorbell()?)?;
     Ok(engine::create(files.disk, geometry, compression)?)
 }

@@ -169,7 +169,9 @@ fn a_growth_that_was_not_completed_is_made_good_by_the_next() {
         tamis(&format!("import {store} small {image}")).ok();
         let half_grown = |zones: u16, name| {
             let added = vec![(Zone::Data(zones), 32 << 20, folder.join(name))];
-            let growth = FileGrowth { data_zones: zones.into(), longer: Vec::new(), added };
+            let superblock = fs::read(folder.join("store/superblock")).unwrap();
+            let uuid = superblock[16..32].try_into().unwrap();
+            let growth = FileGrowth { uuid, data_zones: zones.into(), longer: Vec::new(), added };
             disk::grow_store_files(&folder.join("store"), &growth).unwrap();
         };
         let grow = |wish: &str| {

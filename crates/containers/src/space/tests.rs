@@ -23,6 +23,7 @@ fn geometry(data: &[u32]) -> Geometry {
         tables_bytes: 1 << 20,
         data: data.to_vec(),
         detection: Default::default(),
+        marked: false,
     }
 }
 

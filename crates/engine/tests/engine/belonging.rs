@@ -81,13 +81,24 @@ fn blank(disk: &MemoryDisk, zone: Zone) {
     put(disk, zone, &vec![0; disk.size_bytes(zone) as usize]);
 }
 
+/// A new store of the same shape, but for what `change` makes of it.
+fn made_otherwise(change: impl FnOnce(&mut Geometry)) -> MemoryDisk {
+    let like = wish().disk();
+    let mut geometry = Geometry::decode(&like.peek(Zone::Superblock, 0, 4096)).unwrap();
+    change(&mut geometry);
+    let zones: Vec<_> = geometry.zones().collect();
+    let disk = MemoryDisk::new(&zones, 1);
+    engine::create(Box::new(disk.clone()), &geometry, wish().compression).unwrap();
+    disk
+}
+
+fn another_store() -> MemoryDisk {
+    made_otherwise(|geometry| geometry.uuid = [9; 16])
+}
+
 /// A disk of the same shape that another store has used.
 fn of_another_store() -> MemoryDisk {
-    let disk = wish().disk();
-    let mut geometry = Geometry::decode(&disk.peek(Zone::Superblock, 0, 4096)).unwrap();
-    geometry.uuid = [9; 16];
-    engine::create(Box::new(disk.clone()), &geometry, wish().compression).unwrap();
-    let stand = wish().open(disk);
+    let stand = wish().open(another_store());
     fill(&stand, 1 << 32);
     stand.close()
 }
@@ -171,16 +182,21 @@ fn a_blank_disk_and_one_of_another_store_are_refused_in_place_of_data() {
 
 #[test]
 fn a_repair_that_is_told_which_zone_is_gone_saves_the_others() {
-    let disk = filled().close();
-    put(&disk, SECOND, &zone_of(&of_another_store(), SECOND));
-    let other = [FIRST, Zone::Journal];
-    assert!(repair_without(Box::new(disk.clone()), &other, &mut |_| {}).is_err());
-    let report = repair_without(Box::new(disk.clone()), &[SECOND], &mut |_| {}).unwrap();
-    assert!(report.lost_chunks > CHUNKS / 4 && report.lost_chunks < CHUNKS, "{report:?}");
-    let there = parts_there(&disk);
-    assert!(there > CHUNKS / 400, "{there} parts");
-    let is_loss = |problem: &Problem| matches!(problem, Problem::LostChunks { .. });
-    assert!(check(&disk).problems.iter().all(is_loss));
+    let used = zone_of(&of_another_store(), SECOND);
+    let new = zone_of(&another_store(), SECOND);
+    let length_bytes = new.len();
+    for instead in [used, new, fresh(78, length_bytes as u64), vec![0; length_bytes]] {
+        let disk = filled().close();
+        put(&disk, SECOND, &instead);
+        let other = [FIRST, Zone::Journal];
+        assert!(repair_without(Box::new(disk.clone()), &other, &mut |_| {}).is_err());
+        let report = repair_without(Box::new(disk.clone()), &[SECOND], &mut |_| {}).unwrap();
+        assert!(report.lost_chunks > CHUNKS / 4 && report.lost_chunks < CHUNKS, "{report:?}");
+        let there = parts_there(&disk);
+        assert!(there > CHUNKS / 400, "{there} parts");
+        let is_loss = |problem: &Problem| matches!(problem, Problem::LostChunks { .. });
+        assert!(check(&disk).problems.iter().all(is_loss));
+    }
 }
 
 #[test]
@@ -267,6 +283,87 @@ fn a_store_that_was_never_opened_can_be_after_a_repair() {
     let disk = wish().disk();
     disk.corrupt(Zone::Superblock, 20, |byte| *byte ^= 1);
     repair(Box::new(disk.clone()), &mut |_| {}).unwrap();
+    wish().open(disk.clone()).close();
+    check_clean(&disk);
+}
+
+#[test]
+fn zones_that_hold_nothing_yet_are_known_by_their_marks() {
+    let (disk, other) = (wish().disk(), another_store());
+    exchange(&disk);
+    let first = (FIRST, Holds::OtherZone("data.1".to_owned()));
+    assert_refused(&disk, &[first, (SECOND, Holds::OtherZone("data.0".to_owned()))]);
+    exchange(&disk);
+    for zone in [Zone::Journal, FIRST, SECOND] {
+        let own = zone_of(&disk, zone);
+        put(&disk, zone, &zone_of(&other, zone));
+        assert_refused(&disk, &[(zone, Holds::OtherStore)]);
+        put(&disk, zone, &fresh(79, own.len() as u64));
+        assert_refused(&disk, &[(zone, Holds::Nothing)]);
+        put(&disk, zone, &own);
+    }
+    check_clean(&disk);
+    // Nothing is lost with what holds nothing.
+    blank(&disk, SECOND);
+    wish().open(disk).close();
+}
+
+#[test]
+fn tables_of_another_store_are_refused_and_not_written_to() {
+    for (disk, other) in [(wish().disk(), another_store()), (filled().close(), of_another_store())]
+    {
+        let own = zone_of(&disk, Zone::Tables);
+        put(&disk, Zone::Tables, &zone_of(&other, Zone::Tables));
+        assert_refused(&disk, &[(Zone::Tables, Holds::OtherStore)]);
+        put(&disk, Zone::Tables, &own);
+        check_clean(&disk);
+    }
+}
+
+/// A store in its first life, in which little was written: no root and no footer tells.
+fn young() -> MemoryDisk {
+    let stand = wish().stand();
+    let volume = stand.volume("v", 64 * MIB);
+    stand.write(&volume, 0, &fresh(7, 16 * CHUNK));
+    stand.flush();
+    stand.kill(7)
+}
+
+#[test]
+fn a_young_store_that_was_killed_is_refused_with_other_devices() {
+    let disk = young();
+    let journal = zone_of(&disk, Zone::Journal);
+    blank(&disk, Zone::Journal);
+    assert_refused(&disk, &[(Zone::Journal, Holds::Nothing)]);
+    put(&disk, Zone::Journal, &journal);
+    exchange(&disk);
+    assert_refused(&disk, &[(FIRST, Holds::OtherZone("data.1".to_owned()))]);
+    exchange(&disk);
+    let disk = wish().use_again(disk);
+    blank(&disk, FIRST);
+    assert_refused(&disk, &[(FIRST, Holds::Nothing)]);
+}
+
+/// What a crash may leave of a first write, and a first frame that has rotted.
+#[test]
+fn a_zone_with_half_a_mark_or_a_rotten_beginning_is_this_stores() {
+    let mark = zone_of(&wish().disk(), FIRST)[..512].to_vec();
+    let whole = zone_of(&young(), FIRST);
+    let torn = [&mark, &whole[512..]].concat();
+    let begun = [&whole[..512], &vec![0; 3584], &whole[4096..]].concat();
+    let rotten = [&[0xff; 16], &whole[16..]].concat();
+    for zone in [torn, begun, rotten] {
+        let disk = young();
+        put(&disk, FIRST, &zone);
+        wish().open(disk).close();
+    }
+}
+
+#[test]
+fn a_store_that_was_made_without_marks_opens_without_them() {
+    let disk = made_otherwise(|geometry| geometry.marked = false);
+    assert!(zone_of(&disk, Zone::Tables).iter().all(|&byte| byte == 0));
+    put(&disk, SECOND, &fresh(80, 64 * MIB));
     wish().open(disk.clone()).close();
     check_clean(&disk);
 }

@@ -26,6 +26,7 @@ fn geometry() -> Geometry {
         tables_bytes: 4 << 20,
         data: vec![CONTAINERS],
         detection: Default::default(),
+        marked: false,
     }
 }
 

@@ -12,7 +12,8 @@ const DATA: Zone = Zone::Data(0);
 /// A store whose sync of `zone` failed in the flush behind a write of so many bytes: what the death
 /// of its process leaves.
 fn left_by_failed_flush(zone: Zone, length_bytes: u64) -> MemoryDisk {
-    let mut hand = Hand::new(&Wish::default());
+    // One whose dice let all of the record that fails into the cache.
+    let mut hand = Hand::new(&Wish { seed: 10, ..Wish::default() });
     let volume = hand.volume("v", 16 * MIB);
     hand.write(&volume, 0, &fresh(1, CHUNK));
     let flush = hand.flush();

@@ -230,6 +230,7 @@ fn a_newer_store_is_told_from_a_damaged_one() {
         tables_bytes: 4 << 20,
         data: vec![8],
         detection: Default::default(),
+        marked: false,
     };
     let mut block = geometry.encode();
     let newer = |found| {
@@ -253,6 +254,7 @@ fn geometry_with(detection: Detection, at: usize, bytes: &[u8]) -> Result<Geomet
         tables_bytes: 4 << 20,
         data: vec![8],
         detection,
+        marked: false,
     };
     let mut block = geometry.encode();
     block[at..at + bytes.len()].copy_from_slice(bytes);

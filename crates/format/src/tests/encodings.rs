@@ -57,6 +57,7 @@ fn geometry(detection: Detection) -> Vec<u8> {
         tables_bytes: 3 << 30,
         data: vec![100, 2000, 30],
         detection,
+        marked: false,
     };
     geometry.encode().to_vec()
 }

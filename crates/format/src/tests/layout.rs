@@ -84,8 +84,8 @@ pub(super) fn constants() -> Vec<(&'static str, u64)> {
 fn geometry() -> Layout {
     use crate::superblock::{
         BUCKET_SEED_AT, CHUNK_BYTES_AT, CONTAINER_BYTES_AT, CRC_AT, DATA_AT, DATA_COUNT_AT,
-        DETECTION_FILTER_AT, DETECTION_FLAGS_AT, DETECTION_KIND_AT, JOURNAL_BYTES_AT, MAGIC_AT,
-        REST_AT, SECRET_AT, TABLES_BYTES_AT, UUID_AT, VERSION_AT, ZERO_AT,
+        DETECTION_FILTER_AT, DETECTION_FLAGS_AT, DETECTION_KIND_AT, FLAGS_AT, JOURNAL_BYTES_AT,
+        MAGIC_AT, REST_AT, SECRET_AT, TABLES_BYTES_AT, UUID_AT, VERSION_AT,
     };
     let fields = vec![
         (MAGIC_AT, "magic"),
@@ -101,7 +101,7 @@ fn geometry() -> Layout {
         (DETECTION_KIND_AT, "kind of fingerprint"),
         (DETECTION_FLAGS_AT, "detection flags"),
         (DETECTION_FILTER_AT, "blocks of a filter"),
-        (ZERO_AT, "zero"),
+        (FLAGS_AT, "flags"),
         (DATA_AT, "containers per data zone"),
         (SECRET_AT, "secret of domains"),
         (REST_AT, "zero"),

@@ -193,6 +193,7 @@ pub(super) fn geometry() -> impl Strategy<Value = Geometry> {
                 tables_bytes: tables * block,
                 data,
                 detection,
+                marked: journal % 2 == 0,
             }
         },
     )

@@ -58,6 +58,7 @@ fn small_disk(seed: u64) -> MemoryDisk {
         tables_bytes: 6 << 20,
         data: vec![8],
         detection: Default::default(),
+        marked: false,
     };
     made(&g, seed)
 }
