@@ -13,9 +13,8 @@ use format::mark::Mark;
 use format::units::{BLOCK_BYTES, UUID_BYTES, Zone};
 
 use crate::buffer::AlignedBuf;
-use crate::create::{refused, write_zeros_to};
-use crate::error::{CreateFilesError, FileError};
-use crate::place::{self, Opened};
+use crate::error::{CreateFilesError, FileError, refused};
+use crate::place::{self, Opened, write_zeros_to};
 
 type Result<T> = std::result::Result<T, CreateFilesError>;
 

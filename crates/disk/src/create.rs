@@ -15,7 +15,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::ops::Range;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use format::mark::Mark;
@@ -23,17 +23,14 @@ use format::units::{BLOCK_BYTES, UUID_BYTES, Zone};
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 
-use crate::buffer::AlignedBuf;
 use crate::claim::{Claimant, claim_device, let_go, write_mark};
-use crate::error::{CreateFilesError, FileError};
+use crate::error::{CreateFilesError, FileError, refused};
 use crate::layout::{SUPERBLOCK_BYTES, is_there, zone_path};
 use crate::naming::sync_names_in;
-use crate::place::{self, Opened, free_bytes};
+use crate::place::{self, Opened, free_bytes, write_zeros_to};
 
 type Result<T> = std::result::Result<T, CreateFilesError>;
 
-/// Zeros are written in parts of this size.
-const ZEROS_BYTES: usize = 1 << 20;
 /// Zones that are written with zeros for real.
 pub(crate) const ZEROED_ZONES: [Zone; 2] = [Zone::Superblock, Zone::Journal];
 /// Only the owner may read what is stored, or what is left of it.
@@ -243,31 +240,9 @@ fn preallocate(file: &File, stretch: &Range<u64>, free_bytes: u64) -> io::Result
     }
 }
 
-pub(crate) fn write_zeros_to(file: &File, stretch: Range<u64>) -> io::Result<()> {
-    let zeros = AlignedBuf::new_zeroed(ZEROS_BYTES);
-    let mut offset_bytes = stretch.start;
-    while offset_bytes < stretch.end {
-        let left = usize::try_from(stretch.end - offset_bytes).unwrap_or(usize::MAX);
-        let part = zeros.get(..left).unwrap_or(&zeros);
-        file.write_all_at(part, offset_bytes)?;
-        offset_bytes += part.len() as u64;
-    }
-    file.sync_all()
-}
-
 /// Opens what was made.
 pub(crate) fn open_again(path: &Path) -> Result<Opened> {
     place::open(path).map_err(|error| refused("open", path, error))
-}
-
-pub(crate) fn refused(action: &'static str, path: &Path, error: io::Error) -> CreateFilesError {
-    let path = path.to_owned();
-    match error.kind() {
-        ErrorKind::AlreadyExists => CreateFilesError::AlreadyExists { path },
-        ErrorKind::NotFound => CreateFilesError::NoParent { path },
-        ErrorKind::PermissionDenied => CreateFilesError::NotPermitted { path },
-        _ => FileError::new(action, path, error).into(),
-    }
 }
 
 fn parent(path: &Path) -> Result<PathBuf> {

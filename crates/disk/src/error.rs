@@ -1,7 +1,8 @@
 //! What can go wrong with a disk, by what the caller can do about it.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
 
 use format::units::{UUID_BYTES, Zone};
 use rustix::io::Errno;
@@ -311,4 +312,15 @@ pub enum CreateFilesError {
     /// A system call failed.
     #[error(transparent)]
     File(#[from] FileError),
+}
+
+/// Why something could not be made or used, by what can be done about it.
+pub(crate) fn refused(action: &'static str, path: &Path, error: io::Error) -> CreateFilesError {
+    let path = path.to_owned();
+    match error.kind() {
+        ErrorKind::AlreadyExists => CreateFilesError::AlreadyExists { path },
+        ErrorKind::NotFound => CreateFilesError::NoParent { path },
+        ErrorKind::PermissionDenied => CreateFilesError::NotPermitted { path },
+        _ => FileError::new(action, path, error).into(),
+    }
 }

@@ -18,8 +18,8 @@ use format::units::{BLOCK_BYTES, UUID_BYTES, Zone};
 use rustix::fs::{FlockOperation, flock};
 
 use crate::claim::{Claimant, is_free, write_mark};
-use crate::create::{Made, ZEROED_ZONES, absolute, fill, open_again, refused, sync_directory};
-use crate::error::{CreateFilesError, FileError};
+use crate::create::{Made, ZEROED_ZONES, absolute, fill, open_again, sync_directory};
+use crate::error::{CreateFilesError, FileError, refused};
 use crate::layout::{ZoneName, is_there, zone_file, zone_path};
 use crate::place;
 

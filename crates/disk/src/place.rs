@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
+use std::ops::Range;
 use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
@@ -10,6 +11,9 @@ use rustix::fs::{OFlags, statvfs};
 
 use crate::buffer::AlignedBuf;
 use crate::error::FileError;
+
+/// Zeros are written in parts of this size.
+const ZEROS_BYTES: usize = 1 << 20;
 
 /// A file opened for a zone.
 pub(crate) struct Opened {
@@ -73,6 +77,19 @@ pub fn free_bytes(path: &Path) -> Result<u64, FileError> {
         Ok(space.f_bavail.saturating_mul(space.f_frsize))
     });
     asked.map_err(|source| FileError::new("ask for the free space of", exists, source))
+}
+
+/// Writes zeros to a stretch of a file or device, durably.
+pub(crate) fn write_zeros_to(file: &File, stretch: Range<u64>) -> io::Result<()> {
+    let zeros = AlignedBuf::new_zeroed(ZEROS_BYTES);
+    let mut offset_bytes = stretch.start;
+    while offset_bytes < stretch.end {
+        let left = usize::try_from(stretch.end - offset_bytes).unwrap_or(usize::MAX);
+        let part = zeros.get(..left).unwrap_or(&zeros);
+        file.write_all_at(part, offset_bytes)?;
+        offset_bytes += part.len() as u64;
+    }
+    file.sync_all()
 }
 
 fn open_with(path: &Path, flags: OFlags) -> io::Result<File> {
