@@ -86,6 +86,12 @@ pub trait Disk: Send {
         let _ = data_zones;
     }
 
+    /// Whether the kernel lacked a thread of its own for an operation, which was then carried out
+    /// another way, right and slowly.
+    fn lacked_threads(&self) -> bool {
+        false
+    }
+
     /// Size of a zone, a multiple of [`BLOCK_BYTES`]; 0 when there is no such zone.
     fn size_bytes(&self, zone: Zone) -> u64;
 }

@@ -182,6 +182,10 @@ impl Disk for UringDisk {
         self.files.let_go_behind(data_zones);
     }
 
+    fn lacked_threads(&self) -> bool {
+        self.slots.lacked_threads
+    }
+
     fn size_bytes(&self, zone: Zone) -> u64 {
         self.files.size_bytes(zone)
     }
@@ -228,6 +232,8 @@ struct Slots {
     queue: VecDeque<usize>,
     /// What has completed and was not handed out yet.
     finished: Vec<Completion>,
+    /// The kernel could make no thread for one of them.
+    lacked_threads: bool,
 }
 
 impl Slots {
@@ -279,6 +285,7 @@ impl Slots {
         let Some(operation) = place.as_mut() else { return };
         let answer = match answer {
             Err(Errno::CANCELED) => {
+                self.lacked_threads = true;
                 operation.sync_behind();
                 ask(operation, files.get(operation.zone()))
             }
@@ -362,6 +369,7 @@ mod tests {
         }
         let read = carry_out(IoKind::Read { buf: AlignedBuf::new_zeroed(4096) }, false);
         assert_eq!(read.result, Ok(()));
+        assert!(slots.lacked_threads);
         assert_eq!((slots.occupied(), slots.queue.len()), (0, 0));
         fs::remove_file(&path).unwrap();
     }

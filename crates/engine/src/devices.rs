@@ -377,9 +377,14 @@ impl Devices {
         all.into_iter().try_for_each(|(_, result)| result.map(drop))
     }
 
-    /// Syncs and waits: only before the engine runs.
+    /// Syncs and waits: only before the engine has begun to run.
     pub(crate) fn sync_now(&mut self, zone: Zone) -> Result<(), IoError> {
         self.run_now(zone, 0, IoKind::Sync).map(|_| ())
+    }
+
+    /// Whether the kernel lacked a thread for something, which was slow therefore.
+    pub(crate) fn lacked_threads(&self) -> bool {
+        self.disk.lacked_threads()
     }
 
     fn run_now(

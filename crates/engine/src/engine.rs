@@ -226,6 +226,7 @@ impl Engine {
     /// [`RequestError::WriteFailed`] and its kin: why the store could not be closed cleanly. It
     /// opens again by recovery.
     pub fn run(mut self) -> Result<(), RequestError> {
+        self.make_ready();
         let (mut steps, mut wakes) = (0, 0);
         loop {
             let ticks = if self.step() {
@@ -245,6 +246,18 @@ impl Engine {
             }
         }
         self.stopped.take().map_or(Ok(()), Err)
+    }
+
+    /// Syncs on this thread before clients have taken all threads that there may be: the kernel
+    /// makes one of its own for it, and keeps that for the flushes to come.
+    fn make_ready(&mut self) {
+        let zone = Zone::Superblock;
+        if let Err(error) = self.devices.sync_now(zone) {
+            self.stop_writing(RequestError::of_device(zone, &error));
+        }
+        if self.devices.lacked_threads() {
+            self.tell(&Notice::ThreadsLacking);
+        }
     }
 
     /// Whether the store is closed and steps do nothing any more.

@@ -78,6 +78,9 @@ pub enum Notice {
         /// Where the page is.
         offset_bytes: u64,
     },
+    /// The kernel could make no thread of its own for what is made durable, as it comes to where
+    /// the number of threads is limited: each flush takes its time.
+    ThreadsLacking,
     /// Nothing is written any more until the store is opened again; reads go on.
     WritingStopped {
         /// What every write is answered with.
@@ -117,6 +120,11 @@ impl fmt::Display for Notice {
                 f,
                 "the device failed to read the tables at offset {offset_bytes}: what needs that \
                  waits some seconds for it"
+            ),
+            Self::ThreadsLacking => f.write_str(
+                "the kernel could make no thread for io_uring, and while it cannot each flush \
+                 takes some 50 ms: raise the limit of processes (`ulimit -u`, or TasksMax and \
+                 pids.max of the service) and start again",
             ),
             Self::WritingStopped { error } => {
                 write!(f, "writing has stopped, reads go on: {error}")

@@ -139,7 +139,7 @@ fn observe(teller: &Teller, notice: &Notice, verbose: bool) {
         Notice::WritingStopped { .. } | Notice::WritesRefused => {
             teller.tell(format_args!("error: {notice}"));
         }
-        Notice::RoomRunsOut { .. } | Notice::TablesUnreadable { .. } => {
+        Notice::RoomRunsOut { .. } | Notice::TablesUnreadable { .. } | Notice::ThreadsLacking => {
             teller.tell(format_args!("warning: {notice}"))
         }
         Notice::RoomCameBack { .. } | Notice::WritesFitAgain => {

@@ -34,6 +34,7 @@ mod snapshots;
 mod stages;
 mod stand;
 mod stops;
+mod threads;
 mod two_hits;
 mod unreadable;
 mod unsynced;
