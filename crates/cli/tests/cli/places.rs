@@ -1,9 +1,10 @@
 //! Stores that were moved or are mistaken for something else, and what surrounds a process.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::process::{Command, Stdio};
 
+use rustix::fs::OFlags;
 use rustix::process::Signal;
 
 use crate::harness::{Folder, LoopDevice, Served, noise, run, tamis};
@@ -70,6 +71,41 @@ fn an_export_never_replaces_a_zone_of_any_store() {
     let export = format!("export {from} v {} --overwrite", device.0);
     tamis(&export).fails(2, "is part of a Tamis store");
     drop(device);
+    tamis(&format!("check {store}")).ok();
+}
+
+/// Where devices can be had; what is looked at of one has unit tests as well.
+#[test]
+fn a_device_that_holds_something_or_is_in_use_becomes_no_part_of_a_store() {
+    let folder = Folder::new();
+    let (store, other, disk) = (folder.store("64M"), folder.path("other"), folder.path("disk"));
+    let image = |mark: &[u8]| {
+        let file = fs::File::create(&disk).unwrap();
+        file.set_len(96 << 20).unwrap();
+        file.write_all_at(mark, 512 << 10).unwrap();
+    };
+    let lines = |device: &str| {
+        let init = |what: &str| format!("init {other} --capacity 64M --{what} {device}");
+        [init("data"), init("journal"), init("tables"), format!("grow {store} --data {device}")]
+    };
+    image(b"somebody else's");
+    let Some(device) = LoopDevice::of(&disk) else { return };
+    lines(&device.0).iter().for_each(|line| drop(tamis(line).fails(1, "is not blank")));
+    drop(device);
+    let mut mark = [0; 15];
+    fs::File::open(&disk).unwrap().read_exact_at(&mut mark, 512 << 10).unwrap();
+    assert_eq!(&mark, b"somebody else's");
+
+    image(b"");
+    let Some(device) = LoopDevice::of(&disk) else { return };
+    let mut user = fs::File::options();
+    user.read(true).custom_flags(OFlags::EXCL.bits().try_into().unwrap());
+    let user = user.open(&device.0).unwrap();
+    lines(&device.0).iter().for_each(|line| drop(tamis(line).fails(1, "is in use")));
+    drop(user);
+    assert!(!folder.join("other").exists());
+    let [.., grow] = lines(&device.0);
+    tamis(&grow).ok();
     tamis(&format!("check {store}")).ok();
 }
 
