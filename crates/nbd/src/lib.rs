@@ -5,6 +5,7 @@
 //!   └─ connection.rs                    one connection, from its greeting to its end
 //!        ├─ handshake.rs ─ exports.rs   bytes in, bytes out: which volume, under which terms
 //!        ├─ session.rs ─ validate.rs    the reader: requests into the engine, acknowledgements out
+//!        │    given_up.rs               whether there still is a client
 //!        └─ writer.rs ─ reply.rs        the writer: outcomes of the engine into replies
 //!             link.rs                   what reader, writer and the engine's core share
 //! wire.rs                               every message of the protocol, as bytes
@@ -22,6 +23,7 @@
 mod connection;
 mod error;
 mod exports;
+mod given_up;
 pub mod handshake;
 mod incoming;
 mod link;

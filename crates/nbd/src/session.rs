@@ -11,6 +11,9 @@
 //! can make us wait while we hold credits, and not for longer than [`PAYLOAD_TIME_MAX`]: what has
 //! come by then is written, and for the rest credits are taken only when it is here, piece by piece
 //! ([`Session::write_slowly`]). A slow client may take any time, and nobody waits for it.
+//!
+//! Behind each wait this thread looks whether the client is still there. For one that has given the
+//! connection up nothing more is carried out, and [`crate::given_up`] says what that promises.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,6 +22,7 @@ use std::time::Duration;
 use engine::{Accepted, ChunkBuf, Client, Done, Permit, RequestError, VolumeHandle};
 
 use crate::error::Hangup;
+use crate::given_up::has_given_up;
 use crate::handshake::Agreed;
 use crate::incoming::Incoming;
 use crate::link::Link;
@@ -187,7 +191,9 @@ impl<'a> Session<'a> {
             return Ok(self.client.own_memory());
         }
         self.send_answers()?;
-        Ok(self.client.read_memory(length_bytes))
+        let memory = self.client.read_memory(length_bytes);
+        self.look_for_client()?;
+        Ok(memory)
     }
 
     fn nothing_to_do(&mut self, request: &Request) -> Result<(), Hangup> {
@@ -239,13 +245,16 @@ impl<'a> Session<'a> {
             self.send_answers()?;
             while self.volume.holds_writers_up() {
                 self.link.pause(QUOTA_PAUSE)?;
+                self.look_for_client()?;
             }
         }
         if let Some(buf) = self.client.try_buffer(offset_bytes, length) {
             return Ok(buf);
         }
         self.send_answers()?;
-        Ok(self.client.buffer(offset_bytes, length))
+        let buf = self.client.buffer(offset_bytes, length);
+        self.look_for_client()?;
+        Ok(buf)
     }
 
     /// The payload of a write does not come, but for the `filled` bytes at the front of `buf`.
@@ -281,6 +290,7 @@ impl<'a> Session<'a> {
             let piece_end_bytes = (at_bytes / PIECE_BYTES + 1) * PIECE_BYTES;
             let length = (piece_end_bytes.min(end_bytes) - at_bytes) as usize;
             self.incoming.await_here(&mut self.source, length)?;
+            self.look_for_client()?;
             let mut buf = self.buffer(at_bytes, length)?;
             self.incoming.read_for(&mut self.source, buf.bytes_mut(), PAYLOAD_TIME_MAX)?;
             piece = Some(buf);
@@ -306,7 +316,16 @@ impl<'a> Session<'a> {
             return Ok(());
         }
         self.send_answers()?;
-        self.link.wait_for_room(request)
+        self.link.wait_for_room(request)?;
+        self.look_for_client()
+    }
+
+    /// Behind a wait: whether there still is somebody to carry anything out for.
+    fn look_for_client(&self) -> Result<(), Hangup> {
+        match has_given_up(self.source.socket(), self.incoming.unread()) {
+            true => Err(Hangup),
+            false => Ok(()),
+        }
     }
 
     fn begin(&mut self, request: Request) -> Result<Done, Hangup> {

@@ -3,6 +3,7 @@
 use std::hint::spin_loop;
 use std::io::{self, IoSliceMut, Read, Write};
 use std::net::{Shutdown, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
@@ -132,6 +133,10 @@ impl<'a> Watched<'a> {
     pub(crate) fn new(socket: &'a Socket, patience: Patience) -> Self {
         Self { socket, patience }
     }
+
+    pub(crate) fn socket(&self) -> &Socket {
+        self.socket
+    }
 }
 
 impl Read for Watched<'_> {
@@ -152,6 +157,15 @@ impl Read for Watched<'_> {
     /// What is read in parts, a payload, is on its way already.
     fn read_vectored(&mut self, outs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
         (&mut &*self.socket).read_vectored(outs)
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Unix(stream) => stream.as_fd(),
+            Self::Tcp(stream) => stream.as_fd(),
+        }
     }
 }
 

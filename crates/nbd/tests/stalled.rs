@@ -5,13 +5,14 @@
 mod support;
 
 use std::io::{ErrorKind, Read};
+use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use nbd::ServerOptions;
 use nbd::wire::{COMMAND_FUA, Command, Request};
+use nbd::{Listen, Server, ServerOptions};
 use support::{Answer, Peer, Store, request};
 
 const MIB: u64 = 1 << 20;
@@ -43,7 +44,7 @@ fn hears_nothing(peer: &mut Peer<UnixStream>) -> bool {
 }
 
 /// A client whose long reply is ready, and which takes the beginning of it.
-fn one_that_does_not_read(server: &nbd::Server) -> Peer<UnixStream> {
+fn one_that_does_not_read(server: &Server) -> Peer<UnixStream> {
     let mut peer = Peer::simple(server, "disk");
     ask_for(&mut peer, LONG_READ_BYTES);
     assert_eq!(peer.answer().errno(), 0);
@@ -94,7 +95,7 @@ fn who_does_not_read_keeps_its_place_until_others_wait_for_the_memory() {
 }
 
 /// Somebody else's writes are answered soon.
-fn assert_others_write(server: &nbd::Server) {
+fn assert_others_write(server: &Server) {
     let mut other = Peer::simple(server, "other");
     let begun = Instant::now();
     for at in 0..8 {
@@ -151,7 +152,7 @@ fn replies_that_are_not_taken_do_not_hold_the_write_buffer() {
 }
 
 /// The header of a long write and the beginning of its payload.
-fn one_that_does_not_send(server: &nbd::Server, offset_bytes: u64) -> (Peer<UnixStream>, Vec<u8>) {
+fn one_that_does_not_send(server: &Server, offset_bytes: u64) -> (Peer<UnixStream>, Vec<u8>) {
     let mut peer = Peer::simple(server, "disk");
     let write = request(Command::Write, COMMAND_FUA, offset_bytes, LONG_WRITE_BYTES);
     ask(&mut peer, &write);
@@ -238,4 +239,74 @@ fn a_long_write_does_not_wait_for_as_long_as_others_write() {
         }
     });
     assert!(peer.read(0, 64 << 10).iter().all(|byte| *byte == 3));
+}
+
+/// How a client ends a connection on which it was not answered.
+#[derive(Copy, Clone, Debug, PartialEq)]
+enum Ending {
+    /// As one does that gives it up, to send the same over another.
+    Closed,
+    /// It sends no more and waits for its answers.
+    HalfClosed,
+    /// The same, as the protocol has it.
+    GoodBye,
+}
+
+/// Sends a write while there is no write buffer, and ends; tells whether it was carried out once
+/// there is.
+fn is_carried_out(tcp: bool, ending: Ending) -> bool {
+    let (store, near) = Store::serving(&[("disk", SIZE_BYTES)]);
+    let listen = vec![Listen::parse("tcp:127.0.0.1:0").unwrap()];
+    let far = Server::start(store.client.clone(), ServerOptions { listen, ..Default::default() });
+    let far = far.unwrap();
+    let held = store.client.buffer(0, LONG_WRITE_BYTES as usize);
+    let mut bytes = Vec::new();
+    request(Command::Write, 0, 0, 4096).encode(&mut bytes);
+    bytes.resize(bytes.len() + 4096, 7);
+    if ending == Ending::GoodBye {
+        request(Command::Disconnect, 0, 0, 0).encode(&mut bytes);
+    }
+    let half_closed: Box<dyn Read> = if tcp {
+        let mut peer = Peer::tcp(&far.addresses()[0]);
+        peer.greet();
+        peer.go("disk");
+        peer.send(&bytes);
+        peer.stream.shutdown(Shutdown::Write).unwrap();
+        Box::new(peer.stream)
+    } else {
+        let mut peer = Peer::simple(&near, "disk");
+        peer.send(&bytes);
+        peer.stream.shutdown(Shutdown::Write).unwrap();
+        Box::new(peer.stream)
+    };
+    let mut waiting = (ending != Ending::Closed).then_some(half_closed);
+    // Until its end is known, and whoever reads from it waits.
+    thread::sleep(Duration::from_millis(300));
+    drop(held);
+    let mut answer = Vec::new();
+    if let Some(stream) = &mut waiting {
+        stream.read_to_end(&mut answer).unwrap();
+    }
+    while near.connections() + far.connections() > 0 {
+        thread::sleep(Duration::from_millis(5));
+    }
+    let is_there = Peer::simple(&near, "disk").read(0, 4096) == [7; 4096];
+    assert!(waiting.is_none() || is_there != answer.is_empty(), "{tcp}, {ending:?}");
+    is_there
+}
+
+#[test]
+fn what_waited_for_the_write_buffer_is_not_carried_out_for_who_has_given_up() {
+    assert!(!is_carried_out(false, Ending::Closed), "over a unix socket");
+    assert!(!is_carried_out(true, Ending::Closed), "over TCP");
+}
+
+#[test]
+fn who_only_sends_no_more_is_answered() {
+    for ending in [Ending::HalfClosed, Ending::GoodBye] {
+        assert!(is_carried_out(false, ending), "{ending:?}");
+    }
+    assert!(is_carried_out(true, Ending::GoodBye), "over TCP");
+    // It looks like one that was closed.
+    assert!(!is_carried_out(true, Ending::HalfClosed), "over TCP");
 }

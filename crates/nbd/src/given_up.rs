@@ -1,0 +1,54 @@
+//! Whether a client has given its connection up.
+//!
+//! What it was not answered by then it may send again over another connection, and more behind it.
+//! Whatever of the old one is carried out after that would undo what was acknowledged since. So:
+//!
+//! - What the engine has is before all that in its queue. What waits there, for room or a quota,
+//!   waits in line with other writes. Only an unmap waits for nobody: a write that waits yet comes
+//!   behind it, though it was sent before.
+//! - What is still on its way here is not carried out once its reader had to wait for anything:
+//!   behind each wait it asks [`has_given_up`].
+//!
+//! This is what can be known. A unix socket tells at once that the other end was closed, and tells
+//! it from one that only sends nothing more. With TCP the end comes behind all that was sent, and
+//! looks the same for both: there a client that has ended its sending counts as gone, but for one
+//! that said good-bye ([`Command::Disconnect`]), whose requests are to be carried out. Of a client
+//! that lost its network or its power nothing is heard, and what came from it in full is carried
+//! out. So is what finds no wait on its way: between a look and the queue lie microseconds.
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::ioctl_fionread;
+use rustix::net::{RecvFlags, recv};
+
+use crate::socket::Socket;
+use crate::wire::{Command, REQUEST_BYTES, Request};
+
+/// Whether nobody waits for answers at the other end any more. `unread` is what was received and
+/// not looked at yet.
+pub(crate) fn has_given_up(socket: &Socket, unread: &[u8]) -> bool {
+    let mut polled = [PollFd::new(socket, PollFlags::RDHUP)];
+    if poll(&mut polled, Some(&Timespec::default())).is_err() {
+        return false;
+    }
+    let events = polled[0].revents();
+    match socket {
+        _ if events.intersects(PollFlags::HUP | PollFlags::ERR) => true,
+        Socket::Unix(_) => false,
+        Socket::Tcp(_) => {
+            events.contains(PollFlags::RDHUP) && !ends_with_a_good_bye(socket, unread)
+        }
+    }
+}
+
+/// Whether the last request of all that came is to disconnect. The end of it has come, so that the
+/// rest is here, in no more than a socket holds.
+fn ends_with_a_good_bye(socket: &Socket, unread: &[u8]) -> bool {
+    let waiting = ioctl_fionread(socket).unwrap_or(0);
+    let mut bytes = unread.to_vec();
+    bytes.resize(unread.len() + usize::try_from(waiting).unwrap_or(0), 0);
+    let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+    let peeked = recv(socket, &mut bytes[unread.len()..], flags).map_or(0, |(length, _)| length);
+    bytes.truncate(unread.len() + peeked);
+    let last = bytes.last_chunk::<REQUEST_BYTES>().and_then(Request::decode);
+    last.is_some_and(|request| request.command == Command::Disconnect)
+}
