@@ -23,7 +23,11 @@ Examples:
 While a store is served all commands but import, export, check and replay work on it; they reach it
 through its control socket. Ctrl-C, SIGTERM, SIGQUIT and a terminal that is closed (SIGHUP) write
 everything out and end; another one, when a second has passed, ends at once, and the next start
-recovers.")]
+recovers.
+
+A client that reconnects by itself does not notice that a server has died: what was acknowledged and
+not flushed may be gone, and a flush behind the reconnection promises nothing for it. Serve such
+clients with --sync.")]
 pub(crate) struct ServeArgs {
     /// Directory of the store
     pub(crate) store: PathBuf,
@@ -55,7 +59,8 @@ pub(crate) struct ServeArgs {
         value_parser = clap::value_parser!(u32).range(..=1000)
     )]
     pub(crate) poll_us: u32,
-    /// Acknowledge a write only when it is durable
+    /// Acknowledge a write only when it is durable: for clients that reconnect by themselves, and
+    /// others that must not lose what they have not flushed
     #[arg(long)]
     pub(crate) sync: bool,
     /// How much of the room for data or tables is used when it is said on standard error, and said
