@@ -83,6 +83,18 @@ impl Session<'_> {
             // A failing disk is no reason to refuse what cannot be.
             (Waiting::Refused, Err(error)) if !is_of_the_disk(&error) => Ok(()),
             (Waiting::Change(changed), Ok(reply)) => self.take_change(changed, &reply),
+            (Waiting::Close, Ok(reply)) => {
+                if !self.waiting.is_empty() {
+                    return Err(strange("a close before something else", &self.waiting.len()));
+                }
+                self.is_closed = true;
+                self.take_change(&Changed::default(), &reply)
+            }
+            // What goes on step by step goes on in the next life.
+            (
+                Waiting::Scrub(..) | Waiting::Collect(_) | Waiting::Growth(_),
+                Err(RequestError::Closing),
+            ) if self.is_closing => Ok(()),
             (Waiting::Refused, Ok(reply)) => Err(strange("what cannot be", &reply)),
             (Waiting::Read(range, since), Ok(Reply::Read(pieces))) => {
                 self.take_read(*range, *since, &pieces)
@@ -93,7 +105,7 @@ impl Session<'_> {
             (Waiting::Scrub(fingerprints, more), Ok(Reply::Scrub(step))) => {
                 self.scrub = step.next.unwrap_or_default();
                 self.scrubbed += u64::from(step.next.is_none());
-                if *more > 0 && step.next.is_some() {
+                if *more > 0 && step.next.is_some() && !self.is_closing {
                     self.ask_scrub(*fingerprints, more - 1);
                 }
                 let in_doubt = self.slot_in_doubt;
@@ -296,6 +308,7 @@ impl Waiting {
             Self::Change(changed) => changed.asked(),
             Self::Read(range, _) => Asked::Read(*range),
             Self::Plain | Self::Refused | Self::Collect(_) | Self::Growth(_) => Asked::Upkeep,
+            Self::Close => Asked::Change,
             _ => Asked::Look,
         }
     }

@@ -20,7 +20,8 @@
 //! grow 0                  a longer last data file; 1: a further one
 //! fill 0 0 77             fresh chunks from sector 0 on until one is refused; contents from 77 on
 //! fits 0 0 77             a sixth of all room, none of it refused
-//! end power mixed 12      or: power few|all|none N, kill N, close; `root`: its newest slot too
+//! end power mixed 12      or: power few|all|none N, kill N, close; `root`: its newest slot too;
+//!                         close now: while requests are under way
 //! ```
 //!
 //! Everything that chance decides in a run is in its script, but for the crashes that are looked
@@ -199,9 +200,17 @@ pub enum End {
     Kill(u64),
     /// The store is closed.
     Close,
+    /// The same while requests are under way.
+    CloseNow,
 }
 
 impl End {
+    /// Whether the store is closed.
+    #[must_use]
+    pub fn is_close(self) -> bool {
+        matches!(self, Self::Close | Self::CloseNow)
+    }
+
     /// An end that a number chooses.
     #[must_use]
     pub fn of_number(number: u64) -> Self {
@@ -326,6 +335,7 @@ impl fmt::Display for End {
             Self::Power(Loss::None, seed) => write!(f, "power none {seed}"),
             Self::Kill(seed) => write!(f, "kill {seed}"),
             Self::Close => f.write_str("close"),
+            Self::CloseNow => f.write_str("close now"),
         }
     }
 }
@@ -403,6 +413,7 @@ fn parse_end(words: &[&str]) -> Option<End> {
         ["power", "none", seed] => End::Power(Loss::None, seed.parse().ok()?),
         ["kill", seed] => End::Kill(seed.parse().ok()?),
         ["close"] => End::Close,
+        ["close", "now"] => End::CloseNow,
         _ => return None,
     })
 }

@@ -39,6 +39,8 @@ pub(crate) enum Waiting {
     Look,
     /// It must end well; these are what it changes, or none for a flush.
     Change(Changed),
+    /// The last of all: once it has ended well, all before it has.
+    Close,
     /// It must be refused.
     Refused,
     /// A range of a volume, read after so many effects.
@@ -105,6 +107,9 @@ pub(crate) struct Session<'a> {
     pub(crate) backlog_chunks: u64,
     /// How many effects there were when so many of them had become known to be durable.
     flushes: Vec<(usize, usize)>,
+    /// Whether a close was asked for, and answered well.
+    pub(crate) is_closing: bool,
+    pub(crate) is_closed: bool,
     /// The request that was answered last.
     pub(crate) answered: u64,
     /// Ticks when all could be read again that could not for a while.
@@ -140,6 +145,8 @@ impl<'a> Session<'a> {
             waiting: BTreeMap::new(),
             backlog_chunks: 0,
             flushes: Vec::new(),
+            is_closing: false,
+            is_closed: false,
             answered: 0,
             passed_ticks: None,
             over_from: None,
@@ -477,11 +484,11 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Closes the store: everything is durable then.
+    /// Closes the store, whatever is under way: it is all answered, and everything is durable then.
     pub(crate) fn close(&mut self) -> Result<(), Broken> {
-        self.wait_for_all()?;
-        let done = self.done(Waiting::Plain, Some(self.oracle.written()));
+        let done = self.done(Waiting::Close, Some(self.oracle.written()));
         self.opening.client.administer(AdminRequest::Close, done);
+        self.is_closing = true;
         self.wait_for_all()
     }
 

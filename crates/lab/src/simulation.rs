@@ -221,12 +221,12 @@ impl Simulation {
         session.given_up = self.given_up;
         let lived = self.go_through(&mut session, life);
         self.scrub = session.scrub;
-        let is_crash = life.end != End::Close || session.trouble.is_some();
+        let is_crash = !life.end.is_close() || session.trouble.is_some();
         self.slot_in_doubt = session.slot_in_doubt || is_crash;
         self.note(&session);
         lived.map_err(|broken| (session.aside.take(), broken))?;
         (self.flushed, self.proven) = (session.flushed(), session.proven());
-        self.closed = life.end == End::Close;
+        self.closed = life.end.is_close();
         self.trouble = session.trouble;
         let left = leave(&self.disk, life.end);
         if let (Some(left), Some(slot)) = (&left, ear.heard().newest_slot())
@@ -237,9 +237,9 @@ impl Simulation {
             self.summary.slots_lost += 1;
         }
         // A machine that is switched off after a close was answered: all of it is durable.
-        let after_close = || match self.trouble {
-            None => self.disk.left_by_power_loss(shape.seed, Loss::All),
-            Some(_) => self.disk.left_by_kill(shape.seed),
+        let after_close = || match session.is_closed {
+            true => self.disk.left_by_power_loss(shape.seed, Loss::All),
+            false => self.disk.left_by_kill(shape.seed),
         };
         self.disk = left.unwrap_or_else(after_close);
         self.disk.heal();
@@ -291,6 +291,9 @@ impl Simulation {
             }
             session.take_answers()?;
         }
+        if life.end == End::CloseNow && session.trouble.is_none() {
+            return session.close();
+        }
         session.wait_for_all()?;
         if let Some(trouble) = session.trouble {
             if trouble == Trouble::Passing {
@@ -298,10 +301,11 @@ impl Simulation {
             }
             // While the store runs it holds all that it was asked to.
             let (opening, oracle) = (&mut session.opening, &session.oracle);
-            return compare_damaged(opening, oracle, oracle.written(), trouble).map(drop);
+            compare_damaged(opening, oracle, oracle.written(), trouble)?;
+        } else {
+            session.tally()?;
         }
-        session.tally()?;
-        if life.end == End::Close { session.close() } else { Ok(()) }
+        if life.end.is_close() { session.close() } else { Ok(()) }
     }
 
     fn note(&mut self, session: &Session<'_>) {

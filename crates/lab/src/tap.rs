@@ -236,7 +236,7 @@ pub(crate) fn leave(disk: &MemoryDisk, crash: End) -> Option<MemoryDisk> {
     match crash {
         End::Power(loss, seed) => Some(disk.left_by_power_loss(seed, loss)),
         End::Kill(seed) => Some(disk.left_by_kill(seed)),
-        End::Close => None,
+        End::Close | End::CloseNow => None,
     }
 }
 

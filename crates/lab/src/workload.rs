@@ -143,6 +143,9 @@ impl Plan {
     }
 }
 
+/// Requests of which most are under way when a close comes.
+const LAST_REQUESTS: usize = 16;
+
 impl Plan {
     fn life(&self, workload: &mut Workload<'_>, life: u64) -> Life {
         let mut requests = Vec::with_capacity(self.steps as usize);
@@ -156,9 +159,16 @@ impl Plan {
                 requests.extend(workload.dedup_request());
             }
         }
-        let end = workload.end();
+        let end = match workload.end() {
+            End::Close if mixed(self.seed, 1 << 33 | life).is_multiple_of(2) => End::CloseNow,
+            end => end,
+        };
+        if end == End::CloseNow {
+            let last = requests.iter_mut().rev().take(LAST_REQUESTS);
+            last.for_each(|request| request.steps = 0);
+        }
         let root_lost = mixed(self.seed, 1 << 32 | life).is_multiple_of(6);
-        Life { requests, end, root_lost: root_lost && end != End::Close }
+        Life { requests, end, root_lost: root_lost && !end.is_close() }
     }
 }
 
