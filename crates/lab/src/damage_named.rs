@@ -65,8 +65,8 @@ fn places(volume: &str, lbas: Range<u64>) -> impl Iterator<Item = Place> {
     lbas.map(move |lba| (number, lba))
 }
 
-/// Whether a problem is one that was known, as it may look after the store was open for a while: the
-/// newest root has become the older one, a directory that was made again lists no frame that is
+/// Whether a problem is one that was known, as it may look after the store was open for a while:
+/// the newest root has become the older one, a directory that was made again lists no frame that is
 /// damaged, and of a container with a block that cannot be read only a check of a store that can be
 /// opened says so as a whole. Copies are not looked at where pages or records are damaged.
 pub(crate) fn may_come_of(problem: &Problem, known: &Problem) -> bool {

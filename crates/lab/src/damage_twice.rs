@@ -9,8 +9,8 @@
 //! 2. Nothing panics, hangs, or answers an opening with a sentence that names no structure.
 //! 3. `check` says something, if a byte changed of what something durable proves.
 //! 4. What cannot be read is a chunk that `check` names: as lost, or as hidden until a repair.
-//! 5. A store that opens goes on working until a write needs a page that is damaged, and says so from
-//!    then on: what is written and flushed is there when it is opened again, and `check` names
+//! 5. A store that opens goes on working until a write needs a page that is damaged, and says so
+//!    from then on: what is written and flushed is there when it is opened again, and `check` names
 //!    nothing that it did not name.
 //! 6. A repair loses what `check` called lost, no more and no less; a chunk only if both its
 //!    frames, or the page of a map that leads to it, were hit; and records only if it says so.

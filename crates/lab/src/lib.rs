@@ -25,6 +25,7 @@
     allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")
 )]
 
+mod ailing;
 mod answers;
 mod aside;
 pub mod cache_study;
@@ -52,6 +53,7 @@ mod growth;
 pub mod image;
 mod opening;
 mod oracle;
+mod range;
 mod rest;
 pub mod schedules;
 mod script;

@@ -14,8 +14,9 @@ use crate::doubt::Changed;
 use crate::failure::Broken;
 use crate::opening::{Opening, strange};
 use crate::oracle::{CHUNK_BYTES, Oracle, Register, Value};
+pub(crate) use crate::range::Range;
 use crate::script::{Shape, Verb};
-use crate::trouble::{Asked, Trouble};
+use crate::trouble::Trouble;
 use crate::workload::{SECTORS, bytes_of};
 
 /// Requests without an answer before the session waits for them: were they all the longest reads,
@@ -27,8 +28,6 @@ const BACKLOG_CHUNKS_MAX: u64 = 120;
 const SCRUB_STEPS: u32 = 8;
 /// Steps for one thing that is asked: more say that the engine is busy and gets nowhere.
 const STEPS_MAX: u64 = 200_000;
-/// Ticks after which whoever waited for what could not be read has asked for it again.
-const PASSED_TICKS: u64 = 4;
 pub(crate) const SECTOR_BYTES: u64 = 512;
 
 /// A request without an answer.
@@ -55,14 +54,6 @@ pub(crate) enum Waiting {
     Growth(u64),
 }
 
-/// Sectors of a volume.
-#[derive(Copy, Clone)]
-pub(crate) struct Range {
-    pub(crate) volume: u32,
-    pub(crate) first: u64,
-    pub(crate) count: u64,
-}
-
 /// A running store and what it must hold.
 pub(crate) struct Session<'a> {
     pub(crate) opening: Opening,
@@ -85,7 +76,7 @@ pub(crate) struct Session<'a> {
     /// A write was answered with a failure of the disk: no later one may be acknowledged.
     pub(crate) stopped: bool,
     /// Some file's operations were held back: room may come too late for a write not to wait.
-    slowed: bool,
+    pub(crate) slowed: bool,
     /// Steps since something was last asked.
     pub(crate) steps: u64,
     /// Where the scrub goes on.
@@ -106,14 +97,14 @@ pub(crate) struct Session<'a> {
     pub(crate) waiting: BTreeMap<u64, Waiting>,
     pub(crate) backlog_chunks: u64,
     /// How many effects there were when so many of them had become known to be durable.
-    flushes: Vec<(usize, usize)>,
+    pub(crate) flushes: Vec<(usize, usize)>,
     /// Whether a close was asked for, and answered well.
     pub(crate) is_closing: bool,
     pub(crate) is_closed: bool,
     /// The request that was answered last.
     pub(crate) answered: u64,
     /// Ticks when all could be read again that could not for a while.
-    passed_ticks: Option<u64>,
+    pub(crate) passed_ticks: Option<u64>,
     /// The last request that was asked before that was known to everybody.
     pub(crate) over_from: Option<u64>,
 }
@@ -158,14 +149,6 @@ impl<'a> Session<'a> {
         self.opening.ear.heard().flushed
     }
 
-    /// Effects of which a durable record says that they are durable: the record of the newest one
-    /// was made when these had been answered.
-    pub(crate) fn proven(&self) -> usize {
-        let flushed = self.flushed();
-        let known = self.flushes.iter().rev().find(|(written, _)| *written < flushed);
-        known.map_or(0, |(_, known)| *known)
-    }
-
     /// Looks at the crashes that the tap has seen.
     pub(crate) fn look_aside(&mut self) -> Result<(), Broken> {
         for point in self.opening.ear.take_points() {
@@ -190,17 +173,6 @@ impl<'a> Session<'a> {
         }
         self.look_aside()?;
         Ok(moved)
-    }
-
-    /// A page that failed is asked for again after a tick, if none was on its way then.
-    fn note_passing(&mut self) {
-        if self.over_from.is_some() || !self.opening.ear.heard().mischief.has_passed {
-            return;
-        }
-        let since = *self.passed_ticks.get_or_insert(self.opening.ticks);
-        if self.opening.ticks > since + PASSED_TICKS {
-            self.over_from = Some(self.opening.tag());
-        }
     }
 
     /// Asks one thing.
@@ -361,7 +333,7 @@ impl<'a> Session<'a> {
             let Register::Chunk(volume, lba) = *register else { continue };
             let held = match self.read_chunk(volume, lba) {
                 Err(Broken::Request(error)) => {
-                    return self.fail(&error, read_of(volume, lba), changed);
+                    return self.fail(&error, Self::read_of(volume, lba), changed);
                 }
                 held => held?,
             };
@@ -492,20 +464,6 @@ impl<'a> Session<'a> {
         self.wait_for_all()
     }
 
-    fn begin_trouble(&mut self, kind: Trouble, number: u64) -> Result<(), Broken> {
-        self.wait_for_all()?;
-        self.look_aside()?;
-        let mut heard = self.opening.ear.heard();
-        heard.mischief.begin(kind, number);
-        self.slowed |= kind.delays();
-        if !kind.delays() {
-            // What a crash would leave now is judged by what it finds when the disk is mended.
-            heard.stop();
-            self.trouble = Some(kind);
-        }
-        Ok(())
-    }
-
     /// Waits until nothing acknowledged is on its way any more.
     pub(crate) fn drain(&mut self) -> Result<(), Broken> {
         self.wait_for_all()?;
@@ -516,9 +474,4 @@ impl<'a> Session<'a> {
         self.backlog_chunks = 0;
         Ok(())
     }
-}
-
-/// That a chunk was read.
-pub(crate) fn read_of(volume: u32, lba: u64) -> Asked {
-    Asked::Read(Range { volume, first: lba * SECTORS, count: SECTORS })
 }

@@ -10,7 +10,7 @@ use engine::VolumeHandle;
 use crate::doubt::Changed;
 use crate::failure::Broken;
 use crate::oracle::Register;
-use crate::session::{Range, SECTOR_BYTES, Session, Waiting, read_of};
+use crate::session::{Range, SECTOR_BYTES, Session, Waiting};
 use crate::trouble::Asked;
 use crate::workload::SECTORS;
 
@@ -75,7 +75,7 @@ impl Session<'_> {
         let Register::Chunk(volume, lba) = register else { return Ok(()) };
         let held = match self.read_chunk(volume, lba) {
             Err(Broken::Request(error)) => {
-                return self.fail(&error, read_of(volume, lba), &Changed::default());
+                return self.fail(&error, Self::read_of(volume, lba), &Changed::default());
             }
             held => held?,
         };

@@ -18,7 +18,7 @@ use engine::{Problem, RequestError};
 use format::units::{BLOCK_BYTES, Zone};
 
 use crate::dice::mixed;
-use crate::session::Range;
+use crate::range::Range;
 
 /// What goes wrong.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]

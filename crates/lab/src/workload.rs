@@ -2,8 +2,9 @@
 //! the engine often.
 
 mod asides;
+mod detections;
 
-use engine::{Codec, Compression, Detection, FingerprintKind};
+use engine::{Codec, Compression};
 
 use crate::dice::{Dice, mixed};
 use crate::oracle::CHUNK_BYTES;
@@ -55,8 +56,8 @@ impl Plan {
             contents: 60,
             tight: false,
             copies_above: 0,
-            detection: detection_of(seed),
-            domains: domains_of(seed),
+            detection: detections::detection_of(seed),
+            domains: detections::domains_of(seed),
             varies: mixed(seed, 12).is_multiple_of(2),
         };
         let shape = match seed % SHAPES {
@@ -169,24 +170,6 @@ impl Plan {
         }
         let root_lost = mixed(self.seed, 1 << 32 | life).is_multiple_of(6);
         Life { requests, end, root_lost: root_lost && !end.is_close() }
-    }
-}
-
-/// Sixteen seeds are of stores that believe BLAKE3, and sixteen of stores that compare bytes: most
-/// with a fingerprint that twins share ([`twin_of`]).
-fn detection_of(seed: u64) -> Detection {
-    match (seed / 16 % 2, mixed(seed, 10) % 4) {
-        (0, _) => Detection::default(),
-        (_, 0) => Detection { kind: FingerprintKind::Blake3, verify: true, ..Default::default() },
-        _ => Detection { kind: FingerprintKind::Md5, verify: true, ..Default::default() },
-    }
-}
-
-/// In one seed of three volumes are in two domains or three, the default one included.
-fn domains_of(seed: u64) -> u32 {
-    match mixed(seed, 11) % 6 {
-        few @ 1..3 => few as u32,
-        _ => 0,
     }
 }
 
