@@ -3,7 +3,9 @@
 //! One thread accepts at each address; each connection has a thread of its own and, in
 //! transmission, a second one that writes. [`Server::stop`] goes from mild to hard:
 //!
-//! 1. No connection is accepted any more, and every new request is answered with ESHUTDOWN.
+//! 1. No connection is accepted any more, and new requests are neither answered nor carried out:
+//!    clients that reconnect send them again to the next server, but hand an ESHUTDOWN on as an
+//!    error of the disk.
 //! 2. When nothing is in flight, or after [`FINISH_TIME_MAX`], nothing further is read.
 //! 3. When everything is answered, or after [`DRAIN_TIME_MAX`], the connections are cut.
 //!

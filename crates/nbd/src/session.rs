@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use engine::{Accepted, ChunkBuf, Client, Done, Permit, RequestError, VolumeHandle};
+use engine::{Accepted, ChunkBuf, Client, Done, Permit, VolumeHandle};
 
 use crate::error::Hangup;
 use crate::given_up::has_given_up;
@@ -90,6 +90,9 @@ impl<'a> Session<'a> {
             if request.command == Command::Disconnect {
                 return self.send_answers();
             }
+            if self.closing.load(Ordering::Acquire) {
+                return self.ignore_all();
+            }
             match self.verdict(&request) {
                 Ok(()) => self.serve(request)?,
                 Err((errno, sentence)) => self.refuse(&request, errno, &sentence)?,
@@ -110,6 +113,17 @@ impl<'a> Session<'a> {
         }
     }
 
+    /// The server stops: what comes now is neither answered nor carried out, until nothing more is
+    /// read. It is taken all the same, for a connection that is closed over what nobody took is
+    /// reset, and answers that are on their way are lost.
+    fn ignore_all(&mut self) -> Result<(), Hangup> {
+        self.send_answers()?;
+        loop {
+            self.incoming.consume(self.incoming.unread().len());
+            self.incoming.fill(&mut self.source)?;
+        }
+    }
+
     fn send_answers(&mut self) -> Result<(), Hangup> {
         if !self.answers.is_empty() {
             self.link.send_or_hand_over(self.answers.as_bytes())?;
@@ -119,9 +133,6 @@ impl<'a> Session<'a> {
     }
 
     fn verdict(&self, request: &Request) -> Result<(), (Errno, String)> {
-        if self.closing.load(Ordering::Acquire) {
-            return Err((Errno::Shutdown, RequestError::Closing.to_string()));
-        }
         if self.volume.is_gone() {
             let sentence = format!("volume {} has been deleted", self.volume.name());
             return Err((Errno::Shutdown, sentence));

@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "each test binary uses its part")]
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -184,12 +184,7 @@ impl<S: Read + Write> Peer<S> {
 
     /// Whether the server has closed the connection, with nothing more to read.
     pub(crate) fn is_closed(&mut self) -> bool {
-        match self.stream.read(&mut [0; 1]) {
-            Ok(length) => length == 0,
-            Err(error) => {
-                matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe)
-            }
-        }
+        is_end(&self.stream.read(&mut [0; 1]))
     }
 
     pub(crate) fn greet(&mut self) {
@@ -235,9 +230,20 @@ impl<S: Read + Write> Peer<S> {
     }
 
     pub(crate) fn answer(&mut self) -> Answer {
-        let front = self.receive(16);
+        self.next_answer().expect("the connection has ended")
+    }
+
+    /// The next answer; none when the server has closed the connection before it.
+    pub(crate) fn next_answer(&mut self) -> Option<Answer> {
+        let mut front = [0; 16];
+        let begun = self.stream.read(&mut front[..1]);
+        if is_end(&begun) {
+            return None;
+        }
+        begun.unwrap();
+        self.stream.read_exact(&mut front[1..]).unwrap();
         let mut fields = Fields::new(&front);
-        match fields.u32().unwrap() {
+        Some(match fields.u32().unwrap() {
             SIMPLE_REPLY_MAGIC => {
                 let errno = fields.u32().unwrap();
                 Answer::Simple { errno, cookie: fields.u64().unwrap() }
@@ -250,7 +256,7 @@ impl<S: Read + Write> Peer<S> {
                 Answer::Chunk { done: flags & 1 != 0, kind, cookie, payload }
             }
             other => panic!("{other:#x} begins no reply"),
-        }
+        })
     }
 
     /// Sends one request and takes the one answer to it.
@@ -267,6 +273,13 @@ impl<S: Read + Write> Peer<S> {
         let request = request(Command::Read, 0, offset_bytes, length_bytes);
         assert_eq!(self.ask(&request, b"").errno(), 0);
         self.receive(length_bytes as usize)
+    }
+}
+
+fn is_end(read: &io::Result<usize>) -> bool {
+    match read {
+        Ok(length) => *length == 0,
+        Err(error) => matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe),
     }
 }
 
