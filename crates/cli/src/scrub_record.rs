@@ -11,7 +11,12 @@
 //! Whoever scrubs holds a lock on the store's directory, so there is one scrub of a store at a
 //! time, served or not. The file is written beside itself and renamed, durably: it is there whole
 //! or not, and what a repair has made untrue does not come back.
+//!
+//! Damage that only fingerprints show is known from nowhere else, so a file of a later release must
+//! not cost it: a finding of a kind that is not known here is kept word for word, and a file that
+//! cannot be understood is put aside before another is written ([`ScrubRecord::load_to_change`]).
 
+use std::fmt::{self, Display, Formatter};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -19,10 +24,13 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use disk::NamingError;
 use engine::{DAMAGED_LISTED_MAX, DamagedChunk, Problem, ScrubFinding, ScrubPosition, ScrubStep};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::error::CliError;
+use crate::output;
 
 const FILE_NAME: &str = "scrub.json";
 /// Findings kept word for word; more are counted.
@@ -31,6 +39,41 @@ const FINDINGS_MAX: usize = 10_000;
 /// How long a lock that somebody has is tried for.
 const LOCK_RETRY: Duration = Duration::from_millis(10);
 const LOCK_TRIES: u32 = 20;
+
+/// What has been found, as it is kept.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Finding {
+    Known(ScrubFinding),
+    /// Of a later release.
+    Unknown(Value),
+}
+
+impl Finding {
+    fn problem(&self) -> Option<&Problem> {
+        match self {
+            Self::Known(finding) => Some(&finding.problem),
+            Self::Unknown(_) => None,
+        }
+    }
+
+    /// Whether it is sound again. What does not say so is not.
+    pub(crate) fn is_healed(&self) -> bool {
+        match self {
+            Self::Known(finding) => finding.healed,
+            Self::Unknown(value) => value["healed"] == true,
+        }
+    }
+}
+
+impl Display for Finding {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Known(finding) => finding.problem.fmt(f),
+            Self::Unknown(value) => write!(f, "found by a later release of Tamis: {value}"),
+        }
+    }
+}
 
 /// The file.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -60,7 +103,7 @@ pub(crate) struct ScrubRun {
     pub(crate) pages: u64,
     pub(crate) containers: u64,
     pub(crate) frames: u64,
-    pub(crate) findings: Vec<ScrubFinding>,
+    pub(crate) findings: Vec<Finding>,
     /// Findings that are not among these, and not healed.
     pub(crate) findings_left_out: u64,
     /// As the last step said it.
@@ -94,7 +137,7 @@ impl ScrubRun {
         self.frames += step.frames;
         for finding in &step.findings {
             if self.findings.len() < FINDINGS_MAX {
-                self.findings.push(finding.clone());
+                self.findings.push(Finding::Known(finding.clone()));
             } else {
                 self.findings_left_out += u64::from(!finding.healed);
             }
@@ -103,8 +146,8 @@ impl ScrubRun {
 
     /// The chunks that were found damaged, and not healed.
     pub(crate) fn damaged(&self) -> impl Iterator<Item = DamagedChunk> {
-        let left = self.findings.iter().filter(|finding| !finding.healed);
-        left.filter_map(|finding| match finding.problem {
+        let left = self.findings.iter().filter(|finding| !finding.is_healed());
+        left.filter_map(Finding::problem).filter_map(|problem| match *problem {
             Problem::DamagedFrame { pbn, container } => {
                 Some(DamagedChunk { pbn, container, checksum_fits: self.fingerprints })
             }
@@ -123,8 +166,9 @@ impl ScrubRun {
             return;
         }
         for finding in &mut self.findings {
-            if let Problem::DamagedFrame { pbn, .. } | Problem::WrongFingerprint { pbn, .. } =
-                finding.problem
+            if let Finding::Known(finding) = finding
+                && let Problem::DamagedFrame { pbn, .. } | Problem::WrongFingerprint { pbn, .. } =
+                    finding.problem
             {
                 finding.healed |= !damaged.iter().any(|chunk| chunk.pbn == pbn);
             }
@@ -133,30 +177,54 @@ impl ScrubRun {
 
     /// Addresses that nothing could be read from, as far as they were found one by one.
     pub(crate) fn lost_chunks(&self) -> u64 {
-        let counts = self.findings.iter().map(|finding| match finding.problem {
-            Problem::LostChunks { count, .. } => count,
-            _ => 0,
-        });
+        let counts =
+            self.findings.iter().filter_map(Finding::problem).map(|problem| match problem {
+                Problem::LostChunks { count, .. } => *count,
+                _ => 0,
+            });
         counts.sum()
     }
 
     /// What was found and is damaged still.
     pub(crate) fn problems(&self) -> usize {
-        let left = self.findings.iter().filter(|finding| !finding.healed).count();
+        let left = self.findings.iter().filter(|finding| !finding.is_healed()).count();
         left + usize::try_from(self.findings_left_out).unwrap_or(usize::MAX)
     }
 
     /// What was found and is sound again.
     pub(crate) fn healed(&self) -> usize {
-        self.findings.iter().filter(|finding| finding.healed).count()
+        self.findings.iter().filter(|finding| finding.is_healed()).count()
     }
 }
 
 impl ScrubRecord {
-    /// What is remembered of the store at `path`; a file that cannot be understood is none.
+    /// What is remembered of the store at `path`; a file that cannot be understood is none, and is
+    /// told of.
     pub(crate) fn load(path: &Path) -> Self {
-        let bytes = fs::read(path.join(FILE_NAME)).unwrap_or_default();
-        serde_json::from_slice(&bytes).unwrap_or_default()
+        Self::read(path).unwrap_or_else(|reason| {
+            say_unread(&reason, FILE_NAME);
+            Self::default()
+        })
+    }
+
+    /// The same for whoever will save it: a file that cannot be understood is put aside, and never
+    /// written over.
+    ///
+    /// # Errors
+    /// [`CliError::System`] when it cannot be put aside.
+    pub(crate) fn load_to_change(path: &Path) -> Result<Self, CliError> {
+        Self::read(path).or_else(|reason| {
+            say_unread(&reason, &put_aside(path)?);
+            Ok(Self::default())
+        })
+    }
+
+    fn read(path: &Path) -> io::Result<Self> {
+        match fs::read(path.join(FILE_NAME)) {
+            Ok(bytes) => Ok(serde_json::from_slice(&bytes)?),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Self::default()),
+            Err(error) => Err(error),
+        }
     }
 
     /// A repair has given up so many chunks, those among them that one before it gave up: what
@@ -187,6 +255,31 @@ impl ScrubRecord {
             disk::give_name(&beside, &path.join(FILE_NAME), true).map_err(io::Error::other)
         };
         write().map_err(failed)
+    }
+}
+
+/// Says that what is called `name` now is not understood.
+fn say_unread(reason: &io::Error, name: &str) {
+    output::say(format_args!(
+        "what scrubs have found is kept in {name} of the store, which cannot be understood \
+         ({reason}); `tamis scrub --fingerprint` finds it again"
+    ));
+}
+
+/// Gives the file a name that nothing has, and returns that.
+fn put_aside(path: &Path) -> Result<String, CliError> {
+    let mut number = 1_u32;
+    loop {
+        let name = format!("{FILE_NAME}.unread-{number}");
+        match disk::give_name(&path.join(FILE_NAME), &path.join(&name), false) {
+            Err(NamingError::Refused(error)) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(NamingError::Refused(source)) => {
+                let action = "scrub.json of the store, which is not understood, cannot be renamed";
+                return Err(CliError::System { action, source });
+            }
+            _ => return Ok(name),
+        }
+        number += 1;
     }
 }
 
@@ -247,6 +340,8 @@ mod tests {
 
     use engine::{DamagedChunk, Problem, ScrubFinding, ScrubPosition, ScrubStep};
 
+    use serde_json::{Value, json};
+
     use super::{ScrubLock, ScrubRecord, ScrubRun};
     use crate::testing::Folder;
 
@@ -272,6 +367,47 @@ mod tests {
         run.conclude(&[]);
         assert_eq!((run.problems(), run.healed()), (0, 1));
         assert_eq!(run.damaged().count(), 0);
+    }
+
+    #[test]
+    fn a_finding_of_a_later_release_is_kept_word_for_word() {
+        let folder = Folder::new();
+        let mut run = ScrubRun::begin(true);
+        let problem = Problem::DamagedFrame { pbn: 7, container: 2 };
+        let findings = vec![ScrubFinding { problem, healed: true }];
+        run.add(&ScrubStep { findings, ..ScrubStep::default() }, 1.5);
+        let damaged = vec![DamagedChunk { pbn: 9, container: 2, checksum_fits: true }];
+        let record = ScrubRecord { last: Some(run), damaged, ..ScrubRecord::default() };
+        let mut saved = serde_json::to_value(&record).unwrap();
+        let findings = saved["last"]["findings"].as_array_mut().unwrap();
+        findings.push(json!({"problem": "of_a_later_release", "block": 7, "healed": false}));
+        findings.push(json!({"problem": "of_a_later_release", "block": 8, "healed": true}));
+        std::fs::write(folder.path().join("scrub.json"), saved.to_string()).unwrap();
+
+        let loaded = ScrubRecord::load_to_change(folder.path()).unwrap();
+        assert_eq!(loaded.damaged, record.damaged);
+        let run = loaded.last.as_ref().unwrap();
+        assert_eq!((run.problems(), run.healed()), (1, 2));
+        loaded.save(folder.path()).unwrap();
+        let again = std::fs::read(folder.path().join("scrub.json")).unwrap();
+        assert_eq!(serde_json::from_slice::<Value>(&again).unwrap(), saved);
+    }
+
+    #[test]
+    fn a_file_that_is_not_understood_is_not_written_over() {
+        let folder = Folder::new();
+        let file = |name: &str| folder.path().join(name);
+        for (number, nonsense) in [(1, "{\"run\": 3"), (2, "{\"run\": {\"position\": 9}}")] {
+            std::fs::write(file("scrub.json"), nonsense).unwrap();
+            // Who only looks changes nothing.
+            assert_eq!(ScrubRecord::load(folder.path()), ScrubRecord::default());
+            let record = ScrubRecord::load_to_change(folder.path()).unwrap();
+            record.save(folder.path()).unwrap();
+            let aside = file(&format!("scrub.json.unread-{number}"));
+            assert_eq!(std::fs::read_to_string(aside).unwrap(), nonsense);
+        }
+        ScrubRecord::load_to_change(folder.path()).unwrap();
+        assert!(file("scrub.json").exists() && !file("scrub.json.unread-3").exists());
     }
 
     #[test]

@@ -105,9 +105,11 @@ fn repair(
         }
     })?;
     if report.lost_chunks > 0 {
-        let mut record = ScrubRecord::load(&args.store);
-        record.repaired(report.lost_chunks);
-        if let Err(error) = record.save(&args.store) {
+        let remembered = ScrubRecord::load_to_change(&args.store).and_then(|mut record| {
+            record.repaired(report.lost_chunks);
+            record.save(&args.store)
+        });
+        if let Err(error) = remembered {
             output::say(format_args!("{error}"));
         }
     }

@@ -56,7 +56,7 @@ pub(super) fn run(args: &ScrubArgs) -> Result<(), CliError> {
     // In this order: who sees that it runs may interrupt it.
     let interrupt = Interrupt::listen()?;
     let _lock = ScrubLock::take(&args.store)?;
-    let mut record = ScrubRecord::load(&args.store);
+    let mut record = ScrubRecord::load_to_change(&args.store)?;
     let run = take_up(&mut record, args);
     let outcome = Store::with(&args.store, |store| {
         let pace = Pace::new(args.rate, store.is_served());
@@ -236,7 +236,7 @@ fn report<'a>(run: &'a ScrubRun, record: &'a ScrubRecord, running: bool) -> Repo
 fn sentences(run: &ScrubRun) -> Vec<String> {
     let healed = |healed: bool| if healed { " (healed)" } else { "" };
     let findings = run.findings.iter();
-    findings.map(|finding| format!("{}{}", finding.problem, healed(finding.healed))).collect()
+    findings.map(|finding| format!("{finding}{}", healed(finding.is_healed()))).collect()
 }
 
 fn print_text(run: &ScrubRun) -> Result<(), CliError> {
