@@ -25,12 +25,13 @@ pub(crate) fn read_superblock(
     read().or_else(|_| read())
 }
 
-/// The geometry in the first block that holds one.
+/// The geometry in the first block that holds one, if none is of a version that is not known here.
 pub(crate) fn read_geometry(devices: &mut Devices) -> Result<Geometry, OpenError> {
     let mut failure = None;
     let mut blank = true;
-    for block in superblock::GEOMETRY_BLOCKS {
-        let block = read_superblock(devices, block * BLOCK_BYTES as u64);
+    let blocks = GEOMETRY_BLOCKS.map(|block| read_superblock(devices, block * BLOCK_BYTES as u64));
+    refuse_newer(blocks.iter().flatten().map(|block| &**block))?;
+    for block in blocks {
         blank &= block.as_ref().is_ok_and(|block| block.iter().all(|&byte| byte == 0));
         match block.map(|block| Geometry::decode(&block)) {
             Ok(Ok(geometry)) => return Ok(geometry),
@@ -40,6 +41,17 @@ pub(crate) fn read_geometry(devices: &mut Devices) -> Result<Geometry, OpenError
         }
     }
     Err(failure.unwrap_or(OpenError::Memory { memory_bytes: 0 }))
+}
+
+/// Refuses a store of which any block of the geometry, whole, says that it is a newer program's:
+/// that may have written what is not known here, whatever the other block says.
+pub(crate) fn refuse_newer<'a>(
+    mut blocks: impl Iterator<Item = &'a [u8]>,
+) -> Result<(), OpenError> {
+    match blocks.find_map(superblock::newer_version) {
+        Some(error) => Err(OpenError::Newer(error)),
+        None => Ok(()),
+    }
 }
 
 /// Whether all zones are as long as the geometry says; they may be longer.
@@ -76,8 +88,7 @@ pub(crate) fn agree_on_geometry(devices: &mut Devices, geometry: &Geometry) -> R
 
 /// Makes a store that an earlier program made one of the version that its like has today, in all
 /// blocks of its geometry, each durable before the next. To be done before anything is written that
-/// such a program would misread: from then on it refuses the store. In between it may still use it,
-/// and does no harm.
+/// such a program would misread: from the first block on it refuses the store.
 pub(crate) fn raise_version(devices: &mut Devices, geometry: &mut Geometry) -> Result<(), IoError> {
     let version = geometry.detection.format_version();
     if geometry.version >= version {

@@ -14,6 +14,9 @@ pub enum OpenError {
     /// Neither copy of the geometry can be read as one.
     #[error("this is not a Tamis store, or both copies of its geometry are lost: {0}")]
     Geometry(#[source] format::FormatError),
+    /// A newer program has made it, or made it its own: one copy of the geometry says so.
+    #[error("{0}")]
+    Newer(#[source] format::FormatError),
     /// Neither root slot holds a valid root.
     #[error(
         "both root slots of the superblock are damaged: {0}; bring the file superblock back from a \

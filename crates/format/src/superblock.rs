@@ -290,6 +290,16 @@ impl Geometry {
     }
 }
 
+/// That a newer program has made a geometry, said by a block of it that is whole. Another block may
+/// say nothing of it yet, or have been lost: a store is the newer program's as soon as one does.
+#[must_use]
+pub fn newer_version(block: &[u8]) -> Option<FormatError> {
+    let block = block.get(..BLOCK_BYTES)?;
+    let error = check_start(Structure::Superblock, MAGIC, block).err()?;
+    let is_whole = u32_at(block, CRC_AT) == crc32c(&block[VERSION_AT..]);
+    Some(error).filter(|error| is_whole && matches!(error, FormatError::NewerVersion { .. }))
+}
+
 /// What both structures of zone superblock begin with: magic, version, and a checksum over the
 /// rest of the block from the version on.
 pub(crate) fn check_start(

@@ -121,7 +121,7 @@ fn repair(
 fn changed_nothing(error: &RepairError) -> bool {
     matches!(
         error,
-        RepairError::Open(OpenError::ForeignZone { .. })
+        RepairError::Open(OpenError::ForeignZone { .. } | OpenError::Newer(_))
             | RepairError::Catalog { .. }
             | RepairError::NoRoom { .. }
     )

@@ -15,6 +15,7 @@ use format::units::{PageId, TreeId, TreeRoot, Zone};
 use format::{container_page, map_page, pba_page};
 use tables::HashPbn;
 
+use crate::geometry::refuse_newer;
 use crate::open_error::OpenError;
 use crate::problem::{CheckProgress, Problem};
 use crate::repair::damage_reads::DamageReads;
@@ -184,8 +185,9 @@ fn geometry(reads: &mut DamageReads) -> Result<(Geometry, Vec<u64>), OpenError> 
     let mut bad = Vec::new();
     let (mut found, mut failure) = (None, None);
     let mut blank = true;
-    for block in GEOMETRY_BLOCKS {
-        let bytes = reads.block(Zone::Superblock, block);
+    let blocks = GEOMETRY_BLOCKS.map(|block| (block, reads.block(Zone::Superblock, block)));
+    refuse_newer(blocks.iter().map(|(_, bytes)| &**bytes))?;
+    for (block, bytes) in blocks {
         blank &= bytes.iter().all(|&byte| byte == 0);
         match Geometry::decode(&bytes) {
             Ok(geometry) => found = found.or(Some(geometry)),

@@ -1,12 +1,12 @@
 //! A store of an earlier format version is used by this program, and the power may go at any moment
 //! of the opening that makes it one of today's.
 
-use disk::MemoryDisk;
-use engine::{Detection, FingerprintKind, Zone};
-use format::FORMAT_VERSION_COMMON;
+use disk::{Doorbell, MemoryDisk};
+use engine::{Detection, FingerprintKind, OpenError, Problem, RepairError, Zone};
 use format::superblock::{GEOMETRY_BLOCKS, Geometry};
+use format::{FORMAT_VERSION, FORMAT_VERSION_COMMON};
 
-use crate::stand::{CHUNK, Looker, MIB, Wish, check_clean, fresh};
+use crate::stand::{CHUNK, Looker, MIB, Wish, check, check_clean, fresh};
 
 const BLOCK: u64 = 4096;
 
@@ -30,12 +30,7 @@ fn old_store(wish: &Wish) -> MemoryDisk {
     stand.write(&volume, 0, &fresh(7, 16 * CHUNK));
     let disk = stand.cut_power_flushed(1);
     for block in GEOMETRY_BLOCKS {
-        let at = block * BLOCK;
-        let today = disk.peek(Zone::Superblock, at, BLOCK as usize);
-        let old = Geometry { version: 1, ..Geometry::decode(&today).unwrap() };
-        for (offset, byte) in (at..).zip(old.encode()) {
-            disk.corrupt(Zone::Superblock, offset, |at| *at = byte);
-        }
+        rewrite(&disk, block, |today| Geometry { version: 1, ..today.clone() }.encode().to_vec());
     }
     disk
 }
@@ -47,6 +42,48 @@ fn a_check_leaves_the_version_as_it_is() {
     check_clean(&disk);
     assert!(all_but_geometry(&disk) == before);
     assert_eq!(GEOMETRY_BLOCKS.map(|block| version_in(&disk, block)), [1, 1]);
+}
+
+/// A block of the geometry, changed by `change`.
+fn rewrite(disk: &MemoryDisk, block: u64, change: impl Fn(&Geometry) -> Vec<u8>) {
+    let at = block * BLOCK;
+    let today = Geometry::decode(&disk.peek(Zone::Superblock, at, BLOCK as usize)).unwrap();
+    for (offset, byte) in (at..).zip(change(&today)) {
+        disk.corrupt(Zone::Superblock, offset, |at| *at = byte);
+    }
+}
+
+#[test]
+fn one_copy_of_the_geometry_that_is_of_a_newer_version_refuses_the_store() {
+    let wish = Wish::default();
+    for block in GEOMETRY_BLOCKS {
+        let disk = wish.stand().close();
+        rewrite(&disk, block, |today| {
+            Geometry { version: FORMAT_VERSION + 1, ..today.clone() }.encode().to_vec()
+        });
+        let before = (disk.peek(Zone::Superblock, 0, 4 * BLOCK as usize), all_but_geometry(&disk));
+        let boxed = || Box::new(disk.clone());
+        let is_newer = |error: &OpenError| matches!(error, OpenError::Newer(_));
+        let doorbell = Doorbell::new().unwrap();
+        assert!(is_newer(&engine::open(boxed(), doorbell, &wish.options).err().unwrap()));
+        assert!(is_newer(&engine::check(boxed(), &mut |_| {}).unwrap_err()));
+        let refused = engine::repair(boxed(), &mut |_| {}).unwrap_err();
+        assert!(matches!(refused, RepairError::Open(error) if is_newer(&error)));
+        let after = (disk.peek(Zone::Superblock, 0, 4 * BLOCK as usize), all_but_geometry(&disk));
+        assert!(before == after, "block {block}");
+    }
+}
+
+#[test]
+fn a_version_that_rotted_in_one_copy_of_the_geometry_is_damage() {
+    let wish = Wish::default();
+    for block in GEOMETRY_BLOCKS {
+        let disk = wish.stand().close();
+        disk.corrupt(Zone::Superblock, block * BLOCK + 12, |byte| *byte |= 0x40);
+        assert_eq!(check(&disk).problems, [Problem::GeometryCopy { block }]);
+        engine::repair(Box::new(disk.clone()), &mut |_| {}).unwrap();
+        check_clean(&disk);
+    }
 }
 
 /// Whatever is written beside the geometry is written when both its blocks say so, durably.

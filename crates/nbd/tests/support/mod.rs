@@ -230,7 +230,7 @@ impl<S: Read + Write> Peer<S> {
     }
 
     pub(crate) fn answer(&mut self) -> Answer {
-        self.next_answer().expect("the connection has ended")
+        self.next_answer().unwrap()
     }
 
     /// The next answer; none when the server has closed the connection before it.
