@@ -93,6 +93,9 @@ impl<R: BufRead, W: Write> Client<R, W> {
             return Err(CallError::Closed);
         }
         match self.exchange(request).inspect_err(|_| self.failed = true)? {
+            Response::Refused(refusal) if refusal.is_of_an_unknown_request() => {
+                Err(CallError::EarlierServer)
+            }
             Response::Refused(refusal) => Err(refusal.into()),
             response => Ok(response),
         }

@@ -83,6 +83,12 @@ pub enum CallError {
     /// The response answers another request.
     #[error("the server of the store gave an answer to another question")]
     WrongResponse,
+    /// The server does not know such a request.
+    #[error(
+        "the server of the store is of an earlier release and does not know what it was asked \
+         for: end it, and serve the store with this one"
+    )]
+    EarlierServer,
     /// The server refused; its sentence says why.
     #[error("{0}")]
     Refused(#[from] Refusal),

@@ -319,6 +319,14 @@ pub struct Refusal {
     pub sentence: String,
 }
 
+impl Refusal {
+    /// Whether a server refused what it has no name for: so it calls a line that it cannot read.
+    pub(crate) fn is_of_an_unknown_request(&self) -> bool {
+        self.kind == RefusalKind::BadRequest
+            && self.sentence.contains("cannot be read: unknown variant")
+    }
+}
+
 /// What the caller of a refused request can do.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -442,6 +442,21 @@ fn a_kind_of_a_newer_server_is_a_failure() {
     assert_eq!(refusal.kind, RefusalKind::Failed);
 }
 
+/// Whatever this server says of it: those of earlier releases say the same.
+#[test]
+fn what_a_server_has_no_name_for_tells_that_it_is_of_an_earlier_release() {
+    let folder = Folder::new();
+    let _server = serve(&folder.0);
+    let (mut reader, mut writer) = raw_connection(&folder.0);
+    writeln!(writer, "{{\"request\":\"make_coffee\"}}").unwrap();
+    let refused = Response::Refused(refusal(&mut reader));
+    let mut said = b"{\"protocol\":1,\"tamis\":\"0\",\"busy\":false}\n".to_vec();
+    line::send(&mut said, &refused).unwrap();
+    let mut client = Client::over(said.as_slice(), std::io::sink()).unwrap();
+    let error = client.status().unwrap_err();
+    assert!(matches!(error, CallError::EarlierServer), "{error}");
+}
+
 #[test]
 fn a_deletion_that_an_older_client_asks_for_leaves_snapshots_alone() {
     let request: Request =

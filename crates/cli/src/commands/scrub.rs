@@ -155,11 +155,14 @@ impl<'a> Scrubbing<'a> {
         if let Err(unsaved) = self.save() {
             return unsaved;
         }
-        output::say(format_args!(
-            "paused at {} of {}: `tamis scrub` goes on from there",
-            human_bytes(self.run.bytes_read),
-            human_bytes(self.run.bytes_total)
-        ));
+        // Before its first step it was not under way.
+        if self.run.bytes_read > 0 {
+            output::say(format_args!(
+                "paused at {} of {}: `tamis scrub` goes on from there",
+                human_bytes(self.run.bytes_read),
+                human_bytes(self.run.bytes_total)
+            ));
+        }
         error
     }
 
