@@ -222,6 +222,12 @@ pub enum CreateFilesError {
         /// What is there.
         path: PathBuf,
     },
+    /// The place for a part is the name by which the store will find it.
+    #[error("{} is the name that leads the store to this file: choose another place", path.display())]
+    OwnName {
+        /// The place.
+        path: PathBuf,
+    },
     /// A block device holds something.
     #[error(
         "the device {} is not blank: if nothing on it is needed, clear it with `wipefs -a` and \

@@ -86,6 +86,9 @@ pub fn grow_store_files(dir: &Path, growth: &FileGrowth) -> Result<()> {
         // Never a lone one: it stands beside others.
         let path = zone_path(dir, *zone, 2);
         let target = absolute(target)?;
+        if target == absolute(&path)? {
+            return Err(CreateFilesError::OwnName { path });
+        }
         let linked = leads_to(&path, &target);
         if is_there(&path) && !linked {
             return Err(CreateFilesError::AlreadyExists { path });

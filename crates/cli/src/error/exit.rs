@@ -88,6 +88,7 @@ impl CliError {
         matches!(
             self,
             Self::WouldShrink { .. }
+                | Self::CreateFiles(CreateFilesError::OwnName { .. })
                 | Self::SnapshotNamesDiffer { .. }
                 | Self::HasSnapshots { .. }
                 | Self::IsSnapshot { .. }
