@@ -223,7 +223,10 @@ pub enum CreateFilesError {
         path: PathBuf,
     },
     /// The place for a part is the name by which the store will find it.
-    #[error("{} is the name that leads the store to this file: choose another place", path.display())]
+    #[error(
+        "{} is the name that leads the store to this file: choose another place",
+        path.display()
+    )]
     OwnName {
         /// The place.
         path: PathBuf,
