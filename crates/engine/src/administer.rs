@@ -280,8 +280,8 @@ impl Engine {
 
     /// What is being given back now. A store that is being closed goes on with it when it is
     /// opened again.
-    pub(crate) fn deletion_going_on(&self) -> Option<VolumeId> {
-        if self.closing_now() { None } else { self.volumes.next_deletion(&self.state) }
+    pub(crate) fn deletion_going_on(&mut self) -> Option<VolumeId> {
+        if self.closing_now() { None } else { self.volumes.deletions.next(&self.state.catalog) }
     }
 
     /// Gives back what was deleted, one piece a step.
@@ -293,11 +293,11 @@ impl Engine {
         match self.give_back_piece(id) {
             Ok(Piece::Waits) => false,
             Ok(Piece::Applied(_)) => {
-                self.volumes.deletion_began(id);
+                self.volumes.deletions.began(id);
                 true
             }
             Ok(Piece::Finished) => {
-                self.volumes.deletion_ended(id);
+                self.volumes.deletions.ended(id);
                 true
             }
             Err(error) => self.stop_for(&error),

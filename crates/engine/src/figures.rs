@@ -16,8 +16,8 @@ impl Engine {
     pub(crate) fn stats(&self) -> Stats {
         let chunk_bytes = u64::from(self.geometry.chunk_bytes);
         let totals = &self.state.totals;
-        let deletions = self.volumes.deletions.len() as u64;
-        let deletions_held = self.volumes.held_deletions(&self.state);
+        let deletions = self.volumes.deletions.count();
+        let deletions_held = self.volumes.deletions.held(&self.state.catalog);
         let logical_bytes = totals.mapped_chunks * chunk_bytes;
         let unique_bytes = totals.unique_chunks * chunk_bytes;
         let stored_bytes = totals.live_frame_bytes;

@@ -128,7 +128,7 @@ impl Engine {
             }
             return Ok(Admission::Waits(Until::Soon));
         }
-        let is_deleting = self.volumes.next_deletion(&self.state).is_some();
+        let is_deleting = self.volumes.deletions.next(&self.state.catalog).is_some();
         Ok(match is_deleting && self.state.count_may_fall(volume.id) {
             false => Admission::Refused,
             true if self.closing_now() => Admission::Closing,

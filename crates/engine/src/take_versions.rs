@@ -156,7 +156,7 @@ impl Engine {
                 self.volumes.show(shared);
             }
             Change::Rollback { volume, into, .. } => {
-                self.volumes.deletions.push_back(*into);
+                self.volumes.deletions.add(*into);
                 self.volumes.rolling_back.remove(volume);
                 let entry = self.state.catalog.get(*volume);
                 let shared = self.volumes.iter().find(|shared| shared.id == *volume);
@@ -166,7 +166,7 @@ impl Engine {
             }
             Change::DeleteVolume { id } => {
                 self.volumes.seeking.set(*id, Dedup::On);
-                self.volumes.deletions.push_back(*id);
+                self.volumes.deletions.add(*id);
             }
             _ => {}
         }

@@ -243,7 +243,7 @@ impl Engine {
             (Some(true), true) if self.copies_have_room() => {
                 let into = self.volumes.take_id();
                 self.record(&[Change::CutOff { volume, into, leaves: leaves.clone() }]);
-                self.volumes.deletions.push_back(into);
+                self.volumes.deletions.add(into);
                 Ok(Piece::Applied(leaf_start(leaves.end)))
             }
             _ => Ok(Piece::Waits),

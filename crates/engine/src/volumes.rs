@@ -1,6 +1,6 @@
 //! The volumes that doors can see, by name, and those that are going.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -8,6 +8,7 @@ use format::catalog::{CatalogEntry, VolumeName, VolumeState};
 use format::domain::DomainId;
 use format::units::VolumeId;
 
+use crate::deletions::Deletions;
 use crate::domains::Domains;
 use crate::error::RequestError;
 use crate::seeking::Seeking;
@@ -23,8 +24,8 @@ pub(crate) struct Volumes {
     /// Volumes whose rollback is on its way: nobody may open them before it is recorded, for what
     /// is stored around a part that is written then would be of before it, and so would their size.
     pub(crate) rolling_back: BTreeSet<VolumeId>,
-    /// Versions to be given back; one that has begun stands first.
-    pub(crate) deletions: VecDeque<VolumeId>,
+    /// Versions to be given back.
+    pub(crate) deletions: Deletions,
     /// Which domain each version is in that doors have seen.
     pub(crate) domains: Domains,
     /// Which of their chunks are looked up.
@@ -41,7 +42,7 @@ impl Volumes {
             by_name: BTreeMap::new(),
             claimed: BTreeSet::new(),
             rolling_back: BTreeSet::new(),
-            deletions: VecDeque::new(),
+            deletions: Deletions::default(),
             domains: Domains::default(),
             seeking: Seeking::default(),
             next_id: state.next_volume,
@@ -50,8 +51,8 @@ impl Volumes {
         for entry in state.catalog.iter() {
             if entry.state == VolumeState::Deleting {
                 match entry.lineage.given_back_leaves {
-                    0 => volumes.deletions.push_back(entry.id),
-                    _ => volumes.deletions.push_front(entry.id),
+                    0 => volumes.deletions.add(entry.id),
+                    _ => volumes.deletions.began(entry.id),
                 }
                 continue;
             }
@@ -78,36 +79,6 @@ impl Volumes {
     pub(crate) fn take_id(&mut self) -> VolumeId {
         self.next_id += 1;
         VolumeId(self.next_id - 1)
-    }
-
-    /// The version to be given back next: one that has begun, else the first that has at most one
-    /// child. Those with more wait for their children to go.
-    pub(crate) fn next_deletion(&self, state: &State) -> Option<VolumeId> {
-        let can_go = |&id: &VolumeId| state.catalog.children_of(id).nth(1).is_none();
-        let has_begun = |&id: &VolumeId| {
-            state.catalog.get(id).is_some_and(|entry| entry.lineage.given_back_leaves > 0)
-        };
-        let ids = || self.deletions.iter().copied();
-        ids().next().filter(has_begun).or_else(|| ids().find(can_go))
-    }
-
-    /// A piece of this version was given back: it goes on before any other begins.
-    pub(crate) fn deletion_began(&mut self, id: VolumeId) {
-        if self.deletions.front() != Some(&id) {
-            self.deletion_ended(id);
-            self.deletions.push_front(id);
-        }
-    }
-
-    /// This version is gone.
-    pub(crate) fn deletion_ended(&mut self, id: VolumeId) {
-        self.deletions.retain(|&other| other != id);
-    }
-
-    /// Deletions that wait for children to go.
-    pub(crate) fn held_deletions(&self, state: &State) -> u64 {
-        let is_held = |&&id: &&VolumeId| state.catalog.children_of(id).nth(1).is_some();
-        self.deletions.iter().filter(is_held).count() as u64
     }
 
     /// Gives a volume or snapshot another full name.

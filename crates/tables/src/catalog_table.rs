@@ -21,6 +21,7 @@ pub struct CatalogTable {
     names: BTreeMap<String, VolumeId>,
     /// Parents with each of their children.
     children: BTreeSet<(VolumeId, VolumeId)>,
+    lineage_changes: u64,
     /// Slots in use and vacant ones before them.
     slots: u64,
     vacant: BTreeSet<u64>,
@@ -36,6 +37,7 @@ impl CatalogTable {
             volumes: BTreeMap::new(),
             names: BTreeMap::new(),
             children: BTreeSet::new(),
+            lineage_changes: 0,
             slots,
             vacant: (0..slots).collect(),
             dirty: BTreeSet::new(),
@@ -195,8 +197,16 @@ impl CatalogTable {
         }
         if let Some(parent) = entry.lineage.parent {
             self.children.insert((parent, entry.id));
+            self.lineage_changes += 1;
         }
         self.volumes.insert(entry.id, (place, entry));
+    }
+
+    /// How often a version has got a parent or lost one: while this stays the same, so do the
+    /// children of all.
+    #[must_use]
+    pub fn lineage_changes(&self) -> u64 {
+        self.lineage_changes
     }
 
     /// The versions whose parent this one is, in the order of their numbers.
@@ -218,6 +228,7 @@ impl CatalogTable {
             self.children.remove(&(former, id));
         }
         self.children.extend(parent.map(|parent| (parent, id)));
+        self.lineage_changes += 1;
     }
 
     /// Gives a volume another name.
@@ -251,6 +262,7 @@ impl CatalogTable {
         if let Some((place, entry)) = self.volumes.remove(&id) {
             if let Some(parent) = entry.lineage.parent {
                 self.children.remove(&(parent, id));
+                self.lineage_changes += 1;
             }
             self.vacant.insert(place);
             self.dirty.insert(place / SLOTS as u64);
