@@ -18,6 +18,7 @@ use crate::difference::{ChangedRange, DifferenceRequest, DifferenceStep, Differe
 use crate::engine::Engine;
 use crate::error::RequestError;
 use crate::mapping::leaf_start;
+use crate::state::State;
 use crate::walks::{Walk, Went};
 use crate::wanted::Wanted;
 
@@ -25,6 +26,8 @@ use crate::wanted::Wanted;
 const LEAVES_PER_STEP: u32 = 64;
 /// Leaves that are compared before others have their turn.
 const LEAVES_PER_TURN: u32 = 4;
+/// Leaves in which they differ that are read together with the one that is next.
+const LEAVES_AHEAD: usize = 16;
 
 impl Engine {
     pub(crate) fn begin_difference(
@@ -70,6 +73,11 @@ impl Engine {
                 here &= store.want(&mut wanted.pins, tree, leaf, &mut wanted.reads)?;
             }
             if !here {
+                let next = |state: &mut State, from, reads: &mut _| {
+                    state.store.next_difference(&trees, from, same, reads)
+                };
+                let leaves = (leaf + 1, u64::MAX);
+                self.state.want_ahead(&trees, leaves, LEAVES_AHEAD, &mut wanted.reads, next);
                 return Ok(Went::Waits);
             }
             self.compare_leaf(walk, trees, leaf);

@@ -2,7 +2,7 @@
 //!
 //! The map's leaves are walked with what the write buffer holds laid over them. Where no leaf
 //! exists, a hole of any size is one step. A reply may cover less than was asked, so the work per
-//! request is bounded.
+//! request is bounded. While a leaf is read, so are those behind it ([`crate::map_ahead`]).
 
 use format::map_page;
 use format::units::{Lba, TreeId, VolumeId};
@@ -13,6 +13,7 @@ use crate::engine::Engine;
 use crate::mapping::leaf_start;
 use crate::outcome::{Extent, Reply};
 use crate::requests::ExtentsRequest;
+use crate::state::State;
 use crate::wanted::Wanted;
 
 /// Leaves that one request looks at.
@@ -153,6 +154,11 @@ impl Engine {
             }
             let leaf = found / map_page::SLOTS as u64;
             if !self.state.store.want(&mut wanted.pins, tree, leaf, &mut wanted.reads)? {
+                let leaves = (leaf + 1, end.div_ceil(map_page::SLOTS as u64));
+                let next = |state: &mut State, from, reads: &mut _| {
+                    state.store.next_leaf(tree, from, reads)
+                };
+                self.state.want_ahead(&[tree], leaves, LEAVES_MAX, &mut wanted.reads, next);
                 break;
             }
             at = leaf_start(leaf + 1).min(end);

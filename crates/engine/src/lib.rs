@@ -85,6 +85,7 @@ mod loading_hash;
 mod lone_frame;
 mod lookaside;
 mod lookups;
+mod map_ahead;
 mod mapping;
 mod marking;
 mod marks;

@@ -32,6 +32,8 @@ const LEAVES_PER_TURN: u32 = 4;
 const RELATIVES_PER_TURN: u32 = 64;
 /// Relatives whose pages are read together with those of the one that is next.
 const RELATIVES_AHEAD: usize = 16;
+/// Leaves of the version that are read together with the one that is next.
+const LEAVES_AHEAD: usize = 16;
 
 impl State {
     /// The next map that is a change of a version's leaf, or that this is a change of: its
@@ -103,7 +105,8 @@ impl Engine {
             };
             if let Some(other) = self.state.next_relative(walk.version, at) {
                 let Some(looked_at) = self.compare_leaves(own, other, at, wanted)? else {
-                    self.want_ahead(own, at, wanted)?;
+                    self.want_relatives(own, at, wanted)?;
+                    self.want_following(own, at.leaf, wanted);
                     return Ok(Went::Waits);
                 };
                 at.others.pop_front();
@@ -111,6 +114,7 @@ impl Engine {
                 continue;
             }
             if !self.want_weighed(own, at.leaf, wanted)? {
+                self.want_following(own, at.leaf, wanted);
                 return Ok(Went::Waits);
             }
             if let Some(at) = walk.open.take() {
@@ -162,7 +166,7 @@ impl Engine {
     }
 
     /// Asks for what the relatives that follow will need, while pages of the next one are read.
-    fn want_ahead(
+    fn want_relatives(
         &mut self,
         own: TreeId,
         at: &LeafWalk,
@@ -175,6 +179,13 @@ impl Engine {
             }
         }
         Ok(())
+    }
+
+    /// Asks for the version's own leaves that follow, while pages for this one are read.
+    fn want_following(&mut self, own: TreeId, leaf: u64, wanted: &mut Wanted) {
+        let next = |state: &mut State, from, reads: &mut _| state.store.next_leaf(own, from, reads);
+        let leaves = (leaf + 1, u64::MAX);
+        self.state.want_ahead(&[own], leaves, LEAVES_AHEAD, &mut wanted.reads, next);
     }
 
     fn want_weighed(

@@ -5,6 +5,7 @@
 
 mod belonging;
 mod carried;
+mod cold_maps;
 mod collect;
 mod compared;
 mod copies;
