@@ -2,6 +2,7 @@
 
 use crate::engine::{Closing, Engine};
 use crate::error::RequestError;
+use crate::wanted::Wanted;
 
 impl Engine {
     /// Every write, flush and change that is under way is answered with `error`.
@@ -11,6 +12,7 @@ impl Engine {
             write.answer().fail(error);
         }
         self.quota_line.let_go();
+        self.hold_pages(Wanted::default(), |held| &mut held.quota);
         self.flushing.fail(error);
         self.collection.fail(error);
         self.volumes.rolling_back.clear();

@@ -21,6 +21,8 @@ pub(crate) struct HeldPages {
     pub(crate) scrub: PinSet,
     /// For the chunk that is stored twice, or healed from its second copy.
     pub(crate) copy: PinSet,
+    /// For the first write that waits for its volume's quota.
+    pub(crate) quota: PinSet,
     /// For the read that has waited longest.
     pub(crate) read: PinSet,
 }

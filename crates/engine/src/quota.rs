@@ -16,6 +16,12 @@
 //! judged only when nothing of its volume is under way, and until then waits. So does what may fit
 //! when what was cut off its volume has been given back. Others do not wait for it, nor for the
 //! memory in which it waits ([`crate::quota_line`]).
+//!
+//! Writes of a volume are admitted in their order, and each that needs a look into the map may wait
+//! for a page. The pages of those behind it are read meanwhile, so that together they wait about as
+//! long as one of them.
+
+use std::ops::{Range, RangeInclusive};
 
 use format::units::{Lba, TreeId};
 use mutants::mutant;
@@ -29,6 +35,9 @@ use crate::quota_line::{Pass, Until};
 use crate::requests::WriteRequest;
 use crate::volume::QuotaShare;
 use crate::wanted::Wanted;
+
+/// Leaves that are read for writes behind those that wait for theirs.
+const LEAVES_AHEAD: usize = 64;
 
 /// What is said of a write at the quota of its volume.
 enum Admission {
@@ -53,11 +62,17 @@ impl Engine {
             return false;
         }
         let mut moved = false;
-        let mut pass = Pass::default();
+        let (mut pass, mut first) = (Pass::default(), Wanted::default());
+        let mut ahead = self.state.ahead_max(LEAVES_AHEAD);
         for write in std::mem::take(&mut self.quota_line.writes) {
             let until = match pass.until(&write.volume) {
-                Some(until) => until,
-                None => match self.admit(&write) {
+                Some(until) => {
+                    if until == Until::Soon {
+                        self.want_ahead(&write, &mut ahead);
+                    }
+                    until
+                }
+                None => match self.admit_first(&write, &mut first) {
                     Ok(Admission::Waits(until)) => {
                         pass.begin(&write.volume, until);
                         until
@@ -74,6 +89,7 @@ impl Engine {
                 moved = true;
             }
         }
+        self.hold_pages(first, |held| &mut held.quota);
         self.quota_line.let_go();
         moved
     }
@@ -101,7 +117,25 @@ impl Engine {
         write.answer().fail(error);
     }
 
-    fn admit(&mut self, write: &WriteRequest) -> Result<Admission, PageError> {
+    /// Judges the first write of a volume; what the first of all finds here is held for it while it
+    /// waits.
+    fn admit_first(
+        &mut self,
+        write: &WriteRequest,
+        first: &mut Wanted,
+    ) -> Result<Admission, PageError> {
+        let mut wanted = Wanted::default();
+        let verdict = self.admit(write, &mut wanted);
+        self.submit_page_reads(wanted.reads);
+        if matches!(verdict, Ok(Admission::Waits(Until::Soon))) && first.pins.is_empty() {
+            first.pins = wanted.pins;
+        } else {
+            self.state.store.release_pins(wanted.pins);
+        }
+        verdict
+    }
+
+    fn admit(&mut self, write: &WriteRequest, wanted: &mut Wanted) -> Result<Admission, PageError> {
         let volume = &write.volume;
         let entry = self.state.catalog.get(volume.id);
         let (Some(quota_bytes), Some(entry)) = (volume.quota_bytes(), entry) else {
@@ -114,7 +148,7 @@ impl Engine {
         if taken + write.chunks <= quota_chunks {
             return Ok(Admission::Admitted(volume.share_of_quota(write.chunks)));
         }
-        let Some(new) = self.new_chunks_of(write)? else {
+        let Some(new) = self.new_chunks_of(write, wanted)? else {
             return Ok(Admission::Waits(Until::Soon));
         };
         if new == 0 || taken + new <= quota_chunks || mutant!(PassesQuota) {
@@ -137,25 +171,56 @@ impl Engine {
     }
 
     /// Chunks that a write may map and that are not mapped now; none while pages are on their way.
-    fn new_chunks_of(&mut self, write: &WriteRequest) -> Result<Option<u64>, PageError> {
-        let first = write.offset_bytes / u64::from(self.geometry.chunk_bytes);
+    fn new_chunks_of(
+        &mut self,
+        write: &WriteRequest,
+        wanted: &mut Wanted,
+    ) -> Result<Option<u64>, PageError> {
         let tree = TreeId::volume(write.volume.id);
-        let mut wanted = Wanted::default();
-        let (mut new, mut counted) = (0, Ok(true));
-        for lba in (first..first + write.chunks).map(Lba) {
-            let leaf = lba_pbn::place(lba).0;
-            let store = &mut self.state.store;
-            match store.want(&mut wanted.pins, tree, leaf, &mut wanted.reads) {
+        let mut counted = Ok(true);
+        for leaf in self.leaves_of(write) {
+            match self.state.store.want(&mut wanted.pins, tree, leaf, &mut wanted.reads) {
                 Ok(here) => counted = counted.map(|all| all && here),
                 Err(error) => counted = Err(error),
             }
-            let buffered = self.buffer.newest(write.volume.id, lba) != Newest::Nothing;
-            let mapped = !lba_pbn::get(&self.state.store, tree, lba).is_none();
-            new += u64::from(buffered || !mapped);
         }
-        // In the next step what is resident now is looked at again, and may be read again.
+        if !counted? {
+            return Ok(None);
+        }
+        let is_new = |lba: &Lba| {
+            let buffered = self.buffer.newest(write.volume.id, *lba) != Newest::Nothing;
+            buffered || lba_pbn::get(&self.state.store, tree, *lba).is_none()
+        };
+        Ok(Some(self.chunks_of(write).map(Lba).filter(is_new).count() as u64))
+    }
+
+    /// Asks for the leaves of a write behind one that waits, if so many are left to be asked for.
+    fn want_ahead(&mut self, write: &WriteRequest, left: &mut usize) {
+        let leaves = self.leaves_of(write);
+        let count = leaves.end() - leaves.start() + 1;
+        let Some(rest) = left.checked_sub(count as usize) else {
+            *left = 0;
+            return;
+        };
+        *left = rest;
+        let (tree, mut wanted) = (TreeId::volume(write.volume.id), Wanted::default());
+        for leaf in leaves {
+            // What is damaged is told when it is this one's turn.
+            let _ = self.state.store.want(&mut wanted.pins, tree, leaf, &mut wanted.reads);
+        }
         self.state.store.release_pins(wanted.pins);
         self.submit_page_reads(wanted.reads);
-        counted.map(|all| all.then_some(new))
+    }
+
+    fn chunks_of(&self, write: &WriteRequest) -> Range<u64> {
+        let first = write.offset_bytes / u64::from(self.geometry.chunk_bytes);
+        first..first + write.chunks
+    }
+
+    /// Leaves of the map that hold a write's chunks.
+    fn leaves_of(&self, write: &WriteRequest) -> RangeInclusive<u64> {
+        let chunks = self.chunks_of(write);
+        let leaf = |lba| lba_pbn::place(Lba(lba)).0;
+        leaf(chunks.start)..=leaf(chunks.end.saturating_sub(1).max(chunks.start))
     }
 }

@@ -107,6 +107,40 @@ fn a_write_waits_for_what_a_trim_gives_back() {
     check_clean(&stand.close());
 }
 
+#[test]
+fn writes_at_the_quota_have_their_leaves_read_at_once_and_enter_in_order() {
+    let wish = Wish::default();
+    let mut hand = Hand::new(&wish);
+    let leaves = 32;
+    let volume = hand.volume("v", 2 * leaves * LEAF_CHUNKS * CHUNK);
+    let at = |leaf| leaf * LEAF_CHUNKS * CHUNK;
+    for leaf in 0..leaves {
+        hand.write(&volume, at(leaf), &fresh(leaf, CHUNK));
+    }
+    let (mut hand, held) = Holder::open(&wish, hand.close());
+    let volume = hand.beside(|client| client.volume("v").unwrap());
+    hand.beside(move |client| client.set_quota("v", Some(leaves * CHUNK))).unwrap();
+    // The pages above the leaves are here.
+    hand.read(&volume, at(leaves), CHUNK as u32);
+    held.hold(Zone::Tables);
+    let over: Vec<u64> = (0..leaves)
+        .map(|leaf| hand.write(&volume, at(leaf), &fresh(50 + leaf, CHUNK)).unwrap())
+        .collect();
+    // Over what the last of them writes.
+    let last = hand.write(&volume, at(leaves - 1), &fresh(99, CHUNK)).unwrap();
+    let new = hand.write(&volume, at(leaves), &fresh(98, CHUNK)).unwrap();
+    hand.settle();
+    assert_eq!(held.count() as u64, leaves);
+    held.let_go();
+    assert_eq!(hand.wait(new).unwrap_err(), at_quota());
+    for tag in over.into_iter().chain([last]) {
+        hand.wait(tag).unwrap();
+    }
+    assert_eq!(hand.read(&volume, at(leaves - 1), CHUNK as u32), fresh(99, CHUNK));
+    assert_eq!(hand.read(&volume, at(0), CHUNK as u32), fresh(50, CHUNK));
+    check_clean(&hand.close());
+}
+
 /// What is given back elsewhere makes no room under this volume's quota, however long it takes:
 /// here until pages come.
 #[test]
