@@ -12,7 +12,7 @@ use format::root::Totals;
 use format::superblock::Geometry;
 use format::units::{ContainerId, Lba, Pba, Pbn, TreeId};
 use format::{map_page, pba_page};
-use tables::{NextLeaf, lba_pbn, pbn_pba};
+use tables::{NextLeaf, PageError, PageRead, lba_pbn, pbn_pba};
 
 use crate::check::directories::directory_problems;
 use crate::check::mapped_in::MappedIn;
@@ -22,6 +22,10 @@ use crate::open::Opened;
 use crate::open_error::OpenError;
 use crate::problem::{CheckProgress, CheckReport, Problem};
 use crate::repair::damage_reads::read_with_holes;
+use crate::state::State;
+
+/// Leaves that are read together.
+const LEAVES_AHEAD: usize = 256;
 
 /// A frame's place.
 pub(crate) struct Stored {
@@ -123,8 +127,16 @@ impl Checker {
             match self.loading.state.store.next_leaf(tree, *from, &mut reads) {
                 Ok(NextLeaf::End) => return Ok(None),
                 Ok(NextLeaf::Missing) => self.load(reads)?,
-                Ok(NextLeaf::Found(index)) if self.bring(tree, index)? => return Ok(Some(index)),
-                Ok(NextLeaf::Found(index)) => *from = index + 1,
+                Ok(NextLeaf::Found(index)) => {
+                    let next = |state: &mut State, at, reads: &mut _| {
+                        state.store.next_leaf(tree, at, reads)
+                    };
+                    self.read_ahead(&[tree], index, next)?;
+                    if self.bring(tree, index)? {
+                        return Ok(Some(index));
+                    }
+                    *from = index + 1;
+                }
                 Err(error) => {
                     let index = error.page().index;
                     self.found(Problem::DamagedPage { tree: tree.0, index });
@@ -132,6 +144,23 @@ impl Checker {
                 }
             }
         }
+    }
+
+    /// Reads a leaf of these maps, and those that `next` gives behind it, together, unless it is
+    /// here. What is damaged is told by [`Self::bring`].
+    pub(crate) fn read_ahead(
+        &mut self,
+        trees: &[TreeId],
+        leaf: u64,
+        next: impl Fn(&mut State, u64, &mut Vec<PageRead>) -> Result<NextLeaf, PageError>,
+    ) -> Result<(), OpenError> {
+        let state = &mut self.loading.state;
+        if trees.iter().all(|&tree| state.store.page(tree, leaf).is_some()) {
+            return Ok(());
+        }
+        let mut reads = Vec::new();
+        state.want_ahead(trees, (leaf, u64::MAX), LEAVES_AHEAD, &mut reads, next);
+        self.load(reads)
     }
 
     /// Makes a leaf resident; false, and a problem, when it is damaged.
@@ -152,7 +181,7 @@ impl Checker {
         }
     }
 
-    pub(crate) fn load(&mut self, reads: Vec<tables::PageRead>) -> Result<(), OpenError> {
+    pub(crate) fn load(&mut self, reads: Vec<PageRead>) -> Result<(), OpenError> {
         match self.loading.load_pages(reads) {
             // A damaged page is remembered and met again by whoever wants it.
             Ok(()) | Err(OpenError::Page(_)) => Ok(()),

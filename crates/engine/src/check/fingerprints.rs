@@ -2,12 +2,18 @@
 //! is found.
 
 use format::bucket;
+use format::page::Page;
 use format::units::{Fingerprint, Pbn, TreeId};
+use tables::PinSet;
 
 use crate::check::checker::Checker;
 use crate::check::directories::start_of;
 use crate::open_error::OpenError;
 use crate::problem::{CheckProgress, Problem};
+use crate::wanted::Wanted;
+
+/// Rounds of reads in which the look-ups of a leaf's entries are brought.
+const LOOKUP_ROUNDS: usize = 4;
 
 impl Checker {
     /// Compares the Hash-PBN table with the PBN-PBA table, both ways.
@@ -20,14 +26,8 @@ impl Checker {
             let mut outcome = Ok(());
             self.each_leaf(tree, |checker, leaf, page| {
                 progress(CheckProgress { stage: "fingerprints", done: leaf, total });
-                for (fingerprint, pbn) in bucket::entries(page) {
-                    let hash = &checker.loading.state.hash;
-                    if tree == TreeId::HASH_PBN && !hash.belongs(leaf, &fingerprint) {
-                        checker.found(Problem::EntryMisplaced { bucket: leaf / 2, pbn: pbn.0 });
-                    }
-                    if outcome.is_ok() {
-                        outcome = checker.check_fingerprint(leaf, &fingerprint, pbn);
-                    }
+                if outcome.is_ok() {
+                    outcome = checker.check_entries(tree, leaf, page);
                 }
             })?;
             outcome?;
@@ -46,15 +46,56 @@ impl Checker {
         Ok(())
     }
 
+    fn check_entries(&mut self, tree: TreeId, leaf: u64, page: &Page) -> Result<(), OpenError> {
+        let entries: Vec<(Fingerprint, Pbn)> = bucket::entries(page).collect();
+        let held = self.bring_lookups(&entries)?;
+        for (fingerprint, pbn) in &entries {
+            let hash = &self.loading.state.hash;
+            if tree == TreeId::HASH_PBN && !hash.belongs(leaf, fingerprint) {
+                self.found(Problem::EntryMisplaced { bucket: leaf / 2, pbn: pbn.0 });
+            }
+            self.check_fingerprint(leaf, fingerprint, *pbn, held.is_some())?;
+        }
+        self.loading.state.store.release_pins(held.unwrap_or_default());
+        Ok(())
+    }
+
+    /// Reads what the look-ups of these entries need, together; none if that is not all here then,
+    /// because some of it is damaged.
+    fn bring_lookups(
+        &mut self,
+        entries: &[(Fingerprint, Pbn)],
+    ) -> Result<Option<PinSet>, OpenError> {
+        // Which bucket is looked at may stand in a page that is read first.
+        for _ in 0..LOOKUP_ROUNDS {
+            let (mut wanted, mut here) = (Wanted::default(), true);
+            for (fingerprint, _) in entries {
+                let state = &mut self.loading.state;
+                here &= matches!(state.want_lookup(fingerprint, &mut wanted), Ok(true));
+            }
+            if here {
+                return Ok(Some(wanted.pins));
+            }
+            self.load(wanted.reads)?;
+            self.loading.state.store.release_pins(wanted.pins);
+        }
+        Ok(None)
+    }
+
     fn check_fingerprint(
         &mut self,
         leaf: u64,
         fingerprint: &Fingerprint,
         pbn: Pbn,
+        is_here: bool,
     ) -> Result<(), OpenError> {
         let at = pbn.0 as usize;
-        let wanted =
-            self.loading.wait_for(|state, wanted| state.want_lookup(fingerprint, wanted))?;
+        let wanted = match is_here {
+            true => Wanted::default(),
+            false => {
+                self.loading.wait_for(|state, wanted| state.want_lookup(fingerprint, wanted))?
+            }
+        };
         let state = &self.loading.state;
         let looked_up = state.hash.lookup(&state.store, fingerprint);
         self.loading.state.store.release_pins(wanted.pins);

@@ -16,6 +16,7 @@ use crate::check::checker::Checker;
 use crate::mapping::leaf_start;
 use crate::open_error::OpenError;
 use crate::problem::{CheckProgress, Problem};
+use crate::state::State;
 
 /// What the versions of volumes map.
 #[derive(Default)]
@@ -166,8 +167,14 @@ impl Checker {
         loop {
             let Some(leaf) = self.next_leaf_that_differs(volume.id, from)? else { return Ok(None) };
             let parent = self.loading.state.parent_at(volume.id, leaf);
+            let own = TreeId::volume(volume.id);
+            let trees: Vec<TreeId> = [Some(own), parent].into_iter().flatten().collect();
+            let next = |state: &mut State, at, reads: &mut _| {
+                Ok(state.next_own_leaf(volume.id, at, reads)?.0)
+            };
+            self.read_ahead(&trees, leaf, next)?;
             let mut here = true;
-            for tree in [Some(TreeId::volume(volume.id)), parent].into_iter().flatten() {
+            for tree in trees {
                 here &= self.bring(tree, leaf)?;
             }
             if here {

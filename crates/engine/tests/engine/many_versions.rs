@@ -17,12 +17,15 @@ const LEAF_CHUNKS: u64 = 677;
 struct Counting {
     disk: MemoryDisk,
     blocks: Arc<AtomicU64>,
+    /// Reads of tables that begin while no other is under way.
+    lone: Arc<AtomicU64>,
 }
 
 impl Disk for Counting {
     fn submit(&mut self, io: Io) {
         if let (Zone::Tables, IoKind::Read { buf }) = (io.zone, &io.kind) {
             self.blocks.fetch_add(buf.len() as u64 / 4096, Ordering::Relaxed);
+            self.lone.fetch_add(u64::from(self.disk.in_flight() == 0), Ordering::Relaxed);
         }
         self.disk.submit(io);
     }
@@ -71,13 +74,32 @@ fn a_check_reads_what_versions_share_once() {
     let blocks_read = |snapshots| {
         let blocks = Arc::new(AtomicU64::new(0));
         let disk = with_snapshots(60, snapshots);
-        let counting = Counting { disk, blocks: Arc::clone(&blocks) };
+        let counting = Counting { disk, blocks: Arc::clone(&blocks), lone: Arc::default() };
         let report = engine::check(Box::new(counting), &mut |_| {}).unwrap();
         assert!(report.problems.is_empty(), "{report:?}");
         blocks.load(Ordering::Relaxed)
     };
     let (one, fifty) = (blocks_read(1), blocks_read(50));
     assert!(fifty < one + 50 * 3, "{one} blocks, and {fifty} with fifty snapshots");
+}
+
+#[test]
+fn a_check_reads_many_leaves_at_a_time() {
+    let (leaves, lone) = (300, Arc::new(AtomicU64::new(0)));
+    // Where the snapshot and the volume differ, both maps are read.
+    let disk = with_snapshots(leaves, 1);
+    let stand = Wish::default().open(disk);
+    let volume = stand.client.volume("v").unwrap();
+    for leaf in 0..leaves {
+        stand.write(&volume, leaf * LEAF_CHUNKS * CHUNK, &packed(leaves + leaf));
+    }
+    let counting =
+        Counting { disk: stand.close(), blocks: Arc::default(), lone: Arc::clone(&lone) };
+    let report = engine::check(Box::new(counting), &mut |_| {}).unwrap();
+    assert!(report.problems.is_empty(), "{report:?}");
+    let lone = lone.load(Ordering::Relaxed);
+    // The survey reads every page alone, before the walks.
+    assert!(lone < 2 * leaves + leaves / 2, "{lone} times a read was waited for");
 }
 
 /// Damages the leaves of the map, or so many of them.
@@ -99,7 +121,8 @@ fn a_repair_reads_what_versions_share_once() {
         let blocks = Arc::new(AtomicU64::new(0));
         let disk = with_snapshots(60, snapshots);
         spoil_leaves(&disk, 1);
-        let counting = Counting { disk: disk.clone(), blocks: Arc::clone(&blocks) };
+        let counting =
+            Counting { disk: disk.clone(), blocks: Arc::clone(&blocks), lone: Arc::default() };
         let report = repair(Box::new(counting), &mut |_| {}).unwrap();
         assert_eq!(report.lost_chunks, LEAF_CHUNKS * (1 + u64::from(snapshots)));
         let is_lost = |problem: &Problem| matches!(problem, Problem::LostChunks { .. });
