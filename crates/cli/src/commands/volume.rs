@@ -1,7 +1,7 @@
 //! `tamis volume`: create, list, show, resize, rename, delete; on a store that is closed and on
 //! one that is being served alike.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use engine::{Dedup, DeleteRequest, NewVolume, VolumeInfo};
 use serde::Serialize;
@@ -97,10 +97,11 @@ fn note_of_domain(domain: &str, volumes: &[VolumeInfo]) -> String {
 
 fn list(args: &VolumeListArgs) -> Result<(), CliError> {
     let volumes = Store::with(&args.store, Store::volumes)?;
+    let versions = by_name(&volumes);
     let listed: Vec<Listed> = volumes
         .iter()
         .filter(|volume| volume.taken_unix_s.is_none())
-        .map(|volume| with_origin(volume, &volumes))
+        .map(|volume| with_origin(volume, &versions))
         .collect();
     if args.format.json {
         return output::print_json(&listed);
@@ -116,16 +117,22 @@ fn list(args: &VolumeListArgs) -> Result<(), CliError> {
     output::print(table)
 }
 
-/// A volume, and the first snapshot above it that is not one of its own.
-fn with_origin(volume: &VolumeInfo, all: &[VolumeInfo]) -> Listed {
-    let volume_of = |name: &str| name.split('@').next().unwrap_or_default().to_owned();
-    let own = volume_of(&volume.name);
-    let mut clone_of = volume.parent.clone();
-    while let Some(parent) = clone_of.take_if(|parent| volume_of(parent) == own) {
-        let above = all.iter().find(|other| other.name == parent);
-        clone_of = above.and_then(|above| above.parent.clone());
+fn by_name(versions: &[VolumeInfo]) -> HashMap<&str, &VolumeInfo> {
+    versions.iter().map(|version| (version.name.as_str(), version)).collect()
+}
+
+/// A volume, and the first snapshot above it that is not one of its own: there may be thousands of
+/// those, so each is found by its name.
+fn with_origin(volume: &VolumeInfo, versions: &HashMap<&str, &VolumeInfo>) -> Listed {
+    fn volume_of(name: &str) -> &str {
+        name.split('@').next().unwrap_or_default()
     }
-    Listed { info: volume.clone(), clone_of }
+    let own = volume_of(&volume.name);
+    let mut clone_of = volume.parent.as_deref();
+    while let Some(parent) = clone_of.filter(|parent| volume_of(parent) == own) {
+        clone_of = versions.get(parent).and_then(|above| above.parent.as_deref());
+    }
+    Listed { info: volume.clone(), clone_of: clone_of.map(str::to_owned) }
 }
 
 fn resize(args: &VolumeResizeArgs) -> Result<(), CliError> {

@@ -4,7 +4,7 @@
 use engine::{Dedup, ReferenceClass, Tally, VolumeInfo, VolumeWeight};
 use serde::Serialize;
 
-use super::{Listed, with_origin};
+use super::{Listed, by_name, with_origin};
 use crate::args::VolumeShowArgs;
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
@@ -33,7 +33,7 @@ pub(super) fn run(args: &VolumeShowArgs) -> Result<(), CliError> {
         let all = store.volumes()?;
         let prefix = format!("{}@", of.name);
         let snapshots = all.iter().filter(|other| other.name.starts_with(&prefix)).count();
-        let listed = with_origin(&volume, &all);
+        let listed = with_origin(&volume, &by_name(&all));
         let weight = if args.quick { None } else { Some(weigh(store, &of.name, &interrupt)?) };
         Ok(Shown { listed, snapshots, weight })
     })?;
