@@ -135,7 +135,7 @@ fn half_grown(scratch: &Scratch) -> (PathBuf, PathBuf, PathBuf) {
 fn a_further_file_cannot_be_where_the_store_has_its_link_to_it() {
     let scratch = Scratch::new();
     let dir = scratch.path().join("store");
-    create_store_files(&dir, &ONE, &[]).unwrap();
+    create_store_files(&dir, &ONE, &[], UUID).unwrap();
     let before = names(&dir);
     let refused = grow_store_files(&dir, &growth_by(&[&dir.join("data.1")], 4 << 20));
     let refused = refused.unwrap_err();
