@@ -19,12 +19,11 @@ use serde::Serialize;
 use crate::answers::Answers;
 use crate::args::Args;
 use crate::failure::Failure;
-use crate::fio::write_once;
 use crate::kernels::{self, KernelTimes};
 use crate::machine::load_average;
 use crate::samples::Samples;
 use crate::source::{REQUEST_BYTES, REQUEST_CHUNKS, RING_REQUESTS, Source};
-use crate::store::{CAPACITY_BYTES, CORE, Store, data_file, settled_times_ns};
+use crate::store::{CAPACITY_BYTES, CORE, Store, settled_times_ns, write_data_once};
 
 const SEED: u64 = 2;
 const VOLUME: &str = "bench";
@@ -99,7 +98,7 @@ pub(crate) fn measure(args: &Args, folder: &Path) -> Result<InProcess, Failure> 
         figures.load_average.push(load_average());
         let path = folder.join("in-process");
         Store::make(&path, CAPACITY_BYTES)?;
-        write_once(&data_file(&path), (warm_bytes + written_bytes) / 2)?;
+        write_data_once(&path, (warm_bytes + written_bytes) / 2)?;
         let round = engine_round(&source, warm..warm + requests, &path, &options)?;
         std::fs::remove_dir_all(&path).map_err(Failure::file(&path))?;
         let kernels = kernels::run(&source, requests, cores)?;

@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use crate::args::Args;
 use crate::failure::Failure;
-use crate::fio::{Target, write_once};
+use crate::fio::Target;
 use crate::program::{Beside, Server, bound, output, socket_path, uri, words};
-use crate::store::{CAPACITY_BYTES, data_file};
+use crate::store::{CAPACITY_BYTES, write_data_once};
 
 /// The measured volume.
 pub(crate) const VOLUME: &str = "bench";
@@ -63,7 +63,7 @@ impl Tamis {
             Self { program: args.tamis.clone(), store, mode, memory, server: None, empty_bytes: 0 };
         let capacity = capacity_bytes.to_string();
         output(tamis.command("init").args(["--capacity", &capacity]).args(mode.init))?;
-        write_once(&data_file(&tamis.store), written_bytes)?;
+        write_data_once(&tamis.store, written_bytes)?;
         Ok(tamis)
     }
 

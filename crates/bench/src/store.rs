@@ -1,6 +1,8 @@
 //! A store on the real disk, made for one round, and its engine on a thread of its own.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -9,6 +11,7 @@ use disk::{Doorbell, IoEngine, create_store_files, open_store_files, thread_time
 use engine::{Client, Clock, CreateOptions, Options, RequestError};
 
 use crate::failure::Failure;
+use crate::fio::write_once;
 use crate::kernels::COMPRESSION;
 use crate::source::CHUNK_BYTES;
 
@@ -37,6 +40,21 @@ pub(crate) const CORE: &str = "core";
 /// The file of a store's data zone, when it has one.
 pub(crate) fn data_file(store: &Path) -> PathBuf {
     store.join("data")
+}
+
+/// The first block of a new data zone says whose it is: a store without it is not opened.
+pub(crate) const MARK_BYTES: u64 = 4096;
+
+/// Writes the first bytes of a new store's data file once ([`write_once`]), and its mark again.
+pub(crate) fn write_data_once(store: &Path, size_bytes: u64) -> Result<(), Failure> {
+    let path = data_file(store);
+    let mut mark = [0; MARK_BYTES as usize];
+    let file = File::options().read(true).write(true).open(&path);
+    let file = file.map_err(Failure::file(&path))?;
+    file.read_exact_at(&mut mark, 0).map_err(Failure::file(&path))?;
+    write_once(&path, size_bytes)?;
+    let written = file.write_all_at(&mark, 0).and_then(|()| file.sync_all());
+    written.map_err(Failure::file(&path))
 }
 
 /// A running engine.

@@ -1,7 +1,7 @@
 //! One stream written by several threads into a store of its own, and what it cost.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +17,7 @@ use crate::answers::Answers;
 use crate::failure::Failure;
 use crate::processors::own_time_ns;
 use crate::source::{CHUNK_BYTES, REQUEST_BYTES, REQUEST_CHUNKS, RING_REQUESTS, Source};
-use crate::store::{CORE, Store, capacity_for, data_file, settled_times_ns};
+use crate::store::{CORE, MARK_BYTES, Store, capacity_for, data_file, settled_times_ns};
 
 const VOLUME: &str = "bench";
 const WORKERS: &str = "reduce";
@@ -125,6 +125,8 @@ pub(super) fn run(bytes: &Bytes, plan: &Plan, path: &Path) -> Result<Round, Fail
 fn write_once(path: &Path, size_bytes: u64) -> Result<(), Failure> {
     let file = File::options().write(true).open(path);
     file.and_then(|mut file| {
+        // Its first block says whose the file is.
+        file.seek(SeekFrom::Start(MARK_BYTES))?;
         io::copy(&mut io::repeat(1).take(size_bytes), &mut file)?;
         file.sync_all()
     })
