@@ -13,7 +13,7 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use disk::NamingError;
+use disk::{NamingError, ZoneName};
 use format::zone_start::{ZONE_START_BYTES, begins_a_zone};
 
 use crate::error::CliError;
@@ -165,10 +165,7 @@ fn is_zone(path: &Path) -> bool {
         read.is_ok() && begins_a_zone(&start)
     };
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let is_number = |text: &str| text.parse::<u16>().is_ok();
-    let is_named = ["journal", "tables", "data"].contains(&&*name)
-        || name.strip_prefix("data.").is_some_and(is_number);
-    begins(path) || is_named && begins(&path.with_file_name("superblock"))
+    begins(path) || ZoneName::of_file(&name).is_some() && begins(&path.with_file_name("superblock"))
 }
 
 fn create_hidden(

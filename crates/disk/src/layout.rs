@@ -32,6 +32,20 @@ impl fmt::Display for ZoneName {
     }
 }
 
+impl ZoneName {
+    /// The zone whose file is called so in some store.
+    #[must_use]
+    pub fn of_file(name: &str) -> Option<Self> {
+        Some(Self(match name {
+            "superblock" => Zone::Superblock,
+            "journal" => Zone::Journal,
+            "tables" => Zone::Tables,
+            "data" => Zone::Data(0),
+            _ => Zone::Data(name.strip_prefix("data.")?.parse().ok()?),
+        }))
+    }
+}
+
 /// Path of the file that [`ZoneName`] calls `zone_name`, in the store at `dir`: a lone data zone is
 /// called as among several, whatever its file is called.
 #[must_use]
@@ -74,4 +88,22 @@ pub(crate) fn zones_present(dir: &Path) -> Vec<(Zone, PathBuf)> {
         zones.extend(further.take_while(|(_, path)| is_there(path)));
     }
     zones
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Zone, ZoneName};
+
+    #[test]
+    fn a_zone_is_known_by_the_name_of_its_file() {
+        let fixed = [Zone::Superblock, Zone::Journal, Zone::Tables];
+        for zone in fixed.into_iter().chain([0, 1, 63].map(Zone::Data)) {
+            let name = ZoneName(zone);
+            assert_eq!(ZoneName::of_file(&name.to_string()), Some(name));
+        }
+        assert_eq!(ZoneName::of_file("data"), Some(ZoneName(Zone::Data(0))));
+        for other in ["", "data.", "data.x", "data1", "scrub.json"] {
+            assert_eq!(ZoneName::of_file(other), None, "{other}");
+        }
+    }
 }

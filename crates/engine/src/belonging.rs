@@ -273,7 +273,5 @@ fn begins_with_frame(devices: &mut Devices, geometry: &Geometry, id: ContainerId
 }
 
 fn is_frame(bytes: &[u8], at: usize) -> bool {
-    let rest = bytes.get(at..).filter(|rest| frame::may_begin(rest)).unwrap_or_default();
-    let whole = frame::claimed_bytes(rest).and_then(|length_bytes| rest.get(..length_bytes));
-    whole.is_some_and(|frame| frame::decode(frame).is_ok())
+    bytes.get(at..).is_some_and(|rest| frame::may_begin(rest) && frame::begins_whole(rest))
 }

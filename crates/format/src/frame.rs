@@ -115,6 +115,13 @@ pub fn decode(frame: &[u8]) -> Result<(FrameHeader, &[u8]), FormatError> {
     Ok((header, payload))
 }
 
+/// Whether these bytes begin with a whole frame, unharmed.
+#[must_use]
+pub fn begins_whole(bytes: &[u8]) -> bool {
+    let frame = claimed_bytes(bytes).and_then(|length_bytes| bytes.get(..length_bytes));
+    frame.is_some_and(|frame| decode(frame).is_ok())
+}
+
 /// Whether these can be the first bytes of a frame: its payload and its checksum are not looked at.
 /// For what a crash may have left of one.
 #[must_use]

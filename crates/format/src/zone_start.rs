@@ -15,8 +15,5 @@ pub const ZONE_START_BYTES: usize = FRAME_BYTES_MAX;
 pub fn begins_a_zone(start: &[u8]) -> bool {
     let magic = start.get(..8).map(|magic| u64_at(magic, 0));
     let is_named = magic.is_some_and(|magic| [superblock::MAGIC, mark::MAGIC].contains(&magic));
-    let frame = frame::claimed_bytes(start).and_then(|bytes| start.get(..bytes));
-    is_named
-        || record::decode_header(start).is_ok()
-        || frame.is_some_and(|frame| frame::decode(frame).is_ok())
+    is_named || record::decode_header(start).is_ok() || frame::begins_whole(start)
 }

@@ -1,5 +1,6 @@
 //! Values of options: what they may be, and what is said of those that may not.
 
+use disk::ZoneName;
 use format::catalog::Dedup;
 use format::detection::{FilterBlocks, FingerprintKind};
 use format::units::{Compression, Zone};
@@ -111,17 +112,10 @@ pub(super) fn parse_percent(text: &str) -> Result<u8, String> {
 
 /// A zone that a store can do without, as its file is called.
 pub(super) fn parse_spare_zone(text: &str) -> Result<Zone, String> {
-    if text == "journal" {
-        return Ok(Zone::Journal);
+    match ZoneName::of_file(text) {
+        Some(ZoneName(zone @ (Zone::Journal | Zone::Data(_)))) => Ok(zone),
+        _ => Err("name a zone as its file: data, data.1, journal".to_owned()),
     }
-    let number = match text.strip_prefix("data") {
-        Some("") => Some(0),
-        Some(rest) => rest.strip_prefix('.').and_then(|number| number.parse().ok()),
-        None => None,
-    };
-    number
-        .map(Zone::Data)
-        .ok_or_else(|| "name a zone as its file: data, data.1, journal".to_owned())
 }
 
 /// `VOLUME@NAME`.
