@@ -3,7 +3,9 @@
 //! refuses every sync.
 
 use std::fs::{self, File, OpenOptions};
+use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use format::units::{BLOCK_BYTES, Zone};
 
@@ -18,12 +20,15 @@ use crate::zone_files::{ZoneFile, ZoneFiles};
 const ZONES: [Zone; 5] =
     [Zone::Superblock, Zone::Journal, Zone::Tables, Zone::Data(0), Zone::Data(1)];
 
-fn open(path: impl AsRef<std::path::Path>) -> File {
+fn open(path: impl AsRef<Path>) -> File {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).unwrap()
 }
 
+/// A file of its own, whatever other tests do at the same time.
 fn sound_file() -> File {
-    let path = std::env::temp_dir().join(format!("tamis-syncs-{}", std::process::id()));
+    static FILES: AtomicU32 = AtomicU32::new(0);
+    let number = FILES.fetch_add(1, Ordering::Relaxed);
+    let path = std::env::temp_dir().join(format!("tamis-syncs-{}-{number}", std::process::id()));
     let file = open(&path);
     fs::remove_file(&path).unwrap();
     file
