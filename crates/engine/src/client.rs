@@ -118,6 +118,7 @@ impl Client {
             ack: None,
             quota: None,
             aside: false,
+            had_to_wait: false,
         };
         if self.intake.write(request) { Accepted::Now } else { Accepted::Later }
     }

@@ -9,6 +9,13 @@ use crate::outcome::Reply;
 pub trait Completions: Send + Sync {
     /// The request that was given `tag` has ended.
     fn complete(&self, tag: u64, outcome: Result<Reply, RequestError>);
+
+    /// Whether nobody is left to hear of outcomes, so that what waits yet, for room or a quota, is
+    /// not to be carried out: it may have been sent again, and more behind it that has ended since.
+    /// Asked when a request that had to wait could go on, and of no other.
+    fn is_gone(&self) -> bool {
+        false
+    }
 }
 
 /// Whom to tell when one request has ended.
@@ -27,6 +34,10 @@ impl Done {
 
     pub(crate) fn fail(self, error: RequestError) {
         self.sink.complete(self.tag, Err(error));
+    }
+
+    pub(crate) fn is_gone(&self) -> bool {
+        self.sink.is_gone()
     }
 
     /// Tells whichever it is.

@@ -226,6 +226,9 @@ pub enum RequestError {
         /// What stands in the way, in a sentence.
         reason: String,
     },
+    /// Whoever asked is gone, and it had to wait until then.
+    #[error("the connection was given up while this waited: it was not done, or only a part of it")]
+    GivenUp,
     /// The engine is closing.
     #[error("the store is being closed")]
     Closing,

@@ -53,6 +53,12 @@ impl Ack {
         self.done.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
+    /// Whether somebody was to be told who is gone.
+    pub(crate) fn is_gone(&self) -> bool {
+        let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        done.as_ref().is_some_and(Done::is_gone)
+    }
+
     /// One part more holds the answer back.
     pub(crate) fn hold(&self) {
         self.parts_left.fetch_add(1, Ordering::Relaxed);

@@ -97,6 +97,10 @@ impl Engine {
     /// A write does not wait any more.
     fn end_waiting(&mut self, mut write: WriteRequest, verdict: Result<Admission, PageError>) {
         match verdict {
+            // The share ends here.
+            Ok(Admission::Admitted(_)) if write.had_to_wait && write.is_given_up() => {
+                self.refuse_write(write, &RequestError::GivenUp);
+            }
             Ok(Admission::Admitted(share)) => {
                 write.quota = Some(share);
                 self.take_admitted(write);

@@ -94,6 +94,7 @@ impl QuotaLine {
                 return Err(write);
             }
         }
+        write.had_to_wait = true;
         self.writes.push_back(write);
         Ok(())
     }

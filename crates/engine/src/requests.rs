@@ -81,6 +81,8 @@ pub(crate) struct WriteRequest {
     pub(crate) quota: Option<QuotaShare>,
     /// Whether it has left the write buffer to wait for that ([`crate::quota_line`]).
     pub(crate) aside: bool,
+    /// Whether it had to wait for that.
+    pub(crate) had_to_wait: bool,
 }
 
 impl WriteRequest {
@@ -96,6 +98,12 @@ impl WriteRequest {
     /// Whether it was acknowledged at the door.
     pub(crate) fn is_acknowledged(&self) -> bool {
         self.done.is_none() && self.ack.is_none()
+    }
+
+    /// Whether it was not answered, and nobody is left to hear of it.
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.done.as_ref().is_some_and(Done::is_gone)
+            || self.ack.as_ref().is_some_and(|ack| ack.is_gone())
     }
 
     /// Whether its volume's quota may forbid it: not if it was acknowledged already.

@@ -2,6 +2,9 @@
 //! fails with no-space once nothing under way can free any. A store that is being closed frees none
 //! any more, which says nothing of how full it is: what waits then is told of the close.
 //!
+//! Whose client has gone does not enter: unmaps that came later, and have been answered, did not
+//! wait for it, and it would undo them. What is in the write buffer of it stays: that was before.
+//!
 //! Unmaps go first: they take little and give back more. Of one only the ends wait, which may cover
 //! chunks in part; what it covers whole is in the write buffer already.
 
@@ -72,6 +75,10 @@ impl Engine {
             return Turn::Waits;
         }
         self.checkpoints.relieved();
+        if write.is_given_up() {
+            self.fail_reserved(&mut write, chunks, &RequestError::GivenUp);
+            return Turn::Left;
+        }
         if !self.buffer_part(&mut write, chunks) {
             return Turn::Left;
         }
@@ -95,6 +102,11 @@ impl Engine {
             return Turn::Waits;
         }
         self.checkpoints.relieved();
+        if unmap.done.is_gone() {
+            self.intake.lock().space.settle(ragged);
+            unmap.done.fail(RequestError::GivenUp);
+            return Turn::Left;
+        }
         self.buffer_ends(unmap, &range, ragged);
         Turn::Left
     }

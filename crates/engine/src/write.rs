@@ -83,10 +83,7 @@ impl Engine {
         let chunk_bytes = u64::from(self.geometry.chunk_bytes);
         let length_bytes = write.length_bytes();
         if let Err(error) = write.volume.check_change(write.offset_bytes, length_bytes) {
-            self.intake.lock().space.settle(chunks);
-            write.answer().fail(&error);
-            // What is in groups already counts until it is mapped.
-            self.buffer.hold_quota_with_newest(write.quota.take());
+            self.fail_reserved(write, chunks, &error);
             return false;
         }
         // Of one that was acknowledged nobody waits for anything.
@@ -114,6 +111,19 @@ impl Engine {
             self.buffer.hold_quota_with_newest(write.quota.take());
         }
         true
+    }
+
+    /// A write of which the next `chunks` are reserved fails.
+    pub(crate) fn fail_reserved(
+        &mut self,
+        write: &mut WriteRequest,
+        chunks: u64,
+        error: &RequestError,
+    ) {
+        self.intake.lock().space.settle(chunks);
+        write.answer().fail(error);
+        // What is in groups already counts until it is mapped.
+        self.buffer.hold_quota_with_newest(write.quota.take());
     }
 
     /// Ends the request's own part of its answer: now, or when it is durable.

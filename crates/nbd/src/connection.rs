@@ -169,7 +169,10 @@ impl Connection {
 
     /// Takes no further requests; what is in flight is answered, and then it is over.
     pub(crate) fn drain(&self) {
-        self.socket.shutdown(Shutdown::Read);
+        match self.link.get() {
+            Some(link) => link.drain(),
+            None => self.socket.shutdown(Shutdown::Read),
+        }
     }
 
     /// Ends it now.

@@ -20,6 +20,9 @@
 //!   waits for that ([`Forbearance`]): then it is given up. What its reads hold of the write buffer
 //!   it keeps for some seconds at most, for all who write need that: outcomes wait *here* while
 //!   anything is sent, and whoever sends sees to it that they let go of it ([`Link::let_go`]).
+//! - The core asks whether the client has gone ([`Completions::is_gone`]) about what had to wait
+//!   for room in the store. Over TCP that may be known only from what the reader has not looked at
+//!   yet: before the reader waits for anything it leaves the end of that here.
 //! - Once the connection is *broken* nobody waits for anything any more. Outcomes that still
 //!   come are dropped: the engine may outlive its clients.
 
@@ -33,6 +36,7 @@ use std::time::{Duration, Instant};
 use engine::{Completions, Reply, RequestError};
 
 use crate::error::Hangup;
+use crate::given_up::{has_given_up, is_closed};
 use crate::reply::Replies;
 use crate::socket::Socket;
 use crate::wire::{Command, Request};
@@ -119,6 +123,12 @@ struct State {
     answer: Replies,
     /// There will be requests yet.
     reading: bool,
+    /// While the reader waits, and may not see the end: what it has not looked at yet.
+    unread: Option<Vec<u8>>,
+    /// The end is our own doing.
+    drained: bool,
+    /// The client has given the connection up, though answers may still be sent.
+    given_up: bool,
     broken: bool,
     writer_sleeps: bool,
     /// The rest of a reply waits for the writer.
@@ -164,6 +174,9 @@ impl Link {
                 let_go: Instant::now(),
                 answer: Replies::new(Box::new([0; ANSWER_BYTES]), structured),
                 reading: true,
+                unread: None,
+                drained: false,
+                given_up: false,
                 broken: false,
                 writer_sleeps: false,
                 rest_is_owed: false,
@@ -432,6 +445,24 @@ impl Link {
         self.wake_writer(&state);
     }
 
+    /// The reader is going to wait, and has not looked at what ends like this; with None it has
+    /// waited.
+    pub(crate) fn leave_unread(&self, unread: Option<Vec<u8>>) {
+        self.state().unread = unread;
+    }
+
+    /// Nothing more is to be read: the server stops.
+    pub(crate) fn drain(&self) {
+        self.state().drained = true;
+        self.socket.shutdown(Shutdown::Read);
+    }
+
+    /// The reader has come to the end, with this not looked at.
+    pub(crate) fn end_without_a_word(&self, unread: &[u8]) {
+        let mut state = self.state();
+        state.given_up |= !state.drained && has_given_up(&self.socket, unread);
+    }
+
     /// Whether a reply is still owed.
     pub(crate) fn is_busy(&self) -> bool {
         let state = self.state();
@@ -483,6 +514,16 @@ impl State {
 }
 
 impl Completions for Link {
+    fn is_gone(&self) -> bool {
+        let mut state = self.state();
+        let unread = state.unread.as_deref().filter(|_| !state.drained);
+        let is_gone = state.broken
+            || is_closed(&self.socket)
+            || unread.is_some_and(|unread| has_given_up(&self.socket, unread));
+        state.given_up |= is_gone;
+        state.given_up
+    }
+
     fn complete(&self, tag: u64, outcome: Outcome) {
         let mut state = self.state();
         let request = state.vacate(tag);

@@ -13,19 +13,21 @@
 //! ([`Session::write_slowly`]). A slow client may take any time, and nobody waits for it.
 //!
 //! Behind each wait this thread looks whether the client is still there. For one that has given the
-//! connection up nothing more is carried out, and [`crate::given_up`] says what that promises.
+//! connection up nothing more is carried out, and [`crate::given_up`] says what that promises. And
+//! it tells [`Link`] what the engine asks of it: what lies here while it waits, and how it ended.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Sender};
 use std::time::Duration;
 
-use engine::{Accepted, ChunkBuf, Client, Done, Permit, VolumeHandle};
+use engine::{Accepted, ChunkBuf, Client, Completions, Done, Permit, RequestError, VolumeHandle};
 
 use crate::error::Hangup;
-use crate::given_up::has_given_up;
+use crate::given_up::{end_of, has_given_up};
 use crate::handshake::Agreed;
 use crate::incoming::Incoming;
-use crate::link::Link;
+use crate::link::{Link, Outcome};
 use crate::reply::{ReadRange, Replies};
 use crate::socket::Watched;
 use crate::validate::{self, Terms};
@@ -85,6 +87,14 @@ impl<'a> Session<'a> {
     /// # Errors
     /// [`Hangup`] when it does so without a word, or talks nonsense.
     pub(crate) fn run(&mut self) -> Result<(), Hangup> {
+        let ended = self.serve_all();
+        if ended.is_err() {
+            self.link.end_without_a_word(self.incoming.unread());
+        }
+        ended
+    }
+
+    fn serve_all(&mut self) -> Result<(), Hangup> {
         loop {
             let request = self.next_request()?;
             if request.command == Command::Disconnect {
@@ -202,9 +212,7 @@ impl<'a> Session<'a> {
             return Ok(self.client.own_memory());
         }
         self.send_answers()?;
-        let memory = self.client.read_memory(length_bytes);
-        self.look_for_client()?;
-        Ok(memory)
+        self.wait(|| Ok(self.client.read_memory(length_bytes)))
     }
 
     fn nothing_to_do(&mut self, request: &Request) -> Result<(), Hangup> {
@@ -255,17 +263,14 @@ impl<'a> Session<'a> {
         if self.volume.holds_writers_up() {
             self.send_answers()?;
             while self.volume.holds_writers_up() {
-                self.link.pause(QUOTA_PAUSE)?;
-                self.look_for_client()?;
+                self.wait(|| self.link.pause(QUOTA_PAUSE))?;
             }
         }
         if let Some(buf) = self.client.try_buffer(offset_bytes, length) {
             return Ok(buf);
         }
         self.send_answers()?;
-        let buf = self.client.buffer(offset_bytes, length);
-        self.look_for_client()?;
-        Ok(buf)
+        self.wait(|| Ok(self.client.buffer(offset_bytes, length)))
     }
 
     /// The payload of a write does not come, but for the `filled` bytes at the front of `buf`.
@@ -290,7 +295,7 @@ impl<'a> Session<'a> {
                     self.write_last(request, at_bytes, buf);
                     return Ok(());
                 }
-                if let Err(error) = self.client.write_buffer_at(&self.volume, at_bytes, buf) {
+                if let Err(error) = self.write_piece(at_bytes, buf)? {
                     let rest = (end_bytes - next_bytes) as usize;
                     self.incoming.discard(&mut self.source, rest)?;
                     self.answers.error(request.cookie, Command::Write, &error);
@@ -305,6 +310,24 @@ impl<'a> Session<'a> {
             let mut buf = self.buffer(at_bytes, length)?;
             self.incoming.read_for(&mut self.source, buf.bytes_mut(), PAYLOAD_TIME_MAX)?;
             piece = Some(buf);
+        }
+    }
+
+    /// A piece of a payload but the last, whose end nobody is told of.
+    fn write_piece(
+        &self,
+        at_bytes: u64,
+        buf: ChunkBuf,
+    ) -> Result<Result<(), RequestError>, Hangup> {
+        let (ended, outcome) = mpsc::channel();
+        let done = Done { sink: Arc::new(Piece { link: Arc::clone(&self.link), ended }), tag: 0 };
+        match self.client.write(&self.volume, at_bytes, buf, false, done) {
+            Accepted::Now => Ok(Ok(())),
+            // Nobody tells of it any more if the core has panicked.
+            Accepted::Later => self.wait(|| {
+                let outcome = outcome.recv().unwrap_or(Err(RequestError::Closing));
+                Ok(outcome.map(drop))
+            }),
         }
     }
 
@@ -327,8 +350,16 @@ impl<'a> Session<'a> {
             return Ok(());
         }
         self.send_answers()?;
-        self.link.wait_for_room(request)?;
-        self.look_for_client()
+        self.wait(|| self.link.wait_for_room(request))
+    }
+
+    /// Waits for what is no word of the client, and then looks for it.
+    fn wait<T>(&self, wait: impl FnOnce() -> Result<T, Hangup>) -> Result<T, Hangup> {
+        self.link.leave_unread(Some(end_of(self.incoming.unread())));
+        let waited = wait();
+        self.link.leave_unread(None);
+        self.look_for_client()?;
+        waited
     }
 
     /// Behind a wait: whether there still is somebody to carry anything out for.
@@ -347,5 +378,22 @@ impl<'a> Session<'a> {
     fn begun(&self, request: Request) -> Done {
         let tag = self.link.begin(request);
         Done { sink: Arc::clone(&self.link) as _, tag }
+    }
+}
+
+/// Who is told of one piece of a write: whoever sends the next.
+struct Piece {
+    link: Arc<Link>,
+    ended: Sender<Outcome>,
+}
+
+impl Completions for Piece {
+    fn complete(&self, _tag: u64, outcome: Outcome) {
+        // A reader that has ended does not ask any more.
+        let _ = self.ended.send(outcome);
+    }
+
+    fn is_gone(&self) -> bool {
+        self.link.is_gone()
     }
 }

@@ -18,6 +18,7 @@ mod explain;
 mod full_trims;
 mod fullness;
 mod fullness_collecting;
+mod given_up;
 mod grow;
 mod heat;
 mod hostile;

@@ -1,5 +1,5 @@
 use std::io::Read;
-use std::net::Shutdown;
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::thread;
@@ -9,6 +9,7 @@ use engine::{Completions, Reply, RequestError};
 use rustix::net::sockopt::set_socket_send_buffer_size;
 
 use super::{Batch, Forbearance, Hangup, Link, Load, READ_BYTES_MAX, REQUESTS_MAX};
+use crate::given_up::has_given_up;
 use crate::reply::Replies;
 use crate::socket::Socket;
 use crate::wire::{Command, Request, simple_reply};
@@ -220,4 +221,58 @@ fn an_answer_that_is_sent_in_part_goes_on_where_it_stopped() {
         link.socket.shutdown(Shutdown::Both);
         assert!(took.join().unwrap() == expected, "{reader_sends}");
     }
+}
+
+#[test]
+fn who_has_closed_a_unix_socket_is_gone_and_who_only_sends_no_more_is_not() {
+    let (link, client) = link();
+    assert!(!link.is_gone());
+    client.shutdown(Shutdown::Write).unwrap();
+    link.leave_unread(Some(Vec::new()));
+    link.end_without_a_word(&[]);
+    assert!(!link.is_gone());
+    drop(client);
+    assert!(link.is_gone());
+    let (link, _client) = self::link();
+    link.break_off();
+    assert!(link.is_gone(), "nothing can be sent any more");
+}
+
+/// Both ends of a TCP connection.
+fn tcp_link() -> (Arc<Link>, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let theirs = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let socket = Arc::new(Socket::tcp(listener.accept().unwrap().0).unwrap());
+    let forbearance = Forbearance { time_max: Duration::MAX, is_memory_wanted: Box::new(|| false) };
+    (Arc::new(Link::new(socket, READ_BYTES_MAX, false, forbearance)), theirs)
+}
+
+/// A connection whose client has ended its sending, and that is known.
+fn ended() -> (Arc<Link>, TcpStream) {
+    let (link, client) = tcp_link();
+    client.shutdown(Shutdown::Write).unwrap();
+    while !has_given_up(&link.socket, &[]) {
+        thread::sleep(Duration::from_millis(1));
+    }
+    (link, client)
+}
+
+#[test]
+fn who_has_ended_a_tcp_connection_is_gone_but_for_a_good_bye() {
+    let mut good_bye = Vec::new();
+    request(Command::Disconnect, 0).encode(&mut good_bye);
+    let (link, _client) = ended();
+    assert!(!link.is_gone(), "its reader may have come to a good-bye");
+    link.leave_unread(Some(good_bye.clone()));
+    assert!(!link.is_gone());
+    link.leave_unread(Some(Vec::new()));
+    assert!(link.is_gone(), "while its reader waits");
+    let (link, _client) = ended();
+    link.end_without_a_word(&[]);
+    assert!(link.is_gone(), "when its reader has come to the end");
+    let (link, _client) = ended();
+    link.drain();
+    link.leave_unread(Some(Vec::new()));
+    link.end_without_a_word(&[]);
+    assert!(!link.is_gone(), "the server has ended it");
 }
