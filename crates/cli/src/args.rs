@@ -168,6 +168,9 @@ mod tests {
         assert_eq!(serve.engine.memory, 1 << 30);
         assert!(serve.nbd.is_empty() && !serve.sync && !serve.create);
         assert_eq!(serve.warn, engine::WARN_PERCENT_DEFAULT);
+        let cli = Cli::try_parse_from(["tamis", "check", "s"]).unwrap();
+        let Command::Check(check) = cli.command else { panic!() };
+        assert_eq!(check.memory, serve.engine.memory);
     }
 
     #[test]
@@ -180,6 +183,7 @@ mod tests {
             "tamis init s --capacity lots",
             "tamis init s --compression gzip",
             "tamis serve s --memory 1M",
+            "tamis check s --memory 1M",
             "tamis serve s --nbd 10809",
             "tamis serve s --capacity 1G",
             "tamis serve s --threads 0",

@@ -13,9 +13,9 @@
 //! A store that would not open is not walked so: the accounts of a repair say what is lost, and
 //! what cannot be read before one.
 //!
-//! Memory: 60 bytes a leaf page of the tables and 256 MiB of other pages; 15 bytes a PBN, 19 where
-//! there are domains, and 32 bytes a stored chunk. The accounts take 57 bytes a PBN instead, and 64
-//! a stored chunk.
+//! Memory: pages of the tables in what the caller allows for them, beside it 60 bytes a leaf page;
+//! 15 bytes a PBN, 19 where there are domains, and 32 bytes a stored chunk. The accounts take 57
+//! bytes a PBN instead, and 64 a stored chunk.
 
 mod checker;
 mod copies;
@@ -30,28 +30,43 @@ use crate::check::checker::Checker;
 use crate::devices::Devices;
 use crate::open::load;
 use crate::open_error::OpenError;
-use crate::options::Caches;
+use crate::options::{Caches, Options, PAGE_COST_BYTES};
 use crate::problem::{CheckProgress, CheckReport, Problem};
 use crate::repair::Accounts;
 use crate::repair::damage_reads::DamageReads;
 use crate::repair::survey::Survey;
 
-/// Pages of the table cache while checking: 256 MiB.
-const CACHE: Caches = Caches {
-    pages: 64 << 10,
-    dirty_pages_max: 48 << 10,
-    young_max: usize::MAX,
-    directory_entries: 0,
-    frame_bytes: 0,
-    lends: false,
-};
+/// All of the memory is for pages.
+fn caches(memory_bytes: u64) -> Caches {
+    let pages = usize::try_from(memory_bytes / PAGE_COST_BYTES).unwrap_or(usize::MAX);
+    Caches {
+        pages,
+        dirty_pages_max: pages / 4 * 3,
+        young_max: usize::MAX,
+        directory_entries: 0,
+        frame_bytes: 0,
+        lends: false,
+    }
+}
 
-/// Checks a closed store, writing nothing.
+/// Checks a closed store, writing nothing, with the memory that an engine has by default.
 ///
 /// # Errors
 /// [`OpenError`] when nothing is left to check: no geometry, or no root.
 pub fn check(
     disk: Box<dyn Disk>,
+    progress: &mut dyn FnMut(CheckProgress),
+) -> Result<CheckReport, OpenError> {
+    check_within(disk, Options::default().memory_bytes, progress)
+}
+
+/// As [`check`], with so much memory for pages of the tables.
+///
+/// # Errors
+/// As [`check`].
+pub fn check_within(
+    disk: Box<dyn Disk>,
+    memory_bytes: u64,
     progress: &mut dyn FnMut(CheckProgress),
 ) -> Result<CheckReport, OpenError> {
     let mut reads = DamageReads::new(Devices::new(disk));
@@ -68,7 +83,7 @@ pub fn check(
         problems.extend(reads.problems());
         report
     } else {
-        invariants(reads.devices, &survey, progress)?
+        invariants(reads.devices, &survey, caches(memory_bytes), progress)?
     };
     problems.append(&mut report.problems);
     Ok(CheckReport { problems, ..report })
@@ -78,9 +93,10 @@ pub fn check(
 fn invariants(
     devices: Devices,
     survey: &Survey,
+    caches: Caches,
     progress: &mut dyn FnMut(CheckProgress),
 ) -> Result<CheckReport, OpenError> {
-    let opened = load(devices, CACHE, false)?;
+    let opened = load(devices, caches, false)?;
     let cut = opened.report.cut.then_some(opened.recovered.position);
     let mut checker = Checker::new(opened);
     cut.and_then(|at| survey.cut_problem(at, false)).into_iter().for_each(|at| checker.found(at));

@@ -141,7 +141,7 @@ mod weight;
 mod whose_journal;
 mod write;
 
-pub use check::check;
+pub use check::{check, check_within};
 pub use client::{Accepted, Client};
 pub use collect::step::{CollectPosition, CollectRequest, CollectStep, CollectedContainer};
 pub use copies::COPIES_ABOVE_DEFAULT;

@@ -6,7 +6,7 @@ use clap::Args;
 use format::units::Zone;
 
 use super::options::Format;
-use super::values::{Rate, parse_percent, parse_rate, parse_spare_zone};
+use super::values::{Rate, parse_memory, parse_percent, parse_rate, parse_spare_zone};
 
 /// Show what a store holds and what was saved
 #[derive(Debug, Args)]
@@ -60,6 +60,10 @@ pub(crate) struct CheckArgs {
     /// there, and give up what it held; may be given several times
     #[arg(long, value_name = "ZONE", requires = "repair", value_parser = parse_spare_zone)]
     pub(crate) without_zone: Vec<Zone>,
+    /// Memory for pages of the tables, at least 64M: a check is faster where all of them fit;
+    /// beside it come about 50 bytes for each stored chunk, twice that where there is damage
+    #[arg(long, value_name = "SIZE", value_parser = parse_memory, default_value = "1G")]
+    pub(crate) memory: u64,
     #[command(flatten)]
     pub(crate) format: Format,
 }

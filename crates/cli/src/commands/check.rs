@@ -45,12 +45,12 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), CliError> {
         return Err(CliError::ServedNoCheck { store: args.store.clone(), pid });
     }
     let (mut stages, mut longer) = (Stages::default(), Vec::new());
-    let report = match check(&args.store, &mut stages) {
+    let report = match check(args, &mut stages) {
         Err(CliError::Open(OpenError::ZoneTooShort { zone, expected_bytes, .. }))
             if args.repair =>
         {
             longer.push(lengthen(&args.store, &ZoneName(zone).to_string(), expected_bytes)?);
-            check(&args.store, &mut stages)?
+            check(args, &mut stages)?
         }
         report => report?,
     };
@@ -69,9 +69,11 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), CliError> {
     outcome
 }
 
-fn check(store: &Path, stages: &mut Stages) -> Result<CheckReport, CliError> {
+fn check(args: &CheckArgs, stages: &mut Stages) -> Result<CheckReport, CliError> {
+    let store = &args.store;
     let files = store::open_files(store, &store::new_doorbell()?)?;
-    let report = engine::check(files.disk, &mut |at| stages.show(at.stage, at.done, at.total));
+    let show = &mut |at: engine::CheckProgress| stages.show(at.stage, at.done, at.total);
+    let report = engine::check_within(files.disk, args.memory, show);
     stages.end_stage();
     let mut report = report?;
     for problem in &mut report.problems {
@@ -113,7 +115,7 @@ fn repair(
             output::say(format_args!("{error}"));
         }
     }
-    let left = check(&args.store, stages)?.problems;
+    let left = check(args, stages)?.problems;
     Ok(Repaired { report, left })
 }
 

@@ -72,6 +72,9 @@ impl Checker {
             for (fingerprint, _) in entries {
                 let state = &mut self.loading.state;
                 here &= matches!(state.want_lookup(fingerprint, &mut wanted), Ok(true));
+                if self.geometry.detection.verify {
+                    here &= matches!(state.want_standing(fingerprint, &mut wanted), Ok(true));
+                }
             }
             if here {
                 return Ok(Some(wanted.pins));
@@ -113,13 +116,25 @@ impl Checker {
         }
         self.fingerprinted[at] = true;
         self.fingerprints[at] = start_of(fingerprint);
-        if self.geometry.detection.verify { self.check_alone(bucket, fingerprint) } else { Ok(()) }
+        match self.geometry.detection.verify {
+            true => self.check_alone(bucket, fingerprint, is_here),
+            false => Ok(()),
+        }
     }
 
     /// Where chunks may be without an entry, that one has none does not show that another hides it.
-    fn check_alone(&mut self, bucket: u64, fingerprint: &Fingerprint) -> Result<(), OpenError> {
-        let wanted =
-            self.loading.wait_for(|state, wanted| state.want_standing(fingerprint, wanted))?;
+    fn check_alone(
+        &mut self,
+        bucket: u64,
+        fingerprint: &Fingerprint,
+        is_here: bool,
+    ) -> Result<(), OpenError> {
+        let wanted = match is_here {
+            true => Wanted::default(),
+            false => {
+                self.loading.wait_for(|state, wanted| state.want_standing(fingerprint, wanted))?
+            }
+        };
         let state = &self.loading.state;
         let standing = state.hash.standing(&state.store, fingerprint);
         self.loading.state.store.release_pins(wanted.pins);

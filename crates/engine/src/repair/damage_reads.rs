@@ -1,6 +1,8 @@
 //! Reads that go on where the medium does not: for checks and repairs, which want to know all, and
 //! for openings where what cannot be read may be nobody's.
 
+use std::collections::BTreeMap;
+
 use disk::{AlignedBuf, IoError, ZoneName};
 use format::BLOCK_BYTES;
 use format::superblock::Geometry;
@@ -14,6 +16,20 @@ pub(crate) struct DamageReads {
     pub(crate) devices: Devices,
     /// Places at which the device failed. What lies behind the end of a short file is not here.
     pub(crate) failed: Vec<IoError>,
+}
+
+/// Blocks that were read together.
+pub(crate) struct BlocksAhead {
+    /// By their first blocks.
+    runs: BTreeMap<u64, AlignedBuf>,
+}
+
+impl BlocksAhead {
+    /// A block; none where it did not come.
+    pub(crate) fn get(&self, block: u64) -> Option<&[u8]> {
+        let (first, bytes) = self.runs.range(..=block).next_back()?;
+        bytes.chunks_exact(BLOCK_BYTES).nth((block - first) as usize)
+    }
 }
 
 impl DamageReads {
@@ -36,6 +52,17 @@ impl DamageReads {
     /// A block of a zone.
     pub(crate) fn block(&mut self, zone: Zone, block: u64) -> AlignedBuf {
         self.read(zone, block * BLOCK_BYTES as u64, BLOCK_BYTES)
+    }
+
+    /// Reads blocks of a zone together, neighbours as one. What does not come is no failure yet:
+    /// whoever needs it asks for it with [`Self::block`].
+    pub(crate) fn blocks_ahead(&mut self, zone: Zone, mut blocks: Vec<u64>) -> BlocksAhead {
+        blocks.sort_unstable();
+        let runs: Vec<&[u64]> = blocks.chunk_by(|block, next| block + 1 == *next).collect();
+        let place = |run: &&[u64]| (run[0] * BLOCK_BYTES as u64, run.len() * BLOCK_BYTES);
+        let read = self.devices.read_all_now(zone, runs.iter().map(place));
+        let came = runs.iter().zip(read).filter_map(|(run, bytes)| Some((run[0], bytes.ok()?)));
+        BlocksAhead { runs: came.collect() }
     }
 
     /// A whole container; zeros if the store has no such container.

@@ -9,9 +9,10 @@ use std::collections::BTreeMap;
 
 use disk::{IoError, ZoneName};
 use format::catalog::{self, CatalogEntry};
+use format::pointer_page::FANOUT;
 use format::root::{JournalPosition, Root, TREES};
 use format::superblock::{GEOMETRY_BLOCKS, Geometry, ROOT_BLOCKS, SUPERBLOCK_BYTES};
-use format::units::{PageId, TreeId, TreeRoot, Zone};
+use format::units::{BlockPtr, PageId, TreeId, TreeRoot, Zone};
 use format::{container_page, map_page, pba_page};
 use tables::HashPbn;
 
@@ -20,7 +21,7 @@ use crate::open_error::OpenError;
 use crate::problem::{CheckProgress, Problem};
 use crate::repair::damage_reads::DamageReads;
 use crate::repair::journal_image::{Behind, JournalImage};
-use crate::repair::tree_image::{Blocks, Intact, TreeImage, TreeWalk, read_page};
+use crate::repair::tree_image::{Blocks, Intact, TreeImage, TreeWalk, read_pages};
 
 /// A root and the trees below it.
 pub(crate) struct RootImage {
@@ -322,13 +323,16 @@ fn volumes(
 ) -> Vec<CatalogEntry> {
     let Some(tree) = image.trees.get_mut(&TreeId::CATALOG) else { return Vec::new() };
     let mut volumes = Vec::new();
-    for (index, pointer) in tree.leaves.iter() {
-        let id = PageId { tree: TreeId::CATALOG, level: 0, index };
-        let Ok(page) = read_page(reads, tables_blocks, id, pointer) else { continue };
+    let id = |index| PageId { tree: TreeId::CATALOG, level: 0, index };
+    let leaves: Vec<(PageId, BlockPtr)> =
+        tree.leaves.iter().map(|(index, pointer)| (id(index), pointer)).collect();
+    let read = leaves.chunks(FANOUT).flat_map(|some| read_pages(reads, tables_blocks, some));
+    for ((id, _), page) in leaves.iter().zip(read) {
+        let Ok(page) = page else { continue };
         for slot in 0..catalog::SLOTS {
             match catalog::get(&page, slot) {
                 Ok(entry) => volumes.extend(entry),
-                Err(_) => tree.damaged.push(id),
+                Err(_) => tree.damaged.push(*id),
             }
         }
     }

@@ -10,6 +10,9 @@
 //! Versions of a volume share pages, and so do both roots: what was found intact once is neither
 //! read nor kept again. So time and memory go with the pages that there are, and with the inner
 //! pages of each version. Memory: about 60 bytes a leaf.
+//!
+//! What is below a page is read together, so that a survey takes what the device gives and not its
+//! latency for each page.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -83,6 +86,13 @@ pub(crate) struct Intact {
     stems: BTreeMap<(PageId, BlockPtr), Rc<Stem>>,
 }
 
+impl Intact {
+    fn has(&self, id: PageId, pointer: BlockPtr) -> bool {
+        let found = (shared_id(id), pointer);
+        self.leaves.contains(&found) || self.stems.contains_key(&found)
+    }
+}
+
 /// What a page is for all versions that may share it ([`PageId::stands_for`]).
 fn shared_id(id: PageId) -> PageId {
     let tree = if id.tree.is_map() { TreeId::volume(VolumeId(0)) } else { id.tree };
@@ -130,22 +140,52 @@ impl TreeImage {
     }
 }
 
+/// A page that is the one that was meant, or what is left of it.
+type ReadPage = Result<Page, Option<Box<Page>>>;
+
 /// Reads a page and checks that it is the one; an error has what is left of it.
 pub(crate) fn read_page(
     reads: &mut DamageReads,
     tables_blocks: u64,
     id: PageId,
     pointer: BlockPtr,
-) -> Result<Page, Option<Box<Page>>> {
+) -> ReadPage {
     if pointer.block() >= tables_blocks {
         return Err(None);
     }
-    let bytes = reads.block(Zone::Tables, pointer.block());
-    let page = Page::from_bytes(&bytes).map_err(|_| None)?;
+    page_in(&reads.block(Zone::Tables, pointer.block()), id, pointer)
+}
+
+/// The same of many, read together.
+pub(crate) fn read_pages(
+    reads: &mut DamageReads,
+    tables_blocks: u64,
+    pages: &[(PageId, BlockPtr)],
+) -> Vec<ReadPage> {
+    let is_there = |(_, pointer): &&(PageId, BlockPtr)| pointer.block() < tables_blocks;
+    let blocks = pages.iter().filter(is_there).map(|(_, pointer)| pointer.block()).collect();
+    let ahead = reads.blocks_ahead(Zone::Tables, blocks);
+    let read = |&(id, pointer): &(PageId, BlockPtr)| match ahead.get(pointer.block()) {
+        Some(bytes) => page_in(bytes, id, pointer),
+        // One that does not come with the others is asked for alone.
+        None => read_page(reads, tables_blocks, id, pointer),
+    };
+    pages.iter().map(read).collect()
+}
+
+fn page_in(bytes: &[u8], id: PageId, pointer: BlockPtr) -> ReadPage {
+    let page = Page::from_bytes(bytes).map_err(|_| None)?;
     match page.check(id, pointer.tag()) {
         Ok(()) => Ok(page),
         Err(_) => Err(Some(page).filter(|page| page.is_left_of(pointer.tag())).map(Box::new)),
     }
+}
+
+/// A page that a pointer leads to, if it has been read already with what that says.
+struct Met {
+    id: PageId,
+    pointer: BlockPtr,
+    read: Option<ReadPage>,
 }
 
 /// Walks a tree. `leaves_end` bounds what may be lost; what is `intact` needs no reading.
@@ -162,26 +202,23 @@ impl TreeWalk<'_> {
         let mut image = TreeImage::default();
         let mut stack = Vec::new();
         if !root.pointer.is_none() {
-            stack.push((PageId { tree, level: root.depth, index: 0 }, root.pointer));
+            let id = PageId { tree, level: root.depth, index: 0 };
+            stack.push(Met { id, pointer: root.pointer, read: None });
         }
-        while let Some((id, pointer)) = stack.pop() {
-            self.visit(id, pointer, &mut image, &mut stack);
+        while let Some(met) = stack.pop() {
+            self.visit(met, &mut image, &mut stack);
         }
         image.settle();
         image
     }
 
-    fn visit(
-        &mut self,
-        id: PageId,
-        pointer: BlockPtr,
-        image: &mut TreeImage,
-        stack: &mut Vec<(PageId, BlockPtr)>,
-    ) {
+    fn visit(&mut self, met: Met, image: &mut TreeImage, stack: &mut Vec<Met>) {
+        let Met { id, pointer, read } = met;
         if self.take_intact(id, pointer, image) {
             return;
         }
-        let page = match read_page(self.reads, self.tables_blocks, id, pointer) {
+        let alone = || read_page(self.reads, self.tables_blocks, id, pointer);
+        let page = match read.unwrap_or_else(alone) {
             Ok(page) => page,
             Err(remains) => {
                 // What is left of it may be all that leads to what is below.
@@ -199,15 +236,33 @@ impl TreeWalk<'_> {
         }
         image.inner.insert((id.level, id.index), pointer);
         if id.level > 1 {
-            return stack.extend(children(id, &page));
+            return stack.extend(self.children(id, &page));
         }
         let damaged = image.damaged.len();
-        for (leaf, pointer) in children(id, &page) {
-            self.visit(leaf, pointer, image, stack);
+        for leaf in self.children(id, &page) {
+            self.visit(leaf, image, stack);
         }
         let stem = image.leaves.0.get(&id.index).filter(|_| image.damaged.len() == damaged);
         let intact = stem.map(|stem| ((shared_id(id), pointer), Rc::clone(stem)));
         self.intact.stems.extend(intact);
+    }
+
+    /// What is below an inner page, read together but for what is known to be intact.
+    fn children(&mut self, id: PageId, page: &Page) -> Vec<Met> {
+        let all = (0..FANOUT).filter_map(|slot| child_of(id, page, slot));
+        let mut children: Vec<Met> = all
+            .filter(|(_, pointer)| !pointer.is_none())
+            .map(|(id, pointer)| Met { id, pointer, read: None })
+            .collect();
+        let is_unread = |met: &&mut Met| !self.intact.has(met.id, met.pointer);
+        let unread: Vec<&mut Met> = children.iter_mut().filter(is_unread).collect();
+        let pages: Vec<(PageId, BlockPtr)> =
+            unread.iter().map(|met| (met.id, met.pointer)).collect();
+        let read = read_pages(self.reads, self.tables_blocks, &pages);
+        for (met, page) in unread.into_iter().zip(read) {
+            met.read = Some(page);
+        }
+        children
     }
 
     /// Takes over what was found intact before; false if it was not.
@@ -233,7 +288,7 @@ impl TreeWalk<'_> {
         below: Below,
         remains: Option<&Page>,
         image: &mut TreeImage,
-        stack: &mut Vec<(PageId, BlockPtr)>,
+        stack: &mut Vec<Met>,
     ) {
         let (id, leaves_end) = (below.id, self.leaves_end);
         let Some(remains) = remains.filter(|_| id.level > 0) else {
@@ -247,7 +302,7 @@ impl TreeWalk<'_> {
             let sound = !pointer.is_none()
                 && read_page(self.reads, self.tables_blocks, child, pointer).is_ok();
             if sound {
-                stack.push((child, pointer));
+                stack.push(Met { id: child, pointer, read: None });
             } else {
                 lose(Below { id: child, ..below }, leaves_end, image);
             }
@@ -259,11 +314,6 @@ fn child_of(id: PageId, page: &Page, slot: usize) -> Option<(PageId, BlockPtr)> 
     let index = id.index.checked_mul(FANOUT as u64)?.checked_add(slot as u64)?;
     let child = PageId { tree: id.tree, level: id.level.checked_sub(1)?, index };
     Some((child, pointer_page::get(page, slot)))
-}
-
-fn children(id: PageId, page: &Page) -> Vec<(PageId, BlockPtr)> {
-    let all = (0..FANOUT).filter_map(|slot| child_of(id, page, slot));
-    all.filter(|(_, pointer)| !pointer.is_none()).collect()
 }
 
 fn first_leaf(id: PageId) -> Option<u64> {

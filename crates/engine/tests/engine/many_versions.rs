@@ -98,8 +98,27 @@ fn a_check_reads_many_leaves_at_a_time() {
     let report = engine::check(Box::new(counting), &mut |_| {}).unwrap();
     assert!(report.problems.is_empty(), "{report:?}");
     let lone = lone.load(Ordering::Relaxed);
-    // The survey reads every page alone, before the walks.
-    assert!(lone < 2 * leaves + leaves / 2, "{lone} times a read was waited for");
+    assert!(lone < leaves / 4, "{lone} times a read was waited for");
+}
+
+#[test]
+fn a_check_reads_less_the_more_memory_it_has_and_finds_the_same() {
+    let disk = with_snapshots(300, 1);
+    // The maps are walked once more to say whose a lost chunk is.
+    let map = engine::structures(Box::new(disk.left_by_power_loss(0, Loss::None))).unwrap();
+    let frame = map.iter().find(|structure| structure.kind == "frame").unwrap();
+    disk.corrupt(frame.zone, frame.offset_bytes + 40, |byte| *byte ^= 0x40);
+    let checked_within = |memory_bytes| {
+        let blocks = Arc::new(AtomicU64::new(0));
+        let (disk, lone) = (disk.clone(), Arc::default());
+        let counting = Counting { disk, blocks: Arc::clone(&blocks), lone };
+        let report = engine::check_within(Box::new(counting), memory_bytes, &mut |_| {}).unwrap();
+        assert!(!report.problems.is_empty());
+        (report, blocks.load(Ordering::Relaxed))
+    };
+    let ((little, more_blocks), (much, blocks)) = (checked_within(MIB), checked_within(64 * MIB));
+    assert_eq!(format!("{little:?}"), format!("{much:?}"));
+    assert!(more_blocks > blocks + 100, "{more_blocks} blocks with little, {blocks} with much");
 }
 
 /// Damages the leaves of the map, or so many of them.
