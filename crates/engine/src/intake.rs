@@ -12,7 +12,8 @@
 //! after that write is in the write buffer: read-your-writes needs no further lock.
 //!
 //! A write without a reservation is queued unacknowledged; the core lets it wait while space can
-//! be collected and fails it with no-space when not.
+//! be collected and fails it with no-space when not. What comes behind it, in the queue too, gets no
+//! reservation before it either: a write that was answered first is not written over by it.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -29,6 +30,8 @@ use crate::stages::Expanding;
 
 pub(crate) struct IntakeState {
     requests: VecDeque<Request>,
+    /// Among them is a write without a reservation.
+    lacks_room: bool,
     pub(crate) space: SpaceBudget,
     /// Set once: every further request gets it.
     refused: Option<RequestError>,
@@ -68,6 +71,7 @@ impl Intake {
         Self {
             state: Mutex::new(IntakeState {
                 requests: VecDeque::new(),
+                lacks_room: false,
                 space: SpaceBudget::new(chunk_bytes),
                 refused: None,
                 writes_refused: None,
@@ -96,8 +100,9 @@ impl Intake {
             }
             return false;
         }
-        request.reserved =
-            !state.space.limit.is_waited_for && state.space.try_reserve(request.chunks);
+        let is_waited_for = state.lacks_room || state.space.limit.is_waited_for;
+        request.reserved = !is_waited_for && state.space.try_reserve(request.chunks);
+        state.lacks_room |= !request.reserved;
         // Quotas are set under this lock: a write behind one in the queue is judged by it.
         let acknowledged = request.reserved
             && !request.durable
@@ -131,9 +136,14 @@ impl Intake {
         self.doorbell.ring();
     }
 
-    /// Moves all that is queued to the end of `into`.
-    pub(crate) fn take(&self, into: &mut VecDeque<Request>) {
-        into.append(&mut self.lock().requests);
+    /// Moves all that is queued to the end of `into`. True when a write without a reservation is
+    /// among it: then room counts as waited for, until the core says otherwise.
+    pub(crate) fn take(&self, into: &mut VecDeque<Request>) -> bool {
+        let mut state = self.lock();
+        into.append(&mut state.requests);
+        let lacks_room = std::mem::take(&mut state.lacks_room);
+        state.space.limit.is_waited_for |= lacks_room;
+        lacks_room
     }
 
     /// The core has nothing to do: who waits for memory is told of what came back.

@@ -20,7 +20,7 @@ use crate::waiting::Waiting;
 impl Engine {
     /// Takes what doors have queued, in order.
     pub(crate) fn take_requests(&mut self) -> bool {
-        self.intake.take(&mut self.requests);
+        self.published.is_waited_for |= self.intake.take(&mut self.requests);
         let moved = !self.requests.is_empty();
         while let Some(request) = self.requests.pop_front() {
             self.take_request(request);

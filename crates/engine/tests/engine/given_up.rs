@@ -197,3 +197,23 @@ fn a_write_that_waits_for_its_quota_is_dropped_with_its_client() {
     hand.beside(|client| client.set_quota("v", None)).unwrap();
     assert_rests(hand, volume);
 }
+
+/// Also of one that the core has not come to yet.
+#[test]
+fn no_write_is_acknowledged_before_one_that_lacks_room() {
+    let mut hand = Hand::new(&Wish { capacities: vec![64 * MIB], ..Wish::default() });
+    let volume = hand.volume("v", GIB);
+    let lacks_room = (0..).find_map(|at| {
+        hand.settle();
+        hand.write(&volume, at * MIB, &fresh(at, MIB))
+    });
+    let second = hand.write(&volume, 512 * MIB, &fresh(1 << 32, CHUNK));
+    let tags = [lacks_room.unwrap(), second.expect("it is acknowledged before the first")];
+    tags.into_iter().for_each(|tag| drop(hand.wait(tag)));
+    let trimmed = hand.trim(&volume, 0, volume.size_bytes());
+    hand.wait(trimmed).unwrap();
+    settle_for_long(&mut hand);
+    assert!(hand.write(&volume, 0, &fresh(0, CHUNK)).is_none(), "there is room");
+    settle_for_long(&mut hand);
+    assert_rests(hand, volume);
+}
