@@ -128,7 +128,7 @@ impl Checkpoints {
     /// piece goes on from twice [`Self::dirty_pages_sure`]: from 900 of those on, all that finds
     /// blocks among those that are kept.
     pub(crate) fn most_of_piece(&self) -> PieceMax {
-        PieceMax { pages: self.dirty_pages_sure / 2 }
+        PieceMax { pages: self.dirty_pages_sure / 2, reads: usize::MAX }
     }
 
     /// Whether the next freeze needs more blocks than are free, and another root sets some free.

@@ -48,6 +48,7 @@ mod copying;
 mod create;
 mod credits;
 mod dedup;
+mod deletion_pace;
 mod deletions;
 mod devices;
 mod difference;

@@ -26,6 +26,7 @@ use crate::partial::{Ack, Sectors, ragged_chunks};
 use crate::record::CHANGE_BYTES_MAX;
 use crate::requests::UnmapRequest;
 use crate::slot::SlotData;
+use crate::versions::PieceMax;
 use crate::volume::VolumeShared;
 use crate::waiting::Waiting;
 use crate::wanted::Wanted;
@@ -285,9 +286,16 @@ impl Engine {
         if self.checkpoints.tables_are_behind(&self.state) || self.devices.journal_is_behind() {
             return Ok(Piece::Waits);
         }
+        let clients_read = self.reads.any() || !self.reads.extents.is_empty();
+        let room_is_wanted = self.room_is_wanted();
+        let pace = &mut self.volumes.deletions.pace;
+        let Some(reads) = pace.may_ask(&self.state.store, clients_read, room_is_wanted) else {
+            return Ok(Piece::Waits);
+        };
         let mut wanted = Wanted::default();
-        let most = Some(self.checkpoints.most_of_piece());
-        let reached = self.state.want_give_back(id, u64::MAX, most, &mut wanted);
+        let most = PieceMax { reads, ..self.checkpoints.most_of_piece() };
+        let reached = self.state.want_give_back(id, u64::MAX, Some(most), &mut wanted);
+        self.volumes.deletions.pace.note(&wanted.reads);
         self.hold_pages(wanted, |held| &mut held.deletion);
         let Some(leaves) = reached? else { return Ok(Piece::Waits) };
         if !self.journal_has_room(2 * CHANGE_BYTES_MAX) {
@@ -300,6 +308,11 @@ impl Engine {
         }
         self.record(&[piece, Change::DropVolume { id }]);
         Ok(Piece::Finished)
+    }
+
+    /// Whether somebody waits for what is given back, or soon will.
+    fn room_is_wanted(&self) -> bool {
+        !self.waiting.is_empty() || !self.quota_line.is_empty() || self.must_collect()
     }
 
     fn move_unmap_on(&mut self, next: u64) {

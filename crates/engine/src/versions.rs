@@ -82,6 +82,8 @@ const LEAVES_PER_PIECE: usize = 8;
 pub(crate) struct PieceMax {
     /// Pages beside which it takes in no further leaf.
     pub(crate) pages: usize,
+    /// Reads of pages beside which it asks for no further place of a chunk.
+    pub(crate) reads: usize,
 }
 
 impl PieceMax {
@@ -256,7 +258,7 @@ impl State {
     ) -> Result<Option<u64>, PageError> {
         let Some(leaving) = self.leaving(id) else { return Ok(Some(end)) };
         let start = self.catalog.get(id).map_or(0, |entry| entry.lineage.given_back_leaves);
-        let all = most.is_none();
+        let (all, reads_max) = (most.is_none(), most.map_or(usize::MAX, |most| most.reads));
         let (mut at, mut found) = (start, 0);
         let reached = loop {
             match self.next_to_give(&leaving, at, wanted)? {
@@ -264,7 +266,7 @@ impl State {
                     if most.is_some_and(|most| most.is_reached(found, wanted)) {
                         break leaf;
                     }
-                    if !self.want_leaf_gone(&leaving, leaf, wanted)? {
+                    if !self.want_leaf_gone(&leaving, leaf, reads_max, wanted)? {
                         if all || found == 0 {
                             return Ok(None);
                         }
@@ -298,6 +300,7 @@ impl State {
         &mut self,
         leaving: &Leaving,
         leaf: u64,
+        reads_max: usize,
         wanted: &mut Wanted,
     ) -> Result<bool, PageError> {
         let mut here = true;
@@ -306,6 +309,9 @@ impl State {
         }
         if here {
             for pbn in self.leaf_gone(leaving, leaf).released {
+                if wanted.reads.len() >= reads_max {
+                    return Ok(false);
+                }
                 here &= self.want_pba(pbn, wanted)?;
             }
         }

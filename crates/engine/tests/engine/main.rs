@@ -19,6 +19,7 @@ mod full_trims;
 mod fullness;
 mod fullness_collecting;
 mod given_up;
+mod giving_way;
 mod grow;
 mod heat;
 mod hostile;

@@ -182,6 +182,12 @@ impl PageStore {
         pins.awaited.is_some_and(|id| self.arriving.contains_key(&id))
     }
 
+    /// Whether a page that was asked for is on its way still.
+    #[must_use]
+    pub fn is_coming(&self, read: &PageRead) -> bool {
+        self.arriving.contains_key(&read.id)
+    }
+
     /// Adds the read of a page, unless it is on its way already.
     pub(super) fn request(
         &mut self,

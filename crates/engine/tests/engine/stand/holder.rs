@@ -54,6 +54,14 @@ impl Held {
         held.freed.extend(ios);
     }
 
+    /// The same of one zone.
+    pub(crate) fn let_by_of(&self, zone: Zone) {
+        let mut held = self.0.lock().unwrap();
+        let (freed, kept) = held.ios.drain(..).partition(|io| io.zone == zone);
+        held.ios = kept;
+        held.freed.extend::<Vec<Io>>(freed);
+    }
+
     /// All goes on.
     pub(crate) fn let_go(&self) {
         self.hold_no_more();
@@ -65,7 +73,12 @@ impl Held {
         self.0.lock().unwrap().ios.len()
     }
 
-    /// Bytes of those.
+    /// Those of one zone.
+    pub(crate) fn count_of(&self, zone: Zone) -> usize {
+        self.0.lock().unwrap().ios.iter().filter(|io| io.zone == zone).count()
+    }
+
+    /// Bytes of all.
     pub(crate) fn length_bytes(&self) -> usize {
         let length_bytes = |io: &Io| match &io.kind {
             IoKind::Read { buf } => buf.len(),
