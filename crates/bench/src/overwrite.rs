@@ -175,7 +175,7 @@ impl<'a> Writer<'a> {
             words.for_each(|word| word.copy_from_slice(&self.chance.roll().to_le_bytes()));
             zeros.fill(0);
         }
-        let done = Done { sink: Arc::clone(&self.answers) as Arc<dyn Completions>, tag: 0 };
+        let done = Done::new(Arc::clone(&self.answers), 0);
         self.answers.expect();
         let accepted = self.client.write(self.volume, offset_bytes, buffer, false, done);
         if accepted == Accepted::Now {

@@ -71,8 +71,7 @@ impl<'a> VolumeWriter<'a> {
     fn begin(&self) -> Result<Done, CliError> {
         self.outcomes.wait_below(IN_FLIGHT_MAX)?;
         self.outcomes.state().in_flight += 1;
-        let sink = Arc::clone(&self.outcomes.0);
-        Ok(Done { sink, tag: 0 })
+        Ok(Done::new(Arc::clone(&self.outcomes.0), 0))
     }
 }
 

@@ -130,6 +130,7 @@ impl Client {
         } else if durable {
             self.flush(done);
         } else {
+            done.not_needed();
             return Accepted::Now;
         }
         Accepted::Later
@@ -385,14 +386,13 @@ impl Client {
     }
 }
 
-/// A sink for one outcome. It may be dropped before that has come: then the core has panicked over
-/// the request, and whoever waits is told, or would wait for ever.
+/// A sink for one outcome.
 struct OneReply(Sender<Result<Reply, RequestError>>);
 
 /// Whom to tell of one request, and what waits for it.
 fn one_reply() -> (Done, impl FnOnce() -> Result<Reply, RequestError>) {
     let (sender, reply) = mpsc::channel();
-    let done = Done { sink: Arc::new(OneReply(sender)), tag: 0 };
+    let done = Done::new(Arc::new(OneReply(sender)), 0);
     (done, move || reply.recv().unwrap_or(Err(RequestError::Closing)))
 }
 

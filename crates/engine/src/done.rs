@@ -1,4 +1,8 @@
 //! Whom to tell when a request has ended.
+//!
+//! Each is told once, whatever becomes of the request: who is dropped without a word, as when the
+//! core panics over what it had in hands, is told of the close. Sinks are shared, and whoever waits
+//! at one knows only what it was told.
 
 use std::sync::Arc;
 
@@ -19,29 +23,80 @@ pub trait Completions: Send + Sync {
 }
 
 /// Whom to tell when one request has ended.
-#[derive(Clone)]
 pub struct Done {
-    /// Whom.
-    pub sink: Arc<dyn Completions>,
+    /// None once told.
+    sink: Option<Arc<dyn Completions>>,
     /// What the sink knows the request by.
     pub tag: u64,
 }
 
 impl Done {
+    /// Of the request that `sink` knows by `tag`.
+    #[must_use]
+    pub fn new(sink: Arc<impl Completions + 'static>, tag: u64) -> Self {
+        Self { sink: Some(sink), tag }
+    }
+
     pub(crate) fn reply(self, reply: Reply) {
-        self.sink.complete(self.tag, Ok(reply));
+        self.finish(Ok(reply));
     }
 
     pub(crate) fn fail(self, error: RequestError) {
-        self.sink.complete(self.tag, Err(error));
+        self.finish(Err(error));
     }
 
     pub(crate) fn is_gone(&self) -> bool {
-        self.sink.is_gone()
+        self.sink.as_ref().is_some_and(|sink| sink.is_gone())
     }
 
     /// Tells whichever it is.
-    pub(crate) fn finish(self, outcome: Result<Reply, RequestError>) {
-        self.sink.complete(self.tag, outcome);
+    pub(crate) fn finish(mut self, outcome: Result<Reply, RequestError>) {
+        self.tell(outcome);
+    }
+
+    /// The request ends with the call that began it, which says so itself.
+    pub(crate) fn not_needed(mut self) {
+        self.sink = None;
+    }
+
+    fn tell(&mut self, outcome: Result<Reply, RequestError>) {
+        if let Some(sink) = self.sink.take() {
+            sink.complete(self.tag, outcome);
+        }
+    }
+}
+
+impl Drop for Done {
+    fn drop(&mut self) {
+        self.tell(Err(RequestError::Closing));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::{Completions, Done};
+    use crate::error::RequestError;
+    use crate::outcome::Reply;
+
+    #[derive(Default)]
+    struct Told(Mutex<Vec<(u64, bool)>>);
+
+    impl Completions for Told {
+        fn complete(&self, tag: u64, outcome: Result<Reply, RequestError>) {
+            let is_closing = matches!(outcome, Err(RequestError::Closing));
+            self.0.lock().unwrap().push((tag, is_closing));
+        }
+    }
+
+    #[test]
+    fn each_is_told_once_and_of_the_close_when_it_is_dropped() {
+        let told = Arc::<Told>::default();
+        Done::new(Arc::clone(&told), 1).reply(Reply::Done);
+        Done::new(Arc::clone(&told), 2).fail(RequestError::NoSpace);
+        drop(Done::new(Arc::clone(&told), 3));
+        Done::new(Arc::clone(&told), 4).not_needed();
+        assert_eq!(*told.0.lock().unwrap(), [(1, false), (2, false), (3, true)]);
     }
 }

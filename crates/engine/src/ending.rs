@@ -22,9 +22,8 @@ impl Engine {
 
 impl Drop for Engine {
     /// Whoever asks after the end, or asked before it and was not answered, is told: after a clean
-    /// end those who asked at the last moment, after a panic of this thread all that there are. Of
-    /// the request that it panicked over nothing is left by then but the waiting: it ends when the
-    /// sink is dropped (`client.rs`).
+    /// end those who asked at the last moment, after a panic of this thread all that there are. Who
+    /// asked for what it panicked over has been told by then ([`crate::done`]).
     fn drop(&mut self) {
         let error = RequestError::Closing;
         self.intake.refuse(error.clone());

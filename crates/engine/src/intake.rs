@@ -21,6 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use disk::Doorbell;
 
 use crate::credits::Credits;
+use crate::done::Done;
 use crate::error::RequestError;
 use crate::lookaside::Lookaside;
 use crate::options::Options;
@@ -109,7 +110,7 @@ impl Intake {
             && request.at_the_door
             && request.volume.quota_bytes().is_none();
         if acknowledged {
-            request.done = None;
+            request.done.take().into_iter().for_each(Done::not_needed);
             self.lookaside.stamp(request.volume.id, request.range_bytes());
         }
         state.requests.push_back(Request::Write(request));

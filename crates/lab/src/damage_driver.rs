@@ -154,7 +154,7 @@ impl Driver {
 
     fn ask(&mut self, send: impl FnOnce(&Client, Done)) -> Option<Outcome> {
         let inbox = Arc::new(Inbox::default());
-        send(&self.client, Done { sink: Arc::clone(&inbox) as Arc<dyn Completions>, tag: 1 });
+        send(&self.client, Done::new(Arc::clone(&inbox), 1));
         self.wait_for(&inbox)
     }
 
@@ -194,7 +194,7 @@ impl Driver {
         let mut buf = self.client.buffer(offset_bytes, bytes.len());
         buf.bytes_mut().copy_from_slice(bytes);
         let inbox = Arc::new(Inbox::default());
-        let done = Done { sink: Arc::clone(&inbox) as Arc<dyn Completions>, tag: 1 };
+        let done = Done::new(Arc::clone(&inbox), 1);
         let accepted = self.client.write(volume, offset_bytes, buf, false, done);
         while self.engine.step() {}
         match accepted {

@@ -165,7 +165,7 @@ impl Opening {
             let mut state = self.inbox.state.lock().unwrap_or_else(PoisonError::into_inner);
             state.covers.insert(self.next_tag, covers);
         }
-        Done { sink: Arc::clone(&self.inbox) as Arc<dyn Completions>, tag: self.next_tag }
+        Done::new(Arc::clone(&self.inbox), self.next_tag)
     }
 
     /// The tag of the newest request.

@@ -320,10 +320,9 @@ impl<'a> Session<'a> {
         buf: ChunkBuf,
     ) -> Result<Result<(), RequestError>, Hangup> {
         let (ended, outcome) = mpsc::channel();
-        let done = Done { sink: Arc::new(Piece { link: Arc::clone(&self.link), ended }), tag: 0 };
+        let done = Done::new(Arc::new(Piece { link: Arc::clone(&self.link), ended }), 0);
         match self.client.write(&self.volume, at_bytes, buf, false, done) {
             Accepted::Now => Ok(Ok(())),
-            // Nobody tells of it any more if the core has panicked.
             Accepted::Later => self.wait(|| {
                 let outcome = outcome.recv().unwrap_or(Err(RequestError::Closing));
                 Ok(outcome.map(drop))
@@ -377,7 +376,7 @@ impl<'a> Session<'a> {
 
     fn begun(&self, request: Request) -> Done {
         let tag = self.link.begin(request);
-        Done { sink: Arc::clone(&self.link) as _, tag }
+        Done::new(Arc::clone(&self.link), tag)
     }
 }
 

@@ -228,7 +228,7 @@ fn write_requests(
         let offset_bytes = number * REQUEST_BYTES as u64;
         let mut buffer = client.buffer(offset_bytes, REQUEST_BYTES);
         bytes.fill(number, buffer.bytes_mut());
-        let done = Done { sink: Arc::clone(answers) as Arc<dyn Completions>, tag: number };
+        let done = Done::new(Arc::clone(answers), number);
         answers.expect();
         if client.write(volume, offset_bytes, buffer, false, done) == Accepted::Now {
             answers.complete(number, Ok(Reply::Done));

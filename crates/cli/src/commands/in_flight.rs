@@ -8,7 +8,7 @@ mod answers;
 
 use std::sync::Arc;
 
-use engine::{Accepted, ChunkBuf, Client, Completions, Done, VolumeHandle};
+use engine::{Accepted, ChunkBuf, Client, Done, VolumeHandle};
 
 use answers::Answers;
 
@@ -73,6 +73,6 @@ impl<'a> InFlight<'a> {
     fn expect(&mut self) -> Done {
         self.answers.expect();
         self.next_tag += 1;
-        Done { sink: Arc::clone(&self.answers) as Arc<dyn Completions>, tag: self.next_tag }
+        Done::new(Arc::clone(&self.answers), self.next_tag)
     }
 }

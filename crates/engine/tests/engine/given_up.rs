@@ -33,7 +33,7 @@ impl Completions for Caller {
 
 impl Caller {
     fn done(self: &Arc<Self>) -> Done {
-        Done { sink: Arc::clone(self) as _, tag: 0 }
+        Done::new(Arc::clone(self), 0)
     }
 
     /// Sends a write that is not answered at once.

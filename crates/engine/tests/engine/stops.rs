@@ -119,7 +119,7 @@ fn everybody_who_waits_is_told_when_the_core_panics() {
     let flushed = hand.flush();
     let durable = hand.write_durable(&volume, 2 * CHUNK, &fresh(4, CHUNK));
     hand.steps(STEPS);
-    let (panics, (closed, done)) = (Done { sink: Arc::new(Panics), tag: 0 }, hand.done());
+    let (panics, (closed, done)) = (Done::new(Arc::new(Panics), 0), hand.done());
     hand.client.extents(&volume, 0, CHUNK, 1, panics);
     hand.client.administer(AdminRequest::Close, done);
     assert!(catch_unwind(AssertUnwindSafe(|| hand.steps(STEPS))).is_err());
@@ -131,9 +131,9 @@ fn everybody_who_waits_is_told_when_the_core_panics() {
     assert!(matches!(refused, RequestError::Closing));
 }
 
-/// The request is in nobody's queue then, only on the stack that is unwound.
-#[test]
-fn who_asked_for_what_the_core_panics_over_is_told() {
+/// A store whose core panics over a request to collect: that is in nobody's queue then, only on the
+/// stack that is unwound.
+fn panicking_collector() -> Hand {
     let mut hand = Hand::new(&Wish::default());
     let volume = hand.volume("v", GIB);
     hand.write(&volume, 0, &fresh(1, 8 * MIB));
@@ -144,6 +144,12 @@ fn who_asked_for_what_the_core_panics_over_is_told() {
     hand.engine.observe(Box::new(|notice| {
         assert!(!matches!(notice, Notice::CollectionBegan { .. }), "as a mistake of ours would");
     }));
+    hand
+}
+
+#[test]
+fn who_asked_for_what_the_core_panics_over_is_told() {
+    let mut hand = panicking_collector();
     let (told, outcome) = mpsc::channel();
     let client = hand.client.clone();
     let asked = thread::spawn(move || told.send(client.collect(CollectRequest::default())));
@@ -156,6 +162,17 @@ fn who_asked_for_what_the_core_panics_over_is_told() {
     drop(std::mem::replace(&mut hand.engine, Hand::new(&Wish::default()).engine));
     let outcome = outcome.recv_timeout(Duration::from_secs(20));
     assert_eq!(outcome.expect("nobody waits for ever"), Err(RequestError::Closing));
+}
+
+/// Commands have one for all that they ask, and wait at it for as many outcomes.
+#[test]
+fn a_sink_that_outlives_the_request_is_told_of_what_the_core_panics_over() {
+    let mut hand = panicking_collector();
+    let (asked, done) = hand.done();
+    hand.client.administer(AdminRequest::Collect(CollectRequest::default()), done);
+    assert!(catch_unwind(AssertUnwindSafe(|| hand.steps(STEPS))).is_err());
+    drop(std::mem::replace(&mut hand.engine, Hand::new(&Wish::default()).engine));
+    assert!(matches!(hand.outcome(asked), Some(Err(RequestError::Closing))));
 }
 
 fn read_later(hand: &mut Hand, volume: &VolumeHandle, offset_bytes: u64) -> u64 {

@@ -656,7 +656,7 @@ impl Completions for ReadsOn {
     fn complete(&self, tag: u64, outcome: Result<Reply, RequestError>) {
         drop(outcome);
         if let Some(sink) = self.this.upgrade().filter(|_| !self.told.load(Ordering::Acquire)) {
-            self.client.read(&self.volume, MIB, CHUNK as u32, Done { sink, tag });
+            self.client.read(&self.volume, MIB, CHUNK as u32, Done::new(sink, tag));
         }
     }
 }

@@ -90,7 +90,7 @@ fn chunks(first: u64, count: u64) -> Vec<u8> {
 impl Rig {
     fn done(&mut self) -> Done {
         self.tag += 1;
-        Done { sink: self.inbox.clone(), tag: self.tag }
+        Done::new(self.inbox.clone(), self.tag)
     }
     fn beside<T: Send + 'static>(&mut self, f: impl FnOnce(Client) -> T + Send + 'static) -> T {
         let c = self.client.clone();
@@ -636,7 +636,7 @@ fn a_slow_device_holds_writers_back() {
             for i in 0..100 {
                 b.bytes_mut()[i * 4096..(i + 1) * 4096].copy_from_slice(&chunk(1 + at + i as u64));
             }
-            client.write(&v, at * C, b, false, Done { sink: inbox.clone(), tag: 1 });
+            client.write(&v, at * C, b, false, Done::new(inbox.clone(), 1));
             w2.fetch_add(409_600, std::sync::atomic::Ordering::SeqCst);
         }
     });

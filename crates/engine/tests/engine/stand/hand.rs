@@ -49,8 +49,7 @@ impl Hand {
 
     pub(crate) fn done(&mut self) -> (u64, Done) {
         self.next_tag += 1;
-        let sink = Arc::clone(&self.inbox) as Arc<dyn Completions>;
-        (self.next_tag, Done { sink, tag: self.next_tag })
+        (self.next_tag, Done::new(Arc::clone(&self.inbox), self.next_tag))
     }
 
     /// The outcome of a request, if it has come.
