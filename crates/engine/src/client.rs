@@ -21,7 +21,9 @@ use crate::grow::GrowOptions;
 use crate::intake::Intake;
 use crate::outcome::{Extent, Reply};
 use crate::partial::ragged_chunks;
-use crate::requests::{AdminRequest, ExtentsRequest, Request, UnmapRequest, WriteRequest};
+use crate::requests::{
+    AdminRequest, ExtentsRequest, Request, UnmapRequest, WriteAnswer, WriteRequest,
+};
 use crate::scrub::{ScrubRequest, ScrubStep};
 use crate::stats::Stats;
 use crate::volume::VolumeHandle;
@@ -107,17 +109,16 @@ impl Client {
             offset_bytes.is_multiple_of(chunk_bytes) && end_bytes.is_multiple_of(chunk_bytes);
         let request = WriteRequest {
             volume: Arc::clone(&volume.0),
-            at_the_door: whole,
             offset_bytes,
             buf: Arc::new(buf),
             from_bytes: 0,
             chunks: end_bytes.div_ceil(chunk_bytes) - offset_bytes / chunk_bytes,
+            covers_whole_chunks: whole,
             reserved: false,
             durable: durable || self.intake.sync,
-            done: Some(done),
-            ack: None,
+            answer: WriteAnswer::Whole(done),
             quota: None,
-            aside: false,
+            left_the_buffer: false,
             had_to_wait: false,
         };
         if self.intake.write(request) { Accepted::Now } else { Accepted::Later }

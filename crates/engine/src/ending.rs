@@ -9,7 +9,7 @@ impl Engine {
     pub(crate) fn fail_writing(&mut self, error: &RequestError) {
         std::mem::take(&mut self.waiting).into_iter().for_each(|waiting| waiting.fail(error));
         for mut write in std::mem::take(&mut self.quota_line.writes) {
-            write.answer().fail(error);
+            write.fail(error);
         }
         self.quota_line.let_go();
         self.hold_pages(Wanted::default(), |held| &mut held.quota);

@@ -21,7 +21,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use disk::Doorbell;
 
 use crate::credits::Credits;
-use crate::done::Done;
 use crate::error::RequestError;
 use crate::lookaside::Lookaside;
 use crate::options::Options;
@@ -96,9 +95,7 @@ impl Intake {
         let mut state = self.lock();
         if let Some(error) = state.refusal_of_writes() {
             drop(state);
-            if let Some(done) = request.done {
-                done.fail(error);
-            }
+            request.fail(&error);
             return false;
         }
         let is_waited_for = state.lacks_room || state.space.limit.is_waited_for;
@@ -107,10 +104,10 @@ impl Intake {
         // Quotas are set under this lock: a write behind one in the queue is judged by it.
         let acknowledged = request.reserved
             && !request.durable
-            && request.at_the_door
+            && request.covers_whole_chunks
             && request.volume.quota_bytes().is_none();
         if acknowledged {
-            request.done.take().into_iter().for_each(Done::not_needed);
+            request.acknowledge_at_the_door();
             self.lookaside.stamp(request.volume.id, request.range_bytes());
         }
         state.requests.push_back(Request::Write(request));

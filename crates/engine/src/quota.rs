@@ -118,7 +118,7 @@ impl Engine {
         if write.reserved {
             self.intake.lock().space.settle(write.chunks);
         }
-        write.answer().fail(error);
+        write.fail(error);
     }
 
     /// Judges the first write of a volume; what the first of all finds here is held for it while it

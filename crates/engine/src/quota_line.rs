@@ -85,7 +85,7 @@ impl QuotaLine {
         mut write: WriteRequest,
         until: Until,
     ) -> Result<(), WriteRequest> {
-        if until == Until::GivenBack && !write.aside {
+        if until == Until::GivenBack && !write.left_the_buffer {
             let is_aside = self.put_aside(&mut write);
             if self.aside.used_bytes() > self.told_bytes as u64 || !is_aside {
                 self.hold_up(&write.volume);
@@ -105,7 +105,7 @@ impl QuotaLine {
         let bytes = pooled_bytes(buf.bytes().len());
         let Some(permit) = self.aside.try_permit(bytes) else { return false };
         buf.replace_permit(permit);
-        write.aside = true;
+        write.left_the_buffer = true;
         true
     }
 

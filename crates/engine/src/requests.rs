@@ -33,11 +33,7 @@ impl Request {
     /// Answers a request that nobody will look at any more.
     pub(crate) fn fail(self, error: RequestError) {
         match self {
-            Self::Write(write) => {
-                if let Some(done) = write.done {
-                    done.fail(error);
-                }
-            }
+            Self::Write(mut write) => write.fail(&error),
             Self::Unmap(unmap) => unmap.done.fail(error),
             Self::Extents(extents) => extents.done.fail(error),
             Self::Read(read) => read.done.fail(error),
@@ -68,21 +64,28 @@ pub(crate) struct WriteRequest {
     /// Whether it covers its chunks wholly. Only then, and if its volume has no quota, is it
     /// acknowledged at the door: what must read the rest of a chunk first may still fail, and so
     /// may what a quota forbids.
-    pub(crate) at_the_door: bool,
+    pub(crate) covers_whole_chunks: bool,
     /// Whether its worst case is reserved.
     pub(crate) reserved: bool,
     /// Answered when durable rather than when buffered.
     pub(crate) durable: bool,
-    /// None when it was acknowledged at the door.
-    pub(crate) done: Option<Done>,
-    /// Its answer, once the first part is in the write buffer.
-    pub(crate) ack: Option<Arc<Ack>>,
+    pub(crate) answer: WriteAnswer,
     /// What it has reserved of its volume's quota.
     pub(crate) quota: Option<QuotaShare>,
-    /// Whether it has left the write buffer to wait for that ([`crate::quota_line`]).
-    pub(crate) aside: bool,
+    /// Whether it has left the write buffer's memory to wait for that ([`crate::quota_line`]).
+    pub(crate) left_the_buffer: bool,
     /// Whether it had to wait for that.
     pub(crate) had_to_wait: bool,
+}
+
+/// How a write is answered.
+pub(crate) enum WriteAnswer {
+    /// Not any more: it was acknowledged at the door.
+    Given,
+    /// By this.
+    Whole(Done),
+    /// By one answer for all its parts, of which the first was about to enter the write buffer.
+    InParts(Arc<Ack>),
 }
 
 impl WriteRequest {
@@ -97,18 +100,21 @@ impl WriteRequest {
 
     /// Whether it was acknowledged at the door.
     pub(crate) fn is_acknowledged(&self) -> bool {
-        self.done.is_none() && self.ack.is_none()
+        matches!(self.answer, WriteAnswer::Given)
     }
 
     /// Whether it was not answered, and nobody is left to hear of it.
     pub(crate) fn is_given_up(&self) -> bool {
-        self.done.as_ref().is_some_and(Done::is_gone)
-            || self.ack.as_ref().is_some_and(|ack| ack.is_gone())
+        match &self.answer {
+            WriteAnswer::Given => false,
+            WriteAnswer::Whole(done) => done.is_gone(),
+            WriteAnswer::InParts(ack) => ack.is_gone(),
+        }
     }
 
     /// Whether its volume's quota may forbid it: not if it was acknowledged already.
     pub(crate) fn is_under_a_quota(&self) -> bool {
-        self.done.is_some() && self.volume.quota_bytes().is_some()
+        matches!(self.answer, WriteAnswer::Whole(_)) && self.volume.quota_bytes().is_some()
     }
 
     /// Bytes of its volume that it writes.
@@ -116,10 +122,29 @@ impl WriteRequest {
         self.offset_bytes..self.offset_bytes + self.buf.bytes().len() as u64
     }
 
-    /// Its answer: one for all its parts.
-    pub(crate) fn answer(&mut self) -> Arc<Ack> {
-        let done = &mut self.done;
-        Arc::clone(self.ack.get_or_insert_with(|| Ack::new(done.take())))
+    /// Its answer, one for all its parts; none if it was given at the door.
+    pub(crate) fn answer(&mut self) -> Option<Arc<Ack>> {
+        let ack = match std::mem::replace(&mut self.answer, WriteAnswer::Given) {
+            WriteAnswer::Given => return None,
+            WriteAnswer::Whole(done) => Ack::new(Some(done)),
+            WriteAnswer::InParts(ack) => ack,
+        };
+        self.answer = WriteAnswer::InParts(Arc::clone(&ack));
+        Some(ack)
+    }
+
+    /// It is acknowledged by the call that brings it.
+    pub(crate) fn acknowledge_at_the_door(&mut self) {
+        if let WriteAnswer::Whole(done) = std::mem::replace(&mut self.answer, WriteAnswer::Given) {
+            done.not_needed();
+        }
+    }
+
+    /// It fails, unless it was acknowledged.
+    pub(crate) fn fail(&mut self, error: &RequestError) {
+        if let Some(ack) = self.answer() {
+            ack.fail(error);
+        }
     }
 }
 

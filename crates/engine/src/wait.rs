@@ -86,8 +86,9 @@ impl Engine {
             self.waiting.push_front(Waiting::Write(write));
             return Turn::Began;
         }
-        let ack = write.answer();
-        self.acknowledge(ack, write.durable);
+        if let Some(ack) = write.answer() {
+            self.acknowledge(ack, write.durable);
+        }
         Turn::Left
     }
 

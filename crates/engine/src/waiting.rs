@@ -42,7 +42,7 @@ impl Waiting {
 
     pub(crate) fn fail(self, error: &RequestError) {
         match self {
-            Self::Write(mut write) => write.answer().fail(error),
+            Self::Write(mut write) => write.fail(error),
             Self::Ends { unmap, .. } => unmap.done.fail(error.clone()),
             Self::Change(_, done) => done.fail(error.clone()),
         }

@@ -71,8 +71,9 @@ impl Engine {
     /// A write whose worst case is reserved enters the open group.
     pub(crate) fn buffer_write(&mut self, mut write: WriteRequest) {
         let chunks = write.chunks;
-        if self.buffer_part(&mut write, chunks) && !write.is_acknowledged() {
-            let ack = write.answer();
+        if self.buffer_part(&mut write, chunks)
+            && let Some(ack) = write.answer()
+        {
             self.acknowledge(ack, write.durable && !mutant!(ForgetsFuaOfWrite));
         }
     }
@@ -87,7 +88,7 @@ impl Engine {
             return false;
         }
         // Of one that was acknowledged nobody waits for anything.
-        let ack = (!write.is_acknowledged()).then(|| write.answer());
+        let ack = write.answer();
         if ack.is_some() {
             self.intake.lookaside.stamp(write.volume.id, write.range_bytes());
         }
@@ -121,7 +122,7 @@ impl Engine {
         error: &RequestError,
     ) {
         self.intake.lock().space.settle(chunks);
-        write.answer().fail(error);
+        write.fail(error);
         // What is in groups already counts until it is mapped.
         self.buffer.hold_quota_with_newest(write.quota.take());
     }
