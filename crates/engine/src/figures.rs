@@ -29,6 +29,7 @@ impl Engine {
         let [data_used_ratio, tables_used_ratio] = self.used_ratios();
         let occupied_bytes = capacity_bytes - free_bytes;
         Stats {
+            uuid: format!("{:032x}", u128::from_be_bytes(self.geometry.uuid)),
             logical_bytes,
             deletions: deletions - deletions_held,
             deletions_held,

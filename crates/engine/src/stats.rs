@@ -7,6 +7,10 @@ use crate::stages::StageTimes;
 /// Everything `tamis stats --json` prints; all sizes in bytes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stats {
+    /// What messages name the store by, in hexadecimal digits; empty from servers of earlier
+    /// releases.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub uuid: String,
     /// Mapped by volumes.
     pub logical_bytes: u64,
     /// Deleted volumes, snapshots and cut-off ranges whose space is yet to come back.

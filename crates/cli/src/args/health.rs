@@ -17,6 +17,7 @@ Examples:
   tamis stats /srv/store --volumes
       goes through the maps of all volumes, and says what of each is its own and would come back
   tamis stats /srv/store --warn 80%
+The UUID in its last line is what messages call the store by that find its disks elsewhere.
 While the store is being served the rates of half a second are shown as well. With --warn the exit
 code is 10 when more of the room for data or for tables is used: for timers and monitors.")]
 pub(crate) struct StatsArgs {
@@ -41,7 +42,8 @@ Examples:
   tamis check /srv/store --repair
   tamis check /srv/store --repair --without-zone data.1
       the device of data.1 is gone for good, and another one is in its place; with journal, what
-      was flushed since the last checkpoint is given up
+      was flushed since the last checkpoint is given up, also if that journal is found later: the
+      store goes on with the other one
 Reads all tables, containers and counts and changes nothing. Exit code 0 means sound, 5 means that
 damage was found; each piece is named with what it affects: volumes, chunks and bytes.
 With --repair the tables are made again from what is intact: reference counts, Hash-PBN and PBN-PBA

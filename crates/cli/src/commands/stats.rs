@@ -304,6 +304,10 @@ fn room(Report { stats, served, .. }: &Report) -> Table {
         let bound = human_bytes(stats.memory_bytes_max);
         row("memory", stats.memory_bytes, format!("of {bound} allowed"));
     }
+    // A server of an earlier release does not say.
+    if !stats.uuid.is_empty() {
+        table.row(["store".into(), String::new(), format!("UUID {}", stats.uuid)]);
+    }
     table
 }
 

@@ -108,7 +108,9 @@ fn a_killed_store_is_refused_with_a_blank_journal_until_what_was_flushed_is_give
     tamis(&format!("init {store} --capacity 64M --journal {journal}")).ok();
     tamis(&format!("volume create {store} before --size 1M")).ok();
     let server = Served::start(&store, "");
-    tamis(&format!("volume create {store} behind --size 1M")).ok();
+    for number in 0..12 {
+        tamis(&format!("volume create {store} behind{number} --size 1M")).ok();
+    }
     server.kill();
     rename(&folder, "ring", "away");
     let length_bytes = fs::metadata(folder.join("away")).unwrap().len();
@@ -123,9 +125,33 @@ fn a_killed_store_is_refused_with_a_blank_journal_until_what_was_flushed_is_give
     rename(&folder, "away", "ring");
     tamis(&format!("check {store}")).ok();
 
+    rename(&folder, "ring", "away");
     rename(&folder, "blank", "ring");
     tamis(&format!("check {store} --repair --without-zone journal")).fails(9, "last checkpoint");
     tamis(&format!("check {store}")).ok();
     let listed = tamis(&format!("volume list {store}")).ok();
     assert!(listed.out.contains("before") && !listed.out.contains("behind"), "{listed:?}");
+
+    // The right one is none any more.
+    rename(&folder, "ring", "new");
+    rename(&folder, "away", "ring");
+    tamis(&format!("volume list {store}")).fails(5, "put the one back that was here");
+    rename(&folder, "new", "ring");
+    tamis(&format!("volume list {store}")).ok();
+}
+
+#[test]
+fn stats_tell_what_messages_name_a_store_by() {
+    let folder = Folder::new();
+    let store = folder.path("store");
+    let made = tamis(&format!("init {store} --capacity 64M --json")).ok().json();
+    let uuid = made["uuid"].as_str().unwrap().to_owned();
+    let assert_is_told = || {
+        assert_eq!(tamis(&format!("stats {store} --json")).ok().json()["uuid"], uuid.as_str());
+        let told = tamis(&format!("stats {store}")).ok().out;
+        assert!(told.contains(&format!("UUID {uuid}\n")), "{told}");
+    };
+    assert_is_told();
+    let _server = Served::start(&store, "");
+    assert_is_told();
 }
