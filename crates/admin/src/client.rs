@@ -175,7 +175,10 @@ impl<R: BufRead, W: Write> Client<R, W> {
         may_shrink: bool,
     ) -> Result<VolumeInfo, CallError> {
         let name = name.to_owned();
-        self.call_for_volume(&Request::ResizeVolume { name, size_bytes, may_shrink })
+        self.call_for_volume(&match may_shrink {
+            true => Request::ResizeVolume { name, size_bytes, may_shrink },
+            false => Request::EnlargeVolume { name, size_bytes },
+        })
     }
 
     /// Gives a volume another name.
@@ -200,7 +203,10 @@ impl<R: BufRead, W: Write> Client<R, W> {
 
     /// Deletes a volume or a snapshot; a volume's snapshots only if that is meant.
     pub fn delete_volume(&mut self, request: DeleteRequest) -> Result<(), CallError> {
-        self.call_for_nothing(&Request::DeleteVolume(request))
+        self.call_for_nothing(&match (request.id, request.newest) {
+            (None, None) => Request::DeleteVolume(request),
+            _ => Request::DeleteThis(request),
+        })
     }
 
     /// Takes snapshots, all at one moment.
@@ -216,7 +222,11 @@ impl<R: BufRead, W: Write> Client<R, W> {
 
     /// Lets a volume hold again what a snapshot of it holds.
     pub fn roll_back(&mut self, snapshot: &str, id: Option<u32>) -> Result<VolumeInfo, CallError> {
-        self.call_for_volume(&Request::Rollback { snapshot: snapshot.to_owned(), id })
+        let snapshot = snapshot.to_owned();
+        self.call_for_volume(&match id {
+            None => Request::Rollback { snapshot, id },
+            Some(id) => Request::RollBackToThis { snapshot, id },
+        })
     }
 
     /// What new frames are compressed with.

@@ -66,6 +66,14 @@ pub enum Request {
         /// The domain.
         domain: String,
     },
+    /// Another logical size, no smaller than before. A request of its own, as those below that are
+    /// guarded: an earlier server would pass over the guard, and has to refuse this.
+    EnlargeVolume {
+        /// The volume.
+        name: String,
+        /// Its size from now on.
+        size_bytes: u64,
+    },
     /// Another logical size.
     ResizeVolume {
         /// The volume.
@@ -98,8 +106,10 @@ pub enum Request {
         #[serde(with = "DedupWord")]
         dedup: Dedup,
     },
-    /// Deletes a volume or a snapshot and all it holds.
+    /// Deletes a volume or a snapshot and all it holds, whatever has the name.
     DeleteVolume(DeleteRequest),
+    /// The same of what was decided on: with a number, or one that nothing may exceed.
+    DeleteThis(DeleteRequest),
     /// Snapshots of one moment.
     TakeSnapshots(SnapshotRequest),
     /// A new volume that begins as a snapshot.
@@ -109,7 +119,14 @@ pub enum Request {
         /// The new volume.
         name: String,
     },
-    /// Lets a volume hold again what a snapshot of it holds.
+    /// Lets a volume hold again what this snapshot of it holds.
+    RollBackToThis {
+        /// `VOLUME@SNAPSHOT`.
+        snapshot: String,
+        /// Its number.
+        id: u32,
+    },
+    /// Lets a volume hold again what a snapshot of it holds, whichever has the name.
     Rollback {
         /// `VOLUME@SNAPSHOT`.
         snapshot: String,

@@ -102,6 +102,9 @@ impl EngineService {
                 let domain = Some(domain);
                 changed(client.make_volume(NewVolume { name, size_bytes, read_only, domain })?)
             }
+            Request::EnlargeVolume { name, size_bytes } => {
+                changed(client.set_size(&name, size_bytes, false)?)
+            }
             Request::ResizeVolume { name, size_bytes, may_shrink } => {
                 changed(client.set_size(&name, size_bytes, may_shrink)?)
             }
@@ -112,7 +115,7 @@ impl EngineService {
                 changed(client.set_quota(&name, quota_bytes)?)
             }
             Request::SetDedup { name, dedup } => changed(client.set_dedup(&name, dedup)?),
-            Request::DeleteVolume(request) => {
+            Request::DeleteVolume(request) | Request::DeleteThis(request) => {
                 client.delete(request)?;
                 Response::Done
             }
@@ -125,6 +128,9 @@ impl EngineService {
             }
             Request::CloneVolume { snapshot, name } => {
                 changed(client.clone_volume(&snapshot, &name)?)
+            }
+            Request::RollBackToThis { snapshot, id } => {
+                changed(client.roll_back_to(&snapshot, Some(id))?)
             }
             Request::Rollback { snapshot, id } => changed(client.roll_back_to(&snapshot, id)?),
             Request::Collect { position, recompress } => self.collect(position, recompress)?,

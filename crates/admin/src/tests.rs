@@ -464,6 +464,38 @@ fn a_deletion_that_an_older_client_asks_for_leaves_snapshots_alone() {
     assert_eq!(request, Request::DeleteVolume(DeleteRequest::of("v")));
 }
 
+/// Earlier servers pass over fields that they do not know: what is guarded has names of its own.
+#[test]
+fn what_is_guarded_is_asked_for_in_words_that_earlier_servers_refuse() {
+    #[derive(serde::Deserialize)]
+    #[serde(tag = "request", rename_all = "snake_case")]
+    #[expect(dead_code, reason = "what 0.1.0 takes of these requests")]
+    enum Earlier {
+        ResizeVolume { name: String, size_bytes: u64 },
+        DeleteVolume { name: String },
+        Rollback { snapshot: String },
+    }
+    let asked_by = |ask: &dyn Fn(&mut Client<&[u8], &mut Vec<u8>>)| {
+        let hello = b"{\"protocol\":1,\"tamis\":\"0\",\"busy\":false}\n";
+        let mut asked = Vec::new();
+        ask(&mut Client::over(hello.as_slice(), &mut asked).unwrap());
+        serde_json::from_slice::<Earlier>(&asked)
+    };
+    let deletion = DeleteRequest::of("v");
+    let numbered = DeleteRequest { id: Some(3), ..deletion.clone() };
+    let bounded = DeleteRequest { newest: Some(3), ..deletion.clone() };
+    for guarded in [numbered, bounded] {
+        let asked = asked_by(&|client| drop(client.delete_volume(guarded.clone())));
+        assert!(asked.is_err_and(|error| error.to_string().contains("unknown variant")));
+    }
+    assert!(asked_by(&|client| drop(client.roll_back("v@a", Some(3)))).is_err());
+    assert!(asked_by(&|client| drop(client.resize_volume("v", 512, false))).is_err());
+    // Whoever asks for whatever has the name is understood as ever.
+    asked_by(&|client| drop(client.delete_volume(deletion.clone()))).unwrap();
+    asked_by(&|client| drop(client.roll_back("v@a", None))).unwrap();
+    asked_by(&|client| drop(client.resize_volume("v", 512, true))).unwrap();
+}
+
 #[test]
 fn older_clients_resize_and_roll_back_what_has_the_name() {
     let request = |line| serde_json::from_str::<Request>(line).unwrap();

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use admin::CallError;
 use engine::{Dedup, DeleteRequest, NewVolume, VolumeInfo};
 use serde::Serialize;
 
@@ -56,13 +57,21 @@ fn create(args: &VolumeCreateArgs) -> Result<(), CliError> {
         let dedup = if args.no_dedup { Some(Dedup::Off) } else { args.dedup };
         let set = set_up(store, made, quota_bytes, dedup.filter(|dedup| *dedup != Dedup::On));
         if set.is_err() {
-            // Nobody asked for a volume without them; the first error is the one to tell.
-            let _ = store.delete_volume(undo);
+            take_back(store, undo);
         }
         let volume = set?;
         Ok((volume, note))
     })?;
     report(of, &volume, format_args!("created {}: {}{note}", volume.name, human_bytes(args.size)))
+}
+
+/// Nobody asked for a volume without its settings; that they failed is the error to tell.
+fn take_back(store: &mut Store, undo: DeleteRequest) {
+    let by_name = DeleteRequest::of(&undo.name);
+    // A server that does not know the settings may not know numbers either.
+    if let Err(CliError::Call(CallError::EarlierServer)) = store.delete_volume(undo) {
+        let _ = store.delete_volume(by_name);
+    }
 }
 
 /// Gives a volume its settings.

@@ -126,8 +126,8 @@ impl Service for Refusing {
         self.0.lock().unwrap().push(words.map(ToString::to_string).join(" ").replace('"', ""));
         match request {
             Request::SetDedup { .. } => refused(),
-            Request::DeleteVolume(request) if request.name == "v@b" => refused(),
-            Request::DeleteVolume(_) => Response::Done,
+            Request::DeleteThis(request) if request.name == "v@b" => refused(),
+            Request::DeleteThis(_) => Response::Done,
             Request::ListVolumes { .. } => {
                 let volumes = ["v", "v@a", "v@b", "v@c"].map(volume).into();
                 Response::Volumes { volumes, more: false }
@@ -154,13 +154,49 @@ fn what_fails_in_its_middle_is_taken_back_or_said() {
     tamis(&format!("volume create {store} v --size 1M --quota 8K --dedup off")).fails(1, "says no");
     assert_eq!(
         all_asked(),
-        ["create_volume v null", "set_quota v 8192", "set_dedup v null", "delete_volume v null"]
+        ["create_volume v null", "set_quota v 8192", "set_dedup v null", "delete_this v null"]
     );
     tamis(&format!("volume set {store} v --quota 8K --dedup off")).fails(1, "says no");
     let expected = ["list_volumes null null", "set_quota v 8192", "set_dedup v null"];
     assert_eq!(all_asked(), [&expected[..], &["set_quota v 4096"]].concat());
     let refused = tamis(&format!("snapshot delete {store} v@a v@b v@c")).fails(1, "says no");
     assert!(refused.err.contains("deleted v@a, and no more"), "{refused:?}");
+}
+
+/// A server of before there were quotas, and numbers in deletions. What it was asked.
+struct Earlier(Arc<Mutex<Vec<String>>>);
+
+impl Service for Earlier {
+    fn answer(&self, request: Request) -> Response {
+        let asked = serde_json::to_value(&request).unwrap();
+        self.0.lock().unwrap().push(asked["request"].as_str().unwrap().to_owned());
+        let made = json!({
+            "name": "v", "id": 1, "size_bytes": 1 << 20, "mapped_bytes": 0, "read_only": false,
+        });
+        match request {
+            Request::CreateVolume { .. } => {
+                Response::Volume { volume: serde_json::from_value(made).unwrap() }
+            }
+            Request::DeleteVolume(_) => Response::Done,
+            _ => {
+                let sentence = "the request cannot be read: unknown variant".to_owned();
+                Response::Refused(Refusal { kind: RefusalKind::BadRequest, sentence })
+            }
+        }
+    }
+}
+
+#[test]
+fn a_volume_that_an_earlier_server_cannot_set_up_is_taken_back() {
+    let folder = Folder::new();
+    let store = folder.path("store");
+    std::fs::create_dir(&store).unwrap();
+    let asked = Arc::default();
+    let _server = Server::start(store.as_ref(), Earlier(Arc::clone(&asked))).unwrap();
+    let words = format!("volume create {store} v --size 1M --quota 8K");
+    tamis(&words).fails(1, "is of an earlier release");
+    let expected = ["create_volume", "set_quota", "delete_this", "delete_volume"];
+    assert_eq!(*asked.lock().unwrap(), expected);
 }
 
 /// A server whose volumes become others whenever they have been looked at.
@@ -196,7 +232,7 @@ fn what_destroys_is_asked_for_by_the_number_that_was_looked_at() {
         tamis(words).fails(3, "another has its name");
         std::mem::take(&mut *asked.lock().unwrap())
     };
-    let delete = |name: &str, id: u32| json!({"request": "delete_volume", "name": name, "id": id});
+    let delete = |name: &str, id: u32| json!({"request": "delete_this", "name": name, "id": id});
     let with = |mut request: Value, key: &str, value: Value| {
         request[key] = value;
         request
@@ -209,10 +245,8 @@ fn what_destroys_is_asked_for_by_the_number_that_was_looked_at() {
     assert_eq!(asked_by(&format!("{words} --yes")), [all]);
     let one = with(delete("v@b", 4), "with_snapshots", false.into());
     assert_eq!(asked_by(&format!("snapshot delete {store} v@b --yes")), [one]);
-    let back = json!({"request": "rollback", "snapshot": "v@a", "id": 5});
+    let back = json!({"request": "roll_back_to_this", "snapshot": "v@a", "id": 5});
     assert_eq!(asked_by(&format!("snapshot rollback {store} v@a")), [back]);
-    let resize = json!({
-        "request": "resize_volume", "name": "v", "size_bytes": 2 << 20, "may_shrink": false,
-    });
+    let resize = json!({"request": "enlarge_volume", "name": "v", "size_bytes": 2 << 20});
     assert_eq!(asked_by(&format!("volume resize {store} v --size 2M")), [resize]);
 }
