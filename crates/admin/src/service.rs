@@ -78,6 +78,14 @@ impl EngineService {
         Ok(Response::Collected { step: Box::new(step) })
     }
 
+    fn resize(&self, name: &str, bytes: u64, may_shrink: bool) -> Result<Response, RequestError> {
+        Ok(Response::Volume { volume: self.client.set_size(name, bytes, may_shrink)? })
+    }
+
+    fn roll_back(&self, snapshot: &str, id: Option<u32>) -> Result<Response, RequestError> {
+        Ok(Response::Volume { volume: self.client.roll_back_to(snapshot, id)? })
+    }
+
     fn list_volumes(
         &self,
         after: Option<String>,
@@ -102,11 +110,9 @@ impl EngineService {
                 let domain = Some(domain);
                 changed(client.make_volume(NewVolume { name, size_bytes, read_only, domain })?)
             }
-            Request::EnlargeVolume { name, size_bytes } => {
-                changed(client.set_size(&name, size_bytes, false)?)
-            }
+            Request::EnlargeVolume { name, size_bytes } => self.resize(&name, size_bytes, false)?,
             Request::ResizeVolume { name, size_bytes, may_shrink } => {
-                changed(client.set_size(&name, size_bytes, may_shrink)?)
+                self.resize(&name, size_bytes, may_shrink)?
             }
             Request::RenameVolume { name, new_name } => {
                 changed(client.rename_volume(&name, &new_name)?)
@@ -129,10 +135,8 @@ impl EngineService {
             Request::CloneVolume { snapshot, name } => {
                 changed(client.clone_volume(&snapshot, &name)?)
             }
-            Request::RollBackToThis { snapshot, id } => {
-                changed(client.roll_back_to(&snapshot, Some(id))?)
-            }
-            Request::Rollback { snapshot, id } => changed(client.roll_back_to(&snapshot, id)?),
+            Request::RollBackToThis { snapshot, id } => self.roll_back(&snapshot, Some(id))?,
+            Request::Rollback { snapshot, id } => self.roll_back(&snapshot, id)?,
             Request::Collect { position, recompress } => self.collect(position, recompress)?,
             Request::Compression => {
                 Response::Compression { compression: client.compression()?.into() }

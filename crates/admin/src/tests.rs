@@ -475,7 +475,8 @@ fn what_is_guarded_is_asked_for_in_words_that_earlier_servers_refuse() {
         DeleteVolume { name: String },
         Rollback { snapshot: String },
     }
-    let asked_by = |ask: &dyn Fn(&mut Client<&[u8], &mut Vec<u8>>)| {
+    type ToNobody<'a> = Client<&'a [u8], &'a mut Vec<u8>>;
+    let asked_by = |ask: &dyn Fn(&mut ToNobody<'_>)| {
         let hello = b"{\"protocol\":1,\"tamis\":\"0\",\"busy\":false}\n";
         let mut asked = Vec::new();
         ask(&mut Client::over(hello.as_slice(), &mut asked).unwrap());

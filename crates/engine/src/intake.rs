@@ -12,8 +12,8 @@
 //! after that write is in the write buffer: read-your-writes needs no further lock.
 //!
 //! A write without a reservation is queued unacknowledged; the core lets it wait while space can
-//! be collected and fails it with no-space when not. What comes behind it, in the queue too, gets no
-//! reservation before it either: a write that was answered first is not written over by it.
+//! be collected and fails it with no-space when not. No write behind it, in the queue too, gets a
+//! reservation before it: what was answered first is not written over by it.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
