@@ -96,6 +96,11 @@ impl Checkpoints {
         self.clean
     }
 
+    /// Whether one has been frozen and is not durable yet: the next has to wait for it.
+    pub(crate) fn is_under_way(&self) -> bool {
+        !matches!(self.phase, Phase::Idle)
+    }
+
     /// Whether a root is on its way to its slot.
     pub(crate) fn is_writing_root(&self) -> bool {
         matches!(self.phase, Phase::Root | Phase::RootSync)
@@ -119,8 +124,7 @@ impl Checkpoints {
     /// Blocks that pages may still become dirty for: free now, or when the checkpoint on its way
     /// has ended, beside those that the next freeze needs.
     pub(crate) fn room_blocks(&self, state: &State) -> u64 {
-        let on_its_way = !matches!(self.phase, Phase::Idle);
-        let coming = if on_its_way { state.store.coming_blocks() } else { 0 };
+        let coming = if self.is_under_way() { state.store.coming_blocks() } else { 0 };
         (state.store.free_blocks() + coming).saturating_sub(state.pages_to_freeze())
     }
 
@@ -171,7 +175,7 @@ impl Checkpoints {
     /// Whether writers must wait for a checkpoint: what is dirty has to find blocks with the next.
     pub(crate) fn tables_are_behind(&self, state: &State) -> bool {
         let (free, coming) = self.blocks(state);
-        let blocks = if matches!(self.phase, Phase::Idle) { free } else { free + coming };
+        let blocks = if self.is_under_way() { free + coming } else { free };
         let most = (2 * self.dirty_pages_sure).max(self.dirty_pages_max.min(blocks));
         state.store.dirty_pages() > most
     }

@@ -217,7 +217,9 @@ impl Engine {
     }
 
     /// Cuts whole leaves off a volume if there are many, behind the rest of a leaf from `first` on:
-    /// a crash must leave pieces in ascending order. There is nothing to do where they are few.
+    /// a crash must leave pieces in ascending order. There is nothing to do where they are few, or
+    /// where that would have to wait for a checkpoint to end, and everybody behind it: then what
+    /// is left may be cut off when that has ended.
     fn cut_off(
         &mut self,
         volume: VolumeId,
@@ -247,6 +249,8 @@ impl Engine {
                 self.volumes.deletions.add(into);
                 Ok(Piece::Applied(leaf_start(leaves.end)))
             }
+            // Room for a copy comes with the next checkpoint, which is not soon.
+            (Some(true), true) if self.checkpoints.is_under_way() => Ok(Piece::Finished),
             _ => Ok(Piece::Waits),
         }
     }

@@ -25,6 +25,7 @@ mod heat;
 mod hostile;
 mod kinds;
 mod lending;
+mod long_trims;
 mod many_versions;
 mod proven;
 mod quotas;
