@@ -315,66 +315,19 @@ impl Group {
 
 #[cfg(test)]
 mod tests {
-    use crate::engine::Engine;
     use crate::known::REFERENCES_FULL;
-    use crate::{Client, CreateOptions, Detection, FingerprintKind, Options};
-    use disk::{Doorbell, MemoryDisk};
+    use crate::small_store::{MIB, beside, store};
+    use crate::{Detection, FingerprintKind};
     use format::pba_page::PbaEntry;
-    use format::units::{Codec, Compression};
     use reduce::Fingerprinter;
     use tables::pbn_pba;
-
-    const MIB: u64 = 1 << 20;
-
-    fn store() -> (Engine, Client) {
-        let compression = Compression { codec: Codec::Raw, level: 0 };
-        let geometry = crate::plan(&CreateOptions {
-            capacity_bytes: vec![128 * MIB],
-            chunk_bytes: 4096,
-            compression,
-            tables_bytes: None,
-            journal_bytes: None,
-            uuid: [3; 16],
-            bucket_seed: [5; 16],
-            detection: Detection { kind: FingerprintKind::Md5, verify: true, ..Default::default() },
-        })
-        .unwrap();
-        let zones: Vec<_> = geometry.zones().collect();
-        let disk = MemoryDisk::new(&zones, 1);
-        crate::create(Box::new(disk.clone()), &geometry, compression).unwrap();
-        let options = Options {
-            memory_bytes: 64 * MIB,
-            worker_threads: 0,
-            sync: false,
-            ..Default::default()
-        };
-        let (engine, client, _) =
-            crate::open(Box::new(disk), Doorbell::new().unwrap(), &options).unwrap();
-        (engine, client)
-    }
-
-    /// A blocking call, made on a thread of its own while the engine is stepped.
-    fn beside<T: Send>(
-        engine: &mut Engine,
-        client: &Client,
-        call: impl FnOnce(&Client) -> T + Send,
-    ) -> T {
-        std::thread::scope(|scope| {
-            let caller = scope.spawn(|| call(client));
-            while !caller.is_finished() {
-                if !engine.step() {
-                    engine.tick();
-                    std::thread::yield_now();
-                }
-            }
-            caller.join().unwrap()
-        })
-    }
 
     /// A count never goes over its end: the chunk is stored once more, aside, and the count stays.
     #[test]
     fn a_chunk_whose_count_is_full_gets_no_more_references() {
-        let (mut engine, client) = store();
+        let kind = FingerprintKind::Md5;
+        let detection = Detection { kind, verify: true, ..Default::default() };
+        let (mut engine, client) = store(detection);
         let chunk = vec![9; 4096];
         let volume = beside(&mut engine, &client, |client| {
             client.create_volume("v", 64 * MIB, false).unwrap();

@@ -74,29 +74,24 @@ impl Drop for Done {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
+    use std::sync::Arc;
 
-    use super::{Completions, Done};
-    use crate::error::RequestError;
+    use super::Done;
+    use crate::error::RequestError::{Closing, NoSpace};
     use crate::outcome::Reply;
-
-    #[derive(Default)]
-    struct Told(Mutex<Vec<(u64, bool)>>);
-
-    impl Completions for Told {
-        fn complete(&self, tag: u64, outcome: Result<Reply, RequestError>) {
-            let is_closing = matches!(outcome, Err(RequestError::Closing));
-            self.0.lock().unwrap().push((tag, is_closing));
-        }
-    }
+    use crate::small_store::Told;
 
     #[test]
     fn each_is_told_once_and_of_the_close_when_it_is_dropped() {
         let told = Arc::<Told>::default();
         Done::new(Arc::clone(&told), 1).reply(Reply::Done);
-        Done::new(Arc::clone(&told), 2).fail(RequestError::NoSpace);
+        Done::new(Arc::clone(&told), 2).fail(NoSpace);
         drop(Done::new(Arc::clone(&told), 3));
         Done::new(Arc::clone(&told), 4).not_needed();
-        assert_eq!(*told.0.lock().unwrap(), [(1, false), (2, false), (3, true)]);
+        let told = told.take();
+        assert!(
+            matches!(told[..], [(1, Ok(Reply::Done)), (2, Err(NoSpace)), (3, Err(Closing))]),
+            "{told:?}"
+        );
     }
 }

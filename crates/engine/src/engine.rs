@@ -19,7 +19,7 @@ use format::domain::DomainSecret;
 use format::superblock::Geometry;
 use format::units::{BLOCK_BYTES, Zone, block_offset_bytes};
 use journal::Writer;
-use reduce::{JobDone, Workers};
+use reduce::{JobDone, JobKind, Workers};
 use tables::{PageError, PageRead, PinSet};
 
 use crate::absence::{Absence, Advice, lacking_page};
@@ -366,27 +366,36 @@ impl Engine {
         self.workers.poll(&mut jobs);
         let moved = !jobs.is_empty();
         for job in jobs.drain(..) {
-            match job {
-                JobDone::Fingerprints { tag, fingerprints } => {
-                    self.fingerprints_made(tag, fingerprints);
-                }
-                JobDone::Compared { tag, comparisons } => self.compared(tag, &comparisons),
-                JobDone::Frames { tag, bytes, ends, spared } => {
-                    self.counters.chunks_spared += spared;
-                    let (group, job) = untag(tag);
-                    if let Some(group) = self.buffer.group_mut(group) {
-                        group.frames[job] = Some(Frames { bytes, ends });
-                        group.jobs_out -= 1;
-                    }
-                }
-                JobDone::Verified { tag, verdicts } => self.scrub.verified(tag, verdicts),
-                JobDone::Recompressed { bytes, ends, .. } => self.slice_renewed(bytes, ends),
-                JobDone::Prepared { memory } => self.memory_prepared(memory),
-                JobDone::Panicked { .. } => self.stop_writing(RequestError::WorkerLost),
-            }
+            self.take_job(job);
         }
         self.jobs = jobs;
         moved
+    }
+
+    pub(crate) fn take_job(&mut self, job: JobDone) {
+        match job {
+            JobDone::Fingerprints { tag, fingerprints } => {
+                self.fingerprints_made(tag, fingerprints);
+            }
+            JobDone::Compared { tag, comparisons } => self.compared(tag, &comparisons),
+            JobDone::Frames { tag, bytes, ends, spared } => {
+                self.counters.chunks_spared += spared;
+                let (group, job) = untag(tag);
+                if let Some(group) = self.buffer.group_mut(group) {
+                    group.frames[job] = Some(Frames { bytes, ends });
+                    group.jobs_out -= 1;
+                }
+            }
+            JobDone::Verified { tag, verdicts } => self.scrub.verified(tag, Some(verdicts)),
+            JobDone::Recompressed { bytes, ends, .. } => self.slice_renewed(bytes, ends),
+            JobDone::Prepared { memory } => self.memory_prepared(memory),
+            JobDone::Panicked { kind, tag } => {
+                if kind == JobKind::Verify {
+                    self.scrub.verified(tag, None);
+                }
+                self.stop_writing(RequestError::WorkerLost);
+            }
+        }
     }
 
     /// Submits the reads that wants have named.

@@ -118,6 +118,8 @@ mod scratch;
 mod scrub;
 mod seeking;
 mod slot;
+#[cfg(test)]
+mod small_store;
 mod space_budget;
 mod stages;
 mod state;

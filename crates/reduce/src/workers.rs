@@ -172,6 +172,8 @@ pub enum JobDone {
     },
     /// The job hit a bug and has no result.
     Panicked {
+        /// What it was.
+        kind: JobKind,
         /// The job's.
         tag: u64,
     },
@@ -332,7 +334,7 @@ impl Shared {
         // Nothing that a job changes outlives it, so a panic leaves nothing half done.
         let result = catch_unwind(AssertUnwindSafe(|| job.run(self.give_way)));
         let ticks = self.times.ended(kind, begun, chunks);
-        lock(&self.done).push(result.unwrap_or(JobDone::Panicked { tag }));
+        lock(&self.done).push(result.unwrap_or(JobDone::Panicked { kind, tag }));
         (self.waker)();
         ticks
     }

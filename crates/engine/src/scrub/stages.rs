@@ -87,6 +87,8 @@ pub(crate) struct ContainerScrub {
     pub(crate) unread: BTreeSet<u32>,
     pub(crate) frames: Vec<Listed>,
     pub(crate) next_job: usize,
+    /// A job panicked: of its frames nothing is known.
+    pub(crate) lacks_verdicts: bool,
     pub(crate) judged: usize,
     pub(crate) live_bytes: u64,
     pub(crate) frames_sound: u64,
@@ -161,6 +163,7 @@ impl ContainerScrub {
             unread: BTreeSet::new(),
             frames: Vec::new(),
             next_job: 0,
+            lacks_verdicts: false,
             judged: 0,
             live_bytes: 0,
             frames_sound: 0,

@@ -33,8 +33,8 @@ pub(crate) struct Running {
     pub(crate) io: ScrubIo,
     /// Pages held from one attempt to the next.
     pub(crate) pins: PinSet,
-    /// Verdicts of workers, by the number of their job.
-    pub(crate) verdicts: BTreeMap<u64, Vec<reduce::Verdict>>,
+    /// Verdicts of workers, by the number of their job; None of one that panicked.
+    pub(crate) verdicts: BTreeMap<u64, Option<Vec<reduce::Verdict>>>,
     pub(crate) jobs_out: usize,
     /// The container that is read, and whether its live bytes have changed since they were counted.
     pub(crate) counting: Option<(ContainerId, bool)>,
@@ -75,6 +75,8 @@ pub(crate) enum Progress {
     Moved,
     /// The stage is over for this step; where the next one begins.
     Done(Option<ScrubPosition>),
+    /// The step has no end but this; nothing of it is under way.
+    Failed(RequestError),
 }
 
 impl ScrubIo {
@@ -162,7 +164,7 @@ impl Scrub {
         running.io.write_failed |= !ok;
     }
 
-    pub(crate) fn verified(&mut self, job: u64, verdicts: Vec<reduce::Verdict>) {
+    pub(crate) fn verified(&mut self, job: u64, verdicts: Option<Vec<reduce::Verdict>>) {
         if let Some(running) = &mut self.running {
             running.verdicts.insert(job, verdicts);
         }

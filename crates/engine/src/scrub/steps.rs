@@ -9,6 +9,7 @@ use disk::AlignedBuf;
 use format::BLOCK_BYTES;
 use format::superblock::{GEOMETRY_BLOCKS, ROOT_BLOCKS};
 use format::units::{CONTAINER_BYTES, Zone};
+use tables::PinSet;
 
 use crate::devices::Purpose;
 use crate::done::Done;
@@ -43,11 +44,17 @@ impl Engine {
             Work::Losses(losses) => self.scrub_losses(&mut running, losses),
         };
         running.work = Some(work);
+        let waits = matches!(progress, Progress::Waits);
         match progress {
             Progress::Done(next) => self.end_scrub_step(*running, next),
+            Progress::Failed(error) => {
+                let Running { done, pins, .. } = *running;
+                self.let_scrub_pages_go(pins);
+                done.fail(error);
+            }
             Progress::Moved | Progress::Waits => self.scrub.running = Some(running),
         }
-        issued || !matches!(progress, Progress::Waits)
+        issued || !waits
     }
 
     fn begin_scrub(&mut self) -> bool {
@@ -78,15 +85,19 @@ impl Engine {
 
     fn end_scrub_step(&mut self, running: Running, next: Option<ScrubPosition>) {
         let Running { done, mut step, pins, .. } = running;
-        self.state.store.release_pins(pins);
-        let none = Wanted::default();
-        self.hold_pages(none, |held| &mut held.scrub);
+        self.let_scrub_pages_go(pins);
         step.next = next;
         step.bytes_total = self.scrub_bytes_total();
         step.damaged = self.scrub.damage.list();
         step.damaged_chunks = self.scrub.damage.len() as u64;
         step.given_up_chunks = self.state.given_up_chunks();
         done.reply(Reply::Scrub(Box::new(step)));
+    }
+
+    fn let_scrub_pages_go(&mut self, pins: PinSet) {
+        self.state.store.release_pins(pins);
+        let none = Wanted::default();
+        self.hold_pages(none, |held| &mut held.scrub);
     }
 
     /// What a whole scrub reads.

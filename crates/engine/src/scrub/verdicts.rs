@@ -8,6 +8,7 @@ use reduce::{FramePlace, Image, Job, Verdict};
 use tables::{NextLeaf, PageError, pbn_pba, second_copies};
 
 use crate::engine::Engine;
+use crate::error::RequestError;
 use crate::geometry::fingerprinters;
 use crate::problem::Problem;
 use crate::scrub::damage::Evidence;
@@ -32,12 +33,17 @@ impl Engine {
     ) -> Progress {
         let mut moved = false;
         while let Some((job, verdicts)) = running.verdicts.pop_first() {
+            running.jobs_out -= 1;
+            moved = true;
+            at.lacks_verdicts |= verdicts.is_none();
             let first = job as usize * JOB_FRAMES;
+            let verdicts = verdicts.into_iter().flatten();
             for (frame, verdict) in at.frames.iter_mut().skip(first).zip(verdicts) {
                 frame.verdict = verdict;
             }
-            running.jobs_out -= 1;
-            moved = true;
+        }
+        if at.lacks_verdicts {
+            return self.give_container_up(running, at);
         }
         let jobs = at.frames.len().div_ceil(JOB_FRAMES);
         while at.next_job < jobs && running.jobs_out < JOBS_OUT_MAX {
@@ -61,6 +67,15 @@ impl Engine {
             return Progress::Moved;
         }
         if moved { Progress::Moved } else { Progress::Waits }
+    }
+
+    /// Ends the step without a word on the container, once its jobs have ended.
+    fn give_container_up(&mut self, running: &Running, at: &ContainerScrub) -> Progress {
+        if running.jobs_out > 0 {
+            return Progress::Waits;
+        }
+        self.placement.space.unpin(at.id);
+        Progress::Failed(RequestError::WorkerLost)
     }
 
     /// Holds verdicts against what the tables say, a slice at a time.
@@ -307,4 +322,52 @@ enum Traced {
 fn place(frame: &Listed) -> FramePlace {
     let Listed { pbn, offset_bytes, length_bytes, .. } = *frame;
     FramePlace { offset_bytes, length_bytes, pbn }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use reduce::{JobDone, JobKind};
+
+    use crate::done::Done;
+    use crate::error::RequestError;
+    use crate::outcome::Reply;
+    use crate::requests::AdminRequest;
+    use crate::scrub::{ScrubPosition, ScrubRequest};
+    use crate::small_store::{MIB, Told, beside, store};
+
+    /// The step ends when its other jobs have, and one that comes later is whole.
+    #[test]
+    fn a_worker_that_panics_over_frames_ends_the_step_of_a_scrub_and_no_other() {
+        let (mut engine, client) = store(Default::default());
+        beside(&mut engine, &client, |client| {
+            client.create_volume("v", 64 * MIB, false).unwrap();
+            let volume = client.volume("v").unwrap();
+            let chunks: Vec<u8> = (0..512_u32).flat_map(|n| n.to_le_bytes().repeat(1024)).collect();
+            client.write_at(&volume, 0, &chunks).unwrap();
+            client.flush_blocking().unwrap();
+        });
+        let told = Arc::<Told>::default();
+        let position = ScrubPosition::Containers { container: 0 };
+        let request = ScrubRequest { position, fingerprints: false };
+        let (first, second) = (AdminRequest::Scrub(request), AdminRequest::Scrub(request));
+        client.administer(first, Done::new(Arc::clone(&told), 1));
+        client.administer(second, Done::new(Arc::clone(&told), 2));
+        while engine.scrub.running.as_ref().is_none_or(|running| running.jobs_out == 0) {
+            engine.step();
+        }
+        let mut jobs = Vec::new();
+        engine.workers.poll(&mut jobs);
+        for (number, job) in jobs.into_iter().enumerate() {
+            let JobDone::Verified { tag, .. } = job else { panic!("no job of the scrub") };
+            let panicked = JobDone::Panicked { kind: JobKind::Verify, tag };
+            engine.take_job(if number == 0 { panicked } else { job });
+        }
+        while engine.step() {}
+        let told = told.take();
+        assert!(matches!(told[..], [(1, Err(RequestError::WorkerLost)), (2, Ok(Reply::Scrub(_)))]));
+        let Ok(Reply::Scrub(step)) = &told[1].1 else { unreachable!() };
+        assert!(step.frames > 0 && step.findings.is_empty(), "{step:?}");
+    }
 }

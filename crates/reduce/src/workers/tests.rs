@@ -43,7 +43,7 @@ fn output(done: JobDone) -> (u64, Output) {
         JobDone::Prepared { memory } => {
             (u64::MAX, Output::Prepared(memory.pages.len(), memory.lists))
         }
-        JobDone::Panicked { tag } => (tag, Output::Panicked),
+        JobDone::Panicked { tag, .. } => (tag, Output::Panicked),
     }
 }
 

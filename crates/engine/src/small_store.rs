@@ -1,0 +1,69 @@
+//! A small store in memory, for tests that look inside of an engine.
+
+use std::sync::Mutex;
+
+use disk::{Doorbell, MemoryDisk};
+use format::units::{Codec, Compression};
+
+use crate::engine::Engine;
+use crate::{Client, Completions, CreateOptions, Detection, Options, Reply, RequestError};
+
+pub(crate) const MIB: u64 = 1 << 20;
+
+/// A new store that detects duplicates so, opened.
+pub(crate) fn store(detection: Detection) -> (Engine, Client) {
+    let compression = Compression { codec: Codec::Raw, level: 0 };
+    let geometry = crate::plan(&CreateOptions {
+        capacity_bytes: vec![128 * MIB],
+        chunk_bytes: 4096,
+        compression,
+        tables_bytes: None,
+        journal_bytes: None,
+        uuid: [3; 16],
+        bucket_seed: [5; 16],
+        detection,
+    })
+    .unwrap();
+    let zones: Vec<_> = geometry.zones().collect();
+    let disk = MemoryDisk::new(&zones, 1);
+    crate::create(Box::new(disk.clone()), &geometry, compression).unwrap();
+    let options =
+        Options { memory_bytes: 64 * MIB, worker_threads: 0, sync: false, ..Default::default() };
+    let (engine, client, _) =
+        crate::open(Box::new(disk), Doorbell::new().unwrap(), &options).unwrap();
+    (engine, client)
+}
+
+/// Outcomes, in the order in which they came.
+#[derive(Default)]
+pub(crate) struct Told(Mutex<Vec<(u64, Result<Reply, RequestError>)>>);
+
+impl Completions for Told {
+    fn complete(&self, tag: u64, outcome: Result<Reply, RequestError>) {
+        self.0.lock().unwrap().push((tag, outcome));
+    }
+}
+
+impl Told {
+    pub(crate) fn take(&self) -> Vec<(u64, Result<Reply, RequestError>)> {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+}
+
+/// A blocking call, made on a thread of its own while the engine is stepped.
+pub(crate) fn beside<T: Send>(
+    engine: &mut Engine,
+    client: &Client,
+    call: impl FnOnce(&Client) -> T + Send,
+) -> T {
+    std::thread::scope(|scope| {
+        let caller = scope.spawn(|| call(client));
+        while !caller.is_finished() {
+            if !engine.step() {
+                engine.tick();
+                std::thread::yield_now();
+            }
+        }
+        caller.join().unwrap()
+    })
+}
