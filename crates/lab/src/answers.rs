@@ -6,7 +6,7 @@ use crate::doubt::Changed;
 use crate::failure::Broken;
 use crate::opening::strange;
 use crate::oracle::{CHUNK_BYTES, Register, Value};
-use crate::session::{Range, SECTOR_BYTES, Session, Waiting};
+use crate::session::{Range, SECTOR_BYTES, Session, Waiting, Why};
 use crate::trouble::{Asked, is_of_tables, is_of_writes};
 use crate::workload::SECTORS;
 
@@ -80,8 +80,9 @@ impl Session<'_> {
     ) -> Result<(), Broken> {
         match (waiting, outcome) {
             (Waiting::Plain | Waiting::Look, Ok(_)) => Ok(()),
-            // A failing disk is no reason to refuse what cannot be.
-            (Waiting::Refused, Err(error)) if !is_of_the_disk(&error) => Ok(()),
+            (Waiting::Refused(why), Err(error)) if why.is_said_by(&error) => Ok(()),
+            // Whoever closes is told that, whatever it asks for.
+            (Waiting::Refused(_), Err(RequestError::Closing)) if self.is_closing => Ok(()),
             (Waiting::Change(changed), Ok(reply)) => self.take_change(changed, &reply),
             (Waiting::Close, Ok(reply)) => {
                 if !self.waiting.is_empty() {
@@ -95,7 +96,7 @@ impl Session<'_> {
                 Waiting::Scrub(..) | Waiting::Collect(_) | Waiting::Growth(_),
                 Err(RequestError::Closing),
             ) if self.is_closing => Ok(()),
-            (Waiting::Refused, Ok(reply)) => Err(strange("what cannot be", &reply)),
+            (Waiting::Refused(_), Ok(reply)) => Err(strange("what cannot be", &reply)),
             (Waiting::Read(range, since), Ok(Reply::Read(pieces))) => {
                 self.take_read(*range, *since, &pieces)
             }
@@ -295,11 +296,15 @@ impl Session<'_> {
     }
 }
 
-/// Whether it is said of the disk, and of nothing that was asked.
-fn is_of_the_disk(error: &RequestError) -> bool {
-    is_of_writes(error)
-        || is_of_tables(error)
-        || matches!(error, RequestError::ReadFailed { .. } | RequestError::Damaged { .. })
+impl Why {
+    /// A full store, or a failing disk, is no reason to refuse what cannot be.
+    fn is_said_by(self, error: &RequestError) -> bool {
+        match self {
+            Self::ReadOnly => matches!(error, RequestError::ReadOnly { .. }),
+            Self::OutOfRange => matches!(error, RequestError::OutOfRange { .. }),
+            Self::VolumeExists => matches!(error, RequestError::VolumeExists { .. }),
+        }
+    }
 }
 
 impl Waiting {
@@ -307,7 +312,7 @@ impl Waiting {
         match self {
             Self::Change(changed) => changed.asked(),
             Self::Read(range, _) => Asked::Read(*range),
-            Self::Plain | Self::Refused | Self::Collect(_) | Self::Growth(_) => Asked::Upkeep,
+            Self::Plain | Self::Refused(_) | Self::Collect(_) | Self::Growth(_) => Asked::Upkeep,
             Self::Close => Asked::Change,
             _ => Asked::Look,
         }

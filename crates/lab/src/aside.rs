@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use disk::{Loss, MemoryDisk};
-use engine::{AdminRequest, Problem};
+use engine::{AdminRequest, CheckReport, Problem};
 
 use crate::failure::Broken;
 use crate::opening::{Opening, strange};
@@ -74,37 +74,50 @@ fn recover(
     ear: &Ear,
     points: &mut Points,
 ) -> Result<(), Broken> {
-    check_crashed(&point.disk)?;
+    let told = check_crashed(&point.disk)?.problems;
     let mut opening = Opening::new(&point.disk, shape, ear.clone())?;
     ear.heard().stop();
+    let is_in_doubt = opening.report.cut && told.iter().any(is_slot);
+    if told.iter().any(is_cut) != is_in_doubt {
+        return Err(strange("what a check says of a cut journal", &told));
+    }
     points.cuts += u64::from(opening.report.cut);
     points.older_roots += u64::from(opening.report.older_root);
     compare(&mut opening, oracle, point.flushed)?;
     if point.write.is_multiple_of(CLOSED_ONE_IN) {
         opening.administer(AdminRequest::Close)?;
-        check_crashed(&point.disk.left_by_power_loss(0, Loss::All))?;
+        check_but_for(&point.disk.left_by_power_loss(0, Loss::All), is_slot)?;
     }
     Ok(())
 }
 
 /// Every invariant of a store at rest.
 pub(crate) fn check(disk: &MemoryDisk) -> Result<(), Broken> {
-    check_but_for(disk, |_| false)
+    check_but_for(disk, |_| false).map(drop)
 }
 
 /// The same after a crash. A root slot is lost on purpose with some, and a check has to say so; and
 /// that it cannot tell what the crash left unfinished from what it damaged.
-pub(crate) fn check_crashed(disk: &MemoryDisk) -> Result<(), Broken> {
-    check_but_for(disk, |problem| {
-        matches!(problem, Problem::RootSlot { .. } | Problem::CutJournal { .. })
-    })
+pub(crate) fn check_crashed(disk: &MemoryDisk) -> Result<CheckReport, Broken> {
+    check_but_for(disk, |problem| is_slot(problem) || is_cut(problem))
 }
 
-fn check_but_for(disk: &MemoryDisk, meant: impl Fn(&Problem) -> bool) -> Result<(), Broken> {
+fn is_slot(problem: &Problem) -> bool {
+    matches!(problem, Problem::RootSlot { .. })
+}
+
+fn is_cut(problem: &Problem) -> bool {
+    matches!(problem, Problem::CutJournal { .. })
+}
+
+fn check_but_for(
+    disk: &MemoryDisk,
+    meant: impl Fn(&Problem) -> bool,
+) -> Result<CheckReport, Broken> {
     let report = engine::check(Box::new(disk.clone()), &mut |_| {}).map_err(Broken::DoesNotOpen)?;
     let problems: Vec<_> = report.problems.iter().filter(|problem| !meant(problem)).collect();
     match problems.first() {
-        None => Ok(()),
+        None => Ok(report),
         Some(first) => {
             Err(Broken::Inconsistent { count: problems.len(), first: first.to_string() })
         }

@@ -40,8 +40,8 @@ pub(crate) enum Waiting {
     Change(Changed),
     /// The last of all: once it has ended well, all before it has.
     Close,
-    /// It must be refused.
-    Refused,
+    /// It must be refused, for this.
+    Refused(Why),
     /// A range of a volume, read after so many effects.
     Read(Range, usize),
     Extents(Range, usize),
@@ -52,6 +52,14 @@ pub(crate) enum Waiting {
     Collect(bool),
     /// A growth to so many containers at least, which the disk may have no room for.
     Growth(u64),
+}
+
+/// Why a request cannot be.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Why {
+    ReadOnly,
+    OutOfRange,
+    VolumeExists,
 }
 
 /// A running store and what it must hold.
@@ -269,7 +277,7 @@ impl<'a> Session<'a> {
         };
         buf.bytes_mut().copy_from_slice(&bytes);
         if handle.read_only() {
-            let done = self.done(Waiting::Refused, None);
+            let done = self.done(Waiting::Refused(Why::ReadOnly), None);
             self.opening.client.write(&handle, offset_bytes, buf, durable, done);
             return Ok(());
         }
@@ -315,7 +323,7 @@ impl<'a> Session<'a> {
     ) -> Result<(), Broken> {
         let outcome = self.wait_for(tag)?;
         match outcome {
-            Ok(reply) if allowed == Some(false) && self.trouble.is_none() => {
+            Ok(reply) if allowed == Some(false) && !self.oracle.has_doubts(volume) => {
                 return Err(strange("a write beyond a quota", &reply));
             }
             Ok(reply) => return self.take_change(changed, &reply),
@@ -324,7 +332,7 @@ impl<'a> Session<'a> {
                 self.oracle.doubt(changed);
                 return Ok(());
             }
-            Err(RequestError::NoSpace) => self.refused += 1,
+            Err(RequestError::NoSpace) if self.shape.tight => self.refused += 1,
             Err(RequestError::QuotaExceeded { .. }) if allowed == Some(false) => self.refused += 1,
             Err(error) => return self.fail(&error, changed.asked(), changed),
         }
@@ -422,11 +430,11 @@ impl<'a> Session<'a> {
         else {
             return;
         };
-        let done = self.done(Waiting::Refused, None);
+        let done = self.done(Waiting::Refused(Why::OutOfRange), None);
         self.opening.client.read(&handle, entry.size_bytes, 512, done);
-        let done = self.done(Waiting::Refused, None);
+        let done = self.done(Waiting::Refused(Why::OutOfRange), None);
         self.opening.client.trim(&handle, 100, 512, false, done);
-        let done = self.done(Waiting::Refused, None);
+        let done = self.done(Waiting::Refused(Why::VolumeExists), None);
         let (name, size_bytes) = (entry.name, 512);
         let new = NewVolume { name, size_bytes, ..NewVolume::default() };
         let request = AdminRequest::CreateVolume(new);

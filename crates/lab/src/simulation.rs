@@ -205,7 +205,7 @@ impl Simulation {
     /// One life: opening, requests, end.
     fn live(&mut self, life: &Life) -> Outcome<()> {
         let shape = self.script.shape.clone();
-        check_crashed(&self.disk).map_err(in_run)?;
+        check_crashed(&self.disk).map(drop).map_err(in_run)?;
         let watch = match self.look {
             Look::Everywhere => Watch::Every,
             Look::LastLife if self.life >= self.last_life => Watch::Every,

@@ -10,7 +10,7 @@ use engine::VolumeHandle;
 use crate::doubt::Changed;
 use crate::failure::Broken;
 use crate::oracle::Register;
-use crate::session::{Range, SECTOR_BYTES, Session, Waiting};
+use crate::session::{Range, SECTOR_BYTES, Session, Waiting, Why};
 use crate::trouble::Asked;
 use crate::workload::SECTORS;
 
@@ -24,7 +24,8 @@ impl Session<'_> {
         let refused = handle.read_only();
         let changed = if refused { Changed::default() } else { self.note(range, None) };
         let covers = (durable && !refused).then(|| self.oracle.written());
-        let waiting = if refused { Waiting::Refused } else { Waiting::Change(changed) };
+        let waiting =
+            if refused { Waiting::Refused(Why::ReadOnly) } else { Waiting::Change(changed) };
         self.send_trim(&handle, range, durable, waiting, covers);
         Ok(())
     }
