@@ -28,6 +28,10 @@
 //! change, the change's number is higher than what it noted, and its frame is refused or not given
 //! out any more; if it came after, the core answers it from the write buffer or from the new map.
 //!
+//! A read of several chunks takes one after the other, and others write meanwhile. So when it has
+//! them all it looks at all stamps once more: what nothing was changed of until then held at that
+//! moment, all together.
+//!
 //! A leaf is copied as of such a count, too. Whatever the core had taken by then is in it, or was
 //! in the write buffer and is left out. A name that was found in a copy may be given to another
 //! chunk before its frame is looked for; so the stamp is looked at after that. A name changes hands
@@ -58,6 +62,8 @@ use leaves::{LeafOf, Leaves, start_of};
 const ENTRY_BYTES: usize = size_of::<Mutex<Entry>>() + size_of::<AtomicU64>();
 /// Longer reads go to the core, and are put together beside the next request.
 pub(crate) const READ_BYTES_MAX: u64 = 32 << 10;
+/// Chunks that such a read touches, of the smallest.
+const PARTS_MAX: usize = READ_BYTES_MAX as usize / 4096 + 1;
 /// More chunks than this are not stamped one by one.
 const STAMPS_MAX: u64 = 1024;
 
@@ -203,46 +209,57 @@ impl Lookaside {
         offset_bytes: u64,
         length_bytes: u64,
     ) -> Option<Vec<PiecePart>> {
-        if length_bytes > READ_BYTES_MAX {
-            return None;
-        }
         let end_bytes = offset_bytes + length_bytes;
         let (first, end) = (offset_bytes / self.chunk_bytes, end_bytes.div_ceil(self.chunk_bytes));
-        let part = |lba: u64| {
+        if length_bytes > READ_BYTES_MAX || end - first > PARTS_MAX as u64 {
+            return None;
+        }
+        let mut counts = [0; PARTS_MAX];
+        let part = |(lba, count): (u64, &mut u64)| {
             let start_bytes = offset_bytes.max(lba * self.chunk_bytes);
             let stop_bytes = end_bytes.min((lba + 1) * self.chunk_bytes);
+            let (piece, as_of) = self.piece(volume, Lba(lba))?;
+            *count = as_of;
             Some(PiecePart {
-                piece: self.piece(volume, Lba(lba))?,
+                piece,
                 lba,
                 skip_bytes: (start_bytes % self.chunk_bytes) as u32,
                 take_bytes: (stop_bytes - start_bytes) as u32,
             })
         };
-        let parts: Vec<_> = (first..end).map(part).collect::<Option<_>>()?;
+        let parts: Vec<_> = (first..end).zip(&mut counts).map(part).collect::<Option<_>>()?;
+        let stays = |(lba, &as_of)| self.is_current(self.place(volume, Lba(lba)), as_of);
+        if parts.len() > 1 && !(first..end).zip(&counts).all(stays) {
+            return None;
+        }
         self.reads.fetch_add(1, Ordering::Relaxed);
         self.chunks.fetch_add(parts.len() as u64, Ordering::Relaxed);
         self.bytes.fetch_add(length_bytes, Ordering::Relaxed);
         Some(parts)
     }
 
-    fn piece(&self, volume: VolumeId, lba: Lba) -> Option<Piece> {
+    /// What an address holds, and the count that it is as of.
+    fn piece(&self, volume: VolumeId, lba: Lba) -> Option<(Piece, u64)> {
         let place = self.place(volume, lba);
         self.by_address(place, volume, lba).or_else(|| self.by_name(place, volume, lba))
     }
 
-    fn by_address(&self, place: usize, volume: VolumeId, lba: Lba) -> Option<Piece> {
+    fn by_address(&self, place: usize, volume: VolumeId, lba: Lba) -> Option<(Piece, u64)> {
         let entry = self.lock(place);
         if entry.of != Some((volume, lba)) || !self.is_current(place, entry.as_of) {
             return None;
         }
-        let Found::Frame { frame, pbn, check } = &entry.found else { return Some(Piece::Zeros) };
+        let as_of = entry.as_of;
+        let Found::Frame { frame, pbn, check } = &entry.found else {
+            return Some((Piece::Zeros, as_of));
+        };
         let (frame, pbn, check) = (frame.upgrade()?, *pbn, *check);
         drop(entry);
         frame.mark_wanted();
-        Some(Piece::Frame { bytes: FrameBytes::Held(frame), pbn, check })
+        Some((Piece::Frame { bytes: FrameBytes::Held(frame), pbn, check }, as_of))
     }
 
-    fn by_name(&self, place: usize, volume: VolumeId, lba: Lba) -> Option<Piece> {
+    fn by_name(&self, place: usize, volume: VolumeId, lba: Lba) -> Option<(Piece, u64)> {
         let (pbn, as_of) = self.leaves.name(volume, lba)?;
         let piece = if pbn.is_none() {
             Piece::Zeros
@@ -251,7 +268,7 @@ impl Lookaside {
             frame.mark_wanted();
             Piece::Frame { bytes: FrameBytes::Held(frame), pbn, check }
         };
-        self.is_current(place, as_of).then_some(piece)
+        self.is_current(place, as_of).then_some((piece, as_of))
     }
 
     /// Whether nothing was changed there since the count was noted.

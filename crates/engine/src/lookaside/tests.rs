@@ -1,5 +1,6 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::thread;
 
 use format::map_page;
 use format::page::Page;
@@ -7,7 +8,7 @@ use format::units::{FrameCheck, Lba, Pbn, VolumeId};
 use proptest::prelude::{any, prop_oneof, proptest};
 use proptest::strategy::{Just, Strategy};
 
-use super::{ENTRY_BYTES, Lookaside, READ_BYTES_MAX, STAMPS_MAX, SlotSet};
+use super::{ENTRY_BYTES, Entry, Found, Lookaside, READ_BYTES_MAX, STAMPS_MAX, SlotSet};
 use crate::frame_cache::HeldFrame;
 use crate::outcome::{FrameBytes, Piece};
 
@@ -362,4 +363,29 @@ fn equal_leaves_of_several_volumes_are_copied_once() {
         show(name as u32, &page);
     }
     assert!(!is_told(1) && lookaside.resident_bytes() <= 1 << 20);
+}
+
+/// While a read goes from its first chunk to its second, both are changed, one after the other, and
+/// the second is read by somebody else.
+#[test]
+fn a_read_of_several_chunks_is_of_one_moment() {
+    let Model { lookaside, .. } = model(64);
+    let frame = HeldFrame::new(&[0]);
+    lookaside.fill((VOLUME, Lba(0)), 0, (Pbn(1), FrameCheck::default()), &frame);
+    lookaside.fill_zeros((VOLUME, Lba(1)), 0);
+    let mut second = lookaside.lock(lookaside.place(VOLUME, Lba(1)));
+    let nobody = Arc::strong_count(&frame);
+    let told = thread::scope(|scope| {
+        let reader = scope.spawn(|| lookaside.read(VOLUME, 0, 2 * CHUNK));
+        while Arc::strong_count(&frame) == nobody {
+            thread::yield_now();
+        }
+        lookaside.stamp(VOLUME, 0..CHUNK);
+        lookaside.stamp(VOLUME, CHUNK..2 * CHUNK);
+        let as_of = lookaside.as_of();
+        *second = Entry { of: Some((VOLUME, Lba(1))), as_of, found: Found::Zeros };
+        drop(second);
+        reader.join().unwrap()
+    });
+    assert!(told.is_none(), "the second change without the first");
 }
