@@ -62,7 +62,7 @@ impl Client {
     #[must_use]
     pub fn buffer(&self, offset_bytes: u64, length_bytes: usize) -> ChunkBuf {
         let credit = self.buffer_credit(offset_bytes, length_bytes);
-        self.intake.credits.take(credit);
+        self.intake.take_buffer_credit(credit);
         ChunkBuf::with_permit(length_bytes, Permit::new(Arc::clone(&self.permit), credit))
     }
 

@@ -109,18 +109,33 @@ impl Credits {
 
     /// Takes `length_bytes`, waiting for them; what is larger than the whole waits for all of it.
     pub(crate) fn take(&self, length_bytes: usize) {
+        self.take_or_say(length_bytes, || {});
+    }
+
+    /// The same; `say` is called before it waits for more than there is, and all others for it.
+    pub(crate) fn take_or_say(&self, length_bytes: usize, say: impl FnOnce()) {
         let wanted = length_bytes as i64;
         let mut state = self.lock();
         if !self.grants(&state, wanted) {
-            return self.wait_for(state, wanted);
+            return self.wait_for(state, wanted, say);
         }
         state.take(wanted);
     }
 
-    fn wait_for(&self, mut state: MutexGuard<'_, State>, wanted_bytes: i64) {
+    fn wait_for<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        wanted_bytes: i64,
+        say: impl FnOnce(),
+    ) {
         let turn = state.next_turn;
         state.next_turn += 1;
         state.waiting.push_back(Waiting { turn, wanted_bytes });
+        if self.is_first_lacking(&state) {
+            drop(state);
+            say();
+            state = self.lock();
+        }
         while !(self.grants(&state, wanted_bytes)
             || state.is_first(turn) && self.has(&state, wanted_bytes))
         {
@@ -353,6 +368,17 @@ mod tests {
         credits.give_back(2 * CHUNK);
         due.join().unwrap();
         other.join().unwrap();
+        assert_eq!(credits.used_bytes() as usize, TOTAL_BYTES);
+    }
+
+    #[test]
+    fn who_lacks_bytes_and_holds_all_others_up_says_so_once_it_is_in_line() {
+        let credits = Credits::new(TOTAL_BYTES as u64);
+        credits.take_or_say(CHUNK, || panic!("it does not wait"));
+        credits.take_or_say(TOTAL_BYTES, || {
+            assert!(credits.are_saved());
+            credits.give_back(CHUNK);
+        });
         assert_eq!(credits.used_bytes() as usize, TOTAL_BYTES);
     }
 

@@ -134,6 +134,12 @@ impl Intake {
         self.doorbell.ring();
     }
 
+    /// Takes bytes of the write buffer, waiting for them. The core may sleep over an open group for
+    /// which nobody waited until now: it closes that when all writers wait.
+    pub(crate) fn take_buffer_credit(&self, length_bytes: usize) {
+        self.credits.take_or_say(length_bytes, || self.doorbell.ring());
+    }
+
     /// Moves all that is queued to the end of `into`. True when a write without a reservation is
     /// among it: then room counts as waited for, until the core says otherwise.
     pub(crate) fn take(&self, into: &mut VecDeque<Request>) -> bool {
