@@ -23,7 +23,7 @@ const SAME_SIGNAL: Duration = Duration::from_secs(1);
 /// Whether an end has been asked for.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Interrupt {
-    asked: Arc<AtomicBool>,
+    /// The signal that came last; 0: none has.
     signal: Arc<AtomicUsize>,
     /// Whether another signal ends the process.
     is_impatience: Arc<AtomicBool>,
@@ -44,11 +44,10 @@ impl Interrupt {
 
     fn register(&self) -> io::Result<()> {
         for signal in end_signals() {
-            let (asked, number) = (Arc::clone(&self.asked), Arc::clone(&self.signal));
+            let number = Arc::clone(&self.signal);
             let exit_code = i32::from(SIGNAL_EXIT_BASE) + signal;
             let is_impatience = Arc::clone(&self.is_impatience);
             flag::register_conditional_shutdown(signal, exit_code, is_impatience)?;
-            flag::register(signal, asked)?;
             flag::register_usize(signal, number, usize::try_from(signal).unwrap_or(0))?;
         }
         Ok(())
@@ -56,11 +55,10 @@ impl Interrupt {
 
     /// An error when an end has been asked for: a loop's way to ask.
     pub(crate) fn check(&self) -> Result<(), CliError> {
-        if !self.asked.load(Ordering::Relaxed) {
-            return Ok(());
+        match u8::try_from(self.signal.load(Ordering::Relaxed)) {
+            Ok(signal @ 1..) => Err(CliError::Interrupted { signal }),
+            _ => Ok(()),
         }
-        let signal = u8::try_from(self.signal.load(Ordering::Relaxed)).unwrap_or(0);
-        Err(CliError::Interrupted { signal })
     }
 
     /// Calls `then` on a thread of its own when the first signal comes.
