@@ -35,7 +35,7 @@ impl Interrupt {
         let interrupt = Self::default();
         interrupt.register().map_err(unheard)?;
         let is_impatience = Arc::clone(&interrupt.is_impatience);
-        Self::on_signal(move || {
+        interrupt.on_signal(move || {
             thread::sleep(SAME_SIGNAL);
             is_impatience.store(true, Ordering::Relaxed);
         })?;
@@ -61,11 +61,20 @@ impl Interrupt {
         }
     }
 
-    /// Calls `then` on a thread of its own when the first signal comes.
-    pub(crate) fn on_signal(then: impl FnOnce() + Send + 'static) -> Result<(), CliError> {
-        let mut signals = Signals::new(end_signals()).map_err(unheard)?;
+    /// Calls `then` on a thread of its own when the first signal comes, or at once if it has come.
+    pub(crate) fn on_signal(&self, then: impl FnOnce() + Send + 'static) -> Result<(), CliError> {
+        self.on_first_of(Signals::new(end_signals()).map_err(unheard)?, then)
+    }
+
+    fn on_first_of(
+        &self,
+        mut signals: Signals,
+        then: impl FnOnce() + Send + 'static,
+    ) -> Result<(), CliError> {
+        // One that came before these were listened to is known here only.
+        let has_come = self.check().is_err();
         let wait = move || {
-            if signals.forever().next().is_some() {
+            if has_come || signals.forever().next().is_some() {
                 then();
             }
         };
@@ -97,4 +106,27 @@ fn is_ignored(signal: i32) -> bool {
 
 fn unheard(source: io::Error) -> CliError {
     CliError::System { action: "signals cannot be heard", source }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    use signal_hook::consts::{SIGTERM, SIGUSR1};
+    use signal_hook::iterator::Signals;
+
+    use super::Interrupt;
+
+    #[test]
+    fn a_signal_that_comes_before_anybody_waits_for_it_is_not_lost() {
+        let interrupt = Interrupt::default();
+        let (told, hears) = channel();
+        interrupt.signal.store(SIGTERM as usize, Ordering::Relaxed);
+        // Of one that does not come, for the tests must end by the others.
+        let signals = Signals::new([SIGUSR1]).unwrap();
+        interrupt.on_first_of(signals, move || told.send(()).unwrap()).unwrap();
+        hears.recv_timeout(Duration::from_secs(20)).unwrap();
+    }
 }

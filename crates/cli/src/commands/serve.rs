@@ -123,8 +123,7 @@ fn touch_memory(options: Options) {
 
 fn hear_signals(events: Sender<Event>) -> Result<(), CliError> {
     // The flag is not asked here; listening is what makes a second signal end the process.
-    Interrupt::listen()?;
-    Interrupt::on_signal(move || tell(&events, Event::Signal))
+    Interrupt::listen()?.on_signal(move || tell(&events, Event::Signal))
 }
 
 fn tell(events: &Sender<Event>, event: Event) {
