@@ -34,6 +34,8 @@ const LOCK_TRIES: u32 = 60;
 
 /// Memory of an engine that only answers a question.
 const MEMORY_BYTES_FOR_QUESTIONS: u64 = 256 << 20;
+/// Memory for each thread that fingerprints and compresses; unasked no more of them are made.
+const MEMORY_BYTES_PER_THREAD: u64 = 8 << 20;
 
 /// An engine that runs in this process, on a thread of its own.
 pub(crate) struct OpenStore {
@@ -373,17 +375,24 @@ impl Store {
 
 /// What a command's words say of its engine; `sync` acknowledges only what is durable.
 pub(crate) fn engine_options(args: &EngineArgs, sync: bool) -> Options {
-    let worker_threads = args.threads.map_or_else(processors, usize::from);
+    let threads = || threads_in(args.memory, processors());
+    let worker_threads = args.threads.map_or_else(threads, usize::from);
     Options { memory_bytes: args.memory, worker_threads, sync, ..Default::default() }
 }
 
 fn question_options() -> Options {
     Options {
         memory_bytes: MEMORY_BYTES_FOR_QUESTIONS,
-        worker_threads: processors(),
+        worker_threads: threads_in(MEMORY_BYTES_FOR_QUESTIONS, processors()),
         sync: false,
         ..Default::default()
     }
+}
+
+/// Threads that fingerprint and compress, where nobody said how many: each takes memory.
+fn threads_in(memory_bytes: u64, processors: usize) -> usize {
+    let most = usize::try_from(memory_bytes / MEMORY_BYTES_PER_THREAD).unwrap_or(usize::MAX);
+    processors.min(most).max(1)
 }
 
 /// Processors that this process may use.
@@ -407,7 +416,16 @@ mod tests {
     use std::sync::mpsc::channel;
     use std::thread;
 
-    use super::WhenOver;
+    use super::{WhenOver, threads_in};
+
+    #[test]
+    fn there_are_no_more_threads_than_the_memory_is_for() {
+        let threads = [(1 << 30, 2), (1 << 30, 96), (64 << 20, 96), (1, 96)];
+        assert_eq!(
+            threads.map(|(memory, processors)| threads_in(memory, processors)),
+            [2, 96, 8, 1]
+        );
+    }
 
     #[test]
     fn the_end_of_an_engine_is_heard_of_when_it_panics_too() {

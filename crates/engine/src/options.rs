@@ -40,6 +40,9 @@ pub(crate) const FRAMES_BYTES_MAX: usize = 16 << 20;
 /// of collection and scrub, and as much again for what the allocator keeps.
 const FIXED_BYTES: u64 = 64 << 20;
 
+/// What each worker takes beside: the codec's contexts and the allocator's heap of its thread.
+const WORKER_BYTES: u64 = 1 << 20;
+
 /// What is chosen each time a store is opened.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -139,11 +142,16 @@ impl Options {
         (self.memory_bytes / 10).clamp(8 << 20, 128 << 20)
     }
 
+    /// What is taken beside the shares.
+    fn fixed_bytes(&self) -> u64 {
+        FIXED_BYTES + self.worker_threads as u64 * WORKER_BYTES
+    }
+
     /// Bytes of frames that were read: three quarters of what the other shares leave, but for what
     /// they all need together; never less than a thirty-second of the memory.
     fn frame_bytes(&self) -> u64 {
         let shares = self.memory_bytes / 3 + self.write_buffer_bytes() + self.read_bytes();
-        let left_bytes = self.memory_bytes.saturating_sub(shares + FIXED_BYTES);
+        let left_bytes = self.memory_bytes.saturating_sub(shares + self.fixed_bytes());
         (left_bytes / 4 * 3).max(self.memory_bytes / 32)
     }
 
@@ -177,17 +185,20 @@ impl Default for Options {
 
 #[cfg(test)]
 mod tests {
-    use super::{DIRTY_PAGES_MAX, FIXED_BYTES, MEMORY_BYTES_MIN, Options};
+    use super::{DIRTY_PAGES_MAX, MEMORY_BYTES_MIN, Options};
 
     #[test]
     fn the_shares_leave_what_is_taken_whatever_the_memory() {
-        for mib in [256, 300, 512, 1024, 4096, 1 << 16, 1 << 20] {
-            let options = Options { memory_bytes: mib << 20, ..Options::default() };
+        let sizes_mib = [256, 300, 512, 1024, 4096, 1 << 16, 1 << 20].map(|mib| (mib, 2));
+        let many = [(512, 64), (1024, 128), (4096, 128), (1 << 16, 1024)];
+        for (mib, worker_threads) in sizes_mib.into_iter().chain(many) {
+            let options = Options { memory_bytes: mib << 20, worker_threads, ..Options::default() };
             let shares = options.memory_bytes / 3
                 + options.write_buffer_bytes()
                 + options.read_bytes()
                 + options.frame_bytes();
-            assert!(shares + FIXED_BYTES <= options.memory_bytes, "{mib} MiB");
+            let all_bytes = shares + options.fixed_bytes();
+            assert!(all_bytes <= options.memory_bytes, "{mib} MiB, {worker_threads} workers");
             assert!(options.frame_bytes() >= options.memory_bytes / 32);
         }
         let buffer_bytes = |workers, mib: u64| {

@@ -28,7 +28,8 @@ pub(crate) struct EngineArgs {
     /// of 4K chunks; `tamis init --filter-bits` sets it) and 20M a TiB
     #[arg(long, value_name = "SIZE", value_parser = parse_memory, default_value = "1G")]
     pub(crate) memory: u64,
-    /// Threads that fingerprint and compress [default: one for each processor]
+    /// Threads that fingerprint and compress; each takes 1M: of --memory, or beside it where there
+    /// are more than one for each 8M of it [default: one for each processor, but no more than that]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
 }
