@@ -19,6 +19,11 @@ fn a_store_that_goes_back_gives_no_later_bytes() {
 }
 
 #[test]
+fn directories_that_did_not_outlive_a_crash_are_there_again() {
+    lab::lose_directories().unwrap();
+}
+
+#[test]
 fn a_store_that_is_hit_twice_gives_right_bytes_or_errors_and_loses_what_it_says() {
     let table = DamageTable::run_twice(1, 0..30, |_| {}).unwrap();
     assert!(table.failures.is_empty(), "{:#?}\n{table}", table.failures);
