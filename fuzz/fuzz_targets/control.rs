@@ -69,7 +69,8 @@ impl Service for Echo {
             | Request::CreateVolumeIn { name, size_bytes, read_only, .. } => {
                 Response::Volume { volume: volume(name, size_bytes, read_only) }
             }
-            Request::ResizeVolume { name, size_bytes, .. } => {
+            Request::EnlargeVolume { name, size_bytes }
+            | Request::ResizeVolume { name, size_bytes, .. } => {
                 Response::Volume { volume: volume(name, size_bytes, false) }
             }
             Request::SetDedup { name, .. }
@@ -78,11 +79,12 @@ impl Service for Echo {
             | Request::RenameVolume { new_name: name, .. } => {
                 Response::Volume { volume: volume(name, 0, false) }
             }
-            Request::DeleteVolume(DeleteRequest { name, .. }) => {
+            Request::DeleteThis(DeleteRequest { name, .. })
+            | Request::DeleteVolume(DeleteRequest { name, .. }) => {
                 Response::Refused(Refusal { kind: RefusalKind::NoSuchVolume, sentence: name })
             }
             Request::TakeSnapshots(_) => Response::Done,
-            Request::Rollback { snapshot, .. } => {
+            Request::RollBackToThis { snapshot, .. } | Request::Rollback { snapshot, .. } => {
                 Response::Refused(Refusal { kind: RefusalKind::InUse, sentence: snapshot })
             }
             Request::Compression => Response::Done,

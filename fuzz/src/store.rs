@@ -229,7 +229,7 @@ impl Running {
     /// Asks, and steps until there is an answer; None when none will come.
     pub fn ask(&mut self, send: impl FnOnce(&Client, Done)) -> Option<Outcome> {
         let inbox = Arc::new(Inbox::default());
-        send(&self.client, Done { sink: Arc::clone(&inbox) as Arc<dyn Completions>, tag: 1 });
+        send(&self.client, Done::new(Arc::clone(&inbox), 1));
         let mut still = 0;
         for _ in 0..STEPS_MAX {
             if !self.engine.step() {
@@ -264,7 +264,7 @@ impl Running {
         let mut buf = buf.expect("there is memory");
         buf.bytes_mut().copy_from_slice(&content(number));
         let inbox = Arc::new(Inbox::default());
-        let done = Done { sink: inbox as Arc<dyn Completions>, tag: 1 };
+        let done = Done::new(inbox, 1);
         self.client.write(volume, offset_bytes, buf, false, done);
         while self.engine.step() {}
     }
@@ -274,7 +274,7 @@ impl Running {
         let offset_bytes = lba * CHUNK_BYTES as u64;
         let Some(mut buf) = self.client.try_buffer(offset_bytes, CHUNK_BYTES) else { return };
         buf.bytes_mut().copy_from_slice(&content(number));
-        let done = Done { sink: Arc::<Inbox>::default() as Arc<dyn Completions>, tag: 1 };
+        let done = Done::new(Arc::<Inbox>::default(), 1);
         self.client.write(volume, offset_bytes, buf, false, done);
         let ended = (0..STEPS_MAX).any(|_| !self.engine.step());
         assert!(ended, "a write goes on and on");
