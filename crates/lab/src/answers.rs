@@ -242,11 +242,22 @@ impl Session<'_> {
         asked: Asked,
         changed: &Changed,
     ) -> Result<(), Broken> {
+        self.fail_naming(error, asked, &changed.registers, changed)
+    }
+
+    /// The same of a request that may say of any of these registers that it is damaged.
+    pub(crate) fn fail_naming(
+        &mut self,
+        error: &RequestError,
+        asked: Asked,
+        named: &[Register],
+        changed: &Changed,
+    ) -> Result<(), Broken> {
         if !self.trouble.is_some_and(|trouble| trouble.excuses(error, asked)) || self.is_over() {
             return Err(Broken::Request(error.clone()));
         }
         if let RequestError::Damaged { volume, lba } = error
-            && !self.is_asked(volume, *lba, asked, changed)
+            && !self.is_asked(volume, *lba, asked, named)
         {
             return Err(strange("something about another chunk", error));
         }
@@ -276,13 +287,13 @@ impl Session<'_> {
 
     /// Whether a chunk that is damaged is one that was asked for, by the name that its volume has
     /// or had.
-    fn is_asked(&self, volume: &str, lba: u64, asked: Asked, changed: &Changed) -> bool {
+    fn is_asked(&self, volume: &str, lba: u64, asked: Asked, named: &[Register]) -> bool {
         let slot = match asked {
             Asked::Read(Range { volume, first, count }) => {
                 let lbas = first / SECTORS..(first + count).div_ceil(SECTORS);
                 lbas.contains(&lba).then_some(volume)
             }
-            _ => changed.registers.iter().find_map(|register| match register {
+            _ => named.iter().find_map(|register| match register {
                 Register::Chunk(slot, of) if *of == lba => Some(*slot),
                 _ => None,
             }),

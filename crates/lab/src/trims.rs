@@ -65,7 +65,10 @@ impl Session<'_> {
         let tag = self.send_trim(handle, range, durable, Waiting::Plain, covers);
         match self.wait_for(tag)? {
             Ok(reply) => self.take_change(&changed, &reply)?,
-            Err(error) => return self.fail(&error, Asked::Part, &changed),
+            Err(error) => {
+                in_doubt.extend(&changed.registers);
+                return self.fail_naming(&error, Asked::Part, &in_doubt, &changed);
+            }
         }
         in_doubt.into_iter().try_for_each(|register| self.look_at_end(register, before))
     }
