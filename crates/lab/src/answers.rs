@@ -332,6 +332,6 @@ impl Waiting {
 
 impl Changed {
     pub(crate) fn asked(&self) -> Asked {
-        if self.whole || self.registers.is_empty() { Asked::Change } else { Asked::Part }
+        if self.whole { Asked::Change } else { Asked::Part }
     }
 }

@@ -215,7 +215,7 @@ impl<'a> Session<'a> {
             Verb::Extents { volume, first, count } => self.extents(Range { volume, first, count }),
             Verb::Bad { volume } => self.bad(volume),
             Verb::Flush => {
-                let waiting = Waiting::Change(Changed::default());
+                let waiting = Waiting::Change(Changed { whole: true, ..Changed::default() });
                 let done = self.done(waiting, Some(self.oracle.written()));
                 self.opening.client.flush(done);
             }
