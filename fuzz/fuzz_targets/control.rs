@@ -62,9 +62,7 @@ impl Service for Echo {
         }
         match request {
             Request::Status => Response::Status(Status::default()),
-            Request::ListVolumes { .. } => {
-                Response::Volumes { volumes: Vec::new(), more: false }
-            }
+            Request::ListVolumes { .. } => Response::Volumes { volumes: Vec::new(), more: false },
             Request::CreateVolume { name, size_bytes, read_only }
             | Request::CreateVolumeIn { name, size_bytes, read_only, .. } => {
                 Response::Volume { volume: volume(name, size_bytes, read_only) }
@@ -80,7 +78,8 @@ impl Service for Echo {
                 Response::Volume { volume: volume(name, 0, false) }
             }
             Request::DeleteThis(DeleteRequest { name, .. })
-            | Request::DeleteVolume(DeleteRequest { name, .. }) => {
+            | Request::DeleteVolume(DeleteRequest { name, .. })
+            | Request::Explain { volume: name, .. } => {
                 Response::Refused(Refusal { kind: RefusalKind::NoSuchVolume, sentence: name })
             }
             Request::TakeSnapshots(_) => Response::Done,
@@ -101,9 +100,6 @@ impl Service for Echo {
                 data_zones: data.len(),
                 ..Grown::default()
             }),
-            Request::Explain { volume, .. } => {
-                Response::Refused(Refusal { kind: RefusalKind::NoSuchVolume, sentence: volume })
-            }
             Request::Difference { step } => {
                 Response::Difference { step: Box::new(difference(step.lba)) }
             }
