@@ -1,5 +1,6 @@
 //! An engine stepped in place, for stores that may be damaged: every call comes to an end.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -201,6 +202,37 @@ impl Driver {
             engine::Accepted::Now => Ended::Well,
             _ => Ended::of(self.wait_for(&inbox)),
         }
+    }
+
+    /// Writes chunks one after the other, each as its address says.
+    ///
+    /// # Errors
+    /// A sentence about the first that failed.
+    pub(crate) fn write_each(
+        &mut self,
+        volume: &VolumeHandle,
+        lbas: Range<u64>,
+        chunk_of: impl Fn(u64) -> Vec<u8>,
+    ) -> Result<(), String> {
+        let failed =
+            lbas.into_iter().find(|&lba| !self.write(volume, lba, &chunk_of(lba)).is_well());
+        failed.map_or(Ok(()), |lba| Err(format!("chunk {lba} could not be written")))
+    }
+
+    /// Makes a volume.
+    ///
+    /// # Errors
+    /// The engine's sentence.
+    pub(crate) fn new_volume(
+        &mut self,
+        name: &'static str,
+        size_bytes: u64,
+    ) -> Result<VolumeHandle, String> {
+        let make = move |client: Client| {
+            client.create_volume(name, size_bytes, false)?;
+            client.volume(name)
+        };
+        self.call(make).map_err(|error| error.to_string())
     }
 
     /// Trims chunks.

@@ -23,8 +23,8 @@ const LATER: u64 = 2_200;
 /// Bytes of a block that are damaged, from its first on.
 const DAMAGED_BYTES: u64 = 64;
 
-/// The chunk that is written to an address, at most once: it does not shrink.
-fn chunk_of(lba: u64) -> Vec<u8> {
+/// A chunk that is written to one address only, and does not shrink.
+pub(crate) fn chunk_of(lba: u64) -> Vec<u8> {
     content(4 * (1 + lba))
 }
 
@@ -58,17 +58,15 @@ fn damaged_store() -> Result<MemoryDisk, String> {
     let (disk, _) = new_disk(1, 1)?;
     let mut driver = Driver::open(Box::new(disk.clone()))?;
     let size_bytes = (DYING + LATER) * chunk_of(0).len() as u64;
-    let make = move |client: engine::Client| client.create_volume(VOLUME, size_bytes, false);
-    driver.call(make).map_err(|error| error.to_string())?;
-    let volume = open_volume(&mut driver)?;
-    write(&mut driver, &volume, 0..DYING)?;
+    let volume = driver.new_volume(VOLUME, size_bytes)?;
+    driver.write_each(&volume, 0..DYING, chunk_of)?;
     driver.close().map_err(|error| error.to_string())?;
 
     let mut driver = Driver::open(Box::new(disk.clone()))?;
     let volume = open_volume(&mut driver)?;
     driver.trim(&volume, 0, DYING);
     driver.idle(20);
-    write(&mut driver, &volume, DYING..DYING + LATER)?;
+    driver.write_each(&volume, DYING..DYING + LATER, chunk_of)?;
     if !driver.flush().is_well() {
         return Err("a flush failed".to_owned());
     }
@@ -85,15 +83,6 @@ fn damaged_store() -> Result<MemoryDisk, String> {
 
 fn open_volume(driver: &mut Driver) -> Result<VolumeHandle, String> {
     driver.call(|client| client.volume(VOLUME)).map_err(|error| error.to_string())
-}
-
-fn write(
-    driver: &mut Driver,
-    volume: &VolumeHandle,
-    lbas: std::ops::Range<u64>,
-) -> Result<(), String> {
-    let failed = lbas.into_iter().find(|&lba| !driver.write(volume, lba, &chunk_of(lba)).is_well());
-    failed.map_or(Ok(()), |lba| Err(format!("chunk {lba} could not be written")))
 }
 
 /// Damages all records but the last, which proves that they were there, and all tables but the

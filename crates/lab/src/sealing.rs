@@ -11,16 +11,12 @@ use engine::{Structure, Zone, structures};
 use crate::aside::check;
 use crate::damage_driver::{ChunkRead, Driver};
 use crate::damage_store::new_disk;
-use crate::damage_truth::content;
 use crate::failure::Broken;
+use crate::going_back::chunk_of;
 
 const VOLUME: &str = "v";
 /// Chunks that fill two containers and a half; none can be compressed.
 const CHUNKS: u64 = 2_500;
-
-fn chunk_of(lba: u64) -> Vec<u8> {
-    content(4 * (1 + lba))
-}
 
 /// Makes the store, loses the directories, opens it and reads and checks all of it.
 ///
@@ -53,17 +49,12 @@ fn store_without_directories() -> Result<MemoryDisk, String> {
     let (disk, _) = new_disk(1, 1)?;
     let mut driver = Driver::open(Box::new(disk.clone()))?;
     let size_bytes = CHUNKS * chunk_of(0).len() as u64;
-    let make = move |client: engine::Client| client.create_volume(VOLUME, size_bytes, false);
-    driver.call(make).map_err(|error| error.to_string())?;
-    let volume = driver.volume(VOLUME).ok_or("the volume was not made")?;
+    let volume = driver.new_volume(VOLUME, size_bytes)?;
     // What is made durable because time has passed is so by now.
     if !driver.flush().is_well() {
         return Err("a flush failed".to_owned());
     }
-    let failed = (0..CHUNKS).find(|&lba| !driver.write(&volume, lba, &chunk_of(lba)).is_well());
-    if let Some(lba) = failed {
-        return Err(format!("chunk {lba} could not be written"));
-    }
+    driver.write_each(&volume, 0..CHUNKS, chunk_of)?;
     driver.idle(2);
     let left = disk.left_by_power_loss(0, Loss::None);
     let durable = disk.left_by_power_loss(0, Loss::All);
