@@ -242,16 +242,6 @@ impl Client {
     ) -> Result<(), RequestError> {
         let mut buf = self.buffer(offset_bytes, bytes.len());
         buf.bytes_mut().copy_from_slice(bytes);
-        self.write_buffer_at(volume, offset_bytes, buf)
-    }
-
-    /// Writes a buffer that [`Client::buffer`] gave and waits for the acknowledgement.
-    pub fn write_buffer_at(
-        &self,
-        volume: &VolumeHandle,
-        offset_bytes: u64,
-        buf: ChunkBuf,
-    ) -> Result<(), RequestError> {
         let (done, wait) = one_reply();
         match self.write(volume, offset_bytes, buf, false, done) {
             Accepted::Now => Ok(()),

@@ -4,13 +4,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use engine::{
-    AdminRequest, Completions, DeleteRequest, Done, Reply, RequestError, VolumeHandle, Zone,
-};
+use engine::{AdminRequest, Completions, DeleteRequest, Done, Reply, RequestError, VolumeHandle};
 
-use crate::stand::{CHUNK, GIB, Hand, Holder, MIB, Wish, check_clean, fresh};
-
-const LEAF_CHUNKS: u64 = 677;
+use crate::stand::{CHUNK, GIB, Hand, MIB, Wish, check_clean, fresh, giving_back};
 
 type Outcome = Result<Reply, RequestError>;
 
@@ -165,23 +161,7 @@ fn what_waits_of_a_trim_is_dropped_with_its_client() {
 
 #[test]
 fn a_write_that_waits_for_its_quota_is_dropped_with_its_client() {
-    let (wish, leaves) = (Wish::default(), 40);
-    let mut hand = Hand::new(&wish);
-    let volume = hand.volume("v", leaves * LEAF_CHUNKS * CHUNK);
-    for leaf in 0..leaves {
-        hand.write(&volume, leaf * LEAF_CHUNKS * CHUNK, &fresh(leaf, CHUNK));
-    }
-    let (mut hand, held) = Holder::open(&wish, hand.close());
-    let volume = hand.beside(|client| client.volume("v").unwrap());
-    hand.trim(&volume, 0, volume.size_bytes());
-    let is_deleting = |hand: &mut Hand| {
-        let (stats, done) = hand.done();
-        hand.client.administer(AdminRequest::Stats, done);
-        let Ok(Reply::Stats(stats)) = hand.wait(stats) else { panic!() };
-        stats.deletions > 0
-    };
-    assert!((0..1000).any(|_| is_deleting(&mut hand)));
-    held.hold(Zone::Tables);
+    let (mut hand, held, volume) = giving_back(&Wish::default());
     hand.beside(|client| client.set_quota("v", Some(4 * CHUNK))).unwrap();
     let given_up = Caller::write(&hand, &volume, 0, &fresh(50, CHUNK), false);
     let stays = Caller::write(&hand, &volume, CHUNK, &fresh(51, CHUNK), false);

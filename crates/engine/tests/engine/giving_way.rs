@@ -1,6 +1,6 @@
 //! What was deleted is given back beside readers, in few reads at a time, and goes on all the same.
 
-use engine::{AdminRequest, Client, Reply, VolumeHandle, Zone};
+use engine::{Client, VolumeHandle, Zone};
 
 use crate::stand::{CHUNK, Hand, Held, Holder, MIB, Wish, check_clean, fresh};
 
@@ -35,16 +35,9 @@ fn scattered() -> (Hand, Held, VolumeHandle, VolumeHandle) {
     (hand, held, volume, other)
 }
 
-fn deletions(hand: &mut Hand) -> u64 {
-    let (tag, done) = hand.done();
-    hand.client.administer(AdminRequest::Stats, done);
-    let Reply::Stats(stats) = hand.wait(tag).unwrap() else { panic!("no figures") };
-    stats.deletions
-}
-
 /// The most reads of tables that are under way at once until what was trimmed has been given back.
 fn most_reads_at_once(hand: &mut Hand, held: &Held) -> usize {
-    while deletions(hand) == 0 {}
+    while hand.deletions() == 0 {}
     held.hold(Zone::Tables);
     let mut most = 0;
     for _ in 0..1_000 {
@@ -52,7 +45,7 @@ fn most_reads_at_once(hand: &mut Hand, held: &Held) -> usize {
         let count = held.count_of(Zone::Tables);
         most = most.max(count);
         held.let_by_of(Zone::Tables);
-        if count == 0 && deletions(hand) == 0 {
+        if count == 0 && hand.deletions() == 0 {
             return most;
         }
     }

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 
 use engine::{RequestError, SnapshotRequest, VolumeHandle, Zone};
 
-use crate::stand::{CHUNK, Dice, GIB, Hand, Holder, MIB, Stand, Wish, cases, check_clean, fresh};
+use crate::stand::{
+    CHUNK, Dice, GIB, Hand, Holder, MIB, Stand, Wish, cases, check_clean, fresh, giving_back,
+};
 
 use proptest::prelude::*;
 
@@ -169,28 +171,10 @@ fn a_write_does_not_wait_for_the_deletion_of_another_volume() {
     check_clean(&hand.close());
 }
 
-/// What is yet to be given back.
-fn deletions(hand: &mut Hand) -> u64 {
-    let (stats, done) = hand.done();
-    hand.client.administer(engine::AdminRequest::Stats, done);
-    let Ok(engine::Reply::Stats(stats)) = hand.wait(stats) else { panic!() };
-    stats.deletions
-}
-
 /// What was cut off before a snapshot was taken leaves the figures of its clones, too.
 #[test]
 fn a_write_to_a_clone_waits_for_what_was_cut_off_above_it() {
-    let (wish, leaves) = (Wish::default(), 40);
-    let mut hand = Hand::new(&wish);
-    let volume = hand.volume("v", leaves * LEAF_CHUNKS * CHUNK);
-    for leaf in 0..leaves {
-        hand.write(&volume, leaf * LEAF_CHUNKS * CHUNK, &fresh(leaf, CHUNK));
-    }
-    let (mut hand, held) = Holder::open(&wish, hand.close());
-    let volume = hand.beside(|client| client.volume("v").unwrap());
-    hand.trim(&volume, 0, volume.size_bytes());
-    assert!((0..1000).any(|_| deletions(&mut hand) > 0));
-    held.hold(Zone::Tables);
+    let (mut hand, held, _volume) = giving_back(&Wish::default());
     let (volumes, name) = (vec!["v".to_owned()], "a".to_owned());
     let request = SnapshotRequest { volumes, name, taken_unix_s: 7 };
     hand.beside(|client| client.take_snapshots(request)).unwrap();
@@ -199,7 +183,7 @@ fn a_write_to_a_clone_waits_for_what_was_cut_off_above_it() {
     let clone = hand.beside(|client| client.volume("c").unwrap());
     let waits = hand.write(&clone, 0, &fresh(50, CHUNK)).unwrap();
     hand.settle();
-    assert!(deletions(&mut hand) == 1 && hand.outcome(waits).is_none());
+    assert!(hand.deletions() == 1 && hand.outcome(waits).is_none());
     held.let_go();
     hand.wait(waits).unwrap();
     check_clean(&hand.close());
@@ -208,21 +192,11 @@ fn a_write_to_a_clone_waits_for_what_was_cut_off_above_it() {
 /// A close puts the giving back off: who waits for it is not at the quota for good.
 #[test]
 fn a_write_that_waits_for_what_is_given_back_is_told_of_a_close() {
-    let (wish, leaves) = (Wish::default(), 40);
-    let mut hand = Hand::new(&wish);
-    let volume = hand.volume("v", leaves * LEAF_CHUNKS * CHUNK);
-    for leaf in 0..leaves {
-        hand.write(&volume, leaf * LEAF_CHUNKS * CHUNK, &fresh(leaf, CHUNK));
-    }
-    let (mut hand, held) = Holder::open(&wish, hand.close());
-    let volume = hand.beside(|client| client.volume("v").unwrap());
-    hand.trim(&volume, 0, volume.size_bytes());
-    assert!((0..1000).any(|_| deletions(&mut hand) > 0));
-    held.hold(Zone::Tables);
+    let (mut hand, held, volume) = giving_back(&Wish::default());
     hand.beside(|client| client.set_quota("v", Some(CHUNK))).unwrap();
     let waits = hand.write(&volume, 0, &fresh(50, CHUNK)).unwrap();
     hand.settle();
-    assert!(deletions(&mut hand) == 1 && hand.outcome(waits).is_none());
+    assert!(hand.deletions() == 1 && hand.outcome(waits).is_none());
     let (close, done) = hand.done();
     hand.client.administer(engine::AdminRequest::Close, done);
     held.let_go();
@@ -250,7 +224,7 @@ fn what_waits_for_a_quota_leaves_the_write_buffer_to_others() {
     let quota_bytes = leaves * in_leaf + MIB / 2;
     hand.beside(move |client| client.set_quota("v", Some(quota_bytes))).unwrap();
     hand.trim(&volume, 0, volume.size_bytes());
-    assert!((0..1000).any(|_| deletions(&mut hand) > 0));
+    assert!((0..1000).any(|_| hand.deletions() > 0));
     held.hold(Zone::Tables);
     hand.settle();
     let mut waiting = Vec::new();

@@ -52,6 +52,14 @@ impl Hand {
         (self.next_tag, Done::new(Arc::clone(&self.inbox), self.next_tag))
     }
 
+    /// How much is yet to be given back, asked without a tick.
+    pub(crate) fn deletions(&mut self) -> u64 {
+        let (tag, done) = self.done();
+        self.client.administer(AdminRequest::Stats, done);
+        let Ok(Reply::Stats(stats)) = self.wait(tag) else { panic!("no figures") };
+        stats.deletions
+    }
+
     /// The outcome of a request, if it has come.
     pub(crate) fn outcome(&self, tag: u64) -> Option<Outcome> {
         let mut arrived = self.inbox.0.lock().unwrap();

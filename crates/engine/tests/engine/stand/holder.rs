@@ -4,9 +4,13 @@
 use std::sync::{Arc, Mutex};
 
 use disk::{Completion, Disk, Io, IoKind, MemoryDisk};
-use engine::Zone;
+use engine::{VolumeHandle, Zone};
 
-use super::{Hand, Wish};
+use super::{CHUNK, Hand, Wish, fresh};
+
+/// Of so many leaves what a trim covers is cut off, and given back in the background.
+const LEAVES_CUT_OFF: u64 = 40;
+const LEAF_BYTES: u64 = 677 * CHUNK;
 
 /// A memory disk whose reads and writes can be kept back.
 pub(crate) struct Holder {
@@ -97,6 +101,22 @@ impl Holder {
         let (engine, client, ..) = wish.load_through(&disk, Box::new(holder)).unwrap();
         (Hand::of(disk, engine, client), held)
     }
+}
+
+/// A store whose volume `v` had a chunk in each of its leaves and was trimmed: nothing of it is in
+/// memory, and it is being given back, but no read of the tables ends.
+pub(crate) fn giving_back(wish: &Wish) -> (Hand, Held, VolumeHandle) {
+    let mut hand = Hand::new(wish);
+    let volume = hand.volume("v", LEAVES_CUT_OFF * LEAF_BYTES);
+    for leaf in 0..LEAVES_CUT_OFF {
+        hand.write(&volume, leaf * LEAF_BYTES, &fresh(leaf, CHUNK));
+    }
+    let (mut hand, held) = Holder::open(wish, hand.close());
+    let volume = hand.beside(|client| client.volume("v").unwrap());
+    hand.trim(&volume, 0, volume.size_bytes());
+    assert!((0..1000).any(|_| hand.deletions() > 0));
+    held.hold(Zone::Tables);
+    (hand, held, volume)
 }
 
 impl Disk for Holder {
