@@ -16,8 +16,10 @@ mod rebuild;
 pub(crate) mod survey;
 mod tree_image;
 
+use std::collections::BTreeMap;
+
 use disk::Disk;
-use format::units::{TreeId, Zone};
+use format::units::{TreeId, VolumeId, Zone};
 
 use crate::belonging::ForeignZone;
 use crate::devices::Devices;
@@ -29,7 +31,7 @@ use crate::repair::damage_reads::DamageReads;
 use crate::repair::error::RepairError;
 use crate::repair::frame_accounts::{FrameAccounts, stored_chunks};
 use crate::repair::ledger::{Cut, Ledger, Pages};
-use crate::repair::map_accounts::MapAccounts;
+use crate::repair::map_accounts::{MapAccounts, lost_leaves};
 use crate::repair::rebuild::Rebuild;
 use crate::repair::survey::{Survey, is_device_failure};
 
@@ -135,6 +137,7 @@ pub fn repair_without(
     found.extend(accounts.report().problems);
     let lost_chunks = accounts.maps.lost_chunks;
     let Accounts { ledger, frames, maps, lost_records, .. } = accounts;
+    refuse_without_room(&survey, &ledger)?;
     let unmarked = zones_to_mark(&survey, &foreign, &ledger);
     raise_version(&mut reads.devices, &mut survey.geometry)?;
     let written = Rebuild::new(&mut reads, &survey, ledger, frames, maps).write(progress)?;
@@ -165,6 +168,24 @@ fn zones_to_mark(survey: &Survey, foreign: &[ForeignZone], ledger: &Ledger) -> V
     };
     let ring = Some(Zone::Journal).filter(|_| !survey.base.journal.behind.is_ours());
     ring.into_iter().chain(foreign.iter().map(|foreign| foreign.zone).filter(is_free)).collect()
+}
+
+/// A lost inner page may stand for more leaves than there are blocks. Known before anything is
+/// written: the leaves that it led to are in blocks that the repair takes for free.
+fn refuse_without_room(survey: &Survey, ledger: &Ledger) -> Result<(), RepairError> {
+    let mut of_lines: BTreeMap<VolumeId, u64> = BTreeMap::new();
+    for (id, first) in ledger.lines() {
+        let lost = ledger.volumes.get(&id).map_or(0, |volume| lost_leaves(survey, volume));
+        let of_line = of_lines.entry(first).or_default();
+        // Versions of one line share those that are alike.
+        *of_line = lost.max(*of_line);
+    }
+    let blocks = survey.geometry.tables_blocks();
+    let free = blocks.saturating_sub(survey.blocks_in_use().count());
+    match of_lines.values().sum::<u64>() > free {
+        true => Err(RepairError::NoRoom { blocks }),
+        false => Ok(()),
+    }
 }
 
 fn refuse_what_cannot_be(survey: &Survey) -> Result<(), RepairError> {

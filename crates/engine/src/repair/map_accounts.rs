@@ -198,6 +198,16 @@ pub(crate) fn leaf_indexes(survey: &Survey, volume: &VolumeLedger) -> BTreeSet<u
     indexes
 }
 
+/// How many leaves a rebuilt map has only to say that what they mapped is lost.
+pub(crate) fn lost_leaves(survey: &Survey, volume: &VolumeLedger) -> u64 {
+    if volume.entry.state != VolumeState::Live {
+        return 0;
+    }
+    let chunks = volume.entry.size_bytes.div_ceil(u64::from(survey.geometry.chunk_bytes));
+    let image = survey.base.trees.get(&volume.base);
+    image.map_or(0, |image| image.lost_leaves_before(chunks.div_ceil(SLOTS as u64)))
+}
+
 /// Where a leaf is on disk, if that is all there is to it: the journal says nothing of it, and the
 /// volume does not end in it.
 pub(crate) fn as_on_disk(survey: &Survey, volume: &VolumeLedger, index: u64) -> Option<BlockPtr> {

@@ -7,7 +7,7 @@
 //!
 //! Second copies are left behind, as frames that nothing names: what runs makes them anew.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use disk::{AlignedBuf, IoError, SharedBuf};
 use format::catalog::VolumeState;
@@ -44,7 +44,7 @@ pub(crate) struct Written {
 }
 
 /// A leaf to be written, or where it is.
-type GatheredLeaf = Result<Box<Page>, BlockPtr>;
+type Leaf = Result<Page, BlockPtr>;
 
 /// Everything that a rebuild works from.
 pub(crate) struct Rebuild<'a> {
@@ -67,9 +67,11 @@ impl<'a> Rebuild<'a> {
         frames: FrameAccounts,
         maps: MapAccounts,
     ) -> Self {
-        let mut used = survey.base.blocks.clone();
-        survey.other.iter().for_each(|other| used.add_all(&other.blocks));
-        let writer = PageWriter::new(used, survey.geometry.tables_blocks(), generation(survey));
+        let writer = PageWriter::new(
+            survey.blocks_in_use(),
+            survey.geometry.tables_blocks(),
+            generation(survey),
+        );
         let (totals, trees) = (Totals::default(), BTreeMap::new());
         Self { reads, survey, ledger, frames, maps, writer, totals, trees, directories: 0 }
     }
@@ -267,11 +269,12 @@ impl<'a> Rebuild<'a> {
         for (id, first) in self.ledger.lines() {
             self.writer.begin_line(first);
             let tree = TreeId::volume(id);
-            let (mapped, gathered) = self.map_leaves(id);
-            let mut leaves = Vec::new();
-            for (index, leaf) in gathered {
+            let (mut mapped, mut leaves) = (0, Vec::new());
+            for index in self.leaf_indexes(id) {
+                let Some((chunks, leaf)) = self.leaf_of(id, index) else { continue };
+                mapped += chunks;
                 leaves.push(match leaf {
-                    Ok(page) => self.put_leaf(index, *page)?,
+                    Ok(page) => self.put_leaf(index, page)?,
                     Err(pointer) => (index, pointer),
                 });
             }
@@ -290,33 +293,31 @@ impl<'a> Rebuild<'a> {
         Ok(())
     }
 
-    /// The leaves of a map as pages, or where they are if they stay; and how many chunks it maps.
-    /// They are gathered first: reading and writing share the devices.
-    fn map_leaves(&mut self, id: VolumeId) -> (u64, Vec<(u64, GatheredLeaf)>) {
-        let (mut mapped, mut gathered) = (0, Vec::new());
-        let Some(volume) = self.ledger.volumes.get(&id) else { return (mapped, gathered) };
-        let (survey, tree) = (self.survey, TreeId::volume(id));
-        for index in leaf_indexes(survey, volume) {
-            let plain = as_on_disk(survey, volume, index)
-                .and_then(|at| Some((at, *self.maps.plain.get(&at.block())?)));
-            if let Some((at, count)) = plain {
-                mapped += u64::from(count);
-                gathered.push((index, Err(at)));
-                continue;
-            }
-            let mut pages = Pages { reads: self.reads, survey };
-            let Some(leaf) = map_leaf(&mut pages, volume, index) else { continue };
-            let mut page = Page::empty(PageId { tree, level: 0, index });
-            for (slot, pbn) in leaf.slots.iter().enumerate() {
-                mapped += u64::from(!pbn.is_none());
-                map_page::set(&mut page, slot, self.maps.rebuilt(&self.ledger, &leaf, *pbn));
-            }
-            gathered.push(match leaf.old {
-                Some((at, old)) if old.payload() == page.payload() => (index, Err(at)),
-                _ => (index, Ok(Box::new(page))),
-            });
+    fn leaf_indexes(&self, id: VolumeId) -> BTreeSet<u64> {
+        let volume = self.ledger.volumes.get(&id);
+        volume.map(|volume| leaf_indexes(self.survey, volume)).unwrap_or_default()
+    }
+
+    /// A leaf of a map as a page, or where it is if it stays; and how many chunks it maps. None
+    /// where it maps nothing. One at a time: a lost inner page may stand for more leaves than
+    /// memory has room for.
+    fn leaf_of(&mut self, id: VolumeId, index: u64) -> Option<(u64, Leaf)> {
+        let volume = self.ledger.volumes.get(&id)?;
+        let survey = self.survey;
+        let plain = as_on_disk(survey, volume, index)
+            .and_then(|at| Some((at, *self.maps.plain.get(&at.block())?)));
+        if let Some((at, count)) = plain {
+            return Some((u64::from(count), Err(at)));
         }
-        (mapped, gathered)
+        let leaf = map_leaf(&mut Pages { reads: self.reads, survey }, volume, index)?;
+        let mut page = Page::empty(PageId { tree: TreeId::volume(id), level: 0, index });
+        let mut mapped = 0;
+        for (slot, pbn) in leaf.slots.iter().enumerate() {
+            mapped += u64::from(!pbn.is_none());
+            map_page::set(&mut page, slot, self.maps.rebuilt(&self.ledger, &leaf, *pbn));
+        }
+        let stays = leaf.old.filter(|(_, old)| old.payload() == page.payload());
+        Some((mapped, stays.map_or(Ok(page), |(at, _)| Err(at))))
     }
 
     /// The queue of free PBNs, from its beginning: all that name nothing and that no map names.

@@ -69,6 +69,13 @@ pub(crate) struct Survey {
 }
 
 impl Survey {
+    /// Blocks of the tables that a root leads to.
+    pub(crate) fn blocks_in_use(&self) -> Blocks {
+        let mut used = self.base.blocks.clone();
+        self.other.iter().for_each(|other| used.add_all(&other.blocks));
+        used
+    }
+
     /// Looks at everything but containers.
     pub(crate) fn of(
         reads: &mut DamageReads,

@@ -43,6 +43,11 @@ impl Blocks {
         self.0.get((block / 64) as usize).is_some_and(|word| word >> (block % 64) & 1 == 1)
     }
 
+    /// How many they are.
+    pub(crate) fn count(&self) -> u64 {
+        self.0.iter().map(|word| u64::from(word.count_ones())).sum()
+    }
+
     pub(crate) fn add_all(&mut self, other: &Self) {
         self.0.iter_mut().zip(&other.0).for_each(|(word, other)| *word |= other);
     }
@@ -125,7 +130,15 @@ impl TreeImage {
     }
 
     pub(crate) fn lost_leaves(&self) -> u64 {
-        self.lost.iter().map(|lost| lost.leaves.end - lost.leaves.start).sum()
+        self.lost_leaves_before(u64::MAX)
+    }
+
+    /// How many leaves are lost whose index is below `end`.
+    pub(crate) fn lost_leaves_before(&self, end: u64) -> u64 {
+        self.lost
+            .iter()
+            .map(|lost| lost.leaves.end.min(end).saturating_sub(lost.leaves.start))
+            .sum()
     }
 
     fn settle(&mut self) {

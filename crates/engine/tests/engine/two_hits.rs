@@ -5,11 +5,11 @@
 use std::collections::BTreeSet;
 
 use disk::{Loss, MemoryDisk};
-use engine::{Problem, Zone, repair, structures};
+use engine::{Problem, RepairError, Zone, repair, structures};
 use format::page::Page;
 use format::units::TreeId;
 
-use crate::stand::{CHUNK, MIB, Stand, Wish, check, fresh};
+use crate::stand::{CHUNK, GIB, MIB, Stand, Wish, check, check_clean, fresh};
 
 const BLOCK: usize = 4096;
 /// Chunks of each volume: a leaf of a map and a part of another.
@@ -145,4 +145,30 @@ fn a_check_names_what_cannot_be_read_though_the_older_root_has_the_places() {
     let report = repair(Box::new(disk.clone()), &mut |_| {}).unwrap();
     assert_eq!(report.lost_chunks, 0, "{report:?}");
     assert_eq!(assert_only_right_bytes(disk), 0);
+}
+
+#[test]
+fn a_repair_that_has_no_room_for_all_that_a_page_stood_for_changes_nothing() {
+    let stand = Wish::default().stand();
+    let volume = stand.volume("a", 64 * GIB);
+    for number in [0, 1] {
+        stand.write(&volume, number * 32 * GIB, &chunk(0, 0, number));
+    }
+    let disk = Wish::default().open(stand.close()).close();
+    let lost: Vec<u64> = inner_pages(&disk, 1).into_iter().collect();
+    let spoil = || {
+        for at in lost.iter().flat_map(|&page| page..page + BLOCK as u64) {
+            disk.corrupt(Zone::Tables, at, |byte| *byte ^= 0xa5);
+        }
+    };
+    spoil();
+    let answer = repair(Box::new(disk.clone()), &mut |_| {});
+    assert!(matches!(answer, Err(RepairError::NoRoom { .. })), "{answer:?}");
+    spoil();
+    check_clean(&disk);
+    let stand = Wish::default().open(disk);
+    let volume = stand.client.volume("a").unwrap();
+    for number in [0, 1] {
+        assert_eq!(stand.read(&volume, number * 32 * GIB, CHUNK), chunk(0, 0, number));
+    }
 }
