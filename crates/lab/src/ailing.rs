@@ -44,6 +44,7 @@ impl Session<'_> {
             // What a crash would leave now is judged by what it finds when the disk is mended.
             heard.stop();
             self.trouble = Some(kind);
+            self.oracle.has_asides |= self.shape.detection.verify && kind.fails_reads();
         }
         Ok(())
     }

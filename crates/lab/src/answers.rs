@@ -1,6 +1,6 @@
 //! What a session waits for, and what each answer must be.
 
-use engine::{Problem, ReadPieces, Reply, RequestError};
+use engine::{Problem, ReadPieces, Reply, RequestError, ScrubFinding, ScrubStep};
 
 use crate::doubt::Changed;
 use crate::failure::Broken;
@@ -52,25 +52,26 @@ impl Session<'_> {
         self.take_answers_but(0).map(drop)
     }
 
-    /// Takes what has been answered; the answer of `tag` is handed back.
+    /// Takes what has been answered, up to the answer of `tag`, which is handed back: what the
+    /// store did before it is not judged by what came behind it.
     fn take_answers_but(
         &mut self,
         tag: u64,
     ) -> Result<Option<Result<Reply, RequestError>>, Broken> {
-        let mut handed_back = None;
-        for (of, outcome) in self.opening.answers() {
+        let mut answers = self.opening.answers().into_iter();
+        while let Some((of, outcome)) = answers.next() {
             self.digest.add(of);
             self.digest.add(u64::from(outcome.is_ok()));
             if of == tag {
-                handed_back = Some(outcome);
-                continue;
+                self.opening.put_back(answers);
+                return Ok(Some(outcome));
             }
             self.answered = of;
             if let Some(waiting) = self.waiting.remove(&of) {
                 self.take_answer(&waiting, outcome)?;
             }
         }
-        Ok(handed_back)
+        Ok(None)
     }
 
     fn take_answer(
@@ -104,26 +105,7 @@ impl Session<'_> {
                 self.compare_extents(*range, *since, &extents)
             }
             (Waiting::Scrub(fingerprints, more), Ok(Reply::Scrub(step))) => {
-                self.scrub = step.next.unwrap_or_default();
-                self.scrubbed += u64::from(step.next.is_none());
-                if *more > 0 && step.next.is_some() && !self.is_closing {
-                    self.ask_scrub(*fingerprints, more - 1);
-                }
-                let in_doubt = self.slot_in_doubt;
-                let is_slot = |problem: &Problem| matches!(problem, Problem::RootSlot { .. });
-                let is_meant = |problem: &Problem| in_doubt && is_slot(problem);
-                // Once it has been told it is mended.
-                self.slot_in_doubt &= !step.findings.iter().any(|found| is_slot(&found.problem));
-                match step.findings.iter().find(|finding| !is_meant(&finding.problem)) {
-                    Some(finding) if !self.may_find(&finding.problem) => {
-                        Err(strange("a scrub", &finding.problem))
-                    }
-                    // But for what a repair gave up each PBN has a chunk or is free.
-                    _ if step.given_up_chunks > self.given_up => {
-                        Err(strange("PBNs that name nothing", &step))
-                    }
-                    _ => Ok(()),
-                }
+                self.take_scrub(*fingerprints, *more, &step)
             }
             (Waiting::Collect(recompress), Ok(Reply::Collect(step))) => {
                 self.take_collect(usize::from(*recompress), &step)
@@ -139,6 +121,34 @@ impl Session<'_> {
             (_, Ok(reply)) => Err(strange("a request", &reply)),
             (Waiting::Change(changed), Err(error)) => self.fail(&error, changed.asked(), changed),
             (waiting, Err(error)) => self.fail(&error, waiting.asked(), &Changed::default()),
+        }
+    }
+
+    fn take_scrub(
+        &mut self,
+        fingerprints: bool,
+        more: u32,
+        step: &ScrubStep,
+    ) -> Result<(), Broken> {
+        self.scrub = step.next.unwrap_or_default();
+        self.scrubbed += u64::from(step.next.is_none());
+        if more > 0 && step.next.is_some() && !self.is_closing {
+            self.ask_scrub(fingerprints, more - 1);
+        }
+        let in_doubt = self.slot_in_doubt;
+        let is_slot = |problem: &Problem| matches!(problem, Problem::RootSlot { .. });
+        let is_meant = |problem: &Problem| in_doubt && is_slot(problem);
+        let is_mended = |found: &ScrubFinding| found.healed && is_slot(&found.problem);
+        self.slot_in_doubt &= !step.findings.iter().any(is_mended);
+        match step.findings.iter().find(|finding| !is_meant(&finding.problem)) {
+            Some(finding) if !self.may_find(&finding.problem) => {
+                Err(strange("a scrub", &finding.problem))
+            }
+            // But for what a repair gave up each PBN has a chunk or is free.
+            _ if step.given_up_chunks > self.given_up => {
+                Err(strange("PBNs that name nothing", step))
+            }
+            _ => Ok(()),
         }
     }
 

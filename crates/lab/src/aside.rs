@@ -137,7 +137,7 @@ pub(crate) fn compare(
     if !oracle.grown.iter().enumerate().all(is_there) {
         return Err(strange("a growth, before a crash", &geometry.data));
     }
-    compare_figures(opening, &found, geometry.detection.asides)?;
+    compare_figures(opening, &found, geometry.detection.asides || oracle.has_asides)?;
     Ok(found)
 }
 
@@ -162,9 +162,9 @@ pub(crate) fn compare_damaged(
 }
 
 /// Deduplication is exact: as many chunks are stored as there are different contents, counted in
-/// each domain, once deletions have ended. Where contents have twins, or a volume has had no
-/// deduplication, it may be more, for what is aside is not found again; but each is mapped
-/// somewhere.
+/// each domain, once deletions have ended. Where contents have twins, a volume has had no
+/// deduplication, or a frame could not be read to be compared, it may be more, for what is aside is
+/// not found again; but each is mapped somewhere.
 fn compare_figures(opening: &mut Opening, found: &Found, has_asides: bool) -> Result<(), Broken> {
     let chunks = |value: &Value| match value {
         Value::Chunk(bytes) => Some(std::sync::Arc::clone(bytes)),

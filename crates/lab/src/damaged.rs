@@ -31,6 +31,8 @@ pub(crate) struct Names {
     hidden: BTreeSet<Register>,
     /// Whether a page is damaged: what was in it, and if it was anything, nobody knows.
     page: bool,
+    /// Whether it is an inner one.
+    inner: bool,
     /// The first of all.
     first: Option<Problem>,
 }
@@ -46,7 +48,8 @@ impl Names {
                 Problem::HiddenChunks { volume, lba, count, .. } => {
                     names.hidden.extend(chunks(volume, *lba, *count)?);
                 }
-                Problem::DamagedPage { .. } | Problem::DamagedInnerPage { .. } => names.page = true,
+                Problem::DamagedPage { .. } => names.page = true,
+                Problem::DamagedInnerPage { .. } => (names.page, names.inner) = (true, true),
                 _ => {}
             }
         }
@@ -96,6 +99,10 @@ impl Damaged<'_> {
         match engine::repair(Box::new(disk.clone()), &mut |_| {}) {
             // Which volumes there were is in one page.
             Err(RepairError::Catalog { .. }) if self.trouble.harms_tables() => Ok(None),
+            // An inner page that is lost stands for more leaves than there may be blocks.
+            Err(RepairError::NoRoom { .. }) if names.as_ref().is_some_and(|of| of.inner) => {
+                Ok(None)
+            }
             Err(error) => Err(strange("a repair", &error)),
             Ok(report) => {
                 let given_up = self.use_repaired(&disk, oracle, names.as_ref(), &report)?;

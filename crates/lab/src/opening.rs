@@ -179,6 +179,12 @@ impl Opening {
         std::mem::take(&mut state.answers)
     }
 
+    /// What of that has not been looked at comes again, before all else.
+    pub(crate) fn put_back(&self, answers: impl Iterator<Item = Answer>) {
+        let mut state = self.inbox.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.answers.splice(..0, answers);
+    }
+
     /// Asks and steps until the answer; nothing else may be waiting for one.
     pub(crate) fn ask(&mut self, send: impl FnOnce(&Client, Done)) -> Result<Reply, Broken> {
         let done = self.done(None);

@@ -109,6 +109,9 @@ pub(crate) struct Oracle {
     pub(crate) grown: Vec<u32>,
     /// A volume may have been deleted and its chunks not be let go yet.
     deleting: bool,
+    /// A frame may not have been read that was to be compared: what it may be the same as is stored
+    /// aside, and stays so.
+    pub(crate) has_asides: bool,
     /// The newest effect of each register that a request had which failed with the disk: it may
     /// have been done or not.
     pub(crate) doubted: BTreeMap<Register, usize>,
@@ -126,6 +129,7 @@ impl Default for Oracle {
             indivisible: Vec::new(),
             grown: Vec::new(),
             deleting: false,
+            has_asides: false,
             doubted: BTreeMap::new(),
             sure: BTreeMap::new(),
         }
@@ -343,12 +347,14 @@ impl Oracle {
 
     /// Takes what was found as the new beginning.
     pub(crate) fn settle(&mut self, found: Found) {
-        let (deleting, grown) = (self.deleting, std::mem::take(&mut self.grown));
+        let grown = std::mem::take(&mut self.grown);
+        let (deleting, has_asides) = (self.deleting, self.has_asides);
         *self = Self {
             base: found.values,
             versions: BTreeMap::new(),
             grown,
             deleting,
+            has_asides,
             ..Self::default()
         };
         self.base.retain(|_, value| *value != Value::Nothing);

@@ -89,7 +89,7 @@ pub(crate) struct Session<'a> {
     pub(crate) steps: u64,
     /// Where the scrub goes on.
     pub(crate) scrub: ScrubPosition,
-    /// A root slot may have been lost with a crash, and no scrub has told of it yet.
+    /// A root slot may have been lost with a crash, and no scrub has mended it yet.
     pub(crate) slot_in_doubt: bool,
     /// PBNs that a repair gave up.
     pub(crate) given_up: u64,

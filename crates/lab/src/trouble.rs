@@ -163,6 +163,11 @@ impl Trouble {
         matches!(self, Self::Rot | Self::Pages | Self::Lost | Self::Elsewhere)
     }
 
+    /// Whether a frame may be met that cannot be read, nor compared with what comes.
+    pub(crate) fn fails_reads(self) -> bool {
+        self.damages() || matches!(self, Self::Unreadable | Self::Passing)
+    }
+
     /// Whether it changes what is at rest: it comes right after a close, so that it does not look
     /// like a crash.
     #[must_use]
