@@ -171,7 +171,7 @@ pub use outcome::{DedupWord, Extent, ReadPieces, Reply, Segment, VolumeInfo};
 pub use problem::{CheckProgress, CheckReport, Problem};
 pub use reduce::{ChunkBuf, Permit};
 pub use repair::error::RepairError;
-pub use repair::{RepairReport, repair, repair_without};
+pub use repair::{GivenUp, RepairReport, repair, repair_without};
 pub use requests::{AdminRequest, DeleteRequest, NewVolume, SnapshotRequest};
 pub use scrub::{
     DAMAGED_LISTED_MAX, DamagedChunk, ScrubFinding, ScrubPosition, ScrubRequest, ScrubStep,

@@ -54,6 +54,17 @@ pub struct RepairReport {
     pub directories_written: u64,
 }
 
+/// What a repair goes on without.
+#[derive(Copy, Clone, Debug, Default)]
+pub struct GivenUp<'a> {
+    /// Zones that are gone for good: what stands in them may be anything. Otherwise such a store is
+    /// refused, so that no chunk is lost because devices have changed places.
+    pub zones: &'a [Zone],
+    /// Volumes and snapshots that are deleted, a volume with its snapshots: where the tables have
+    /// no room to say what of them is lost.
+    pub volumes: &'a [String],
+}
+
 /// What is known before anything is written.
 pub(crate) struct Accounts {
     pub(crate) ledger: Ledger,
@@ -70,7 +81,16 @@ impl Accounts {
         survey: &Survey,
         progress: &mut dyn FnMut(CheckProgress),
     ) -> Self {
-        let mut ledger = Ledger::read(reads, survey, progress);
+        let ledger = Ledger::read(reads, survey, progress);
+        Self::of_ledger(ledger, reads, survey, progress)
+    }
+
+    fn of_ledger(
+        mut ledger: Ledger,
+        reads: &mut DamageReads,
+        survey: &Survey,
+        progress: &mut dyn FnMut(CheckProgress),
+    ) -> Self {
         let frames = FrameAccounts::read(&mut ledger, reads, &survey.geometry, progress);
         let mut pages = Pages { reads, survey };
         let maps = MapAccounts::count(&ledger, &mut pages, &frames.found_again, progress);
@@ -107,28 +127,32 @@ pub fn repair(
     disk: Box<dyn Disk>,
     progress: &mut dyn FnMut(CheckProgress),
 ) -> Result<RepairReport, RepairError> {
-    repair_without(disk, &[], progress)
+    repair_without(disk, &GivenUp::default(), progress)
 }
 
-/// Repairs a closed store of which zones are gone for good: what stands in them may be anything.
-/// Without them the store is refused, so that no chunk is given up because devices have changed
-/// places.
+/// Repairs a closed store without what is given up.
 ///
 /// # Errors
 /// As [`repair`].
 pub fn repair_without(
     disk: Box<dyn Disk>,
-    gone: &[Zone],
+    given_up: &GivenUp<'_>,
     progress: &mut dyn FnMut(CheckProgress),
 ) -> Result<RepairReport, RepairError> {
     let mut reads = DamageReads::new(Devices::new(disk));
     let mut survey = Survey::of(&mut reads, progress)?;
     refuse_what_cannot_be(&survey)?;
     let foreign = survey.foreign_zones(&mut reads);
-    if let Some(foreign) = foreign.iter().find(|foreign| !gone.contains(&foreign.zone)) {
+    if let Some(foreign) = foreign.iter().find(|foreign| !given_up.zones.contains(&foreign.zone)) {
         return Err(OpenError::from(foreign.clone()).into());
     }
-    let accounts = Accounts::of(&mut reads, &survey, progress);
+    let mut ledger = Ledger::read(&mut reads, &survey, progress);
+    for name in given_up.volumes {
+        if !ledger.give_up(name) {
+            return Err(RepairError::NoVolume { name: name.clone() });
+        }
+    }
+    let accounts = Accounts::of_ledger(ledger, &mut reads, &survey, progress);
     if let Some(error) = reads.failed.iter().find(|error| is_device_failure(error)) {
         return Err(RepairError::Device(error.clone()));
     }
@@ -173,9 +197,13 @@ fn zones_to_mark(survey: &Survey, foreign: &[ForeignZone], ledger: &Ledger) -> V
 /// A lost inner page may stand for more leaves than there are blocks. Known before anything is
 /// written: the leaves that it led to are in blocks that the repair takes for free.
 fn refuse_without_room(survey: &Survey, ledger: &Ledger) -> Result<(), RepairError> {
-    let mut of_lines: BTreeMap<VolumeId, u64> = BTreeMap::new();
+    let (mut of_lines, mut volumes) = (BTreeMap::<VolumeId, u64>::new(), Vec::new());
     for (id, first) in ledger.lines() {
-        let lost = ledger.volumes.get(&id).map_or(0, |volume| lost_leaves(survey, volume));
+        let Some(volume) = ledger.volumes.get(&id) else { continue };
+        let lost = lost_leaves(survey, volume);
+        if lost > 0 {
+            volumes.push(ledger.full_name(&volume.entry));
+        }
         let of_line = of_lines.entry(first).or_default();
         // Versions of one line share those that are alike.
         *of_line = lost.max(*of_line);
@@ -183,7 +211,7 @@ fn refuse_without_room(survey: &Survey, ledger: &Ledger) -> Result<(), RepairErr
     let blocks = survey.geometry.tables_blocks();
     let free = blocks.saturating_sub(survey.blocks_in_use().count());
     match of_lines.values().sum::<u64>() > free {
-        true => Err(RepairError::NoRoom { blocks }),
+        true => Err(RepairError::TooMuchLost { blocks, volumes }),
         false => Ok(()),
     }
 }

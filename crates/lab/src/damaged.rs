@@ -100,7 +100,7 @@ impl Damaged<'_> {
             // Which volumes there were is in one page.
             Err(RepairError::Catalog { .. }) if self.trouble.harms_tables() => Ok(None),
             // An inner page that is lost stands for more leaves than there may be blocks.
-            Err(RepairError::NoRoom { .. }) if names.as_ref().is_some_and(|of| of.inner) => {
+            Err(RepairError::TooMuchLost { .. }) if names.as_ref().is_some_and(|of| of.inner) => {
                 Ok(None)
             }
             Err(error) => Err(strange("a repair", &error)),

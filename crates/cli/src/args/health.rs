@@ -44,6 +44,8 @@ Examples:
       the device of data.1 is gone for good, and another one is in its place; with journal, what
       was flushed since the last checkpoint is given up, also if that journal is found later: the
       store goes on with the other one
+  tamis check /srv/store --repair --without-volume huge
+      more of a volume is lost than the tables have room to say: it goes, and the others are mended
 Reads all tables, containers and counts and changes nothing. Exit code 0 means sound, 5 means that
 damage was found; each piece is named with what it affects: volumes, chunks and bytes.
 With --repair the tables are made again from what is intact: reference counts, Hash-PBN and PBN-PBA
@@ -62,6 +64,10 @@ pub(crate) struct CheckArgs {
     /// there, and give up what it held; may be given several times
     #[arg(long, value_name = "ZONE", requires = "repair", value_parser = parse_spare_zone)]
     pub(crate) without_zone: Vec<Zone>,
+    /// Give up this volume with its snapshots, or this snapshot, where the tables have no room to
+    /// say what of it is lost; may be given several times
+    #[arg(long, value_name = "VOLUME[@SNAPSHOT]", requires = "repair")]
+    pub(crate) without_volume: Vec<String>,
     /// Memory for pages of the tables, at least 64M: a check is faster where all of them fit;
     /// beside it come about 50 bytes for each stored chunk, twice that where there is damage
     #[arg(long, value_name = "SIZE", value_parser = parse_memory, default_value = "1G")]

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use disk::{CreateFilesError, LongerZone, ZoneName};
-use engine::{CheckReport, OpenError, Problem, RepairError, RepairReport};
+use engine::{CheckReport, GivenUp, OpenError, Problem, RepairError, RepairReport};
 use serde::Serialize;
 
 use crate::args::CheckArgs;
@@ -100,7 +100,8 @@ fn repair(
     }
     let files = store::open_files(&args.store, &store::new_doorbell()?)?;
     let show = &mut |at: engine::CheckProgress| stages.show(at.stage, at.done, at.total);
-    let repaired = engine::repair_without(files.disk, &args.without_zone, show);
+    let given_up = GivenUp { zones: &args.without_zone, volumes: &args.without_volume };
+    let repaired = engine::repair_without(files.disk, &given_up, show);
     let report = repaired.inspect_err(|error| {
         if changed_nothing(error) {
             cut_back(longer);
@@ -125,6 +126,8 @@ fn changed_nothing(error: &RepairError) -> bool {
         error,
         RepairError::Open(OpenError::ForeignZone { .. } | OpenError::Newer(_))
             | RepairError::Catalog { .. }
+            | RepairError::TooMuchLost { .. }
+            | RepairError::NoVolume { .. }
             | RepairError::NoRoom { .. }
     )
 }

@@ -63,7 +63,10 @@ impl CliError {
             Self::Repaired { .. } => Exit::Repaired,
             Self::RepairedWithLosses { .. } => Exit::RepairedWithLosses,
             Self::Repair(RepairError::Write(_)) => Exit::Failed,
-            Self::Repair(RepairError::NoRoom { .. }) => Exit::NoSpace,
+            Self::Repair(RepairError::NoRoom { .. } | RepairError::TooMuchLost { .. }) => {
+                Exit::NoSpace
+            }
+            Self::Repair(RepairError::NoVolume { .. }) => Exit::NotFound,
             Self::Repair(_) => Exit::Damage,
             Self::NoRoomToLengthen { .. }
             | Self::CreateFiles(

@@ -73,6 +73,8 @@ fn examples() -> Vec<(CliError, Exit)> {
         (RequestError::Damaged { volume: "v".into(), lba: 7 }.into(), Exit::Damage),
         (CallError::Refused(refusal(RefusalKind::Damaged)).into(), Exit::Damage),
         (RepairError::NoRoom { blocks: 7 }.into(), Exit::NoSpace),
+        (RepairError::TooMuchLost { blocks: 7, volumes: vec!["v".into()] }.into(), Exit::NoSpace),
+        (RepairError::NoVolume { name: "v".into() }.into(), Exit::NotFound),
         (RepairError::Write(IoError::lost(Zone::Tables, 0)).into(), Exit::Failed),
         (RepairError::Catalog { leaf: 7 }.into(), Exit::Damage),
         (

@@ -94,6 +94,7 @@ fn a_blank_data_file_is_refused_unless_what_it_held_is_given_up() {
     rename(&folder, "four", "two");
     let (store, _) = &made;
     tamis(&format!("check {store} --without-zone data.1")).fails(2, "--repair");
+    tamis(&format!("check {store} --without-volume v")).fails(2, "--repair");
     tamis(&format!("check {store} --repair --without-zone tables")).fails(2, "data.1");
     tamis(&format!("check {store} --repair --without-zone data.0")).fails(5, "data.1 holds");
     tamis(&format!("check {store} --repair --without-zone data.1")).fails(9, "losses");

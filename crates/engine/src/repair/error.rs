@@ -31,6 +31,24 @@ pub enum RepairError {
         /// Leaf of the catalog.
         leaf: u64,
     },
+    /// More is lost than there are blocks to say it.
+    #[error(
+        "of {} more is lost than the {blocks} blocks of the tables can say: nothing was changed; \
+         `--without-volume NAME` gives a volume up, with its snapshots, and mends the rest",
+        .volumes.join(", ")
+    )]
+    TooMuchLost {
+        /// What there is in all.
+        blocks: u64,
+        /// Of which volumes and snapshots something is lost.
+        volumes: Vec<String>,
+    },
+    /// A volume that was to be given up is not there.
+    #[error("no volume or snapshot is called {name}: nothing was changed")]
+    NoVolume {
+        /// As it was asked for.
+        name: String,
+    },
     /// No blocks to write to.
     #[error(
         "the tables have {blocks} blocks and too few that are free to write mended pages to: \

@@ -2,7 +2,7 @@
 //! whose own are damaged is not.
 
 use disk::{AlignedBuf, Disk, Fault, Io, IoKind, MemoryDisk};
-use engine::{Holds, OpenError, Problem, RepairError, Zone, repair, repair_without};
+use engine::{GivenUp, Holds, OpenError, Problem, RepairError, Zone, repair, repair_without};
 use format::superblock::Geometry;
 
 use crate::stand::{CHUNK, MIB, Stand, Wish, check, check_clean, fresh};
@@ -10,6 +10,10 @@ use crate::stand::{CHUNK, MIB, Stand, Wish, check, check_clean, fresh};
 const CHUNKS: u64 = 10_000;
 const FIRST: Zone = Zone::Data(0);
 const SECOND: Zone = Zone::Data(1);
+
+fn without(zones: &[Zone]) -> GivenUp<'_> {
+    GivenUp { zones, ..GivenUp::default() }
+}
 
 fn wish() -> Wish {
     Wish { capacities: vec![64 * MIB, 64 * MIB], ..Wish::default() }
@@ -189,8 +193,9 @@ fn a_repair_that_is_told_which_zone_is_gone_saves_the_others() {
         let disk = filled().close();
         put(&disk, SECOND, &instead);
         let other = [FIRST, Zone::Journal];
-        assert!(repair_without(Box::new(disk.clone()), &other, &mut |_| {}).is_err());
-        let report = repair_without(Box::new(disk.clone()), &[SECOND], &mut |_| {}).unwrap();
+        assert!(repair_without(Box::new(disk.clone()), &without(&other), &mut |_| {}).is_err());
+        let report =
+            repair_without(Box::new(disk.clone()), &without(&[SECOND]), &mut |_| {}).unwrap();
         assert!(report.lost_chunks > CHUNKS / 4 && report.lost_chunks < CHUNKS, "{report:?}");
         let there = parts_there(&disk);
         assert!(there > CHUNKS / 400, "{there} parts");
@@ -240,7 +245,8 @@ fn a_repair_that_is_told_that_the_journal_is_gone_goes_on_from_the_root() {
     let disk = filled_later().kill(6);
     blank(&disk, Zone::Journal);
     assert_refused(&disk, &[(Zone::Journal, Holds::Nothing)]);
-    let report = repair_without(Box::new(disk.clone()), &[Zone::Journal], &mut |_| {}).unwrap();
+    let report =
+        repair_without(Box::new(disk.clone()), &without(&[Zone::Journal]), &mut |_| {}).unwrap();
     assert!(report.lost_journal && report.lost_chunks == 0, "{report:?}");
     for _ in 0..2 {
         check_clean(&disk);

@@ -5,7 +5,9 @@
 use std::collections::BTreeSet;
 
 use disk::{Loss, MemoryDisk};
-use engine::{Problem, RepairError, Zone, repair, structures};
+use engine::{
+    GivenUp, Problem, RepairError, SnapshotRequest, Zone, repair, repair_without, structures,
+};
 use format::page::Page;
 use format::units::TreeId;
 
@@ -147,28 +149,62 @@ fn a_check_names_what_cannot_be_read_though_the_older_root_has_the_places() {
     assert_eq!(assert_only_right_bytes(disk), 0);
 }
 
+/// A store of a small volume and of one far larger than its tables, and the inner pages of that
+/// one's map.
+fn with_a_volume_far_too_large() -> (MemoryDisk, BTreeSet<u64>) {
+    let stand = Wish::default().stand();
+    let large = stand.volume("a", 64 * GIB);
+    for number in [0, 1] {
+        stand.write(&large, number * 32 * GIB, &chunk(0, 0, number));
+    }
+    let (volumes, name) = (vec!["a".to_owned()], "s".to_owned());
+    stand.client.take_snapshots(SnapshotRequest { volumes, name, taken_unix_s: 7 }).unwrap();
+    stand.write(&stand.volume("b", MIB), 0, &chunk(1, 0, 0));
+    let disk = Wish::default().open(stand.close()).close();
+    let inner = inner_pages(&disk, 1);
+    (disk, inner)
+}
+
+fn spoil_all(disk: &MemoryDisk, pages: &BTreeSet<u64>) {
+    for at in pages.iter().flat_map(|&page| page..page + BLOCK as u64) {
+        disk.corrupt(Zone::Tables, at, |byte| *byte ^= 0xa5);
+    }
+}
+
 #[test]
 fn a_repair_that_has_no_room_for_all_that_a_page_stood_for_changes_nothing() {
-    let stand = Wish::default().stand();
-    let volume = stand.volume("a", 64 * GIB);
-    for number in [0, 1] {
-        stand.write(&volume, number * 32 * GIB, &chunk(0, 0, number));
-    }
-    let disk = Wish::default().open(stand.close()).close();
-    let lost: Vec<u64> = inner_pages(&disk, 1).into_iter().collect();
-    let spoil = || {
-        for at in lost.iter().flat_map(|&page| page..page + BLOCK as u64) {
-            disk.corrupt(Zone::Tables, at, |byte| *byte ^= 0xa5);
-        }
-    };
-    spoil();
+    let (disk, inner) = with_a_volume_far_too_large();
+    spoil_all(&disk, &inner);
     let answer = repair(Box::new(disk.clone()), &mut |_| {});
-    assert!(matches!(answer, Err(RepairError::NoRoom { .. })), "{answer:?}");
-    spoil();
+    let Err(RepairError::TooMuchLost { volumes, .. }) = answer else { panic!("{answer:?}") };
+    assert!(volumes.contains(&"a".to_owned()) && !volumes.contains(&"b".to_owned()));
+    spoil_all(&disk, &inner);
     check_clean(&disk);
     let stand = Wish::default().open(disk);
     let volume = stand.client.volume("a").unwrap();
     for number in [0, 1] {
         assert_eq!(stand.read(&volume, number * 32 * GIB, CHUNK), chunk(0, 0, number));
     }
+}
+
+#[test]
+fn a_volume_of_which_too_much_is_lost_can_be_given_up_for_the_others() {
+    let (disk, inner) = with_a_volume_far_too_large();
+    spoil_all(&disk, &inner);
+    let without = |names: &[String]| {
+        let given_up = GivenUp { volumes: names, ..GivenUp::default() };
+        repair_without(Box::new(disk.clone()), &given_up, &mut |_| {})
+    };
+    let answer = without(&["c".to_owned()]);
+    assert!(matches!(answer, Err(RepairError::NoVolume { .. })), "{answer:?}");
+    assert_eq!(without(&["a".to_owned()]).unwrap().lost_chunks, 0);
+    check_clean(&disk);
+    let stand = Wish::default().open(disk.clone());
+    stand.wait_until("the end of all deletions", |stats| stats.deletions == 0);
+    assert_eq!(stand.stats().unique_chunks, 1);
+    let names: Vec<_> = stand.client.volumes().unwrap().into_iter().map(|of| of.name).collect();
+    assert_eq!(names, ["b"]);
+    let volume = stand.client.volume("b").unwrap();
+    assert_eq!(stand.read(&volume, 0, CHUNK), chunk(1, 0, 0));
+    check_clean(&stand.close());
 }

@@ -122,6 +122,20 @@ impl Ledger {
         first_of
     }
 
+    /// A volume is deleted with its snapshots, or a snapshot; false if none has that name.
+    pub(crate) fn give_up(&mut self, name: &str) -> bool {
+        let is_live = |volume: &VolumeLedger| volume.entry.state == VolumeState::Live;
+        let mut live = self.volumes.iter().filter(|(_, volume)| is_live(volume));
+        let found = live.find(|(_, volume)| self.full_name(&volume.entry) == name);
+        let Some(id) = found.map(|(id, _)| *id) else { return false };
+        for (of, volume) in &mut self.volumes {
+            if *of == id || volume.entry.lineage.snapshot_of == Some(id) {
+                volume.entry.state = VolumeState::Deleting;
+            }
+        }
+        true
+    }
+
     /// The name by which clients know a version.
     pub(crate) fn full_name(&self, entry: &CatalogEntry) -> String {
         match entry.lineage.snapshot_of.and_then(|volume| self.volumes.get(&volume)) {
