@@ -240,7 +240,7 @@ pub(crate) enum CliError {
     Repaired { problems: usize },
     #[error(
         "damage was found and repaired, but not without losses: {chunks} chunks fail their reads \
-         until they are written again{}{}",
+         until they are written again{}{}{}",
         if *records == 0 { String::new() } else {
             format!(", and the last {records} groups of writes are gone as if never made")
         },
@@ -248,9 +248,12 @@ pub(crate) enum CliError {
             "; the journal was gone, and with it all that was flushed since the last checkpoint"
         } else {
             ""
+        },
+        if volumes.is_empty() { String::new() } else {
+            format!("; given up: {}", volumes.join(", "))
         }
     )]
-    RepairedWithLosses { chunks: u64, records: u64, journal: bool },
+    RepairedWithLosses { chunks: u64, records: u64, journal: bool, volumes: Vec<String> },
     #[error(
         "{} was cut short: it lacks {}, and its file system has {} free: make room there first",
         path.display(), human_bytes(*needed_bytes), human_bytes(*free_bytes)

@@ -48,6 +48,8 @@ pub struct RepairReport {
     /// The journal was gone: the store is as its newest root has it, and nobody knows what was
     /// flushed since.
     pub lost_journal: bool,
+    /// Volumes and snapshots that went because they were to be given up.
+    pub given_up: Vec<String>,
     /// Pages of tables that were written.
     pub pages_written: u64,
     /// Directories of containers that were written.
@@ -177,6 +179,7 @@ pub fn repair_without(
         lost_chunks,
         lost_records,
         lost_journal,
+        given_up: given_up.volumes.to_vec(),
         pages_written,
         directories_written,
     })

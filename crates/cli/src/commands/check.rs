@@ -161,13 +161,13 @@ fn outcome(
         None => Err(CliError::DamageFound { problems }),
         Some(Repaired { report, left }) => {
             let (chunks, records) = (report.lost_chunks, report.lost_records);
-            let journal = report.lost_journal;
+            let (journal, volumes) = (report.lost_journal, report.given_up.clone());
             let is_lost = |problem: &Problem| matches!(problem, Problem::LostChunks { .. });
             match left.iter().filter(|problem| !is_lost(problem)).count() {
-                0 if chunks == 0 && records == 0 && !journal => {
+                0 if chunks == 0 && records == 0 && !journal && volumes.is_empty() => {
                     Err(CliError::Repaired { problems })
                 }
-                0 => Err(CliError::RepairedWithLosses { chunks, records, journal }),
+                0 => Err(CliError::RepairedWithLosses { chunks, records, journal, volumes }),
                 problems => Err(CliError::DamageLeft { problems }),
             }
         }

@@ -67,7 +67,12 @@ fn examples() -> Vec<(CliError, Exit)> {
         (CliError::DamageLeft { problems: 2 }, Exit::Damage),
         (CliError::Repaired { problems: 2 }, Exit::Repaired),
         (
-            CliError::RepairedWithLosses { chunks: 3, records: 1, journal: true },
+            CliError::RepairedWithLosses {
+                chunks: 3,
+                records: 1,
+                journal: true,
+                volumes: vec!["v".into()],
+            },
             Exit::RepairedWithLosses,
         ),
         (RequestError::Damaged { volume: "v".into(), lba: 7 }.into(), Exit::Damage),
