@@ -16,7 +16,7 @@ mod rebuild;
 pub(crate) mod survey;
 mod tree_image;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use disk::Disk;
 use format::units::{TreeId, VolumeId, Zone};
@@ -149,11 +149,7 @@ pub fn repair_without(
         return Err(OpenError::from(foreign.clone()).into());
     }
     let mut ledger = Ledger::read(&mut reads, &survey, progress);
-    for name in given_up.volumes {
-        if !ledger.give_up(name) {
-            return Err(RepairError::NoVolume { name: name.clone() });
-        }
-    }
+    ledger.give_up(given_up.volumes).map_err(|name| RepairError::NoVolume { name })?;
     let accounts = Accounts::of_ledger(ledger, &mut reads, &survey, progress);
     if let Some(error) = reads.failed.iter().find(|error| is_device_failure(error)) {
         return Err(RepairError::Device(error.clone()));
@@ -200,12 +196,12 @@ fn zones_to_mark(survey: &Survey, foreign: &[ForeignZone], ledger: &Ledger) -> V
 /// A lost inner page may stand for more leaves than there are blocks. Known before anything is
 /// written: the leaves that it led to are in blocks that the repair takes for free.
 fn refuse_without_room(survey: &Survey, ledger: &Ledger) -> Result<(), RepairError> {
-    let (mut of_lines, mut volumes) = (BTreeMap::<VolumeId, u64>::new(), Vec::new());
+    let (mut of_lines, mut hit) = (BTreeMap::<VolumeId, u64>::new(), BTreeSet::new());
     for (id, first) in ledger.lines() {
         let Some(volume) = ledger.volumes.get(&id) else { continue };
         let lost = lost_leaves(survey, volume);
         if lost > 0 {
-            volumes.push(ledger.full_name(&volume.entry));
+            hit.insert(id);
         }
         let of_line = of_lines.entry(first).or_default();
         // Versions of one line share those that are alike.
@@ -213,10 +209,17 @@ fn refuse_without_room(survey: &Survey, ledger: &Ledger) -> Result<(), RepairErr
     }
     let blocks = survey.geometry.tables_blocks();
     let free = blocks.saturating_sub(survey.blocks_in_use().count());
-    match of_lines.values().sum::<u64>() > free {
-        true => Err(RepairError::TooMuchLost { blocks, volumes }),
-        false => Ok(()),
+    if of_lines.values().sum::<u64>() <= free {
+        return Ok(());
     }
+    let hit_entries = hit.iter().filter_map(|id| Some(&ledger.volumes.get(id)?.entry));
+    // Who gives up a volume gives up its snapshots.
+    let named = hit_entries.filter(|entry| match entry.lineage.snapshot_of {
+        Some(volume) => !hit.contains(&volume),
+        None => true,
+    });
+    let volumes = named.map(|entry| ledger.full_name(entry)).collect();
+    Err(RepairError::TooMuchLost { blocks, volumes })
 }
 
 fn refuse_what_cannot_be(survey: &Survey) -> Result<(), RepairError> {

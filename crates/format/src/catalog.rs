@@ -221,6 +221,12 @@ impl CatalogEntry {
         }
     }
 
+    /// How many chunks it may map, by its size.
+    #[must_use]
+    pub fn chunks(&self, chunk_bytes: u32) -> u64 {
+        self.size_bytes.div_ceil(u64::from(chunk_bytes))
+    }
+
     /// Number of its domain; 0 of the default one.
     #[must_use]
     pub fn domain_number(&self) -> u16 {

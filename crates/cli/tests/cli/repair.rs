@@ -147,6 +147,44 @@ fn files_of_a_store_of_several_that_were_cut_short_are_made_long_again() {
     assert!(fs::read(out).unwrap() == fs::read(image).unwrap());
 }
 
+/// An inner page of its map stands for more leaves than the tables have blocks.
+#[test]
+fn a_volume_of_which_too_much_is_lost_goes_for_the_others() {
+    let folder = Folder::new();
+    let (store, image) = filled(&folder);
+    let huge = folder.path("huge.img");
+    let file = File::create(&huge).unwrap();
+    file.set_len(64 << 30).unwrap();
+    for at in [0, 32 << 30] {
+        file.write_all_at(&noise(at, 4096), at).unwrap();
+    }
+    tamis(&format!("import {store} huge {huge}")).ok();
+    // Until no root and no record knows an older map.
+    for number in 0..3 {
+        tamis(&format!("snapshot create {store} huge@s{number}")).ok();
+    }
+    let tables = zone(&folder, "tables");
+    let mut block = [0; 4096];
+    for at in (0..tables.metadata().unwrap().len()).step_by(4096) {
+        tables.read_exact_at(&mut block, at).unwrap();
+        // Inner pages of the maps of all but the first volume.
+        let tree = u32::from_le_bytes(block[16..20].try_into().unwrap());
+        if tree > 0x8000_0001 && (1..8).contains(&block[5]) {
+            tables.write_all_at(&[0x5a; 64], at + 40).unwrap();
+        }
+    }
+    tamis(&format!("check {store} --repair")).fails(6, "of huge more is lost than");
+    let repair = format!("check {store} --repair --without-volume");
+    tamis(&format!("{repair} hugo")).fails(3, "hugo");
+    tamis(&format!("{repair} huge --without-volume huge@s1")).fails(9, "huge");
+    tamis(&format!("check {store}")).ok();
+    let left = tamis(&format!("volume list {store} --json")).ok();
+    assert!(!left.out.contains("huge"), "{left:?}");
+    let out = folder.path("out.img");
+    tamis(&format!("export {store} v {out}")).ok();
+    assert!(fs::read(out).unwrap() == fs::read(image).unwrap());
+}
+
 #[test]
 fn records_that_were_flushed_and_are_gone_are_a_loss() {
     let folder = Folder::new();

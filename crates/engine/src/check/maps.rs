@@ -109,7 +109,7 @@ impl Checker {
         let own = TreeId::volume(volume.id);
         let is_live = volume.state == VolumeState::Live;
         let end = match is_live {
-            true => volume.size_bytes.div_ceil(u64::from(self.geometry.chunk_bytes)),
+            true => volume.chunks(self.geometry.chunk_bytes),
             false => u64::MAX,
         };
         let (mut gained, mut lost) = (0, 0);

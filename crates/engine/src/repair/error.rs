@@ -40,7 +40,7 @@ pub enum RepairError {
     TooMuchLost {
         /// What there is in all.
         blocks: u64,
-        /// Of which volumes and snapshots something is lost.
+        /// Of which volumes something is lost, and of which snapshots of others.
         volumes: Vec<String>,
     },
     /// A volume that was to be given up is not there.

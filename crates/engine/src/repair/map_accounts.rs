@@ -203,7 +203,7 @@ pub(crate) fn lost_leaves(survey: &Survey, volume: &VolumeLedger) -> u64 {
     if volume.entry.state != VolumeState::Live {
         return 0;
     }
-    let chunks = volume.entry.size_bytes.div_ceil(u64::from(survey.geometry.chunk_bytes));
+    let chunks = volume.entry.chunks(survey.geometry.chunk_bytes);
     let image = survey.base.trees.get(&volume.base);
     image.map_or(0, |image| image.lost_leaves_before(chunks.div_ceil(SLOTS as u64)))
 }
@@ -212,7 +212,7 @@ pub(crate) fn lost_leaves(survey: &Survey, volume: &VolumeLedger) -> u64 {
 /// volume does not end in it.
 pub(crate) fn as_on_disk(survey: &Survey, volume: &VolumeLedger, index: u64) -> Option<BlockPtr> {
     let lbas = index * SLOTS as u64..(index + 1) * SLOTS as u64;
-    let chunks = volume.entry.size_bytes.div_ceil(u64::from(survey.geometry.chunk_bytes));
+    let chunks = volume.entry.chunks(survey.geometry.chunk_bytes);
     let ends_here = volume.entry.state == VolumeState::Live && chunks < lbas.end;
     let is_changed = ends_here || volume.is_journaled(&lbas);
     let image = survey.base.trees.get(&volume.base).filter(|_| !is_changed);
@@ -227,7 +227,7 @@ pub(crate) fn map_leaf(
 ) -> Option<MapLeaf> {
     let survey = pages.survey;
     let image = survey.base.trees.get(&volume.base);
-    let chunks = volume.entry.size_bytes.div_ceil(u64::from(survey.geometry.chunk_bytes));
+    let chunks = volume.entry.chunks(survey.geometry.chunk_bytes);
     let pointer = image.and_then(|image| image.leaves.get(index));
     let old = pointer.and_then(|at| pages.page(volume.base, index, at).map(|page| (at, page)));
     let lost_with = match (&old, pointer) {

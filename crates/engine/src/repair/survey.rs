@@ -285,7 +285,7 @@ impl Images<'_> {
         for (done, volume) in (0..).zip(&image.volumes) {
             progress(CheckProgress { stage: "structures", done, total });
             let tree = TreeId::volume(volume.id);
-            let chunks = volume.size_bytes.div_ceil(u64::from(geometry.chunk_bytes));
+            let chunks = volume.chunks(geometry.chunk_bytes);
             let leaves_end = chunks.div_ceil(map_page::SLOTS as u64);
             let walked = self.tree(&mut image.blocks, leaves_end, tree, volume.root);
             image.trees.insert(tree, walked);

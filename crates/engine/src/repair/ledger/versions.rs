@@ -1,7 +1,7 @@
 //! Versions of volumes in the accounts of a repair: what [`crate::versions`] does to the tables,
 //! done to the ledger.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use format::catalog::{CatalogEntry, Lineage, VolumeState};
 use format::record::Change;
@@ -122,18 +122,25 @@ impl Ledger {
         first_of
     }
 
-    /// A volume is deleted with its snapshots, or a snapshot; false if none has that name.
-    pub(crate) fn give_up(&mut self, name: &str) -> bool {
+    /// Volumes are deleted with their snapshots, and snapshots, which may be those of a volume that
+    /// is named as well.
+    ///
+    /// # Errors
+    /// A name that none has.
+    pub(crate) fn give_up(&mut self, names: &[String]) -> Result<(), String> {
         let is_live = |volume: &VolumeLedger| volume.entry.state == VolumeState::Live;
-        let mut live = self.volumes.iter().filter(|(_, volume)| is_live(volume));
-        let found = live.find(|(_, volume)| self.full_name(&volume.entry) == name);
-        let Some(id) = found.map(|(id, _)| *id) else { return false };
-        for (of, volume) in &mut self.volumes {
-            if *of == id || volume.entry.lineage.snapshot_of == Some(id) {
+        let live = self.volumes.iter().filter(|(_, volume)| is_live(volume));
+        let ids: BTreeMap<_, _> =
+            live.map(|(&id, volume)| (self.full_name(&volume.entry), id)).collect();
+        let of_name = |name: &String| ids.get(name).copied().ok_or_else(|| name.clone());
+        let given_up = names.iter().map(of_name).collect::<Result<BTreeSet<VolumeId>, _>>()?;
+        for (id, volume) in &mut self.volumes {
+            let owner = volume.entry.lineage.snapshot_of;
+            if given_up.contains(id) || owner.is_some_and(|owner| given_up.contains(&owner)) {
                 volume.entry.state = VolumeState::Deleting;
             }
         }
-        true
+        Ok(())
     }
 
     /// The name by which clients know a version.
