@@ -22,6 +22,10 @@ use crate::tap::{Ear, Watch};
 use crate::trouble::Trouble;
 use crate::workload::SECTORS;
 
+/// Lost chunks that are written again, all in all: a page may stand for more of them than a store
+/// has room for.
+const WRITTEN_AGAIN_MAX: usize = 256;
+
 /// What a check says of a store.
 #[derive(Default)]
 pub(crate) struct Names {
@@ -189,6 +193,7 @@ impl Session<'_> {
     /// What is lost is written again, or unmapped where that needs no reading; snapshots that have
     /// lost anything are deleted.
     fn give_up(&mut self, lost: &BTreeSet<Register>) -> Result<(), Broken> {
+        let mut written = 0;
         for register in lost {
             let Register::Chunk(volume, lba) = *register else { continue };
             let Some(entry) = self.oracle.volume(volume).cloned() else { continue };
@@ -199,9 +204,11 @@ impl Session<'_> {
             let range = Range { volume, first: lba * SECTORS, count: SECTORS };
             let is_whole = (lba + 1) * CHUNK_BYTES as u64 <= entry.size_bytes;
             let may_write = is_whole && !self.shape.tight && entry.quota.is_none();
-            match may_write && lba.is_multiple_of(2) {
-                true => self.write(range, lba, false)?,
-                false => self.trim(range, false)?,
+            if may_write && lba.is_multiple_of(2) && written < WRITTEN_AGAIN_MAX {
+                self.write(range, lba, false)?;
+                written += 1;
+            } else {
+                self.trim(range, false)?;
             }
         }
         self.come_to_rest()
