@@ -48,7 +48,7 @@ pub struct RepairReport {
     /// The journal was gone: the store is as its newest root has it, and nobody knows what was
     /// flushed since.
     pub lost_journal: bool,
-    /// Volumes and snapshots that went because they were to be given up.
+    /// Volumes and snapshots that went: those that were to be given up, and their snapshots.
     pub given_up: Vec<String>,
     /// Pages of tables that were written.
     pub pages_written: u64,
@@ -149,7 +149,8 @@ pub fn repair_without(
         return Err(OpenError::from(foreign.clone()).into());
     }
     let mut ledger = Ledger::read(&mut reads, &survey, progress);
-    ledger.give_up(given_up.volumes).map_err(|name| RepairError::NoVolume { name })?;
+    let gone = ledger.give_up(given_up.volumes);
+    let gone = gone.map_err(|name| RepairError::NoVolume { name })?;
     let accounts = Accounts::of_ledger(ledger, &mut reads, &survey, progress);
     if let Some(error) = reads.failed.iter().find(|error| is_device_failure(error)) {
         return Err(RepairError::Device(error.clone()));
@@ -175,7 +176,7 @@ pub fn repair_without(
         lost_chunks,
         lost_records,
         lost_journal,
-        given_up: given_up.volumes.to_vec(),
+        given_up: gone,
         pages_written,
         directories_written,
     })

@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 
 use disk::{Loss, MemoryDisk};
-use engine::{CheckReport, Problem, RepairError, RepairReport};
+use engine::{CheckReport, GivenUp, Problem, RepairError, RepairReport};
 
 use crate::aside::compare_damaged;
 use crate::damage::must_name_a_structure;
@@ -100,13 +100,19 @@ impl Damaged<'_> {
             Err(error) => return Err(Broken::DoesNotOpen(error)),
         };
         self.open(oracle, names.as_ref())?;
-        match engine::repair(Box::new(disk.clone()), &mut |_| {}) {
+        let may_be_too_much = names.as_ref().is_none_or(|of| of.inner);
+        let repair = |volumes: &[String]| {
+            let given_up = GivenUp { volumes, ..GivenUp::default() };
+            engine::repair_without(Box::new(disk.clone()), &given_up, &mut |_| {})
+        };
+        let repaired = match repair(&[]) {
+            // An inner page that is lost stands for more leaves than there may be blocks.
+            Err(RepairError::TooMuchLost { volumes, .. }) if may_be_too_much => repair(&volumes),
+            repaired => repaired,
+        };
+        match repaired {
             // Which volumes there were is in one page.
             Err(RepairError::Catalog { .. }) if self.trouble.harms_tables() => Ok(None),
-            // An inner page that is lost stands for more leaves than there may be blocks.
-            Err(RepairError::TooMuchLost { .. }) if names.as_ref().is_some_and(|of| of.inner) => {
-                Ok(None)
-            }
             Err(error) => Err(strange("a repair", &error)),
             Ok(report) => {
                 let given_up = self.use_repaired(&disk, oracle, names.as_ref(), &report)?;
@@ -157,7 +163,14 @@ impl Damaged<'_> {
             let (what, said) = ("chunks that a repair lost", report.lost_chunks);
             return Err(Broken::Figure { what, said, counted: lost.len() as u64 });
         }
-        if let Some(register) = names.and_then(|of| lost.symmetric_difference(&of.lost).next()) {
+        let gone: Vec<u32> =
+            report.given_up.iter().filter_map(|name| volume_of_name(name)).collect();
+        for volume in &gone {
+            oracle.give_up(*volume);
+        }
+        let is_gone = |of: &&Register| matches!(of, Register::Chunk(of, _) if gone.contains(of));
+        let mut unlike = names.iter().flat_map(|of| lost.symmetric_difference(&of.lost));
+        if let Some(register) = unlike.find(|register| !is_gone(register)) {
             return Err(strange("a repair", &(register, "is lost for the check or for it alone")));
         }
         let ear = Ear::new(Watch::Nothing, 0, 0);

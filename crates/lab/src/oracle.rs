@@ -273,6 +273,17 @@ impl Oracle {
         self.deleting
     }
 
+    /// A repair has given a volume up: nobody knows any more what it was.
+    pub(crate) fn give_up(&mut self, volume: u32) {
+        let is_of = |register: &Register| match *register {
+            Register::Volume(slot) | Register::Chunk(slot, _) => slot == volume,
+            Register::Compression => false,
+        };
+        self.base.retain(|register, _| !is_of(register));
+        self.versions.retain(|register, _| !is_of(register));
+        self.deleting = true;
+    }
+
     /// Deleted volumes have let their chunks go.
     pub(crate) fn deletions_ended(&mut self) {
         self.deleting = false;

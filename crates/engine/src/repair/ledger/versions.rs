@@ -123,24 +123,27 @@ impl Ledger {
     }
 
     /// Volumes are deleted with their snapshots, and snapshots, which may be those of a volume that
-    /// is named as well.
+    /// is named as well; the names of all that go.
     ///
     /// # Errors
     /// A name that none has.
-    pub(crate) fn give_up(&mut self, names: &[String]) -> Result<(), String> {
-        let is_live = |volume: &VolumeLedger| volume.entry.state == VolumeState::Live;
-        let live = self.volumes.iter().filter(|(_, volume)| is_live(volume));
-        let ids: BTreeMap<_, _> =
-            live.map(|(&id, volume)| (self.full_name(&volume.entry), id)).collect();
-        let of_name = |name: &String| ids.get(name).copied().ok_or_else(|| name.clone());
-        let given_up = names.iter().map(of_name).collect::<Result<BTreeSet<VolumeId>, _>>()?;
-        for (id, volume) in &mut self.volumes {
-            let owner = volume.entry.lineage.snapshot_of;
-            if given_up.contains(id) || owner.is_some_and(|owner| given_up.contains(&owner)) {
+    pub(crate) fn give_up(&mut self, names: &[String]) -> Result<Vec<String>, String> {
+        let live = self.volumes.values().filter(|of| of.entry.state == VolumeState::Live);
+        let live: BTreeMap<_, _> =
+            live.map(|of| (self.full_name(&of.entry), of.entry.clone())).collect();
+        let id_of = |name: &String| live.get(name).map(|of| of.id).ok_or_else(|| name.clone());
+        let named = names.iter().map(id_of).collect::<Result<BTreeSet<VolumeId>, _>>()?;
+        let goes = |entry: &CatalogEntry| {
+            let owner = entry.lineage.snapshot_of;
+            named.contains(&entry.id) || owner.is_some_and(|owner| named.contains(&owner))
+        };
+        let gone: Vec<_> = live.into_iter().filter(|(_, entry)| goes(entry)).collect();
+        for (_, entry) in &gone {
+            if let Some(volume) = self.volumes.get_mut(&entry.id) {
                 volume.entry.state = VolumeState::Deleting;
             }
         }
-        Ok(())
+        Ok(gone.into_iter().map(|(name, _)| name).collect())
     }
 
     /// The name by which clients know a version.
