@@ -33,6 +33,7 @@
 mod allocation;
 mod buffer;
 mod claim;
+mod courtesy;
 mod create;
 mod doorbell;
 mod durable_writes;
@@ -59,6 +60,7 @@ mod uring;
 mod zone_files;
 
 pub use buffer::{AlignedBuf, SharedBuf};
+pub use courtesy::Courtesy;
 pub use create::create_store_files;
 pub use doorbell::Doorbell;
 pub use error::{CreateFilesError, FileError, IoError, OpenError, Verb};

@@ -116,6 +116,7 @@ impl<'a> Session<'a> {
     fn next_request(&mut self) -> Result<Request, Hangup> {
         loop {
             if let Some(bytes) = self.incoming.take_array::<REQUEST_BYTES>() {
+                self.source.found_request();
                 return Request::decode(&bytes).ok_or(Hangup);
             }
             self.send_answers()?;

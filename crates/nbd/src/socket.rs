@@ -12,7 +12,7 @@ use rustix::net::sockopt::{
 };
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use disk::Patience;
+use disk::{Courtesy, Patience};
 
 use crate::error::Hangup;
 
@@ -127,20 +127,27 @@ pub(crate) fn time_left(deadline: Instant) -> Result<Duration, Hangup> {
 pub(crate) struct Watched<'a> {
     socket: &'a Socket,
     patience: Patience,
+    courtesy: Courtesy,
 }
 
 impl<'a> Watched<'a> {
     pub(crate) fn new(socket: &'a Socket, patience: Patience) -> Self {
-        Self { socket, patience }
+        Self { socket, patience, courtesy: Courtesy::default() }
     }
 
     pub(crate) fn socket(&self) -> &Socket {
         self.socket
     }
+
+    /// A request was in what has been read.
+    pub(crate) fn found_request(&mut self) {
+        self.courtesy.found();
+    }
 }
 
 impl Read for Watched<'_> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        self.courtesy.waits();
         let mut wait = self.patience.wait();
         while wait.looks_again() {
             match self.socket.receive_at_once(out) {
@@ -156,6 +163,7 @@ impl Read for Watched<'_> {
 
     /// What is read in parts, a payload, is on its way already.
     fn read_vectored(&mut self, outs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        self.courtesy.waits();
         (&mut &*self.socket).read_vectored(outs)
     }
 }
