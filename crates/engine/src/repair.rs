@@ -16,7 +16,7 @@ mod rebuild;
 pub(crate) mod survey;
 mod tree_image;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use disk::Disk;
 use format::units::{TreeId, VolumeId, Zone};
@@ -197,12 +197,12 @@ fn zones_to_mark(survey: &Survey, foreign: &[ForeignZone], ledger: &Ledger) -> V
 /// A lost inner page may stand for more leaves than there are blocks. Known before anything is
 /// written: the leaves that it led to are in blocks that the repair takes for free.
 fn refuse_without_room(survey: &Survey, ledger: &Ledger) -> Result<(), RepairError> {
-    let (mut of_lines, mut hit) = (BTreeMap::<VolumeId, u64>::new(), BTreeSet::new());
+    let (mut of_lines, mut hit) = (BTreeMap::<VolumeId, u64>::new(), BTreeMap::new());
     for (id, first) in ledger.lines() {
         let Some(volume) = ledger.volumes.get(&id) else { continue };
         let lost = lost_leaves(survey, volume);
         if lost > 0 {
-            hit.insert(id);
+            hit.insert(id, &volume.entry);
         }
         let of_line = of_lines.entry(first).or_default();
         // Versions of one line share those that are alike.
@@ -213,12 +213,9 @@ fn refuse_without_room(survey: &Survey, ledger: &Ledger) -> Result<(), RepairErr
     if of_lines.values().sum::<u64>() <= free {
         return Ok(());
     }
-    let hit_entries = hit.iter().filter_map(|id| Some(&ledger.volumes.get(id)?.entry));
     // Who gives up a volume gives up its snapshots.
-    let named = hit_entries.filter(|entry| match entry.lineage.snapshot_of {
-        Some(volume) => !hit.contains(&volume),
-        None => true,
-    });
+    let is_named = |of: Option<VolumeId>| of.is_none_or(|volume| !hit.contains_key(&volume));
+    let named = hit.values().filter(|entry| is_named(entry.lineage.snapshot_of));
     let volumes = named.map(|entry| ledger.full_name(entry)).collect();
     Err(RepairError::TooMuchLost { blocks, volumes })
 }

@@ -130,20 +130,19 @@ impl Ledger {
     pub(crate) fn give_up(&mut self, names: &[String]) -> Result<Vec<String>, String> {
         let live = self.volumes.values().filter(|of| of.entry.state == VolumeState::Live);
         let live: BTreeMap<_, _> =
-            live.map(|of| (self.full_name(&of.entry), of.entry.clone())).collect();
-        let id_of = |name: &String| live.get(name).map(|of| of.id).ok_or_else(|| name.clone());
+            live.map(|of| (self.full_name(&of.entry), of.entry.id)).collect();
+        let id_of = |name: &String| live.get(name).copied().ok_or_else(|| name.clone());
         let named = names.iter().map(id_of).collect::<Result<BTreeSet<VolumeId>, _>>()?;
-        let goes = |entry: &CatalogEntry| {
-            let owner = entry.lineage.snapshot_of;
-            named.contains(&entry.id) || owner.is_some_and(|owner| named.contains(&owner))
-        };
-        let gone: Vec<_> = live.into_iter().filter(|(_, entry)| goes(entry)).collect();
-        for (_, entry) in &gone {
-            if let Some(volume) = self.volumes.get_mut(&entry.id) {
+        let mut gone = Vec::new();
+        for (name, id) in live {
+            let Some(volume) = self.volumes.get_mut(&id) else { continue };
+            let owner = volume.entry.lineage.snapshot_of;
+            if named.contains(&id) || owner.is_some_and(|owner| named.contains(&owner)) {
                 volume.entry.state = VolumeState::Deleting;
+                gone.push(name);
             }
         }
-        Ok(gone.into_iter().map(|(name, _)| name).collect())
+        Ok(gone)
     }
 
     /// The name by which clients know a version.
