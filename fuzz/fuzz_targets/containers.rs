@@ -40,8 +40,8 @@ struct Container {
 }
 
 fn put(bytes: &mut [u8], writes: Vec<ContainerWrite>) {
-    for ContainerWrite { offset_bytes, buf, .. } in writes {
-        bytes[offset_bytes as usize..][..buf.len()].copy_from_slice(&buf);
+    for ContainerWrite { offset_bytes, bytes: written, .. } in writes {
+        bytes[offset_bytes as usize..][..written.length_bytes()].copy_from_slice(&written.packed());
     }
 }
 

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! * [`OpenContainer`] takes frames, names their places, and hands out what is to be written;
-//!   sealed, it becomes a [`SealedImage`] until its writes are done ([`open`], [`segments`]);
+//!   sealed, it becomes a [`SealedImage`] until its writes are done ([`open`], [`segments`],
+//!   [`unpacked`]);
 //! * [`sealed`] reads the directory of a container back, [`scan()`] walks the frames of one that
 //!   has none;
 //! * [`Space`] knows which containers are free, which to collect next, and when a freed one may be
@@ -32,6 +33,7 @@ pub mod scan;
 pub mod sealed;
 mod segments;
 pub mod space;
+mod unpacked;
 
 pub use compaction::{SLICE_BYTES, SLICE_ENTRIES, room_to_move_bytes};
 pub use error::{DirectoryError, DoesNotFit};
@@ -39,5 +41,6 @@ pub use open::{ContainerWrite, NewFrame, OpenContainer, Sealed, SealedImage};
 pub use promise::{usable_bytes_per_container, worst_case_bytes};
 pub use scan::{Scanned, scan};
 pub use sealed::{directory, directory_in_tail, directory_of, directory_range, footer};
-pub use segments::prepare_memory;
+pub use segments::{WriteBytes, prepare_memory};
 pub use space::{ContainerUse, SealedUse, Space};
+pub use unpacked::{SharedBytes, Unpacked};

@@ -16,11 +16,14 @@
 //! Bytes between the last frame and the directory are not written and hold what they held.
 
 use crate::error::DoesNotFit;
-use crate::segments::{SEGMENT_BYTES, Segments};
-use disk::{AlignedBuf, SharedBuf};
+use crate::segments::{SEGMENT_BYTES, Segments, WriteBytes};
+use crate::unpacked::SharedBytes;
+use disk::AlignedBuf;
 use format::directory::{self, DirectoryEntry};
 use format::frame;
-use format::units::{BLOCK_BYTES, CONTAINER_BYTES, ContainerId, Fingerprint, Pba, Pbn, UUID_BYTES};
+use format::units::{
+    BLOCK_BYTES, CONTAINER_BYTES, ContainerId, Fingerprint, FrameCheck, Pba, Pbn, UUID_BYTES,
+};
 use mutants::mutant;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -33,7 +36,7 @@ pub struct ContainerWrite {
     /// Where in it, a multiple of a block.
     pub offset_bytes: u32,
     /// What, whole blocks.
-    pub buf: SharedBuf,
+    pub bytes: WriteBytes,
 }
 
 /// A frame of a batch that is to be appended.
@@ -45,6 +48,8 @@ pub struct NewFrame {
     pub fingerprint: Fingerprint,
     /// Bytes of the frame, header included.
     pub length_bytes: u32,
+    /// What whoever says where it is repeats of it.
+    pub check: FrameCheck,
 }
 
 /// A container that takes frames; see the head of this file.
@@ -147,9 +152,9 @@ impl OpenContainer {
         pbn: Pbn,
         fingerprint: Fingerprint,
     ) -> Result<Pba, DoesNotFit> {
-        let length_bytes = frame.len() as u32;
+        let (length_bytes, check) = (frame.len() as u32, frame::check_of(frame));
         let mut pba = Vec::with_capacity(1);
-        self.append_batch(frame, &[NewFrame { pbn, fingerprint, length_bytes }], &mut pba);
+        self.append_batch(frame, &[NewFrame { pbn, fingerprint, length_bytes, check }], &mut pba);
         pba.pop().ok_or(DoesNotFit {
             container: self.id(),
             frame_bytes: frame.len(),
@@ -169,27 +174,47 @@ impl OpenContainer {
         frames: &[NewFrame],
         pbas: &mut Vec<Pba>,
     ) -> usize {
+        let (start, taken) = self.enter(frames, pbas);
+        let length_bytes = (self.fill_bytes() - start) as usize;
+        self.image.segments.write(start, &bytes[..length_bytes]);
+        taken
+    }
+
+    /// As [`Self::append_batch`], with frames that lie in `bytes` from `from` on. They are not
+    /// copied if that can be left to whoever packs the segment, who is told by
+    /// [`WriteBytes::Unpacked`]: for large batches, since their makers' memory is held until then.
+    ///
+    /// # Panics
+    /// When `bytes` is shorter than the frames.
+    pub fn lay_batch(
+        &mut self,
+        bytes: &SharedBytes,
+        from: usize,
+        frames: &[NewFrame],
+        pbas: &mut Vec<Pba>,
+    ) -> usize {
+        let (start, taken) = self.enter(frames, pbas);
+        let length_bytes = (self.fill_bytes() - start) as usize;
+        self.image.segments.lay(start, bytes, from..from + length_bytes);
+        taken
+    }
+
+    /// Enters as many frames as fit into the directory, and pushes their places onto `pbas`. Where
+    /// the first begins, and how many they are; their bytes are still to come.
+    fn enter(&mut self, frames: &[NewFrame], pbas: &mut Vec<Pba>) -> (u32, usize) {
         let start = self.fill_bytes();
-        let (mut end, mut taken) = (start, 0);
-        for frame in frames {
-            let length_bytes = frame.length_bytes as usize;
-            if !frame_fits(end as usize, self.entries.len() + taken, length_bytes) {
+        let (mut offset_bytes, mut taken) = (start, 0);
+        for &NewFrame { pbn, fingerprint, length_bytes, check } in frames {
+            if !frame_fits(offset_bytes as usize, self.entries.len(), length_bytes as usize) {
                 break;
             }
-            end += frame.length_bytes;
-            taken += 1;
-        }
-        // Copied first: then what each frame says of itself is near, and not waited for.
-        self.image.segments.write(start, &bytes[..(end - start) as usize]);
-        self.image.in_memory.end = end;
-        let mut offset_bytes = start;
-        for &NewFrame { pbn, fingerprint, length_bytes } in &frames[..taken] {
             self.entries.push(DirectoryEntry { fingerprint, pbn, offset_bytes, length_bytes });
-            let check = frame::check_of(&bytes[(offset_bytes - start) as usize..]);
             pbas.push(Pba { container: self.id(), offset_bytes, length_bytes, check });
             offset_bytes += length_bytes;
+            taken += 1;
         }
-        taken
+        self.image.in_memory.end = offset_bytes;
+        (start, taken)
     }
 
     /// Hands out what is to be written and was not handed out before: full segments, or with
@@ -209,10 +234,15 @@ impl OpenContainer {
         let container = self.id();
         let parts = self.image.segments.hand_out(range).into_iter();
         let writes: Vec<_> = parts
-            .map(|(offset_bytes, buf)| ContainerWrite { container, offset_bytes, buf })
+            .map(|(offset_bytes, bytes)| ContainerWrite { container, offset_bytes, bytes })
             .collect();
         self.image.writes_out += writes.len();
         writes
+    }
+
+    /// What was handed out unpacked for `offset_bytes` has been packed.
+    pub fn packed(&mut self, offset_bytes: u32) {
+        self.image.packed(offset_bytes);
     }
 
     /// A write that [`OpenContainer::take_writes`] handed out has completed.
@@ -241,7 +271,8 @@ impl OpenContainer {
         let mut buf = AlignedBuf::new_zeroed(tail_bytes);
         buf[tail_bytes - tail.len()..].copy_from_slice(&tail);
         let offset_bytes = CONTAINER_BYTES - tail_bytes as u32;
-        writes.push(ContainerWrite { container, offset_bytes, buf: buf.into() });
+        let bytes = WriteBytes::Packed(buf.into());
+        writes.push(ContainerWrite { container, offset_bytes, bytes });
         self.image.writes_out += 1;
         self.entries.clear();
         Sealed { writes, used_bytes, image: self.image, list: self.entries }
@@ -271,6 +302,11 @@ impl SealedImage {
             && self.in_memory.start <= pba.offset_bytes
             && end <= self.in_memory.end;
         if inside { self.segments.read(pba.offset_bytes..end) } else { None }
+    }
+
+    /// What was handed out unpacked for `offset_bytes` has been packed.
+    pub fn packed(&mut self, offset_bytes: u32) {
+        self.segments.packed(offset_bytes);
     }
 
     /// A write of the container has completed. True when it was the last: the device now has it

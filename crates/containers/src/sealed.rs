@@ -109,7 +109,8 @@ mod tests {
         let mut bytes = vec![0; CONTAINER_BYTES as usize];
         for write in open.seal(UUID).writes {
             let start = write.offset_bytes as usize;
-            bytes[start..start + write.buf.len()].copy_from_slice(&write.buf);
+            let end = start + write.bytes.length_bytes();
+            bytes[start..end].copy_from_slice(&write.bytes.packed());
         }
         (bytes, entries)
     }

@@ -1,15 +1,26 @@
 //! The memory of one container while it is written.
 //!
-//! Sixteen segments of 256 KiB, made as the fill reaches them. A segment that is full is *frozen*:
-//! from then on the device and readers share its memory and nothing is copied. A part of a segment
+//! Sixteen segments of 256 KiB, made as the fill reaches them:
+//!
+//! ```text
+//! laid --full--> unpacked --packed by whoever has time--+
+//!   | a small frame, padding, a part to be written      +--> frozen
+//!   +--> filling --full---------------------------------+
+//! ```
+//!
+//! A segment that only large batches go into holds none of their bytes until it is full
+//! ([`crate::unpacked`]); anything else *settles* it, and from then on frames are copied into it.
+//! One that is *frozen* the device and readers share, and nothing is copied. A part of a segment
 //! that has to be written before it is full is copied out, because what the device holds must not
 //! change under it, and the segment goes on filling. So a container costs 4 MiB, however often it
-//! is flushed.
+//! is flushed, and what is laid as much as its makers hold for it.
 
+use crate::unpacked::{Pieces, SharedBytes, Unpacked};
 use disk::{AlignedBuf, SharedBuf};
 use format::units::CONTAINER_BYTES;
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Bytes of a segment: large enough for a device to write at full speed.
 pub(crate) const SEGMENT_BYTES: u32 = 256 << 10;
@@ -21,17 +32,50 @@ pub fn prepare_memory(containers: usize) {
     AlignedBuf::prepare(SEGMENT_BYTES as usize, containers * SEGMENTS);
 }
 
+/// Bytes of a segment that are to be written.
+#[derive(Clone, Debug)]
+pub enum WriteBytes {
+    /// As the device takes them.
+    Packed(SharedBuf),
+    /// Of a whole segment, which somebody has to pack. Whoever did says so.
+    Unpacked(Arc<Unpacked>),
+}
+
+impl WriteBytes {
+    /// How many.
+    #[must_use]
+    pub fn length_bytes(&self) -> usize {
+        match self {
+            Self::Packed(buf) => buf.len(),
+            Self::Unpacked(_) => SEGMENT_BYTES as usize,
+        }
+    }
+
+    /// As the device takes them; packed now if need be.
+    #[must_use]
+    pub fn packed(&self) -> SharedBuf {
+        match self {
+            Self::Packed(buf) => buf.clone(),
+            Self::Unpacked(unpacked) => unpacked.packed(),
+        }
+    }
+}
+
 enum Segment {
+    Laid(Pieces),
+    Unpacked(Arc<Unpacked>),
     /// Contents beyond the container's fill are stale.
     Filling(AlignedBuf),
     Frozen(SharedBuf),
 }
 
 impl Segment {
-    fn bytes(&self) -> &[u8] {
+    fn get(&self, range: Range<usize>) -> Option<&[u8]> {
         match self {
-            Self::Filling(buf) => buf,
-            Self::Frozen(buf) => buf,
+            Self::Laid(pieces) => pieces.get(range),
+            Self::Unpacked(unpacked) => unpacked.get(range),
+            Self::Filling(buf) => buf.get(range),
+            Self::Frozen(buf) => buf.get(range),
         }
     }
 }
@@ -58,6 +102,39 @@ impl Segments {
         }
     }
 
+    /// Lays a range of `bytes` at `offset_bytes`, where the fill ends; copies it into segments that
+    /// have copies already.
+    pub(crate) fn lay(&mut self, offset_bytes: u32, bytes: &SharedBytes, range: Range<usize>) {
+        let (mut at, mut start) = (offset_bytes, range.start);
+        while start < range.end {
+            let end = range.end.min(start + (SEGMENT_BYTES - at % SEGMENT_BYTES) as usize);
+            let segment = (at / SEGMENT_BYTES) as usize;
+            let begins = at.is_multiple_of(SEGMENT_BYTES);
+            let fresh = || Segment::Laid(Pieces::default());
+            match &mut self.segments[segment] {
+                slot @ None if begins => match slot.get_or_insert_with(fresh) {
+                    Segment::Laid(pieces) => pieces.push(bytes, start..end),
+                    _ => unreachable!("it is new"),
+                },
+                Some(Segment::Laid(pieces)) => pieces.push(bytes, start..end),
+                _ => self.write(at, &(**bytes).as_ref()[start..end]),
+            }
+            at += (end - start) as u32;
+            start = end;
+        }
+    }
+
+    /// The segment at `offset_bytes`, which was handed out unpacked, has been packed: those who
+    /// made its frames need not hold them any more.
+    pub(crate) fn packed(&mut self, offset_bytes: u32) {
+        let slot = self.segments.get_mut((offset_bytes / SEGMENT_BYTES) as usize);
+        if let Some(Some(segment)) = slot
+            && let Segment::Unpacked(unpacked) = segment
+        {
+            *segment = Segment::Frozen(unpacked.packed());
+        }
+    }
+
     /// Zeros up to the end of a block, which never crosses a segment.
     pub(crate) fn pad(&mut self, range: Range<u32>) {
         if !range.is_empty() {
@@ -70,7 +147,7 @@ impl Segments {
     pub(crate) fn read(&self, range: Range<u32>) -> Option<Cow<'_, [u8]>> {
         let mut parts = parts_of(range.clone()).map(|part| {
             let segment = self.segments.get(part.segment)?.as_ref()?;
-            segment.bytes().get(part.range)
+            segment.get(part.range)
         });
         let first = parts.next()??;
         if first.len() == range.len() {
@@ -84,46 +161,62 @@ impl Segments {
         Some(Cow::Owned(whole))
     }
 
-    /// Hands out `range`, which is filled: one buffer and its place per segment.
-    pub(crate) fn hand_out(&mut self, range: Range<u32>) -> Vec<(u32, SharedBuf)> {
+    /// Hands out `range`, which is filled: its bytes and their place, by segment.
+    pub(crate) fn hand_out(&mut self, range: Range<u32>) -> Vec<(u32, WriteBytes)> {
         parts_of(range).filter_map(|part| self.hand_out_part(part)).collect()
     }
 
-    fn hand_out_part(&mut self, part: Part) -> Option<(u32, SharedBuf)> {
+    fn hand_out_part(&mut self, part: Part) -> Option<(u32, WriteBytes)> {
         let offset_bytes = part.offset_bytes();
         let slot = self.segments.get_mut(part.segment)?;
-        let buf = match slot.take()? {
-            Segment::Filling(buf) if part.range.end < SEGMENT_BYTES as usize => {
-                let copy = SharedBuf::from(AlignedBuf::padded(&buf[part.range]));
-                *slot = Some(Segment::Filling(buf));
-                copy
+        let is_full = part.range.end == SEGMENT_BYTES as usize;
+        let (bytes, segment) = match slot.take()? {
+            Segment::Laid(pieces) if is_full => {
+                let unpacked = Arc::new(Unpacked::new(pieces));
+                (WriteBytes::Unpacked(Arc::clone(&unpacked)), Segment::Unpacked(unpacked))
             }
-            Segment::Filling(buf) => {
+            Segment::Laid(pieces) => copied_out(settled(&pieces), part.range),
+            Segment::Filling(buf) if is_full => {
                 let frozen = SharedBuf::from(buf);
-                *slot = Some(Segment::Frozen(frozen.clone()));
-                frozen.slice(part.range)
+                (WriteBytes::Packed(frozen.slice(part.range)), Segment::Frozen(frozen))
             }
+            Segment::Filling(buf) => copied_out(buf, part.range),
             Segment::Frozen(frozen) => {
-                let part = frozen.slice(part.range);
-                *slot = Some(Segment::Frozen(frozen));
-                part
+                (WriteBytes::Packed(frozen.slice(part.range)), Segment::Frozen(frozen))
             }
+            Segment::Unpacked(_) => unreachable!("what was handed out is not handed out again"),
         };
-        Some((offset_bytes, buf))
+        *slot = Some(segment);
+        Some((offset_bytes, bytes))
     }
 
-    /// The writable bytes from `at` on, at most `length_bytes` and to the segment's end; makes the
-    /// segment.
+    /// The writable bytes from `at` on, at most `length_bytes` and to the segment's end; makes or
+    /// settles the segment.
     fn target(&mut self, at: u32, length_bytes: usize) -> &mut [u8] {
         let segment = (at / SEGMENT_BYTES) as usize;
         let start = (at % SEGMENT_BYTES) as usize;
         let end = (start + length_bytes).min(SEGMENT_BYTES as usize);
+        let slot = &mut self.segments[segment];
+        if let Some(Segment::Laid(pieces)) = slot {
+            *slot = Some(Segment::Filling(settled(pieces)));
+        }
         let fresh = || Segment::Filling(AlignedBuf::new_stale(SEGMENT_BYTES as usize));
-        match self.segments[segment].get_or_insert_with(fresh) {
+        match slot.get_or_insert_with(fresh) {
             Segment::Filling(buf) => &mut buf[start..end],
-            Segment::Frozen(_) => unreachable!("a segment is frozen only when it is full"),
+            _ => unreachable!("a segment takes nothing more only when it is full"),
         }
     }
+}
+
+/// What was laid, in memory that takes more.
+fn settled(pieces: &Pieces) -> AlignedBuf {
+    pieces.pack(SEGMENT_BYTES as usize)
+}
+
+/// A part of a segment that goes on filling.
+fn copied_out(buf: AlignedBuf, range: Range<usize>) -> (WriteBytes, Segment) {
+    let copy = SharedBuf::from(AlignedBuf::padded(&buf[range]));
+    (WriteBytes::Packed(copy), Segment::Filling(buf))
 }
 
 /// The share of one segment in a range of the container.
@@ -150,7 +243,7 @@ fn parts_of(range: Range<u32>) -> impl Iterator<Item = Part> {
 
 #[cfg(test)]
 mod tests {
-    use super::{SEGMENT_BYTES, Segments};
+    use super::{SEGMENT_BYTES, Segments, WriteBytes};
 
     /// A frame is packed once: what it was packed into is what the device reads.
     #[test]
@@ -160,11 +253,11 @@ mod tests {
         segments.write(SEGMENT_BYTES - 8, &[8; 16]);
         let packed = segments.read(0..8).unwrap().as_ptr();
         let handed = segments.hand_out(0..SEGMENT_BYTES);
-        let [(0, whole)] = handed.as_slice() else { panic!("not one segment") };
+        let [(0, WriteBytes::Packed(whole))] = handed.as_slice() else { panic!("not one segment") };
         assert_eq!(whole.as_ptr(), packed);
         // What is handed out of one that is not full is a copy: more will be packed into it.
         let begun = segments.read(SEGMENT_BYTES..SEGMENT_BYTES + 8).unwrap().as_ptr();
         let handed = segments.hand_out(SEGMENT_BYTES..SEGMENT_BYTES + 8);
-        assert_ne!(handed[0].1.as_ptr(), begun);
+        assert_ne!(handed[0].1.packed().as_ptr(), begun);
     }
 }

@@ -22,7 +22,7 @@ use format::units::{Lba, Pbn, VolumeId};
 use hashbrown::HashSet;
 use hashbrown::hash_map::Entry;
 use mutants::mutant;
-use reduce::ChunkBuf;
+use reduce::{ChunkBuf, FrameEnd};
 
 use crate::candidates::{Candidate, Compared};
 use crate::done::Done;
@@ -76,8 +76,8 @@ pub(crate) enum AdminAnswer {
 
 /// Frames that one compression job made.
 pub(crate) struct Frames {
-    pub(crate) bytes: ChunkBuf,
-    pub(crate) ends: Vec<u32>,
+    pub(crate) bytes: Arc<ChunkBuf>,
+    pub(crate) ends: Vec<FrameEnd>,
 }
 
 /// A unit of the prefix order.

@@ -113,7 +113,7 @@ impl Engine {
         changes.reserve(maps.len() + stores.len() + 2);
         let begun = self.stages.now();
         for (frames, new) in group.frames.iter().flatten().zip(stores.chunks(JOB_CHUNKS)) {
-            let (placement, bytes) = (&mut self.placement, frames.bytes.bytes());
+            let (placement, bytes) = (&mut self.placement, &frames.bytes);
             let placed = match carried {
                 true => placement.place_carried(bytes, new, &mut changes),
                 false => placement.place_all(bytes, new, &mut changes),
@@ -261,8 +261,8 @@ impl Engine {
 fn new_chunks(group: &Group) -> Vec<NewFrame> {
     let new_chunk = |slot: &Slot| {
         let (pbn, frame) = slot.plan.stores()?;
-        let (fingerprint, length_bytes) = (slot.fingerprint?, group.frame_bytes(frame)?);
-        Some(NewFrame { pbn, fingerprint, length_bytes })
+        let (fingerprint, (length_bytes, check)) = (slot.fingerprint?, group.frame(frame)?);
+        Some(NewFrame { pbn, fingerprint, length_bytes, check })
     };
     group.slots().iter().filter_map(new_chunk).collect()
 }

@@ -163,6 +163,12 @@ impl Devices {
     }
 
     fn issue(&mut self, zone: Zone, offset_bytes: u64, kind: IoKind, purpose: Purpose) {
+        let tag = self.name(purpose);
+        self.disk.submit(Io { zone, offset_bytes, kind, tag });
+    }
+
+    /// The tag of an I/O that counts as issued from now on.
+    fn name(&mut self, purpose: Purpose) -> u64 {
         let tag = self.next_tag;
         self.next_tag += 1;
         if let Purpose::Journal(length_bytes) = purpose {
@@ -174,7 +180,40 @@ impl Devices {
             _ => false,
         };
         self.purposes.insert(tag, purpose);
-        self.disk.submit(Io { zone, offset_bytes, kind, tag });
+        tag
+    }
+
+    /// Promises a write, which counts as issued from now on, and names it.
+    pub(crate) fn promise(&mut self, purpose: Purpose) -> u64 {
+        let tag = self.name(purpose);
+        if mutant!(SyncsBeforePacked) {
+            self.promised_writes.remove(&tag);
+        }
+        tag
+    }
+
+    /// Writes what was promised under this tag.
+    pub(crate) fn write_promised(
+        &mut self,
+        tag: u64,
+        zone: Zone,
+        offset_bytes: u64,
+        buf: SharedBuf,
+    ) {
+        self.written.add(zone, buf.len() as u64);
+        self.disk.submit(Io {
+            zone,
+            offset_bytes,
+            kind: IoKind::Write { buf, durable: false },
+            tag,
+        });
+    }
+
+    /// What was promised under this tag will not come. Only where nothing is written any more: who
+    /// waits for it must not take it for done.
+    pub(crate) fn give_up_promised(&mut self, tag: u64) {
+        self.purposes.remove(&tag);
+        self.promised_writes.remove(&tag);
     }
 
     pub(crate) fn read(
@@ -432,10 +471,32 @@ impl Devices {
 
 #[cfg(test)]
 mod tests {
-    use disk::MemoryDisk;
-    use format::units::Zone;
+    use disk::{AlignedBuf, MemoryDisk};
+    use format::units::{ContainerId, Zone};
 
     use super::{Devices, Purpose};
+
+    #[test]
+    fn a_promised_write_is_waited_for_until_it_has_ended_or_is_given_up() {
+        let disk = MemoryDisk::new(&[(Zone::Data(0), 1 << 20)], 1);
+        let mut devices = Devices::new(Box::new(disk.clone()));
+        let before = devices.mark();
+        let [kept, lost] = [0, 1].map(|id| devices.promise(Purpose::Container(ContainerId(id))));
+        let mark = devices.mark();
+        let waits = |devices: &Devices| !devices.written_before(mark) && devices.in_flight() > 0;
+        assert!(waits(&devices) && devices.written_before(before));
+        devices.write_promised(kept, Zone::Data(0), 4096, AlignedBuf::new_zeroed(4096).into());
+        let mut ended = Vec::new();
+        while ended.is_empty() {
+            assert!(waits(&devices));
+            devices.poll(&mut ended);
+        }
+        assert!(matches!(ended[0].purpose, Purpose::Container(ContainerId(0))));
+        assert_eq!(devices.written().data, 4096);
+        assert!(waits(&devices), "one more was promised");
+        devices.give_up_promised(lost);
+        assert!(devices.written_before(mark) && devices.in_flight() == 0);
+    }
 
     #[test]
     fn a_zone_is_synced_once_at_a_time() {

@@ -382,18 +382,22 @@ impl Engine {
                 self.counters.chunks_spared += spared;
                 let (group, job) = untag(tag);
                 if let Some(group) = self.buffer.group_mut(group) {
-                    group.frames[job] = Some(Frames { bytes, ends });
+                    group.frames[job] = Some(Frames { bytes: Arc::new(bytes), ends });
                     group.jobs_out -= 1;
                 }
             }
             JobDone::Verified { tag, verdicts } => self.scrub.verified(tag, Some(verdicts)),
             JobDone::Recompressed { bytes, ends, .. } => self.slice_renewed(bytes, ends),
+            JobDone::Packed { tag } => self.placement.packed(tag, &mut self.devices),
             JobDone::Prepared { memory } => self.memory_prepared(memory),
             JobDone::Panicked { kind, tag } => {
                 if kind == JobKind::Verify {
                     self.scrub.verified(tag, None);
                 }
                 self.stop_writing(RequestError::WorkerLost);
+                if kind == JobKind::Pack {
+                    self.devices.give_up_promised(tag);
+                }
             }
         }
     }

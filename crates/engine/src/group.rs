@@ -9,9 +9,9 @@
 //! them yet.
 
 use format::domain::DomainId;
-use format::units::{Fingerprint, Pbn};
+use format::units::{Fingerprint, FrameCheck, Pbn};
 use mutants::mutant;
-use reduce::{ChunkBatch, ChunkRef, Job};
+use reduce::{ChunkBatch, ChunkRef, FrameEnd, Job};
 use tables::{PageError, Seen};
 
 use crate::buffer::{Group, Stage, Work};
@@ -449,11 +449,12 @@ struct Looked<'a> {
 }
 
 impl Group {
-    /// Length of the frame of a new chunk.
-    pub(crate) fn frame_bytes(&self, frame: usize) -> Option<u32> {
+    /// The frame of a new chunk: its length, and its check.
+    pub(crate) fn frame(&self, frame: usize) -> Option<(u32, FrameCheck)> {
         let frames = self.frames.get(frame / JOB_CHUNKS)?.as_ref()?;
         let at = frame % JOB_CHUNKS;
-        let start = if at == 0 { 0 } else { *frames.ends.get(at - 1)? };
-        Some(*frames.ends.get(at)? - start)
+        let start = if at == 0 { 0 } else { frames.ends.get(at - 1)?.end_bytes };
+        let FrameEnd { end_bytes, check } = *frames.ends.get(at)?;
+        Some((end_bytes - start, check))
     }
 }

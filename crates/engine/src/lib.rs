@@ -97,6 +97,7 @@ mod open;
 mod open_error;
 mod options;
 mod outcome;
+mod packing;
 mod page_runs;
 mod partial;
 mod pending;

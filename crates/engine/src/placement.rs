@@ -8,12 +8,17 @@
 //! sealed with its directory and a free one is opened. Both are changes of their own in the same
 //! journal record as the frames, so recovery knows the containers without looking for them.
 //! A sealed container stays readable in memory until its last write has ended.
+//!
+//! Frames that come in large batches stay where they were made until their segment is full, and a
+//! worker packs it ([`crate::packing`]).
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use containers::{
-    ContainerWrite, NewFrame, OpenContainer, Sealed, SealedImage, Space, usable_bytes_per_container,
+    ContainerWrite, NewFrame, OpenContainer, Sealed, SealedImage, SharedBytes, Space, WriteBytes,
+    usable_bytes_per_container,
 };
 use format::BLOCK_BYTES;
 use format::directory::{DIRECTORY_ENTRY_BYTES, DirectoryEntry};
@@ -22,8 +27,10 @@ use format::root::{STREAMS, Stream};
 use format::superblock::Geometry;
 use format::units::{CONTAINER_BYTES, ContainerId, Fingerprint, Pba, Pbn, Zone};
 use mutants::mutant;
+use reduce::{ChunkBuf, Workers};
 
-use crate::devices::{Devices, Purpose};
+use crate::devices::{Devices, Place, Purpose};
+use crate::packing::{Packing, lays};
 
 /// Room that clients leave to collection, or a full store could not be compacted: for one victim,
 /// should all of it live again, with paddings ([`crate::collect::room`] says what for).
@@ -55,6 +62,7 @@ pub(crate) struct Placement {
     list: Vec<DirectoryEntry>,
     /// Writes to be issued.
     ready: Vec<(Stream, ContainerWrite)>,
+    packing: Packing,
     chunk_bytes: u32,
     unsynced_zones: BTreeSet<u16>,
     pub(crate) unsynced_bytes: u64,
@@ -77,6 +85,7 @@ impl Placement {
             sealed: Vec::new(),
             list: Vec::new(),
             ready: Vec::new(),
+            packing: Packing::default(),
             chunk_bytes: geometry.chunk_bytes,
             unsynced_zones: BTreeSet::new(),
             unsynced_bytes: 0,
@@ -172,31 +181,53 @@ impl Placement {
     /// `changes` gets them, and what they caused, in order. None as for [`Self::place`].
     pub(crate) fn place_all(
         &mut self,
-        bytes: &[u8],
+        bytes: &Arc<ChunkBuf>,
         new: &[NewFrame],
         changes: &mut Vec<Change>,
     ) -> Option<()> {
         self.loose = true;
-        self.append_all(bytes, new, changes)
+        let frames_bytes = new.iter().map(|frame| frame.length_bytes as usize).sum();
+        if lays(frames_bytes, bytes.bytes().len()) {
+            let bytes = Arc::clone(bytes) as SharedBytes;
+            self.append_all(new, changes, |open, from, new, pbas| {
+                open.lay_batch(&bytes, from, new, pbas)
+            })
+        } else {
+            self.copy_all(bytes.bytes(), new, changes)
+        }
     }
 
-    fn append_all(
+    fn copy_all(
         &mut self,
-        mut bytes: &[u8],
-        mut new: &[NewFrame],
+        bytes: &[u8],
+        new: &[NewFrame],
         changes: &mut Vec<Change>,
     ) -> Option<()> {
+        self.append_all(new, changes, |open, from, new, pbas| {
+            open.append_batch(&bytes[from..], new, pbas)
+        })
+    }
+
+    /// Appends the frames by `append`, which takes as many as fit of those that lie from so many
+    /// bytes on.
+    fn append_all(
+        &mut self,
+        mut new: &[NewFrame],
+        changes: &mut Vec<Change>,
+        append: impl Fn(&mut OpenContainer, usize, &[NewFrame], &mut Vec<Pba>) -> usize,
+    ) -> Option<()> {
         let mut pbas = Vec::with_capacity(new.len());
+        let mut from = 0;
         while !new.is_empty() {
             pbas.clear();
             let taken = match &mut self.open[Stream::Clients as usize] {
-                Some(open) => open.append_batch(bytes, new, &mut pbas),
+                Some(open) => append(open, from, new, &mut pbas),
                 None => 0,
             };
             let (placed, rest) = new.split_at(taken);
-            for (NewFrame { pbn, fingerprint, length_bytes }, pba) in placed.iter().zip(&pbas) {
+            for (NewFrame { pbn, fingerprint, length_bytes, .. }, pba) in placed.iter().zip(&pbas) {
                 changes.push(Change::Store { pbn: *pbn, fingerprint: *fingerprint, pba: *pba });
-                bytes = bytes.get(*length_bytes as usize..)?;
+                from += *length_bytes as usize;
             }
             new = rest;
             if !new.is_empty() {
@@ -210,16 +241,16 @@ impl Placement {
     /// `changes` carry them: a record of those is durable without any write to the container.
     pub(crate) fn place_carried(
         &mut self,
-        bytes: &[u8],
+        bytes: &ChunkBuf,
         new: &[NewFrame],
         changes: &mut Vec<Change>,
     ) -> Option<()> {
         let open = self.open[Stream::Clients as usize].as_ref()?;
         let (container, offset_bytes) = (open.id(), open.fill_bytes());
         let length_bytes = new.iter().map(|frame| frame.length_bytes as usize).sum();
-        let bytes = bytes.get(..length_bytes)?;
+        let bytes = bytes.bytes().get(..length_bytes)?;
         changes.push(Change::Carry { container, offset_bytes, bytes: bytes.to_vec() });
-        self.append_all(bytes, new, changes)
+        self.copy_all(bytes, new, changes)
     }
 
     /// Whether the data zones have to be synced for all records to be durable.
@@ -254,13 +285,15 @@ impl Placement {
         flush: bool,
         geometry: &Geometry,
         devices: &mut Devices,
+        workers: &Workers,
     ) -> [u64; STREAMS] {
         for (stream, open) in Stream::ALL.into_iter().zip(&mut self.open) {
             let writes = open.iter_mut().flat_map(|open| open.take_writes(flush));
             self.ready.extend(writes.map(|write| (stream, write)));
         }
         let mut bytes = [0; STREAMS];
-        for (stream, write) in self.ready.drain(..) {
+        let mut ready = std::mem::take(&mut self.ready);
+        for (stream, write) in ready.drain(..) {
             let Some((zone, start_bytes)) = geometry.container_zone(write.container) else {
                 continue;
             };
@@ -269,12 +302,38 @@ impl Placement {
             {
                 self.unsynced_zones.insert(number);
             }
-            bytes[stream as usize] += write.buf.len() as u64;
+            bytes[stream as usize] += write.bytes.length_bytes() as u64;
             let offset_bytes = start_bytes + u64::from(write.offset_bytes);
-            devices.write(zone, offset_bytes, write.buf, Purpose::Container(write.container));
+            let place = (write.container, write.offset_bytes);
+            match write.bytes {
+                WriteBytes::Unpacked(segment) if self.packing.has_room() => {
+                    self.packing.begin(place, segment, (zone, offset_bytes), devices, workers);
+                }
+                bytes => {
+                    let purpose = Purpose::Container(write.container);
+                    devices.write(zone, offset_bytes, bytes.packed(), purpose);
+                    self.is_packed(place);
+                }
+            }
         }
+        self.ready = ready;
         self.unsynced_bytes += bytes.iter().sum::<u64>();
         bytes
+    }
+
+    /// A worker has packed the segment whose write has this tag.
+    pub(crate) fn packed(&mut self, tag: u64, devices: &mut Devices) {
+        if let Some(place) = self.packing.end(tag, devices) {
+            self.is_packed(place);
+        }
+    }
+
+    fn is_packed(&mut self, (id, offset_bytes): Place) {
+        if let Some(open) = self.open.iter_mut().flatten().find(|open| open.id() == id) {
+            open.packed(offset_bytes);
+        } else if let Some(image) = self.sealed.iter_mut().find(|image| image.id() == id) {
+            image.packed(offset_bytes);
+        }
     }
 
     /// A write of this container has ended; a sealed one whose last it was leaves memory.

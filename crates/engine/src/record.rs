@@ -153,7 +153,8 @@ impl Engine {
 
     /// Hands the device what frames there are, with `flush` to the last.
     pub(crate) fn issue_frames(&mut self, flush: bool) {
-        let bytes = self.placement.issue(flush, &self.geometry, &mut self.devices);
+        let (geometry, devices) = (&self.geometry, &mut self.devices);
+        let bytes = self.placement.issue(flush, geometry, devices, &self.workers);
         self.counters.data_bytes_written += bytes.iter().sum::<u64>();
         self.counters.collection_bytes_written += bytes[Stream::Collection as usize];
     }

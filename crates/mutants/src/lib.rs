@@ -142,6 +142,8 @@ pub enum Mutant {
     ForgetsLaterRecords,
     /// A round syncs before the writes that it covers have ended.
     SyncsBeforeWritten,
+    /// A round syncs before segments that it covers are packed.
+    SyncsBeforePacked,
     /// Records say that what the round under way covers is durable.
     TellsDurableEarly,
     /// An opening leaves frames that records carry where they are.
@@ -158,7 +160,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 65] = [
+    pub const ALL: [Self; 66] = [
         Self::AnswersFlushUnsynced,
         Self::SkipsDataSync,
         Self::WritesRootUnsynced,
@@ -218,6 +220,7 @@ impl Mutant {
         Self::AnswersWhatCameLater,
         Self::ForgetsLaterRecords,
         Self::SyncsBeforeWritten,
+        Self::SyncsBeforePacked,
         Self::TellsDurableEarly,
         Self::PlacesNoCarried,
         Self::AnnouncesBeforeJournal,

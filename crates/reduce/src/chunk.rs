@@ -106,6 +106,12 @@ impl ChunkBuf {
     }
 }
 
+impl AsRef<[u8]> for ChunkBuf {
+    fn as_ref(&self) -> &[u8] {
+        self.bytes()
+    }
+}
+
 impl Drop for ChunkBuf {
     fn drop(&mut self) {
         if self.pooled {

@@ -16,7 +16,7 @@ mod noise;
 
 use crate::error::ReduceError;
 use format::frame::{self, ChunkName, FRAME_HEADER_BYTES, FrameHeader};
-use format::units::{Codec, Compression};
+use format::units::{Codec, Compression, FrameCheck};
 
 /// A codec has to save this fraction of a chunk, 1 in so many bytes, or it is not used.
 const SAVING_MIN: usize = 16;
@@ -42,11 +42,23 @@ pub fn compress_frame(
     make_frame(compression, name, plain, out).frame_bytes
 }
 
+/// A frame among others that lie one after the other. Who made it says what is in its header:
+/// whoever else looked there would wait for it.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct FrameEnd {
+    /// Where it ends.
+    pub end_bytes: u32,
+    /// What whoever says where it is repeats of it.
+    pub check: FrameCheck,
+}
+
 /// A frame that was made.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Made {
     /// Its length.
     pub(crate) frame_bytes: usize,
+    /// What whoever says where it is repeats of it.
+    pub(crate) check: FrameCheck,
     /// Whether the chunk is uncompressed because of how it looks, its codec not tried.
     pub(crate) spared: bool,
 }
@@ -80,7 +92,7 @@ pub(crate) fn make_frame(
     };
     let frame_bytes = FRAME_HEADER_BYTES + stored_bytes;
     frame::write_header(&mut out[..frame_bytes], &header);
-    Made { frame_bytes, spared }
+    Made { frame_bytes, check: frame::check_of(out), spared }
 }
 
 /// Verifies `frame` and expands it into `plain_out`, which is exactly as long as the chunk.

@@ -16,18 +16,21 @@ pub enum JobKind {
     Verify,
     /// Frames made anew.
     Recompress,
+    /// Frames copied together; no chunks are counted.
+    Pack,
     /// Memory touched before it is needed.
     Prepare,
 }
 
 impl JobKind {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Fingerprint,
         Self::Compare,
         Self::Compress,
         Self::Verify,
         Self::Recompress,
+        Self::Pack,
         Self::Prepare,
     ];
 
@@ -40,6 +43,7 @@ impl JobKind {
             Self::Compress => "compress",
             Self::Verify => "verify",
             Self::Recompress => "recompress",
+            Self::Pack => "pack",
             Self::Prepare => "prepare",
         }
     }

@@ -11,7 +11,8 @@
 //! * [`verify_frames`] says of stored frames which are damaged ([`verify`]), and
 //!   [`recompress_frames`] makes them shorter ([`recompress`]);
 //! * [`MemoryWanted`] touches memory before it is needed ([`memory`]);
-//! * [`Workers`] runs batches on a pool of threads, or inline ([`workers`]).
+//! * [`Workers`] runs batches on a pool of threads, or inline ([`workers`]), and what other rooms
+//!   leave to them ([`Errand`]).
 //!
 //! The functions are pure: the same input gives the same bytes, whatever was computed before, on
 //! whichever thread, with however many threads. The simulator replays a run from its seed because
@@ -24,6 +25,7 @@
 pub mod chunk;
 pub mod comparison;
 pub mod compress;
+mod errand;
 pub mod error;
 pub mod fingerprint;
 mod job_times;
@@ -36,7 +38,8 @@ pub mod workers;
 
 pub use chunk::{ChunkBatch, ChunkBuf, ChunkRef, Permit};
 pub use comparison::{Comparison, Known, KnownFrame};
-pub use compress::{compress_frame, expand_frame, frame_bytes_max};
+pub use compress::{FrameEnd, compress_frame, expand_frame, frame_bytes_max};
+pub use errand::Errand;
 pub use error::ReduceError;
 pub use fingerprint::{Fingerprinter, Fingerprinters};
 pub use job_times::{JobKind, Spent};

@@ -1,5 +1,5 @@
-//! The threads on which batches are fingerprinted, compared, compressed, verified and compressed
-//! anew, and memory is prepared.
+//! The threads on which batches are fingerprinted, compared, compressed, packed, verified and
+//! compressed anew, and memory is prepared.
 //!
 //! One queue of jobs under a lock, N threads that take from it, one list of what is done. A job is
 //! a whole batch, tens of microseconds of work, so a plain lock is never contended enough to
@@ -19,7 +19,8 @@
 
 use crate::chunk::{ChunkBatch, ChunkBuf};
 use crate::comparison::{Comparison, Known, compare_batch};
-use crate::compress::{frame_bytes_max, make_frame};
+use crate::compress::{FrameEnd, frame_bytes_max, make_frame};
+use crate::errand::Errand;
 use crate::fingerprint::Fingerprinters;
 use crate::job_times::{JobKind, JobTimes, Spent};
 use crate::lane::Lane;
@@ -114,6 +115,13 @@ pub enum Job {
         /// Length of the chunks.
         plain_bytes: u32,
     },
+    /// Copy frames together, however their holder does that.
+    Pack {
+        /// Names the job.
+        tag: u64,
+        /// The work.
+        errand: Errand,
+    },
     /// Touch memory that will be needed ([`crate::memory`]).
     Prepare {
         /// How much.
@@ -144,8 +152,8 @@ pub enum JobDone {
         tag: u64,
         /// All frames, one after the other, and what means nothing behind them.
         bytes: ChunkBuf,
-        /// Where each frame ends in `bytes`.
-        ends: Vec<u32>,
+        /// Each frame.
+        ends: Vec<FrameEnd>,
         /// Chunks that looked so much like noise that their codec was not tried.
         spared: u64,
     },
@@ -164,6 +172,11 @@ pub enum JobDone {
         bytes: ChunkBuf,
         /// Where each ends in `bytes`; a frame without a length stays as it is.
         ends: Vec<u32>,
+    },
+    /// Of [`Job::Pack`].
+    Packed {
+        /// The job's.
+        tag: u64,
     },
     /// Of [`Job::Prepare`].
     Prepared {
@@ -347,7 +360,8 @@ impl Job {
             | Self::Compare { tag, .. }
             | Self::Compress { tag, .. }
             | Self::Verify { tag, .. }
-            | Self::Recompress { tag, .. } => *tag,
+            | Self::Recompress { tag, .. }
+            | Self::Pack { tag, .. } => *tag,
             Self::Prepare { .. } => TAGLESS,
         }
     }
@@ -359,6 +373,7 @@ impl Job {
             Self::Compress { .. } => JobKind::Compress,
             Self::Verify { .. } => JobKind::Verify,
             Self::Recompress { .. } => JobKind::Recompress,
+            Self::Pack { .. } => JobKind::Pack,
             Self::Prepare { .. } => JobKind::Prepare,
         }
     }
@@ -369,7 +384,7 @@ impl Job {
             | Self::Compare { chunks, .. }
             | Self::Compress { chunks, .. } => chunks.len(),
             Self::Verify { frames, .. } | Self::Recompress { frames, .. } => frames.len(),
-            Self::Prepare { .. } => 0,
+            Self::Pack { .. } | Self::Prepare { .. } => 0,
         }
     }
 
@@ -382,7 +397,10 @@ impl Job {
             Self::Compress { compression, chunks, .. } => {
                 compression.codec != Codec::Zstd && fits(chunks)
             }
-            Self::Verify { .. } | Self::Recompress { .. } | Self::Prepare { .. } => false,
+            Self::Verify { .. }
+            | Self::Recompress { .. }
+            | Self::Pack { .. }
+            | Self::Prepare { .. } => false,
         }
     }
 
@@ -413,6 +431,10 @@ impl Job {
                     recompress_frames(&image, &frames, compression, plain_bytes, give_way);
                 JobDone::Recompressed { tag, bytes, ends }
             }
+            Self::Pack { tag, errand } => {
+                errand.run();
+                JobDone::Packed { tag }
+            }
             Self::Prepare { wanted } => JobDone::Prepared { memory: wanted.prepare() },
         }
     }
@@ -436,7 +458,7 @@ fn compress_batch(
         let made = make_frame(compression, name, chunk, &mut bytes.bytes_mut()[end..]);
         end += made.frame_bytes;
         spared += u64::from(made.spared);
-        ends.push(end as u32);
+        ends.push(FrameEnd { end_bytes: end as u32, check: made.check });
     }
     JobDone::Frames { tag, bytes, ends, spared }
 }

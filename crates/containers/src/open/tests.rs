@@ -2,14 +2,18 @@
 //! every block once.
 
 use super::{ContainerWrite, NewFrame, OpenContainer, Sealed, next_block};
+use crate::SharedBytes;
 use crate::scan::{Scanned, scan};
 use crate::sealed::directory_of;
+use crate::segments::WriteBytes;
 use crate::{usable_bytes_per_container, worst_case_bytes};
 use format::directory::DirectoryEntry;
 use format::frame::{self, FRAME_HEADER_BYTES, FrameHeader};
 use format::units::{
     BLOCK_BYTES, CONTAINER_BYTES, Codec, ContainerId, Fingerprint, FrameCheck, Pba, Pbn,
 };
+use std::sync::Arc;
+
 use proptest::prelude::{
     Just, Strategy, any, prop, prop_assert, prop_assert_eq, prop_oneof, proptest,
 };
@@ -53,8 +57,9 @@ impl Device {
     }
 
     fn take(&mut self, writes: Vec<ContainerWrite>) {
-        for ContainerWrite { container, offset_bytes, buf } in writes {
+        for ContainerWrite { container, offset_bytes, bytes } in writes {
             assert_eq!(container, ID);
+            let buf = bytes.packed();
             let (start, end) = (offset_bytes as usize, offset_bytes as usize + buf.len());
             assert!(start.is_multiple_of(BLOCK_BYTES) && end.is_multiple_of(BLOCK_BYTES));
             assert!(start < end && end <= self.bytes.len());
@@ -85,6 +90,12 @@ enum Step {
     Batch {
         payload_bytes: Vec<usize>,
     },
+    /// A batch whose bytes stay where they are.
+    Lay {
+        payload_bytes: Vec<usize>,
+    },
+    /// What was handed out unpacked has been packed.
+    Packed,
     Flush,
     Stream,
     /// The store is closed and opened again.
@@ -100,7 +111,10 @@ fn step() -> impl Strategy<Value = Step> {
         5 => payload_bytes().prop_map(|payload_bytes| Step::Append { payload_bytes }),
         5 => prop::collection::vec(payload_bytes(), 0..60)
             .prop_map(|payload_bytes| Step::Batch { payload_bytes }),
-        3 => Just(Step::Flush),
+        8 => prop::collection::vec(payload_bytes(), 0..60)
+            .prop_map(|payload_bytes| Step::Lay { payload_bytes }),
+        2 => Just(Step::Packed),
+        2 => Just(Step::Flush),
         2 => Just(Step::Stream),
         1 => Just(Step::Resume),
     ]
@@ -112,6 +126,8 @@ struct Run {
     device: Device,
     frames: Vec<(Pba, Vec<u8>)>,
     next_pbn: u64,
+    /// Segments that were handed out unpacked.
+    unpacked: Vec<u32>,
     /// What was appended before this is on the device only.
     memory_start: u32,
 }
@@ -119,11 +135,36 @@ struct Run {
 impl Run {
     fn new() -> Self {
         let (open, device) = (OpenContainer::new(ID, SEQUENCE, Vec::new()), Device::new());
-        Self { open, device, frames: Vec::new(), next_pbn: 1, memory_start: 0 }
+        let (frames, unpacked) = (Vec::new(), Vec::new());
+        Self { open, device, frames, next_pbn: 1, unpacked, memory_start: 0 }
     }
 
     /// Appends as many as fit; false when the container is full.
     fn append(&mut self, payload_bytes: &[usize]) -> bool {
+        self.append_by(payload_bytes, |open, batch, named, pbas| {
+            open.append_batch(&batch, named, pbas)
+        })
+    }
+
+    /// The same, in two batches with other bytes around them.
+    fn lay(&mut self, payload_bytes: &[usize]) -> bool {
+        self.append_by(payload_bytes, |open, batch, named, pbas| {
+            let bytes: SharedBytes = Arc::new([&[0xEE; 3], batch.as_slice(), &[0xEE; 5]].concat());
+            let (first, second) = named.split_at(named.len() / 2);
+            let taken = open.lay_batch(&bytes, 3, first, pbas);
+            if taken < first.len() {
+                return taken;
+            }
+            let from = 3 + first.iter().map(|frame| frame.length_bytes as usize).sum::<usize>();
+            taken + open.lay_batch(&bytes, from, second, pbas)
+        })
+    }
+
+    fn append_by(
+        &mut self,
+        payload_bytes: &[usize],
+        append: impl FnOnce(&mut OpenContainer, Vec<u8>, &[NewFrame], &mut Vec<Pba>) -> usize,
+    ) -> bool {
         let frames: Vec<_> = (self.next_pbn..)
             .zip(payload_bytes)
             .map(|(pbn, payload_bytes)| (pbn, frame(pbn, *payload_bytes)))
@@ -135,10 +176,11 @@ impl Run {
                 pbn: Pbn(*pbn),
                 fingerprint: fingerprint(*pbn),
                 length_bytes: frame.len() as u32,
+                check: frame::check_of(frame),
             })
             .collect();
         let mut pbas = Vec::new();
-        let taken = self.open.append_batch(&batch, &named, &mut pbas);
+        let taken = append(&mut self.open, batch, &named, &mut pbas);
         assert_eq!(taken, pbas.len());
         self.next_pbn += taken as u64;
         self.frames.extend(pbas.into_iter().zip(frames.into_iter().map(|(_, frame)| frame)));
@@ -165,9 +207,15 @@ impl Run {
         }
     }
 
+    fn write(&mut self, writes: Vec<ContainerWrite>) {
+        let unpacked = writes.iter().filter(|write| matches!(write.bytes, WriteBytes::Unpacked(_)));
+        self.unpacked.extend(unpacked.map(|write| write.offset_bytes));
+        self.device.take(writes);
+    }
+
     fn flush(&mut self) {
         let writes = self.open.take_writes(true);
-        self.device.take(writes);
+        self.write(writes);
         self.check_scan();
         assert!(self.open.take_writes(true).is_empty(), "flushed twice");
     }
@@ -178,6 +226,7 @@ impl Run {
         let entries = self.open.entries().to_vec();
         let fill_bytes = entries.last().map_or(0, |last| last.offset_bytes + last.length_bytes);
         self.open = OpenContainer::resume(ID, SEQUENCE, fill_bytes, entries);
+        self.unpacked.clear();
         self.memory_start = next_block(fill_bytes);
         assert_eq!(self.open.fill_bytes(), self.memory_start);
     }
@@ -196,13 +245,22 @@ impl Run {
                         return;
                     }
                 }
+                Step::Lay { payload_bytes } => {
+                    if !self.lay(payload_bytes) {
+                        return;
+                    }
+                }
+                Step::Packed => {
+                    self.unpacked.drain(..).for_each(|offset_bytes| self.open.packed(offset_bytes));
+                }
                 Step::Flush => self.flush(),
                 Step::Stream => {
                     let writes = self.open.take_writes(false);
                     assert!(writes.iter().all(|write| {
-                        (write.offset_bytes as usize + write.buf.len()).is_multiple_of(256 << 10)
+                        (write.offset_bytes as usize + write.bytes.length_bytes())
+                            .is_multiple_of(256 << 10)
                     }));
-                    self.device.take(writes);
+                    self.write(writes);
                 }
                 Step::Resume => self.resume(),
             }
@@ -262,6 +320,10 @@ impl Run {
             assert!(image.read(*pba).is_some() || pba.offset_bytes < self.memory_start);
         }
         assert_eq!(directory_of(ID, SEQUENCE, UUID, &self.device.bytes).unwrap(), entries);
+        self.unpacked.iter().for_each(|&offset_bytes| image.packed(offset_bytes));
+        for (pba, frame) in &self.frames {
+            assert!(image.read(*pba).is_none_or(|bytes| bytes == frame.as_slice()));
+        }
         assert_eq!(image.id(), ID);
         assert!(!image.write_done() || writes.len() == 1);
     }
@@ -402,4 +464,35 @@ fn a_container_resumed_full_or_beyond_takes_nothing() {
         assert!(open.append(&frame(1, 1), Pbn(1), fingerprint(1)).is_err());
         assert!(open.take_writes(true).is_empty());
     }
+}
+
+/// Who made frames holds them until somebody has packed them, and no longer.
+#[test]
+fn what_was_laid_is_held_until_it_is_packed() {
+    let bytes = frame(1, 60_000);
+    let check = frame::check_of(&bytes);
+    let (fingerprint, length_bytes) = (fingerprint(1), bytes.len() as u32);
+    let new = NewFrame { pbn: Pbn(1), fingerprint, length_bytes, check };
+    let laid: SharedBytes = Arc::new(bytes);
+    let mut open = OpenContainer::new(ID, SEQUENCE, Vec::new());
+    for _ in 0..5 {
+        open.lay_batch(&laid, 0, &[new], &mut Vec::new());
+    }
+    assert_eq!(Arc::strong_count(&laid), 7, "five frames, of which one lies in two segments");
+    let writes = open.take_writes(false);
+    let [ContainerWrite { offset_bytes: 0, bytes: WriteBytes::Unpacked(unpacked), .. }] =
+        writes.as_slice()
+    else {
+        panic!("not one segment as it was laid")
+    };
+    let packed = unpacked.packed();
+    assert!(std::ptr::eq(&*packed, &*unpacked.packed()), "packed twice");
+    open.packed(0);
+    drop(writes);
+    assert_eq!(Arc::strong_count(&laid), 2, "what is in the second segment");
+    assert_eq!(open.read(Pba { container: ID, offset_bytes: 0, length_bytes, check }).unwrap(), {
+        &packed[..length_bytes as usize]
+    });
+    assert_eq!(open.take_writes(true).len(), 1);
+    assert_eq!(Arc::strong_count(&laid), 1);
 }

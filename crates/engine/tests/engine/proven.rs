@@ -26,7 +26,7 @@ fn roots(disk: &MemoryDisk) -> Vec<Root> {
 /// A store after a flush, still running, and what the power would have left at each write.
 fn flushed() -> (Hand, Left) {
     // One whose dice have the scrub end before an idle store marks what is durable.
-    let stand = Wish { seed: 10, ..Wish::default() }.stand();
+    let stand = Wish { seed: 11, ..Wish::default() }.stand();
     stand.volume("v", 4 * MIB);
     let (mut hand, left) = Looker::open(&Wish::default(), stand.close());
     let volume = hand.beside(|client| client.volume("v").unwrap());

@@ -106,7 +106,7 @@ mod tests {
             let compression = Compression { codec: Codec::Zstd, level };
             let mut out = vec![0xEE; frame_bytes_max(plain.len())];
             let name = ChunkName::unkeyed(Pbn(1));
-            let Made { frame_bytes, spared } = make_frame(compression, name, &plain, &mut out);
+            let Made { frame_bytes, spared, .. } = make_frame(compression, name, &plain, &mut out);
             prop_assert_eq!(spared, is_spared(compression, &plain, &mut vec![7; plain.len()]));
             if spared {
                 prop_assert_eq!(frame_bytes, frame_bytes_max(plain.len()));

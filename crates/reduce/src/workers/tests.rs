@@ -5,12 +5,13 @@ use super::{Job, JobDone, Manners, Workers};
 use crate::chunk::{ChunkBatch, ChunkBuf, ChunkRef, Permit};
 use crate::comparison::Comparison;
 use crate::compress::{compress_frame, expand_frame, frame_bytes_max};
+use crate::errand::Errand;
 use crate::fingerprint::Fingerprinters;
 use crate::memory::MemoryWanted;
 use crate::verify::{FramePlace, Verdict};
 use format::detection::{Detection, FingerprintKind};
 use format::domain::{DomainId, DomainSecret};
-use format::frame::ChunkName;
+use format::frame::{self, ChunkName};
 use format::units::{Codec, Compression, Fingerprint, Pbn};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,6 +28,7 @@ enum Output {
     Frames(Vec<u8>, Vec<u32>),
     Compared(Vec<Comparison>),
     Verified(Vec<Verdict>),
+    Packed,
     Prepared(usize, Vec<Vec<u64>>),
     Panicked,
 }
@@ -34,17 +36,29 @@ enum Output {
 fn output(done: JobDone) -> (u64, Output) {
     match done {
         JobDone::Fingerprints { tag, fingerprints } => (tag, Output::Fingerprints(fingerprints)),
-        JobDone::Frames { tag, bytes, ends, .. } | JobDone::Recompressed { tag, bytes, ends } => {
-            let frames_bytes = ends.last().map_or(0, |&end| end as usize);
-            (tag, Output::Frames(bytes.bytes()[..frames_bytes].to_vec(), ends))
+        JobDone::Frames { tag, bytes, ends, .. } => {
+            for (start, end) in
+                [0].into_iter().chain(ends.iter().map(|end| end.end_bytes)).zip(&ends)
+            {
+                assert_eq!(end.check, frame::check_of(&bytes.bytes()[start as usize..]));
+            }
+            let ends = ends.into_iter().map(|end| end.end_bytes).collect();
+            (tag, frames(&bytes, ends))
         }
+        JobDone::Recompressed { tag, bytes, ends } => (tag, frames(&bytes, ends)),
         JobDone::Compared { tag, comparisons } => (tag, Output::Compared(comparisons)),
         JobDone::Verified { tag, verdicts } => (tag, Output::Verified(verdicts)),
+        JobDone::Packed { tag } => (tag, Output::Packed),
         JobDone::Prepared { memory } => {
             (u64::MAX, Output::Prepared(memory.pages.len(), memory.lists))
         }
         JobDone::Panicked { tag, .. } => (tag, Output::Panicked),
     }
+}
+
+fn frames(bytes: &ChunkBuf, ends: Vec<u32>) -> Output {
+    let frames_bytes = ends.last().map_or(0, |&end| end as usize);
+    Output::Frames(bytes.bytes()[..frames_bytes].to_vec(), ends)
 }
 
 /// Submits all jobs and sleeps on the waker alone until all have come back.
@@ -234,4 +248,19 @@ fn an_empty_job_completes() {
     let outputs = run(1, jobs);
     assert_eq!(outputs[&0], Output::Fingerprints(Vec::new()));
     assert_eq!(outputs[&1], Output::Frames(Vec::new(), Vec::new()));
+}
+
+#[test]
+fn an_errand_is_run_once_before_its_job_is_done() {
+    for threads in [0, 2] {
+        let runs = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&runs);
+        let errand = Errand::new(move || {
+            counted.fetch_add(1, Ordering::Relaxed);
+        });
+        assert_eq!(run(threads, vec![Job::Pack { tag: 7, errand }])[&7], Output::Packed);
+        assert_eq!(runs.load(Ordering::Relaxed), 1);
+        let errand = Errand::new(|| panic!("on purpose"));
+        assert_eq!(run(threads, vec![Job::Pack { tag: 8, errand }])[&8], Output::Panicked);
+    }
 }
