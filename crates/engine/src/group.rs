@@ -238,10 +238,11 @@ impl Engine {
         moved
     }
 
-    /// Groups whose frames are in memory beside their chunks.
+    /// Groups whose frames are in memory beside their chunks, or not packed yet.
     fn groups_looked_up(&self) -> usize {
         let past = |group: &&Group| group.stage as u8 > Stage::LookingUp as u8;
-        self.buffer.groups.iter().take_while(past).count()
+        let groups = self.buffer.groups.iter().take_while(past).count();
+        groups + self.placement.packing.groups_held()
     }
 
     /// Decides what becomes of each chunk of a group, once all buckets are here.

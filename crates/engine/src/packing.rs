@@ -14,6 +14,7 @@ use format::units::Zone;
 use reduce::{Errand, Job, Workers};
 
 use crate::devices::{Devices, Place, Purpose};
+use crate::slot::GROUP_BYTES;
 
 /// Frames of fewer bytes are copied at once: that takes less time than it takes to keep them.
 const LAID_BYTES_MIN: usize = 8 << 10;
@@ -21,6 +22,9 @@ const LAID_BYTES_MIN: usize = 8 << 10;
 /// Memory that is held for frames is at most so many times as much as they are: what they are
 /// compressed into has room for all of them uncompressed.
 const HELD_PER_BYTE_MAX: usize = 3;
+
+/// Memory that is held for a segment of frames that are half as long as their chunks.
+const SEGMENT_HELD_BYTES: usize = 512 << 10;
 
 /// Segments that may be packed at once; if workers have more to do the core packs for itself.
 const UNDER_WAY_MAX: usize = 16;
@@ -50,6 +54,11 @@ impl Packing {
     /// Whether another segment may be left to the workers.
     pub(crate) fn has_room(&self) -> bool {
         self.under_way.len() < UNDER_WAY_MAX
+    }
+
+    /// How many groups' share of the memory for frames is held for what is under way.
+    pub(crate) fn groups_held(&self) -> usize {
+        self.under_way.len() * SEGMENT_HELD_BYTES / GROUP_BYTES
     }
 
     /// Has a worker pack the segment at `place`, which is to be written to `zone` from

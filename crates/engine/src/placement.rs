@@ -62,7 +62,7 @@ pub(crate) struct Placement {
     list: Vec<DirectoryEntry>,
     /// Writes to be issued.
     ready: Vec<(Stream, ContainerWrite)>,
-    packing: Packing,
+    pub(crate) packing: Packing,
     chunk_bytes: u32,
     unsynced_zones: BTreeSet<u16>,
     pub(crate) unsynced_bytes: u64,

@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Jobs that wait for a thread, oldest first.
+/// Jobs that wait for a thread.
 pub(crate) struct Lane<J> {
     queue: Mutex<Queue<J>>,
     job_waits: Condvar,
@@ -37,6 +37,19 @@ impl<J> Lane<J> {
         queue.jobs.extend(jobs);
         let (new, asleep) = (queue.jobs.len() - before, queue.asleep);
         drop(queue);
+        self.wake(new, asleep);
+    }
+
+    /// A job before all others.
+    pub(crate) fn push_first(&self, job: J) {
+        let mut queue = self.lock();
+        queue.jobs.push_front(job);
+        let asleep = queue.asleep;
+        drop(queue);
+        self.wake(1, asleep);
+    }
+
+    fn wake(&self, new: usize, asleep: usize) {
         if new < asleep {
             (0..new).for_each(|_| self.job_waits.notify_one());
         } else if asleep > 0 {
@@ -44,7 +57,7 @@ impl<J> Lane<J> {
         }
     }
 
-    /// The oldest job, as soon as there is one; None when the pool closes.
+    /// The next job, as soon as there is one: the oldest, if none was pushed before it; None when the pool closes.
     pub(crate) fn next(&self) -> Option<J> {
         let mut queue = self.lock();
         while queue.jobs.is_empty() && !queue.closing {
@@ -76,6 +89,15 @@ mod tests {
     use super::Lane;
 
     const THREADS: usize = 3;
+
+    #[test]
+    fn a_job_that_is_pushed_first_is_next() {
+        let lane = Lane::default();
+        lane.push([1, 2]);
+        lane.push_first(3);
+        lane.push([4]);
+        assert_eq!([(); 4].map(|()| lane.next()), [3, 1, 2, 4].map(Some));
+    }
 
     /// Each job ends when all that came with it have begun: whether threads sleep or not, as many
     /// of them run as there are jobs, or this test never ends.

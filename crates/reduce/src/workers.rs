@@ -257,6 +257,7 @@ impl Workers {
     pub fn submit(&self, job: Job) {
         self.out.fetch_add(1, Ordering::Relaxed);
         match self.lane_of(&job) {
+            Some(lane) if job.gives_memory_back() => lane.push_first(job),
             Some(lane) => lane.push([job]),
             None => self.run_here(job),
         }
@@ -402,6 +403,11 @@ impl Job {
             | Self::Pack { .. }
             | Self::Prepare { .. } => false,
         }
+    }
+
+    /// Whether memory is held for it that others need.
+    fn gives_memory_back(&self) -> bool {
+        matches!(self, Self::Pack { .. })
     }
 
     /// Whether no client waits for it.
