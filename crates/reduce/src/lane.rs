@@ -57,7 +57,8 @@ impl<J> Lane<J> {
         }
     }
 
-    /// The next job, as soon as there is one: the oldest, if none was pushed before it; None when the pool closes.
+    /// The next job, as soon as there is one: the oldest, if none was pushed before it. None when
+    /// the pool closes.
     pub(crate) fn next(&self) -> Option<J> {
         let mut queue = self.lock();
         while queue.jobs.is_empty() && !queue.closing {
