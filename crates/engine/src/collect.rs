@@ -265,12 +265,13 @@ impl Engine {
         if let Some(asked) = self.renew_slice(victim, end) {
             return Ok(if asked { Turn::Done } else { Turn::Waits });
         }
-        let entries = end - victim.cursor;
-        if !self.want_slice(&victim.entries[victim.cursor..end])?
-            || !self.journal_has_room(CHANGE_BYTES_MAX * (entries + 2))
+        let slice = &victim.entries[victim.cursor..end];
+        // Pages last: to ask for those of a slice takes as long as to work it off.
+        if !self.journal_has_room(CHANGE_BYTES_MAX * (slice.len() + 2))
             || self.placement.is_behind()
             || self.checkpoints.tables_are_behind(&self.state)
             || self.devices.journal_is_behind()
+            || !self.want_slice(slice)?
         {
             return Ok(Turn::Waits);
         }

@@ -91,6 +91,7 @@ mod mapping;
 mod marking;
 mod marks;
 mod mend;
+mod near;
 mod new_volumes;
 mod notice;
 mod open;

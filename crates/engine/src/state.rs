@@ -22,7 +22,7 @@ use mutants::mutant;
 use tables::pbn_pba::Retained;
 use tables::{
     CatalogTable, ContainerTable, FreePbns, HashPbn, OutOfBlocks, PageError, PageStore, PageWrite,
-    TableKind, lba_pbn, pbn_pba, second_copies,
+    TableKind, pbn_pba, second_copies,
 };
 
 use crate::scratch::Scratch;
@@ -223,37 +223,18 @@ impl State {
 
     /// Pages to let a dead chunk leave the tables.
     pub(crate) fn want_forget(&mut self, pbn: Pbn, wanted: &mut Wanted) -> Result<bool, PageError> {
-        let mut here = self.want_move(pbn, wanted)?;
-        here &= self.want_inserts(1, wanted)?;
-        let store = &mut self.store;
-        here &= self.free.want_push(store, &mut wanted.pins, 1, &mut wanted.reads)?;
-        Ok(here)
+        Ok(self.want_move(pbn, wanted)? & self.want_forgets(1, wanted)?)
     }
 
-    /// Brings near, side by side, what applying these changes will look for one by one.
-    pub(crate) fn touch(&self, changes: &[Change]) {
-        self.hash.touch_inserts(changes.iter().filter_map(|change| match change {
-            Change::Store { fingerprint, .. } => Some(fingerprint),
-            _ => None,
-        }));
-    }
-
-    /// The same for what these changes map, and for what is mapped there now: in the map, and in
-    /// the table of PBNs.
-    pub(crate) fn touch_mapped(&mut self, maps: &[Change]) {
-        let runs = || {
-            maps.iter().filter_map(|change| match change {
-                Change::Map { volume, first, pbns } => Some((*volume, *first, pbns)),
-                _ => None,
-            })
-        };
-        let mut pbns = std::mem::take(&mut self.scratch.mapped);
-        pbns.clear();
-        let lbas = runs().map(|(volume, first, _)| (TreeId::volume(volume), first));
-        lba_pbn::see_all(&mut self.store, lbas, &mut pbns);
-        pbns.extend(runs().flat_map(|(.., run)| run).filter(|pbn| !pbn.is_none()));
-        pbn_pba::touch(&mut self.store, &pbns);
-        self.scratch.mapped = pbns;
+    /// The same for so many chunks, but for the pages that have their places.
+    pub(crate) fn want_forgets(
+        &mut self,
+        chunks: u64,
+        wanted: &mut Wanted,
+    ) -> Result<bool, PageError> {
+        let here = self.want_inserts(chunks, wanted)?;
+        let Wanted { pins, reads, .. } = wanted;
+        Ok(here & self.free.want_push(&mut self.store, pins, chunks, reads)?)
     }
 
     /// Changes the tables by all of these in turn; every page that they need is resident. Of new

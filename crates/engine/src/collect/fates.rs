@@ -42,13 +42,24 @@ impl Fate {
 impl Engine {
     /// Asks for the pages that say what becomes of these entries; whether they are here.
     pub(crate) fn want_slice(&mut self, slice: &[DirectoryEntry]) -> Result<bool, PageError> {
+        self.state.touch_places(slice.iter().map(|entry| entry.pbn));
         let mut wanted = Wanted::default();
-        let here = slice.iter().try_fold(true, |here, entry| {
-            let is_known = self.state.want_pba(entry.pbn, &mut wanted)?;
-            Ok(here & is_known & self.state.want_forget(entry.pbn, &mut wanted)?)
-        });
+        let here = self.want_fates(slice, &mut wanted);
         self.hold_pages(wanted, |held| &mut held.collection);
         here
+    }
+
+    fn want_fates(
+        &mut self,
+        slice: &[DirectoryEntry],
+        wanted: &mut Wanted,
+    ) -> Result<bool, PageError> {
+        // Any of them may be dead.
+        let mut here = self.state.want_forgets(slice.len() as u64, wanted)?;
+        for entry in slice {
+            here &= self.state.want_move(entry.pbn, wanted)?;
+        }
+        Ok(here)
     }
 
     /// What becomes of the entries of the next slice, whose pages are here.
