@@ -9,7 +9,6 @@
 use std::sync::Arc;
 
 use containers::Unpacked;
-use disk::SharedBuf;
 use format::units::Zone;
 use reduce::{Errand, Job, Workers};
 
@@ -82,8 +81,7 @@ impl Packing {
     pub(crate) fn end(&mut self, tag: u64, devices: &mut Devices) -> Option<Place> {
         let at = self.under_way.iter().position(|one| one.tag == tag)?;
         let UnderWay { place, zone, offset_bytes, segment, .. } = self.under_way.swap_remove(at);
-        let packed: SharedBuf = segment.packed();
-        devices.write_promised(tag, zone, offset_bytes, packed);
+        devices.write_promised(tag, zone, offset_bytes, segment.packed());
         Some(place)
     }
 }

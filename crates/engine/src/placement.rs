@@ -309,10 +309,10 @@ impl Placement {
                 WriteBytes::Unpacked(segment) if self.packing.has_room() => {
                     self.packing.begin(place, segment, (zone, offset_bytes), devices, workers);
                 }
-                bytes => {
+                here => {
                     let purpose = Purpose::Container(write.container);
-                    devices.write(zone, offset_bytes, bytes.packed(), purpose);
-                    self.is_packed(place);
+                    devices.write(zone, offset_bytes, here.packed(), purpose);
+                    self.note_packed(place);
                 }
             }
         }
@@ -324,11 +324,11 @@ impl Placement {
     /// A worker has packed the segment whose write has this tag.
     pub(crate) fn packed(&mut self, tag: u64, devices: &mut Devices) {
         if let Some(place) = self.packing.end(tag, devices) {
-            self.is_packed(place);
+            self.note_packed(place);
         }
     }
 
-    fn is_packed(&mut self, (id, offset_bytes): Place) {
+    fn note_packed(&mut self, (id, offset_bytes): Place) {
         if let Some(open) = self.open.iter_mut().flatten().find(|open| open.id() == id) {
             open.packed(offset_bytes);
         } else if let Some(image) = self.sealed.iter_mut().find(|image| image.id() == id) {
