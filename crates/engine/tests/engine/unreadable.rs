@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use disk::{Completion, Disk, Fault, Io, IoKind, Loss, MemoryDisk};
-use engine::{Address, OpenError, RequestError, Zone};
+use engine::{Address, AdminRequest, DeleteRequest, OpenError, RequestError, Zone};
 use format::root::Root;
 
 use crate::scrub::{filled, place_of};
@@ -306,7 +306,10 @@ fn deletion_without_tables() -> Hand {
     for (zone, offset_bytes, _) in pages {
         hand.disk.inject(Fault::Read { zone, offset_bytes });
     }
-    hand.beside(|client| client.delete_volume("a")).unwrap();
+    // On this thread: one beside it may be answered late, and time passes until then.
+    let (deleted, done) = hand.done();
+    hand.client.administer(AdminRequest::DeleteVolume(DeleteRequest::of("a")), done);
+    hand.wait(deleted).unwrap();
     hand.settle();
     hand
 }
