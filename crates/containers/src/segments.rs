@@ -105,22 +105,19 @@ impl Segments {
     /// Lays a range of `bytes` at `offset_bytes`, where the fill ends; copies it into segments that
     /// have copies already.
     pub(crate) fn lay(&mut self, offset_bytes: u32, bytes: &SharedBytes, range: Range<usize>) {
-        let (mut at, mut start) = (offset_bytes, range.start);
-        while start < range.end {
-            let end = range.end.min(start + (SEGMENT_BYTES - at % SEGMENT_BYTES) as usize);
-            let segment = (at / SEGMENT_BYTES) as usize;
-            let begins = at.is_multiple_of(SEGMENT_BYTES);
-            let fresh = || Segment::Laid(Pieces::default());
-            match &mut self.segments[segment] {
-                slot @ None if begins => match slot.get_or_insert_with(fresh) {
-                    Segment::Laid(pieces) => pieces.push(bytes, start..end),
-                    _ => unreachable!("it is new"),
-                },
-                Some(Segment::Laid(pieces)) => pieces.push(bytes, start..end),
-                _ => self.write(at, &(**bytes).as_ref()[start..end]),
+        let mut start = range.start;
+        let parts = parts_of(offset_bytes..offset_bytes + range.len() as u32);
+        for part in parts.filter(|part| !part.range.is_empty()) {
+            let piece = start..start + part.range.len();
+            start = piece.end;
+            let slot = &mut self.segments[part.segment];
+            if slot.is_none() && part.range.start == 0 {
+                *slot = Some(Segment::Laid(Pieces::default()));
             }
-            at += (end - start) as u32;
-            start = end;
+            match slot {
+                Some(Segment::Laid(pieces)) => pieces.push(bytes, piece),
+                _ => self.write(part.offset_bytes(), &(**bytes).as_ref()[piece]),
+            }
         }
     }
 

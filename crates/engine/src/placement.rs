@@ -44,6 +44,11 @@ pub(crate) fn room_of(frame_bytes: u64) -> u64 {
     frame_bytes + DIRECTORY_ENTRY_BYTES as u64
 }
 
+/// Length of these frames, one after the other.
+fn bytes_of(frames: &[NewFrame]) -> usize {
+    frames.iter().map(|frame| frame.length_bytes as usize).sum()
+}
+
 /// A frame to be placed.
 pub(crate) struct Placed<'a> {
     pub(crate) frame: &'a [u8],
@@ -186,8 +191,7 @@ impl Placement {
         changes: &mut Vec<Change>,
     ) -> Option<()> {
         self.loose = true;
-        let frames_bytes = new.iter().map(|frame| frame.length_bytes as usize).sum();
-        if lays(frames_bytes, bytes.bytes().len()) {
+        if lays(bytes_of(new), bytes.bytes().len()) {
             let bytes = Arc::clone(bytes) as SharedBytes;
             self.append_all(new, changes, |open, from, new, pbas| {
                 open.lay_batch(&bytes, from, new, pbas)
@@ -247,8 +251,7 @@ impl Placement {
     ) -> Option<()> {
         let open = self.open[Stream::Clients as usize].as_ref()?;
         let (container, offset_bytes) = (open.id(), open.fill_bytes());
-        let length_bytes = new.iter().map(|frame| frame.length_bytes as usize).sum();
-        let bytes = bytes.bytes().get(..length_bytes)?;
+        let bytes = bytes.bytes().get(..bytes_of(new))?;
         changes.push(Change::Carry { container, offset_bytes, bytes: bytes.to_vec() });
         self.copy_all(bytes, new, changes)
     }

@@ -3,10 +3,11 @@
 //!
 //! One queue of jobs under a lock, N threads that take from it, one list of what is done. A job is
 //! a whole batch, tens of microseconds of work, so a plain lock is never contended enough to
-//! matter. Jobs that no client waits for, of a scrub or a collection, have a queue and threads of
-//! their own, which *step back*: they take what others leave of the processors, and no client's
-//! job waits behind one of theirs. The submitter is told of each completion through a *waker*, rung
-//! after the result can be polled: it can sleep on anything it likes and never polls in vain.
+//! matter. Packing goes before all other jobs, because memory is held until it is done. Jobs that
+//! no client waits for, of a scrub or a collection, have a queue and threads of their own, which
+//! *step back*: they take what others leave of the processors, and no client's job waits behind one
+//! of theirs. The submitter is told of each completion through a *waker*, rung after the result can
+//! be polled: it can sleep on anything it likes and never polls in vain.
 //!
 //! With no threads at all a job runs inside [`Workers::submit`]: the simulator's way,
 //! deterministic. So does a job of a few chunks, where waking a thread and being woken by it would
