@@ -23,9 +23,9 @@
 //!
 //! Zone tables keeps its mark, so that another store's is known before its pages are believed.
 //!
-//! What this does not find: an older copy of the right device; two stores that are copies of each
-//! other over one device (they have one UUID); zones of stores that were made without marks, as far
-//! as they have no sealed container.
+//! What this does not find: an older copy of the right data device; two stores that are copies of
+//! each other over one device (they have one UUID); zones of stores that were made without marks,
+//! as far as they have no sealed container.
 
 use std::collections::BTreeMap;
 
@@ -91,7 +91,7 @@ impl Loading {
     ) -> Result<(), OpenError> {
         let instead = match scanned.any {
             true => None,
-            false => self.holds_instead_of_journal(geometry, root.journal),
+            false => self.holds_instead_of_journal(geometry, root.journal, scanned.behind),
         };
         if let Some(holds) = instead {
             return Err(ForeignZone { zone: Zone::Journal, holds }.into());

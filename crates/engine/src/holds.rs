@@ -13,6 +13,8 @@ pub enum Holds {
     OtherStore,
     /// What this store wrote to the zone of this name.
     OtherZone(String),
+    /// What this store wrote there once, without what its newest root was written behind.
+    Older,
     /// Nothing that any store wrote, as far as can be seen.
     Nothing,
 }
@@ -22,6 +24,7 @@ impl fmt::Display for Holds {
         match self {
             Self::OtherStore => f.write_str("what another store wrote"),
             Self::OtherZone(zone) => write!(f, "what was written to {zone}"),
+            Self::Older => f.write_str("an older state of itself than the newest checkpoint"),
             Self::Nothing => f.write_str("nothing that this store wrote"),
         }
     }

@@ -32,9 +32,7 @@ pub enum OpenError {
     /// A record that was durable is not in the journal any more.
     #[error(
         "record {sequence} of the journal is damaged, at byte {offset_bytes}, and what was flushed \
-         behind it cannot be applied; `tamis check --repair` goes back to the moment before it; \
-         but if the store was repaired with `--without-zone journal`, and this is the journal from \
-         before that, put the one back that was here for the repair"
+         behind it cannot be applied; `tamis check --repair` goes back to the moment before it"
     )]
     Journal {
         /// The record.

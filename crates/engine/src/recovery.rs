@@ -49,9 +49,9 @@ const STRETCH_BYTES: u32 = 256 << 10;
 pub(crate) struct Scanned {
     /// The last known sync.
     pub(crate) settled: Settled,
-    behind: Behind,
+    pub(crate) behind: Behind,
     pub(crate) lives: Lives,
-    /// Whether there is a record of this store, behind the root or behind the journal's end.
+    /// Whether a record follows the root.
     pub(crate) any: bool,
 }
 
@@ -92,7 +92,7 @@ impl Loading {
         }
         let behind = self.look_behind(geometry, scan.position());
         refuse_a_damaged_journal(behind, scan.position())?;
-        Ok(Scanned { settled, behind, lives, any: any || behind.is_ours() })
+        Ok(Scanned { settled, behind, lives, any })
     }
 
     /// Applies the journal from the root on.

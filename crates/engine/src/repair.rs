@@ -11,6 +11,7 @@ pub(crate) mod frame_accounts;
 pub(crate) mod journal_image;
 pub(crate) mod ledger;
 mod map_accounts;
+mod next_journal;
 mod page_writer;
 mod rebuild;
 pub(crate) mod survey;
@@ -32,6 +33,7 @@ use crate::repair::error::RepairError;
 use crate::repair::frame_accounts::{FrameAccounts, stored_chunks};
 use crate::repair::ledger::{Cut, Ledger, Pages};
 use crate::repair::map_accounts::{MapAccounts, lost_leaves};
+use crate::repair::next_journal::NextJournal;
 use crate::repair::rebuild::Rebuild;
 use crate::repair::survey::{Survey, is_device_failure};
 
@@ -163,8 +165,11 @@ pub fn repair_without(
     refuse_without_room(&survey, &ledger)?;
     let unmarked = zones_to_mark(&survey, &foreign, &ledger);
     raise_version(&mut reads.devices, &mut survey.geometry)?;
-    let written = Rebuild::new(&mut reads, &survey, ledger, frames, maps).write(progress)?;
     let lost_journal = foreign.iter().any(|foreign| foreign.zone == Zone::Journal);
+    let journal = NextJournal::of(&survey, lost_journal, ledger.next_incarnation)?;
+    let rebuild = Rebuild::new(&mut reads, &survey, ledger, frames, maps, journal.position);
+    let written = rebuild.write(progress)?;
+    journal.begin(&mut reads.devices)?;
     // Or the next opening would find nothing of ours there. They come behind the roots: until then
     // the store is refused as it was.
     for zone in unmarked {
@@ -182,16 +187,20 @@ pub fn repair_without(
     })
 }
 
-/// Zones of which nothing will be left that says whose they are: a ring without records, and data
-/// zones that were another's, where no chunk was found to lie in the mark's place.
+/// Zones of which nothing will be left that says whose they are: a ring in which no record has been
+/// written yet, and data zones that were another's, where no chunk was found to lie in the mark's
+/// place.
 fn zones_to_mark(survey: &Survey, foreign: &[ForeignZone], ledger: &Ledger) -> Vec<Zone> {
     let is_held = |first| stored_chunks(ledger).iter().any(|(pba, _)| pba.container == first);
     let is_free = |&zone: &Zone| {
         let first = survey.geometry.container_at(zone, 0);
         first.is_some_and(|first| !is_held(first))
     };
-    let ring = Some(Zone::Journal).filter(|_| !survey.base.journal.behind.is_ours());
-    ring.into_iter().chain(foreign.iter().map(|foreign| foreign.zone).filter(is_free)).collect()
+    let foreign = foreign.iter().map(|foreign| foreign.zone);
+    let is_blank = !survey.base.journal.behind.is_ours();
+    let ring =
+        Some(Zone::Journal).filter(|ring| is_blank && !foreign.clone().any(|zone| zone == *ring));
+    ring.into_iter().chain(foreign.clone().filter(is_free)).collect()
 }
 
 /// A lost inner page may stand for more leaves than there are blocks. Known before anything is

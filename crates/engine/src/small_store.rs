@@ -3,6 +3,7 @@
 use std::sync::Mutex;
 
 use disk::{Doorbell, MemoryDisk};
+use format::superblock::Geometry;
 use format::units::{Codec, Compression};
 
 use crate::engine::Engine;
@@ -10,23 +11,29 @@ use crate::{Client, Completions, CreateOptions, Detection, Options, Reply, Reque
 
 pub(crate) const MIB: u64 = 1 << 20;
 
-/// A new store that detects duplicates so, opened.
-pub(crate) fn store(detection: Detection) -> (Engine, Client) {
-    let compression = Compression { codec: Codec::Raw, level: 0 };
-    let geometry = crate::plan(&CreateOptions {
+const COMPRESSION: Compression = Compression { codec: Codec::Raw, level: 0 };
+
+/// Of a small store that detects duplicates so.
+pub(crate) fn small_geometry(detection: Detection) -> Geometry {
+    crate::plan(&CreateOptions {
         capacity_bytes: vec![128 * MIB],
         chunk_bytes: 4096,
-        compression,
+        compression: COMPRESSION,
         tables_bytes: None,
         journal_bytes: None,
         uuid: [3; 16],
         bucket_seed: [5; 16],
         detection,
     })
-    .unwrap();
+    .unwrap()
+}
+
+/// A new store that detects duplicates so, opened.
+pub(crate) fn store(detection: Detection) -> (Engine, Client) {
+    let geometry = small_geometry(detection);
     let zones: Vec<_> = geometry.zones().collect();
     let disk = MemoryDisk::new(&zones, 1);
-    crate::create(Box::new(disk.clone()), &geometry, compression).unwrap();
+    crate::create(Box::new(disk.clone()), &geometry, COMPRESSION).unwrap();
     let options =
         Options { memory_bytes: 64 * MIB, worker_threads: 0, sync: false, ..Default::default() };
     let (engine, client, _) =

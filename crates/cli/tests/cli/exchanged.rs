@@ -136,7 +136,7 @@ fn a_killed_store_is_refused_with_a_blank_journal_until_what_was_flushed_is_give
     // The right one is none any more.
     rename(&folder, "ring", "new");
     rename(&folder, "away", "ring");
-    tamis(&format!("volume list {store}")).fails(5, "put the one back that was here");
+    tamis(&format!("volume list {store}")).fails(5, "journal holds an older state of itself");
     rename(&folder, "new", "ring");
     tamis(&format!("volume list {store}")).ok();
 }

@@ -6,11 +6,11 @@
 //! falls behind the last known sync), and has been damaged since.
 
 use disk::AlignedBuf;
-use format::BLOCK_BYTES;
-use format::record::{RECORD_BYTES_MAX, Settled, decode_header, verify_body};
+use format::record::{RECORD_BYTES_MAX, RecordHeader, Settled, decode_header, verify_body};
 use format::root::JournalPosition;
 use format::superblock::Geometry;
 use format::units::{Zone, uuid_prefix};
+use format::{BLOCK_BYTES, FormatError};
 use journal::{Replay, ReplayRecord, ReplayStep};
 
 use crate::repair::damage_reads::DamageReads;
@@ -65,9 +65,7 @@ fn look_at(geometry: &Geometry, bytes: &[u8], starts_bytes: usize, behind: &mut 
         if rest.starts_with(&[0; BLOCK_BYTES]) {
             continue;
         }
-        let header =
-            decode_header(rest).and_then(|header| verify_body(&header, rest).map(|_| header));
-        match header {
+        match whole_record(rest) {
             Ok(header) if header.uuid_prefix == uuid_prefix(geometry.uuid) => {
                 let durable_sequence = header.settled.durable_sequence;
                 behind.durable_sequence = behind.durable_sequence.max(durable_sequence);
@@ -77,6 +75,11 @@ fn look_at(geometry: &Geometry, bytes: &[u8], starts_bytes: usize, behind: &mut 
             Err(_) => behind.strange_blocks += 1,
         }
     }
+}
+
+/// The header of the whole record that begins here, of whatever store.
+pub(crate) fn whole_record(bytes: &[u8]) -> Result<RecordHeader, FormatError> {
+    decode_header(bytes).and_then(|header| verify_body(&header, bytes).map(|_| header))
 }
 
 /// Where a journal that starts at a root goes.

@@ -3,7 +3,7 @@
 //! Nothing that either root names is overwritten: a crash leaves the store as it was before. The
 //! order is that of a checkpoint: directories, pages, a sync of each, then a root into the slot
 //! that does *not* hold the root from which the accounts started, a sync, and the same again into
-//! the other slot. From then on the journal begins behind everything that any record ever said.
+//! the other slot. From then on the journal goes on where [`super::next_journal`] says.
 //!
 //! Second copies are left behind, as frames that nothing names: what runs makes them anew.
 
@@ -53,6 +53,7 @@ pub(crate) struct Rebuild<'a> {
     pub(crate) ledger: Ledger,
     pub(crate) frames: FrameAccounts,
     pub(crate) maps: MapAccounts,
+    journal: JournalPosition,
     writer: PageWriter,
     totals: Totals,
     trees: BTreeMap<TreeId, TreeRoot>,
@@ -66,6 +67,7 @@ impl<'a> Rebuild<'a> {
         ledger: Ledger,
         frames: FrameAccounts,
         maps: MapAccounts,
+        journal: JournalPosition,
     ) -> Self {
         let writer = PageWriter::new(
             survey.blocks_in_use(),
@@ -73,7 +75,8 @@ impl<'a> Rebuild<'a> {
             generation(survey),
         );
         let (totals, trees) = (Totals::default(), BTreeMap::new());
-        Self { reads, survey, ledger, frames, maps, writer, totals, trees, directories: 0 }
+        let directories = 0;
+        Self { reads, survey, ledger, frames, maps, journal, writer, totals, trees, directories }
     }
 
     /// Writes it all; the last thing written is what makes it count.
@@ -358,18 +361,13 @@ impl<'a> Rebuild<'a> {
     }
 
     fn root(&self, hash: HashShape, next_pbn: u64, free_tail: u64, catalog_slots: u64) -> Root {
-        let Survey { base, other, .. } = self.survey;
-        let journals = other.iter().map(|other| &other.journal).chain([&base.journal]);
-        let last = journals.map(|journal| journal.end.sequence.max(journal.behind.last_sequence));
-        let sequence = last.max().unwrap_or(0) + 1;
-        let offset_bytes = base.journal.end.offset_bytes;
         let trees = std::array::from_fn(|number| {
             self.trees.get(&TreeId(number as u32)).copied().unwrap_or_default()
         });
         Root {
             generation: generation(self.survey),
             clean: true,
-            journal: JournalPosition { sequence, offset_bytes, previous_crc: 0 },
+            journal: self.journal,
             next_incarnation: self.ledger.next_incarnation + 1,
             compression: self.ledger.compression,
             trees,

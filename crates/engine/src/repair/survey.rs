@@ -76,6 +76,11 @@ impl Survey {
         used
     }
 
+    /// The root that an opening takes.
+    pub(crate) fn newest(&self) -> &RootImage {
+        self.other.as_ref().filter(|_| !self.base_is_newest).unwrap_or(&self.base)
+    }
+
     /// Looks at everything but containers.
     pub(crate) fn of(
         reads: &mut DamageReads,

@@ -256,6 +256,52 @@ fn a_repair_that_is_told_that_the_journal_is_gone_goes_on_from_the_root() {
     }
 }
 
+/// A store that was closed a second time, and into which something was flushed since then.
+fn lived_on(disk: MemoryDisk) -> MemoryDisk {
+    let stand = wish().open(disk);
+    let volume = stand.volume("second", 4 * MIB);
+    stand.write(&volume, 0, &fresh(1 << 40, 512 * CHUNK));
+    let stand = wish().open(stand.close());
+    stand.volume("third", MIB);
+    stand.kill(5)
+}
+
+#[test]
+fn an_older_copy_of_the_journal_is_refused() {
+    for disk in left_with_records() {
+        let older = zone_of(&disk, Zone::Journal);
+        let disk = lived_on(disk);
+        let own = zone_of(&disk, Zone::Journal);
+        put(&disk, Zone::Journal, &older);
+        assert_refused(&disk, &[(Zone::Journal, Holds::Older)]);
+        put(&disk, Zone::Journal, &own);
+        check_clean(&disk);
+        let stand = wish().open(disk.clone());
+        assert!(stand.client.volume("third").is_ok());
+        let disk = stand.close();
+        put(&disk, Zone::Journal, &own);
+        assert_refused(&disk, &[(Zone::Journal, Holds::Older)]);
+    }
+}
+
+/// However much was written to the one that took its place.
+#[test]
+fn a_journal_that_a_repair_gave_up_is_refused_when_it_is_put_back() {
+    let lives: [fn(MemoryDisk) -> MemoryDisk; 3] =
+        [|disk| disk, |disk| wish().open(disk).close(), lived_on];
+    for (live, disk) in lives.iter().flat_map(|live| left_with_records().map(|disk| (live, disk))) {
+        let given_up = zone_of(&disk, Zone::Journal);
+        put(&disk, Zone::Journal, &fresh(80, given_up.len() as u64));
+        repair_without(Box::new(disk.clone()), &without(&[Zone::Journal]), &mut |_| {}).unwrap();
+        let disk = live(disk);
+        let own = zone_of(&disk, Zone::Journal);
+        put(&disk, Zone::Journal, &given_up);
+        assert_refused(&disk, &[(Zone::Journal, Holds::Older)]);
+        put(&disk, Zone::Journal, &own);
+        check_clean(&disk);
+    }
+}
+
 /// Of a store that has written a few only, all but one; and the only one that there is.
 #[test]
 fn records_that_rot_keep_no_store_from_opening() {
