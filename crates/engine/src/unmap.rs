@@ -262,9 +262,10 @@ impl Engine {
         leaves: &Range<u64>,
         wanted: &mut Wanted,
     ) -> Result<Option<bool>, PageError> {
-        let mut at = leaves.start;
+        let (tree, mut at) = (TreeId::volume(volume), leaves.start);
+        let Wanted { pins, reads, .. } = wanted;
         for _ in 0..CUT_LEAVES_MIN {
-            match self.state.store.next_leaf(TreeId::volume(volume), at, &mut wanted.reads)? {
+            match self.state.store.next_leaf_held(pins, tree, at, reads)? {
                 NextLeaf::Found(leaf) if leaf < leaves.end => at = leaf + 1,
                 NextLeaf::Missing => return Ok(None),
                 NextLeaf::Found(_) | NextLeaf::End => return Ok(Some(false)),

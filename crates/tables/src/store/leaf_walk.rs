@@ -10,6 +10,7 @@ use super::page_store::PageStore;
 use super::path::{
     Path, ancestor, child_slot, first_used, fits, index_above, index_below, leaf_id,
 };
+use super::pins::PinSet;
 use crate::error::PageError;
 
 /// What follows in a tree.
@@ -40,9 +41,34 @@ impl PageStore {
         from: u64,
         reads: &mut Vec<PageRead>,
     ) -> Result<NextLeaf, PageError> {
-        let mut from = from;
+        self.walk_to_next_leaf(tree, from, None, reads)
+    }
+
+    /// As [`Self::next_leaf`], and the inner pages that it looked at are pinned: for who goes on
+    /// from there, and begins anew when a page that was missing has come. In a small cache the
+    /// pages on the way would push each other out.
+    ///
+    /// # Errors
+    /// As of [`Self::next_leaf`].
+    pub fn next_leaf_held(
+        &mut self,
+        pins: &mut PinSet,
+        tree: TreeId,
+        from: u64,
+        reads: &mut Vec<PageRead>,
+    ) -> Result<NextLeaf, PageError> {
+        self.walk_to_next_leaf(tree, from, Some(pins), reads)
+    }
+
+    fn walk_to_next_leaf(
+        &mut self,
+        tree: TreeId,
+        mut from: u64,
+        mut pins: Option<&mut PinSet>,
+        reads: &mut Vec<PageRead>,
+    ) -> Result<NextLeaf, PageError> {
         loop {
-            match self.next_step(tree, from, reads)? {
+            match self.next_step(tree, from, pins.as_deref_mut(), reads)? {
                 Step::From(further) => from = further,
                 Step::Is(next) => return Ok(next),
             }
@@ -54,6 +80,7 @@ impl PageStore {
         &mut self,
         tree: TreeId,
         from: u64,
+        mut pins: Option<&mut PinSet>,
         reads: &mut Vec<PageRead>,
     ) -> Result<Step, PageError> {
         let root = self.tree_root(tree);
@@ -73,6 +100,9 @@ impl PageStore {
                 }
             };
             self.frames.get(page).touch();
+            if let Some(pins) = pins.as_deref_mut() {
+                self.frames.pin(page, pins);
+            }
             let wanted = child_slot(ancestor(leaf, level - 1));
             match first_used(self.page_at(page), wanted) {
                 Some(found) if found == wanted => {}

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use format::map_page;
+use format::pointer_page::FANOUT;
 use format::units::{Pbn, TreeId, TreeRoot, VolumeId};
 use tables::{NextLeaf, PageStore, PageStoreOptions, PageWrite, PinSet};
 
@@ -147,4 +148,35 @@ fn an_empty_volume_costs_nothing() {
         assert!(store.page(TREE, index).is_none());
     }
     assert!(pins.is_empty() && reads.is_empty() && store.resident_pages() == 0);
+}
+
+/// Counting leaves below inner pages of which the cache has room for one ends.
+#[test]
+fn a_walk_that_begins_anew_holds_what_it_has_had() {
+    let mut device = Device::new(());
+    let mut store = PageStore::new(OPTIONS);
+    let leaves = [0, 1, 2, 3].map(|number| number * FANOUT as u64);
+    leaves.iter().for_each(|&leaf| put(&mut store, leaf, 1));
+    let trees = freeze(&mut store, &mut device, 1, &[TREE]).unwrap();
+    device.checkpoint(&mut store, Checkpoint { trees, model: () }, |_, ()| ());
+    shrink_hard(&mut store);
+    let mut held = PinSet::default();
+    let rounds = (1..100).find(|_| {
+        let (mut pins, mut reads, mut from) = (PinSet::default(), Vec::new(), 0);
+        let mut last = NextLeaf::Missing;
+        for leaf in leaves {
+            last = store.next_leaf_held(&mut pins, TREE, from, &mut reads).unwrap();
+            if last == NextLeaf::Missing {
+                break;
+            }
+            assert_eq!(last, NextLeaf::Found(leaf));
+            from = leaf + 1;
+        }
+        store.release_pins(std::mem::replace(&mut held, pins));
+        shrink_hard(&mut store);
+        device.serve(&mut store, &mut reads).unwrap();
+        last != NextLeaf::Missing
+    });
+    assert!(rounds.is_some_and(|rounds| rounds >= leaves.len()), "{rounds:?}");
+    store.release_pins(held);
 }
