@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use disk::{MemoryDisk, ZoneName};
-use engine::{Explanation, Problem, Zone};
+use engine::{Explanation, Problem, Structure, Zone};
 
 use crate::damage::{Fate, must_name_a_structure};
 use crate::damage_atlas::Atlas;
@@ -145,6 +145,12 @@ impl Trial<'_> {
 
     fn is_needless(&self, explained: &Explanation, atlas: &Atlas) -> Option<String> {
         let place = explained.chunk.as_ref()?.place.as_ref()?;
+        let stood_there = |frame: &&Structure| {
+            ZoneName(frame.zone).to_string() == place.zone
+                && frame.offset_bytes == place.zone_offset_bytes
+        };
+        // Collection moves frames as soon as the store is open that explains.
+        atlas.of_kind("frame").into_iter().find(stood_there)?;
         let frame = |at: u64, length: u32| at..at + u64::from(length);
         let is_frame_hit =
             self.is_hit(&place.zone, frame(place.zone_offset_bytes, place.length_bytes));
