@@ -146,10 +146,16 @@ impl Front {
         }
         let ring_bytes = geometry.journal_bytes;
         let length_bytes = LOOK_BACK_BYTES.min(ring_bytes);
-        let from_bytes = (root.offset_bytes + ring_bytes - length_bytes) % ring_bytes;
-        let in_lap_bytes = length_bytes.min(ring_bytes - from_bytes);
-        let mut bytes = read(from_bytes, in_lap_bytes as usize).to_vec();
-        bytes.extend_from_slice(&read(0, (length_bytes - in_lap_bytes) as usize));
+        let end_bytes = root.offset_bytes % ring_bytes;
+        let before_bytes = length_bytes.saturating_sub(end_bytes);
+        let parts = [
+            (ring_bytes - before_bytes, before_bytes),
+            (end_bytes.saturating_sub(length_bytes), length_bytes - before_bytes),
+        ];
+        let parts = parts.into_iter().filter(|(_, part_bytes)| *part_bytes > 0);
+        let bytes: Vec<u8> = parts
+            .flat_map(|(from_bytes, part_bytes)| read(from_bytes, part_bytes as usize).to_vec())
+            .collect();
         Self::in_front(geometry, root, &bytes)
     }
 

@@ -1,4 +1,4 @@
-//! Where the journal goes on behind a repair.
+//! Where the journal goes on after a repair.
 //!
 //! Behind everything that any record ever said: no record there is can be taken for the next one.
 //! Where the ring was lost nobody knows what its records said. So a ring that takes its place
@@ -39,7 +39,8 @@ impl NextJournal {
             let position = JournalPosition { sequence, offset_bytes, previous_crc: 0 };
             return Ok(Self { position, first: Vec::new() });
         }
-        let begin = JournalPosition { sequence: sequence + RECORDS_SKIPPED, ..Default::default() };
+        let sequence = sequence.saturating_add(RECORDS_SKIPPED);
+        let begin = JournalPosition { sequence, ..JournalPosition::default() };
         let (journal_bytes, uuid) = (geometry.journal_bytes, geometry.uuid);
         let mut writer = Writer::resume(journal_bytes, uuid, begin, 0, incarnation);
         let first = writer.append(&[], Settled::default()).map_err(|_| OpenError::JournalFull)?;
