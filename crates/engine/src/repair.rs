@@ -165,7 +165,7 @@ pub fn repair_without(
     refuse_without_room(&survey, &ledger)?;
     let unmarked = zones_to_mark(&survey, &foreign, &ledger);
     raise_version(&mut reads.devices, &mut survey.geometry)?;
-    let lost_journal = foreign.iter().any(|foreign| foreign.zone == Zone::Journal);
+    let lost_journal = is_foreign(&foreign, Zone::Journal);
     let journal = NextJournal::of(&survey, lost_journal, ledger.next_incarnation)?;
     let rebuild = Rebuild::new(&mut reads, &survey, ledger, frames, maps, journal.position);
     let written = rebuild.write(progress)?;
@@ -196,11 +196,14 @@ fn zones_to_mark(survey: &Survey, foreign: &[ForeignZone], ledger: &Ledger) -> V
         let first = survey.geometry.container_at(zone, 0);
         first.is_some_and(|first| !is_held(first))
     };
-    let foreign = foreign.iter().map(|foreign| foreign.zone);
-    let is_blank = !survey.base.journal.behind.is_ours();
-    let ring =
-        Some(Zone::Journal).filter(|ring| is_blank && !foreign.clone().any(|zone| zone == *ring));
-    ring.into_iter().chain(foreign.clone().filter(is_free)).collect()
+    let is_unwritten =
+        |&ring: &Zone| !survey.base.journal.behind.is_ours() && !is_foreign(foreign, ring);
+    let ring = Some(Zone::Journal).filter(is_unwritten);
+    ring.into_iter().chain(foreign.iter().map(|foreign| foreign.zone).filter(is_free)).collect()
+}
+
+fn is_foreign(foreign: &[ForeignZone], zone: Zone) -> bool {
+    foreign.iter().any(|foreign| foreign.zone == zone)
 }
 
 /// A lost inner page may stand for more leaves than there are blocks. Known before anything is

@@ -79,7 +79,7 @@ impl Survey {
             matches!(error, IoError::Failed { zone, .. } | IoError::Lost { zone, .. }
                 if *zone == Zone::Journal)
         };
-        let (geometry, newest) = (&self.geometry, self.newest());
+        let (geometry, (newest, _)) = (&self.geometry, self.by_age());
         let root = newest.root.journal;
         if newest.journal.end != root || reads.failed.iter().any(is_journal) {
             return None;

@@ -76,9 +76,12 @@ impl Survey {
         used
     }
 
-    /// The root that an opening takes.
-    pub(crate) fn newest(&self) -> &RootImage {
-        self.other.as_ref().filter(|_| !self.base_is_newest).unwrap_or(&self.base)
+    /// The root that an opening takes, and the one before it.
+    pub(crate) fn by_age(&self) -> (&RootImage, Option<&RootImage>) {
+        match &self.other {
+            Some(other) if !self.base_is_newest => (other, Some(&self.base)),
+            other => (&self.base, other.as_ref()),
+        }
     }
 
     /// Looks at everything but containers.
@@ -138,10 +141,7 @@ impl Survey {
     }
 
     fn name_damage(&mut self) {
-        let (newest, older) = match &self.other {
-            Some(other) if !self.base_is_newest => (other, Some(&self.base)),
-            other => (&self.base, other.as_ref()),
-        };
+        let (newest, older) = self.by_age();
         let mut problems: Vec<_> = damaged_pages(newest).map(page_problem).collect();
         problems.extend(newest.journal.is_damaged().then(|| {
             let JournalImage { end, behind, .. } = &newest.journal;

@@ -1,11 +1,11 @@
 //! A store whose zones lie on other devices than they did is refused, and nothing is written; one
 //! whose own are damaged is not.
 
-use disk::{AlignedBuf, Disk, Fault, Io, IoKind, MemoryDisk};
+use disk::{Disk, Fault, MemoryDisk};
 use engine::{GivenUp, Holds, OpenError, Problem, RepairError, Zone, repair, repair_without};
 use format::superblock::Geometry;
 
-use crate::stand::{CHUNK, MIB, Stand, Wish, check, check_clean, fresh};
+use crate::stand::{CHUNK, MIB, Stand, Wish, check, check_clean, fresh, put};
 
 const CHUNKS: u64 = 10_000;
 const FIRST: Zone = Zone::Data(0);
@@ -59,20 +59,6 @@ fn filled_later() -> Stand {
 
 fn zone_of(disk: &MemoryDisk, zone: Zone) -> Vec<u8> {
     disk.peek(zone, 0, disk.size_bytes(zone) as usize)
-}
-
-/// Another device stands under the name of a zone from now on.
-fn put(disk: &MemoryDisk, zone: Zone, bytes: &[u8]) {
-    let mut disk = disk.clone();
-    for (at, piece) in (0..).zip(bytes.chunks(MIB as usize)) {
-        let kind = IoKind::Write { buf: AlignedBuf::padded(piece).into(), durable: true };
-        disk.submit(Io { zone, offset_bytes: at * MIB, kind, tag: at });
-    }
-    let mut done = Vec::new();
-    while disk.in_flight() > 0 {
-        disk.wait(&mut done);
-    }
-    assert!(done.iter().all(|completion| completion.result.is_ok()));
 }
 
 fn exchange(disk: &MemoryDisk) {
@@ -266,21 +252,25 @@ fn lived_on(disk: MemoryDisk) -> MemoryDisk {
     stand.kill(5)
 }
 
+/// The store is refused with this journal, and sound with its own.
+fn assert_too_old(disk: &MemoryDisk, journal: &[u8]) {
+    let own = zone_of(disk, Zone::Journal);
+    put(disk, Zone::Journal, journal);
+    assert_refused(disk, &[(Zone::Journal, Holds::Older)]);
+    put(disk, Zone::Journal, &own);
+    check_clean(disk);
+}
+
 #[test]
 fn an_older_copy_of_the_journal_is_refused() {
     for disk in left_with_records() {
         let older = zone_of(&disk, Zone::Journal);
         let disk = lived_on(disk);
         let own = zone_of(&disk, Zone::Journal);
-        put(&disk, Zone::Journal, &older);
-        assert_refused(&disk, &[(Zone::Journal, Holds::Older)]);
-        put(&disk, Zone::Journal, &own);
-        check_clean(&disk);
+        assert_too_old(&disk, &older);
         let stand = wish().open(disk.clone());
         assert!(stand.client.volume("third").is_ok());
-        let disk = stand.close();
-        put(&disk, Zone::Journal, &own);
-        assert_refused(&disk, &[(Zone::Journal, Holds::Older)]);
+        assert_too_old(&stand.close(), &own);
     }
 }
 
@@ -293,12 +283,7 @@ fn a_journal_that_a_repair_gave_up_is_refused_when_it_is_put_back() {
         let given_up = zone_of(&disk, Zone::Journal);
         put(&disk, Zone::Journal, &fresh(80, given_up.len() as u64));
         repair_without(Box::new(disk.clone()), &without(&[Zone::Journal]), &mut |_| {}).unwrap();
-        let disk = live(disk);
-        let own = zone_of(&disk, Zone::Journal);
-        put(&disk, Zone::Journal, &given_up);
-        assert_refused(&disk, &[(Zone::Journal, Holds::Older)]);
-        put(&disk, Zone::Journal, &own);
-        check_clean(&disk);
+        assert_too_old(&live(disk), &given_up);
     }
 }
 

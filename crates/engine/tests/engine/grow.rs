@@ -3,9 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use disk::{
-    AlignedBuf, Completion, Disk, Doorbell, Fault, FurtherFiles, Io, IoKind, Loss, MemoryDisk,
-};
+use disk::{Completion, Disk, Doorbell, Fault, FurtherFiles, Io, IoKind, Loss, MemoryDisk};
 use engine::{
     AdminRequest, CreateOptions, GrowOptions, Growing, RequestError, ScrubRequest, Zone,
     plan_growth,
@@ -13,7 +11,7 @@ use engine::{
 use format::mark::Mark;
 use format::superblock::Geometry;
 
-use crate::stand::{CHUNK, Hand, Holder, Looker, MIB, Wish, check_clean, fresh};
+use crate::stand::{CHUNK, Hand, Holder, Looker, MIB, Wish, check_clean, fresh, put};
 
 /// Data zones of the grown store; the first has half of that before.
 const ZONE_BYTES: u64 = 128 * MIB;
@@ -40,21 +38,10 @@ fn small_store(wish: &Wish) -> (MemoryDisk, Geometry) {
     ];
     let disk = MemoryDisk::new(&zones, wish.seed);
     engine::create(Box::new(disk.clone()), &geometry, wish.compression).unwrap();
-    mark(&disk, &geometry, Zone::Data(1));
+    // As whoever adds a zone does before the store grows.
+    let zone = Zone::Data(1);
+    put(&disk, zone, &Mark { uuid: geometry.uuid, zone }.encode());
     (disk, geometry)
-}
-
-/// As whoever adds a zone does before the store grows.
-fn mark(disk: &MemoryDisk, geometry: &Geometry, zone: Zone) {
-    let buf = AlignedBuf::padded(&Mark { uuid: geometry.uuid, zone }.encode()).into();
-    let mut disk = disk.clone();
-    let kind = IoKind::Write { buf, durable: true };
-    disk.submit(Io { zone, offset_bytes: 0, kind, tag: 0 });
-    let mut done = Vec::new();
-    while disk.in_flight() > 0 {
-        disk.wait(&mut done);
-    }
-    assert!(done.iter().all(|completion| completion.result.is_ok()));
 }
 
 fn larger() -> GrowOptions {

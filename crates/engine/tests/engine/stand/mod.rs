@@ -13,10 +13,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use disk::{Disk, Doorbell, MemoryDisk};
+use disk::{AlignedBuf, Disk, Doorbell, Io, IoKind, MemoryDisk};
 use engine::{
     Caches, CheckReport, Client, Clock, Codec, Compression, CreateOptions, Detection, DomainSecret,
-    Engine, OpenError, OpenReport, Options, RequestError, VolumeHandle,
+    Engine, OpenError, OpenReport, Options, RequestError, VolumeHandle, Zone,
 };
 
 use proptest::test_runner::Config as ProptestConfig;
@@ -29,6 +29,20 @@ pub(crate) use looker::{Left, Looker};
 pub(crate) const MIB: u64 = 1 << 20;
 pub(crate) const GIB: u64 = 1 << 30;
 pub(crate) const CHUNK: u64 = 4096;
+
+/// These bytes stand durably at the beginning of a zone from now on.
+pub(crate) fn put(disk: &MemoryDisk, zone: Zone, bytes: &[u8]) {
+    let mut disk = disk.clone();
+    for (at, piece) in (0..).zip(bytes.chunks(MIB as usize)) {
+        let kind = IoKind::Write { buf: AlignedBuf::padded(piece).into(), durable: true };
+        disk.submit(Io { zone, offset_bytes: at * MIB, kind, tag: at });
+    }
+    let mut done = Vec::new();
+    while disk.in_flight() > 0 {
+        disk.wait(&mut done);
+    }
+    assert!(done.iter().all(|completion| completion.result.is_ok()));
+}
 
 /// What a test wants of its store; the rest is as small as may be.
 #[derive(Clone)]
