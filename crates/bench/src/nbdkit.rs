@@ -1,5 +1,5 @@
-//! The contestant nbdkit: its `file` plugin on a preallocated file, through the page cache; its
-//! `memory` plugin; and its `null` plugin, which does nothing but answer.
+//! The contestant nbdkit: its `file` plugin on a preallocated file, through the page cache; and its
+//! `memory` plugin.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -23,14 +23,6 @@ impl Nbdkit {
     pub(crate) fn of_memory(folder: &Path, size_bytes: u64) -> Result<Self, Failure> {
         let size = size_bytes.to_string();
         Self::serve(&[OsStr::new("memory"), OsStr::new(&size)], &folder.join("memory"))
-    }
-
-    /// Answers and does nothing: zeros are read, and what is written is forgotten. One thread
-    /// serves a connection, which costs less than handing requests from one to another.
-    pub(crate) fn of_nothing(folder: &Path, size_bytes: u64) -> Result<Self, Failure> {
-        let size = size_bytes.to_string();
-        let words = ["--threads=1", "null", &size].map(OsStr::new);
-        Self::serve(&words, &folder.join("null"))
     }
 
     fn serve(plugin: &[&OsStr], beside: &Path) -> Result<Self, Failure> {

@@ -16,6 +16,8 @@ pub(crate) struct Wanted {
     pub(crate) what: String,
     pub(crate) bound: Bound,
     pub(crate) measured: Samples,
+    /// What a server that does nothing came to in the same rounds, where that says something.
+    pub(crate) nothing: Samples,
     pub(crate) reached: bool,
 }
 
@@ -30,7 +32,12 @@ impl Wanted {
     /// What was `measured` of `what`, held to `bound`.
     pub(crate) fn new(what: impl Into<String>, bound: Bound, measured: Samples) -> Self {
         let reached = !measured.is_empty() && bound.holds(measured.median());
-        Self { what: what.into(), bound, measured, reached }
+        Self { what: what.into(), bound, measured, nothing: Samples::default(), reached }
+    }
+
+    /// The same, beside what a server that does `nothing` came to.
+    pub(crate) fn beside(self, nothing: Samples) -> Self {
+        Self { nothing, ..self }
     }
 }
 
@@ -56,9 +63,10 @@ impl Display for Bound {
 impl Display for Wanted {
     /// A line of the table that [`table`] writes.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Self { what, bound, measured, reached } = self;
+        let Self { what, bound, measured, nothing, reached } = self;
         let verdict = if *reached { "reached" } else { "**missed**" };
-        write!(f, "| {what} | {bound} | {measured} | {verdict} |")
+        write!(f, "| {what} | {bound} | {measured} | {verdict} |")?;
+        if nothing.is_empty() { write!(f, " |") } else { write!(f, " {nothing} |") }
     }
 }
 
@@ -67,7 +75,8 @@ pub(crate) fn table(f: &mut Formatter<'_>, wanted: &[Wanted]) -> fmt::Result {
     if wanted.is_empty() {
         return Ok(());
     }
-    writeln!(f, "\n## What is wanted\n\n| | wanted | measured | |\n|---|---|---|---|")?;
+    let heads = "| | wanted | measured | | a server that does nothing |\n|---|---|---|---|---|";
+    writeln!(f, "\n## What is wanted\n\n{heads}")?;
     wanted.iter().try_for_each(|one| writeln!(f, "{one}"))
 }
 

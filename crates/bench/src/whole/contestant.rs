@@ -18,7 +18,7 @@ use crate::served::{Mode, Tamis};
 pub(super) enum Contestant {
     Raw,
     /// The client and the socket alone: a server that does nothing.
-    Null,
+    Nothing,
     Nbdkit,
     QemuRaw,
     Qcow2,
@@ -35,7 +35,7 @@ pub(super) enum Contestant {
 impl Contestant {
     pub(super) const ALL: [Self; 13] = [
         Self::Raw,
-        Self::Null,
+        Self::Nothing,
         Self::Nbdkit,
         Self::QemuRaw,
         Self::Qcow2,
@@ -53,7 +53,7 @@ impl Contestant {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Raw => "raw",
-            Self::Null => "nbdkit-null",
+            Self::Nothing => "nothing",
             Self::Nbdkit => "nbdkit",
             Self::QemuRaw => "qemu-raw",
             Self::Qcow2 => "qcow2",
@@ -70,7 +70,7 @@ impl Contestant {
 
     /// Whether it gives back what it was given.
     pub(super) fn keeps_data(self) -> bool {
-        self != Self::Null
+        self != Self::Nothing
     }
 
     /// Whether clients find it at a socket.
@@ -81,10 +81,13 @@ impl Contestant {
     /// Why it cannot take part here, if so.
     pub(super) fn missing(self) -> Option<String> {
         let (programs, file_system): (&[&str], Option<&str>) = match self {
-            Self::Raw | Self::Tamis | Self::TamisSync | Self::TamisXxh3 | Self::TamisZstd => {
-                (&[], None)
-            }
-            Self::Null | Self::Nbdkit => (&["nbdkit"], None),
+            Self::Raw
+            | Self::Nothing
+            | Self::Tamis
+            | Self::TamisSync
+            | Self::TamisXxh3
+            | Self::TamisZstd => (&[], None),
+            Self::Nbdkit => (&["nbdkit"], None),
             Self::QemuRaw => (&["qemu-nbd"], None),
             Self::Qcow2 | Self::Qcow2Compressed => (&["qemu-nbd", "qemu-img"], None),
             Self::BtrfsZstd | Self::BtrfsLzo => (&["mkfs.btrfs", "losetup"], Some("btrfs")),
@@ -110,7 +113,7 @@ impl Contestant {
         let path = folder.join(self.name());
         Ok(match self {
             Self::Raw => Box::new(Image::make(path, size_bytes, None)?),
-            Self::Null => Box::new(Nothing::start(folder, size_bytes)?),
+            Self::Nothing => Box::new(Nothing::start(size_bytes)?),
             Self::Nbdkit => Box::new(Image::make(path, size_bytes, Some(Served::Nbdkit))?),
             Self::QemuRaw => Box::new(Image::make(path, size_bytes, Some(Served::QemuRaw))?),
             Self::Qcow2 => Box::new(Image::make(path, size_bytes, Some(Served::Qcow2))?),

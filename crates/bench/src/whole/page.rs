@@ -45,7 +45,7 @@ impl Whole {
              \n\n\
              - `raw`: a preallocated file with O_DIRECT, no server; `nbdkit`: its file plugin on \
              one; `qemu-raw`: qemu-nbd --cache=none on one\n\
-             - `nbdkit-null`: a server that does nothing, one thread a connection; what the client \
+             - `nothing`: a server that does nothing, one thread a connection; what the client \
              and the socket allow and cost\n\
              - `qcow2`, `qcow2-compressed`: qemu-nbd --cache=none; with its filter that \
              compresses every cluster written\n\

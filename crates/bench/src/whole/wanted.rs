@@ -6,6 +6,8 @@ use crate::samples::Samples;
 use crate::wanted::{Bound, Wanted};
 
 const TAMIS: &str = "tamis";
+/// What the client and the socket alone allow and cost.
+const NOTHING: &str = "nothing";
 /// Jobs of Tamis's default mode, whose speed they are held to, and how many times it is wanted.
 const SPEEDS: [(&str, &str, f64); 8] = [
     ("random write, depth 32", "raw", 2.0),
@@ -50,7 +52,10 @@ fn speeds(systems: &[SystemFigures]) -> Vec<Wanted> {
     let held = |&(job, rival, least): &(&str, &str, f64)| {
         let speed = |system| Some(&SystemFigures::named(systems, system)?.of(job)?.speed);
         let times = ratio(speed(TAMIS)?, speed(rival)?)?;
-        Some(Wanted::new(format!("{job}: times {rival}"), Bound::AtLeast(least), times))
+        let nothing = speed(NOTHING).and_then(|nothing| ratio(nothing, speed(rival)?));
+        let what = format!("{job}: times {rival}");
+        let wanted = Wanted::new(what, Bound::AtLeast(least), times);
+        Some(wanted.beside(nothing.unwrap_or_default()))
     };
     SPEEDS.iter().filter_map(held).collect()
 }
@@ -71,14 +76,14 @@ fn processor_time(systems: &[SystemFigures], data: &str, jobs: &[&str]) -> Vec<W
             };
             let what = format!("{data}, {job}: writes a processor second, times {}", rival.system);
             let bound = Bound::AtLeast(PROCESSOR_TIMES);
-            wanted.push(match cheapest(systems, rival, job) {
-                Some((mode, ours)) => {
-                    Wanted::new(format!("{what} (by `{mode}`)"), bound, theirs.over(ours))
-                }
-                None => {
-                    Wanted::new(format!("{what} (no mode stores less)"), bound, Samples::default())
-                }
-            });
+            let (by, times) = match cheapest(systems, rival, job) {
+                Some((mode, ours)) => (format!("by `{mode}`"), theirs.over(ours)),
+                None => ("no mode stores less".to_owned(), Samples::default()),
+            };
+            let nothing = SystemFigures::named(systems, NOTHING);
+            let nothing = nothing.and_then(|nothing| ratio(theirs, seconds(nothing, job)?));
+            let wanted_here = Wanted::new(format!("{what} ({by})"), bound, times);
+            wanted.push(wanted_here.beside(nothing.unwrap_or_default()));
         }
     }
     wanted
@@ -140,15 +145,16 @@ mod tests {
     #[test]
     fn a_speed_is_held_to_its_rival() {
         let job = "sequential write";
-        let systems = [("raw", 100.0), ("nbdkit", 40.0), ("tamis", 50.0)]
+        let systems = [("raw", 100.0), ("nbdkit", 40.0), ("tamis", 50.0), ("nothing", 80.0)]
             .map(|(name, speed)| system(name, job, [speed, 1.0, 0.25]));
         let wanted = Whole { systems: systems.to_vec(), ..Whole::default() }.wanted();
         assert_eq!(
             lines(&wanted),
             [
-                "| sequential write: times nbdkit | at least 0.9 | 1.25 (1.25 to 1.25) | reached |",
+                "| sequential write: times nbdkit | at least 0.9 | 1.25 (1.25 to 1.25) | reached | \
+                 2.00 (2.00 to 2.00) |",
                 "| stored of what fio wrote in sequence | at most 0.25 | 0.25 (0.25 to 0.25) | \
-                 reached |",
+                 reached | |",
             ]
         );
     }
@@ -171,13 +177,13 @@ mod tests {
             [
                 format!(
                     "{what} btrfs-zstd (by `tamis-zstd`) | at least 2 | 1.50 (1.50 to 1.50) | \
-                         **missed** |"
+                         **missed** | |"
                 ),
                 format!(
                     "{what} btrfs-lzo (by `tamis`) | at least 2 | 3.00 (3.00 to 3.00) | \
-                         reached |"
+                         reached | |"
                 ),
-                format!("{what} zfs-fuse (no mode stores less) | at least 2 | - | **missed** |"),
+                format!("{what} zfs-fuse (no mode stores less) | at least 2 | - | **missed** | |"),
             ]
         );
     }
