@@ -5,7 +5,7 @@ use reduce::{Job, MemoryWanted, PreparedMemory};
 use tables::SpareSlots;
 
 use crate::engine::{Engine, TICK_MS};
-use crate::stages::{Clock, CoreStage, StageClock};
+use crate::stats::stages::{Clock, CoreStage, StageClock};
 
 /// What is under way on the devices while somebody may wait for the next that ends: the write of a
 /// flush, or its sync, and one read.

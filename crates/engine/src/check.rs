@@ -8,7 +8,7 @@
 //! and it must name each other; every live frame is read and verified, and every directory. If
 //! frames are lost, the maps are walked again to say which chunks of which volumes they were.
 //!
-//! Where a zone is another store's, nothing is said but that ([`crate::belonging`]).
+//! Where a zone is another store's, nothing is said but that ([`crate::open::belonging`]).
 //!
 //! A store that would not open is not walked so: the accounts of a repair say what is lost, and
 //! what cannot be read before one.
@@ -16,6 +16,9 @@
 //! Memory: pages of the tables in what the caller allows for them, beside it 60 bytes a leaf page;
 //! 15 bytes a PBN, 19 where there are domains, and 32 bytes a stored chunk. The accounts take 57
 //! bytes a PBN instead, and 64 a stored chunk.
+
+pub(crate) mod problem;
+pub(crate) mod structures;
 
 mod checker;
 mod copies;
@@ -27,11 +30,11 @@ mod maps;
 use disk::Disk;
 
 use crate::check::checker::Checker;
+use crate::check::problem::{CheckProgress, CheckReport, Problem};
 use crate::devices::Devices;
 use crate::open::load;
-use crate::open_error::OpenError;
+use crate::open::open_error::OpenError;
 use crate::options::{Caches, Options, PAGE_COST_BYTES};
-use crate::problem::{CheckProgress, CheckReport, Problem};
 use crate::repair::Accounts;
 use crate::repair::damage_reads::DamageReads;
 use crate::repair::survey::Survey;

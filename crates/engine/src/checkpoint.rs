@@ -21,6 +21,9 @@
 //! while a checkpoint is written. Then the newest root is written once more, under the next
 //! generation, and freezes nothing: what only the older slot named is free, and the freeze follows.
 
+pub(crate) mod checkpoints;
+pub(crate) mod page_runs;
+
 use std::collections::VecDeque;
 
 use disk::{AlignedBuf, SharedBuf};
@@ -30,14 +33,14 @@ use format::units::{TreeId, Zone, block_offset_bytes};
 use mutants::mutant;
 use tables::{PageError, PageWrite};
 
-use crate::checkpoints::Phase;
+use crate::checkpoint::checkpoints::Phase;
+use crate::checkpoint::page_runs::{page_bytes, take_run};
 use crate::devices::Purpose;
+use crate::door::error::RequestError;
 use crate::engine::Engine;
-use crate::error::RequestError;
 use crate::notice::Notice;
-use crate::page_runs::{page_bytes, take_run};
+use crate::pages::wanted::Wanted;
 use crate::state::State;
-use crate::wanted::Wanted;
 
 /// Writes of table pages in flight at most: clients' I/O goes in between.
 const WRITES_OUT_MAX: usize = 4;

@@ -16,8 +16,8 @@
 //! what is lost stays visible, nothing else is lost with it. So does one whose directory is damaged
 //! and whose frames do not follow each other: dead chunks that were not seen are still in the
 //! tables, and would be found as duplicates in a container that is free. A dead chunk in what stays
-//! is no duplicate of anything ([`crate::group`]). Room for what is moved, and why there is enough:
-//! [`crate::collect::room`].
+//! is no duplicate of anything ([`crate::write::group`]). Room for what is moved, and why there is
+//! enough: [`crate::collect::room`].
 //!
 //! Whoever wants room before that asks for it ([`crate::collect::step`]), and may have what is
 //! moved compressed harder: then workers make the frames of each slice anew before it is worked
@@ -45,13 +45,13 @@ use tables::PageError;
 use crate::collect::collection::{Known, Order, Renewed, Reserve, Victim};
 use crate::collect::fates::{Fate, room_of_moves};
 use crate::devices::Purpose;
+use crate::door::error::RequestError;
 use crate::engine::Engine;
-use crate::error::RequestError;
 use crate::notice::Notice;
+use crate::open::recovery::entries_by_scan;
 use crate::placement::{Placed, room_of};
-use crate::record::CHANGE_BYTES_MAX;
-use crate::recovery::entries_by_scan;
 use crate::scrub::damage::Evidence;
+use crate::write::record::CHANGE_BYTES_MAX;
 
 /// Where somebody reads, or somebody asked for the collection, the victim is read in pieces of this
 /// size, one after the other: clients' reads go in between. One read of 4 MiB keeps a device busy

@@ -22,11 +22,13 @@
 //! collection or scrub. Nothing is copied while room is short, and what is copied has its room
 //! reserved as a client's write has. What is durable, and why nothing is lost: decision 017.
 
+pub(crate) mod copying;
+
 use std::collections::BTreeSet;
 
 use format::units::{Pba, Pbn};
 
-use crate::reads::FoundFrame;
+use crate::read::reads::FoundFrame;
 use crate::state::State;
 
 /// References beyond which a chunk gets a second copy, unless the operator says otherwise.

@@ -14,7 +14,7 @@ use hashbrown::HashMap;
 use mutants::mutant;
 use tables::PageRead;
 
-use crate::carried::Carried;
+use crate::placement::carried::Carried;
 
 /// Container, and first byte in it.
 pub(crate) type Place = (ContainerId, u32);

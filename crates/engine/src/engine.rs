@@ -22,40 +22,40 @@ use journal::Writer;
 use reduce::{JobDone, JobKind, Workers};
 use tables::{PageError, PageRead, PinSet};
 
-use crate::absence::{Absence, Advice, lacking_page};
-use crate::ahead::Ahead;
-use crate::buffer::{Frames, WriteBuffer};
-use crate::checkpoints::Checkpoints;
+use crate::checkpoint::checkpoints::Checkpoints;
 use crate::collect::collection::Collection;
-use crate::comparisons::Comparisons;
 use crate::copies::Copies;
 use crate::devices::{Devices, Ended, Purpose};
-use crate::directories::Directories;
-use crate::enlarging::Enlarging;
-use crate::error::RequestError;
-use crate::explaining::Explaining;
-use crate::flushing::Flushing;
-use crate::frame_cache::FrameCache;
-use crate::held_pages::HeldPages;
-use crate::intake::Intake;
-use crate::lending::Lending;
-use crate::lookups::Lookups;
+use crate::door::error::RequestError;
+use crate::door::intake::Intake;
+use crate::door::requests::Request;
+use crate::duplicates::comparisons::Comparisons;
+use crate::duplicates::directories::Directories;
+use crate::duplicates::lookups::Lookups;
+use crate::explain::explaining::Explaining;
+use crate::flush::flushing::Flushing;
+use crate::grow::enlarging::Enlarging;
+use crate::lend::lending::Lending;
 use crate::notice::{Notice, Observer};
 use crate::options::Caches;
+use crate::pages::absence::{Absence, Advice, lacking_page};
+use crate::pages::held_pages::HeldPages;
+use crate::pages::wanted::Wanted;
 use crate::placement::Placement;
-use crate::quota_line::QuotaLine;
-use crate::reads::Reads;
-use crate::requests::Request;
+use crate::read::ahead::Ahead;
+use crate::read::frame_cache::FrameCache;
+use crate::read::reads::Reads;
 use crate::scrub::state::Scrub;
-use crate::space_budget::SpaceLimit;
-use crate::stages::{CoreStage, StageClock};
+use crate::space::quota_line::QuotaLine;
+use crate::space::space_budget::SpaceLimit;
+use crate::space::waiting::Waiting;
+use crate::space::watermarks::Watermarks;
 use crate::state::State;
 use crate::stats::Counters;
+use crate::stats::stages::{CoreStage, StageClock};
 use crate::volumes::Volumes;
-use crate::waiting::Waiting;
-use crate::walks::Walks;
-use crate::wanted::Wanted;
-use crate::watermarks::Watermarks;
+use crate::walk::walks::Walks;
+use crate::write::buffer::{Frames, WriteBuffer};
 
 /// How long [`Engine::run`] waits at the doorbell before it ticks.
 pub(crate) const TICK_MS: u32 = 100;
@@ -130,7 +130,7 @@ pub struct Engine {
 pub(crate) enum Closing {
     No,
     /// Draining; answered when the clean root is durable.
-    Draining(Vec<crate::done::Done>),
+    Draining(Vec<crate::door::done::Done>),
     Closed,
 }
 

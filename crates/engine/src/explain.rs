@@ -9,6 +9,9 @@
 //! the chunk has another place by then, or the LBA names another chunk, that one is read. So what
 //! is said at the end was true in one moment.
 
+pub(crate) mod explaining;
+pub(crate) mod explanation;
+
 use disk::AlignedBuf;
 use format::frame;
 use format::pba_page::PbaEntry;
@@ -16,21 +19,21 @@ use format::units::{Codec, Fingerprint, FrameCheck, Lba, Pba, Pbn, TreeId};
 use reduce::expand_frame;
 use tables::{PageError, PageOnWay, PinSet, lba_pbn, pbn_pba, second_copies};
 
-use crate::absence::lacking_page;
-use crate::buffer::Newest;
 use crate::devices::Purpose;
-use crate::done::Done;
+use crate::door::done::Done;
+use crate::door::error::RequestError;
+use crate::door::outcome::Reply;
 use crate::engine::Engine;
-use crate::error::RequestError;
-use crate::explaining::Question;
-use crate::explanation::{
+use crate::explain::explaining::Question;
+use crate::explain::explanation::{
     Address, ExplainedChunk, ExplainedCopy, ExplainedFrame, ExplainedPage, ExplainedPlace,
     Explanation,
 };
-use crate::figures::codec_name;
 use crate::geometry::fingerprinters;
-use crate::outcome::Reply;
-use crate::wanted::Wanted;
+use crate::pages::absence::lacking_page;
+use crate::pages::wanted::Wanted;
+use crate::stats::figures::codec_name;
+use crate::write::buffer::Newest;
 use crate::zone_name;
 
 /// What the Hash-PBN table has of a fingerprint.

@@ -20,6 +20,9 @@
 //! time were no faster: measurements/016.) Where a flush is expected (`flushing.rs`), all but the
 //! syncs is done ahead of it.
 
+pub(crate) mod flushing;
+pub(crate) mod marking;
+
 use std::collections::BTreeSet;
 
 use format::record::Settled;
@@ -27,10 +30,10 @@ use format::units::Zone;
 use mutants::mutant;
 
 use crate::devices::Purpose;
-use crate::done::Done;
+use crate::door::done::Done;
+use crate::door::outcome::Reply;
 use crate::engine::Engine;
-use crate::flushing::Round;
-use crate::outcome::Reply;
+use crate::flush::flushing::Round;
 
 /// Unsynced data that starts a round by itself: it bounds what recovery must check.
 const UNSYNCED_BYTES_MAX: u64 = 64 << 20;

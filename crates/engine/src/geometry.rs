@@ -8,7 +8,7 @@ use format::units::Zone;
 use reduce::Fingerprinters;
 
 use crate::devices::Devices;
-use crate::open_error::OpenError;
+use crate::open::open_error::OpenError;
 
 /// What makes the fingerprints of a store, in whatever domain.
 pub(crate) fn fingerprinters(geometry: &Geometry) -> Fingerprinters {

@@ -11,6 +11,9 @@
 //! that, before it does anything else (`geometry.rs`), so that the loss of the first can never
 //! bring the old one back.
 
+pub(crate) mod enlarge;
+pub(crate) mod enlarging;
+
 use disk::{Disk, IoError};
 use format::BLOCK_BYTES;
 use format::superblock::{GEOMETRY_BLOCKS, Geometry};
@@ -19,7 +22,7 @@ use thiserror::Error;
 use crate::create::{PlanError, can_be, check_data, containers_in, tables_bytes_for};
 use crate::devices::Devices;
 use crate::geometry::{check_zones, read_geometry, write_geometry};
-use crate::open_error::OpenError;
+use crate::open::open_error::OpenError;
 
 /// What a store is to get.
 #[derive(Clone, Debug, Default)]

@@ -1,6 +1,6 @@
 //! Chunks of a volume that share a fate, gathered into ranges.
 
-use crate::problem::Problem;
+use crate::check::problem::Problem;
 
 /// Ranges of LBAs, as they come in ascending order.
 #[derive(Debug, Default)]
@@ -41,7 +41,7 @@ impl LbaRuns {
 #[cfg(test)]
 mod tests {
     use super::LbaRuns;
-    use crate::problem::Problem;
+    use crate::check::problem::Problem;
 
     #[test]
     fn neighbours_become_one_range() {

@@ -1,9 +1,11 @@
-//! The core divides memory anew, once in some steps ([`crate::lending`]).
+//! The core divides memory anew, once in some steps ([`crate::lend::lending`]).
+
+pub(crate) mod lending;
 
 use std::sync::atomic::Ordering;
 
 use crate::engine::Engine;
-use crate::lending::{Division, FrameShare};
+use crate::lend::lending::{Division, FrameShare};
 
 impl Engine {
     /// Gives the cache of the tables what others leave, and takes back what they need.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::error::RequestError;
+use crate::door::error::RequestError;
 
 /// Room that can run out.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 //! 1. Geometry (two copies) and the newest valid root slot.
 //! 2. The trees are walked from both roots, so that every block either root names is known.
 //! 3. Catalog and container table are loaded; data zones that hold something else than they say
-//!    are refused, before anything is written ([`crate::belonging`]). The journal's prefix is
-//!    applied ([`crate::recovery`]).
+//!    are refused, before anything is written ([`crate::open::belonging`]). The journal's prefix is
+//!    applied ([`crate::open::recovery`]).
 //! 4. The open containers' directories are made again from their frames. What no known sync covers
 //!    has been written again by then, or is now: it may have been in a cache only.
 //! 5. A record of a new incarnation is appended and synced: whatever stale records lie behind the
@@ -12,6 +12,15 @@
 //!
 //! Opening the older root, when the newer slot is lost, replays a longer piece of the same journal
 //! to the same state. What is left of the newer one may still tell how far the journal was durable.
+
+pub(crate) mod belonging;
+pub(crate) mod container_lives;
+pub(crate) mod loading;
+pub(crate) mod loading_hash;
+pub(crate) mod mend;
+pub(crate) mod open_error;
+pub(crate) mod recovery;
+pub(crate) mod whose_journal;
 
 use std::sync::Arc;
 
@@ -30,22 +39,22 @@ use tables::{
     CatalogTable, ContainerTable, FreePbns, HashOptions, HashPbn, PageStore, PageStoreOptions,
 };
 
-use crate::belonging::refuse_foreign_tables;
-use crate::checkpoints::{Checkpoints, blocks_kept, dirty_pages_sure};
-use crate::client::Client;
+use crate::checkpoint::checkpoints::{Checkpoints, blocks_kept, dirty_pages_sure};
 use crate::copies::COPIES_ABOVE_DEFAULT;
 use crate::devices::Devices;
+use crate::door::client::Client;
+use crate::door::intake::Intake;
 use crate::engine::{Engine, Parts};
-use crate::flushing::Flushing;
+use crate::flush::flushing::Flushing;
 use crate::geometry::{
     agree_on_geometry, check_zones, raise_version, read_geometry, read_superblock,
 };
-use crate::intake::Intake;
-use crate::loading::{Loading, UnreadSlot};
-use crate::open_error::{OpenError, OpenReport};
+use crate::open::belonging::refuse_foreign_tables;
+use crate::open::loading::{Loading, UnreadSlot};
+use crate::open::open_error::{OpenError, OpenReport};
+use crate::open::recovery::Recovered;
 use crate::options::{Caches, MEMORY_BYTES_MIN, Options};
 use crate::placement::Placement;
-use crate::recovery::Recovered;
 use crate::state::{EntriesSeen, State};
 use crate::volumes::Volumes;
 

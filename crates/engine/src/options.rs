@@ -3,7 +3,7 @@
 use format::detection::Detection;
 use format::units::Compression;
 
-use crate::directories::ENTRY_COST_BYTES;
+use crate::duplicates::directories::ENTRY_COST_BYTES;
 
 /// What is fixed when a store is made.
 #[derive(Clone, Debug)]

@@ -10,7 +10,12 @@
 //! A sealed container stays readable in memory until its last write has ended.
 //!
 //! Frames that come in large batches stay where they were made until their segment is full, and a
-//! worker packs it ([`crate::packing`]).
+//! worker packs it ([`crate::placement::packing`]).
+
+pub(crate) mod carried;
+pub(crate) mod carrying;
+pub(crate) mod packing;
+pub(crate) mod quarantine;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -30,7 +35,7 @@ use mutants::mutant;
 use reduce::{ChunkBuf, Workers};
 
 use crate::devices::{Devices, Place, Purpose};
-use crate::packing::{Packing, lays};
+use crate::placement::packing::{Packing, lays};
 
 /// Room that clients leave to collection, or a full store could not be compacted: for one victim,
 /// should all of it live again, with paddings ([`crate::collect::room`] says what for).

@@ -3,7 +3,7 @@
 //! A read is resolved in one go, once every page it needs is here and no chunk of it waits for
 //! the rest of its bytes: each chunk becomes a piece (zeros, a buffered chunk, a frame in memory,
 //! or a place on disk). Frames that lie next to each other in a container are fetched by one I/O;
-//! those of short reads are held in case they are read again ([`crate::frame_cache`]).
+//! those of short reads are held in case they are read again ([`crate::read::frame_cache`]).
 //! The container is pinned while it is read, so that nobody reuses it meanwhile. Decompression is
 //! left to whoever asked ([`crate::ReadPieces::assemble`]).
 //!
@@ -14,30 +14,36 @@
 //! The frame of a chunk that has a second copy is checked here already. Where it is damaged, or the
 //! device does not give it, the read is resolved again and takes the copy ([`crate::copies`]).
 
+pub(crate) mod ahead;
+pub(crate) mod extents;
+pub(crate) mod for_doors;
+pub(crate) mod frame_cache;
+pub(crate) mod lone_frame;
+pub(crate) mod read_ahead;
+pub(crate) mod reads;
+pub(crate) mod streams;
+
 use std::sync::Arc;
 
 use disk::AlignedBuf;
-use format::map_page::SLOTS;
 use format::pba_page::PbaEntry;
 use format::units::{Lba, Pba, Pbn, TreeId, VolumeId};
-use mutants::mutant;
 use tables::{PageError, lba_pbn, pbn_pba, second_copies};
 
-use crate::absence::lacking_page;
-use crate::buffer::Newest;
 use crate::devices::Purpose;
+use crate::door::error::RequestError;
+use crate::door::outcome::{Piece, PiecePart, ReadPieces, Reply};
+use crate::door::requests::ReadRequest;
+use crate::door::volume::VolumeShared;
 use crate::engine::Engine;
-use crate::error::RequestError;
-use crate::frame_cache::Ticket;
-use crate::lookaside::SlotSet;
-use crate::mapping::{leaf_start, runs_by_leaf};
-use crate::outcome::{FrameBytes, Piece, PiecePart, ReadPieces, Reply};
-use crate::read_ahead::Source;
-use crate::reads::{Fetching, ReadFor, ReadOp, Span, SpanPart, add_to_spans};
-use crate::requests::ReadRequest;
-use crate::slot::SlotData;
-use crate::volume::VolumeShared;
-use crate::wanted::Wanted;
+use crate::pages::absence::lacking_page;
+use crate::pages::wanted::Wanted;
+use crate::read::frame_cache::Ticket;
+use crate::read::read_ahead::Source;
+use crate::read::reads::{Fetching, ReadFor, ReadOp, Span, SpanPart, add_to_spans};
+use crate::state::mapping::runs_by_leaf;
+use crate::write::buffer::Newest;
+use crate::write::slot::SlotData;
 use crate::zone_name;
 
 /// What resolving a read came to.
@@ -302,31 +308,6 @@ impl Engine {
             None => (entry.pba, copy.is_some() && !op.avoided.contains(&pbn)),
         };
         SpanPart { at, pba, pbn, has_copy }
-    }
-
-    /// What an address reads as is kept for the doors, if its frame is.
-    fn let_doors_know(&self, op: &ReadOp, lba: Lba, part: &SpanPart, source: &Source) {
-        if let Source::Held(FrameBytes::Held(frame)) | Source::New(FrameBytes::Held(frame)) = source
-            && op.is_for_doors()
-        {
-            let (address, chunk) = ((op.volume.id, lba), (part.pbn, part.pba.check));
-            self.intake.lookaside.fill(address, op.as_of, chunk, frame);
-        }
-    }
-
-    /// The leaf in which a read begins, which is here, is copied for doors, if it is time.
-    fn show_leaf(&self, op: &ReadOp, lba: Lba) {
-        let (volume, leaf) = (op.volume.id, lba_pbn::place(lba).0);
-        if !op.is_for_doors() || !self.intake.lookaside.leaf_is_due((volume, leaf)) {
-            return;
-        }
-        let Some(page) = self.state.store.page(TreeId::volume(volume), leaf) else { return };
-        let (first, mut left_out) = (leaf_start(leaf), SlotSet::default());
-        let lbas = first..first + SLOTS as u64;
-        if !mutant!(ShowsWhatIsBuffered) {
-            self.buffer.note_buffered(volume, lbas, |lba| left_out.add((lba - first) as usize));
-        }
-        self.intake.lookaside.fill_leaf((volume, leaf), op.as_of, page, left_out);
     }
 
     fn copy_of(&self, pbn: Pbn, references: u32) -> Option<Pba> {

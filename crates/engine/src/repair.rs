@@ -22,12 +22,12 @@ use std::collections::BTreeMap;
 use disk::Disk;
 use format::units::{TreeId, VolumeId, Zone};
 
-use crate::belonging::ForeignZone;
+use crate::check::problem::{CheckProgress, CheckReport, Problem};
 use crate::devices::Devices;
 use crate::geometry::raise_version;
 use crate::marks::write_mark;
-use crate::open_error::OpenError;
-use crate::problem::{CheckProgress, CheckReport, Problem};
+use crate::open::belonging::ForeignZone;
+use crate::open::open_error::OpenError;
 use crate::repair::damage_reads::DamageReads;
 use crate::repair::error::RepairError;
 use crate::repair::frame_accounts::{FrameAccounts, stored_chunks};

@@ -41,7 +41,7 @@ mod verdicts;
 
 use serde::{Deserialize, Serialize};
 
-use crate::problem::Problem;
+use crate::check::problem::Problem;
 
 /// Where a scrub goes on. Kept by the caller; it stays good across restarts, since it names places
 /// and not what is there.

@@ -13,6 +13,9 @@
 //! as long as it is in its table, and never lies in its chunk's container: a `Move` that brings
 //! both together drops it, whoever moves.
 
+pub(crate) mod mapping;
+pub(crate) mod scratch;
+
 use format::catalog::CatalogEntry;
 use format::pba_page::PbaEntry;
 use format::record::Change;
@@ -25,8 +28,8 @@ use tables::{
     TableKind, pbn_pba, second_copies,
 };
 
-use crate::scratch::Scratch;
-use crate::wanted::Wanted;
+use crate::pages::wanted::Wanted;
+use crate::state::scratch::Scratch;
 
 /// Inner pages above the leaves that a freeze changes in its own lists, at the top of their trees.
 const TOP_PAGES: u64 = 16;

@@ -1,8 +1,13 @@
-//! Figures of a store, as `tamis stats` shows them.
+//! Figures of a store, as `tamis stats` shows them: [`figures`] takes them from totals that are
+//! exact at every step, [`stages`] and [`table_figures`] say where the core's time goes.
+
+pub(crate) mod figures;
+pub(crate) mod stages;
+pub(crate) mod table_figures;
 
 use serde::{Deserialize, Serialize};
 
-use crate::stages::StageTimes;
+use crate::stats::stages::StageTimes;
 
 /// Everything `tamis stats --json` prints; all sizes in bytes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

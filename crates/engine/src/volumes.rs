@@ -1,4 +1,15 @@
-//! The volumes that doors can see, by name, and those that are going.
+//! Volumes: those that doors can see, by name, and those that are going.
+//!
+//! What changes them are points in the one prefix order, as writes are: [`administer`],
+//! [`new_volumes`], [`take_versions`]. Snapshots and clones share tables ([`versions`]); what is
+//! deleted goes in the background ([`deletions`], [`deletion_pace`]).
+
+pub(crate) mod administer;
+pub(crate) mod deletion_pace;
+pub(crate) mod deletions;
+pub(crate) mod new_volumes;
+pub(crate) mod take_versions;
+pub(crate) mod versions;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -8,12 +19,12 @@ use format::catalog::{CatalogEntry, VolumeName, VolumeState};
 use format::domain::DomainId;
 use format::units::VolumeId;
 
-use crate::deletions::Deletions;
-use crate::domains::Domains;
-use crate::error::RequestError;
-use crate::seeking::Seeking;
+use crate::door::error::RequestError;
+use crate::door::volume::VolumeShared;
+use crate::duplicates::domains::Domains;
 use crate::state::State;
-use crate::volume::VolumeShared;
+use crate::volumes::deletions::Deletions;
+use crate::walk::seeking::Seeking;
 
 /// The volumes that doors can see, and those that are going.
 pub(crate) struct Volumes {

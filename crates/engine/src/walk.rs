@@ -4,13 +4,20 @@
 //! from where the one before ended. A step is taken up again whenever pages that it waited for have
 //! come, and lets others have their turn after a few leaves: clients do not wait for it.
 
-use crate::absence::lacking_page;
-use crate::done::Done;
+pub(crate) mod compare;
+pub(crate) mod difference;
+pub(crate) mod seeking;
+pub(crate) mod walks;
+pub(crate) mod weigh;
+pub(crate) mod weight;
+
+use crate::door::done::Done;
+use crate::door::error::RequestError;
+use crate::door::outcome::Reply;
 use crate::engine::Engine;
-use crate::error::RequestError;
-use crate::outcome::Reply;
-use crate::walks::{Walk, WalkUnderWay, Went};
-use crate::wanted::Wanted;
+use crate::pages::absence::lacking_page;
+use crate::pages::wanted::Wanted;
+use crate::walk::walks::{Walk, WalkUnderWay, Went};
 
 impl Engine {
     /// Takes a walk's step up, unless it cannot be begun.

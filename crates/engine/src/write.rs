@@ -1,4 +1,22 @@
-//! Writes enter the write buffer here, in the order of the intake queue.
+//! Writes, from the intake queue to the tables.
+//!
+//! ```text
+//! write.rs (in order) -> buffer.rs (acknowledged) -> group.rs (fingerprinted, looked up,
+//!    partial.rs fills        slot.rs: one chunk          compressed: workers)
+//!    what is in sectors                                        |
+//! unmap.rs (TRIM) ----------------------------------> commit.rs -> record.rs (the journal)
+//! ```
+//!
+//! Here, writes enter the write buffer, in the order of the intake queue.
+
+pub(crate) mod buffer;
+pub(crate) mod commit;
+pub(crate) mod group;
+pub(crate) mod partial;
+pub(crate) mod record;
+pub(crate) mod slot;
+pub(crate) mod unmap;
+pub(crate) mod warm;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -7,15 +25,15 @@ use format::units::Lba;
 use mutants::mutant;
 use reduce::{ChunkBuf, ChunkRef};
 
+use crate::door::error::RequestError;
+use crate::door::requests::{Request, WriteRequest};
+use crate::door::volume::VolumeShared;
 use crate::engine::Engine;
-use crate::error::RequestError;
-use crate::partial::{Ack, Sectors};
-use crate::requests::{Request, WriteRequest};
-use crate::slot::SlotData;
-use crate::space_budget::{PAGES_PER_CHUNK_MAX, SpaceLimit};
-use crate::stages::CoreStage;
-use crate::volume::VolumeShared;
-use crate::waiting::Waiting;
+use crate::space::space_budget::{PAGES_PER_CHUNK_MAX, SpaceLimit};
+use crate::space::waiting::Waiting;
+use crate::stats::stages::CoreStage;
+use crate::write::partial::{Ack, Sectors};
+use crate::write::slot::SlotData;
 
 impl Engine {
     /// Takes what doors have queued, in order.

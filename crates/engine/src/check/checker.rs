@@ -16,11 +16,11 @@ use tables::{NextLeaf, PageError, PageRead, lba_pbn, pbn_pba};
 
 use crate::check::directories::directory_problems;
 use crate::check::mapped_in::MappedIn;
+use crate::check::problem::{CheckProgress, CheckReport, Problem};
 use crate::lba_runs::LbaRuns;
-use crate::loading::Loading;
 use crate::open::Opened;
-use crate::open_error::OpenError;
-use crate::problem::{CheckProgress, CheckReport, Problem};
+use crate::open::loading::Loading;
+use crate::open::open_error::OpenError;
 use crate::repair::damage_reads::read_with_holes;
 use crate::state::State;
 

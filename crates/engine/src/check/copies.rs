@@ -6,8 +6,8 @@ use format::units::{Pba, Pbn, TreeId};
 use tables::pbn_pba;
 
 use crate::check::checker::{Checker, Kind, Stored};
-use crate::open_error::OpenError;
-use crate::problem::Problem;
+use crate::check::problem::Problem;
+use crate::open::open_error::OpenError;
 
 impl Checker {
     /// Second copies are of stored chunks, and in other containers than these.

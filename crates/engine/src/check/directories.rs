@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use format::directory::DirectoryEntry;
 use format::units::{ContainerId, Fingerprint, Pba, Pbn};
 
-use crate::problem::Problem;
+use crate::check::problem::Problem;
 
 /// What is wrong with the directory of a container that holds `chunks`; `known` says how the
 /// fingerprint of a PBN begins, if any table does.

@@ -8,9 +8,9 @@ use tables::PinSet;
 
 use crate::check::checker::Checker;
 use crate::check::directories::start_of;
-use crate::open_error::OpenError;
-use crate::problem::{CheckProgress, Problem};
-use crate::wanted::Wanted;
+use crate::check::problem::{CheckProgress, Problem};
+use crate::open::open_error::OpenError;
+use crate::pages::wanted::Wanted;
 
 /// Rounds of reads in which the look-ups of a leaf's entries are brought.
 const LOOKUP_ROUNDS: usize = 4;

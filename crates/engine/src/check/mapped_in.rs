@@ -11,7 +11,7 @@ use format::domain::DomainId;
 use format::frame::FrameHeader;
 use format::units::{Pbn, VolumeId};
 
-use crate::problem::Problem;
+use crate::check::problem::Problem;
 
 /// What the maps say of domains.
 pub(crate) struct MappedIn {
@@ -49,7 +49,7 @@ impl MappedIn {
 #[cfg(test)]
 mod tests {
     use super::MappedIn;
-    use crate::problem::Problem;
+    use crate::check::problem::Problem;
     use format::catalog::CatalogEntry;
     use format::domain::{Domain, DomainId};
     use format::frame::FrameHeader;

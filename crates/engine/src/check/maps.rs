@@ -13,10 +13,10 @@ use format::units::{Pbn, TreeId, VolumeId};
 use tables::{NextLeaf, lba_pbn};
 
 use crate::check::checker::Checker;
-use crate::mapping::leaf_start;
-use crate::open_error::OpenError;
-use crate::problem::{CheckProgress, Problem};
+use crate::check::problem::{CheckProgress, Problem};
+use crate::open::open_error::OpenError;
 use crate::state::State;
+use crate::state::mapping::leaf_start;
 
 /// What the versions of volumes map.
 #[derive(Default)]

@@ -16,8 +16,8 @@ use format::units::{CONTAINER_BYTES, Compression, ContainerId};
 use reduce::ChunkBuf;
 
 use crate::collect::step::{CollectPosition, CollectRequest};
-use crate::done::Done;
-use crate::error::RequestError;
+use crate::door::done::Done;
+use crate::door::error::RequestError;
 
 /// Share of all containers that stay free while clients write, and its bounds: enough for what
 /// they have on its way, no more, since all that is kept free is taken from what dies by itself.

@@ -10,8 +10,8 @@ use tables::{PageError, pbn_pba, second_copies};
 
 use crate::collect::collection::Victim;
 use crate::engine::Engine;
+use crate::pages::wanted::Wanted;
 use crate::placement::room_of;
-use crate::wanted::Wanted;
 
 /// What becomes of one entry of a slice.
 pub(crate) enum Fate {

@@ -4,10 +4,10 @@ use format::units::ContainerId;
 
 use crate::collect::collection::{Order, Victim};
 use crate::collect::step::{CollectPosition, CollectRequest, CollectStep, CollectedContainer};
-use crate::done::Done;
+use crate::door::done::Done;
+use crate::door::error::RequestError;
+use crate::door::outcome::Reply;
 use crate::engine::Engine;
-use crate::error::RequestError;
-use crate::outcome::Reply;
 use crate::placement::Placement;
 
 impl Engine {

@@ -29,8 +29,8 @@ use format::container_page::ContainerEntry;
 use format::units::ContainerId;
 
 use crate::collect::collection::Victim;
+use crate::door::error::RequestError;
 use crate::engine::Engine;
-use crate::error::RequestError;
 use crate::notice::Notice;
 use crate::placement::{Placement, RESERVED_BYTES};
 

@@ -8,8 +8,8 @@ use format::BLOCK_BYTES;
 use format::superblock::Geometry;
 use format::units::{CONTAINER_BYTES, ContainerId, Zone};
 
+use crate::check::problem::Problem;
 use crate::devices::Devices;
-use crate::problem::Problem;
 
 /// A disk of which blocks that cannot be read are zeros, and are remembered.
 pub(crate) struct DamageReads {

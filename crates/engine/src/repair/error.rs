@@ -3,7 +3,7 @@
 use disk::IoError;
 use thiserror::Error;
 
-use crate::open_error::OpenError;
+use crate::open::open_error::OpenError;
 
 /// Why a store was not repaired. It is as it was, unless the device failed to write.
 #[derive(Debug, Error)]

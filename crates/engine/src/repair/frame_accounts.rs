@@ -30,8 +30,8 @@ use format::frame;
 use format::superblock::Geometry;
 use format::units::{ContainerId, Fingerprint, FrameCheck, Pba, Pbn, uuid_prefix};
 
-use crate::problem::{CheckProgress, Problem};
-use crate::recovery::{entries_by_scan, entry_of, fingerprint_at};
+use crate::check::problem::{CheckProgress, Problem};
+use crate::open::recovery::{entries_by_scan, entry_of, fingerprint_at};
 use crate::repair::damage_reads::DamageReads;
 use crate::repair::ledger::{Ledger, Place};
 

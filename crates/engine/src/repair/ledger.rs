@@ -28,9 +28,9 @@ use format::units::{
 use format::{bucket, pba_page};
 use tables::{HashOptions, HashPbn};
 
-use crate::carrying::place_of_carried;
-use crate::problem::CheckProgress;
-use crate::recovery::fingerprint_at;
+use crate::check::problem::CheckProgress;
+use crate::open::recovery::fingerprint_at;
+use crate::placement::carrying::place_of_carried;
 use crate::repair::damage_reads::DamageReads;
 use crate::repair::journal_image::each_record;
 use crate::repair::survey::{RootImage, Survey};

@@ -19,8 +19,8 @@ use format::page::Page;
 use format::units::{BlockPtr, Pbn, TreeId};
 use tables::pbn_pba;
 
+use crate::check::problem::{CheckProgress, Problem};
 use crate::lba_runs::LbaRuns;
-use crate::problem::{CheckProgress, Problem};
 use crate::repair::ledger::{Ledger, Pages, Place, VolumeLedger};
 use crate::repair::survey::Survey;
 use crate::repair::tree_image::TreeImage;

@@ -4,7 +4,7 @@
 //! Where the ring was lost nobody knows what its records said. So a ring that takes its place
 //! begins with a record of its own, the one before the new roots, and as far behind what is known
 //! as no ring ever comes. If the lost one is found later and put back, that record is missing, and
-//! none of its own has a number near ([`crate::whose_journal`]).
+//! none of its own has a number near ([`crate::open::whose_journal`]).
 
 use disk::IoError;
 use format::record::Settled;
@@ -13,7 +13,7 @@ use format::units::Zone;
 use journal::{JournalWrite, Writer};
 
 use crate::devices::Devices;
-use crate::open_error::OpenError;
+use crate::open::open_error::OpenError;
 use crate::repair::survey::Survey;
 
 /// Records left out behind a journal that was lost.

@@ -23,7 +23,7 @@ use format::units::{
 use format::{BLOCK_BYTES, catalog, map_page};
 use tables::BuiltTable;
 
-use crate::problem::CheckProgress;
+use crate::check::problem::CheckProgress;
 use crate::repair::damage_reads::DamageReads;
 use crate::repair::error::RepairError;
 use crate::repair::frame_accounts::{FrameAccounts, stored_chunks};

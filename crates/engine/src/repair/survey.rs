@@ -16,9 +16,9 @@ use format::units::{BlockPtr, PageId, TreeId, TreeRoot, Zone};
 use format::{container_page, map_page, pba_page};
 use tables::HashPbn;
 
+use crate::check::problem::{CheckProgress, Problem};
 use crate::geometry::refuse_newer;
-use crate::open_error::OpenError;
-use crate::problem::{CheckProgress, Problem};
+use crate::open::open_error::OpenError;
 use crate::repair::damage_reads::DamageReads;
 use crate::repair::journal_image::{Behind, JournalImage};
 use crate::repair::tree_image::{Blocks, Intact, TreeImage, TreeWalk, read_pages};

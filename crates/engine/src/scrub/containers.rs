@@ -30,8 +30,8 @@ use format::container_page::{ContainerEntry, ContainerState};
 use format::directory::DirectoryEntry;
 use format::units::{CONTAINER_BYTES, ContainerId};
 
+use crate::check::problem::Problem;
 use crate::engine::Engine;
-use crate::problem::Problem;
 use crate::scrub::ScrubPosition;
 use crate::scrub::stages::{ContainerPhase, ContainerScrub, Listed};
 use crate::scrub::state::{Progress, Running, ScrubRead};

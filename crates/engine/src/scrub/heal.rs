@@ -17,16 +17,16 @@ use format::units::{CONTAINER_BYTES, ContainerId, Fingerprint, Pba, Pbn};
 use reduce::{Verdict, compress_frame, frame_bytes_max};
 use tables::{pbn_pba, second_copies};
 
-use crate::buffer::Work;
+use crate::check::problem::Problem;
 use crate::engine::Engine;
+use crate::pages::wanted::Wanted;
 use crate::placement::{Placed, room_of};
-use crate::problem::Problem;
-use crate::record::CHANGE_BYTES_MAX;
 use crate::scrub::damage::Evidence;
 use crate::scrub::stages::{ContainerPhase, ContainerScrub, Listed};
 use crate::scrub::state::{Progress, Running};
-use crate::slot::{Plan, SlotData};
-use crate::wanted::Wanted;
+use crate::write::buffer::Work;
+use crate::write::record::CHANGE_BYTES_MAX;
+use crate::write::slot::{Plan, SlotData};
 
 impl Engine {
     /// Heals the damaged chunks one by one, as far as that can be done.

@@ -20,11 +20,11 @@ use tables::{NextLeaf, PageError, lba_pbn, pbn_pba};
 
 use crate::engine::Engine;
 use crate::lba_runs::LbaRuns;
+use crate::pages::wanted::Wanted;
 use crate::scrub::ScrubPosition;
 use crate::scrub::stages::LossesScrub;
 use crate::scrub::state::{FINDINGS_PER_STEP, Progress, Running};
 use crate::state::State;
-use crate::wanted::Wanted;
 
 impl Engine {
     pub(crate) fn scrub_losses(&mut self, running: &mut Running, at: &mut LossesScrub) -> Progress {

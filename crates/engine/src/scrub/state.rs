@@ -6,9 +6,9 @@ use disk::AlignedBuf;
 use format::units::{ContainerId, Zone};
 use tables::PinSet;
 
-use crate::done::Done;
-use crate::error::RequestError;
-use crate::problem::Problem;
+use crate::check::problem::Problem;
+use crate::door::done::Done;
+use crate::door::error::RequestError;
 use crate::scrub::damage::Damage;
 use crate::scrub::stages::{ContainerScrub, LossesScrub, SuperblockScrub, TablesScrub};
 use crate::scrub::{ScrubFinding, ScrubPosition, ScrubRequest, ScrubStep};

@@ -12,14 +12,14 @@ use format::units::{CONTAINER_BYTES, Zone};
 use tables::PinSet;
 
 use crate::devices::Purpose;
-use crate::done::Done;
+use crate::door::done::Done;
+use crate::door::error::RequestError;
+use crate::door::outcome::Reply;
 use crate::engine::Engine;
-use crate::error::RequestError;
-use crate::outcome::Reply;
+use crate::pages::wanted::Wanted;
 use crate::scrub::stages::{ContainerScrub, LossesScrub, SuperblockScrub, TablesScrub};
 use crate::scrub::state::{Progress, Running, ScrubIo, Work};
 use crate::scrub::{ScrubPosition, ScrubRequest};
-use crate::wanted::Wanted;
 
 /// Reads in flight while no client has anything under way, and while one has.
 const READS_OUT_IDLE: usize = 4;

@@ -12,9 +12,9 @@ use format::root::Root;
 use format::superblock::{GEOMETRY_BLOCKS, Geometry, ROOT_BLOCKS, root_block};
 use format::units::Zone;
 
+use crate::check::problem::Problem;
+use crate::door::error::RequestError;
 use crate::engine::Engine;
-use crate::error::RequestError;
-use crate::problem::Problem;
 use crate::scrub::ScrubPosition;
 use crate::scrub::stages::{SuperblockPhase, SuperblockScrub};
 use crate::scrub::state::{Progress, Running, ScrubRead};

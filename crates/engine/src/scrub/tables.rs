@@ -13,8 +13,8 @@ use format::root::TREES;
 use format::units::{PageId, TreeId, Zone, block_offset_bytes};
 use tables::{NextPage, PageRead, PageStore};
 
+use crate::check::problem::Problem;
 use crate::engine::Engine;
-use crate::problem::Problem;
 use crate::scrub::ScrubPosition;
 use crate::scrub::stages::TablesScrub;
 use crate::scrub::state::{Progress, Running, ScrubRead};

@@ -7,14 +7,14 @@ use format::units::{Fingerprint, FrameCheck, Pba, Pbn, TreeId};
 use reduce::{FramePlace, Image, Job, Verdict};
 use tables::{NextLeaf, PageError, pbn_pba, second_copies};
 
+use crate::check::problem::Problem;
+use crate::door::error::RequestError;
 use crate::engine::Engine;
-use crate::error::RequestError;
 use crate::geometry::fingerprinters;
-use crate::problem::Problem;
+use crate::pages::wanted::Wanted;
 use crate::scrub::damage::Evidence;
 use crate::scrub::stages::{ContainerPhase, ContainerScrub, Listed};
 use crate::scrub::state::{Progress, Running};
-use crate::wanted::Wanted;
 
 /// Frames of one job, and jobs at a time: clients' jobs go in between.
 const JOB_FRAMES: usize = 64;
@@ -330,10 +330,10 @@ mod tests {
 
     use reduce::{JobDone, JobKind};
 
-    use crate::done::Done;
-    use crate::error::RequestError;
-    use crate::outcome::Reply;
-    use crate::requests::AdminRequest;
+    use crate::door::done::Done;
+    use crate::door::error::RequestError;
+    use crate::door::outcome::Reply;
+    use crate::door::requests::AdminRequest;
     use crate::scrub::{ScrubPosition, ScrubRequest};
     use crate::small_store::{MIB, Told, beside, store};
 

@@ -1,5 +1,5 @@
-//! Versions of volumes in the accounts of a repair: what [`crate::versions`] does to the tables,
-//! done to the ledger.
+//! Versions of volumes in the accounts of a repair: what [`crate::volumes::versions`] does to the
+//! tables, done to the ledger.
 
 use std::collections::{BTreeMap, BTreeSet};
 

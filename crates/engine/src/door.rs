@@ -1,0 +1,26 @@
+//! What doors (NBD, the admin socket) have of an engine: handles to ask with, and answers.
+//!
+//! ```text
+//! client.rs, client_reads.rs, client_volumes.rs    the handle, on doors' threads
+//! volume.rs                                        what a door knows of a volume
+//! credits.rs                                       memory is taken before bytes are received
+//! lookaside.rs                                     frames by address: reads without the core
+//! intake.rs        requests.rs ->                  where doors' threads and the core's meet
+//!                  <- outcome.rs, error.rs, done.rs, ending.rs
+//! ```
+//!
+//! All that several threads touch is here. Whoever asks is answered exactly once, also if the
+//! engine ends before ([`ending`]).
+
+pub(crate) mod client;
+pub(crate) mod client_reads;
+pub(crate) mod client_volumes;
+pub(crate) mod credits;
+pub(crate) mod done;
+pub(crate) mod ending;
+pub(crate) mod error;
+pub(crate) mod intake;
+pub(crate) mod lookaside;
+pub(crate) mod outcome;
+pub(crate) mod requests;
+pub(crate) mod volume;

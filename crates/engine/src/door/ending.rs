@@ -1,0 +1,42 @@
+//! Whom to tell when no more is done: nobody waits for what never comes.
+
+use crate::door::error::RequestError;
+use crate::engine::{Closing, Engine};
+use crate::pages::wanted::Wanted;
+
+impl Engine {
+    /// Every write, flush and change that is under way is answered with `error`.
+    pub(crate) fn fail_writing(&mut self, error: &RequestError) {
+        std::mem::take(&mut self.waiting).into_iter().for_each(|waiting| waiting.fail(error));
+        for mut write in std::mem::take(&mut self.quota_line.writes) {
+            write.fail(error);
+        }
+        self.quota_line.let_go();
+        self.hold_pages(Wanted::default(), |held| &mut held.quota);
+        self.flushing.fail(error);
+        self.collection.fail(error);
+        self.volumes.rolling_back.clear();
+        self.buffer.groups.iter_mut().for_each(|group| group.fail(error));
+    }
+}
+
+impl Drop for Engine {
+    /// Whoever asks after the end, or asked before it and was not answered, is told: after a clean
+    /// end those who asked at the last moment, after a panic of this thread all that there are. Who
+    /// asked for what it panicked over has been told by then ([`crate::door::done`]).
+    fn drop(&mut self) {
+        let error = RequestError::Closing;
+        self.intake.refuse(error.clone());
+        self.fail_writing(&error);
+        self.reads.fail(&error);
+        self.scrub.fail(&error);
+        self.explaining.fail(&error);
+        self.walks.fail(&error);
+        self.enlarging.fail(&error);
+        self.intake.take(&mut self.requests);
+        self.requests.drain(..).for_each(|request| request.fail(error.clone()));
+        if let Closing::Draining(waiters) = std::mem::replace(&mut self.closing, Closing::Closed) {
+            waiters.into_iter().for_each(|done| done.fail(error.clone()));
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! The one place where doors' threads and the core's thread meet.
+//!
+//! A request enters a queue; its place there is its place in the one order of the store. A write
+//! is acknowledged *here*, on the door's own thread, as soon as it has both of:
+//!
+//! * credits of the write buffer (taken when its buffer was made, given back when the buffer is
+//!   dropped): memory is bounded, and a fast client is slowed to the speed of the store;
+//! * a reservation of space for its worst case (every chunk unique and incompressible, every
+//!   table page it may touch new): what is acknowledged has its room.
+//!
+//! Since the queue is FIFO, a read that comes after an acknowledgement is looked at by the core
+//! after that write is in the write buffer: read-your-writes needs no further lock.
+//!
+//! A write without a reservation is queued unacknowledged; the core lets it wait while space can
+//! be collected and fails it with no-space when not. No write behind it, in the queue too, gets a
+//! reservation before it: what was answered first is not written over by it.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use disk::Doorbell;
+
+use crate::door::credits::Credits;
+use crate::door::error::RequestError;
+use crate::door::lookaside::Lookaside;
+use crate::door::requests::{Request, WriteRequest};
+use crate::options::Options;
+use crate::space::space_budget::SpaceBudget;
+use crate::stats::stages::Expanding;
+
+pub(crate) struct IntakeState {
+    requests: VecDeque<Request>,
+    /// Among them is a write without a reservation.
+    lacks_room: bool,
+    pub(crate) space: SpaceBudget,
+    /// Set once: every further request gets it.
+    refused: Option<RequestError>,
+    /// Set once: every further write gets it.
+    writes_refused: Option<RequestError>,
+}
+
+impl IntakeState {
+    fn refusal_of_writes(&self) -> Option<RequestError> {
+        self.refused.as_ref().or(self.writes_refused.as_ref()).cloned()
+    }
+}
+
+/// The queue between doors and the core.
+pub(crate) struct Intake {
+    state: Mutex<IntakeState>,
+    doorbell: Doorbell,
+    /// Of the write buffer.
+    pub(crate) credits: Arc<Credits>,
+    /// Of reads under way.
+    pub(crate) read_credits: Arc<Credits>,
+    /// For reads that need not come here.
+    pub(crate) lookaside: Lookaside,
+    pub(crate) expanding: Arc<Expanding>,
+    pub(crate) chunk_bytes: u32,
+    pub(crate) sync: bool,
+}
+
+impl Intake {
+    /// `lookaside_bytes`: of memory for what finds frames for doors.
+    pub(crate) fn new(
+        doorbell: Doorbell,
+        options: &Options,
+        chunk_bytes: u32,
+        lookaside_bytes: u64,
+    ) -> Self {
+        Self {
+            state: Mutex::new(IntakeState {
+                requests: VecDeque::new(),
+                lacks_room: false,
+                space: SpaceBudget::new(chunk_bytes),
+                refused: None,
+                writes_refused: None,
+            }),
+            doorbell,
+            credits: Arc::new(Credits::new(options.write_buffer_bytes())),
+            read_credits: Arc::new(Credits::new(options.read_bytes())),
+            lookaside: Lookaside::new(lookaside_bytes, chunk_bytes),
+            expanding: Arc::default(),
+            chunk_bytes,
+            sync: options.sync,
+        }
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, IntakeState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Queues a write; true when it is acknowledged by this call.
+    pub(crate) fn write(&self, mut request: WriteRequest) -> bool {
+        let mut state = self.lock();
+        if let Some(error) = state.refusal_of_writes() {
+            drop(state);
+            request.fail(&error);
+            return false;
+        }
+        let is_waited_for = state.lacks_room || state.space.limit.is_waited_for;
+        request.reserved = !is_waited_for && state.space.try_reserve(request.chunks);
+        state.lacks_room |= !request.reserved;
+        // Quotas are set under this lock: a write behind one in the queue is judged by it.
+        let acknowledged = request.reserved
+            && !request.durable
+            && request.covers_whole_chunks
+            && request.volume.quota_bytes().is_none();
+        if acknowledged {
+            request.acknowledge_at_the_door();
+            self.lookaside.stamp(request.volume.id, request.range_bytes());
+        }
+        state.requests.push_back(Request::Write(request));
+        drop(state);
+        self.doorbell.ring();
+        acknowledged
+    }
+
+    /// What a write would be answered with at once, if writes are refused.
+    pub(crate) fn refusal_of_writes(&self) -> Option<RequestError> {
+        self.lock().refusal_of_writes()
+    }
+
+    /// Queues any other request.
+    pub(crate) fn push(&self, request: Request) {
+        let mut state = self.lock();
+        if let Some(error) = state.refused.clone() {
+            drop(state);
+            request.fail(error);
+            return;
+        }
+        state.requests.push_back(request);
+        drop(state);
+        self.doorbell.ring();
+    }
+
+    /// Takes bytes of the write buffer, waiting for them. The core may sleep over an open group for
+    /// which nobody waited until now: it closes that when all writers wait.
+    pub(crate) fn take_buffer_credit(&self, length_bytes: usize) {
+        self.credits.take_or_say(length_bytes, || self.doorbell.ring());
+    }
+
+    /// Moves all that is queued to the end of `into`. True when a write without a reservation is
+    /// among it: then room counts as waited for, until the core says otherwise.
+    pub(crate) fn take(&self, into: &mut VecDeque<Request>) -> bool {
+        let mut state = self.lock();
+        into.append(&mut state.requests);
+        let lacks_room = std::mem::take(&mut state.lacks_room);
+        state.space.limit.is_waited_for |= lacks_room;
+        lacks_room
+    }
+
+    /// The core has nothing to do: who waits for memory is told of what came back.
+    pub(crate) fn call_waiters(&self) {
+        self.credits.call();
+        self.read_credits.call();
+    }
+
+    /// From now on no write is acknowledged: each is answered with `error`. Nor does any wait for
+    /// room in the write buffer, which will not empty.
+    pub(crate) fn refuse_writes(&self, error: RequestError) {
+        self.lock().writes_refused.get_or_insert(error);
+        self.credits.open_wide();
+    }
+
+    /// From now on every new request is answered with `error`.
+    pub(crate) fn refuse(&self, error: RequestError) {
+        self.lock().refused.get_or_insert(error);
+        self.credits.open_wide();
+        self.read_credits.open_wide();
+    }
+}

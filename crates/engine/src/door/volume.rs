@@ -1,0 +1,239 @@
+//! What doors hold of a volume: a handle whose size follows every resize.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use format::domain::Domain;
+use format::units::VolumeId;
+
+use crate::door::error::RequestError;
+
+/// Requests are in units of this.
+pub const SECTOR_BYTES: u64 = 512;
+/// The largest volume.
+pub const VOLUME_BYTES_MAX: u64 = 1 << 50;
+
+/// The part of a volume that doors and the core share.
+#[derive(Debug)]
+pub(crate) struct VolumeShared {
+    pub(crate) id: VolumeId,
+    name: Mutex<String>,
+    size_bytes: AtomicU64,
+    pub(crate) read_only: bool,
+    /// Whose chunks it shares, if not those of the default domain.
+    pub(crate) domain: Option<Domain>,
+    gone: AtomicBool,
+    chunk_bytes: u32,
+    /// 0: none.
+    quota_bytes: AtomicU64,
+    /// Chunks that admitted writes may map.
+    quota_reserved: AtomicU64,
+    /// Writers wait before they take memory.
+    holds_writers_up: AtomicBool,
+}
+
+impl VolumeShared {
+    pub(crate) fn new(
+        id: VolumeId,
+        name: &str,
+        size_bytes: u64,
+        read_only: bool,
+        chunk_bytes: u32,
+        domain: Option<Domain>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            id,
+            name: Mutex::new(name.to_owned()),
+            size_bytes: AtomicU64::new(size_bytes),
+            read_only,
+            domain,
+            gone: AtomicBool::new(false),
+            chunk_bytes,
+            quota_bytes: AtomicU64::new(0),
+            quota_reserved: AtomicU64::new(0),
+            holds_writers_up: AtomicBool::new(false),
+        })
+    }
+
+    pub(crate) fn name(&self) -> String {
+        self.name.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn is_snapshot(&self) -> bool {
+        self.name().contains('@')
+    }
+
+    pub(crate) fn rename(&self, name: &str) {
+        name.clone_into(&mut self.name.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    pub(crate) fn size_bytes(&self) -> u64 {
+        self.size_bytes.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_size_bytes(&self, size_bytes: u64) {
+        self.size_bytes.store(size_bytes, Ordering::Release);
+    }
+
+    pub(crate) fn is_gone(&self) -> bool {
+        self.gone.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_gone(&self) {
+        self.gone.store(true, Ordering::Release);
+    }
+
+    /// What it may map at most.
+    pub(crate) fn quota_bytes(&self) -> Option<u64> {
+        Some(self.quota_bytes.load(Ordering::Acquire)).filter(|&bytes| bytes > 0)
+    }
+
+    /// The same from now on; 0: any amount.
+    pub(crate) fn set_quota_bytes(&self, quota_bytes: u64) {
+        self.quota_bytes.store(quota_bytes, Ordering::Release);
+    }
+
+    /// Chunks that admitted writes may map, until they are applied.
+    pub(crate) fn quota_reserved(&self) -> u64 {
+        self.quota_reserved.load(Ordering::Acquire)
+    }
+
+    /// Reserves so many.
+    pub(crate) fn share_of_quota(self: &Arc<Self>, chunks: u64) -> QuotaShare {
+        self.quota_reserved.fetch_add(chunks, Ordering::AcqRel);
+        QuotaShare { volume: Arc::clone(self), chunks }
+    }
+
+    /// Whether too much waits for its quota already.
+    pub(crate) fn holds_writers_up(&self) -> bool {
+        self.holds_writers_up.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn hold_writers_up(&self, hold: bool) {
+        self.holds_writers_up.store(hold, Ordering::Release);
+    }
+
+    /// Whether it has not been deleted.
+    pub(crate) fn check_there(&self) -> Result<(), RequestError> {
+        if self.is_gone() {
+            return Err(RequestError::NoSuchVolume { name: self.name() });
+        }
+        Ok(())
+    }
+
+    /// Whether a request may touch this range.
+    pub(crate) fn check_range(
+        &self,
+        offset_bytes: u64,
+        length_bytes: u64,
+    ) -> Result<(), RequestError> {
+        self.check_there()?;
+        let size_bytes = self.size_bytes();
+        let inside = offset_bytes.checked_add(length_bytes).is_some_and(|end| end <= size_bytes);
+        let aligned =
+            offset_bytes.is_multiple_of(SECTOR_BYTES) && length_bytes.is_multiple_of(SECTOR_BYTES);
+        if inside && aligned {
+            return Ok(());
+        }
+        Err(RequestError::OutOfRange { offset_bytes, length_bytes, size_bytes })
+    }
+
+    /// Whether a request may change this range.
+    pub(crate) fn check_change(
+        &self,
+        offset_bytes: u64,
+        length_bytes: u64,
+    ) -> Result<(), RequestError> {
+        self.check_range(offset_bytes, length_bytes)?;
+        if self.read_only {
+            return Err(RequestError::ReadOnly { volume: self.name() });
+        }
+        Ok(())
+    }
+}
+
+/// Chunks reserved of a volume's quota, until this is dropped.
+pub(crate) struct QuotaShare {
+    volume: Arc<VolumeShared>,
+    chunks: u64,
+}
+
+impl QuotaShare {
+    /// Whose quota it is of.
+    pub(crate) fn volume(&self) -> VolumeId {
+        self.volume.id
+    }
+}
+
+impl Drop for QuotaShare {
+    fn drop(&mut self) {
+        self.volume.quota_reserved.fetch_sub(self.chunks, Ordering::AcqRel);
+    }
+}
+
+/// A volume of a running engine; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct VolumeHandle(pub(crate) Arc<VolumeShared>);
+
+impl VolumeHandle {
+    /// Its stable number.
+    #[must_use]
+    pub fn id(&self) -> VolumeId {
+        self.0.id
+    }
+
+    /// Its name now.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.0.name()
+    }
+
+    /// Its logical size now.
+    #[must_use]
+    pub fn size_bytes(&self) -> u64 {
+        self.0.size_bytes()
+    }
+
+    /// Whether writes are refused.
+    #[must_use]
+    pub fn read_only(&self) -> bool {
+        self.0.read_only
+    }
+
+    /// What may be mapped of it at most, if it has a quota.
+    #[must_use]
+    pub fn quota_bytes(&self) -> Option<u64> {
+        self.0.quota_bytes()
+    }
+
+    /// Whether so much waits for its quota that whoever wants to write more should take no memory
+    /// for it yet. It may last as long as a deletion.
+    #[must_use]
+    pub fn holds_writers_up(&self) -> bool {
+        self.0.holds_writers_up()
+    }
+
+    /// Whether it is a snapshot: `volume@snapshot`.
+    #[must_use]
+    pub fn is_snapshot(&self) -> bool {
+        self.0.is_snapshot()
+    }
+
+    /// Size of its chunks.
+    #[must_use]
+    pub fn chunk_bytes(&self) -> u32 {
+        self.0.chunk_bytes
+    }
+
+    /// The domain whose chunks it shares; none: the default one.
+    #[must_use]
+    pub fn domain(&self) -> Option<&str> {
+        self.0.domain.as_ref().map(|domain| domain.name.as_str())
+    }
+
+    /// Whether it has been deleted.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        self.0.is_gone()
+    }
+}

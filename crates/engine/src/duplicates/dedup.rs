@@ -1,0 +1,86 @@
+//! Volumes without deduplication, or with as much as pays.
+//!
+//! `seeking.rs` says which of their chunks are looked for. The others are stored *aside*, as a
+//! collision is where bytes are compared: they are not looked up, and the Hash-PBN table gets no
+//! entry of them (`group.rs`). In all else one is a chunk like any other: it has a fingerprint, in
+//! its directory and in the journal, and its entry in the PBN-PBA table says that it is aside. So a
+//! check knows which chunks may be without an entry, and whoever forgets one takes nobody else's
+//! entry back.
+//!
+//! The switch changes what becomes of later writes. What is stored stays what it is, shared or not.
+//! A store says in its geometry that chunks may be aside before the first can be
+//! (`enlarge.rs`): programs that know of none refuse it.
+
+use format::catalog::Dedup;
+use format::record::Change;
+
+use crate::door::done::Done;
+use crate::engine::Engine;
+use crate::grow::enlarging::{Then, Wish};
+use crate::volumes::administer::Queued;
+use crate::write::buffer::AdminAnswer;
+use crate::write::slot::Plan;
+
+impl Engine {
+    /// Queues a volume's switch, or what has to come before.
+    pub(crate) fn accept_dedup(&mut self, name: String, dedup: Dedup, done: Done) {
+        if dedup == Dedup::On || self.geometry.detection.asides {
+            let queued = self.set_dedup(&name, dedup);
+            return self.queue(queued, done);
+        }
+        match self.volumes.volume(&name) {
+            Ok(_) => {
+                let then = Then::LeaveAside { name, dedup };
+                self.enlarging.wishes.push_back(Wish::Detection { then, done });
+            }
+            Err(error) => done.fail(error),
+        }
+    }
+
+    /// From now on `auto` chooses what to look for after so many chunks of a volume.
+    pub fn judge_duplicates_every(&mut self, chunks: u64) {
+        self.volumes.seeking.judge_every(chunks);
+    }
+
+    /// Says which chunks of a group are looked for, once, when it is its turn: groups before it
+    /// have been judged, and while it waits for pages it stays so.
+    pub(crate) fn choose_sought(&mut self, group: u64) {
+        if self.lookups.chosen <= group {
+            self.lookups.chosen = group + 1;
+            self.mark_sought(group);
+        }
+    }
+
+    /// Says so as it would be chosen now.
+    pub(crate) fn mark_sought(&mut self, group: u64) {
+        let seeking = &self.volumes.seeking;
+        if seeking.is_of_all() {
+            return;
+        }
+        let Some(group) = self.buffer.group_mut(group) else { return };
+        for slot in group.slots_mut() {
+            let seeks = |fingerprint| seeking.seeks(slot.volume, fingerprint);
+            slot.sought = slot.fingerprint.as_ref().is_none_or(seeks);
+        }
+    }
+
+    /// `auto` learns what the chunks of a group have turned out to be.
+    pub(crate) fn note_planned(&mut self, group: u64, plans: &[Plan]) {
+        let seeking = &mut self.volumes.seeking;
+        if seeking.is_of_all() {
+            return;
+        }
+        let Some(group) = self.buffer.group(group) else { return };
+        for (slot, plan) in group.slots().iter().zip(plans) {
+            let Some(fingerprint) = &slot.fingerprint else { continue };
+            let duplicate = matches!(plan, Plan::Duplicate(_) | Plan::Heal { .. });
+            seeking.note(slot.volume, fingerprint, slot.sought, duplicate);
+        }
+    }
+
+    fn set_dedup(&mut self, name: &str, dedup: Dedup) -> Queued {
+        let id = self.volumes.volume(name)?.id;
+        self.volumes.seeking.set(id, dedup);
+        Ok((vec![Change::SetDedup { id, dedup }], AdminAnswer::VolumeInfo(id)))
+    }
+}

@@ -1,0 +1,169 @@
+//! Growing while the store runs: as `grow.rs` does it with a store that is closed, in steps of the
+//! core.
+//!
+//! ```text
+//! plan -> longer and further files taken -> block 0 -> sync -> block 3 -> sync -> adopted
+//! ```
+//!
+//! Nothing is stored beyond the old end, and no page is given a block there, before both blocks of
+//! the geometry are durable: so at every moment the geometry that an opening goes by, or writes
+//! over the other, covers all that the roots and the journal name. Adopting is one step of the
+//! core: the containers, the tables' blocks and the bounds that follow from them change together.
+//! Writes that wait for space wait for a growth as well.
+//!
+//! The secret of a store's first keyed domain comes into the geometry in the same steps, and before
+//! the volume that it is for is recorded (`new_volumes.rs`); so does the mark that chunks may be
+//! aside of the Hash-PBN table, before a volume has no deduplication (`dedup.rs`).
+//!
+//! A scrub judges the superblock by the geometry in memory, so its step there and the writing of
+//! another geometry keep out of each other's way.
+
+use disk::{AlignedBuf, FurtherFiles};
+use format::BLOCK_BYTES;
+use format::detection::Detection;
+use format::superblock::{GEOMETRY_BLOCKS, Geometry};
+use format::units::Zone;
+
+use crate::checkpoint::checkpoints::dirty_pages_sure;
+use crate::devices::Purpose;
+use crate::door::done::Done;
+use crate::door::error::RequestError;
+use crate::door::outcome::Reply;
+use crate::door::requests::AdminRequest;
+use crate::engine::Engine;
+use crate::geometry::check_zones;
+use crate::grow::enlarging::{Growth, Then, Wish};
+use crate::grow::{GrowOptions, plan_growth};
+
+/// A write and a sync for each of the geometry's blocks.
+const STEPS: usize = 2 * GEOMETRY_BLOCKS.len();
+
+impl Engine {
+    pub(crate) fn accept_grow(&mut self, options: GrowOptions, files: FurtherFiles, done: Done) {
+        self.enlarging.wishes.push_back(Wish::Growth { options, files, done });
+    }
+
+    /// Moves the running growth on, or begins one.
+    pub(crate) fn advance_enlarging(&mut self) -> bool {
+        if self.enlarging.io_out {
+            return false;
+        }
+        if let Some(error) = self.stopped.clone() {
+            let any = self.enlarging.any();
+            self.enlarging.fail(&error);
+            return any;
+        }
+        let Some(growth) = self.enlarging.running.take() else { return self.begin_enlarging() };
+        if growth.steps == STEPS {
+            self.end_enlarging(growth);
+            return true;
+        }
+        let block = GEOMETRY_BLOCKS[growth.steps / 2];
+        if growth.steps.is_multiple_of(2) {
+            let buf = AlignedBuf::padded(&growth.grown.encode());
+            let offset_bytes = block * BLOCK_BYTES as u64;
+            self.devices.write(Zone::Superblock, offset_bytes, buf.into(), Purpose::Geometry);
+        } else {
+            self.devices.sync(Zone::Superblock, Purpose::Geometry);
+        }
+        self.enlarging.io_out = true;
+        self.enlarging.running = Some(Growth { steps: growth.steps + 1, ..growth });
+        true
+    }
+
+    fn begin_enlarging(&mut self) -> bool {
+        if self.enlarging.wishes.is_empty() || self.scrub.is_at_superblock() {
+            return false;
+        }
+        let Some(wish) = self.enlarging.wishes.pop_front() else { return false };
+        let (done, then, grown) = match wish {
+            Wish::Growth { options, files, done } => (done, None, self.take_files(&options, files)),
+            // Another one was faster.
+            Wish::Detection { then, done } if self.may_be_recorded(&then) => {
+                self.go_on(then, done);
+                return true;
+            }
+            Wish::Detection { then, done } => {
+                let geometry = self.with_detection(&then);
+                (done, Some(then), geometry)
+            }
+        };
+        match grown {
+            Ok(grown) => self.enlarging.running = Some(Growth { grown, done, then, steps: 0 }),
+            Err(error) => done.fail(error),
+        }
+        true
+    }
+
+    fn may_be_recorded(&self, then: &Then) -> bool {
+        match then {
+            Then::Make(_) => self.geometry.detection.secret.is_some(),
+            Then::LeaveAside { .. } => self.geometry.detection.asides,
+        }
+    }
+
+    fn go_on(&mut self, then: Then, done: Done) {
+        match then {
+            // Whoever was before it may have taken the room that it found.
+            Then::Make(volume) => self.accept_admin(AdminRequest::CreateVolume(volume), done),
+            Then::LeaveAside { name, dedup } => self.accept_dedup(name, dedup, done),
+        }
+    }
+
+    /// The geometry with what is wanted, in the version that knows of it.
+    fn with_detection(&self, then: &Then) -> Result<Geometry, RequestError> {
+        let known = self.geometry.detection;
+        let detection = match then {
+            Then::Make(_) => {
+                let secret = Some(self.offered_secret.ok_or(RequestError::NoSecret)?);
+                Detection { secret, ..known }
+            }
+            Then::LeaveAside { .. } => Detection { asides: true, ..known },
+        };
+        let version = self.geometry.version.max(detection.format_version());
+        Ok(Geometry { detection, version, ..self.geometry.clone() })
+    }
+
+    /// The geometry is durable in both its blocks.
+    fn end_enlarging(&mut self, growth: Growth) {
+        let Growth { grown, done, then, .. } = growth;
+        match then {
+            Some(then) => {
+                self.geometry = grown;
+                self.go_on(then, done);
+            }
+            None => {
+                self.adopt(grown);
+                done.reply(Reply::Geometry(Box::new(self.geometry.clone())));
+            }
+        }
+    }
+
+    /// The grown geometry, if the files are there for it.
+    fn take_files(
+        &mut self,
+        options: &GrowOptions,
+        files: FurtherFiles,
+    ) -> Result<Geometry, RequestError> {
+        let cannot = |reason: String| RequestError::CannotGrow { reason };
+        let grown =
+            plan_growth(&self.geometry, options).map_err(|error| cannot(error.to_string()))?;
+        self.devices.grow(files);
+        if let Err(error) = check_zones(&self.devices, &grown) {
+            self.devices.let_go_behind(self.geometry.data.len());
+            return Err(cannot(error.to_string()));
+        }
+        Ok(grown)
+    }
+
+    /// From now on all that the grown store has may be used.
+    fn adopt(&mut self, grown: Geometry) {
+        self.placement.space.grow(&grown);
+        self.state.containers.grow(grown.containers_total());
+        self.state.store.grow(grown.tables_blocks());
+        self.checkpoints.dirty_pages_sure =
+            dirty_pages_sure(grown.tables_bytes, self.lending.own_pages());
+        self.geometry = grown;
+        self.checkpoints.relieved();
+    }
+}

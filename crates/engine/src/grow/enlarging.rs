@@ -1,0 +1,79 @@
+//! Growths of a store that runs, from their requests to their ends; and what the geometry has to
+//! say before a store has its first domain, or its first volume without deduplication.
+
+use std::collections::VecDeque;
+
+use disk::FurtherFiles;
+use format::catalog::Dedup;
+use format::superblock::Geometry;
+
+use crate::door::done::Done;
+use crate::door::error::RequestError;
+use crate::door::requests::NewVolume;
+use crate::grow::GrowOptions;
+
+/// Another geometry that has been asked for.
+pub(crate) enum Wish {
+    Growth {
+        options: GrowOptions,
+        files: FurtherFiles,
+        done: Done,
+    },
+    /// That the geometry says first what must be known of the store.
+    Detection {
+        then: Then,
+        done: Done,
+    },
+}
+
+/// What may not be recorded before the geometry says that it may be there.
+pub(crate) enum Then {
+    /// A volume in a keyed domain.
+    Make(NewVolume),
+    /// Chunks of a volume may be aside from now on.
+    LeaveAside { name: String, dedup: Dedup },
+}
+
+impl Wish {
+    fn fail(self, error: RequestError) {
+        match self {
+            Self::Growth { done, .. } | Self::Detection { done, .. } => done.fail(error),
+        }
+    }
+}
+
+/// A geometry that is being written.
+pub(crate) struct Growth {
+    pub(crate) grown: Geometry,
+    pub(crate) done: Done,
+    /// What waits for it.
+    pub(crate) then: Option<Then>,
+    /// Writes and syncs of the geometry's blocks that have ended.
+    pub(crate) steps: usize,
+}
+
+/// Growths in the order in which they came, one at a time.
+#[derive(Default)]
+pub(crate) struct Enlarging {
+    pub(crate) wishes: VecDeque<Wish>,
+    pub(crate) running: Option<Growth>,
+    /// A write or sync of the geometry is in flight.
+    pub(crate) io_out: bool,
+}
+
+impl Enlarging {
+    pub(crate) fn any(&self) -> bool {
+        self.running.is_some() || !self.wishes.is_empty()
+    }
+
+    pub(crate) fn io_ended(&mut self) {
+        self.io_out = false;
+    }
+
+    pub(crate) fn fail(&mut self, error: &RequestError) {
+        self.wishes.drain(..).for_each(|wish| wish.fail(error.clone()));
+        if let Some(growth) = self.running.take() {
+            growth.done.fail(error.clone());
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! How full a store is, and who is told.
+//!
+//! What counts as used is what does not come back by itself. The room for data is all of the data
+//! zones but what collection keeps to work in, and of that all is used but free containers and what
+//! collection would give back: the dead part of containers that are worth it, and of no others
+//! (`containers/src/compaction.rs`). The room for tables is theirs without what checkpoints and
+//! young entries are kept, and of that live pages are used, less what comes back when young entries
+//! are merged and dead chunks are forgotten. So 100% is where writes fail. The journal is a ring,
+//! and never counts. What collection would give back is *taken* until it has done so.
+//!
+//! The operator is told when a watermark is reached, once for each kind of room, and again when
+//! enough has come back that it is not said at every step; at once when a write fails, and again
+//! when there is room to promise, however full the store is.
+
+use crate::engine::Engine;
+use crate::notice::{Notice, Room};
+use crate::space::watermarks::Watermarks;
+
+/// So many chunks must find blocks of the tables before it is said that writes fit again: more than
+/// what comes and goes with every checkpoint.
+const CHUNKS_TO_FIT: u64 = 32;
+
+impl Engine {
+    /// From now on the operator is told when room reaches one of these percentages.
+    pub fn warn_at(&mut self, percents: &[u8]) {
+        let mut percents = percents.to_vec();
+        percents.sort_unstable();
+        percents.dedup();
+        self.watermarks = Watermarks::at(percents);
+    }
+
+    /// Used parts of the data zones and of zone tables, 0 to 1.
+    pub(crate) fn used_ratios(&self) -> [f64; 2] {
+        let store = &self.state.store;
+        let all = store.used_blocks() + store.free_blocks() + store.quarantined_blocks();
+        let usable = all.saturating_sub(self.table_blocks_kept());
+        let coming = self.state.hash.pages_to_come_back(self.state.totals.dead_chunks);
+        let used = store.used_blocks().saturating_sub(coming);
+        [self.data_ratio_without(self.placement.space.collectable_bytes()), part(used, usable)]
+    }
+
+    /// The part of the room for data that no client can be given now, 0 to 1.
+    pub(crate) fn data_taken_ratio(&self) -> f64 {
+        self.data_ratio_without(0)
+    }
+
+    /// What is not free of the room for data, less this.
+    fn data_ratio_without(&self, coming_bytes: u64) -> f64 {
+        let kept_bytes = self.placement.kept_bytes();
+        let room_bytes = self.geometry.capacity_bytes().saturating_sub(kept_bytes);
+        let spare_bytes = self.free_bytes().saturating_sub(kept_bytes) + coming_bytes;
+        part(room_bytes.saturating_sub(spare_bytes), room_bytes)
+    }
+
+    /// Tells of watermarks that were passed since this was last asked.
+    pub(crate) fn watch_room(&mut self) {
+        let mut notices = Vec::new();
+        let percents = self.used_ratios().map(|ratio| (ratio * 100.0) as u64);
+        for (room, percent) in [Room::Data, Room::Tables].into_iter().zip(percents) {
+            self.watermarks.note(room, percent, |notice| notices.push(notice));
+        }
+        if self.watermarks.refused && self.writes_fit() {
+            self.watermarks.refused = false;
+            notices.push(Notice::WritesFitAgain);
+        }
+        notices.iter().for_each(|notice| self.tell(notice));
+    }
+
+    /// A write has failed because there is no room.
+    pub(crate) fn note_refusal(&mut self) {
+        if !std::mem::replace(&mut self.watermarks.refused, true) {
+            self.tell(&Notice::WritesRefused);
+        }
+    }
+
+    /// Whether clients can be promised a container, and the pages of more than a few chunks.
+    fn writes_fit(&self) -> bool {
+        let lacks = |chunks| self.intake.lock().space.lacks(chunks);
+        self.placement.has_spare_container() && !lacks(CHUNKS_TO_FIT)
+    }
+}
+
+fn part(of: u64, all: u64) -> f64 {
+    if all == 0 { 1.0 } else { (of as f64 / all as f64).min(1.0) }
+}

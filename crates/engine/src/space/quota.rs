@@ -1,0 +1,230 @@
+//! Quotas: a volume maps no more chunks than it may, at every moment and after every crash.
+//!
+//! A write to a volume with a quota is not acknowledged at the door. Here it is *admitted*: its
+//! chunks that are not mapped yet are counted, with `M` chunks mapped and `R` reserved these must
+//! fit, and they are reserved until its last group has been applied and is in the volume's own
+//! count. So the quota is not exceeded, in whatever order goes on what is under way:
+//!
+//! * a chunk that is mapped, and of which nothing is buffered, stays mapped until this write comes,
+//!   or is unmapped by what comes later: writing over it adds nothing;
+//! * a chunk of which something is buffered may be unmapped by that first, and is counted as new;
+//! * a write that has no space yet may be overtaken: a trim that comes later enters before it. So
+//!   all its chunks are reserved, those that are mapped too: nobody else gets what a trim of them
+//!   sets free.
+//!
+//! The second and the third count too high where nothing is unmapped, so what does not fit is
+//! judged only when nothing of its volume is under way, and until then waits. So does what may fit
+//! when what was cut off its volume has been given back. Others do not wait for it, nor for the
+//! memory in which it waits ([`crate::space::quota_line`]).
+//!
+//! Writes of a volume are admitted in their order, and each that needs a look into the map may wait
+//! for a page. The pages of those behind it are read meanwhile, so that together they wait about as
+//! long as one of them.
+
+use std::ops::{Range, RangeInclusive};
+
+use format::units::{Lba, TreeId};
+use mutants::mutant;
+use tables::{PageError, lba_pbn};
+
+use crate::door::error::RequestError;
+use crate::door::requests::WriteRequest;
+use crate::door::volume::QuotaShare;
+use crate::engine::Engine;
+use crate::pages::absence::lacking_page;
+use crate::pages::wanted::Wanted;
+use crate::space::quota_line::{Pass, Until};
+use crate::write::buffer::Newest;
+
+/// Leaves that are read for writes behind those that wait for theirs.
+const LEAVES_AHEAD: usize = 64;
+
+/// What is said of a write at the quota of its volume.
+enum Admission {
+    Admitted(QuotaShare),
+    Refused,
+    Waits(Until),
+    /// It would wait for what is given back only when the store is opened again.
+    Closing,
+}
+
+impl Engine {
+    /// A write to a volume with a quota: waits for its turn, unless it was acknowledged already.
+    pub(crate) fn wait_for_quota(&mut self, write: WriteRequest) {
+        self.quota_line.writes.push_back(write);
+        self.advance_quotas();
+    }
+
+    /// Writes that wait for their volume's quota enter as far as they may, those of one volume in
+    /// their order.
+    pub(crate) fn advance_quotas(&mut self) -> bool {
+        if self.quota_line.is_empty() {
+            return false;
+        }
+        let mut moved = false;
+        let (mut pass, mut first) = (Pass::default(), Wanted::default());
+        let mut ahead = self.state.ahead_max(LEAVES_AHEAD);
+        for write in std::mem::take(&mut self.quota_line.writes) {
+            let until = match pass.until(&write.volume) {
+                Some(until) => {
+                    if until == Until::Soon {
+                        self.want_ahead(&write, &mut ahead);
+                    }
+                    until
+                }
+                None => match self.admit_first(&write, &mut first) {
+                    Ok(Admission::Waits(until)) => {
+                        pass.begin(&write.volume, until);
+                        until
+                    }
+                    verdict => {
+                        self.end_waiting(write, verdict);
+                        moved = true;
+                        continue;
+                    }
+                },
+            };
+            if let Err(write) = self.quota_line.keep(write, until) {
+                self.end_waiting(write, Ok(Admission::Refused));
+                moved = true;
+            }
+        }
+        self.hold_pages(first, |held| &mut held.quota);
+        self.quota_line.let_go();
+        moved
+    }
+
+    /// A write does not wait any more.
+    fn end_waiting(&mut self, mut write: WriteRequest, verdict: Result<Admission, PageError>) {
+        match verdict {
+            // The share ends here.
+            Ok(Admission::Admitted(_)) if write.had_to_wait && write.is_given_up() => {
+                self.refuse_write(write, &RequestError::GivenUp);
+            }
+            Ok(Admission::Admitted(share)) => {
+                write.quota = Some(share);
+                self.take_admitted(write);
+            }
+            Ok(Admission::Refused | Admission::Waits(_)) => {
+                let volume = write.volume.name();
+                self.refuse_write(write, &RequestError::QuotaExceeded { volume });
+            }
+            Ok(Admission::Closing) => self.refuse_write(write, &RequestError::Closing),
+            Err(error) => self.refuse_write(write, &lacking_page(&error)),
+        }
+    }
+
+    fn refuse_write(&mut self, mut write: WriteRequest, error: &RequestError) {
+        if write.reserved {
+            self.intake.lock().space.settle(write.chunks);
+        }
+        write.fail(error);
+    }
+
+    /// Judges the first write of a volume; what the first of all finds here is held for it while it
+    /// waits.
+    fn admit_first(
+        &mut self,
+        write: &WriteRequest,
+        first: &mut Wanted,
+    ) -> Result<Admission, PageError> {
+        let mut wanted = Wanted::default();
+        let verdict = self.admit(write, &mut wanted);
+        self.submit_page_reads(wanted.reads);
+        if matches!(verdict, Ok(Admission::Waits(Until::Soon))) && first.pins.is_empty() {
+            first.pins = wanted.pins;
+        } else {
+            self.state.store.release_pins(wanted.pins);
+        }
+        verdict
+    }
+
+    fn admit(&mut self, write: &WriteRequest, wanted: &mut Wanted) -> Result<Admission, PageError> {
+        let volume = &write.volume;
+        let entry = self.state.catalog.get(volume.id);
+        let (Some(quota_bytes), Some(entry)) = (volume.quota_bytes(), entry) else {
+            return Ok(Admission::Admitted(volume.share_of_quota(0)));
+        };
+        // One that ends inside a chunk lets that be written: a volume of its size can be filled.
+        let quota_chunks = quota_bytes.div_ceil(u64::from(self.geometry.chunk_bytes));
+        let taken = entry.mapped_chunks + volume.quota_reserved();
+        // Most writes are far from the quota, and need no look into the map.
+        if taken + write.chunks <= quota_chunks {
+            return Ok(Admission::Admitted(volume.share_of_quota(write.chunks)));
+        }
+        let Some(new) = self.new_chunks_of(write, wanted)? else {
+            return Ok(Admission::Waits(Until::Soon));
+        };
+        if new == 0 || taken + new <= quota_chunks || mutant!(PassesQuota) {
+            let share = if write.reserved { new } else { write.chunks };
+            return Ok(Admission::Admitted(volume.share_of_quota(share)));
+        }
+        if volume.quota_reserved() > 0 || self.buffer.holds_any_of(volume.id) {
+            // What is under way goes on, so that this one can.
+            if self.buffer.closed_groups() == 0 {
+                self.buffer.close_open();
+            }
+            return Ok(Admission::Waits(Until::Soon));
+        }
+        let is_deleting = self.volumes.deletions.next(&self.state.catalog).is_some();
+        Ok(match is_deleting && self.state.count_may_fall(volume.id) {
+            false => Admission::Refused,
+            true if self.closing_now() => Admission::Closing,
+            true => Admission::Waits(Until::GivenBack),
+        })
+    }
+
+    /// Chunks that a write may map and that are not mapped now; none while pages are on their way.
+    fn new_chunks_of(
+        &mut self,
+        write: &WriteRequest,
+        wanted: &mut Wanted,
+    ) -> Result<Option<u64>, PageError> {
+        let tree = TreeId::volume(write.volume.id);
+        let mut counted = Ok(true);
+        for leaf in self.leaves_of(write) {
+            match self.state.store.want(&mut wanted.pins, tree, leaf, &mut wanted.reads) {
+                Ok(here) => counted = counted.map(|all| all && here),
+                Err(error) => counted = Err(error),
+            }
+        }
+        if !counted? {
+            return Ok(None);
+        }
+        let is_new = |lba: &Lba| {
+            let buffered = self.buffer.newest(write.volume.id, *lba) != Newest::Nothing;
+            buffered || lba_pbn::get(&self.state.store, tree, *lba).is_none()
+        };
+        Ok(Some(self.chunks_of(write).map(Lba).filter(is_new).count() as u64))
+    }
+
+    /// Asks for the leaves of a write behind one that waits, if so many are left to be asked for.
+    fn want_ahead(&mut self, write: &WriteRequest, left: &mut usize) {
+        let leaves = self.leaves_of(write);
+        let count = leaves.end() - leaves.start() + 1;
+        let Some(rest) = left.checked_sub(count as usize) else {
+            *left = 0;
+            return;
+        };
+        *left = rest;
+        let (tree, mut wanted) = (TreeId::volume(write.volume.id), Wanted::default());
+        for leaf in leaves {
+            // What is damaged is told when it is this one's turn.
+            let _ = self.state.store.want(&mut wanted.pins, tree, leaf, &mut wanted.reads);
+        }
+        self.state.store.release_pins(wanted.pins);
+        self.submit_page_reads(wanted.reads);
+    }
+
+    fn chunks_of(&self, write: &WriteRequest) -> Range<u64> {
+        let first = write.offset_bytes / u64::from(self.geometry.chunk_bytes);
+        first..first + write.chunks
+    }
+
+    /// Leaves of the map that hold a write's chunks.
+    fn leaves_of(&self, write: &WriteRequest) -> RangeInclusive<u64> {
+        let chunks = self.chunks_of(write);
+        let leaf = |lba| lba_pbn::place(Lba(lba)).0;
+        leaf(chunks.start)..=leaf(chunks.end.saturating_sub(1).max(chunks.start))
+    }
+}

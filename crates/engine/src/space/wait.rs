@@ -1,0 +1,183 @@
+//! Space is short: what waits for it enters the write buffer as soon as its worst case fits, and
+//! fails with no-space once nothing under way can free any. A store that is being closed frees none
+//! any more, which says nothing of how full it is: what waits then is told of the close.
+//!
+//! Whose client has gone does not enter: unmaps that came later, and have been answered, did not
+//! wait for it, and it would undo them. What is in the write buffer of it stays: that was before.
+//!
+//! Unmaps go first: they take little and give back more. Of one only the ends wait, which may cover
+//! chunks in part; what it covers whole is in the write buffer already.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::door::done::Done;
+use crate::door::error::RequestError;
+use crate::door::requests::{AdminRequest, UnmapRequest, WriteRequest};
+use crate::engine::Engine;
+use crate::space::space_budget::SpaceBudget;
+use crate::space::waiting::Waiting;
+
+/// What came of the one that has waited longest.
+enum Turn {
+    /// It is in the write buffer, or has failed.
+    Left,
+    /// A part of it is in the write buffer.
+    Began,
+    /// There is no room now.
+    Waits,
+}
+
+impl Engine {
+    /// Those that wait for space enter as far as there is room.
+    pub(crate) fn advance_waiting(&mut self) -> bool {
+        let mut moved = false;
+        while let Some(waiting) = self.waiting.pop_front() {
+            let turn = match waiting {
+                Waiting::Write(write) => self.let_write_in(write),
+                Waiting::Ends { unmap, range, ragged } => self.let_ends_in(unmap, range, ragged),
+                Waiting::Change(request, done) => self.let_change_in(request, done),
+            };
+            match turn {
+                Turn::Left => moved = true,
+                Turn::Began => return true,
+                Turn::Waits if self.space_may_come() => break,
+                Turn::Waits => {
+                    match self.waiting.pop_front() {
+                        Some(Waiting::Ends { unmap, .. }) => self.give_up_ends(unmap),
+                        Some(waiting) => {
+                            let error = self.refuse_for_room();
+                            waiting.fail(&error);
+                        }
+                        None => {}
+                    }
+                    moved = true;
+                }
+            }
+        }
+        moved
+    }
+
+    /// What one is told that no room comes for.
+    pub(crate) fn refuse_for_room(&mut self) -> RequestError {
+        if self.closing_now() {
+            return RequestError::Closing;
+        }
+        self.note_refusal();
+        RequestError::NoSpace
+    }
+
+    /// One that is larger than all the room enters piece by piece.
+    fn let_write_in(&mut self, mut write: WriteRequest) -> Turn {
+        let chunks = self.reserve_some(write.chunks);
+        if chunks == 0 {
+            self.waiting.push_front(Waiting::Write(write));
+            return Turn::Waits;
+        }
+        self.checkpoints.relieved();
+        if write.is_given_up() {
+            self.fail_reserved(&mut write, chunks, &RequestError::GivenUp);
+            return Turn::Left;
+        }
+        if !self.buffer_part(&mut write, chunks) {
+            return Turn::Left;
+        }
+        if write.chunks > 0 {
+            self.waiting.push_front(Waiting::Write(write));
+            return Turn::Began;
+        }
+        if let Some(ack) = write.answer() {
+            self.acknowledge(ack, write.durable);
+        }
+        Turn::Left
+    }
+
+    fn let_ends_in(&mut self, unmap: UnmapRequest, range: Range<u64>, ragged: u64) -> Turn {
+        // The volume may have shrunk meanwhile.
+        if let Err(error) = unmap.volume.check_change(unmap.offset_bytes, unmap.length_bytes) {
+            unmap.done.fail(error);
+            return Turn::Left;
+        }
+        if !self.intake.lock().space.try_reserve(ragged) {
+            self.waiting.push_front(Waiting::Ends { unmap, range, ragged });
+            return Turn::Waits;
+        }
+        self.checkpoints.relieved();
+        if unmap.done.is_gone() {
+            self.intake.lock().space.settle(ragged);
+            unmap.done.fail(RequestError::GivenUp);
+            return Turn::Left;
+        }
+        self.buffer_ends(unmap, &range, ragged);
+        Turn::Left
+    }
+
+    fn let_change_in(&mut self, request: AdminRequest, done: Done) -> Turn {
+        let is_resize = matches!(request, AdminRequest::ResizeVolume { .. });
+        let lacks_rest = is_resize && self.intake.lock().space.lacks(1);
+        if lacks_rest || !self.has_room_for_versions(&request) {
+            self.waiting.push_front(Waiting::Change(request, done));
+            return Turn::Waits;
+        }
+        self.checkpoints.relieved();
+        self.accept_admin(request, done);
+        Turn::Left
+    }
+
+    /// Reserves the worst case of `chunks`; if that is too much although nothing else is on its
+    /// way, of fewer. 0 when there is no room now.
+    fn reserve_some(&mut self, chunks: u64) -> u64 {
+        let alone = self.buffer.groups.is_empty();
+        let intake = Arc::clone(&self.intake);
+        let mut intake = intake.lock();
+        let mut wanted = chunks;
+        while wanted > 0 {
+            if intake.space.try_reserve(wanted) {
+                return wanted;
+            }
+            wanted = if alone { wanted / 2 } else { 0 };
+        }
+        0
+    }
+
+    /// Whether anything under way, or collection, can still free space.
+    fn space_may_come(&mut self) -> bool {
+        if self.buffer.has_open() && self.buffer.closed_groups() == 0 {
+            self.buffer.close_open();
+        }
+        !self.buffer.groups.is_empty()
+            || self.deletion_going_on().is_some()
+            || self.can_collect()
+            || self.containers_come_back()
+            || self.checkpoints.relief_may_come()
+            || self.merge_may_give_blocks()
+            || self.enlarging.any()
+    }
+
+    /// Whether somebody waits for blocks of the tables, which checkpoints bring back, or for what
+    /// neither collection nor quarantine will bring.
+    pub(crate) fn waits_for_blocks(&self) -> bool {
+        let containers_come = || self.can_collect() || self.containers_come_back();
+        self.first_waits_for(SpaceBudget::lacks_chunks)
+            || (self.waits_for_containers() && !containers_come())
+    }
+
+    fn containers_come_back(&self) -> bool {
+        self.placement.space.quarantined_containers() > 0
+    }
+
+    /// Whether somebody waits for room in containers, or for what nothing else has brought.
+    pub(crate) fn waits_for_containers(&self) -> bool {
+        let waits_long = !self.waiting.is_empty() && !self.checkpoints.relief_may_come();
+        waits_long || self.first_waits_for(SpaceBudget::lacks_bytes)
+    }
+
+    /// Whether there is too little of something for the one that has waited longest.
+    fn first_waits_for(&self, lacks: impl Fn(&SpaceBudget, u64) -> bool) -> bool {
+        self.waiting.front().is_some_and(|first| {
+            let is_alone = self.buffer.groups.is_empty();
+            let chunks = if is_alone { first.least_chunks() } else { first.chunks() };
+            lacks(&self.intake.lock().space, chunks)
+        })
+    }
+}

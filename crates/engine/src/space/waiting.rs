@@ -1,0 +1,50 @@
+//! What waits for space: writes, unmaps and shrinks that must write the rest of a chunk again, and
+//! what makes volumes, snapshots and clones.
+//!
+//! Not acknowledged, so without a place in the order yet.
+
+use std::ops::Range;
+
+use crate::door::done::Done;
+use crate::door::error::RequestError;
+use crate::door::requests::{AdminRequest, UnmapRequest, WriteRequest};
+use crate::space::space_budget::PAGES_PER_CHUNK_MAX;
+
+/// A request without a reservation.
+pub(crate) enum Waiting {
+    Write(WriteRequest),
+    /// Bytes that an unmap covers, whose whole chunks are in the write buffer, and how many chunks
+    /// they cover in part.
+    Ends {
+        unmap: UnmapRequest,
+        range: Range<u64>,
+        ragged: u64,
+    },
+    /// One that makes versions, or a volume smaller in the middle of a chunk.
+    Change(AdminRequest, Done),
+}
+
+impl Waiting {
+    /// Chunks whose worst case it waits for.
+    pub(crate) fn chunks(&self) -> u64 {
+        match self {
+            Self::Write(write) => write.chunks,
+            Self::Ends { ragged, .. } => *ragged,
+            Self::Change(AdminRequest::ResizeVolume { .. }, _) => 1,
+            Self::Change(request, _) => request.versions_made().div_ceil(PAGES_PER_CHUNK_MAX),
+        }
+    }
+
+    /// The least of these that one can begin with which is alone: a write goes in piece by piece.
+    pub(crate) fn least_chunks(&self) -> u64 {
+        if let Self::Write(_) = self { 1 } else { self.chunks() }
+    }
+
+    pub(crate) fn fail(self, error: &RequestError) {
+        match self {
+            Self::Write(mut write) => write.fail(error),
+            Self::Ends { unmap, .. } => unmap.done.fail(error.clone()),
+            Self::Change(_, done) => done.fail(error.clone()),
+        }
+    }
+}

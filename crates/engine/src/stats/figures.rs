@@ -1,0 +1,198 @@
+//! The figures of [`Stats`], taken from totals that are exact at every step.
+
+use std::sync::atomic::Ordering;
+
+use format::BLOCK_BYTES;
+use format::root::Stream;
+use format::units::{CONTAINER_BYTES, Codec, Compression, Zone};
+
+use crate::devices::WrittenBytes;
+use crate::engine::Engine;
+use crate::stats::stages::StageTimes;
+use crate::stats::{Counters, ReadCacheFigures, Stats, UnderWay, VolumeStats, Written};
+
+impl Engine {
+    /// The store as it is now, what is buffered not included.
+    pub(crate) fn stats(&self) -> Stats {
+        let chunk_bytes = u64::from(self.geometry.chunk_bytes);
+        let totals = &self.state.totals;
+        let deletions = self.volumes.deletions.count();
+        let deletions_held = self.volumes.deletions.held(&self.state.catalog);
+        let logical_bytes = totals.mapped_chunks * chunk_bytes;
+        let unique_bytes = totals.unique_chunks * chunk_bytes;
+        let stored_bytes = totals.live_frame_bytes;
+        let table_bytes = self.state.store.used_blocks() * BLOCK_BYTES as u64;
+        let journal_bytes = self.geometry.journal_bytes;
+        let capacity_bytes = self.geometry.capacity_bytes();
+        let free_bytes = self.free_bytes();
+        let superblock_bytes = self.devices.size_bytes(Zone::Superblock);
+        let [data_used_ratio, tables_used_ratio] = self.used_ratios();
+        let occupied_bytes = capacity_bytes - free_bytes;
+        Stats {
+            uuid: format!("{:032x}", u128::from_be_bytes(self.geometry.uuid)),
+            logical_bytes,
+            deletions: deletions - deletions_held,
+            deletions_held,
+            unique_chunks: totals.unique_chunks,
+            unique_bytes,
+            stored_bytes,
+            table_bytes,
+            journal_bytes,
+            device_bytes: occupied_bytes + table_bytes + journal_bytes + superblock_bytes,
+            free_bytes,
+            capacity_bytes,
+            kept_bytes: self.placement.kept_bytes(),
+            dead_bytes: totals.dead_frame_bytes,
+            collectable_bytes: self.placement.space.collectable_bytes(),
+            copied_chunks: totals.copied_chunks,
+            copy_bytes: totals.copy_frame_bytes,
+            data_used_ratio,
+            data_taken_ratio: self.data_taken_ratio(),
+            tables_used_ratio,
+            watermark_percent: self.watermarks.highest(),
+            dedup_ratio: ratio(logical_bytes, unique_bytes),
+            compression_ratio: ratio(unique_bytes, stored_bytes),
+            reduction_ratio: ratio(logical_bytes, stored_bytes),
+            memory_bytes: self.resident_bytes(),
+            memory_bytes_max: self.memory_bytes_max,
+            under_way: self.under_way(),
+            compression: compression_name(self.state.compression),
+            chunk_bytes: self.geometry.chunk_bytes,
+            fingerprint: self.geometry.detection.kind.name().to_owned(),
+            verify: self.geometry.detection.verify,
+            domains: self.count_domains(),
+            damaged_chunks: self.scrub.damage.len() as u64,
+            given_up_chunks: self.state.given_up_chunks(),
+            volumes: self.volume_stats(),
+            writing_stopped: self.stopped.as_ref().map(ToString::to_string),
+            written: self.written(),
+            tables: self.tables_figures(),
+            read_cache: self.read_cache(),
+            stages: StageTimes::of(&self.stages, &self.workers, &self.intake.expanding),
+            counters: self.counters(),
+        }
+    }
+
+    /// Memory of all caches and of the write buffer.
+    fn resident_bytes(&self) -> u64 {
+        self.state.resident_bytes()
+            + self.directories.resident_bytes()
+            + self.frames.resident_bytes()
+            + self.ahead.resident_bytes()
+            + self.intake.lookaside.resident_bytes()
+            + self.write_bytes()
+    }
+
+    /// Where what was written since the store was opened went.
+    fn written(&self) -> Written {
+        let chunk_bytes = u64::from(self.geometry.chunk_bytes);
+        let counters = self.counters();
+        let to_device = self.devices.written();
+        let WrittenBytes { data, tables, journal, superblock } = to_device;
+        let again_bytes = counters.frame_bytes_moved + counters.frame_bytes_copied;
+        let frame_bytes = counters.frame_bytes_stored + again_bytes;
+        let device_bytes = data + tables + journal + superblock;
+        let client_bytes = counters.bytes_written;
+        let amplification =
+            if client_bytes == 0 { 0.0 } else { device_bytes as f64 / client_bytes as f64 };
+        Written {
+            client_bytes,
+            duplicate_bytes: counters.chunks_duplicate * chunk_bytes,
+            dropped_bytes: (counters.chunks_zero + counters.chunks_absorbed) * chunk_bytes,
+            new_frame_bytes: counters.frame_bytes_stored,
+            moved_frame_bytes: counters.frame_bytes_moved,
+            copied_frame_bytes: counters.frame_bytes_copied,
+            container_bytes: data.saturating_sub(frame_bytes),
+            table_bytes: tables,
+            journal_bytes: journal,
+            superblock_bytes: superblock,
+            device_bytes,
+            amplification,
+        }
+    }
+
+    fn read_cache(&self) -> ReadCacheFigures {
+        let Counters { frames_hit, frames_ahead, frames_missed, .. } = self.counters();
+        let found = frames_hit + frames_ahead;
+        let asked = found + frames_missed;
+        ReadCacheFigures {
+            frames: self.frames.len() as u64,
+            bytes: self.frames.resident_bytes() + self.ahead.resident_bytes(),
+            bytes_max: self.frames.bytes_max() + self.ahead.bytes_max(),
+            hits: frames_hit,
+            hits_at_doors: self.intake.lookaside.chunks.load(Ordering::Relaxed),
+            hits_ahead: frames_ahead,
+            misses: frames_missed,
+            hit_ratio: if asked == 0 { 0.0 } else { found as f64 / asked as f64 },
+            hits_to_compare: self.counters.frames_hit_to_compare,
+            hits_ahead_to_compare: self.counters.frames_ahead_to_compare,
+            ahead_read_bytes: self.ahead.read_bytes,
+            ahead_used_bytes: self.ahead.used_bytes,
+        }
+    }
+
+    /// Containers that are free or will be, and what is left of the open ones.
+    pub(crate) fn free_bytes(&self) -> u64 {
+        let space = &self.placement.space;
+        let containers = space.coming_containers();
+        let open_bytes = |stream| self.placement.open_room_bytes(stream);
+        containers * u64::from(CONTAINER_BYTES) + Stream::ALL.map(open_bytes).iter().sum::<u64>()
+    }
+
+    /// Memory of writes.
+    fn write_bytes(&self) -> u64 {
+        self.intake.credits.used_bytes() + self.quota_line.aside_bytes()
+    }
+
+    fn under_way(&self) -> UnderWay {
+        UnderWay {
+            reserved_chunks: self.intake.lock().space.reserved_chunks(),
+            quota_chunks: self.volumes.iter().map(|volume| volume.quota_reserved()).sum(),
+            write_bytes: self.write_bytes(),
+            read_bytes: self.intake.read_credits.used_bytes(),
+        }
+    }
+
+    fn volume_stats(&self) -> Vec<VolumeStats> {
+        let chunk_bytes = u64::from(self.geometry.chunk_bytes);
+        let figures = |volume: &std::sync::Arc<crate::door::volume::VolumeShared>| VolumeStats {
+            name: volume.name(),
+            size_bytes: volume.size_bytes(),
+            mapped_bytes: chunk_bytes
+                * self.state.catalog.get(volume.id).map_or(0, |entry| entry.mapped_chunks),
+        };
+        self.volumes.iter().map(figures).collect()
+    }
+
+    fn counters(&self) -> Counters {
+        let Counters { reads, bytes_read, frames_hit, .. } = self.counters;
+        let lookaside = &self.intake.lookaside;
+        Counters {
+            reads: reads + lookaside.reads.load(Ordering::Relaxed),
+            bytes_read: bytes_read + lookaside.bytes.load(Ordering::Relaxed),
+            frames_hit: frames_hit + lookaside.chunks.load(Ordering::Relaxed),
+            chunks_absorbed: self.buffer.absorbed,
+            chunks_damaged: self.intake.expanding.damaged.load(Ordering::Relaxed),
+            ..self.counters.clone()
+        }
+    }
+}
+
+fn ratio(of: u64, to: u64) -> f64 {
+    if to == 0 { 1.0 } else { of as f64 / to as f64 }
+}
+
+/// `lz4`, `zstd:3` or `none`.
+fn compression_name(Compression { codec, level }: Compression) -> String {
+    let name = codec_name(codec);
+    if codec == Codec::Zstd { format!("{name}:{level}") } else { name.to_owned() }
+}
+
+/// `lz4`, `zstd` or `none`.
+pub(crate) fn codec_name(codec: Codec) -> &'static str {
+    match codec {
+        Codec::Raw => "none",
+        Codec::Lz4 => "lz4",
+        Codec::Zstd => "zstd",
+    }
+}

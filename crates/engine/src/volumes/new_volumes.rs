@@ -1,0 +1,84 @@
+//! Volumes are made, in a keyed domain or in none.
+//!
+//! The first domain of a store needs a secret in the geometry, durable in both its blocks before
+//! the volume is recorded, as a growth is (`enlarge.rs`): no frame, then, says that it is of a
+//! domain whose key nobody knows.
+
+use std::collections::BTreeSet;
+
+use format::domain::{Domain, DomainSecret};
+use format::record::Change;
+
+use crate::door::done::Done;
+use crate::door::error::RequestError;
+use crate::door::requests::NewVolume;
+use crate::door::volume::VolumeShared;
+use crate::engine::Engine;
+use crate::grow::enlarging::{Then, Wish};
+use crate::volumes::administer::{Queued, check_size};
+use crate::write::buffer::AdminAnswer;
+
+impl Engine {
+    /// From what the keys of domains are to be made, should the store get its first one: 32 random
+    /// bytes of the caller's, of which nobody else knows. Without them it gets none.
+    pub fn offer_secret(&mut self, secret: DomainSecret) {
+        self.offered_secret = Some(secret);
+    }
+
+    /// Queues the making of a volume, or what has to come before.
+    pub(crate) fn accept_volume(&mut self, volume: NewVolume, done: Done) {
+        if volume.domain.is_none() || self.geometry.detection.secret.is_some() {
+            let queued = self.create_volume(volume);
+            return self.queue(queued, done);
+        }
+        match self.check_volume(&volume) {
+            Ok(()) => {
+                self.enlarging.wishes.push_back(Wish::Detection { then: Then::Make(volume), done })
+            }
+            Err(error) => done.fail(error),
+        }
+    }
+
+    pub(crate) fn check_volume(&self, volume: &NewVolume) -> Result<(), RequestError> {
+        self.volumes.check_free(&volume.name)?;
+        check_size(volume.size_bytes)?;
+        match &volume.domain {
+            Some(domain) if !Domain::is_name(domain) => {
+                Err(RequestError::BadDomain { name: domain.clone() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn create_volume(&mut self, volume: NewVolume) -> Queued {
+        self.check_volume(&volume)?;
+        let NewVolume { name, size_bytes, read_only, domain } = volume;
+        let domain = domain.map(|name| self.domain_called(name)).transpose()?;
+        let id = self.volumes.take_id();
+        let chunk_bytes = self.geometry.chunk_bytes;
+        let in_domain = domain.clone();
+        let shared = VolumeShared::new(id, &name, size_bytes, read_only, chunk_bytes, in_domain);
+        self.volumes.show(shared);
+        let change = Change::CreateVolume { id, size_bytes, read_only, name, domain };
+        Ok((vec![change], AdminAnswer::VolumeInfo(id)))
+    }
+
+    /// The domain that some version is in, or a new one.
+    fn domain_called(&mut self, name: String) -> Result<Domain, RequestError> {
+        // What is on its way into the catalog is shown already; what is not shown any more, or not
+        // yet, has the version that it came from in the catalog.
+        let shown = self.volumes.iter().filter_map(|volume| volume.domain.as_ref());
+        let listed = self.state.catalog.iter().filter_map(|entry| entry.domain.as_ref());
+        if let Some(domain) = shown.chain(listed).find(|domain| domain.name == name) {
+            return Ok(domain.clone());
+        }
+        let id = self.volumes.take_domain().ok_or(RequestError::TooManyDomains)?;
+        Ok(Domain { id, name })
+    }
+
+    /// Keyed domains that some volume or snapshot is in.
+    pub(crate) fn count_domains(&self) -> u64 {
+        let ids = self.volumes.iter().filter_map(|volume| Some(volume.domain.as_ref()?.id));
+        ids.collect::<BTreeSet<_>>().len() as u64
+    }
+}

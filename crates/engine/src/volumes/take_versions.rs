@@ -1,0 +1,181 @@
+//! Snapshots, clones and rollbacks as clients ask for them: points in the one prefix order.
+//!
+//! A snapshot holds exactly what was acknowledged before it was asked for, since it is a group of
+//! the write buffer behind all that is in it. Several volumes are one record: their snapshots are
+//! of one moment, and more than a record holds are refused. What is new can be opened once it is
+//! there, not before: a clone that could be read too early would read as zeros. Its name is claimed
+//! at once.
+//!
+//! A rollback changes everything under a client's feet, and would mix with what is being written in
+//! part; so nobody may have the volume open.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use format::catalog::{Dedup, Origin};
+use format::record::Change;
+use format::units::VolumeId;
+
+use crate::door::error::RequestError;
+use crate::door::requests::{AdminRequest, SnapshotRequest};
+use crate::door::volume::VolumeShared;
+use crate::engine::Engine;
+use crate::space::space_budget::PAGES_PER_CHUNK_MAX;
+use crate::volumes::administer::Queued;
+use crate::volumes::shared_of;
+use crate::write::buffer::{AdminAnswer, Work};
+use crate::write::record::changes_in_a_record;
+
+impl Engine {
+    /// Whether the catalog has room for what a request makes, beside what clients are promised. Its
+    /// pages stay, and would take for good the blocks that checkpoints need.
+    pub(crate) fn has_room_for_versions(&self, request: &AdminRequest) -> bool {
+        let made = request.versions_made();
+        let promised_chunks = self.intake.lock().space.reserved_chunks();
+        made == 0 || self.blocks_to_promise() >= promised_chunks * PAGES_PER_CHUNK_MAX + made
+    }
+
+    /// That a request for versions could be granted if there were room, as far as can be told now.
+    pub(crate) fn check_versions(&self, request: &AdminRequest) -> Result<(), RequestError> {
+        match request {
+            AdminRequest::TakeSnapshots(request) | AdminRequest::TakeCopied(request, _) => {
+                let SnapshotRequest { volumes, name, .. } = request;
+                let check = |volume| self.volumes.check_snapshot(volume, name).map(drop);
+                volumes.iter().map(String::as_str).try_for_each(check)
+            }
+            AdminRequest::CloneVolume { snapshot, name } => {
+                self.snapshot(snapshot)?;
+                self.volumes.check_free(name)
+            }
+            AdminRequest::CreateVolume(volume) => self.check_volume(volume),
+            _ => Ok(()),
+        }
+    }
+
+    /// Versions on their way into the catalog: a page of it for each, at worst.
+    pub(crate) fn versions_coming(&self) -> u64 {
+        let changes = self.buffer.groups.iter().filter_map(|group| match &group.work {
+            Work::Admin { changes, .. } => Some(changes),
+            _ => None,
+        });
+        changes.flatten().filter(|change| makes_a_version(change)).count() as u64
+    }
+
+    pub(crate) fn take_snapshots(&mut self, request: &SnapshotRequest) -> Queued {
+        let SnapshotRequest { volumes, name, taken_unix_s } = request;
+        let mut claimed = BTreeSet::new();
+        for volume in volumes {
+            let full = self.volumes.check_snapshot(volume, name)?;
+            if let Some(full) = claimed.replace(full) {
+                return Err(RequestError::VolumeExists { name: full });
+            }
+        }
+        let taken = |volume, id| {
+            let (taken_unix_s, name) = (*taken_unix_s, name.clone());
+            Change::TakeSnapshot { volume, id, taken_unix_s, name }
+        };
+        let (count, none) = (volumes.len(), VolumeId(0));
+        let count_max = if count > 0 { changes_in_a_record(&taken(none, none)) } else { 0 };
+        if count > count_max {
+            return Err(RequestError::TooManySnapshots { count, count_max });
+        }
+        let mut changes = Vec::with_capacity(count);
+        for volume in volumes {
+            let volume = self.volumes.get(volume)?.id;
+            changes.push(taken(volume, self.volumes.take_id()));
+        }
+        self.volumes.claimed.extend(claimed);
+        let answer = match &changes[..] {
+            [Change::TakeSnapshot { id, .. }] => AdminAnswer::VolumeInfo(*id),
+            _ => AdminAnswer::Done,
+        };
+        Ok((changes, answer))
+    }
+
+    /// The same of one volume whose snapshot is a copy: what it is of goes into the same record.
+    pub(crate) fn take_copied(&mut self, request: &SnapshotRequest, origin: Origin) -> Queued {
+        let (count, count_max) = (request.volumes.len(), 1);
+        if count > count_max {
+            return Err(RequestError::TooManySnapshots { count, count_max });
+        }
+        let (mut changes, answer) = self.take_snapshots(request)?;
+        let copies: Vec<Change> = changes
+            .iter()
+            .filter_map(|change| match change {
+                Change::TakeSnapshot { id, .. } => Some(Change::SetOrigin { id: *id, origin }),
+                _ => None,
+            })
+            .collect();
+        changes.extend(copies);
+        Ok((changes, answer))
+    }
+
+    fn snapshot(&self, name: &str) -> Result<Arc<VolumeShared>, RequestError> {
+        let snapshot = self.volumes.get(name)?;
+        if !snapshot.is_snapshot() {
+            return Err(RequestError::NotASnapshot { name: name.to_owned() });
+        }
+        Ok(Arc::clone(snapshot))
+    }
+
+    pub(crate) fn clone_volume(&mut self, snapshot: &str, name: &str) -> Queued {
+        let snapshot = self.snapshot(snapshot)?.id;
+        self.volumes.check_free(name)?;
+        self.volumes.claimed.insert(name.to_owned());
+        let id = self.volumes.take_id();
+        let change = Change::CloneVolume { snapshot, id, name: name.to_owned() };
+        Ok((vec![change], AdminAnswer::VolumeInfo(id)))
+    }
+
+    pub(crate) fn roll_back(&mut self, snapshot: &str, id: Option<u32>) -> Queued {
+        self.volumes.get_meant(snapshot, id)?;
+        let to = self.snapshot(snapshot)?;
+        let name = snapshot.split('@').next().unwrap_or_default();
+        let volume = self.volumes.get(name)?;
+        self.volumes.check_still(volume)?;
+        // Clients, and requests that have no place in the order yet, hold the others.
+        let own = 1 + self.buffer.holders_of(volume.id);
+        if Arc::strong_count(volume) > own {
+            return Err(RequestError::InUse { name: name.to_owned() });
+        }
+        let volume = volume.id;
+        self.volumes.rolling_back.insert(volume);
+        let into = self.volumes.take_id();
+        let change = Change::Rollback { volume, to: to.id, into };
+        Ok((vec![change], AdminAnswer::VolumeInfo(volume)))
+    }
+
+    /// Lets clients see what a recorded change has made, and plans what it leaves to be given back.
+    pub(crate) fn show_version(&mut self, change: &Change) {
+        match change {
+            Change::TakeSnapshot { id, .. } | Change::CloneVolume { id, .. } => {
+                let Some(entry) = self.state.catalog.get(*id) else { return };
+                let shared = shared_of(&self.state, entry, self.geometry.chunk_bytes);
+                self.volumes.claimed.remove(&shared.name());
+                self.volumes.seeking.set(*id, entry.dedup);
+                self.volumes.show(shared);
+            }
+            Change::Rollback { volume, into, .. } => {
+                self.volumes.deletions.add(*into);
+                self.volumes.rolling_back.remove(volume);
+                let entry = self.state.catalog.get(*volume);
+                let shared = self.volumes.iter().find(|shared| shared.id == *volume);
+                if let Some((entry, shared)) = entry.zip(shared) {
+                    shared.set_size_bytes(entry.size_bytes);
+                }
+            }
+            Change::DeleteVolume { id } => {
+                self.volumes.seeking.set(*id, Dedup::On);
+                self.volumes.deletions.add(*id);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn makes_a_version(change: &Change) -> bool {
+    matches!(
+        change,
+        Change::CreateVolume { .. } | Change::TakeSnapshot { .. } | Change::CloneVolume { .. }
+    )
+}

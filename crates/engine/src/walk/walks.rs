@@ -1,0 +1,51 @@
+//! Walks over maps that are under way.
+
+use std::collections::VecDeque;
+
+use tables::PinSet;
+
+use crate::door::done::Done;
+use crate::door::error::RequestError;
+use crate::walk::difference::DifferenceWalk;
+use crate::walk::weight::WeightWalk;
+
+/// Walks under way, in the order in which they were asked for.
+#[derive(Default)]
+pub(crate) struct Walks {
+    pub(crate) waiting: VecDeque<WalkUnderWay>,
+}
+
+/// A walk, and whom to tell of it.
+pub(crate) struct WalkUnderWay {
+    pub(crate) walk: Walk,
+    pub(crate) done: Done,
+    /// What it has found resident of what it needs next.
+    pub(crate) pins: PinSet,
+}
+
+/// What is walked for.
+pub(crate) enum Walk {
+    Difference(DifferenceWalk),
+    Weight(WeightWalk),
+}
+
+/// How far one turn of a walk has come.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Went {
+    /// Pages are on their way.
+    Waits,
+    /// There is more to do, and others may do theirs first.
+    On,
+    /// The step has come to its end.
+    Done,
+}
+
+impl Walks {
+    pub(crate) fn any(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    pub(crate) fn fail(&mut self, error: &RequestError) {
+        self.waiting.drain(..).for_each(|under_way| under_way.done.fail(error.clone()));
+    }
+}

@@ -1,0 +1,461 @@
+//! A group on its way to the tables: filled, fingerprinted, looked up, compressed.
+//!
+//! Filling and looking up happen in group order; hashing and compression of several groups run
+//! in parallel in between. A chunk that is looked up and not found is given its PBN at once and
+//! stands in [`crate::duplicates::lookups::Lookups::pending`] until its group is applied, so that a
+//! second copy of it, in whatever later group, finds it: two concurrent writes of the same content
+//! make one PBN. A chunk that is found is *held* until its group retains it
+//! ([`crate::write::buffer::WriteBuffer::held`]): collection moves held chunks even when nothing
+//! refers to them yet.
+
+use format::domain::DomainId;
+use format::units::{Fingerprint, FrameCheck, Pbn};
+use mutants::mutant;
+use reduce::{ChunkBatch, ChunkRef, FrameEnd, Job};
+use tables::{PageError, Seen};
+
+use crate::door::error::RequestError;
+use crate::engine::{Engine, tag, untag};
+use crate::geometry::fingerprinters;
+use crate::options::FRAMES_BYTES_MAX;
+use crate::pages::wanted::Wanted;
+use crate::stats::stages::CoreStage;
+use crate::write::buffer::{Group, Stage, Work};
+use crate::write::partial::Base;
+use crate::write::slot::{GROUP_BYTES, GROUP_SLOTS, Plan, Planned, Slot, SlotData, SlotPlace};
+
+/// Chunks of one worker job: small enough that a group spreads over the workers.
+pub(crate) const JOB_CHUNKS: usize = 64;
+const _: () = assert!(GROUP_SLOTS.is_multiple_of(JOB_CHUNKS));
+
+/// Groups whose frames are in memory beside their chunks: so many that the workers always have
+/// work, and memory its bound.
+const GROUPS_LOOKED_UP_MAX: usize = FRAMES_BYTES_MAX / GROUP_BYTES;
+const _: () = assert!(GROUPS_LOOKED_UP_MAX > 1);
+
+impl Engine {
+    /// Moves groups through their stages as far as they go.
+    pub(crate) fn advance_groups(&mut self) -> bool {
+        let mut moved = self.timed(CoreStage::Groups, Self::fill_slots);
+        if self.stopped.is_some() {
+            return moved;
+        }
+        moved |= self.timed(CoreStage::Groups, Self::send_filled);
+        moved |= self.timed(CoreStage::LookUps, Self::look_up_groups);
+        moved |= self.timed(CoreStage::Commits, Self::commit_groups);
+        moved
+    }
+
+    /// The first group in `stage`, if every group before it is further.
+    fn first_in(&self, stage: Stage) -> Option<u64> {
+        let group = self.buffer.groups.iter().find(|group| group.stage as u8 <= stage as u8)?;
+        (group.stage == stage).then_some(group.id)
+    }
+
+    /// Completes partly written chunks as soon as what is around them is known, in the open group
+    /// too, and when nothing is written any more: whoever wrote them, or reads them, waits for it.
+    fn fill_slots(&mut self) -> bool {
+        let mut moved = false;
+        for (id, at) in std::mem::take(&mut self.buffer.unfilled) {
+            if self.fill_slot(id, at) {
+                moved = true;
+            } else {
+                self.buffer.unfilled.push((id, at));
+            }
+        }
+        moved
+    }
+
+    /// Hands whole groups to the workers.
+    fn send_filled(&mut self) -> bool {
+        let mut moved = false;
+        let mut jobs = Vec::new();
+        while let Some(id) = self.first_in(Stage::Filling) {
+            if self.buffer.unfilled.iter().any(|&(of, _)| of == id) {
+                break;
+            }
+            self.send_to_fingerprint(id, &mut jobs);
+            moved = true;
+        }
+        self.workers.submit_all(jobs);
+        moved
+    }
+
+    /// Completes a chunk; false while what is around it is unknown.
+    fn fill_slot(&mut self, id: u64, at: usize) -> bool {
+        let Some(slot) = self.buffer.slot(id, at) else { return true };
+        let SlotData::Partial(partial) = &slot.data else {
+            // Written as a whole meanwhile: reads may have waited for the rest of it.
+            self.reads.retry_parked();
+            return true;
+        };
+        let (volume, lba, base) = (slot.volume, slot.lba, partial.base);
+        match base {
+            Base::Reading => false,
+            Base::Zeros => {
+                self.slot_filled(id, at, None);
+                true
+            }
+            Base::Buffered { group, slot } if self.buffer.is_buffered(group, slot) => {
+                let Some(chunk) = self.buffered_chunk(group, slot) else { return false };
+                self.slot_filled(id, at, chunk.as_ref().map(ChunkRef::bytes));
+                true
+            }
+            Base::Stored | Base::Buffered { .. } => {
+                if let Some(SlotData::Partial(partial)) = self.slot_data(id, at) {
+                    partial.base = Base::Reading;
+                }
+                self.read_base(volume, lba, id, at);
+                false
+            }
+        }
+    }
+
+    /// The bytes of a slot (inner None: zeros), unless it is partly written itself.
+    fn buffered_chunk(&self, group: u64, slot: usize) -> Option<Option<ChunkRef>> {
+        match &self.buffer.slot(group, slot)?.data {
+            SlotData::Whole(chunk) => Some(Some(chunk.clone())),
+            SlotData::Zeros => Some(None),
+            SlotData::Partial(_) => None,
+        }
+    }
+
+    fn slot_data(&mut self, id: u64, at: usize) -> Option<&mut SlotData> {
+        self.buffer.group_mut(id)?.slots_mut().get_mut(at).map(|slot| &mut slot.data)
+    }
+
+    /// The read of what is around a partly written chunk has ended. Its slot may have been
+    /// overwritten as a whole meanwhile, and is then none of this read's business.
+    pub(crate) fn base_read(&mut self, id: u64, at: usize, base: Result<&[u8], RequestError>) {
+        let waits = match self.slot_data(id, at) {
+            Some(SlotData::Partial(partial)) => partial.base == Base::Reading,
+            _ => false,
+        };
+        if waits {
+            match base {
+                Ok(bytes) => self.slot_filled(id, at, Some(bytes)),
+                Err(error) => self.slot_base_lost(id, at, &error),
+            }
+        }
+        self.reads.retry_parked();
+    }
+
+    /// The bytes around a partly written chunk are known (None: zeros).
+    fn slot_filled(&mut self, id: u64, at: usize, base: Option<&[u8]>) {
+        let Some(data) = self.slot_data(id, at) else { return };
+        match std::mem::replace(data, SlotData::Zeros) {
+            SlotData::Partial(partial) => *data = SlotData::Whole(partial.fill(base)),
+            whole => *data = whole,
+        }
+        self.reads.retry_parked();
+    }
+
+    /// The bytes around a partly written chunk cannot be read: the writes to it fail, and the chunk
+    /// stays as it is.
+    fn slot_base_lost(&mut self, id: u64, at: usize, error: &RequestError) {
+        let of = self.buffer.slot(id, at).map(|slot| slot.volume);
+        let shared = self.volumes.iter().find(|shared| Some(shared.id) == of);
+        let error = match (error, shared) {
+            // The engine read for itself, and knew no name.
+            (&RequestError::Damaged { lba, .. }, Some(shared)) => {
+                &RequestError::Damaged { volume: shared.name(), lba }
+            }
+            (error, _) => error,
+        };
+        if let Some(SlotData::Partial(partial)) = self.slot_data(id, at) {
+            partial.acks.iter().for_each(|ack| ack.fail(error));
+        }
+        self.buffer.void_slot(id, at);
+    }
+
+    /// Adds what fingerprints a group to `jobs`, which are handed in together.
+    fn send_to_fingerprint(&mut self, id: u64, jobs: &mut Vec<Job>) {
+        let Some(group) = self.buffer.group_mut(id) else { return };
+        if !matches!(group.work, Work::Slots(_)) {
+            group.stage = Stage::Applying;
+            return;
+        }
+        let mut domains = self.volumes.domains.of_chunks();
+        let by = fingerprinters(&self.geometry);
+        let mut jobs_out = 0;
+        for (job, slots) in group.slots().chunks(JOB_CHUNKS).enumerate() {
+            let mut chunks = ChunkBatch::with_capacity(slots.len());
+            let mut of = Vec::new();
+            for slot in slots {
+                if let SlotData::Whole(chunk) = &slot.data {
+                    chunks.push(chunk);
+                    domains.push(slot.volume, &mut of);
+                }
+            }
+            if !chunks.is_empty() {
+                jobs_out += 1;
+                jobs.push(Job::Fingerprint { tag: tag(id, job), by, chunks, domains: of });
+            }
+        }
+        group.jobs_out = jobs_out;
+        group.stage = if jobs_out == 0 { Stage::LookingUp } else { Stage::Fingerprinting };
+    }
+
+    /// Takes the fingerprints of one job; chunks that turn out to be zeros are let go.
+    pub(crate) fn fingerprints_made(&mut self, of: u64, made: Vec<Option<Fingerprint>>) {
+        let (id, job) = untag(of);
+        let Some(group) = self.buffer.group_mut(id) else { return };
+        let slots = group.slots_mut().iter_mut().skip(job * JOB_CHUNKS).take(JOB_CHUNKS);
+        let whole = slots.filter(|slot| !matches!(slot.data, SlotData::Zeros));
+        let mut zeros = 0;
+        for (slot, fingerprint) in whole.zip(made) {
+            slot.fingerprint = fingerprint;
+            if fingerprint.is_none() {
+                (slot.plan, slot.data) = (Plan::Unmap, SlotData::Zeros);
+                zeros += 1;
+            }
+        }
+        group.jobs_out -= 1;
+        if group.jobs_out == 0 {
+            group.stage = Stage::LookingUp;
+        }
+        self.counters.chunks_zero += zeros;
+    }
+
+    fn look_up_groups(&mut self) -> bool {
+        let mut moved = false;
+        while let Some(id) = self.first_in(Stage::LookingUp) {
+            if self.groups_looked_up() >= GROUPS_LOOKED_UP_MAX {
+                break;
+            }
+            match self.look_up_group(id) {
+                Ok(true) => moved = true,
+                Ok(false) => {
+                    self.prefetch_look_ups(id);
+                    break;
+                }
+                Err(error) => {
+                    moved |= self.stop_for(&error);
+                    break;
+                }
+            }
+        }
+        moved
+    }
+
+    /// Groups whose frames are in memory beside their chunks, or not packed yet.
+    fn groups_looked_up(&self) -> usize {
+        let past = |group: &&Group| group.stage as u8 > Stage::LookingUp as u8;
+        let groups = self.buffer.groups.iter().take_while(past).count();
+        groups + self.placement.packing.groups_held()
+    }
+
+    /// Decides what becomes of each chunk of a group, once all buckets are here.
+    fn look_up_group(&mut self, id: u64) -> Result<bool, PageError> {
+        if self.state.store.awaits(&self.held_pages.compared) {
+            return Ok(false);
+        }
+        self.choose_sought(id);
+        let Some(group) = self.buffer.group(id).filter(|group| !group.is_comparing()) else {
+            return Ok(false);
+        };
+        let fingerprints: Vec<Option<Fingerprint>> =
+            group.slots().iter().map(Slot::sought_fingerprint).collect();
+        let Some(seen) = self.seen_chunks(id, &fingerprints)? else { return Ok(false) };
+        if self.verifies() && !self.compare_group(id, &fingerprints, &seen)? {
+            return Ok(false);
+        }
+        self.state.entries_seen.hash_pbn += seen.len() as u64;
+        let plans = self.plan_group(id, &fingerprints, seen);
+        self.note_planned(id, &plans);
+        self.send_to_compress(id, &plans);
+        self.prefetch_changes(id);
+        Ok(true)
+    }
+
+    /// What the Hash-PBN table says of the fingerprints that are there; None while pages are
+    /// missing.
+    fn seen_chunks(
+        &mut self,
+        id: u64,
+        fingerprints: &[Option<Fingerprint>],
+    ) -> Result<Option<Vec<Seen>>, PageError> {
+        if self.state.store.awaits(&self.held_pages.look_up) {
+            return Ok(None);
+        }
+        let fingerprints = fingerprints.iter().flatten();
+        let mut seen = Vec::with_capacity(fingerprints.clone().count());
+        let mut pages = Vec::with_capacity(seen.capacity());
+        let note = |tree, leaf| pages.push((tree, leaf));
+        self.state.hash.look_up_group(&self.state.store, fingerprints.clone(), &mut seen, note);
+        self.mark_far(id, &seen);
+        let mut wanted = Wanted::default();
+        let here = self.want_seen(id, fingerprints.clone(), &seen, &mut wanted);
+        self.hold_pages(wanted, |held| &mut held.look_up);
+        if !here? {
+            return Ok(None);
+        }
+        for (tree, leaf) in pages {
+            self.state.store.count_accesses(tree, leaf, 1);
+        }
+        let seen = fingerprints.zip(seen);
+        let seen = seen.map(|(fingerprint, seen)| self.stored_chunk(fingerprint, seen));
+        let seen: Vec<Seen> = seen.collect();
+        if self.placement.space.has_damaged() {
+            seen.iter().filter_map(Seen::stored).for_each(|pbn| self.doubt_dead(pbn));
+        }
+        Ok(Some(seen))
+    }
+
+    /// What becomes of each chunk of a group.
+    fn plan_group(
+        &mut self,
+        id: u64,
+        fingerprints: &[Option<Fingerprint>],
+        seen: Vec<Seen>,
+    ) -> Vec<Plan> {
+        let mut hashes = std::mem::take(&mut self.lookups.hashes);
+        hashes.clear();
+        hashes.extend(fingerprints.iter().flatten().map(|one| self.state.hash.hash_of(one)));
+        self.lookups.pending.touch_all(&hashes);
+        let mut sought = hashes.iter().zip(seen);
+        let mut planned = Planned::nothing(fingerprints.len());
+        for (at, fingerprint) in fingerprints.iter().enumerate() {
+            let looked = fingerprint.as_ref().and_then(|fingerprint| {
+                let (&hash, seen) = sought.next()?;
+                Some(Looked { place: SlotPlace::new(id, at), fingerprint, hash, seen })
+            });
+            let plan = match looked {
+                Some(looked) => self.plan(&looked, &mut planned),
+                None if self.holds_chunk(id, at) => self.plan_unsought(&mut planned),
+                None => Plan::Unmap,
+            };
+            planned.plans.push(plan);
+        }
+        self.lookups.hashes = hashes;
+        planned.plans
+    }
+
+    /// What becomes of a chunk, behind those before it in its group.
+    fn plan(&mut self, looked: &Looked<'_>, planned: &mut Planned) -> Plan {
+        let Looked { place, hash, seen, .. } = *looked;
+        let group = self.buffer.group(place.group());
+        if let Some(compared) = group.and_then(|group| group.compared(place.slot())) {
+            return self.plan_compared(compared, planned);
+        }
+        if let Some(pbn) = seen.stored().or_else(|| self.pending_pbn(looked, planned)) {
+            return self.plan_duplicate(pbn, planned);
+        }
+        self.counters.chunks_unique += 1;
+        match seen {
+            Seen::Denied => self.counters.lookups_denied += 1,
+            _ => self.counters.lookups_absent += 1,
+        }
+        let pbn = self.allocate_pbn();
+        self.lookups.pending.insert(hash, place);
+        Plan::New { pbn, frame: planned.next_frame() }
+    }
+
+    /// The PBN of the pending chunk that has the same fingerprint, if there is one.
+    fn pending_pbn(&self, looked: &Looked<'_>, planned: &Planned) -> Option<Pbn> {
+        let Looked { hash, fingerprint, .. } = *looked;
+        let pending = self.lookups.pending.find(hash, fingerprint, &self.buffer)?;
+        let plan = match planned.plans.get(pending.slot()) {
+            Some(plan) if pending.group() == looked.place.group() => *plan,
+            _ => self.buffer.slot(pending.group(), pending.slot())?.plan,
+        };
+        let pbn = plan.stores().map(|(pbn, _)| pbn);
+        pbn.filter(|_| !mutant!(MissesPendingDuplicate))
+    }
+
+    /// Whether a slot has something to store.
+    fn holds_chunk(&self, group: u64, slot: usize) -> bool {
+        self.buffer.slot(group, slot).is_some_and(|slot| slot.fingerprint.is_some())
+    }
+
+    /// A chunk that is not looked for is stored, whatever is stored already.
+    fn plan_unsought(&mut self, planned: &mut Planned) -> Plan {
+        self.counters.chunks_unique += 1;
+        self.counters.chunks_unsought += 1;
+        Plan::Aside { pbn: self.allocate_pbn(), frame: planned.next_frame() }
+    }
+
+    /// A chunk is the one that is stored under `pbn`, or on its way under it.
+    pub(crate) fn plan_duplicate(&mut self, pbn: Pbn, planned: &mut Planned) -> Plan {
+        self.counters.chunks_duplicate += 1;
+        if self.scrub.damage.begin_heal(pbn) {
+            return Plan::Heal { pbn, frame: planned.next_frame() };
+        }
+        Plan::Duplicate(pbn)
+    }
+
+    /// A freed PBN if one is past its checkpoint, else a fresh one.
+    pub(crate) fn allocate_pbn(&mut self) -> Pbn {
+        if self.lookups.popped_ahead < self.checkpoints.free_pbns(&self.state)
+            && let Some(pbn) = self.state.free.peek(&self.state.store, self.lookups.popped_ahead)
+        {
+            self.lookups.popped_ahead += 1;
+            return pbn;
+        }
+        self.lookups.fresh_ahead += 1;
+        Pbn(self.state.next_pbn + self.lookups.fresh_ahead - 1)
+    }
+
+    fn send_to_compress(&mut self, id: u64, plans: &[Plan]) {
+        let compression = self.state.compression;
+        let Some(group) = self.buffer.group_mut(id) else { return };
+        let room = plans.len().min(JOB_CHUNKS);
+        let mut domains = self.volumes.domains.of_chunks();
+        let mut jobs: Vec<(ChunkBatch, Vec<Pbn>, Vec<DomainId>)> =
+            Vec::with_capacity(GROUP_SLOTS / JOB_CHUNKS);
+        for (slot, &plan) in group.slots_mut().iter_mut().zip(plans) {
+            slot.plan = if slot.plan == Plan::Void { Plan::Void } else { plan };
+            if let (Some((pbn, frame)), SlotData::Whole(chunk)) = (plan.stores(), &slot.data) {
+                if frame.is_multiple_of(JOB_CHUNKS) {
+                    jobs.push((
+                        ChunkBatch::with_capacity(room),
+                        Vec::with_capacity(room),
+                        Vec::new(),
+                    ));
+                }
+                if let Some((chunks, pbns, of)) = jobs.last_mut() {
+                    chunks.push(chunk);
+                    pbns.push(pbn);
+                    if !mutant!(ForgetsDomainOfFrame) {
+                        domains.push(slot.volume, of);
+                    }
+                }
+            }
+        }
+        group.jobs_out = jobs.len();
+        group.frames.resize_with(group.jobs_out, || None);
+        group.stage = Stage::Compressing;
+        let jobs = jobs.into_iter().enumerate().map(|(job, (chunks, pbns, domains))| {
+            Job::Compress { tag: tag(id, job), compression, chunks, pbns, domains }
+        });
+        self.workers.submit_all(jobs.collect());
+    }
+
+    /// A group whose jobs are all back is ready to be applied.
+    pub(crate) fn front_is_ready(&mut self) -> bool {
+        let Some(group) = self.buffer.groups.front_mut() else { return false };
+        if group.stage == Stage::Compressing && group.jobs_out == 0 {
+            group.stage = Stage::Applying;
+        }
+        group.stage == Stage::Applying
+    }
+}
+
+/// A chunk whose fingerprint was looked up.
+struct Looked<'a> {
+    place: SlotPlace,
+    fingerprint: &'a Fingerprint,
+    hash: u64,
+    seen: Seen,
+}
+
+impl Group {
+    /// The frame of a new chunk: its length, and its check.
+    pub(crate) fn frame(&self, frame: usize) -> Option<(u32, FrameCheck)> {
+        let frames = self.frames.get(frame / JOB_CHUNKS)?.as_ref()?;
+        let at = frame % JOB_CHUNKS;
+        let start = if at == 0 { 0 } else { frames.ends.get(at - 1)?.end_bytes };
+        let FrameEnd { end_bytes, check } = *frames.ends.get(at)?;
+        Some((end_bytes - start, check))
+    }
+}
