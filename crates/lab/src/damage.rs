@@ -7,6 +7,15 @@
 //! proves that it was there, so damage to it looks like an earlier crash, and the store must be
 //! as it was a moment before.
 
+pub(crate) mod atlas;
+pub(crate) mod driver;
+pub(crate) mod hit;
+pub(crate) mod named;
+pub(crate) mod pair;
+pub(crate) mod store;
+pub(crate) mod truth;
+pub(crate) mod twice;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,10 +23,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use disk::{Disk, MemoryDisk};
 use engine::{CheckReport, Problem, RepairReport};
 
-use crate::damage_driver::{ChunkRead, Driver};
-use crate::damage_hit::{Hit, Meaning};
-use crate::damage_store::{KINDS, Sample};
-use crate::damage_truth::{Floor, Place, Reading, VOLUME_CHUNKS, content, volume_name};
+use crate::damage::driver::{ChunkRead, Driver};
+use crate::damage::hit::{Hit, Meaning};
+use crate::damage::store::{KINDS, Sample};
+use crate::damage::truth::{Floor, Place, Reading, VOLUME_CHUNKS, content, volume_name};
 use crate::dice::Dice;
 
 /// What became of hits on one kind of structure.

@@ -12,9 +12,11 @@ use format::map_page;
 
 use crate::dice::{Dice, mixed};
 use crate::failure::Broken;
-use crate::opening::strange;
+use crate::range::Range;
 use crate::script::{End, Life, Request, Script, Shape, Verb};
-use crate::session::{Range, SECTOR_BYTES, Session, Waiting};
+use crate::session::waiting::Waiting;
+use crate::session::{SECTOR_BYTES, Session};
+use crate::simulation::opening::strange;
 use crate::workload::SECTORS;
 
 /// Of the room for data or for tables, this much must be used before a write is refused. The tables

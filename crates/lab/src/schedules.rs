@@ -7,7 +7,7 @@ use engine::Detection;
 use format::map_page;
 
 use crate::script::{End, Life, Request, Script, Shape, Verb};
-use crate::trouble::Trouble;
+use crate::simulation::trouble::Trouble;
 use crate::workload::SECTORS;
 
 /// Flushed writes of [`lapped_journal`], each a record of one block.

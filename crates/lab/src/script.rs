@@ -35,7 +35,7 @@ use engine::{Codec, Compression, Dedup, Detection, FingerprintKind};
 use thiserror::Error;
 
 use crate::dice::mixed;
-use crate::trouble::Trouble;
+use crate::simulation::trouble::Trouble;
 
 /// A whole run.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,18 @@
 //! One life of a store: the requests of a script, the oracle that knows what they mean, and a look
 //! aside at every write.
 
+pub(crate) mod ailing;
+pub(crate) mod answers;
+pub(crate) mod difference;
+pub(crate) mod doubt;
+pub(crate) mod growth;
+pub(crate) mod rest;
+pub(crate) mod trims;
+pub(crate) mod upkeep;
+pub(crate) mod versions;
+pub(crate) mod volumes;
+pub(crate) mod waiting;
+
 use std::collections::BTreeMap;
 
 use engine::{
@@ -8,15 +20,16 @@ use engine::{
     VolumeHandle,
 };
 
-use crate::aside::{Points, look};
 use crate::dice::Digest;
-use crate::doubt::Changed;
 use crate::failure::Broken;
-use crate::opening::{Opening, strange};
 use crate::oracle::{CHUNK_BYTES, Oracle, Register, Value};
-pub(crate) use crate::range::Range;
+use crate::range::Range;
 use crate::script::{Shape, Verb};
-use crate::trouble::Trouble;
+use crate::session::doubt::Changed;
+use crate::session::waiting::{Waiting, Why};
+use crate::simulation::aside::{Points, look};
+use crate::simulation::opening::{Opening, strange};
+use crate::simulation::trouble::Trouble;
 use crate::workload::{SECTORS, bytes_of};
 
 /// Requests without an answer before the session waits for them: were they all the longest reads,
@@ -29,38 +42,6 @@ const SCRUB_STEPS: u32 = 8;
 /// Steps for one thing that is asked: more say that the engine is busy and gets nowhere.
 const STEPS_MAX: u64 = 200_000;
 pub(crate) const SECTOR_BYTES: u64 = 512;
-
-/// A request without an answer.
-pub(crate) enum Waiting {
-    /// It must end well.
-    Plain,
-    /// The same, and it changes nothing.
-    Look,
-    /// It must end well; these are what it changes, or none for a flush.
-    Change(Changed),
-    /// The last of all: once it has ended well, all before it has.
-    Close,
-    /// It must be refused, for this.
-    Refused(Why),
-    /// A range of a volume, read after so many effects.
-    Read(Range, usize),
-    Extents(Range, usize),
-    /// A step of a scrub, with fingerprints or without, and how many are to follow it: on a sound
-    /// disk it finds nothing.
-    Scrub(bool, u32),
-    /// A step of collection, of either kind.
-    Collect(bool),
-    /// A growth to so many containers at least, which the disk may have no room for.
-    Growth(u64),
-}
-
-/// Why a request cannot be.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Why {
-    ReadOnly,
-    OutOfRange,
-    VolumeExists,
-}
 
 /// A running store and what it must hold.
 pub(crate) struct Session<'a> {

@@ -1,22 +1,30 @@
 //! One run: life after life of one store, each ended by a crash or a close, and each write of each
 //! life looked at aside.
 
+pub(crate) mod aside;
+pub(crate) mod damaged;
+pub(crate) mod going_back;
+pub(crate) mod opening;
+pub(crate) mod sealing;
+pub(crate) mod tap;
+pub(crate) mod trouble;
+
 use disk::{Loss, MemoryDisk};
 use engine::{Codec, Compression, ScrubPosition};
 use format::superblock::Geometry;
 use format::units::CONTAINER_BYTES;
 
-use crate::aside::{self, Points, check, check_crashed, compare, compare_damaged};
-use crate::damaged::Damaged;
 use crate::dice::{Digest, mixed};
 use crate::failure::{Broken, Failure};
-use crate::growth::zones_to_grow_into;
-use crate::opening::Opening;
 use crate::oracle::{CHUNK_BYTES, Oracle};
 use crate::script::{End, Life, Script, Shape};
 use crate::session::Session;
-use crate::tap::{Ear, Watch, leave, lose_slot};
-use crate::trouble::Trouble;
+use crate::session::growth::zones_to_grow_into;
+use crate::simulation::aside::{Points, check, check_crashed, compare, compare_damaged};
+use crate::simulation::damaged::Damaged;
+use crate::simulation::opening::Opening;
+use crate::simulation::tap::{Ear, Watch, leave, lose_slot};
+use crate::simulation::trouble::Trouble;
 use crate::workload::Plan;
 
 /// What a run did.

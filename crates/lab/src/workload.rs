@@ -9,7 +9,7 @@ use engine::{Codec, Compression};
 use crate::dice::{Dice, mixed};
 use crate::oracle::CHUNK_BYTES;
 use crate::script::{End, Life, Request, Script, Shape, Verb};
-use crate::trouble::Trouble;
+use crate::simulation::trouble::Trouble;
 
 /// Sectors of a chunk.
 pub(crate) const SECTORS: u64 = CHUNK_BYTES as u64 / 512;

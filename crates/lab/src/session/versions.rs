@@ -4,11 +4,12 @@
 
 use engine::{AdminRequest, RequestError, SnapshotRequest};
 
-use crate::doubt::Changed;
 use crate::failure::Broken;
 use crate::oracle::{Entry, Register, Value};
-use crate::session::{Session, Waiting};
-use crate::trouble::Asked;
+use crate::session::Session;
+use crate::session::doubt::Changed;
+use crate::session::waiting::Waiting;
+use crate::simulation::trouble::Asked;
 
 impl Session<'_> {
     /// The entry of a volume that is no snapshot.

@@ -18,8 +18,8 @@ use crate::failure::Broken;
 use crate::oracle::{CHUNK_BYTES, Entry, Found, Oracle, Register, Value};
 use crate::range::Range;
 use crate::script::Shape;
-use crate::tap::{Ear, Tap};
-use crate::trouble::{Asked, Trouble};
+use crate::simulation::tap::{Ear, Tap};
+use crate::simulation::trouble::{Asked, Trouble};
 use crate::workload::SECTORS;
 
 /// Steps without any movement after which a run is stuck.

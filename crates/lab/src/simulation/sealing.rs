@@ -8,11 +8,11 @@
 use disk::{Loss, MemoryDisk};
 use engine::{Structure, Zone, structures};
 
-use crate::aside::check;
-use crate::damage_driver::{ChunkRead, Driver};
-use crate::damage_store::new_disk;
+use crate::damage::driver::{ChunkRead, Driver};
+use crate::damage::store::new_disk;
 use crate::failure::Broken;
-use crate::going_back::chunk_of;
+use crate::simulation::aside::check;
+use crate::simulation::going_back::chunk_of;
 
 const VOLUME: &str = "v";
 /// Chunks that fill two containers and a half; none can be compressed.

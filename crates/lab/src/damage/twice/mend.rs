@@ -6,14 +6,14 @@ use std::ops::Range;
 use disk::{MemoryDisk, ZoneName};
 use engine::{Explanation, Problem, Structure, Zone};
 
+use crate::damage::atlas::Atlas;
+use crate::damage::driver::Driver;
+use crate::damage::hit::{Blow, Hit};
+use crate::damage::named::Named;
+use crate::damage::store::copy_of;
+use crate::damage::truth::{Floor, Place, volume_name};
+use crate::damage::twice::Trial;
 use crate::damage::{Fate, must_name_a_structure};
-use crate::damage_atlas::Atlas;
-use crate::damage_driver::Driver;
-use crate::damage_hit::{Blow, Hit};
-use crate::damage_named::Named;
-use crate::damage_store::copy_of;
-use crate::damage_truth::{Floor, Place, volume_name};
-use crate::damage_twice::Trial;
 
 const BLOCK_BYTES: u64 = 4096;
 

@@ -23,6 +23,9 @@
 //! moment proves less than the one that it replaces, so beside a second hit the store may be as it
 //! was a moment before.
 
+pub(crate) mod life;
+pub(crate) mod mend;
+
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -30,14 +33,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use disk::{Disk, MemoryDisk};
 use engine::{Problem, Structure, Zone, structures};
 
+use crate::damage::atlas::Atlas;
+use crate::damage::driver::{COPIES_ABOVE, Driver};
+use crate::damage::hit::{Blow, Hit};
+use crate::damage::named::{Named, is_of_tables};
+use crate::damage::pair::{Pair, blow};
+use crate::damage::store::{KINDS, Sample, copy_of};
+use crate::damage::truth::{Floor, Place, Reading, Truth, volume_name};
 use crate::damage::{DamageTable, Fate, must_name_a_structure};
-use crate::damage_atlas::Atlas;
-use crate::damage_driver::{COPIES_ABOVE, Driver};
-use crate::damage_hit::{Blow, Hit};
-use crate::damage_named::{Named, is_of_tables};
-use crate::damage_pair::{Pair, blow};
-use crate::damage_store::{KINDS, Sample, copy_of};
-use crate::damage_truth::{Floor, Place, Reading, Truth, volume_name};
 use crate::dice::Dice;
 
 /// Of a pair that goes wrong so many failures are told.

@@ -3,9 +3,10 @@
 use engine::{AdminRequest, Extent, Reply, UnderWay};
 
 use crate::failure::Broken;
-use crate::opening::strange;
 use crate::oracle::{CHUNK_BYTES, Register, Value};
-use crate::session::{Session, Waiting};
+use crate::session::Session;
+use crate::session::waiting::Waiting;
+use crate::simulation::opening::strange;
 
 /// Runs of data and holes that are asked for of each volume.
 const EXTENTS_MAX: u32 = 64;

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use engine::VolumeHandle;
 
-use crate::damage_driver::{ChunkRead, Driver};
+use crate::damage::driver::{ChunkRead, Driver};
 use crate::dice::Dice;
 use crate::oracle::CHUNK_BYTES;
 

@@ -3,7 +3,7 @@
 use crate::failure::Broken;
 use crate::range::Range;
 use crate::session::Session;
-use crate::trouble::{Asked, Trouble};
+use crate::simulation::trouble::{Asked, Trouble};
 use crate::workload::SECTORS;
 
 /// Ticks after which whoever waited for what could not be read has asked for it again.

@@ -3,8 +3,8 @@
 
 use engine::Structure;
 
-use crate::damage_atlas::{Atlas, Bond};
-use crate::damage_hit::Blow;
+use crate::damage::atlas::{Atlas, Bond};
+use crate::damage::hit::Blow;
 use crate::dice::Dice;
 
 /// A kind of structure, another one, and what the second is to the first.

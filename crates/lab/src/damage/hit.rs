@@ -8,7 +8,7 @@ use std::ops::Range;
 use disk::{AlignedBuf, Completion, Disk, Fault, Io, IoError, IoKind, MemoryDisk};
 use engine::{Structure, Zone};
 
-use crate::damage_store::Sample;
+use crate::damage::store::Sample;
 use crate::dice::Dice;
 
 const BLOCK_BYTES: u64 = 4096;

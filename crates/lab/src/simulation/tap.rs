@@ -13,7 +13,7 @@ use format::units::{BLOCK_BYTES, Zone};
 
 use crate::dice::{Digest, mixed};
 use crate::script::End;
-use crate::trouble::Mischief;
+use crate::simulation::trouble::Mischief;
 
 /// Which writes are looked at.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]

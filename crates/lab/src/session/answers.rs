@@ -2,12 +2,14 @@
 
 use engine::{Problem, ReadPieces, Reply, RequestError, ScrubFinding, ScrubStep};
 
-use crate::doubt::Changed;
 use crate::failure::Broken;
-use crate::opening::strange;
 use crate::oracle::{CHUNK_BYTES, Register, Value};
-use crate::session::{Range, SECTOR_BYTES, Session, Waiting, Why};
-use crate::trouble::{Asked, is_of_tables, is_of_writes};
+use crate::range::Range;
+use crate::session::doubt::Changed;
+use crate::session::waiting::{Waiting, Why};
+use crate::session::{SECTOR_BYTES, Session};
+use crate::simulation::opening::strange;
+use crate::simulation::trouble::{Asked, is_of_tables, is_of_writes};
 use crate::workload::SECTORS;
 
 /// Steps without any movement after which a run is stuck.

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use engine::{CheckReport, Problem};
 
-use crate::damage_truth::Place;
+use crate::damage::truth::Place;
 
 /// So many problems are told.
 const PROBLEMS_TOLD: usize = 4;

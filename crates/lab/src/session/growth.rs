@@ -9,8 +9,9 @@ use format::superblock::Geometry;
 use format::units::CONTAINER_BYTES;
 
 use crate::failure::Broken;
-use crate::opening::strange;
-use crate::session::{Session, Waiting};
+use crate::session::Session;
+use crate::session::waiting::Waiting;
+use crate::simulation::opening::strange;
 
 /// What a store grows by, and how often the disk has room for it in each zone and for zones.
 const GROWTH_CONTAINERS: u64 = 2;

@@ -3,9 +3,11 @@
 use engine::{AdminRequest, Compression, Dedup, DeleteRequest, NewVolume, Reply};
 
 use crate::failure::Broken;
-use crate::opening::strange;
 use crate::oracle::{CHUNK_BYTES, Entry, Register, Value};
-use crate::session::{Range, SECTOR_BYTES, Session, Waiting};
+use crate::range::Range;
+use crate::session::waiting::Waiting;
+use crate::session::{SECTOR_BYTES, Session};
+use crate::simulation::opening::strange;
 use crate::workload::SECTORS;
 
 impl Session<'_> {

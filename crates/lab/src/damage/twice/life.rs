@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use disk::MemoryDisk;
 use engine::ScrubRequest;
 
+use crate::damage::driver::{ChunkRead, Driver, Ended};
+use crate::damage::named::{Named, may_come_of};
+use crate::damage::store::FAVOURITES;
+use crate::damage::truth::{Floor, Place, VOLUME_CHUNKS, VOLUMES, content, volume_name};
+use crate::damage::twice::{Between, Trial};
 use crate::damage::{Fate, must_name_a_structure};
-use crate::damage_driver::{ChunkRead, Driver, Ended};
-use crate::damage_named::{Named, may_come_of};
-use crate::damage_store::FAVOURITES;
-use crate::damage_truth::{Floor, Place, VOLUME_CHUNKS, VOLUMES, content, volume_name};
-use crate::damage_twice::{Between, Trial};
 
 impl Trial<'_> {
     /// The store is opened, read and written to, and closed or cut off; gives the disk after that.

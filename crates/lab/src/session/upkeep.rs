@@ -3,8 +3,9 @@
 use engine::{AdminRequest, Codec, CollectRequest, CollectStep, Compression, ScrubRequest};
 
 use crate::failure::Broken;
-use crate::opening::strange;
-use crate::session::{Session, Waiting};
+use crate::session::Session;
+use crate::session::waiting::Waiting;
+use crate::simulation::opening::strange;
 
 impl Session<'_> {
     /// Asks for the next step of a scrub, and for so many more behind it.

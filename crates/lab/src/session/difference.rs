@@ -3,9 +3,10 @@
 use engine::{AdminRequest, DifferenceRequest, DifferenceStep, Reply};
 
 use crate::failure::Broken;
-use crate::opening::strange;
 use crate::oracle::{CHUNK_BYTES, Register, Value};
-use crate::session::{Session, Waiting};
+use crate::session::Session;
+use crate::session::waiting::Waiting;
+use crate::simulation::opening::strange;
 
 /// What is told of chunks of a volume: whether each reads as zeros in the second version.
 type Told = std::collections::BTreeMap<u64, bool>;

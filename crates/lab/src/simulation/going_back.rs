@@ -10,9 +10,9 @@
 use disk::MemoryDisk;
 use engine::{VolumeHandle, Zone, structures};
 
-use crate::damage_driver::{ChunkRead, Driver};
-use crate::damage_store::new_disk;
-use crate::damage_truth::content;
+use crate::damage::driver::{ChunkRead, Driver};
+use crate::damage::store::new_disk;
+use crate::damage::truth::content;
 use crate::failure::Broken;
 
 const VOLUME: &str = "v";

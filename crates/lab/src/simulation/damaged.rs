@@ -11,15 +11,16 @@ use std::collections::BTreeSet;
 use disk::{Loss, MemoryDisk};
 use engine::{CheckReport, GivenUp, Problem, RepairError, RepairReport};
 
-use crate::aside::compare_damaged;
 use crate::damage::must_name_a_structure;
 use crate::failure::Broken;
-use crate::opening::{Opening, strange, volume_of_name};
 use crate::oracle::{CHUNK_BYTES, Oracle, Register};
+use crate::range::Range;
 use crate::script::Shape;
-use crate::session::{Range, Session};
-use crate::tap::{Ear, Watch};
-use crate::trouble::Trouble;
+use crate::session::Session;
+use crate::simulation::aside::compare_damaged;
+use crate::simulation::opening::{Opening, strange, volume_of_name};
+use crate::simulation::tap::{Ear, Watch};
+use crate::simulation::trouble::Trouble;
 use crate::workload::SECTORS;
 
 /// Lost chunks that are written again, all in all: a page may stand for more of them than a store

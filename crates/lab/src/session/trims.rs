@@ -7,11 +7,13 @@
 
 use engine::VolumeHandle;
 
-use crate::doubt::Changed;
 use crate::failure::Broken;
 use crate::oracle::Register;
-use crate::session::{Range, SECTOR_BYTES, Session, Waiting, Why};
-use crate::trouble::Asked;
+use crate::range::Range;
+use crate::session::doubt::Changed;
+use crate::session::waiting::{Waiting, Why};
+use crate::session::{SECTOR_BYTES, Session};
+use crate::simulation::trouble::Asked;
 use crate::workload::SECTORS;
 
 impl Session<'_> {

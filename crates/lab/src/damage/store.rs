@@ -6,8 +6,8 @@ use engine::{
     structures,
 };
 
-use crate::damage_driver::Driver;
-use crate::damage_truth::{Place, Truth, VOLUME_CHUNKS, VOLUMES, content, volume_name};
+use crate::damage::driver::Driver;
+use crate::damage::truth::{Place, Truth, VOLUME_CHUNKS, VOLUMES, content, volume_name};
 use crate::dice::Dice;
 use crate::oracle::CHUNK_BYTES;
 

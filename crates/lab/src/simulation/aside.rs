@@ -6,11 +6,11 @@ use disk::{Loss, MemoryDisk};
 use engine::{AdminRequest, CheckReport, Problem};
 
 use crate::failure::Broken;
-use crate::opening::{Opening, strange};
 use crate::oracle::{CHUNK_BYTES, Found, Oracle, Register, Value};
 use crate::script::Shape;
-use crate::tap::{Ear, Point, Watch};
-use crate::trouble::Trouble;
+use crate::simulation::opening::{Opening, strange};
+use crate::simulation::tap::{Ear, Point, Watch};
+use crate::simulation::trouble::Trouble;
 
 /// One of so many stores that were opened after a crash is closed and checked: what a check leaves
 /// to an opening must have been mended by then.
