@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, JoinHandle};
 
-use nbd::handshake::{Agreed, Export, Exports, Handshake, NotServed, Step};
+use nbd::handshake::{Export, Exports, Handshake, NotServed, Step};
 use nbd::wire::{
     CHUNK_DONE, Command, Errno, REQUEST_BYTES, Request, data_chunk_prefix, simple_reply,
 };
@@ -139,9 +139,8 @@ impl Connection {
     }
 
     fn serve(mut self) -> io::Result<()> {
-        let Some(agreed) = self.negotiate()? else { return Ok(()) };
-        let mut replies = Replies::new(agreed.structured);
-        // A write whose bytes are still to come, and how many.
+        let Some(mut replies) = self.negotiate()? else { return Ok(()) };
+        // The cookie of a write whose bytes are still to come, and how many.
         let (mut writing, mut left_bytes) = (None, 0);
         loop {
             let mut taken = 0;
@@ -152,14 +151,14 @@ impl Connection {
                 if left_bytes > 0 {
                     break;
                 }
-                replies.acknowledge(writing.take());
+                writing.take().iter().for_each(|cookie| replies.say(0, *cookie));
                 let Some(bytes) = input[skipped..].first_chunk::<REQUEST_BYTES>() else { break };
                 taken += bytes.len();
                 let Some(request) = Request::decode(bytes) else { return Ok(()) };
                 match request.command {
                     Command::Disconnect => return Ok(()),
                     Command::Write => {
-                        (writing, left_bytes) = (Some(request), request.payload_bytes());
+                        (writing, left_bytes) = (Some(request.cookie), request.payload_bytes());
                     }
                     _ => replies.answer(&request),
                 }
@@ -170,7 +169,8 @@ impl Connection {
         }
     }
 
-    fn negotiate(&mut self) -> io::Result<Option<Agreed<Volume>>> {
+    /// Until requests come; none if the client wants nothing.
+    fn negotiate(&mut self) -> io::Result<Option<Replies>> {
         let mut said = Vec::new();
         let mut handshake = Handshake::begin(&mut said);
         loop {
@@ -180,7 +180,7 @@ impl Connection {
             self.stream.write_all(&said)?;
             said.clear();
             match next {
-                Step::Transmit(agreed) => return Ok(Some(agreed)),
+                Step::Transmit(agreed) => return Ok(Some(Replies::new(agreed.structured))),
                 Step::Close => return Ok(None),
                 Step::Negotiate if taken == 0 => self.receive()?,
                 Step::Negotiate => {}
@@ -218,9 +218,8 @@ impl Replies {
         Self { structured, heads: Vec::new(), zeros: Vec::new() }
     }
 
-    fn acknowledge(&mut self, written: Option<Request>) {
-        let cookies = written.iter().map(|request| request.cookie);
-        cookies.for_each(|cookie| self.heads.extend_from_slice(&simple_reply(0, cookie)));
+    fn say(&mut self, errno: u32, cookie: u64) {
+        self.heads.extend_from_slice(&simple_reply(errno, cookie));
     }
 
     fn answer(&mut self, request: &Request) {
@@ -229,16 +228,12 @@ impl Replies {
             Command::Read if self.structured => {
                 let head = data_chunk_prefix(CHUNK_DONE, cookie, offset_bytes, length_bytes);
                 self.heads.extend_from_slice(&head);
-                self.zeros.push((self.heads.len(), length_bytes as usize));
             }
-            Command::Read => {
-                self.acknowledge(Some(*request));
-                self.zeros.push((self.heads.len(), length_bytes as usize));
-            }
-            Command::BlockStatus | Command::Unknown(_) => {
-                self.heads.extend_from_slice(&simple_reply(Errno::Invalid as u32, cookie));
-            }
-            _ => self.acknowledge(Some(*request)),
+            Command::BlockStatus | Command::Unknown(_) => self.say(Errno::Invalid as u32, cookie),
+            _ => self.say(0, cookie),
+        }
+        if command == Command::Read {
+            self.zeros.push((self.heads.len(), length_bytes as usize));
         }
     }
 
