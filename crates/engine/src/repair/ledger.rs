@@ -11,13 +11,12 @@
 
 mod copies;
 mod versions;
+mod volume;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 
 use format::catalog::{CatalogEntry, VolumeState};
 use format::container_page::{self, ContainerEntry, ContainerState};
-use format::map_page::SLOTS;
 use format::page::Page;
 use format::record::Change;
 use format::root::{JournalPosition, OpenContainer, Root, STREAMS};
@@ -33,6 +32,7 @@ use crate::open::recovery::fingerprint_at;
 use crate::placement::carrying::place_of_carried;
 use crate::repair::damage_reads::DamageReads;
 use crate::repair::journal_image::each_record;
+pub(crate) use crate::repair::ledger::volume::VolumeLedger;
 use crate::repair::survey::{RootImage, Survey};
 use crate::repair::tree_image::read_page;
 
@@ -46,58 +46,6 @@ pub(crate) enum Place {
     At(Pba),
     /// The page that says so is lost.
     Unknown,
-}
-
-/// A volume and what the journal changed in its map.
-#[derive(Clone)]
-pub(crate) struct VolumeLedger {
-    pub(crate) entry: CatalogEntry,
-    /// The map that it began with, at the root: its own, or that of the version it was copied from.
-    pub(crate) base: TreeId,
-    /// What these chunks are mapped to; none: unmapped.
-    pub(crate) set: BTreeMap<u64, Pbn>,
-    /// Chunks unmapped, unless `set` says otherwise.
-    pub(crate) cleared: Vec<Range<u64>>,
-}
-
-impl VolumeLedger {
-    fn new(entry: CatalogEntry) -> Self {
-        let base = TreeId::volume(entry.id);
-        Self { entry, base, set: BTreeMap::new(), cleared: Vec::new() }
-    }
-
-    pub(crate) fn unmap_leaves(&mut self, leaves: &Range<u64>) {
-        let first = leaves.start.saturating_mul(SLOTS as u64);
-        self.unmap(first, leaves.end.saturating_mul(SLOTS as u64).saturating_sub(first));
-    }
-
-    fn unmap(&mut self, first: u64, count: u64) {
-        let end = first.saturating_add(count);
-        let mut behind = self.set.split_off(&first);
-        self.set.append(&mut behind.split_off(&end));
-        self.cleared.push(first..end);
-    }
-
-    fn settle(&mut self) {
-        self.cleared.sort_by_key(|range| range.start);
-        let mut merged: Vec<Range<u64>> = Vec::new();
-        for range in self.cleared.drain(..) {
-            match merged.last_mut() {
-                Some(last) if last.end >= range.start => last.end = last.end.max(range.end),
-                _ => merged.push(range),
-            }
-        }
-        self.cleared = merged;
-    }
-
-    /// What the journal says of a chunk, if it says anything.
-    pub(crate) fn journaled(&self, lba: u64) -> Option<Pbn> {
-        self.set.get(&lba).copied().or_else(|| {
-            let after = self.cleared.partition_point(|range| range.start <= lba);
-            let cleared = after.checked_sub(1).map(|at| &self.cleared[at]);
-            cleared.filter(|range| range.contains(&lba)).map(|_| Pbn::NONE)
-        })
-    }
 }
 
 /// All accounts.
@@ -153,7 +101,12 @@ impl Ledger {
         ledger.read_containers(&mut pages);
         progress(CheckProgress { stage: "tables", done: 3, total: 4 });
         ledger.replay(reads, survey);
-        ledger.volumes.values_mut().for_each(VolumeLedger::settle);
+        let applied = ledger.cut.map_or(survey.base.journal.end, |cut| cut.at).sequence;
+        let is_reached = survey.newer().is_some_and(|newer| applied >= newer.root.journal.sequence);
+        for (id, volume) in &mut ledger.volumes {
+            volume.settle();
+            volume.has_newer = is_reached && volume.base == TreeId::volume(*id);
+        }
         ledger
     }
 

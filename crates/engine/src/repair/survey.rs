@@ -4,15 +4,19 @@
 //! journal that only one of them needs costs nothing: the survey takes the root that loses least,
 //! the newer one if neither loses more. That there is a newer one proves all records before it,
 //! whichever is taken: a frame that one of them names and that is not there is a lost chunk.
+//!
+//! Where each has lost what the other has, the older one loses nothing of maps: a leaf that it has
+//! lost is taken from below the newer one ([`crate::repair::ledger::VolumeLedger::newer`]).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use disk::{IoError, ZoneName};
 use format::catalog::{self, CatalogEntry};
 use format::pointer_page::FANOUT;
+use format::record::Change;
 use format::root::{JournalPosition, Root, TREES};
 use format::superblock::{GEOMETRY_BLOCKS, Geometry, ROOT_BLOCKS, SUPERBLOCK_BYTES};
-use format::units::{BlockPtr, PageId, TreeId, TreeRoot, Zone};
+use format::units::{BlockPtr, PageId, TreeId, TreeRoot, VolumeId, Zone};
 use format::{container_page, map_page, pba_page};
 use tables::HashPbn;
 
@@ -20,7 +24,7 @@ use crate::check::problem::{CheckProgress, Problem};
 use crate::geometry::refuse_newer;
 use crate::open::open_error::OpenError;
 use crate::repair::damage_reads::DamageReads;
-use crate::repair::journal_image::{Behind, JournalImage};
+use crate::repair::journal_image::{Behind, JournalImage, each_record};
 use crate::repair::tree_image::{Blocks, Intact, TreeImage, TreeWalk, read_pages};
 
 /// A root and the trees below it.
@@ -40,11 +44,15 @@ impl RootImage {
 
     /// What going on from here would lose: first a journal, then volumes, records, leaves of maps,
     /// other leaves. Where both journals are damaged, the older one may end long before the newer
-    /// root. A damaged inner page below which all is found again loses nothing.
-    fn loss(&self) -> (bool, u64, u64, u64, u64) {
+    /// root. A damaged inner page below which all is found again loses nothing, nor does a leaf
+    /// that `stand_in` gives a tree of.
+    fn loss<'a>(
+        &self,
+        stand_in: impl Fn(TreeId) -> Option<&'a TreeImage>,
+    ) -> (bool, u64, u64, u64, u64) {
         let lost = |of: &dyn Fn(TreeId) -> bool| {
             let trees = self.trees.iter().filter(|(id, _)| of(**id));
-            trees.map(|(_, tree)| tree.lost_leaves()).sum::<u64>()
+            trees.map(|(id, tree)| tree.lost_leaves(u64::MAX, stand_in(*id))).sum::<u64>()
         };
         // Of a leaf that is sealed well and makes no sense, nothing is lost but all that it says.
         let bad_leaves = |tree: &TreeImage| tree.damaged.iter().filter(|id| id.level == 0).count();
@@ -84,6 +92,11 @@ impl Survey {
         }
     }
 
+    /// The root that an opening takes, if another is better to go on from.
+    pub(crate) fn newer(&self) -> Option<&RootImage> {
+        self.other.as_ref().filter(|_| !self.base_is_newest)
+    }
+
     /// Looks at everything but containers.
     pub(crate) fn of(
         reads: &mut DamageReads,
@@ -107,7 +120,13 @@ impl Survey {
             // The newer root proves that all before it was durable.
             older.journal.proven_up_to(newest.root.journal.sequence.saturating_sub(1));
         }
-        let older_is_better = older.as_ref().is_some_and(|older| older.loss() < newest.loss());
+        let compared = older.as_ref().filter(|_| newest.is_damaged());
+        let older_is_better = compared.is_some_and(|older| {
+            let others = rolled_back(images.reads, &geometry, older);
+            let is_same = |tree: TreeId| tree.volume_id().is_some_and(|id| !others.contains(&id));
+            let stand_in = |tree| newest.trees.get(&tree).filter(|_| is_same(tree));
+            older.loss(stand_in) < newest.loss(|_| None)
+        });
         let (base, other) = match older {
             Some(older) if older_is_better => (older, Some(newest)),
             older => (newest, older),
@@ -168,6 +187,23 @@ impl Survey {
         }
         self.problems.extend(problems);
     }
+}
+
+/// Volumes that became what a snapshot was, by the records behind a root.
+fn rolled_back(
+    reads: &mut DamageReads,
+    geometry: &Geometry,
+    image: &RootImage,
+) -> BTreeSet<VolumeId> {
+    let mut volumes = BTreeSet::new();
+    each_record(reads, geometry, image.root.journal, |_, record, _| {
+        volumes.extend(record.changes().iter().flatten().filter_map(|change| match change {
+            Change::Rollback { volume, .. } => Some(*volume),
+            _ => None,
+        }));
+        true
+    });
+    volumes
 }
 
 fn damaged_pages(image: &RootImage) -> impl Iterator<Item = PageId> {

@@ -129,16 +129,16 @@ impl TreeImage {
         self.lost.iter().flat_map(|lost| lost.leaves.clone())
     }
 
-    pub(crate) fn lost_leaves(&self) -> u64 {
-        self.lost_leaves_before(u64::MAX)
-    }
-
-    /// How many leaves are lost whose index is below `end`.
-    pub(crate) fn lost_leaves_before(&self, end: u64) -> u64 {
-        self.lost
-            .iter()
-            .map(|lost| lost.leaves.end.min(end).saturating_sub(lost.leaves.start))
-            .sum()
+    /// How many leaves are lost whose index is below `end`, and that `stand_in` has not.
+    pub(crate) fn lost_leaves(&self, end: u64, stand_in: Option<&TreeImage>) -> u64 {
+        let of = |lost: &LostLeaves| lost.leaves.end.min(end).saturating_sub(lost.leaves.start);
+        let lost: u64 = self.lost.iter().map(of).sum();
+        let is_lost =
+            |&(index, _): &(u64, BlockPtr)| index < end && self.lost_with(index).is_some();
+        let had = stand_in
+            .filter(|_| lost > 0)
+            .map_or(0, |other| other.leaves.iter().filter(is_lost).count());
+        lost - had as u64
     }
 
     fn settle(&mut self) {

@@ -1,6 +1,6 @@
-//! Damage that a repair could take for something else: a page of another volume, or an earlier one,
-//! where a device lost a write or did it elsewhere; and what a check names when one root has what
-//! the other lost.
+//! Damage that a repair could take for something else: a page of another volume, or an earlier
+//! one, where a device lost a write or did it elsewhere; and what a check names, and a repair
+//! takes, when one root has what the other lost.
 
 use std::collections::BTreeSet;
 
@@ -213,4 +213,76 @@ fn a_volume_of_which_too_much_is_lost_can_be_given_up_for_the_others() {
     let volume = stand.client.volume("b").unwrap();
     assert_eq!(stand.read(&volume, 0, CHUNK), chunk(1, 0, 0));
     check_clean(&stand.close());
+}
+
+/// Leaves of the map of volume `a` below the newer root, and below the older one.
+fn leaves_of_a(disk: &MemoryDisk) -> [Vec<u64>; 2] {
+    let all = structures(Box::new(copy_of(disk))).unwrap();
+    let of_map = all.iter().filter(|structure| structure.kind == "map, leaf");
+    let blocks = of_map.map(|structure| structure.offset_bytes);
+    let is_of = |at: &u64| page(disk, *at).id().tree == TreeId::volume(engine::VolumeId(1));
+    let blocks: Vec<u64> = blocks.filter(is_of).collect();
+    // The newer root's come first, the older one's last, between them those of a snapshot.
+    [blocks[..2].to_vec(), blocks[blocks.len() - 2..].to_vec()]
+}
+
+/// A chunk in each leaf of volume `a`, between one root and the next.
+const CHANGED: [u64; 2] = [3, 800];
+
+/// Volume `a` with other chunks since the older root, and of each leaf one root's page damaged. A
+/// snapshot is taken before the change, if it is named.
+fn with_a_half_of_each_root(snapshot: Option<&str>) -> MemoryDisk {
+    let [_, disk] = written_twice();
+    let stand = Wish::default().open(disk);
+    if let Some(name) = snapshot {
+        let (volumes, name) = (vec!["a".to_owned()], name.to_owned());
+        stand.client.take_snapshots(SnapshotRequest { volumes, name, taken_unix_s: 7 }).unwrap();
+    }
+    let volume = stand.client.volume("a").unwrap();
+    CHANGED.iter().for_each(|at| stand.write(&volume, at * CHUNK, &chunk(0, 2, *at)));
+    let disk = stand.close();
+    let [newer, older] = leaves_of_a(&disk);
+    assert!(newer.iter().all(|at| !older.contains(at)), "{newer:?}, {older:?}");
+    for at in [newer[0], older[1]] {
+        disk.corrupt(Zone::Tables, at + 500, |byte| *byte ^= 0x40);
+    }
+    disk
+}
+
+/// What a volume reads as, chunk by chunk, is what is meant, or an error; gives how many errors.
+fn assert_right(stand: &Stand, name: &str, meant: impl Fn(u64) -> Vec<u8>) -> u64 {
+    let volume = stand.client.volume(name).unwrap();
+    let read = |number: &u64| stand.try_read(&volume, number * CHUNK, CHUNK);
+    let is_lost = |number: &u64| match read(number) {
+        Ok(bytes) => {
+            assert!(bytes == meant(*number), "{name}, chunk {number} is another one");
+            false
+        }
+        Err(_) => true,
+    };
+    (0..CHUNKS).filter(is_lost).count() as u64
+}
+
+fn after_change(number: u64) -> Vec<u8> {
+    chunk(0, if CHANGED.contains(&number) { 2 } else { 1 }, number)
+}
+
+#[test]
+fn a_leaf_that_one_root_lost_comes_from_the_other_whatever_that_has_lost() {
+    let disk = with_a_half_of_each_root(None);
+    let report = repair(Box::new(disk.clone()), &mut |_| {}).unwrap();
+    assert_eq!(report.lost_chunks, 0, "{report:?}");
+    let stand = Wish::default().open(disk);
+    assert_eq!(assert_right(&stand, "a", after_change), 0);
+    check_clean(&stand.close());
+}
+
+#[test]
+fn a_snapshot_taken_since_the_older_root_gets_no_leaf_of_its_volume_from_the_newer() {
+    let disk = with_a_half_of_each_root(Some("s"));
+    repair(Box::new(disk.clone()), &mut |_| {}).unwrap();
+    let stand = Wish::default().open(disk);
+    assert_eq!(assert_right(&stand, "a", after_change), 0);
+    let lost = assert_right(&stand, "a@s", |number| chunk(0, 1, number));
+    assert_eq!(lost, CHUNKS - 677, "what only the damaged page had");
 }
