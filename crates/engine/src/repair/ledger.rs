@@ -101,12 +101,7 @@ impl Ledger {
         ledger.read_containers(&mut pages);
         progress(CheckProgress { stage: "tables", done: 3, total: 4 });
         ledger.replay(reads, survey);
-        let applied = ledger.cut.map_or(survey.base.journal.end, |cut| cut.at).sequence;
-        let is_reached = survey.newer().is_some_and(|newer| applied >= newer.root.journal.sequence);
-        for (id, volume) in &mut ledger.volumes {
-            volume.settle();
-            volume.has_newer = is_reached && volume.base == TreeId::volume(*id);
-        }
+        ledger.volumes.values_mut().for_each(VolumeLedger::settle);
         ledger
     }
 
@@ -208,6 +203,7 @@ impl Ledger {
     fn replay(&mut self, reads: &mut DamageReads, survey: &Survey) {
         let RootImage { root, journal, .. } = &survey.base;
         let geometry = &survey.geometry;
+        let mut newer = survey.newer().map(|newer| newer.root.journal.sequence);
         let mut at = root.journal;
         each_record(reads, geometry, root.journal, |reads, record, end| {
             let is_proven = record.sequence <= journal.settled.durable_sequence;
@@ -222,12 +218,25 @@ impl Ledger {
             if !is_proven && !self.frames_are_there(reads, geometry, &changes) {
                 return false;
             }
+            if newer.take_if(|newer| *newer == record.sequence).is_some() {
+                self.reach_newer();
+            }
             changes.iter().for_each(|change| self.apply(change));
             self.next_incarnation = self.next_incarnation.max(record.incarnation + 1);
             self.records += 1;
             (self.cut, at) = (None, end);
             true
         });
+        if newer == Some(at.sequence) {
+            self.reach_newer();
+        }
+    }
+
+    /// All records that the newer root stands for were applied, and none behind it.
+    fn reach_newer(&mut self) {
+        for (id, volume) in &mut self.volumes {
+            volume.newer = Some(TreeId::volume(*id));
+        }
     }
 
     fn frames_are_there(

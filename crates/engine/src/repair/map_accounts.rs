@@ -206,7 +206,7 @@ pub(crate) fn lost_leaves(survey: &Survey, volume: &VolumeLedger) -> u64 {
     let chunks = volume.entry.chunks(survey.geometry.chunk_bytes);
     let image = survey.base.trees.get(&volume.base);
     let end = chunks.div_ceil(SLOTS as u64);
-    image.map_or(0, |image| image.lost_leaves(end, volume.newer(survey)))
+    image.map_or(0, |image| image.lost_leaves_before(end, volume.newer_image(survey)))
 }
 
 /// Where a leaf is on disk, if that is all there is to it: the journal says nothing of it, and the
@@ -230,9 +230,12 @@ pub(crate) fn map_leaf(
     let image = survey.base.trees.get(&volume.base);
     let chunks = volume.entry.chunks(survey.geometry.chunk_bytes);
     let lost_with = image.and_then(|image| image.lost_with(index));
-    let stand_in = || volume.newer(survey).filter(|_| lost_with.is_some())?.leaves.get(index);
-    let pointer = image.and_then(|image| image.leaves.get(index)).or_else(stand_in);
-    let old = pointer.and_then(|at| pages.page(volume.base, index, at).map(|page| (at, page)));
+    let (tree, image) = match volume.newer.filter(|_| lost_with.is_some()) {
+        Some(newer) => (newer, volume.newer_image(survey)),
+        None => (volume.base, image),
+    };
+    let pointer = image.and_then(|image| image.leaves.get(index));
+    let old = pointer.and_then(|at| pages.page(tree, index, at).map(|page| (at, page)));
     let lost_with = match (&old, pointer) {
         (Some(_), _) => None,
         (None, Some(pointer)) => Some(pointer.block()),

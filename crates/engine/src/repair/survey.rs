@@ -5,18 +5,18 @@
 //! the newer one if neither loses more. That there is a newer one proves all records before it,
 //! whichever is taken: a frame that one of them names and that is not there is a lost chunk.
 //!
-//! Where each has lost what the other has, the older one loses nothing of maps: a leaf that it has
-//! lost is taken from below the newer one ([`crate::repair::ledger::VolumeLedger::newer`]).
+//! Going on from the older root never loses more of maps than going on from the newer: a leaf that
+//! it has lost is taken from below that ([`crate::repair::ledger::VolumeLedger::newer`]).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 use disk::{IoError, ZoneName};
 use format::catalog::{self, CatalogEntry};
 use format::pointer_page::FANOUT;
-use format::record::Change;
 use format::root::{JournalPosition, Root, TREES};
 use format::superblock::{GEOMETRY_BLOCKS, Geometry, ROOT_BLOCKS, SUPERBLOCK_BYTES};
-use format::units::{BlockPtr, PageId, TreeId, TreeRoot, VolumeId, Zone};
+use format::units::{BlockPtr, PageId, TreeId, TreeRoot, Zone};
 use format::{container_page, map_page, pba_page};
 use tables::HashPbn;
 
@@ -24,7 +24,7 @@ use crate::check::problem::{CheckProgress, Problem};
 use crate::geometry::refuse_newer;
 use crate::open::open_error::OpenError;
 use crate::repair::damage_reads::DamageReads;
-use crate::repair::journal_image::{Behind, JournalImage, each_record};
+use crate::repair::journal_image::{Behind, JournalImage};
 use crate::repair::tree_image::{Blocks, Intact, TreeImage, TreeWalk, read_pages};
 
 /// A root and the trees below it.
@@ -42,24 +42,37 @@ impl RootImage {
         self.journal.is_damaged() || self.trees.values().any(|tree| !tree.damaged.is_empty())
     }
 
-    /// What going on from here would lose: first a journal, then volumes, records, leaves of maps,
-    /// other leaves. Where both journals are damaged, the older one may end long before the newer
-    /// root. A damaged inner page below which all is found again loses nothing, nor does a leaf
-    /// that `stand_in` gives a tree of.
-    fn loss<'a>(
-        &self,
-        stand_in: impl Fn(TreeId) -> Option<&'a TreeImage>,
-    ) -> (bool, u64, u64, u64, u64) {
-        let lost = |of: &dyn Fn(TreeId) -> bool| {
-            let trees = self.trees.iter().filter(|(id, _)| of(**id));
-            trees.map(|(id, tree)| tree.lost_leaves(u64::MAX, stand_in(*id))).sum::<u64>()
-        };
+    /// What going on from here would lose that the other root may have, most important first: a
+    /// journal, volumes, records. Where both journals are damaged, the older one may end long
+    /// before the newer root.
+    fn loss(&self) -> (bool, u64, u64) {
         // Of a leaf that is sealed well and makes no sense, nothing is lost but all that it says.
         let bad_leaves = |tree: &TreeImage| tree.damaged.iter().filter(|id| id.level == 0).count();
         let catalog = self.trees.get(&TreeId::CATALOG).map_or(0, bad_leaves) as u64
-            + lost(&|id| id == TreeId::CATALOG);
-        let maps = lost(&|id| id.volume_id().is_some());
-        (self.journal.is_damaged(), catalog, self.journal.lost_records(), maps, lost(&|_| true))
+            + self.lost_leaves(|id| id == TreeId::CATALOG);
+        (self.journal.is_damaged(), catalog, self.journal.lost_records())
+    }
+
+    fn lost_leaves(&self, of: impl Fn(TreeId) -> bool) -> u64 {
+        let trees = self.trees.iter().filter(|(id, _)| of(**id));
+        trees.map(|(_, tree)| tree.lost_leaves()).sum()
+    }
+
+    fn lost_leaves_of_maps(&self) -> u64 {
+        self.lost_leaves(|id| id.volume_id().is_some())
+    }
+
+    /// Whether less is lost by going on from this root than from the newer one. Of maps, no more is
+    /// ever lost: what this has not is taken from there, and the journal behind this says more. A
+    /// damaged inner page below which all is found again loses nothing.
+    fn loses_less_than(&self, newest: &Self) -> bool {
+        let of_tables = |root: &Self| root.lost_leaves(|id| id.volume_id().is_none());
+        match self.loss().cmp(&newest.loss()) {
+            Ordering::Equal => {
+                newest.lost_leaves_of_maps() > 0 || of_tables(self) < of_tables(newest)
+            }
+            other => other.is_lt(),
+        }
     }
 }
 
@@ -120,13 +133,7 @@ impl Survey {
             // The newer root proves that all before it was durable.
             older.journal.proven_up_to(newest.root.journal.sequence.saturating_sub(1));
         }
-        let compared = older.as_ref().filter(|_| newest.is_damaged());
-        let older_is_better = compared.is_some_and(|older| {
-            let others = rolled_back(images.reads, &geometry, older);
-            let is_same = |tree: TreeId| tree.volume_id().is_some_and(|id| !others.contains(&id));
-            let stand_in = |tree| newest.trees.get(&tree).filter(|_| is_same(tree));
-            older.loss(stand_in) < newest.loss(|_| None)
-        });
+        let older_is_better = older.as_ref().is_some_and(|older| older.loses_less_than(&newest));
         let (base, other) = match older {
             Some(older) if older_is_better => (older, Some(newest)),
             older => (newest, older),
@@ -187,23 +194,6 @@ impl Survey {
         }
         self.problems.extend(problems);
     }
-}
-
-/// Volumes that became what a snapshot was, by the records behind a root.
-fn rolled_back(
-    reads: &mut DamageReads,
-    geometry: &Geometry,
-    image: &RootImage,
-) -> BTreeSet<VolumeId> {
-    let mut volumes = BTreeSet::new();
-    each_record(reads, geometry, image.root.journal, |_, record, _| {
-        volumes.extend(record.changes().iter().flatten().filter_map(|change| match change {
-            Change::Rollback { volume, .. } => Some(*volume),
-            _ => None,
-        }));
-        true
-    });
-    volumes
 }
 
 fn damaged_pages(image: &RootImage) -> impl Iterator<Item = PageId> {

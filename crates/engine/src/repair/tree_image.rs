@@ -129,8 +129,12 @@ impl TreeImage {
         self.lost.iter().flat_map(|lost| lost.leaves.clone())
     }
 
+    pub(crate) fn lost_leaves(&self) -> u64 {
+        self.lost.iter().map(|lost| lost.leaves.end - lost.leaves.start).sum()
+    }
+
     /// How many leaves are lost whose index is below `end`, and that `stand_in` has not.
-    pub(crate) fn lost_leaves(&self, end: u64, stand_in: Option<&TreeImage>) -> u64 {
+    pub(crate) fn lost_leaves_before(&self, end: u64, stand_in: Option<&TreeImage>) -> u64 {
         let of = |lost: &LostLeaves| lost.leaves.end.min(end).saturating_sub(lost.leaves.start);
         let lost: u64 = self.lost.iter().map(of).sum();
         let is_lost =

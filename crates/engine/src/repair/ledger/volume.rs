@@ -20,21 +20,20 @@ pub(crate) struct VolumeLedger {
     pub(crate) set: BTreeMap<u64, Pbn>,
     /// Chunks unmapped, unless `set` says otherwise.
     pub(crate) cleared: Vec<Range<u64>>,
-    /// Whether the newer root has this map, and all records before it were applied. It has not if
-    /// the map is that of another volume, from which this one came since the base.
-    pub(super) has_newer: bool,
+    /// The map that this was when the newer root was written, for leaves that the base has lost:
+    /// its own, or that of the version it was copied from since. What the journal says nothing of
+    /// is the same there. None if the base is the newest root, or the volume did not exist.
+    pub(crate) newer: Option<TreeId>,
 }
 
 impl VolumeLedger {
     pub(super) fn new(entry: CatalogEntry) -> Self {
         let base = TreeId::volume(entry.id);
-        Self { entry, base, set: BTreeMap::new(), cleared: Vec::new(), has_newer: false }
+        Self { entry, base, set: BTreeMap::new(), cleared: Vec::new(), newer: None }
     }
 
-    /// The map as the newer root has it, for leaves that the base has lost: what the journal says
-    /// nothing of is the same there.
-    pub(crate) fn newer<'a>(&self, survey: &'a Survey) -> Option<&'a TreeImage> {
-        survey.newer().filter(|_| self.has_newer)?.trees.get(&self.base)
+    pub(crate) fn newer_image<'a>(&self, survey: &'a Survey) -> Option<&'a TreeImage> {
+        survey.newer()?.trees.get(&self.newer?)
     }
 
     pub(crate) fn unmap_leaves(&mut self, leaves: &Range<u64>) {
