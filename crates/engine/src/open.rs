@@ -224,7 +224,7 @@ fn read_roots(devices: &mut Devices, geometry: &Geometry) -> Result<Roots, OpenE
                     failure = failure.or(Some(OpenError::Unfinished));
                 }
                 Err(error) => {
-                    told = Root::journal_in_damaged(&block);
+                    told = Root::journal_in_damaged(&block, geometry.uuid);
                     failure = Some(OpenError::Roots(error));
                 }
             },

@@ -323,11 +323,13 @@ impl Root {
         })
     }
 
-    /// Where in the journal the root in a block goes on, whatever else of it is damaged. If that is
-    /// a place between two records, it is the root's: the checksum of the record before is in it.
+    /// Where in the journal the root in a block goes on, whatever of it but the UUID is damaged. If
+    /// that is a place between two records, it is the root's: the checksum of the record before is
+    /// in it. None of a block that does not say that it is this store's.
     #[must_use]
-    pub fn journal_in_damaged(block: &[u8]) -> Option<JournalPosition> {
-        (block.len() >= BLOCK_BYTES).then(|| decode_journal(block))
+    pub fn journal_in_damaged(block: &[u8], uuid: [u8; UUID_BYTES]) -> Option<JournalPosition> {
+        let is_ours = block.len() >= BLOCK_BYTES && array_at(block, UUID_AT) == uuid;
+        is_ours.then(|| decode_journal(block))
     }
 
     /// The root of a store of this geometry.

@@ -37,7 +37,7 @@ use crate::open::loading::Loading;
 use crate::open::open_error::OpenError;
 use crate::read::reads::blocks_of;
 use crate::repair::damage_reads::read_blocks;
-use crate::repair::journal_image::{Behind, LOOK_AHEAD_BYTES, look_behind};
+use crate::repair::journal_image::{Behind, LOOK_AHEAD_BYTES, last_missing, look_behind};
 
 /// Changes whose pages are read together and held until all are applied: a few pages each.
 const CHANGES_READ_FOR: usize = 256;
@@ -90,7 +90,9 @@ impl Loading {
                 settled.learn(Settled { durable_sequence: record.sequence, placed_sequence });
             }
         }
-        let behind = self.look_behind(geometry, scan.position());
+        let mut behind = self.look_behind(geometry, scan.position());
+        let missing = told.and_then(|told| last_missing(scan.position(), told));
+        behind.durable_sequence = behind.durable_sequence.max(missing.unwrap_or(0));
         refuse_a_damaged_journal(behind, scan.position())?;
         Ok(Scanned { settled, behind, lives, any })
     }

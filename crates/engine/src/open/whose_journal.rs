@@ -33,7 +33,7 @@ use crate::marks::{Marked, marked};
 use crate::open::belonging::PLACES_MIN;
 use crate::open::loading::Loading;
 use crate::repair::damage_reads::{DamageReads, read_blocks};
-use crate::repair::journal_image::{Behind, look_behind, whole_record};
+use crate::repair::journal_image::{Behind, look_behind, records_fill, whole_record};
 use crate::repair::survey::Survey;
 
 /// In front of a root's position a record ends: with it, and one more, if that has rotted.
@@ -191,9 +191,7 @@ fn records_between(
     between_bytes: usize,
 ) -> Option<u64> {
     let records = root.sequence.checked_sub(header.sequence)?.checked_sub(1)?;
-    let at_least = records.saturating_mul(BLOCK_BYTES as u64);
-    let at_most = records.saturating_mul(RECORD_BYTES_MAX as u64);
-    (at_least..=at_most).contains(&(between_bytes as u64)).then_some(records)
+    records_fill(records, between_bytes as u64).then_some(records)
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 //! A journal ends at the first record that does not continue it, and after a crash that is how it
 //! must be. But a record says which record was durable when it was written. If one is found behind
 //! the end that says so of what is missing, then what is missing was synced, was never cut (a cut
-//! falls behind the last known sync), and has been damaged since.
+//! falls behind the last known sync), and has been damaged since. A damaged root that can still be
+//! seen to go on behind the end says the same: what is before it was durable when it was written.
 
 use disk::AlignedBuf;
 use format::record::{RECORD_BYTES_MAX, RecordHeader, Settled, decode_header, verify_body};
@@ -82,6 +83,21 @@ pub(crate) fn whole_record(bytes: &[u8]) -> Result<RecordHeader, FormatError> {
     decode_header(bytes).and_then(|header| verify_body(&header, bytes).map(|_| header))
 }
 
+/// The last of the records that are missing between the end of a journal and where a damaged root
+/// goes on; none if it goes on elsewhere, or its position has rotted as well.
+pub(crate) fn last_missing(end: JournalPosition, told: JournalPosition) -> Option<u64> {
+    let records = told.sequence.checked_sub(end.sequence).filter(|&records| records > 0)?;
+    let between_bytes = told.offset_bytes.checked_sub(end.offset_bytes)?;
+    records_fill(records, between_bytes).then(|| told.sequence - 1)
+}
+
+/// Whether so many records may come to so many bytes.
+pub(crate) fn records_fill(records: u64, bytes: u64) -> bool {
+    let at_least = records.saturating_mul(BLOCK_BYTES as u64);
+    let at_most = records.saturating_mul(RECORD_BYTES_MAX as u64);
+    (at_least..=at_most).contains(&bytes)
+}
+
 /// Where a journal that starts at a root goes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct JournalImage {
@@ -127,6 +143,9 @@ impl JournalImage {
             }
             true
         });
+        if let Some(last) = told.and_then(|told| last_missing(image.end, told)) {
+            image.proven_up_to(last);
+        }
         image
     }
 

@@ -266,7 +266,7 @@ fn roots(
         match Root::decode_in(&bytes, geometry) {
             Ok(root) => roots.push(root),
             Err(error) => {
-                told = Root::journal_in_damaged(&bytes);
+                told = Root::journal_in_damaged(&bytes, geometry.uuid);
                 damaged.push((block, error, bytes.iter().all(|&byte| byte == 0)));
             }
         }

@@ -1,8 +1,8 @@
 //! What roots and records prove: rot of what was durable is an error for what it hit, or told as
 //! lost. It never passes for what a crash leaves unfinished.
 
-use disk::{Loss, MemoryDisk};
-use engine::{AdminRequest, ScrubRequest, Zone, repair, structures};
+use disk::{Disk, Loss, MemoryDisk};
+use engine::{AdminRequest, OpenError, ScrubRequest, Zone, repair, structures};
 use format::root::Root;
 
 use crate::stand::{CHUNK, Hand, Left, Looker, MIB, Wish, check, check_clean, fresh};
@@ -141,6 +141,26 @@ fn a_damaged_root_still_tells_how_far_the_journal_was_durable() {
     assert_all_but_the_late_one(copy_of(&disk));
     assert_a_repair_loses_one(&disk);
     assert_all_but_the_late_one(disk);
+}
+
+#[test]
+fn a_damaged_root_still_tells_that_records_before_it_are_missing() {
+    let disk = cut_off_after_a_checkpoint();
+    let [newest, older] = &roots(&disk)[..] else { panic!("two roots") };
+    let (newest, older) = (newest.journal.offset_bytes, older.journal.offset_bytes);
+    disk.corrupt(Zone::Superblock, newest_slot_bytes(&disk) + 200, |byte| *byte ^= 0x40);
+    let records = disk.peek(Zone::Journal, older, (newest - older) as usize);
+    let second = u64::from(format::record::decode_header(&records).unwrap().length_bytes);
+    let ring_bytes = disk.size_bytes(Zone::Journal);
+    for begin in [older, older + second] {
+        let disk = copy_of(&disk);
+        // As after a file that was cut short and made as long again.
+        (begin..ring_bytes).for_each(|at| disk.corrupt(Zone::Journal, at, |byte| *byte = 0));
+        let opened = Wish::default().try_open(copy_of(&disk));
+        assert!(matches!(opened, Err(OpenError::Journal { .. })), "from {begin} on");
+        let report = repair(Box::new(disk), &mut |_| {}).unwrap();
+        assert!(report.lost_records > 0, "{report:?}");
+    }
 }
 
 #[test]
