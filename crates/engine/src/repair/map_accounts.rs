@@ -206,7 +206,8 @@ pub(crate) fn lost_leaves(survey: &Survey, volume: &VolumeLedger) -> u64 {
     let chunks = volume.entry.chunks(survey.geometry.chunk_bytes);
     let image = survey.base.trees.get(&volume.base);
     let end = chunks.div_ceil(SLOTS as u64);
-    image.map_or(0, |image| image.lost_leaves_before(end, volume.newer_image(survey)))
+    let newer = volume.newer_map(survey).map(|(_, newer)| newer);
+    image.map_or(0, |image| image.lost_leaves_before(end, newer))
 }
 
 /// Where a leaf is on disk, if that is all there is to it: the journal says nothing of it, and the
@@ -227,20 +228,18 @@ pub(crate) fn map_leaf(
     index: u64,
 ) -> Option<MapLeaf> {
     let survey = pages.survey;
-    let image = survey.base.trees.get(&volume.base);
     let chunks = volume.entry.chunks(survey.geometry.chunk_bytes);
-    let lost_with = image.and_then(|image| image.lost_with(index));
-    let (tree, image) = match volume.newer.filter(|_| lost_with.is_some()) {
-        Some(newer) => (newer, volume.newer_image(survey)),
-        None => (volume.base, image),
-    };
-    let pointer = image.and_then(|image| image.leaves.get(index));
-    let old = pointer.and_then(|at| pages.page(tree, index, at).map(|page| (at, page)));
-    let lost_with = match (&old, pointer) {
+    let base = survey.base.trees.get(&volume.base).map(|image| (volume.base, image));
+    let lost = base.filter(|(_, image)| image.lost_with(index).is_some());
+    let map = lost.and_then(|_| volume.newer_map(survey)).or(base);
+    let pointer = map.and_then(|(tree, image)| Some((tree, image.leaves.get(index)?)));
+    let page = pointer.and_then(|(tree, at)| pages.page(tree, index, at));
+    let lost_with = match (&page, pointer) {
         (Some(_), _) => None,
-        (None, Some(pointer)) => Some(pointer.block()),
-        (None, None) => lost_with,
+        (None, Some((_, pointer))) => Some(pointer.block()),
+        (None, None) => map.and_then(|(_, image)| image.lost_with(index)),
     };
+    let old = pointer.zip(page).map(|((_, at), page)| (at, page));
     let on_disk = old.as_ref().map(|(_, page)| page);
     let slots = slots_of(volume, index, on_disk, lost_with.is_some(), chunks);
     slots.iter().any(|pbn| !pbn.is_none()).then_some(MapLeaf { index, slots, old, lost_with })

@@ -133,16 +133,21 @@ impl TreeImage {
         self.lost.iter().map(|lost| lost.leaves.end - lost.leaves.start).sum()
     }
 
-    /// How many leaves are lost whose index is below `end`, and that `stand_in` has not.
+    /// How many leaves are lost whose index is below `end`, and that `stand_in` does not know.
     pub(crate) fn lost_leaves_before(&self, end: u64, stand_in: Option<&TreeImage>) -> u64 {
-        let of = |lost: &LostLeaves| lost.leaves.end.min(end).saturating_sub(lost.leaves.start);
-        let lost: u64 = self.lost.iter().map(of).sum();
-        let is_lost =
-            |&(index, _): &(u64, BlockPtr)| index < end && self.lost_with(index).is_some();
-        let had = stand_in
-            .filter(|_| lost > 0)
-            .map_or(0, |other| other.leaves.iter().filter(is_lost).count());
-        lost - had as u64
+        let lost = self.lost.iter().map(|lost| lost.leaves.start..lost.leaves.end.min(end));
+        match stand_in {
+            Some(other) => lost.map(|leaves| other.lost_leaves_of(&leaves)).sum(),
+            None => lost.map(|leaves| leaves.end.saturating_sub(leaves.start)).sum(),
+        }
+    }
+
+    fn lost_leaves_of(&self, leaves: &Range<u64>) -> u64 {
+        let first = self.lost.partition_point(|lost| lost.leaves.end <= leaves.start);
+        let met = self.lost[first..].iter().map(|lost| &lost.leaves);
+        met.take_while(|lost| lost.start < leaves.end)
+            .map(|lost| lost.end.min(leaves.end) - lost.start.max(leaves.start))
+            .sum()
     }
 
     fn settle(&mut self) {

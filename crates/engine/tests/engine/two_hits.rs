@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 
 use disk::{Loss, MemoryDisk};
 use engine::{
-    GivenUp, Problem, RepairError, SnapshotRequest, Zone, repair, repair_without, structures,
+    GivenUp, Problem, RepairError, SnapshotRequest, VolumeId, Zone, repair, repair_without,
+    structures,
 };
 use format::page::Page;
 use format::units::TreeId;
@@ -55,7 +56,7 @@ fn inner_pages(disk: &MemoryDisk, volume: u32) -> BTreeSet<u64> {
     let all = structures(Box::new(copy_of(disk))).unwrap();
     let of_map = all.iter().filter(|structure| structure.kind == "map, inner page");
     let blocks = of_map.map(|structure| structure.offset_bytes);
-    let is_of = |at: &u64| page(disk, *at).id().tree == TreeId::volume(engine::VolumeId(volume));
+    let is_of = |at: &u64| page(disk, *at).id().tree == TreeId::volume(VolumeId(volume));
     blocks.filter(is_of).collect()
 }
 
@@ -220,7 +221,7 @@ fn leaves_of_a(disk: &MemoryDisk) -> [Vec<u64>; 2] {
     let all = structures(Box::new(copy_of(disk))).unwrap();
     let of_map = all.iter().filter(|structure| structure.kind == "map, leaf");
     let blocks = of_map.map(|structure| structure.offset_bytes);
-    let is_of = |at: &u64| page(disk, *at).id().tree == TreeId::volume(engine::VolumeId(1));
+    let is_of = |at: &u64| page(disk, *at).id().tree == TreeId::volume(VolumeId(1));
     let blocks: Vec<u64> = blocks.filter(is_of).collect();
     // The newer root's come first, the older one's last, between them those of a snapshot.
     [blocks[..2].to_vec(), blocks[blocks.len() - 2..].to_vec()]
@@ -275,6 +276,22 @@ fn a_leaf_that_one_root_lost_comes_from_the_other_whatever_that_has_lost() {
     let stand = Wish::default().open(disk);
     assert_eq!(assert_right(&stand, "a", after_change), 0);
     check_clean(&stand.close());
+}
+
+#[test]
+fn what_was_never_written_is_not_lost_with_the_older_roots_inner_page() {
+    let disk = with_a_half_of_each_root(None);
+    let all = structures(Box::new(copy_of(&disk))).unwrap();
+    let inner = all.iter().filter(|structure| structure.kind == "map, inner page");
+    let mut of_a =
+        inner.filter(|of| page(&disk, of.offset_bytes).id().tree == TreeId::volume(VolumeId(1)));
+    // Those of the root to go on from come first.
+    let older = of_a.next().unwrap().offset_bytes;
+    spoil_all(&disk, &BTreeSet::from([older]));
+    let report = repair(Box::new(disk.clone()), &mut |_| {}).unwrap();
+    // A leaf, but for what was changed of it.
+    assert_eq!(report.lost_chunks, 676, "{report:?}");
+    assert_eq!(assert_right(&Wish::default().open(disk), "a", after_change), 676);
 }
 
 #[test]

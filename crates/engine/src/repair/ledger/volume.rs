@@ -23,7 +23,7 @@ pub(crate) struct VolumeLedger {
     /// The map that this was when the newer root was written, for leaves that the base has lost:
     /// its own, or that of the version it was copied from since. What the journal says nothing of
     /// is the same there. None if the base is the newest root, or the volume did not exist.
-    pub(crate) newer: Option<TreeId>,
+    pub(super) newer: Option<TreeId>,
 }
 
 impl VolumeLedger {
@@ -32,8 +32,10 @@ impl VolumeLedger {
         Self { entry, base, set: BTreeMap::new(), cleared: Vec::new(), newer: None }
     }
 
-    pub(crate) fn newer_image<'a>(&self, survey: &'a Survey) -> Option<&'a TreeImage> {
-        survey.newer()?.trees.get(&self.newer?)
+    /// That map, if what is below the newer root leads to it.
+    pub(crate) fn newer_map<'a>(&self, survey: &'a Survey) -> Option<(TreeId, &'a TreeImage)> {
+        let tree = self.newer?;
+        survey.newer()?.trees.get(&tree).map(|image| (tree, image))
     }
 
     pub(crate) fn unmap_leaves(&mut self, leaves: &Range<u64>) {
