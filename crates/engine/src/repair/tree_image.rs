@@ -136,12 +136,14 @@ impl TreeImage {
     /// How many leaves are lost whose index is below `end`, and that `stand_in` does not know.
     pub(crate) fn lost_leaves_before(&self, end: u64, stand_in: Option<&TreeImage>) -> u64 {
         let lost = self.lost.iter().map(|lost| lost.leaves.start..lost.leaves.end.min(end));
+        let lost = lost.filter(|leaves| !leaves.is_empty());
         match stand_in {
             Some(other) => lost.map(|leaves| other.lost_leaves_of(&leaves)).sum(),
-            None => lost.map(|leaves| leaves.end.saturating_sub(leaves.start)).sum(),
+            None => lost.map(|leaves| leaves.end - leaves.start).sum(),
         }
     }
 
+    /// How many of these, which are some, are lost.
     fn lost_leaves_of(&self, leaves: &Range<u64>) -> u64 {
         let first = self.lost.partition_point(|lost| lost.leaves.end <= leaves.start);
         let met = self.lost[first..].iter().map(|lost| &lost.leaves);
@@ -355,5 +357,27 @@ fn lose(Below { id, block }: Below, leaves_end: u64, image: &mut TreeImage) {
     let end = first_leaf(next).unwrap_or(u64::MAX).min(leaves_end);
     if start < end {
         image.lost.push(LostLeaves { leaves: start..end, block });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn image(lost: &[Range<u64>]) -> TreeImage {
+        let lost = lost.iter().map(|leaves| LostLeaves { leaves: leaves.clone(), block: 7 });
+        TreeImage { lost: lost.collect(), ..TreeImage::default() }
+    }
+
+    #[test]
+    fn what_another_image_knows_is_not_lost_nor_what_lies_behind_the_end() {
+        let lost = image(&[0..4, 10..20]);
+        assert_eq!(lost.lost_leaves_before(u64::MAX, None), 14);
+        assert_eq!(lost.lost_leaves_before(12, None), 6);
+        let other = image(&[1..2, 3..15, 19..30]);
+        assert_eq!(lost.lost_leaves_before(u64::MAX, Some(&other)), 8);
+        // As of a volume that was cut shorter since.
+        assert_eq!(lost.lost_leaves_before(8, Some(&other)), 2);
+        assert_eq!(lost.lost_leaves_before(3, Some(&other)), 1);
     }
 }
