@@ -72,7 +72,7 @@ impl MapAccounts {
     ) -> Self {
         let mut accounts = Self { references: vec![0; ledger.places.len()], ..Self::default() };
         let total = ledger.volumes.len() as u64;
-        let hidden_leaves = pages.survey.other.as_ref().filter(|_| !pages.survey.base_is_newest);
+        let hidden_leaves = pages.survey.newer();
         let hidden_places = hidden_leaves.and_then(|newest| newest.trees.get(&TreeId::PBN_PBA));
         for (done, (id, volume)) in (0..).zip(&ledger.volumes) {
             progress(CheckProgress { stage: "maps", done, total });

@@ -6,7 +6,7 @@
 //! whichever is taken: a frame that one of them names and that is not there is a lost chunk.
 //!
 //! Going on from the older root never loses more of maps than going on from the newer: a leaf that
-//! it has lost is taken from below that ([`crate::repair::ledger::VolumeLedger::newer`]).
+//! it has lost is taken from below that ([`crate::repair::ledger::VolumeLedger::newer_map`]).
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -58,19 +58,14 @@ impl RootImage {
         trees.map(|(_, tree)| tree.lost_leaves()).sum()
     }
 
-    fn lost_leaves_of_maps(&self) -> u64 {
-        self.lost_leaves(|id| id.volume_id().is_some())
-    }
-
     /// Whether less is lost by going on from this root than from the newer one. Of maps, no more is
     /// ever lost: what this has not is taken from there, and the journal behind this says more. A
     /// damaged inner page below which all is found again loses nothing.
     fn loses_less_than(&self, newest: &Self) -> bool {
+        let of_maps = |root: &Self| root.lost_leaves(|id| id.volume_id().is_some());
         let of_tables = |root: &Self| root.lost_leaves(|id| id.volume_id().is_none());
         match self.loss().cmp(&newest.loss()) {
-            Ordering::Equal => {
-                newest.lost_leaves_of_maps() > 0 || of_tables(self) < of_tables(newest)
-            }
+            Ordering::Equal => of_maps(newest) > 0 || of_tables(self) < of_tables(newest),
             other => other.is_lt(),
         }
     }
@@ -97,17 +92,17 @@ impl Survey {
         used
     }
 
-    /// The root that an opening takes, and the one before it.
-    pub(crate) fn by_age(&self) -> (&RootImage, Option<&RootImage>) {
-        match &self.other {
-            Some(other) if !self.base_is_newest => (other, Some(&self.base)),
-            other => (&self.base, other.as_ref()),
-        }
-    }
-
     /// The root that an opening takes, if another is better to go on from.
     pub(crate) fn newer(&self) -> Option<&RootImage> {
         self.other.as_ref().filter(|_| !self.base_is_newest)
+    }
+
+    /// The root that an opening takes, and the one before it.
+    pub(crate) fn by_age(&self) -> (&RootImage, Option<&RootImage>) {
+        match self.newer() {
+            Some(newer) => (newer, Some(&self.base)),
+            None => (&self.base, self.other.as_ref()),
+        }
     }
 
     /// Looks at everything but containers.

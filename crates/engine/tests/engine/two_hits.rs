@@ -51,13 +51,19 @@ fn written_twice() -> [MemoryDisk; 2] {
     [first, disk]
 }
 
-/// Blocks of the inner pages of a volume's map, below either root.
-fn inner_pages(disk: &MemoryDisk, volume: u32) -> BTreeSet<u64> {
+/// Blocks of a volume's map of this kind below one root, then below the other; the root from which
+/// a repair would go on comes first.
+fn blocks_of(disk: &MemoryDisk, kind: &str, volume: u32) -> Vec<u64> {
     let all = structures(Box::new(copy_of(disk))).unwrap();
-    let of_map = all.iter().filter(|structure| structure.kind == "map, inner page");
-    let blocks = of_map.map(|structure| structure.offset_bytes);
+    let of_kind = all.iter().filter(|structure| structure.kind == kind);
+    let blocks = of_kind.map(|structure| structure.offset_bytes);
     let is_of = |at: &u64| page(disk, *at).id().tree == TreeId::volume(VolumeId(volume));
     blocks.filter(is_of).collect()
+}
+
+/// Blocks of the inner pages of a volume's map, below either root.
+fn inner_pages(disk: &MemoryDisk, volume: u32) -> BTreeSet<u64> {
+    blocks_of(disk, "map, inner page", volume).into_iter().collect()
 }
 
 fn page(disk: &MemoryDisk, at_bytes: u64) -> Page {
@@ -218,12 +224,8 @@ fn a_volume_of_which_too_much_is_lost_can_be_given_up_for_the_others() {
 
 /// Leaves of the map of volume `a` below the newer root, and below the older one.
 fn leaves_of_a(disk: &MemoryDisk) -> [Vec<u64>; 2] {
-    let all = structures(Box::new(copy_of(disk))).unwrap();
-    let of_map = all.iter().filter(|structure| structure.kind == "map, leaf");
-    let blocks = of_map.map(|structure| structure.offset_bytes);
-    let is_of = |at: &u64| page(disk, *at).id().tree == TreeId::volume(VolumeId(1));
-    let blocks: Vec<u64> = blocks.filter(is_of).collect();
-    // The newer root's come first, the older one's last, between them those of a snapshot.
+    let blocks = blocks_of(disk, "map, leaf", 1);
+    // Between them those of a snapshot.
     [blocks[..2].to_vec(), blocks[blocks.len() - 2..].to_vec()]
 }
 
@@ -281,12 +283,7 @@ fn a_leaf_that_one_root_lost_comes_from_the_other_whatever_that_has_lost() {
 #[test]
 fn what_was_never_written_is_not_lost_with_the_older_roots_inner_page() {
     let disk = with_a_half_of_each_root(None);
-    let all = structures(Box::new(copy_of(&disk))).unwrap();
-    let inner = all.iter().filter(|structure| structure.kind == "map, inner page");
-    let mut of_a =
-        inner.filter(|of| page(&disk, of.offset_bytes).id().tree == TreeId::volume(VolumeId(1)));
-    // Those of the root to go on from come first.
-    let older = of_a.next().unwrap().offset_bytes;
+    let older = blocks_of(&disk, "map, inner page", 1)[0];
     spoil_all(&disk, &BTreeSet::from([older]));
     let report = repair(Box::new(disk.clone()), &mut |_| {}).unwrap();
     // A leaf, but for what was changed of it.
