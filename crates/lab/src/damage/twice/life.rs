@@ -4,6 +4,9 @@ use std::collections::BTreeSet;
 
 use disk::MemoryDisk;
 use engine::{Problem, ScrubRequest, Zone};
+use format::BLOCK_BYTES;
+use format::superblock::Geometry;
+use format::units::ContainerId;
 
 use crate::damage::driver::{ChunkRead, Driver, Ended};
 use crate::damage::named::{Named, may_come_of};
@@ -93,14 +96,26 @@ impl Trial<'_> {
         }
         // A directory that was made again from frames has none that nobody maps up to the next
         // block, where what stood before them does not say where it ends.
-        let hit_frames = self.hits.iter().any(|hit| matches!(hit.zone, Zone::Data(_)));
-        let is_behind_a_hit =
-            |problem: &Problem| hit_frames && matches!(problem, Problem::DirectoryLacks { .. });
+        let hit = self.containers_hit();
+        let is_behind_a_hit = |problem: &Problem| match problem {
+            Problem::DirectoryLacks { container, .. } => hit.contains(&ContainerId(*container)),
+            _ => false,
+        };
         for problem in after.problems.iter().filter(|problem| !is_behind_a_hit(problem)) {
             if !before.problems.iter().any(|known| may_come_of(problem, known)) {
                 self.fail(format!("open for a while: {problem}"));
             }
         }
+    }
+
+    /// Containers of which bytes were changed, or cannot be read.
+    fn containers_hit(&self) -> BTreeSet<ContainerId> {
+        let superblock = self.sample.disk.peek(Zone::Superblock, 0, BLOCK_BYTES);
+        let Ok(geometry) = Geometry::decode(&superblock) else { return BTreeSet::new() };
+        let ends = self.touched.iter().flat_map(|(zone, range)| {
+            [range.start, range.end.saturating_sub(1)].map(|at_bytes| (*zone, at_bytes))
+        });
+        ends.filter_map(|(zone, at_bytes)| geometry.container_at(zone, at_bytes)).collect()
     }
 
     /// Writes these chunks and some more, and flushes. Gives the new
