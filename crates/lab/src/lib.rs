@@ -8,8 +8,6 @@
 //! oracle.rs     which prefixes explain what is found       shrink.rs  a failing script made short
 //! damage        wrong bytes in stores, and their repair: one hit, or two (damage/twice)
 //! fullness.rs   stores that are filled to the last chunk
-//! cache_study   what the tables cost by cache, policy and filter: a model, without the engine
-//! flash         ways to find a duplicate on a simulated flash device: a model as well
 //! image         stores of earlier releases, kept for the tests
 //! ```
 //!
@@ -24,12 +22,9 @@
     allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")
 )]
 
-pub mod cache_study;
-mod columns;
 mod damage;
 mod dice;
 mod failure;
-pub mod flash;
 pub mod fullness;
 pub mod image;
 mod oracle;
@@ -41,7 +36,6 @@ mod shrink;
 mod simulation;
 mod workload;
 
-pub use charts::PlotError;
 pub use damage::{DamageRow, DamageTable};
 pub use dice::Dice;
 pub use failure::{Broken, Failure};

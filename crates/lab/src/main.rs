@@ -8,9 +8,7 @@
 #[cfg(feature = "mutants")]
 mod canary;
 mod fill;
-mod flash_command;
 mod night;
-mod study;
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -34,10 +32,6 @@ enum Command {
     Simulate(night::Arguments),
     /// Fill stores until they refuse, relieve them, and fill them again.
     Fill(fill::Arguments),
-    /// What the tables cost by cache size, policy, filter, locality and neighbours: a model.
-    CacheStudy(study::Arguments),
-    /// Ways to find a duplicate, on a simulated flash device: EaD's tables.
-    Flash(flash_command::Arguments),
     /// Run a script that a failing seed was shrunk to.
     Replay {
         /// The script, as it was printed.
@@ -79,8 +73,6 @@ fn main() -> ExitCode {
     match Arguments::parse().command {
         Command::Simulate(arguments) => night::simulate(&arguments),
         Command::Fill(arguments) => fill::fill(&arguments),
-        Command::CacheStudy(arguments) => study::cache_study(&arguments),
-        Command::Flash(arguments) => flash_command::flash(&arguments),
         Command::Replay { file } => replay(&file),
         Command::Image { version, folder } => make_image(version, &folder),
         #[cfg(feature = "mutants")]

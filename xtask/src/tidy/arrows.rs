@@ -32,7 +32,6 @@ const ARROWS: [(&str, &[&str]); 22] = [
     (
         "lab",
         &[
-            "traces",
             "store",
             "engine",
             "tables",
@@ -43,7 +42,6 @@ const ARROWS: [(&str, &[&str]); 22] = [
             "threads",
             "format",
             "mutants",
-            "charts",
         ],
     ),
     (

@@ -12,7 +12,7 @@ const DETERMINISTIC: [&str; 6] = ["format", "reduce", "tables", "journal", "cont
 /// Those of them that own no threads: the rings of `disk` and the pool of `reduce` are theirs.
 const SINGLE_THREADED: [&str; 5] = ["format", "tables", "journal", "containers", "engine"];
 /// The rooms that talk to people.
-const PROGRAMS: [&str; 4] = ["cli", "xtask", "lab", "bench"];
+const PROGRAMS: [&str; 5] = ["cli", "xtask", "lab", "models", "bench"];
 
 /// Where a ban holds.
 #[derive(Clone, Copy, Debug)]
@@ -44,8 +44,7 @@ const CLOCK: &str = "no clock in engine and below: let the caller count or pass 
 const CHANCE: &str = "no randomness in engine and below: take a seed from the caller";
 const THREAD: &str = "no thread in engine and below but in disk and reduce: one owner thinks";
 const SYSCALL: &str = "system calls belong to disk, sockets to the doors: call those rooms";
-const PROGRAM: &str =
-    "argv, env and exit belong to cli, lab, bench and xtask: pass it in or return";
+const PROGRAM: &str = "argv, env and exit belong to the programs (bans.rs): pass it in or return";
 const FINISHED: &str = "leave nothing open in the code: finish it, or open an issue";
 
 const BANS: [Ban; 22] = [

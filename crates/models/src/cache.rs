@@ -8,7 +8,7 @@
 //!        ├─ plain.rs          the Hash-PBN table in buckets changed in place, as FIDR has it
 //!        ├─ gathered.rs       the same in young entries and merged buckets (decision 018)
 //!        │    filter.rs       the filter before either;  lookup.rs  what a look-up cost
-//!        └─ cache.rs          pages in memory, dirty or not; pages read and written;  tree.rs
+//!        └─ page_cache.rs     pages in memory, dirty or not; pages read and written;  tree.rs
 //!             policies.rs     by name: lru.rs clock.rs two_q.rs arc.rs s3_fifo.rs tiny_lfu.rs;
 //!             sharing.rs     grants.rs: what each of the three tables is granted;
 //!             dirty.rs       pages that may not leave before they are written
@@ -18,7 +18,6 @@
 //! Everything follows from the workloads and a seed; threads change the time it takes only.
 
 mod arc;
-mod cache;
 mod clock;
 mod dirty;
 mod filter;
@@ -27,6 +26,7 @@ mod grants;
 mod hot;
 mod lookup;
 mod lru;
+mod page_cache;
 mod plain;
 mod plan;
 mod plots;

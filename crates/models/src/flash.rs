@@ -1,4 +1,4 @@
-//! `lab flash`: ways to find a duplicate, on a simulated flash device, over traces. EaD's
+//! `models flash`: ways to find a duplicate, on a simulated flash device, over traces. EaD's
 //! simulator tables beside the paper's own figures. No engine, no bytes.
 //!
 //! ```text

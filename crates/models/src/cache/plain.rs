@@ -4,9 +4,9 @@
 //! A look-up wants the bucket, unless the filter denies; an insertion wants it in any case and
 //! makes it dirty, so that a filter spares no read. Overflow pages are left out: they are few.
 
-use super::cache::Cache;
 use super::filter::Filter;
 use super::lookup::{Lookup, hash_of};
+use super::page_cache::Cache;
 use super::tree::Tree;
 
 /// Entries per bucket above which the table grows.
@@ -109,11 +109,11 @@ pub(super) fn bucket_of(hash: u64, buckets: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::{LOAD_MEAN, NONE, Plain, bucket_of};
-    use crate::cache_study::cache::Cache;
-    use crate::cache_study::lookup::{Lookup, hash_of};
-    use crate::cache_study::policies::PolicyKind;
-    use crate::cache_study::sharing::Sharing;
-    use crate::cache_study::tree::Tree;
+    use crate::cache::lookup::{Lookup, hash_of};
+    use crate::cache::page_cache::Cache;
+    use crate::cache::policies::PolicyKind;
+    use crate::cache::sharing::Sharing;
+    use crate::cache::tree::Tree;
 
     #[test]
     fn every_entry_is_in_its_bucket_and_the_filter_knows_it() {

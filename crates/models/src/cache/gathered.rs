@@ -9,9 +9,9 @@
 
 use std::ops::Range;
 
-use super::cache::Cache;
 use super::filter::Filter;
 use super::lookup::{Lookup, hash_of};
+use super::page_cache::Cache;
 use super::tree::Tree;
 
 /// Entries of a bucket, on average.
@@ -296,11 +296,11 @@ fn insert(turn: &mut Turn, bucket: u64, hash: u64) {
 #[cfg(test)]
 mod tests {
     use super::{Gathered, MERGED, PAGE_ENTRIES};
-    use crate::cache_study::cache::Cache;
-    use crate::cache_study::lookup::{Lookup, hash_of};
-    use crate::cache_study::policies::PolicyKind;
-    use crate::cache_study::sharing::Sharing;
-    use crate::cache_study::tree::Tree;
+    use crate::cache::lookup::{Lookup, hash_of};
+    use crate::cache::page_cache::Cache;
+    use crate::cache::policies::PolicyKind;
+    use crate::cache::sharing::Sharing;
+    use crate::cache::tree::Tree;
 
     const CHUNKS: u64 = 40_000;
     const YOUNG_MAX: u64 = 5_000;

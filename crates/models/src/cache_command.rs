@@ -1,4 +1,4 @@
-//! `lab cache-study`: the model of the tables' cache over workloads and traces, as tables, JSON,
+//! `models cache-study`: the model of the tables' cache over workloads and traces, as tables, JSON,
 //! CSV and plots.
 
 use std::fs::File;
@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use lab::cache_study::{Question, Record, Stream, Study};
+use models::cache::{Question, Record, Stream, Study};
 use traces::{Workload, WorkloadKind};
 
 /// How often progress is told.
@@ -18,8 +18,8 @@ const REQUESTS: u64 = 5_000_000;
 const REQUESTS_QUICK: u64 = 40_000;
 
 #[derive(Args)]
-#[command(after_help = "Examples: lab cache-study --quick\n          \
-    lab cache-study --requests 5000000 --jobs 2 --csv study.csv --plots .")]
+#[command(after_help = "Examples: models cache-study --quick\n          \
+    models cache-study --requests 5000000 --jobs 2 --csv study.csv --plots .")]
 pub(crate) struct Arguments {
     /// Requests of each workload, and of the trace at most [default: 5000000].
     #[arg(long, value_parser = clap::value_parser!(u64).range(8..=500_000_000))]

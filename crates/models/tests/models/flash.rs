@@ -1,6 +1,6 @@
 //! What the flash study must say whatever the seed: orders and sums, not figures.
 
-use lab::flash::{Latency, Part, Row, Strategy, Study, Trace};
+use models::flash::{Latency, Part, Row, Strategy, Study, Trace};
 
 fn study(seed: u64) -> Study {
     Study::of_made(2_000, seed, Latency::EAD, |_| {}).unwrap()

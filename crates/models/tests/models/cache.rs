@@ -1,6 +1,6 @@
 //! What the cache study must say whatever the workload: the laws of caches and of the two designs.
 
-use lab::cache_study::{Design, Figures, PolicyKind, Question, Setup, Sharing, Stream, Study, run};
+use models::cache::{Design, Figures, PolicyKind, Question, Setup, Sharing, Stream, Study, run};
 use traces::{Workload, WorkloadKind};
 
 const USUAL: Setup = Setup {
@@ -92,7 +92,7 @@ fn every_question_is_answered() {
         assert!((0.0..=100.0).contains(&record.hit_percent), "{record:?}");
         assert!(record.hash_reads_per_write <= record.all_reads_per_write, "{record:?}");
         let columns = record.csv().split(',').count();
-        assert_eq!(columns, lab::cache_study::Record::CSV_HEADING.split(',').count());
+        assert_eq!(columns, models::cache::Record::CSV_HEADING.split(',').count());
     }
     let text = study.to_string();
     let plots = study.plots().unwrap();

@@ -1,4 +1,4 @@
-//! `lab flash`: ways to find a duplicate on a simulated flash device, as tables, JSON, CSV and
+//! `models flash`: ways to find a duplicate on a simulated flash device, as tables, JSON, CSV and
 //! plots.
 
 use std::fs::File;
@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use lab::flash::{Latency, Row, Study, Trace};
+use models::flash::{Latency, Row, Study, Trace};
 
 #[derive(Args)]
-#[command(after_help = "Examples: lab flash --requests 20000\n          \
-    lab flash --trace webmail.blkparse --requests 1000000 --json")]
+#[command(after_help = "Examples: models flash --requests 20000\n          \
+    models flash --trace webmail.blkparse --requests 1000000 --json")]
 pub(crate) struct Arguments {
     /// Requests of 4 KiB of each trace.
     #[arg(long, default_value_t = 100_000,

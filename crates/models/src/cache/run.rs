@@ -7,9 +7,9 @@
 
 use traces::Direction;
 
-use super::cache::{Cache, Traffic};
 use super::gathered::{Gathered, INDEX_ENTRY_BYTES};
 use super::lookup::Lookup;
+use super::page_cache::{Cache, Traffic};
 use super::plain::Plain;
 use super::policies::PolicyKind;
 use super::sharing::Sharing;

@@ -136,9 +136,9 @@ mod tests {
     use proptest::proptest;
 
     use super::{FLOOR_PART, Sharing};
-    use crate::cache_study::grants::Tables;
-    use crate::cache_study::policies::PolicyKind;
-    use crate::cache_study::policy::Moved;
+    use crate::cache::grants::Tables;
+    use crate::cache::policies::PolicyKind;
+    use crate::cache::policy::Moved;
 
     const SIZES: [u64; 5] = [60, 20, 60, 60, 20];
     const PAGES: u32 = 220;

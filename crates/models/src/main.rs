@@ -1,0 +1,36 @@
+//! `cargo run --release -p models -- cache-study | flash`: studies by models, without the engine.
+//!
+//! - `cache-study` counts the pages that the tables read and write, by cache, policy and filter.
+//! - `flash` counts what ways to find a duplicate cost a simulated flash device.
+//!
+//! Each study prints tables or JSON, and writes one line a run as CSV and plots as SVG on demand.
+
+mod cache_command;
+mod flash_command;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Counts what designs would do, without running the engine.
+#[derive(Parser)]
+#[command(name = "models", after_help = "Example: models cache-study --quick")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// What the tables cost by cache size, policy, filter, locality and neighbours: a model.
+    CacheStudy(cache_command::Arguments),
+    /// Ways to find a duplicate, on a simulated flash device: EaD's tables.
+    Flash(flash_command::Arguments),
+}
+
+fn main() -> ExitCode {
+    match Arguments::parse().command {
+        Command::CacheStudy(arguments) => cache_command::cache_study(&arguments),
+        Command::Flash(arguments) => flash_command::flash(&arguments),
+    }
+}
