@@ -220,7 +220,7 @@ impl Engine {
         }
     }
 
-    /// Works until the store is closed.
+    /// Works until the store is closed, or abandoned ([`crate::Client::abandon`]).
     ///
     /// # Errors
     /// [`RequestError::WriteFailed`] and its kin: why the store could not be closed cleanly. It
@@ -228,7 +228,7 @@ impl Engine {
     pub fn run(mut self) -> Result<(), RequestError> {
         self.make_ready();
         let (mut steps, mut wakes) = (0, 0);
-        loop {
+        while !self.intake.is_abandoned() {
             let ticks = if self.step() {
                 steps += 1;
                 steps == STEPS_PER_TICK

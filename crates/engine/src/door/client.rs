@@ -212,6 +212,14 @@ impl Client {
         self.intake.push(Request::Admin { request, done });
     }
 
+    /// Ends the engine as a crash would, but for the process: [`crate::Engine::run`] returns before
+    /// its next step, what was acknowledged and not flushed may be lost, and the next opening
+    /// recovers the rest. What waits for an answer, and what is asked for afterwards, gets
+    /// [`RequestError::Closing`].
+    pub fn abandon(&self) {
+        self.intake.abandon();
+    }
+
     pub(crate) fn wait_for(&self, send: impl FnOnce(Done)) -> Result<Reply, RequestError> {
         let (done, wait) = one_reply();
         send(done);

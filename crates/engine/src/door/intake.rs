@@ -16,6 +16,7 @@
 //! reservation before it: what was answered first is not written over by it.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use disk::Doorbell;
@@ -58,6 +59,8 @@ pub(crate) struct Intake {
     pub(crate) expanding: Arc<Expanding>,
     pub(crate) chunk_bytes: u32,
     pub(crate) sync: bool,
+    /// Set once: the core ends before its next step.
+    abandoned: AtomicBool,
 }
 
 impl Intake {
@@ -83,7 +86,18 @@ impl Intake {
             expanding: Arc::default(),
             chunk_bytes,
             sync: options.sync,
+            abandoned: AtomicBool::new(false),
         }
+    }
+
+    /// The core ends before its next step, without writing anything out.
+    pub(crate) fn abandon(&self) {
+        self.abandoned.store(true, Ordering::Release);
+        self.doorbell.ring();
+    }
+
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.abandoned.load(Ordering::Acquire)
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, IntakeState> {
