@@ -12,9 +12,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
-use disk::spent_ns;
 use engine::{Accepted, Client, Completions, Done, Options, Reply, StageTimes, VolumeHandle};
 use serde::Serialize;
+use threads::cpu_time_between_ns;
 
 use crate::answers::Answers;
 use crate::args::Args;
@@ -199,7 +199,7 @@ fn timed_write(
     client.flush_blocking()?;
     let seconds = begun.elapsed().as_secs_f64();
     let after = settled_times_ns();
-    let spent = |kind: &str| spent_ns(&before, &after, kind);
+    let spent = |kind: &str| cpu_time_between_ns(&before, &after, kind);
     // The writer is the main thread, which has the program's name.
     Ok(Round {
         seconds,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use disk::{Doorbell, IoEngine, create_store_files, open_store_files, thread_times_ns};
+use disk::{Doorbell, IoEngine, create_store_files, open_store_files};
 use engine::{Client, Clock, CreateOptions, Options, RequestError};
 
 use crate::failure::Failure;
@@ -31,7 +31,7 @@ const TICK_MAX: Duration = Duration::from_millis(10);
 /// Processor time of each kind of thread, with all that was spent before this was called.
 pub(crate) fn settled_times_ns() -> BTreeMap<String, u64> {
     thread::sleep(TICK_MAX);
-    thread_times_ns()
+    threads::cpu_times_ns()
 }
 
 /// Name of the engine's thread.
@@ -87,8 +87,8 @@ impl Store {
         let doorbell = Doorbell::new()?;
         let files = open_store_files(path, IoEngine::Auto, &doorbell)?;
         let (mut engine, client, _) = engine::open(files.disk, doorbell, options)?;
-        disk::keep_ticks();
-        engine.keep_time(Clock { ticks: disk::ticks, ns: disk::ticks_in_ns });
+        threads::calibrate_ticks();
+        engine.keep_time(Clock { ticks: threads::read_ticks, ns: threads::ticks_to_ns });
         let core = thread::Builder::new()
             .name(CORE.to_owned())
             .spawn(move || engine.run())

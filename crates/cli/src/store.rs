@@ -106,8 +106,8 @@ impl OpenStore {
             );
         }
         engine.offer_secret(DomainSecret(random_bytes()?));
-        disk::keep_ticks();
-        engine.keep_time(Clock { ticks: disk::ticks, ns: disk::ticks_in_ns });
+        threads::calibrate_ticks();
+        engine.keep_time(Clock { ticks: threads::read_ticks, ns: threads::ticks_to_ns });
         watch(&mut engine);
         let core = thread::Builder::new()
             .name("core".to_owned())

@@ -17,9 +17,9 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::{read, retry_on_intr, write};
+use threads::AdaptiveSpin;
 
 use crate::error::OpenError;
-use crate::patience::Patience;
 
 /// Wakes the one thread that waits on it; any thread may ring. Clones are the same bell.
 #[derive(Clone, Debug)]
@@ -81,18 +81,18 @@ impl Doorbell {
         true
     }
 
-    /// As [`Doorbell::wait`], but looks for a while before it sleeps, and ends as well when `look`
-    /// finds something.
+    /// As [`Doorbell::wait`], but polls for a while before it sleeps, and ends as well when
+    /// `has_ended` says so.
     #[must_use]
-    pub fn wait_patiently(
+    pub fn spin_then_wait(
         &self,
-        patience: &mut Patience,
+        spin: &mut AdaptiveSpin,
         timeout_ms: u32,
-        mut look: impl FnMut() -> bool,
+        mut has_ended: impl FnMut() -> bool,
     ) -> bool {
-        let mut wait = patience.wait();
-        while wait.looks_again() {
-            if self.bell.state.load(Ordering::Acquire) == RUNG || look() {
+        let mut wait = spin.begin_wait();
+        while wait.should_poll() {
+            if self.bell.state.load(Ordering::Acquire) == RUNG || has_ended() {
                 self.bell.state.swap(AWAKE, Ordering::AcqRel);
                 return true;
             }
@@ -174,12 +174,12 @@ mod tests {
                 })
             })
             .collect();
-        let mut patience = Patience::of_us(50);
-        let (mut taken, mut patiently) = (0, false);
+        let mut spin = AdaptiveSpin::up_to_us(50);
+        let (mut taken, mut spins) = (0, false);
         while taken < 3 * RINGS {
-            patiently = !patiently;
-            let rung = match patiently {
-                true => bell.wait_patiently(&mut patience, 10_000, || false),
+            spins = !spins;
+            let rung = match spins {
+                true => bell.spin_then_wait(&mut spin, 10_000, || false),
                 false => bell.wait(Some(10_000)),
             };
             assert!(rung, "a ring was lost");

@@ -22,8 +22,9 @@
 //! Buffers are owned by the operation from submission to completion: the kernel writes into them in
 //! the meantime, so that a borrow could not be sound (`docs/decisions/002-disk.md`).
 //!
-//! This is the only room with system calls and `unsafe`. Whoever submits from one thread and waits
-//! for work from others sleeps on a [`Doorbell`], which completions ring as well.
+//! The system calls of storage and their `unsafe` stay in this room. A thread that submits
+//! operations and waits for work from other threads sleeps on a [`Doorbell`], which completions
+//! ring as well.
 
 #![cfg_attr(
     test,
@@ -33,7 +34,6 @@
 mod allocation;
 mod buffer;
 mod claim;
-mod courtesy;
 mod create;
 mod doorbell;
 mod durable_writes;
@@ -45,22 +45,17 @@ mod memory;
 mod naming;
 mod open;
 mod operation;
-mod patience;
 mod place;
 mod pool;
 mod psync;
 mod resident;
 mod splitmix;
-mod step_back;
 #[cfg(test)]
 mod tests;
-mod thread_times;
-mod ticks;
 mod uring;
 mod zone_files;
 
 pub use buffer::{AlignedBuf, SharedBuf};
-pub use courtesy::Courtesy;
 pub use create::create_store_files;
 pub use doorbell::Doorbell;
 pub use error::{CreateFilesError, FileError, IoError, OpenError, Verb};
@@ -72,12 +67,8 @@ pub use layout::{SUPERBLOCK_BYTES, ZoneName, zone_file};
 pub use memory::{Fault, Loss, MemoryCounters, MemoryDisk};
 pub use naming::{NamingError, give_name};
 pub use open::{DiskIdentity, IoEngine, StoreFiles, open_further_files, open_store_files};
-pub use patience::{Crowd, Patience, Wait};
 pub use place::{claim_device, free_bytes};
 pub use psync::PsyncDisk;
 pub use resident::rss_bytes;
-pub use step_back::{give_way, step_back};
-pub use thread_times::{spent_ns, thread_times_ns};
-pub use ticks::{keep_ticks, ticks, ticks_in_ns};
 pub use uring::UringDisk;
 pub use zone_files::FurtherFiles;

@@ -29,15 +29,15 @@ impl Engine {
         moved
     }
 
-    /// Waits for what there is to do; false when nothing came for a tick. It does not look for it
-    /// while workers work, who need the processors, nor while the devices have much to do: then
-    /// what ends next comes in company, and nobody waits for that one alone.
+    /// Waits for work; false when nothing came for a tick. The core does not spin while workers
+    /// work, which need the processors, nor while the devices have many operations in flight:
+    /// several of them end together then, and no client waits for one alone.
     pub(crate) fn sleep(&mut self) -> bool {
         if self.workers.are_busy() || self.devices.in_flight() > LOOKED_FOR_MAX {
             return self.doorbell.wait(Some(TICK_MS));
         }
         let devices = &mut self.devices;
-        self.doorbell.wait_patiently(&mut self.patience, TICK_MS, || devices.has_ended())
+        self.doorbell.spin_then_wait(&mut self.spin, TICK_MS, || devices.has_ended())
     }
 
     /// What every step ends with; `moved`: it found something to do. True if there is more.

@@ -14,13 +14,14 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use disk::{Doorbell, Patience};
+use disk::Doorbell;
 use format::domain::DomainSecret;
 use format::superblock::Geometry;
 use format::units::{BLOCK_BYTES, Zone, block_offset_bytes};
 use journal::Writer;
 use reduce::{JobDone, JobKind, Workers};
 use tables::{PageError, PageRead, PinSet};
+use threads::AdaptiveSpin;
 
 use crate::checkpoint::checkpoints::Checkpoints;
 use crate::collect::collection::Collection;
@@ -74,7 +75,7 @@ pub struct Engine {
     pub(crate) devices: Devices,
     pub(crate) intake: Arc<Intake>,
     pub(crate) doorbell: Doorbell,
-    pub(crate) patience: Patience,
+    pub(crate) spin: AdaptiveSpin,
     pub(crate) absence: Absence,
     pub(crate) workers: Workers,
     pub(crate) state: State,
@@ -140,7 +141,7 @@ pub(crate) struct Parts {
     pub(crate) devices: Devices,
     pub(crate) intake: Arc<Intake>,
     pub(crate) doorbell: Doorbell,
-    pub(crate) patience: Patience,
+    pub(crate) spin: AdaptiveSpin,
     pub(crate) workers: Workers,
     pub(crate) state: State,
     pub(crate) placement: Placement,
@@ -165,7 +166,7 @@ impl Engine {
             devices: parts.devices,
             intake: parts.intake,
             doorbell: parts.doorbell,
-            patience: parts.patience,
+            spin: parts.spin,
             absence: Absence::default(),
             workers: parts.workers,
             state: parts.state,

@@ -25,7 +25,7 @@ pub(crate) mod whose_journal;
 use std::sync::Arc;
 
 use containers::{ContainerUse, OpenContainer, SealedUse, Space};
-use disk::{Disk, Doorbell, Patience};
+use disk::{Disk, Doorbell};
 use format::container_page::{ContainerEntry, ContainerState};
 use format::record::{Change, Settled};
 use format::root::{JournalPosition, Root, Stream};
@@ -34,10 +34,11 @@ use format::units::Zone;
 use format::{BLOCK_BYTES, bucket};
 use journal::Writer;
 use mutants::mutant;
-use reduce::{Manners, Workers};
+use reduce::Workers;
 use tables::{
     CatalogTable, ContainerTable, FreePbns, HashOptions, HashPbn, PageStore, PageStoreOptions,
 };
+use threads::AdaptiveSpin;
 
 use crate::checkpoint::checkpoints::{Checkpoints, blocks_kept, dirty_pages_sure};
 use crate::copies::COPIES_ABOVE_DEFAULT;
@@ -114,8 +115,7 @@ pub fn open_with_cache(
     let lookaside_bytes = cache.lookaside_bytes();
     let intake = Arc::new(Intake::new(doorbell.clone(), options, chunk_bytes, lookaside_bytes));
     let waker = doorbell.clone();
-    let manners = Manners { step_back: disk::step_back, give_way: disk::give_way };
-    let workers = Workers::new(options.worker_threads, Arc::new(move || waker.ring()), manners);
+    let workers = Workers::new(options.worker_threads, Arc::new(move || waker.ring()));
     let dirty_pages_sure = dirty_pages_sure(geometry.tables_bytes, cache.pages);
     let volumes = Volumes::load(&state, chunk_bytes);
     let mut engine = Engine::new(Parts {
@@ -128,7 +128,7 @@ pub fn open_with_cache(
         devices,
         intake: Arc::clone(&intake),
         doorbell,
-        patience: Patience::of_us(options.poll_us),
+        spin: AdaptiveSpin::up_to_us(options.poll_us),
         workers,
         state,
         placement,

@@ -53,8 +53,8 @@ pub struct Options {
     pub worker_threads: usize,
     /// Acknowledge only what is durable.
     pub sync: bool,
-    /// How long the core looks for what comes next before it sleeps, where that pays
-    /// ([`disk::Patience`]); 0: it sleeps at once.
+    /// How long the core polls for its next work before it sleeps, where that pays
+    /// ([`threads::AdaptiveSpin`]); 0: it sleeps at once.
     pub poll_us: u32,
     /// What comparisons read ahead, in stores that compare.
     pub comparing_ahead: ComparingAhead,

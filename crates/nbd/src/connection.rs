@@ -11,8 +11,8 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use disk::Patience;
 use engine::{Client, VolumeHandle};
+use threads::AdaptiveSpin;
 
 use crate::error::Hangup;
 use crate::handshake::{Agreed, Handshake, Step};
@@ -72,20 +72,20 @@ impl Connection {
         Self { socket: Arc::new(socket), link: OnceLock::new() }
     }
 
-    /// Serves the client until it goes or is cut off. `patience` is what its reader has for the
-    /// next request.
+    /// Serves the client until it goes or is cut off. Its reader polls for the next
+    /// request as `spin` says.
     pub(crate) fn serve(
         &self,
         mut buffers: Buffers,
         client: &Client,
         closing: &AtomicBool,
         times: &Times,
-        patience: Patience,
+        spin: AdaptiveSpin,
     ) {
         let deadline = Instant::now() + times.handshake_max;
         if let Ok(agreed) = self.negotiate(&mut buffers.incoming, client, closing, deadline) {
             // A client whose connection failed sees that for itself.
-            let _ = self.transmit(buffers, agreed, client, closing, times, patience);
+            let _ = self.transmit(buffers, agreed, client, closing, times, spin);
         }
         self.socket.shutdown(Shutdown::Both);
     }
@@ -128,7 +128,7 @@ impl Connection {
         client: &Client,
         closing: &AtomicBool,
         times: &Times,
-        patience: Patience,
+        spin: AdaptiveSpin,
     ) -> Result<(), Hangup> {
         self.socket.set_read_timeout(Some(READ_TIME))?;
         self.socket.set_write_timeout(Some(WRITE_TIME))?;
@@ -156,7 +156,7 @@ impl Connection {
                     let _ending = BreakOff(writer_link);
                     writer::run(writer_link, replies);
                 })?;
-            let source = Watched::new(&self.socket, patience);
+            let source = Watched::new(&self.socket, spin);
             Session::new(client, agreed, source, incoming, answers, Arc::clone(&link), closing)
                 .run()
         })

@@ -17,8 +17,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use disk::{Crowd, Patience};
 use engine::Client;
+use threads::{AdaptiveSpin, SpinBudget};
 
 use crate::connection::{Buffers, Connection, STACK_BYTES, Times};
 use crate::error::NbdError;
@@ -48,8 +48,8 @@ pub struct ServerOptions {
     /// How long a client may take nothing of what it is sent while others wait for the memory of
     /// its replies.
     pub stalled_time_max: Duration,
-    /// For how many microseconds a connection looks for its next request before it sleeps, where
-    /// that pays ([`disk::Patience`]).
+    /// For how many microseconds a connection polls for its next request before it sleeps, where
+    /// that pays ([`threads::AdaptiveSpin`]).
     pub poll_us: u32,
 }
 
@@ -77,8 +77,8 @@ struct Shared {
     client: Client,
     connections_max: usize,
     times: Times,
-    /// What each reader has.
-    patience: Patience,
+    /// What each reader begins with; all share one budget.
+    spin: AdaptiveSpin,
     closing: AtomicBool,
     connections: Mutex<Connections>,
     /// A connection has ended.
@@ -98,8 +98,8 @@ impl std::fmt::Debug for Shared {
     }
 }
 
-/// How many busy connections look for their next request: a quarter of the processors.
-fn looking_max() -> usize {
+/// How many busy connections poll for their next request: a quarter of the processors.
+fn spinning_max() -> usize {
     (thread::available_parallelism().map_or(1, usize::from) / 4).max(1)
 }
 
@@ -109,6 +109,7 @@ impl Server {
     /// # Errors
     /// [`NbdError`] names the address that cannot be listened at.
     pub fn start(client: Client, options: ServerOptions) -> Result<Self, NbdError> {
+        let budget = Arc::new(SpinBudget::new(spinning_max()));
         let shared = Arc::new(Shared {
             client,
             connections_max: options.connections_max,
@@ -116,7 +117,7 @@ impl Server {
                 handshake_max: options.handshake_time_max,
                 stalled_max: options.stalled_time_max,
             },
-            patience: Patience::of_us(options.poll_us).among(Arc::new(Crowd::new(looking_max()))),
+            spin: AdaptiveSpin::up_to_us(options.poll_us).sharing(budget),
             closing: AtomicBool::new(false),
             connections: Mutex::default(),
             ended: Condvar::new(),
@@ -250,7 +251,7 @@ fn begin(socket: Socket, shared: &Arc<Shared>) {
                 &shared.client,
                 &shared.closing,
                 &shared.times,
-                shared.patience.clone(),
+                shared.spin.clone(),
             );
         },
     );

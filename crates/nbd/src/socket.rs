@@ -11,8 +11,7 @@ use rustix::net::sockopt::{
     set_socket_keepalive, set_tcp_keepcnt, set_tcp_keepidle, set_tcp_keepintvl,
 };
 use rustix::net::{RecvFlags, SendFlags, recv, send};
-
-use disk::{Courtesy, Patience};
+use threads::{AdaptiveSpin, BatchPolicy};
 
 use crate::error::Hangup;
 
@@ -24,8 +23,8 @@ const KEEP_ALIVE_IDLE: Duration = Duration::from_secs(60);
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const KEEP_ALIVE_PROBES: u32 = 6;
 
-/// What a reader pauses between two looks at its socket: about a microsecond in all.
-const SPINS_PER_LOOK: u32 = 16;
+/// How long a reader pauses between two polls of its socket: about a microsecond in all.
+const SPINS_PER_POLL: u32 = 16;
 
 /// A connected socket.
 #[derive(Debug)]
@@ -122,17 +121,17 @@ pub(crate) fn time_left(deadline: Instant) -> Result<Duration, Hangup> {
     deadline.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()).ok_or(Hangup)
 }
 
-/// A socket that is looked at for a while before its reader sleeps.
+/// A socket that its reader polls for a while before it sleeps.
 #[derive(Debug)]
 pub(crate) struct Watched<'a> {
     socket: &'a Socket,
-    patience: Patience,
-    courtesy: Courtesy,
+    spin: AdaptiveSpin,
+    policy: BatchPolicy,
 }
 
 impl<'a> Watched<'a> {
-    pub(crate) fn new(socket: &'a Socket, patience: Patience) -> Self {
-        Self { socket, patience, courtesy: Courtesy::default() }
+    pub(crate) fn new(socket: &'a Socket, spin: AdaptiveSpin) -> Self {
+        Self { socket, spin, policy: BatchPolicy::default() }
     }
 
     pub(crate) fn socket(&self) -> &Socket {
@@ -141,19 +140,19 @@ impl<'a> Watched<'a> {
 
     /// A request was in what has been read.
     pub(crate) fn found_request(&mut self) {
-        self.courtesy.found();
+        self.policy.request_received();
     }
 }
 
 impl Read for Watched<'_> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        self.courtesy.waits();
-        let mut wait = self.patience.wait();
-        while wait.looks_again() {
+        self.policy.before_wait();
+        let mut wait = self.spin.begin_wait();
+        while wait.should_poll() {
             match self.socket.receive_at_once(out) {
-                // A look takes a lock that whoever fills the socket needs as well.
+                // A poll takes a lock that the thread that fills the socket needs as well.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    (0..SPINS_PER_LOOK).for_each(|_| spin_loop());
+                    (0..SPINS_PER_POLL).for_each(|_| spin_loop());
                 }
                 received => return received,
             }
@@ -163,7 +162,7 @@ impl Read for Watched<'_> {
 
     /// What is read in parts, a payload, is on its way already.
     fn read_vectored(&mut self, outs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
-        self.courtesy.waits();
+        self.policy.before_wait();
         (&mut &*self.socket).read_vectored(outs)
     }
 }

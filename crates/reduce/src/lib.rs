@@ -46,4 +46,4 @@ pub use job_times::{JobKind, Spent};
 pub use memory::{MemoryWanted, PreparedMemory};
 pub use recompress::recompress_frames;
 pub use verify::{FramePlace, Image, Verdict, verify_frames};
-pub use workers::{Job, JobDone, Manners, Workers};
+pub use workers::{Job, JobDone, Workers};

@@ -11,14 +11,14 @@ use format::units::Compression;
 
 /// The frames of `image` that become shorter with `compression`, one after the other, and where
 /// each ends: those that do not, or are no whole frames of their chunks of `plain_bytes`, have no
-/// length. `give_way` is called before each: a batch takes milliseconds, and nobody waits for it.
+/// length. It yields the processor before each: a batch takes milliseconds, and no client waits
+/// for it.
 #[must_use]
 pub fn recompress_frames(
     image: &[u8],
     frames: &[FramePlace],
     compression: Compression,
     plain_bytes: u32,
-    give_way: fn(),
 ) -> (ChunkBuf, Vec<u32>) {
     let mut plain = vec![0; plain_bytes as usize];
     let mut made = vec![0; frame_bytes_max(plain.len())];
@@ -26,7 +26,7 @@ pub fn recompress_frames(
     let mut ends = Vec::with_capacity(frames.len());
     let mut end = 0;
     for place in frames {
-        give_way();
+        threads::yield_processor();
         if let Some(domain) = expand(image, place, &mut plain) {
             let name = ChunkName { pbn: place.pbn, domain };
             let length_bytes = compress_frame(compression, name, &plain, &mut made);
@@ -82,7 +82,7 @@ mod tests {
         places[7].pbn = Pbn(99);
         places[10].length_bytes = u32::MAX;
         places.remove(11);
-        let (bytes, ends) = recompress_frames(&image, &places, ZSTD, 4096, || {});
+        let (bytes, ends) = recompress_frames(&image, &places, ZSTD, 4096);
         assert_eq!(ends.len(), places.len());
         let mut start = 0;
         for (n, end) in ends.into_iter().enumerate() {

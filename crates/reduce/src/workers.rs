@@ -45,15 +45,6 @@ const BACKGROUND_THREADS: usize = 2;
 /// Of jobs that nobody tells apart.
 const TAGLESS: u64 = u64::MAX;
 
-/// How threads of the background treat others. Passed in: this room makes no system calls.
-#[derive(Copy, Clone, Debug)]
-pub struct Manners {
-    /// Lowers the priority of the thread that calls it: each does so first.
-    pub step_back: fn(),
-    /// Lets others have the processor for a moment, if they want it.
-    pub give_way: fn(),
-}
-
 /// A batch to work on. `tag` is the submitter's and comes back with the result.
 #[derive(Debug)]
 pub enum Job {
@@ -210,7 +201,6 @@ struct Shared {
     done: Mutex<Vec<JobDone>>,
     waker: Arc<dyn Fn() + Send + Sync>,
     times: JobTimes,
-    give_way: fn(),
 }
 
 impl Workers {
@@ -221,14 +211,13 @@ impl Workers {
     /// When the system refuses some of the threads the pool runs with those it got, if need be with
     /// none.
     #[must_use]
-    pub fn new(threads: usize, waker: Arc<dyn Fn() + Send + Sync>, manners: Manners) -> Self {
+    pub fn new(threads: usize, waker: Arc<dyn Fn() + Send + Sync>) -> Self {
         let shared = Arc::new(Shared {
             jobs: Lane::default(),
             background: Lane::default(),
             done: Mutex::default(),
             waker,
             times: JobTimes::default(),
-            give_way: manners.give_way,
         });
         let spawn = |index| {
             let shared = Arc::clone(&shared);
@@ -238,7 +227,7 @@ impl Workers {
         let spawn_background = |index| {
             let shared = Arc::clone(&shared);
             let work = move || {
-                (manners.step_back)();
+                threads::lower_priority();
                 shared.work(&shared.background);
             };
             Builder::new().name(format!("background-{index}")).spawn(work).ok()
@@ -347,7 +336,7 @@ impl Shared {
         let (tag, kind, chunks) = (job.tag(), job.kind(), job.chunks());
         let begun = self.times.now();
         // Nothing that a job changes outlives it, so a panic leaves nothing half done.
-        let result = catch_unwind(AssertUnwindSafe(|| job.run(self.give_way)));
+        let result = catch_unwind(AssertUnwindSafe(|| job.run()));
         let ticks = self.times.ended(kind, begun, chunks);
         lock(&self.done).push(result.unwrap_or(JobDone::Panicked { kind, tag }));
         (self.waker)();
@@ -416,7 +405,7 @@ impl Job {
         matches!(self, Self::Verify { .. } | Self::Recompress { .. })
     }
 
-    fn run(self, give_way: fn()) -> JobDone {
+    fn run(self) -> JobDone {
         match self {
             Self::Fingerprint { tag, by, chunks, domains } => {
                 let bytes: Vec<&[u8]> = chunks.iter().collect();
@@ -434,8 +423,7 @@ impl Job {
                 JobDone::Verified { tag, verdicts: verify_frames(&image, &frames, plain_bytes, by) }
             }
             Self::Recompress { tag, compression, image, frames, plain_bytes } => {
-                let (bytes, ends) =
-                    recompress_frames(&image, &frames, compression, plain_bytes, give_way);
+                let (bytes, ends) = recompress_frames(&image, &frames, compression, plain_bytes);
                 JobDone::Recompressed { tag, bytes, ends }
             }
             Self::Pack { tag, errand } => {

@@ -99,8 +99,8 @@ impl Store {
         };
         let opened_in = begun.elapsed();
         engine.offer_secret(secret);
-        disk::keep_ticks();
-        engine.keep_time(Clock { ticks: disk::ticks, ns: disk::ticks_in_ns });
+        threads::calibrate_ticks();
+        engine.keep_time(Clock { ticks: threads::read_ticks, ns: threads::ticks_to_ns });
         if let Some(observer) = hooks.observer {
             engine.observe(observer);
         }

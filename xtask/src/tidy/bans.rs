@@ -42,8 +42,10 @@ const fn always(word: &'static str, reach: Reach, instead: &'static str) -> Ban 
 
 const CLOCK: &str = "no clock in engine and below: let the caller count or pass the time in";
 const CHANCE: &str = "no randomness in engine and below: take a seed from the caller";
-const THREAD: &str = "no thread in engine and below but in disk and reduce: one owner thinks";
-const SYSCALL: &str = "system calls belong to disk, sockets to the doors: call those rooms";
+const THREAD: &str =
+    "no thread in engine and below but in disk, threads and reduce: one owner thinks";
+const SYSCALL: &str =
+    "system calls belong to disk and threads, sockets to the doors: call those rooms";
 const PROGRAM: &str = "argv, env and exit belong to the programs (bans.rs): pass it in or return";
 const FINISHED: &str = "leave nothing open in the code: finish it, or open an issue";
 
@@ -57,10 +59,10 @@ const BANS: [Ban; 22] = [
     ban("thread::", Reach::Only(&SINGLE_THREADED), THREAD),
     ban("std::thread", Reach::Only(&SINGLE_THREADED), THREAD),
     ban("rayon", Reach::Only(&SINGLE_THREADED), THREAD),
-    always("unsafe", Reach::Except(&["disk"]), "unsafe belongs to disk alone"),
-    ban("libc::", Reach::Except(&["disk", "nbd", "admin"]), SYSCALL),
+    always("unsafe", Reach::Except(&["disk", "threads"]), "unsafe belongs to disk and threads"),
+    ban("libc::", Reach::Except(&["disk", "threads", "nbd", "admin"]), SYSCALL),
     // `images` asks the files that it reads for their holes.
-    ban("rustix::", Reach::Except(&["disk", "nbd", "admin", "images"]), SYSCALL),
+    ban("rustix::", Reach::Except(&["disk", "threads", "nbd", "admin", "images"]), SYSCALL),
     ban("io_uring::", Reach::Except(&["disk"]), SYSCALL),
     ban("std::env", Reach::Except(&PROGRAMS), PROGRAM),
     ban("env::", Reach::Except(&PROGRAMS), PROGRAM),
@@ -145,6 +147,7 @@ mod tests {
     #[test]
     fn a_ban_stops_at_its_border() {
         assert_eq!(findings("crates/disk/src/a.rs", "unsafe { libc::close(1) }\n"), 0);
+        assert_eq!(findings("crates/threads/src/a.rs", "unsafe { libc::close(1) }\n"), 0);
         assert_eq!(findings("crates/tables/src/a.rs", "unsafe { libc::close(1) }\n"), 2);
         assert_eq!(findings("crates/cli/src/a.rs", "let a = std::env::args();\n"), 0);
         assert_eq!(findings("crates/reduce/src/a.rs", "std::thread::spawn(f);\n"), 0);

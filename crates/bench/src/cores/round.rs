@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use disk::spent_ns;
 use engine::{Accepted, Client, Completions, Done, Options, Reply, StageTimes, VolumeHandle};
 use serde::Serialize;
+use threads::cpu_time_between_ns;
 
 use super::model::Costs;
 use crate::answers::Answers;
@@ -206,7 +206,7 @@ fn write(
     client.flush_blocking()?;
     let seconds = begun.elapsed().as_secs_f64();
     let after = settled_times_ns();
-    let spent = |kind: &str| spent_ns(&before, &after, kind);
+    let spent = |kind: &str| cpu_time_between_ns(&before, &after, kind);
     Ok(Spent { seconds, core_ns: spent(CORE), workers_ns: spent(WORKERS), clients_ns })
 }
 

@@ -19,9 +19,9 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::time::Instant;
 
-use disk::thread_times_ns;
 use engine::VOLUME_BYTES_MAX;
 use serde::Serialize;
+use threads::cpu_times_ns;
 use traces::{BLOCK_BYTES, Content, Request, write_line};
 
 use crate::args::ReplayArgs;
@@ -142,12 +142,12 @@ fn drive(
     let truth = Truth::new(source.workload(), content, chunk_bytes, request.grain);
     let buffer = request_buffer_bytes.map(RequestBuffer::new);
     let mut driver = Driver::new(client, volume, content, truth, buffer);
-    let times_before_ns = thread_times_ns();
+    let times_before_ns = cpu_times_ns();
     let started = Instant::now();
     make_all(&mut driver, &mut source, request, interrupt)?;
     let carried = driver.finish()?;
     let elapsed = started.elapsed();
-    let times_after_ns = thread_times_ns();
+    let times_after_ns = cpu_times_ns();
     let stats = client.stats()?;
     let skipped = source.skipped();
     let measured = Measured { carried, elapsed, times_before_ns, times_after_ns, stats, skipped };

@@ -114,7 +114,7 @@ fn open_and_serve(
 /// Has the memory of writes touched while nobody waits for it.
 fn touch_memory(options: Options) {
     let touch = move || {
-        disk::step_back();
+        threads::lower_priority();
         options.touch_memory();
     };
     // Without the thread the first clients wait a little longer, which is no harm.

@@ -1,7 +1,7 @@
 //! Results do not depend on the number of threads, and nothing that goes wrong in a job hangs its
 //! submitter.
 
-use super::{Job, JobDone, Manners, Workers};
+use super::{Job, JobDone, Workers};
 use crate::chunk::{ChunkBatch, ChunkBuf, ChunkRef, Permit};
 use crate::comparison::Comparison;
 use crate::compress::{compress_frame, expand_frame, frame_bytes_max};
@@ -17,8 +17,6 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
-
-const NO_MANNERS: Manners = Manners { step_back: || {}, give_way: || {} };
 
 const RAW: Compression = Compression { codec: Codec::Raw, level: 0 };
 
@@ -64,7 +62,7 @@ fn frames(bytes: &ChunkBuf, ends: Vec<u32>) -> Output {
 /// Submits all jobs and sleeps on the waker alone until all have come back.
 fn run(threads: usize, jobs: Vec<Job>) -> BTreeMap<u64, Output> {
     let (ring, rung) = mpsc::channel();
-    let workers = Workers::new(threads, Arc::new(move || ring.send(()).unwrap_or(())), NO_MANNERS);
+    let workers = Workers::new(threads, Arc::new(move || ring.send(()).unwrap_or(())));
     assert_eq!(workers.threads(), threads);
     let count = jobs.len();
     jobs.into_iter().for_each(|job| workers.submit(job));
@@ -212,7 +210,7 @@ fn a_job_that_panics_completes_and_the_pool_goes_on() {
 fn dropping_the_pool_gives_every_permit_back() {
     let held = Arc::new(AtomicUsize::new(0));
     for threads in [0, 1, 4] {
-        let workers = Workers::new(threads, Arc::new(|| {}), NO_MANNERS);
+        let workers = Workers::new(threads, Arc::new(|| {}));
         for tag in 0..200 {
             held.fetch_add(4096, Ordering::Relaxed);
             let counter = Arc::clone(&held);

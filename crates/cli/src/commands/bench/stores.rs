@@ -11,10 +11,10 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use disk::{spent_ns, thread_times_ns};
 use engine::{Client, ComparingAhead, Detection, FingerprintKind, Stats};
 use estimate::CHUNK_BYTES;
 use serde::Serialize;
+use threads::{cpu_time_between_ns, cpu_times_ns};
 
 use super::latency::Latency;
 use crate::commands::in_flight::InFlight;
@@ -156,14 +156,15 @@ impl<'a> Run<'a> {
         mut watch: impl FnMut(u64) -> Result<(), CliError>,
     ) -> Result<(), CliError> {
         let mut times = Vec::with_capacity(chunks.len());
-        let (started, times_before_ns) = (Instant::now(), thread_times_ns());
+        let (started, times_before_ns) = (Instant::now(), cpu_times_ns());
         for (block, first) in chunks.chunks(BLOCK_WRITES).zip((0..).step_by(BLOCK_WRITES)) {
             self.block(first, block, 1, false, &mut times)?;
             watch(block.len() as u64)?;
         }
         self.in_flight.flush()?;
-        let times_after_ns = thread_times_ns();
-        let spent = |kind: &str| spent_ns(&times_before_ns, &times_after_ns, kind) as f64;
+        let times_after_ns = cpu_times_ns();
+        let spent =
+            |kind: &str| cpu_time_between_ns(&times_before_ns, &times_after_ns, kind) as f64;
         let count = (chunks.len() as f64).max(1.0);
         found.chunks_per_second = chunks.len() as f64 / started.elapsed().as_secs_f64().max(1e-9);
         found.core_ns_per_chunk = spent("core") / count;

@@ -133,7 +133,7 @@ pub(super) struct Measured {
 impl Measured {
     /// Processor time of the threads of this name while requests were made.
     fn spent_ns(&self, name: &str) -> f64 {
-        disk::spent_ns(&self.times_before_ns, &self.times_after_ns, name) as f64
+        threads::cpu_time_between_ns(&self.times_before_ns, &self.times_after_ns, name) as f64
     }
 
     pub(super) fn figures(self, truth: &Truth, request_buffer_bytes: Option<u64>) -> Run {

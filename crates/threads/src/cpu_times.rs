@@ -1,7 +1,7 @@
 //! Processor time of this process's threads, by name, as the scheduler counts it: what a store's
-//! core and its workers cost, seen from outside, since the engine has no clock.
+//! core and its workers cost, measured from outside, since the engine has no clock.
 //!
-//! `schedstat` counts nanoseconds, where `stat` counts hundredths of a second.
+//! `schedstat` counts nanoseconds; `stat` counts hundredths of a second.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use std::path::Path;
 /// Processor time of each kind of thread, in nanoseconds; threads that differ in a trailing number
 /// only are one kind.
 #[must_use]
-pub fn thread_times_ns() -> BTreeMap<String, u64> {
+pub fn cpu_times_ns() -> BTreeMap<String, u64> {
     let mut times = BTreeMap::new();
     let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     for task in tasks {
@@ -22,9 +22,14 @@ pub fn thread_times_ns() -> BTreeMap<String, u64> {
     times
 }
 
-/// What threads of this kind took between two looks at the times, in nanoseconds.
+/// Processor time that threads of this kind took between two readings of [`cpu_times_ns`], in
+/// nanoseconds.
 #[must_use]
-pub fn spent_ns(before: &BTreeMap<String, u64>, after: &BTreeMap<String, u64>, kind: &str) -> u64 {
+pub fn cpu_time_between_ns(
+    before: &BTreeMap<String, u64>,
+    after: &BTreeMap<String, u64>,
+    kind: &str,
+) -> u64 {
     let at = |times: &BTreeMap<String, u64>| times.get(kind).copied().unwrap_or_default();
     at(after).saturating_sub(at(before))
 }
@@ -39,7 +44,7 @@ fn of_task(task: &Path) -> Option<(String, u64)> {
 
 #[cfg(test)]
 mod tests {
-    use super::thread_times_ns;
+    use super::cpu_times_ns;
 
     #[test]
     fn threads_are_found_by_kind() {
@@ -48,7 +53,7 @@ mod tests {
             .into_iter()
             .map(|builder| builder.spawn(std::thread::park).unwrap())
             .collect();
-        while !thread_times_ns().contains_key("worker") {
+        while !cpu_times_ns().contains_key("worker") {
             std::thread::yield_now();
         }
         for thread in threads {
