@@ -119,7 +119,8 @@ fn live(disk: &MemoryDisk, input: &mut Input<'_>) -> Result<(), String> {
     if let Ok(Reply::Volumes(volumes)) = life.administer(all) {
         for info in volumes.into_iter().take(4) {
             let name = info.name;
-            let Ok(Reply::Volume(volume)) = life.administer(AdminRequest::OpenVolume { name })
+            let Ok(Reply::Volume(volume)) = life
+                .administer(AdminRequest::OpenVolume { name, opener: Opener::new("a fuzzer", 0) })
             else {
                 continue;
             };

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use disk::{Doorbell, MemoryDisk};
 use engine::{
     AdminRequest, Caches, Client, Completions, DeleteRequest, DomainSecret, Done, Engine,
-    NewVolume, Options, Reply, RequestError, Structure, VolumeHandle, structures,
+    NewVolume, OpenVolume, Opener, Options, Reply, RequestError, Structure, structures,
 };
 use format::checksum::crc32c;
 use format::superblock::Geometry;
@@ -251,14 +251,17 @@ impl Running {
         outcome.unwrap_or_else(|| panic!("no answer to {asked}"))
     }
 
-    fn volume(&mut self, name: &str) -> VolumeHandle {
-        match self.administer(AdminRequest::OpenVolume { name: name.to_owned() }) {
+    fn volume(&mut self, name: &str) -> OpenVolume {
+        match self.administer(AdminRequest::OpenVolume {
+            name: name.to_owned(),
+            opener: Opener::new("a fuzzer", 0),
+        }) {
             Ok(Reply::Volume(volume)) => volume,
             other => panic!("no volume but {other:?}"),
         }
     }
 
-    fn write(&mut self, volume: &VolumeHandle, lba: u64, number: u64) {
+    fn write(&mut self, volume: &OpenVolume, lba: u64, number: u64) {
         let offset_bytes = lba * CHUNK_BYTES as u64;
         let buf = self.client.try_buffer(offset_bytes, CHUNK_BYTES);
         let mut buf = buf.expect("there is memory");
@@ -270,7 +273,7 @@ impl Running {
     }
 
     /// Writes a chunk of what is stored, or is not, whatever becomes of that.
-    pub fn overwrite(&mut self, volume: &VolumeHandle, lba: u64, number: u64) {
+    pub fn overwrite(&mut self, volume: &OpenVolume, lba: u64, number: u64) {
         let offset_bytes = lba * CHUNK_BYTES as u64;
         let Some(mut buf) = self.client.try_buffer(offset_bytes, CHUNK_BYTES) else { return };
         buf.bytes_mut().copy_from_slice(&content(number));

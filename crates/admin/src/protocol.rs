@@ -392,7 +392,10 @@ impl From<RequestError> for Refusal {
             RequestError::Damaged { .. } | RequestError::DamagedTable { .. } => {
                 RefusalKind::Damaged
             }
-            RequestError::InUse { .. } | RequestError::RollingBack { .. } => RefusalKind::InUse,
+            RequestError::InUse { .. }
+            | RequestError::RollingBack { .. }
+            | RequestError::RequestsUnderWay { .. }
+            | RequestError::SnapshotUnderWay { .. } => RefusalKind::InUse,
             RequestError::Closing => RefusalKind::Busy,
             _ => RefusalKind::Failed,
         };

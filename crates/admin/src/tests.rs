@@ -517,8 +517,10 @@ fn what_is_refused_of_snapshots_has_its_kind() {
         (RequestError::NewSnapshots { name: name() }, RefusalKind::BadRequest),
         (RequestError::OtherVolume { name: name() }, RefusalKind::NoSuchVolume),
         (RequestError::TooManySnapshots { count: 2, count_max: 1 }, RefusalKind::BadRequest),
-        (RequestError::InUse { name: name() }, RefusalKind::InUse),
+        (RequestError::InUse { name: name(), opens: Vec::new() }, RefusalKind::InUse),
         (RequestError::RollingBack { name: name() }, RefusalKind::InUse),
+        (RequestError::RequestsUnderWay { name: name() }, RefusalKind::InUse),
+        (RequestError::SnapshotUnderWay { name: name() }, RefusalKind::InUse),
     ] {
         assert_eq!(Refusal::from(error.clone()).kind, kind, "{error}");
     }

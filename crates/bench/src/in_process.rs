@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
-use engine::{Accepted, Client, Completions, Done, Options, Reply, StageTimes, VolumeHandle};
+use engine::{Accepted, Client, Completions, Done, OpenVolume, Opener, Options, Reply, StageTimes};
 use serde::Serialize;
 use threads::cpu_time_between_ns;
 
@@ -153,7 +153,7 @@ fn engine_round(
 ) -> Result<Round, Failure> {
     let store = Store::open(path, options)?;
     store.client.create_volume(VOLUME, timed.end * REQUEST_BYTES as u64, false)?;
-    let volume = store.client.volume(VOLUME)?;
+    let volume = store.client.open_volume(VOLUME, Opener::new("bench", 0))?;
     timed_write(source, 0..timed.start, &store.client, &volume)?;
     let before = store.client.stats()?.stages;
     let mut round = timed_write(source, timed.clone(), &store.client, &volume)?;
@@ -179,7 +179,7 @@ fn timed_write(
     source: &Source,
     requests: Range<u64>,
     client: &Client,
-    volume: &VolumeHandle,
+    volume: &OpenVolume,
 ) -> Result<Round, Failure> {
     let before = settled_times_ns();
     let begun = Instant::now();

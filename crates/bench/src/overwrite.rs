@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
-use engine::{Accepted, Client, Completions, Counters, Done, Options, Reply, VolumeHandle};
+use engine::{Accepted, Client, Completions, Counters, Done, OpenVolume, Opener, Options, Reply};
 use serde::Serialize;
 
 use crate::answers::Answers;
@@ -76,7 +76,7 @@ pub(crate) fn measure(args: &Args, folder: &Path) -> Result<Overwrite, Failure> 
     )?;
     // Chunks may be packed well: the volume promises more than the store has room for.
     store.client.create_volume(VOLUME, capacity_bytes * 16, false)?;
-    let volume = store.client.volume(VOLUME)?;
+    let volume = store.client.open_volume(VOLUME, Opener::new("bench", 0))?;
     let load_average = load_average();
     let mut writer = Writer::new(&store.client, &volume, args);
     let chunks = writer.fill(capacity_bytes * args.fill / 100)?;
@@ -107,7 +107,7 @@ impl Overwrite {
 
 struct Writer<'a> {
     client: &'a Client,
-    volume: &'a VolumeHandle,
+    volume: &'a OpenVolume,
     answers: Arc<Answers>,
     chance: Chance,
     /// Random bytes of a chunk; the rest is zeros.
@@ -115,7 +115,7 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    fn new(client: &'a Client, volume: &'a VolumeHandle, args: &Args) -> Self {
+    fn new(client: &'a Client, volume: &'a OpenVolume, args: &Args) -> Self {
         let random_bytes = CHUNK_BYTES * (100 - args.compressible as usize) / 100 / 8 * 8;
         let (answers, chance) = (Arc::default(), Chance::new(args.seed));
         Self { client, volume, answers, chance, random_bytes }

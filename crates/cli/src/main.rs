@@ -20,7 +20,7 @@ mod error;
 mod held_directory;
 mod image;
 mod interrupt;
-mod moment;
+mod opener;
 mod output;
 mod pace;
 mod progress;

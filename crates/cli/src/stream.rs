@@ -10,6 +10,7 @@ use engine::{Client, Origin, VolumeInfo};
 use format::stream::{StreamVersion, sample_of, sample_ranges};
 
 use crate::error::CliError;
+use crate::opener::opener;
 
 /// What a stream says of `snapshot`.
 pub(crate) fn describe(client: &Client, snapshot: &VolumeInfo) -> Result<StreamVersion, CliError> {
@@ -30,7 +31,7 @@ fn here(client: &Client, snapshot: &VolumeInfo) -> Result<Origin, CliError> {
 
 /// The sample of what a volume or snapshot holds now.
 pub(crate) fn sample(client: &Client, name: &str) -> Result<u32, CliError> {
-    let volume = client.volume(name)?;
+    let volume = client.open_volume(name, opener("stream"))?;
     let mut bytes = Vec::new();
     for (offset_bytes, length_bytes) in sample_ranges(volume.size_bytes()) {
         let start = bytes.len();

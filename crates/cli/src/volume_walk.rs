@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use engine::{Client, Extent, VolumeHandle};
+use engine::{Client, Extent, OpenVolume};
 
 use crate::error::CliError;
 
@@ -24,14 +24,14 @@ pub(crate) struct Piece {
 /// The way through a volume.
 pub(crate) struct VolumeWalk<'a> {
     client: &'a Client,
-    volume: VolumeHandle,
+    volume: &'a OpenVolume,
     size_bytes: u64,
     pieces: Pieces,
 }
 
 impl<'a> VolumeWalk<'a> {
     /// Through all of `volume`.
-    pub(crate) fn new(client: &'a Client, volume: VolumeHandle) -> Self {
+    pub(crate) fn new(client: &'a Client, volume: &'a OpenVolume) -> Self {
         let size_bytes = volume.size_bytes();
         Self { client, volume, size_bytes, pieces: Pieces::default() }
     }
@@ -41,7 +41,7 @@ impl<'a> VolumeWalk<'a> {
         let at = self.pieces.offset_bytes;
         if self.pieces.extents.is_empty() && at < self.size_bytes {
             let left = self.size_bytes - at;
-            let extents = self.client.extents_blocking(&self.volume, at, left, EXTENTS_MAX)?;
+            let extents = self.client.extents_blocking(self.volume, at, left, EXTENTS_MAX)?;
             self.pieces.extents.extend(extents);
         }
         Ok(self.pieces.take())

@@ -10,7 +10,7 @@
 use std::ops::Deref;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use engine::{Accepted, ChunkBuf, Client, Completions, Done, Reply, RequestError, VolumeHandle};
+use engine::{Accepted, ChunkBuf, Client, Completions, Done, OpenVolume, Reply, RequestError};
 
 use crate::error::CliError;
 use crate::image::is_zero;
@@ -21,7 +21,7 @@ const IN_FLIGHT_MAX: u32 = 256;
 /// The writing side of one volume.
 pub(crate) struct VolumeWriter<'a> {
     client: &'a Client,
-    volume: VolumeHandle,
+    volume: OpenVolume,
     /// Nothing is mapped where it writes: zeros are there already.
     blank: bool,
     outcomes: Ended,
@@ -29,7 +29,7 @@ pub(crate) struct VolumeWriter<'a> {
 
 impl<'a> VolumeWriter<'a> {
     /// Of `volume`, which is `blank` when it maps nothing yet.
-    pub(crate) fn new(client: &'a Client, volume: VolumeHandle, blank: bool) -> Self {
+    pub(crate) fn new(client: &'a Client, volume: OpenVolume, blank: bool) -> Self {
         Self { client, volume, blank, outcomes: Ended::default() }
     }
 

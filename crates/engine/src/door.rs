@@ -3,6 +3,7 @@
 //! ```text
 //! client.rs, client_reads.rs, client_volumes.rs    the handle, on doors' threads
 //! volume.rs                                        what a door knows of a volume
+//! opens.rs, open_volume.rs                         who has it open, and the guard of that
 //! credits.rs                                       memory is taken before bytes are received
 //! lookaside.rs                                     frames by address: reads without the core
 //! intake.rs        requests.rs ->                  where doors' threads and the core's meet
@@ -21,6 +22,9 @@ pub(crate) mod ending;
 pub(crate) mod error;
 pub(crate) mod intake;
 pub(crate) mod lookaside;
+pub(crate) mod moment;
+pub(crate) mod open_volume;
+pub(crate) mod opens;
 pub(crate) mod outcome;
 pub(crate) mod requests;
 pub(crate) mod volume;

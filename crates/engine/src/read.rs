@@ -95,8 +95,7 @@ impl Engine {
         self.read_for_itself(volume, offset_bytes, chunk_bytes, ReadFor::Base { group, slot });
     }
 
-    /// Reads what no client waits for. The volume is one of its own: a rollback counts who holds
-    /// that of clients.
+    /// Reads what no client waits for.
     pub(crate) fn read_for_itself(
         &mut self,
         id: VolumeId,

@@ -20,6 +20,8 @@ use format::domain::DomainId;
 use format::units::VolumeId;
 
 use crate::door::error::RequestError;
+use crate::door::open_volume::OpenVolume;
+use crate::door::opens::Opener;
 use crate::door::volume::VolumeShared;
 use crate::duplicates::domains::Domains;
 use crate::state::State;
@@ -42,6 +44,8 @@ pub(crate) struct Volumes {
     /// Which of their chunks are looked up.
     pub(crate) seeking: Seeking,
     next_id: u32,
+    /// Openings of volumes that there have ever been.
+    opens_made: u64,
     /// Keyed domains that there have ever been.
     domains_made: u16,
 }
@@ -57,6 +61,7 @@ impl Volumes {
             domains: Domains::default(),
             seeking: Seeking::default(),
             next_id: state.next_volume,
+            opens_made: 0,
             domains_made: state.domains,
         };
         for entry in state.catalog.iter() {
@@ -92,6 +97,15 @@ impl Volumes {
         VolumeId(self.next_id - 1)
     }
 
+    /// Opens a volume or snapshot, unless it is being rolled back.
+    pub(crate) fn open(&mut self, name: &str, opener: Opener) -> Result<OpenVolume, RequestError> {
+        let volume = self.get(name)?;
+        self.check_still(volume)?;
+        let open = OpenVolume::new(volume, self.opens_made, opener);
+        self.opens_made += 1;
+        Ok(open)
+    }
+
     /// Gives a volume or snapshot another full name.
     pub(crate) fn rename(&mut self, name: &str, new_name: String) -> Option<VolumeId> {
         let volume = self.by_name.remove(name)?;
@@ -105,7 +119,7 @@ impl Volumes {
     pub(crate) fn check_settled(&self, name: &str) -> Result<(), RequestError> {
         let prefix = format!("{name}@");
         if self.claimed.range(prefix.clone()..).next().is_some_and(|at| at.starts_with(&prefix)) {
-            return Err(RequestError::InUse { name: name.to_owned() });
+            return Err(RequestError::SnapshotUnderWay { name: name.to_owned() });
         }
         Ok(())
     }

@@ -288,7 +288,8 @@ impl Trial<'_> {
         let others = (0..20).map(|_| (0, dice.below(VOLUME_CHUNKS)));
         let places: Vec<Place> = reading.failed.iter().copied().chain(others).collect();
         for (number, place) in (1_000_000..).zip(places) {
-            let volume = driver.call(move |client| client.volume(&volume_name(place.0)));
+            let volume = driver
+                .call(move |client| client.open_volume(&volume_name(place.0), crate::opener()));
             let Ok(volume) = volume else { return self.fail("a repaired volume is gone") };
             let bytes = content(number);
             let written = driver.write(&volume, place.1, &bytes).is_well();

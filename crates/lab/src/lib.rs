@@ -36,6 +36,11 @@ mod shrink;
 mod simulation;
 mod workload;
 
+/// Who opens volumes here.
+pub(crate) fn opener() -> engine::Opener {
+    engine::Opener::new("the lab", 0)
+}
+
 pub use damage::{DamageRow, DamageTable};
 pub use dice::Dice;
 pub use failure::{Broken, Failure};

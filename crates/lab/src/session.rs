@@ -14,10 +14,11 @@ pub(crate) mod volumes;
 pub(crate) mod waiting;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use engine::{
-    Accepted, AdminRequest, CollectPosition, NewVolume, Reply, RequestError, ScrubPosition,
-    VolumeHandle,
+    Accepted, AdminRequest, CollectPosition, NewVolume, OpenVolume, Reply, RequestError,
+    ScrubPosition,
 };
 
 use crate::dice::Digest;
@@ -227,7 +228,7 @@ impl<'a> Session<'a> {
     }
 
     /// The part of a range that lies in the volume, with the volume; None when there is neither.
-    pub(crate) fn clip(&self, range: Range) -> Option<(VolumeHandle, Range)> {
+    pub(crate) fn clip(&self, range: Range) -> Option<(Arc<OpenVolume>, Range)> {
         let Range { volume, first, count } = range;
         let handle = self.opening.volumes.get(&volume)?.clone();
         let mut size_bytes = self.oracle.volume(volume)?.size_bytes;

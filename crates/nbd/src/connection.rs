@@ -11,10 +11,11 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use engine::{Client, VolumeHandle};
+use engine::{Client, OpenVolume};
 use threads::AdaptiveSpin;
 
 use crate::error::Hangup;
+use crate::exports::Offered;
 use crate::handshake::{Agreed, Handshake, Step};
 use crate::incoming::Incoming;
 use crate::link::{Forbearance, Link};
@@ -96,13 +97,15 @@ impl Connection {
         client: &Client,
         closing: &AtomicBool,
         deadline: Instant,
-    ) -> Result<Agreed<VolumeHandle>, Hangup> {
+    ) -> Result<Agreed<OpenVolume>, Hangup> {
+        let who = self.socket.peer();
+        let offered = Offered { client, who: &who };
         let mut out = Vec::new();
         let mut handshake = Handshake::begin(&mut out);
         loop {
             let (taken, step) = handshake.advance(
                 incoming.unread(),
-                client,
+                &offered,
                 closing.load(Ordering::Acquire),
                 &mut out,
             );
@@ -124,7 +127,7 @@ impl Connection {
     fn transmit(
         &self,
         buffers: Buffers,
-        agreed: Agreed<VolumeHandle>,
+        agreed: Agreed<OpenVolume>,
         client: &Client,
         closing: &AtomicBool,
         times: &Times,

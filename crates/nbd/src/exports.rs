@@ -5,39 +5,59 @@
 //! there is to attach (and a client that names nothing gets the only volume) means volumes, and
 //! there may be thousands of snapshots. `tamis snapshot list` lists them.
 
-use engine::{Client, RequestError, VolumeHandle};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use engine::{Client, OpenVolume, Opener, RequestError};
 
 use crate::handshake::{Export, Exports, NotServed};
 
 /// Volumes and snapshots that are described in one go: everybody else waits for it.
 const LISTED_AT_ONCE: usize = 1000;
 
-impl Export for VolumeHandle {
+impl Export for OpenVolume {
     fn name(&self) -> String {
-        self.name()
+        (**self).name()
     }
 
     fn size_bytes(&self) -> u64 {
-        self.size_bytes()
+        (**self).size_bytes()
     }
 
     fn read_only(&self) -> bool {
-        self.read_only()
+        (**self).read_only()
     }
 
     fn preferred_bytes(&self) -> u32 {
-        self.chunk_bytes()
+        (**self).chunk_bytes()
     }
 }
 
-impl Exports for Client {
-    type Export = VolumeHandle;
+/// What one client may choose from.
+pub(crate) struct Offered<'a> {
+    pub(crate) client: &'a Client,
+    /// The client, as operators are told of it.
+    pub(crate) who: &'a str,
+}
+
+impl Offered<'_> {
+    fn open_named(&self, name: &str) -> Result<OpenVolume, NotServed> {
+        let opener = Opener::new(self.who, unix_seconds());
+        self.client.open_volume(name, opener).map_err(|error| not_served(&error))
+    }
+}
+
+fn unix_seconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+impl Exports for Offered<'_> {
+    type Export = OpenVolume;
 
     fn list(&self) -> Result<Vec<String>, NotServed> {
         let mut names = Vec::new();
         let mut after = None;
         loop {
-            let some = self.volumes_after(after, LISTED_AT_ONCE);
+            let some = self.client.volumes_after(after, LISTED_AT_ONCE);
             let some = some.map_err(|error| not_served(&error))?;
             after = some.last().map(|last| last.name.clone());
             let is_last = some.len() < LISTED_AT_ONCE;
@@ -49,13 +69,13 @@ impl Exports for Client {
         }
     }
 
-    fn open(&self, name: &str) -> Result<VolumeHandle, NotServed> {
+    fn open(&self, name: &str) -> Result<OpenVolume, NotServed> {
         if !name.is_empty() {
-            return self.volume(name).map_err(|error| not_served(&error));
+            return self.open_named(name);
         }
         let mut names = self.list()?;
         match (names.pop(), names.is_empty()) {
-            (Some(only), true) => self.volume(&only).map_err(|error| not_served(&error)),
+            (Some(only), true) => self.open_named(&only),
             (Some(_), false) => Err(NotServed::Several),
             (None, _) => Err(NotServed::Unknown),
         }

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::time::Duration;
 
-use engine::{Accepted, ChunkBuf, Client, Completions, Done, Permit, RequestError, VolumeHandle};
+use engine::{Accepted, ChunkBuf, Client, Completions, Done, OpenVolume, Permit, RequestError};
 
 use crate::error::Hangup;
 use crate::given_up::{end_of, has_given_up};
@@ -58,7 +58,7 @@ const EXTENTS_MAX: u32 = 1024;
 /// One connection in transmission, from the reader's end.
 pub(crate) struct Session<'a> {
     client: &'a Client,
-    volume: VolumeHandle,
+    volume: OpenVolume,
     structured: bool,
     allocation: bool,
     source: Watched<'a>,
@@ -71,7 +71,7 @@ pub(crate) struct Session<'a> {
 impl<'a> Session<'a> {
     pub(crate) fn new(
         client: &'a Client,
-        agreed: Agreed<VolumeHandle>,
+        agreed: Agreed<OpenVolume>,
         source: Watched<'a>,
         incoming: Incoming,
         answers: Replies,

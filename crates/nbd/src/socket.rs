@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use rustix::net::sockopt::{
-    set_socket_keepalive, set_tcp_keepcnt, set_tcp_keepidle, set_tcp_keepintvl,
+    set_socket_keepalive, set_tcp_keepcnt, set_tcp_keepidle, set_tcp_keepintvl, socket_peercred,
 };
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use threads::{AdaptiveSpin, BatchPolicy};
@@ -42,6 +42,21 @@ impl Socket {
         set_tcp_keepintvl(&stream, KEEP_ALIVE_INTERVAL)?;
         set_tcp_keepcnt(&stream, KEEP_ALIVE_PROBES)?;
         Ok(Self::Tcp(stream))
+    }
+
+    /// Who is at the other end, as operators are told of it.
+    pub(crate) fn peer(&self) -> String {
+        match self {
+            Self::Unix(stream) => match socket_peercred(stream) {
+                Ok(peer) => format!("unix socket, pid {}", peer.pid),
+                Err(_) => "unix socket".to_owned(),
+            },
+            Self::Tcp(stream) => match stream.peer_addr() {
+                Ok(address) => address.to_string(),
+                // It has gone already.
+                Err(_) => "tcp".to_owned(),
+            },
+        }
     }
 
     /// How long one read waits; `None` for ever.

@@ -378,7 +378,14 @@ fn requests_in_flight_at_a_stop_are_answered_and_later_ones_ignored() {
     assert!(read > 0 && late >= written + 10, "{read} read, {written} of {late} written");
     stopping.join().unwrap();
     let mut bytes = vec![0; late as usize * SECTOR];
-    store.client.read_at(&store.client.volume("disk").unwrap(), late_at, &mut bytes).unwrap();
+    store
+        .client
+        .read_at(
+            &store.client.open_volume("disk", engine::Opener::new("a test", 0)).unwrap(),
+            late_at,
+            &mut bytes,
+        )
+        .unwrap();
     let (answered, ignored) = bytes.split_at(written as usize * SECTOR);
     assert!(answered.iter().all(|byte| *byte == 0xff) && ignored.iter().all(|byte| *byte == 0));
 }

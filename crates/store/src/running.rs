@@ -7,11 +7,12 @@
 //! thread (a hook owns the store); then the engine ends by itself, soon after.
 
 use std::path::Path;
+use std::process;
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use disk::{Disk, DiskIdentity, Doorbell, MemoryDisk};
-use engine::{Client, Clock, DomainSecret, NewVolume, OpenReport, RequestError};
+use engine::{Client, Clock, DomainSecret, NewVolume, OpenReport, Opener, RequestError};
 
 use crate::error::{CloseError, MachineError, OpenError};
 use crate::files::{new_doorbell, open_files};
@@ -159,12 +160,16 @@ impl Store {
         self.volume(name)
     }
 
-    /// The volume or snapshot of this name.
+    /// Opens the volume or snapshot of this name, until the last clone of what comes back is
+    /// dropped. Its register names this process ([`Client::opens`]).
     ///
     /// # Errors
-    /// [`RequestError::NoSuchVolume`].
+    /// [`RequestError::NoSuchVolume`]; [`RequestError::RollingBack`], for a moment.
     pub fn volume(&self, name: &str) -> Result<Volume, RequestError> {
-        Ok(Volume::new(self.client.clone(), self.client.volume(name)?))
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        let since_unix_s = since.map_or(0, |since| since.as_secs());
+        let opener = Opener::new(format!("process {}", process::id()), since_unix_s);
+        Ok(Volume::new(self.client.clone(), self.client.open_volume(name, opener)?))
     }
 
     /// Flushes, writes a checkpoint, marks the store clean, and joins the engine's thread.

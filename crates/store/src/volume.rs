@@ -1,20 +1,22 @@
 //! One volume of a running store, with the client that reaches it.
 
-use engine::{Client, RequestError, VolumeHandle};
+use std::sync::Arc;
 
-/// A volume; cheap to clone, for any number of threads. Offsets and lengths are in bytes and
-/// multiples of 512.
+use engine::{Client, OpenVolume, RequestError};
+
+/// An open volume; cheap to clone, for any number of threads, and open until its last clone is
+/// dropped. Offsets and lengths are in bytes and multiples of 512.
 #[derive(Clone)]
 pub struct Volume {
     client: Client,
-    handle: VolumeHandle,
+    open: Arc<OpenVolume>,
 }
 
 impl Volume {
-    /// The volume of `handle`, which `client` gave.
+    /// The volume that `client` has opened.
     #[must_use]
-    pub fn new(client: Client, handle: VolumeHandle) -> Self {
-        Self { client, handle }
+    pub fn new(client: Client, open: OpenVolume) -> Self {
+        Self { client, open: Arc::new(open) }
     }
 
     /// The way to its engine.
@@ -25,14 +27,14 @@ impl Volume {
 
     /// What the engine knows it by.
     #[must_use]
-    pub fn handle(&self) -> &VolumeHandle {
-        &self.handle
+    pub fn handle(&self) -> &OpenVolume {
+        &self.open
     }
 
     /// Its size now.
     #[must_use]
     pub fn size_bytes(&self) -> u64 {
-        self.handle.size_bytes()
+        self.open.size_bytes()
     }
 }
 
@@ -45,17 +47,17 @@ impl Volume {
     /// Writes, and waits for the acknowledgement: a later read sees it, a crash may undo it until
     /// the next flush.
     pub fn write_at(&self, offset_bytes: u64, bytes: &[u8]) -> Result<(), RequestError> {
-        self.client.write_at(&self.handle, offset_bytes, bytes)
+        self.client.write_at(&self.open, offset_bytes, bytes)
     }
 
     /// Fills `out` with what the volume holds from `offset_bytes` on.
     pub fn read_at(&self, offset_bytes: u64, out: &mut [u8]) -> Result<(), RequestError> {
-        self.client.read_at(&self.handle, offset_bytes, out)
+        self.client.read_at(&self.open, offset_bytes, out)
     }
 
     /// Unmaps whole chunks of the range and zeroes the rest of it.
     pub fn trim_blocking(&self, offset_bytes: u64, length_bytes: u64) -> Result<(), RequestError> {
-        self.client.trim_blocking(&self.handle, offset_bytes, length_bytes)
+        self.client.trim_blocking(&self.open, offset_bytes, length_bytes)
     }
 
     /// Makes durable everything that was acknowledged before, on every volume of the store.

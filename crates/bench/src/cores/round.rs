@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use engine::{Accepted, Client, Completions, Done, Options, Reply, StageTimes, VolumeHandle};
+use engine::{Accepted, Client, Completions, Done, OpenVolume, Opener, Options, Reply, StageTimes};
 use serde::Serialize;
 use threads::cpu_time_between_ns;
 
@@ -111,7 +111,7 @@ pub(super) fn run(bytes: &Bytes, plan: &Plan, path: &Path) -> Result<Round, Fail
     let options = Options { memory_bytes, worker_threads, sync: false, ..Default::default() };
     let store = Store::open(path, &options)?;
     store.client.create_volume(VOLUME, written_bytes, false)?;
-    let volume = store.client.volume(VOLUME)?;
+    let volume = store.client.open_volume(VOLUME, Opener::new("bench", 0))?;
     write(bytes, 0..bytes.ahead(), &store.client, &volume, 1)?;
     let round = timed(bytes, plan, &store.client, &volume)?;
     let found = store.client.stats()?.unique_chunks;
@@ -137,7 +137,7 @@ fn timed(
     bytes: &Bytes,
     plan: &Plan,
     client: &Client,
-    volume: &VolumeHandle,
+    volume: &OpenVolume,
 ) -> Result<Round, Failure> {
     let before = client.stats()?;
     let ahead = bytes.ahead();
@@ -189,7 +189,7 @@ fn write(
     bytes: &Bytes,
     requests: std::ops::Range<u64>,
     client: &Client,
-    volume: &VolumeHandle,
+    volume: &OpenVolume,
     clients: usize,
 ) -> Result<Spent, Failure> {
     let next = AtomicU64::new(requests.start);
@@ -217,7 +217,7 @@ fn write_requests(
     next: &AtomicU64,
     end: u64,
     client: &Client,
-    volume: &VolumeHandle,
+    volume: &OpenVolume,
     answers: &Arc<Answers>,
 ) -> u64 {
     loop {

@@ -7,13 +7,14 @@
 use std::path::Path;
 use std::time::Duration;
 
-use engine::{Client, VolumeHandle};
+use engine::{Client, OpenVolume};
 use serde::Serialize;
 
 use super::served;
 use crate::args::ExportArgs;
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
+use crate::opener::opener;
 use crate::output;
 use crate::progress::{Progress, Unit, human_duration};
 use crate::size::human_bytes;
@@ -56,7 +57,7 @@ pub(super) fn run(args: &ExportArgs) -> Result<(), CliError> {
         let image_bytes = volume.size_bytes();
         let target = Target::open(&args.file, image_bytes, args.overwrite)?;
         let progress = Progress::new("exporting", Unit::Bytes, Some(image_bytes));
-        let (data_bytes, took) = copy::copy(store.client(), volume, target, progress, &interrupt)?;
+        let (data_bytes, took) = copy::copy(store.client(), &volume, target, progress, &interrupt)?;
         let seconds = took.as_secs_f64();
         let (volume, from) = (args.volume.clone(), None);
         Ok(Summary { volume, from, image_bytes, data_bytes, seconds })
@@ -73,8 +74,8 @@ pub(super) fn run(args: &ExportArgs) -> Result<(), CliError> {
     }
 }
 
-fn find(client: &Client, store: &Path, name: &str) -> Result<VolumeHandle, CliError> {
-    client.volume(name).map_err(|error| match error {
+fn find(client: &Client, store: &Path, name: &str) -> Result<OpenVolume, CliError> {
+    client.open_volume(name, opener("export")).map_err(|error| match error {
         engine::RequestError::NoSuchVolume { name } => {
             CliError::NoVolume { store: store.to_owned(), name }
         }

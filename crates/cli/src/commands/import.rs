@@ -22,6 +22,7 @@ use crate::args::ImportArgs;
 use crate::error::CliError;
 use crate::image::{Image, padded, read_full};
 use crate::interrupt::Interrupt;
+use crate::opener::opener;
 use crate::output;
 use crate::progress::{Progress, Unit, human_duration};
 use crate::size::human_bytes;
@@ -185,8 +186,9 @@ impl Import<'_> {
     }
 
     fn copy(&mut self, name: &str, blank: bool, room: Room) -> Result<u64, CliError> {
-        let volume = self.client.volume(name)?;
-        let writer = VolumeWriter::new(self.client, volume.clone(), blank);
+        let volume = self.client.open_volume(name, opener("import"))?;
+        let known = volume.handle();
+        let writer = VolumeWriter::new(self.client, volume, blank);
         let image_bytes = match self.image {
             Image::Disk(disk) => self.copy_disk(disk, &writer)?,
             Image::Stream(stream) => {
@@ -194,7 +196,7 @@ impl Import<'_> {
             }
         };
         let end_bytes = padded(image_bytes);
-        writer.zero(end_bytes, volume.size_bytes().saturating_sub(end_bytes))?;
+        writer.zero(end_bytes, known.size_bytes().saturating_sub(end_bytes))?;
         writer.finish()?;
         Ok(image_bytes)
     }
@@ -243,7 +245,7 @@ impl Import<'_> {
         room: Room,
     ) -> Result<u64, CliError> {
         let mut piece = vec![0; usize::try_from(PIECE_BYTES).unwrap_or(0)];
-        let mut volume_bytes = self.client.volume(name)?.size_bytes();
+        let mut volume_bytes = self.client.open_volume(name, opener("import"))?.size_bytes();
         let mut at = 0;
         loop {
             let length = read_full(stream, &mut piece);

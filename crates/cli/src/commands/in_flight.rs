@@ -8,7 +8,7 @@ mod answers;
 
 use std::sync::Arc;
 
-use engine::{Accepted, ChunkBuf, Client, Done, VolumeHandle};
+use engine::{Accepted, ChunkBuf, Client, Done, OpenVolume};
 
 use answers::Answers;
 
@@ -17,14 +17,14 @@ pub(super) use answers::Answer;
 /// The requests under way.
 pub(super) struct InFlight<'a> {
     client: &'a Client,
-    volume: VolumeHandle,
+    volume: OpenVolume,
     answers: Arc<Answers>,
     next_tag: u64,
 }
 
 impl<'a> InFlight<'a> {
     /// None, to `volume`.
-    pub(super) fn new(client: &'a Client, volume: VolumeHandle) -> Self {
+    pub(super) fn new(client: &'a Client, volume: OpenVolume) -> Self {
         Self { client, volume, answers: Arc::default(), next_tag: 0 }
     }
 

@@ -27,6 +27,7 @@ use traces::{BLOCK_BYTES, Content, Request, write_line};
 use crate::args::ReplayArgs;
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
+use crate::opener::opener;
 use crate::output;
 use crate::progress::{Progress, Unit};
 use crate::store::{OpenStore, engine_options};
@@ -136,7 +137,7 @@ fn drive(
     let blocks = source.workload().map(traces::Workload::volume_blocks);
     let size_bytes = blocks.map_or(VOLUME_BYTES_MAX, |blocks| blocks * BLOCK_BYTES);
     client.create_volume(&args.volume, size_bytes, false)?;
-    let volume = client.volume(&args.volume)?;
+    let volume = client.open_volume(&args.volume, opener("replay"))?;
     let chunk_bytes = client.geometry()?.chunk_bytes;
     let content = Content::new(args.compressible);
     let truth = Truth::new(source.workload(), content, chunk_bytes, request.grain);

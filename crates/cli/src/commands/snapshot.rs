@@ -3,7 +3,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use engine::{SnapshotRequest, VolumeInfo};
+use engine::{SnapshotRequest, VolumeInfo, utc};
 
 use super::confirm::confirm;
 use super::volume::deletion_of;
@@ -12,7 +12,6 @@ use crate::args::{
     SnapshotName, SnapshotRollbackArgs,
 };
 use crate::error::CliError;
-use crate::moment::utc;
 use crate::output;
 use crate::size::human_bytes;
 use crate::staging::{check_rollback, marks_for};

@@ -16,11 +16,11 @@ use crate::collect::step::{CollectRequest, CollectStep};
 use crate::door::done::{Completions, Done};
 use crate::door::error::RequestError;
 use crate::door::intake::Intake;
+use crate::door::open_volume::OpenVolume;
 use crate::door::outcome::{Extent, Reply};
 use crate::door::requests::{
     AdminRequest, ExtentsRequest, Request, UnmapRequest, WriteAnswer, WriteRequest,
 };
-use crate::door::volume::VolumeHandle;
 use crate::explain::explanation::{Address, Explanation};
 use crate::grow::GrowOptions;
 use crate::scrub::{ScrubRequest, ScrubStep};
@@ -89,7 +89,7 @@ impl Client {
     /// Writes `buf` at `offset_bytes`. With `durable` (FUA) it is answered when it is durable.
     pub fn write(
         &self,
-        volume: &VolumeHandle,
+        volume: &OpenVolume,
         offset_bytes: u64,
         buf: ChunkBuf,
         durable: bool,
@@ -141,7 +141,7 @@ impl Client {
     /// what is covered of chunks in part may stay as it is.
     pub fn trim(
         &self,
-        volume: &VolumeHandle,
+        volume: &OpenVolume,
         offset_bytes: u64,
         length_bytes: u64,
         durable: bool,
@@ -156,7 +156,7 @@ impl Client {
     /// is left of chunks at its ends, [`RequestError::NoSpace`]; the others are zeros all the same.
     pub fn write_zeroes(
         &self,
-        volume: &VolumeHandle,
+        volume: &OpenVolume,
         offset_bytes: u64,
         length_bytes: u64,
         durable: bool,
@@ -185,7 +185,7 @@ impl Client {
     /// one run, at most `extents_max`, covering `length_bytes` or less; of no bytes, none.
     pub fn extents(
         &self,
-        volume: &VolumeHandle,
+        volume: &OpenVolume,
         offset_bytes: u64,
         length_bytes: u64,
         extents_max: u32,
@@ -244,7 +244,7 @@ impl Client {
     /// Writes and waits for the acknowledgement.
     pub fn write_at(
         &self,
-        volume: &VolumeHandle,
+        volume: &OpenVolume,
         offset_bytes: u64,
         bytes: &[u8],
     ) -> Result<(), RequestError> {
@@ -260,7 +260,7 @@ impl Client {
     /// Unmaps and waits until it is in the write buffer.
     pub fn trim_blocking(
         &self,
-        volume: &VolumeHandle,
+        volume: &OpenVolume,
         offset_bytes: u64,
         length_bytes: u64,
     ) -> Result<(), RequestError> {
@@ -275,7 +275,7 @@ impl Client {
     /// Runs of data and holes.
     pub fn extents_blocking(
         &self,
-        volume: &VolumeHandle,
+        volume: &OpenVolume,
         offset_bytes: u64,
         length_bytes: u64,
         extents_max: u32,

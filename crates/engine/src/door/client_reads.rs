@@ -8,9 +8,9 @@ use reduce::Permit;
 use crate::door::client::{Client, pooled_bytes};
 use crate::door::done::Done;
 use crate::door::error::RequestError;
+use crate::door::open_volume::OpenVolume;
 use crate::door::outcome::{ReadPieces, Reply};
 use crate::door::requests::{ReadRequest, Request};
-use crate::door::volume::VolumeHandle;
 
 /// Connections among which the memory of reads is divided.
 const READERS: usize = 8;
@@ -57,7 +57,7 @@ impl Client {
     }
 
     /// Reads; the outcome is [`Reply::Read`]. Waits for memory as [`Client::read_memory`] does.
-    pub fn read(&self, volume: &VolumeHandle, offset_bytes: u64, length_bytes: u32, done: Done) {
+    pub fn read(&self, volume: &OpenVolume, offset_bytes: u64, length_bytes: u32, done: Done) {
         self.read_in(self.read_memory(length_bytes), volume, offset_bytes, length_bytes, done);
     }
 
@@ -65,7 +65,7 @@ impl Client {
     pub fn read_in(
         &self,
         permit: Permit,
-        volume: &VolumeHandle,
+        volume: &OpenVolume,
         offset_bytes: u64,
         length_bytes: u32,
         done: Done,
@@ -84,7 +84,7 @@ impl Client {
     #[must_use]
     pub fn read_held(
         &self,
-        volume: &VolumeHandle,
+        volume: &OpenVolume,
         offset_bytes: u64,
         length_bytes: u32,
     ) -> Option<ReadPieces> {
@@ -105,7 +105,7 @@ impl Client {
     /// The [`RequestError`] of the first part that could not be read.
     pub fn read_at(
         &self,
-        volume: &VolumeHandle,
+        volume: &OpenVolume,
         offset_bytes: u64,
         out: &mut [u8],
     ) -> Result<(), RequestError> {

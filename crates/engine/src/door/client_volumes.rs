@@ -5,19 +5,28 @@ use format::catalog::{Dedup, Origin};
 
 use crate::door::client::Client;
 use crate::door::error::RequestError;
+use crate::door::open_volume::OpenVolume;
+use crate::door::opens::{OpenInfo, Opener};
 use crate::door::outcome::{Reply, VolumeInfo};
 use crate::door::requests::{AdminRequest, DeleteRequest, NewVolume, SnapshotRequest};
-use crate::door::volume::VolumeHandle;
 
 /// The blocking forms.
 ///
 /// # Errors
 /// Each returns the [`RequestError`] of its request.
 impl Client {
-    /// A handle to the volume of this name.
-    pub fn volume(&self, name: &str) -> Result<VolumeHandle, RequestError> {
-        match self.admin(AdminRequest::OpenVolume { name: name.to_owned() })? {
+    /// Opens the volume or snapshot of this name for `opener`, until what comes back is dropped.
+    pub fn open_volume(&self, name: &str, opener: Opener) -> Result<OpenVolume, RequestError> {
+        match self.admin(AdminRequest::OpenVolume { name: name.to_owned(), opener })? {
             Reply::Volume(volume) => Ok(volume),
+            _ => Err(RequestError::Closing),
+        }
+    }
+
+    /// Who has the volume or snapshot of this name open, in the order in which they opened it.
+    pub fn opens(&self, name: &str) -> Result<Vec<OpenInfo>, RequestError> {
+        match self.admin(AdminRequest::Opens { name: name.to_owned() })? {
+            Reply::Opens(opens) => Ok(opens),
             _ => Err(RequestError::Closing),
         }
     }

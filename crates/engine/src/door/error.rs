@@ -4,6 +4,7 @@ use disk::{IoError, Verb};
 use format::units::Zone;
 use thiserror::Error;
 
+use crate::door::opens::{Named, OpenInfo};
 use crate::zone_name;
 
 /// Why a request failed, by what its sender can do about it.
@@ -104,9 +105,23 @@ pub enum RequestError {
         /// How many there may be.
         count_max: usize,
     },
-    /// A client has the volume open.
-    #[error("volume {name} is in use: disconnect its clients first")]
+    /// Clients have the volume open.
+    #[error("volume {name} is in use by {}: disconnect its clients first", Named(opens))]
     InUse {
+        /// The volume.
+        name: String,
+        /// Who has it open, and since when.
+        opens: Vec<OpenInfo>,
+    },
+    /// Nobody has the volume open any more, and what was asked of it before has not all ended.
+    #[error("requests to volume {name} are still being carried out: try again in a moment")]
+    RequestsUnderWay {
+        /// The volume.
+        name: String,
+    },
+    /// A snapshot of the volume is on its way into the catalog.
+    #[error("a snapshot of volume {name} is being taken: try again in a moment")]
+    SnapshotUnderWay {
         /// The volume.
         name: String,
     },

@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use disk::Doorbell;
+use format::units::VolumeId;
 
 use crate::door::credits::Credits;
 use crate::door::error::RequestError;
@@ -162,6 +163,11 @@ impl Intake {
         let lacks_room = std::mem::take(&mut state.lacks_room);
         state.space.limit.is_waited_for |= lacks_room;
         lacks_room
+    }
+
+    /// Whether a request to this volume is queued that the core has not taken yet.
+    pub(crate) fn has_requests_to(&self, volume: VolumeId) -> bool {
+        self.lock().requests.iter().any(|request| request.is_to(volume))
     }
 
     /// The core has nothing to do: who waits for memory is told of what came back.

@@ -111,8 +111,10 @@ pub enum Reply {
     Read(ReadPieces),
     /// Runs of data and holes.
     Extents(Vec<Extent>),
-    /// A handle to a volume.
-    Volume(crate::door::volume::VolumeHandle),
+    /// A volume that was opened.
+    Volume(crate::door::open_volume::OpenVolume),
+    /// Who has a volume open.
+    Opens(Vec<crate::door::opens::OpenInfo>),
     /// One volume.
     VolumeInfo(VolumeInfo),
     /// All volumes.

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use disk::FurtherFiles;
 use format::catalog::{Dedup, Origin};
-use format::units::Compression;
+use format::units::{Compression, VolumeId};
 use reduce::{ChunkBuf, Permit};
 
 use crate::collect::step::CollectRequest;
 use crate::door::done::Done;
 use crate::door::error::RequestError;
+use crate::door::opens::Opener;
 use crate::door::volume::{QuotaShare, VolumeShared};
 use crate::explain::explanation::Address;
 use crate::grow::GrowOptions;
@@ -30,6 +31,17 @@ pub(crate) enum Request {
 }
 
 impl Request {
+    /// Whether it is a client's request to this volume.
+    pub(crate) fn is_to(&self, volume: VolumeId) -> bool {
+        match self {
+            Self::Write(write) => write.volume.id == volume,
+            Self::Read(read) => read.volume.id == volume,
+            Self::Unmap(unmap) => unmap.volume.id == volume,
+            Self::Extents(extents) => extents.volume.id == volume,
+            Self::Flush { .. } | Self::Admin { .. } => false,
+        }
+    }
+
     /// Answers a request that nobody will look at any more.
     pub(crate) fn fail(self, error: RequestError) {
         match self {
@@ -172,7 +184,8 @@ pub(crate) struct ExtentsRequest {
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "the methods of the client say what each is and takes")]
 pub enum AdminRequest {
-    OpenVolume { name: String },
+    OpenVolume { name: String, opener: Opener },
+    Opens { name: String },
     ListVolumes { after: Option<String>, most: usize },
     CreateVolume(NewVolume),
     ResizeVolume { name: String, size_bytes: u64, may_shrink: bool },
@@ -265,6 +278,7 @@ impl AdminRequest {
         !matches!(
             self,
             Self::OpenVolume { .. }
+                | Self::Opens { .. }
                 | Self::ListVolumes { .. }
                 | Self::Compression
                 | Self::Stats

@@ -7,6 +7,7 @@ use format::domain::Domain;
 use format::units::VolumeId;
 
 use crate::door::error::RequestError;
+use crate::door::opens::{OpenInfo, Opens};
 
 /// Requests are in units of this.
 pub const SECTOR_BYTES: u64 = 512;
@@ -30,6 +31,8 @@ pub(crate) struct VolumeShared {
     quota_reserved: AtomicU64,
     /// Writers wait before they take memory.
     holds_writers_up: AtomicBool,
+    /// Who has it open.
+    pub(crate) opens: Opens,
 }
 
 impl VolumeShared {
@@ -52,6 +55,7 @@ impl VolumeShared {
             quota_bytes: AtomicU64::new(0),
             quota_reserved: AtomicU64::new(0),
             holds_writers_up: AtomicBool::new(false),
+            opens: Opens::default(),
         })
     }
 
@@ -113,6 +117,15 @@ impl VolumeShared {
         self.holds_writers_up.store(hold, Ordering::Release);
     }
 
+    /// Whether nobody has it open.
+    pub(crate) fn check_unopened(&self) -> Result<(), RequestError> {
+        let opens = self.opens.list();
+        match opens.is_empty() {
+            true => Ok(()),
+            false => Err(RequestError::InUse { name: self.name(), opens }),
+        }
+    }
+
     /// Whether it has not been deleted.
     pub(crate) fn check_there(&self) -> Result<(), RequestError> {
         if self.is_gone() {
@@ -158,20 +171,14 @@ pub(crate) struct QuotaShare {
     chunks: u64,
 }
 
-impl QuotaShare {
-    /// Whose quota it is of.
-    pub(crate) fn volume(&self) -> VolumeId {
-        self.volume.id
-    }
-}
-
 impl Drop for QuotaShare {
     fn drop(&mut self) {
         self.volume.quota_reserved.fetch_sub(self.chunks, Ordering::AcqRel);
     }
 }
 
-/// A volume of a running engine; cheap to clone.
+/// What is known of a volume of a running engine; cheap to clone. Requests need an
+/// [`OpenVolume`](crate::OpenVolume), and a handle that is kept keeps nobody from anything.
 #[derive(Clone, Debug)]
 pub struct VolumeHandle(pub(crate) Arc<VolumeShared>);
 
@@ -229,6 +236,12 @@ impl VolumeHandle {
     #[must_use]
     pub fn domain(&self) -> Option<&str> {
         self.0.domain.as_ref().map(|domain| domain.name.as_str())
+    }
+
+    /// Who has it open now.
+    #[must_use]
+    pub fn opens(&self) -> Vec<OpenInfo> {
+        self.0.opens.list()
     }
 
     /// Whether it has been deleted.

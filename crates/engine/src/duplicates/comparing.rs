@@ -315,6 +315,7 @@ impl Group {
 
 #[cfg(test)]
 mod tests {
+    use crate::door::opens::Opener;
     use crate::duplicates::known::REFERENCES_FULL;
     use crate::small_store::{MIB, beside, store};
     use crate::{Detection, FingerprintKind};
@@ -331,7 +332,7 @@ mod tests {
         let chunk = vec![9; 4096];
         let volume = beside(&mut engine, &client, |client| {
             client.create_volume("v", 64 * MIB, false).unwrap();
-            let volume = client.volume("v").unwrap();
+            let volume = client.open_volume("v", Opener::new("a test", 0)).unwrap();
             client.write_at(&volume, 0, &chunk).unwrap();
             client.flush_blocking().unwrap();
             volume

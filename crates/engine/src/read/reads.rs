@@ -8,7 +8,7 @@ use disk::AlignedBuf;
 use format::BLOCK_BYTES;
 use format::frame;
 use format::pba_page::PbaEntry;
-use format::units::{ContainerId, Pba, Pbn};
+use format::units::{ContainerId, Pba, Pbn, VolumeId};
 use reduce::Permit;
 
 use crate::door::done::Done;
@@ -130,6 +130,14 @@ impl Reads {
 
     pub(crate) fn any(&self) -> bool {
         !self.parked.is_empty() || !self.fetching.is_empty()
+    }
+
+    /// Whether a client waits for bytes or extents of this volume.
+    pub(crate) fn have_clients_of(&self, volume: VolumeId) -> bool {
+        let fetching = self.fetching.values().map(|fetching| &fetching.op);
+        let mut reads = self.parked.iter().chain(fetching);
+        reads.any(|op| op.volume.id == volume && matches!(op.whom, ReadFor::Client(_)))
+            || self.extents.iter().any(|extents| extents.volume.id == volume)
     }
 
     /// Clients that wait are told `error`.

@@ -332,6 +332,7 @@ mod tests {
 
     use crate::door::done::Done;
     use crate::door::error::RequestError;
+    use crate::door::opens::Opener;
     use crate::door::outcome::Reply;
     use crate::door::requests::AdminRequest;
     use crate::scrub::{ScrubPosition, ScrubRequest};
@@ -343,7 +344,7 @@ mod tests {
         let (mut engine, client) = store(Default::default());
         beside(&mut engine, &client, |client| {
             client.create_volume("v", 64 * MIB, false).unwrap();
-            let volume = client.volume("v").unwrap();
+            let volume = client.open_volume("v", Opener::new("a test", 0)).unwrap();
             let chunks: Vec<u8> = (0..512_u32).flat_map(|n| n.to_le_bytes().repeat(1024)).collect();
             client.write_at(&volume, 0, &chunks).unwrap();
             client.flush_blocking().unwrap();

@@ -27,7 +27,7 @@ use crate::door::done::Done;
 use crate::door::error::RequestError;
 use crate::door::outcome::{Reply, VolumeInfo};
 use crate::door::requests::{AdminRequest, DeleteRequest};
-use crate::door::volume::{SECTOR_BYTES, VOLUME_BYTES_MAX, VolumeHandle, VolumeShared};
+use crate::door::volume::{SECTOR_BYTES, VOLUME_BYTES_MAX, VolumeShared};
 use crate::engine::{Closing, Engine};
 use crate::space::waiting::Waiting;
 use crate::volumes::shared_of;
@@ -54,8 +54,12 @@ impl Engine {
             return self.wait_for_versions(request, done);
         }
         let queued = match request {
-            AdminRequest::OpenVolume { name } => {
-                return done.finish(self.open_volume(&name).map(Reply::Volume));
+            AdminRequest::OpenVolume { name, opener } => {
+                return done.finish(self.volumes.open(&name, opener).map(Reply::Volume));
+            }
+            AdminRequest::Opens { name } => {
+                let opens = self.volumes.get(&name).map(|volume| volume.opens.list());
+                return done.finish(opens.map(Reply::Opens));
             }
             AdminRequest::ListVolumes { after, most } => {
                 return done.reply(Reply::Volumes(self.list_volumes(after.as_deref(), most)));
@@ -124,12 +128,6 @@ impl Engine {
             }
             Err(error) => done.fail(error),
         }
-    }
-
-    fn open_volume(&self, name: &str) -> Result<VolumeHandle, RequestError> {
-        let volume = self.volumes.get(name)?;
-        self.volumes.check_still(volume)?;
-        Ok(VolumeHandle(Arc::clone(volume)))
     }
 
     fn list_volumes(&self, after: Option<&str>, most: usize) -> Vec<VolumeInfo> {

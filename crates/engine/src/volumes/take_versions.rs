@@ -7,7 +7,8 @@
 //! at once.
 //!
 //! A rollback changes everything under a client's feet, and would mix with what is being written in
-//! part; so nobody may have the volume open.
+//! part. So nobody may have the volume open ([`crate::door::opens`]), and no request to it may be
+//! left that is not in the write buffer yet: the volume that it is judged by is about to change.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use crate::door::requests::{AdminRequest, SnapshotRequest};
 use crate::door::volume::VolumeShared;
 use crate::engine::Engine;
 use crate::space::space_budget::PAGES_PER_CHUNK_MAX;
+use crate::space::waiting::Waiting;
 use crate::volumes::administer::Queued;
 use crate::volumes::shared_of;
 use crate::write::buffer::{AdminAnswer, Work};
@@ -133,16 +135,30 @@ impl Engine {
         let name = snapshot.split('@').next().unwrap_or_default();
         let volume = self.volumes.get(name)?;
         self.volumes.check_still(volume)?;
-        // Clients, and requests that have no place in the order yet, hold the others.
-        let own = 1 + self.buffer.holders_of(volume.id);
-        if Arc::strong_count(volume) > own {
-            return Err(RequestError::InUse { name: name.to_owned() });
-        }
+        volume.check_unopened()?;
         let volume = volume.id;
+        if self.has_requests_to(volume) {
+            return Err(RequestError::RequestsUnderWay { name: name.to_owned() });
+        }
         self.volumes.rolling_back.insert(volume);
         let into = self.volumes.take_id();
         let change = Change::Rollback { volume, to: to.id, into };
         Ok((vec![change], AdminAnswer::VolumeInfo(volume)))
+    }
+
+    /// Whether a client's request to a volume has no place in the order yet, or has not read all
+    /// that it reads. Whoever sent it may have closed the volume since.
+    pub(crate) fn has_requests_to(&self, volume: VolumeId) -> bool {
+        let waits = |waiting: &Waiting| match waiting {
+            Waiting::Write(write) => write.volume.id == volume,
+            Waiting::Ends { unmap, .. } => unmap.volume.id == volume,
+            Waiting::Change(..) => false,
+        };
+        self.requests.iter().any(|request| request.is_to(volume))
+            || self.intake.has_requests_to(volume)
+            || self.waiting.iter().any(waits)
+            || self.quota_line.writes.iter().any(|write| write.volume.id == volume)
+            || self.reads.have_clients_of(volume)
     }
 
     /// Lets clients see what a recorded change has made, and plans what it leaves to be given back.

@@ -286,12 +286,6 @@ impl WriteBuffer {
         self.unmaps(volume).next().is_some() || slots.into_iter().any(|slot| slot.volume == volume)
     }
 
-    /// How often groups hold on to a volume.
-    pub(crate) fn holders_of(&self, volume: VolumeId) -> usize {
-        let shares = self.groups.iter().flat_map(|group| &group.quotas);
-        self.unmaps(volume).count() + shares.filter(|share| share.volume() == volume).count()
-    }
-
     /// What is buffered of a chunk.
     pub(crate) fn newest(&self, volume: VolumeId, lba: Lba) -> Newest {
         let place = self.newest.get(&(volume, lba)).copied();

@@ -5,7 +5,7 @@ use disk::{Disk, Fault, MemoryDisk};
 use engine::{GivenUp, Holds, OpenError, Problem, RepairError, Zone, repair, repair_without};
 use format::superblock::Geometry;
 
-use crate::stand::{CHUNK, MIB, Stand, Wish, check, check_clean, fresh, put};
+use crate::stand::{CHUNK, MIB, Opens, Stand, Wish, check, check_clean, fresh, put};
 
 const CHUNKS: u64 = 10_000;
 const FIRST: Zone = Zone::Data(0);

@@ -2,9 +2,9 @@
 //! they come back from wherever the power left them.
 
 use disk::MemoryDisk;
-use engine::{VolumeHandle, Zone, repair};
+use engine::{OpenVolume, Zone, repair};
 
-use crate::stand::{CHUNK, GIB, Holder, MIB, Stand, Wish, check_clean, fresh, packed};
+use crate::stand::{CHUNK, GIB, Holder, MIB, Opens, Stand, Wish, check_clean, fresh, packed};
 
 const FLUSHES: u64 = 60;
 
@@ -15,7 +15,7 @@ fn bytes_of(number: u64) -> Vec<u8> {
 }
 
 /// A store of noise that is in its containers, and behind it what was flushed bit by bit.
-fn flushed_bit_by_bit(wish: &Wish) -> (Stand, VolumeHandle) {
+fn flushed_bit_by_bit(wish: &Wish) -> (Stand, OpenVolume) {
     let stand = wish.stand();
     let noise = stand.volume("noise", MIB);
     stand.write(&noise, 0, &fresh(1000, MIB));

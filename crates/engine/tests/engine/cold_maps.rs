@@ -1,11 +1,13 @@
 //! Whoever goes through a map that is not in memory has many of its leaves read at a time.
 
+use std::sync::Arc;
+
 use engine::{
-    AdminRequest, Client, DifferenceRequest, Done, Reply, SnapshotRequest, VolumeHandle,
+    AdminRequest, Client, DifferenceRequest, Done, OpenVolume, Reply, SnapshotRequest,
     WeightRequest, Zone,
 };
 
-use crate::stand::{CHUNK, Hand, Held, Holder, Wish, check_clean, fresh};
+use crate::stand::{CHUNK, Hand, Held, Holder, Opens, Wish, check_clean, fresh};
 
 const LEAF_CHUNKS: u64 = 677;
 const LEAVES: u64 = 40;
@@ -23,7 +25,7 @@ fn snap(hand: &mut Hand, name: &str) {
 
 /// A volume with a chunk in each leaf, and two snapshots that differ in all of them; none of its
 /// leaves is in memory.
-fn cold() -> (Hand, Held, VolumeHandle) {
+fn cold() -> (Hand, Held, OpenVolume) {
     let wish = Wish::default();
     let mut hand = Hand::new(&wish);
     let volume = hand.volume("v", SIZE_BYTES);
@@ -57,7 +59,8 @@ fn reads_at_once(hand: &mut Hand, held: &Held, ask: impl FnOnce(&Client, Done)) 
 #[test]
 fn leaves_are_read_together_for_whoever_asks_what_is_data() {
     let (mut hand, held, volume) = cold();
-    let of = volume.clone();
+    let volume = Arc::new(volume);
+    let of = Arc::clone(&volume);
     let ask = move |client: &Client, done| client.extents(&of, 0, SIZE_BYTES, 1000, done);
     let (reads, reply) = reads_at_once(&mut hand, &held, ask);
     let Reply::Extents(mut extents) = reply else { panic!("no extents") };
@@ -68,7 +71,7 @@ fn leaves_are_read_together_for_whoever_asks_what_is_data() {
         if from == SIZE_BYTES {
             break;
         }
-        let of = volume.clone();
+        let of = Arc::clone(&volume);
         let more = move |client: Client| {
             client.extents_blocking(&of, from, SIZE_BYTES - from, 1000).unwrap()
         };

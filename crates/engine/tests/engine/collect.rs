@@ -5,7 +5,7 @@ use engine::{
 };
 use format::units::CONTAINER_BYTES;
 
-use crate::stand::{CHUNK, GIB, Hand, MIB, Stand, Wish, check, check_clean, fresh};
+use crate::stand::{CHUNK, GIB, Hand, MIB, Opens, Stand, Wish, check, check_clean, fresh};
 
 const RAW: Compression = Compression { codec: Codec::Raw, level: 0 };
 const ZSTD: Compression = Compression { codec: Codec::Zstd, level: 3 };

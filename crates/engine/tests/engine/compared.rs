@@ -3,13 +3,13 @@
 
 use disk::{Fault, Loss, MemoryDisk};
 use engine::{
-    Address, Caches, CollectRequest, Detection, FingerprintKind, Problem, ScrubPosition,
-    ScrubRequest, Stats, VolumeHandle, Zone, repair,
+    Address, Caches, CollectRequest, Detection, FingerprintKind, OpenVolume, Problem,
+    ScrubPosition, ScrubRequest, Stats, Zone, repair,
 };
 use reduce::Fingerprinter;
 
 use crate::stand::{
-    CHUNK, Dice, Hand, MIB, Stand, Wish, bch_twins, check, check_clean, crc64_twins, fresh,
+    CHUNK, Dice, Hand, MIB, Opens, Stand, Wish, bch_twins, check, check_clean, crc64_twins, fresh,
     md5_twins, sha1_twins,
 };
 
@@ -27,7 +27,7 @@ fn md5() -> Wish {
 }
 
 /// Chunks written, looked up alone, and what the store says after each.
-fn write_each(stand: &Stand, volume: &VolumeHandle, chunks: &[(u64, &[u8])]) {
+fn write_each(stand: &Stand, volume: &OpenVolume, chunks: &[(u64, &[u8])]) {
     for (lba, chunk) in chunks {
         stand.write(volume, lba * CHUNK, chunk);
         stand.flush();

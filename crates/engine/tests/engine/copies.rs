@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use disk::{Fault, Loss, MemoryDisk};
 use engine::{
-    Address, Codec, CollectRequest, Compression, ExplainedPlace, Options, Problem, RequestError,
-    ScrubPosition, ScrubRequest, Stats, VolumeHandle, Zone, repair, structures,
+    Address, Codec, CollectRequest, Compression, ExplainedPlace, OpenVolume, Options, Problem,
+    RequestError, ScrubPosition, ScrubRequest, Stats, Zone, repair, structures,
 };
 
-use crate::stand::{CHUNK, Dice, MIB, Stand, Wish, check, check_clean, fresh};
+use crate::stand::{CHUNK, Dice, MIB, Opens, Stand, Wish, check, check_clean, fresh};
 
 const DATA: Zone = Zone::Data(0);
 const COPIES_ABOVE: u32 = 4;
@@ -26,7 +26,7 @@ fn popular() -> Vec<u8> {
 }
 
 /// A store in which one chunk among some is stored twice, opened anew.
-fn copied() -> (Stand, VolumeHandle) {
+fn copied() -> (Stand, OpenVolume) {
     let stand = wish().stand();
     let volume = stand.volume("v", 64 * MIB);
     stand.write(&volume, 20 * CHUNK, &fresh(1000, MIB));
@@ -39,7 +39,7 @@ fn copied() -> (Stand, VolumeHandle) {
 }
 
 /// Nothing of it is in memory any more.
-fn reopened(stand: Stand) -> (Stand, VolumeHandle) {
+fn reopened(stand: Stand) -> (Stand, OpenVolume) {
     let disk = stand.close();
     check_clean(&disk);
     let stand = wish().open(disk);
@@ -65,7 +65,7 @@ fn spoil(disk: &MemoryDisk, offset_bytes: u64) {
 }
 
 /// The popular chunk, read wherever it is mapped.
-fn read_everywhere(stand: &Stand, volume: &VolumeHandle) {
+fn read_everywhere(stand: &Stand, volume: &OpenVolume) {
     for lba in LBAS {
         assert!(stand.read(volume, lba * CHUNK, CHUNK) == popular(), "chunk {lba}");
     }
@@ -382,7 +382,7 @@ impl Life {
         self.stand.as_ref().unwrap()
     }
 
-    fn volume(&self) -> VolumeHandle {
+    fn volume(&self) -> OpenVolume {
         self.stand().client.volume("v").unwrap()
     }
 

@@ -3,7 +3,7 @@
 use disk::{Fault, MemoryDisk};
 use engine::{Client, ScrubPosition, ScrubRequest, Zone};
 
-use crate::stand::{CHUNK, Looker, MIB, Stand, Wish, check, check_clean, fresh};
+use crate::stand::{CHUNK, Looker, MIB, Opens, Stand, Wish, check, check_clean, fresh};
 
 const CHUNKS: u64 = 1100;
 

@@ -3,18 +3,18 @@
 
 use disk::MemoryDisk;
 use engine::{
-    Address, CollectRequest, Dedup, NewVolume, RequestError, ScrubPosition, ScrubRequest,
-    SnapshotRequest, VolumeHandle, VolumeInfo, repair,
+    Address, CollectRequest, Dedup, NewVolume, OpenVolume, RequestError, ScrubPosition,
+    ScrubRequest, SnapshotRequest, VolumeInfo, repair,
 };
 use format::FORMAT_VERSION;
 use format::superblock::{GEOMETRY_BLOCKS, Geometry};
 
-use crate::stand::{CHUNK, MIB, Stand, Wish, check_clean, fresh, spoil};
+use crate::stand::{CHUNK, MIB, Opens, Stand, Wish, check_clean, fresh, spoil};
 
 /// More than a container holds.
 const CHUNKS: u64 = 1200;
 
-fn volume(stand: &Stand, name: &str, dedup: Dedup) -> VolumeHandle {
+fn volume(stand: &Stand, name: &str, dedup: Dedup) -> OpenVolume {
     let (name, size_bytes) = (name.to_owned(), 64 * MIB);
     let new = NewVolume { name: name.clone(), size_bytes, ..NewVolume::default() };
     stand.client.make_volume(new).unwrap();

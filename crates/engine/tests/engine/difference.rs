@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use engine::{ChangedRange, Client, DifferenceRequest, RequestError, SnapshotRequest, Zone};
 
-use crate::stand::{CHUNK, Dice, MIB, Stand, Wish, cases, check_clean, fresh};
+use crate::stand::{CHUNK, Dice, MIB, Opens, Stand, Wish, cases, check_clean, fresh};
 
 use proptest::prelude::*;
 

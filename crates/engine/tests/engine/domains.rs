@@ -4,12 +4,14 @@
 use disk::{Loss, MemoryDisk};
 use engine::{
     AdminRequest, Codec, CollectRequest, Compression, Detection, DomainSecret, FingerprintKind,
-    NewVolume, Problem, RequestError, ScrubPosition, ScrubRequest, SnapshotRequest, VolumeHandle,
+    NewVolume, OpenVolume, Problem, RequestError, ScrubPosition, ScrubRequest, SnapshotRequest,
     Zone, repair,
 };
 use format::superblock::{GEOMETRY_BLOCKS, Geometry};
 
-use crate::stand::{CHUNK, Hand, Looker, MIB, Stand, Wish, check, check_clean, fresh, spoil};
+use crate::stand::{
+    CHUNK, Hand, Looker, MIB, Opens, Stand, Wish, check, check_clean, fresh, spoil,
+};
 
 /// More than a container holds.
 const CHUNKS: u64 = 1200;
@@ -29,7 +31,7 @@ fn new_volume(name: &str, domain: Option<&str>) -> NewVolume {
     NewVolume { name, size_bytes: 64 * MIB, read_only: false, domain }
 }
 
-fn volume(stand: &Stand, name: &str, domain: Option<&str>) -> VolumeHandle {
+fn volume(stand: &Stand, name: &str, domain: Option<&str>) -> OpenVolume {
     let made = stand.client.make_volume(new_volume(name, domain)).unwrap();
     assert_eq!(made.domain.as_deref(), domain);
     let volume = stand.client.volume(name).unwrap();

@@ -1,13 +1,13 @@
 //! Trims of a store that is full: they take no room, or as much as they bring.
 
-use engine::{RequestError, VolumeHandle};
+use engine::{OpenVolume, RequestError};
 
 use crate::stand::{Hand, MIB, Wish, check_clean, fresh};
 
 const CHUNK_64K: u64 = 64 << 10;
 
 /// A store of large chunks whose volume ends inside one, and as much of it written as fits.
-fn full() -> (Hand, VolumeHandle) {
+fn full() -> (Hand, OpenVolume) {
     let wish = Wish { capacities: vec![64 * MIB], chunk_bytes: 64 << 10, ..Wish::default() };
     let mut hand = Hand::new(&wish);
     let volume = hand.volume("v", 2000 * CHUNK_64K + 4608);
@@ -26,14 +26,14 @@ fn full() -> (Hand, VolumeHandle) {
     panic!("it never fills");
 }
 
-fn trim(hand: &mut Hand, volume: &VolumeHandle, offset: u64, length: u64) {
+fn trim(hand: &mut Hand, volume: &OpenVolume, offset: u64, length: u64) {
     let trimmed = hand.trim(volume, offset, length);
     hand.wait(trimmed).unwrap();
 }
 
 fn zero(
     hand: &mut Hand,
-    volume: &VolumeHandle,
+    volume: &OpenVolume,
     offset: u64,
     length: u64,
 ) -> Result<(), RequestError> {

@@ -6,11 +6,13 @@ use std::thread;
 
 use disk::{Loss, MemoryDisk};
 use engine::{
-    Address, AdminRequest, Caches, DeleteRequest, Engine, NewVolume, Notice, Reply, RequestError,
-    Room, ScrubFinding, ScrubPosition, ScrubRequest, SnapshotRequest, VolumeHandle, Zone,
+    Address, AdminRequest, Caches, DeleteRequest, Engine, NewVolume, Notice, OpenVolume, Reply,
+    RequestError, Room, ScrubFinding, ScrubPosition, ScrubRequest, SnapshotRequest, Zone,
 };
 
-use crate::stand::{CHUNK, Dice, GIB, Hand, Holder, MIB, Stand, Wish, check_clean, fresh, packed};
+use crate::stand::{
+    CHUNK, Dice, GIB, Hand, Holder, MIB, Opens, Stand, Wish, check_clean, fresh, packed,
+};
 
 /// What the operator was told since this was last asked, in words.
 fn told(notices: &Mutex<Vec<Notice>>) -> Vec<String> {
@@ -79,7 +81,7 @@ fn a_nearly_full_store_is_written_over_for_as_long_as_one_likes() {
 }
 
 /// Writes a MiB after the other until one is refused; returns how many fit.
-fn fill(hand: &mut Hand, volume: &VolumeHandle) -> u64 {
+fn fill(hand: &mut Hand, volume: &OpenVolume) -> u64 {
     let mut written = 0;
     loop {
         let later = hand.write(volume, written * MIB, &fresh(written, MIB));
@@ -436,7 +438,7 @@ impl WrittenOver {
         }
     }
 
-    fn write(this: &Mutex<Self>, stand: &Stand, volume: &VolumeHandle, at: u64) {
+    fn write(this: &Mutex<Self>, stand: &Stand, volume: &OpenVolume, at: u64) {
         let mut known = this.lock().unwrap();
         let first_chunk = known.chunks;
         known.chunks += 256;
@@ -449,7 +451,7 @@ impl WrittenOver {
 
     /// With each checkpoint that begins, a trim that is durable: what a root that is written twice
     /// leaves out is missed then. The leaf that it changes stays.
-    fn trim_with_checkpoints(this: &Mutex<Self>, stand: &Stand, sparse: &VolumeHandle, most: u64) {
+    fn trim_with_checkpoints(this: &Mutex<Self>, stand: &Stand, sparse: &OpenVolume, most: u64) {
         let (to, begun) = mpsc::channel();
         this.lock().unwrap().begun = Some(to);
         for (number, ()) in (0..most).zip(begun) {
@@ -605,7 +607,7 @@ fn versions_copied_behind_a_freeze_take_no_more_blocks_after_a_crash() {
     let wish = Wish { cache: cache_of(20_000, 1_000_000), ..Wish::default() };
     let mut hand = Hand::new(&wish);
     let sparse = hand.volume("sparse", 1024 * GIB);
-    let write = |hand: &mut Hand, volume: &VolumeHandle, leaf: u64, bytes: &[u8]| {
+    let write = |hand: &mut Hand, volume: &OpenVolume, leaf: u64, bytes: &[u8]| {
         let later = hand.write(volume, leaf * SPARSE_CHUNKS * CHUNK, bytes);
         later.into_iter().for_each(|tag| assert!(hand.wait(tag).is_ok()));
         if leaf.is_multiple_of(200) {
@@ -642,14 +644,14 @@ fn versions_copied_behind_a_freeze_take_no_more_blocks_after_a_crash() {
 }
 
 /// Writes a chunk to a leaf of its own, the `number`th.
-fn write_sparse(hand: &mut Hand, sparse: &VolumeHandle, number: u64) -> Result<(), RequestError> {
+fn write_sparse(hand: &mut Hand, sparse: &OpenVolume, number: u64) -> Result<(), RequestError> {
     let later = hand.write(sparse, number * SPARSE_CHUNKS * CHUNK, &packed(1));
     hand.settle();
     later.map_or(Ok(()), |tag| hand.wait(tag).map(drop))
 }
 
 /// Writes leaves until the tables have no room for one; which one that was.
-fn fill_tables(hand: &mut Hand, sparse: &VolumeHandle) -> u64 {
+fn fill_tables(hand: &mut Hand, sparse: &OpenVolume) -> u64 {
     (0..20_000).find(|&number| write_sparse(hand, sparse, number).is_err()).unwrap()
 }
 

@@ -4,8 +4,8 @@
 use std::ops::Range;
 
 use engine::{
-    AdminRequest, Codec, CollectPosition, CollectRequest, Compression, Reply, RequestError,
-    VolumeHandle, Zone,
+    AdminRequest, Codec, CollectPosition, CollectRequest, Compression, OpenVolume, Reply,
+    RequestError, Zone,
 };
 use format::units::CONTAINER_BYTES;
 
@@ -19,7 +19,7 @@ const COMPRESSED_CHUNKS: u64 = 4441;
 /// A store that one volume fills to the last chunk, in order.
 struct Full {
     hand: Hand,
-    volume: VolumeHandle,
+    volume: OpenVolume,
     /// A chunk of this number.
     chunk: fn(u64) -> Vec<u8>,
     /// Chunks that were written.

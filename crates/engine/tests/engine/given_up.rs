@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use engine::{AdminRequest, Completions, DeleteRequest, Done, Reply, RequestError, VolumeHandle};
+use engine::{AdminRequest, Completions, DeleteRequest, Done, OpenVolume, Reply, RequestError};
 
 use crate::stand::{CHUNK, GIB, Hand, MIB, Wish, check_clean, fresh, giving_back};
 
@@ -35,7 +35,7 @@ impl Caller {
     /// Sends a write that is not answered at once.
     fn write(
         hand: &Hand,
-        volume: &VolumeHandle,
+        volume: &OpenVolume,
         offset_bytes: u64,
         bytes: &[u8],
         durable: bool,
@@ -59,7 +59,7 @@ impl Caller {
 }
 
 /// A full store, whose room comes back as volume `full` is deleted, and another volume of it.
-fn full_store() -> (Hand, VolumeHandle) {
+fn full_store() -> (Hand, OpenVolume) {
     let mut hand = Hand::new(&Wish { capacities: vec![64 * MIB], ..Wish::default() });
     let (full, other) = (hand.volume("full", GIB), hand.volume("v", GIB));
     hand.write(&other, 8 * MIB, &fresh(1 << 33, 4 * CHUNK));
@@ -89,7 +89,7 @@ fn settle_for_long(hand: &mut Hand) {
 }
 
 /// Nothing is kept of what was dropped, and the store goes on.
-fn assert_rests(mut hand: Hand, volume: VolumeHandle) {
+fn assert_rests(mut hand: Hand, volume: OpenVolume) {
     let stats = hand.beside(|client| client.stats()).unwrap();
     assert_eq!(stats.under_way, Default::default());
     let later = hand.write(&volume, 0, &fresh(1 << 34, MIB));

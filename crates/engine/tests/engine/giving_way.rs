@@ -1,8 +1,8 @@
 //! What was deleted is given back beside readers, in few reads at a time, and goes on all the same.
 
-use engine::{Client, VolumeHandle, Zone};
+use engine::{Client, OpenVolume, Zone};
 
-use crate::stand::{CHUNK, Hand, Held, Holder, MIB, Wish, check_clean, fresh};
+use crate::stand::{CHUNK, Hand, Held, Holder, MIB, Opens, Wish, check_clean, fresh};
 
 const LEAF_CHUNKS: u64 = 677;
 /// As many leaves are cut off and given back in the background.
@@ -14,7 +14,7 @@ const PAGES: u64 = 24;
 
 /// A store that is not in memory, with a volume of which a leaf leads to many pages, that may map
 /// no more than it does, and another volume.
-fn scattered() -> (Hand, Held, VolumeHandle, VolumeHandle) {
+fn scattered() -> (Hand, Held, OpenVolume, OpenVolume) {
     let wish = Wish::default();
     let mut hand = Hand::new(&wish);
     let volume = hand.volume("v", LEAVES * LEAF_CHUNKS * CHUNK);
@@ -53,7 +53,7 @@ fn most_reads_at_once(hand: &mut Hand, held: &Held) -> usize {
 }
 
 /// A read of a client that is under way for good.
-fn begin_read(hand: &mut Hand, held: &Held, other: &VolumeHandle) -> u64 {
+fn begin_read(hand: &mut Hand, held: &Held, other: &OpenVolume) -> u64 {
     held.hold(Zone::Data(0));
     let (tag, done) = hand.done();
     hand.client.read(other, 0, CHUNK as u32, done);

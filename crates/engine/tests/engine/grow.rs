@@ -11,7 +11,7 @@ use engine::{
 use format::mark::Mark;
 use format::superblock::Geometry;
 
-use crate::stand::{CHUNK, Hand, Holder, Looker, MIB, Wish, check_clean, fresh, put};
+use crate::stand::{CHUNK, Hand, Holder, Looker, MIB, Opens, Wish, check_clean, fresh, put};
 
 /// Data zones of the grown store; the first has half of that before.
 const ZONE_BYTES: u64 = 128 * MIB;
@@ -156,7 +156,7 @@ fn an_old_geometry_that_could_not_be_read_never_comes_back() {
 }
 
 /// Writes MiB after MiB until one fails for want of room; how many are there.
-fn fill(hand: &mut Hand, volume: &engine::VolumeHandle) -> u64 {
+fn fill(hand: &mut Hand, volume: &engine::OpenVolume) -> u64 {
     for number in 0.. {
         let later = hand.write(volume, number * MIB, &fresh(number, MIB));
         if later.is_some_and(|tag| hand.wait(tag).is_err()) {

@@ -10,7 +10,7 @@ use format::superblock::{Geometry, ROOT_BLOCKS};
 use format::units::{CONTAINER_BYTES, Pbn, TreeId, VolumeId};
 use format::{BLOCK_BYTES, catalog, container_page, map_page, pba_page};
 
-use crate::stand::{CHUNK, MIB, Wish, check, check_clean, fresh};
+use crate::stand::{CHUNK, MIB, Opens, Wish, check, check_clean, fresh};
 
 const UUID: [u8; 16] = [7; 16];
 const CONTAINERS: u32 = 4;

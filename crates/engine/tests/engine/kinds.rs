@@ -5,7 +5,7 @@ use engine::{Address, Caches, CreateOptions, Detection, FingerprintKind, PlanErr
 use format::detection::FilterBlocks;
 use reduce::Fingerprinter;
 
-use crate::stand::{CHUNK, MIB, Stand, Wish, check_clean, fresh, spoil};
+use crate::stand::{CHUNK, MIB, Opens, Stand, Wish, check_clean, fresh, spoil};
 
 /// More than a container holds.
 const CHUNKS: u64 = 1200;

@@ -1,6 +1,6 @@
 //! Memory that frames and young entries leave is lent to the pages of the tables, and comes back.
 
-use engine::{Caches, Stats, VolumeHandle};
+use engine::{Caches, OpenVolume, Stats};
 
 use crate::stand::{CHUNK, GIB, MIB, Stand, Wish, check_clean, fresh, packed};
 
@@ -27,7 +27,7 @@ fn wish(lends: bool) -> Wish {
 }
 
 /// Changes a page of the map for each of so many chunks.
-fn write_sparsely(stand: &Stand, sparse: &VolumeHandle, numbers: u64) {
+fn write_sparsely(stand: &Stand, sparse: &OpenVolume, numbers: u64) {
     for number in 0..numbers {
         stand.write(sparse, number * SPARSE_CHUNKS * CHUNK, &packed(number % 7));
     }

@@ -1,6 +1,6 @@
 //! Trims of many leaves beside a checkpoint that takes long.
 
-use engine::{Caches, VolumeHandle, Zone};
+use engine::{Caches, OpenVolume, Zone};
 
 use crate::stand::{CHUNK, Hand, Holder, MIB, Wish, check_clean, packed};
 
@@ -17,7 +17,7 @@ const CACHE: Caches = Caches {
 };
 
 /// Writes a chunk to each of these leaves.
-fn fill(hand: &mut Hand, volume: &VolumeHandle, leaves: std::ops::Range<u64>) {
+fn fill(hand: &mut Hand, volume: &OpenVolume, leaves: std::ops::Range<u64>) {
     for leaf in leaves {
         hand.write(volume, leaf * LEAF_BYTES, &packed(leaf));
     }

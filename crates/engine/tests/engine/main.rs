@@ -27,6 +27,7 @@ mod kinds;
 mod lending;
 mod long_trims;
 mod many_versions;
+mod opens;
 mod proven;
 mod quotas;
 mod read_cache;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use disk::{Completion, Disk, Io, IoKind, Loss, MemoryDisk};
 use engine::{AdminRequest, Caches, Problem, Reply, SnapshotRequest, WeightRequest, Zone, repair};
 
-use crate::stand::{CHUNK, GIB, Hand, MIB, Stand, Wish, check, check_clean, packed};
+use crate::stand::{CHUNK, GIB, Hand, MIB, Opens, Stand, Wish, check, check_clean, packed};
 
 /// Chunks to which a leaf of a map has room.
 const LEAF_CHUNKS: u64 = 677;

@@ -5,7 +5,7 @@ use disk::{Disk, Loss, MemoryDisk};
 use engine::{AdminRequest, OpenError, ScrubRequest, Zone, repair, structures};
 use format::root::Root;
 
-use crate::stand::{CHUNK, Hand, Left, Looker, MIB, Wish, check, check_clean, fresh};
+use crate::stand::{CHUNK, Hand, Left, Looker, MIB, Opens, Wish, check, check_clean, fresh};
 
 /// Chunks of one flush: so many that no record carries their frames.
 const CHUNKS: u64 = 600;

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use engine::{RequestError, SnapshotRequest, VolumeHandle, Zone};
+use engine::{OpenVolume, RequestError, SnapshotRequest, Zone};
 
 use crate::stand::{
-    CHUNK, Dice, GIB, Hand, Holder, MIB, Stand, Wish, cases, check_clean, fresh, giving_back,
+    CHUNK, Dice, GIB, Hand, Holder, MIB, Opens, Stand, Wish, cases, check_clean, fresh, giving_back,
 };
 
 use proptest::prelude::*;
@@ -24,7 +24,7 @@ fn mapped(stand: &Stand, name: &str) -> u64 {
 
 fn try_write(
     stand: &Stand,
-    volume: &VolumeHandle,
+    volume: &OpenVolume,
     lba: u64,
     bytes: &[u8],
 ) -> Result<(), RequestError> {

@@ -3,16 +3,16 @@
 use std::collections::BTreeSet;
 
 use engine::{
-    Address, Caches, CollectRequest, ComparingAhead, Detection, FingerprintKind, Options,
-    RequestError, ScrubPosition, ScrubRequest, SnapshotRequest, VolumeHandle, Zone,
+    Address, Caches, CollectRequest, ComparingAhead, Detection, FingerprintKind, OpenVolume,
+    Options, RequestError, ScrubPosition, ScrubRequest, SnapshotRequest, Zone,
 };
 
-use crate::stand::{CHUNK, Dice, Hand, MIB, Stand, Wish, check_clean, fresh};
+use crate::stand::{CHUNK, Dice, Hand, MIB, Opens, Stand, Wish, check_clean, fresh};
 
 const DATA: Zone = Zone::Data(0);
 
 /// What a door tells of the first chunk of a volume, if it can.
-fn told(hand: &Hand, volume: &VolumeHandle) -> Option<Vec<u8>> {
+fn told(hand: &Hand, volume: &OpenVolume) -> Option<Vec<u8>> {
     let pieces = hand.client.read_held(volume, 0, CHUNK as u32)?;
     let mut bytes = vec![0xaa; CHUNK as usize];
     pieces.assemble(&mut bytes).unwrap();
@@ -20,7 +20,7 @@ fn told(hand: &Hand, volume: &VolumeHandle) -> Option<Vec<u8>> {
 }
 
 /// Reads the first chunk of a volume until a door tells it.
-fn read_until_told(hand: &mut Hand, volume: &VolumeHandle, bytes: &[u8]) {
+fn read_until_told(hand: &mut Hand, volume: &OpenVolume, bytes: &[u8]) {
     let flushed = hand.flush();
     hand.wait(flushed).unwrap();
     for _ in 0..8 {

@@ -6,7 +6,7 @@ use engine::{CollectRequest, Dedup, Zone, repair, structures};
 use format::superblock::Geometry;
 use format::units::CONTAINER_BYTES;
 
-use crate::stand::{CHUNK, Looker, MIB, Stand, Wish, check, fresh, packed};
+use crate::stand::{CHUNK, Looker, MIB, Opens, Stand, Wish, check, fresh, packed};
 
 const CHUNKS: u64 = 1100;
 /// Almost three containers of them, if they do not compress.

@@ -3,11 +3,11 @@
 
 use disk::{Fault, Loss, MemoryDisk};
 use engine::{
-    AdminRequest, Client, Codec, CollectRequest, Problem, Reply, RequestError, ScrubFinding,
-    ScrubPosition, ScrubRequest, ScrubStep, VolumeHandle, Zone,
+    AdminRequest, Client, Codec, CollectRequest, OpenVolume, Problem, Reply, RequestError,
+    ScrubFinding, ScrubPosition, ScrubRequest, ScrubStep, Zone,
 };
 
-use crate::stand::{CHUNK, Dice, Hand, MIB, Stand, Wish, check, check_clean, fresh, packed};
+use crate::stand::{CHUNK, Dice, Hand, MIB, Opens, Stand, Wish, check, check_clean, fresh, packed};
 
 const DATA: Zone = Zone::Data(0);
 
@@ -60,7 +60,7 @@ pub(crate) fn spoil(disk: &MemoryDisk, zone: Zone, offset_bytes: u64) {
 }
 
 /// A store with `chunks` incompressible chunks in volume `a`, checkpointed and reopened.
-pub(crate) fn filled(chunks: u64) -> (Stand, VolumeHandle) {
+pub(crate) fn filled(chunks: u64) -> (Stand, OpenVolume) {
     let wish = Wish::default();
     let stand = wish.stand();
     let volume = stand.volume("a", 64 * MIB);

@@ -5,7 +5,7 @@ use engine::{AdminRequest, Problem, Reply, ScrubPosition, ScrubRequest, Zone};
 use format::root::Root;
 
 use crate::scrub::{filled, scrub, sentences, spoil};
-use crate::stand::{CHUNK, Hand, MIB, Wish, check_clean, fresh};
+use crate::stand::{CHUNK, Hand, MIB, Opens, Wish, check_clean, fresh};
 
 const DATA: Zone = Zone::Data(0);
 

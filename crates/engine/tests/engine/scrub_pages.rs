@@ -5,7 +5,7 @@ use disk::{Fault, MemoryDisk};
 use engine::{Caches, Problem, ScrubFinding, ScrubPosition, ScrubStep, Structure, Zone, repair};
 
 use crate::scrub::{filled, place_of, scrub, scrub_from, sentences, spoil};
-use crate::stand::{CHUNK, MIB, Stand, Wish, check_clean, fresh};
+use crate::stand::{CHUNK, MIB, Opens, Stand, Wish, check_clean, fresh};
 
 const DATA: Zone = Zone::Data(0);
 const CHUNKS: u64 = 3000;

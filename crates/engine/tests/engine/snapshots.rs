@@ -5,11 +5,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use engine::{
-    AdminRequest, DeleteRequest, NewVolume, Origin, Reply, RequestError, SnapshotRequest,
-    VolumeHandle, Zone,
+    AdminRequest, DeleteRequest, NewVolume, OpenVolume, Opener, Origin, Reply, RequestError,
+    SnapshotRequest, Zone,
 };
 
-use crate::stand::{CHUNK, Dice, Hand, Holder, MIB, Stand, Wish, check_clean, fresh, spoil};
+use crate::stand::{CHUNK, Dice, Hand, Holder, MIB, Opens, Stand, Wish, check_clean, fresh, spoil};
 
 /// A leaf of a map covers so many chunks.
 const LEAF_CHUNKS: u64 = 677;
@@ -20,7 +20,7 @@ fn snap(stand: &Stand, volumes: &[&str], name: &str) {
     stand.client.take_snapshots(request).unwrap();
 }
 
-fn open(stand: &Stand, name: &str) -> VolumeHandle {
+fn open(stand: &Stand, name: &str) -> OpenVolume {
     stand.client.volume(name).unwrap()
 }
 
@@ -147,7 +147,9 @@ fn a_volume_rolls_back_and_a_clone_goes_its_own_way() {
     snap(&stand, &["v"], "one");
     stand.write(&volume, 0, &fresh(2, 2 * MIB));
     snap(&stand, &["v"], "two");
-    let in_use = RequestError::InUse { name: "v".to_owned() };
+    let opens = stand.client.opens("v").unwrap();
+    assert_eq!(opens.len(), 1);
+    let in_use = RequestError::InUse { name: "v".to_owned(), opens };
     assert_eq!(stand.client.roll_back("v@one").unwrap_err(), in_use);
     stand.flush();
     drop(volume);
@@ -176,7 +178,7 @@ fn ask(hand: &mut Hand, request: AdminRequest) -> u64 {
 }
 
 /// A volume with a quota that has become something else since its snapshot `v@s`.
-fn changed_since(hand: &mut Hand) -> VolumeHandle {
+fn changed_since(hand: &mut Hand) -> OpenVolume {
     let volume = hand.volume("v", 8 * MIB);
     hand.write(&volume, 0, &fresh(1, 2 * CHUNK));
     hand.beside(|client| {
@@ -202,7 +204,7 @@ fn nobody_opens_or_resizes_a_volume_while_it_is_rolled_back() {
     let name = || "v".to_owned();
     let rolled_back = ask(&mut hand, rollback());
     for request in [
-        AdminRequest::OpenVolume { name: name() },
+        AdminRequest::OpenVolume { name: name(), opener: Opener::new("a test", 0) },
         AdminRequest::ResizeVolume { name: name(), size_bytes: MIB, may_shrink: true },
         rollback(),
     ] {

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use disk::Fault;
 use engine::{
-    AdminRequest, Caches, CollectRequest, Completions, Done, NewVolume, Notice, Reply,
-    RequestError, VolumeHandle, Zone,
+    AdminRequest, Caches, CollectRequest, Completions, Done, NewVolume, Notice, OpenVolume, Reply,
+    RequestError, Zone,
 };
 
-use crate::stand::{CHUNK, GIB, Hand, Held, Holder, MIB, Wish, fresh};
+use crate::stand::{CHUNK, GIB, Hand, Held, Holder, MIB, Opens, Wish, fresh};
 
 const CONTAINER: u64 = 4 * MIB;
 const LEAF_CHUNKS: u64 = 677;
@@ -23,7 +23,7 @@ const STEPS: u64 = 100;
 
 /// Writes chunks, each so far behind the one before, until one is refused. How many were
 /// acknowledged.
-fn write_until_refused(hand: &mut Hand, volume: &VolumeHandle, step: u64) -> u64 {
+fn write_until_refused(hand: &mut Hand, volume: &OpenVolume, step: u64) -> u64 {
     for number in 0..volume.size_bytes() / step {
         if hand.write(volume, number * step, &fresh(number, CHUNK)).is_some() {
             return number;
@@ -33,7 +33,7 @@ fn write_until_refused(hand: &mut Hand, volume: &VolumeHandle, step: u64) -> u64
     panic!("nothing has failed");
 }
 
-fn assert_reads(hand: &mut Hand, volume: &VolumeHandle, numbers: u64, step: u64) {
+fn assert_reads(hand: &mut Hand, volume: &OpenVolume, numbers: u64, step: u64) {
     for number in 0..numbers {
         let read = hand.read(volume, number * step, CHUNK as u32);
         assert!(read == fresh(number, CHUNK), "chunk {number} of {numbers}");
@@ -82,7 +82,7 @@ fn pages_that_the_device_did_not_take_stay_in_the_cache() {
 /// A store that holds chunks on its device, opened so that reads of them can be kept back, with
 /// something written that the next round of a flush has to make durable. The page of the map that
 /// names the first chunk is in the cache.
-fn with_chunks(wish: &Wish) -> (Hand, Held, VolumeHandle) {
+fn with_chunks(wish: &Wish) -> (Hand, Held, OpenVolume) {
     let mut hand = Hand::new(wish);
     let volume = hand.volume("v", 16 * MIB);
     hand.write(&volume, 0, &fresh(1, CHUNK));
@@ -175,7 +175,7 @@ fn a_sink_that_outlives_the_request_is_told_of_what_the_core_panics_over() {
     assert!(matches!(hand.outcome(asked), Some(Err(RequestError::Closing))));
 }
 
-fn read_later(hand: &mut Hand, volume: &VolumeHandle, offset_bytes: u64) -> u64 {
+fn read_later(hand: &mut Hand, volume: &OpenVolume, offset_bytes: u64) -> u64 {
     let (tag, done) = hand.done();
     hand.client.read(volume, offset_bytes, CHUNK as u32, done);
     tag
@@ -193,7 +193,7 @@ fn stop_writing(hand: &mut Hand) {
 }
 
 /// Writes `sector` of the first chunk, beside whatever holds the sectors around it.
-fn write_sector(hand: &mut Hand, volume: &VolumeHandle, sector: u64) -> u64 {
+fn write_sector(hand: &mut Hand, volume: &OpenVolume, sector: u64) -> u64 {
     let written = hand.write(volume, sector * 512, &[sector as u8; 512]).expect("not at the door");
     hand.steps(STEPS);
     written

@@ -12,7 +12,7 @@ use engine::{
 use format::page::Page;
 use format::units::TreeId;
 
-use crate::stand::{CHUNK, GIB, MIB, Stand, Wish, check, check_clean, fresh};
+use crate::stand::{CHUNK, GIB, MIB, Opens, Stand, Wish, check, check_clean, fresh};
 
 const BLOCK: usize = 4096;
 /// Chunks of each volume: a leaf of a map and a part of another.

@@ -7,7 +7,7 @@ use engine::{Address, AdminRequest, DeleteRequest, OpenError, RequestError, Zone
 use format::root::Root;
 
 use crate::scrub::{filled, place_of};
-use crate::stand::{CHUNK, Hand, MIB, Stand, Wish, check_clean, fresh};
+use crate::stand::{CHUNK, Hand, MIB, Opens, Stand, Wish, check_clean, fresh};
 
 const DATA: Zone = Zone::Data(0);
 const BLOCK: u64 = 4096;

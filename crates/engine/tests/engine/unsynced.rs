@@ -5,7 +5,7 @@ use disk::{Fault, Loss, MemoryDisk};
 use engine::{RequestError, Zone};
 use format::root::Root;
 
-use crate::stand::{CHUNK, Hand, MIB, Wish, check_clean, fresh};
+use crate::stand::{CHUNK, Hand, MIB, Opens, Wish, check_clean, fresh};
 
 const DATA: Zone = Zone::Data(0);
 

@@ -5,7 +5,7 @@ use engine::{
     Zone,
 };
 
-use crate::stand::{CHUNK, GIB, Hand, MIB, Stand, Wish, check_clean, fresh};
+use crate::stand::{CHUNK, GIB, Hand, MIB, Opens, Stand, Wish, check_clean, fresh};
 
 fn names(stand: &Stand) -> Vec<String> {
     stand.client.volumes().unwrap().into_iter().map(|volume| volume.name).collect()

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use engine::{SnapshotRequest, Tally, VolumeHandle, VolumeWeight, Weighing};
+use engine::{OpenVolume, SnapshotRequest, Tally, VolumeWeight, Weighing};
 
-use crate::stand::{CHUNK, Dice, MIB, Stand, Wish, cases, check_clean, fresh, packed};
+use crate::stand::{CHUNK, Dice, MIB, Opens, Stand, Wish, cases, check_clean, fresh, packed};
 
 use proptest::prelude::*;
 
@@ -33,7 +33,7 @@ fn stored(stand: &Stand) -> Tally {
     Tally { chunks: stats.unique_chunks, frame_bytes: stats.stored_bytes }
 }
 
-fn open(stand: &Stand, name: &str) -> VolumeHandle {
+fn open(stand: &Stand, name: &str) -> OpenVolume {
     stand.client.volume(name).unwrap()
 }
 

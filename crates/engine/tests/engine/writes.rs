@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 
 use disk::{Fault, Loss};
 use engine::{
-    Accepted, Client, Codec, Completions, Compression, Detection, Done, FingerprintKind, Reply,
-    RequestError, VolumeHandle,
+    Accepted, Client, Codec, Completions, Compression, Detection, Done, FingerprintKind,
+    OpenVolume, Reply, RequestError,
 };
 use format::units::Zone;
 use proptest::prelude::{Just, Strategy, any, prop, prop_oneof};
 use proptest::{prop_assert, proptest};
 
-use crate::stand::{CHUNK, Dice, GIB, Hand, MIB, Wish, cases, check_clean, fresh};
+use crate::stand::{CHUNK, Dice, GIB, Hand, MIB, Opens, Wish, cases, check_clean, fresh};
 
 /// Sectors of the model's volume: a map leaf and a half, with a partial chunk at its end.
 const SECTORS: u64 = 1000 * 8 + 3;
@@ -84,7 +84,7 @@ fn content(number: u64, first: u64, count: u64) -> Vec<u8> {
 struct Run {
     wish: Wish,
     hand: Hand,
-    volume: VolumeHandle,
+    volume: OpenVolume,
     /// What the volume must read as; bytes beyond its size are zeros.
     model: Vec<u8>,
     sectors: u64,
@@ -647,7 +647,7 @@ fn who_wants_all_of_the_write_buffer_waits_for_no_tick() {
 /// Asks for the next read as soon as one is answered, on the core's thread: that never sleeps.
 struct ReadsOn {
     client: Client,
-    volume: VolumeHandle,
+    volume: OpenVolume,
     told: AtomicBool,
     this: Weak<Self>,
 }
@@ -671,7 +671,7 @@ fn what_was_acknowledged_becomes_durable_although_the_core_never_sleeps() {
     let volume = client.volume("v").unwrap();
     let reads_on = Arc::new_cyclic(|this| ReadsOn {
         client: client.clone(),
-        volume: volume.clone(),
+        volume: client.volume("v").unwrap(),
         told: AtomicBool::new(false),
         this: Weak::clone(this),
     });

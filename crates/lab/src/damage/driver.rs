@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use disk::{Disk, Doorbell};
 use engine::{
     Address, AdminRequest, Caches, Client, Completions, DomainSecret, Done, Engine, Explanation,
-    Options, Reply, RequestError, VolumeHandle,
+    OpenVolume, Options, Reply, RequestError,
 };
 
 use crate::oracle::CHUNK_BYTES;
@@ -132,9 +132,9 @@ impl Driver {
 
     /// A volume, if it is there.
     #[track_caller]
-    pub(crate) fn volume(&mut self, name: &str) -> Option<VolumeHandle> {
+    pub(crate) fn volume(&mut self, name: &str) -> Option<OpenVolume> {
         let name = name.to_owned();
-        self.call(move |client| client.volume(&name)).ok()
+        self.call(move |client| client.open_volume(&name, crate::opener())).ok()
     }
 
     /// What the tables say of a chunk.
@@ -190,7 +190,7 @@ impl Driver {
     }
 
     /// Writes a chunk.
-    pub(crate) fn write(&mut self, volume: &VolumeHandle, lba: u64, bytes: &[u8]) -> Ended {
+    pub(crate) fn write(&mut self, volume: &OpenVolume, lba: u64, bytes: &[u8]) -> Ended {
         let offset_bytes = lba * CHUNK_BYTES as u64;
         let mut buf = self.client.buffer(offset_bytes, bytes.len());
         buf.bytes_mut().copy_from_slice(bytes);
@@ -210,7 +210,7 @@ impl Driver {
     /// A sentence about the first that failed.
     pub(crate) fn write_each(
         &mut self,
-        volume: &VolumeHandle,
+        volume: &OpenVolume,
         lbas: Range<u64>,
         chunk_of: impl Fn(u64) -> Vec<u8>,
     ) -> Result<(), String> {
@@ -227,16 +227,16 @@ impl Driver {
         &mut self,
         name: &'static str,
         size_bytes: u64,
-    ) -> Result<VolumeHandle, String> {
+    ) -> Result<OpenVolume, String> {
         let make = move |client: Client| {
             client.create_volume(name, size_bytes, false)?;
-            client.volume(name)
+            client.open_volume(name, crate::opener())
         };
         self.call(make).map_err(|error| error.to_string())
     }
 
     /// Trims chunks.
-    pub(crate) fn trim(&mut self, volume: &VolumeHandle, lba: u64, count: u64) -> Ended {
+    pub(crate) fn trim(&mut self, volume: &OpenVolume, lba: u64, count: u64) -> Ended {
         let (offset_bytes, length_bytes) = (lba * CHUNK_BYTES as u64, count * CHUNK_BYTES as u64);
         let outcome =
             self.ask(|client, done| client.trim(volume, offset_bytes, length_bytes, false, done));
@@ -249,12 +249,12 @@ impl Driver {
     }
 
     /// Reads one chunk.
-    pub(crate) fn read(&mut self, volume: &VolumeHandle, lba: u64) -> ChunkRead {
+    pub(crate) fn read(&mut self, volume: &OpenVolume, lba: u64) -> ChunkRead {
         self.read_chunks(volume, lba, 1)
     }
 
     /// Reads chunks that follow each other; an error if one of them fails.
-    pub(crate) fn read_chunks(&mut self, volume: &VolumeHandle, lba: u64, count: u64) -> ChunkRead {
+    pub(crate) fn read_chunks(&mut self, volume: &OpenVolume, lba: u64, count: u64) -> ChunkRead {
         let offset_bytes = lba * CHUNK_BYTES as u64;
         let length_bytes = count as u32 * CHUNK_BYTES as u32;
         let outcome = self.ask(|client, done| {

@@ -2,7 +2,7 @@
 
 use disk::{Loss, MemoryDisk};
 use engine::{
-    Codec, Compression, CreateOptions, NewVolume, SnapshotRequest, Structure, VolumeHandle, Zone,
+    Codec, Compression, CreateOptions, NewVolume, OpenVolume, SnapshotRequest, Structure, Zone,
     structures,
 };
 
@@ -54,7 +54,7 @@ pub(crate) const KINDS: [Kind; 4] =
 struct Maker {
     dice: Dice,
     driver: Driver,
-    volumes: Vec<VolumeHandle>,
+    volumes: Vec<OpenVolume>,
     truth: Truth,
     next_content: u64,
     /// Volumes that there are.
@@ -71,7 +71,9 @@ impl Maker {
     fn find_volumes(&mut self) -> Result<(), String> {
         self.volumes.clear();
         for volume in 0..self.there {
-            let found = self.driver.call(move |client| client.volume(&volume_name(volume)));
+            let found = self
+                .driver
+                .call(move |client| client.open_volume(&volume_name(volume), crate::opener()));
             self.volumes.push(found.map_err(|error| error.to_string())?);
         }
         Ok(())

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use engine::VolumeHandle;
+use engine::OpenVolume;
 
 use crate::damage::driver::{ChunkRead, Driver};
 use crate::dice::Dice;
@@ -204,7 +204,7 @@ impl Truth {
         &self,
         driver: &mut Driver,
         volume: usize,
-        handle: &VolumeHandle,
+        handle: &OpenVolume,
         reading: &mut Reading,
     ) -> bool {
         for first in (0..VOLUME_CHUNKS).step_by(CHUNKS_AT_ONCE as usize) {

@@ -10,7 +10,7 @@
 
 use disk::MemoryDisk;
 use engine::{
-    Codec, Compression, CreateOptions, Detection, NewVolume, SnapshotRequest, VolumeHandle, Zone,
+    Codec, Compression, CreateOptions, Detection, NewVolume, OpenVolume, SnapshotRequest, Zone,
 };
 
 use super::{ImageError, Running};
@@ -70,12 +70,12 @@ fn first_life(life: &Running) -> Result<(), ImageError> {
         client.create_volume(name, size_bytes, false)?;
     }
     client.create_volume("sealed", 1 << 20, true)?;
-    let system = client.volume("system")?;
+    let system = client.open_volume("system", crate::opener())?;
     write(life, &system, 0, (0..600).map(unpackable))?;
     write(life, &system, 700, (0..40).map(packable))?;
-    write(life, &client.volume("doomed")?, 0, (0..30).map(unpackable))?;
+    write(life, &client.open_volume("doomed", crate::opener())?, 0, (0..30).map(unpackable))?;
     client.set_compression(Compression { codec: Codec::Zstd, level: 3 })?;
-    write(life, &client.volume("scratch")?, 0, (40..90).map(packable))?;
+    write(life, &client.open_volume("scratch", crate::opener())?, 0, (40..90).map(packable))?;
     client.flush_blocking()?;
     client.trim_blocking(&system, 100 * CHUNK_BYTES as u64 + 512, 64 * CHUNK_BYTES as u64)?;
     client.delete_volume("doomed")?;
@@ -90,7 +90,7 @@ fn snapshot(life: &Running, name: &str) -> Result<(), ImageError> {
 
 fn second_life(life: &Running, domain: Option<&str>) -> Result<(), ImageError> {
     let client = &life.client;
-    let system = client.volume("system")?;
+    let system = client.open_volume("system", crate::opener())?;
     // Overwrites, duplicates, sectors, and a long trim, all of which replay has to apply again.
     write(life, &system, 20, (600..640).map(unpackable))?;
     write(life, &system, 300, (0..40).map(packable))?;
@@ -98,18 +98,18 @@ fn second_life(life: &Running, domain: Option<&str>) -> Result<(), ImageError> {
     client.trim_blocking(&system, 400 * CHUNK_BYTES as u64, 200 * CHUNK_BYTES as u64)?;
     snapshot(life, "second")?;
     client.clone_volume("system@first", "twin")?;
-    write(life, &client.volume("twin")?, 1, (640..650).map(unpackable))?;
+    write(life, &client.open_volume("twin", crate::opener())?, 1, (640..650).map(unpackable))?;
     client.rename_volume("scratch", "renamed")?;
     client.resize_volume("renamed", 6 << 20)?;
     let (name, domain) = ("late".to_owned(), domain.map(str::to_owned));
     client.make_volume(NewVolume { name, size_bytes: 3 << 20, read_only: false, domain })?;
     client.set_compression(Compression { codec: Codec::Raw, level: 0 })?;
-    write(life, &client.volume("late")?, 5, (90..100).map(packable))
+    write(life, &client.open_volume("late", crate::opener())?, 5, (90..100).map(packable))
 }
 
 fn write(
     life: &Running,
-    volume: &VolumeHandle,
+    volume: &OpenVolume,
     first: u64,
     chunks: impl Iterator<Item = Vec<u8>>,
 ) -> Result<(), ImageError> {

@@ -103,7 +103,7 @@ pub fn record(disk: &MemoryDisk) -> Result<String, ImageError> {
     let running = Running::open(disk)?;
     let mut text = String::new();
     for info in running.client.volumes()? {
-        let volume = running.client.volume(&info.name)?;
+        let volume = running.client.open_volume(&info.name, crate::opener())?;
         let mut bytes = vec![0; info.size_bytes as usize];
         running.client.read_at(&volume, 0, &mut bytes)?;
         let access = if info.read_only { "read-only" } else { "read-write" };

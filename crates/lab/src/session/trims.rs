@@ -5,7 +5,7 @@
 //! are. So until it is answered they may be zeros or not, whatever else of it is done; then they
 //! are looked at.
 
-use engine::VolumeHandle;
+use engine::OpenVolume;
 
 use crate::failure::Broken;
 use crate::oracle::Register;
@@ -34,7 +34,7 @@ impl Session<'_> {
 
     fn send_trim(
         &mut self,
-        handle: &VolumeHandle,
+        handle: &OpenVolume,
         range: Range,
         durable: bool,
         waiting: Waiting,
@@ -49,7 +49,7 @@ impl Session<'_> {
 
     fn trim_that_waits(
         &mut self,
-        handle: &VolumeHandle,
+        handle: &OpenVolume,
         range: Range,
         whole: Range,
         ends: Vec<Range>,

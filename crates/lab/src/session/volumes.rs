@@ -1,5 +1,7 @@
 //! A session's volumes: made, resized, renamed, deleted, set; and what the oracle notes of it.
 
+use std::sync::Arc;
+
 use engine::{AdminRequest, Compression, Dedup, DeleteRequest, NewVolume, Reply};
 
 use crate::failure::Broken;
@@ -38,10 +40,12 @@ impl Session<'_> {
     pub(crate) fn open_volume(&mut self, volume: u32, name: String) -> Result<(), Broken> {
         let done = self.done(Waiting::Plain, None);
         let tag = done.tag;
-        self.opening.client.administer(AdminRequest::OpenVolume { name }, done);
+        self.opening
+            .client
+            .administer(AdminRequest::OpenVolume { name, opener: crate::opener() }, done);
         match self.wait_for(tag)?.map_err(Broken::Request)? {
             Reply::Volume(handle) => {
-                self.opening.volumes.insert(volume, handle);
+                self.opening.volumes.insert(volume, Arc::new(handle));
                 Ok(())
             }
             other => Err(strange("a volume", &other)),

@@ -8,7 +8,7 @@
 //! checkpoint for, and nothing less shows it (a journal that is whole says what its PBNs mean).
 
 use disk::MemoryDisk;
-use engine::{VolumeHandle, Zone, structures};
+use engine::{OpenVolume, Zone, structures};
 
 use crate::damage::driver::{ChunkRead, Driver};
 use crate::damage::store::new_disk;
@@ -81,8 +81,10 @@ fn damaged_store() -> Result<MemoryDisk, String> {
     Ok(left.restart(1))
 }
 
-fn open_volume(driver: &mut Driver) -> Result<VolumeHandle, String> {
-    driver.call(|client| client.volume(VOLUME)).map_err(|error| error.to_string())
+fn open_volume(driver: &mut Driver) -> Result<OpenVolume, String> {
+    driver
+        .call(|client| client.open_volume(VOLUME, crate::opener()))
+        .map_err(|error| error.to_string())
 }
 
 /// Damages all records but the last, which proves that they were there, and all tables but the

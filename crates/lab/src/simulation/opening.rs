@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use disk::{Doorbell, MemoryDisk};
 use engine::{
     Address, AdminRequest, Caches, Client, Completions, Dedup, DomainSecret, Done, Engine,
-    OpenReport, Options, Reply, RequestError, Stats, VolumeHandle,
+    OpenReport, OpenVolume, Options, Reply, RequestError, Stats,
 };
 use format::superblock::Geometry;
 
@@ -63,7 +63,7 @@ pub(crate) struct Opening {
     pub(crate) client: Client,
     pub(crate) report: OpenReport,
     pub(crate) ear: Ear,
-    pub(crate) volumes: BTreeMap<u32, VolumeHandle>,
+    pub(crate) volumes: BTreeMap<u32, Arc<OpenVolume>>,
     /// What makes chunks unreadable.
     pub(crate) tolerant: Option<Trouble>,
     /// Different contents share a fingerprint: a chunk may be stored more than once, aside.
@@ -226,10 +226,10 @@ impl Opening {
             };
         for info in listed {
             let name = info.name;
-            let request = AdminRequest::OpenVolume { name: name.clone() };
+            let request = AdminRequest::OpenVolume { name: name.clone(), opener: crate::opener() };
             match (self.administer(request)?, volume_of_name(&name)) {
                 (Reply::Volume(volume), Some(number)) => {
-                    self.volumes.insert(number, volume);
+                    self.volumes.insert(number, Arc::new(volume));
                 }
                 (other, _) => return Err(strange(&name, &other)),
             }
@@ -266,8 +266,8 @@ impl Opening {
             other => return Err(strange("compression", &other)),
         }
         let dedups = self.dedups()?;
-        let volumes: Vec<(u32, VolumeHandle)> =
-            self.volumes.iter().map(|(number, volume)| (*number, volume.clone())).collect();
+        let volumes: Vec<(u32, Arc<OpenVolume>)> =
+            self.volumes.iter().map(|(number, volume)| (*number, Arc::clone(volume))).collect();
         for (number, volume) in volumes {
             let (name, size_bytes) = (volume.name(), volume.size_bytes());
             let quota = volume.quota_bytes().map(|bytes| bytes / CHUNK_BYTES as u64);
@@ -286,7 +286,7 @@ impl Opening {
     /// Whether a chunk has a second copy that no read looks for, since few map it by now.
     pub(crate) fn has_unused_copy(&mut self, register: Register) -> Result<bool, Broken> {
         let Register::Chunk(slot, lba) = register else { return Ok(false) };
-        let Some(volume) = self.volumes.get(&slot).map(VolumeHandle::name) else {
+        let Some(volume) = self.volumes.get(&slot).map(|volume| volume.name()) else {
             return Ok(false);
         };
         let request = AdminRequest::Explain { volume, address: Address::Lba(lba) };
@@ -303,7 +303,7 @@ impl Opening {
 
     fn read(
         &mut self,
-        volume: &VolumeHandle,
+        volume: &OpenVolume,
         offset_bytes: u64,
         out: &mut [u8],
     ) -> Result<(), Broken> {
@@ -315,7 +315,7 @@ impl Opening {
     }
 
     /// Whether what is wrong with the disk excuses that this chunk cannot be read, and it is named.
-    fn excuses(&self, error: &RequestError, number: u32, volume: &VolumeHandle, of: u64) -> bool {
+    fn excuses(&self, error: &RequestError, number: u32, volume: &OpenVolume, of: u64) -> bool {
         let range = Range { volume: number, first: of * SECTORS, count: SECTORS };
         let is_named = match error {
             RequestError::Damaged { volume: name, lba } => *name == volume.name() && *lba == of,
@@ -327,7 +327,7 @@ impl Opening {
     fn find_chunks(
         &mut self,
         number: u32,
-        volume: &VolumeHandle,
+        volume: &OpenVolume,
         first: u64,
         end: u64,
         found: &mut Found,

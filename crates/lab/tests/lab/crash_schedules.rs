@@ -6,8 +6,8 @@
 
 use disk::{Completion, Disk, Doorbell, Fault, Io, IoKind, MemoryDisk};
 use engine::{
-    Accepted, Client, Codec, Completions, Compression, CreateOptions, Done, Engine, Options, Reply,
-    RequestError, VolumeHandle, Zone, check, create, open, plan,
+    Accepted, Client, Codec, Completions, Compression, CreateOptions, Done, Engine, OpenVolume,
+    Options, Reply, RequestError, Zone, check, create, open, plan,
 };
 use format::superblock::Geometry;
 use format::units::CONTAINER_BYTES;
@@ -108,16 +108,16 @@ impl Rig {
         }
         t.join().unwrap()
     }
-    fn volume(&mut self, chunks: u64) -> VolumeHandle {
+    fn volume(&mut self, chunks: u64) -> OpenVolume {
         self.beside(move |c| {
             c.create_volume("v", chunks * C, false).unwrap();
-            c.volume("v").unwrap()
+            c.open_volume("v", engine::Opener::new("a test", 0)).unwrap()
         })
     }
-    fn open_volume(&mut self) -> VolumeHandle {
-        self.beside(|c| c.volume("v").unwrap())
+    fn open_volume(&mut self) -> OpenVolume {
+        self.beside(|c| c.open_volume("v", engine::Opener::new("a test", 0)).unwrap())
     }
-    fn write(&mut self, v: &VolumeHandle, at: u64, b: &[u8]) -> (Accepted, u64) {
+    fn write(&mut self, v: &OpenVolume, at: u64, b: &[u8]) -> (Accepted, u64) {
         let d = self.done();
         let mut buf = self.client.buffer(at, b.len());
         buf.bytes_mut().copy_from_slice(b);
@@ -147,12 +147,12 @@ impl Rig {
         }
         false
     }
-    fn read(&mut self, v: &VolumeHandle, lba: u64) -> Option<Result<Vec<u8>, RequestError>> {
+    fn read(&mut self, v: &OpenVolume, lba: u64) -> Option<Result<Vec<u8>, RequestError>> {
         self.read_run(v, lba, 1)
     }
     fn read_run(
         &mut self,
-        v: &VolumeHandle,
+        v: &OpenVolume,
         lba: u64,
         count: u64,
     ) -> Option<Result<Vec<u8>, RequestError>> {
@@ -622,7 +622,8 @@ fn a_slow_device_holds_writers_back() {
     let (mut engine, client, _) =
         open(Box::new(SlowData(d, Vec::new())), Doorbell::new().unwrap(), &options()).unwrap();
     let c2 = client.clone();
-    let t = std::thread::spawn(move || c2.volume("v").unwrap());
+    let t =
+        std::thread::spawn(move || c2.open_volume("v", engine::Opener::new("a test", 0)).unwrap());
     while !t.is_finished() {
         engine.step();
     }

@@ -47,7 +47,8 @@ fn every_image_can_be_written_to() {
         let running = Running::open(&disk).unwrap();
         let volumes = running.client.volumes().unwrap();
         let written = volumes.iter().find(|volume| !volume.read_only).unwrap();
-        let volume = running.client.volume(&written.name).unwrap();
+        let volume =
+            running.client.open_volume(&written.name, engine::Opener::new("a test", 0)).unwrap();
         running.client.write_at(&volume, 512, &[7; 137 * 512]).unwrap();
         running.close().unwrap();
         let report = engine::check(Box::new(disk.clone()), &mut |_| {}).unwrap();

@@ -72,7 +72,7 @@ impl Store {
     /// What a volume would hold, had the power gone now and taken all that it may.
     pub(crate) fn left_of(&self, volume: &str) -> Vec<u8> {
         let left = Self::open(self.disk.left_by_power_loss(1, Loss::All));
-        let volume = left.client.volume(volume).unwrap();
+        let volume = left.client.open_volume(volume, engine::Opener::new("a test", 0)).unwrap();
         let mut bytes = vec![0xaa; usize::try_from(volume.size_bytes()).unwrap()];
         left.client.read_at(&volume, 0, &mut bytes).unwrap();
         bytes

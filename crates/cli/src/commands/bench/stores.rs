@@ -20,6 +20,7 @@ use super::latency::Latency;
 use crate::commands::in_flight::InFlight;
 use crate::commands::scratch::{CAPACITY_BYTES_BEYOND, ScratchShape, ScratchStore};
 use crate::error::CliError;
+use crate::opener::opener;
 use crate::store::{OpenStore, processors};
 
 /// What each store's engine gets as memory: less than most, so that large data meet its limits.
@@ -145,7 +146,7 @@ struct Run<'a> {
 
 impl<'a> Run<'a> {
     fn new(client: &'a Client) -> Result<Self, CliError> {
-        Ok(Self { in_flight: InFlight::new(client, client.volume(VOLUME)?) })
+        Ok(Self { in_flight: InFlight::new(client, client.open_volume(VOLUME, opener("bench"))?) })
     }
 
     /// Writes from the volume's beginning, as fast as the store takes it, and flushes.

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use engine::{Client, VolumeHandle};
+use engine::{Client, OpenVolume};
 
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
@@ -26,7 +26,7 @@ const READ_AHEAD_PIECES: usize = 8;
 /// Copies all of `volume` to `target`; returns the bytes that were no holes and the time it took.
 pub(super) fn copy(
     client: &Client,
-    volume: VolumeHandle,
+    volume: &OpenVolume,
     target: Target,
     mut progress: Progress,
     interrupt: &Interrupt,
@@ -55,7 +55,7 @@ pub(super) fn copy(
 /// Where the readers get their next pieces.
 struct Source<'a> {
     client: &'a Client,
-    volume: VolumeHandle,
+    volume: &'a OpenVolume,
     interrupt: &'a Interrupt,
     walk: Mutex<(VolumeWalk<'a>, &'a mut Progress)>,
     /// Set by the first reader that fails, so that the others end as well.
@@ -65,11 +65,11 @@ struct Source<'a> {
 impl<'a> Source<'a> {
     fn new(
         client: &'a Client,
-        volume: VolumeHandle,
+        volume: &'a OpenVolume,
         progress: &'a mut Progress,
         interrupt: &'a Interrupt,
     ) -> Self {
-        let walk = Mutex::new((VolumeWalk::new(client, volume.clone()), progress));
+        let walk = Mutex::new((VolumeWalk::new(client, volume), progress));
         Self { client, volume, interrupt, walk, failed: AtomicBool::new(false) }
     }
 
@@ -122,7 +122,7 @@ fn try_copy_pieces(source: &Source<'_>, file: &File, target: &Target) -> Result<
             continue;
         }
         buf.resize(usize::try_from(piece.length_bytes).unwrap_or(0), 0);
-        source.client.read_at(&source.volume, piece.offset_bytes, &mut buf)?;
+        source.client.read_at(source.volume, piece.offset_bytes, &mut buf)?;
         file.write_all_at(&buf, piece.offset_bytes).map_err(|source| target.failed(source))?;
         data_bytes += piece.length_bytes;
     }
@@ -154,7 +154,7 @@ enum Part {
 
 fn copy_to_stream(
     client: &Client,
-    volume: VolumeHandle,
+    volume: &OpenVolume,
     target: &Target,
     progress: &mut Progress,
     interrupt: &Interrupt,
@@ -186,7 +186,7 @@ fn read_ahead(source: &Source<'_>, parts: SyncSender<Part>) -> Result<(), CliErr
             Part::Zeros(piece.length_bytes)
         } else {
             let mut buf = vec![0; usize::try_from(piece.length_bytes).unwrap_or(0)];
-            source.client.read_at(&source.volume, piece.offset_bytes, &mut buf)?;
+            source.client.read_at(source.volume, piece.offset_bytes, &mut buf)?;
             Part::Data(buf)
         };
         if parts.send(part).is_err() {
@@ -220,7 +220,7 @@ mod tests {
     use std::fs::{self, File};
     use std::os::unix::fs::FileExt;
 
-    use engine::Options;
+    use engine::{Opener, Options};
 
     use super::copy;
     use crate::commands::scratch::{ScratchShape, ScratchStore};
@@ -249,7 +249,7 @@ mod tests {
         OpenStore::with(scratch.path(), options, |store| {
             let client = store.client();
             client.create_volume("v", SIZE_BYTES as u64, false)?;
-            let volume = client.volume("v")?;
+            let volume = client.open_volume("v", Opener::new("a test", 0))?;
             for at in [4096, 5 << 20] {
                 expected[at..at + 8192].fill(7);
                 client.write_at(&volume, at as u64, &[7; 8192])?;
@@ -257,7 +257,7 @@ mod tests {
             let file = File::options().write(true).open(&path).unwrap();
             let progress = Progress::new("exporting", Unit::Bytes, None);
             let target = Target::device_of(file);
-            copy(client, volume, target, progress, &Interrupt::default())
+            copy(client, &volume, target, progress, &Interrupt::default())
         })
         .unwrap();
         let device = File::open(&path).unwrap();

@@ -15,6 +15,7 @@ use crate::args::ExportArgs;
 use crate::difference::Comparison;
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
+use crate::opener::opener;
 use crate::output;
 use crate::progress::{Progress, Unit};
 use crate::stream::describe;
@@ -136,7 +137,8 @@ impl Ranges<'_> {
         &self,
         mut found: impl FnMut(ChangedRange) -> Result<bool, CliError>,
     ) -> Result<(), CliError> {
-        let mut walk = VolumeWalk::new(self.client, self.client.volume(&self.target.name)?);
+        let volume = self.client.open_volume(&self.target.name, opener("export"))?;
+        let mut walk = VolumeWalk::new(self.client, &volume);
         let mut last = Vec::new();
         while let Some(piece) = walk.next_piece()? {
             self.interrupt.check()?;
@@ -191,7 +193,7 @@ fn write(
 }
 
 fn read_ahead(ranges: &Ranges<'_>, to: SyncSender<(Section, Vec<u8>)>) -> Result<(), CliError> {
-    let volume = ranges.client.volume(&ranges.target.name)?;
+    let volume = ranges.client.open_volume(&ranges.target.name, opener("export"))?;
     ranges.each(false, |ChangedRange { offset_bytes, length_bytes, unmapped }| {
         ranges.interrupt.check()?;
         if unmapped {

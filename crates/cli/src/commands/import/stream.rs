@@ -29,6 +29,7 @@ use crate::args::ImportArgs;
 use crate::difference::Comparison;
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
+use crate::opener::opener;
 use crate::output;
 use crate::progress::{Progress, Unit};
 use crate::staging::{
@@ -287,10 +288,11 @@ impl StreamImport<'_> {
         blank: bool,
     ) -> Result<u64, CliError> {
         let size_bytes = source.header.target.size_bytes;
-        if self.client.volume(name)?.size_bytes() != size_bytes {
+        if self.client.open_volume(name, opener("import"))?.size_bytes() != size_bytes {
             self.client.resize_volume(name, size_bytes)?;
         }
-        let writer = VolumeWriter::new(self.client, self.client.volume(name)?, blank);
+        let writer =
+            VolumeWriter::new(self.client, self.client.open_volume(name, opener("import"))?, blank);
         let mut payload = Vec::new();
         let mut data_bytes = 0;
         while let Some(section) = source.next_section(&mut payload)? {

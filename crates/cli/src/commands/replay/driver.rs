@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 
-use engine::{ChunkBuf, Client, Reply, VOLUME_BYTES_MAX, VolumeHandle};
+use engine::{ChunkBuf, Client, OpenVolume, Reply, VOLUME_BYTES_MAX};
 use traces::{Content, Direction, Request};
 
 use super::request_buffer::RequestBuffer;
@@ -55,7 +55,7 @@ struct Reading {
 impl<'a> Driver<'a> {
     pub(super) fn new(
         client: &'a Client,
-        volume: VolumeHandle,
+        volume: OpenVolume,
         content: Content,
         truth: Truth,
         buffer: Option<RequestBuffer>,

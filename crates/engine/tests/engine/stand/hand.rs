@@ -4,10 +4,10 @@ use std::sync::{Arc, Mutex};
 
 use disk::MemoryDisk;
 use engine::{
-    Accepted, AdminRequest, Client, Completions, Done, Engine, Reply, RequestError, VolumeHandle,
+    Accepted, AdminRequest, Client, Completions, Done, Engine, OpenVolume, Reply, RequestError,
 };
 
-use super::Wish;
+use super::{Opens, Wish};
 
 /// Steps without any movement after which nothing will come.
 const STILL_MAX: u32 = 2_000;
@@ -99,28 +99,18 @@ impl Hand {
     }
 
     /// A write; None when it is acknowledged at once, else the tag of its answer.
-    pub(crate) fn write(
-        &mut self,
-        volume: &VolumeHandle,
-        offset: u64,
-        bytes: &[u8],
-    ) -> Option<u64> {
+    pub(crate) fn write(&mut self, volume: &OpenVolume, offset: u64, bytes: &[u8]) -> Option<u64> {
         self.send_write(volume, offset, bytes, false)
     }
 
     /// A write with FUA.
-    pub(crate) fn write_durable(
-        &mut self,
-        volume: &VolumeHandle,
-        offset: u64,
-        bytes: &[u8],
-    ) -> u64 {
+    pub(crate) fn write_durable(&mut self, volume: &OpenVolume, offset: u64, bytes: &[u8]) -> u64 {
         self.send_write(volume, offset, bytes, true).unwrap()
     }
 
     fn send_write(
         &mut self,
-        volume: &VolumeHandle,
+        volume: &OpenVolume,
         offset_bytes: u64,
         bytes: &[u8],
         durable: bool,
@@ -134,7 +124,7 @@ impl Hand {
 
     pub(crate) fn trim(
         &mut self,
-        volume: &VolumeHandle,
+        volume: &OpenVolume,
         offset_bytes: u64,
         length_bytes: u64,
     ) -> u64 {
@@ -149,7 +139,7 @@ impl Hand {
         tag
     }
 
-    pub(crate) fn read(&mut self, volume: &VolumeHandle, offset: u64, length: u32) -> Vec<u8> {
+    pub(crate) fn read(&mut self, volume: &OpenVolume, offset: u64, length: u32) -> Vec<u8> {
         let (tag, done) = self.done();
         self.client.read(volume, offset, length, done);
         self.bytes_of(tag)
@@ -179,7 +169,7 @@ impl Hand {
         caller.join().unwrap()
     }
 
-    pub(crate) fn volume(&mut self, name: &str, size_bytes: u64) -> VolumeHandle {
+    pub(crate) fn volume(&mut self, name: &str, size_bytes: u64) -> OpenVolume {
         let name = name.to_owned();
         self.beside(move |client| {
             client.create_volume(&name, size_bytes, false).unwrap();

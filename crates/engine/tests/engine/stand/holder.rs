@@ -4,9 +4,9 @@
 use std::sync::{Arc, Mutex};
 
 use disk::{Completion, Disk, Io, IoKind, MemoryDisk};
-use engine::{VolumeHandle, Zone};
+use engine::{OpenVolume, Zone};
 
-use super::{CHUNK, Hand, Wish, fresh};
+use super::{CHUNK, Hand, Opens, Wish, fresh};
 
 /// Of so many leaves what a trim covers is cut off, and given back in the background.
 const LEAVES_CUT_OFF: u64 = 40;
@@ -105,7 +105,7 @@ impl Holder {
 
 /// A store whose volume `v` had a chunk in each of its leaves and was trimmed: nothing of it is in
 /// memory, and it is being given back, but no read of the tables ends.
-pub(crate) fn giving_back(wish: &Wish) -> (Hand, Held, VolumeHandle) {
+pub(crate) fn giving_back(wish: &Wish) -> (Hand, Held, OpenVolume) {
     let mut hand = Hand::new(wish);
     let volume = hand.volume("v", LEAVES_CUT_OFF * LEAF_BYTES);
     for leaf in 0..LEAVES_CUT_OFF {

@@ -16,7 +16,7 @@ use std::thread::JoinHandle;
 use disk::{AlignedBuf, Disk, Doorbell, Io, IoKind, MemoryDisk};
 use engine::{
     Caches, CheckReport, Client, Clock, Codec, Compression, CreateOptions, Detection, DomainSecret,
-    Engine, OpenError, OpenReport, Options, RequestError, VolumeHandle, Zone,
+    Engine, OpenError, OpenReport, OpenVolume, Opener, Options, RequestError, Zone,
 };
 
 use proptest::test_runner::Config as ProptestConfig;
@@ -42,6 +42,18 @@ pub(crate) fn put(disk: &MemoryDisk, zone: Zone, bytes: &[u8]) {
         disk.wait(&mut done);
     }
     assert!(done.iter().all(|completion| completion.result.is_ok()));
+}
+
+/// Volumes, opened as by nobody in particular.
+pub(crate) trait Opens {
+    /// The volume or snapshot of this name.
+    fn volume(&self, name: &str) -> Result<OpenVolume, RequestError>;
+}
+
+impl Opens for Client {
+    fn volume(&self, name: &str) -> Result<OpenVolume, RequestError> {
+        self.open_volume(name, Opener::new("a test", 0))
+    }
 }
 
 /// What a test wants of its store; the rest is as small as may be.
@@ -194,18 +206,18 @@ pub(crate) struct Stand {
 
 impl Stand {
     /// A volume of this name, made now.
-    pub(crate) fn volume(&self, name: &str, size_bytes: u64) -> VolumeHandle {
+    pub(crate) fn volume(&self, name: &str, size_bytes: u64) -> OpenVolume {
         self.client.create_volume(name, size_bytes, false).unwrap();
         self.client.volume(name).unwrap()
     }
 
-    pub(crate) fn write(&self, volume: &VolumeHandle, offset_bytes: u64, bytes: &[u8]) {
+    pub(crate) fn write(&self, volume: &OpenVolume, offset_bytes: u64, bytes: &[u8]) {
         self.client.write_at(volume, offset_bytes, bytes).unwrap();
     }
 
     pub(crate) fn read(
         &self,
-        volume: &VolumeHandle,
+        volume: &OpenVolume,
         offset_bytes: u64,
         length_bytes: u64,
     ) -> Vec<u8> {
@@ -214,7 +226,7 @@ impl Stand {
 
     pub(crate) fn try_read(
         &self,
-        volume: &VolumeHandle,
+        volume: &OpenVolume,
         offset_bytes: u64,
         length_bytes: u64,
     ) -> Result<Vec<u8>, RequestError> {
@@ -227,7 +239,7 @@ impl Stand {
         self.client.flush_blocking().unwrap();
     }
 
-    pub(crate) fn trim(&self, volume: &VolumeHandle, offset_bytes: u64, length_bytes: u64) {
+    pub(crate) fn trim(&self, volume: &OpenVolume, offset_bytes: u64, length_bytes: u64) {
         self.client.trim_blocking(volume, offset_bytes, length_bytes).unwrap();
     }
 

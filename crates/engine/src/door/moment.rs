@@ -7,7 +7,8 @@ const ERA_DAYS: u64 = 146_097;
 const EPOCH_DAY: u64 = 719_468;
 
 /// `2026-11-22 04:49:06`, from seconds since 1970.
-pub(crate) fn utc(unix_s: u64) -> String {
+#[must_use]
+pub fn utc(unix_s: u64) -> String {
     let (year, month, day) = date_of(unix_s / DAY_SECONDS);
     let seconds = unix_s % DAY_SECONDS;
     let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
