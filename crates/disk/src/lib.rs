@@ -9,6 +9,8 @@
 //! - [`MemoryDisk`]: sparse memory with a seeded order of completion, power loss and faults. What
 //!   the tests and the simulator run on.
 //!
+//! [`DelayingDisk`] stands over any of them and gives it the latency of far storage.
+//!
 //! What all three promise, and `tests/conformance.rs` holds them to:
 //!
 //! - Operations in flight together are not ordered. Whoever needs an order waits for a completion.
@@ -31,10 +33,12 @@
     allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")
 )]
 
+mod alarm;
 mod allocation;
 mod buffer;
 mod claim;
 mod create;
+mod delaying;
 mod doorbell;
 mod durable_writes;
 mod error;
@@ -57,6 +61,7 @@ mod zone_files;
 
 pub use buffer::{AlignedBuf, SharedBuf};
 pub use create::create_store_files;
+pub use delaying::DelayingDisk;
 pub use doorbell::Doorbell;
 pub use error::{CreateFilesError, FileError, IoError, OpenError, Verb};
 pub use grow::{
