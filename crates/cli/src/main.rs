@@ -15,6 +15,7 @@
 mod args;
 mod commands;
 mod compression;
+mod control;
 mod difference;
 mod error;
 mod held_directory;

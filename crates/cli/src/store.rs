@@ -1,31 +1,18 @@
-//! A store as commands see it: opened here, or served by another process.
-//!
-//! Who asks for volumes or figures does not care which, so [`Store`] answers both ways. Who moves
-//! bytes or checks needs the store for itself and asks for an [`OpenStore`].
-//!
-//! ```text
-//! Store::open ── a server answers at control.sock ──> Served (admin::Client)
-//!            └── nobody does ── lock, files, engine thread ──> Here (OpenStore)
-//! ```
+//! A store that this process opens, with its engine on a thread of its own. Commands that only ask
+//! or change settings do not need it for themselves: [`crate::control`].
 
 use std::path::{Path, PathBuf};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use disk::{DiskIdentity, Doorbell, IoEngine, OpenError, StoreFiles, open_store_files};
-use engine::{
-    Address, Client, Clock, CollectRequest, CollectStep, Compression, Dedup, DeleteRequest,
-    DifferenceRequest, DifferenceStep, DomainSecret, Engine, Explanation, NewVolume, OpenReport,
-    Options, RequestError, ScrubRequest, ScrubStep, SnapshotRequest, Stats, VolumeInfo,
-    WeightRequest, WeightStep,
-};
+use engine::{Client, Clock, DomainSecret, Engine, OpenReport, Options, RequestError};
 
 use crate::args::EngineArgs;
 use crate::error::CliError;
 use crate::output;
 use crate::randomness::random_bytes;
 use crate::recall;
-use crate::staging::{check_name, check_snapshots};
 
 /// A killed server's kernel side finishes its I/O before it lets the files go: for so long a lock
 /// that nobody answers for is waited for.
@@ -157,222 +144,6 @@ impl<F: FnOnce()> Drop for WhenOver<F> {
     }
 }
 
-/// A store for questions and small changes.
-pub(crate) enum Store {
-    /// Opened by this command.
-    Here(OpenStore),
-    /// Served by another process.
-    Served(admin::Client),
-}
-
-/// Its server, when the store at `path` is being served.
-pub(crate) fn connect(path: &Path) -> Result<Option<admin::Client>, CliError> {
-    Ok(admin::Client::connect(path)?)
-}
-
-impl Store {
-    /// Reaches the store at `path`, lets `work` use it, and closes it whatever `work` came to.
-    pub(crate) fn with<T>(
-        path: &Path,
-        work: impl FnOnce(&mut Self) -> Result<T, CliError>,
-    ) -> Result<T, CliError> {
-        let mut store = match connect(path)? {
-            Some(client) => Self::Served(client),
-            None => Self::Here(OpenStore::open(path, question_options(), |_| (), || ())?),
-        };
-        let result = work(&mut store);
-        let closed = store.close();
-        let value = result?;
-        closed.map(|()| value)
-    }
-
-    fn close(self) -> Result<(), CliError> {
-        match self {
-            Self::Here(store) => store.close(),
-            Self::Served(_) => Ok(()),
-        }
-    }
-
-    /// Whether another process has it.
-    pub(crate) fn is_served(&self) -> bool {
-        matches!(self, Self::Served(_))
-    }
-
-    /// All volumes and snapshots, by name.
-    pub(crate) fn volumes(&mut self) -> Result<Vec<VolumeInfo>, CliError> {
-        Ok(match self {
-            Self::Here(store) => store.client.volumes()?,
-            Self::Served(client) => client.volumes()?,
-        })
-    }
-
-    /// The volume or snapshot of this name in the store at `path`.
-    pub(crate) fn volume(&mut self, path: &Path, name: &str) -> Result<VolumeInfo, CliError> {
-        let found = self.volumes()?.into_iter().find(|volume| volume.name == name);
-        found.ok_or_else(|| CliError::NoVolume { store: path.to_owned(), name: name.to_owned() })
-    }
-
-    /// Makes a thin volume.
-    pub(crate) fn create_volume(&mut self, volume: NewVolume) -> Result<VolumeInfo, CliError> {
-        check_name(&volume.name)?;
-        Ok(match self {
-            Self::Here(store) => store.client.make_volume(volume)?,
-            Self::Served(client) => client.create_volume(volume)?,
-        })
-    }
-
-    /// Gives a volume another size; a smaller one only if that is meant.
-    pub(crate) fn resize_volume(
-        &mut self,
-        name: &str,
-        size_bytes: u64,
-        may_shrink: bool,
-    ) -> Result<VolumeInfo, CliError> {
-        Ok(match self {
-            Self::Here(store) => store.client.set_size(name, size_bytes, may_shrink)?,
-            Self::Served(client) => client.resize_volume(name, size_bytes, may_shrink)?,
-        })
-    }
-
-    /// Lets a volume map so many bytes and no more, or any amount.
-    pub(crate) fn set_quota(
-        &mut self,
-        name: &str,
-        quota_bytes: Option<u64>,
-    ) -> Result<VolumeInfo, CliError> {
-        Ok(match self {
-            Self::Here(store) => store.client.set_quota(name, quota_bytes)?,
-            Self::Served(client) => client.set_quota(name, quota_bytes)?,
-        })
-    }
-
-    /// Whether duplicates are looked for among what is written to a volume from now on.
-    pub(crate) fn set_dedup(&mut self, name: &str, dedup: Dedup) -> Result<VolumeInfo, CliError> {
-        Ok(match self {
-            Self::Here(store) => store.client.set_dedup(name, dedup)?,
-            Self::Served(client) => client.set_dedup(name, dedup)?,
-        })
-    }
-
-    /// Gives a volume another name.
-    pub(crate) fn rename_volume(
-        &mut self,
-        name: &str,
-        new_name: &str,
-    ) -> Result<VolumeInfo, CliError> {
-        check_name(new_name)?;
-        Ok(match self {
-            Self::Here(store) => store.client.rename_volume(name, new_name)?,
-            Self::Served(client) => client.rename_volume(name, new_name)?,
-        })
-    }
-
-    /// Deletes a volume or a snapshot; a volume's snapshots only if that is meant.
-    pub(crate) fn delete_volume(&mut self, request: DeleteRequest) -> Result<(), CliError> {
-        match self {
-            Self::Here(store) => store.client.delete(request)?,
-            Self::Served(client) => client.delete_volume(request)?,
-        }
-        Ok(())
-    }
-
-    /// Takes snapshots, all at one moment.
-    pub(crate) fn take_snapshots(&mut self, request: SnapshotRequest) -> Result<(), CliError> {
-        check_snapshots(&request)?;
-        match self {
-            Self::Here(store) => store.client.take_snapshots(request)?,
-            Self::Served(client) => client.take_snapshots(request)?,
-        }
-        Ok(())
-    }
-
-    /// Makes a volume that begins as a snapshot.
-    pub(crate) fn clone_volume(
-        &mut self,
-        snapshot: &str,
-        name: &str,
-    ) -> Result<VolumeInfo, CliError> {
-        check_name(name)?;
-        Ok(match self {
-            Self::Here(store) => store.client.clone_volume(snapshot, name)?,
-            Self::Served(client) => client.clone_volume(snapshot, name)?,
-        })
-    }
-
-    /// Lets a volume hold again what this snapshot of it holds.
-    pub(crate) fn roll_back(&mut self, snapshot: &VolumeInfo) -> Result<VolumeInfo, CliError> {
-        let (name, id) = (&snapshot.name, Some(snapshot.id));
-        Ok(match self {
-            Self::Here(store) => store.client.roll_back_to(name, id)?,
-            Self::Served(client) => client.roll_back(name, id)?,
-        })
-    }
-
-    /// Sets what new frames are compressed with.
-    pub(crate) fn set_compression(&mut self, compression: Compression) -> Result<(), CliError> {
-        match self {
-            Self::Here(store) => store.client.set_compression(compression)?,
-            Self::Served(client) => client.set_compression(compression)?,
-        }
-        Ok(())
-    }
-
-    /// One address of a volume, walked through the tables.
-    pub(crate) fn explain(
-        &mut self,
-        volume: &str,
-        address: Address,
-    ) -> Result<Explanation, CliError> {
-        Ok(match self {
-            Self::Here(store) => store.client.explain(volume, address)?,
-            Self::Served(client) => client.explain(volume, address)?,
-        })
-    }
-
-    /// One step of a comparison of two versions.
-    pub(crate) fn difference(
-        &mut self,
-        request: DifferenceRequest,
-    ) -> Result<DifferenceStep, CliError> {
-        Ok(match self {
-            Self::Here(store) => store.client.difference(request)?,
-            Self::Served(client) => client.difference(request)?,
-        })
-    }
-
-    /// One step of a volume's weighing.
-    pub(crate) fn weigh(&mut self, request: WeightRequest) -> Result<WeightStep, CliError> {
-        Ok(match self {
-            Self::Here(store) => store.client.weigh(request)?,
-            Self::Served(client) => client.weigh(request)?,
-        })
-    }
-
-    /// One step of a scrub.
-    pub(crate) fn scrub(&mut self, request: ScrubRequest) -> Result<ScrubStep, CliError> {
-        Ok(match self {
-            Self::Here(store) => store.client.scrub(request)?,
-            Self::Served(client) => client.scrub(request)?,
-        })
-    }
-
-    /// Collects one container.
-    pub(crate) fn collect(&mut self, request: CollectRequest) -> Result<CollectStep, CliError> {
-        Ok(match self {
-            Self::Here(store) => store.client.collect(request)?,
-            Self::Served(client) => client.collect(request)?,
-        })
-    }
-
-    /// Figures of the store.
-    pub(crate) fn stats(&mut self) -> Result<Stats, CliError> {
-        Ok(match self {
-            Self::Here(store) => store.client.stats()?,
-            Self::Served(client) => client.stats()?,
-        })
-    }
-}
-
 /// What a command's words say of its engine; `sync` acknowledges only what is durable.
 pub(crate) fn engine_options(args: &EngineArgs, sync: bool) -> Options {
     let threads = || threads_in(args.memory, processors());
@@ -380,7 +151,7 @@ pub(crate) fn engine_options(args: &EngineArgs, sync: bool) -> Options {
     Options { memory_bytes: args.memory, worker_threads, sync, ..Default::default() }
 }
 
-fn question_options() -> Options {
+pub(crate) fn question_options() -> Options {
     Options {
         memory_bytes: MEMORY_BYTES_FOR_QUESTIONS,
         worker_threads: threads_in(MEMORY_BYTES_FOR_QUESTIONS, processors()),

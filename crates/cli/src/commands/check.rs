@@ -8,6 +8,7 @@ use engine::{CheckReport, GivenUp, OpenError, Problem, RepairError, RepairReport
 use serde::Serialize;
 
 use crate::args::CheckArgs;
+use crate::control;
 use crate::error::CliError;
 use crate::output;
 use crate::progress::{Progress, Unit, human_duration};
@@ -40,7 +41,7 @@ struct Repaired {
 }
 
 pub(super) fn run(args: &CheckArgs) -> Result<(), CliError> {
-    if let Some(mut server) = store::connect(&args.store)? {
+    if let Some(mut server) = control::connect(&args.store)? {
         let pid = server.status()?.pid;
         return Err(CliError::ServedNoCheck { store: args.store.clone(), pid });
     }

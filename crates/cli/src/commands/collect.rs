@@ -20,7 +20,8 @@ use crate::output;
 use crate::pace::Pace;
 use crate::progress::{Progress, Unit, human_duration};
 use crate::size::{human_bytes, human_count};
-use crate::store::{self, Store};
+use crate::control::Store;
+use crate::store;
 
 /// What `--json` prints.
 #[derive(Debug, Default, Serialize)]

@@ -10,7 +10,7 @@ use crate::error::CliError;
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::size::{human_bytes, human_count};
-use crate::store::Store;
+use crate::control::Store;
 use crate::table::{Align, Table};
 
 /// What `--json` prints.

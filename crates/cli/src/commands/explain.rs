@@ -11,7 +11,8 @@ use crate::args::ExplainArgs;
 use crate::error::CliError;
 use crate::output;
 use crate::size::{human_bytes, human_count};
-use crate::store::{self, Store};
+use crate::control::Store;
+use crate::store;
 use crate::table::{Align, Table};
 
 pub(super) fn run(args: &ExplainArgs) -> Result<(), CliError> {

@@ -16,6 +16,7 @@ use serde::Serialize;
 
 use super::init::{device_bytes, share_bytes};
 use crate::args::GrowArgs;
+use crate::control;
 use crate::error::CliError;
 use crate::output;
 use crate::size::human_bytes;
@@ -35,7 +36,7 @@ pub(super) fn run(args: &GrowArgs) -> Result<(), CliError> {
     let data = data
         .map_err(|source| CliError::System { action: "a path cannot be made absolute", source })?;
     let wish = GrowthWish { capacity_bytes: args.capacity, data };
-    let grown = match store::connect(&args.store)? {
+    let grown = match control::connect(&args.store)? {
         Some(mut server) => server.grow(wish)?,
         None => grow_closed(&args.store, &wish)?,
     };

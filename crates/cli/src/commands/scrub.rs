@@ -23,7 +23,8 @@ use crate::progress::{Progress, Unit, human_duration};
 use crate::recall::Remembered;
 use crate::scrub_record::{ScrubLock, ScrubRecord, ScrubRun, unix_seconds};
 use crate::size::{human_bytes, human_count};
-use crate::store::{self, Store};
+use crate::control::Store;
+use crate::store;
 
 /// Between two times that the position is kept: so much is read again after a crash.
 const SAVE_INTERVAL: Duration = Duration::from_secs(5);

@@ -19,6 +19,7 @@ use serde::Serialize;
 
 use super::{grow, init};
 use crate::args::{ServeArgs, StoreShape};
+use crate::control;
 use crate::error::CliError;
 use crate::held_directory::HeldDirectory;
 use crate::interrupt::Interrupt;
@@ -64,7 +65,7 @@ struct ReadyVolume<'a> {
 }
 
 pub(super) fn run(args: ServeArgs) -> Result<(), CliError> {
-    if let Some(mut server) = store::connect(&args.store)? {
+    if let Some(mut server) = control::connect(&args.store)? {
         let pid = server.status()?.pid;
         return Err(CliError::ServedAlready { store: args.store, pid });
     }

@@ -9,10 +9,10 @@ use images::{DiskImage, ImageError, ImageFormat};
 use nbd::Listen;
 
 use crate::args::{ExportArgs, ImportArgs};
+use crate::control;
 use crate::error::{CliError, Replaced};
 use crate::image::padded;
 use crate::shell::{shell_path, shell_word};
-use crate::store;
 
 /// What `qemu-img` is told of an image.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ struct Described {
 
 /// An error with the lines to use instead, when the store that is imported into is being served.
 pub(super) fn refuse_import(args: &ImportArgs) -> Result<(), CliError> {
-    let Some(mut server) = store::connect(&args.store)? else { return Ok(()) };
+    let Some(mut server) = control::connect(&args.store)? else { return Ok(()) };
     let there = server.volumes()?.into_iter().find(|volume| volume.name == args.volume);
     let image = match args.file.as_os_str() == "-" {
         true => None,
@@ -51,7 +51,7 @@ pub(super) fn refuse_import(args: &ImportArgs) -> Result<(), CliError> {
 
 /// An error with the line to use instead, when the store that is exported from is being served.
 pub(super) fn refuse_export(args: &ExportArgs) -> Result<(), CliError> {
-    let Some(mut server) = store::connect(&args.store)? else { return Ok(()) };
+    let Some(mut server) = control::connect(&args.store)? else { return Ok(()) };
     let status = server.status()?;
     let uri = shell_word(&uri_of(&status, &args.volume));
     let line = match args.file.as_os_str() == "-" {
@@ -63,7 +63,7 @@ pub(super) fn refuse_export(args: &ExportArgs) -> Result<(), CliError> {
 
 /// An error when the store at `path` is being served, which streams need for themselves.
 pub(super) fn refuse_stream(path: &Path) -> Result<(), CliError> {
-    let Some(mut server) = store::connect(path)? else { return Ok(()) };
+    let Some(mut server) = control::connect(path)? else { return Ok(()) };
     let pid = server.status()?.pid;
     Err(CliError::ServedNoStream { store: path.to_owned(), pid })
 }

@@ -6,7 +6,7 @@ use crate::args::SetArgs;
 use crate::compression::compression_name;
 use crate::error::CliError;
 use crate::output;
-use crate::store::Store;
+use crate::control::Store;
 
 #[derive(Serialize)]
 struct Settings {

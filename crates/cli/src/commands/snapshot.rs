@@ -15,7 +15,7 @@ use crate::error::CliError;
 use crate::output;
 use crate::size::human_bytes;
 use crate::staging::{check_rollback, marks_for};
-use crate::store::Store;
+use crate::control::Store;
 use crate::table::{Align, Table};
 
 pub(super) fn run(command: &SnapshotCommand) -> Result<(), CliError> {

@@ -16,7 +16,7 @@ use crate::interrupt::Interrupt;
 use crate::output;
 use crate::scrub_record::ScrubRecord;
 use crate::size::{counted, human_bytes, human_count};
-use crate::store::Store;
+use crate::control::Store;
 use crate::table::{Align, Table};
 use crate::weighing::weigh;
 

@@ -15,7 +15,7 @@ use crate::args::{
 use crate::error::CliError;
 use crate::output;
 use crate::size::human_bytes;
-use crate::store::Store;
+use crate::control::Store;
 use crate::table::{Align, Table};
 
 mod show;
