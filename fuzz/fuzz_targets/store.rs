@@ -7,8 +7,7 @@
 
 use disk::MemoryDisk;
 use engine::{
-    AdminRequest, CollectRequest, DeleteRequest, Reply, ScrubPosition, ScrubRequest,
-    SnapshotRequest,
+    CollectRequest, DeleteRequest, Opener, ScrubPosition, ScrubRequest, SnapshotRequest, control,
 };
 use libfuzzer_sys::fuzz_target;
 use tamis_fuzz::canary;
@@ -82,8 +81,8 @@ fn scrub(life: &mut Running, input: &mut Input<'_>) {
     let fingerprints = input.byte().is_multiple_of(2);
     let mut position = position(input);
     for _ in 0..SCRUB_STEPS_MAX {
-        let request = AdminRequest::Scrub(ScrubRequest { position, fingerprints });
-        let Ok(Reply::Scrub(step)) = life.administer(request) else { return };
+        let request = ScrubRequest { position, fingerprints };
+        let Ok(step) = life.administer(request) else { return };
         let Some(next) = step.next else { return };
         assert!(next != position, "a scrub stays at {next:?}");
         position = next;
@@ -94,16 +93,14 @@ fn snapshot(life: &mut Running, volume: String) {
     let name = "now".to_owned();
     let request = SnapshotRequest { volumes: vec![volume], name, taken_unix_s: 1 };
     // Names of volumes that nobody made may be as long as a snapshot's.
-    let _ = life.administer(AdminRequest::TakeSnapshots(request));
+    let _ = life.administer(request);
 }
 
 fn collect(life: &mut Running) {
     let mut position = None;
     for _ in 0..COLLECT_STEPS_MAX {
         let request = CollectRequest { position, recompress: None };
-        let Ok(Reply::Collect(step)) = life.administer(AdminRequest::Collect(request)) else {
-            return;
-        };
+        let Ok(step) = life.administer(request) else { return };
         position = step.next;
         if position.is_none() {
             return;
@@ -115,15 +112,11 @@ fn collect(life: &mut Running) {
 fn live(disk: &MemoryDisk, input: &mut Input<'_>) -> Result<(), String> {
     let mut life = Running::open(disk)?;
     scrub(&mut life, input);
-    let all = AdminRequest::ListVolumes { after: None, most: usize::MAX };
-    if let Ok(Reply::Volumes(volumes)) = life.administer(all) {
+    if let Ok(volumes) = life.administer(control::ListVolumes::all()) {
         for info in volumes.into_iter().take(4) {
             let name = info.name;
-            let Ok(Reply::Volume(volume)) = life
-                .administer(AdminRequest::OpenVolume { name, opener: Opener::new("a fuzzer", 0) })
-            else {
-                continue;
-            };
+            let opener = Opener::new("a fuzzer", 0);
+            let Ok(volume) = life.administer(control::Open { name, opener }) else { continue };
             let last = volume.size_bytes().saturating_sub(u64::from(READ_BYTES));
             for offset_bytes in [0, 9000 * 4096, last] {
                 let offset_bytes = offset_bytes.min(last) / 512 * 512;
@@ -131,7 +124,7 @@ fn live(disk: &MemoryDisk, input: &mut Input<'_>) -> Result<(), String> {
                 let answer = life.ask(|client, done| {
                     client.read(&volume, offset_bytes, length_bytes as u32, done);
                 });
-                if let Ok(Reply::Read(pieces)) = answer.expect("a read is answered") {
+                if let Ok(pieces) = answer.expect("a read is answered") {
                     let _ = pieces.assemble(&mut vec![0; pieces.length_bytes()]);
                 }
             }
@@ -146,9 +139,9 @@ fn live(disk: &MemoryDisk, input: &mut Input<'_>) -> Result<(), String> {
     assert!(life.ask(|client, done| client.flush(done)).is_some(), "a flush is answered");
     collect(&mut life);
     let delete = DeleteRequest { with_snapshots: true, ..DeleteRequest::of("b") };
-    let _ = life.administer(AdminRequest::DeleteVolume(delete));
+    let _ = life.administer(delete);
     life.idle();
-    let _ = life.administer(AdminRequest::Close);
+    let _ = life.administer(control::Close {});
     Ok(())
 }
 

@@ -5,12 +5,13 @@
 //! 32 unknowns. So any structure is changed here without its checksum, nor a tag of it in whatever
 //! points to it, telling. The format has no hook for it, and no offset is known.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::fmt::Debug;
+use std::sync::OnceLock;
 
 use disk::{Doorbell, MemoryDisk};
 use engine::{
-    AdminRequest, Caches, Client, Completions, DeleteRequest, DomainSecret, Done, Engine,
-    NewVolume, OpenVolume, Opener, Options, Reply, RequestError, Structure, structures,
+    Ask, Caches, Client, DeleteRequest, DomainSecret, Done, Engine, NewVolume, OpenVolume, Opener,
+    Options, RequestError, Structure, control, structures,
 };
 use format::checksum::crc32c;
 use format::superblock::Geometry;
@@ -78,8 +79,7 @@ fn sample(closed: bool) -> Sample {
     let create = |name: &str, domain: Option<&str>| {
         let (name, size_bytes) = (name.to_owned(), 64 << 20);
         let domain = domain.map(str::to_owned);
-        let new = NewVolume { name, size_bytes, domain, ..NewVolume::default() };
-        AdminRequest::CreateVolume(new)
+        NewVolume { name, size_bytes, domain, ..NewVolume::default() }
     };
     for name in ["a", "b", "c"] {
         life.administer(create(name, None)).expect("there is room for a volume");
@@ -95,7 +95,7 @@ fn sample(closed: bool) -> Sample {
     }
     life.flush();
     if !closed {
-        life.administer(AdminRequest::Close).expect("a sound store closes");
+        life.administer(control::Close {}).expect("a sound store closes");
         drop(life);
         life = Running::open(&disk).expect("a closed store opens");
     }
@@ -111,10 +111,10 @@ fn sample(closed: bool) -> Sample {
         let volume = life.volume(tenant);
         (0..60).for_each(|number| life.write(&volume, 9000 + number, number * 20));
     }
-    life.administer(AdminRequest::DeleteVolume(DeleteRequest::of("c"))).expect("it is there");
+    life.administer(DeleteRequest::of("c")).expect("it is there");
     life.flush();
     if closed {
-        life.administer(AdminRequest::Close).expect("a sound store closes");
+        life.administer(control::Close {}).expect("a sound store closes");
     }
     let disk = disk.left_by_power_loss(1, disk::Loss::All);
     let structures = structures(Box::new(disk.left_by_kill(1))).expect("a sound store is read");
@@ -183,23 +183,6 @@ pub fn put(disk: &MemoryDisk, zone: Zone, offset_bytes: u64, bytes: &[u8]) {
     }
 }
 
-type Outcome = Result<Reply, RequestError>;
-
-#[derive(Default)]
-struct Inbox(Mutex<Option<Outcome>>);
-
-impl Inbox {
-    fn take(&self) -> Option<Outcome> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-}
-
-impl Completions for Inbox {
-    fn complete(&self, _: u64, outcome: Outcome) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
-    }
-}
-
 /// A store that runs when it is asked something.
 pub struct Running {
     engine: Engine,
@@ -227,16 +210,19 @@ impl Running {
     }
 
     /// Asks, and steps until there is an answer; None when none will come.
-    pub fn ask(&mut self, send: impl FnOnce(&Client, Done)) -> Option<Outcome> {
-        let inbox = Arc::new(Inbox::default());
-        send(&self.client, Done::new(Arc::clone(&inbox), 1));
+    pub fn ask<A>(
+        &mut self,
+        send: impl FnOnce(&Client, Done<A>),
+    ) -> Option<Result<A, RequestError>> {
+        let (done, pending) = Done::pending();
+        send(&self.client, done);
         let mut still = 0;
         for _ in 0..STEPS_MAX {
             if !self.engine.step() {
                 still += 1;
                 self.engine.tick();
             }
-            let outcome = inbox.take();
+            let outcome = pending.try_take();
             if outcome.is_some() || still > STILL_MAX {
                 return outcome;
             }
@@ -245,20 +231,15 @@ impl Running {
     }
 
     /// Asks about volumes and the store.
-    pub fn administer(&mut self, request: AdminRequest) -> Outcome {
-        let asked = format!("{request:?}");
-        let outcome = self.ask(|client, done| client.administer(request, done));
+    pub fn administer<A: Ask + Debug>(&mut self, verb: A) -> Result<A::Answer, RequestError> {
+        let asked = format!("{verb:?}");
+        let outcome = self.ask(|client, done| client.administer(verb, done));
         outcome.unwrap_or_else(|| panic!("no answer to {asked}"))
     }
 
     fn volume(&mut self, name: &str) -> OpenVolume {
-        match self.administer(AdminRequest::OpenVolume {
-            name: name.to_owned(),
-            opener: Opener::new("a fuzzer", 0),
-        }) {
-            Ok(Reply::Volume(volume)) => volume,
-            other => panic!("no volume but {other:?}"),
-        }
+        let (name, opener) = (name.to_owned(), Opener::new("a fuzzer", 0));
+        self.administer(control::Open { name, opener }).expect("it is there")
     }
 
     fn write(&mut self, volume: &OpenVolume, lba: u64, number: u64) {
@@ -266,8 +247,7 @@ impl Running {
         let buf = self.client.try_buffer(offset_bytes, CHUNK_BYTES);
         let mut buf = buf.expect("there is memory");
         buf.bytes_mut().copy_from_slice(&content(number));
-        let inbox = Arc::new(Inbox::default());
-        let done = Done::new(inbox, 1);
+        let (done, _) = Done::pending();
         self.client.write(volume, offset_bytes, buf, false, done);
         while self.engine.step() {}
     }
@@ -277,7 +257,7 @@ impl Running {
         let offset_bytes = lba * CHUNK_BYTES as u64;
         let Some(mut buf) = self.client.try_buffer(offset_bytes, CHUNK_BYTES) else { return };
         buf.bytes_mut().copy_from_slice(&content(number));
-        let done = Done::new(Arc::<Inbox>::default(), 1);
+        let (done, _) = Done::pending();
         self.client.write(volume, offset_bytes, buf, false, done);
         let ended = (0..STEPS_MAX).any(|_| !self.engine.step());
         assert!(ended, "a write goes on and on");

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use engine::{CollectPosition, CollectRequest, NewVolume, RequestError};
+use engine::{CollectPosition, CollectRequest, NewVolume, RequestError, control};
 
 use crate::protocol::{
     CompressionSetting, Grown, GrowthWish, Refusal, RefusalKind, Request, Response, Status,
@@ -61,7 +61,7 @@ impl EngineService {
         let Some(compression) = setting.to_compression() else {
             return Ok(Response::Refused(unknown_codec()));
         };
-        self.client.set_compression(compression)?;
+        self.client.ask(control::SetCompression { compression })?;
         Ok(Response::Done)
     }
 
@@ -74,16 +74,24 @@ impl EngineService {
         if known == Some(None) {
             return Ok(Response::Refused(unknown_codec()));
         }
-        let step = self.client.collect(CollectRequest { position, recompress: known.flatten() })?;
+        let step = self.client.ask(CollectRequest { position, recompress: known.flatten() })?;
         Ok(Response::Collected { step: Box::new(step) })
     }
 
     fn resize(&self, name: &str, bytes: u64, may_shrink: bool) -> Result<Response, RequestError> {
-        Ok(Response::Volume { volume: self.client.set_size(name, bytes, may_shrink)? })
+        Ok(Response::Volume {
+            volume: self.client.ask(control::ResizeVolume {
+                name: name.to_owned(),
+                size_bytes: bytes,
+                may_shrink,
+            })?,
+        })
     }
 
     fn roll_back(&self, snapshot: &str, id: Option<u32>) -> Result<Response, RequestError> {
-        Ok(Response::Volume { volume: self.client.roll_back_to(snapshot, id)? })
+        Ok(Response::Volume {
+            volume: self.client.ask(control::Rollback { snapshot: snapshot.to_owned(), id })?,
+        })
     }
 
     fn list_volumes(
@@ -93,7 +101,8 @@ impl EngineService {
     ) -> Result<Response, RequestError> {
         // One more says whether there is more.
         let wanted = most.map_or(usize::MAX, |most| (most as usize).saturating_add(1));
-        let volumes = self.client.volumes_after(after.clone(), wanted)?;
+        let volumes =
+            self.client.ask(control::ListVolumes { after: after.clone(), most: wanted })?;
         Ok(Response::page(volumes, after, most))
     }
 
@@ -108,7 +117,7 @@ impl EngineService {
             }
             Request::CreateVolumeIn { name, size_bytes, read_only, domain } => {
                 let domain = Some(domain);
-                changed(client.make_volume(NewVolume { name, size_bytes, read_only, domain })?)
+                changed(client.ask(NewVolume { name, size_bytes, read_only, domain })?)
             }
             Request::EnlargeVolume { name, size_bytes } => self.resize(&name, size_bytes, false)?,
             Request::ResizeVolume { name, size_bytes, may_shrink } => {
@@ -122,14 +131,14 @@ impl EngineService {
             }
             Request::SetDedup { name, dedup } => changed(client.set_dedup(&name, dedup)?),
             Request::DeleteVolume(request) | Request::DeleteThis(request) => {
-                client.delete(request)?;
+                client.ask(request)?;
                 Response::Done
             }
             Request::TakeSnapshots(request) if request.volumes.is_empty() => {
                 Response::Refused(no_volumes())
             }
             Request::TakeSnapshots(request) => {
-                client.take_snapshots(request)?;
+                client.ask(request)?;
                 Response::Done
             }
             Request::CloneVolume { snapshot, name } => {
@@ -138,9 +147,9 @@ impl EngineService {
             Request::RollBackToThis { snapshot, id } => self.roll_back(&snapshot, Some(id))?,
             Request::Rollback { snapshot, id } => self.roll_back(&snapshot, id)?,
             Request::Collect { position, recompress } => self.collect(position, recompress)?,
-            Request::Compression => {
-                Response::Compression { compression: client.compression()?.into() }
-            }
+            Request::Compression => Response::Compression {
+                compression: client.ask(control::GetCompression {})?.into(),
+            },
             Request::SetCompression { compression } => self.set_compression(compression)?,
             Request::Grow(wish) => self.grow(wish),
             Request::Explain { volume, address } => {
@@ -148,10 +157,10 @@ impl EngineService {
                 Response::Explanation { explanation }
             }
             Request::Difference { step } => {
-                Response::Difference { step: Box::new(client.difference(step)?) }
+                Response::Difference { step: Box::new(client.ask(step)?) }
             }
-            Request::Weigh { step } => Response::Weight { step: Box::new(client.weigh(step)?) },
-            Request::Scrub { step } => Response::Scrub { step: Box::new(client.scrub(step)?) },
+            Request::Weigh { step } => Response::Weight { step: Box::new(client.ask(step)?) },
+            Request::Scrub { step } => Response::Scrub { step: Box::new(client.ask(step)?) },
             Request::Stats => Response::Stats { stats: Box::new(client.stats()?) },
         };
         Ok(response)

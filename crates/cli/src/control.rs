@@ -11,7 +11,7 @@ use std::path::Path;
 use engine::{
     Address, CollectRequest, CollectStep, Compression, Dedup, DeleteRequest, DifferenceRequest,
     DifferenceStep, Explanation, NewVolume, ScrubRequest, ScrubStep, SnapshotRequest, Stats,
-    VolumeInfo, WeightRequest, WeightStep,
+    VolumeInfo, WeightRequest, WeightStep, control as verbs,
 };
 
 use crate::error::CliError;
@@ -77,7 +77,7 @@ impl Store {
     pub(crate) fn create_volume(&mut self, volume: NewVolume) -> Result<VolumeInfo, CliError> {
         check_name(&volume.name)?;
         Ok(match self {
-            Self::Here(store) => store.client().make_volume(volume)?,
+            Self::Here(store) => store.client().ask(volume)?,
             Self::Served(client) => client.create_volume(volume)?,
         })
     }
@@ -90,7 +90,10 @@ impl Store {
         may_shrink: bool,
     ) -> Result<VolumeInfo, CliError> {
         Ok(match self {
-            Self::Here(store) => store.client().set_size(name, size_bytes, may_shrink)?,
+            Self::Here(store) => {
+                let name = name.to_owned();
+                store.client().ask(verbs::ResizeVolume { name, size_bytes, may_shrink })?
+            }
             Self::Served(client) => client.resize_volume(name, size_bytes, may_shrink)?,
         })
     }
@@ -131,7 +134,7 @@ impl Store {
     /// Deletes a volume or a snapshot; a volume's snapshots only if that is meant.
     pub(crate) fn delete_volume(&mut self, request: DeleteRequest) -> Result<(), CliError> {
         match self {
-            Self::Here(store) => store.client().delete(request)?,
+            Self::Here(store) => store.client().ask(request)?,
             Self::Served(client) => client.delete_volume(request)?,
         }
         Ok(())
@@ -141,7 +144,7 @@ impl Store {
     pub(crate) fn take_snapshots(&mut self, request: SnapshotRequest) -> Result<(), CliError> {
         check_snapshots(&request)?;
         match self {
-            Self::Here(store) => store.client().take_snapshots(request)?,
+            Self::Here(store) => store.client().ask(request)?,
             Self::Served(client) => client.take_snapshots(request)?,
         }
         Ok(())
@@ -164,7 +167,9 @@ impl Store {
     pub(crate) fn roll_back(&mut self, snapshot: &VolumeInfo) -> Result<VolumeInfo, CliError> {
         let (name, id) = (&snapshot.name, Some(snapshot.id));
         Ok(match self {
-            Self::Here(store) => store.client().roll_back_to(name, id)?,
+            Self::Here(store) => {
+                store.client().ask(verbs::Rollback { snapshot: name.clone(), id })?
+            }
             Self::Served(client) => client.roll_back(name, id)?,
         })
     }
@@ -172,7 +177,7 @@ impl Store {
     /// Sets what new frames are compressed with.
     pub(crate) fn set_compression(&mut self, compression: Compression) -> Result<(), CliError> {
         match self {
-            Self::Here(store) => store.client().set_compression(compression)?,
+            Self::Here(store) => store.client().ask(verbs::SetCompression { compression })?,
             Self::Served(client) => client.set_compression(compression)?,
         }
         Ok(())
@@ -196,7 +201,7 @@ impl Store {
         request: DifferenceRequest,
     ) -> Result<DifferenceStep, CliError> {
         Ok(match self {
-            Self::Here(store) => store.client().difference(request)?,
+            Self::Here(store) => store.client().ask(request)?,
             Self::Served(client) => client.difference(request)?,
         })
     }
@@ -204,7 +209,7 @@ impl Store {
     /// One step of a volume's weighing.
     pub(crate) fn weigh(&mut self, request: WeightRequest) -> Result<WeightStep, CliError> {
         Ok(match self {
-            Self::Here(store) => store.client().weigh(request)?,
+            Self::Here(store) => store.client().ask(request)?,
             Self::Served(client) => client.weigh(request)?,
         })
     }
@@ -212,7 +217,7 @@ impl Store {
     /// One step of a scrub.
     pub(crate) fn scrub(&mut self, request: ScrubRequest) -> Result<ScrubStep, CliError> {
         Ok(match self {
-            Self::Here(store) => store.client().scrub(request)?,
+            Self::Here(store) => store.client().ask(request)?,
             Self::Served(client) => client.scrub(request)?,
         })
     }
@@ -220,7 +225,7 @@ impl Store {
     /// Collects one container.
     pub(crate) fn collect(&mut self, request: CollectRequest) -> Result<CollectStep, CliError> {
         Ok(match self {
-            Self::Here(store) => store.client().collect(request)?,
+            Self::Here(store) => store.client().ask(request)?,
             Self::Served(client) => client.collect(request)?,
         })
     }

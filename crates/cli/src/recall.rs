@@ -55,7 +55,7 @@ pub(crate) fn at_opening(path: &Path, client: &Client) {
     let client = client.clone();
     let recall = move || {
         // If the store is being closed, what is not recalled stays in the file.
-        let _ = remembered.recall(|request| client.scrub(request));
+        let _ = remembered.recall(|request| client.ask(request));
     };
     if is_little {
         return recall();

@@ -68,7 +68,7 @@ impl<'a> VolumeWriter<'a> {
         Ok(self.client.flush_blocking()?)
     }
 
-    fn begin(&self) -> Result<Done, CliError> {
+    fn begin(&self) -> Result<Done<()>, CliError> {
         self.outcomes.wait_below(IN_FLIGHT_MAX)?;
         self.outcomes.state().in_flight += 1;
         Ok(Done::new(Arc::clone(&self.outcomes.0), 0))

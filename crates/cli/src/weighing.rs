@@ -2,10 +2,10 @@
 
 use engine::{VolumeWeight, Weighing};
 
+use crate::control::Store;
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
 use crate::progress::{Progress, Unit};
-use crate::control::Store;
 
 /// Goes through the map of a volume, and says what of it is its own.
 pub(crate) fn weigh(

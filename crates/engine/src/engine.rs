@@ -131,7 +131,7 @@ pub struct Engine {
 pub(crate) enum Closing {
     No,
     /// Draining; answered when the clean root is durable.
-    Draining(Vec<crate::door::done::Done>),
+    Draining(Vec<crate::door::done::Done<()>>),
     Closed,
 }
 

@@ -19,10 +19,9 @@ use format::units::{Codec, Fingerprint, FrameCheck, Lba, Pba, Pbn, TreeId};
 use reduce::expand_frame;
 use tables::{PageError, PageOnWay, PinSet, lba_pbn, pbn_pba, second_copies};
 
+use crate::control::{Asked, Explain};
 use crate::devices::Purpose;
-use crate::door::done::Done;
 use crate::door::error::RequestError;
-use crate::door::outcome::Reply;
 use crate::engine::Engine;
 use crate::explain::explaining::Question;
 use crate::explain::explanation::{
@@ -44,7 +43,8 @@ struct Bucket {
 }
 
 impl Engine {
-    pub(crate) fn accept_explain(&mut self, volume: String, address: Address, done: Done) {
+    pub(crate) fn accept_explain(&mut self, asked: Asked<Explain>) {
+        let Asked { verb: Explain { volume, address }, done } = asked;
         let pins = PinSet::default();
         self.explaining.questions.push_back(Question { volume, address, done, pins, frame: None });
     }
@@ -60,7 +60,7 @@ impl Engine {
                 self.explaining.questions.push_front(question);
                 return false;
             }
-            Ok(Some(explanation)) => Ok(Reply::Explanation(Box::new(explanation))),
+            Ok(Some(explanation)) => Ok(explanation),
             Err(error) => Err(error),
         };
         self.state.store.release_pins(question.pins);

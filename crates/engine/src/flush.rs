@@ -31,9 +31,8 @@ use mutants::mutant;
 
 use crate::devices::Purpose;
 use crate::door::done::Done;
-use crate::door::outcome::Reply;
 use crate::engine::Engine;
-use crate::flush::flushing::Round;
+use crate::flush::flushing::{Answer, Round};
 
 /// Unsynced data that starts a round by itself: it bounds what recovery must check.
 const UNSYNCED_BYTES_MAX: u64 = 64 << 20;
@@ -42,10 +41,10 @@ pub(crate) const TICKS_UNSYNCED_MAX: u32 = 10;
 
 impl Engine {
     /// Takes a FLUSH.
-    pub(crate) fn accept_flush(&mut self, done: Done) {
+    pub(crate) fn accept_flush(&mut self, done: Done<()>) {
         self.counters.flushes += 1;
         self.flushing.note_flush(self.counters.writes);
-        self.flushing.wait_for_reply(self.buffer.newest_group(), done, Reply::Done);
+        self.flushing.wait_for(self.buffer.newest_group(), Answer::Done(done));
     }
 
     /// Starts a round when somebody waits for one, and ends it when its syncs have.

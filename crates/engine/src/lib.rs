@@ -8,6 +8,7 @@
 //!                               ├─> collect, copies, scrub, lend    beside all else
 //!                               └─> walk, explain, stats            questions
 //! create, grow    open    check ─> repair                           without a running core
+//! control                                                           verbs, and what each answers
 //! ```
 //!
 //! `engine.rs` holds the core's state and the loop. A verb is a file that adds its methods to the
@@ -26,6 +27,7 @@ mod background;
 mod check;
 mod checkpoint;
 mod collect;
+pub mod control;
 mod copies;
 mod create;
 mod devices;
@@ -62,16 +64,17 @@ pub use check::problem::{CheckProgress, CheckReport, Problem};
 pub use check::structures::{Structure, structures};
 pub use check::{check, check_within};
 pub use collect::step::{CollectPosition, CollectRequest, CollectStep, CollectedContainer};
+pub use control::Ask;
+pub use control::{DeleteRequest, NewVolume, SnapshotRequest};
 pub use copies::COPIES_ABOVE_DEFAULT;
 pub use create::{CreateError, PlanError, create, plan};
 pub use door::client::{Accepted, Client};
-pub use door::done::{Completions, Done};
+pub use door::done::{Completions, Done, Pending};
 pub use door::error::RequestError;
 pub use door::moment::utc;
 pub use door::open_volume::OpenVolume;
 pub use door::opens::{OpenInfo, Opener};
 pub use door::outcome::{DedupWord, Extent, ReadPieces, Reply, Segment, VolumeInfo};
-pub use door::requests::{AdminRequest, DeleteRequest, NewVolume, SnapshotRequest};
 pub use door::volume::{SECTOR_BYTES, VOLUME_BYTES_MAX, VolumeHandle};
 pub use engine::Engine;
 pub use explain::explanation::{

@@ -32,7 +32,7 @@ use tables::{PageError, lba_pbn, pbn_pba, second_copies};
 
 use crate::devices::Purpose;
 use crate::door::error::RequestError;
-use crate::door::outcome::{Piece, PiecePart, ReadPieces, Reply};
+use crate::door::outcome::{Piece, PiecePart, ReadPieces};
 use crate::door::requests::ReadRequest;
 use crate::door::volume::VolumeShared;
 use crate::engine::Engine;
@@ -415,7 +415,7 @@ impl Engine {
 
     fn end_read(&mut self, op: ReadOp, outcome: Result<ReadPieces, RequestError>) {
         match (op.whom, outcome) {
-            (ReadFor::Client(done), Ok(pieces)) => done.reply(Reply::Read(pieces)),
+            (ReadFor::Client(done), Ok(pieces)) => done.reply(pieces),
             (ReadFor::Client(done), Err(error)) => done.fail(error),
             (ReadFor::Base { group, slot }, Ok(pieces)) => {
                 let is_stored = |part: &PiecePart| !matches!(part.piece, Piece::Zeros);

@@ -11,24 +11,35 @@ pub(crate) mod walks;
 pub(crate) mod weigh;
 pub(crate) mod weight;
 
-use crate::door::done::Done;
-use crate::door::error::RequestError;
-use crate::door::outcome::Reply;
+use crate::control::Asked;
 use crate::engine::Engine;
 use crate::pages::absence::lacking_page;
 use crate::pages::wanted::Wanted;
+use crate::walk::difference::DifferenceRequest;
 use crate::walk::walks::{Walk, WalkUnderWay, Went};
+use crate::walk::weight::WeightRequest;
 
 impl Engine {
-    /// Takes a walk's step up, unless it cannot be begun.
-    pub(crate) fn accept_walk(&mut self, begun: Result<Walk, RequestError>, done: Done) {
-        match begun {
-            Ok(walk) => {
-                let pins = Default::default();
-                self.walks.waiting.push_back(WalkUnderWay { walk, done, pins });
-            }
+    /// Takes a step of a comparison up, unless it cannot be begun.
+    pub(crate) fn accept_difference(&mut self, asked: Asked<DifferenceRequest>) {
+        let Asked { verb, done } = asked;
+        match self.begin_difference(&verb) {
+            Ok(walk) => self.accept_walk(Walk::Difference(walk, done)),
             Err(error) => done.fail(error),
         }
+    }
+
+    /// Takes a step of a weighing up, unless it cannot be begun.
+    pub(crate) fn accept_weight(&mut self, asked: Asked<WeightRequest>) {
+        let Asked { verb, done } = asked;
+        match self.begin_weighing(verb) {
+            Ok(walk) => self.accept_walk(Walk::Weight(walk, done)),
+            Err(error) => done.fail(error),
+        }
+    }
+
+    fn accept_walk(&mut self, walk: Walk) {
+        self.walks.waiting.push_back(WalkUnderWay { walk, pins: Default::default() });
     }
 
     /// Moves the first walk on.
@@ -36,23 +47,17 @@ impl Engine {
         let Some(mut under_way) = self.walks.waiting.pop_front() else { return false };
         let mut wanted = Wanted::default();
         let went = match &mut under_way.walk {
-            Walk::Difference(walk) => self.walk_difference(walk, &mut wanted),
-            Walk::Weight(walk) => self.walk_weight(walk, &mut wanted),
+            Walk::Difference(walk, _) => self.walk_difference(walk, &mut wanted),
+            Walk::Weight(walk, _) => self.walk_weight(walk, &mut wanted),
         };
         self.hold_in(&mut under_way.pins, wanted);
         if let Ok(Went::Waits | Went::On) = went {
             self.walks.waiting.push_front(under_way);
             return went == Ok(Went::On);
         }
-        let WalkUnderWay { walk, done, pins } = under_way;
+        let WalkUnderWay { walk, pins } = under_way;
         self.state.store.release_pins(pins);
-        done.finish(match went {
-            Err(error) => Err(lacking_page(&error)),
-            Ok(_) => Ok(match walk {
-                Walk::Difference(walk) => Reply::Difference(Box::new(walk.step)),
-                Walk::Weight(walk) => Reply::Weight(Box::new(walk.into_step())),
-            }),
-        });
+        walk.finish(went.map(|_| ()).map_err(|error| lacking_page(&error)));
         true
     }
 }

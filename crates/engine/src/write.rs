@@ -29,6 +29,7 @@ use crate::door::error::RequestError;
 use crate::door::requests::{Request, WriteRequest};
 use crate::door::volume::VolumeShared;
 use crate::engine::Engine;
+use crate::flush::flushing::Answer;
 use crate::space::space_budget::{PAGES_PER_CHUNK_MAX, SpaceLimit};
 use crate::space::waiting::Waiting;
 use crate::stats::stages::CoreStage;
@@ -61,7 +62,7 @@ impl Engine {
             Request::Unmap(unmap) => self.accept_unmap(unmap),
             Request::Flush { done } => self.accept_flush(done),
             Request::Extents(extents) => self.accept_extents(extents),
-            Request::Admin { request, done } => self.accept_admin(request, done),
+            Request::Control(verb) => self.accept_verb(*verb),
         }
     }
 
@@ -72,7 +73,7 @@ impl Engine {
         let may = match request {
             Request::Read(_) | Request::Extents(_) => true,
             Request::Write(write) => write.is_acknowledged(),
-            Request::Admin { request, .. } => !request.changes(),
+            Request::Control(verb) => !verb.changes(),
             _ => false,
         };
         if may { None } else { self.stopped.clone() }
@@ -149,7 +150,7 @@ impl Engine {
     pub(crate) fn acknowledge(&mut self, ack: Arc<Ack>, durable: bool) {
         if durable {
             let group = self.buffer.newest_group();
-            self.flushing.wait_for_ack(group, ack);
+            self.flushing.wait_for(group, Answer::Ack(ack));
         } else {
             ack.part_done();
         }

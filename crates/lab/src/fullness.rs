@@ -7,7 +7,7 @@
 //! Where writes go and what the crashes leave is judged by the oracle, as in any run: a write that
 //! was refused was not taken, or chunk by chunk from its beginning.
 
-use engine::{AdminRequest, Detection, Reply};
+use engine::{Detection, Reply, control};
 use format::map_page;
 
 use crate::dice::{Dice, mixed};
@@ -279,7 +279,7 @@ impl Session<'_> {
     fn used_ratios(&mut self) -> Result<(f64, f64), Broken> {
         let done = self.done(Waiting::Plain, None);
         let tag = done.tag;
-        self.opening.client.administer(AdminRequest::Stats, done);
+        self.opening.client.administer(control::GetStats {}, done);
         match self.wait_for(tag)?.map_err(Broken::Request)? {
             Reply::Stats(stats) => Ok((stats.data_used_ratio, stats.tables_used_ratio)),
             other => Err(strange("stats", &other)),

@@ -17,8 +17,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use engine::{
-    Accepted, AdminRequest, CollectPosition, NewVolume, OpenVolume, Reply, RequestError,
-    ScrubPosition,
+    Accepted, Ask, CollectPosition, Done, NewVolume, OpenVolume, Reply, RequestError,
+    ScrubPosition, control,
 };
 
 use crate::dice::Digest;
@@ -204,7 +204,7 @@ impl<'a> Session<'a> {
             Verb::Tick => self.opening.tick(),
             Verb::Stats => {
                 let done = self.done(Waiting::Look, None);
-                self.opening.client.administer(AdminRequest::Stats, done);
+                self.opening.client.administer(control::GetStats {}, done);
             }
             Verb::Scrub { fingerprints } => self.ask_scrub(fingerprints, SCRUB_STEPS - 1),
             Verb::Collect { recompress } => self.collect(recompress),
@@ -221,7 +221,11 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    pub(crate) fn done(&mut self, waiting: Waiting, covers: Option<usize>) -> engine::Done {
+    pub(crate) fn done<A: Into<Reply>>(
+        &mut self,
+        waiting: Waiting,
+        covers: Option<usize>,
+    ) -> Done<A> {
         let done = self.opening.done(covers);
         self.waiting.insert(done.tag, waiting);
         done
@@ -419,18 +423,18 @@ impl<'a> Session<'a> {
         let done = self.done(Waiting::Refused(Why::VolumeExists), None);
         let (name, size_bytes) = (entry.name, 512);
         let new = NewVolume { name, size_bytes, ..NewVolume::default() };
-        let request = AdminRequest::CreateVolume(new);
+        let request = new;
         self.opening.client.administer(request, done);
     }
 
     /// A change of volumes or settings whose effects, after the first `before`, are noted: durable
     /// once answered. False if the disk is to blame that it is none.
-    pub(crate) fn change(&mut self, request: AdminRequest, before: usize) -> Result<bool, Broken> {
+    pub(crate) fn change<A: Ask>(&mut self, verb: A, before: usize) -> Result<bool, Broken> {
         if self.trouble.is_some() {
-            return self.change_now(request, before);
+            return self.change_now(verb, before);
         }
         let done = self.done(Waiting::Plain, Some(self.oracle.written()));
-        self.opening.client.administer(request, done);
+        self.opening.client.administer(verb, done);
         // Names and sizes change when the core takes the request.
         self.step().map(|_| true)
     }
@@ -439,7 +443,7 @@ impl<'a> Session<'a> {
     pub(crate) fn tally(&mut self) -> Result<(), Broken> {
         let done = self.done(Waiting::Plain, None);
         let tag = done.tag;
-        self.opening.client.administer(AdminRequest::Stats, done);
+        self.opening.client.administer(control::GetStats {}, done);
         if let Ok(Reply::Stats(stats)) = self.wait_for(tag)? {
             self.figures = stats.counters;
         }
@@ -449,7 +453,7 @@ impl<'a> Session<'a> {
     /// Closes the store, whatever is under way: it is all answered, and everything is durable then.
     pub(crate) fn close(&mut self) -> Result<(), Broken> {
         let done = self.done(Waiting::Close, Some(self.oracle.written()));
-        self.opening.client.administer(AdminRequest::Close, done);
+        self.opening.client.administer(control::Close {}, done);
         self.is_closing = true;
         self.wait_for_all()
     }

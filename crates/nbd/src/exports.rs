@@ -3,10 +3,11 @@
 //!
 //! Snapshots are served to whoever names one, and not listed: who takes what is listed for what
 //! there is to attach (and a client that names nothing gets the only volume) means volumes, and
-//! there may be thousands of snapshots. `tamis snapshot list` lists them.
+//! there may be thousands of snapshots.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use engine::control::ListVolumes;
 use engine::{Client, OpenVolume, Opener, RequestError};
 
 use crate::handshake::{Export, Exports, NotServed};
@@ -57,7 +58,7 @@ impl Exports for Offered<'_> {
         let mut names = Vec::new();
         let mut after = None;
         loop {
-            let some = self.client.volumes_after(after, LISTED_AT_ONCE);
+            let some = self.client.ask(ListVolumes { after, most: LISTED_AT_ONCE });
             let some = some.map_err(|error| not_served(&error))?;
             after = some.last().map(|last| last.name.clone());
             let is_last = some.len() < LISTED_AT_ONCE;

@@ -21,7 +21,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::time::Duration;
 
-use engine::{Accepted, ChunkBuf, Client, Completions, Done, OpenVolume, Permit, RequestError};
+use engine::{
+    Accepted, ChunkBuf, Client, Completions, Done, OpenVolume, Permit, Reply, RequestError,
+};
 
 use crate::error::Hangup;
 use crate::given_up::{end_of, has_given_up};
@@ -223,20 +225,21 @@ impl<'a> Session<'a> {
 
     /// What the writer will answer.
     fn ask(&mut self, request: Request) -> Result<(), Hangup> {
-        let done = self.begin(request)?;
+        self.wait_for_room(&request)?;
         let Request { offset_bytes, length_bytes, command, .. } = request;
         let wide = u64::from(length_bytes);
         match command {
             Command::BlockStatus => {
                 let count = if request.has(COMMAND_REQ_ONE) { 1 } else { EXTENTS_MAX };
+                let done = self.begun(request);
                 self.client.extents(&self.volume, offset_bytes, wide, count, done);
             }
             Command::Trim => {
-                let durable = request.has(COMMAND_FUA);
+                let (durable, done) = (request.has(COMMAND_FUA), self.begun(request));
                 self.client.trim(&self.volume, offset_bytes, wide, durable, done);
             }
             _ => {
-                let durable = request.has(COMMAND_FUA);
+                let (durable, done) = (request.has(COMMAND_FUA), self.begun(request));
                 self.client.write_zeroes(&self.volume, offset_bytes, wide, durable, done);
             }
         }
@@ -370,12 +373,12 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn begin(&mut self, request: Request) -> Result<Done, Hangup> {
+    fn begin<A: Into<Reply>>(&mut self, request: Request) -> Result<Done<A>, Hangup> {
         self.wait_for_room(&request)?;
         Ok(self.begun(request))
     }
 
-    fn begun(&self, request: Request) -> Done {
+    fn begun<A: Into<Reply>>(&self, request: Request) -> Done<A> {
         let tag = self.link.begin(request);
         Done::new(Arc::clone(&self.link), tag)
     }

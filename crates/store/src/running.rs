@@ -156,7 +156,7 @@ impl Store {
     pub fn create_volume(&self, name: &str, size_bytes: u64) -> Result<Volume, RequestError> {
         let volume =
             NewVolume { name: name.to_owned(), size_bytes, read_only: false, domain: None };
-        self.client.make_volume(volume)?;
+        self.client.ask(volume)?;
         self.volume(name)
     }
 

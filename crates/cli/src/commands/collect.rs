@@ -14,13 +14,13 @@ use serde::Serialize;
 
 use crate::args::CollectArgs;
 use crate::compression::compression_name;
+use crate::control::Store;
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::pace::Pace;
 use crate::progress::{Progress, Unit, human_duration};
 use crate::size::{human_bytes, human_count};
-use crate::control::Store;
 use crate::store;
 
 /// What `--json` prints.

@@ -5,12 +5,12 @@ use engine::ChangedRange;
 use serde::Serialize;
 
 use crate::args::DiffArgs;
+use crate::control::Store;
 use crate::difference::Difference;
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::size::{human_bytes, human_count};
-use crate::control::Store;
 use crate::table::{Align, Table};
 
 /// What `--json` prints.

@@ -8,10 +8,10 @@ use engine::{
 };
 
 use crate::args::ExplainArgs;
+use crate::control::Store;
 use crate::error::CliError;
 use crate::output;
 use crate::size::{human_bytes, human_count};
-use crate::control::Store;
 use crate::store;
 use crate::table::{Align, Table};
 

@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 
 use admin::{Grown, GrowthWish};
 use disk::FileGrowth;
-use engine::{Client, GrowOptions, Growing, PlanError, plan_growth};
+use engine::{Client, GrowOptions, Growing, PlanError, control, plan_growth};
 use format::superblock::Geometry;
 use format::units::Zone;
 use serde::Serialize;
 
 use super::init::{device_bytes, share_bytes};
 use crate::args::GrowArgs;
-use crate::control;
+use crate::control as served;
 use crate::error::CliError;
 use crate::output;
 use crate::size::human_bytes;
@@ -36,7 +36,7 @@ pub(super) fn run(args: &GrowArgs) -> Result<(), CliError> {
     let data = data
         .map_err(|source| CliError::System { action: "a path cannot be made absolute", source })?;
     let wish = GrowthWish { capacity_bytes: args.capacity, data };
-    let grown = match control::connect(&args.store)? {
+    let grown = match served::connect(&args.store)? {
         Some(mut server) => server.grow(wish)?,
         None => grow_closed(&args.store, &wish)?,
     };
@@ -76,7 +76,7 @@ pub(super) fn grow_served(
     disk::grow_store_files(path, &growth(&before, &planned, &wish.data))?;
     let numbers = before.data.len() as u16..planned.data.len() as u16;
     let files = disk::open_further_files(path, numbers).map_err(CliError::OpenFiles)?;
-    let grown = client.grow(options, files)?;
+    let grown = client.ask(control::Grow { options, files })?;
     Ok(outcome(&before, &grown))
 }
 

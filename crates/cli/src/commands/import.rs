@@ -172,7 +172,7 @@ impl Import<'_> {
         }
         let size_bytes = self.image.size_bytes().map_or(STREAM_BYTES_FIRST, padded);
         let new = NewVolume { name: staging.clone(), size_bytes, read_only: false, domain };
-        self.client.make_volume(new)?;
+        self.client.ask(new)?;
         let copied = self.copy(&staging, true, Room::Growing).and_then(|image_bytes| {
             self.client.resize_volume(&staging, padded(image_bytes))?;
             self.client.rename_volume(&staging, name)?;

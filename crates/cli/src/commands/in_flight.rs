@@ -8,7 +8,7 @@ mod answers;
 
 use std::sync::Arc;
 
-use engine::{Accepted, ChunkBuf, Client, Done, OpenVolume};
+use engine::{Accepted, ChunkBuf, Client, Done, OpenVolume, Reply};
 
 use answers::Answers;
 
@@ -70,7 +70,7 @@ impl<'a> InFlight<'a> {
         self.client.read_share_bytes()
     }
 
-    fn expect(&mut self) -> Done {
+    fn expect<A: Into<Reply>>(&mut self) -> Done<A> {
         self.answers.expect();
         self.next_tag += 1;
         Done::new(Arc::clone(&self.answers), self.next_tag)

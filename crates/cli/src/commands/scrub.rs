@@ -15,6 +15,7 @@ use engine::{DamagedChunk, ScrubRequest};
 use serde::Serialize;
 
 use crate::args::ScrubArgs;
+use crate::control::Store;
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
 use crate::output;
@@ -23,7 +24,6 @@ use crate::progress::{Progress, Unit, human_duration};
 use crate::recall::Remembered;
 use crate::scrub_record::{ScrubLock, ScrubRecord, ScrubRun, unix_seconds};
 use crate::size::{human_bytes, human_count};
-use crate::control::Store;
 use crate::store;
 
 /// Between two times that the position is kept: so much is read again after a crash.

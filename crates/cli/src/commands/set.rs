@@ -4,9 +4,9 @@ use serde::Serialize;
 
 use crate::args::SetArgs;
 use crate::compression::compression_name;
+use crate::control::Store;
 use crate::error::CliError;
 use crate::output;
-use crate::control::Store;
 
 #[derive(Serialize)]
 struct Settings {

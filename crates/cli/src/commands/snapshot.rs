@@ -11,11 +11,11 @@ use crate::args::{
     CloneArgs, SnapshotCommand, SnapshotCreateArgs, SnapshotDeleteArgs, SnapshotListArgs,
     SnapshotName, SnapshotRollbackArgs,
 };
+use crate::control::Store;
 use crate::error::CliError;
 use crate::output;
 use crate::size::human_bytes;
 use crate::staging::{check_rollback, marks_for};
-use crate::control::Store;
 use crate::table::{Align, Table};
 
 pub(super) fn run(command: &SnapshotCommand) -> Result<(), CliError> {

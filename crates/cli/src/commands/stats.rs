@@ -11,12 +11,12 @@ use engine::{Counters, ReadCacheFigures, Stats, VolumeInfo, VolumeWeight};
 use serde::Serialize;
 
 use crate::args::StatsArgs;
+use crate::control::Store;
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::scrub_record::ScrubRecord;
 use crate::size::{counted, human_bytes, human_count};
-use crate::control::Store;
 use crate::table::{Align, Table};
 use crate::weighing::weigh;
 

@@ -12,10 +12,10 @@ use crate::args::{
     Quota, VolumeCommand, VolumeCreateArgs, VolumeDeleteArgs, VolumeListArgs, VolumeName,
     VolumeRenameArgs, VolumeResizeArgs, VolumeSetArgs,
 };
+use crate::control::Store;
 use crate::error::CliError;
 use crate::output;
 use crate::size::human_bytes;
-use crate::control::Store;
 use crate::table::{Align, Table};
 
 mod show;

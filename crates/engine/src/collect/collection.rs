@@ -15,7 +15,7 @@ use format::directory::DirectoryEntry;
 use format::units::{CONTAINER_BYTES, Compression, ContainerId};
 use reduce::ChunkBuf;
 
-use crate::collect::step::{CollectPosition, CollectRequest};
+use crate::collect::step::{CollectPosition, CollectRequest, CollectStep};
 use crate::door::done::Done;
 use crate::door::error::RequestError;
 
@@ -127,7 +127,7 @@ impl Known {
 pub(crate) struct Order {
     pub(crate) position: CollectPosition,
     pub(crate) recompress: Option<Compression>,
-    pub(crate) done: Done,
+    pub(crate) done: Done<CollectStep>,
 }
 
 /// The frames of the next slice, made anew.
@@ -146,7 +146,7 @@ pub(crate) enum Renewed {
 pub(crate) struct Collection {
     pub(crate) victim: Option<Victim>,
     pub(crate) pace: Pace,
-    pub(crate) orders: VecDeque<(CollectRequest, Done)>,
+    pub(crate) orders: VecDeque<(CollectRequest, Done<CollectStep>)>,
 }
 
 impl Victim {

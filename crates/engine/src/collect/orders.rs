@@ -6,13 +6,12 @@ use crate::collect::collection::{Order, Victim};
 use crate::collect::step::{CollectPosition, CollectRequest, CollectStep, CollectedContainer};
 use crate::door::done::Done;
 use crate::door::error::RequestError;
-use crate::door::outcome::Reply;
 use crate::engine::Engine;
 use crate::placement::Placement;
 
 impl Engine {
     /// Takes a request for a step.
-    pub(crate) fn accept_collect(&mut self, request: CollectRequest, done: Done) {
+    pub(crate) fn accept_collect(&mut self, request: CollectRequest, done: Done<CollectStep>) {
         match &self.stopped {
             Some(error) => done.fail(error.clone()),
             None => self.collection.orders.push_back((request, done)),
@@ -76,11 +75,11 @@ impl Engine {
         self.answer_order(order.done, step);
     }
 
-    fn answer_order(&self, done: Done, mut step: CollectStep) {
+    fn answer_order(&self, done: Done<CollectStep>, mut step: CollectStep) {
         let Placement { space, .. } = &self.placement;
         let containers = self.geometry.containers_total();
         step.containers = containers.saturating_sub(self.placement.reserved_containers(0));
         step.containers_used = (containers - space.coming_containers()).min(step.containers);
-        done.reply(Reply::Collect(Box::new(step)));
+        done.reply(step);
     }
 }

@@ -1,32 +1,21 @@
 //! The handle through which doors reach a running engine.
 //!
-//! Data calls are asynchronous: they queue a request and its outcome arrives at a [`Completions`]
-//! sink, on the core's thread (a sink must therefore not block). The blocking forms are for
-//! callers with a thread to spare, never for the core's own.
+//! Data calls are asynchronous: they queue a request and its outcome arrives at its [`Done`], on
+//! the core's thread (a sink must therefore not block). The blocking forms are for callers with a
+//! thread to spare, never for the core's own. All else is asked in the control language
+//! ([`Client::ask`], [`crate::control`]).
 
 use std::sync::Arc;
-use std::sync::mpsc::{self, Sender};
 
-use disk::FurtherFiles;
-use format::superblock::Geometry;
-use format::units::Compression;
 use reduce::{ChunkBuf, Permit};
 
-use crate::collect::step::{CollectRequest, CollectStep};
-use crate::door::done::{Completions, Done};
+use crate::control::Ask;
+use crate::door::done::Done;
 use crate::door::error::RequestError;
 use crate::door::intake::Intake;
 use crate::door::open_volume::OpenVolume;
-use crate::door::outcome::{Extent, Reply};
-use crate::door::requests::{
-    AdminRequest, ExtentsRequest, Request, UnmapRequest, WriteAnswer, WriteRequest,
-};
-use crate::explain::explanation::{Address, Explanation};
-use crate::grow::GrowOptions;
-use crate::scrub::{ScrubRequest, ScrubStep};
-use crate::stats::Stats;
-use crate::walk::difference::{DifferenceRequest, DifferenceStep};
-use crate::walk::weight::{WeightRequest, WeightStep};
+use crate::door::outcome::Extent;
+use crate::door::requests::{ExtentsRequest, Request, UnmapRequest, WriteAnswer, WriteRequest};
 use crate::write::partial::ragged_chunks;
 
 /// Whether a write is acknowledged already.
@@ -93,7 +82,7 @@ impl Client {
         offset_bytes: u64,
         buf: ChunkBuf,
         durable: bool,
-        done: Done,
+        done: Done<()>,
     ) -> Accepted {
         let length_bytes = buf.bytes().len() as u64;
         if let Err(error) = volume.0.check_change(offset_bytes, length_bytes) {
@@ -125,7 +114,7 @@ impl Client {
     }
 
     /// A write without bytes needs no space, however full the store is.
-    fn write_nothing(&self, durable: bool, done: Done) -> Accepted {
+    fn write_nothing(&self, durable: bool, done: Done<()>) -> Accepted {
         if let Some(error) = self.intake.refusal_of_writes() {
             done.fail(error);
         } else if durable {
@@ -145,7 +134,7 @@ impl Client {
         offset_bytes: u64,
         length_bytes: u64,
         durable: bool,
-        done: Done,
+        done: Done<()>,
     ) {
         let (volume, is_advice) = (Arc::clone(&volume.0), true);
         let request = UnmapRequest { volume, offset_bytes, length_bytes, durable, is_advice, done };
@@ -160,7 +149,7 @@ impl Client {
         offset_bytes: u64,
         length_bytes: u64,
         durable: bool,
-        done: Done,
+        done: Done<()>,
     ) {
         let (volume, is_advice) = (Arc::clone(&volume.0), false);
         let request = UnmapRequest { volume, offset_bytes, length_bytes, durable, is_advice, done };
@@ -177,11 +166,11 @@ impl Client {
     }
 
     /// Makes durable everything that was acknowledged before, on every volume.
-    pub fn flush(&self, done: Done) {
+    pub fn flush(&self, done: Done<()>) {
         self.intake.push(Request::Flush { done });
     }
 
-    /// Runs of data and holes from `offset_bytes` on; the outcome is [`Reply::Extents`], at least
+    /// Runs of data and holes from `offset_bytes` on; the answer is at least
     /// one run, at most `extents_max`, covering `length_bytes` or less; of no bytes, none.
     pub fn extents(
         &self,
@@ -189,13 +178,13 @@ impl Client {
         offset_bytes: u64,
         length_bytes: u64,
         extents_max: u32,
-        done: Done,
+        done: Done<Vec<Extent>>,
     ) {
         if let Err(error) = volume.0.check_range(offset_bytes, length_bytes) {
             return done.fail(error);
         }
         if length_bytes == 0 {
-            return done.reply(Reply::Extents(Vec::new()));
+            return done.reply(Vec::new());
         }
         self.intake.push(Request::Extents(ExtentsRequest {
             volume: Arc::clone(&volume.0),
@@ -206,10 +195,9 @@ impl Client {
         }));
     }
 
-    /// Asks for a change of volumes or settings, or for what there is of them. The blocking forms
-    /// below say what each comes back with.
-    pub fn administer(&self, request: AdminRequest, done: Done) {
-        self.intake.push(Request::Admin { request, done });
+    /// Asks in the control language.
+    pub fn administer<A: Ask>(&self, verb: A, done: Done<A::Answer>) {
+        self.intake.push(Request::Control(verb.with(done).0));
     }
 
     /// Ends the engine as a crash would, but for the process: [`crate::Engine::run`] returns before
@@ -220,14 +208,10 @@ impl Client {
         self.intake.abandon();
     }
 
-    pub(crate) fn wait_for(&self, send: impl FnOnce(Done)) -> Result<Reply, RequestError> {
-        let (done, wait) = one_reply();
+    pub(crate) fn wait_for<A>(&self, send: impl FnOnce(Done<A>)) -> Result<A, RequestError> {
+        let (done, pending) = Done::pending();
         send(done);
-        wait()
-    }
-
-    pub(crate) fn admin(&self, request: AdminRequest) -> Result<Reply, RequestError> {
-        self.wait_for(|done| self.administer(request, done))
+        pending.wait()
     }
 }
 
@@ -250,10 +234,10 @@ impl Client {
     ) -> Result<(), RequestError> {
         let mut buf = self.buffer(offset_bytes, bytes.len());
         buf.bytes_mut().copy_from_slice(bytes);
-        let (done, wait) = one_reply();
+        let (done, pending) = Done::pending();
         match self.write(volume, offset_bytes, buf, false, done) {
             Accepted::Now => Ok(()),
-            Accepted::Later => wait().map(|_| ()),
+            Accepted::Later => pending.wait(),
         }
     }
 
@@ -264,12 +248,12 @@ impl Client {
         offset_bytes: u64,
         length_bytes: u64,
     ) -> Result<(), RequestError> {
-        self.wait_for(|done| self.trim(volume, offset_bytes, length_bytes, false, done)).map(|_| ())
+        self.wait_for(|done| self.trim(volume, offset_bytes, length_bytes, false, done))
     }
 
     /// Flushes and waits.
     pub fn flush_blocking(&self) -> Result<(), RequestError> {
-        self.wait_for(|done| self.flush(done)).map(|_| ())
+        self.wait_for(|done| self.flush(done))
     }
 
     /// Runs of data and holes.
@@ -280,124 +264,16 @@ impl Client {
         length_bytes: u64,
         extents_max: u32,
     ) -> Result<Vec<Extent>, RequestError> {
-        let send = |done| self.extents(volume, offset_bytes, length_bytes, extents_max, done);
-        match self.wait_for(send)? {
-            Reply::Extents(extents) => Ok(extents),
-            _ => Err(RequestError::Closing),
-        }
+        self.wait_for(|done| self.extents(volume, offset_bytes, length_bytes, extents_max, done))
     }
 
-    /// Sets what new frames are compressed with.
-    pub fn set_compression(&self, compression: Compression) -> Result<(), RequestError> {
-        self.admin(AdminRequest::SetCompression(compression)).map(|_| ())
-    }
-
-    /// What new frames are compressed with.
-    pub fn compression(&self) -> Result<Compression, RequestError> {
-        match self.admin(AdminRequest::Compression)? {
-            Reply::Compression(compression) => Ok(compression),
-            _ => Err(RequestError::Closing),
-        }
-    }
-
-    /// Figures of the store.
-    pub fn stats(&self) -> Result<Stats, RequestError> {
-        match self.admin(AdminRequest::Stats)? {
-            Reply::Stats(stats) => Ok(*stats),
-            _ => Err(RequestError::Closing),
-        }
-    }
-
-    /// What the store is made of.
-    pub fn geometry(&self) -> Result<Geometry, RequestError> {
-        self.for_geometry(AdminRequest::Geometry)
-    }
-
-    /// Makes the store larger, as [`crate::plan_growth`] says of `options`. Its files are as long
-    /// already, durably, and `files` are those that it does not have yet. Durable when it returns.
-    pub fn grow(
-        &self,
-        options: GrowOptions,
-        files: FurtherFiles,
-    ) -> Result<Geometry, RequestError> {
-        self.for_geometry(AdminRequest::Grow { options, files })
-    }
-
-    fn for_geometry(&self, request: AdminRequest) -> Result<Geometry, RequestError> {
-        match self.admin(request)? {
-            Reply::Geometry(geometry) => Ok(*geometry),
-            _ => Err(RequestError::Closing),
-        }
-    }
-
-    /// Walks one address of a volume through the tables.
-    pub fn explain(&self, volume: &str, address: Address) -> Result<Explanation, RequestError> {
-        match self.admin(AdminRequest::Explain { volume: volume.to_owned(), address })? {
-            Reply::Explanation(explanation) => Ok(*explanation),
-            _ => Err(RequestError::Closing),
-        }
-    }
-
-    /// One step of a comparison of two versions. Of volumes the first step sees all that was
-    /// acknowledged before it.
-    pub fn difference(&self, request: DifferenceRequest) -> Result<DifferenceStep, RequestError> {
-        if request.lba == 0 {
-            // What is buffered is in no map. A store that stopped writing has no more to tell.
+    /// Asks in the control language, and waits. A comparison or weighing of volumes sees all that
+    /// was acknowledged before its first step.
+    pub fn ask<A: Ask>(&self, verb: A) -> Result<A::Answer, RequestError> {
+        if verb.flushes_first() {
+            // A store that stopped writing tells what it has.
             let _ = self.flush_blocking();
         }
-        match self.admin(AdminRequest::Difference(request))? {
-            Reply::Difference(step) => Ok(*step),
-            _ => Err(RequestError::Closing),
-        }
-    }
-
-    /// One step of a volume's weighing; [`crate::Weighing`] makes the requests. Of volumes the
-    /// first step sees all that was acknowledged before it.
-    pub fn weigh(&self, request: WeightRequest) -> Result<WeightStep, RequestError> {
-        if request.leaf == 0 {
-            let _ = self.flush_blocking();
-        }
-        match self.admin(AdminRequest::Weigh(request))? {
-            Reply::Weight(step) => Ok(*step),
-            _ => Err(RequestError::Closing),
-        }
-    }
-
-    /// One step of a scrub.
-    pub fn scrub(&self, request: ScrubRequest) -> Result<ScrubStep, RequestError> {
-        match self.admin(AdminRequest::Scrub(request))? {
-            Reply::Scrub(step) => Ok(*step),
-            _ => Err(RequestError::Closing),
-        }
-    }
-
-    /// Collects one container.
-    pub fn collect(&self, request: CollectRequest) -> Result<CollectStep, RequestError> {
-        match self.admin(AdminRequest::Collect(request))? {
-            Reply::Collect(step) => Ok(*step),
-            _ => Err(RequestError::Closing),
-        }
-    }
-
-    /// Flushes, checkpoints and marks the store clean; the engine's `run` returns afterwards.
-    pub fn close(&self) -> Result<(), RequestError> {
-        self.admin(AdminRequest::Close).map(|_| ())
-    }
-}
-
-/// A sink for one outcome.
-struct OneReply(Sender<Result<Reply, RequestError>>);
-
-/// Whom to tell of one request, and what waits for it.
-fn one_reply() -> (Done, impl FnOnce() -> Result<Reply, RequestError>) {
-    let (sender, reply) = mpsc::channel();
-    let done = Done::new(Arc::new(OneReply(sender)), 0);
-    (done, move || reply.recv().unwrap_or(Err(RequestError::Closing)))
-}
-
-impl Completions for OneReply {
-    fn complete(&self, _tag: u64, outcome: Result<Reply, RequestError>) {
-        // Whoever has gone does not ask any more.
-        let _ = self.0.send(outcome);
+        self.wait_for(|done| self.administer(verb, done))
     }
 }

@@ -9,7 +9,7 @@ use crate::door::client::{Client, pooled_bytes};
 use crate::door::done::Done;
 use crate::door::error::RequestError;
 use crate::door::open_volume::OpenVolume;
-use crate::door::outcome::{ReadPieces, Reply};
+use crate::door::outcome::ReadPieces;
 use crate::door::requests::{ReadRequest, Request};
 
 /// Connections among which the memory of reads is divided.
@@ -56,8 +56,14 @@ impl Client {
         self.intake.read_credits.are_wanted()
     }
 
-    /// Reads; the outcome is [`Reply::Read`]. Waits for memory as [`Client::read_memory`] does.
-    pub fn read(&self, volume: &OpenVolume, offset_bytes: u64, length_bytes: u32, done: Done) {
+    /// Reads. Waits for memory as [`Client::read_memory`] does.
+    pub fn read(
+        &self,
+        volume: &OpenVolume,
+        offset_bytes: u64,
+        length_bytes: u32,
+        done: Done<ReadPieces>,
+    ) {
         self.read_in(self.read_memory(length_bytes), volume, offset_bytes, length_bytes, done);
     }
 
@@ -68,7 +74,7 @@ impl Client {
         volume: &OpenVolume,
         offset_bytes: u64,
         length_bytes: u32,
-        done: Done,
+        done: Done<ReadPieces>,
     ) {
         if let Err(error) = volume.0.check_range(offset_bytes, u64::from(length_bytes)) {
             return done.fail(error);
@@ -116,11 +122,8 @@ impl Client {
                 pieces.assemble(part)?;
                 continue;
             }
-            let reply =
-                self.wait_for(|done| self.read(volume, offset_bytes, length_bytes, done))?;
-            if let Reply::Read(pieces) = reply {
-                pieces.assemble(part)?;
-            }
+            self.wait_for(|done| self.read(volume, offset_bytes, length_bytes, done))?
+                .assemble(part)?;
         }
         Ok(())
     }

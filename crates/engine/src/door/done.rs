@@ -1,10 +1,12 @@
 //! Whom to tell when a request has ended.
 //!
 //! Each is told once, whatever becomes of the request: who is dropped without a word, as when the
-//! core panics over what it had in hands, is told of the close. Sinks are shared, and whoever waits
-//! at one knows only what it was told.
+//! core panics over what it had in hands, is told of the close. A request's type says what answers
+//! it. Sinks are shared, and take answers of all types as a [`Reply`]; who asks for one thing and
+//! waits has a [`Pending`] of that type.
 
 use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 
 use crate::door::error::RequestError;
 use crate::door::outcome::Reply;
@@ -22,23 +24,37 @@ pub trait Completions: Send + Sync {
     }
 }
 
-/// Whom to tell when one request has ended.
-pub struct Done {
+/// Whom to tell when one request has ended that is answered with an `A`.
+pub struct Done<A> {
     /// None once told.
-    sink: Option<Arc<dyn Completions>>,
+    whom: Option<Whom<A>>,
     /// What the sink knows the request by.
     pub tag: u64,
 }
 
-impl Done {
+enum Whom<A> {
+    Sink(Arc<dyn Completions>, fn(A) -> Reply),
+    Pending(Sender<Result<A, RequestError>>),
+}
+
+impl<A: Into<Reply>> Done<A> {
     /// Of the request that `sink` knows by `tag`.
     #[must_use]
     pub fn new(sink: Arc<impl Completions + 'static>, tag: u64) -> Self {
-        Self { sink: Some(sink), tag }
+        Self { whom: Some(Whom::Sink(sink, A::into)), tag }
+    }
+}
+
+impl<A> Done<A> {
+    /// Of a request that somebody waits for.
+    #[must_use]
+    pub fn pending() -> (Self, Pending<A>) {
+        let (sender, outcome) = mpsc::channel();
+        (Self { whom: Some(Whom::Pending(sender)), tag: 0 }, Pending { outcome })
     }
 
-    pub(crate) fn reply(self, reply: Reply) {
-        self.finish(Ok(reply));
+    pub(crate) fn reply(self, answer: A) {
+        self.finish(Ok(answer));
     }
 
     pub(crate) fn fail(self, error: RequestError) {
@@ -46,29 +62,58 @@ impl Done {
     }
 
     pub(crate) fn is_gone(&self) -> bool {
-        self.sink.as_ref().is_some_and(|sink| sink.is_gone())
+        matches!(&self.whom, Some(Whom::Sink(sink, _)) if sink.is_gone())
     }
 
     /// Tells whichever it is.
-    pub(crate) fn finish(mut self, outcome: Result<Reply, RequestError>) {
+    pub(crate) fn finish(mut self, outcome: Result<A, RequestError>) {
         self.tell(outcome);
     }
 
     /// The request ends with the call that began it, which says so itself.
     pub(crate) fn not_needed(mut self) {
-        self.sink = None;
+        self.whom = None;
     }
 
-    fn tell(&mut self, outcome: Result<Reply, RequestError>) {
-        if let Some(sink) = self.sink.take() {
-            sink.complete(self.tag, outcome);
+    fn tell(&mut self, outcome: Result<A, RequestError>) {
+        match self.whom.take() {
+            Some(Whom::Sink(sink, reply)) => sink.complete(self.tag, outcome.map(reply)),
+            // Whoever has gone does not ask any more.
+            Some(Whom::Pending(sender)) => drop(sender.send(outcome)),
+            None => {}
         }
     }
 }
 
-impl Drop for Done {
+impl<A> Drop for Done<A> {
     fn drop(&mut self) {
         self.tell(Err(RequestError::Closing));
+    }
+}
+
+/// The outcome of one request, for whoever waits for it.
+#[derive(Debug)]
+pub struct Pending<A> {
+    outcome: Receiver<Result<A, RequestError>>,
+}
+
+impl<A> Pending<A> {
+    /// Waits for it; never on the core's own thread.
+    ///
+    /// # Errors
+    /// The [`RequestError`] of the request.
+    pub fn wait(self) -> Result<A, RequestError> {
+        self.outcome.recv().unwrap_or(Err(RequestError::Closing))
+    }
+
+    /// The outcome, if it has come; given once.
+    #[must_use]
+    pub fn try_take(&self) -> Option<Result<A, RequestError>> {
+        match self.outcome.try_recv() {
+            Ok(outcome) => Some(outcome),
+            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Disconnected) => Some(Err(RequestError::Closing)),
+        }
     }
 }
 
@@ -84,14 +129,25 @@ mod tests {
     #[test]
     fn each_is_told_once_and_of_the_close_when_it_is_dropped() {
         let told = Arc::<Told>::default();
-        Done::new(Arc::clone(&told), 1).reply(Reply::Done);
-        Done::new(Arc::clone(&told), 2).fail(NoSpace);
-        drop(Done::new(Arc::clone(&told), 3));
-        Done::new(Arc::clone(&told), 4).not_needed();
+        Done::new(Arc::clone(&told), 1).reply(());
+        Done::<()>::new(Arc::clone(&told), 2).fail(NoSpace);
+        drop(Done::<()>::new(Arc::clone(&told), 3));
+        Done::<()>::new(Arc::clone(&told), 4).not_needed();
         let told = told.take();
         assert!(
             matches!(told[..], [(1, Ok(Reply::Done)), (2, Err(NoSpace)), (3, Err(Closing))]),
             "{told:?}"
         );
+    }
+
+    #[test]
+    fn whoever_waits_gets_the_answer_once_or_hears_of_the_close() {
+        let (done, pending) = Done::pending();
+        assert!(pending.try_take().is_none());
+        done.reply(7);
+        assert_eq!(pending.try_take(), Some(Ok(7)));
+        let (done, pending) = Done::<u32>::pending();
+        drop(done);
+        assert_eq!(pending.wait(), Err(Closing));
     }
 }

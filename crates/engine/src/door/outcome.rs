@@ -101,7 +101,8 @@ fn yes() -> bool {
     true
 }
 
-/// What a request that succeeded comes back with.
+/// What a request that succeeded comes back with, where answers of all types go one way
+/// ([`crate::Completions`]).
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Reply {
@@ -135,6 +136,39 @@ pub enum Reply {
     Scrub(Box<ScrubStep>),
     /// What a step of collection did.
     Collect(Box<CollectStep>),
+}
+
+impl From<()> for Reply {
+    fn from((): ()) -> Self {
+        Self::Done
+    }
+}
+
+macro_rules! replies {
+    ($($variant:ident: $answer:ty $(=> $boxed:ident)?;)*) => {
+        $(impl From<$answer> for Reply {
+            fn from(answer: $answer) -> Self {
+                Self::$variant($($boxed::new)?(answer))
+            }
+        })*
+    };
+}
+
+replies! {
+    Read: ReadPieces;
+    Extents: Vec<Extent>;
+    Volume: crate::door::open_volume::OpenVolume;
+    Opens: Vec<crate::door::opens::OpenInfo>;
+    VolumeInfo: VolumeInfo;
+    Volumes: Vec<VolumeInfo>;
+    Compression: Compression;
+    Stats: Stats => Box;
+    Geometry: Geometry => Box;
+    Explanation: Explanation => Box;
+    Difference: DifferenceStep => Box;
+    Weight: WeightStep => Box;
+    Scrub: ScrubStep => Box;
+    Collect: CollectStep => Box;
 }
 
 /// Where the bytes of one part of a read come from.

@@ -1,23 +1,16 @@
-//! What is asked of the core: by clients of a volume, and by whoever administers the store.
+//! What is asked of the core: by clients of a volume, and in the control language.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use disk::FurtherFiles;
-use format::catalog::{Dedup, Origin};
-use format::units::{Compression, VolumeId};
+use format::units::VolumeId;
 use reduce::{ChunkBuf, Permit};
 
-use crate::collect::step::CollectRequest;
+use crate::control::Verb;
 use crate::door::done::Done;
 use crate::door::error::RequestError;
-use crate::door::opens::Opener;
+use crate::door::outcome::{Extent, ReadPieces};
 use crate::door::volume::{QuotaShare, VolumeShared};
-use crate::explain::explanation::Address;
-use crate::grow::GrowOptions;
-use crate::scrub::ScrubRequest;
-use crate::walk::difference::DifferenceRequest;
-use crate::walk::weight::WeightRequest;
 use crate::write::partial::Ack;
 
 /// A request as the core sees it.
@@ -25,9 +18,9 @@ pub(crate) enum Request {
     Write(WriteRequest),
     Read(ReadRequest),
     Unmap(UnmapRequest),
-    Flush { done: Done },
+    Flush { done: Done<()> },
     Extents(ExtentsRequest),
-    Admin { request: AdminRequest, done: Done },
+    Control(Box<Verb>),
 }
 
 impl Request {
@@ -38,7 +31,7 @@ impl Request {
             Self::Read(read) => read.volume.id == volume,
             Self::Unmap(unmap) => unmap.volume.id == volume,
             Self::Extents(extents) => extents.volume.id == volume,
-            Self::Flush { .. } | Self::Admin { .. } => false,
+            Self::Flush { .. } | Self::Control(_) => false,
         }
     }
 
@@ -49,7 +42,8 @@ impl Request {
             Self::Unmap(unmap) => unmap.done.fail(error),
             Self::Extents(extents) => extents.done.fail(error),
             Self::Read(read) => read.done.fail(error),
-            Self::Flush { done } | Self::Admin { done, .. } => done.fail(error),
+            Self::Flush { done } => done.fail(error),
+            Self::Control(verb) => verb.fail(error),
         }
     }
 }
@@ -62,7 +56,7 @@ pub(crate) struct ReadRequest {
     pub(crate) as_of: u64,
     /// Its share of the memory for reads, until the reply is dropped.
     pub(crate) permit: Permit,
-    pub(crate) done: Done,
+    pub(crate) done: Done<ReadPieces>,
 }
 
 pub(crate) struct WriteRequest {
@@ -96,7 +90,7 @@ pub(crate) enum WriteAnswer {
     /// Not any more: it was acknowledged at the door.
     Given,
     /// By this.
-    Whole(Done),
+    Whole(Done<()>),
     /// By one answer for all its parts, of which the first was about to enter the write buffer.
     InParts(Arc<Ack>),
 }
@@ -168,7 +162,7 @@ pub(crate) struct UnmapRequest {
     pub(crate) durable: bool,
     /// What it covers of chunks in part may stay as it is where there is no room for their rest.
     pub(crate) is_advice: bool,
-    pub(crate) done: Done,
+    pub(crate) done: Done<()>,
 }
 
 pub(crate) struct ExtentsRequest {
@@ -176,119 +170,5 @@ pub(crate) struct ExtentsRequest {
     pub(crate) offset_bytes: u64,
     pub(crate) length_bytes: u64,
     pub(crate) extents_max: u32,
-    pub(crate) done: Done,
-}
-
-/// What changes or lists volumes and settings; each is what the method of [`crate::Client`] of the
-/// same name does.
-#[derive(Clone, Debug)]
-#[expect(missing_docs, reason = "the methods of the client say what each is and takes")]
-pub enum AdminRequest {
-    OpenVolume { name: String, opener: Opener },
-    Opens { name: String },
-    ListVolumes { after: Option<String>, most: usize },
-    CreateVolume(NewVolume),
-    ResizeVolume { name: String, size_bytes: u64, may_shrink: bool },
-    RenameVolume { name: String, new_name: String },
-    SetQuota { name: String, quota_bytes: Option<u64> },
-    SetDedup { name: String, dedup: Dedup },
-    DeleteVolume(DeleteRequest),
-    TakeSnapshots(SnapshotRequest),
-    TakeCopied(SnapshotRequest, Origin),
-    CloneVolume { snapshot: String, name: String },
-    Rollback { snapshot: String, id: Option<u32> },
-    SetCompression(Compression),
-    Compression,
-    Stats,
-    Geometry,
-    Grow { options: GrowOptions, files: FurtherFiles },
-    Explain { volume: String, address: Address },
-    Difference(DifferenceRequest),
-    Weigh(WeightRequest),
-    Scrub(ScrubRequest),
-    Collect(CollectRequest),
-    Close,
-}
-
-/// A volume that is to be made.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NewVolume {
-    /// Its name.
-    pub name: String,
-    /// Its logical size.
-    pub size_bytes: u64,
-    /// Whether writes are refused.
-    pub read_only: bool,
-    /// The domain whose chunks it shares, and no others'; it begins with its first volume. None:
-    /// the default one.
-    pub domain: Option<String>,
-}
-
-/// Snapshots to be taken at one moment.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct SnapshotRequest {
-    /// Of which volumes.
-    pub volumes: Vec<String>,
-    /// Name of each: `volume@name`.
-    pub name: String,
-    /// When they were asked for, in seconds since 1970: the core has no clock. They are of later,
-    /// if they have to wait for room.
-    pub taken_unix_s: u64,
-}
-
-/// What is to be deleted: what had a name when somebody decided on it, who may have been asked and
-/// taken some time. Numbers are given once, and each is greater than those before.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct DeleteRequest {
-    /// A volume, or `VOLUME@SNAPSHOT`.
-    pub name: String,
-    /// Whether the volume's snapshots go as well.
-    #[serde(default)]
-    pub with_snapshots: bool,
-    /// Its number; none: that of whatever has the name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub id: Option<u32>,
-    /// The greatest number that may go; none: any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub newest: Option<u32>,
-}
-
-impl DeleteRequest {
-    /// Whatever has this name, alone.
-    #[must_use]
-    pub fn of(name: &str) -> Self {
-        Self { name: name.to_owned(), ..Self::default() }
-    }
-}
-
-impl AdminRequest {
-    /// Volumes, snapshots and clones that it makes.
-    pub(crate) fn versions_made(&self) -> u64 {
-        match self {
-            Self::CreateVolume(_) | Self::CloneVolume { .. } => 1,
-            Self::TakeSnapshots(request) | Self::TakeCopied(request, _) => {
-                request.volumes.len() as u64
-            }
-            _ => 0,
-        }
-    }
-
-    /// Whether it changes the store.
-    pub(crate) fn changes(&self) -> bool {
-        !matches!(
-            self,
-            Self::OpenVolume { .. }
-                | Self::Opens { .. }
-                | Self::ListVolumes { .. }
-                | Self::Compression
-                | Self::Stats
-                | Self::Geometry
-                | Self::Explain { .. }
-                | Self::Difference(_)
-                | Self::Weigh(_)
-                | Self::Scrub(_)
-                | Self::Collect(_)
-                | Self::Close
-        )
-    }
+    pub(crate) done: Done<Vec<Extent>>,
 }

@@ -14,24 +14,25 @@
 use format::catalog::Dedup;
 use format::record::Change;
 
+use crate::control::SetDedup;
 use crate::door::done::Done;
+use crate::door::outcome::VolumeInfo;
 use crate::engine::Engine;
 use crate::grow::enlarging::{Then, Wish};
-use crate::volumes::administer::Queued;
-use crate::write::buffer::AdminAnswer;
+use crate::volumes::administer::QueuedOf;
 use crate::write::slot::Plan;
 
 impl Engine {
     /// Queues a volume's switch, or what has to come before.
-    pub(crate) fn accept_dedup(&mut self, name: String, dedup: Dedup, done: Done) {
-        if dedup == Dedup::On || self.geometry.detection.asides {
-            let queued = self.set_dedup(&name, dedup);
-            return self.queue(queued, done);
+    pub(crate) fn accept_dedup(&mut self, verb: SetDedup, done: Done<VolumeInfo>) {
+        if verb.dedup == Dedup::On || self.geometry.detection.asides {
+            let queued = self.set_dedup(&verb);
+            return self.queue_of(queued, done);
         }
-        match self.volumes.volume(&name) {
+        match self.volumes.volume(&verb.name) {
             Ok(_) => {
-                let then = Then::LeaveAside { name, dedup };
-                self.enlarging.wishes.push_back(Wish::Detection { then, done });
+                let then = Then::LeaveAside(verb, done);
+                self.enlarging.wishes.push_back(Wish::Detection(then));
             }
             Err(error) => done.fail(error),
         }
@@ -78,9 +79,10 @@ impl Engine {
         }
     }
 
-    fn set_dedup(&mut self, name: &str, dedup: Dedup) -> Queued {
+    fn set_dedup(&mut self, verb: &SetDedup) -> QueuedOf {
+        let SetDedup { ref name, dedup } = *verb;
         let id = self.volumes.volume(name)?.id;
         self.volumes.seeking.set(id, dedup);
-        Ok((vec![Change::SetDedup { id, dedup }], AdminAnswer::VolumeInfo(id)))
+        Ok((vec![Change::SetDedup { id, dedup }], id))
     }
 }

@@ -6,7 +6,7 @@ use tables::PinSet;
 
 use crate::door::done::Done;
 use crate::door::error::RequestError;
-use crate::explain::explanation::Address;
+use crate::explain::explanation::{Address, Explanation};
 use crate::read::reads::FoundFrame;
 
 /// Questions under way, in the order in which they came.
@@ -21,7 +21,7 @@ pub(crate) struct Explaining {
 pub(crate) struct Question {
     pub(crate) volume: String,
     pub(crate) address: Address,
-    pub(crate) done: Done,
+    pub(crate) done: Done<Explanation>,
     pub(crate) pins: PinSet,
     pub(crate) frame: Option<FoundFrame>,
 }

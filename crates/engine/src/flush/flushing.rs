@@ -11,27 +11,30 @@ use format::record::Settled;
 
 use crate::door::done::Done;
 use crate::door::error::RequestError;
-use crate::door::outcome::Reply;
+use crate::door::outcome::VolumeInfo;
 use crate::write::partial::Ack;
 
 /// How one who waits is answered.
 pub(crate) enum Answer {
     Ack(Arc<Ack>),
-    Reply(Done, Reply),
+    Done(Done<()>),
+    Volume(Done<VolumeInfo>, Box<VolumeInfo>),
 }
 
 impl Answer {
     fn ok(self) {
         match self {
             Self::Ack(ack) => ack.part_done(),
-            Self::Reply(done, reply) => done.reply(reply),
+            Self::Done(done) => done.reply(()),
+            Self::Volume(done, volume) => done.reply(*volume),
         }
     }
 
     fn fail(self, error: &RequestError) {
         match self {
             Self::Ack(ack) => ack.fail(error),
-            Self::Reply(done, _) => done.fail(error.clone()),
+            Self::Done(done) => done.fail(error.clone()),
+            Self::Volume(done, _) => done.fail(error.clone()),
         }
     }
 }
@@ -126,12 +129,9 @@ impl Flushing {
         if carries && is_alone { Durability::ByWrite } else { Durability::BySync }
     }
 
-    pub(crate) fn wait_for_ack(&mut self, group: u64, ack: Arc<Ack>) {
-        self.waiters.push((group, Answer::Ack(ack)));
-    }
-
-    pub(crate) fn wait_for_reply(&mut self, group: u64, done: Done, reply: Reply) {
-        self.waiters.push((group, Answer::Reply(done, reply)));
+    /// `answer` is given when this group is durable.
+    pub(crate) fn wait_for(&mut self, group: u64, answer: Answer) {
+        self.waiters.push((group, answer));
     }
 
     /// Whether time has passed since the last round, and nobody waits for one.

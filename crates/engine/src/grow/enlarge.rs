@@ -25,22 +25,20 @@ use format::superblock::{GEOMETRY_BLOCKS, Geometry};
 use format::units::Zone;
 
 use crate::checkpoint::checkpoints::dirty_pages_sure;
+use crate::control::{Asked, Grow, Verb};
 use crate::devices::Purpose;
-use crate::door::done::Done;
 use crate::door::error::RequestError;
-use crate::door::outcome::Reply;
-use crate::door::requests::AdminRequest;
 use crate::engine::Engine;
 use crate::geometry::check_zones;
-use crate::grow::enlarging::{Growth, Then, Wish};
+use crate::grow::enlarging::{After, Growth, Then, Wish};
 use crate::grow::{GrowOptions, plan_growth};
 
 /// A write and a sync for each of the geometry's blocks.
 const STEPS: usize = 2 * GEOMETRY_BLOCKS.len();
 
 impl Engine {
-    pub(crate) fn accept_grow(&mut self, options: GrowOptions, files: FurtherFiles, done: Done) {
-        self.enlarging.wishes.push_back(Wish::Growth { options, files, done });
+    pub(crate) fn accept_grow(&mut self, asked: Asked<Grow>) {
+        self.enlarging.wishes.push_back(Wish::Growth(asked));
     }
 
     /// Moves the running growth on, or begins one.
@@ -76,37 +74,39 @@ impl Engine {
             return false;
         }
         let Some(wish) = self.enlarging.wishes.pop_front() else { return false };
-        let (done, then, grown) = match wish {
-            Wish::Growth { options, files, done } => (done, None, self.take_files(&options, files)),
+        let (after, grown) = match wish {
+            Wish::Growth(Asked { verb, done }) => {
+                (After::Grown(done), self.take_files(&verb.options, verb.files))
+            }
             // Another one was faster.
-            Wish::Detection { then, done } if self.may_be_recorded(&then) => {
-                self.go_on(then, done);
+            Wish::Detection(then) if self.may_be_recorded(&then) => {
+                self.go_on(then);
                 return true;
             }
-            Wish::Detection { then, done } => {
+            Wish::Detection(then) => {
                 let geometry = self.with_detection(&then);
-                (done, Some(then), geometry)
+                (After::Then(then), geometry)
             }
         };
         match grown {
-            Ok(grown) => self.enlarging.running = Some(Growth { grown, done, then, steps: 0 }),
-            Err(error) => done.fail(error),
+            Ok(grown) => self.enlarging.running = Some(Growth { grown, after, steps: 0 }),
+            Err(error) => after.fail(error),
         }
         true
     }
 
     fn may_be_recorded(&self, then: &Then) -> bool {
         match then {
-            Then::Make(_) => self.geometry.detection.secret.is_some(),
-            Then::LeaveAside { .. } => self.geometry.detection.asides,
+            Then::Make(..) => self.geometry.detection.secret.is_some(),
+            Then::LeaveAside(..) => self.geometry.detection.asides,
         }
     }
 
-    fn go_on(&mut self, then: Then, done: Done) {
+    fn go_on(&mut self, then: Then) {
         match then {
             // Whoever was before it may have taken the room that it found.
-            Then::Make(volume) => self.accept_admin(AdminRequest::CreateVolume(volume), done),
-            Then::LeaveAside { name, dedup } => self.accept_dedup(name, dedup, done),
+            Then::Make(verb, done) => self.accept_verb(Verb::NewVolume(Asked { verb, done })),
+            Then::LeaveAside(verb, done) => self.accept_dedup(verb, done),
         }
     }
 
@@ -114,11 +114,11 @@ impl Engine {
     fn with_detection(&self, then: &Then) -> Result<Geometry, RequestError> {
         let known = self.geometry.detection;
         let detection = match then {
-            Then::Make(_) => {
+            Then::Make(..) => {
                 let secret = Some(self.offered_secret.ok_or(RequestError::NoSecret)?);
                 Detection { secret, ..known }
             }
-            Then::LeaveAside { .. } => Detection { asides: true, ..known },
+            Then::LeaveAside(..) => Detection { asides: true, ..known },
         };
         let version = self.geometry.version.max(detection.format_version());
         Ok(Geometry { detection, version, ..self.geometry.clone() })
@@ -126,15 +126,15 @@ impl Engine {
 
     /// The geometry is durable in both its blocks.
     fn end_enlarging(&mut self, growth: Growth) {
-        let Growth { grown, done, then, .. } = growth;
-        match then {
-            Some(then) => {
+        let Growth { grown, after, .. } = growth;
+        match after {
+            After::Then(then) => {
                 self.geometry = grown;
-                self.go_on(then, done);
+                self.go_on(then);
             }
-            None => {
+            After::Grown(done) => {
                 self.adopt(grown);
-                done.reply(Reply::Geometry(Box::new(self.geometry.clone())));
+                done.reply(self.geometry.clone());
             }
         }
     }

@@ -3,41 +3,58 @@
 
 use std::collections::VecDeque;
 
-use disk::FurtherFiles;
-use format::catalog::Dedup;
 use format::superblock::Geometry;
 
+use crate::control::{Asked, Grow, NewVolume, SetDedup};
 use crate::door::done::Done;
 use crate::door::error::RequestError;
-use crate::door::requests::NewVolume;
-use crate::grow::GrowOptions;
+use crate::door::outcome::VolumeInfo;
 
 /// Another geometry that has been asked for.
 pub(crate) enum Wish {
-    Growth {
-        options: GrowOptions,
-        files: FurtherFiles,
-        done: Done,
-    },
+    Growth(Asked<Grow>),
     /// That the geometry says first what must be known of the store.
-    Detection {
-        then: Then,
-        done: Done,
-    },
+    Detection(Then),
 }
 
 /// What may not be recorded before the geometry says that it may be there.
 pub(crate) enum Then {
     /// A volume in a keyed domain.
-    Make(NewVolume),
+    Make(NewVolume, Done<VolumeInfo>),
     /// Chunks of a volume may be aside from now on.
-    LeaveAside { name: String, dedup: Dedup },
+    LeaveAside(SetDedup, Done<VolumeInfo>),
+}
+
+impl Then {
+    pub(crate) fn fail(self, error: RequestError) {
+        match self {
+            Self::Make(_, done) | Self::LeaveAside(_, done) => done.fail(error),
+        }
+    }
+}
+
+/// What follows when a geometry has been written.
+pub(crate) enum After {
+    /// The store is larger.
+    Grown(Done<Geometry>),
+    /// What waited for it.
+    Then(Then),
+}
+
+impl After {
+    pub(crate) fn fail(self, error: RequestError) {
+        match self {
+            Self::Grown(done) => done.fail(error),
+            Self::Then(then) => then.fail(error),
+        }
+    }
 }
 
 impl Wish {
     fn fail(self, error: RequestError) {
         match self {
-            Self::Growth { done, .. } | Self::Detection { done, .. } => done.fail(error),
+            Self::Growth(asked) => asked.done.fail(error),
+            Self::Detection(then) => then.fail(error),
         }
     }
 }
@@ -45,9 +62,7 @@ impl Wish {
 /// A geometry that is being written.
 pub(crate) struct Growth {
     pub(crate) grown: Geometry,
-    pub(crate) done: Done,
-    /// What waits for it.
-    pub(crate) then: Option<Then>,
+    pub(crate) after: After,
     /// Writes and syncs of the geometry's blocks that have ended.
     pub(crate) steps: usize,
 }
@@ -73,7 +88,7 @@ impl Enlarging {
     pub(crate) fn fail(&mut self, error: &RequestError) {
         self.wishes.drain(..).for_each(|wish| wish.fail(error.clone()));
         if let Some(growth) = self.running.take() {
-            growth.done.fail(error.clone());
+            growth.after.fail(error.clone());
         }
     }
 }

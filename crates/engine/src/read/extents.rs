@@ -8,7 +8,7 @@ use format::map_page;
 use format::units::{Lba, TreeId, VolumeId};
 use tables::{NextLeaf, PageError, lba_pbn};
 
-use crate::door::outcome::{Extent, Reply};
+use crate::door::outcome::Extent;
 use crate::door::requests::ExtentsRequest;
 use crate::engine::Engine;
 use crate::pages::absence::lacking_page;
@@ -120,7 +120,7 @@ impl Engine {
             Ok(chunks) if chunks.is_empty() => self.reads.extents.push_back(request),
             Ok(chunks) => {
                 let extents = self.in_bytes(&request, &chunks);
-                request.done.reply(Reply::Extents(extents));
+                request.done.reply(extents);
             }
         }
     }

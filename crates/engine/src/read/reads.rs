@@ -14,7 +14,7 @@ use reduce::Permit;
 use crate::door::done::Done;
 use crate::door::error::RequestError;
 use crate::door::lookaside;
-use crate::door::outcome::{FrameBytes, Piece, PiecePart};
+use crate::door::outcome::{FrameBytes, Piece, PiecePart, ReadPieces};
 use crate::door::requests::ExtentsRequest;
 use crate::door::volume::VolumeShared;
 use crate::read::frame_cache::Ticket;
@@ -28,7 +28,7 @@ const HELD_READ_BYTES_MAX: u32 = 256 << 10;
 
 /// For whom a read is.
 pub(crate) enum ReadFor {
-    Client(Done),
+    Client(Done<ReadPieces>),
     /// The stored bytes around a partly written chunk: slot of a group.
     Base {
         group: u64,

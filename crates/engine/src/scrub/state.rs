@@ -19,14 +19,14 @@ pub(crate) const FINDINGS_PER_STEP: usize = 4096;
 /// Steps asked for, and what scrubs have found.
 #[derive(Default)]
 pub(crate) struct Scrub {
-    pub(crate) waiting: VecDeque<(ScrubRequest, Done)>,
+    pub(crate) waiting: VecDeque<(ScrubRequest, Done<ScrubStep>)>,
     pub(crate) running: Option<Box<Running>>,
     pub(crate) damage: Damage,
 }
 
 /// The step under way.
 pub(crate) struct Running {
-    pub(crate) done: Done,
+    pub(crate) done: Done<ScrubStep>,
     pub(crate) work: Option<Work>,
     pub(crate) fingerprints: bool,
     pub(crate) step: ScrubStep,
@@ -106,7 +106,7 @@ impl ScrubIo {
 }
 
 impl Running {
-    pub(crate) fn new(done: Done, work: Work, fingerprints: bool) -> Self {
+    pub(crate) fn new(done: Done<ScrubStep>, work: Work, fingerprints: bool) -> Self {
         Self {
             done,
             work: Some(work),

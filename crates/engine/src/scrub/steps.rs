@@ -14,12 +14,11 @@ use tables::PinSet;
 use crate::devices::Purpose;
 use crate::door::done::Done;
 use crate::door::error::RequestError;
-use crate::door::outcome::Reply;
 use crate::engine::Engine;
 use crate::pages::wanted::Wanted;
 use crate::scrub::stages::{ContainerScrub, LossesScrub, SuperblockScrub, TablesScrub};
 use crate::scrub::state::{Progress, Running, ScrubIo, Work};
-use crate::scrub::{ScrubPosition, ScrubRequest};
+use crate::scrub::{ScrubPosition, ScrubRequest, ScrubStep};
 
 /// Reads in flight while no client has anything under way, and while one has.
 const READS_OUT_IDLE: usize = 4;
@@ -27,7 +26,7 @@ const READS_OUT_BUSY: usize = 1;
 
 impl Engine {
     /// Takes a request for a step.
-    pub(crate) fn accept_scrub(&mut self, request: ScrubRequest, done: Done) {
+    pub(crate) fn accept_scrub(&mut self, request: ScrubRequest, done: Done<ScrubStep>) {
         self.scrub.waiting.push_back((request, done));
     }
 
@@ -58,7 +57,7 @@ impl Engine {
     }
 
     fn begin_scrub(&mut self) -> bool {
-        let at_superblock = |(request, _): &(ScrubRequest, Done)| {
+        let at_superblock = |(request, _): &(ScrubRequest, Done<ScrubStep>)| {
             matches!(request.position, ScrubPosition::Superblock)
         };
         if self.enlarging.any() && self.scrub.waiting.front().is_some_and(at_superblock) {
@@ -91,7 +90,7 @@ impl Engine {
         step.damaged = self.scrub.damage.list();
         step.damaged_chunks = self.scrub.damage.len() as u64;
         step.given_up_chunks = self.state.given_up_chunks();
-        done.reply(Reply::Scrub(Box::new(step)));
+        done.reply(step);
     }
 
     fn let_scrub_pages_go(&mut self, pins: PinSet) {

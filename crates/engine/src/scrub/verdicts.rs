@@ -334,7 +334,6 @@ mod tests {
     use crate::door::error::RequestError;
     use crate::door::opens::Opener;
     use crate::door::outcome::Reply;
-    use crate::door::requests::AdminRequest;
     use crate::scrub::{ScrubPosition, ScrubRequest};
     use crate::small_store::{MIB, Told, beside, store};
 
@@ -352,9 +351,8 @@ mod tests {
         let told = Arc::<Told>::default();
         let position = ScrubPosition::Containers { container: 0 };
         let request = ScrubRequest { position, fingerprints: false };
-        let (first, second) = (AdminRequest::Scrub(request), AdminRequest::Scrub(request));
-        client.administer(first, Done::new(Arc::clone(&told), 1));
-        client.administer(second, Done::new(Arc::clone(&told), 2));
+        client.administer(request, Done::new(Arc::clone(&told), 1));
+        client.administer(request, Done::new(Arc::clone(&told), 2));
         while engine.scrub.running.as_ref().is_none_or(|running| running.jobs_out == 0) {
             engine.step();
         }

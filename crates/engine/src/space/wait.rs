@@ -11,9 +11,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::door::done::Done;
+use crate::control::Verb;
 use crate::door::error::RequestError;
-use crate::door::requests::{AdminRequest, UnmapRequest, WriteRequest};
+use crate::door::requests::{UnmapRequest, WriteRequest};
 use crate::engine::Engine;
 use crate::space::space_budget::SpaceBudget;
 use crate::space::waiting::Waiting;
@@ -36,7 +36,7 @@ impl Engine {
             let turn = match waiting {
                 Waiting::Write(write) => self.let_write_in(write),
                 Waiting::Ends { unmap, range, ragged } => self.let_ends_in(unmap, range, ragged),
-                Waiting::Change(request, done) => self.let_change_in(request, done),
+                Waiting::Change(verb) => self.let_change_in(verb),
             };
             match turn {
                 Turn::Left => moved = true,
@@ -112,15 +112,15 @@ impl Engine {
         Turn::Left
     }
 
-    fn let_change_in(&mut self, request: AdminRequest, done: Done) -> Turn {
-        let is_resize = matches!(request, AdminRequest::ResizeVolume { .. });
+    fn let_change_in(&mut self, verb: Verb) -> Turn {
+        let is_resize = matches!(verb, Verb::ResizeVolume(_));
         let lacks_rest = is_resize && self.intake.lock().space.lacks(1);
-        if lacks_rest || !self.has_room_for_versions(&request) {
-            self.waiting.push_front(Waiting::Change(request, done));
+        if lacks_rest || !self.has_room_for_versions(&verb) {
+            self.waiting.push_front(Waiting::Change(verb));
             return Turn::Waits;
         }
         self.checkpoints.relieved();
-        self.accept_admin(request, done);
+        self.accept_verb(verb);
         Turn::Left
     }
 

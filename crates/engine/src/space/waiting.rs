@@ -5,9 +5,9 @@
 
 use std::ops::Range;
 
-use crate::door::done::Done;
+use crate::control::Verb;
 use crate::door::error::RequestError;
-use crate::door::requests::{AdminRequest, UnmapRequest, WriteRequest};
+use crate::door::requests::{UnmapRequest, WriteRequest};
 use crate::space::space_budget::PAGES_PER_CHUNK_MAX;
 
 /// A request without a reservation.
@@ -21,7 +21,7 @@ pub(crate) enum Waiting {
         ragged: u64,
     },
     /// One that makes versions, or a volume smaller in the middle of a chunk.
-    Change(AdminRequest, Done),
+    Change(Verb),
 }
 
 impl Waiting {
@@ -30,8 +30,8 @@ impl Waiting {
         match self {
             Self::Write(write) => write.chunks,
             Self::Ends { ragged, .. } => *ragged,
-            Self::Change(AdminRequest::ResizeVolume { .. }, _) => 1,
-            Self::Change(request, _) => request.versions_made().div_ceil(PAGES_PER_CHUNK_MAX),
+            Self::Change(Verb::ResizeVolume(_)) => 1,
+            Self::Change(verb) => verb.versions_made().div_ceil(PAGES_PER_CHUNK_MAX),
         }
     }
 
@@ -44,7 +44,7 @@ impl Waiting {
         match self {
             Self::Write(mut write) => write.fail(error),
             Self::Ends { unmap, .. } => unmap.done.fail(error.clone()),
-            Self::Change(_, done) => done.fail(error.clone()),
+            Self::Change(verb) => verb.fail(error.clone()),
         }
     }
 }

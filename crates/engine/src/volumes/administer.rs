@@ -16,6 +16,7 @@
 //! Shrinking first forbids the tail, then unmaps it, then changes the size, in this order of the
 //! write buffer: a volume that grows again reads zeros.
 
+use std::mem;
 use std::sync::Arc;
 
 use format::catalog::{Lineage, VolumeState};
@@ -23,12 +24,13 @@ use format::record::{BODY_BYTES_MAX, Change};
 use format::units::VolumeId;
 use tables::PageError;
 
+use crate::control::{Asked, DeleteRequest, ResizeVolume, SetQuota, Verb};
 use crate::door::done::Done;
 use crate::door::error::RequestError;
-use crate::door::outcome::{Reply, VolumeInfo};
-use crate::door::requests::{AdminRequest, DeleteRequest};
+use crate::door::outcome::VolumeInfo;
 use crate::door::volume::{SECTOR_BYTES, VOLUME_BYTES_MAX, VolumeShared};
 use crate::engine::{Closing, Engine};
+use crate::flush::flushing::Answer;
 use crate::space::waiting::Waiting;
 use crate::volumes::shared_of;
 use crate::volumes::versions::copied_versions;
@@ -36,8 +38,11 @@ use crate::write::buffer::{AdminAnswer, Work};
 use crate::write::record::{encoded, in_records};
 use crate::write::unmap::Piece;
 
-/// What is recorded for a request, and how it is answered.
-pub(crate) type Queued = Result<(Vec<Change>, AdminAnswer), RequestError>;
+/// What is recorded for a request that is answered with nothing.
+pub(crate) type Queued = Result<Vec<Change>, RequestError>;
+
+/// What is recorded for a request that is answered with what this volume has become.
+pub(crate) type QueuedOf = Result<(Vec<Change>, VolumeId), RequestError>;
 
 pub(crate) fn check_size(size_bytes: u64) -> Result<(), RequestError> {
     let fits = (SECTOR_BYTES..=VOLUME_BYTES_MAX).contains(&size_bytes);
@@ -48,86 +53,109 @@ pub(crate) fn check_size(size_bytes: u64) -> Result<(), RequestError> {
 }
 
 impl Engine {
-    /// Answers or queues an administrative request.
-    pub(crate) fn accept_admin(&mut self, request: AdminRequest, done: Done) {
-        if !self.has_room_for_versions(&request) {
-            return self.wait_for_versions(request, done);
+    /// Carries out or queues what was asked in the control language.
+    pub(crate) fn accept_verb(&mut self, verb: Verb) {
+        if !self.has_room_for_versions(&verb) {
+            return self.wait_for_versions(verb);
         }
-        let queued = match request {
-            AdminRequest::OpenVolume { name, opener } => {
-                return done.finish(self.volumes.open(&name, opener).map(Reply::Volume));
+        match verb {
+            Verb::Open(Asked { verb, done }) => {
+                done.finish(self.volumes.open(&verb.name, verb.opener));
             }
-            AdminRequest::Opens { name } => {
-                let opens = self.volumes.get(&name).map(|volume| volume.opens.list());
-                return done.finish(opens.map(Reply::Opens));
+            Verb::ListOpens(Asked { verb, done }) => {
+                done.finish(self.volumes.get(&verb.name).map(|volume| volume.opens.list()));
             }
-            AdminRequest::ListVolumes { after, most } => {
-                return done.reply(Reply::Volumes(self.list_volumes(after.as_deref(), most)));
+            Verb::ListVolumes(Asked { verb, done }) => {
+                done.reply(self.list_volumes(verb.after.as_deref(), verb.most));
             }
-            AdminRequest::Compression => {
-                return done.reply(Reply::Compression(self.state.compression));
-            }
-            AdminRequest::Stats => return done.reply(Reply::Stats(Box::new(self.stats()))),
-            AdminRequest::Geometry => {
-                return done.reply(Reply::Geometry(Box::new(self.geometry.clone())));
-            }
-            AdminRequest::CreateVolume(volume) => return self.accept_volume(volume, done),
-            AdminRequest::Grow { options, files } => {
-                return self.accept_grow(options, files, done);
-            }
-            AdminRequest::Explain { volume, address } => {
-                return self.accept_explain(volume, address, done);
-            }
-            AdminRequest::Difference(request) => {
-                return self.accept_walk(self.begin_difference(&request), done);
-            }
-            AdminRequest::Weigh(request) => {
-                return self.accept_walk(self.begin_weighing(request), done);
-            }
-            AdminRequest::Scrub(request) => return self.accept_scrub(request, done),
-            AdminRequest::Collect(request) => return self.accept_collect(request, done),
-            AdminRequest::Close => return self.begin_close(done),
-            AdminRequest::ResizeVolume { ref name, size_bytes, may_shrink } => {
-                match self.resize(name, size_bytes, may_shrink) {
-                    // The rest of a chunk at the new end is written like any other.
-                    Err(RequestError::NoSpace) => {
-                        return self.waiting.push_back(Waiting::Change(request, done));
-                    }
-                    queued => queued,
+            Verb::GetCompression(asked) => asked.done.reply(self.state.compression),
+            Verb::GetStats(asked) => asked.done.reply(self.stats()),
+            Verb::GetGeometry(asked) => asked.done.reply(self.geometry.clone()),
+            Verb::NewVolume(Asked { verb, done }) => self.accept_volume(verb, done),
+            Verb::Grow(asked) => self.accept_grow(asked),
+            Verb::Explain(asked) => self.accept_explain(asked),
+            Verb::DifferenceRequest(asked) => self.accept_difference(asked),
+            Verb::WeightRequest(asked) => self.accept_weight(asked),
+            Verb::ScrubRequest(Asked { verb, done }) => self.accept_scrub(verb, done),
+            Verb::CollectRequest(Asked { verb, done }) => self.accept_collect(verb, done),
+            Verb::Close(asked) => self.begin_close(asked.done),
+            Verb::SetDedup(Asked { verb, done }) => self.accept_dedup(verb, done),
+            verb => self.accept_change(verb),
+        }
+    }
+
+    /// Queues a change that nothing has to come before.
+    fn accept_change(&mut self, verb: Verb) {
+        match verb {
+            Verb::ResizeVolume(asked) => match self.resize(&asked.verb) {
+                // The rest of a chunk at the new end is written like any other.
+                Err(RequestError::NoSpace) => {
+                    self.waiting.push_back(Waiting::Change(Verb::ResizeVolume(asked)));
                 }
+                queued => self.queue_of(queued, asked.done),
+            },
+            Verb::RenameVolume(Asked { verb, done }) => {
+                let queued = self.rename(&verb.name, &verb.new_name);
+                self.queue_of(queued, done);
             }
-            AdminRequest::RenameVolume { name, new_name } => self.rename(&name, &new_name),
-            AdminRequest::SetQuota { name, quota_bytes } => self.set_quota(&name, quota_bytes),
-            AdminRequest::SetDedup { name, dedup } => return self.accept_dedup(name, dedup, done),
-            AdminRequest::DeleteVolume(request) => self.delete(&request),
-            AdminRequest::TakeSnapshots(request) => self.take_snapshots(&request),
-            AdminRequest::TakeCopied(request, origin) => self.take_copied(&request, origin),
-            AdminRequest::CloneVolume { snapshot, name } => self.clone_volume(&snapshot, &name),
-            AdminRequest::Rollback { snapshot, id } => self.roll_back(&snapshot, id),
-            AdminRequest::SetCompression(compression) => {
-                Ok((vec![Change::SetCompression(compression)], AdminAnswer::Done))
+            Verb::SetQuota(Asked { verb, done }) => {
+                let queued = self.set_quota(&verb);
+                self.queue_of(queued, done);
             }
-        };
-        self.queue(queued, done);
+            Verb::DeleteRequest(Asked { verb, done }) => {
+                let queued = self.delete(&verb);
+                self.queue(queued, done);
+            }
+            Verb::SnapshotRequest(Asked { verb, done }) => {
+                let queued = self.take_snapshots(&verb);
+                self.queue(queued, done);
+            }
+            Verb::TakeCopied(Asked { verb, done }) => {
+                let queued = self.take_copied(&verb);
+                self.queue(queued, done);
+            }
+            Verb::CloneVolume(Asked { verb, done }) => {
+                let queued = self.clone_volume(&verb);
+                self.queue_of(queued, done);
+            }
+            Verb::Rollback(Asked { verb, done }) => {
+                let queued = self.roll_back(&verb);
+                self.queue_of(queued, done);
+            }
+            Verb::SetCompression(Asked { verb, done }) => {
+                self.queue(Ok(vec![Change::SetCompression(verb.compression)]), done);
+            }
+            verb => unreachable!("{:?} changes nothing by itself", mem::discriminant(&verb)),
+        }
     }
 
     /// Waits for room, unless the request fails with all the room there is.
-    fn wait_for_versions(&mut self, request: AdminRequest, done: Done) {
-        match self.check_versions(&request) {
-            Ok(()) => self.waiting.push_back(Waiting::Change(request, done)),
-            Err(error) => done.fail(error),
+    fn wait_for_versions(&mut self, verb: Verb) {
+        match self.check_versions(&verb) {
+            Ok(()) => self.waiting.push_back(Waiting::Change(verb)),
+            Err(error) => verb.fail(error),
         }
     }
 
     /// Queues what a request is to change, or fails it.
-    pub(crate) fn queue(&mut self, queued: Queued, done: Done) {
+    pub(crate) fn queue(&mut self, queued: Queued, done: Done<()>) {
         match queued {
-            Ok((changes, answer)) => {
-                debug_assert!(encoded(&changes).len() <= BODY_BYTES_MAX, "it would wait for ever");
-                self.buffer.push_closed(Work::Admin { changes, answer: Some((done, answer)) });
-            }
+            Ok(changes) => self.queue_changes(changes, AdminAnswer::Done(done)),
             Err(error) => done.fail(error),
         }
+    }
+
+    /// The same of one that is answered with a volume.
+    pub(crate) fn queue_of(&mut self, queued: QueuedOf, done: Done<VolumeInfo>) {
+        match queued {
+            Ok((changes, id)) => self.queue_changes(changes, AdminAnswer::Volume(done, id)),
+            Err(error) => done.fail(error),
+        }
+    }
+
+    fn queue_changes(&mut self, changes: Vec<Change>, answer: AdminAnswer) {
+        debug_assert!(encoded(&changes).len() <= BODY_BYTES_MAX, "it would wait for ever");
+        self.buffer.push_closed(Work::Admin { changes, answer: Some(answer) });
     }
 
     fn list_volumes(&self, after: Option<&str>, most: usize) -> Vec<VolumeInfo> {
@@ -169,7 +197,8 @@ impl Engine {
         None
     }
 
-    fn resize(&mut self, name: &str, size_bytes: u64, may_shrink: bool) -> Queued {
+    fn resize(&mut self, verb: &ResizeVolume) -> QueuedOf {
+        let ResizeVolume { ref name, size_bytes, may_shrink } = *verb;
         check_size(size_bytes)?;
         let volume = Arc::clone(self.volumes.volume(name)?);
         self.volumes.check_still(&volume)?;
@@ -186,10 +215,11 @@ impl Engine {
         }
         volume.set_size_bytes(size_bytes);
         let change = Change::ResizeVolume { id: volume.id, size_bytes };
-        Ok((vec![change], AdminAnswer::VolumeInfo(volume.id)))
+        Ok((vec![change], volume.id))
     }
 
-    fn set_quota(&mut self, name: &str, quota_bytes: Option<u64>) -> Queued {
+    fn set_quota(&mut self, verb: &SetQuota) -> QueuedOf {
+        let SetQuota { ref name, quota_bytes } = *verb;
         let volume = Arc::clone(self.volumes.volume(name)?);
         if quota_bytes == Some(0) {
             return Err(RequestError::BadQuota);
@@ -202,10 +232,10 @@ impl Engine {
             volume.set_quota_bytes(quota_bytes);
         }
         let change = Change::SetQuota { id: volume.id, quota_bytes };
-        Ok((vec![change], AdminAnswer::VolumeInfo(volume.id)))
+        Ok((vec![change], volume.id))
     }
 
-    fn rename(&mut self, name: &str, new_name: &str) -> Queued {
+    fn rename(&mut self, name: &str, new_name: &str) -> QueuedOf {
         self.volumes.volume(name)?;
         self.volumes.check_free(new_name)?;
         self.volumes.check_settled(name)?;
@@ -217,7 +247,7 @@ impl Engine {
             return Err(RequestError::NoSuchVolume { name: name.to_owned() });
         };
         let change = Change::RenameVolume { id, name: new_name.to_owned() };
-        Ok((vec![change], AdminAnswer::VolumeInfo(id)))
+        Ok((vec![change], id))
     }
 
     fn delete(&mut self, request: &DeleteRequest) -> Queued {
@@ -244,7 +274,7 @@ impl Engine {
         for changes in records {
             self.buffer.push_closed(Work::Admin { changes, answer: None });
         }
-        Ok((last, AdminAnswer::Done))
+        Ok(last)
     }
 
     /// Records the administrative changes at the front of the write buffer.
@@ -259,21 +289,31 @@ impl Engine {
         self.record(changes);
         changes.iter().for_each(|change| self.show_version(change));
         let group = self.buffer.applied_group() + 1;
-        if let Some(front) = self.buffer.groups.front_mut()
-            && let Work::Admin { answer, .. } = &mut front.work
-            && let Some((done, answer)) = answer.take()
-        {
-            // By the catalog: what stands behind in the queue may have taken its name from it.
-            let describe = |id| {
-                let entry = self.state.catalog.get(id)?;
-                let volume = shared_of(&self.state, entry, self.geometry.chunk_bytes);
-                Some(Reply::VolumeInfo(self.describe(&volume)))
-            };
-            let reply = answer.reply(describe);
-            self.flushing.wait_for_reply(group, done, reply);
+        let answer = match self.buffer.groups.front_mut().map(|front| &mut front.work) {
+            Some(Work::Admin { answer, .. }) => answer.take(),
+            _ => None,
+        };
+        if let Some(answer) = answer {
+            let answer = self.answer_of(answer);
+            self.flushing.wait_for(group, answer);
         }
         self.finish_group();
         Ok(true)
+    }
+
+    /// The answer to a change that was just recorded. Volumes are described by the catalog: what
+    /// stands behind in the queue may have taken a name from it.
+    fn answer_of(&self, answer: AdminAnswer) -> Answer {
+        match answer {
+            AdminAnswer::Done(done) => Answer::Done(done),
+            AdminAnswer::Volume(done, id) => {
+                let Some(entry) = self.state.catalog.get(id) else {
+                    unreachable!("volume {} was changed and is not in the catalog", id.0);
+                };
+                let volume = shared_of(&self.state, entry, self.geometry.chunk_bytes);
+                Answer::Volume(done, Box::new(self.describe(&volume)))
+            }
+        }
     }
 
     /// What is being given back now. A store that is being closed goes on with it when it is
@@ -302,14 +342,14 @@ impl Engine {
         }
     }
 
-    fn begin_close(&mut self, done: Done) {
+    fn begin_close(&mut self, done: Done<()>) {
         self.intake.refuse(RequestError::Closing);
         // What slipped in just before is part of what is drained.
         self.intake.take(&mut self.requests);
         self.buffer.close_open();
         match &mut self.closing {
             Closing::Draining(waiters) => waiters.push(done),
-            Closing::Closed => done.reply(Reply::Done),
+            Closing::Closed => done.reply(()),
             Closing::No => self.closing = Closing::Draining(vec![done]),
         }
     }
@@ -335,9 +375,9 @@ impl Engine {
         if !ready || self.devices.in_flight() > 0 {
             return false;
         }
-        if let Closing::Draining(waiters) = std::mem::replace(&mut self.closing, Closing::Closed) {
+        if let Closing::Draining(waiters) = mem::replace(&mut self.closing, Closing::Closed) {
             for done in waiters {
-                done.finish(self.stopped.clone().map_or(Ok(Reply::Done), Err));
+                done.finish(self.stopped.clone().map_or(Ok(()), Err));
             }
         }
         true

@@ -9,14 +9,14 @@ use std::collections::BTreeSet;
 use format::domain::{Domain, DomainSecret};
 use format::record::Change;
 
+use crate::control::NewVolume;
 use crate::door::done::Done;
 use crate::door::error::RequestError;
-use crate::door::requests::NewVolume;
+use crate::door::outcome::VolumeInfo;
 use crate::door::volume::VolumeShared;
 use crate::engine::Engine;
 use crate::grow::enlarging::{Then, Wish};
-use crate::volumes::administer::{Queued, check_size};
-use crate::write::buffer::AdminAnswer;
+use crate::volumes::administer::{QueuedOf, check_size};
 
 impl Engine {
     /// From what the keys of domains are to be made, should the store get its first one: 32 random
@@ -26,14 +26,15 @@ impl Engine {
     }
 
     /// Queues the making of a volume, or what has to come before.
-    pub(crate) fn accept_volume(&mut self, volume: NewVolume, done: Done) {
+    pub(crate) fn accept_volume(&mut self, volume: NewVolume, done: Done<VolumeInfo>) {
         if volume.domain.is_none() || self.geometry.detection.secret.is_some() {
             let queued = self.create_volume(volume);
-            return self.queue(queued, done);
+            return self.queue_of(queued, done);
         }
         match self.check_volume(&volume) {
             Ok(()) => {
-                self.enlarging.wishes.push_back(Wish::Detection { then: Then::Make(volume), done })
+                let then = Then::Make(volume, done);
+                self.enlarging.wishes.push_back(Wish::Detection(then));
             }
             Err(error) => done.fail(error),
         }
@@ -50,7 +51,7 @@ impl Engine {
         }
     }
 
-    fn create_volume(&mut self, volume: NewVolume) -> Queued {
+    fn create_volume(&mut self, volume: NewVolume) -> QueuedOf {
         self.check_volume(&volume)?;
         let NewVolume { name, size_bytes, read_only, domain } = volume;
         let domain = domain.map(|name| self.domain_called(name)).transpose()?;
@@ -60,7 +61,7 @@ impl Engine {
         let shared = VolumeShared::new(id, &name, size_bytes, read_only, chunk_bytes, in_domain);
         self.volumes.show(shared);
         let change = Change::CreateVolume { id, size_bytes, read_only, name, domain };
-        Ok((vec![change], AdminAnswer::VolumeInfo(id)))
+        Ok((vec![change], id))
     }
 
     /// The domain that some version is in, or a new one.

@@ -13,45 +13,48 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use format::catalog::{Dedup, Origin};
+use format::catalog::Dedup;
 use format::record::Change;
 use format::units::VolumeId;
 
+use crate::control::{Asked, CloneVolume, Rollback, SnapshotRequest, TakeCopied, Verb};
 use crate::door::error::RequestError;
-use crate::door::requests::{AdminRequest, SnapshotRequest};
 use crate::door::volume::VolumeShared;
 use crate::engine::Engine;
 use crate::space::space_budget::PAGES_PER_CHUNK_MAX;
 use crate::space::waiting::Waiting;
-use crate::volumes::administer::Queued;
+use crate::volumes::administer::{Queued, QueuedOf};
 use crate::volumes::shared_of;
-use crate::write::buffer::{AdminAnswer, Work};
+use crate::write::buffer::Work;
 use crate::write::record::changes_in_a_record;
 
 impl Engine {
     /// Whether the catalog has room for what a request makes, beside what clients are promised. Its
     /// pages stay, and would take for good the blocks that checkpoints need.
-    pub(crate) fn has_room_for_versions(&self, request: &AdminRequest) -> bool {
-        let made = request.versions_made();
+    pub(crate) fn has_room_for_versions(&self, verb: &Verb) -> bool {
+        let made = verb.versions_made();
         let promised_chunks = self.intake.lock().space.reserved_chunks();
         made == 0 || self.blocks_to_promise() >= promised_chunks * PAGES_PER_CHUNK_MAX + made
     }
 
     /// That a request for versions could be granted if there were room, as far as can be told now.
-    pub(crate) fn check_versions(&self, request: &AdminRequest) -> Result<(), RequestError> {
-        match request {
-            AdminRequest::TakeSnapshots(request) | AdminRequest::TakeCopied(request, _) => {
-                let SnapshotRequest { volumes, name, .. } = request;
-                let check = |volume| self.volumes.check_snapshot(volume, name).map(drop);
-                volumes.iter().map(String::as_str).try_for_each(check)
+    pub(crate) fn check_versions(&self, verb: &Verb) -> Result<(), RequestError> {
+        match verb {
+            Verb::SnapshotRequest(Asked { verb, .. }) => self.check_snapshots(verb),
+            Verb::TakeCopied(Asked { verb, .. }) => self.check_snapshots(&verb.snapshots),
+            Verb::CloneVolume(Asked { verb, .. }) => {
+                self.snapshot(&verb.snapshot)?;
+                self.volumes.check_free(&verb.name)
             }
-            AdminRequest::CloneVolume { snapshot, name } => {
-                self.snapshot(snapshot)?;
-                self.volumes.check_free(name)
-            }
-            AdminRequest::CreateVolume(volume) => self.check_volume(volume),
+            Verb::NewVolume(Asked { verb, .. }) => self.check_volume(verb),
             _ => Ok(()),
         }
+    }
+
+    fn check_snapshots(&self, request: &SnapshotRequest) -> Result<(), RequestError> {
+        let SnapshotRequest { volumes, name, .. } = request;
+        let check = |volume| self.volumes.check_snapshot(volume, name).map(drop);
+        volumes.iter().map(String::as_str).try_for_each(check)
     }
 
     /// Versions on their way into the catalog: a page of it for each, at worst.
@@ -87,29 +90,28 @@ impl Engine {
             changes.push(taken(volume, self.volumes.take_id()));
         }
         self.volumes.claimed.extend(claimed);
-        let answer = match &changes[..] {
-            [Change::TakeSnapshot { id, .. }] => AdminAnswer::VolumeInfo(*id),
-            _ => AdminAnswer::Done,
-        };
-        Ok((changes, answer))
+        Ok(changes)
     }
 
     /// The same of one volume whose snapshot is a copy: what it is of goes into the same record.
-    pub(crate) fn take_copied(&mut self, request: &SnapshotRequest, origin: Origin) -> Queued {
-        let (count, count_max) = (request.volumes.len(), 1);
+    pub(crate) fn take_copied(&mut self, verb: &TakeCopied) -> Queued {
+        let TakeCopied { snapshots, origin } = verb;
+        let (count, count_max) = (snapshots.volumes.len(), 1);
         if count > count_max {
             return Err(RequestError::TooManySnapshots { count, count_max });
         }
-        let (mut changes, answer) = self.take_snapshots(request)?;
+        let mut changes = self.take_snapshots(snapshots)?;
         let copies: Vec<Change> = changes
             .iter()
             .filter_map(|change| match change {
-                Change::TakeSnapshot { id, .. } => Some(Change::SetOrigin { id: *id, origin }),
+                Change::TakeSnapshot { id, .. } => {
+                    Some(Change::SetOrigin { id: *id, origin: *origin })
+                }
                 _ => None,
             })
             .collect();
         changes.extend(copies);
-        Ok((changes, answer))
+        Ok(changes)
     }
 
     fn snapshot(&self, name: &str) -> Result<Arc<VolumeShared>, RequestError> {
@@ -120,17 +122,19 @@ impl Engine {
         Ok(Arc::clone(snapshot))
     }
 
-    pub(crate) fn clone_volume(&mut self, snapshot: &str, name: &str) -> Queued {
+    pub(crate) fn clone_volume(&mut self, verb: &CloneVolume) -> QueuedOf {
+        let CloneVolume { snapshot, name } = verb;
         let snapshot = self.snapshot(snapshot)?.id;
         self.volumes.check_free(name)?;
-        self.volumes.claimed.insert(name.to_owned());
+        self.volumes.claimed.insert(name.clone());
         let id = self.volumes.take_id();
-        let change = Change::CloneVolume { snapshot, id, name: name.to_owned() };
-        Ok((vec![change], AdminAnswer::VolumeInfo(id)))
+        let change = Change::CloneVolume { snapshot, id, name: name.clone() };
+        Ok((vec![change], id))
     }
 
-    pub(crate) fn roll_back(&mut self, snapshot: &str, id: Option<u32>) -> Queued {
-        self.volumes.get_meant(snapshot, id)?;
+    pub(crate) fn roll_back(&mut self, verb: &Rollback) -> QueuedOf {
+        let Rollback { snapshot, id } = verb;
+        self.volumes.get_meant(snapshot, *id)?;
         let to = self.snapshot(snapshot)?;
         let name = snapshot.split('@').next().unwrap_or_default();
         let volume = self.volumes.get(name)?;
@@ -143,7 +147,7 @@ impl Engine {
         self.volumes.rolling_back.insert(volume);
         let into = self.volumes.take_id();
         let change = Change::Rollback { volume, to: to.id, into };
-        Ok((vec![change], AdminAnswer::VolumeInfo(volume)))
+        Ok((vec![change], volume))
     }
 
     /// Whether a client's request to a volume has no place in the order yet, or has not read all

@@ -20,7 +20,7 @@ use crate::pages::wanted::Wanted;
 use crate::state::State;
 use crate::state::mapping::leaf_start;
 use crate::walk::difference::{ChangedRange, DifferenceRequest, DifferenceStep, DifferenceWalk};
-use crate::walk::walks::{Walk, Went};
+use crate::walk::walks::Went;
 
 /// Leaves that one step compares.
 const LEAVES_PER_STEP: u32 = 64;
@@ -33,9 +33,9 @@ impl Engine {
     pub(crate) fn begin_difference(
         &self,
         request: &DifferenceRequest,
-    ) -> Result<Walk, RequestError> {
+    ) -> Result<DifferenceWalk, RequestError> {
         let [from, to] = [self.volumes.get(&request.from)?, self.volumes.get(&request.to)?];
-        Ok(Walk::Difference(DifferenceWalk {
+        Ok(DifferenceWalk {
             versions: [from.id, to.id],
             lba: request.lba,
             leaves_left: LEAVES_PER_STEP,
@@ -46,7 +46,7 @@ impl Engine {
                 ranges: Vec::new(),
                 next_lba: None,
             },
-        }))
+        })
     }
 
     pub(crate) fn walk_difference(

@@ -6,8 +6,8 @@ use tables::PinSet;
 
 use crate::door::done::Done;
 use crate::door::error::RequestError;
-use crate::walk::difference::DifferenceWalk;
-use crate::walk::weight::WeightWalk;
+use crate::walk::difference::{DifferenceStep, DifferenceWalk};
+use crate::walk::weight::{WeightStep, WeightWalk};
 
 /// Walks under way, in the order in which they were asked for.
 #[derive(Default)]
@@ -15,18 +15,27 @@ pub(crate) struct Walks {
     pub(crate) waiting: VecDeque<WalkUnderWay>,
 }
 
-/// A walk, and whom to tell of it.
+/// A walk, and what it holds.
 pub(crate) struct WalkUnderWay {
     pub(crate) walk: Walk,
-    pub(crate) done: Done,
     /// What it has found resident of what it needs next.
     pub(crate) pins: PinSet,
 }
 
-/// What is walked for.
+/// What is walked for, and whom to tell.
 pub(crate) enum Walk {
-    Difference(DifferenceWalk),
-    Weight(WeightWalk),
+    Difference(DifferenceWalk, Done<DifferenceStep>),
+    Weight(WeightWalk, Done<WeightStep>),
+}
+
+impl Walk {
+    /// The step is done, or cannot be.
+    pub(crate) fn finish(self, outcome: Result<(), RequestError>) {
+        match self {
+            Self::Difference(walk, done) => done.finish(outcome.map(|()| walk.step)),
+            Self::Weight(walk, done) => done.finish(outcome.map(|()| walk.into_step())),
+        }
+    }
 }
 
 /// How far one turn of a walk has come.
@@ -46,6 +55,6 @@ impl Walks {
     }
 
     pub(crate) fn fail(&mut self, error: &RequestError) {
-        self.waiting.drain(..).for_each(|under_way| under_way.done.fail(error.clone()));
+        self.waiting.drain(..).for_each(|under_way| under_way.walk.finish(Err(error.clone())));
     }
 }

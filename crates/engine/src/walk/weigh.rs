@@ -21,7 +21,7 @@ use crate::engine::Engine;
 use crate::pages::wanted::Wanted;
 use crate::state::State;
 use crate::state::mapping::leaf_start;
-use crate::walk::walks::{Walk, Went};
+use crate::walk::walks::Went;
 use crate::walk::weight::{CountedChunk, LeafWalk, WeightRequest, WeightStep, WeightWalk};
 
 /// Leaves that one step goes through.
@@ -59,10 +59,13 @@ impl State {
 }
 
 impl Engine {
-    pub(crate) fn begin_weighing(&self, request: WeightRequest) -> Result<Walk, RequestError> {
+    pub(crate) fn begin_weighing(
+        &self,
+        request: WeightRequest,
+    ) -> Result<WeightWalk, RequestError> {
         let volume = self.volumes.get(&request.volume)?;
         let entry = self.state.catalog.get(volume.id);
-        Ok(Walk::Weight(WeightWalk {
+        Ok(WeightWalk {
             version: volume.id,
             leaf: request.leaf,
             pbns: request.pbns,
@@ -77,7 +80,7 @@ impl Engine {
                 children: self.state.catalog.children_of(volume.id).count() as u64,
                 ..WeightStep::default()
             },
-        }))
+        })
     }
 
     pub(crate) fn walk_weight(

@@ -26,7 +26,7 @@ use reduce::{ChunkBuf, FrameEnd};
 
 use crate::door::done::Done;
 use crate::door::error::RequestError;
-use crate::door::outcome::Reply;
+use crate::door::outcome::VolumeInfo;
 use crate::door::volume::{QuotaShare, VolumeShared};
 use crate::duplicates::candidates::{Candidate, Compared};
 use crate::place_hash::PlaceMap;
@@ -65,13 +65,14 @@ pub(crate) enum Work {
     /// Unmaps a range of chunks; `first` moves on as pieces of it are applied.
     Unmap { volume: Arc<VolumeShared>, first: u64, end: u64 },
     /// Changes volumes or settings.
-    Admin { changes: Vec<Change>, answer: Option<(Done, AdminAnswer)> },
+    Admin { changes: Vec<Change>, answer: Option<AdminAnswer> },
 }
 
 /// How an administrative change is answered once it is durable.
 pub(crate) enum AdminAnswer {
-    Done,
-    VolumeInfo(VolumeId),
+    Done(Done<()>),
+    /// With what the volume has become.
+    Volume(Done<VolumeInfo>, VolumeId),
 }
 
 /// Frames that one compression job made.
@@ -136,9 +137,9 @@ impl Group {
     /// Whoever waits for it to be applied is told that it will not be.
     pub(crate) fn fail(&mut self, error: &RequestError) {
         if let Work::Admin { answer, .. } = &mut self.work
-            && let Some((done, _)) = answer.take()
+            && let Some(answer) = answer.take()
         {
-            done.fail(error.clone());
+            answer.fail(error.clone());
         }
         self.slots().iter().for_each(|slot| slot.data.fail(error));
         self.answers.drain(..).for_each(|ack| ack.fail(error));
@@ -481,11 +482,10 @@ fn no_longer_newest(
 }
 
 impl AdminAnswer {
-    /// The reply, given how to describe a volume.
-    pub(crate) fn reply(&self, describe: impl FnOnce(VolumeId) -> Option<Reply>) -> Reply {
+    fn fail(self, error: RequestError) {
         match self {
-            Self::Done => Reply::Done,
-            Self::VolumeInfo(id) => describe(*id).unwrap_or(Reply::Done),
+            Self::Done(done) => done.fail(error),
+            Self::Volume(done, _) => done.fail(error),
         }
     }
 }

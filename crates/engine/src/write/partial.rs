@@ -8,7 +8,6 @@ use reduce::{ChunkBuf, ChunkRef};
 
 use crate::door::done::Done;
 use crate::door::error::RequestError;
-use crate::door::outcome::Reply;
 use crate::door::volume::SECTOR_BYTES;
 
 /// A chunk of which only some sectors have been written.
@@ -40,16 +39,16 @@ pub(crate) struct Sectors<'a> {
 /// first failure.
 pub(crate) struct Ack {
     parts_left: AtomicU32,
-    done: Mutex<Option<Done>>,
+    done: Mutex<Option<Done<()>>>,
 }
 
 impl Ack {
     /// An answer that one part, the caller's own, still holds back.
-    pub(crate) fn new(done: Option<Done>) -> Arc<Self> {
+    pub(crate) fn new(done: Option<Done<()>>) -> Arc<Self> {
         Arc::new(Self { parts_left: AtomicU32::new(1), done: Mutex::new(done) })
     }
 
-    fn take(&self) -> Option<Done> {
+    fn take(&self) -> Option<Done<()>> {
         self.done.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
@@ -69,7 +68,7 @@ impl Ack {
         if self.parts_left.fetch_sub(1, Ordering::AcqRel) == 1
             && let Some(done) = self.take()
         {
-            done.reply(Reply::Done);
+            done.reply(());
         }
     }
 

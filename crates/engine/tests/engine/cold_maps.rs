@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use engine::{
-    AdminRequest, Client, DifferenceRequest, Done, OpenVolume, Reply, SnapshotRequest,
-    WeightRequest, Zone,
+    Client, DifferenceRequest, Done, OpenVolume, Reply, SnapshotRequest, WeightRequest, Zone,
 };
 
 use crate::stand::{CHUNK, Hand, Held, Holder, Opens, Wish, check_clean, fresh};
@@ -20,7 +19,7 @@ fn at(leaf: u64) -> u64 {
 fn snap(hand: &mut Hand, name: &str) {
     let (volumes, name) = (vec!["v".to_owned()], name.to_owned());
     let request = SnapshotRequest { volumes, name, taken_unix_s: 7 };
-    hand.beside(|client| client.take_snapshots(request)).unwrap();
+    hand.beside(|client| client.ask(request)).unwrap();
 }
 
 /// A volume with a chunk in each leaf, and two snapshots that differ in all of them; none of its
@@ -42,7 +41,11 @@ fn cold() -> (Hand, Held, OpenVolume) {
 
 /// Pages that are read at once for a request, the first of its reads having brought what is above
 /// the leaves; and what comes of it in the end.
-fn reads_at_once(hand: &mut Hand, held: &Held, ask: impl FnOnce(&Client, Done)) -> (usize, Reply) {
+fn reads_at_once<A: Into<Reply>>(
+    hand: &mut Hand,
+    held: &Held,
+    ask: impl FnOnce(&Client, Done<A>),
+) -> (usize, Reply) {
     held.hold(Zone::Tables);
     let (tag, done) = hand.done();
     ask(&hand.client, done);
@@ -87,7 +90,7 @@ fn leaves_are_read_together_for_whoever_asks_what_is_data() {
 fn leaves_are_read_together_for_whoever_compares() {
     let (mut hand, held, _) = cold();
     let (from, to) = ("v@a".to_owned(), "v@b".to_owned());
-    let request = AdminRequest::Difference(DifferenceRequest { from, to, lba: 0 });
+    let request = DifferenceRequest { from, to, lba: 0 };
     let ask = |client: &Client, done| client.administer(request, done);
     let (reads, reply) = reads_at_once(&mut hand, &held, ask);
     let Reply::Difference(step) = reply else { panic!("no difference") };
@@ -101,7 +104,7 @@ fn leaves_are_read_together_for_whoever_compares() {
 fn leaves_are_read_together_for_whoever_weighs() {
     let (mut hand, held, _) = cold();
     let (volume, leaf, pbns) = ("v".to_owned(), 0, 0..1000);
-    let request = AdminRequest::Weigh(WeightRequest { volume, leaf, pbns });
+    let request = WeightRequest { volume, leaf, pbns };
     let ask = |client: &Client, done| client.administer(request, done);
     let (reads, reply) = reads_at_once(&mut hand, &held, ask);
     let Reply::Weight(step) = reply else { panic!("no weight") };

@@ -2,6 +2,7 @@
 
 use engine::{
     Codec, CollectPosition, CollectRequest, CollectStep, Compression, Problem, RequestError, Zone,
+    control,
 };
 use format::units::CONTAINER_BYTES;
 
@@ -22,7 +23,7 @@ fn collect_all(stand: &Stand, recompress: Option<Compression>) -> Vec<CollectSte
     let mut steps = Vec::new();
     let mut position = None;
     loop {
-        let step = stand.client.collect(CollectRequest { position, recompress }).unwrap();
+        let step = stand.client.ask(CollectRequest { position, recompress }).unwrap();
         steps.push(step);
         position = steps[steps.len() - 1].next;
         if position.is_none() {
@@ -66,7 +67,7 @@ fn what_has_lost_a_sixteenth_is_collected_and_nothing_else() {
 #[test]
 fn recompression_goes_through_everything_once_and_makes_it_smaller() {
     let stand = Wish { capacities: vec![128 * MIB], ..Wish::default() }.stand();
-    stand.client.set_compression(RAW).unwrap();
+    stand.client.ask(control::SetCompression { compression: RAW }).unwrap();
     let volume = stand.volume("v", GIB);
     let chunks = 32 * MIB / CHUNK;
     for lba in 0..chunks {
@@ -96,7 +97,7 @@ fn recompression_goes_through_everything_once_and_makes_it_smaller() {
 fn clients_write_and_trim_while_containers_are_compressed_anew() {
     let mut hand = Hand::new(&Wish { capacities: vec![64 * MIB], ..Wish::default() });
     let volume = hand.volume("v", GIB);
-    hand.beside(|client| client.set_compression(RAW)).unwrap();
+    hand.beside(|client| client.ask(control::SetCompression { compression: RAW })).unwrap();
     let chunks = 16 * MIB / CHUNK;
     let mut number = vec![0; chunks as usize];
     for lba in 0..chunks {
@@ -112,7 +113,7 @@ fn clients_write_and_trim_while_containers_are_compressed_anew() {
     for round in 0..40u64 {
         let (tag, done) = hand.done();
         let request = CollectRequest { position, recompress: Some(ZSTD) };
-        hand.client.administer(engine::AdminRequest::Collect(request), done);
+        hand.client.administer(request, done);
         for step in 0..12 {
             let lba = (round * 131 + step * 37) % chunks;
             if step % 3 == 0 {
@@ -143,9 +144,9 @@ fn clients_write_and_trim_while_containers_are_compressed_anew() {
 fn who_waits_for_a_step_is_told_when_the_store_closes() {
     let mut hand = Hand::new(&Wish::default());
     let (closed, done) = hand.done();
-    hand.client.administer(engine::AdminRequest::Close, done);
+    hand.client.administer(control::Close {}, done);
     let (asked, done) = hand.done();
-    hand.client.administer(engine::AdminRequest::Collect(CollectRequest::default()), done);
+    hand.client.administer(engine::CollectRequest::default(), done);
     assert_eq!(hand.wait(asked).unwrap_err(), RequestError::Closing);
     hand.wait(closed).unwrap();
 }

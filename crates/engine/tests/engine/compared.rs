@@ -183,7 +183,7 @@ fn twins_that_come_and_go_never_take_each_others_place() {
             hand.steps(dice.below(20));
             if round % 10 == 3 {
                 let step = CollectRequest { position: None, recompress: None };
-                hand.beside(move |client| client.collect(step)).unwrap();
+                hand.beside(move |client| client.ask(step)).unwrap();
             }
             if round % 30 == 17 {
                 let flush = hand.flush();
@@ -282,7 +282,7 @@ fn who_is_forgotten_takes_no_others_entry() {
         let mut position = None;
         loop {
             let step = CollectRequest { position, recompress: None };
-            position = stand.client.collect(step).unwrap().next;
+            position = stand.client.ask(step).unwrap().next;
             if position.is_none() {
                 break;
             }
@@ -339,7 +339,7 @@ fn scrub_and_repair_know_what_is_aside() {
     let request = ScrubRequest { position: ScrubPosition::default(), fingerprints: true };
     let mut position = Some(request.position);
     while let Some(at) = position {
-        let step = stand.client.scrub(ScrubRequest { position: at, ..request }).unwrap();
+        let step = stand.client.ask(ScrubRequest { position: at, ..request }).unwrap();
         assert!(step.findings.is_empty(), "{:?}", step.findings);
         position = step.next;
     }

@@ -75,7 +75,7 @@ fn read_everywhere(stand: &Stand, volume: &OpenVolume) {
 fn scrub(stand: &Stand) -> Vec<(Problem, bool)> {
     let (mut found, mut position) = (Vec::new(), Some(ScrubPosition::default()));
     while let Some(at) = position {
-        let step = stand.client.scrub(ScrubRequest { position: at, fingerprints: true }).unwrap();
+        let step = stand.client.ask(ScrubRequest { position: at, fingerprints: true }).unwrap();
         found.extend(step.findings.into_iter().map(|finding| (finding.problem, finding.healed)));
         position = step.next;
     }
@@ -245,7 +245,7 @@ fn is_freed_by_recompression(stand: &Stand, container: u32) -> bool {
     let recompress = Some(Compression { codec: Codec::Zstd, level: 3 });
     let (mut position, mut freed) = (None, false);
     loop {
-        let step = stand.client.collect(CollectRequest { position, recompress }).unwrap();
+        let step = stand.client.ask(CollectRequest { position, recompress }).unwrap();
         freed |= step.collected.is_some_and(|one| one.container == container && one.freed);
         position = step.next;
         if position.is_none() {
@@ -311,7 +311,7 @@ fn a_scrub_drops_no_copy_that_it_could_not_read() {
     stand.disk.inject(Fault::Read { zone: DATA, offset_bytes: copy.zone_offset_bytes + 600 });
     // The scrub has not come to the frame, and nobody else has.
     let position = ScrubPosition::Containers { container: copy.container };
-    stand.client.scrub(ScrubRequest { position, fingerprints: true }).unwrap();
+    stand.client.ask(ScrubRequest { position, fingerprints: true }).unwrap();
     stand.disk.heal();
     read_everywhere(&stand, &volume);
     stand.wait_until("healing", is_healed);

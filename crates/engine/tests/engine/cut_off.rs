@@ -37,7 +37,7 @@ fn place_of(disk: &MemoryDisk, bytes: &[u8]) -> u64 {
 fn scrub(client: &Client) {
     let mut position = Some(ScrubPosition::default());
     while let Some(at) = position {
-        position = client.scrub(ScrubRequest { position: at, fingerprints: true }).unwrap().next;
+        position = client.ask(ScrubRequest { position: at, fingerprints: true }).unwrap().next;
     }
 }
 

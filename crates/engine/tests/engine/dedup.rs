@@ -17,7 +17,7 @@ const CHUNKS: u64 = 1200;
 fn volume(stand: &Stand, name: &str, dedup: Dedup) -> OpenVolume {
     let (name, size_bytes) = (name.to_owned(), 64 * MIB);
     let new = NewVolume { name: name.clone(), size_bytes, ..NewVolume::default() };
-    stand.client.make_volume(new).unwrap();
+    stand.client.ask(new).unwrap();
     assert_eq!(stand.client.set_dedup(&name, dedup).unwrap().dedup, dedup);
     stand.client.volume(&name).unwrap()
 }
@@ -50,7 +50,7 @@ fn scrub_finds_nothing(stand: &Stand) {
     let mut position = Some(ScrubPosition::default());
     while let Some(at) = position {
         let request = ScrubRequest { position: at, fingerprints: true };
-        let step = stand.client.scrub(request).unwrap();
+        let step = stand.client.ask(request).unwrap();
         assert!(step.findings.is_empty(), "{:?}", step.findings);
         position = step.next;
     }
@@ -60,7 +60,7 @@ fn collect_all(stand: &Stand) {
     let mut position = None;
     loop {
         let request = CollectRequest { position, recompress: None };
-        position = stand.client.collect(request).unwrap().next;
+        position = stand.client.ask(request).unwrap().next;
         if position.is_none() {
             return;
         }
@@ -90,7 +90,7 @@ fn every_chunk_is_stored_and_none_is_found() {
     assert_reads(&stand);
     // It still is off, and a clone of it too.
     let request = SnapshotRequest { volumes: vec!["a".into()], name: "s".into(), taken_unix_s: 1 };
-    stand.client.take_snapshots(request).unwrap();
+    stand.client.ask(request).unwrap();
     assert_eq!(stand.client.clone_volume("a@s", "c").unwrap().dedup, Dedup::Off);
     stand.write(&stand.client.volume("c").unwrap(), 0, &contents());
     stand.flush();
@@ -190,7 +190,7 @@ fn what_has_no_switch_is_refused_and_changes_nothing() {
     let stand = Wish::default().stand();
     volume(&stand, "v", Dedup::On);
     let request = SnapshotRequest { volumes: vec!["v".into()], name: "s".into(), taken_unix_s: 1 };
-    stand.client.take_snapshots(request).unwrap();
+    stand.client.ask(request).unwrap();
     let refused = stand.client.set_dedup("v@s", Dedup::Auto).unwrap_err();
     assert!(matches!(refused, RequestError::NotAVolume { .. }), "{refused}");
     let refused = stand.client.set_dedup("w", Dedup::Off).unwrap_err();

@@ -12,7 +12,7 @@ const LEAF_CHUNKS: u64 = 677;
 
 fn snap(stand: &Stand, name: &str) {
     let (volumes, name) = (vec!["v".to_owned()], name.to_owned());
-    stand.client.take_snapshots(SnapshotRequest { volumes, name, taken_unix_s: 7 }).unwrap();
+    stand.client.ask(SnapshotRequest { volumes, name, taken_unix_s: 7 }).unwrap();
 }
 
 /// All steps together, and how many there were.
@@ -20,7 +20,7 @@ fn differ(client: &Client, from: &str, to: &str) -> (Vec<ChangedRange>, usize) {
     let (mut ranges, mut steps, mut next) = (Vec::new(), 0, Some(0));
     while let Some(lba) = next {
         let request = DifferenceRequest { from: from.to_owned(), to: to.to_owned(), lba };
-        let step = client.difference(request).unwrap();
+        let step = client.ask(request).unwrap();
         step.ranges.into_iter().for_each(|range| range.add_to(&mut ranges));
         (next, steps) = (step.next_lba, steps + 1);
     }
@@ -53,7 +53,7 @@ fn ranges_say_what_is_written_and_what_is_gone() {
     stand.volume("w", 8 * MIB);
     assert_eq!(differ(&stand.client, "w", "v@a").0, [range(0, 1024, false)]);
     let nobody = DifferenceRequest { from: "v@a".to_owned(), to: "v@x".to_owned(), lba: 0 };
-    let refused = stand.client.difference(nobody).unwrap_err();
+    let refused = stand.client.ask(nobody).unwrap_err();
     assert_eq!(refused, RequestError::NoSuchVolume { name: "v@x".to_owned() });
     check_clean(&stand.close());
 }

@@ -3,9 +3,8 @@
 
 use disk::{Loss, MemoryDisk};
 use engine::{
-    AdminRequest, Codec, CollectRequest, Compression, Detection, DomainSecret, FingerprintKind,
-    NewVolume, OpenVolume, Problem, RequestError, ScrubPosition, ScrubRequest, SnapshotRequest,
-    Zone, repair,
+    Codec, CollectRequest, Compression, Detection, DomainSecret, FingerprintKind, NewVolume,
+    OpenVolume, Problem, RequestError, ScrubPosition, ScrubRequest, SnapshotRequest, Zone, repair,
 };
 use format::superblock::{GEOMETRY_BLOCKS, Geometry};
 
@@ -32,7 +31,7 @@ fn new_volume(name: &str, domain: Option<&str>) -> NewVolume {
 }
 
 fn volume(stand: &Stand, name: &str, domain: Option<&str>) -> OpenVolume {
-    let made = stand.client.make_volume(new_volume(name, domain)).unwrap();
+    let made = stand.client.ask(new_volume(name, domain)).unwrap();
     assert_eq!(made.domain.as_deref(), domain);
     let volume = stand.client.volume(name).unwrap();
     assert_eq!(volume.domain(), domain);
@@ -78,7 +77,7 @@ fn assert_scrub_finds_nothing(stand: &Stand) {
     let mut position = Some(ScrubPosition::default());
     while let Some(at) = position {
         let request = ScrubRequest { position: at, fingerprints: true };
-        let step = stand.client.scrub(request).unwrap();
+        let step = stand.client.ask(request).unwrap();
         assert!(step.findings.is_empty(), "{:?}", step.findings);
         position = step.next;
     }
@@ -88,7 +87,7 @@ fn collect_all(stand: &Stand) {
     let mut position = None;
     loop {
         let request = CollectRequest { position, recompress: Some(ZSTD) };
-        position = stand.client.collect(request).unwrap().next;
+        position = stand.client.ask(request).unwrap().next;
         if position.is_none() {
             return;
         }
@@ -182,7 +181,7 @@ fn a_chunk_heals_from_its_own_domain() {
     let request = ScrubRequest { position: ScrubPosition::default(), fingerprints: false };
     let mut position = Some(request.position);
     while let Some(at) = position {
-        position = stand.client.scrub(ScrubRequest { position: at, ..request }).unwrap().next;
+        position = stand.client.ask(ScrubRequest { position: at, ..request }).unwrap().next;
     }
     assert_eq!(stand.stats().damaged_chunks, 1);
     stand.write(&b, 0, &fresh(1, CHUNK));
@@ -201,7 +200,7 @@ fn snapshots_and_clones_stay_in_the_domain() {
     let wish = Wish::default();
     let stand = filled(&wish);
     let (volumes, name) = (vec!["a".to_owned()], "s".to_owned());
-    stand.client.take_snapshots(SnapshotRequest { volumes, name, taken_unix_s: 1 }).unwrap();
+    stand.client.ask(SnapshotRequest { volumes, name, taken_unix_s: 1 }).unwrap();
     stand.client.clone_volume("a@s", "clone").unwrap();
     stand.client.rename_volume("clone", "copy").unwrap();
     let listed = stand.client.volumes().unwrap();
@@ -248,12 +247,12 @@ fn what_cannot_be_a_domain_is_refused_and_changes_nothing() {
     let wish = Wish::default();
     let stand = wish.stand();
     for name in ["", "-a", "a/b", "a@b", &"x".repeat(65)] {
-        let refused = stand.client.make_volume(new_volume("a", Some(name)));
+        let refused = stand.client.ask(new_volume("a", Some(name)));
         assert_eq!(refused, Err(RequestError::BadDomain { name: name.to_owned() }));
     }
     let mut bad = new_volume("a", Some("A"));
     bad.size_bytes = 1;
-    assert!(matches!(stand.client.make_volume(bad), Err(RequestError::BadSize { .. })));
+    assert!(matches!(stand.client.ask(bad), Err(RequestError::BadSize { .. })));
     assert_eq!(geometry(&stand.close(), 0).version, 2);
 }
 
@@ -274,7 +273,7 @@ fn a_first_domain_may_be_cut_off_at_every_write() {
     hand.engine.offer_secret(DomainSecret([0xd0; 32]));
     let make = |hand: &mut Hand, name: &str, domain| {
         let (tag, done) = hand.done();
-        let request = AdminRequest::CreateVolume(new_volume(name, Some(domain)));
+        let request = new_volume(name, Some(domain));
         hand.client.administer(request, done);
         tag
     };
@@ -316,13 +315,13 @@ fn no_domain_begins_without_a_secret() {
     stand.write(&v, 0, &fresh(7, 16 * CHUNK));
     drop(v);
     let (mut hand, _) = Looker::open(&wish, stand.close());
-    let refused = hand.beside(|client| client.make_volume(new_volume("a", Some("A"))));
+    let refused = hand.beside(|client| client.ask(new_volume("a", Some("A"))));
     assert_eq!(refused, Err(RequestError::NoSecret));
     let disk = hand.close();
     assert_eq!(GEOMETRY_BLOCKS.map(|block| geometry(&disk, block).version), [2, 2]);
     let stand = wish.open(disk);
     volume(&stand, "a", Some("A"));
     let (mut hand, _) = Looker::open(&wish, stand.close());
-    hand.beside(|client| client.make_volume(new_volume("b", Some("B")))).unwrap();
+    hand.beside(|client| client.ask(new_volume("b", Some("B")))).unwrap();
     assert!(format!("{:?}", geometry(&hand.close(), 0)).contains("DomainSecret(..)"));
 }

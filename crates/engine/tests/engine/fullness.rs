@@ -6,8 +6,8 @@ use std::thread;
 
 use disk::{Loss, MemoryDisk};
 use engine::{
-    Address, AdminRequest, Caches, DeleteRequest, Engine, NewVolume, Notice, OpenVolume, Reply,
-    RequestError, Room, ScrubFinding, ScrubPosition, ScrubRequest, SnapshotRequest, Zone,
+    Address, Caches, DeleteRequest, Engine, NewVolume, Notice, OpenVolume, Reply, RequestError,
+    Room, ScrubFinding, ScrubPosition, ScrubRequest, SnapshotRequest, Zone, control,
 };
 
 use crate::stand::{
@@ -178,7 +178,7 @@ fn a_full_store_closes_although_writes_wait_for_collection() {
         .filter_map(|number| hand.write(&volume, number * MIB, &fresh(1 << 32 | number, MIB)))
         .collect();
     let (closed, done) = hand.done();
-    hand.client.administer(AdminRequest::Close, done);
+    hand.client.administer(control::Close {}, done);
     hand.wait(closed).unwrap();
     let outcomes = waiting.into_iter().map(|tag| hand.outcome(tag).unwrap().err());
     let refused: Vec<_> = outcomes.flatten().collect();
@@ -299,10 +299,10 @@ fn a_full_store_closes_although_a_write_waits_for_a_deletion() {
     let (full, other) = (hand.volume("v", GIB), hand.volume("w", GIB));
     fill(&mut hand, &full);
     let (_, done) = hand.done();
-    hand.client.administer(AdminRequest::DeleteVolume(DeleteRequest::of("v")), done);
+    hand.client.administer(DeleteRequest::of("v"), done);
     let waits = hand.write(&other, 0, &fresh(1 << 32, MIB)).unwrap();
     let (closed, done) = hand.done();
-    hand.client.administer(AdminRequest::Close, done);
+    hand.client.administer(control::Close {}, done);
     hand.wait(closed).unwrap();
     assert_eq!(hand.outcome(waits).unwrap().unwrap_err(), RequestError::Closing);
     check_clean(&hand.disk);
@@ -314,7 +314,7 @@ fn scrub_in_no_time(hand: &mut Hand) -> Vec<ScrubFinding> {
     while matches!(position, ScrubPosition::Containers { .. }) {
         let (tag, done) = hand.done();
         let request = ScrubRequest { position, fingerprints: false };
-        hand.client.administer(AdminRequest::Scrub(request), done);
+        hand.client.administer(request, done);
         let outcome = (0..100_000).find_map(|_| {
             hand.engine.step();
             hand.outcome(tag)
@@ -570,7 +570,7 @@ fn full_tables_take_no_more_volumes_and_snapshots_and_everything_else_goes_on() 
     assert!(number > 5000 && stats.tables_used_ratio > 0.9, "{number}, {stats:?}");
     let snap = |stand: &Stand, number: usize| {
         let (volumes, name) = (volumes.clone(), format!("s{number}"));
-        stand.client.take_snapshots(SnapshotRequest { volumes, name, taken_unix_s: 7 })
+        stand.client.ask(SnapshotRequest { volumes, name, taken_unix_s: 7 })
     };
     let taken = (0..100).take_while(|&number| snap(&stand, number).is_ok()).count();
     assert!(taken < 100 && stand.stats().writing_stopped.is_none(), "{taken}");
@@ -578,7 +578,7 @@ fn full_tables_take_no_more_volumes_and_snapshots_and_everything_else_goes_on() 
     // What could not be had with all the room there is does not ask for room.
     let (volumes_of, name) = (vec!["ghost".to_owned()], "s".to_owned());
     let of_nobody = SnapshotRequest { volumes: volumes_of, name, taken_unix_s: 7 };
-    let refused = stand.client.take_snapshots(of_nobody).unwrap_err();
+    let refused = stand.client.ask(of_nobody).unwrap_err();
     assert_eq!(refused, RequestError::NoSuchVolume { name: "ghost".to_owned() });
     while stand.client.create_volume(&format!("w{number}"), MIB, false).is_ok() {
         number += 1;
@@ -594,7 +594,7 @@ fn full_tables_take_no_more_volumes_and_snapshots_and_everything_else_goes_on() 
     let [_, volumes @ ..] = &volumes[..] else { panic!("no volumes") };
     let (volumes, name) = (volumes.to_vec(), "later".to_owned());
     let request = SnapshotRequest { volumes, name, taken_unix_s: 7 };
-    stand.client.take_snapshots(request).unwrap();
+    stand.client.ask(request).unwrap();
     check_clean(&stand.close());
 }
 
@@ -625,7 +625,7 @@ fn versions_copied_behind_a_freeze_take_no_more_blocks_after_a_crash() {
     for number in 0..10 {
         let (volumes, name) = (vec!["sparse".to_owned()], format!("s{number}"));
         let request = SnapshotRequest { volumes, name, taken_unix_s: 7 };
-        hand.beside(|client| client.take_snapshots(request)).unwrap();
+        hand.beside(|client| client.ask(request)).unwrap();
     }
     assert!(held.count() > 0, "the freeze has its pages written");
     let stats = hand.beside(|client| client.stats()).unwrap();
@@ -678,7 +678,7 @@ fn a_snapshot_of_many_volumes_waits_for_no_room_that_does_not_come() {
         let (taken, done) = hand.done();
         let (volumes, name) = (volumes.clone(), format!("s{round}"));
         let request = SnapshotRequest { volumes, name, taken_unix_s: 7 };
-        hand.client.administer(AdminRequest::TakeSnapshots(request), done);
+        hand.client.administer(request, done);
         answers.push(hand.wait(taken).map(drop));
     }
     let refused = Err(RequestError::NoSpace);
@@ -716,7 +716,7 @@ fn volumes_of_a_first_domain_take_no_more_pages_than_there_are() {
             let (tag, done) = hand.done();
             let (name, domain) = (format!("v{number}"), Some("first".to_owned()));
             let volume = NewVolume { name, size_bytes: MIB, read_only: false, domain };
-            hand.client.administer(AdminRequest::CreateVolume(volume), done);
+            hand.client.administer(volume, done);
             tag
         })
         .collect();

@@ -4,8 +4,7 @@
 use std::ops::Range;
 
 use engine::{
-    AdminRequest, Codec, CollectPosition, CollectRequest, Compression, OpenVolume, Reply,
-    RequestError, Zone,
+    Codec, CollectPosition, CollectRequest, Compression, OpenVolume, Reply, RequestError, Zone,
 };
 use format::units::CONTAINER_BYTES;
 
@@ -80,7 +79,7 @@ impl Full {
             let recompress = Some(Compression { codec: Codec::Raw, level: 0 });
             let request = CollectRequest { position, recompress };
             let (asked, done) = self.hand.done();
-            self.hand.client.administer(AdminRequest::Collect(request), done);
+            self.hand.client.administer(request, done);
             let outcome = (0..10_000).find_map(|_| {
                 self.hand.steps(1);
                 let flushed = self.hand.flush();

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use engine::{AdminRequest, Completions, DeleteRequest, Done, OpenVolume, Reply, RequestError};
+use engine::{Completions, DeleteRequest, Done, OpenVolume, Reply, RequestError};
 
 use crate::stand::{CHUNK, GIB, Hand, MIB, Wish, check_clean, fresh, giving_back};
 
@@ -28,7 +28,7 @@ impl Completions for Caller {
 }
 
 impl Caller {
-    fn done(self: &Arc<Self>) -> Done {
+    fn done<A: Into<Reply>>(self: &Arc<Self>) -> Done<A> {
         Done::new(Arc::clone(self), 0)
     }
 
@@ -78,7 +78,7 @@ fn full_store() -> (Hand, OpenVolume) {
 /// Gives all of the room back.
 fn delete_full(hand: &mut Hand) {
     let (_, done) = hand.done();
-    hand.client.administer(AdminRequest::DeleteVolume(DeleteRequest::of("full")), done);
+    hand.client.administer(DeleteRequest::of("full"), done);
 }
 
 fn settle_for_long(hand: &mut Hand) {

@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use disk::{Completion, Disk, Doorbell, Fault, FurtherFiles, Io, IoKind, Loss, MemoryDisk};
 use engine::{
-    AdminRequest, CreateOptions, GrowOptions, Growing, RequestError, ScrubRequest, Zone,
-    plan_growth,
+    CreateOptions, GrowOptions, Growing, RequestError, ScrubRequest, Zone, control, plan_growth,
 };
 use format::mark::Mark;
 use format::superblock::Geometry;
@@ -238,7 +237,7 @@ fn nothing_is_stored_beyond_the_old_end_before_the_geometry_is_durable() {
 fn ask_to_grow(hand: &mut Hand) -> u64 {
     let (tag, done) = hand.done();
     let files = FurtherFiles::default();
-    hand.client.administer(AdminRequest::Grow { options: larger(), files }, done);
+    hand.client.administer(control::Grow { options: larger(), files }, done);
     tag
 }
 
@@ -253,7 +252,7 @@ fn a_full_store_grows_while_it_runs() {
     // A write that waits for space gets it; a scrub of the superblock finds nothing amiss.
     let growth = ask_to_grow(&mut hand);
     let (scrubbed, done) = hand.done();
-    hand.client.administer(AdminRequest::Scrub(ScrubRequest::default()), done);
+    hand.client.administer(ScrubRequest::default(), done);
     let later = hand.write(&volume, written * MIB, &fresh(written, MIB));
     hand.wait(growth).unwrap();
     assert!(later.is_none_or(|tag| hand.wait(tag).is_ok()));
@@ -312,7 +311,7 @@ fn a_refused_write_keeps_its_share_of_a_quota_while_a_piece_of_it_is_on_its_way(
     assert!(held.count() > 0, "a piece of it waits for pages");
     let (_, done) = hand.done();
     let (name, size_bytes) = ("v".to_owned(), (first + CHUNKS - 1) * CHUNK);
-    let request = AdminRequest::ResizeVolume { name, size_bytes, may_shrink: true };
+    let request = control::ResizeVolume { name, size_bytes, may_shrink: true };
     hand.client.administer(request, done);
     let grown = ask_to_grow(&mut hand);
     hand.wait(grown).unwrap();
@@ -338,7 +337,9 @@ fn a_running_store_refuses_what_its_files_have_no_room_for() {
     let wish = Wish::default();
     let (disk, geometry) = small_store(&wish);
     let stand = wish.open(disk);
-    let grow = |options: GrowOptions| stand.client.grow(options, FurtherFiles::default());
+    let grow = |options: GrowOptions| {
+        stand.client.ask(control::Grow { options, files: FurtherFiles::default() })
+    };
     let refused = |outcome: Result<Geometry, RequestError>| {
         assert!(matches!(outcome, Err(RequestError::CannotGrow { .. })), "{outcome:?}");
     };

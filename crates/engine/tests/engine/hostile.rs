@@ -169,7 +169,7 @@ fn with_all_tables() -> MemoryDisk {
     stand.trim(&volume, 100 * CHUNK, 990 * CHUNK);
     let mut request = CollectRequest::default();
     loop {
-        request.position = stand.client.collect(request).unwrap().next;
+        request.position = stand.client.ask(request).unwrap().next;
         if request.position.is_none() {
             break;
         }

@@ -134,7 +134,7 @@ fn a_scrub_with_fingerprints_finds_nothing_wrong() {
         let mut findings = Vec::new();
         while let Some(at) = position {
             let request = engine::ScrubRequest { position: at, fingerprints: true };
-            let step = stand.client.scrub(request).unwrap();
+            let step = stand.client.ask(request).unwrap();
             frames += step.frames;
             findings.extend(step.findings);
             position = step.next;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use disk::{Completion, Disk, Io, IoKind, Loss, MemoryDisk};
-use engine::{AdminRequest, Caches, Problem, Reply, SnapshotRequest, WeightRequest, Zone, repair};
+use engine::{Caches, Problem, Reply, SnapshotRequest, WeightRequest, Zone, control, repair};
 
 use crate::stand::{CHUNK, GIB, Hand, MIB, Opens, Stand, Wish, check, check_clean, packed};
 
@@ -49,7 +49,7 @@ impl Disk for Counting {
 
 fn snap(stand: &Stand, volume: &str, name: &str) {
     let (volumes, name) = (vec![volume.to_owned()], name.to_owned());
-    stand.client.take_snapshots(SnapshotRequest { volumes, name, taken_unix_s: 7 }).unwrap();
+    stand.client.ask(SnapshotRequest { volumes, name, taken_unix_s: 7 }).unwrap();
 }
 
 /// A volume of so many leaves with so many snapshots that hold the same; both roots name all of it.
@@ -198,11 +198,11 @@ fn a_volume_of_many_clones_is_weighed_in_little_memory() {
     let mut hand = Hand::open(&wish, stand.close());
     let (weighed, done) = hand.done();
     let request = WeightRequest { volume: "v@s".to_owned(), leaf: 0, pbns: 0..u64::MAX };
-    hand.client.administer(AdminRequest::Weigh(request), done);
+    hand.client.administer(request, done);
     let mut most_pages = 0;
     let step = loop {
         let (stats, done) = hand.done();
-        hand.client.administer(AdminRequest::Stats, done);
+        hand.client.administer(control::GetStats {}, done);
         let Reply::Stats(stats) = hand.wait(stats).unwrap() else { panic!("no figures") };
         most_pages = most_pages.max(stats.tables.cached_pages);
         match hand.outcome(weighed) {

@@ -1,11 +1,12 @@
 //! Who has a volume open, and what that refuses.
 
+use std::sync::Arc;
+
 use engine::{
-    AdminRequest, Client, Done, OpenInfo, OpenVolume, Opener, Reply, RequestError, SnapshotRequest,
-    Zone,
+    Client, Done, OpenInfo, OpenVolume, Opener, Reply, RequestError, SnapshotRequest, Zone, control,
 };
 
-use crate::stand::{CHUNK, Hand, Holder, MIB, Opens, Wish, check_clean, fresh};
+use crate::stand::{CHUNK, Hand, Holder, Inbox, MIB, Opens, Wish, check_clean, fresh};
 
 /// A store whose volume `v` has changed since its snapshot `v@s`.
 fn changed_since(wish: &Wish) -> (Hand, OpenVolume) {
@@ -14,7 +15,7 @@ fn changed_since(wish: &Wish) -> (Hand, OpenVolume) {
     hand.write(&volume, 0, &fresh(1, 2 * CHUNK));
     hand.beside(|client| {
         let (volumes, name) = (vec!["v".to_owned()], "s".to_owned());
-        client.take_snapshots(SnapshotRequest { volumes, name, taken_unix_s: 7 }).unwrap();
+        client.ask(SnapshotRequest { volumes, name, taken_unix_s: 7 }).unwrap();
     });
     hand.write(&volume, 0, &fresh(2, 2 * CHUNK));
     (hand, volume)
@@ -23,7 +24,7 @@ fn changed_since(wish: &Wish) -> (Hand, OpenVolume) {
 fn roll_back(hand: &mut Hand) -> u64 {
     let (tag, done) = hand.done();
     let (snapshot, id) = ("v@s".to_owned(), None);
-    hand.client.administer(AdminRequest::Rollback { snapshot, id }, done);
+    hand.client.administer(control::Rollback { snapshot, id }, done);
     tag
 }
 
@@ -84,7 +85,7 @@ fn an_opening_nobody_waits_for_any_more_is_none() {
     drop(volume);
     let (opened, done) = hand.done();
     let (name, opener) = ("v".to_owned(), Opener::new("a", 0));
-    hand.client.administer(AdminRequest::OpenVolume { name, opener }, done);
+    hand.client.administer(control::Open { name, opener }, done);
     let Reply::Volume(volume) = hand.wait(opened).unwrap() else { panic!("no volume") };
     assert_eq!(volume.opens().len(), 1);
     drop(volume);
@@ -105,33 +106,44 @@ fn openings_follow_a_volume_to_another_name_and_snapshots_have_their_own() {
     check_clean(&hand.close());
 }
 
+/// Asks something of a volume, of which the sink hears as request 1.
+type Ask = fn(&Client, &OpenVolume, Arc<Inbox>);
+
+fn read(client: &Client, volume: &OpenVolume, sink: Arc<Inbox>) {
+    client.read(volume, 0, CHUNK as u32, Done::new(sink, 1));
+}
+
+fn extents(client: &Client, volume: &OpenVolume, sink: Arc<Inbox>) {
+    client.extents(volume, 0, CHUNK, 1, Done::new(sink, 1));
+}
+
 /// A request whose sender closes the volume before the core has looked at it: it is judged by the
 /// volume as it is, so that has to stay. Each is asked for behind the rollback, and before it.
 #[test]
 fn requests_of_who_has_closed_the_volume_end_before_it_is_rolled_back() {
-    type Ask = fn(&Client, &OpenVolume, Done);
     let asks: [Ask; 5] = [
-        |client, volume, done| client.read(volume, 0, CHUNK as u32, done),
-        |client, volume, done| client.extents(volume, 0, CHUNK, 1, done),
-        |client, volume, done| client.trim(volume, 512, CHUNK, false, done),
-        |client, volume, done| {
+        read,
+        extents,
+        |client, volume, sink| {
+            client.trim(volume, 512, CHUNK, false, Done::new(sink, 1));
+        },
+        |client, volume, sink| {
             let mut buf = client.buffer(512, 512);
             buf.bytes_mut().fill(9);
-            let _ = client.write(volume, 512, buf, false, done);
+            let _ = client.write(volume, 512, buf, false, Done::new(sink, 1));
         },
-        |client, volume, done| {
+        |client, volume, sink| {
             let mut buf = client.buffer(0, CHUNK as usize);
             buf.bytes_mut().fill(9);
             // Acknowledged by this call: it must not be judged by what the volume becomes.
-            let _ = client.write(volume, 4 * MIB, buf, false, done);
+            let _ = client.write(volume, 4 * MIB, buf, false, Done::new(sink, 1));
         },
     ];
     let under_way = RequestError::RequestsUnderWay { name: "v".to_owned() };
     for ask in asks {
         let (mut hand, volume) = changed_since(&Wish::default());
         let rolled_back = roll_back(&mut hand);
-        let (_, done) = hand.done();
-        ask(&hand.client, &volume, done);
+        ask(&hand.client, &volume, Arc::default());
         drop(volume);
         assert_eq!(hand.wait(rolled_back).unwrap_err(), under_way);
         hand.settle();
@@ -142,12 +154,8 @@ fn requests_of_who_has_closed_the_volume_end_before_it_is_rolled_back() {
 /// Reads that the core has begun, and extents: the tables they look at are those of now.
 #[test]
 fn what_waits_for_the_disk_ends_before_its_volume_is_rolled_back() {
-    type Ask = fn(&Client, &OpenVolume, Done);
-    let asks: [(Zone, Ask); 3] = [
-        (Zone::Tables, |client, volume, done| client.read(volume, 0, CHUNK as u32, done)),
-        (Zone::Data(0), |client, volume, done| client.read(volume, 0, CHUNK as u32, done)),
-        (Zone::Tables, |client, volume, done| client.extents(volume, 0, CHUNK, 1, done)),
-    ];
+    let asks: [(Zone, Ask); 3] =
+        [(Zone::Tables, read), (Zone::Data(0), read), (Zone::Tables, extents)];
     for (zone, ask) in asks {
         let wish = Wish::default();
         let (hand, volume) = changed_since(&wish);
@@ -155,8 +163,8 @@ fn what_waits_for_the_disk_ends_before_its_volume_is_rolled_back() {
         let (mut hand, held) = Holder::open(&wish, hand.close());
         let volume = hand.beside(|client| client.volume("v").unwrap());
         held.hold(zone);
-        let (asked, done) = hand.done();
-        ask(&hand.client, &volume, done);
+        let asked = Arc::<Inbox>::default();
+        ask(&hand.client, &volume, Arc::clone(&asked));
         hand.settle();
         assert!(held.count() > 0, "it waits for the disk");
         drop(volume);
@@ -165,7 +173,8 @@ fn what_waits_for_the_disk_ends_before_its_volume_is_rolled_back() {
         let refused = hand.outcome(rolled_back).expect("an answer").unwrap_err();
         assert_eq!(refused, RequestError::RequestsUnderWay { name: "v".to_owned() });
         held.let_go();
-        hand.wait(asked).unwrap();
+        hand.settle();
+        assert!(matches!(asked.0.lock().unwrap()[..], [(1, Ok(_))]));
         assert_rolled_back(hand);
     }
 }

@@ -2,7 +2,7 @@
 //! lost. It never passes for what a crash leaves unfinished.
 
 use disk::{Disk, Loss, MemoryDisk};
-use engine::{AdminRequest, OpenError, ScrubRequest, Zone, repair, structures};
+use engine::{OpenError, ScrubRequest, Zone, repair, structures};
 use format::root::Root;
 
 use crate::stand::{CHUNK, Hand, Left, Looker, MIB, Opens, Wish, check, check_clean, fresh};
@@ -48,7 +48,7 @@ fn cut_off_after_a_checkpoint() -> MemoryDisk {
     hand.disk.corrupt(Zone::Superblock, older_slot * 4096, |byte| *byte ^= 0x40);
     // Without more ticks than that takes: an idle store marks that all of it is durable.
     let (scrubbed, done) = hand.done();
-    hand.client.administer(AdminRequest::Scrub(ScrubRequest::default()), done);
+    hand.client.administer(ScrubRequest::default(), done);
     hand.wait(scrubbed).unwrap();
     let left = std::mem::take(&mut *left.lock().unwrap());
     let proves = |disk: &MemoryDisk| match &roots(disk)[..] {

@@ -81,7 +81,7 @@ fn snapshots_do_not_count_and_clones_have_none() {
     stand.client.set_quota("v", Some(2 * CHUNK)).unwrap();
     try_write(&stand, &volume, 0, &fresh(1, 2 * CHUNK)).unwrap();
     let (volumes, name) = (vec!["v".to_owned()], "a".to_owned());
-    stand.client.take_snapshots(SnapshotRequest { volumes, name, taken_unix_s: 7 }).unwrap();
+    stand.client.ask(SnapshotRequest { volumes, name, taken_unix_s: 7 }).unwrap();
     try_write(&stand, &volume, 0, &fresh(2, 2 * CHUNK)).unwrap();
     assert_eq!(try_write(&stand, &volume, 2, &fresh(3, CHUNK)), Err(at_quota()));
     assert_eq!(stand.client.clone_volume("v@a", "c").unwrap().quota_bytes, None);
@@ -177,7 +177,7 @@ fn a_write_to_a_clone_waits_for_what_was_cut_off_above_it() {
     let (mut hand, held, _volume) = giving_back(&Wish::default());
     let (volumes, name) = (vec!["v".to_owned()], "a".to_owned());
     let request = SnapshotRequest { volumes, name, taken_unix_s: 7 };
-    hand.beside(|client| client.take_snapshots(request)).unwrap();
+    hand.beside(|client| client.ask(request)).unwrap();
     hand.beside(|client| client.clone_volume("v@a", "c")).unwrap();
     hand.beside(|client| client.set_quota("c", Some(CHUNK))).unwrap();
     let clone = hand.beside(|client| client.volume("c").unwrap());
@@ -198,7 +198,7 @@ fn a_write_that_waits_for_what_is_given_back_is_told_of_a_close() {
     hand.settle();
     assert!(hand.deletions() == 1 && hand.outcome(waits).is_none());
     let (close, done) = hand.done();
-    hand.client.administer(engine::AdminRequest::Close, done);
+    hand.client.administer(engine::control::Close {}, done);
     held.let_go();
     hand.wait(close).unwrap();
     assert_eq!(hand.outcome(waits).unwrap().unwrap_err(), RequestError::Closing);
@@ -322,7 +322,7 @@ fn a_store_closes_while_writes_are_at_their_quota() {
         .map(|lba| hand.write(&volume, lba * CHUNK, &fresh(lba, CHUNK)).expect("not at the door"))
         .collect();
     let (close, done) = hand.done();
-    hand.client.administer(engine::AdminRequest::Close, done);
+    hand.client.administer(engine::control::Close {}, done);
     hand.wait(close).unwrap();
     let outcomes: Vec<bool> =
         tags.into_iter().map(|tag| hand.outcome(tag).unwrap().is_ok()).collect();
@@ -421,7 +421,7 @@ proptest! {
             hand.steps(dice.below(4));
             if dice.below(8) == 0 {
                 let (list, done) = hand.done();
-                let all = engine::AdminRequest::ListVolumes { after: None, most: usize::MAX };
+                let all = engine::control::ListVolumes::all();
                 hand.client.administer(all, done);
                 let Ok(engine::Reply::Volumes(volumes)) = hand.wait(list) else { panic!() };
                 prop_assert!(volumes[0].mapped_bytes <= QUOTA_CHUNKS * CHUNK, "{:?}", volumes[0]);

@@ -39,7 +39,7 @@ fn doors_tell_nothing_of_before_a_rollback() {
     hand.write(&volume, 0, &fresh(1, CHUNK));
     hand.beside(|client| {
         let (volumes, name) = (vec!["v".to_owned()], "s".to_owned());
-        client.take_snapshots(SnapshotRequest { volumes, name, taken_unix_s: 7 }).unwrap();
+        client.ask(SnapshotRequest { volumes, name, taken_unix_s: 7 }).unwrap();
     });
     hand.write(&volume, 0, &fresh(2, CHUNK));
     read_until_told(&mut hand, &volume, &fresh(2, CHUNK));
@@ -91,7 +91,7 @@ fn spoil(stand: &Stand, lba: u64) {
 fn scrub(stand: &Stand) -> usize {
     let (mut found, mut position) = (0, Some(ScrubPosition::default()));
     while let Some(at) = position {
-        let step = stand.client.scrub(ScrubRequest { position: at, fingerprints: false }).unwrap();
+        let step = stand.client.ask(ScrubRequest { position: at, fingerprints: false }).unwrap();
         found += step.findings.len();
         position = step.next;
     }
@@ -180,7 +180,7 @@ fn a_name_that_is_given_again_is_another_chunk_to_who_reads() {
         stand.flush();
         let (mut position, recompress) = (None, None);
         loop {
-            position = stand.client.collect(CollectRequest { position, recompress }).unwrap().next;
+            position = stand.client.ask(CollectRequest { position, recompress }).unwrap().next;
             if position.is_none() {
                 break;
             }

@@ -181,7 +181,7 @@ fn with_frames_of_an_earlier_life() -> MemoryDisk {
     stand.flush();
     let mut request = CollectRequest::default();
     loop {
-        request.position = stand.client.collect(request).unwrap().next;
+        request.position = stand.client.ask(request).unwrap().next;
         if request.position.is_none() {
             break;
         }

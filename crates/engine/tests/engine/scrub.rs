@@ -3,8 +3,8 @@
 
 use disk::{Fault, Loss, MemoryDisk};
 use engine::{
-    AdminRequest, Client, Codec, CollectRequest, OpenVolume, Problem, Reply, RequestError,
-    ScrubFinding, ScrubPosition, ScrubRequest, ScrubStep, Zone,
+    Client, Codec, CollectRequest, OpenVolume, Problem, Reply, RequestError, ScrubFinding,
+    ScrubPosition, ScrubRequest, ScrubStep, Zone, control,
 };
 
 use crate::stand::{CHUNK, Dice, Hand, MIB, Opens, Stand, Wish, check, check_clean, fresh, packed};
@@ -23,7 +23,7 @@ pub(crate) fn scrub_from(client: &Client, from: ScrubPosition, fingerprints: boo
     let mut sum = ScrubStep::default();
     let mut position = Some(from);
     while let Some(at) = position {
-        let step = client.scrub(ScrubRequest { position: at, fingerprints }).unwrap();
+        let step = client.ask(ScrubRequest { position: at, fingerprints }).unwrap();
         add(&mut sum, &step);
         position = step.next;
     }
@@ -142,13 +142,13 @@ fn a_chunk_that_heals_may_be_packed_otherwise() {
     let stand = wish.stand();
     let volume = stand.volume("a", MIB);
     let none = engine::Compression { codec: engine::Codec::Raw, level: 0 };
-    stand.client.set_compression(none).unwrap();
+    stand.client.ask(control::SetCompression { compression: none }).unwrap();
     (0..20).for_each(|number| stand.write(&volume, number * CHUNK, &packed(number)));
     let stand = wish.open(stand.close());
     let volume = stand.client.volume("a").unwrap();
     spoil(&stand.disk, DATA, place_of(&stand.disk, &packed(3)) + 2000);
     assert_eq!(scrub(&stand.client, false).damaged.len(), 1);
-    stand.client.set_compression(wish.compression).unwrap();
+    stand.client.ask(control::SetCompression { compression: wish.compression }).unwrap();
     stand.write(&volume, 100 * CHUNK, &packed(3));
     stand.flush();
     assert_eq!(stand.read(&volume, 3 * CHUNK, CHUNK), packed(3));
@@ -164,7 +164,7 @@ fn damage_is_found_again_by_its_container_alone() {
     assert_eq!(stand.stats().damaged_chunks, 0);
     let container = damaged[0].container;
     let position = ScrubPosition::Containers { container };
-    stand.client.scrub(ScrubRequest { position, fingerprints: false }).unwrap();
+    stand.client.ask(ScrubRequest { position, fingerprints: false }).unwrap();
     assert_eq!(stand.stats().damaged_chunks, 1);
     stand.write(&stand.client.volume("a").unwrap(), 0, &fresh(1999, CHUNK));
     stand.flush();
@@ -205,7 +205,7 @@ fn a_dead_chunk_that_a_write_is_to_bring_back_is_not_forgotten() {
         let volume = hand.beside(|client| client.volume("a").unwrap());
         let (scrub, done) = hand.done();
         let position = ScrubPosition::Containers { container: 0 };
-        let request = AdminRequest::Scrub(ScrubRequest { position, fingerprints: false });
+        let request = ScrubRequest { position, fingerprints: false };
         hand.client.administer(request, done);
         hand.steps(steps);
         hand.write(&volume, 500 * CHUNK, &fresh(5, CHUNK));
@@ -340,7 +340,7 @@ fn what_only_a_fingerprint_shows_stays_known_until_it_heals() {
         stand.trim(&volume, 100 * CHUNK, 700 * CHUNK);
         stand.flush();
         let mut request = CollectRequest::default();
-        while let Some(next) = stand.client.collect(request).unwrap().next {
+        while let Some(next) = stand.client.ask(request).unwrap().next {
             request.position = Some(next);
         }
         assert_eq!(scrub(&stand.client, false).damaged, known, "what is remembered leads there");
@@ -472,7 +472,7 @@ fn a_scrub_goes_on_where_another_process_left_it() {
     let mut position = ScrubPosition::default();
     for _ in 0..4 {
         let request = ScrubRequest { position, fingerprints: false };
-        let step = stand.client.scrub(request).unwrap();
+        let step = stand.client.ask(request).unwrap();
         add(&mut sum, &step);
         position = step.next.unwrap();
     }
@@ -524,7 +524,7 @@ fn what_moves_under_a_scrub_is_no_damage() {
             if tag.is_none() {
                 let (asked, done) = hand.done();
                 let fingerprints = dice.below(2) == 0;
-                let request = AdminRequest::Scrub(ScrubRequest { position, fingerprints });
+                let request = ScrubRequest { position, fingerprints };
                 hand.client.administer(request, done);
                 tag = Some(asked);
             }

@@ -1,7 +1,7 @@
 //! Scrub on a device that fails: what heals is worth no more than what was promised.
 
 use disk::{Fault, Loss, MemoryDisk};
-use engine::{AdminRequest, Problem, Reply, ScrubPosition, ScrubRequest, Zone};
+use engine::{Problem, Reply, ScrubPosition, ScrubRequest, Zone};
 use format::root::Root;
 
 use crate::scrub::{filled, scrub, sentences, spoil};
@@ -24,7 +24,7 @@ fn a_sync_that_a_scrub_asked_for_and_that_fails_stops_the_writing() {
     hand.disk.inject(Fault::Sync { zone: DATA });
     let (tag, done) = hand.done();
     let position = ScrubPosition::Containers { container: 0 };
-    let request = AdminRequest::Scrub(ScrubRequest { position, fingerprints: false });
+    let request = ScrubRequest { position, fingerprints: false };
     hand.client.administer(request, done);
     let Reply::Scrub(step) = hand.wait(tag).unwrap() else { panic!("no step") };
     assert!(step.findings.len() == 1 && !step.findings[0].healed, "{step:?}");

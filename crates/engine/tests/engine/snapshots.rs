@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use engine::{
-    AdminRequest, DeleteRequest, NewVolume, OpenVolume, Opener, Origin, Reply, RequestError,
-    SnapshotRequest, Zone,
+    Ask, DeleteRequest, NewVolume, OpenVolume, Opener, Origin, Reply, RequestError,
+    SnapshotRequest, Zone, control,
 };
 
 use crate::stand::{CHUNK, Dice, Hand, Holder, MIB, Opens, Stand, Wish, check_clean, fresh, spoil};
@@ -17,7 +17,7 @@ const LEAF_CHUNKS: u64 = 677;
 fn snap(stand: &Stand, volumes: &[&str], name: &str) {
     let volumes = volumes.iter().map(|&volume| volume.to_owned()).collect();
     let request = SnapshotRequest { volumes, name: name.to_owned(), taken_unix_s: 7 };
-    stand.client.take_snapshots(request).unwrap();
+    stand.client.ask(request).unwrap();
 }
 
 fn open(stand: &Stand, name: &str) -> OpenVolume {
@@ -69,7 +69,7 @@ fn a_copy_of_a_snapshot_says_of_which() {
     let stand = Wish::default().open(stand.close());
     let (volumes, name) = (vec!["v".to_owned()], "a".to_owned());
     let request = SnapshotRequest { volumes, name, taken_unix_s: 7 };
-    stand.client.take_copied(request, origin).unwrap();
+    stand.client.ask(control::TakeCopied { snapshots: request, origin }).unwrap();
     snap(&stand, &["v"], "b");
     stand.client.clone_volume("v@a", "w").unwrap();
     snap(&stand, &["w"], "a");
@@ -101,7 +101,7 @@ fn overtaken_by_a_deletion(zone: Zone, ended: u32) -> (Hand, u64, u64) {
     let mut hand = Hand::open(&wish, hand.close());
     let (volumes, name) = (vec!["v".to_owned()], "one".to_owned());
     let request = SnapshotRequest { volumes, name, taken_unix_s: 7 };
-    hand.beside(|client| client.take_snapshots(request)).unwrap();
+    hand.beside(|client| client.ask(request)).unwrap();
     let (mut hand, held) = Holder::open(&wish, hand.close());
     let one = hand.beside(|client| client.volume("v@one").unwrap());
     held.hold(zone);
@@ -171,9 +171,9 @@ fn a_volume_rolls_back_and_a_clone_goes_its_own_way() {
 }
 
 /// Asks for a change, and steps nothing.
-fn ask(hand: &mut Hand, request: AdminRequest) -> u64 {
+fn ask(hand: &mut Hand, verb: impl Ask) -> u64 {
     let (tag, done) = hand.done();
-    hand.client.administer(request, done);
+    hand.client.administer(verb, done);
     tag
 }
 
@@ -184,15 +184,15 @@ fn changed_since(hand: &mut Hand) -> OpenVolume {
     hand.beside(|client| {
         let volumes = vec!["v".to_owned()];
         let request = SnapshotRequest { volumes, name: "s".to_owned(), taken_unix_s: 7 };
-        client.take_snapshots(request).unwrap();
+        client.ask(request).unwrap();
         client.set_quota("v", Some(4 * MIB)).unwrap();
     });
     hand.write(&volume, 0, &fresh(2, 2 * CHUNK));
     volume
 }
 
-fn rollback() -> AdminRequest {
-    AdminRequest::Rollback { snapshot: "v@s".to_owned(), id: None }
+fn rollback() -> control::Rollback {
+    control::Rollback { snapshot: "v@s".to_owned(), id: None }
 }
 
 /// What is stored around a part that a client writes now would be of before the rollback, and so
@@ -203,12 +203,12 @@ fn nobody_opens_or_resizes_a_volume_while_it_is_rolled_back() {
     drop(changed_since(&mut hand));
     let name = || "v".to_owned();
     let rolled_back = ask(&mut hand, rollback());
-    for request in [
-        AdminRequest::OpenVolume { name: name(), opener: Opener::new("a test", 0) },
-        AdminRequest::ResizeVolume { name: name(), size_bytes: MIB, may_shrink: true },
-        rollback(),
+    let resize = control::ResizeVolume { name: name(), size_bytes: MIB, may_shrink: true };
+    for refused in [
+        ask(&mut hand, control::Open { name: name(), opener: Opener::new("a test", 0) }),
+        ask(&mut hand, resize),
+        ask(&mut hand, rollback()),
     ] {
-        let refused = ask(&mut hand, request);
         assert_eq!(hand.wait(refused).err(), Some(RequestError::RollingBack { name: name() }));
     }
     hand.wait(rolled_back).unwrap();
@@ -276,12 +276,12 @@ fn more_snapshots_than_a_record_holds_are_refused_and_hold_nobody_up() {
     let names: Vec<String> = (0..=MOST).map(|number| format!("v{number:04}")).collect();
     for name in &names {
         let volume = NewVolume { name: name.clone(), size_bytes: MIB, ..NewVolume::default() };
-        ask(&mut hand, AdminRequest::CreateVolume(volume));
+        ask(&mut hand, volume);
     }
     hand.settle();
     let request = |count: usize, first: &str| {
         let (volumes, name) = (names[..count].to_vec(), first.repeat(255));
-        AdminRequest::TakeSnapshots(SnapshotRequest { volumes, name, taken_unix_s: 7 })
+        SnapshotRequest { volumes, name, taken_unix_s: 7 }
     };
     let refused = ask(&mut hand, request(MOST + 1, "a"));
     let flushed = hand.flush();
@@ -384,7 +384,7 @@ fn a_volume_is_written_while_the_snapshot_that_it_came_from_is_deleted() {
         }
         hand.beside(|client| {
             let (volumes, name) = (vec!["v".to_owned()], name.to_owned());
-            client.take_snapshots(SnapshotRequest { volumes, name, taken_unix_s: 7 }).unwrap();
+            client.ask(SnapshotRequest { volumes, name, taken_unix_s: 7 }).unwrap();
         });
     }
     for leaf in 0..LEAVES {
@@ -394,13 +394,13 @@ fn a_volume_is_written_while_the_snapshot_that_it_came_from_is_deleted() {
     }
     let flush = hand.flush();
     hand.wait(flush).unwrap();
-    let deletion = AdminRequest::DeleteVolume(DeleteRequest::of("v@newer"));
+    let deletion = DeleteRequest::of("v@newer");
     let deletion = ask(&mut hand, deletion);
     hand.wait(deletion).unwrap();
     (0..LEAVES).step_by(LEAVES_PER_PIECE as usize).for_each(|leaf| write(&mut hand, leaf, 1, 7));
     let flush = hand.flush();
     hand.wait(flush).unwrap();
-    let stats = ask(&mut hand, AdminRequest::Stats);
+    let stats = ask(&mut hand, control::GetStats {});
     let Reply::Stats(stats) = hand.wait(stats).unwrap() else { panic!("no figures") };
     assert_eq!(stats.deletions, 1, "the deletion was over too soon to be met");
     hand.settle();

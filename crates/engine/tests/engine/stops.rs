@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use disk::Fault;
 use engine::{
-    AdminRequest, Caches, CollectRequest, Completions, Done, NewVolume, Notice, OpenVolume, Reply,
-    RequestError, Zone,
+    Caches, CollectRequest, Completions, Done, NewVolume, Notice, OpenVolume, Reply, RequestError,
+    Zone, control,
 };
 
 use crate::stand::{CHUNK, GIB, Hand, Held, Holder, MIB, Opens, Wish, fresh};
@@ -115,13 +115,13 @@ fn everybody_who_waits_is_told_when_the_core_panics() {
     let sector = write_sector(&mut hand, &volume, 1);
     let (created, done) = hand.done();
     let new = NewVolume { name: "w".to_owned(), size_bytes: MIB, ..NewVolume::default() };
-    hand.client.administer(AdminRequest::CreateVolume(new), done);
+    hand.client.administer(new, done);
     let flushed = hand.flush();
     let durable = hand.write_durable(&volume, 2 * CHUNK, &fresh(4, CHUNK));
     hand.steps(STEPS);
     let (panics, (closed, done)) = (Done::new(Arc::new(Panics), 0), hand.done());
     hand.client.extents(&volume, 0, CHUNK, 1, panics);
-    hand.client.administer(AdminRequest::Close, done);
+    hand.client.administer(control::Close {}, done);
     assert!(catch_unwind(AssertUnwindSafe(|| hand.steps(STEPS))).is_err());
     drop(std::mem::replace(&mut hand.engine, Hand::new(&Wish::default()).engine));
     for waits in [sector, created, flushed, durable, closed] {
@@ -152,7 +152,7 @@ fn who_asked_for_what_the_core_panics_over_is_told() {
     let mut hand = panicking_collector();
     let (told, outcome) = mpsc::channel();
     let client = hand.client.clone();
-    let asked = thread::spawn(move || told.send(client.collect(CollectRequest::default())));
+    let asked = thread::spawn(move || told.send(client.ask(CollectRequest::default())));
     let panicked = catch_unwind(AssertUnwindSafe(|| {
         while !asked.is_finished() {
             hand.engine.step();
@@ -169,7 +169,7 @@ fn who_asked_for_what_the_core_panics_over_is_told() {
 fn a_sink_that_outlives_the_request_is_told_of_what_the_core_panics_over() {
     let mut hand = panicking_collector();
     let (asked, done) = hand.done();
-    hand.client.administer(AdminRequest::Collect(CollectRequest::default()), done);
+    hand.client.administer(CollectRequest::default(), done);
     assert!(catch_unwind(AssertUnwindSafe(|| hand.steps(STEPS))).is_err());
     drop(std::mem::replace(&mut hand.engine, Hand::new(&Wish::default()).engine));
     assert!(matches!(hand.outcome(asked), Some(Err(RequestError::Closing))));

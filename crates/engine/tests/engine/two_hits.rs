@@ -165,7 +165,7 @@ fn with_a_volume_far_too_large() -> (MemoryDisk, BTreeSet<u64>) {
         stand.write(&large, number * 32 * GIB, &chunk(0, 0, number));
     }
     let (volumes, name) = (vec!["a".to_owned()], "s".to_owned());
-    stand.client.take_snapshots(SnapshotRequest { volumes, name, taken_unix_s: 7 }).unwrap();
+    stand.client.ask(SnapshotRequest { volumes, name, taken_unix_s: 7 }).unwrap();
     stand.write(&stand.volume("b", MIB), 0, &chunk(1, 0, 0));
     let disk = Wish::default().open(stand.close()).close();
     let inner = inner_pages(&disk, 1);
@@ -239,7 +239,7 @@ fn with_a_half_of_each_root(snapshot: Option<&str>) -> MemoryDisk {
     let stand = Wish::default().open(disk);
     if let Some(name) = snapshot {
         let (volumes, name) = (vec!["a".to_owned()], name.to_owned());
-        stand.client.take_snapshots(SnapshotRequest { volumes, name, taken_unix_s: 7 }).unwrap();
+        stand.client.ask(SnapshotRequest { volumes, name, taken_unix_s: 7 }).unwrap();
     }
     let volume = stand.client.volume("a").unwrap();
     CHANGED.iter().for_each(|at| stand.write(&volume, at * CHUNK, &chunk(0, 2, *at)));

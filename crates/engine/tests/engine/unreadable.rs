@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use disk::{Completion, Disk, Fault, Io, IoKind, Loss, MemoryDisk};
-use engine::{Address, AdminRequest, DeleteRequest, OpenError, RequestError, Zone};
+use engine::{Address, DeleteRequest, OpenError, RequestError, Zone};
 use format::root::Root;
 
 use crate::scrub::{filled, place_of};
@@ -308,7 +308,7 @@ fn deletion_without_tables() -> Hand {
     }
     // On this thread: one beside it may be answered late, and time passes until then.
     let (deleted, done) = hand.done();
-    hand.client.administer(AdminRequest::DeleteVolume(DeleteRequest::of("a")), done);
+    hand.client.administer(DeleteRequest::of("a"), done);
     hand.wait(deleted).unwrap();
     hand.settle();
     hand

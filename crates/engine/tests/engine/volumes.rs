@@ -1,8 +1,7 @@
 //! Volumes: making, naming, resizing, deleting, and what a crash leaves of each.
 
 use engine::{
-    Address, AdminRequest, Dedup, DeleteRequest, NewVolume, Reply, RequestError, SnapshotRequest,
-    Zone,
+    Address, Dedup, DeleteRequest, NewVolume, Reply, RequestError, SnapshotRequest, Zone, control,
 };
 
 use crate::stand::{CHUNK, GIB, Hand, MIB, Opens, Stand, Wish, check_clean, fresh};
@@ -40,7 +39,7 @@ fn volumes_that_are_listed_in_parts_are_those_that_there_are() {
     for most in 1..7 {
         let (mut listed, mut after) = (Vec::new(), None);
         loop {
-            let part = stand.client.volumes_after(after, most).unwrap();
+            let part = stand.client.ask(control::ListVolumes { after, most }).unwrap();
             assert!(part.len() <= most);
             after = part.last().map(|last| last.name.clone());
             listed.extend(part);
@@ -51,7 +50,8 @@ fn volumes_that_are_listed_in_parts_are_those_that_there_are() {
         assert_eq!(listed, stand.client.volumes().unwrap(), "{most} at a time");
     }
     // One that is gone by then.
-    let behind = stand.client.volumes_after(Some("bb".to_owned()), 1).unwrap();
+    let behind =
+        stand.client.ask(control::ListVolumes { after: Some("bb".to_owned()), most: 1 }).unwrap();
     assert_eq!(behind[0].name, "c");
 }
 
@@ -213,7 +213,7 @@ fn a_write_that_meets_a_shrink_in_the_queue_keeps_what_is_inside() {
         let (_, done) = hand.done();
         let size_bytes = MIB / 2 + kept_sectors * 512;
         let name = "v".to_owned();
-        let request = AdminRequest::ResizeVolume { name, size_bytes, may_shrink: true };
+        let request = control::ResizeVolume { name, size_bytes, may_shrink: true };
         hand.client.administer(request, done);
         let bytes = fresh(1, 4 * CHUNK);
         assert_eq!(hand.write(&volume, MIB / 2, &bytes), None, "acknowledged at the door");
@@ -248,7 +248,7 @@ fn a_write_that_meets_a_shrink_in_the_queue_needs_nothing_of_what_it_replaces() 
     let volume = hand.beside(|client| client.volume("v").unwrap());
     let (shrunk, done) = hand.done();
     let (name, size_bytes) = ("v".to_owned(), 1536);
-    let request = AdminRequest::ResizeVolume { name, size_bytes, may_shrink: true };
+    let request = control::ResizeVolume { name, size_bytes, may_shrink: true };
     hand.client.administer(request, done);
     assert_eq!(hand.write(&volume, 0, &fresh(2, CHUNK)), None, "acknowledged at the door");
     hand.wait(shrunk).unwrap();
@@ -326,7 +326,7 @@ fn only_what_was_asked_about_is_deleted_or_rolled_back_to() {
     let client = &stand.client;
     let snap = |volume: &str, name: &str| {
         let (volumes, name) = (vec![volume.to_owned()], name.to_owned());
-        client.take_snapshots(SnapshotRequest { volumes, name, taken_unix_s: 7 }).unwrap();
+        client.ask(SnapshotRequest { volumes, name, taken_unix_s: 7 }).unwrap();
         let full = client.volumes().unwrap();
         full.into_iter().find(|info| info.name == format!("{volume}@daily")).unwrap().id
     };
@@ -336,29 +336,27 @@ fn only_what_was_asked_about_is_deleted_or_rolled_back_to() {
     client.rename_volume("a", "b").unwrap();
     let now = client.create_volume("a", MIB, false).unwrap().id;
     let id = Some(asked);
-    assert_eq!(client.delete(DeleteRequest { id, ..DeleteRequest::of("a") }), other("a"));
+    assert_eq!(client.ask(DeleteRequest { id, ..DeleteRequest::of("a") }), other("a"));
     assert_eq!(names(&stand), ["a", "b"]);
 
     let asked = snap("a", "daily");
     client.delete_volume("a@daily").unwrap();
     let daily = snap("a", "daily");
     let id = Some(asked);
-    assert_eq!(
-        client.delete(DeleteRequest { id, ..DeleteRequest::of("a@daily") }),
-        other("a@daily")
-    );
-    assert_eq!(client.roll_back_to("a@daily", id).map(drop), other("a@daily"));
+    assert_eq!(client.ask(DeleteRequest { id, ..DeleteRequest::of("a@daily") }), other("a@daily"));
+    let rollback = |id| control::Rollback { snapshot: "a@daily".to_owned(), id };
+    assert_eq!(client.ask(rollback(id)).map(drop), other("a@daily"));
     assert_eq!(names(&stand), ["a", "a@daily", "b"]);
-    client.roll_back_to("a@daily", Some(daily)).unwrap();
+    client.ask(rollback(Some(daily))).unwrap();
 
     snap("a", "later");
     let (id, newest) = (Some(now), Some(daily));
     let with_all = DeleteRequest { with_snapshots: true, id, newest, ..DeleteRequest::of("a") };
     let refused = RequestError::NewSnapshots { name: "a".to_owned() };
-    assert_eq!(client.delete(with_all.clone()), Err(refused));
+    assert_eq!(client.ask(with_all.clone()), Err(refused));
     assert_eq!(names(&stand), ["a", "a@daily", "a@later", "b"]);
     client.delete_volume("a@later").unwrap();
-    client.delete(with_all).unwrap();
+    client.ask(with_all).unwrap();
     assert_eq!(names(&stand), ["b"]);
     check_clean(&stand.close());
 }
@@ -371,7 +369,7 @@ fn a_growth_cuts_nothing_off() {
     let mut asked = |size_bytes| {
         let (tag, done) = hand.done();
         let name = "v".to_owned();
-        let request = AdminRequest::ResizeVolume { name, size_bytes, may_shrink: false };
+        let request = control::ResizeVolume { name, size_bytes, may_shrink: false };
         hand.client.administer(request, done);
         tag
     };
@@ -382,7 +380,15 @@ fn a_growth_cuts_nothing_off() {
     assert_eq!(hand.wait(smaller).map(drop), Err(refused));
     assert_eq!(volume.size_bytes(), 4 * MIB);
     hand.write(&volume, 3 * MIB, &fresh(1, CHUNK));
-    let again = hand.beside(|client| client.set_size("v", 4 * MIB, false)).unwrap();
+    let again = hand
+        .beside(|client| {
+            client.ask(control::ResizeVolume {
+                name: "v".to_owned(),
+                size_bytes: 4 * MIB,
+                may_shrink: false,
+            })
+        })
+        .unwrap();
     assert_eq!(again.size_bytes, 4 * MIB);
     assert_eq!(hand.read(&volume, 3 * MIB, CHUNK as u32), fresh(1, CHUNK));
     check_clean(&hand.close());
@@ -394,31 +400,34 @@ fn a_change_right_before_a_deletion_is_answered_as_made() {
     let name = || "v".to_owned();
     for number in 0..5 {
         let mut hand = Hand::new(&Wish::default());
-        let create = AdminRequest::CreateVolume(NewVolume {
-            name: name(),
-            size_bytes: MIB,
-            ..NewVolume::default()
-        });
+        let create = NewVolume { name: name(), size_bytes: MIB, ..NewVolume::default() };
         if number > 0 {
             drop(hand.volume("v", MIB));
         }
-        let change = match number {
-            0 => create,
+        let (changed, done) = hand.done();
+        let client = &hand.client;
+        match number {
+            0 => client.administer(create, done),
             1 => {
                 let (size_bytes, may_shrink) = (2 * MIB, false);
-                AdminRequest::ResizeVolume { name: name(), size_bytes, may_shrink }
+                client.administer(
+                    control::ResizeVolume { name: name(), size_bytes, may_shrink },
+                    done,
+                );
             }
-            2 => AdminRequest::SetQuota { name: name(), quota_bytes: Some(MIB) },
-            3 => AdminRequest::SetDedup { name: name(), dedup: Dedup::On },
-            _ => AdminRequest::RenameVolume { name: name(), new_name: "w".to_owned() },
-        };
+            2 => {
+                let quota_bytes = Some(MIB);
+                client.administer(control::SetQuota { name: name(), quota_bytes }, done);
+            }
+            3 => client.administer(control::SetDedup { name: name(), dedup: Dedup::On }, done),
+            _ => {
+                let new_name = "w".to_owned();
+                client.administer(control::RenameVolume { name: name(), new_name }, done);
+            }
+        }
         let name = if number < 4 { "v" } else { "w" };
-        let delete = AdminRequest::DeleteVolume(DeleteRequest::of(name));
-        let [changed, deleted] = [change, delete].map(|request| {
-            let (tag, done) = hand.done();
-            hand.client.administer(request, done);
-            tag
-        });
+        let (deleted, done) = hand.done();
+        hand.client.administer(DeleteRequest::of(name), done);
         hand.wait(deleted).unwrap();
         let Ok(Reply::VolumeInfo(info)) = hand.wait(changed) else { panic!("change {number}") };
         assert_eq!(info.name, name);

@@ -12,13 +12,13 @@ const LEAF_CHUNKS: u64 = 677;
 
 fn snap(stand: &Stand, volume: &str, name: &str) {
     let (volumes, name) = (vec![volume.to_owned()], name.to_owned());
-    stand.client.take_snapshots(SnapshotRequest { volumes, name, taken_unix_s: 7 }).unwrap();
+    stand.client.ask(SnapshotRequest { volumes, name, taken_unix_s: 7 }).unwrap();
 }
 
 fn weigh(stand: &Stand, volume: &str, counted_max: usize) -> VolumeWeight {
     let mut weighing = Weighing::with_counted_max(volume, counted_max);
     while let Some(request) = weighing.request() {
-        assert!(weighing.add(stand.client.weigh(request).unwrap()));
+        assert!(weighing.add(stand.client.ask(request).unwrap()));
     }
     weighing.weight()
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use disk::{Fault, Loss};
 use engine::{
     Accepted, Client, Codec, Completions, Compression, Detection, Done, FingerprintKind,
-    OpenVolume, Reply, RequestError,
+    OpenVolume, Reply, RequestError, control,
 };
 use format::units::Zone;
 use proptest::prelude::{Just, Strategy, any, prop, prop_oneof};
@@ -430,8 +430,8 @@ fn compression_changes_live_and_old_frames_stay_readable() {
     let mut stored_bytes = Vec::new();
     for (at, (codec, level)) in row.into_iter().enumerate() {
         let compression = Compression { codec, level };
-        stand.client.set_compression(compression).unwrap();
-        assert_eq!(stand.client.compression().unwrap(), compression);
+        stand.client.ask(control::SetCompression { compression }).unwrap();
+        assert_eq!(stand.client.ask(control::GetCompression {}).unwrap(), compression);
         let mut bytes = half.clone();
         bytes.chunks_mut(4096).for_each(|chunk| chunk[4000] = at as u8 + 2);
         stand.write(&volume, at as u64 * MIB, &bytes);
@@ -443,7 +443,7 @@ fn compression_changes_live_and_old_frames_stay_readable() {
     assert!(step(2) >= MIB);
     let stand = Wish::default().open(stand.close());
     let last = Compression { codec: Codec::Zstd, level: 9 };
-    assert_eq!(stand.client.compression().unwrap(), last);
+    assert_eq!(stand.client.ask(control::GetCompression {}).unwrap(), last);
     assert_eq!(stand.stats().compression, "zstd:9");
     let volume = stand.client.volume("v").unwrap();
     for at in 0..row.len() {
@@ -461,7 +461,10 @@ fn what_looks_like_noise_is_counted_and_not_compressed() {
     let volume = stand.volume("v", 64 * MIB);
     let codecs = [(Codec::Zstd, 3, 256), (Codec::Lz4, 0, 256), (Codec::Zstd, -3, 256)];
     for (at, (codec, level, spared)) in (0..).zip(codecs) {
-        stand.client.set_compression(Compression { codec, level }).unwrap();
+        stand
+            .client
+            .ask(control::SetCompression { compression: Compression { codec, level } })
+            .unwrap();
         let half = [fresh(1000 + at, 2048), vec![1; 2048]].concat();
         stand.write(&volume, at * 2 * MIB, &fresh(at, MIB));
         stand.write(&volume, at * 2 * MIB + MIB, &half);

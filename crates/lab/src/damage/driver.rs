@@ -1,13 +1,12 @@
 //! An engine stepped in place, for stores that may be damaged: every call comes to an end.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use disk::{Disk, Doorbell};
 use engine::{
-    Address, AdminRequest, Caches, Client, Completions, DomainSecret, Done, Engine, Explanation,
-    OpenVolume, Options, Reply, RequestError,
+    Address, Caches, Client, DomainSecret, Done, Engine, Explanation, OpenVolume, Options, Pending,
+    RequestError, control,
 };
 
 use crate::oracle::CHUNK_BYTES;
@@ -32,17 +31,6 @@ const CACHE: Caches = Caches {
     lends: false,
 };
 
-type Outcome = Result<Reply, RequestError>;
-
-#[derive(Default)]
-struct Inbox(Mutex<Option<Outcome>>);
-
-impl Completions for Inbox {
-    fn complete(&self, _: u64, outcome: Outcome) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
-    }
-}
-
 /// What a read came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ChunkRead {
@@ -66,7 +54,7 @@ impl Ended {
         *self == Self::Well
     }
 
-    fn of(outcome: Option<Outcome>) -> Self {
+    fn of<A>(outcome: Option<Result<A, RequestError>>) -> Self {
         match outcome {
             None => Self::Hangs,
             Some(Ok(_)) => Self::Well,
@@ -140,11 +128,8 @@ impl Driver {
     /// What the tables say of a chunk.
     pub(crate) fn explain(&mut self, volume: &str, lba: u64) -> Option<Explanation> {
         let (volume, address) = (volume.to_owned(), Address::Lba(lba));
-        let request = AdminRequest::Explain { volume, address };
-        match self.ask(|client, done| client.administer(request, done)) {
-            Some(Ok(Reply::Explanation(explanation))) => Some(*explanation),
-            _ => None,
-        }
+        let request = control::Explain { volume, address };
+        self.ask(|client, done| client.administer(request, done))?.ok()
     }
 
     /// Ends the store cleanly.
@@ -153,17 +138,17 @@ impl Driver {
         self.call(|client| client.close())
     }
 
-    fn ask(&mut self, send: impl FnOnce(&Client, Done)) -> Option<Outcome> {
-        let inbox = Arc::new(Inbox::default());
-        send(&self.client, Done::new(Arc::clone(&inbox), 1));
-        self.wait_for(&inbox)
+    fn ask<A>(&mut self, send: impl FnOnce(&Client, Done<A>)) -> Option<Result<A, RequestError>> {
+        let (done, pending) = Done::pending();
+        send(&self.client, done);
+        self.wait_for(&pending)
     }
 
-    fn wait_for(&mut self, inbox: &Inbox) -> Option<Outcome> {
+    fn wait_for<A>(&mut self, pending: &Pending<A>) -> Option<Result<A, RequestError>> {
         let mut still = 0;
         for _ in 0..STEPS_MAX {
             let moved = self.engine.step();
-            if let Some(outcome) = inbox.0.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            if let Some(outcome) = pending.try_take() {
                 return Some(outcome);
             }
             if !moved {
@@ -194,13 +179,12 @@ impl Driver {
         let offset_bytes = lba * CHUNK_BYTES as u64;
         let mut buf = self.client.buffer(offset_bytes, bytes.len());
         buf.bytes_mut().copy_from_slice(bytes);
-        let inbox = Arc::new(Inbox::default());
-        let done = Done::new(Arc::clone(&inbox), 1);
+        let (done, pending) = Done::pending();
         let accepted = self.client.write(volume, offset_bytes, buf, false, done);
         while self.engine.step() {}
         match accepted {
             engine::Accepted::Now => Ended::Well,
-            _ => Ended::of(self.wait_for(&inbox)),
+            _ => Ended::of(self.wait_for(&pending)),
         }
     }
 
@@ -263,14 +247,13 @@ impl Driver {
         match outcome {
             None => ChunkRead::Hangs,
             Some(Err(error)) => ChunkRead::Failed(error.to_string()),
-            Some(Ok(Reply::Read(pieces))) => {
+            Some(Ok(pieces)) => {
                 let mut bytes = vec![0; pieces.length_bytes()];
                 match pieces.assemble(&mut bytes) {
                     Ok(()) => ChunkRead::Bytes(bytes),
                     Err(error) => ChunkRead::Failed(error.to_string()),
                 }
             }
-            Some(Ok(_)) => ChunkRead::Failed("a read was answered as something else".to_owned()),
         }
     }
 }

@@ -88,7 +88,7 @@ impl Maker {
         };
         let of = format!("{}@then", volume_name(0));
         let made = self.driver.call(move |client| {
-            client.take_snapshots(snapshot)?;
+            client.ask(snapshot)?;
             client.clone_volume(&of, &volume_name(CLONE))?;
             client.delete_volume(&of)
         });
@@ -161,10 +161,7 @@ impl Sample {
             let size_bytes = VOLUME_CHUNKS * CHUNK_BYTES as u64;
             let (name, domain) = (volume_name(volume), kind.domain_of(volume));
             let new = NewVolume { name, size_bytes, read_only: false, domain };
-            maker
-                .driver
-                .call(move |client| client.make_volume(new))
-                .map_err(|error| error.to_string())?;
+            maker.driver.call(move |client| client.ask(new)).map_err(|error| error.to_string())?;
             maker.truth.make(volume);
         }
         maker.find_volumes()?;

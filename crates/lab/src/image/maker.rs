@@ -11,6 +11,7 @@
 use disk::MemoryDisk;
 use engine::{
     Codec, Compression, CreateOptions, Detection, NewVolume, OpenVolume, SnapshotRequest, Zone,
+    control,
 };
 
 use super::{ImageError, Running};
@@ -74,7 +75,9 @@ fn first_life(life: &Running) -> Result<(), ImageError> {
     write(life, &system, 0, (0..600).map(unpackable))?;
     write(life, &system, 700, (0..40).map(packable))?;
     write(life, &client.open_volume("doomed", crate::opener())?, 0, (0..30).map(unpackable))?;
-    client.set_compression(Compression { codec: Codec::Zstd, level: 3 })?;
+    client.ask(control::SetCompression {
+        compression: Compression { codec: Codec::Zstd, level: 3 },
+    })?;
     write(life, &client.open_volume("scratch", crate::opener())?, 0, (40..90).map(packable))?;
     client.flush_blocking()?;
     client.trim_blocking(&system, 100 * CHUNK_BYTES as u64 + 512, 64 * CHUNK_BYTES as u64)?;
@@ -85,7 +88,7 @@ fn first_life(life: &Running) -> Result<(), ImageError> {
 fn snapshot(life: &Running, name: &str) -> Result<(), ImageError> {
     let (volumes, name) = (vec!["system".to_owned()], name.to_owned());
     let request = SnapshotRequest { volumes, name, taken_unix_s: 1_795_000_000 };
-    Ok(life.client.take_snapshots(request)?)
+    Ok(life.client.ask(request)?)
 }
 
 fn second_life(life: &Running, domain: Option<&str>) -> Result<(), ImageError> {
@@ -102,8 +105,10 @@ fn second_life(life: &Running, domain: Option<&str>) -> Result<(), ImageError> {
     client.rename_volume("scratch", "renamed")?;
     client.resize_volume("renamed", 6 << 20)?;
     let (name, domain) = ("late".to_owned(), domain.map(str::to_owned));
-    client.make_volume(NewVolume { name, size_bytes: 3 << 20, read_only: false, domain })?;
-    client.set_compression(Compression { codec: Codec::Raw, level: 0 })?;
+    client.ask(NewVolume { name, size_bytes: 3 << 20, read_only: false, domain })?;
+    client.ask(control::SetCompression {
+        compression: Compression { codec: Codec::Raw, level: 0 },
+    })?;
     write(life, &client.open_volume("late", crate::opener())?, 5, (90..100).map(packable))
 }
 

@@ -1,6 +1,6 @@
 //! Where two versions differ, as an incremental backup asks it: nothing that differs is left out.
 
-use engine::{AdminRequest, DifferenceRequest, DifferenceStep, Reply};
+use engine::{DifferenceRequest, DifferenceStep, Reply};
 
 use crate::failure::Broken;
 use crate::oracle::{CHUNK_BYTES, Register, Value};
@@ -27,7 +27,7 @@ impl Session<'_> {
             let request = DifferenceRequest { from: names.0, to: names.1, lba };
             let done = self.done(Waiting::Plain, None);
             let tag = done.tag;
-            self.opening.client.administer(AdminRequest::Difference(request), done);
+            self.opening.client.administer(request, done);
             match self.wait_for(tag)?.map_err(Broken::Request)? {
                 Reply::Difference(step) => next = take_step(&step, lba, &mut told)?,
                 other => return Err(strange("a difference", &other)),

@@ -4,7 +4,7 @@
 //! one is asked for has more room behind each, and further zones. All others stay as they are.
 
 use disk::FurtherFiles;
-use engine::{AdminRequest, GrowOptions, Reply, Zone};
+use engine::{GrowOptions, Reply, Zone, control};
 use format::superblock::Geometry;
 use format::units::CONTAINER_BYTES;
 
@@ -35,7 +35,7 @@ impl Session<'_> {
     pub(crate) fn grow(&mut self, further: bool) -> Result<(), Broken> {
         let done = self.done(Waiting::Plain, None);
         let tag = done.tag;
-        self.opening.client.administer(AdminRequest::Geometry, done);
+        self.opening.client.administer(control::GetGeometry {}, done);
         let geometry = match self.wait_for(tag)?.map_err(Broken::Request)? {
             Reply::Geometry(geometry) => geometry,
             other => return Err(strange("a geometry", &other)),
@@ -50,7 +50,7 @@ impl Session<'_> {
         let asked = geometry.containers_total() + GROWTH_CONTAINERS;
         let done = self.done(Waiting::Growth(asked), None);
         let files = FurtherFiles::default();
-        self.opening.client.administer(AdminRequest::Grow { options, files }, done);
+        self.opening.client.administer(control::Grow { options, files }, done);
         Ok(())
     }
 }

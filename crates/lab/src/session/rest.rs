@@ -1,6 +1,6 @@
 //! A store at rest: nothing is left of what was asked, and what it tells of holes is exact.
 
-use engine::{AdminRequest, Extent, Reply, UnderWay};
+use engine::{Extent, Reply, UnderWay, control};
 
 use crate::failure::Broken;
 use crate::oracle::{CHUNK_BYTES, Register, Value};
@@ -39,7 +39,7 @@ impl Session<'_> {
     fn expect_rest(&mut self) -> Result<(), Broken> {
         let done = self.done(Waiting::Plain, None);
         let tag = done.tag;
-        self.opening.client.administer(AdminRequest::Stats, done);
+        self.opening.client.administer(control::GetStats {}, done);
         match self.wait_for(tag)?.map_err(Broken::Request)? {
             Reply::Stats(stats) if stats.deletions > 0 => {
                 Err(strange("an idle store that deletes", &stats.deletions))

@@ -1,6 +1,6 @@
 //! What is asked of a store step by step beside all else: scrub, and collection on request.
 
-use engine::{AdminRequest, Codec, CollectRequest, CollectStep, Compression, ScrubRequest};
+use engine::{Codec, CollectRequest, CollectStep, Compression, ScrubRequest};
 
 use crate::failure::Broken;
 use crate::session::Session;
@@ -12,7 +12,7 @@ impl Session<'_> {
     pub(crate) fn ask_scrub(&mut self, fingerprints: bool, more: u32) {
         let done = self.done(Waiting::Scrub(fingerprints, more), None);
         let request = ScrubRequest { position: self.scrub, fingerprints };
-        self.opening.client.administer(AdminRequest::Scrub(request), done);
+        self.opening.client.administer(request, done);
     }
 
     pub(crate) fn collect(&mut self, recompress: bool) {
@@ -21,7 +21,7 @@ impl Session<'_> {
         let compression = Compression { codec: Codec::Zstd, level: 1 };
         let recompress = recompress.then_some(compression);
         let request = CollectRequest { position, recompress };
-        self.opening.client.administer(AdminRequest::Collect(request), done);
+        self.opening.client.administer(request, done);
     }
 
     /// A step of collection on request: after as many as there are containers it must be over.

@@ -2,7 +2,7 @@
 //!
 //! A crash must keep all of a copy or none: its effects are joined.
 
-use engine::{AdminRequest, RequestError, SnapshotRequest};
+use engine::{Ask, RequestError, SnapshotRequest, control};
 
 use crate::failure::Broken;
 use crate::oracle::{Entry, Register, Value};
@@ -18,14 +18,10 @@ impl Session<'_> {
     }
 
     /// The same of a change that is waited for.
-    pub(crate) fn change_now(
-        &mut self,
-        request: AdminRequest,
-        before: usize,
-    ) -> Result<bool, Broken> {
+    pub(crate) fn change_now<A: Ask>(&mut self, verb: A, before: usize) -> Result<bool, Broken> {
         let done = self.done(Waiting::Plain, Some(self.oracle.written()));
         let tag = done.tag;
-        self.opening.client.administer(request, done);
+        self.opening.client.administer(verb, done);
         match self.wait_for(tag)? {
             Ok(reply) => self.take_change(&Changed::default(), &reply).map(|()| true),
             Err(RequestError::NoSpace) if self.shape.tight => {
@@ -67,7 +63,7 @@ impl Session<'_> {
         self.oracle.join_from(before);
         let names: Vec<String> = volumes.iter().map(|volume| format!("{volume}@{own}")).collect();
         let request = SnapshotRequest { volumes, name: own, taken_unix_s: 1 };
-        if !self.change_now(AdminRequest::TakeSnapshots(request), before)? {
+        if !self.change_now(request, before)? {
             return Ok(());
         }
         let mut opened = taken.iter().zip(names);
@@ -83,7 +79,7 @@ impl Session<'_> {
         let copy = Entry { name: name.clone(), read_only: false, quota: None, ..entry.clone() };
         self.oracle.write(Register::Volume(volume), Value::Volume(copy));
         self.oracle.join_from(before);
-        let request = AdminRequest::CloneVolume { snapshot: entry.name, name: name.clone() };
+        let request = control::CloneVolume { snapshot: entry.name, name: name.clone() };
         if self.change_now(request, before)? {
             self.open_volume(volume, name)?;
         }
@@ -105,7 +101,7 @@ impl Session<'_> {
         self.oracle.write(Register::Volume(volume), Value::Volume(rolled_back));
         self.oracle.join_from(before);
         // Rolled back or not, it is there.
-        let request = AdminRequest::Rollback { snapshot: entry.name, id: None };
+        let request = control::Rollback { snapshot: entry.name, id: None };
         self.change_now(request, before)?;
         self.open_volume(volume, name)
     }

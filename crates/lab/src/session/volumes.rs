@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{AdminRequest, Compression, Dedup, DeleteRequest, NewVolume, Reply};
+use engine::{Compression, Dedup, DeleteRequest, NewVolume, Reply, control};
 
 use crate::failure::Broken;
 use crate::oracle::{CHUNK_BYTES, Entry, Register, Value};
@@ -27,7 +27,7 @@ impl Session<'_> {
         self.oracle.write(Register::Volume(volume), Value::Volume(entry));
         let waits = domain.is_some();
         let new = NewVolume { name: name.clone(), size_bytes, read_only, domain };
-        let request = AdminRequest::CreateVolume(new);
+        let request = new;
         // The first of a domain is there when the geometry has been written; and where room is
         // short any may wait for some, and has its name then.
         let is_there = match waits || self.shape.tight {
@@ -40,9 +40,7 @@ impl Session<'_> {
     pub(crate) fn open_volume(&mut self, volume: u32, name: String) -> Result<(), Broken> {
         let done = self.done(Waiting::Plain, None);
         let tag = done.tag;
-        self.opening
-            .client
-            .administer(AdminRequest::OpenVolume { name, opener: crate::opener() }, done);
+        self.opening.client.administer(control::Open { name, opener: crate::opener() }, done);
         match self.wait_for(tag)?.map_err(Broken::Request)? {
             Reply::Volume(handle) => {
                 self.opening.volumes.insert(volume, Arc::new(handle));
@@ -62,7 +60,7 @@ impl Session<'_> {
         let size_bytes = sectors * SECTOR_BYTES;
         let name = entry.name.clone();
         self.oracle.write(Register::Volume(volume), Value::Volume(Entry { size_bytes, ..entry }));
-        let request = AdminRequest::ResizeVolume { name, size_bytes, may_shrink: true };
+        let request = control::ResizeVolume { name, size_bytes, may_shrink: true };
         // Where room is short, what is left of a chunk at the new end may wait for some.
         let outcome = match self.shape.tight {
             true => self.change_now(request, before),
@@ -78,7 +76,7 @@ impl Session<'_> {
         let name = entry.name.clone();
         self.oracle.write(Register::Volume(volume), Value::Volume(Entry { quota, ..entry }));
         let quota_bytes = quota.map(|chunks| chunks * CHUNK_BYTES as u64);
-        self.change_now(AdminRequest::SetQuota { name, quota_bytes }, before).map(drop)
+        self.change_now(control::SetQuota { name, quota_bytes }, before).map(drop)
     }
 
     /// Whether duplicates are looked for in a volume. The first in which not all are found is there
@@ -87,14 +85,14 @@ impl Session<'_> {
         let Some(entry) = self.changeable(volume) else { return Ok(()) };
         let (name, before) = (entry.name.clone(), self.oracle.written());
         self.oracle.write(Register::Volume(volume), Value::Volume(Entry { dedup, ..entry }));
-        self.change_now(AdminRequest::SetDedup { name, dedup }, before).map(drop)
+        self.change_now(control::SetDedup { name, dedup }, before).map(drop)
     }
 
     /// From now on new chunks are compressed so.
     pub(crate) fn set_compression(&mut self, compression: Compression) -> Result<(), Broken> {
         let before = self.oracle.written();
         self.oracle.write(Register::Compression, Value::Compression(compression));
-        self.change(AdminRequest::SetCompression(compression), before).map(drop)
+        self.change(control::SetCompression { compression }, before).map(drop)
     }
 
     /// Whether the quota of a volume lets these sectors be written; none if it has none. It lets
@@ -120,7 +118,7 @@ impl Session<'_> {
         let renamed = Entry { name: new_name.clone(), ..entry };
         self.oracle.write(Register::Volume(volume), Value::Volume(renamed));
         self.oracle.join_from(before);
-        self.change(AdminRequest::RenameVolume { name, new_name }, before).map(drop)
+        self.change(control::RenameVolume { name, new_name }, before).map(drop)
     }
 
     pub(crate) fn delete(&mut self, volume: u32) -> Result<(), Broken> {
@@ -136,6 +134,6 @@ impl Session<'_> {
         self.oracle.write(Register::Volume(volume), Value::Nothing);
         self.oracle.join_from(before);
         let request = DeleteRequest { with_snapshots: true, ..DeleteRequest::of(&entry.name) };
-        self.change(AdminRequest::DeleteVolume(request), before).map(drop)
+        self.change(request, before).map(drop)
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use disk::{Loss, MemoryDisk};
-use engine::{AdminRequest, CheckReport, Problem};
+use engine::{CheckReport, Problem, control};
 
 use crate::failure::Broken;
 use crate::oracle::{CHUNK_BYTES, Found, Oracle, Register, Value};
@@ -85,7 +85,7 @@ fn recover(
     points.older_roots += u64::from(opening.report.older_root);
     compare(&mut opening, oracle, point.flushed)?;
     if point.write.is_multiple_of(CLOSED_ONE_IN) {
-        opening.administer(AdminRequest::Close)?;
+        opening.administer(control::Close {})?;
         check_but_for(&point.disk.left_by_power_loss(0, Loss::All), is_slot)?;
     }
     Ok(())

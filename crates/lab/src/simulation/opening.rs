@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use disk::{Doorbell, MemoryDisk};
 use engine::{
-    Address, AdminRequest, Caches, Client, Completions, Dedup, DomainSecret, Done, Engine,
-    OpenReport, OpenVolume, Options, Reply, RequestError, Stats,
+    Address, Ask, Caches, Client, Completions, Dedup, DomainSecret, Done, Engine, OpenReport,
+    OpenVolume, Options, Reply, RequestError, Stats, control,
 };
 use format::superblock::Geometry;
 
@@ -159,7 +159,7 @@ impl Opening {
     }
 
     /// Whom to tell of the next request; well answered, it makes `covers` effects durable.
-    pub(crate) fn done(&mut self, covers: Option<usize>) -> Done {
+    pub(crate) fn done<A: Into<Reply>>(&mut self, covers: Option<usize>) -> Done<A> {
         self.next_tag += 1;
         if let Some(covers) = covers {
             let mut state = self.inbox.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -185,15 +185,16 @@ impl Opening {
         state.answers.splice(..0, answers);
     }
 
-    /// Asks and steps until the answer; nothing else may be waiting for one.
-    pub(crate) fn ask(&mut self, send: impl FnOnce(&Client, Done)) -> Result<Reply, Broken> {
-        let done = self.done(None);
-        let tag = self.tag();
+    /// Asks and steps until the answer.
+    pub(crate) fn ask<A>(&mut self, send: impl FnOnce(&Client, Done<A>)) -> Result<A, Broken> {
+        // A request like any other: the digest tells them by their numbers.
+        self.next_tag += 1;
+        let (done, pending) = Done::pending();
         send(&self.client, done);
         let mut still = 0;
         loop {
             let moved = self.step();
-            if let Some((_, outcome)) = self.answers().into_iter().find(|(of, _)| *of == tag) {
+            if let Some(outcome) = pending.try_take() {
                 return outcome.map_err(Broken::Request);
             }
             if !moved {
@@ -206,33 +207,21 @@ impl Opening {
         }
     }
 
-    pub(crate) fn administer(&mut self, request: AdminRequest) -> Result<Reply, Broken> {
-        self.ask(|client, done| client.administer(request, done))
+    pub(crate) fn administer<A: Ask>(&mut self, verb: A) -> Result<A::Answer, Broken> {
+        self.ask(|client, done| client.administer(verb, done))
     }
 
     /// The figures of the store.
     pub(crate) fn stats(&mut self) -> Result<Stats, Broken> {
-        match self.administer(AdminRequest::Stats)? {
-            Reply::Stats(stats) => Ok(*stats),
-            other => Err(strange("stats", &other)),
-        }
+        self.administer(control::GetStats {})
     }
 
     fn open_volumes(&mut self) -> Result<(), Broken> {
-        let listed =
-            match self.administer(AdminRequest::ListVolumes { after: None, most: usize::MAX })? {
-                Reply::Volumes(listed) => listed,
-                other => return Err(strange("a list of volumes", &other)),
-            };
-        for info in listed {
+        for info in self.administer(control::ListVolumes::all())? {
             let name = info.name;
-            let request = AdminRequest::OpenVolume { name: name.clone(), opener: crate::opener() };
-            match (self.administer(request)?, volume_of_name(&name)) {
-                (Reply::Volume(volume), Some(number)) => {
-                    self.volumes.insert(number, Arc::new(volume));
-                }
-                (other, _) => return Err(strange(&name, &other)),
-            }
+            let number = volume_of_name(&name).ok_or_else(|| strange("volumes", &name))?;
+            let volume = self.administer(control::Open { name, opener: crate::opener() })?;
+            self.volumes.insert(number, Arc::new(volume));
         }
         Ok(())
     }
@@ -240,31 +229,20 @@ impl Opening {
     /// What the store is made of: its detection says whether chunks may be aside because a volume
     /// has no deduplication, or had.
     pub(crate) fn geometry(&mut self) -> Result<Geometry, Broken> {
-        match self.administer(AdminRequest::Geometry)? {
-            Reply::Geometry(geometry) => Ok(*geometry),
-            other => Err(strange("a geometry", &other)),
-        }
+        self.administer(control::GetGeometry {})
     }
 
     /// Whether duplicates are looked for, by volume and snapshot.
     fn dedups(&mut self) -> Result<BTreeMap<String, Dedup>, Broken> {
-        match self.administer(AdminRequest::ListVolumes { after: None, most: usize::MAX })? {
-            Reply::Volumes(volumes) => {
-                Ok(volumes.into_iter().map(|volume| (volume.name, volume.dedup)).collect())
-            }
-            other => Err(strange("volumes", &other)),
-        }
+        let volumes = self.administer(control::ListVolumes::all())?;
+        Ok(volumes.into_iter().map(|volume| (volume.name, volume.dedup)).collect())
     }
 
     /// Everything that the oracle has ever heard of, as the store has it now.
     pub(crate) fn find(&mut self, oracle: &Oracle) -> Result<Found, Broken> {
         let mut found = Found::default();
-        match self.administer(AdminRequest::Compression)? {
-            Reply::Compression(compression) => {
-                found.values.insert(Register::Compression, Value::Compression(compression));
-            }
-            other => return Err(strange("compression", &other)),
-        }
+        let compression = self.administer(control::GetCompression {})?;
+        found.values.insert(Register::Compression, Value::Compression(compression));
         let dedups = self.dedups()?;
         let volumes: Vec<(u32, Arc<OpenVolume>)> =
             self.volumes.iter().map(|(number, volume)| (*number, Arc::clone(volume))).collect();
@@ -289,13 +267,12 @@ impl Opening {
         let Some(volume) = self.volumes.get(&slot).map(|volume| volume.name()) else {
             return Ok(false);
         };
-        let request = AdminRequest::Explain { volume, address: Address::Lba(lba) };
+        let request = control::Explain { volume, address: Address::Lba(lba) };
         match self.administer(request) {
-            Ok(Reply::Explanation(explained)) => {
+            Ok(explained) => {
                 let place = explained.chunk.and_then(|chunk| chunk.place);
                 Ok(place.is_some_and(|place| place.second_copy.is_some()))
             }
-            Ok(other) => Err(strange("a chunk explained", &other)),
             Err(Broken::Request(_)) => Ok(false),
             Err(broken) => Err(broken),
         }
@@ -308,9 +285,8 @@ impl Opening {
         out: &mut [u8],
     ) -> Result<(), Broken> {
         let length_bytes = out.len() as u32;
-        let reply =
+        let pieces =
             self.ask(|client, done| client.read(volume, offset_bytes, length_bytes, done))?;
-        let Reply::Read(pieces) = reply else { return Err(strange("a read", &reply)) };
         pieces.assemble(out).map_err(Broken::Request)
     }
 

@@ -88,7 +88,7 @@ fn chunks(first: u64, count: u64) -> Vec<u8> {
     bytes
 }
 impl Rig {
-    fn done(&mut self) -> Done {
+    fn done<A: Into<Reply>>(&mut self) -> Done<A> {
         self.tag += 1;
         Done::new(self.inbox.clone(), self.tag)
     }

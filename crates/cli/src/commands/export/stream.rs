@@ -123,7 +123,7 @@ impl Ranges<'_> {
     ) -> Result<(), CliError> {
         let Some(base) = self.base else { return self.each_with_data(found) };
         let (from, to, interrupt) = (&base.name, &self.target.name, self.interrupt);
-        let step = |request| Ok(self.client.difference(request)?);
+        let step = |request| Ok(self.client.ask(request)?);
         Comparison { from, to, interrupt, shown }.walk(step, |mut range| {
             // What lies beyond a volume that has become smaller is gone with its size.
             let left_bytes = self.target.size_bytes.saturating_sub(range.offset_bytes);

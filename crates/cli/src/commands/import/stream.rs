@@ -21,7 +21,7 @@
 //! snapshot, has seen what the import left, and what is there is theirs. A mark whose import came
 //! to its end is removed by the next import, and with the snapshot B.
 
-use engine::{Client, NewVolume, RequestError, SnapshotRequest, VolumeInfo};
+use engine::{Client, NewVolume, RequestError, SnapshotRequest, VolumeInfo, control};
 use format::stream::{Section, StreamHeader, StreamVersion};
 
 use super::{Summary, check_domain};
@@ -137,7 +137,7 @@ impl StreamImport<'_> {
         }
         let (size_bytes, domain) = (header.target.size_bytes, args.domain.clone());
         let new = NewVolume { name: staging.clone(), size_bytes, read_only: false, domain };
-        self.client.make_volume(new)?;
+        self.client.ask(new)?;
         let filled = self.apply(&staging, source, true).and_then(|data_bytes| {
             self.conclude(&staging, &header.target)?;
             self.client.rename_volume(&staging, name)?;
@@ -262,7 +262,7 @@ impl StreamImport<'_> {
     }
 
     fn is_same(&self, one: &str, other: &str) -> Result<bool, CliError> {
-        let step = |request| Ok(self.client.difference(request)?);
+        let step = |request| Ok(self.client.ask(request)?);
         let (from, to, interrupt) = (one, other, self.interrupt);
         let mut same = true;
         let compared = Comparison { from, to, interrupt, shown: true }.walk(step, |_| {
@@ -277,7 +277,7 @@ impl StreamImport<'_> {
     fn take(&self, full_name: &str) -> Result<(), CliError> {
         let (volume, name) = full_name.split_once('@').unwrap_or_default();
         let (volumes, name, taken_unix_s) = (vec![volume.to_owned()], name.to_owned(), 0);
-        Ok(self.client.take_snapshots(SnapshotRequest { volumes, name, taken_unix_s })?)
+        Ok(self.client.ask(SnapshotRequest { volumes, name, taken_unix_s })?)
     }
 
     /// Everything that the stream says, to its end.
@@ -324,8 +324,8 @@ impl StreamImport<'_> {
         let StreamVersion { name, taken_unix_s, origin, .. } = target.clone();
         let request = SnapshotRequest { volumes: vec![volume.to_owned()], name, taken_unix_s };
         let taken = match origin {
-            None => self.client.take_snapshots(request),
-            Some(origin) => self.client.take_copied(request, origin),
+            None => self.client.ask(request),
+            Some(origin) => self.client.ask(control::TakeCopied { snapshots: request, origin }),
         };
         Ok(taken?)
     }

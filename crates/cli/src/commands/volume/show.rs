@@ -6,11 +6,11 @@ use serde::Serialize;
 
 use super::{Listed, by_name, with_origin};
 use crate::args::VolumeShowArgs;
+use crate::control::Store;
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::size::{human_bytes, human_count};
-use crate::control::Store;
 use crate::table::{Align, Table};
 use crate::weighing::weigh;
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use disk::MemoryDisk;
 use engine::{
-    Accepted, AdminRequest, Client, Completions, Done, Engine, OpenVolume, Reply, RequestError,
+    Accepted, Client, Completions, Done, Engine, OpenVolume, Reply, RequestError, control,
 };
 
 use super::{Opens, Wish};
@@ -15,7 +15,7 @@ const STILL_MAX: u32 = 2_000;
 type Outcome = Result<Reply, RequestError>;
 
 #[derive(Default)]
-struct Inbox(Mutex<Vec<(u64, Outcome)>>);
+pub(crate) struct Inbox(pub(crate) Mutex<Vec<(u64, Outcome)>>);
 
 impl Completions for Inbox {
     fn complete(&self, tag: u64, outcome: Outcome) {
@@ -47,7 +47,7 @@ impl Hand {
         Self { disk, engine, client, inbox: Arc::default(), next_tag: 0 }
     }
 
-    pub(crate) fn done(&mut self) -> (u64, Done) {
+    pub(crate) fn done<A: Into<Reply>>(&mut self) -> (u64, Done<A>) {
         self.next_tag += 1;
         (self.next_tag, Done::new(Arc::clone(&self.inbox), self.next_tag))
     }
@@ -55,7 +55,7 @@ impl Hand {
     /// How much is yet to be given back, asked without a tick.
     pub(crate) fn deletions(&mut self) -> u64 {
         let (tag, done) = self.done();
-        self.client.administer(AdminRequest::Stats, done);
+        self.client.administer(control::GetStats {}, done);
         let Ok(Reply::Stats(stats)) = self.wait(tag) else { panic!("no figures") };
         stats.deletions
     }
@@ -180,7 +180,7 @@ impl Hand {
     /// Closes the store, at once, and gives its disk.
     pub(crate) fn close(mut self) -> MemoryDisk {
         let (tag, done) = self.done();
-        self.client.administer(AdminRequest::Close, done);
+        self.client.administer(control::Close {}, done);
         self.wait(tag).unwrap();
         self.disk
     }

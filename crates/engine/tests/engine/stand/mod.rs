@@ -22,7 +22,7 @@ use engine::{
 use proptest::test_runner::Config as ProptestConfig;
 
 pub(crate) use content::{Dice, bch_twins, crc64_twins, fresh, md5_twins, packed, sha1_twins};
-pub(crate) use hand::Hand;
+pub(crate) use hand::{Hand, Inbox};
 pub(crate) use holder::{Held, Holder, giving_back};
 pub(crate) use looker::{Left, Looker};
 

@@ -216,7 +216,7 @@ impl Trial<'_> {
         if self.dice.once_in(3) {
             let mut request =
                 ScrubRequest { fingerprints: self.dice.once_in(2), ..Default::default() };
-            while let Ok(step) = driver.call(move |client| client.scrub(request)) {
+            while let Ok(step) = driver.call(move |client| client.ask(request)) {
                 let Some(next) = step.next else { break };
                 request.position = next;
             }

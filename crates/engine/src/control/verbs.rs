@@ -1,0 +1,207 @@
+//! The verbs that are about volumes and settings. Those that go in steps are beside what they do
+//! ([`crate::ScrubRequest`], [`crate::CollectRequest`], [`crate::DifferenceRequest`],
+//! [`crate::WeightRequest`]).
+
+use disk::FurtherFiles;
+use format::catalog::{Dedup, Origin};
+use format::units::Compression;
+
+use crate::door::opens::Opener;
+use crate::explain::explanation::Address;
+use crate::grow::GrowOptions;
+
+/// Opens the volume or snapshot of this name, until what comes back is dropped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Open {
+    /// Its name.
+    pub name: String,
+    /// For whom.
+    pub opener: Opener,
+}
+
+/// Lists who has the volume or snapshot of this name open, in the order in which they opened it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListOpens {
+    /// Its name.
+    pub name: String,
+}
+
+/// Lists volumes and snapshots, by name, at one moment: nobody is served while they are described,
+/// and there may be many.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListVolumes {
+    /// Those behind this name; None: from the first on.
+    pub after: Option<String>,
+    /// How many at most.
+    pub most: usize,
+}
+
+impl ListVolumes {
+    /// All there are.
+    #[must_use]
+    pub fn all() -> Self {
+        Self { after: None, most: usize::MAX }
+    }
+}
+
+/// Makes a thin volume; durable when it is answered.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NewVolume {
+    /// Its name.
+    pub name: String,
+    /// Its logical size.
+    pub size_bytes: u64,
+    /// Whether writes are refused.
+    pub read_only: bool,
+    /// The domain whose chunks it shares, and no others'; it begins with its first volume. None:
+    /// the default one.
+    pub domain: Option<String>,
+}
+
+/// Grows or shrinks a volume; what is cut off is unmapped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResizeVolume {
+    /// The volume.
+    pub name: String,
+    /// Its size from now on.
+    pub size_bytes: u64,
+    /// Whether it may be smaller than before.
+    pub may_shrink: bool,
+}
+
+/// Gives a volume another name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RenameVolume {
+    /// The volume.
+    pub name: String,
+    /// Its name from now on.
+    pub new_name: String,
+}
+
+/// Bounds what a volume maps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetQuota {
+    /// The volume.
+    pub name: String,
+    /// None: any amount.
+    pub quota_bytes: Option<u64>,
+}
+
+/// Chooses whether duplicates are looked for among what is written to a volume from now on. What
+/// it holds stays as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetDedup {
+    /// The volume.
+    pub name: String,
+    /// Whether they are.
+    pub dedup: Dedup,
+}
+
+/// Deletes a volume or a snapshot; its space comes back in the background, and clones of snapshots
+/// stay. The caller may have been asked and taken some time since it looked at the name, so it
+/// says which numbers it means: numbers are given once, and each is greater than those before.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct DeleteRequest {
+    /// A volume, or `VOLUME@SNAPSHOT`.
+    pub name: String,
+    /// Whether the volume's snapshots go as well.
+    #[serde(default)]
+    pub with_snapshots: bool,
+    /// Its number; none: that of whatever has the name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<u32>,
+    /// The greatest number that may go; none: any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub newest: Option<u32>,
+}
+
+impl DeleteRequest {
+    /// Whatever has this name, alone.
+    #[must_use]
+    pub fn of(name: &str) -> Self {
+        Self { name: name.to_owned(), ..Self::default() }
+    }
+}
+
+/// Takes a snapshot of each of the volumes, all at one moment; durable when it is answered.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct SnapshotRequest {
+    /// Of which volumes.
+    pub volumes: Vec<String>,
+    /// Name of each: `volume@name`.
+    pub name: String,
+    /// When they were asked for, in seconds since 1970: the core has no clock. They are of later,
+    /// if they have to wait for room.
+    pub taken_unix_s: u64,
+}
+
+/// Takes a snapshot of one volume that holds what `origin` does: the snapshot says that it is a
+/// copy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TakeCopied {
+    /// Of one volume.
+    pub snapshots: SnapshotRequest,
+    /// What it is a copy of.
+    pub origin: Origin,
+}
+
+/// Makes a volume that begins as a snapshot; durable when it is answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CloneVolume {
+    /// `VOLUME@SNAPSHOT`.
+    pub snapshot: String,
+    /// The new volume.
+    pub name: String,
+}
+
+/// Lets a volume hold again what a snapshot of it holds; nobody may have it open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rollback {
+    /// `VOLUME@SNAPSHOT`.
+    pub snapshot: String,
+    /// Its number; refused if the snapshot of this name has another. None: that of whatever has
+    /// the name.
+    pub id: Option<u32>,
+}
+
+/// Sets what new frames are compressed with.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct SetCompression {
+    /// From now on.
+    pub compression: Compression,
+}
+
+/// Says what new frames are compressed with.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct GetCompression {}
+
+/// Gives the figures of the store.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct GetStats {}
+
+/// Says what the store is made of.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct GetGeometry {}
+
+/// Makes the store larger, as [`crate::plan_growth`] says of `options`. Its files are as long
+/// already, durably. Durable when it is answered.
+#[derive(Clone, Debug)]
+pub struct Grow {
+    /// How large.
+    pub options: GrowOptions,
+    /// Files that the store does not have yet.
+    pub files: FurtherFiles,
+}
+
+/// Walks one address of a volume through the tables.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explain {
+    /// The volume.
+    pub volume: String,
+    /// In it.
+    pub address: Address,
+}
+
+/// Flushes, checkpoints and marks the store clean; the engine's `run` returns afterwards.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Close {}
