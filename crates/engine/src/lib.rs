@@ -68,13 +68,15 @@ pub use control::Ask;
 pub use control::{DeleteRequest, NewVolume, SnapshotRequest};
 pub use copies::COPIES_ABOVE_DEFAULT;
 pub use create::{CreateError, PlanError, create, plan};
-pub use door::client::{Accepted, Client};
+pub use door::client::Client;
+pub use door::client_writes::{Accepted, Durability, WriteOptions};
 pub use door::done::{Completions, Done, Pending};
 pub use door::error::RequestError;
 pub use door::moment::utc;
 pub use door::open_volume::OpenVolume;
 pub use door::opens::{OpenInfo, Opener};
 pub use door::outcome::{DedupWord, Extent, ReadPieces, Reply, Segment, VolumeInfo};
+pub use door::reservation::Reservation;
 pub use door::volume::{SECTOR_BYTES, VOLUME_BYTES_MAX, VolumeHandle};
 pub use engine::Engine;
 pub use explain::explanation::{
@@ -98,6 +100,7 @@ pub use scrub::{
     DAMAGED_LISTED_MAX, DamagedChunk, ScrubFinding, ScrubPosition, ScrubRequest, ScrubStep,
 };
 pub use space::watermarks::WARN_PERCENT_DEFAULT;
+pub use space::write_room::{ReservedFor, WriteRoom};
 pub use stats::stages::{Clock, JobTime, StageTime, StageTimes};
 pub use stats::{
     Counters, HeatFigures, HotPageFigures, ReadCacheFigures, Stats, TableFigures, TablesFigures,

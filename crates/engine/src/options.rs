@@ -4,6 +4,7 @@ use format::detection::Detection;
 use format::units::Compression;
 
 use crate::duplicates::directories::ENTRY_COST_BYTES;
+use crate::space::write_room::WriteRoom;
 
 /// What is fixed when a store is made.
 #[derive(Clone, Debug)]
@@ -58,6 +59,9 @@ pub struct Options {
     pub poll_us: u32,
     /// What comparisons read ahead, in stores that compare.
     pub comparing_ahead: ComparingAhead,
+    /// Room that all but reservations for releases leave alone, from the opening on
+    /// ([`crate::Client::keep_for_release`]).
+    pub kept_for_release: WriteRoom,
 }
 
 /// When comparisons read ahead, and how far: EaD's trigger and distance (decision 023). Nothing of
@@ -178,8 +182,14 @@ impl Options {
 
 impl Default for Options {
     fn default() -> Self {
-        let comparing_ahead = ComparingAhead::default();
-        Self { memory_bytes: 1 << 30, worker_threads: 2, sync: false, poll_us: 0, comparing_ahead }
+        Self {
+            memory_bytes: 1 << 30,
+            worker_threads: 2,
+            sync: false,
+            poll_us: 0,
+            comparing_ahead: ComparingAhead::default(),
+            kept_for_release: WriteRoom::default(),
+        }
     }
 }
 

@@ -8,7 +8,9 @@
 pub(crate) mod fullness;
 pub(crate) mod quota;
 pub(crate) mod quota_line;
+pub(crate) mod reserve;
 pub(crate) mod space_budget;
 pub(crate) mod wait;
 pub(crate) mod waiting;
 pub(crate) mod watermarks;
+pub(crate) mod write_room;

@@ -106,6 +106,17 @@ impl Volumes {
         Ok(open)
     }
 
+    /// Opens a volume once more for whoever has it open under this number.
+    pub(crate) fn open_again(&mut self, volume: &Arc<VolumeShared>, open_id: u64) -> OpenVolume {
+        let opens = volume.opens.list().into_iter();
+        // Who has closed it meanwhile may still be sent what it asked for.
+        let opener = opens.filter(|open| open.id == open_id).map(|open| open.opener).next();
+        let opener = opener.unwrap_or_else(|| Opener::new("a reservation", 0));
+        let open = OpenVolume::new(volume, self.opens_made, opener);
+        self.opens_made += 1;
+        open
+    }
+
     /// Gives a volume or snapshot another full name.
     pub(crate) fn rename(&mut self, name: &str, new_name: String) -> Option<VolumeId> {
         let volume = self.by_name.remove(name)?;

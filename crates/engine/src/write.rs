@@ -60,6 +60,7 @@ impl Engine {
                 self.stages.within(CoreStage::Reads, begun);
             }
             Request::Unmap(unmap) => self.accept_unmap(unmap),
+            Request::Reserve(reserve) => self.accept_reserve(reserve),
             Request::Flush { done } => self.accept_flush(done),
             Request::Extents(extents) => self.accept_extents(extents),
             Request::Control(verb) => self.accept_verb(*verb),
@@ -102,7 +103,8 @@ impl Engine {
     pub(crate) fn buffer_part(&mut self, write: &mut WriteRequest, chunks: u64) -> bool {
         let chunk_bytes = u64::from(self.geometry.chunk_bytes);
         let length_bytes = write.length_bytes();
-        if let Err(error) = write.volume.check_change(write.offset_bytes, length_bytes) {
+        let change = write.volume.check_change(write.offset_bytes, length_bytes);
+        if let Err(error) = change.and_then(|()| write.check_vector()) {
             self.fail_reserved(write, chunks, &error);
             return false;
         }
@@ -121,6 +123,9 @@ impl Engine {
         if !part.is_empty() {
             let (volume, ack) = (&write.volume, ack.as_ref());
             self.buffer_chunks(volume, write.offset_bytes, &write.buf, part.clone(), ack);
+            if write.unindexed && !mutant!(ForgetsHint) {
+                self.buffer.leave_unindexed(write.volume.id, first..first + chunks);
+            }
             self.buffer.reserve_with_newest(chunks);
         } else {
             self.intake.lock().space.settle(chunks);

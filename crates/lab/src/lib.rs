@@ -44,7 +44,7 @@ pub(crate) fn opener() -> engine::Opener {
 pub use damage::{DamageRow, DamageTable};
 pub use dice::Dice;
 pub use failure::{Broken, Failure};
-pub use script::{End, Life, Request, Script, ScriptError, Shape, Verb};
+pub use script::{End, HolderVerb, Life, Request, Script, ScriptError, Shape, Verb};
 pub use shrink::{Shrunk, shrink};
 pub use simulation::aside::Points;
 pub use simulation::going_back::go_back;

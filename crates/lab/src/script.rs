@@ -7,6 +7,12 @@
 //!                         `varies=true`: each opening has half, all or twice the cache
 //! create 0 24000          volume 0 of 24000 sectors; `ro` makes it read-only
 //! write 0 16 24 77 fua /3 24 sectors from sector 16, contents from 77 on; then 3 steps
+//! vector 0 16 24 77 fua   the same, and its second half again with contents from 78 on, in one
+//! unindexed 0 16 24 77    the same as a write that asks for no look-up
+//! reserve 2 0 40 3        reservation 2 of volume 0: 40 chunks, 3 writes; `release`: for releases
+//! held 2 16 24 77 fua     a write with reservation 2, to its volume
+//! unreserve 2             reservation 2 is dropped
+//! full 0 16 77            all room is reserved, and what is kept for releases written from 16 on
 //! trim 0 0 8000           also `fua`
 //! read 0 0 64
 //! flush
@@ -27,6 +33,8 @@
 //! Everything that chance decides in a run is in its script, but for the crashes that are looked
 //! at aside, whose kind and seed follow from the store's seed and the number of the write.
 
+mod holders;
+
 use std::fmt;
 use std::str::FromStr;
 
@@ -35,6 +43,7 @@ use engine::{Codec, Compression, Dedup, Detection, FingerprintKind};
 use thiserror::Error;
 
 use crate::dice::mixed;
+pub use crate::script::holders::HolderVerb;
 use crate::simulation::trouble::Trouble;
 
 /// A whole run.
@@ -98,6 +107,12 @@ impl Shape {
         !mixed(self.seed, 48).is_multiple_of(2)
     }
 
+    /// Whether the run uses what came after format 3. In all other seeds a run is to the byte what
+    /// it was before there was any of it, so that digests can be compared over releases.
+    pub(crate) fn uses_new_things(&self) -> bool {
+        self.seed % 8 == 5
+    }
+
     /// The domain that a volume is made in.
     pub(crate) fn domain_of(&self, volume: u32) -> Option<String> {
         let domain = volume % (self.domains + 1);
@@ -154,6 +169,7 @@ pub enum Verb {
     Dedup { volume: u32, dedup: Dedup },
     Compress(Compression),
     Write { volume: u32, first: u64, count: u64, content: u64, durable: bool },
+    Holder(HolderVerb),
     Trim { volume: u32, first: u64, count: u64, durable: bool },
     Read { volume: u32, first: u64, count: u64 },
     Extents { volume: u32, first: u64, count: u64 },
@@ -304,6 +320,7 @@ impl fmt::Display for Verb {
             Self::Write { volume, first, count, content, durable } => {
                 write!(f, "write {volume} {first} {count} {content}{}", flag(*durable, " fua"))
             }
+            Self::Holder(verb) => verb.fmt(f),
             Self::Trim { volume, first, count, durable } => {
                 write!(f, "trim {volume} {first} {count}{}", flag(*durable, " fua"))
             }
@@ -424,7 +441,7 @@ fn parse_request(words: &[&str]) -> Option<Request> {
         words => (words, 0),
     };
     let (words, flag) = match words {
-        [words @ .., flag @ ("fua" | "ro")] => (words, Some(*flag)),
+        [words @ .., flag @ ("fua" | "ro" | "release")] => (words, Some(*flag)),
         words => (words, None),
     };
     if let ["trouble", kind, number] = words {
@@ -487,7 +504,7 @@ fn parse_verb(verb: &str, numbers: &[u64], flag: Option<&str>) -> Option<Verb> {
         ("fill", &[_, first, content]) => Verb::Fill { volume: volume?, first, content },
         ("fits", &[_, first, content]) => Verb::Fits { volume: volume?, first, content },
         ("idle", []) => Verb::Idle,
-        _ => return None,
+        _ => Verb::Holder(HolderVerb::parse(verb, numbers, flag)?),
     })
 }
 

@@ -6,6 +6,9 @@ pub(crate) mod answers;
 pub(crate) mod difference;
 pub(crate) mod doubt;
 pub(crate) mod growth;
+pub(crate) mod held;
+pub(crate) mod holders;
+pub(crate) mod pace;
 pub(crate) mod rest;
 pub(crate) mod trims;
 pub(crate) mod upkeep;
@@ -27,6 +30,7 @@ use crate::oracle::{CHUNK_BYTES, Oracle, Register, Value};
 use crate::range::Range;
 use crate::script::{Shape, Verb};
 use crate::session::doubt::Changed;
+use crate::session::held::{Holders, ends_holders};
 use crate::session::waiting::{Waiting, Why};
 use crate::simulation::aside::{Points, look};
 use crate::simulation::opening::{Opening, strange};
@@ -36,8 +40,6 @@ use crate::workload::{SECTORS, bytes_of};
 /// Requests without an answer before the session waits for them: were they all the longest reads,
 /// they would have memory, for which nobody may wait on the core's own thread.
 const WAITING_MAX: usize = 24;
-/// Chunks acknowledged in a store with room before they are waited for: so no write has to wait.
-const BACKLOG_CHUNKS_MAX: u64 = 120;
 /// Steps of a scrub that are asked for, one after the other.
 const SCRUB_STEPS: u32 = 8;
 /// Steps for one thing that is asked: more say that the engine is busy and gets nowhere.
@@ -95,6 +97,8 @@ pub(crate) struct Session<'a> {
     pub(crate) answered: u64,
     /// Ticks when all could be read again that could not for a while.
     pub(crate) passed_ticks: Option<u64>,
+    /// Reservations, and what was written without a look-up.
+    pub(crate) holders: Holders,
     /// The last request that was asked before that was known to everybody.
     pub(crate) over_from: Option<u64>,
 }
@@ -130,6 +134,7 @@ impl<'a> Session<'a> {
             is_closed: false,
             answered: 0,
             passed_ticks: None,
+            holders: Holders::default(),
             over_from: None,
         }
     }
@@ -169,6 +174,9 @@ impl<'a> Session<'a> {
     pub(crate) fn perform(&mut self, verb: &Verb) -> Result<(), Broken> {
         self.steps = 0;
         let in_doubt = self.trouble.is_some_and(Trouble::harms_tables);
+        if ends_holders(verb) {
+            self.holders.end_all();
+        }
         if verb.changes_volumes() && (in_doubt || self.stopped) {
             return Ok(());
         }
@@ -190,6 +198,7 @@ impl<'a> Session<'a> {
             Verb::Write { volume, first, count, content, durable } => {
                 self.write(Range { volume, first, count }, content, durable)?;
             }
+            Verb::Holder(verb) => self.perform_of_holder(verb)?,
             Verb::Trim { volume, first, count, durable } => {
                 self.trim(Range { volume, first, count }, durable)?;
             }
@@ -255,12 +264,7 @@ impl<'a> Session<'a> {
         let Range { volume, first, count } = range;
         let bytes = bytes_of(content, self.shape, first, count);
         let offset_bytes = first * SECTOR_BYTES;
-        let mut buf = loop {
-            match self.opening.client.try_buffer(offset_bytes, bytes.len()) {
-                Some(buf) => break buf,
-                None => self.drain()?,
-            }
-        };
+        let mut buf = self.buf_for(offset_bytes, bytes.len())?;
         buf.bytes_mut().copy_from_slice(&bytes);
         if handle.read_only() {
             let done = self.done(Waiting::Refused(Why::ReadOnly), None);
@@ -290,11 +294,7 @@ impl<'a> Session<'a> {
         } else if !is_empty && changed.whole && !durable && self.trouble.is_none() {
             return Err(strange("a write to a store with room", &accepted));
         }
-        self.backlog_chunks += count.div_ceil(SECTORS) + 1;
-        if !self.shape.tight && self.backlog_chunks > BACKLOG_CHUNKS_MAX {
-            self.drain()?;
-        }
-        Ok(())
+        self.drain_backlog(count)
     }
 
     /// Waits for a write that may fail for want of space. If it does, some of its first chunks may
@@ -445,6 +445,7 @@ impl<'a> Session<'a> {
         let tag = done.tag;
         self.opening.client.administer(control::GetStats {}, done);
         if let Ok(Reply::Stats(stats)) = self.wait_for(tag)? {
+            self.expect_unsought(&stats.counters)?;
             self.figures = stats.counters;
         }
         Ok(())
@@ -452,20 +453,10 @@ impl<'a> Session<'a> {
 
     /// Closes the store, whatever is under way: it is all answered, and everything is durable then.
     pub(crate) fn close(&mut self) -> Result<(), Broken> {
+        self.holders.end_all();
         let done = self.done(Waiting::Close, Some(self.oracle.written()));
         self.opening.client.administer(control::Close {}, done);
         self.is_closing = true;
         self.wait_for_all()
-    }
-
-    /// Waits until nothing acknowledged is on its way any more.
-    pub(crate) fn drain(&mut self) -> Result<(), Broken> {
-        self.wait_for_all()?;
-        for _ in 0..4 {
-            while self.step()? {}
-            self.opening.tick();
-        }
-        self.backlog_chunks = 0;
-        Ok(())
     }
 }

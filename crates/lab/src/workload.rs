@@ -3,6 +3,8 @@
 
 mod asides;
 mod detections;
+mod growths;
+mod holders;
 
 use engine::{Codec, Compression};
 
@@ -60,7 +62,9 @@ impl Plan {
             domains: detections::domains_of(seed),
             varies: mixed(seed, 12).is_multiple_of(2),
         };
-        let shape = match seed % SHAPES {
+        // All seeds that use new things would be of one shape: every other one is of any.
+        let is_mixed = base.uses_new_things() && seed / 8 % 2 == 1;
+        let shape = match if is_mixed { seed / 16 } else { seed } % SHAPES {
             // Few contents: most chunks are duplicates of something, in two data files. What is
             // mapped a few times is stored twice.
             0 => Shape { zones: 2, copies_above: 4, ..base },
@@ -117,6 +121,8 @@ impl Plan {
             versions: Dice::new(mixed(self.seed, 4)),
             extras: Dice::new(mixed(self.seed, 7)),
             dedups: Dice::new(mixed(self.seed, 8)),
+            holders: Dice::new(mixed(self.seed, 43)),
+            reservations: 0,
             snapshots: Vec::new(),
             clones: Vec::new(),
             shape: &self.shape,
@@ -131,7 +137,7 @@ impl Plan {
             lives.push(self.life(&mut workload, life));
         }
         if mixed(self.seed, 5).is_multiple_of(4) {
-            grow(&mut Dice::new(mixed(self.seed, 6)), &mut lives);
+            growths::grow(&mut Dice::new(mixed(self.seed, 6)), &mut lives);
         }
         if mixed(self.seed, 2).is_multiple_of(3) {
             workload.make_trouble(&mut lives);
@@ -158,6 +164,9 @@ impl Plan {
             }
             if self.seed.is_multiple_of(5) {
                 requests.extend(workload.dedup_request());
+            }
+            if self.shape.uses_new_things() {
+                requests.extend(workload.holder_request());
             }
         }
         let end = match workload.end() {
@@ -191,6 +200,10 @@ struct Workload<'a> {
     extras: Dice,
     /// Of switching deduplication.
     dedups: Dice,
+    /// Of vectors, hints and reservations.
+    holders: Dice,
+    /// Reservations that were asked for.
+    reservations: u32,
     /// Snapshots that may still be there, with what they are of.
     snapshots: Vec<(u32, Believed)>,
     clones: Vec<Believed>,
@@ -419,17 +432,6 @@ impl Workload<'_> {
         let first = self.first(sectors) / SECTORS * SECTORS;
         let count = (SECTORS * (1 + self.dice.below(2000))).min(sectors - first);
         Verb::Extents { volume, first, count }
-    }
-}
-
-/// The store grows now and then: of dice of its own, so that all else is as it was without.
-fn grow(dice: &mut Dice, lives: &mut [Life]) {
-    for life in lives {
-        for _ in 0..dice.below(3) {
-            let at = dice.below(1 + life.requests.len() as u64) as usize;
-            let verb = Verb::Grow { further: dice.once_in(2) };
-            life.requests.insert(at, Request { verb, steps: dice.below(8) as u32 });
-        }
     }
 }
 

@@ -156,11 +156,23 @@ pub enum Mutant {
     ForgetsFuaOfTrim,
     /// A write that is to be durable is answered when it is buffered.
     ForgetsFuaOfWrite,
+    /// The writes of a vector are queued last first.
+    TurnsVectorRound,
+    /// A holder is granted room that is not there.
+    HoldsWhatIsNotThere,
+    /// A holder that writes does not draw it from what it has reserved.
+    DrawsNothing,
+    /// What a holder has not written does not come back.
+    KeepsReservation,
+    /// Everybody takes what is kept for releases.
+    LeavesNothingAlone,
+    /// Chunks of an unindexed write are looked for and entered like any others.
+    ForgetsHint,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 66] = [
+    pub const ALL: [Self; 72] = [
         Self::AnswersFlushUnsynced,
         Self::SkipsDataSync,
         Self::WritesRootUnsynced,
@@ -227,6 +239,12 @@ impl Mutant {
         Self::OpensUnsynced,
         Self::ForgetsFuaOfTrim,
         Self::ForgetsFuaOfWrite,
+        Self::TurnsVectorRound,
+        Self::HoldsWhatIsNotThere,
+        Self::DrawsNothing,
+        Self::KeepsReservation,
+        Self::LeavesNothingAlone,
+        Self::ForgetsHint,
     ];
 }
 

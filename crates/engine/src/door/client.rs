@@ -15,23 +15,14 @@ use crate::door::error::RequestError;
 use crate::door::intake::Intake;
 use crate::door::open_volume::OpenVolume;
 use crate::door::outcome::Extent;
-use crate::door::requests::{ExtentsRequest, Request, UnmapRequest, WriteAnswer, WriteRequest};
+use crate::door::requests::{ExtentsRequest, Request, UnmapRequest};
 use crate::write::partial::ragged_chunks;
-
-/// Whether a write is acknowledged already.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum Accepted {
-    /// It is: answer the client. Its [`Done`] will not be told.
-    Now,
-    /// Not yet: its [`Done`] is told once.
-    Later,
-}
 
 /// A running engine, for any number of threads.
 #[derive(Clone)]
 pub struct Client {
     pub(crate) intake: Arc<Intake>,
-    permit: Arc<dyn Fn(usize) + Send + Sync>,
+    pub(crate) permit: Arc<dyn Fn(usize) + Send + Sync>,
     pub(crate) read_permit: Arc<dyn Fn(usize) + Send + Sync>,
 }
 
@@ -68,62 +59,11 @@ impl Client {
 
     /// What a write of this range takes of the write buffer: what covers a chunk in part is copied
     /// into a whole one.
-    fn buffer_credit(&self, offset_bytes: u64, length_bytes: usize) -> usize {
+    pub(crate) fn buffer_credit(&self, offset_bytes: u64, length_bytes: usize) -> usize {
         let end_bytes = offset_bytes.saturating_add(length_bytes as u64);
         let chunk_bytes = self.intake.chunk_bytes;
         let copied = ragged_chunks(offset_bytes..end_bytes, chunk_bytes) * u64::from(chunk_bytes);
         pooled_bytes(length_bytes) + copied as usize
-    }
-
-    /// Writes `buf` at `offset_bytes`. With `durable` (FUA) it is answered when it is durable.
-    pub fn write(
-        &self,
-        volume: &OpenVolume,
-        offset_bytes: u64,
-        buf: ChunkBuf,
-        durable: bool,
-        done: Done<()>,
-    ) -> Accepted {
-        let length_bytes = buf.bytes().len() as u64;
-        if let Err(error) = volume.0.check_change(offset_bytes, length_bytes) {
-            done.fail(error);
-            return Accepted::Later;
-        }
-        if length_bytes == 0 {
-            return self.write_nothing(durable, done);
-        }
-        let chunk_bytes = u64::from(self.intake.chunk_bytes);
-        let end_bytes = offset_bytes + length_bytes;
-        let whole =
-            offset_bytes.is_multiple_of(chunk_bytes) && end_bytes.is_multiple_of(chunk_bytes);
-        let request = WriteRequest {
-            volume: Arc::clone(&volume.0),
-            offset_bytes,
-            buf: Arc::new(buf),
-            from_bytes: 0,
-            chunks: end_bytes.div_ceil(chunk_bytes) - offset_bytes / chunk_bytes,
-            covers_whole_chunks: whole,
-            reserved: false,
-            durable: durable || self.intake.sync,
-            answer: WriteAnswer::Whole(done),
-            quota: None,
-            left_the_buffer: false,
-            had_to_wait: false,
-        };
-        if self.intake.write(request) { Accepted::Now } else { Accepted::Later }
-    }
-
-    /// A write without bytes needs no space, however full the store is.
-    fn write_nothing(&self, durable: bool, done: Done<()>) -> Accepted {
-        if let Some(error) = self.intake.refusal_of_writes() {
-            done.fail(error);
-        } else if durable {
-            self.flush(done);
-        } else {
-            done.not_needed();
-            return Accepted::Now;
-        }
-        Accepted::Later
     }
 
     /// Unmaps whole chunks and zeroes partial ones: TRIM. That is advice: in a store that is full,
@@ -225,22 +165,6 @@ pub(crate) fn pooled_bytes(length_bytes: usize) -> usize {
 /// # Errors
 /// Each returns the [`RequestError`] of its request.
 impl Client {
-    /// Writes and waits for the acknowledgement.
-    pub fn write_at(
-        &self,
-        volume: &OpenVolume,
-        offset_bytes: u64,
-        bytes: &[u8],
-    ) -> Result<(), RequestError> {
-        let mut buf = self.buffer(offset_bytes, bytes.len());
-        buf.bytes_mut().copy_from_slice(bytes);
-        let (done, pending) = Done::pending();
-        match self.write(volume, offset_bytes, buf, false, done) {
-            Accepted::Now => Ok(()),
-            Accepted::Later => pending.wait(),
-        }
-    }
-
     /// Unmaps and waits until it is in the write buffer.
     pub fn trim_blocking(
         &self,

@@ -26,6 +26,21 @@ pub enum RequestError {
         /// Name of the volume.
         volume: String,
     },
+    /// A holder writes more than it has reserved.
+    #[error(
+        "the reservation is too small: it holds {left_chunks} chunks and {left_writes} writes, \
+         and {chunks} chunks in {writes} writes were asked for"
+    )]
+    ReservationTooSmall {
+        /// Chunks that the writes touch.
+        chunks: u64,
+        /// How many writes they are.
+        writes: u64,
+        /// Chunks that the reservation holds.
+        left_chunks: u64,
+        /// Writes that it holds.
+        left_writes: u64,
+    },
     /// The quota lets nothing be written.
     #[error("a quota is more than nothing: use none to lift it")]
     BadQuota,

@@ -13,7 +13,9 @@
 //!
 //! A write without a reservation is queued unacknowledged; the core lets it wait while space can
 //! be collected and fails it with no-space when not. No write behind it, in the queue too, gets a
-//! reservation before it: what was answered first is not written over by it.
+//! reservation before it: what was answered first is not written over by it. Only a write that
+//! draws from room which its sender holds ([`crate::door::reservation`]) overtakes it: a holder
+//! must be able to end in a full store.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,14 +23,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use disk::Doorbell;
 use format::units::VolumeId;
+use mutants::mutant;
 
 use crate::door::credits::Credits;
+use crate::door::done::Done;
 use crate::door::error::RequestError;
 use crate::door::lookaside::Lookaside;
-use crate::door::requests::{Request, WriteRequest};
+use crate::door::requests::{Request, WriteAnswer, WriteRequest};
+use crate::door::reservation::Reservation;
 use crate::options::Options;
 use crate::space::space_budget::SpaceBudget;
+use crate::space::write_room::WriteRoom;
 use crate::stats::stages::Expanding;
+use crate::write::partial::Ack;
 
 pub(crate) struct IntakeState {
     requests: VecDeque<Request>,
@@ -72,11 +79,13 @@ impl Intake {
         chunk_bytes: u32,
         lookaside_bytes: u64,
     ) -> Self {
+        let mut space = SpaceBudget::new(chunk_bytes);
+        space.keep_for_release(options.kept_for_release);
         Self {
             state: Mutex::new(IntakeState {
                 requests: VecDeque::new(),
                 lacks_room: false,
-                space: SpaceBudget::new(chunk_bytes),
+                space,
                 refused: None,
                 writes_refused: None,
             }),
@@ -129,6 +138,97 @@ impl Intake {
         drop(state);
         self.doorbell.ring();
         acknowledged
+    }
+
+    /// Queues the writes of a vector next to one another, in their order; true when all are
+    /// acknowledged by this call.
+    pub(crate) fn write_vector(&self, mut writes: Vec<WriteRequest>, done: Done<()>) -> bool {
+        let mut state = self.lock();
+        if let Some(error) = state.refusal_of_writes() {
+            drop(state);
+            done.fail(error);
+            return false;
+        }
+        // All have room or none: one that waits for some would let those behind it overtake it.
+        let chunks = || writes.iter().map(|write| write.chunks);
+        let is_waited_for = state.lacks_room || state.space.limit.is_waited_for;
+        let reserved = !is_waited_for && state.space.try_reserve_all(chunks());
+        state.lacks_room |= !reserved;
+        let is_free = |write: &WriteRequest| write.volume.quota_bytes().is_none();
+        let at_the_door = |write: &WriteRequest| !write.durable && write.covers_whole_chunks;
+        let acknowledged =
+            reserved && writes.iter().all(|write| at_the_door(write) && is_free(write));
+        self.answer_vector(&mut writes, acknowledged, done);
+        if mutant!(TurnsVectorRound) {
+            writes.reverse();
+        }
+        let queued = writes.into_iter().map(|write| WriteRequest { reserved, ..write });
+        state.requests.extend(queued.map(Request::Write));
+        drop(state);
+        self.doorbell.ring();
+        acknowledged
+    }
+
+    /// The same with room that a reservation holds. Neither room nor a quota stands in their way,
+    /// so they are acknowledged unless they have to read or to be durable first.
+    pub(crate) fn write_reserved(
+        &self,
+        mut writes: Vec<WriteRequest>,
+        reservation: &Reservation,
+        done: Done<()>,
+    ) -> bool {
+        let mut state = self.lock();
+        let refusal = state.refusal_of_writes();
+        let chunks: Vec<u64> = writes.iter().map(|write| write.chunks).collect();
+        let (room, quotas) = match refusal.map_or_else(|| reservation.draw(&chunks), Err) {
+            Ok(drawn) => drawn,
+            Err(error) => {
+                drop(state);
+                done.fail(error);
+                return false;
+            }
+        };
+        state.space.use_held(room, reservation.is_for_release());
+        for (write, quota) in writes.iter_mut().zip(quotas) {
+            (write.reserved, write.quota) = (true, Some(quota));
+        }
+        let acknowledged = writes.iter().all(|write| !write.durable && write.covers_whole_chunks);
+        self.answer_vector(&mut writes, acknowledged, done);
+        state.requests.extend(writes.into_iter().map(Request::Write));
+        drop(state);
+        self.doorbell.ring();
+        acknowledged
+    }
+
+    /// What a reservation still holds comes back.
+    pub(crate) fn end_hold(&self, room: WriteRoom, for_release: bool) {
+        self.lock().space.end_hold(room, for_release);
+        self.doorbell.ring();
+    }
+
+    /// From now on so much is left alone by all but reservations for releases.
+    pub(crate) fn keep_for_release(&self, room: WriteRoom) {
+        self.lock().space.keep_for_release(room);
+        self.doorbell.ring();
+    }
+
+    /// Says how the writes of a vector are answered: now, or all by `done`.
+    fn answer_vector(&self, writes: &mut [WriteRequest], acknowledged: bool, done: Done<()>) {
+        if acknowledged {
+            done.not_needed();
+            for write in writes {
+                write.answer = WriteAnswer::Given;
+                self.lookaside.stamp(write.volume.id, write.range_bytes());
+            }
+            return;
+        }
+        let ack = Ack::of_vector(writes.len(), done);
+        let last = writes.len() - 1;
+        for (number, write) in writes.iter_mut().enumerate() {
+            // What makes the last durable makes all before it durable.
+            write.durable &= number == last;
+            write.answer = WriteAnswer::OfVector(Arc::clone(&ack));
+        }
     }
 
     /// What a write would be answered with at once, if writes are refused.

@@ -17,6 +17,7 @@ use reduce::{ChunkRef, Permit, expand_frame};
 
 use crate::collect::step::CollectStep;
 use crate::door::error::RequestError;
+use crate::door::reservation::Reservation;
 use crate::explain::explanation::Explanation;
 use crate::read::frame_cache::HeldFrame;
 use crate::scrub::ScrubStep;
@@ -116,6 +117,8 @@ pub enum Reply {
     Volume(crate::door::open_volume::OpenVolume),
     /// Who has a volume open.
     Opens(Vec<crate::door::opens::OpenInfo>),
+    /// Room that its holder has from now on.
+    Reservation(Reservation),
     /// One volume.
     VolumeInfo(VolumeInfo),
     /// All volumes.
@@ -159,6 +162,7 @@ replies! {
     Extents: Vec<Extent>;
     Volume: crate::door::open_volume::OpenVolume;
     Opens: Vec<crate::door::opens::OpenInfo>;
+    Reservation: Reservation;
     VolumeInfo: VolumeInfo;
     Volumes: Vec<VolumeInfo>;
     Compression: Compression;

@@ -10,7 +10,9 @@ use crate::control::Verb;
 use crate::door::done::Done;
 use crate::door::error::RequestError;
 use crate::door::outcome::{Extent, ReadPieces};
+use crate::door::reservation::Reservation;
 use crate::door::volume::{QuotaShare, VolumeShared};
+use crate::space::write_room::{ReservedFor, WriteRoom};
 use crate::write::partial::Ack;
 
 /// A request as the core sees it.
@@ -18,6 +20,7 @@ pub(crate) enum Request {
     Write(WriteRequest),
     Read(ReadRequest),
     Unmap(UnmapRequest),
+    Reserve(ReserveRequest),
     Flush { done: Done<()> },
     Extents(ExtentsRequest),
     Control(Box<Verb>),
@@ -30,6 +33,7 @@ impl Request {
             Self::Write(write) => write.volume.id == volume,
             Self::Read(read) => read.volume.id == volume,
             Self::Unmap(unmap) => unmap.volume.id == volume,
+            Self::Reserve(reserve) => reserve.volume.id == volume,
             Self::Extents(extents) => extents.volume.id == volume,
             Self::Flush { .. } | Self::Control(_) => false,
         }
@@ -40,6 +44,7 @@ impl Request {
         match self {
             Self::Write(mut write) => write.fail(&error),
             Self::Unmap(unmap) => unmap.done.fail(error),
+            Self::Reserve(reserve) => reserve.done.fail(error),
             Self::Extents(extents) => extents.done.fail(error),
             Self::Read(read) => read.done.fail(error),
             Self::Flush { done } => done.fail(error),
@@ -75,6 +80,8 @@ pub(crate) struct WriteRequest {
     pub(crate) reserved: bool,
     /// Answered when durable rather than when buffered.
     pub(crate) durable: bool,
+    /// Its chunks are stored without a look-up and get no entry in the Hash-PBN table.
+    pub(crate) unindexed: bool,
     pub(crate) answer: WriteAnswer,
     /// What it has reserved of its volume's quota.
     pub(crate) quota: Option<QuotaShare>,
@@ -91,6 +98,8 @@ pub(crate) enum WriteAnswer {
     Given,
     /// By this.
     Whole(Done<()>),
+    /// By one answer for all writes of its vector.
+    OfVector(Arc<Ack>),
     /// By one answer for all its parts, of which the first was about to enter the write buffer.
     InParts(Arc<Ack>),
 }
@@ -115,13 +124,24 @@ impl WriteRequest {
         match &self.answer {
             WriteAnswer::Given => false,
             WriteAnswer::Whole(done) => done.is_gone(),
-            WriteAnswer::InParts(ack) => ack.is_gone(),
+            WriteAnswer::OfVector(ack) | WriteAnswer::InParts(ack) => ack.is_gone(),
         }
     }
 
-    /// Whether its volume's quota may forbid it: not if it was acknowledged already.
+    /// That no write before it in its vector has failed: after one nothing more of it is done.
+    pub(crate) fn check_vector(&self) -> Result<(), RequestError> {
+        match &self.answer {
+            WriteAnswer::OfVector(ack) if ack.is_told() => Err(RequestError::GivenUp),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether its volume's quota may forbid it: not if it was acknowledged already, nor if it has
+    /// its share.
     pub(crate) fn is_under_a_quota(&self) -> bool {
-        matches!(self.answer, WriteAnswer::Whole(_)) && self.volume.quota_bytes().is_some()
+        matches!(self.answer, WriteAnswer::Whole(_) | WriteAnswer::OfVector(_))
+            && self.quota.is_none()
+            && self.volume.quota_bytes().is_some()
     }
 
     /// Bytes of its volume that it writes.
@@ -134,7 +154,7 @@ impl WriteRequest {
         let ack = match std::mem::replace(&mut self.answer, WriteAnswer::Given) {
             WriteAnswer::Given => return None,
             WriteAnswer::Whole(done) => Ack::new(Some(done)),
-            WriteAnswer::InParts(ack) => ack,
+            WriteAnswer::OfVector(ack) | WriteAnswer::InParts(ack) => ack,
         };
         self.answer = WriteAnswer::InParts(Arc::clone(&ack));
         Some(ack)
@@ -153,6 +173,16 @@ impl WriteRequest {
             ack.fail(error);
         }
     }
+}
+
+/// A reservation that is asked for.
+pub(crate) struct ReserveRequest {
+    pub(crate) volume: Arc<VolumeShared>,
+    /// Under which its sender has the volume open.
+    pub(crate) open_id: u64,
+    pub(crate) room: WriteRoom,
+    pub(crate) reserved_for: ReservedFor,
+    pub(crate) done: Done<Reservation>,
 }
 
 pub(crate) struct UnmapRequest {

@@ -29,6 +29,8 @@ pub(crate) struct VolumeShared {
     quota_bytes: AtomicU64,
     /// Chunks that admitted writes may map.
     quota_reserved: AtomicU64,
+    /// Those of them that reservations hold: they are not on their way.
+    quota_held: AtomicU64,
     /// Writers wait before they take memory.
     holds_writers_up: AtomicBool,
     /// Who has it open.
@@ -54,6 +56,7 @@ impl VolumeShared {
             chunk_bytes,
             quota_bytes: AtomicU64::new(0),
             quota_reserved: AtomicU64::new(0),
+            quota_held: AtomicU64::new(0),
             holds_writers_up: AtomicBool::new(false),
             opens: Opens::default(),
         })
@@ -100,6 +103,11 @@ impl VolumeShared {
     /// Chunks that admitted writes may map, until they are applied.
     pub(crate) fn quota_reserved(&self) -> u64 {
         self.quota_reserved.load(Ordering::Acquire)
+    }
+
+    /// Those of them that are on their way: of writes, not of reservations.
+    pub(crate) fn quota_on_its_way(&self) -> u64 {
+        self.quota_reserved().saturating_sub(self.quota_held.load(Ordering::Acquire))
     }
 
     /// Reserves so many.
@@ -174,6 +182,32 @@ pub(crate) struct QuotaShare {
 impl Drop for QuotaShare {
     fn drop(&mut self) {
         self.volume.quota_reserved.fetch_sub(self.chunks, Ordering::AcqRel);
+    }
+}
+
+/// Chunks of a volume's quota that a reservation holds.
+pub(crate) struct HeldQuota(QuotaShare);
+
+impl HeldQuota {
+    pub(crate) fn new(volume: &Arc<VolumeShared>, chunks: u64) -> Self {
+        // Held is never more than reserved: who looks in between finds something on its way.
+        let share = volume.share_of_quota(chunks);
+        volume.quota_held.fetch_add(chunks, Ordering::AcqRel);
+        Self(share)
+    }
+
+    /// So many of them, for a write that is on its way from now on; no more than are held.
+    pub(crate) fn draw(&mut self, chunks: u64) -> QuotaShare {
+        let chunks = chunks.min(self.0.chunks);
+        self.0.chunks -= chunks;
+        self.0.volume.quota_held.fetch_sub(chunks, Ordering::AcqRel);
+        QuotaShare { volume: Arc::clone(&self.0.volume), chunks }
+    }
+}
+
+impl Drop for HeldQuota {
+    fn drop(&mut self) {
+        self.0.volume.quota_held.fetch_sub(self.0.chunks, Ordering::AcqRel);
     }
 }
 

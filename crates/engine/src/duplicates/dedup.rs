@@ -1,4 +1,4 @@
-//! Volumes without deduplication, or with as much as pays.
+//! Volumes and writes without deduplication, or with as much as pays.
 //!
 //! `seeking.rs` says which of their chunks are looked for. The others are stored *aside*, as a
 //! collision is where bytes are compared: they are not looked up, and the Hash-PBN table gets no
@@ -6,6 +6,9 @@
 //! its directory and in the journal, and its entry in the PBN-PBA table says that it is aside. So a
 //! check knows which chunks may be without an entry, and whoever forgets one takes nobody else's
 //! entry back.
+//!
+//! A write may ask for the same of its own chunks ([`crate::WriteOptions`]): the hint lies in their
+//! slots, and a later write to a chunk in the same group brings its own.
 //!
 //! The switch changes what becomes of later writes. What is stored stays what it is, shared or not.
 //! A store says in its geometry that chunks may be aside before the first can be
@@ -55,14 +58,27 @@ impl Engine {
     /// Says so as it would be chosen now.
     pub(crate) fn mark_sought(&mut self, group: u64) {
         let seeking = &self.volumes.seeking;
-        if seeking.is_of_all() {
+        let Some(group) = self.buffer.group_mut(group) else { return };
+        if seeking.is_of_all() && !group.has_unindexed {
             return;
         }
-        let Some(group) = self.buffer.group_mut(group) else { return };
         for slot in group.slots_mut() {
             let seeks = |fingerprint| seeking.seeks(slot.volume, fingerprint);
-            slot.sought = slot.fingerprint.as_ref().is_none_or(seeks);
+            slot.sought = !slot.unindexed && slot.fingerprint.as_ref().is_none_or(seeks);
         }
+    }
+
+    /// Whether a group has chunks that are not looked for, and the geometry does not say yet that
+    /// a store may have such: then it is made to say so first.
+    pub(crate) fn awaits_mark_of_asides(&mut self, group: u64) -> bool {
+        let has_unindexed = self.buffer.group(group).is_some_and(|group| group.has_unindexed);
+        if !has_unindexed || self.geometry.detection.asides {
+            return false;
+        }
+        if !self.enlarging.marks_asides() {
+            self.enlarging.wishes.push_back(Wish::Detection(Then::GoOn));
+        }
+        true
     }
 
     /// `auto` learns what the chunks of a group have turned out to be.
@@ -72,7 +88,8 @@ impl Engine {
             return;
         }
         let Some(group) = self.buffer.group(group) else { return };
-        for (slot, plan) in group.slots().iter().zip(plans) {
+        // What writers keep from being looked for says nothing of what looking is worth.
+        for (slot, plan) in group.slots().iter().zip(plans).filter(|(slot, _)| !slot.unindexed) {
             let Some(fingerprint) = &slot.fingerprint else { continue };
             let duplicate = matches!(plan, Plan::Duplicate(_) | Plan::Heal { .. });
             seeking.note(slot.volume, fingerprint, slot.sought, duplicate);

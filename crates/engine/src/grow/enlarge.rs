@@ -13,7 +13,8 @@
 //!
 //! The secret of a store's first keyed domain comes into the geometry in the same steps, and before
 //! the volume that it is for is recorded (`new_volumes.rs`); so does the mark that chunks may be
-//! aside of the Hash-PBN table, before a volume has no deduplication (`dedup.rs`).
+//! aside of the Hash-PBN table, before a volume has no deduplication or a write is unindexed
+//! (`dedup.rs`).
 //!
 //! A scrub judges the superblock by the geometry in memory, so its step there and the writing of
 //! another geometry keep out of each other's way.
@@ -98,7 +99,7 @@ impl Engine {
     fn may_be_recorded(&self, then: &Then) -> bool {
         match then {
             Then::Make(..) => self.geometry.detection.secret.is_some(),
-            Then::LeaveAside(..) => self.geometry.detection.asides,
+            Then::LeaveAside(..) | Then::GoOn => self.geometry.detection.asides,
         }
     }
 
@@ -107,6 +108,8 @@ impl Engine {
             // Whoever was before it may have taken the room that it found.
             Then::Make(verb, done) => self.accept_verb(Verb::NewVolume(Asked { verb, done })),
             Then::LeaveAside(verb, done) => self.accept_dedup(verb, done),
+            // The group looks for the mark itself.
+            Then::GoOn => {}
         }
     }
 
@@ -118,7 +121,7 @@ impl Engine {
                 let secret = Some(self.offered_secret.ok_or(RequestError::NoSecret)?);
                 Detection { secret, ..known }
             }
-            Then::LeaveAside(..) => Detection { asides: true, ..known },
+            Then::LeaveAside(..) | Then::GoOn => Detection { asides: true, ..known },
         };
         let version = self.geometry.version.max(detection.format_version());
         Ok(Geometry { detection, version, ..self.geometry.clone() })

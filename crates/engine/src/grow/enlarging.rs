@@ -23,12 +23,15 @@ pub(crate) enum Then {
     Make(NewVolume, Done<VolumeInfo>),
     /// Chunks of a volume may be aside from now on.
     LeaveAside(SetDedup, Done<VolumeInfo>),
+    /// The same of chunks that wait in the write buffer.
+    GoOn,
 }
 
 impl Then {
     pub(crate) fn fail(self, error: RequestError) {
         match self {
             Self::Make(_, done) | Self::LeaveAside(_, done) => done.fail(error),
+            Self::GoOn => {}
         }
     }
 }
@@ -79,6 +82,13 @@ pub(crate) struct Enlarging {
 impl Enlarging {
     pub(crate) fn any(&self) -> bool {
         self.running.is_some() || !self.wishes.is_empty()
+    }
+
+    /// Whether the mark for chunks that wait in the write buffer is on its way.
+    pub(crate) fn marks_asides(&self) -> bool {
+        let runs = |growth: &Growth| matches!(growth.after, After::Then(Then::GoOn));
+        let is_wished = |wish: &Wish| matches!(wish, Wish::Detection(Then::GoOn));
+        self.running.as_ref().is_some_and(runs) || self.wishes.iter().any(is_wished)
     }
 
     pub(crate) fn io_ended(&mut self) {

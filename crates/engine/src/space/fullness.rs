@@ -1,12 +1,14 @@
 //! How full a store is, and who is told.
 //!
-//! What counts as used is what does not come back by itself. The room for data is all of the data
-//! zones but what collection keeps to work in, and of that all is used but free containers and what
-//! collection would give back: the dead part of containers that are worth it, and of no others
-//! (`containers/src/compaction.rs`). The room for tables is theirs without what checkpoints and
-//! young entries are kept, and of that live pages are used, less what comes back when young entries
-//! are merged and dead chunks are forgotten. So 100% is where writes fail. The journal is a ring,
-//! and never counts. What collection would give back is *taken* until it has done so.
+//! What is kept for releases ([`crate::Client::keep_for_release`]) is room for nobody else, as far
+//! as nobody holds it. What counts as used is what does not come back by itself. The room for data
+//! is all of the data zones but what collection keeps to work in, and of that all is used but free
+//! containers and what collection would give back: the dead part of containers that are worth it,
+//! and of no others (`containers/src/compaction.rs`). The room for tables is theirs without what
+//! checkpoints and young entries are kept, and of that live pages are used, less what comes back
+//! when young entries are merged and dead chunks are forgotten. So 100% is where writes fail. The
+//! journal is a ring, and never counts. What collection would give back is *taken* until it has
+//! done so.
 //!
 //! The operator is told when a watermark is reached, once for each kind of room, and again when
 //! enough has come back that it is not said at every step; at once when a write fails, and again
@@ -33,7 +35,8 @@ impl Engine {
     pub(crate) fn used_ratios(&self) -> [f64; 2] {
         let store = &self.state.store;
         let all = store.used_blocks() + store.free_blocks() + store.quarantined_blocks();
-        let usable = all.saturating_sub(self.table_blocks_kept());
+        let (_, kept_for_release) = self.kept_for_release();
+        let usable = all.saturating_sub(self.table_blocks_kept() + kept_for_release);
         let coming = self.state.hash.pages_to_come_back(self.state.totals.dead_chunks);
         let used = store.used_blocks().saturating_sub(coming);
         [self.data_ratio_without(self.placement.space.collectable_bytes()), part(used, usable)]
@@ -46,7 +49,8 @@ impl Engine {
 
     /// What is not free of the room for data, less this.
     fn data_ratio_without(&self, coming_bytes: u64) -> f64 {
-        let kept_bytes = self.placement.kept_bytes();
+        let (kept_for_release, _) = self.kept_for_release();
+        let kept_bytes = self.placement.kept_bytes() + kept_for_release;
         let room_bytes = self.geometry.capacity_bytes().saturating_sub(kept_bytes);
         let spare_bytes = self.free_bytes().saturating_sub(kept_bytes) + coming_bytes;
         part(room_bytes.saturating_sub(spare_bytes), room_bytes)

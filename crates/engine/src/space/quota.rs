@@ -159,7 +159,7 @@ impl Engine {
             let share = if write.reserved { new } else { write.chunks };
             return Ok(Admission::Admitted(volume.share_of_quota(share)));
         }
-        if volume.quota_reserved() > 0 || self.buffer.holds_any_of(volume.id) {
+        if volume.quota_on_its_way() > 0 || self.buffer.holds_any_of(volume.id) {
             // What is under way goes on, so that this one can.
             if self.buffer.closed_groups() == 0 {
                 self.buffer.close_open();

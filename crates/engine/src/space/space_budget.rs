@@ -3,10 +3,22 @@
 //!
 //! The core says from time to time what is free; between two of its words doors reserve out of
 //! that by themselves, under the lock of the queue ([`crate::door::intake`]).
+//!
+//! A *reservation* ([`crate::door::reservation`]) is counted like writes that are on their way:
+//! when one of its writes comes, nothing changes here, and when that is applied it settles like
+//! any other. So the limit covers at every moment what writes on their way and reservations may
+//! take together.
+//!
+//! *Room kept for releases* is left alone by everybody but reservations for releases. It is a part
+//! of what is within the limit, so the reserves of collection and tables, which are beyond it, stay
+//! whole whoever writes. What reservations for releases hold counts as taken out of it.
 
 use format::BLOCK_BYTES;
 use format::directory::DIRECTORY_ENTRY_BYTES;
 use format::frame::FRAME_HEADER_BYTES;
+use mutants::mutant;
+
+use crate::space::write_room::WriteRoom;
 
 /// Table pages that one chunk may make new: a leaf of the map with an inner page above, a bucket
 /// and the pages of its PBN.
@@ -30,13 +42,35 @@ pub(crate) struct SpaceBudget {
     pub(crate) limit: SpaceLimit,
     reserved_bytes: u64,
     reserved_chunks: u64,
+    /// Room kept for releases, and what reservations for them hold.
+    kept: WriteRoom,
+    held_for_release: WriteRoom,
+    /// What of that room nobody holds, as everybody else has to leave it.
+    left_alone: Left,
+}
+
+/// Room that is left alone.
+#[derive(Copy, Clone, Debug, Default)]
+struct Left {
+    bytes: u64,
+    chunks: u64,
 }
 
 impl SpaceBudget {
     /// Nothing may be promised yet.
     pub(crate) fn new(chunk_bytes: u32) -> Self {
         let limit = SpaceLimit::default();
-        Self { chunk_bytes, limit, reserved_bytes: 0, reserved_chunks: 0 }
+        let (kept, held_for_release) = (WriteRoom::default(), WriteRoom::default());
+        let (reserved_bytes, reserved_chunks, left_alone) = (0, 0, Left::default());
+        Self {
+            chunk_bytes,
+            limit,
+            reserved_bytes,
+            reserved_chunks,
+            kept,
+            held_for_release,
+            left_alone,
+        }
     }
 
     /// Bytes of containers that one request of `chunks` takes at worst, with the padding of a flush
@@ -57,6 +91,17 @@ impl SpaceBudget {
         true
     }
 
+    /// The same of several writes, all or none.
+    pub(crate) fn try_reserve_all(&mut self, writes: impl Iterator<Item = u64> + Clone) -> bool {
+        for (number, chunks) in writes.clone().enumerate() {
+            if !self.try_reserve(chunks) {
+                writes.take(number).for_each(|chunks| self.settle(chunks));
+                return false;
+            }
+        }
+        true
+    }
+
     /// Whether a write of `chunks` does not fit now.
     pub(crate) fn lacks(&self, chunks: u64) -> bool {
         self.lacks_bytes(chunks) || self.lacks_chunks(chunks)
@@ -64,18 +109,90 @@ impl SpaceBudget {
 
     /// Whether it is room for frames that a write of `chunks` does not find.
     pub(crate) fn lacks_bytes(&self, chunks: u64) -> bool {
-        chunks > 0 && self.reserved_bytes + self.worst_case_bytes(chunks) > self.limit.bytes
+        let taken_bytes = self.reserved_bytes + self.left_alone.bytes;
+        chunks > 0 && taken_bytes + self.worst_case_bytes(chunks) > self.limit.bytes
     }
 
     /// Whether it is blocks of the tables that a write of `chunks` does not find.
     pub(crate) fn lacks_chunks(&self, chunks: u64) -> bool {
-        chunks > 0 && self.reserved_chunks + chunks > self.limit.chunks
+        chunks > 0 && self.reserved_chunks + self.left_alone.chunks + chunks > self.limit.chunks
     }
 
     /// Gives a reservation back, its write having been applied or dropped.
     pub(crate) fn settle(&mut self, chunks: u64) {
         self.reserved_bytes -= self.worst_case_bytes(chunks);
         self.reserved_chunks -= chunks;
+    }
+
+    /// Bytes of containers that the writes of a room take at worst; the most that can be counted
+    /// if that is more.
+    fn room_bytes(&self, room: WriteRoom) -> u64 {
+        let beside = (FRAME_HEADER_BYTES + DIRECTORY_ENTRY_BYTES) as u64;
+        let chunk_bytes = u64::from(self.chunk_bytes) + beside;
+        let padding_bytes = room.writes.saturating_mul(BLOCK_BYTES as u64);
+        room.chunks.saturating_mul(chunk_bytes).saturating_add(padding_bytes)
+    }
+
+    /// Reserves room for a holder, or says that it is not there now.
+    pub(crate) fn try_hold(&mut self, room: WriteRoom, for_release: bool) -> bool {
+        let left_alone = if for_release { Left::default() } else { self.left_alone };
+        let bytes = self.room_bytes(room).saturating_add(self.reserved_bytes + left_alone.bytes);
+        let chunks = room.chunks.saturating_add(self.reserved_chunks + left_alone.chunks);
+        let lacks = bytes > self.limit.bytes || chunks > self.limit.chunks;
+        if lacks && !mutant!(HoldsWhatIsNotThere) {
+            return false;
+        }
+        self.reserved_bytes += self.room_bytes(room);
+        self.reserved_chunks += room.chunks;
+        if for_release {
+            self.held_for_release = self.held_for_release + room;
+            self.leave_alone();
+        }
+        true
+    }
+
+    /// Room that was held becomes that of writes on their way, which settle it one by one.
+    pub(crate) fn use_held(&mut self, room: WriteRoom, for_release: bool) {
+        if for_release {
+            self.no_longer_held_for_release(room);
+        }
+    }
+
+    /// A holder gives room back.
+    pub(crate) fn end_hold(&mut self, room: WriteRoom, for_release: bool) {
+        self.reserved_bytes -= self.room_bytes(room);
+        self.reserved_chunks -= room.chunks;
+        if for_release {
+            self.no_longer_held_for_release(room);
+        }
+    }
+
+    fn no_longer_held_for_release(&mut self, room: WriteRoom) {
+        let left = self.held_for_release.without(room);
+        debug_assert!(left.is_some(), "more was held for releases than was reserved for them");
+        self.held_for_release = left.unwrap_or_default();
+        self.leave_alone();
+    }
+
+    /// From now on so much is kept for releases, or as much of it as there is.
+    pub(crate) fn keep_for_release(&mut self, room: WriteRoom) {
+        self.kept = room;
+        self.leave_alone();
+    }
+
+    fn leave_alone(&mut self) {
+        // Far from what sums could not count, and more than any store has.
+        let most = u64::MAX / 4;
+        let held_bytes = self.room_bytes(self.held_for_release);
+        let bytes = self.room_bytes(self.kept).saturating_sub(held_bytes).min(most);
+        let chunks = self.kept.chunks.saturating_sub(self.held_for_release.chunks).min(most);
+        self.left_alone =
+            if mutant!(LeavesNothingAlone) { Left::default() } else { Left { bytes, chunks } };
+    }
+
+    /// What is kept for releases and held by nobody: worst-case bytes, and chunks with pages.
+    pub(crate) fn left_alone(&self) -> (u64, u64) {
+        (self.left_alone.bytes, self.left_alone.chunks)
     }
 
     /// Worst-case bytes for which room is reserved.
@@ -88,9 +205,77 @@ impl SpaceBudget {
         self.reserved_chunks
     }
 
+    /// Chunks that nobody but those for whom they are reserved or kept may take the pages of.
+    pub(crate) fn spoken_for_chunks(&self) -> u64 {
+        self.reserved_chunks + self.left_alone.chunks
+    }
+
     /// Reserves nothing more until the limit is set again; for how many chunks room is reserved.
     pub(crate) fn withhold_chunks(&mut self) -> u64 {
         self.limit.chunks = self.reserved_chunks;
         self.reserved_chunks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SpaceBudget, SpaceLimit};
+    use crate::space::write_room::WriteRoom;
+
+    const NONE: WriteRoom = WriteRoom { chunks: 0, writes: 0 };
+
+    fn budget(chunks: u64) -> SpaceBudget {
+        let mut budget = SpaceBudget::new(4096);
+        budget.limit = SpaceLimit { bytes: chunks * 9000, chunks, is_waited_for: false };
+        budget
+    }
+
+    #[test]
+    fn what_is_held_settles_as_writes_do() {
+        let mut budget = budget(10);
+        let room = WriteRoom::of_chunks(7, 3);
+        assert!(budget.try_hold(room, false));
+        assert!(!budget.try_reserve(4) && budget.lacks_chunks(4));
+        for chunks in [4, 2] {
+            budget.use_held(WriteRoom::of_chunks(chunks, 1), false);
+            budget.settle(chunks);
+        }
+        budget.end_hold(WriteRoom::of_chunks(1, 1), false);
+        assert_eq!((budget.reserved_bytes(), budget.reserved_chunks()), (0, 0));
+    }
+
+    #[test]
+    fn only_releases_take_what_is_kept_for_them() {
+        let mut budget = budget(10);
+        budget.keep_for_release(WriteRoom::of_chunks(4, 2));
+        assert!(!budget.try_reserve(7) && !budget.try_hold(WriteRoom::of_chunks(7, 1), false));
+        assert!(budget.try_reserve(6));
+        assert!(budget.try_hold(WriteRoom::of_chunks(3, 2), true));
+        // What is held of it is counted once.
+        assert_eq!(budget.left_alone().1, 1);
+        assert!(!budget.try_reserve(1) && budget.try_hold(WriteRoom::of_chunks(1, 0), true));
+        assert!(!budget.try_hold(WriteRoom::of_chunks(1, 0), true));
+        budget.end_hold(WriteRoom::of_chunks(4, 2), true);
+        budget.settle(6);
+        assert_eq!((budget.reserved_bytes(), budget.reserved_chunks()), (0, 0));
+        assert!(!budget.try_reserve(7) && budget.try_reserve(6));
+    }
+
+    #[test]
+    fn what_cannot_be_counted_is_not_there() {
+        let mut budget = budget(10);
+        let endless = WriteRoom { chunks: u64::MAX, writes: u64::MAX };
+        assert!(!budget.try_hold(endless, false) && !budget.try_hold(endless, true));
+        assert!(budget.try_hold(NONE, false));
+        budget.keep_for_release(endless);
+        assert!(!budget.try_reserve(1) && budget.try_hold(WriteRoom::of_chunks(1, 1), true));
+    }
+
+    #[test]
+    fn writes_of_a_vector_have_room_together_or_not_at_all() {
+        let mut budget = budget(10);
+        assert!(!budget.try_reserve_all([4, 4, 4].into_iter()));
+        assert_eq!((budget.reserved_bytes(), budget.reserved_chunks()), (0, 0));
+        assert!(budget.try_reserve_all([4, 6].into_iter()));
     }
 }

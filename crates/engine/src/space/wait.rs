@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use crate::control::Verb;
 use crate::door::error::RequestError;
-use crate::door::requests::{UnmapRequest, WriteRequest};
+use crate::door::requests::{ReserveRequest, UnmapRequest, WriteRequest};
 use crate::engine::Engine;
 use crate::space::space_budget::SpaceBudget;
 use crate::space::waiting::Waiting;
@@ -36,6 +36,7 @@ impl Engine {
             let turn = match waiting {
                 Waiting::Write(write) => self.let_write_in(write),
                 Waiting::Ends { unmap, range, ragged } => self.let_ends_in(unmap, range, ragged),
+                Waiting::Reserve(request) => self.let_reserve_in(request),
                 Waiting::Change(verb) => self.let_change_in(verb),
             };
             match turn {
@@ -110,6 +111,23 @@ impl Engine {
         }
         self.buffer_ends(unmap, &range, ragged);
         Turn::Left
+    }
+
+    fn let_reserve_in(&mut self, request: ReserveRequest) -> Turn {
+        if request.done.is_gone() {
+            request.done.fail(RequestError::GivenUp);
+            return Turn::Left;
+        }
+        match self.try_grant(request) {
+            Some(request) => {
+                self.waiting.push_front(Waiting::Reserve(request));
+                Turn::Waits
+            }
+            None => {
+                self.checkpoints.relieved();
+                Turn::Left
+            }
+        }
     }
 
     fn let_change_in(&mut self, verb: Verb) -> Turn {

@@ -1,5 +1,5 @@
-//! What waits for space: writes, unmaps and shrinks that must write the rest of a chunk again, and
-//! what makes volumes, snapshots and clones.
+//! What waits for space: writes, reservations, unmaps and shrinks that must write the rest of a
+//! chunk again, and what makes volumes, snapshots and clones.
 //!
 //! Not acknowledged, so without a place in the order yet.
 
@@ -7,8 +7,11 @@ use std::ops::Range;
 
 use crate::control::Verb;
 use crate::door::error::RequestError;
-use crate::door::requests::{UnmapRequest, WriteRequest};
+use crate::door::requests::{ReserveRequest, UnmapRequest, WriteRequest};
 use crate::space::space_budget::PAGES_PER_CHUNK_MAX;
+
+/// More chunks than any store has, and few enough for sums of their bytes.
+const CHUNKS_MAX: u64 = 1 << 40;
 
 /// A request without a reservation.
 pub(crate) enum Waiting {
@@ -20,6 +23,7 @@ pub(crate) enum Waiting {
         range: Range<u64>,
         ragged: u64,
     },
+    Reserve(ReserveRequest),
     /// One that makes versions, or a volume smaller in the middle of a chunk.
     Change(Verb),
 }
@@ -30,6 +34,10 @@ impl Waiting {
         match self {
             Self::Write(write) => write.chunks,
             Self::Ends { ragged, .. } => *ragged,
+            // The padding of a write is no longer than a chunk.
+            Self::Reserve(ReserveRequest { room, .. }) => {
+                room.chunks.saturating_add(room.writes).min(CHUNKS_MAX)
+            }
             Self::Change(Verb::ResizeVolume(_)) => 1,
             Self::Change(verb) => verb.versions_made().div_ceil(PAGES_PER_CHUNK_MAX),
         }
@@ -44,6 +52,7 @@ impl Waiting {
         match self {
             Self::Write(mut write) => write.fail(error),
             Self::Ends { unmap, .. } => unmap.done.fail(error.clone()),
+            Self::Reserve(request) => request.done.fail(error.clone()),
             Self::Change(verb) => verb.fail(error.clone()),
         }
     }

@@ -33,7 +33,7 @@ impl Engine {
     /// pages stay, and would take for good the blocks that checkpoints need.
     pub(crate) fn has_room_for_versions(&self, verb: &Verb) -> bool {
         let made = verb.versions_made();
-        let promised_chunks = self.intake.lock().space.reserved_chunks();
+        let promised_chunks = self.intake.lock().space.spoken_for_chunks();
         made == 0 || self.blocks_to_promise() >= promised_chunks * PAGES_PER_CHUNK_MAX + made
     }
 
@@ -156,6 +156,7 @@ impl Engine {
         let waits = |waiting: &Waiting| match waiting {
             Waiting::Write(write) => write.volume.id == volume,
             Waiting::Ends { unmap, .. } => unmap.volume.id == volume,
+            Waiting::Reserve(reserve) => reserve.volume.id == volume,
             Waiting::Change(..) => false,
         };
         self.requests.iter().any(|request| request.is_to(volume))

@@ -86,6 +86,8 @@ pub(crate) struct Group {
     pub(crate) id: u64,
     pub(crate) stage: Stage,
     pub(crate) work: Work,
+    /// Whether chunks may be among its slots that their writers asked not to be looked for.
+    pub(crate) has_unindexed: bool,
     /// Worker jobs that are still out.
     pub(crate) jobs_out: usize,
     /// Slots that are still being compared.
@@ -108,6 +110,7 @@ impl Group {
             id,
             stage: Stage::Open,
             work,
+            has_unindexed: false,
             jobs_out: 0,
             comparisons_out: 0,
             compared: Vec::new(),
@@ -361,6 +364,7 @@ impl WriteBuffer {
             Entry::Occupied(newest) if newest.get().group() == *id => {
                 let absorbing = slots.get_mut(newest.get().slot());
                 if let Some(slot) = absorbing.filter(|_| !mutant!(KeepsOlderWrite)) {
+                    slot.unindexed = false;
                     let earlier = std::mem::replace(&mut slot.data, data);
                     self.absorbed += u64::from(!matches!(earlier, SlotData::Zeros));
                     earlier.answer();
@@ -378,6 +382,19 @@ impl WriteBuffer {
         }
     }
 
+    /// What was put last of these chunks is not to be looked for. It is in groups that have not
+    /// been fingerprinted.
+    pub(crate) fn leave_unindexed(&mut self, volume: VolumeId, lbas: Range<u64>) {
+        for lba in lbas {
+            let Some(place) = self.newest.get(&(volume, Lba(lba))).copied() else { continue };
+            let Some(group) = self.group_mut(place.group()) else { continue };
+            group.has_unindexed = true;
+            if let Some(slot) = group.slots_mut().get_mut(place.slot()) {
+                slot.unindexed = true;
+            }
+        }
+    }
+
     /// Puts some sectors of a chunk into the open group.
     pub(crate) fn put_sectors(&mut self, volume: VolumeId, lba: Lba, sectors: &Sectors<'_>) {
         let base = match self.newest(volume, lba) {
@@ -387,6 +404,7 @@ impl WriteBuffer {
         };
         let chunk_bytes = self.chunk_bytes;
         if let Some(slot) = self.slot_in_open(volume, lba) {
+            slot.unindexed = false;
             slot.data.lay_over(chunk_bytes, sectors);
         } else {
             let mut data = SlotData::Partial(Box::new(Partial {

@@ -250,6 +250,9 @@ impl Engine {
         if self.state.store.awaits(&self.held_pages.compared) {
             return Ok(false);
         }
+        if self.awaits_mark_of_asides(id) {
+            return Ok(false);
+        }
         self.choose_sought(id);
         let Some(group) = self.buffer.group(id).filter(|group| !group.is_comparing()) else {
             return Ok(false);

@@ -48,6 +48,17 @@ impl Ack {
         Arc::new(Self { parts_left: AtomicU32::new(1), done: Mutex::new(done) })
     }
 
+    /// The answer to a vector of writes, each of which is a part.
+    pub(crate) fn of_vector(writes: usize, done: Done<()>) -> Arc<Self> {
+        let parts_left = AtomicU32::new(u32::try_from(writes).unwrap_or(u32::MAX));
+        Arc::new(Self { parts_left, done: Mutex::new(Some(done)) })
+    }
+
+    /// Whether it was told. While a part is left that says that another one has failed.
+    pub(crate) fn is_told(&self) -> bool {
+        self.done.lock().unwrap_or_else(PoisonError::into_inner).is_none()
+    }
+
     fn take(&self) -> Option<Done<()>> {
         self.done.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

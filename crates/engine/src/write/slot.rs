@@ -33,6 +33,8 @@ pub(crate) struct Slot {
     pub(crate) fingerprint: Option<Fingerprint>,
     /// Whether it is looked for; chosen when its group's turn comes (`seeking.rs`).
     pub(crate) sought: bool,
+    /// Whether its writer asked that it be not.
+    pub(crate) unindexed: bool,
     /// Whether pages had to be read to know it.
     pub(crate) far: bool,
     pub(crate) plan: Plan,
@@ -44,7 +46,8 @@ impl Slot {
     /// A chunk that nothing is known of.
     pub(crate) fn new(volume: VolumeId, lba: Lba, data: SlotData) -> Self {
         let (fingerprint, plan) = (None, Plan::Undecided);
-        Self { volume, lba, data, fingerprint, sought: true, far: false, plan }
+        let (sought, unindexed, far) = (true, false, false);
+        Self { volume, lba, data, fingerprint, sought, unindexed, far, plan }
     }
 
     /// The fingerprint that is looked up.
@@ -109,7 +112,7 @@ pub(crate) enum Plan {
         frame: u16,
     },
     /// The same of a chunk whose fingerprint is another one's, or whose volume has no
-    /// deduplication: no look-up will find it.
+    /// deduplication, or whose writer asked for none: no look-up will find it.
     Aside {
         pbn: Pbn,
         frame: u16,

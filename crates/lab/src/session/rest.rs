@@ -14,6 +14,7 @@ const EXTENTS_MAX: u32 = 64;
 impl Session<'_> {
     /// Lets the store do whatever it does when nobody asks anything, and looks at what is left.
     pub(crate) fn idle(&mut self) -> Result<(), Broken> {
+        self.holders.end_all();
         self.come_to_rest()?;
         self.oracle.deletions_ended();
         if self.trouble.is_none() { self.expect_rest() } else { Ok(()) }

@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use disk::MemoryDisk;
 use engine::{
-    Accepted, Client, Completions, Done, Engine, OpenVolume, Reply, RequestError, control,
+    Accepted, ChunkBuf, Client, Completions, Done, Engine, OpenVolume, Reply, RequestError,
+    Reservation, ReservedFor, WriteOptions, WriteRoom, control,
 };
 
 use super::{Opens, Wish};
@@ -120,6 +121,57 @@ impl Hand {
         buf.bytes_mut().copy_from_slice(bytes);
         let accepted = self.client.write(volume, offset_bytes, buf, durable, done);
         (accepted == Accepted::Later).then_some(tag)
+    }
+
+    /// The writes of a vector; None when they are acknowledged at once.
+    pub(crate) fn write_vector(
+        &mut self,
+        volume: &OpenVolume,
+        writes: &[(u64, &[u8])],
+        options: WriteOptions,
+    ) -> Option<u64> {
+        let (tag, done) = self.done();
+        let writes = self.filled(writes);
+        let accepted = self.client.write_vectored(volume, writes, options, done);
+        (accepted == Accepted::Later).then_some(tag)
+    }
+
+    /// The same with room that is reserved.
+    pub(crate) fn write_reserved(
+        &mut self,
+        reservation: &Reservation,
+        writes: &[(u64, &[u8])],
+        options: WriteOptions,
+    ) -> Option<u64> {
+        let (tag, done) = self.done();
+        let writes = self.filled(writes);
+        let accepted = self.client.write_reserved(reservation, writes, options, done);
+        (accepted == Accepted::Later).then_some(tag)
+    }
+
+    fn filled(&self, writes: &[(u64, &[u8])]) -> Vec<(u64, ChunkBuf)> {
+        let lengths = writes.iter().map(|(offset_bytes, bytes)| (*offset_bytes, bytes.len()));
+        let bufs = self.client.buffers(lengths);
+        let fill = |(&(offset_bytes, bytes), mut buf): (&(u64, &[u8]), ChunkBuf)| {
+            buf.bytes_mut().copy_from_slice(bytes);
+            (offset_bytes, buf)
+        };
+        writes.iter().zip(bufs).map(fill).collect()
+    }
+
+    /// Room for writes, or why there is none.
+    pub(crate) fn reserve(
+        &mut self,
+        volume: &OpenVolume,
+        room: WriteRoom,
+        reserved_for: ReservedFor,
+    ) -> Result<Reservation, RequestError> {
+        let (tag, done) = self.done();
+        self.client.reserve_with(volume, room, reserved_for, done);
+        match self.wait(tag)? {
+            Reply::Reservation(reservation) => Ok(reservation),
+            other => panic!("no reservation: {other:?}"),
+        }
     }
 
     pub(crate) fn trim(
