@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! client.rs, client_reads.rs, client_writes.rs,    the handle, on doors' threads
-//! client_volumes.rs, client_reservations.rs
+//! client_volumes.rs, client_reservations.rs,
+//! client_tasks.rs
 //! volume.rs                                        what a door knows of a volume
 //! opens.rs, open_volume.rs                         who has it open, and the guard of that
 //! reservation.rs                                   room for what is written later
@@ -18,6 +19,7 @@
 pub(crate) mod client;
 pub(crate) mod client_reads;
 pub(crate) mod client_reservations;
+pub(crate) mod client_tasks;
 pub(crate) mod client_volumes;
 pub(crate) mod client_writes;
 pub(crate) mod credits;

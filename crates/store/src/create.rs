@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use disk::{IoEngine, MemoryDisk, create_store_files};
-use engine::{Compression, Detection, Zone};
+use engine::{Codec, Compression, Detection, Zone};
 use format::superblock::Geometry;
 
 use crate::error::CreateError;
-use crate::files::{LockWait, new_doorbell, open_files};
+use crate::files::{LockWait, open_files};
 use crate::randomness::random_bytes;
 
 /// Chunks of this many bytes unless others are asked for.
@@ -39,13 +39,13 @@ pub struct CreateOptions {
 }
 
 impl CreateOptions {
-    /// A store with one data file of this many bytes, 4-KiB chunks and the default compression.
+    /// A store with one data file of this many bytes and 4-KiB chunks, compressed with LZ4.
     #[must_use]
     pub fn new(capacity_bytes: u64) -> Self {
         Self {
             capacity_bytes: vec![capacity_bytes],
             chunk_bytes: CHUNK_BYTES_DEFAULT,
-            compression: Compression::default(),
+            compression: Compression { codec: Codec::Lz4, level: 0 },
             detection: Detection::default(),
             tables_bytes: None,
             journal_bytes: None,
@@ -91,24 +91,11 @@ impl CreateOptions {
 /// ```
 pub fn create(path: &Path, options: &CreateOptions) -> Result<Geometry, CreateError> {
     let geometry = options.plan()?;
-    create_planned(path, &geometry, options.compression, &options.places)?;
-    Ok(geometry)
-}
-
-/// As [`create`], of these sizes: for a store that is to be as another one is.
-///
-/// # Errors
-/// As [`create`].
-pub fn create_planned(
-    path: &Path,
-    geometry: &Geometry,
-    compression: Compression,
-    places: &[(Zone, PathBuf)],
-) -> Result<(), CreateError> {
     let zones: Vec<_> = geometry.zones().collect();
-    create_store_files(path, &zones, places, geometry.uuid)?;
-    let files = open_files(path, IoEngine::Auto, &new_doorbell()?, &LockWait::default())?;
-    Ok(engine::create(files.disk, geometry, compression)?)
+    create_store_files(path, &zones, &options.places, geometry.uuid)?;
+    let files = open_files(path, IoEngine::Auto, &LockWait::default())?;
+    engine::create(files.disk, &geometry, options.compression)?;
+    Ok(geometry)
 }
 
 /// Makes a store on a new disk in memory, whose order of completions comes from `seed`. For tests

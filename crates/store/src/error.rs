@@ -18,7 +18,6 @@ pub struct MachineError {
 
 /// Why a store could not be made.
 #[derive(Debug, Error)]
-#[non_exhaustive]
 pub enum CreateError {
     /// The sizes do not fit each other.
     #[error(transparent)]
@@ -39,7 +38,6 @@ pub enum CreateError {
 
 /// Why a store could not be opened. Nothing of it is open or locked afterwards.
 #[derive(Debug, Error)]
-#[non_exhaustive]
 pub enum OpenError {
     /// The directory holds no store.
     #[error("there is no store at {}", path.display())]
@@ -66,7 +64,6 @@ pub enum OpenError {
 
 /// Why a store was not closed cleanly. The next opening recovers it.
 #[derive(Debug, Error)]
-#[non_exhaustive]
 pub enum CloseError {
     /// The engine could not write everything out.
     #[error(transparent)]

@@ -52,11 +52,16 @@ impl fmt::Debug for LockWait {
 }
 
 /// Opens and locks the files of the store at `path`, without starting an engine: for what looks at
-/// a store or mends it. Completions ring `doorbell`.
+/// a store or mends it, and waits for each operation.
 ///
 /// # Errors
 /// [`OpenError::NoStore`], [`OpenError::InUse`] when `wait` is over, [`OpenError::Files`].
-pub fn open_files(
+pub fn open_files(path: &Path, io: IoEngine, wait: &LockWait) -> Result<StoreFiles, OpenError> {
+    open_ringing(path, io, &new_doorbell()?, wait)
+}
+
+/// As [`open_files`]; completions ring `doorbell`.
+pub(crate) fn open_ringing(
     path: &Path,
     io: IoEngine,
     doorbell: &Doorbell,

@@ -32,7 +32,9 @@
 //!   [`disk::MemoryDisk`], for tests.
 //! * [`Store::open`] locks the files and starts the engine; [`Store::open_on`] runs on any
 //!   implementation of [`disk::Disk`].
-//! * [`Store::client`] is what doors ask; a [`Volume`] is one volume with its client.
+//! * [`Store::client`] is what doors ask; a [`Volume`] is one volume with its client. Its requests
+//!   block, or are [`futures`] for any executor.
+//! * A [`ByteView`] is a volume as plain bytes, without regard to sectors.
 //! * [`Hooks`] say who hears of notices, and who is told that the engine has ended.
 //!
 //! Invariant: while a [`Store`] lives, its engine's thread runs, or has ended by a panic and called
@@ -44,19 +46,24 @@
     allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")
 )]
 
+mod answers;
+mod byte_view;
 mod create;
 mod error;
 mod files;
+pub mod futures;
 mod options;
+mod pieces;
 mod randomness;
 mod running;
 mod volume;
 
-pub use create::{CreateOptions, create, create_in_memory, create_planned};
+pub use answers::{Answer, Answers};
+pub use byte_view::{ByteCursor, ByteView, io_error};
+pub use create::{CreateOptions, create, create_in_memory};
 pub use engine::{Client, Codec, Compression, Notice, RequestError, VolumeInfo};
 pub use error::{CloseError, CreateError, MachineError, OpenError};
 pub use files::{LockWait, open_files};
 pub use options::{Hooks, Options};
-pub use randomness::random_bytes;
 pub use running::{CORE_THREAD, Store};
 pub use volume::Volume;

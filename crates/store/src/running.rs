@@ -15,7 +15,7 @@ use disk::{Disk, DiskIdentity, Doorbell, MemoryDisk};
 use engine::{Client, Clock, DomainSecret, NewVolume, OpenReport, Opener, RequestError};
 
 use crate::error::{CloseError, MachineError, OpenError};
-use crate::files::{new_doorbell, open_files};
+use crate::files::{new_doorbell, open_ringing};
 use crate::options::Options;
 use crate::randomness::random_bytes;
 use crate::volume::Volume;
@@ -43,7 +43,7 @@ impl Store {
     pub fn open(path: &Path, options: Options) -> Result<Self, OpenError> {
         let begun = Instant::now();
         let doorbell = new_doorbell()?;
-        let files = open_files(path, options.io, &doorbell, &options.lock_wait)?;
+        let files = open_ringing(path, options.io, &doorbell, &options.lock_wait)?;
         Self::start(files.disk, doorbell, options, (begun, Some(files.identity)))
     }
 

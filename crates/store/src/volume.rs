@@ -2,14 +2,51 @@
 
 use std::sync::Arc;
 
-use engine::{Client, OpenVolume, RequestError};
+use engine::{Client, OpenVolume, RequestError, SECTOR_BYTES};
+
+use crate::futures::acknowledged::{Acknowledged, Area, Verb};
+use crate::futures::read::Read;
+use crate::futures::write::Write;
 
 /// An open volume; cheap to clone, for any number of threads, and open until its last clone is
-/// dropped. Offsets and lengths are in bytes and multiples of 512.
+/// dropped. Offsets and lengths are in bytes and multiples of 512; [`crate::ByteView`] takes any.
+///
+/// Each request has a blocking form, for a thread to spare, and one that returns a future, for any
+/// executor ([`crate::futures`] says what a poll and a drop do):
+///
+/// ```
+/// # use std::pin::pin;
+/// # use std::sync::Arc;
+/// # use std::task::{Context, Poll, Wake, Waker};
+/// # use store::{CreateOptions, Options, RequestError, Store, Volume};
+/// # struct Unpark(std::thread::Thread);
+/// # impl Wake for Unpark {
+/// #     fn wake(self: Arc<Self>) { self.0.unpark(); }
+/// # }
+/// # fn block_on<T>(future: impl Future<Output = T>) -> T {
+/// #     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+/// #     let (mut future, mut cx) = (pin!(future), Context::from_waker(&waker));
+/// #     loop {
+/// #         match future.as_mut().poll(&mut cx) {
+/// #             Poll::Ready(value) => return value,
+/// #             Poll::Pending => std::thread::park(),
+/// #         }
+/// #     }
+/// # }
+/// async fn copy_sector(volume: &Volume) -> Result<(), RequestError> {
+///     let bytes = volume.read(0, 512).await?;
+///     volume.write(512, bytes, false).await?;
+///     volume.flush().await
+/// }
+/// # let disk = store::create_in_memory(&CreateOptions::new(64 << 20), 1).unwrap();
+/// # let store = Store::open_in_memory(&disk, Options::default()).unwrap();
+/// # block_on(copy_sector(&store.create_volume("v", 1 << 20).unwrap())).unwrap();
+/// # store.close().unwrap();
+/// ```
 #[derive(Clone)]
 pub struct Volume {
-    client: Client,
-    open: Arc<OpenVolume>,
+    pub(crate) client: Client,
+    pub(crate) open: Arc<OpenVolume>,
 }
 
 impl Volume {
@@ -35,6 +72,34 @@ impl Volume {
     #[must_use]
     pub fn size_bytes(&self) -> u64 {
         self.open.size_bytes()
+    }
+
+    /// Whether a range is inside the volume and in units of 512 bytes: what is sent in pieces is
+    /// refused before the first of them.
+    pub(crate) fn check_range(
+        &self,
+        offset_bytes: u64,
+        length_bytes: u64,
+    ) -> Result<(), RequestError> {
+        let is_aligned = (offset_bytes | length_bytes).is_multiple_of(SECTOR_BYTES);
+        if !is_aligned {
+            let size_bytes = self.size_bytes();
+            return Err(RequestError::OutOfRange { offset_bytes, length_bytes, size_bytes });
+        }
+        self.check_inside(offset_bytes, length_bytes)
+    }
+
+    /// Whether a range of bytes is inside the volume.
+    pub(crate) fn check_inside(
+        &self,
+        offset_bytes: u64,
+        length_bytes: u64,
+    ) -> Result<(), RequestError> {
+        let size_bytes = self.size_bytes();
+        match offset_bytes.checked_add(length_bytes) {
+            Some(end_bytes) if end_bytes <= size_bytes => Ok(()),
+            _ => Err(RequestError::OutOfRange { offset_bytes, length_bytes, size_bytes }),
+        }
     }
 }
 
@@ -63,5 +128,49 @@ impl Volume {
     /// Makes durable everything that was acknowledged before, on every volume of the store.
     pub fn flush_blocking(&self) -> Result<(), RequestError> {
         self.client.flush_blocking()
+    }
+}
+
+/// The futures. Each owns what it needs of the volume and ends with the [`RequestError`] of its
+/// request.
+impl Volume {
+    /// Writes `bytes`; ends when that is acknowledged or, if `durable`, when it is durable, with
+    /// all that was acknowledged before. After an error a part of it may be written, from its
+    /// beginning on.
+    pub fn write<B>(&self, offset_bytes: u64, bytes: B, durable: bool) -> Write<B>
+    where
+        B: AsRef<[u8]> + Unpin,
+    {
+        Write::new(self.clone(), offset_bytes, bytes, durable)
+    }
+
+    /// Reads `length_bytes` and ends with them.
+    pub fn read(&self, offset_bytes: u64, length_bytes: usize) -> Read {
+        Read::new(self.clone(), offset_bytes, length_bytes)
+    }
+
+    /// Ends when everything that was acknowledged before its first poll is durable, on every volume
+    /// of the store.
+    pub fn flush(&self) -> Acknowledged {
+        Acknowledged::new(self.clone(), Verb::Flush)
+    }
+
+    /// Unmaps whole chunks of the range and zeroes the rest of it; in a store that is full, what is
+    /// covered of chunks in part may stay as it is.
+    pub fn trim(&self, offset_bytes: u64, length_bytes: u64, durable: bool) -> Acknowledged {
+        let area = Area { offset_bytes, length_bytes, durable };
+        Acknowledged::new(self.clone(), Verb::Trim(area))
+    }
+
+    /// As [`Volume::trim`], but all of the range reads as zeros afterwards, or it ends with
+    /// [`RequestError::NoSpace`].
+    pub fn write_zeroes(
+        &self,
+        offset_bytes: u64,
+        length_bytes: u64,
+        durable: bool,
+    ) -> Acknowledged {
+        let area = Area { offset_bytes, length_bytes, durable };
+        Acknowledged::new(self.clone(), Verb::WriteZeroes(area))
     }
 }

@@ -16,7 +16,7 @@ use crate::door::requests::{ReadRequest, Request};
 const READERS: usize = 8;
 
 /// What a read takes: frames as they are stored, and the reply that is made from them.
-fn read_credit(length_bytes: u32) -> usize {
+pub(crate) fn read_credit(length_bytes: u32) -> usize {
     2 * pooled_bytes(length_bytes as usize)
 }
 

@@ -17,12 +17,16 @@
 //! before it has its own. So who wants much does not wait for as long as others go on wanting
 //! little, and who wants more than that part is due as soon as it is the first.
 //!
+//! A task of an executor leaves a waker and is woken when the others are called, to try again. It has
+//! no turn and is never due: a task that nobody polls would hold everybody up.
+//!
 //! Once they are *open* nobody waits any more. When the store stops writing, what was acknowledged
 //! stays in the write buffer for as long as the engine runs, and may be all of it: a writer that
 //! waited for it to empty would never hear that its write is refused.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
 
 use reduce::Permit;
 
@@ -55,6 +59,8 @@ struct State {
     next_turn: u64,
     /// What others have taken since the first of them is the first.
     overtaken_bytes: i64,
+    /// Tasks that try again when the others are called.
+    tasks: Vec<Waker>,
 }
 
 /// One who waits.
@@ -83,6 +89,13 @@ impl State {
         }
     }
 
+    /// From now on somebody waits who has not been called.
+    fn wait_for_call(&mut self) {
+        if !self.uncalled {
+            (self.uncalled, self.returned_bytes) = (true, 0);
+        }
+    }
+
     fn is_first(&self, turn: u64) -> bool {
         self.waiting.front().is_some_and(|first| first.turn == turn)
     }
@@ -99,6 +112,7 @@ impl Credits {
             waiting: VecDeque::new(),
             next_turn: 0,
             overtaken_bytes: 0,
+            tasks: Vec::new(),
         };
         Self { state: Mutex::new(state), returned: Condvar::new(), total_bytes }
     }
@@ -139,9 +153,7 @@ impl Credits {
         while !(self.grants(&state, wanted_bytes)
             || state.is_first(turn) && self.has(&state, wanted_bytes))
         {
-            if !state.uncalled {
-                (state.uncalled, state.returned_bytes) = (true, 0);
-            }
+            state.wait_for_call();
             state = self.returned.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         let was_due = self.is_first_due(&state);
@@ -163,7 +175,23 @@ impl Credits {
         granted
     }
 
-    /// The same; they come back when what is returned is dropped.
+    /// The same; without them, `task` is woken when there may be enough.
+    pub(crate) fn try_take_or_wake(&self, length_bytes: usize, task: &Waker) -> bool {
+        let wanted = length_bytes as i64;
+        let mut state = self.lock();
+        let granted = self.grants(&state, wanted);
+        if granted {
+            state.take(wanted);
+        } else {
+            if !state.tasks.iter().any(|waiting| waiting.will_wake(task)) {
+                state.tasks.push(task.clone());
+            }
+            state.wait_for_call();
+        }
+        granted
+    }
+
+    /// As [`Credits::try_take`]; they come back when what is returned is dropped.
     pub(crate) fn try_permit(self: &Arc<Self>, length_bytes: usize) -> Option<Permit> {
         let credits = Arc::clone(self);
         let permit = || Permit::new(Arc::new(move |bytes| credits.give_back(bytes)), length_bytes);
@@ -222,11 +250,13 @@ impl Credits {
     fn call_all(&self, mut state: MutexGuard<'_, State>) {
         state.returned_bytes = 0;
         let call = std::mem::take(&mut state.uncalled);
+        let tasks = std::mem::take(&mut state.tasks);
         // A call is a system call: not under the lock.
         drop(state);
         if call {
             self.returned.notify_all();
         }
+        tasks.into_iter().for_each(Waker::wake);
     }
 
     /// Nobody waits any more: what is asked for is answered with an error.
@@ -255,6 +285,8 @@ impl Credits {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::{Wake, Waker};
     use std::thread::{self, JoinHandle};
 
     use super::Credits;
@@ -380,6 +412,36 @@ mod tests {
             credits.give_back(CHUNK);
         });
         assert_eq!(credits.used_bytes() as usize, TOTAL_BYTES);
+    }
+
+    /// Counts how often it is woken.
+    #[derive(Default)]
+    struct Woken(AtomicUsize);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn a_task_is_woken_once_for_all_its_tries_and_holds_nobody_up() {
+        let credits = Credits::new(TOTAL_BYTES as u64);
+        let woken = Arc::<Woken>::default();
+        let task = Waker::from(Arc::clone(&woken));
+        credits.take(TOTAL_BYTES);
+        assert!(!credits.try_take_or_wake(TOTAL_BYTES, &task));
+        assert!(!credits.try_take_or_wake(TOTAL_BYTES, &task));
+        credits.give_back(SHARE_BYTES - CHUNK);
+        assert_eq!(woken.0.load(Ordering::Relaxed), 0);
+        assert!(credits.try_take(CHUNK), "a task that wants all is not due");
+        credits.give_back(2 * CHUNK);
+        assert_eq!(woken.0.load(Ordering::Relaxed), 1);
+        assert!(credits.try_take_or_wake(CHUNK, &task));
+        assert!(!credits.try_take_or_wake(TOTAL_BYTES, &task));
+        credits.open_wide();
+        assert_eq!(woken.0.load(Ordering::Relaxed), 2);
+        assert!(credits.try_take_or_wake(TOTAL_BYTES, &task));
     }
 
     #[test]
