@@ -5,17 +5,14 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 use std::time::Duration;
 
-use disk::{Doorbell, MemoryDisk, SUPERBLOCK_BYTES};
-use engine::{Client, CreateOptions, Options};
-use format::units::{Codec, Compression, Zone};
 use nbd::wire::Fields;
 use nbd::wire::option::{
     OPT_GO, OPT_SET_META_CONTEXT, OPT_STRUCTURED_REPLY, OptionHeader, REP_ACK,
 };
 use nbd::{Listen, Server, ServerOptions};
+use store::{CreateOptions, Options, Store};
 
 /// Of every volume.
 pub const VOLUME_BYTES: u64 = 1 << 20;
@@ -28,7 +25,7 @@ const OPTION_REPLY_BYTES: usize = 20;
 
 /// The store and its server, for as long as the process lives.
 pub struct Served {
-    client: Client,
+    store: Store,
     socket: PathBuf,
     volumes: AtomicU64,
     _server: Server,
@@ -49,18 +46,18 @@ pub fn served() -> &'static Served {
 
 impl Served {
     fn begin() -> Self {
-        let client = run_store();
+        let store = run_store();
         let socket = PathBuf::from(format!("/tmp/tamis-fuzz-{}.sock", std::process::id()));
         let listen = vec![Listen::Unix(socket.clone())];
         let options = ServerOptions { listen, ..ServerOptions::default() };
-        let server = Server::start(client.clone(), options).expect("it can listen there");
-        Self { client, socket, volumes: AtomicU64::new(0), _server: server }
+        let server = Server::start(store.client().clone(), options).expect("it can listen there");
+        Self { store, socket, volumes: AtomicU64::new(0), _server: server }
     }
 
     /// A new volume, and a connection to it: with structured replies and extents, or simple ones.
     pub fn visit(&self, read_only: bool, structured: bool) -> Visit {
         let volume = format!("v{}", self.volumes.fetch_add(1, Ordering::Relaxed));
-        let made = self.client.create_volume(&volume, VOLUME_BYTES, read_only);
+        let made = self.store.client().create_volume(&volume, VOLUME_BYTES, read_only);
         made.expect("there is room for a volume");
         let stream = UnixStream::connect(&self.socket).expect("the server accepts");
         let mut visit = Visit { stream, volume };
@@ -70,7 +67,7 @@ impl Served {
 
     /// Gives back what a visit wrote.
     pub fn leave(&self, visit: Visit) {
-        self.client.delete_volume(&visit.volume).expect("it is there");
+        self.store.client().delete_volume(&visit.volume).expect("it is there");
     }
 }
 
@@ -108,38 +105,17 @@ impl Visit {
     }
 }
 
-/// Begins a store of an engine with a thread of its own.
-fn run_store() -> Client {
-    let compression = Compression { codec: Codec::Lz4, level: 0 };
-    let planned = engine::plan(&CreateOptions {
-        capacity_bytes: vec![CAPACITY_BYTES],
-        chunk_bytes: 4096,
-        compression,
-        detection: Default::default(),
-        tables_bytes: None,
-        journal_bytes: None,
-        uuid: [1; 16],
-        bucket_seed: [2; 16],
-    });
-    let geometry = planned.expect("such stores are made every day");
-    let zones = [
-        (Zone::Superblock, SUPERBLOCK_BYTES),
-        (Zone::Journal, geometry.journal_bytes),
-        (Zone::Tables, geometry.tables_bytes),
-        (Zone::Data(0), CAPACITY_BYTES),
-    ];
-    let disk = MemoryDisk::new(&zones, 3);
-    engine::create(Box::new(disk.clone()), &geometry, compression).expect("a new store is made");
-    let doorbell = Doorbell::new().expect("the machine has an eventfd");
-    disk.set_doorbell(&doorbell);
-    let options = Options {
-        memory_bytes: MEMORY_BYTES,
-        worker_threads: 1,
-        sync: false,
-        ..Default::default()
+/// Begins a store in memory.
+fn run_store() -> Store {
+    let options = CreateOptions {
+        uuid: Some([1; 16]),
+        bucket_seed: Some([2; 16]),
+        ..CreateOptions::new(CAPACITY_BYTES)
     };
-    let opened = engine::open(Box::new(disk), doorbell, &options);
-    let (engine, client, _) = opened.expect("a new store opens");
-    thread::spawn(move || engine.run().expect("the disk is memory"));
-    client
+    let disk = store::create_in_memory(&options, 3);
+    let disk = disk.expect("such stores are made every day");
+    let engine =
+        engine::Options { memory_bytes: MEMORY_BYTES, worker_threads: 1, ..Default::default() };
+    let options = Options { engine, ..Default::default() };
+    Store::open_in_memory(&disk, options).expect("a new store opens")
 }

@@ -114,11 +114,13 @@ fn count(
     Store::make(&path, capacity_for(volume_bytes))?;
     let options = Options { memory_bytes, worker_threads: 1, sync: false, ..Default::default() };
     let store = Store::open(&path, &options)?;
-    store.client.create_volume(VOLUME, volume_bytes, false)?;
+    store.client().create_volume(VOLUME, volume_bytes, false)?;
     let socket = socket_path("allocations");
     let listen = vec![Listen::Unix(socket.clone())];
-    let door =
-        Server::start(store.client.clone(), ServerOptions { listen, ..ServerOptions::default() })?;
+    let door = Server::start(
+        store.client().clone(),
+        ServerOptions { listen, ..ServerOptions::default() },
+    )?;
     let counted = Load::connect(&socket, chunks)
         .and_then(|load| load.count_all(operations, folder))
         .map_err(Failure::file(&socket));

@@ -24,9 +24,6 @@ pub(crate) enum Failure {
     /// A server that ended or stayed silent.
     #[error("{server} does not answer; it said:\n{said}")]
     Silent { server: &'static str, said: String },
-    /// A thread could not be made.
-    #[error("a thread cannot be made: {0}")]
-    Thread(io::Error),
     /// A signal has asked for the end.
     #[error("interrupted; what was made has been removed")]
     Interrupted,
@@ -66,21 +63,15 @@ pub(crate) enum Failure {
     /// A plot cannot be drawn.
     #[error(transparent)]
     Plot(#[from] charts::PlotError),
-    /// The sizes cannot be.
-    #[error(transparent)]
-    Plan(#[from] engine::PlanError),
-    /// The files of a store cannot be made.
-    #[error(transparent)]
-    CreateFiles(#[from] disk::CreateFilesError),
-    /// The files of a store cannot be opened.
-    #[error(transparent)]
-    OpenFiles(#[from] disk::OpenError),
     /// The store cannot be made.
     #[error(transparent)]
-    Create(#[from] engine::CreateError),
+    Create(#[from] store::CreateError),
     /// The store cannot be opened.
     #[error(transparent)]
-    Open(#[from] engine::OpenError),
+    Open(#[from] store::OpenError),
+    /// The store cannot be closed.
+    #[error(transparent)]
+    Close(#[from] store::CloseError),
     /// The store refuses.
     #[error(transparent)]
     Request(#[from] engine::RequestError),

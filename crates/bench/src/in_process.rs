@@ -12,11 +12,11 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
-use engine::{Accepted, Client, Completions, Done, OpenVolume, Opener, Options, Reply, StageTimes};
+use ::store::Answers;
+use engine::{Accepted, Client, Done, OpenVolume, Opener, Options, StageTimes};
 use serde::Serialize;
 use threads::cpu_time_between_ns;
 
-use crate::answers::Answers;
 use crate::args::Args;
 use crate::failure::Failure;
 use crate::kernels::{self, KernelTimes};
@@ -152,12 +152,12 @@ fn engine_round(
     options: &Options,
 ) -> Result<Round, Failure> {
     let store = Store::open(path, options)?;
-    store.client.create_volume(VOLUME, timed.end * REQUEST_BYTES as u64, false)?;
-    let volume = store.client.open_volume(VOLUME, Opener::new("bench", 0))?;
-    timed_write(source, 0..timed.start, &store.client, &volume)?;
-    let before = store.client.stats()?.stages;
-    let mut round = timed_write(source, timed.clone(), &store.client, &volume)?;
-    let stats = store.client.stats()?;
+    store.client().create_volume(VOLUME, timed.end * REQUEST_BYTES as u64, false)?;
+    let volume = store.client().open_volume(VOLUME, Opener::new("bench", 0))?;
+    timed_write(source, 0..timed.start, store.client(), &volume)?;
+    let before = store.client().stats()?.stages;
+    let mut round = timed_write(source, timed.clone(), store.client(), &volume)?;
+    let stats = store.client().stats()?;
     round.stages = since(&before, stats.stages);
     let (expected, found) = (source.unique_chunks(timed.end), stats.unique_chunks);
     store.close()?;
@@ -183,7 +183,7 @@ fn timed_write(
 ) -> Result<Round, Failure> {
     let before = settled_times_ns();
     let begun = Instant::now();
-    let answers = Arc::new(Answers::default());
+    let answers = Arc::new(Answers::counted());
     for number in requests {
         let offset_bytes = number * REQUEST_BYTES as u64;
         let mut buffer = client.buffer(offset_bytes, REQUEST_BYTES);
@@ -191,7 +191,7 @@ fn timed_write(
         let done = Done::new(Arc::clone(&answers), number);
         answers.expect();
         if client.write(volume, offset_bytes, buffer, false, done) == Accepted::Now {
-            answers.complete(number, Ok(Reply::Done));
+            answers.known();
         }
     }
     // A flush covers what is acknowledged, so that is waited for.

@@ -28,7 +28,6 @@
 )]
 
 mod allocations;
-mod answers;
 mod args;
 mod codecs;
 mod connecting;

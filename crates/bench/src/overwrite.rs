@@ -14,10 +14,10 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
-use engine::{Accepted, Client, Completions, Counters, Done, OpenVolume, Opener, Options, Reply};
+use ::store::Answers;
+use engine::{Accepted, Client, Counters, Done, OpenVolume, Opener, Options};
 use serde::Serialize;
 
-use crate::answers::Answers;
 use crate::args::{Args, Pattern};
 use crate::failure::Failure;
 use crate::machine::load_average;
@@ -75,12 +75,12 @@ pub(crate) fn measure(args: &Args, folder: &Path) -> Result<Overwrite, Failure> 
         &Options { memory_bytes, worker_threads, sync: false, ..Default::default() },
     )?;
     // Chunks may be packed well: the volume promises more than the store has room for.
-    store.client.create_volume(VOLUME, capacity_bytes * 16, false)?;
-    let volume = store.client.open_volume(VOLUME, Opener::new("bench", 0))?;
+    store.client().create_volume(VOLUME, capacity_bytes * 16, false)?;
+    let volume = store.client().open_volume(VOLUME, Opener::new("bench", 0))?;
     let load_average = load_average();
-    let mut writer = Writer::new(&store.client, &volume, args);
+    let mut writer = Writer::new(store.client(), &volume, args);
     let chunks = writer.fill(capacity_bytes * args.fill / 100)?;
-    let live_bytes = store.client.stats()?.stored_bytes;
+    let live_bytes = store.client().stats()?.stored_bytes;
     let tenths = writer.overwrite(args, chunks, live_bytes / chunks)?;
     store.close()?;
     Ok(Overwrite { load_average, ..Overwrite::new(args, chunks, live_bytes, tenths) })
@@ -117,7 +117,7 @@ struct Writer<'a> {
 impl<'a> Writer<'a> {
     fn new(client: &'a Client, volume: &'a OpenVolume, args: &Args) -> Self {
         let random_bytes = CHUNK_BYTES * (100 - args.compressible as usize) / 100 / 8 * 8;
-        let (answers, chance) = (Arc::default(), Chance::new(args.seed));
+        let (answers, chance) = (Arc::new(Answers::counted()), Chance::new(args.seed));
         Self { client, volume, answers, chance, random_bytes }
     }
 
@@ -179,7 +179,7 @@ impl<'a> Writer<'a> {
         self.answers.expect();
         let accepted = self.client.write(self.volume, offset_bytes, buffer, false, done);
         if accepted == Accepted::Now {
-            self.answers.complete(0, Ok(Reply::Done));
+            self.answers.known();
         }
     }
 

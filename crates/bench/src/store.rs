@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::Duration;
 
-use disk::{Doorbell, IoEngine, create_store_files, open_store_files};
-use engine::{Client, Clock, CreateOptions, Options, RequestError};
+use engine::Client;
+
+use ::store::{CORE_THREAD, CreateOptions, Options};
 
 use crate::failure::Failure;
 use crate::fio::write_once;
@@ -35,7 +36,7 @@ pub(crate) fn settled_times_ns() -> BTreeMap<String, u64> {
 }
 
 /// Name of the engine's thread.
-pub(crate) const CORE: &str = "core";
+pub(crate) const CORE: &str = CORE_THREAD;
 
 /// The file of a store's data zone, when it has one.
 pub(crate) fn data_file(store: &Path) -> PathBuf {
@@ -57,50 +58,39 @@ pub(crate) fn write_data_once(store: &Path, size_bytes: u64) -> Result<(), Failu
     written.map_err(Failure::file(&path))
 }
 
-/// A running engine.
+/// A running store.
 pub(crate) struct Store {
-    pub(crate) client: Client,
-    core: JoinHandle<Result<(), RequestError>>,
+    store: ::store::Store,
 }
 
 impl Store {
     /// Makes a store of `capacity_bytes` at `path`.
     pub(crate) fn make(path: &Path, capacity_bytes: u64) -> Result<(), Failure> {
-        let geometry = engine::plan(&CreateOptions {
-            capacity_bytes: vec![capacity_bytes],
+        let options = CreateOptions {
             chunk_bytes: CHUNK_BYTES as u32,
             compression: COMPRESSION,
-            detection: Default::default(),
-            tables_bytes: None,
-            journal_bytes: None,
-            uuid: [7; 16],
-            bucket_seed: [9; 16],
-        })?;
-        let zones: Vec<_> = geometry.zones().collect();
-        create_store_files(path, &zones, &[], geometry.uuid)?;
-        let disk = open_store_files(path, IoEngine::Auto, &Doorbell::new()?)?.disk;
-        Ok(engine::create(disk, &geometry, COMPRESSION)?)
+            uuid: Some([7; 16]),
+            bucket_seed: Some([9; 16]),
+            ..CreateOptions::new(capacity_bytes)
+        };
+        ::store::create(path, &options)?;
+        Ok(())
     }
 
     /// Opens the store at `path` and starts its engine.
-    pub(crate) fn open(path: &Path, options: &Options) -> Result<Self, Failure> {
-        let doorbell = Doorbell::new()?;
-        let files = open_store_files(path, IoEngine::Auto, &doorbell)?;
-        let (mut engine, client, _) = engine::open(files.disk, doorbell, options)?;
-        threads::calibrate_ticks();
-        engine.keep_time(Clock { ticks: threads::read_ticks, ns: threads::ticks_to_ns });
-        let core = thread::Builder::new()
-            .name(CORE.to_owned())
-            .spawn(move || engine.run())
-            .map_err(Failure::Thread)?;
-        Ok(Self { client, core })
+    pub(crate) fn open(path: &Path, options: &engine::Options) -> Result<Self, Failure> {
+        let options = Options { engine: options.clone(), ..Default::default() };
+        Ok(Self { store: ::store::Store::open(path, options)? })
+    }
+
+    /// The way to its engine.
+    pub(crate) fn client(&self) -> &Client {
+        self.store.client()
     }
 
     /// Writes everything out and ends the engine.
     pub(crate) fn close(self) -> Result<(), Failure> {
-        let closed = self.client.close();
-        let ended = self.core.join().map_err(|_| Failure::EngineVanished)?;
-        Ok(closed.and(ended)?)
+        Ok(self.store.close()?)
     }
 }
 

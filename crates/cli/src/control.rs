@@ -39,7 +39,7 @@ impl Store {
     ) -> Result<T, CliError> {
         let mut store = match connect(path)? {
             Some(client) => Self::Served(client),
-            None => Self::Here(OpenStore::open(path, question_options(), |_| (), || ())?),
+            None => Self::Here(OpenStore::open(path, question_options())?),
         };
         let result = work(&mut store);
         let closed = store.close();

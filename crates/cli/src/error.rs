@@ -3,6 +3,7 @@
 
 mod exit;
 mod replaced;
+mod store;
 
 use std::io;
 use std::path::PathBuf;
@@ -356,6 +357,8 @@ pub(crate) enum CliError {
     Grow(#[from] GrowError),
     #[error(transparent)]
     OpenFiles(disk::OpenError),
+    #[error(transparent)]
+    Machine(#[from] ::store::MachineError),
     #[error(transparent)]
     Open(#[from] engine::OpenError),
     #[error(transparent)]

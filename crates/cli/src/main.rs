@@ -25,7 +25,6 @@ mod opener;
 mod output;
 mod pace;
 mod progress;
-mod randomness;
 mod recall;
 mod same_file;
 mod scrub_record;

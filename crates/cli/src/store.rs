@@ -2,68 +2,38 @@
 //! or change settings do not need it for themselves: [`crate::control`].
 
 use std::path::{Path, PathBuf};
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::thread;
+use std::time::Duration;
 
-use disk::{DiskIdentity, Doorbell, IoEngine, OpenError, StoreFiles, open_store_files};
-use engine::{Client, Clock, DomainSecret, Engine, OpenReport, Options, RequestError};
+use ::store::LockWait;
+use disk::{IoEngine, StoreFiles};
+use engine::{Client, OpenReport, Options};
 
 use crate::args::EngineArgs;
 use crate::error::CliError;
 use crate::output;
-use crate::randomness::random_bytes;
 use crate::recall;
-
-/// A killed server's kernel side finishes its I/O before it lets the files go: for so long a lock
-/// that nobody answers for is waited for.
-const LOCK_RETRY: Duration = Duration::from_millis(50);
-const LOCK_TRIES: u32 = 60;
 
 /// Memory of an engine that only answers a question.
 const MEMORY_BYTES_FOR_QUESTIONS: u64 = 256 << 20;
 /// Memory for each thread that fingerprints and compresses; unasked no more of them are made.
 const MEMORY_BYTES_PER_THREAD: u64 = 8 << 20;
 
-/// An engine that runs in this process, on a thread of its own.
+/// A store that runs in this process.
 pub(crate) struct OpenStore {
-    client: Client,
-    core: JoinHandle<Result<(), RequestError>>,
-    /// What opening found.
-    pub(crate) report: OpenReport,
-    /// How long opening took: with a store that was not closed cleanly, the recovery.
-    pub(crate) opened_in: Duration,
-    /// How its files are driven.
-    pub(crate) identity: DiskIdentity,
+    store: ::store::Store,
 }
 
-/// The files of the store at `path`, locked; completions ring `doorbell`.
-pub(crate) fn open_files(path: &Path, doorbell: &Doorbell) -> Result<StoreFiles, CliError> {
-    let mut tries_left = LOCK_TRIES;
-    loop {
-        match open_store_files(path, IoEngine::Auto, doorbell) {
-            Err(OpenError::Locked { .. }) if tries_left > 0 && !is_served(path) => {
-                tries_left -= 1;
-                std::thread::sleep(LOCK_RETRY);
-            }
-            Err(OpenError::NoStore { .. }) => {
-                return Err(CliError::NoStore { store: path.to_owned() });
-            }
-            Err(OpenError::Locked { .. }) => {
-                return Err(CliError::InUse { store: path.to_owned() });
-            }
-            outcome => return outcome.map_err(CliError::OpenFiles),
-        }
-    }
+/// The files of the store at `path`, locked.
+pub(crate) fn open_files(path: &Path) -> Result<StoreFiles, CliError> {
+    Ok(::store::open_files(path, IoEngine::Auto, &lock_wait(path))?)
 }
 
-/// Whether a server answers for the store.
-fn is_served(path: &Path) -> bool {
-    matches!(admin::Client::connect(path), Ok(Some(_)) | Err(_))
-}
-
-/// What an engine and its disk sleep on.
-pub(crate) fn new_doorbell() -> Result<Doorbell, CliError> {
-    Doorbell::new().map_err(CliError::OpenFiles)
+/// A lock is waited for while no server answers for it: a killed one keeps it for a moment.
+fn lock_wait(path: &Path) -> LockWait {
+    let path = path.to_owned();
+    let is_served = move || matches!(admin::Client::connect(&path), Ok(Some(_)) | Err(_));
+    LockWait { holder_lives: Some(Box::new(is_served)), ..LockWait::default() }
 }
 
 /// Whether a store is at `path`.
@@ -72,19 +42,11 @@ pub(crate) fn is_there(path: &Path) -> bool {
 }
 
 impl OpenStore {
-    /// Opens the store at `path`; `watch` may say who is told what happens inside, and `when_over`
-    /// is called when its engine has ended.
-    pub(crate) fn open(
-        path: &Path,
-        options: Options,
-        watch: impl FnOnce(&mut Engine),
-        when_over: impl FnOnce() + Send + 'static,
-    ) -> Result<Self, CliError> {
-        let started = Instant::now();
-        let doorbell = new_doorbell()?;
-        let files = open_files(path, &doorbell)?;
-        let (mut engine, client, report) = engine::open(files.disk, doorbell, &options)?;
-        let opened_in = started.elapsed();
+    /// Opens the store at `path`, and has the engine learn what damage is remembered of it.
+    pub(crate) fn open(path: &Path, options: ::store::Options) -> Result<Self, CliError> {
+        let options = ::store::Options { lock_wait: lock_wait(path), ..options };
+        let store = ::store::Store::open(path, options)?;
+        let report = store.report();
         if report.older_root && report.cut {
             output::say(
                 "warning: the newest root is damaged, and the journal was cut before a record \
@@ -92,31 +54,33 @@ impl OpenStore {
                  the store was closed or killed is gone as if never made",
             );
         }
-        engine.offer_secret(DomainSecret(random_bytes()?));
-        threads::calibrate_ticks();
-        engine.keep_time(Clock { ticks: threads::read_ticks, ns: threads::ticks_to_ns });
-        watch(&mut engine);
-        let core = thread::Builder::new()
-            .name("core".to_owned())
-            .spawn(move || {
-                let _over = WhenOver(Some(when_over));
-                engine.run()
-            })
-            .map_err(|source| CliError::System { action: "a thread cannot be made", source })?;
-        recall::at_opening(path, &client);
-        Ok(Self { client, core, report, opened_in, identity: files.identity })
+        recall::at_opening(path, store.client());
+        Ok(Self { store })
     }
 
     /// The way to its engine.
     pub(crate) fn client(&self) -> &Client {
-        &self.client
+        self.store.client()
+    }
+
+    /// What opening found.
+    pub(crate) fn report(&self) -> &OpenReport {
+        self.store.report()
+    }
+
+    /// How long opening took: with a store that was not closed cleanly, the recovery.
+    pub(crate) fn opened_in(&self) -> Duration {
+        self.store.opened_in()
+    }
+
+    /// What is slower about its files than it could be, in a sentence.
+    pub(crate) fn slower(&self) -> Option<&str> {
+        self.store.identity()?.note.as_deref()
     }
 
     /// Writes everything out and marks the store clean.
     pub(crate) fn close(self) -> Result<(), CliError> {
-        let closed = self.client.close();
-        let ended = self.core.join().map_err(|_| CliError::EngineVanished)?;
-        Ok(ended.and(closed)?)
+        Ok(self.store.close()?)
     }
 
     /// Opens the store at `path`, lets `work` use it, and closes it whatever `work` came to.
@@ -125,22 +89,12 @@ impl OpenStore {
         options: Options,
         work: impl FnOnce(&Self) -> Result<T, CliError>,
     ) -> Result<T, CliError> {
-        let store = Self::open(path, options, |_| (), || ())?;
+        let options = ::store::Options { engine: options, ..Default::default() };
+        let store = Self::open(path, options)?;
         let result = work(&store);
         let closed = store.close();
         let value = result?;
         closed.map(|()| value)
-    }
-}
-
-/// What is called when an engine has ended, by a panic as well: its server must not go on alone.
-struct WhenOver<F: FnOnce()>(Option<F>);
-
-impl<F: FnOnce()> Drop for WhenOver<F> {
-    fn drop(&mut self) {
-        if let Some(call) = self.0.take() {
-            call();
-        }
     }
 }
 
@@ -151,13 +105,14 @@ pub(crate) fn engine_options(args: &EngineArgs, sync: bool) -> Options {
     Options { memory_bytes: args.memory, worker_threads, sync, ..Default::default() }
 }
 
-pub(crate) fn question_options() -> Options {
-    Options {
+pub(crate) fn question_options() -> ::store::Options {
+    let engine = Options {
         memory_bytes: MEMORY_BYTES_FOR_QUESTIONS,
         worker_threads: threads_in(MEMORY_BYTES_FOR_QUESTIONS, processors()),
         sync: false,
         ..Default::default()
-    }
+    };
+    ::store::Options { engine, ..Default::default() }
 }
 
 /// Threads that fingerprint and compress, where nobody said how many: each takes memory.
@@ -184,10 +139,7 @@ pub(crate) fn absolute(path: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc::channel;
-    use std::thread;
-
-    use super::{WhenOver, threads_in};
+    use super::threads_in;
 
     #[test]
     fn there_are_no_more_threads_than_the_memory_is_for() {
@@ -196,16 +148,5 @@ mod tests {
             threads.map(|(memory, processors)| threads_in(memory, processors)),
             [2, 96, 8, 1]
         );
-    }
-
-    #[test]
-    fn the_end_of_an_engine_is_heard_of_when_it_panics_too() {
-        let (ended, hears) = channel();
-        let core = thread::spawn(move || {
-            let _over = WhenOver(Some(move || ended.send(()).unwrap()));
-            panic!("as by a mistake of ours");
-        });
-        hears.recv().unwrap();
-        assert!(core.join().is_err());
     }
 }

@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use engine::{Accepted, Client, Completions, Done, OpenVolume, Opener, Options, Reply, StageTimes};
+use ::store::Answers;
+use engine::{Accepted, Client, Done, OpenVolume, Opener, Options, StageTimes};
 use serde::Serialize;
 use threads::cpu_time_between_ns;
 
 use super::model::Costs;
-use crate::answers::Answers;
 use crate::failure::Failure;
 use crate::processors::own_time_ns;
 use crate::source::{CHUNK_BYTES, REQUEST_BYTES, REQUEST_CHUNKS, RING_REQUESTS, Source};
@@ -110,11 +110,11 @@ pub(super) fn run(bytes: &Bytes, plan: &Plan, path: &Path) -> Result<Round, Fail
     let (memory_bytes, worker_threads) = (plan.memory_bytes, plan.workers);
     let options = Options { memory_bytes, worker_threads, sync: false, ..Default::default() };
     let store = Store::open(path, &options)?;
-    store.client.create_volume(VOLUME, written_bytes, false)?;
-    let volume = store.client.open_volume(VOLUME, Opener::new("bench", 0))?;
-    write(bytes, 0..bytes.ahead(), &store.client, &volume, 1)?;
-    let round = timed(bytes, plan, &store.client, &volume)?;
-    let found = store.client.stats()?.unique_chunks;
+    store.client().create_volume(VOLUME, written_bytes, false)?;
+    let volume = store.client().open_volume(VOLUME, Opener::new("bench", 0))?;
+    write(bytes, 0..bytes.ahead(), store.client(), &volume, 1)?;
+    let round = timed(bytes, plan, store.client(), &volume)?;
+    let found = store.client().stats()?.unique_chunks;
     store.close()?;
     std::fs::remove_dir_all(path).map_err(Failure::file(path))?;
     let expected = bytes.different(plan.requests);
@@ -193,7 +193,7 @@ fn write(
     clients: usize,
 ) -> Result<Spent, Failure> {
     let next = AtomicU64::new(requests.start);
-    let answers = Arc::new(Answers::default());
+    let answers = Arc::new(Answers::counted());
     let (before, begun) = (settled_times_ns(), Instant::now());
     let work = || write_requests(bytes, &next, requests.end, client, volume, &answers);
     let clients_ns = thread::scope(|scope| {
@@ -231,7 +231,7 @@ fn write_requests(
         let done = Done::new(Arc::clone(answers), number);
         answers.expect();
         if client.write(volume, offset_bytes, buffer, false, done) == Accepted::Now {
-            answers.complete(number, Ok(Reply::Done));
+            answers.known();
         }
     }
 }

@@ -72,7 +72,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), CliError> {
 
 fn check(args: &CheckArgs, stages: &mut Stages) -> Result<CheckReport, CliError> {
     let store = &args.store;
-    let files = store::open_files(store, &store::new_doorbell()?)?;
+    let files = store::open_files(store)?;
     let show = &mut |at: engine::CheckProgress| stages.show(at.stage, at.done, at.total);
     let report = engine::check_within(files.disk, args.memory, show);
     stages.end_stage();
@@ -99,7 +99,7 @@ fn repair(
             longer.push(lengthen(&args.store, zone, *expected_bytes)?);
         }
     }
-    let files = store::open_files(&args.store, &store::new_doorbell()?)?;
+    let files = store::open_files(&args.store)?;
     let show = &mut |at: engine::CheckProgress| stages.show(at.stage, at.done, at.total);
     let given_up = GivenUp { zones: &args.without_zone, volumes: &args.without_volume };
     let repaired = engine::repair_without(files.disk, &given_up, show);

@@ -55,7 +55,7 @@ fn print_text(Report { store, grown }: &Report) -> Result<(), CliError> {
 }
 
 fn grow_closed(path: &Path, wish: &GrowthWish) -> Result<Grown, CliError> {
-    let files = store::open_files(path, &store::new_doorbell()?)?;
+    let files = store::open_files(path)?;
     let growing = Growing::begin(files.disk)?;
     let before = growing.geometry().clone();
     let grown = plan(&before, &options(path, wish, &before)?, wish)?;

@@ -4,15 +4,12 @@
 //! Who asks decides how many requests may be under way; nothing here waits but
 //! [`InFlight::buffer`], for room in the engine's write buffer, and [`InFlight::take`].
 
-mod answers;
-
 use std::sync::Arc;
 
+use ::store::Answers;
 use engine::{Accepted, ChunkBuf, Client, Done, OpenVolume, Reply};
 
-use answers::Answers;
-
-pub(super) use answers::Answer;
+pub(super) use ::store::Answer;
 
 /// The requests under way.
 pub(super) struct InFlight<'a> {
@@ -25,7 +22,7 @@ pub(super) struct InFlight<'a> {
 impl<'a> InFlight<'a> {
     /// None, to `volume`.
     pub(super) fn new(client: &'a Client, volume: OpenVolume) -> Self {
-        Self { client, volume, answers: Arc::default(), next_tag: 0 }
+        Self { client, volume, answers: Arc::new(Answers::kept()), next_tag: 0 }
     }
 
     /// A buffer of the engine's, when it has one.

@@ -5,16 +5,15 @@ use std::fs;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use engine::CreateOptions;
+use ::store::CreateOptions;
 use format::superblock::Geometry;
-use format::units::{CONTAINER_BYTES, Compression, Zone};
+use format::units::{CONTAINER_BYTES, Zone};
 use serde::Serialize;
 
 use crate::args::{InitArgs, StoreShape};
 use crate::compression::compression_name;
 use crate::error::CliError;
 use crate::output;
-use crate::randomness::random_bytes;
 use crate::shell::shell_path;
 use crate::size::human_bytes;
 use crate::store;
@@ -79,8 +78,7 @@ pub(super) fn make(path: &Path, shape: &StoreShape) -> Result<Geometry, CliError
     if store::is_there(path) {
         return Err(CliError::StoreExists { store: path.to_owned() });
     }
-    let (uuid, bucket_seed) = random_identity()?;
-    let geometry = engine::plan(&CreateOptions {
+    let options = CreateOptions {
         capacity_bytes: data_sizes(path, shape)?,
         chunk_bytes: shape.chunk_size,
         compression: shape.compression,
@@ -88,25 +86,11 @@ pub(super) fn make(path: &Path, shape: &StoreShape) -> Result<Geometry, CliError
         tables_bytes: device_bytes(shape.tables.as_deref())?,
         journal_bytes: device_bytes(shape.journal.as_deref())?
             .map(|bytes| bytes.min(JOURNAL_BYTES_MAX)),
-        uuid,
-        bucket_seed,
-    })?;
-    write_new(path, &geometry, shape.compression, &links(shape))?;
-    Ok(geometry)
-}
-
-/// Makes the files of a store at `path`, `links` leading to some of them, and writes the first
-/// root.
-pub(super) fn write_new(
-    path: &Path,
-    geometry: &Geometry,
-    compression: Compression,
-    links: &[(Zone, PathBuf)],
-) -> Result<(), CliError> {
-    let zones: Vec<_> = geometry.zones().collect();
-    disk::create_store_files(path, &zones, links, geometry.uuid)?;
-    let files = store::open_files(path, &store::new_doorbell()?)?;
-    Ok(engine::create(files.disk, geometry, compression)?)
+        places: links(shape),
+        uuid: None,
+        bucket_seed: None,
+    };
+    Ok(::store::create(path, &options)?)
 }
 
 /// The capacity of each data zone: devices are used whole, files share what is asked for, in whole
@@ -158,9 +142,4 @@ fn links(shape: &StoreShape) -> Vec<(Zone, PathBuf)> {
     let tables = shape.tables.iter().map(|path| (Zone::Tables, path.clone()));
     let journal = shape.journal.iter().map(|path| (Zone::Journal, path.clone()));
     data.chain(tables).chain(journal).collect()
-}
-
-/// The identity of a new store and the key of its bucket hash.
-pub(super) fn random_identity() -> Result<([u8; 16], [u8; 16]), CliError> {
-    Ok((random_bytes()?, random_bytes()?))
 }

@@ -4,11 +4,11 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use ::store::CreateOptions;
 use disk::CreateFilesError;
-use engine::{CreateOptions, Detection};
+use engine::Detection;
 use format::units::{Codec, Compression};
 
-use super::init;
 use crate::error::CliError;
 
 /// Room beyond what is stored: a store promises room for the worst that is buffered, and one that
@@ -34,24 +34,17 @@ impl ScratchStore {
     /// Makes one under `dir`, called after `command` and this process.
     pub(super) fn make(dir: &Path, command: &str, shape: &ScratchShape) -> Result<Self, CliError> {
         let path = path_of(dir, command);
-        let (uuid, bucket_seed) = init::random_identity()?;
         let mut options = CreateOptions {
-            capacity_bytes: vec![shape.capacity_bytes],
             chunk_bytes: shape.chunk_bytes,
             compression: COMPRESSION,
             detection: shape.detection,
-            tables_bytes: None,
-            journal_bytes: None,
-            uuid,
-            bucket_seed,
+            ..CreateOptions::new(shape.capacity_bytes)
         };
-        let mut geometry = engine::plan(&options)?;
-        if geometry.tables_bytes < shape.tables_bytes_min {
+        if options.plan()?.tables_bytes < shape.tables_bytes_min {
             options.tables_bytes = Some(shape.tables_bytes_min);
-            geometry = engine::plan(&options)?;
         }
         let scratch = Self { path };
-        init::write_new(&scratch.path, &geometry, COMPRESSION, &[])?;
+        ::store::create(&scratch.path, &options)?;
         Ok(scratch)
     }
 

@@ -12,8 +12,9 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
+use ::store::Hooks;
 use admin::{EngineService, Grower, Refusal, Server as ControlServer, SharedStatus, Status};
-use engine::{Client, Engine, Notice, Options, VolumeInfo};
+use engine::{Client, Notice, Options, VolumeInfo};
 use nbd::{Listen, Server as NbdServer, ServerOptions};
 use serde::Serialize;
 
@@ -95,14 +96,20 @@ fn open_and_serve(
     if verbose {
         teller.tell("opening the store");
     }
-    let watch = |engine: &mut Engine| {
-        let teller = teller.clone();
-        engine.observe(Box::new(move |notice| observe(&teller, notice, verbose)));
-        engine.warn_at(&args.warn);
-        engine.copy_above(args.copies_above);
+    let told = teller.clone();
+    let hooks = Hooks {
+        observer: Some(Box::new(move |notice| observe(&told, notice, verbose))),
+        when_over: Some(Box::new(engine_ended)),
+    };
+    let opening = ::store::Options {
+        engine: options.clone(),
+        warn_percents: Some(args.warn.clone()),
+        copies_above: Some(args.copies_above),
+        hooks,
+        ..Default::default()
     };
     let directory = HeldDirectory::hold(store::absolute(&args.store));
-    let store = OpenStore::open(&args.store, options.clone(), watch, engine_ended)?;
+    let store = OpenStore::open(&args.store, opening)?;
     touch_memory(options);
     let served = serve(&store, directory, &args, woken, teller);
     let closed = store.close();
@@ -248,7 +255,7 @@ fn announce(
              password: whoever connects can read and write every volume"
         ));
     }
-    if let Some(note) = &store.identity.note {
+    if let Some(note) = store.slower() {
         teller.tell(format_args!("note: {note}"));
     }
     let mut volumes = store.client().volumes()?;
@@ -292,19 +299,19 @@ fn ready<'a>(
         store: place,
         addresses: addresses.iter().map(ToString::to_string).collect(),
         volumes: volumes.iter().map(of).collect(),
-        recovered: !store.report.clean,
-        records_replayed: store.report.records_replayed,
-        opened_in_seconds: store.opened_in.as_secs_f64(),
+        recovered: !store.report().clean,
+        records_replayed: store.report().records_replayed,
+        opened_in_seconds: store.opened_in().as_secs_f64(),
     }
 }
 
 /// What opening had to do, when the store was not closed cleanly.
 fn recovery_sentence(store: &OpenStore) -> Option<String> {
-    (!store.report.clean).then(|| {
+    (!store.report().clean).then(|| {
         format!(
             "recovered in {}: {} records replayed",
-            human_duration(store.opened_in),
-            human_count(store.report.records_replayed)
+            human_duration(store.opened_in()),
+            human_count(store.report().records_replayed)
         )
     })
 }

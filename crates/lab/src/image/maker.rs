@@ -10,11 +10,11 @@
 
 use disk::MemoryDisk;
 use engine::{
-    Codec, Compression, CreateOptions, Detection, NewVolume, OpenVolume, SnapshotRequest, Zone,
-    control,
+    Codec, Compression, Detection, NewVolume, OpenVolume, SnapshotRequest, control,
 };
+use store::{CreateOptions, Store};
 
-use super::{ImageError, Running};
+use super::{ImageError, open};
 use crate::dice::Dice;
 
 const CHUNK_BYTES: usize = 16 << 10;
@@ -28,13 +28,13 @@ const LZ4: Compression = Compression { codec: Codec::Lz4, level: 0 };
 /// [`ImageError`] when the engine says no.
 pub fn make(detection: Detection) -> Result<MemoryDisk, ImageError> {
     let disk = empty_store(detection)?;
-    let life = Running::open(&disk)?;
+    let life = open(&disk)?;
     first_life(&life)?;
     life.close()?;
-    let life = Running::open(&disk)?;
+    let life = open(&disk)?;
     let domain = (detection != Detection::default()).then_some("tenant");
     second_life(&life, domain)?;
-    life.client.flush_blocking()?;
+    life.client().flush_blocking()?;
     // The power goes: what was flushed is there, and the engine never learns of it.
     Ok(disk.crash(1))
 }
@@ -45,28 +45,15 @@ fn empty_store(detection: Detection) -> Result<MemoryDisk, ImageError> {
         chunk_bytes: CHUNK_BYTES as u32,
         compression: LZ4,
         detection,
-        tables_bytes: None,
-        journal_bytes: None,
-        uuid: *b"a stored image!!",
-        bucket_seed: *b"and its own seed",
+        uuid: Some(*b"a stored image!!"),
+        bucket_seed: Some(*b"and its own seed"),
+        ..CreateOptions::new(DATA_BYTES)
     };
-    let refused = |_| ImageError::Malformed { what: "the sizes of the image are refused" };
-    let geometry = engine::plan(&options).map_err(refused)?;
-    let zones = [
-        (Zone::Superblock, 64 << 10),
-        (Zone::Journal, geometry.journal_bytes),
-        (Zone::Tables, geometry.tables_bytes),
-        (Zone::Data(0), DATA_BYTES),
-        (Zone::Data(1), DATA_BYTES),
-    ];
-    let disk = MemoryDisk::new(&zones, 1);
-    let unwritten = |_| ImageError::Malformed { what: "the empty store could not be written" };
-    engine::create(Box::new(disk.clone()), &geometry, LZ4).map_err(unwritten)?;
-    Ok(disk)
+    Ok(store::create_in_memory(&options, 1)?)
 }
 
-fn first_life(life: &Running) -> Result<(), ImageError> {
-    let client = &life.client;
+fn first_life(life: &Store) -> Result<(), ImageError> {
+    let client = life.client();
     for (name, size_bytes) in [("system", 16 << 20), ("scratch", 4 << 20), ("doomed", 2 << 20)] {
         client.create_volume(name, size_bytes, false)?;
     }
@@ -85,14 +72,14 @@ fn first_life(life: &Running) -> Result<(), ImageError> {
     snapshot(life, "first")
 }
 
-fn snapshot(life: &Running, name: &str) -> Result<(), ImageError> {
+fn snapshot(life: &Store, name: &str) -> Result<(), ImageError> {
     let (volumes, name) = (vec!["system".to_owned()], name.to_owned());
     let request = SnapshotRequest { volumes, name, taken_unix_s: 1_795_000_000 };
-    Ok(life.client.ask(request)?)
+    Ok(life.client().ask(request)?)
 }
 
-fn second_life(life: &Running, domain: Option<&str>) -> Result<(), ImageError> {
-    let client = &life.client;
+fn second_life(life: &Store, domain: Option<&str>) -> Result<(), ImageError> {
+    let client = life.client();
     let system = client.open_volume("system", crate::opener())?;
     // Overwrites, duplicates, sectors, and a long trim, all of which replay has to apply again.
     write(life, &system, 20, (600..640).map(unpackable))?;
@@ -113,13 +100,13 @@ fn second_life(life: &Running, domain: Option<&str>) -> Result<(), ImageError> {
 }
 
 fn write(
-    life: &Running,
+    life: &Store,
     volume: &OpenVolume,
     first: u64,
     chunks: impl Iterator<Item = Vec<u8>>,
 ) -> Result<(), ImageError> {
     for (lba, chunk) in (first..).zip(chunks) {
-        life.client.write_at(volume, lba * CHUNK_BYTES as u64, &chunk)?;
+        life.client().write_at(volume, lba * CHUNK_BYTES as u64, &chunk)?;
     }
     Ok(())
 }

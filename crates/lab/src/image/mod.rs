@@ -17,8 +17,9 @@ mod maker;
 
 use std::fmt::Write;
 
-use disk::{AlignedBuf, Disk, Doorbell, Io, IoKind, MemoryDisk};
-use engine::{Client, DomainSecret, OpenError, Options, RequestError, Zone};
+use disk::{AlignedBuf, Disk, Io, IoKind, MemoryDisk};
+use engine::{DomainSecret, RequestError, Zone};
+use store::{CloseError, CreateError, OpenError, Options, Store};
 use thiserror::Error;
 
 pub use maker::make;
@@ -46,52 +47,29 @@ pub enum ImageError {
     /// Zstandard says no.
     #[error("the image cannot be packed or unpacked: {0}")]
     Packing(#[from] std::io::Error),
+    /// The store on it cannot be made.
+    #[error("the store of the image cannot be made: {0}")]
+    Create(#[from] CreateError),
     /// The store on it does not open.
     #[error("the store on the image does not open: {0}")]
     Open(#[from] OpenError),
+    /// The store on it does not close.
+    #[error("the store on the image cannot be closed: {0}")]
+    Close(#[from] CloseError),
     /// A request failed.
     #[error("a request to the store on the image failed: {0}")]
     Request(#[from] RequestError),
-    /// The simulated machine has no doorbell.
-    #[error("no doorbell: {0}")]
-    Doorbell(disk::OpenError),
 }
 
-/// A running store; it goes on until it is closed.
-pub struct Running {
-    /// For its requests.
-    pub client: Client,
-    engine: std::thread::JoinHandle<Result<(), RequestError>>,
-}
-
-impl Running {
-    /// Opens the store on `disk` and runs it on a thread.
-    ///
-    /// # Errors
-    /// [`ImageError::Open`] when it does not open.
-    pub fn open(disk: &MemoryDisk) -> Result<Self, ImageError> {
-        let doorbell = Doorbell::new().map_err(ImageError::Doorbell)?;
-        disk.set_doorbell(&doorbell);
-        let options = Options {
-            memory_bytes: 64 << 20,
-            worker_threads: 0,
-            sync: false,
-            ..Default::default()
-        };
-        let (mut engine, client, _) = engine::open(Box::new(disk.clone()), doorbell, &options)?;
-        engine.offer_secret(DomainSecret(*b"secret of all domains of images."));
-        Ok(Self { client, engine: std::thread::spawn(move || engine.run()) })
-    }
-
-    /// Closes it cleanly.
-    ///
-    /// # Errors
-    /// [`ImageError::Request`] when it could not be.
-    pub fn close(self) -> Result<(), ImageError> {
-        self.client.close()?;
-        let lost = |_| ImageError::Malformed { what: "the engine panicked" };
-        Ok(self.engine.join().map_err(lost)??)
-    }
+/// Opens the store on `disk`.
+///
+/// # Errors
+/// [`ImageError::Open`] when it does not open.
+pub fn open(disk: &MemoryDisk) -> Result<Store, ImageError> {
+    let engine =
+        engine::Options { memory_bytes: 64 << 20, worker_threads: 0, ..Default::default() };
+    let domain_secret = Some(DomainSecret(*b"secret of all domains of images."));
+    Ok(Store::open_in_memory(disk, Options { engine, domain_secret, ..Default::default() })?)
 }
 
 /// What the store on `disk` holds, a line per volume: name, size, access, BLAKE3 of its bytes, and
@@ -100,19 +78,19 @@ impl Running {
 /// # Errors
 /// [`ImageError`] when it cannot be opened or read.
 pub fn record(disk: &MemoryDisk) -> Result<String, ImageError> {
-    let running = Running::open(disk)?;
+    let store = open(disk)?;
     let mut text = String::new();
-    for info in running.client.volumes()? {
-        let volume = running.client.open_volume(&info.name, crate::opener())?;
+    for info in store.client().volumes()? {
+        let volume = store.client().open_volume(&info.name, crate::opener())?;
         let mut bytes = vec![0; info.size_bytes as usize];
-        running.client.read_at(&volume, 0, &mut bytes)?;
+        store.client().read_at(&volume, 0, &mut bytes)?;
         let access = if info.read_only { "read-only" } else { "read-write" };
         let hash = blake3::hash(&bytes);
         let domain = info.domain.map(|domain| format!(" {domain}")).unwrap_or_default();
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{} {} {access} {hash}{domain}", info.name, info.size_bytes);
     }
-    running.close()?;
+    store.close()?;
     Ok(text)
 }
 

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use engine::{Detection, FingerprintKind};
-use lab::image::{self, Running};
+use lab::image;
 
 fn images() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/images");
@@ -44,12 +44,12 @@ fn every_image_is_sound_and_holds_what_was_recorded() {
 fn every_image_can_be_written_to() {
     for path in images() {
         let disk = image::unpack(&fs::read(&path).unwrap()).unwrap();
-        let running = Running::open(&disk).unwrap();
-        let volumes = running.client.volumes().unwrap();
+        let running = image::open(&disk).unwrap();
+        let volumes = running.client().volumes().unwrap();
         let written = volumes.iter().find(|volume| !volume.read_only).unwrap();
         let volume =
-            running.client.open_volume(&written.name, engine::Opener::new("a test", 0)).unwrap();
-        running.client.write_at(&volume, 512, &[7; 137 * 512]).unwrap();
+            running.client().open_volume(&written.name, engine::Opener::new("a test", 0)).unwrap();
+        running.client().write_at(&volume, 512, &[7; 137 * 512]).unwrap();
         running.close().unwrap();
         let report = engine::check(Box::new(disk.clone()), &mut |_| {}).unwrap();
         assert!(report.problems.is_empty(), "{}: {:?}", path.display(), report.problems);

@@ -7,74 +7,55 @@ use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::Duration;
 use std::{env, process};
 
-use disk::{Doorbell, Loss, MemoryDisk, SUPERBLOCK_BYTES};
-use engine::{Client, Codec, Compression, CreateOptions, Options, Zone};
+use disk::{Loss, MemoryDisk};
+use engine::Client;
 use nbd::wire::option::{
     OPT_GO, OPT_SET_META_CONTEXT, OPT_STRUCTURED_REPLY, OptionHeader, REP_ACK,
 };
 use nbd::wire::{Command, Fields, Request, SIMPLE_REPLY_MAGIC, STRUCTURED_REPLY_MAGIC};
 use nbd::{Listen, Server, ServerOptions};
+use store::{CreateOptions, Options};
 
 /// A test that waits longer than this has failed.
 const PATIENCE: Duration = Duration::from_secs(20);
 const CAPACITY_BYTES: u64 = 256 << 20;
 
-/// An engine in memory that runs on a thread of its own.
+/// A running store in memory.
 pub(crate) struct Store {
     pub(crate) client: Client,
     disk: MemoryDisk,
-    running: Option<JoinHandle<()>>,
+    /// None once it is closed.
+    running: Option<store::Store>,
 }
 
 impl Store {
     pub(crate) fn new() -> Self {
-        let compression = Compression { codec: Codec::Lz4, level: 0 };
-        let geometry = engine::plan(&CreateOptions {
-            capacity_bytes: vec![CAPACITY_BYTES],
-            chunk_bytes: 4096,
-            compression,
-            detection: Default::default(),
-            tables_bytes: None,
-            journal_bytes: None,
-            uuid: [1; 16],
-            bucket_seed: [2; 16],
-        })
-        .unwrap();
-        let zones = [
-            (Zone::Superblock, SUPERBLOCK_BYTES),
-            (Zone::Journal, geometry.journal_bytes),
-            (Zone::Tables, geometry.tables_bytes),
-            (Zone::Data(0), CAPACITY_BYTES),
-        ];
-        let disk = MemoryDisk::new(&zones, 3);
-        engine::create(Box::new(disk.clone()), &geometry, compression).unwrap();
-        Self::open(disk)
+        let options = CreateOptions {
+            uuid: Some([1; 16]),
+            bucket_seed: Some([2; 16]),
+            ..CreateOptions::new(CAPACITY_BYTES)
+        };
+        Self::open(store::create_in_memory(&options, 3).unwrap())
     }
 
     fn open(disk: MemoryDisk) -> Self {
-        let doorbell = Doorbell::new().unwrap();
-        disk.set_doorbell(&doorbell);
-        let options = Options {
-            memory_bytes: 64 << 20,
-            worker_threads: 1,
-            sync: false,
-            ..Default::default()
-        };
-        let (engine, client, _) = engine::open(Box::new(disk.clone()), doorbell, &options).unwrap();
-        let running = thread::spawn(move || engine.run().unwrap());
-        Self { client, disk, running: Some(running) }
+        let engine =
+            engine::Options { memory_bytes: 64 << 20, worker_threads: 1, ..Default::default() };
+        let options = Options { engine, ..Default::default() };
+        let running = store::Store::open_in_memory(&disk, options).unwrap();
+        Self { client: running.client().clone(), disk, running: Some(running) }
     }
 
     /// What a volume would hold, had the power gone now and taken all that it may.
     pub(crate) fn left_of(&self, volume: &str) -> Vec<u8> {
         let left = Self::open(self.disk.left_by_power_loss(1, Loss::All));
-        let volume = left.client.open_volume(volume, engine::Opener::new("a test", 0)).unwrap();
+        let volume = left.running.as_ref().unwrap().volume(volume).unwrap();
         let mut bytes = vec![0xaa; usize::try_from(volume.size_bytes()).unwrap()];
-        left.client.read_at(&volume, 0, &mut bytes).unwrap();
+        volume.read_at(0, &mut bytes).unwrap();
         bytes
     }
 
@@ -98,8 +79,7 @@ impl Drop for Store {
     fn drop(&mut self) {
         // After a failure the engine may be what stands still: it is not waited for.
         if !thread::panicking() {
-            self.client.close().unwrap();
-            self.running.take().unwrap().join().unwrap();
+            self.running.take().unwrap().close().unwrap();
         }
     }
 }

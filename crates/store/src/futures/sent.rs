@@ -49,7 +49,7 @@ impl Completions for Slot {
 
 impl Sent {
     /// Sends a request by `send`, which gets whom to tell of its end.
-    pub(crate) fn by<T>(send: impl FnOnce(Done) -> T) -> (Self, T) {
+    pub(crate) fn by<A: Into<Reply>, T>(send: impl FnOnce(Done<A>) -> T) -> (Self, T) {
         let slot = Arc::<Slot>::default();
         let accepted = send(Done::new(Arc::clone(&slot), 0));
         (Self { slot }, accepted)
@@ -82,14 +82,14 @@ mod tests {
     use std::sync::Arc;
     use std::task::{Context, Waker};
 
-    use engine::{Completions, RequestError};
+    use engine::{Completions, Done, RequestError};
 
     use super::Sent;
 
     #[test]
     fn whoever_drops_it_is_gone_and_an_answer_then_harms_nobody() {
         let mut kept = None;
-        let (mut sent, ()) = Sent::by(|done| kept = Some(done));
+        let (mut sent, ()) = Sent::by(|done: Done<()>| kept = Some(done));
         assert!(sent.poll(&Context::from_waker(Waker::noop())).is_pending());
         let slot = Arc::clone(&sent.slot);
         assert!(!slot.is_gone());

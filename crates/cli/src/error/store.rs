@@ -1,0 +1,38 @@
+//! What making, opening and closing a store comes to, as commands say it.
+
+use ::store::{CloseError, CreateError, OpenError};
+
+use crate::error::CliError;
+
+impl From<CreateError> for CliError {
+    fn from(error: CreateError) -> Self {
+        match error {
+            CreateError::Plan(error) => Self::Plan(error),
+            CreateError::Files(error) => Self::CreateFiles(error),
+            CreateError::Open(error) => error.into(),
+            CreateError::Write(error) => Self::Create(error),
+            CreateError::Machine(error) => Self::Machine(error),
+        }
+    }
+}
+
+impl From<OpenError> for CliError {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::NoStore { path } => Self::NoStore { store: path },
+            OpenError::InUse { path } => Self::InUse { store: path },
+            OpenError::Files(error) => Self::OpenFiles(error),
+            OpenError::Contents(error) => Self::Open(error),
+            OpenError::Machine(error) => Self::Machine(error),
+        }
+    }
+}
+
+impl From<CloseError> for CliError {
+    fn from(error: CloseError) -> Self {
+        match error {
+            CloseError::Request(error) => Self::Request(error),
+            CloseError::Panicked => Self::EngineVanished,
+        }
+    }
+}
