@@ -113,8 +113,8 @@ impl ByteView {
     /// [`ByteView::flush`].
     ///
     /// # Errors
-    /// [`RequestError::OutOfRange`], [`RequestError::ReadOnly`], [`RequestError::NoSpace`] and their
-    /// kin. After an error a part of `bytes` may be written, from its beginning on.
+    /// [`RequestError::OutOfRange`], [`RequestError::ReadOnly`], [`RequestError::NoSpace`] and
+    /// their kin. After an error a part of `bytes` may be written, from its beginning on.
     pub fn write_at(&self, offset_bytes: u64, bytes: &[u8]) -> Result<(), RequestError> {
         self.volume.check_inside(offset_bytes, bytes.len() as u64)?;
         let sectors = Sectors::around(offset_bytes, bytes.len());

@@ -4,10 +4,6 @@ use std::sync::Arc;
 
 use engine::{Client, OpenVolume, RequestError, SECTOR_BYTES};
 
-use crate::futures::acknowledged::{Acknowledged, Area, Verb};
-use crate::futures::read::Read;
-use crate::futures::write::Write;
-
 /// An open volume; cheap to clone, for any number of threads, and open until its last clone is
 /// dropped. Offsets and lengths are in bytes and multiples of 512; [`crate::ByteView`] takes any.
 ///
@@ -128,49 +124,5 @@ impl Volume {
     /// Makes durable everything that was acknowledged before, on every volume of the store.
     pub fn flush_blocking(&self) -> Result<(), RequestError> {
         self.client.flush_blocking()
-    }
-}
-
-/// The futures. Each owns what it needs of the volume and ends with the [`RequestError`] of its
-/// request.
-impl Volume {
-    /// Writes `bytes`; ends when that is acknowledged or, if `durable`, when it is durable, with
-    /// all that was acknowledged before. After an error a part of it may be written, from its
-    /// beginning on.
-    pub fn write<B>(&self, offset_bytes: u64, bytes: B, durable: bool) -> Write<B>
-    where
-        B: AsRef<[u8]> + Unpin,
-    {
-        Write::new(self.clone(), offset_bytes, bytes, durable)
-    }
-
-    /// Reads `length_bytes` and ends with them.
-    pub fn read(&self, offset_bytes: u64, length_bytes: usize) -> Read {
-        Read::new(self.clone(), offset_bytes, length_bytes)
-    }
-
-    /// Ends when everything that was acknowledged before its first poll is durable, on every volume
-    /// of the store.
-    pub fn flush(&self) -> Acknowledged {
-        Acknowledged::new(self.clone(), Verb::Flush)
-    }
-
-    /// Unmaps whole chunks of the range and zeroes the rest of it; in a store that is full, what is
-    /// covered of chunks in part may stay as it is.
-    pub fn trim(&self, offset_bytes: u64, length_bytes: u64, durable: bool) -> Acknowledged {
-        let area = Area { offset_bytes, length_bytes, durable };
-        Acknowledged::new(self.clone(), Verb::Trim(area))
-    }
-
-    /// As [`Volume::trim`], but all of the range reads as zeros afterwards, or it ends with
-    /// [`RequestError::NoSpace`].
-    pub fn write_zeroes(
-        &self,
-        offset_bytes: u64,
-        length_bytes: u64,
-        durable: bool,
-    ) -> Acknowledged {
-        let area = Area { offset_bytes, length_bytes, durable };
-        Acknowledged::new(self.clone(), Verb::WriteZeroes(area))
     }
 }

@@ -17,8 +17,8 @@
 //! before it has its own. So who wants much does not wait for as long as others go on wanting
 //! little, and who wants more than that part is due as soon as it is the first.
 //!
-//! A task of an executor leaves a waker and is woken when the others are called, to try again. It has
-//! no turn and is never due: a task that nobody polls would hold everybody up.
+//! A task of an executor leaves a waker and is woken when the others are called, to try again. It
+//! has no turn and is never due: a task that nobody polls would hold everybody up.
 //!
 //! Once they are *open* nobody waits any more. When the store stops writing, what was acknowledged
 //! stays in the write buffer for as long as the engine runs, and may be all of it: a writer that
