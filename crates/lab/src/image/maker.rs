@@ -9,9 +9,7 @@
 //! of one alone does not become smaller, the image of all does.
 
 use disk::MemoryDisk;
-use engine::{
-    Codec, Compression, Detection, NewVolume, OpenVolume, SnapshotRequest, control,
-};
+use engine::{Codec, Compression, Detection, NewVolume, OpenVolume, SnapshotRequest, control};
 use store::{CreateOptions, Store};
 
 use super::{ImageError, open};
