@@ -14,15 +14,15 @@ use std::time::{Duration, Instant};
 use engine::{Client, OpenVolume};
 use threads::AdaptiveSpin;
 
-use crate::error::Hangup;
 use crate::exports::Offered;
 use crate::handshake::{Agreed, Handshake, Step};
 use crate::incoming::Incoming;
-use crate::link::{Forbearance, Link};
+use crate::link::{self, Link};
 use crate::reply::Replies;
-use crate::session::{self, Session};
+use crate::session::{self, Session, Stream};
 use crate::socket::{Socket, Watched, time_left};
 use crate::writer;
+use door::{Hangup, SlowClientPolicy};
 
 /// How long one read waits in transmission. Only a payload that does not come needs it to end.
 const READ_TIME: Duration = Duration::from_secs(1);
@@ -141,13 +141,17 @@ impl Connection {
         let replies = Replies::new(replies, structured);
         let share_bytes = client.read_share_bytes();
         let engine = client.clone();
-        let forbearance = Forbearance {
-            time_max: times.stalled_max,
+        let slow_clients = SlowClientPolicy {
+            stalled_time_max: times.stalled_max,
             is_memory_wanted: Box::new(move || engine.is_read_memory_wanted()),
         };
         let socket = Arc::clone(&self.socket);
-        let new_link = || Arc::new(Link::new(socket, share_bytes, structured, forbearance));
+        let new_link = || Arc::new(link::link(socket, share_bytes, structured, slow_clients));
         let link = Arc::clone(self.link.get_or_init(new_link));
+        let source = Watched::new(&self.socket, spin);
+        let stream = Stream::new(source, incoming, answers, Arc::clone(&link));
+        // The volume stays open until all that was asked of it has been answered.
+        let mut session = Session::new(client, agreed, stream, closing);
         thread::scope(|scope| {
             // However the reader ends, by a panic too, the writer must come to know.
             let _ending = EndReading(&link);
@@ -159,9 +163,7 @@ impl Connection {
                     let _ending = BreakOff(writer_link);
                     writer::run(writer_link, replies);
                 })?;
-            let source = Watched::new(&self.socket, spin);
-            Session::new(client, agreed, source, incoming, answers, Arc::clone(&link), closing)
-                .run()
+            session.run()
         })
     }
 
@@ -181,7 +183,7 @@ impl Connection {
     /// Ends it now.
     pub(crate) fn cut(&self) {
         match self.link.get() {
-            Some(link) => link.break_off(),
+            Some(link) => link.abort(),
             None => self.socket.shutdown(Shutdown::Both),
         }
     }
@@ -201,6 +203,6 @@ struct BreakOff<'a>(&'a Link);
 
 impl Drop for BreakOff<'_> {
     fn drop(&mut self) {
-        self.0.break_off();
+        self.0.abort();
     }
 }

@@ -75,14 +75,3 @@ pub enum NbdError {
         source: io::Error,
     },
 }
-
-/// A connection has come to its end: its client is gone, too slow, or talks nonsense. Which of them
-/// makes no difference, for there is nobody to tell.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Hangup;
-
-impl From<io::Error> for Hangup {
-    fn from(_: io::Error) -> Self {
-        Self
-    }
-}

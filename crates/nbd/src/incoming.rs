@@ -7,8 +7,8 @@
 use std::io::{self, ErrorKind, IoSliceMut, Read};
 use std::time::{Duration, Instant};
 
-use crate::error::Hangup;
 use crate::wire::option::{OPTION_BYTES_MAX, OPTION_HEADER_BYTES};
+use door::Hangup;
 
 /// Holds some thirty writes of 4 KiB, and the longest option.
 const INCOMING_BYTES: usize = 128 << 10;

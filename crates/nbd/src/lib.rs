@@ -4,10 +4,10 @@
 //! server.rs ─ listen.rs, socket.rs      accept, the connections there are, stop
 //!   └─ connection.rs                    one connection, from its greeting to its end
 //!        ├─ handshake.rs ─ exports.rs   bytes in, bytes out: which volume, under which terms
-//!        ├─ session.rs ─ validate.rs    the reader: requests into the engine, acknowledgements out
+//!        ├─ session.rs ─ validate.rs    the reader: requests off the socket, to `door` or refused
 //!        │    given_up.rs               whether there still is a client
 //!        └─ writer.rs ─ reply.rs        the writer: outcomes of the engine into replies
-//!             link.rs                   what reader, writer and the engine's core share
+//!             link.rs                   over which socket what `door` admits is answered
 //! wire.rs                               every message of the protocol, as bytes
 //! ```
 //!
@@ -29,6 +29,7 @@ mod incoming;
 mod link;
 mod listen;
 mod reply;
+mod request;
 mod server;
 mod session;
 mod socket;

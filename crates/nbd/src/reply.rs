@@ -1,5 +1,4 @@
-//! Replies, gathered into one buffer: the one map from errors to the protocol's numbers, simple and
-//! structured replies, and reads put together in place.
+//! Replies, gathered into one buffer: simple and structured ones, and reads put together in place.
 //!
 //! The bytes of a read are assembled where they are sent from. A structured reply with holes has a
 //! header before each run of data, and how many there are is known before anything is assembled:
@@ -14,33 +13,19 @@
 //! What a read takes of the engine's memory for reads is held until its bytes have been sent, too:
 //! clients that do not take them would each hold a reply that nobody counts.
 
+use door::Operation;
 use engine::{ChunkBuf, Extent, Permit, ReadPieces, Reply, RequestError, Segment};
 
 use crate::handshake::ALLOCATION_CONTEXT;
-use crate::validate::beyond_the_end;
+use crate::request::{Request, Tag};
 use crate::wire::{
-    CHUNK_BLOCK_STATUS, CHUNK_DONE, CHUNK_ERROR, CHUNK_NONE, COMMAND_DF, Command,
-    DATA_CHUNK_PREFIX_BYTES, Errno, HOLE_CHUNK_BYTES, Request, SIMPLE_REPLY_BYTES, STATE_HOLE,
-    STATE_ZERO, STRING_BYTES_MAX, chunk_header, data_chunk_prefix, hole_chunk, simple_reply,
+    CHUNK_BLOCK_STATUS, CHUNK_DONE, CHUNK_ERROR, CHUNK_NONE, DATA_CHUNK_PREFIX_BYTES, Errno,
+    HOLE_CHUNK_BYTES, SIMPLE_REPLY_BYTES, STATE_HOLE, STATE_ZERO, STRING_BYTES_MAX, chunk_header,
+    data_chunk_prefix, hole_chunk, simple_reply,
 };
 
 /// Longest extent whose length is whole sectors and fits its field.
 const EXTENT_BYTES_MAX: u64 = u32::MAX as u64 - 511;
-
-/// The protocol's number for an error of the engine.
-pub(crate) fn errno(error: &RequestError, command: Command) -> Errno {
-    match error {
-        RequestError::NoSpace | RequestError::QuotaExceeded { .. } => Errno::NoSpace,
-        RequestError::ReadOnly { .. } => Errno::NotPermitted,
-        RequestError::OutOfRange { .. } => beyond_the_end(command),
-        // A volume that was deleted under its clients: they are to disconnect.
-        RequestError::Closing | RequestError::NoSuchVolume { .. } => Errno::Shutdown,
-        RequestError::VolumeExists { .. }
-        | RequestError::BadName { .. }
-        | RequestError::BadSize { .. } => Errno::Invalid,
-        _ => Errno::Io,
-    }
-}
 
 /// The bytes of a read before they are put together.
 pub(crate) trait Pieces {
@@ -66,20 +51,17 @@ impl Pieces for ReadPieces {
 /// A read that is answered.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ReadRange {
-    pub(crate) cookie: u64,
+    pub(crate) tag: Tag,
     pub(crate) offset_bytes: u64,
     pub(crate) length_bytes: u32,
-    /// At most one run may be sent.
-    pub(crate) unfragmented: bool,
 }
 
 impl ReadRange {
     pub(crate) fn of(request: &Request) -> Self {
         Self {
-            cookie: request.cookie,
+            tag: request.tag,
             offset_bytes: request.offset_bytes,
             length_bytes: request.length_bytes,
-            unfragmented: request.has(COMMAND_DF),
         }
     }
 }
@@ -141,15 +123,17 @@ impl Replies {
 
     /// What the engine says of a request.
     pub(crate) fn outcome(&mut self, request: &Request, outcome: Result<Reply, RequestError>) {
-        let cookie = request.cookie;
-        match (request.command, outcome) {
-            (command, Err(error)) => self.error(cookie, command, &error),
-            (Command::Read, Ok(Reply::Read(pieces))) => {
+        let cookie = request.tag.cookie;
+        match (request.operation, outcome) {
+            (operation, Err(error)) => self.error(cookie, operation, &error),
+            (Operation::Read, Ok(Reply::Read(pieces))) => {
                 self.read(&ReadRange::of(request), &pieces);
                 self.permits.extend(pieces.into_permit());
             }
-            (Command::BlockStatus, Ok(Reply::Extents(extents))) => self.extents(cookie, &extents),
-            (Command::Read | Command::BlockStatus, Ok(_)) => {
+            (Operation::Extents { .. }, Ok(Reply::Extents(extents))) => {
+                self.extents(cookie, &extents)
+            }
+            (Operation::Read | Operation::Extents { .. }, Ok(_)) => {
                 self.fail(cookie, Errno::Io, &RequestError::Closing.to_string());
             }
             (_, Ok(_)) => self.done(cookie),
@@ -176,8 +160,8 @@ impl Replies {
     }
 
     /// The engine failed a request.
-    pub(crate) fn error(&mut self, cookie: u64, command: Command, error: &RequestError) {
-        self.fail(cookie, errno(error, command), &error.to_string());
+    pub(crate) fn error(&mut self, cookie: u64, operation: Operation, error: &RequestError) {
+        self.fail(cookie, door::Errno::of(error, operation).into(), &error.to_string());
     }
 
     /// A read of nothing.
@@ -193,7 +177,11 @@ impl Replies {
     pub(crate) fn read(&mut self, range: &ReadRange, pieces: &impl Pieces) {
         let start = self.filled;
         if pieces.length_bytes() != range.length_bytes as usize {
-            return self.fail(range.cookie, Errno::Io, "the read came back with another length");
+            return self.fail(
+                range.tag.cookie,
+                Errno::Io,
+                "the read came back with another length",
+            );
         }
         let done = if self.structured {
             self.structured_read(range, pieces)
@@ -202,14 +190,14 @@ impl Replies {
         };
         if let Err(error) = done {
             self.filled = start;
-            self.error(range.cookie, Command::Read, &error);
+            self.error(range.tag.cookie, Operation::Read, &error);
         }
     }
 
     fn simple_read(&mut self, range: &ReadRange, pieces: &impl Pieces) -> Result<(), RequestError> {
         let out = self.room(SIMPLE_REPLY_BYTES + range.length_bytes as usize);
         let (header, data) = out.split_at_mut(SIMPLE_REPLY_BYTES);
-        header.copy_from_slice(&simple_reply(0, range.cookie));
+        header.copy_from_slice(&simple_reply(0, range.tag.cookie));
         pieces.assemble(data)
     }
 
@@ -220,8 +208,8 @@ impl Replies {
     ) -> Result<(), RequestError> {
         let segments = runs(range, pieces.segments());
         if let [Segment { hole: true, .. }] = segments.as_slice() {
-            let ReadRange { cookie, offset_bytes, length_bytes, .. } = *range;
-            self.append(&hole_chunk(CHUNK_DONE, cookie, offset_bytes, length_bytes));
+            let ReadRange { tag, offset_bytes, length_bytes } = *range;
+            self.append(&hole_chunk(CHUNK_DONE, tag.cookie, offset_bytes, length_bytes));
             return Ok(());
         }
         let headers: usize = segments.iter().map(header_bytes).sum();
@@ -258,7 +246,7 @@ impl Replies {
 fn runs(range: &ReadRange, segments: Vec<Segment>) -> Vec<Segment> {
     let whole = Segment { offset_bytes: 0, length_bytes: range.length_bytes, hole: false };
     let fragmented = segments.len() > 1;
-    if (range.unfragmented && fragmented) || !is_cover(range.length_bytes, &segments) {
+    if (range.tag.unfragmented && fragmented) || !is_cover(range.length_bytes, &segments) {
         return vec![whole];
     }
     segments
@@ -284,7 +272,7 @@ fn lay_out(out: &mut [u8], headers: usize, range: &ReadRange, segments: &[Segmen
     let mut end = 0;
     for (at, segment) in segments.iter().enumerate() {
         let flags = if at + 1 == segments.len() { CHUNK_DONE } else { 0 };
-        let (cookie, length) = (range.cookie, segment.length_bytes as usize);
+        let (cookie, length) = (range.tag.cookie, segment.length_bytes as usize);
         let offset_bytes = range.offset_bytes + u64::from(segment.offset_bytes);
         let behind = end + header_bytes(segment);
         if segment.hole {

@@ -13,7 +13,7 @@ use rustix::net::sockopt::{
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use threads::{AdaptiveSpin, BatchPolicy};
 
-use crate::error::Hangup;
+use door::Hangup;
 
 /// A peer that vanished without a word is noticed after two minutes, 60 s + 6 x 10 s, if nothing is
 /// on its way to it. If replies are, the kernel sends them again for some 15 minutes

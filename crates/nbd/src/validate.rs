@@ -1,13 +1,14 @@
-//! A request against its export: the error that the protocol prescribes, or none.
+//! A request against its export: the error that the protocol prescribes, or what to ask of
+//! [`door`].
 //!
 //! Checked before a single byte of payload is taken, so that what is refused costs nothing but the
-//! draining of its payload. The engine checks ranges again when it takes a request, for a volume
-//! may be resized in between.
+//! draining of its payload. What every block protocol checks is [`door`]'s; flags, longest payloads
+//! and contexts are the protocol's, and their place is between the two parts of that.
 
-use crate::handshake::BLOCK_BYTES_MIN;
+use crate::request::{Request, operation, typed};
 use crate::wire::{
-    COMMAND_DF, COMMAND_FAST_ZERO, COMMAND_FUA, COMMAND_NO_HOLE, COMMAND_REQ_ONE, Command, Errno,
-    PAYLOAD_BYTES_MAX, Request,
+    self, COMMAND_DF, COMMAND_FAST_ZERO, COMMAND_FUA, COMMAND_NO_HOLE, COMMAND_REQ_ONE, Command,
+    Errno, PAYLOAD_BYTES_MAX,
 };
 
 /// What a request is held against.
@@ -26,32 +27,36 @@ pub(crate) struct Refusal {
     pub(crate) sentence: &'static str,
 }
 
-const fn refusal(errno: Errno, sentence: &'static str) -> Result<(), Refusal> {
+impl From<door::Refusal> for Refusal {
+    fn from(refusal: door::Refusal) -> Self {
+        Self { errno: refusal.errno.into(), sentence: refusal.sentence }
+    }
+}
+
+const fn refusal<V>(errno: Errno, sentence: &'static str) -> Result<V, Refusal> {
     Err(Refusal { errno, sentence })
 }
 
-/// Whether `request` may be carried out.
-pub(crate) fn check(request: &Request, terms: &Terms) -> Result<(), Refusal> {
-    if terms.read_only && changes(request.command) {
-        return refusal(Errno::NotPermitted, "the export is read-only");
-    }
+/// What is asked of the export, if it may be.
+pub(crate) fn check(request: &wire::Request, terms: &Terms) -> Result<Request, Refusal> {
+    let Some(operation) = operation(request) else {
+        return refusal(Errno::Invalid, "the command is unknown");
+    };
+    door::check_permitted(operation, terms.read_only)?;
     check_flags(request, terms)?;
     check_length(request, terms)?;
-    check_range(request, terms)
+    let request = typed(request, operation);
+    door::check_range(&request, terms.size_bytes)?;
+    Ok(request)
 }
 
-fn changes(command: Command) -> bool {
-    matches!(command, Command::Write | Command::Trim | Command::WriteZeroes)
-}
-
-fn check_flags(request: &Request, terms: &Terms) -> Result<(), Refusal> {
+fn check_flags(request: &wire::Request, terms: &Terms) -> Result<(), Refusal> {
     // FUA may stand on every command and means something on those that change bytes.
     let known = COMMAND_FUA
         | match request.command {
             Command::Read if terms.structured => COMMAND_DF,
             Command::WriteZeroes => COMMAND_NO_HOLE | COMMAND_FAST_ZERO,
             Command::BlockStatus => COMMAND_REQ_ONE,
-            Command::Unknown(_) => return refusal(Errno::Invalid, "the command is unknown"),
             _ => 0,
         };
     if request.flags & !known != 0 {
@@ -63,7 +68,7 @@ fn check_flags(request: &Request, terms: &Terms) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn check_length(request: &Request, terms: &Terms) -> Result<(), Refusal> {
+fn check_length(request: &wire::Request, terms: &Terms) -> Result<(), Refusal> {
     let length_bytes = request.length_bytes;
     match request.command {
         Command::Read | Command::Write if length_bytes > PAYLOAD_BYTES_MAX => {
@@ -78,27 +83,6 @@ fn check_length(request: &Request, terms: &Terms) -> Result<(), Refusal> {
             refusal(Errno::Invalid, "a flush has no range")
         }
         _ => Ok(()),
-    }
-}
-
-fn check_range(request: &Request, terms: &Terms) -> Result<(), Refusal> {
-    let length_bytes = u64::from(request.length_bytes);
-    let end_bytes = request.offset_bytes.checked_add(length_bytes);
-    if end_bytes.is_none_or(|end_bytes| end_bytes > terms.size_bytes) {
-        return refusal(beyond_the_end(request.command), "the range ends beyond the export");
-    }
-    let unit = u64::from(BLOCK_BYTES_MIN);
-    if !(request.offset_bytes | length_bytes).is_multiple_of(unit) {
-        return refusal(Errno::Invalid, "the range is not in units of 512 bytes");
-    }
-    Ok(())
-}
-
-/// The error for a range that is not inside the export.
-pub(crate) fn beyond_the_end(command: Command) -> Errno {
-    match command {
-        Command::Write | Command::WriteZeroes => Errno::NoSpace,
-        _ => Errno::Invalid,
     }
 }
 

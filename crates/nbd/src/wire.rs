@@ -82,6 +82,18 @@ pub enum Errno {
     Shutdown = 108,
 }
 
+impl From<door::Errno> for Errno {
+    fn from(errno: door::Errno) -> Self {
+        match errno {
+            door::Errno::NotPermitted => Self::NotPermitted,
+            door::Errno::Io => Self::Io,
+            door::Errno::Invalid => Self::Invalid,
+            door::Errno::NoSpace => Self::NoSpace,
+            door::Errno::Shutdown => Self::Shutdown,
+        }
+    }
+}
+
 /// What a request asks for.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Command {

@@ -5,9 +5,9 @@
 //! outcomes wait they share a send, up to [`GATHERED_BYTES`]; more would only keep the client
 //! waiting for what is ready.
 
-use crate::error::Hangup;
-use crate::link::{Batch, Link, Load};
+use crate::link::{Batch, Link, send};
 use crate::reply::Replies;
+use door::{Hangup, Load};
 
 /// Replies of so many bytes are sent without waiting for others.
 const GATHERED_BYTES: usize = 64 << 10;
@@ -17,7 +17,7 @@ pub(crate) const REPLIES_BYTES: usize = 2 * GATHERED_BYTES;
 /// Sends replies until there will be no more.
 pub(crate) fn run(link: &Link, mut replies: Replies) {
     let mut batch = Batch::default();
-    while link.take(&mut batch) {
+    while link.next_batch(&mut batch) {
         if send_some(link, &mut batch, &mut replies).is_err() {
             return;
         }
@@ -27,8 +27,8 @@ pub(crate) fn run(link: &Link, mut replies: Replies) {
 /// Sends what is gathered of a batch; the rest waits with the link, which looks after it while the
 /// client does not take this.
 fn send_some(link: &Link, batch: &mut Batch, replies: &mut Replies) -> Result<(), Hangup> {
-    replies.append(&batch.replies);
-    batch.replies.clear();
+    replies.append(&batch.encoded);
+    batch.encoded.clear();
     let mut load = Load::default();
     while replies.as_bytes().len() < GATHERED_BYTES
         && let Some((request, outcome)) = batch.outcomes.pop_front()
@@ -36,9 +36,9 @@ fn send_some(link: &Link, batch: &mut Batch, replies: &mut Replies) -> Result<()
         replies.outcome(&request, outcome);
         load.add(&request);
     }
-    link.leave(&mut batch.outcomes);
+    link.put_back(&mut batch.outcomes);
     // With nothing of our own, too: the rest of a reply that was sent in part may wait.
-    link.send(replies.as_bytes())?;
+    send(link, replies.as_bytes())?;
     replies.clear();
     link.release(load);
     Ok(())

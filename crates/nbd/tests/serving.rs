@@ -409,3 +409,30 @@ fn a_server_without_work_stops_at_once() {
     let mut peer = Peer::simple(&next, "disk");
     assert_eq!(peer.read(0, 512), [0; 512]);
 }
+
+/// Operators are told who has a volume open: by address, or by process, until it has gone.
+#[test]
+fn a_served_volume_says_who_has_it_open() {
+    let (store, server) = Store::serving(&[("disk", SIZE_BYTES)]);
+    let listen = vec![Listen::Tcp("127.0.0.1:0".to_owned())];
+    let options = ServerOptions { listen, ..ServerOptions::default() };
+    let beside = Server::start(store.client.clone(), options).unwrap();
+    let whos = || {
+        let opens = store.client.opens("disk").unwrap();
+        assert!(opens.iter().all(|open| open.opener.since_unix_s > 0));
+        opens.into_iter().map(|open| open.opener.who).collect::<Vec<_>>()
+    };
+    let mut by_tcp = Peer::tcp(&beside.addresses()[0]);
+    let address = by_tcp.stream.local_addr().unwrap().to_string();
+    by_tcp.greet();
+    by_tcp.go("disk");
+    assert_eq!(whos(), [address.clone()]);
+    let unix = Peer::simple(&server, "disk");
+    assert_eq!(whos(), [address, format!("unix socket, pid {}", std::process::id())]);
+    drop((by_tcp, unix));
+    while !whos().is_empty() {
+        thread::sleep(Duration::from_millis(1));
+    }
+    beside.stop();
+    server.stop();
+}

@@ -62,12 +62,12 @@ impl Display for Named<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let named = self.0.len().min(NAMED_OPENS_MAX);
         for (at, open) in self.0[..named].iter().enumerate() {
-            f.write_str(if at == 0 { "" } else { ", " })?;
+            f.write_str(if at == 0 { "" } else { "; " })?;
             open.opener.fmt(f)?;
         }
         match self.0.len() - named {
             0 => Ok(()),
-            others => write!(f, " and {others} others"),
+            others => write!(f, "; and {others} others"),
         }
     }
 }
@@ -99,8 +99,8 @@ mod tests {
         let opens: Vec<_> =
             (0..5).map(|id| OpenInfo { id, opener: Opener::new(format!("c{id}"), 0) }).collect();
         assert_eq!(Named(&opens[..1]).to_string(), "c0");
-        assert_eq!(Named(&opens[..3]).to_string(), "c0, c1, c2");
-        assert_eq!(Named(&opens).to_string(), "c0, c1, c2 and 2 others");
+        assert_eq!(Named(&opens[..3]).to_string(), "c0; c1; c2");
+        assert_eq!(Named(&opens).to_string(), "c0; c1; c2; and 2 others");
         let timed = Opener::new("127.0.0.1:4711", 1_000_000_000);
         assert_eq!(timed.to_string(), "127.0.0.1:4711 (since 2001-09-09 01:46:40 UTC)");
     }

@@ -53,7 +53,7 @@ fn a_refusal_names_who_has_the_volume_open_and_since_when() {
     let refused = hand.wait(rolled_back).unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "volume v is in use by 127.0.0.1:4711 (since 2001-09-09 01:46:40 UTC), unix socket, pid 12 \
+        "volume v is in use by 127.0.0.1:4711 (since 2001-09-09 01:46:40 UTC); unix socket, pid 12 \
          (since 2001-09-09 01:46:40 UTC): disconnect its clients first"
     );
     assert_eq!(refused, RequestError::InUse { name: "v".to_owned(), opens });

@@ -1,8 +1,9 @@
 use engine::{Extent, RequestError, Segment};
 use proptest::prelude::{any, proptest};
 
-use super::{Pieces, ReadRange, Replies, errno};
-use crate::wire::{Command, Errno, Fields};
+use super::{Pieces, ReadRange, Replies};
+use crate::request::Tag;
+use crate::wire::Fields;
 
 /// Runs of data (filled with a number of their own) and holes, in sectors.
 struct Runs(Vec<(bool, u32)>);
@@ -61,7 +62,7 @@ const OFFSET_BYTES: u64 = 1 << 33;
 
 fn read_range(length_bytes: usize, unfragmented: bool) -> ReadRange {
     let length_bytes = u32::try_from(length_bytes).unwrap();
-    ReadRange { cookie: 9, offset_bytes: OFFSET_BYTES, length_bytes, unfragmented }
+    ReadRange { tag: Tag { cookie: 9, unfragmented }, offset_bytes: OFFSET_BYTES, length_bytes }
 }
 
 /// What a client makes of a structured reply to a read: the bytes, and how many chunks they took.
@@ -190,27 +191,6 @@ fn extents_are_these_bytes() {
     replies.clear();
     replies.extents(7, &extents[1..2]);
     assert_eq!(replies.as_bytes()[6..8], *b"\x80\x01");
-}
-
-#[test]
-fn errors_become_the_numbers_of_the_protocol() {
-    let beyond = RequestError::OutOfRange { offset_bytes: 0, length_bytes: 1, size_bytes: 0 };
-    let failed = RequestError::WriteFailed { zone: String::new(), reason: String::new() };
-    let cases = [
-        (RequestError::NoSpace, Command::Write, Errno::NoSpace),
-        (RequestError::ReadOnly { volume: String::new() }, Command::Trim, Errno::NotPermitted),
-        (beyond.clone(), Command::Read, Errno::Invalid),
-        (beyond.clone(), Command::Trim, Errno::Invalid),
-        (beyond.clone(), Command::Write, Errno::NoSpace),
-        (beyond, Command::WriteZeroes, Errno::NoSpace),
-        (RequestError::Closing, Command::Flush, Errno::Shutdown),
-        (RequestError::NoSuchVolume { name: String::new() }, Command::Read, Errno::Shutdown),
-        (failed, Command::Flush, Errno::Io),
-        (RequestError::Damaged { volume: String::new(), lba: 0 }, Command::Read, Errno::Io),
-    ];
-    for (error, command, expected) in cases {
-        assert_eq!(errno(&error, command), expected, "{error}");
-    }
 }
 
 #[test]

@@ -1,0 +1,165 @@
+//! Writes: credits before the payload, and payloads that do not come.
+//!
+//! Only the client can make us wait while we hold credits, and not for longer than
+//! [`PAYLOAD_TIME_MAX`]: what has come by then is written, and for the rest credits are taken only
+//! when it is here, piece by piece. A slow client may take any time, and nobody waits for it.
+
+use std::sync::Arc;
+use std::sync::mpsc::{self, Sender};
+use std::time::Duration;
+
+use engine::{Accepted, ChunkBuf, Completions, Done, RequestError};
+
+use crate::admission::{Admission, QUOTA_PAUSE};
+use crate::connection::Connection;
+use crate::hangup::Hangup;
+use crate::request::{Outcome, Request};
+use crate::transport::{Reader, Transport};
+
+/// How long the payload of one write may take to arrive in one piece.
+const PAYLOAD_TIME_MAX: Duration = Duration::from_secs(1);
+/// Pieces of one that takes longer end where this divides the address: every chunk is a part of one
+/// piece, and a piece is as long as what a reader must be able to keep
+/// ([`Reader::await_received`]).
+const PIECE_BYTES: u64 = 64 << 10;
+
+impl<T: Transport> Admission<'_, T> {
+    pub(crate) fn write(
+        &mut self,
+        reader: &mut impl Reader<T>,
+        request: Request<T::Tag>,
+    ) -> Result<(), Hangup> {
+        // Capacity first: waiting for it may depend on the client, and must not while we hold
+        // credits.
+        self.wait_for_capacity(reader, &request)?;
+        let length = request.payload_bytes();
+        if reader.received_bytes() < length {
+            reader.send_answers()?;
+        }
+        let mut buf = self.buffer(reader, request.offset_bytes, length)?;
+        let filled = reader.receive(buf.bytes_mut(), PAYLOAD_TIME_MAX)?;
+        if filled < length {
+            return self.write_slowly(reader, request, buf, filled);
+        }
+        self.write_last(reader, request, request.offset_bytes, buf);
+        Ok(())
+    }
+
+    /// A buffer of the write buffer: first the volume's quota is waited for, then credits.
+    fn buffer(
+        &self,
+        reader: &mut impl Reader<T>,
+        offset_bytes: u64,
+        length: usize,
+    ) -> Result<ChunkBuf, Hangup> {
+        if self.volume.holds_writers_up() {
+            reader.send_answers()?;
+            while self.volume.holds_writers_up() {
+                self.wait(reader, || self.connection.pause(QUOTA_PAUSE))?;
+            }
+        }
+        if let Some(buf) = self.client.try_buffer(offset_bytes, length) {
+            return Ok(buf);
+        }
+        reader.send_answers()?;
+        self.wait(reader, || Ok(self.client.buffer(offset_bytes, length)))
+    }
+
+    /// The payload of a write does not come, but for the `filled` bytes at the front of `buf`.
+    fn write_slowly(
+        &mut self,
+        reader: &mut impl Reader<T>,
+        request: Request<T::Tag>,
+        mut buf: ChunkBuf,
+        filled: usize,
+    ) -> Result<(), Hangup> {
+        let end_bytes = request.offset_bytes + request.payload_bytes() as u64;
+        let mut at_bytes = request.offset_bytes;
+        // What is here of the last piece waits for the rest of it, without credits.
+        let here_bytes = at_bytes + filled as u64;
+        let whole = (here_bytes - here_bytes % PIECE_BYTES).saturating_sub(at_bytes) as usize;
+        reader.put_back(&buf.bytes()[whole..filled]);
+        buf.truncate(whole);
+        let mut piece = (whole > 0).then_some(buf);
+        loop {
+            if let Some(buf) = piece.take() {
+                let next_bytes = at_bytes + buf.bytes().len() as u64;
+                if next_bytes == end_bytes {
+                    self.write_last(reader, request, at_bytes, buf);
+                    return Ok(());
+                }
+                if let Err(error) = self.write_piece(reader, at_bytes, buf)? {
+                    reader.discard((end_bytes - next_bytes) as usize)?;
+                    reader.answer_error(&request, &error);
+                    return Ok(());
+                }
+                at_bytes = next_bytes;
+            }
+            let piece_end_bytes = (at_bytes / PIECE_BYTES + 1) * PIECE_BYTES;
+            let length = (piece_end_bytes.min(end_bytes) - at_bytes) as usize;
+            reader.await_received(length)?;
+            if reader.has_given_up() {
+                return Err(Hangup);
+            }
+            let mut buf = self.buffer(reader, at_bytes, length)?;
+            reader.receive(buf.bytes_mut(), PAYLOAD_TIME_MAX)?;
+            piece = Some(buf);
+        }
+    }
+
+    /// A piece of a payload but the last, whose end the client is not told of.
+    fn write_piece(
+        &self,
+        reader: &impl Reader<T>,
+        at_bytes: u64,
+        buf: ChunkBuf,
+    ) -> Result<Result<(), RequestError>, Hangup> {
+        let (ended, outcome) = mpsc::channel();
+        let piece = Piece { connection: Arc::clone(&self.connection), ended };
+        let done = Done::new(Arc::new(piece), 0);
+        match self.client.write(&self.volume, at_bytes, buf, false, done) {
+            Accepted::Now => Ok(Ok(())),
+            Accepted::Later => self.wait(reader, || {
+                let outcome = outcome.recv().unwrap_or(Err(RequestError::Closing));
+                Ok(outcome.map(drop))
+            }),
+        }
+    }
+
+    /// The write of a request's payload, or of the end of it, with which the request ends.
+    fn write_last(
+        &mut self,
+        reader: &mut impl Reader<T>,
+        request: Request<T::Tag>,
+        at_bytes: u64,
+        buf: ChunkBuf,
+    ) {
+        // There still is capacity: only this thread begins anything.
+        let done = self.begin(request);
+        let tag = done.tag;
+        match self.client.write(&self.volume, at_bytes, buf, request.durable, done) {
+            Accepted::Now => {
+                self.retire(tag);
+                reader.answer_done(&request);
+            }
+            Accepted::Later => {}
+        }
+    }
+}
+
+/// Who is told of one piece of a write: the thread that sends the next.
+struct Piece<T: Transport> {
+    connection: Arc<Connection<T>>,
+    ended: Sender<Outcome>,
+}
+
+impl<T: Transport> Completions for Piece<T> {
+    fn complete(&self, _tag: u64, outcome: Outcome) {
+        // A reader that has ended does not ask any more.
+        let _ = self.ended.send(outcome);
+    }
+
+    fn is_gone(&self) -> bool {
+        self.connection.is_gone()
+    }
+}
