@@ -14,7 +14,7 @@ use admin::{
 };
 use engine::{
     CollectStep, Dedup, DeleteRequest, DifferenceStep, NewVolume, ScrubRequest, ScrubStep,
-    VolumeInfo, WeightStep,
+    VolumeInfo, VolumeKind, WeightStep,
 };
 use format::units::{Codec, Compression};
 use libfuzzer_sys::fuzz_target;
@@ -30,6 +30,7 @@ fn volume(name: String, size_bytes: u64, read_only: bool) -> VolumeInfo {
         mapped_bytes: 0,
         read_only,
         quota_bytes: None,
+        kind: VolumeKind::Block,
         dedup: Dedup::On,
         looks_up: true,
         unsought_chunks: 0,
@@ -64,7 +65,8 @@ impl Service for Echo {
             Request::Status => Response::Status(Status::default()),
             Request::ListVolumes { .. } => Response::Volumes { volumes: Vec::new(), more: false },
             Request::CreateVolume { name, size_bytes, read_only }
-            | Request::CreateVolumeIn { name, size_bytes, read_only, .. } => {
+            | Request::CreateVolumeIn { name, size_bytes, read_only, .. }
+            | Request::CreateVolumeOfKind { name, size_bytes, read_only, .. } => {
                 Response::Volume { volume: volume(name, size_bytes, read_only) }
             }
             Request::EnlargeVolume { name, size_bytes }
@@ -152,7 +154,7 @@ fn is_sound(setting: CompressionSetting) -> bool {
 
 fn new_volume(domain: Option<&str>) -> NewVolume {
     let (name, domain) = ("a".to_owned(), domain.map(str::to_owned));
-    NewVolume { name, size_bytes: 1, read_only: false, domain }
+    NewVolume { name, size_bytes: 1, read_only: false, domain, ..NewVolume::default() }
 }
 
 fn client(sent: &[u8], piece: usize) {

@@ -63,6 +63,7 @@ fn new_disk() -> MemoryDisk {
         data: vec![CONTAINERS; 2],
         detection: Default::default(),
         marked: true,
+        features: Default::default(),
     };
     let zones: Vec<_> = geometry.zones().collect();
     let disk = MemoryDisk::new(&zones, 1);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use engine::{
     Address, CollectRequest, CollectStep, Dedup, DeleteRequest, DifferenceRequest, DifferenceStep,
     Explanation, NewVolume, ScrubRequest, ScrubStep, SnapshotRequest, Stats, VolumeInfo,
-    WeightRequest, WeightStep,
+    VolumeKind, WeightRequest, WeightStep,
 };
 use format::units::Compression;
 
@@ -160,10 +160,15 @@ impl<R: BufRead, W: Write> Client<R, W> {
 
     /// Makes a thin volume.
     pub fn create_volume(&mut self, volume: NewVolume) -> Result<VolumeInfo, CallError> {
-        let NewVolume { name, size_bytes, read_only, domain } = volume;
-        self.call_for_volume(&match domain {
-            None => Request::CreateVolume { name, size_bytes, read_only },
-            Some(domain) => Request::CreateVolumeIn { name, size_bytes, read_only, domain },
+        let NewVolume { name, size_bytes, read_only, domain, kind } = volume;
+        self.call_for_volume(&match (kind, domain) {
+            (VolumeKind::Block, None) => Request::CreateVolume { name, size_bytes, read_only },
+            (VolumeKind::Block, Some(domain)) => {
+                Request::CreateVolumeIn { name, size_bytes, read_only, domain }
+            }
+            (_, domain) => {
+                Request::CreateVolumeOfKind { name, size_bytes, read_only, domain, kind }
+            }
         })
     }
 

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use engine::{
     Address, CollectPosition, CollectStep, Dedup, DedupWord, DeleteRequest, DifferenceRequest,
     DifferenceStep, Explanation, RequestError, ScrubRequest, ScrubStep, SnapshotRequest, Stats,
-    VolumeInfo, WeightRequest, WeightStep,
+    VolumeInfo, VolumeKind, VolumeKindWord, WeightRequest, WeightStep,
 };
 use format::units::{Codec, Compression};
 use serde::{Deserialize, Serialize};
@@ -65,6 +65,21 @@ pub enum Request {
         read_only: bool,
         /// The domain.
         domain: String,
+    },
+    /// The same of a volume of another kind than block.
+    CreateVolumeOfKind {
+        /// Its name.
+        name: String,
+        /// Its logical size.
+        size_bytes: u64,
+        /// Whether writes are refused.
+        read_only: bool,
+        /// The domain, if it is in one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        domain: Option<String>,
+        /// What its bytes are.
+        #[serde(with = "VolumeKindWord")]
+        kind: VolumeKind,
     },
     /// Another logical size, no smaller than before. A request of its own, as those below that are
     /// guarded: an earlier server would pass over the guard, and has to refuse this.

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use engine::{CollectPosition, CollectRequest, NewVolume, RequestError, control};
+use engine::{CollectPosition, CollectRequest, NewVolume, RequestError, VolumeKind, control};
 
 use crate::protocol::{
     CompressionSetting, Grown, GrowthWish, Refusal, RefusalKind, Request, Response, Status,
@@ -78,6 +78,20 @@ impl EngineService {
         Ok(Response::Collected { step: Box::new(step) })
     }
 
+    fn create(&self, request: Request) -> Result<Response, RequestError> {
+        let new = match request {
+            Request::CreateVolumeIn { name, size_bytes, read_only, domain } => {
+                let (domain, kind) = (Some(domain), VolumeKind::Block);
+                NewVolume { name, size_bytes, read_only, domain, kind }
+            }
+            Request::CreateVolumeOfKind { name, size_bytes, read_only, domain, kind } => {
+                NewVolume { name, size_bytes, read_only, domain, kind }
+            }
+            other => return self.carry_out(other),
+        };
+        Ok(Response::Volume { volume: self.client.ask(new)? })
+    }
+
     fn resize(&self, name: &str, bytes: u64, may_shrink: bool) -> Result<Response, RequestError> {
         Ok(Response::Volume {
             volume: self.client.ask(control::ResizeVolume {
@@ -115,9 +129,8 @@ impl EngineService {
             Request::CreateVolume { name, size_bytes, read_only } => {
                 changed(client.create_volume(&name, size_bytes, read_only)?)
             }
-            Request::CreateVolumeIn { name, size_bytes, read_only, domain } => {
-                let domain = Some(domain);
-                changed(client.ask(NewVolume { name, size_bytes, read_only, domain })?)
+            create @ (Request::CreateVolumeIn { .. } | Request::CreateVolumeOfKind { .. }) => {
+                self.create(create)?
             }
             Request::EnlargeVolume { name, size_bytes } => self.resize(&name, size_bytes, false)?,
             Request::ResizeVolume { name, size_bytes, may_shrink } => {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use engine::{
     CollectRequest, CollectStep, Dedup, DeleteRequest, NewVolume, RequestError, SnapshotRequest,
-    Stats, VolumeInfo,
+    Stats, VolumeInfo, VolumeKind,
 };
 use format::units::{Codec, Compression};
 
@@ -54,6 +54,7 @@ fn volume(name: &str, id: u32) -> VolumeInfo {
         mapped_bytes: 0,
         read_only: false,
         quota_bytes: None,
+        kind: VolumeKind::Block,
         dedup: Dedup::On,
         looks_up: true,
         unsought_chunks: 0,
@@ -108,7 +109,7 @@ fn connect(directory: &Path) -> Client {
 
 fn new_volume(domain: Option<&str>) -> NewVolume {
     let (name, domain) = ("disk0".to_owned(), domain.map(str::to_owned));
-    NewVolume { name, size_bytes: 1 << 40, read_only: true, domain }
+    NewVolume { name, size_bytes: 1 << 40, read_only: true, domain, ..NewVolume::default() }
 }
 
 #[test]

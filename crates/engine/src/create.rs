@@ -136,6 +136,7 @@ pub fn plan(options: &CreateOptions) -> Result<Geometry, PlanError> {
         data,
         detection,
         marked: true,
+        features: Default::default(),
     })
 }
 

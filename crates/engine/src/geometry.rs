@@ -43,12 +43,18 @@ pub(crate) fn read_geometry(devices: &mut Devices) -> Result<Geometry, OpenError
     Err(failure.unwrap_or(OpenError::Memory { memory_bytes: 0 }))
 }
 
+/// Refuses to write to a store that has a feature which a writer must know, and this program does
+/// not.
+pub(crate) fn refuse_to_write(geometry: &Geometry) -> Result<(), OpenError> {
+    geometry.features.check_writable().map_err(OpenError::Newer)
+}
+
 /// Refuses a store of which any block of the geometry, whole, says that it is a newer program's:
 /// that may have written what is not known here, whatever the other block says.
 pub(crate) fn refuse_newer<'a>(
     mut blocks: impl Iterator<Item = &'a [u8]>,
 ) -> Result<(), OpenError> {
-    match blocks.find_map(superblock::newer_version) {
+    match blocks.find_map(superblock::made_by_newer) {
         Some(error) => Err(OpenError::Newer(error)),
         None => Ok(()),
     }
@@ -90,7 +96,7 @@ pub(crate) fn agree_on_geometry(devices: &mut Devices, geometry: &Geometry) -> R
 /// blocks of its geometry, each durable before the next. To be done before anything is written that
 /// such a program would misread: from the first block on it refuses the store.
 pub(crate) fn raise_version(devices: &mut Devices, geometry: &mut Geometry) -> Result<(), IoError> {
-    let version = geometry.detection.format_version();
+    let version = geometry.least_version();
     if geometry.version >= version {
         return Ok(());
     }

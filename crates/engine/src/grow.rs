@@ -21,7 +21,7 @@ use thiserror::Error;
 
 use crate::create::{PlanError, can_be, check_data, containers_in, tables_bytes_for};
 use crate::devices::Devices;
-use crate::geometry::{check_zones, read_geometry, write_geometry};
+use crate::geometry::{check_zones, read_geometry, refuse_to_write, write_geometry};
 use crate::open::open_error::OpenError;
 
 /// What a store is to get.
@@ -83,6 +83,7 @@ impl Growing {
     pub fn begin(disk: Box<dyn Disk>) -> Result<Self, OpenError> {
         let mut devices = Devices::new(disk);
         let geometry = read_geometry(&mut devices)?;
+        refuse_to_write(&geometry)?;
         check_zones(&devices, &geometry)?;
         devices.let_go_behind(geometry.data.len());
         Ok(Self { devices, geometry })
@@ -124,6 +125,7 @@ mod tests {
             data: vec![16, 8],
             detection: Default::default(),
             marked: true,
+            features: Default::default(),
         }
     }
 

@@ -75,7 +75,9 @@ pub use door::error::RequestError;
 pub use door::moment::utc;
 pub use door::open_volume::OpenVolume;
 pub use door::opens::{OpenInfo, Opener};
-pub use door::outcome::{DedupWord, Extent, ReadPieces, Reply, Segment, VolumeInfo};
+pub use door::outcome::{
+    DedupWord, Extent, ReadPieces, Reply, Segment, VolumeInfo, VolumeKindWord,
+};
 pub use door::reservation::Reservation;
 pub use door::volume::{SECTOR_BYTES, VOLUME_BYTES_MAX, VolumeHandle};
 pub use engine::Engine;
@@ -83,7 +85,7 @@ pub use explain::explanation::{
     Address, ExplainedChunk, ExplainedCopy, ExplainedFrame, ExplainedPage, ExplainedPlace,
     Explanation,
 };
-pub use format::catalog::{Dedup, Origin};
+pub use format::catalog::{Dedup, Origin, VolumeKind};
 pub use format::detection::{Detection, FingerprintKind};
 pub use format::domain::DomainSecret;
 pub use format::units::{Codec, Compression, VolumeId, Zone};

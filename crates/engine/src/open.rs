@@ -13,8 +13,10 @@
 //! Opening the older root, when the newer slot is lost, replays a longer piece of the same journal
 //! to the same state. What is left of the newer one may still tell how far the journal was durable.
 
+pub(crate) mod batches;
 pub(crate) mod belonging;
 pub(crate) mod container_lives;
+pub(crate) mod gathering;
 pub(crate) mod loading;
 pub(crate) mod loading_hash;
 pub(crate) mod mend;
@@ -48,8 +50,9 @@ use crate::door::intake::Intake;
 use crate::engine::{Engine, Parts};
 use crate::flush::flushing::Flushing;
 use crate::geometry::{
-    agree_on_geometry, check_zones, raise_version, read_geometry, read_superblock,
+    agree_on_geometry, check_zones, raise_version, read_geometry, read_superblock, refuse_to_write,
 };
+use crate::open::batches::Batches;
 use crate::open::belonging::refuse_foreign_tables;
 use crate::open::loading::{Loading, UnreadSlot};
 use crate::open::open_error::{OpenError, OpenReport};
@@ -64,6 +67,7 @@ pub(crate) struct Opened {
     pub(crate) geometry: Geometry,
     pub(crate) devices: Devices,
     pub(crate) state: State,
+    pub(crate) batches: Batches,
     pub(crate) newest: Root,
     /// Where the older root's journal begins; the newest's, if there is no older.
     pub(crate) tail_offset_bytes: u64,
@@ -151,6 +155,9 @@ pub(crate) fn load(
     may_write: bool,
 ) -> Result<Opened, OpenError> {
     let mut geometry = read_geometry(&mut devices)?;
+    if may_write {
+        refuse_to_write(&geometry)?;
+    }
     check_zones(&devices, &geometry)?;
     devices.let_go_behind(geometry.data.len());
     if may_write {
@@ -165,7 +172,8 @@ pub(crate) fn load(
     let state = empty_state(&geometry, &newest, cache);
     let kept_blocks = blocks_kept(dirty_pages_sure(geometry.tables_bytes, cache.pages));
     let unread = unread.map(|at_bytes| UnreadSlot::new(at_bytes, &newest, &geometry));
-    let mut loading = Loading { devices, state, may_write, kept_blocks, unread };
+    let batches = Batches::of(cache.pages, geometry.tables_blocks());
+    let mut loading = Loading { devices, state, may_write, kept_blocks, unread, batches };
     loading.mark_reachable(&geometry, &newest, older.as_ref())?;
     loading.load_tables(&newest)?;
     let scanned = loading.scan_journal(&geometry, &newest, told)?;
@@ -198,7 +206,7 @@ pub(crate) fn load(
     let Loading { devices, state, .. } = loading;
     let tail_offset_bytes =
         older.as_ref().map_or(newest.journal.offset_bytes, |root| root.journal.offset_bytes);
-    Ok(Opened { geometry, devices, state, newest, tail_offset_bytes, recovered, report })
+    Ok(Opened { geometry, devices, state, batches, newest, tail_offset_bytes, recovered, report })
 }
 
 /// What the two slots hold.

@@ -26,6 +26,7 @@ pub(crate) mod streams;
 use std::sync::Arc;
 
 use disk::AlignedBuf;
+use format::catalog::VolumeKind;
 use format::pba_page::PbaEntry;
 use format::units::{Lba, Pba, Pbn, TreeId, VolumeId};
 use tables::{PageError, lba_pbn, pbn_pba, second_copies};
@@ -104,7 +105,8 @@ impl Engine {
         whom: ReadFor,
     ) {
         let chunk_bytes = self.geometry.chunk_bytes;
-        let volume = VolumeShared::new(id, "", u64::MAX, true, chunk_bytes, None);
+        let volume =
+            VolumeShared::new(id, "", u64::MAX, true, chunk_bytes, None, VolumeKind::default());
         let (as_of, permit, avoided) = (0, None, Vec::new());
         self.try_read(ReadOp { volume, offset_bytes, length_bytes, as_of, whom, permit, avoided });
     }

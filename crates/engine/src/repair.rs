@@ -24,7 +24,7 @@ use format::units::{TreeId, VolumeId, Zone};
 
 use crate::check::problem::{CheckProgress, CheckReport, Problem};
 use crate::devices::Devices;
-use crate::geometry::raise_version;
+use crate::geometry::{raise_version, refuse_to_write};
 use crate::marks::write_mark;
 use crate::open::belonging::ForeignZone;
 use crate::open::open_error::OpenError;
@@ -145,6 +145,7 @@ pub fn repair_without(
 ) -> Result<RepairReport, RepairError> {
     let mut reads = DamageReads::new(Devices::new(disk));
     let mut survey = Survey::of(&mut reads, progress)?;
+    refuse_to_write(&survey.geometry)?;
     refuse_what_cannot_be(&survey)?;
     let foreign = survey.foreign_zones(&mut reads);
     if let Some(foreign) = foreign.iter().find(|foreign| !given_up.zones.contains(&foreign.zone)) {

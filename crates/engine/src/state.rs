@@ -440,9 +440,10 @@ impl State {
 
     fn apply_to_catalog(&mut self, change: &Change) {
         match change {
-            Change::CreateVolume { id, size_bytes, read_only, name, domain } => {
-                let (name, domain) = (name.clone(), domain.clone());
-                let entry = CatalogEntry::of_new_volume(*id, name, *size_bytes, *read_only, domain);
+            Change::CreateVolume { id, size_bytes, read_only, name, domain, kind } => {
+                let (name, domain, size_bytes) = (name.clone(), domain.clone(), *size_bytes);
+                let entry =
+                    CatalogEntry::of_new_volume(*id, name, size_bytes, *read_only, domain, *kind);
                 self.domains = self.domains.max(entry.domain_number());
                 self.catalog.insert(entry);
                 self.store.add_tree(TreeId::volume(*id), Default::default());

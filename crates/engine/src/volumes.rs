@@ -225,7 +225,8 @@ pub(crate) fn shared_of(
 ) -> Arc<VolumeShared> {
     let (name, domain) = (state.full_name(entry), entry.domain.clone());
     let (size_bytes, read_only) = (entry.size_bytes, entry.read_only);
-    let shared = VolumeShared::new(entry.id, &name, size_bytes, read_only, chunk_bytes, domain);
+    let (id, kind) = (entry.id, entry.kind);
+    let shared = VolumeShared::new(id, &name, size_bytes, read_only, chunk_bytes, domain, kind);
     shared.set_quota_bytes(entry.quota_bytes);
     shared
 }

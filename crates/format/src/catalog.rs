@@ -13,6 +13,7 @@ use crate::units::{BlockPtr, UUID_BYTES, VolumeId};
 
 pub use crate::name::{NAME_BYTES_MAX, NameError, VolumeName};
 pub use crate::units::TreeRoot;
+pub use crate::volume_kind::{VolumeFlags, VolumeKind};
 
 /// Entries in a leaf.
 pub const SLOTS: usize = 7;
@@ -42,7 +43,10 @@ pub(crate) const DOMAIN_NAME_BYTES_AT: usize = 378;
 pub(crate) const DOMAIN_NAME_AT: usize = 379;
 pub(crate) const ORIGIN_UUID_AT: usize = 443;
 pub(crate) const ORIGIN_NUMBER_AT: usize = 459;
-pub(crate) const REST_AT: usize = 463;
+pub(crate) const KIND_AT: usize = 463;
+pub(crate) const INCOMPATIBLE_FLAGS_AT: usize = 464;
+pub(crate) const COMPATIBLE_FLAGS_AT: usize = 468;
+pub(crate) const REST_AT: usize = 472;
 pub(crate) const FLAG_READ_ONLY: u8 = 1;
 const FLAG_PARENT: u8 = 2;
 const FLAG_SNAPSHOT: u8 = 4;
@@ -56,6 +60,7 @@ const _: () = assert!(NAME_AT + NAME_BYTES_MAX == PADDING_AT && ZERO_AT <= QUOTA
 const _: () = assert!(QUOTA_AT + 8 == DOMAIN_AT && DOMAIN_NAME_BYTES_AT + 1 == DOMAIN_NAME_AT);
 const _: () = assert!(DOMAIN_NAME_AT + DOMAIN_NAME_BYTES_MAX == ORIGIN_UUID_AT);
 const _: () = assert!(ORIGIN_UUID_AT + UUID_BYTES == ORIGIN_NUMBER_AT && REST_AT <= ENTRY_BYTES);
+const _: () = assert!(ORIGIN_NUMBER_AT + 4 == KIND_AT && KIND_AT + 1 == INCOMPATIBLE_FLAGS_AT);
 const _: () = assert!(SLOTS * ENTRY_BYTES <= PAYLOAD_BYTES);
 
 /// Where a volume is in its life.
@@ -193,6 +198,10 @@ pub struct CatalogEntry {
     pub created_generation: u64,
     /// How it came to be.
     pub lineage: Lineage,
+    /// What its bytes are, for life.
+    pub kind: VolumeKind,
+    /// What else there is to know of it.
+    pub flags: VolumeFlags,
 }
 
 impl CatalogEntry {
@@ -204,6 +213,7 @@ impl CatalogEntry {
         size_bytes: u64,
         read_only: bool,
         domain: Option<Domain>,
+        kind: VolumeKind,
     ) -> Self {
         Self {
             id,
@@ -218,6 +228,8 @@ impl CatalogEntry {
             root: Default::default(),
             created_generation: 0,
             lineage: Default::default(),
+            kind,
+            flags: Default::default(),
         }
     }
 
@@ -269,6 +281,12 @@ pub fn get(page: &Page, slot: usize) -> Result<Option<CatalogEntry>, FormatError
         root,
         created_generation: u64_at(entry, CREATED_AT),
         lineage: get_lineage(entry, flags),
+        kind: VolumeKind::from_number(entry[KIND_AT])
+            .ok_or_else(|| impossible("kind", entry[KIND_AT]))?,
+        flags: VolumeFlags::from_words(
+            u32_at(entry, INCOMPATIBLE_FLAGS_AT),
+            u32_at(entry, COMPATIBLE_FLAGS_AT),
+        )?,
     }))
 }
 
@@ -350,4 +368,6 @@ pub fn set(page: &mut Page, slot: usize, entry: Option<&CatalogEntry>) {
         put_bytes(bytes, DOMAIN_NAME_AT, name.as_bytes());
     }
     set_lineage(bytes, &entry.lineage);
+    bytes[KIND_AT] = entry.kind as u8;
+    put_u32(bytes, COMPATIBLE_FLAGS_AT, entry.flags.compatible);
 }

@@ -10,7 +10,7 @@ use std::fmt;
 use crate::bucket::LOAD_MEAN;
 use crate::domain::DomainSecret;
 use crate::error::{FormatError, Structure};
-use crate::{FORMAT_VERSION, FORMAT_VERSION_COMMON};
+use crate::{FORMAT_VERSION_COMMON, FORMAT_VERSION_DETECTION};
 
 /// What makes a chunk's fingerprint.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -187,7 +187,7 @@ impl Detection {
     /// programs that know no other go on reading it.
     #[must_use]
     pub fn format_version(self) -> u32 {
-        if self == Self::default() { FORMAT_VERSION_COMMON } else { FORMAT_VERSION }
+        if self == Self::default() { FORMAT_VERSION_COMMON } else { FORMAT_VERSION_DETECTION }
     }
 
     /// Number of the kind, flags, and blocks of a filter; 0 for as many as version 2 had.

@@ -62,6 +62,33 @@ impl fmt::Display for Structure {
     }
 }
 
+/// What a program may do with a store of which it does not know a feature ([`crate::features`]).
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
+pub enum FeatureClass {
+    /// Check it, and write nothing.
+    ReadOnlyCompatible,
+    /// Nothing.
+    Incompatible,
+}
+
+impl FeatureClass {
+    fn what_is_allowed(self) -> &'static str {
+        match self {
+            Self::ReadOnlyCompatible => "it may check the store but not write to it:",
+            Self::Incompatible => "it may not use the store:",
+        }
+    }
+}
+
+impl fmt::Display for FeatureClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::ReadOnlyCompatible => "read-only compatible",
+            Self::Incompatible => "incompatible",
+        })
+    }
+}
+
 /// Why bytes are not the structure that they were read as.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Error)]
 pub enum FormatError {
@@ -97,6 +124,18 @@ pub enum FormatError {
         supported: u32,
         /// Its version.
         found: u32,
+    },
+    /// A newer program gave the store what this one does not know.
+    #[error(
+        "the store has {class} features that this program does not know ({bits:#x}); {} use a \
+         newer release of Tamis",
+        .class.what_is_allowed()
+    )]
+    UnknownFeatures {
+        /// What a program that does not know them may do.
+        class: FeatureClass,
+        /// Their bits.
+        bits: u64,
     },
     /// The bytes were changed since they were written, or were written in part.
     #[error("checksum of {structure} is {found:#010x} instead of {expected:#010x}")]
@@ -145,6 +184,12 @@ pub enum FormatError {
 }
 
 impl FormatError {
+    /// Whether a newer program can make sense of what this one cannot.
+    #[must_use]
+    pub fn asks_for_a_newer_program(&self) -> bool {
+        matches!(self, Self::NewerVersion { .. } | Self::UnknownFeatures { .. })
+    }
+
     pub(crate) fn field(structure: Structure, field: &'static str, found: u64) -> Self {
         Self::Field { structure, field, found }
     }

@@ -37,6 +37,7 @@ pub mod detection;
 pub mod directory;
 pub mod domain;
 mod error;
+pub mod features;
 mod field;
 pub mod frame;
 pub mod map_page;
@@ -50,12 +51,13 @@ pub mod root;
 pub mod stream;
 pub mod superblock;
 pub mod units;
+mod volume_kind;
 pub mod zone_start;
 
 #[cfg(test)]
 mod tests;
 
-pub use error::{FormatError, Structure};
+pub use error::{FeatureClass, FormatError, Structure};
 pub use units::{BLOCK_BYTES, CONTAINER_BYTES};
 
 /// The newest version of the format that this program reads.
@@ -65,7 +67,11 @@ pub use units::{BLOCK_BYTES, CONTAINER_BYTES};
 /// | 1 | the first |
 /// | 2 | a PBN-PBA entry and the changes that make one carry the frame's check |
 /// | 3 | only of stores that have them: other fingerprints, comparing, other filters, domains |
-pub const FORMAT_VERSION: u32 = 3;
+/// | 4 | only of stores that have them: [`features`], of which each has a bit from now on |
+pub const FORMAT_VERSION: u32 = 4;
+
+/// The version of a store that finds duplicates otherwise than version 2 did.
+pub(crate) const FORMAT_VERSION_DETECTION: u32 = 3;
 
 /// The version of a store that has nothing of a newer one, and of roots, pages and footers in every
 /// store: nothing in those has changed since.

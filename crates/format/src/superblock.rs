@@ -7,16 +7,18 @@
 //! The version is looked at before anything else, its checksum included, so that a program too old
 //! for a store says so, whatever newer versions do with the rest.
 
-use crate::FORMAT_VERSION;
 use crate::checksum::crc32c;
 use crate::detection::Detection;
 use crate::error::{FormatError, Structure};
+use crate::features::{self, Features};
 use crate::field::{array_at, put_bytes, put_u32, put_u64, u32_at, u64_at};
 use crate::record::RECORD_BYTES_MAX;
 use crate::units::{
     BLOCK_BYTES, BlockPtr, CONTAINER_BYTES, ContainerId, Pba, Pbn, UUID_BYTES, Zone,
 };
-use crate::{container_page, pba_page};
+use crate::{
+    FORMAT_VERSION, FORMAT_VERSION_COMMON, FORMAT_VERSION_DETECTION, container_page, pba_page,
+};
 
 /// Length of zone superblock.
 pub const SUPERBLOCK_BYTES: u64 = 16 * BLOCK_BYTES as u64;
@@ -64,11 +66,11 @@ pub(crate) const FLAGS_AT: usize = 79;
 pub(crate) const DATA_AT: usize = 80;
 pub(crate) const DATA_ENTRY_BYTES: usize = 4;
 pub(crate) const SECRET_AT: usize = 336;
-pub(crate) const REST_AT: usize = 368;
+pub(crate) const REST_AT: usize = features::END_AT;
 
 const _: () = assert!(DATA_COUNT_AT + 4 == DETECTION_KIND_AT && FLAGS_AT + 1 == DATA_AT);
 const _: () = assert!(DATA_AT + DATA_ZONES_MAX * DATA_ENTRY_BYTES == SECRET_AT);
-const _: () = assert!(SECRET_AT + 32 == REST_AT);
+const _: () = assert!(SECRET_AT + 32 == features::COMPATIBLE_AT);
 const _: () = assert!(REST_AT <= 512, "an update of the geometry fits one sector");
 
 /// What a store is made of.
@@ -94,6 +96,8 @@ pub struct Geometry {
     pub detection: Detection,
     /// Whether every zone was marked before anything else was written to it ([`crate::mark`]).
     pub marked: bool,
+    /// What it has beyond version 3.
+    pub features: Features,
 }
 
 impl Geometry {
@@ -119,6 +123,7 @@ impl Geometry {
         block[DETECTION_FLAGS_AT] = flags;
         block[DETECTION_FILTER_AT] = filter;
         block[FLAGS_AT] = if self.marked { FLAG_MARKED } else { 0 };
+        self.features.encode(&mut block);
         if let Some(secret) = &self.detection.secret {
             put_bytes(&mut block, SECRET_AT, &secret.0);
         }
@@ -139,6 +144,7 @@ impl Geometry {
         FormatError::at_least(structure, BLOCK_BYTES, block)?;
         let block = &block[..BLOCK_BYTES];
         check_start(structure, MAGIC, block)?;
+        check_features(block)?;
         let count = u32_at(block, DATA_COUNT_AT);
         if count as usize > DATA_ZONES_MAX {
             return Err(FormatError::field(structure, "count of data zones", u64::from(count)));
@@ -158,6 +164,10 @@ impl Geometry {
                 array_at(block, SECRET_AT),
             )?,
             marked: block[FLAGS_AT] & FLAG_MARKED != 0,
+            features: match has_features(block) {
+                true => Features::decode(block)?,
+                false => Features::default(),
+            },
         };
         geometry.check()?;
         Ok(geometry)
@@ -180,7 +190,8 @@ impl Geometry {
         let zones = self.data.len();
         let total = self.containers_total();
         let is_version = (1..=FORMAT_VERSION).contains(&self.version)
-            && (self.detection == Detection::default() || self.version == FORMAT_VERSION);
+            && (self.version >= self.least_version()
+                || self.least_version() == FORMAT_VERSION_COMMON);
         let kind = self.detection.kind as u8;
         let container_bytes = self.container_bytes;
         for (sound, field, found) in [
@@ -198,7 +209,14 @@ impl Geometry {
                 return Err(FormatError::field(Structure::Superblock, field, found));
             }
         }
-        Ok(())
+        self.features.check()
+    }
+
+    /// The version of a store that has what this one has: the lowest, so that older programs go on
+    /// reading all that they know.
+    #[must_use]
+    pub fn least_version(&self) -> u32 {
+        if self.features.any() { FORMAT_VERSION } else { self.detection.format_version() }
     }
 
     /// Blocks of zone tables, the first of them, which is never used, among them.
@@ -290,14 +308,25 @@ impl Geometry {
     }
 }
 
-/// That a newer program has made a geometry, said by a block of it that is whole. Another block may
-/// say nothing of it yet, or have been lost: a store is the newer program's as soon as one does.
+/// That a newer program has made a geometry, or given it what this one does not know, said by a
+/// block of it that is whole. Another block may say nothing of it yet, or have been lost: a store
+/// is the newer program's as soon as one does.
 #[must_use]
-pub fn newer_version(block: &[u8]) -> Option<FormatError> {
+pub fn made_by_newer(block: &[u8]) -> Option<FormatError> {
     let block = block.get(..BLOCK_BYTES)?;
-    let error = check_start(Structure::Superblock, MAGIC, block).err()?;
+    let start = check_start(Structure::Superblock, MAGIC, block);
+    let error = start.and_then(|()| check_features(block)).err()?;
     let is_whole = u32_at(block, CRC_AT) == crc32c(&block[VERSION_AT..]);
-    Some(error).filter(|error| is_whole && matches!(error, FormatError::NewerVersion { .. }))
+    Some(error).filter(|error| is_whole && error.asks_for_a_newer_program())
+}
+
+fn has_features(block: &[u8]) -> bool {
+    u32_at(block, VERSION_AT) > FORMAT_VERSION_DETECTION
+}
+
+/// Whether this program knows enough of a geometry, whose start is sound, to read the rest of it.
+fn check_features(block: &[u8]) -> Result<(), FormatError> {
+    if has_features(block) { features::check_known(block) } else { Ok(()) }
 }
 
 /// What both structures of zone superblock begin with: magic, version, and a checksum over the

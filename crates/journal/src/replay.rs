@@ -33,7 +33,7 @@ use mutants::mutant;
 
 use crate::ring::Ring;
 
-/// Asked for at once, unless a record is longer.
+/// Asked for at first, unless a record is longer.
 const WINDOW_BYTES: usize = 128 << 10;
 
 /// Why replay ended: what is where the next record would be. For a report; all are the journal's
@@ -96,6 +96,8 @@ pub struct Replay {
     needs_bytes: usize,
     /// What of it the next step cannot do without.
     least_bytes: usize,
+    /// Asked for next, and at most.
+    ahead_bytes: (usize, usize),
     end: Option<End>,
     kept_from: u64,
     kept: Vec<(u64, Vec<u8>)>,
@@ -117,12 +119,19 @@ impl Replay {
             window_at: 0,
             needs_bytes: 0,
             least_bytes: 0,
+            ahead_bytes: (WINDOW_BYTES, WINDOW_BYTES),
             end: None,
             kept_from: u64::MAX,
             kept: Vec::new(),
         };
         replay.need(BLOCK_BYTES);
         replay
+    }
+
+    /// Asks for up to so many bytes at once: each time for twice as much as before, so that a short
+    /// journal costs no more than it did. Fewer than it asks for at first change nothing.
+    pub fn read_ahead(&mut self, most_bytes: usize) {
+        self.ahead_bytes.1 = most_bytes.max(WINDOW_BYTES);
     }
 
     /// From this record on bytes are kept for [`Self::take_kept`], fillers' too.
@@ -157,6 +166,8 @@ impl Replay {
     /// Takes what [`Self::needs`] named. Fewer bytes mean that the medium ends there.
     pub fn feed(&mut self, bytes: &[u8]) -> ReplayStep {
         let is_short = bytes.len() < self.needs_bytes;
+        let (next_bytes, most_bytes) = self.ahead_bytes;
+        self.ahead_bytes.0 = (2 * next_bytes).min(most_bytes);
         self.window.clear();
         self.window.extend_from_slice(bytes);
         self.window_at = 0;
@@ -249,7 +260,7 @@ impl Replay {
     /// Asks for a window, of which `least_bytes` are needed; neither reaches beyond the lap.
     fn need(&mut self, least_bytes: usize) {
         let left_bytes = self.ring.bytes_to_end(self.position.offset_bytes);
-        self.needs_bytes = left_bytes.min(least_bytes.max(WINDOW_BYTES) as u64) as usize;
+        self.needs_bytes = left_bytes.min(least_bytes.max(self.ahead_bytes.0) as u64) as usize;
         self.least_bytes = left_bytes.min(least_bytes as u64) as usize;
     }
 

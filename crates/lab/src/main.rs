@@ -15,7 +15,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use engine::{Detection, FingerprintKind};
 use lab::{DamageTable, Look, Script, Simulation, image};
 
 /// Proves, or breaks, what the engine promises.
@@ -40,7 +39,7 @@ enum Command {
     /// Make the stored image of a format version that today's program writes, for the tests of all
     /// later ones.
     Image {
-        /// Which: 2, with BLAKE3, or 3, with SHA-256.
+        /// Which: 2, with BLAKE3, 3, with SHA-256 and a domain, or 4, with a bucket as well.
         #[arg(long, default_value_t = format::FORMAT_VERSION)]
         version: u32,
         /// Where `vN.image` and `vN.txt` go.
@@ -108,15 +107,12 @@ fn replay(file: &std::path::Path) -> ExitCode {
 }
 
 fn make_image(version: u32, folder: &std::path::Path) -> ExitCode {
-    let kinds = [FingerprintKind::Blake3, FingerprintKind::Sha256];
-    let mut ways =
-        kinds.map(|kind| Detection { kind, verify: false, ..Default::default() }).into_iter();
-    let Some(detection) = ways.find(|way| way.format_version() == version) else {
+    let Some(recipe) = image::Recipe::of_version(version) else {
         println!("this program does not write version {version}");
         return ExitCode::FAILURE;
     };
     let path = folder.join(format!("v{version}.image"));
-    let made = image::make(detection).and_then(|disk| {
+    let made = image::make(recipe).and_then(|disk| {
         let packed = image::pack(&disk)?;
         let recorded = image::record(&disk)?;
         std::fs::write(&path, &packed)?;

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use engine::{Codec, Compression, Dedup};
+use engine::{Codec, Compression, Dedup, VolumeKind};
 
 use crate::failure::Broken;
 
@@ -42,6 +42,7 @@ pub(crate) struct Entry {
     pub(crate) dedup: Dedup,
     /// Where its chunks are shared.
     pub(crate) domain: Option<String>,
+    pub(crate) kind: VolumeKind,
 }
 
 impl Entry {
@@ -411,6 +412,7 @@ mod tests {
             quota: None,
             dedup: Dedup::On,
             domain: None,
+            kind: VolumeKind::Block,
         })
     }
 

@@ -39,7 +39,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use disk::Loss;
-use engine::{Codec, Compression, Dedup, Detection, FingerprintKind};
+use engine::{Codec, Compression, Dedup, Detection, FingerprintKind, VolumeKind};
 use thiserror::Error;
 
 use crate::dice::mixed;
@@ -111,6 +111,12 @@ impl Shape {
     /// it was before there was any of it, so that digests can be compared over releases.
     pub(crate) fn uses_new_things(&self) -> bool {
         self.seed % 8 == 5
+    }
+
+    /// The kind that a volume is made of: every other one is a bucket.
+    pub(crate) fn kind_of(&self, volume: u32) -> VolumeKind {
+        let is_bucket = self.uses_new_things() && volume % 2 == 1;
+        if is_bucket { VolumeKind::Bucket } else { VolumeKind::Block }
     }
 
     /// The domain that a volume is made in.

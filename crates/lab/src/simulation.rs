@@ -353,6 +353,7 @@ fn new_store(script: &Script) -> Result<MemoryDisk, Broken> {
         data: vec![shape.containers; usize::from(shape.zones)],
         detection: shape.detection,
         marked: true,
+        features: Default::default(),
     };
     let zones =
         if script.grows() { zones_to_grow_into(&geometry) } else { geometry.zones().collect() };

@@ -4,11 +4,14 @@
 //! Snapshots are served to whoever names one, and not listed: who takes what is listed for what
 //! there is to attach (and a client that names nothing gets the only volume) means volumes, and
 //! there may be thousands of snapshots.
+//!
+//! Only disks are exports. A volume of another kind has an owner that keeps its bytes in order, and
+//! for clients of this door it is not there.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use engine::control::ListVolumes;
-use engine::{Client, OpenVolume, Opener, RequestError};
+use engine::{Client, OpenVolume, Opener, RequestError, VolumeKind};
 
 use crate::handshake::{Export, Exports, NotServed};
 
@@ -43,7 +46,11 @@ pub(crate) struct Offered<'a> {
 impl Offered<'_> {
     fn open_named(&self, name: &str) -> Result<OpenVolume, NotServed> {
         let opener = Opener::new(self.who, unix_seconds());
-        self.client.open_volume(name, opener).map_err(|error| not_served(&error))
+        let volume = self.client.open_volume(name, opener).map_err(|error| not_served(&error))?;
+        match volume.kind() {
+            VolumeKind::Block => Ok(volume),
+            VolumeKind::Bucket => Err(NotServed::Unknown),
+        }
     }
 }
 
@@ -62,7 +69,9 @@ impl Exports for Offered<'_> {
             let some = some.map_err(|error| not_served(&error))?;
             after = some.last().map(|last| last.name.clone());
             let is_last = some.len() < LISTED_AT_ONCE;
-            let volumes = some.into_iter().filter(|volume| volume.taken_unix_s.is_none());
+            let volumes = some
+                .into_iter()
+                .filter(|volume| volume.taken_unix_s.is_none() && volume.kind == VolumeKind::Block);
             names.extend(volumes.map(|volume| volume.name));
             if is_last {
                 return Ok(names);

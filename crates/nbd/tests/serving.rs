@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use nbd::wire::option::{OPT_ABORT, OPT_LIST, REP_ACK, REP_SERVER};
+use engine::{NewVolume, VolumeKind};
+use nbd::wire::option::{OPT_ABORT, OPT_GO, OPT_LIST, REP_ACK, REP_ERR_UNKNOWN, REP_SERVER};
 use nbd::wire::{
     COMMAND_DF, COMMAND_FUA, COMMAND_NO_HOLE, COMMAND_REQ_ONE, Command, Fields, Request,
 };
@@ -315,6 +316,24 @@ fn the_list_follows_the_volumes() {
     peer.option(OPT_ABORT, b"");
     assert_eq!(peer.last_option_reply(), REP_ACK);
     assert!(peer.is_closed());
+}
+
+/// Not in the list, not by name, and not as the only volume.
+#[test]
+fn a_bucket_is_no_export() {
+    let (store, server) = Store::serving(&[]);
+    let (name, kind) = ("bucket".to_owned(), VolumeKind::Bucket);
+    let new = NewVolume { name, size_bytes: SIZE_BYTES, kind, ..NewVolume::default() };
+    store.client.ask(new).unwrap();
+    let mut peer = Peer::unix(&server);
+    peer.greet();
+    peer.option(OPT_LIST, b"");
+    assert_eq!(peer.last_option_reply(), REP_ACK);
+    for name in ["bucket", ""] {
+        let length_bytes = (name.len() as u32).to_be_bytes();
+        peer.option(OPT_GO, &[&length_bytes, name.as_bytes(), &[0; 2]].concat());
+        assert_eq!(peer.last_option_reply(), REP_ERR_UNKNOWN, "{name:?}");
+    }
 }
 
 #[test]

@@ -154,8 +154,7 @@ impl Store {
     /// [`RequestError::VolumeExists`], [`RequestError::BadName`], [`RequestError::BadSize`], and
     /// what the device comes to.
     pub fn create_volume(&self, name: &str, size_bytes: u64) -> Result<Volume, RequestError> {
-        let volume =
-            NewVolume { name: name.to_owned(), size_bytes, read_only: false, domain: None };
+        let volume = NewVolume { name: name.to_owned(), size_bytes, ..NewVolume::default() };
         self.client.ask(volume)?;
         self.volume(name)
     }

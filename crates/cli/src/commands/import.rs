@@ -171,7 +171,7 @@ impl Import<'_> {
             self.client.delete_volume_with_snapshots(&staging)?;
         }
         let size_bytes = self.image.size_bytes().map_or(STREAM_BYTES_FIRST, padded);
-        let new = NewVolume { name: staging.clone(), size_bytes, read_only: false, domain };
+        let new = NewVolume { name: staging.clone(), size_bytes, domain, ..NewVolume::default() };
         self.client.ask(new)?;
         let copied = self.copy(&staging, true, Room::Growing).and_then(|image_bytes| {
             self.client.resize_volume(&staging, padded(image_bytes))?;

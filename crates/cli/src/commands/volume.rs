@@ -52,7 +52,13 @@ fn create(args: &VolumeCreateArgs) -> Result<(), CliError> {
         };
         let (name, domain) = (of.name.clone(), args.domain.clone());
         let (size_bytes, read_only) = (args.size, args.read_only);
-        let made = store.create_volume(NewVolume { name, size_bytes, read_only, domain })?;
+        let made = store.create_volume(NewVolume {
+            name,
+            size_bytes,
+            read_only,
+            domain,
+            ..NewVolume::default()
+        })?;
         let undo = deletion_of(&made);
         let dedup = if args.no_dedup { Some(Dedup::Off) } else { args.dedup };
         let set = set_up(store, made, quota_bytes, dedup.filter(|dedup| *dedup != Dedup::On));

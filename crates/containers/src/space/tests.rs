@@ -24,6 +24,7 @@ fn geometry(data: &[u32]) -> Geometry {
         data: data.to_vec(),
         detection: Default::default(),
         marked: false,
+        features: Default::default(),
     }
 }
 

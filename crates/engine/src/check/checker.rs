@@ -67,7 +67,7 @@ pub(crate) struct Checker {
 
 impl Checker {
     pub(crate) fn new(opened: Opened) -> Self {
-        let Opened { geometry, devices, state, report, recovered, .. } = opened;
+        let Opened { geometry, devices, state, batches, report, recovered, .. } = opened;
         let pbns = state.next_pbn as usize;
         let records_replayed = report.records_replayed;
         let has_domains = geometry.detection.secret.is_some() || state.domains > 0;
@@ -78,7 +78,14 @@ impl Checker {
             + copied_chunks.min(pbns as u64);
         let stored = stored as usize;
         Self {
-            loading: Loading { devices, state, may_write: false, kept_blocks: 0, unread: None },
+            loading: Loading {
+                devices,
+                state,
+                may_write: false,
+                kept_blocks: 0,
+                unread: None,
+                batches,
+            },
             geometry,
             report: CheckReport { records_replayed, ..CheckReport::default() },
             references: vec![0; pbns],

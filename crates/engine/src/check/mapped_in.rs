@@ -50,7 +50,7 @@ impl MappedIn {
 mod tests {
     use super::MappedIn;
     use crate::check::problem::Problem;
-    use format::catalog::CatalogEntry;
+    use format::catalog::{CatalogEntry, VolumeKind};
     use format::domain::{Domain, DomainId};
     use format::frame::FrameHeader;
     use format::units::{Codec, Pbn, VolumeId};
@@ -58,7 +58,8 @@ mod tests {
     fn volume(id: u32, domain: u16) -> CatalogEntry {
         let id_of = DomainId::new(domain).unwrap();
         let domain = id_of.is_keyed().then(|| Domain { id: id_of, name: format!("d{domain}") });
-        CatalogEntry::of_new_volume(VolumeId(id), format!("v{id}"), 1 << 20, false, domain)
+        let (name, kind) = (format!("v{id}"), VolumeKind::Block);
+        CatalogEntry::of_new_volume(VolumeId(id), name, 1 << 20, false, domain, kind)
     }
 
     fn frame(pbn: u64, domain: u16) -> FrameHeader {

@@ -3,7 +3,7 @@
 //! [`crate::WeightRequest`]).
 
 use disk::FurtherFiles;
-use format::catalog::{Dedup, Origin};
+use format::catalog::{Dedup, Origin, VolumeKind};
 use format::units::Compression;
 
 use crate::door::opens::Opener;
@@ -56,6 +56,9 @@ pub struct NewVolume {
     /// The domain whose chunks it shares, and no others'; it begins with its first volume. None:
     /// the default one.
     pub domain: Option<String>,
+    /// What its bytes will be. The first volume of another kind than block gives the store a
+    /// feature for which older programs refuse it.
+    pub kind: VolumeKind,
 }
 
 /// Grows or shrinks a volume; what is cut off is unmapped.

@@ -43,7 +43,8 @@ impl Client {
         size_bytes: u64,
         read_only: bool,
     ) -> Result<VolumeInfo, RequestError> {
-        self.ask(NewVolume { name: name.to_owned(), size_bytes, read_only, domain: None })
+        let name = name.to_owned();
+        self.ask(NewVolume { name, size_bytes, read_only, ..NewVolume::default() })
     }
 
     /// [`ResizeVolume`], which may shrink it.

@@ -71,7 +71,8 @@ mod tests {
 
     #[test]
     fn an_opening_is_listed_until_its_guard_is_dropped_and_a_kept_handle_is_not() {
-        let volume = VolumeShared::new(VolumeId(1), "v", 512, false, 4096, None);
+        let volume =
+            VolumeShared::new(VolumeId(1), "v", 512, false, 4096, None, Default::default());
         let first = OpenVolume::new(&volume, 1, Opener::new("a", 5));
         let second = OpenVolume::new(&volume, 2, Opener::new("a", 5));
         let kept = first.handle();

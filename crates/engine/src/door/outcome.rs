@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use disk::AlignedBuf;
-use format::catalog::{Dedup, Origin};
+use format::catalog::{Dedup, Origin, VolumeKind};
 use format::frame;
 use format::superblock::Geometry;
 use format::units::{Compression, FrameCheck, Pbn};
@@ -62,6 +62,9 @@ pub struct VolumeInfo {
     /// What may be mapped of it at most, if it has a quota.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota_bytes: Option<u64>,
+    /// What its bytes are.
+    #[serde(default, with = "VolumeKindWord")]
+    pub kind: VolumeKind,
     /// Whether duplicates are looked for among what is written to it.
     #[serde(default, with = "DedupWord")]
     pub dedup: Dedup,
@@ -95,6 +98,15 @@ pub enum DedupWord {
     Off,
     On,
     Auto,
+}
+
+/// How a [`VolumeKind`] is written in JSON.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(remote = "VolumeKind", rename_all = "lowercase")]
+#[expect(missing_docs, reason = "they are those of the other one")]
+pub enum VolumeKindWord {
+    Block,
+    Bucket,
 }
 
 /// What servers that knew no other way did.
@@ -380,7 +392,15 @@ mod tests {
         let stretch = Arc::new(stretch);
         let bytes = FrameBytes::Read { buf: Arc::clone(&stretch), offset_bytes, length_bytes };
         let framed = Piece::Frame { bytes, pbn: Pbn(9), check };
-        let volume = VolumeShared::new(VolumeId(1), "v", 1 << 20, false, CHUNK as u32, None);
+        let volume = VolumeShared::new(
+            VolumeId(1),
+            "v",
+            1 << 20,
+            false,
+            CHUNK as u32,
+            None,
+            Default::default(),
+        );
         let plain = Piece::Plain(ChunkRef::new(Arc::clone(&write), CHUNK as u32, CHUNK as u32));
         let part = |piece, lba, skip_bytes| PiecePart { piece, lba, skip_bytes, take_bytes: 1024 };
         let mut pieces = ReadPieces {

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use format::catalog::VolumeKind;
 use format::domain::Domain;
 use format::units::VolumeId;
 
@@ -23,6 +24,7 @@ pub(crate) struct VolumeShared {
     pub(crate) read_only: bool,
     /// Whose chunks it shares, if not those of the default domain.
     pub(crate) domain: Option<Domain>,
+    pub(crate) kind: VolumeKind,
     gone: AtomicBool,
     chunk_bytes: u32,
     /// 0: none.
@@ -45,6 +47,7 @@ impl VolumeShared {
         read_only: bool,
         chunk_bytes: u32,
         domain: Option<Domain>,
+        kind: VolumeKind,
     ) -> Arc<Self> {
         Arc::new(Self {
             id,
@@ -52,6 +55,7 @@ impl VolumeShared {
             size_bytes: AtomicU64::new(size_bytes),
             read_only,
             domain,
+            kind,
             gone: AtomicBool::new(false),
             chunk_bytes,
             quota_bytes: AtomicU64::new(0),
@@ -276,6 +280,13 @@ impl VolumeHandle {
     #[must_use]
     pub fn opens(&self) -> Vec<OpenInfo> {
         self.0.opens.list()
+    }
+
+    /// What its bytes are: a door for disks serves no volume of another kind than
+    /// [`VolumeKind::Block`].
+    #[must_use]
+    pub fn kind(&self) -> VolumeKind {
+        self.0.kind
     }
 
     /// Whether it has been deleted.

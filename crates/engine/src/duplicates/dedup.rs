@@ -35,7 +35,7 @@ impl Engine {
         match self.volumes.volume(&verb.name) {
             Ok(_) => {
                 let then = Then::LeaveAside(verb, done);
-                self.enlarging.wishes.push_back(Wish::Detection(then));
+                self.enlarging.wishes.push_back(Wish::Geometry(then));
             }
             Err(error) => done.fail(error),
         }
@@ -76,7 +76,7 @@ impl Engine {
             return false;
         }
         if !self.enlarging.marks_asides() {
-            self.enlarging.wishes.push_back(Wish::Detection(Then::GoOn));
+            self.enlarging.wishes.push_back(Wish::Geometry(Then::GoOn));
         }
         true
     }

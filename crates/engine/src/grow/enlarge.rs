@@ -14,7 +14,7 @@
 //! The secret of a store's first keyed domain comes into the geometry in the same steps, and before
 //! the volume that it is for is recorded (`new_volumes.rs`); so does the mark that chunks may be
 //! aside of the Hash-PBN table, before a volume has no deduplication or a write is unindexed
-//! (`dedup.rs`).
+//! (`dedup.rs`), and the feature of a volume that is no block volume.
 //!
 //! A scrub judges the superblock by the geometry in memory, so its step there and the writing of
 //! another geometry keep out of each other's way.
@@ -80,12 +80,12 @@ impl Engine {
                 (After::Grown(done), self.take_files(&verb.options, verb.files))
             }
             // Another one was faster.
-            Wish::Detection(then) if self.may_be_recorded(&then) => {
+            Wish::Geometry(then) if self.may_be_recorded(&then) => {
                 self.go_on(then);
                 return true;
             }
-            Wish::Detection(then) => {
-                let geometry = self.with_detection(&then);
+            Wish::Geometry(then) => {
+                let geometry = self.geometry_with(&then);
                 (After::Then(then), geometry)
             }
         };
@@ -98,7 +98,7 @@ impl Engine {
 
     fn may_be_recorded(&self, then: &Then) -> bool {
         match then {
-            Then::Make(..) => self.geometry.detection.secret.is_some(),
+            Then::Make(volume, _) => self.geometry_allows(volume),
             Then::LeaveAside(..) | Then::GoOn => self.geometry.detection.asides,
         }
     }
@@ -114,17 +114,16 @@ impl Engine {
     }
 
     /// The geometry with what is wanted, in the version that knows of it.
-    fn with_detection(&self, then: &Then) -> Result<Geometry, RequestError> {
-        let known = self.geometry.detection;
-        let detection = match then {
-            Then::Make(..) => {
-                let secret = Some(self.offered_secret.ok_or(RequestError::NoSecret)?);
-                Detection { secret, ..known }
+    fn geometry_with(&self, then: &Then) -> Result<Geometry, RequestError> {
+        let wanted = match then {
+            Then::Make(volume, _) => self.geometry_for(volume)?,
+            Then::LeaveAside(..) | Then::GoOn => {
+                let detection = Detection { asides: true, ..self.geometry.detection };
+                Geometry { detection, ..self.geometry.clone() }
             }
-            Then::LeaveAside(..) | Then::GoOn => Detection { asides: true, ..known },
         };
-        let version = self.geometry.version.max(detection.format_version());
-        Ok(Geometry { detection, version, ..self.geometry.clone() })
+        let version = wanted.version.max(wanted.least_version());
+        Ok(Geometry { version, ..wanted })
     }
 
     /// The geometry is durable in both its blocks.

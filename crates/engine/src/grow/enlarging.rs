@@ -1,5 +1,6 @@
 //! Growths of a store that runs, from their requests to their ends; and what the geometry has to
-//! say before a store has its first domain, or its first volume without deduplication.
+//! say before a store has its first domain, its first volume without deduplication, or its first
+//! bucket.
 
 use std::collections::VecDeque;
 
@@ -14,12 +15,12 @@ use crate::door::outcome::VolumeInfo;
 pub(crate) enum Wish {
     Growth(Asked<Grow>),
     /// That the geometry says first what must be known of the store.
-    Detection(Then),
+    Geometry(Then),
 }
 
 /// What may not be recorded before the geometry says that it may be there.
 pub(crate) enum Then {
-    /// A volume in a keyed domain.
+    /// A volume in a keyed domain, or of another kind than block.
     Make(NewVolume, Done<VolumeInfo>),
     /// Chunks of a volume may be aside from now on.
     LeaveAside(SetDedup, Done<VolumeInfo>),
@@ -57,7 +58,7 @@ impl Wish {
     fn fail(self, error: RequestError) {
         match self {
             Self::Growth(asked) => asked.done.fail(error),
-            Self::Detection(then) => then.fail(error),
+            Self::Geometry(then) => then.fail(error),
         }
     }
 }
@@ -87,7 +88,7 @@ impl Enlarging {
     /// Whether the mark for chunks that wait in the write buffer is on its way.
     pub(crate) fn marks_asides(&self) -> bool {
         let runs = |growth: &Growth| matches!(growth.after, After::Then(Then::GoOn));
-        let is_wished = |wish: &Wish| matches!(wish, Wish::Detection(Then::GoOn));
+        let is_wished = |wish: &Wish| matches!(wish, Wish::Geometry(Then::GoOn));
         self.running.as_ref().is_some_and(runs) || self.wishes.iter().any(is_wished)
     }
 

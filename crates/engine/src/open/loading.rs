@@ -12,13 +12,11 @@ use tables::{PageError, PageRead, PageWrite, ReachWalker};
 
 use crate::checkpoint::page_runs::{page_bytes, take_run};
 use crate::devices::Devices;
+use crate::open::batches::Batches;
 use crate::open::open_error::OpenError;
 use crate::pages::wanted::Wanted;
 use crate::state::State;
 use crate::volumes::versions::copied_versions;
-
-/// Pages read at a time while trees are walked.
-const WALK_PAGES: usize = 256;
 
 /// Pages of neighbouring blocks that are read as one.
 const PAGES_PER_READ: usize = 256;
@@ -36,6 +34,8 @@ pub(crate) struct Loading {
     pub(crate) kept_blocks: u64,
     /// A root slot that is written over before anything that a root may name.
     pub(crate) unread: Option<UnreadSlot>,
+    /// How much is read at once.
+    pub(crate) batches: Batches,
 }
 
 /// A root slot that the device did not give, or that holds an older root of which it did not give
@@ -140,7 +140,7 @@ impl Loading {
 
     /// Reads what these changes are going to need, all at once as far as that can be told before
     /// the first is applied, and holds it. What fails here fails again when its change is applied.
-    pub(crate) fn read_for(&mut self, changes: &[Change]) -> Wanted {
+    pub(crate) fn read_for(&mut self, changes: &[&Change]) -> Wanted {
         let wanted = self.wait_for(|state, wanted| {
             changes
                 .iter()
@@ -272,7 +272,7 @@ impl Loading {
 
     fn walk(&mut self, walker: &mut ReachWalker) -> Result<(), OpenError> {
         loop {
-            let reads = walker.next_reads(WALK_PAGES);
+            let reads = walker.next_reads(self.batches.walked_pages());
             if reads.is_empty() {
                 return Ok(());
             }

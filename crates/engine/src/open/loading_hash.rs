@@ -2,21 +2,19 @@
 //! format 1 is taken over.
 
 use format::bucket;
+use format::pointer_page::FANOUT;
 use format::units::{Fingerprint, Pbn, TreeId};
-use tables::NextLeaf;
+use tables::{NextLeaf, PageRead};
 
 use crate::open::loading::Loading;
 use crate::open::open_error::OpenError;
 use crate::pages::wanted::Wanted;
 use crate::state::State;
 
-/// Leaves that are asked for at a time: those of neighbouring blocks are read as one.
-const LEAVES_PER_READ: usize = 512;
-
 impl Loading {
     /// Loads filters and young entries. A filter that is damaged is done without.
     pub(crate) fn load_hash(&mut self) -> Result<(), OpenError> {
-        for leaves in self.state.hash.filter_leaves().chunks(LEAVES_PER_READ) {
+        for leaves in self.state.hash.filter_leaves().chunks(self.batches.leaves()) {
             let wanted = match self.want_leaves(TreeId::HASH_FILTER, leaves) {
                 Ok(wanted) => vec![wanted],
                 Err(_) => leaves
@@ -30,7 +28,7 @@ impl Loading {
         }
         let young = self.all_leaves(TreeId::YOUNG)?;
         self.state.hash.expect_young(young.len());
-        for leaves in young.chunks(LEAVES_PER_READ) {
+        for leaves in young.chunks(self.batches.leaves()) {
             let wanted = self.want_leaves(TreeId::YOUNG, leaves)?;
             let State { hash, store, .. } = &mut self.state;
             for &leaf in leaves {
@@ -109,18 +107,36 @@ impl Loading {
     /// The next leaves of a tree that exist.
     fn next_leaves(&mut self, tree: TreeId, from: u64) -> Result<Vec<u64>, OpenError> {
         let (mut leaves, mut from) = (Vec::new(), from);
-        while leaves.len() < LEAVES_PER_READ {
+        while leaves.len() < self.batches.leaves() {
             let mut reads = Vec::new();
             match self.state.store.next_leaf(tree, from, &mut reads)? {
                 NextLeaf::Found(leaf) => {
                     leaves.push(leaf);
                     from = leaf + 1;
                 }
-                NextLeaf::Missing => self.load_pages(reads)?,
+                NextLeaf::Missing => {
+                    self.ask_for_stems(tree, from, &mut reads);
+                    self.load_pages(reads)?;
+                }
                 NextLeaf::End => break,
             }
         }
         Ok(leaves)
+    }
+
+    /// Asks for the next inner pages as well, those that would be missing next: by leaves below
+    /// them, which are needed too. What is damaged is met by whoever needs it.
+    fn ask_for_stems(&mut self, tree: TreeId, from: u64, reads: &mut Vec<PageRead>) {
+        let mut wanted = Wanted::default();
+        for stem in 1..self.batches.stems() {
+            let leaf = from.saturating_add(stem * FANOUT as u64);
+            let Wanted { pins, reads, .. } = &mut wanted;
+            if self.state.store.want(pins, tree, leaf, reads).is_err() {
+                break;
+            }
+        }
+        reads.append(&mut wanted.reads);
+        self.state.store.release_pins(wanted.pins);
     }
 
     fn want_leaves(&mut self, tree: TreeId, leaves: &[u64]) -> Result<Wanted, OpenError> {

@@ -58,12 +58,31 @@ impl Loading {
     ) -> Result<(Vec<DirectoryEntry>, u64), OpenError> {
         let mut entries = Vec::with_capacity(scanned.len());
         let mut live_bytes = 0;
+        for together in scanned.chunks(self.batches.frames()) {
+            let wanted = self.wait_for(|state, wanted| {
+                let mut pbns = together.iter().map(|entry| entry.pbn);
+                pbns.try_fold(true, |here, pbn| Ok(here & state.want_move(pbn, wanted)?))
+            })?;
+            live_bytes += self.live_bytes_here(container, image, together, &mut entries);
+            self.state.store.release_pins(wanted.pins);
+        }
+        Ok((entries, live_bytes))
+    }
+
+    /// Of these entries, whose pages are here, adds those to `to` that the tables place where the
+    /// entry says, and says how many bytes of them live.
+    fn live_bytes_here(
+        &self,
+        container: ContainerId,
+        image: &[u8],
+        scanned: &[DirectoryEntry],
+        to: &mut Vec<DirectoryEntry>,
+    ) -> u64 {
+        let mut live_bytes = 0;
         for entry in scanned {
             let here = entry.place(container);
-            let wanted = self.wait_for(|state, wanted| state.want_move(entry.pbn, wanted))?;
             let stored = pbn_pba::get(&self.state.store, entry.pbn);
             let copy = second_copies::get(&self.state.store, entry.pbn);
-            self.state.store.release_pins(wanted.pins);
             let frame = image.get(entry.offset_bytes as usize..).unwrap_or_default();
             let is_here =
                 |pba: Pba| pba.is_place_of(here) && pba.check.allows(frame::check_of(frame));
@@ -73,8 +92,8 @@ impl Loading {
                 None => continue,
             };
             live_bytes += if lives { u64::from(entry.length_bytes) } else { 0 };
-            entries.push(entry);
+            to.push(*entry);
         }
-        Ok((entries, live_bytes))
+        live_bytes
     }
 }

@@ -33,17 +33,12 @@ use reduce::expand_frame;
 use crate::devices::Devices;
 use crate::geometry::fingerprinters;
 use crate::open::container_lives::Lives;
+use crate::open::gathering::{Gathered, Gathering};
 use crate::open::loading::Loading;
 use crate::open::open_error::OpenError;
 use crate::read::reads::blocks_of;
 use crate::repair::damage_reads::read_blocks;
 use crate::repair::journal_image::{Behind, LOOK_AHEAD_BYTES, last_missing, look_behind};
-
-/// Changes whose pages are read together and held until all are applied: a few pages each.
-const CHANGES_READ_FOR: usize = 256;
-
-/// Frames that lie one behind the other are read in stretches of this length.
-const STRETCH_BYTES: u32 = 256 << 10;
 
 /// What the journal behind a root says before anything of it is applied.
 pub(crate) struct Scanned {
@@ -80,6 +75,7 @@ impl Loading {
     ) -> Result<Scanned, OpenError> {
         let (mut settled, mut lives) = (Settled::default(), Lives::default());
         let mut scan = Replay::new(geometry.journal_bytes, geometry.uuid, root.journal);
+        scan.read_ahead(self.batches.journal_bytes());
         let mut any = false;
         while let Some(record) = self.next_record(&mut scan)? {
             any = true;
@@ -116,29 +112,26 @@ impl Loading {
         };
         let mut replay = Replay::new(geometry.journal_bytes, geometry.uuid, root.journal);
         replay.keep_from(settled.durable_sequence + 1);
-        while let Some(record) = self.next_record(&mut replay)? {
-            let changes = record.changes().map_err(OpenError::Record)?;
-            if record.sequence > settled.placed_sequence && !mutant!(ForgetsCarriedFrames) {
-                self.devices.carry(geometry, &changes);
+        replay.read_ahead(self.batches.journal_bytes());
+        let mut gathering = Gathering::default();
+        while !recovered.cut {
+            let gathered = self.gather(&mut replay, &mut gathering, settled.durable_sequence)?;
+            let Some(last) = gathered.last() else { break };
+            for record in &gathered {
+                if record.sequence > settled.placed_sequence && !mutant!(ForgetsCarriedFrames) {
+                    self.devices.carry(geometry, &record.changes);
+                }
             }
-            if record.sequence > settled.durable_sequence {
-                if !self.frames_are_there(geometry, &changes, &mut recovered)? {
+            if last.sequence > settled.durable_sequence {
+                if !self.frames_are_there(geometry, &last.changes, &mut recovered)? {
                     recovered.cut = true;
                     break;
                 }
-                recovered.note_seals(&changes);
+                recovered.note_seals(&last.changes);
                 self.write_records_again(replay.take_kept())?;
             }
-            for part in changes.chunks(CHANGES_READ_FOR) {
-                let held = self.read_for(part);
-                for change in part.iter().filter(|change| !is_forgotten(change)) {
-                    self.apply(change)?;
-                }
-                self.state.store.release_pins(held.pins);
-            }
-            recovered.records += 1;
-            recovered.incarnation = recovered.incarnation.max(record.incarnation);
-            recovered.position = replay.position();
+            self.apply_gathered(&gathered)?;
+            recovered.note(&gathered);
         }
         refuse_a_damaged_journal(behind, recovered.position)?;
         for (at, open) in self.state.open_containers.into_iter().enumerate() {
@@ -156,7 +149,10 @@ impl Loading {
         Ok(())
     }
 
-    fn next_record(&mut self, replay: &mut Replay) -> Result<Option<ReplayRecord>, OpenError> {
+    pub(crate) fn next_record(
+        &mut self,
+        replay: &mut Replay,
+    ) -> Result<Option<ReplayRecord>, OpenError> {
         let mut step = replay.buffered();
         loop {
             match step {
@@ -249,7 +245,8 @@ impl Loading {
     ) -> Result<Option<Fingerprint>, IoError> {
         if !stretch.as_ref().is_some_and(|here| here.holds(pba)) {
             self.write_frames_again(geometry, stretch.take())?;
-            *stretch = Stretch::read(&mut self.devices, geometry, pba)?;
+            let ahead_bytes = self.batches.stretch_bytes();
+            *stretch = Stretch::read(&mut self.devices, geometry, pba, ahead_bytes)?;
         }
         let Some(here) = stretch else { return Ok(None) };
         let fingerprint = here.fingerprint(geometry, pbn, pba);
@@ -297,16 +294,14 @@ fn refuse_a_damaged_journal(behind: Behind, end: JournalPosition) -> Result<(), 
     Ok(())
 }
 
-/// What mutants leave out.
-fn is_forgotten(change: &Change) -> bool {
-    match change {
-        Change::Unmap { .. } => mutant!(ForgetsUnmapAtReplay),
-        Change::Move { .. } => mutant!(ForgetsMoveAtReplay),
-        _ => false,
-    }
-}
-
 impl Recovered {
+    fn note(&mut self, gathered: &[Gathered]) {
+        self.records += gathered.len() as u64;
+        let newest = gathered.iter().map(|record| record.incarnation).max();
+        self.incarnation = self.incarnation.max(newest.unwrap_or(0));
+        self.position = gathered.last().map_or(self.position, |record| record.end);
+    }
+
     fn note_seals(&mut self, changes: &[Change]) {
         let sealed = changes.iter().filter_map(|change| match change {
             Change::SealContainer { id, .. } => Some(*id),
@@ -341,9 +336,14 @@ struct Stretch {
 impl Stretch {
     /// The frame at `pba` and what lies behind it; if that cannot be read, nothing but the frame,
     /// for which no device is needed if a record carries it.
-    fn read(devices: &mut Devices, geometry: &Geometry, pba: Pba) -> Result<Option<Self>, IoError> {
+    fn read(
+        devices: &mut Devices,
+        geometry: &Geometry,
+        pba: Pba,
+        ahead_bytes: u32,
+    ) -> Result<Option<Self>, IoError> {
         let blocks = blocks_of(pba);
-        let end = blocks.end.max(blocks.start.saturating_add(STRETCH_BYTES).min(CONTAINER_BYTES));
+        let end = blocks.end.max(blocks.start.saturating_add(ahead_bytes).min(CONTAINER_BYTES));
         Self::of(devices, geometry, pba.container, blocks.start..end)
             .or_else(|_| Self::of(devices, geometry, pba.container, blocks))
             .or_else(|error| Self::carried(devices, geometry, pba).map(Some).ok_or(error))

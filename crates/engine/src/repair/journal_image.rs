@@ -23,6 +23,9 @@ pub(crate) const LOOK_AHEAD_BYTES: u64 = 8 << 20;
 /// Blocks that are looked through at a time.
 const PIECE_BYTES: u64 = 4 << 20;
 
+/// Of a ring, what is read at once when its records are gone through.
+const AHEAD_PART: u64 = 64;
+
 /// What stands behind the end of a journal.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Behind {
@@ -179,6 +182,7 @@ pub(crate) fn each_record(
     mut look: impl FnMut(&mut DamageReads, ReplayRecord, JournalPosition) -> bool,
 ) {
     let mut replay = Replay::new(geometry.journal_bytes, geometry.uuid, from);
+    replay.read_ahead(PIECE_BYTES.min(geometry.journal_bytes / AHEAD_PART) as usize);
     let mut step = replay.buffered();
     loop {
         match step {

@@ -355,9 +355,10 @@ impl Ledger {
             Change::Unmap { volume: id, first, count } => {
                 volume(self, id, &|volume| volume.unmap(first.0, *count));
             }
-            Change::CreateVolume { id, size_bytes, read_only, name, domain } => {
-                let (name, domain) = (name.clone(), domain.clone());
-                let entry = CatalogEntry::of_new_volume(*id, name, *size_bytes, *read_only, domain);
+            Change::CreateVolume { id, size_bytes, read_only, name, domain, kind } => {
+                let (name, domain, size_bytes) = (name.clone(), domain.clone(), *size_bytes);
+                let entry =
+                    CatalogEntry::of_new_volume(*id, name, size_bytes, *read_only, domain, *kind);
                 self.domains = self.domains.max(entry.domain_number());
                 self.volumes.insert(*id, VolumeLedger::new(entry));
                 self.next_volume = self.next_volume.max(id.0 + 1);

@@ -328,7 +328,8 @@ impl Images<'_> {
     ) -> TreeImage {
         let tables_blocks = self.geometry.tables_blocks();
         let (reads, intact) = (&mut *self.reads, &mut self.intact);
-        TreeWalk { reads, tables_blocks, blocks, intact, leaves_end }.walk(tree, root)
+        TreeWalk { reads, tables_blocks, blocks, intact, leaves_end, ahead: Default::default() }
+            .walk(tree, root)
     }
 }
 

@@ -11,8 +11,8 @@
 //! read nor kept again. So time and memory go with the pages that there are, and with the inner
 //! pages of each version. Memory: about 60 bytes a leaf.
 //!
-//! What is below a page is read together, so that a survey takes what the device gives and not its
-//! latency for each page.
+//! What is below a page is read together, and so are the leaves below many inner pages, so that a
+//! survey takes what the device gives and not its latency for each page.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -22,6 +22,7 @@ use format::page::Page;
 use format::pointer_page::{self, FANOUT};
 use format::units::{BlockPtr, PageId, TreeId, TreeRoot, VolumeId, Zone};
 
+use crate::open::batches::SMALL_TABLES_BLOCKS;
 use crate::repair::damage_reads::DamageReads;
 
 /// Blocks of the tables, as a set.
@@ -212,6 +213,9 @@ struct Met {
     read: Option<ReadPage>,
 }
 
+/// Leaves that are read together: those below one inner page and below the next ones, 16 MiB.
+const LEAVES_AHEAD: usize = 4096;
+
 /// Walks a tree. `leaves_end` bounds what may be lost; what is `intact` needs no reading.
 pub(crate) struct TreeWalk<'a> {
     pub(crate) reads: &'a mut DamageReads,
@@ -219,6 +223,8 @@ pub(crate) struct TreeWalk<'a> {
     pub(crate) blocks: &'a mut Blocks,
     pub(crate) intact: &'a mut Intact,
     pub(crate) leaves_end: u64,
+    /// Leaves that were read with those below an inner page before.
+    pub(crate) ahead: BTreeMap<(PageId, BlockPtr), ReadPage>,
 }
 
 impl TreeWalk<'_> {
@@ -262,6 +268,7 @@ impl TreeWalk<'_> {
         if id.level > 1 {
             return stack.extend(self.children(id, &page));
         }
+        self.read_leaves_ahead(id, &page, stack);
         let damaged = image.damaged.len();
         for leaf in self.children(id, &page) {
             self.visit(leaf, image, stack);
@@ -269,6 +276,32 @@ impl TreeWalk<'_> {
         let stem = image.leaves.0.get(&id.index).filter(|_| image.damaged.len() == damaged);
         let intact = stem.map(|stem| ((shared_id(id), pointer), Rc::clone(stem)));
         self.intact.stems.extend(intact);
+    }
+
+    /// Reads what is below an inner page of level 1, unless that was done, together with what is
+    /// below those that are next on the stack.
+    fn read_leaves_ahead(&mut self, id: PageId, page: &Page, stack: &[Met]) {
+        let of = |id: PageId, page: &Page| -> Vec<(PageId, BlockPtr)> {
+            let all = (0..FANOUT).filter_map(|slot| child_of(id, page, slot));
+            all.filter(|(id, pointer)| !pointer.is_none() && !self.intact.has(*id, *pointer))
+                .collect()
+        };
+        let mut leaves = of(id, page);
+        if self.tables_blocks < SMALL_TABLES_BLOCKS
+            || leaves.first().is_none_or(|first| self.ahead.contains_key(first))
+        {
+            return;
+        }
+        let next = stack.iter().rev().take_while(|met| met.id.level == 1);
+        for met in next.filter(|met| !self.intact.has(met.id, met.pointer)) {
+            let Some(Ok(page)) = &met.read else { break };
+            if leaves.len() + FANOUT > LEAVES_AHEAD {
+                break;
+            }
+            leaves.extend(of(met.id, page));
+        }
+        let read = read_pages(self.reads, self.tables_blocks, &leaves);
+        self.ahead = leaves.into_iter().zip(read).collect();
     }
 
     /// What is below an inner page, read together but for what is known to be intact.
@@ -279,7 +312,11 @@ impl TreeWalk<'_> {
             .map(|(id, pointer)| Met { id, pointer, read: None })
             .collect();
         let is_unread = |met: &&mut Met| !self.intact.has(met.id, met.pointer);
-        let unread: Vec<&mut Met> = children.iter_mut().filter(is_unread).collect();
+        let mut unread: Vec<&mut Met> = children.iter_mut().filter(is_unread).collect();
+        unread.retain_mut(|met| {
+            met.read = self.ahead.remove(&(met.id, met.pointer));
+            met.read.is_none()
+        });
         let pages: Vec<(PageId, BlockPtr)> =
             unread.iter().map(|met| (met.id, met.pointer)).collect();
         let read = read_pages(self.reads, self.tables_blocks, &pages);

@@ -175,6 +175,7 @@ impl Engine {
             mapped_bytes: mapped_chunks * u64::from(self.geometry.chunk_bytes),
             read_only: volume.read_only,
             quota_bytes: volume.quota_bytes(),
+            kind: volume.kind,
             dedup: entry.map(|entry| entry.dedup).unwrap_or_default(),
             looks_up: self.volumes.seeking.looks_up(volume.id),
             unsought_chunks: self.volumes.seeking.unsought_chunks(volume.id),

@@ -1,13 +1,17 @@
-//! Volumes are made, in a keyed domain or in none.
+//! Volumes are made, in a keyed domain or in none, and of every kind.
 //!
 //! The first domain of a store needs a secret in the geometry, durable in both its blocks before
 //! the volume is recorded, as a growth is (`enlarge.rs`): no frame, then, says that it is of a
-//! domain whose key nobody knows.
+//! domain whose key nobody knows. So does the first volume of another kind than block need its
+//! feature there: no program, then, takes a bucket for a disk.
 
 use std::collections::BTreeSet;
 
+use format::catalog::VolumeKind;
 use format::domain::{Domain, DomainSecret};
+use format::features::Features;
 use format::record::Change;
+use format::superblock::Geometry;
 
 use crate::control::NewVolume;
 use crate::door::done::Done;
@@ -27,17 +31,37 @@ impl Engine {
 
     /// Queues the making of a volume, or what has to come before.
     pub(crate) fn accept_volume(&mut self, volume: NewVolume, done: Done<VolumeInfo>) {
-        if volume.domain.is_none() || self.geometry.detection.secret.is_some() {
+        if self.geometry_allows(&volume) {
             let queued = self.create_volume(volume);
             return self.queue_of(queued, done);
         }
         match self.check_volume(&volume) {
             Ok(()) => {
                 let then = Then::Make(volume, done);
-                self.enlarging.wishes.push_back(Wish::Detection(then));
+                self.enlarging.wishes.push_back(Wish::Geometry(then));
             }
             Err(error) => done.fail(error),
         }
+    }
+
+    /// Whether the geometry says all that a volume needs of it.
+    pub(crate) fn geometry_allows(&self, volume: &NewVolume) -> bool {
+        let Geometry { detection, features, .. } = &self.geometry;
+        let knows_kind =
+            volume.kind == VolumeKind::Block || features.incompatible & Features::BUCKETS != 0;
+        knows_kind && (volume.domain.is_none() || detection.secret.is_some())
+    }
+
+    /// The geometry with what a volume needs of it.
+    pub(crate) fn geometry_for(&self, volume: &NewVolume) -> Result<Geometry, RequestError> {
+        let mut geometry = self.geometry.clone();
+        if volume.domain.is_some() && geometry.detection.secret.is_none() {
+            geometry.detection.secret = Some(self.offered_secret.ok_or(RequestError::NoSecret)?);
+        }
+        if volume.kind != VolumeKind::Block {
+            geometry.features = geometry.features.with_incompatible(Features::BUCKETS);
+        }
+        Ok(geometry)
     }
 
     pub(crate) fn check_volume(&self, volume: &NewVolume) -> Result<(), RequestError> {
@@ -53,14 +77,15 @@ impl Engine {
 
     fn create_volume(&mut self, volume: NewVolume) -> QueuedOf {
         self.check_volume(&volume)?;
-        let NewVolume { name, size_bytes, read_only, domain } = volume;
+        let NewVolume { name, size_bytes, read_only, domain, kind } = volume;
         let domain = domain.map(|name| self.domain_called(name)).transpose()?;
         let id = self.volumes.take_id();
         let chunk_bytes = self.geometry.chunk_bytes;
         let in_domain = domain.clone();
-        let shared = VolumeShared::new(id, &name, size_bytes, read_only, chunk_bytes, in_domain);
+        let shared =
+            VolumeShared::new(id, &name, size_bytes, read_only, chunk_bytes, in_domain, kind);
         self.volumes.show(shared);
-        let change = Change::CreateVolume { id, size_bytes, read_only, name, domain };
+        let change = Change::CreateVolume { id, size_bytes, read_only, name, domain, kind };
         Ok((vec![change], id))
     }
 

@@ -6,7 +6,6 @@ use engine::{
     Address, CollectRequest, Dedup, NewVolume, OpenVolume, RequestError, ScrubPosition,
     ScrubRequest, SnapshotRequest, VolumeInfo, repair,
 };
-use format::FORMAT_VERSION;
 use format::superblock::{GEOMETRY_BLOCKS, Geometry};
 
 use crate::stand::{CHUNK, MIB, Opens, Stand, Wish, check_clean, fresh, spoil};
@@ -206,7 +205,7 @@ fn what_has_no_switch_is_refused_and_changes_nothing() {
         let disk = stand.close();
         for block in GEOMETRY_BLOCKS {
             let geometry = geometry(&disk, block);
-            assert_eq!((geometry.detection.asides, geometry.version), (true, FORMAT_VERSION));
+            assert_eq!((geometry.detection.asides, geometry.version), (true, 3));
         }
     }
 }

@@ -27,7 +27,7 @@ fn wishes() -> impl Iterator<Item = (FingerprintKind, Wish)> {
 
 fn new_volume(name: &str, domain: Option<&str>) -> NewVolume {
     let (name, domain) = (name.to_owned(), domain.map(str::to_owned));
-    NewVolume { name, size_bytes: 64 * MIB, read_only: false, domain }
+    NewVolume { name, size_bytes: 64 * MIB, read_only: false, domain, ..NewVolume::default() }
 }
 
 fn volume(stand: &Stand, name: &str, domain: Option<&str>) -> OpenVolume {

@@ -715,7 +715,13 @@ fn volumes_of_a_first_domain_take_no_more_pages_than_there_are() {
         .map(|number| {
             let (tag, done) = hand.done();
             let (name, domain) = (format!("v{number}"), Some("first".to_owned()));
-            let volume = NewVolume { name, size_bytes: MIB, read_only: false, domain };
+            let volume = NewVolume {
+                name,
+                size_bytes: MIB,
+                read_only: false,
+                domain,
+                ..NewVolume::default()
+            };
             hand.client.administer(volume, done);
             tag
         })

@@ -27,6 +27,7 @@ fn geometry() -> Geometry {
         data: vec![CONTAINERS],
         detection: Default::default(),
         marked: false,
+        features: Default::default(),
     }
 }
 

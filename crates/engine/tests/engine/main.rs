@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod belonging;
+mod buckets;
 mod carried;
 mod cold_maps;
 mod collect;
@@ -33,6 +34,7 @@ mod quotas;
 mod read_cache;
 mod repair;
 mod reserve;
+mod rounds;
 mod scrub;
 mod scrub_failing;
 mod scrub_pages;

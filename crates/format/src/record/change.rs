@@ -17,7 +17,7 @@ use std::ops::Range;
 
 #[cfg(doc)]
 use crate::catalog::VolumeName;
-use crate::catalog::{Dedup, NAME_BYTES_MAX, Origin};
+use crate::catalog::{Dedup, NAME_BYTES_MAX, Origin, VolumeKind};
 use crate::domain::Domain;
 use crate::root::Stream;
 use crate::units::{Compression, ContainerId, Fingerprint, FrameCheck, Lba, Pba, Pbn, VolumeId};
@@ -55,6 +55,7 @@ pub(crate) const KIND_CREATE_VOLUME_IN: u8 = 31;
 pub(crate) const KIND_CARRY: u8 = 32;
 pub(crate) const KIND_SET_DEDUP: u8 = 33;
 pub(crate) const KIND_SET_ORIGIN: u8 = 34;
+pub(crate) const KIND_CREATE_VOLUME_OF_KIND: u8 = 35;
 
 pub(crate) const PBN_BYTES: usize = 6;
 
@@ -173,6 +174,8 @@ pub enum Change {
         name: String,
         /// Whose chunks it shares, if not those of the default domain.
         domain: Option<Domain>,
+        /// What its bytes are.
+        kind: VolumeKind,
     },
     /// A volume has another size; what lay beyond a smaller one was unmapped before.
     ResizeVolume {
@@ -323,6 +326,15 @@ impl Change {
         }
     }
 
+    /// Of the changes that make a volume, the oldest that can make this one.
+    pub(super) fn number_of_create(&self) -> u8 {
+        match self {
+            Self::CreateVolume { kind: VolumeKind::Block, domain: None, .. } => KIND_CREATE_VOLUME,
+            Self::CreateVolume { kind: VolumeKind::Block, .. } => KIND_CREATE_VOLUME_IN,
+            _ => KIND_CREATE_VOLUME_OF_KIND,
+        }
+    }
+
     fn encode_chunk_change(&self, body: &mut Vec<u8>) {
         match self {
             Self::Store { pbn, fingerprint, pba } => {
@@ -372,16 +384,20 @@ impl Change {
 
     fn encode_volume_change(&self, body: &mut Vec<u8>) {
         match self {
-            Self::CreateVolume { id, size_bytes, read_only, name, domain } => {
-                let kind =
-                    if domain.is_some() { KIND_CREATE_VOLUME_IN } else { KIND_CREATE_VOLUME };
-                push_kind(body, kind, id.0);
+            Self::CreateVolume { id, size_bytes, read_only, name, domain, kind } => {
+                let change = self.number_of_create();
+                push_kind(body, change, id.0);
                 push_u64(body, *size_bytes);
                 body.push(u8::from(*read_only));
                 push_name(body, name);
-                if let Some(Domain { id, name }) = domain {
+                let in_domain = domain.as_ref().map(|Domain { id, name }| (*id, name.as_str()));
+                if change != KIND_CREATE_VOLUME {
+                    let (id, name) = in_domain.unwrap_or_default();
                     body.extend_from_slice(&id.number().to_le_bytes());
                     push_name(body, name);
+                }
+                if change == KIND_CREATE_VOLUME_OF_KIND {
+                    body.push(*kind as u8);
                 }
             }
             Self::ResizeVolume { id, size_bytes } => {

@@ -4,14 +4,14 @@ use std::iter::FusedIterator;
 
 use super::change::{
     Change, KIND_CARRY, KIND_CLONE_VOLUME, KIND_COPY, KIND_COPY_NAMED, KIND_CREATE_VOLUME,
-    KIND_CREATE_VOLUME_IN, KIND_CUT_OFF, KIND_DELETE_VOLUME, KIND_DROP_COPY, KIND_DROP_VOLUME,
-    KIND_FORGET, KIND_FREE_CONTAINER, KIND_GIVE_BACK, KIND_MAP, KIND_MOVE, KIND_MOVE_CHECKED,
-    KIND_MOVE_NAMED, KIND_OPEN_COLLECTION_CONTAINER, KIND_OPEN_CONTAINER, KIND_OPENED,
-    KIND_RENAME_VOLUME, KIND_RESIZE_VOLUME, KIND_ROLLBACK, KIND_SEAL_CONTAINER,
-    KIND_SET_COMPRESSION, KIND_SET_DEDUP, KIND_SET_ORIGIN, KIND_SET_QUOTA, KIND_STORE,
-    KIND_STORE_ASIDE, KIND_STORE_CHECKED, KIND_TAKE_SNAPSHOT, KIND_UNMAP, PBN_BYTES,
+    KIND_CREATE_VOLUME_IN, KIND_CREATE_VOLUME_OF_KIND, KIND_CUT_OFF, KIND_DELETE_VOLUME,
+    KIND_DROP_COPY, KIND_DROP_VOLUME, KIND_FORGET, KIND_FREE_CONTAINER, KIND_GIVE_BACK, KIND_MAP,
+    KIND_MOVE, KIND_MOVE_CHECKED, KIND_MOVE_NAMED, KIND_OPEN_COLLECTION_CONTAINER,
+    KIND_OPEN_CONTAINER, KIND_OPENED, KIND_RENAME_VOLUME, KIND_RESIZE_VOLUME, KIND_ROLLBACK,
+    KIND_SEAL_CONTAINER, KIND_SET_COMPRESSION, KIND_SET_DEDUP, KIND_SET_ORIGIN, KIND_SET_QUOTA,
+    KIND_STORE, KIND_STORE_ASIDE, KIND_STORE_CHECKED, KIND_TAKE_SNAPSHOT, KIND_UNMAP, PBN_BYTES,
 };
-use crate::catalog::{Dedup, Origin, VolumeName};
+use crate::catalog::{Dedup, Origin, VolumeKind, VolumeName};
 use crate::domain::Domain;
 use crate::error::{FormatError, Structure};
 use crate::field::{array_at, u16_at, u24_at, u32_at, u48_at, u64_at};
@@ -99,24 +99,33 @@ impl<'a> Changes<'a> {
         VolumeName::decode(Structure::Change, self.take(usize::from(length_bytes))?)
     }
 
-    fn take_domain(&mut self) -> Result<Domain, FormatError> {
+    fn take_domain(&mut self) -> Result<Option<Domain>, FormatError> {
         let number = u16_at(self.take(2)?, 0);
         let length_bytes = self.take_u8()?;
         let name = self.take(usize::from(length_bytes))?;
-        Domain::decode(Structure::Change, number, name)?.ok_or_else(|| impossible("domain", 0))
+        Domain::decode(Structure::Change, number, name)
     }
 
-    fn take_create(
-        &mut self,
-        domain: impl FnOnce(&mut Self) -> Result<Option<Domain>, FormatError>,
-    ) -> Result<Change, FormatError> {
-        Ok(Change::CreateVolume {
-            id: self.take_volume()?,
-            size_bytes: self.take_u64()?,
-            read_only: self.take_flag()?,
-            name: self.take_name()?,
-            domain: domain(self)?,
-        })
+    fn take_create(&mut self, change: u8) -> Result<Change, FormatError> {
+        let (id, size_bytes) = (self.take_volume()?, self.take_u64()?);
+        let (read_only, name) = (self.take_flag()?, self.take_name()?);
+        let domain = if change == KIND_CREATE_VOLUME { None } else { self.take_domain()? };
+        let kind = match change {
+            KIND_CREATE_VOLUME_OF_KIND => self.take_kind_of_volume()?,
+            _ => VolumeKind::Block,
+        };
+        let create = Change::CreateVolume { id, size_bytes, read_only, name, domain, kind };
+        // A volume that an older change can make is made by that.
+        if create.number_of_create() == change {
+            Ok(create)
+        } else {
+            Err(impossible("kind", change))
+        }
+    }
+
+    fn take_kind_of_volume(&mut self) -> Result<VolumeKind, FormatError> {
+        let number = self.take_u8()?;
+        VolumeKind::from_number(number).ok_or_else(|| impossible("kind of a volume", number))
     }
 
     fn take_flag(&mut self) -> Result<bool, FormatError> {
@@ -226,8 +235,9 @@ impl<'a> Changes<'a> {
 
     fn take_volume_change(&mut self, kind: u8) -> Result<Change, FormatError> {
         Ok(match kind {
-            KIND_CREATE_VOLUME => self.take_create(|_| Ok(None))?,
-            KIND_CREATE_VOLUME_IN => self.take_create(|rest| rest.take_domain().map(Some))?,
+            KIND_CREATE_VOLUME | KIND_CREATE_VOLUME_IN | KIND_CREATE_VOLUME_OF_KIND => {
+                self.take_create(kind)?
+            }
             KIND_RESIZE_VOLUME => {
                 Change::ResizeVolume { id: self.take_volume()?, size_bytes: self.take_u64()? }
             }

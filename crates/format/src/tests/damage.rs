@@ -14,9 +14,9 @@ use crate::mark::Mark;
 use crate::page::Page;
 use crate::record::{self, Changes, RecordHeader, RecordKind, Settled, decode_header, verify_body};
 use crate::root::Root;
-use crate::superblock::{self, Geometry};
+use crate::superblock::{self, Geometry, made_by_newer};
 use crate::units::{BlockPtr, Codec, ContainerId, Pbn};
-use crate::{BLOCK_BYTES, FormatError};
+use crate::{BLOCK_BYTES, FeatureClass, FormatError};
 
 const UUID: [u8; 16] = *b"0123456789abcdef";
 
@@ -231,6 +231,7 @@ fn a_newer_store_is_told_from_a_damaged_one() {
         data: vec![8],
         detection: Default::default(),
         marked: false,
+        features: Default::default(),
     };
     let mut block = geometry.encode();
     let newer = |found| {
@@ -245,7 +246,7 @@ fn a_newer_store_is_told_from_a_damaged_one() {
 /// A sealed geometry whose block says `bytes` from offset `at` on.
 fn geometry_with(detection: Detection, at: usize, bytes: &[u8]) -> Result<Geometry, FormatError> {
     let geometry = Geometry {
-        version: detection.format_version(),
+        version: crate::FORMAT_VERSION,
         uuid: UUID,
         bucket_seed: UUID,
         chunk_bytes: 4096,
@@ -255,11 +256,64 @@ fn geometry_with(detection: Detection, at: usize, bytes: &[u8]) -> Result<Geomet
         data: vec![8],
         detection,
         marked: false,
+        features: Default::default(),
     };
-    let mut block = geometry.encode();
+    let mut block = Geometry { version: geometry.least_version(), ..geometry }.encode();
     block[at..at + bytes.len()].copy_from_slice(bytes);
     reseal(&mut block, 8, 12);
     Geometry::decode(&block)
+}
+
+#[test]
+fn what_a_feature_asks_of_older_programs_is_done() {
+    let with = |version: u8, at: usize, bytes: &[u8]| {
+        let mut block = [0; crate::BLOCK_BYTES];
+        let geometry = geometry_with(Detection::default(), 12, &[version, 0, 0, 0]).unwrap();
+        block.copy_from_slice(&geometry.encode());
+        block[at..at + bytes.len()].copy_from_slice(bytes);
+        reseal(&mut block, 8, 12);
+        block
+    };
+    let bit = 1_u64 << 40;
+    let unknown = |class| FormatError::UnknownFeatures { class, bits: bit };
+    let incompatible = with(4, 384, &bit.to_le_bytes());
+    let refused = unknown(FeatureClass::Incompatible);
+    assert_eq!(Geometry::decode(&incompatible), Err(refused));
+    assert_eq!(made_by_newer(&incompatible), Some(refused));
+    let mut torn = incompatible;
+    torn[384] ^= 1;
+    assert_eq!(made_by_newer(&torn), None, "damage was taken for a newer program's store");
+    let read_only = Geometry::decode(&with(4, 376, &bit.to_le_bytes())).unwrap();
+    let refused = unknown(FeatureClass::ReadOnlyCompatible);
+    assert_eq!(read_only.features.check_writable(), Err(refused));
+    // What is compatible stays, with what it has in reserved bytes; before version 4 nobody looks.
+    for at in [368, 418, 511] {
+        let block = with(4, at, &[0xc5]);
+        let geometry = Geometry::decode(&block).unwrap();
+        assert_eq!(geometry.features.check_writable(), Ok(()));
+        assert_eq!(geometry.encode(), block);
+    }
+    let old = Geometry::decode(&with(3, 384, &bit.to_le_bytes())).unwrap();
+    assert!(!old.features.any());
+}
+
+#[test]
+fn a_geometry_has_the_fields_of_its_features_and_no_others() {
+    for (at, bytes, field) in [
+        (392, &[1][..], "role in a pair"),
+        (416, &[1], "role in a pair"),
+        (416, &[3], "role in a pair"),
+        (376, &[1], "pair"),
+        (417, &[2], "copies of maps"),
+        (417, &[3], "copies of maps"),
+    ] {
+        let geometry = geometry_with(Detection::default(), 12, &[4, 0, 0, 0]).unwrap();
+        let mut block = geometry.encode();
+        block[at..at + bytes.len()].copy_from_slice(bytes);
+        reseal(&mut block, 8, 12);
+        let error = Geometry::decode(&block).unwrap_err();
+        assert!(matches!(error, FormatError::Field { field: of, .. } if of == field), "{error}");
+    }
 }
 
 #[test]

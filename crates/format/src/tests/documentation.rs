@@ -2,6 +2,7 @@
 
 use super::layout::{constants, layouts};
 use super::values::one_of_each_change;
+use crate::catalog::VolumeKind;
 use crate::detection::FingerprintKind;
 use crate::record::Change;
 
@@ -76,8 +77,11 @@ fn change_row(change: &Change) -> [String; 3] {
     let name = debug.split([' ', '(']).next().unwrap().to_owned();
     let length = match change {
         Change::Map { pbns, .. } => format!("{} + 6 n", body.len() - 6 * pbns.len()),
-        Change::CreateVolume { name, domain: Some(domain), .. } => {
-            format!("{} + n + n", body.len() - name.len() - domain.name.len())
+        Change::CreateVolume { name, domain, kind, .. }
+            if domain.is_some() || *kind != VolumeKind::Block =>
+        {
+            let in_domain = domain.as_ref().map_or(0, |domain| domain.name.len());
+            format!("{} + n + n", body.len() - name.len() - in_domain)
         }
         Change::CreateVolume { name, .. }
         | Change::RenameVolume { name, .. }

@@ -1,4 +1,4 @@
-//! Encodings of version 2, and what version 3 has beside them.
+//! Encodings of version 2, and what versions 3 and 4 have beside them.
 //!
 //! Each structure is encoded with fixed values; length and digest of the bytes stand here. A
 //! difference means that stores written yesterday cannot be read today. Once a release has written
@@ -10,11 +10,12 @@ use std::ops::RangeInclusive;
 use super::values::{
     PBA, PBA_UNCHECKED, PBN, empty_root, numbered_fingerprint, one_of_each_change,
 };
-use crate::catalog::{self, CatalogEntry, Dedup, Lineage, VolumeState};
+use crate::catalog::{self, CatalogEntry, Dedup, Lineage, VolumeFlags, VolumeKind, VolumeState};
 use crate::container_page::{self, ContainerEntry, ContainerState};
 use crate::detection::{Detection, FingerprintKind};
 use crate::directory::{DirectoryEntry, encode_tail};
 use crate::domain::{Domain, DomainId, DomainSecret};
+use crate::features::{Features, Pair, PairRole};
 use crate::frame::{FrameHeader, write_header};
 use crate::mark::Mark;
 use crate::page::Page;
@@ -47,8 +48,12 @@ fn page(tree: TreeId, level: u8, fill: impl FnOnce(&mut Page)) -> Vec<u8> {
 }
 
 fn geometry(detection: Detection) -> Vec<u8> {
+    geometry_with(detection, Features::default())
+}
+
+fn geometry_with(detection: Detection, features: Features) -> Vec<u8> {
     let geometry = Geometry {
-        version: detection.format_version(),
+        version: crate::FORMAT_VERSION,
         uuid: UUID,
         bucket_seed: [7; 16],
         chunk_bytes: 8192,
@@ -58,8 +63,9 @@ fn geometry(detection: Detection) -> Vec<u8> {
         data: vec![100, 2000, 30],
         detection,
         marked: false,
+        features,
     };
-    geometry.encode().to_vec()
+    Geometry { version: geometry.least_version(), ..geometry }.encode().to_vec()
 }
 
 fn open_container(number: u32) -> Option<OpenContainer> {
@@ -178,6 +184,8 @@ fn catalog_entry() -> CatalogEntry {
         root: tree(6),
         created_generation: 0x74,
         lineage: Lineage::default(),
+        kind: VolumeKind::Block,
+        flags: VolumeFlags::default(),
     }
 }
 
@@ -355,4 +363,50 @@ fn a_pba_of_version_1_is_one_without_a_check() {
     body[34..].fill(0);
     let decoded: Vec<_> = Changes::new(&body).collect();
     assert!(decoded[0].is_ok() && decoded[1].is_err(), "a checked change without a check passed");
+}
+
+#[test]
+fn version_4_says_which_features_a_store_has() {
+    let features = Features {
+        compatible: 0x11 << 56 | 1,
+        read_only_compatible: Features::PAIRED,
+        pair: Some(Pair { uuid: [0x6a; 16], role: PairRole::Secondary, epoch: 0x6b }),
+        ..Features::default().with_incompatible(Features::BUCKETS)
+    };
+    let block = geometry_with(Detection::default(), features.clone());
+    let plain = geometry(Detection::default());
+    assert_eq!((block[12], plain[12]), (4, 2));
+    assert!(block[16..368] == plain[16..368], "a field of version 2 has changed");
+    assert!(plain[368..].iter().all(|&byte| byte == 0));
+    assert_eq!(block[368..392], *b"\x01\0\0\0\0\0\0\x11\x01\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0");
+    assert_eq!(block[392..408], [0x6a; 16]);
+    assert_eq!(block[408..418], [0x6b, 0, 0, 0, 0, 0, 0, 0, 2, 0]);
+    assert!(block[418..].iter().all(|&byte| byte == 0));
+    assert_eq!(Geometry::decode(&block).unwrap().features, features);
+}
+
+#[test]
+fn version_4_says_what_kind_a_volume_is() {
+    let entry = |kind, compatible| {
+        let entry = CatalogEntry { kind, flags: VolumeFlags { compatible }, ..catalog_entry() };
+        let mut page = Page::empty(PageId { tree: TreeId::CATALOG, level: 0, index: 0 });
+        catalog::set(&mut page, 0, Some(&entry));
+        assert_eq!(catalog::get(&page, 0).unwrap(), Some(entry));
+        page
+    };
+    let block = entry(VolumeKind::Block, 0);
+    assert!(block.payload()[463..512].iter().all(|&byte| byte == 0));
+    let mut bucket = entry(VolumeKind::Bucket, 0x1234_5678);
+    assert_eq!(bucket.payload()[463..472], *b"\x01\0\0\0\0\x78\x56\x34\x12");
+    bucket.payload_mut()[464] = 1;
+    assert!(catalog::get(&bucket, 0).is_err(), "a flag that nobody may ignore was ignored");
+    bucket.payload_mut()[464] = 0;
+    bucket.payload_mut()[463] = 2;
+    assert!(catalog::get(&bucket, 0).is_err(), "a kind that nobody knows passed");
+    let body = changes(35..=35);
+    let name = "größe".len();
+    assert_eq!((body.len(), body[15 + name..].to_vec()), (19 + name, vec![0, 0, 0, 1]));
+    let mut plain = body;
+    *plain.last_mut().unwrap() = 0;
+    assert!(Changes::new(&plain).next().unwrap().is_err(), "an older change makes that volume");
 }

@@ -82,6 +82,10 @@ pub(super) fn constants() -> Vec<(&'static str, u64)> {
 }
 
 fn geometry() -> Layout {
+    use crate::features::{
+        COMPATIBLE_AT, INCOMPATIBLE_AT, MAP_COPIES_AT, PAIR_AT, PAIR_EPOCH_AT, PAIR_ROLE_AT,
+        READ_ONLY_COMPATIBLE_AT, RESERVED_AT,
+    };
     use crate::superblock::{
         BUCKET_SEED_AT, CHUNK_BYTES_AT, CONTAINER_BYTES_AT, CRC_AT, DATA_AT, DATA_COUNT_AT,
         DETECTION_FILTER_AT, DETECTION_FLAGS_AT, DETECTION_KIND_AT, FLAGS_AT, JOURNAL_BYTES_AT,
@@ -104,6 +108,14 @@ fn geometry() -> Layout {
         (FLAGS_AT, "flags"),
         (DATA_AT, "containers per data zone"),
         (SECRET_AT, "secret of domains"),
+        (COMPATIBLE_AT, "compatible features"),
+        (READ_ONLY_COMPATIBLE_AT, "read-only compatible features"),
+        (INCOMPATIBLE_AT, "incompatible features"),
+        (PAIR_AT, "pair"),
+        (PAIR_EPOCH_AT, "epoch"),
+        (PAIR_ROLE_AT, "role"),
+        (MAP_COPIES_AT, "copies of maps"),
+        (RESERVED_AT, "reserved"),
         (REST_AT, "zero"),
     ];
     Layout { title: "Geometry", length_bytes: BLOCK_BYTES, fields }
@@ -289,6 +301,9 @@ fn catalog() -> Layout {
         (catalog::DOMAIN_NAME_AT, "domain's name"),
         (catalog::ORIGIN_UUID_AT, "origin's store"),
         (catalog::ORIGIN_NUMBER_AT, "origin's number"),
+        (catalog::KIND_AT, "kind"),
+        (catalog::INCOMPATIBLE_FLAGS_AT, "incompatible flags"),
+        (catalog::COMPATIBLE_FLAGS_AT, "compatible flags"),
         (catalog::REST_AT, "zero"),
     ];
     Layout { title: "Leaf of volumes", length_bytes: catalog::ENTRY_BYTES, fields }

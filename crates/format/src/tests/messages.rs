@@ -2,7 +2,7 @@
 
 use crate::catalog::{NameError, VolumeName};
 use crate::units::{ContainerId, Fingerprint, PageId, Pba, TreeId, VolumeId};
-use crate::{FormatError, Structure};
+use crate::{FeatureClass, FormatError, Structure};
 
 #[test]
 fn errors_are_sentences_with_facts() {
@@ -22,6 +22,16 @@ fn errors_are_sentences_with_facts() {
             FormatError::NewerVersion { structure, supported: 1, found: 9 },
             "root has format version 9, and this program reads versions up to 1; use a newer \
              release of Tamis",
+        ),
+        (
+            FormatError::UnknownFeatures { class: FeatureClass::Incompatible, bits: 0x12 },
+            "the store has incompatible features that this program does not know (0x12); it may \
+             not use the store: use a newer release of Tamis",
+        ),
+        (
+            FormatError::UnknownFeatures { class: FeatureClass::ReadOnlyCompatible, bits: 1 },
+            "the store has read-only compatible features that this program does not know (0x1); \
+             it may check the store but not write to it: use a newer release of Tamis",
         ),
         (
             FormatError::Checksum { structure, expected: 1, found: 0xabcd },

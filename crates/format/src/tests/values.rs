@@ -5,11 +5,12 @@ use proptest::option;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::sample::select;
 
-use crate::catalog::{CatalogEntry, Dedup, Lineage, Origin, VolumeState};
+use crate::catalog::{CatalogEntry, Dedup, Lineage, Origin, VolumeFlags, VolumeKind, VolumeState};
 use crate::container_page::{self, ContainerEntry, ContainerState};
 use crate::detection::{Detection, FilterBlocks, FingerprintKind};
 use crate::directory::DirectoryEntry;
 use crate::domain::{Domain, DomainId, DomainSecret};
+use crate::features::{Features, Pair, PairRole};
 use crate::mark::Mark;
 use crate::pba_page::PbaEntry;
 use crate::record::Change;
@@ -117,6 +118,8 @@ pub(super) fn catalog_entry() -> impl Strategy<Value = CatalogEntry> {
                 root,
                 created_generation,
                 lineage,
+                kind: VolumeKind::from_number((id % 2) as u8).unwrap(),
+                flags: VolumeFlags { compatible: id },
             }
         },
     )
@@ -175,16 +178,30 @@ pub(super) fn detection() -> impl Strategy<Value = Detection> {
     })
 }
 
+fn features() -> impl Strategy<Value = Features> {
+    let pair = option::of((1..u128::MAX, select(PairRole::ALL.to_vec()), any::<u64>()));
+    (any::<u64>(), any::<bool>(), pair).prop_map(|(compatible, buckets, pair)| {
+        let features = Features {
+            compatible,
+            read_only_compatible: if pair.is_some() { Features::PAIRED } else { 0 },
+            pair: pair.map(|(uuid, role, epoch)| Pair { uuid: uuid.to_le_bytes(), role, epoch }),
+            ..Features::default()
+        };
+        features.with_incompatible(if buckets { Features::BUCKETS } else { 0 })
+    })
+}
+
 pub(super) fn geometry() -> impl Strategy<Value = Geometry> {
     let block = BLOCK_BYTES as u64;
     let lengths = (12..=16u32, 0..1u64 << 30, 1..1u64 << 40);
     let data = vec(1..1u32 << 26, 1..=DATA_ZONES_MAX);
-    (any::<[u8; 16]>(), any::<[u8; 16]>(), lengths, data, detection()).prop_map(
-        move |(uuid, bucket_seed, (chunk_bits, journal, tables), data, detection)| {
+    let ways = (detection(), prop_oneof![Just(Features::default()), features()]);
+    (any::<[u8; 16]>(), any::<[u8; 16]>(), lengths, data, ways).prop_map(
+        move |(uuid, bucket_seed, (chunk_bits, journal, tables), data, (detection, features))| {
             let containers: u64 = data.iter().map(|&containers| u64::from(containers)).sum();
             let tables = tables.max(containers.div_ceil(container_page::SLOTS as u64));
-            Geometry {
-                version: detection.format_version(),
+            let geometry = Geometry {
+                version: crate::FORMAT_VERSION,
                 uuid,
                 bucket_seed,
                 chunk_bytes: 1 << chunk_bits,
@@ -194,7 +211,9 @@ pub(super) fn geometry() -> impl Strategy<Value = Geometry> {
                 data,
                 detection,
                 marked: journal % 2 == 0,
-            }
+                features,
+            };
+            Geometry { version: geometry.least_version(), ..geometry }
         },
     )
 }
@@ -375,9 +394,10 @@ fn container_change() -> impl Strategy<Value = Change> {
 fn volume_change() -> impl Strategy<Value = Change> {
     (any::<u32>(), any::<u64>(), any::<bool>(), name(), option::of(domain())).prop_flat_map(
         |(id, size_bytes, read_only, name, domain)| {
-            let id = VolumeId(id);
+            let kind = VolumeKind::from_number((size_bytes % 2) as u8).unwrap();
+            let (id, called) = (VolumeId(id), name.clone());
             select(vec![
-                Change::CreateVolume { id, size_bytes, read_only, name: name.clone(), domain },
+                Change::CreateVolume { id, size_bytes, read_only, name: called, domain, kind },
                 Change::ResizeVolume { id, size_bytes },
                 Change::RenameVolume { id, name },
                 Change::DeleteVolume { id },
@@ -439,8 +459,16 @@ pub(super) fn one_of_each_change() -> Vec<Change> {
     let (pbn, first, fingerprint) = (PBN, Lba(0x5354), numbered_fingerprint());
     let domain = Domain { id: DomainId::new(0x3456).unwrap(), name: "Mühle".to_owned() };
     let create = |domain| {
-        let (size_bytes, name) = (0x58, name.clone());
-        Change::CreateVolume { id: volume, size_bytes, read_only: true, name, domain }
+        let (size_bytes, name, kind) = (0x58, name.clone(), VolumeKind::Block);
+        Change::CreateVolume { id: volume, size_bytes, read_only: true, name, domain, kind }
+    };
+    let bucket = Change::CreateVolume {
+        id: volume,
+        size_bytes: 0x58,
+        read_only: true,
+        name: name.clone(),
+        domain: None,
+        kind: VolumeKind::Bucket,
     };
     vec![
         Change::Store { pbn, fingerprint, pba: PBA_UNCHECKED },
@@ -476,5 +504,6 @@ pub(super) fn one_of_each_change() -> Vec<Change> {
         Change::Carry { container, offset_bytes: 0x65, bytes: vec![0x66, 0x67] },
         Change::SetDedup { id: volume, dedup: Dedup::Auto },
         Change::SetOrigin { id: volume, origin: Origin { uuid: [0x68; 16], number: 0x69 } },
+        bucket,
     ]
 }

@@ -225,6 +225,46 @@ fn a_long_record_is_asked_for_as_a_whole() {
     assert!(matches!(replay.feed(medium.read(replay.needs())), ReplayStep::Record(_)));
 }
 
+/// More each time, up to what is wanted, and the same records in fewer reads.
+#[test]
+fn a_journal_that_is_read_ahead_is_the_same_journal() {
+    let length_bytes = 8 * RECORD_BYTES_MAX as u64;
+    let mut medium = Medium::new(length_bytes);
+    let mut writer = Writer::resume(length_bytes, UUID, START, 0, 1);
+    for number in 0..200 {
+        append(&mut writer, &mut medium, &body(1 + number % 7));
+    }
+    let replayed = |ahead_bytes: Option<usize>| {
+        let mut replay = Replay::new(length_bytes, UUID, START);
+        ahead_bytes.into_iter().for_each(|bytes| replay.read_ahead(bytes));
+        let (mut records, mut asked) = (Vec::new(), Vec::new());
+        loop {
+            let step = replay.buffered().unwrap_or_else(|| {
+                asked.push(replay.needs().1);
+                replay.feed(medium.read(replay.needs()))
+            });
+            match step {
+                ReplayStep::Record(record) => records.push(record),
+                ReplayStep::More => {}
+                ReplayStep::End(end) => return (records, end, replay.position(), asked),
+            }
+        }
+    };
+    let (records, end, position, plain) = replayed(None);
+    assert_eq!((records.len(), end), (200, End::Empty));
+    for ahead_bytes in [0, 1 << 20, 64 << 20] {
+        let (same, same_end, same_position, asked) = replayed(Some(ahead_bytes));
+        assert!(same == records && (same_end, same_position) == (end, position));
+        if ahead_bytes == 0 {
+            assert_eq!(asked, plain, "nothing more was asked for");
+            continue;
+        }
+        assert!(asked.len() * 2 < plain.len(), "{} reads, {} before", asked.len(), plain.len());
+        assert_eq!(asked[..3], [128 << 10, 256 << 10, 512 << 10]);
+        assert!(asked.iter().all(|&bytes| bytes <= ahead_bytes));
+    }
+}
+
 #[test]
 fn changes_go_through_the_journal() {
     let changes = [

@@ -160,7 +160,8 @@ impl Sample {
         for volume in 0..CLONE {
             let size_bytes = VOLUME_CHUNKS * CHUNK_BYTES as u64;
             let (name, domain) = (volume_name(volume), kind.domain_of(volume));
-            let new = NewVolume { name, size_bytes, read_only: false, domain };
+            let new =
+                NewVolume { name, size_bytes, read_only: false, domain, ..NewVolume::default() };
             maker.driver.call(move |client| client.ask(new)).map_err(|error| error.to_string())?;
             maker.truth.make(volume);
         }

@@ -9,7 +9,10 @@
 //! of one alone does not become smaller, the image of all does.
 
 use disk::MemoryDisk;
-use engine::{Codec, Compression, Detection, NewVolume, OpenVolume, SnapshotRequest, control};
+use engine::{
+    Codec, Compression, Detection, FingerprintKind, NewVolume, OpenVolume, SnapshotRequest,
+    VolumeKind, control,
+};
 use store::{CreateOptions, Store};
 
 use super::{ImageError, open};
@@ -19,12 +22,35 @@ const CHUNK_BYTES: usize = 16 << 10;
 const DATA_BYTES: u64 = 32 << 20;
 const LZ4: Compression = Compression { codec: Codec::Lz4, level: 0 };
 
-/// A disk with the store of an image on it that finds duplicates so, as a kill of its process left
-/// it.
+/// What the store of an image has, so that it is of the version that the image stands for.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Recipe {
+    /// How it finds duplicates. Where that is not what version 2 did, a volume is in a domain.
+    pub detection: Detection,
+    /// Whether one of its volumes is a bucket.
+    pub bucket: bool,
+}
+
+impl Recipe {
+    /// What a store of this version has; none for a version that this program does not write.
+    #[must_use]
+    pub fn of_version(version: u32) -> Option<Self> {
+        let sha256 = Detection { kind: FingerprintKind::Sha256, ..Default::default() };
+        match version {
+            2 => Some(Self { detection: Detection::default(), bucket: false }),
+            3 => Some(Self { detection: sha256, bucket: false }),
+            4 => Some(Self { detection: sha256, bucket: true }),
+            _ => None,
+        }
+    }
+}
+
+/// A disk with the store of an image on it, as a kill of its process left it.
 ///
 /// # Errors
 /// [`ImageError`] when the engine says no.
-pub fn make(detection: Detection) -> Result<MemoryDisk, ImageError> {
+pub fn make(recipe: Recipe) -> Result<MemoryDisk, ImageError> {
+    let Recipe { detection, bucket } = recipe;
     let disk = empty_store(detection)?;
     let life = open(&disk)?;
     first_life(&life)?;
@@ -32,6 +58,9 @@ pub fn make(detection: Detection) -> Result<MemoryDisk, ImageError> {
     let life = open(&disk)?;
     let domain = (detection != Detection::default()).then_some("tenant");
     second_life(&life, domain)?;
+    if bucket {
+        bucket_life(&life)?;
+    }
     life.client().flush_blocking()?;
     // The power goes: what was flushed is there, and the engine never learns of it.
     Ok(disk.crash(1))
@@ -90,11 +119,29 @@ fn second_life(life: &Store, domain: Option<&str>) -> Result<(), ImageError> {
     client.rename_volume("scratch", "renamed")?;
     client.resize_volume("renamed", 6 << 20)?;
     let (name, domain) = ("late".to_owned(), domain.map(str::to_owned));
-    client.ask(NewVolume { name, size_bytes: 3 << 20, read_only: false, domain })?;
+    client.ask(NewVolume {
+        name,
+        size_bytes: 3 << 20,
+        read_only: false,
+        domain,
+        ..NewVolume::default()
+    })?;
     client.ask(control::SetCompression {
         compression: Compression { codec: Codec::Raw, level: 0 },
     })?;
     write(life, &client.open_volume("late", crate::opener())?, 5, (90..100).map(packable))
+}
+
+/// The journal makes the bucket, a snapshot and a branch of it again.
+fn bucket_life(life: &Store) -> Result<(), ImageError> {
+    let client = life.client();
+    let (name, kind) = ("bucket".to_owned(), VolumeKind::Bucket);
+    client.ask(NewVolume { name, size_bytes: 2 << 20, kind, ..NewVolume::default() })?;
+    write(life, &client.open_volume("bucket", crate::opener())?, 3, (100..110).map(packable))?;
+    let (volumes, name) = (vec!["bucket".to_owned()], "then".to_owned());
+    client.ask(SnapshotRequest { volumes, name, taken_unix_s: 1_796_000_000 })?;
+    client.clone_volume("bucket@then", "branch")?;
+    write(life, &client.open_volume("branch", crate::opener())?, 4, (110..115).map(packable))
 }
 
 fn write(

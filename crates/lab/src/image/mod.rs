@@ -18,11 +18,11 @@ mod maker;
 use std::fmt::Write;
 
 use disk::{AlignedBuf, Disk, Io, IoKind, MemoryDisk};
-use engine::{DomainSecret, RequestError, Zone};
+use engine::{DomainSecret, RequestError, VolumeKind, Zone};
 use store::{CloseError, CreateError, OpenError, Options, Store};
 use thiserror::Error;
 
-pub use maker::make;
+pub use maker::{Recipe, make};
 
 const BLOCK_BYTES: usize = format::BLOCK_BYTES;
 /// Blocks of one run at most.
@@ -73,7 +73,7 @@ pub fn open(disk: &MemoryDisk) -> Result<Store, ImageError> {
 }
 
 /// What the store on `disk` holds, a line per volume: name, size, access, BLAKE3 of its bytes, and
-/// the domain if it is in one.
+/// the domain if it is in one, and its kind if it is no block volume.
 ///
 /// # Errors
 /// [`ImageError`] when it cannot be opened or read.
@@ -87,8 +87,12 @@ pub fn record(disk: &MemoryDisk) -> Result<String, ImageError> {
         let access = if info.read_only { "read-only" } else { "read-write" };
         let hash = blake3::hash(&bytes);
         let domain = info.domain.map(|domain| format!(" {domain}")).unwrap_or_default();
+        let kind = match info.kind {
+            VolumeKind::Block => String::new(),
+            other => format!(" {other}"),
+        };
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "{} {} {access} {hash}{domain}", info.name, info.size_bytes);
+        let _ = writeln!(text, "{} {} {access} {hash}{domain}{kind}", info.name, info.size_bytes);
     }
     store.close()?;
     Ok(text)

@@ -137,6 +137,7 @@ mod tests {
             quota: None,
             dedup: engine::Dedup::On,
             domain: None,
+            kind: Default::default(),
         })
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{Compression, Dedup, DeleteRequest, NewVolume, Reply, control};
+use engine::{Compression, Dedup, DeleteRequest, NewVolume, Reply, VolumeKind, control};
 
 use crate::failure::Broken;
 use crate::oracle::{CHUNK_BYTES, Entry, Register, Value};
@@ -23,13 +23,15 @@ impl Session<'_> {
         let domain = self.shape.domain_of(volume);
         let (quota, of) = (None, domain.clone());
         let (name_of, dedup, before) = (name.clone(), Dedup::On, self.oracle.written());
-        let entry = Entry { name: name_of, size_bytes, read_only, quota, dedup, domain: of };
+        let kind = self.shape.kind_of(volume);
+        let named = name_of;
+        let entry = Entry { name: named, size_bytes, read_only, quota, dedup, domain: of, kind };
         self.oracle.write(Register::Volume(volume), Value::Volume(entry));
-        let waits = domain.is_some();
-        let new = NewVolume { name: name.clone(), size_bytes, read_only, domain };
+        let waits = domain.is_some() || kind != VolumeKind::Block;
+        let new = NewVolume { name: name.clone(), size_bytes, read_only, domain, kind };
         let request = new;
-        // The first of a domain is there when the geometry has been written; and where room is
-        // short any may wait for some, and has its name then.
+        // The first of a domain, or of the buckets, is there when the geometry has been written;
+        // and where room is short any may wait for some, and has its name then.
         let is_there = match waits || self.shape.tight {
             true => self.change_now(request, before)?,
             false => self.change(request, before)?,

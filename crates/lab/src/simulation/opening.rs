@@ -251,7 +251,8 @@ impl Opening {
             let quota = volume.quota_bytes().map(|bytes| bytes / CHUNK_BYTES as u64);
             let (read_only, domain) = (volume.read_only(), volume.domain().map(str::to_owned));
             let dedup = dedups.get(&name).copied().unwrap_or_default();
-            let entry = Entry { name, size_bytes, read_only, quota, dedup, domain };
+            let kind = volume.kind();
+            let entry = Entry { name, size_bytes, read_only, quota, dedup, domain, kind };
             found.values.insert(Register::Volume(number), Value::Volume(entry));
             let chunks = size_bytes.div_ceil(CHUNK_BYTES as u64);
             for (first, end) in runs(&oracle.chunks(number, 0..chunks), chunks) {

@@ -59,6 +59,7 @@ fn small_disk(seed: u64) -> MemoryDisk {
         data: vec![8],
         detection: Default::default(),
         marked: false,
+        features: Default::default(),
     };
     made(&g, seed)
 }

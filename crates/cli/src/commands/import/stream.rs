@@ -136,7 +136,7 @@ impl StreamImport<'_> {
             self.client.delete_volume_with_snapshots(&staging)?;
         }
         let (size_bytes, domain) = (header.target.size_bytes, args.domain.clone());
-        let new = NewVolume { name: staging.clone(), size_bytes, read_only: false, domain };
+        let new = NewVolume { name: staging.clone(), size_bytes, domain, ..NewVolume::default() };
         self.client.ask(new)?;
         let filled = self.apply(&staging, source, true).and_then(|data_bytes| {
             self.conclude(&staging, &header.target)?;

@@ -76,7 +76,7 @@ mod tests {
     use std::path::Path;
 
     use clap::Parser;
-    use engine::{Dedup, VolumeInfo};
+    use engine::{Dedup, VolumeInfo, VolumeKind};
     use nbd::Listen;
 
     use super::banner;
@@ -100,6 +100,7 @@ mod tests {
             mapped_bytes: 0,
             read_only: false,
             quota_bytes: None,
+            kind: VolumeKind::Block,
             dedup: Dedup::On,
             looks_up: true,
             unsought_chunks: 0,

@@ -28,6 +28,8 @@ impl Rig {
             dedup: Dedup::On,
             domain: None,
             root: Default::default(),
+            kind: Default::default(),
+            flags: Default::default(),
             lineage: Default::default(),
             created_generation: self.generation,
         });
