@@ -16,8 +16,8 @@ use hashbrown::HashMap;
 
 use crate::alarm::Alarm;
 use crate::doorbell::Doorbell;
+use crate::growth::{ForeignGrowth, ZoneGrowth};
 use crate::io::{Completion, Disk, Io};
-use crate::zone_files::FurtherFiles;
 
 /// A disk whose operations complete a fixed time after they were submitted, at the earliest.
 ///
@@ -86,7 +86,10 @@ impl DelayingDisk {
             let Some(submitted) = self.submitted.remove(&completion.tag) else {
                 unreachable!("the disk below completed an operation that it was not given");
             };
-            let completion = Completion { tag: submitted.tag, ..completion };
+            let mut completion = Completion { tag: submitted.tag, ..completion };
+            if let Some(failed) = &mut completion.failed {
+                failed.tag = submitted.tag;
+            }
             self.held.push(Reverse(Held { due: submitted.due, completion }));
         }
         let now = Instant::now();
@@ -136,16 +139,16 @@ impl Disk for DelayingDisk {
         self.submitted.len() + self.held.len()
     }
 
-    fn grow(&mut self, further: FurtherFiles) {
-        self.below.grow(further);
+    fn grow(&mut self, growth: ZoneGrowth) -> Result<(), ForeignGrowth> {
+        self.below.grow(growth)
     }
 
-    fn let_go_behind(&mut self, data_zones: usize) {
-        self.below.let_go_behind(data_zones);
+    fn release_data_zones(&mut self, data_zones: usize) {
+        self.below.release_data_zones(data_zones);
     }
 
-    fn lacked_threads(&self) -> bool {
-        self.below.lacked_threads()
+    fn degradation(&self) -> Option<&str> {
+        self.below.degradation()
     }
 
     fn size_bytes(&self, zone: Zone) -> u64 {

@@ -3,9 +3,9 @@
 use std::fmt;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use format::units::{UUID_BYTES, Zone};
-use rustix::io::Errno;
 use thiserror::Error;
 
 use crate::layout::ZoneName;
@@ -31,13 +31,52 @@ impl fmt::Display for Verb {
     }
 }
 
+/// What a failure means for the operation that failed, whatever the disk stands on.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum ErrorClass {
+    /// The same operation may succeed a little later ([`crate::RetryingDisk`] tries). The attempt
+    /// that failed is over: it takes no effect after its completion. A sync is of this class only
+    /// where a repeated one still covers every write that completed before.
+    Transient,
+    /// The medium has no room for what is written, and may have later. As for `Transient`, the
+    /// attempt is over, and a repeated one makes up for it. No read is of this class.
+    NoSpace,
+    /// Another owner has the store: this one may neither write nor believe what it reads.
+    Fenced,
+    /// It fails for good. After a write or sync nothing is known of what the zone holds there, and
+    /// a later sync that succeeds proves nothing about the writes before it.
+    Permanent,
+}
+
+/// Why a medium refused an operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cause {
+    /// What that means.
+    pub class: ErrorClass,
+    /// For people to read: the kernel's word, or a server's.
+    pub sentence: Arc<str>,
+}
+
+impl Cause {
+    /// A cause; the sentence goes on one like "could not read zone tables at byte 4096: ".
+    #[must_use]
+    pub fn new(class: ErrorClass, sentence: &str) -> Self {
+        Self { class, sentence: Arc::from(sentence) }
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.sentence)
+    }
+}
+
 /// Why one operation failed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum IoError {
-    /// The device or the kernel refused. After a failed write or sync nothing is known of what the
-    /// zone holds, and a later sync that succeeds proves nothing about the writes before it.
-    #[error("could not {verb} {} at byte {offset_bytes}: {source}", ZoneName(*.zone))]
+    /// The medium refused; the class of its cause says what that means.
+    #[error("could not {verb} {} at byte {offset_bytes}: {cause}", ZoneName(*.zone))]
     Failed {
         /// What was tried.
         verb: Verb,
@@ -45,8 +84,8 @@ pub enum IoError {
         zone: Zone,
         /// First byte of the operation.
         offset_bytes: u64,
-        /// The kernel's word.
-        source: Errno,
+        /// Why.
+        cause: Cause,
     },
     /// The file ends before the zone does: it was cut while the store was open.
     #[error("{} ended early, at byte {offset_bytes}: the file was cut short", ZoneName(*.zone))]
@@ -101,6 +140,29 @@ pub enum IoError {
 }
 
 impl IoError {
+    /// What the failure means. Mistakes of the caller are permanent: repeating them helps nobody.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::Failed { cause, .. } => cause.class,
+            _ => ErrorClass::Permanent,
+        }
+    }
+
+    /// The error of an operation that failed in the same way in each of `attempts` attempts, and
+    /// that is not tried again.
+    #[must_use]
+    pub(crate) fn given_up(self, attempts: u32) -> Self {
+        match self {
+            Self::Failed { verb, zone, offset_bytes, cause } => {
+                let sentence = format!("{cause}; it failed {attempts} times");
+                let cause = Cause::new(ErrorClass::Permanent, &sentence);
+                Self::Failed { verb, zone, offset_bytes, cause }
+            }
+            other => other,
+        }
+    }
+
     /// What a caller says who waits for an operation that the disk no longer knows.
     #[must_use]
     pub fn lost(zone: Zone, offset_bytes: u64) -> Self {

@@ -3,8 +3,8 @@
 use format::units::{BLOCK_BYTES, Zone};
 
 use crate::buffer::{AlignedBuf, SharedBuf};
-use crate::error::IoError;
-use crate::zone_files::FurtherFiles;
+use crate::error::{Cause, ErrorClass, IoError, Verb};
+use crate::growth::{ForeignGrowth, ZoneGrowth};
 
 /// One operation and the buffer it owns until it completes.
 #[derive(Debug)]
@@ -48,15 +48,20 @@ pub struct Completion {
     pub zone: Zone,
     /// How it ended. A failed write may have reached the medium in part.
     pub result: Result<(), IoError>,
-    /// A read's buffer, whatever the result; it holds the bytes read only if that is `Ok`.
+    /// The bytes of a read that succeeded.
     pub buf: Option<AlignedBuf>,
+    /// The operation itself, with its buffer, if it failed: it can be submitted again.
+    pub failed: Option<Box<Io>>,
 }
 
 /// Zones of bytes, driven asynchronously by one owner.
+///
+/// An implementation stands on files, on objects, on another machine; nothing here says which.
+/// [`crate::conformance`] holds every implementation to the promises in the head of this crate.
 pub trait Disk: Send {
     /// Takes an operation. Never waits for the medium: what does not fit the queue of the device
     /// waits in memory. The operation may start only at the next `poll` or `wait`; the doorbell
-    /// rings, so that whoever sleeps on it comes to poll.
+    /// rings, so that a thread that sleeps on it comes to poll.
     fn submit(&mut self, io: Io);
 
     /// Appends what has completed, without waiting, and starts what was submitted.
@@ -74,22 +79,27 @@ pub trait Disk: Send {
     /// Operations submitted and not yet handed back.
     fn in_flight(&self) -> usize;
 
-    /// Takes further data files, and the lengths that the zones have by now. For a disk whose zones
-    /// never change there is nothing to do.
-    fn grow(&mut self, further: FurtherFiles) {
-        drop(further);
+    /// Takes zones that were added, and the lengths that zones have by now. The implementation
+    /// prepared `growth` beforehand, on another thread: this call opens nothing and waits for
+    /// nothing. [`Disk::size_bytes`] tells the new sizes when it returns.
+    ///
+    /// # Errors
+    /// [`ForeignGrowth`] when another kind of disk prepared it; no zone has changed then.
+    fn grow(&mut self, growth: ZoneGrowth) -> Result<(), ForeignGrowth> {
+        growth.expect_nothing()
     }
 
-    /// Closes the data files behind so many, which the store does not know: a growth that was not
-    /// completed has left them, and the next one may want them. Nothing of them is in flight.
-    fn let_go_behind(&mut self, data_zones: usize) {
+    /// The store does not use the data zones numbered from `data_zones` on: a growth that failed
+    /// has left them. The disk may release them, so that the next growth can prepare them again.
+    /// Nothing is in flight on them.
+    fn release_data_zones(&mut self, data_zones: usize) {
         let _ = data_zones;
     }
 
-    /// Whether the kernel lacked a thread of its own for an operation, which was then carried out
-    /// another way, right and slowly.
-    fn lacked_threads(&self) -> bool {
-        false
+    /// What has made operations slower than they should be since the disk was opened, in a sentence
+    /// that says what to do about it.
+    fn degradation(&self) -> Option<&str> {
+        None
     }
 
     /// Size of a zone, a multiple of [`BLOCK_BYTES`]; 0 when there is no such zone.
@@ -107,8 +117,12 @@ impl IoKind {
 }
 
 impl Io {
-    /// Whether a zone of this size can do this; a size of 0 says that there is no such zone.
-    pub(crate) fn check(&self, size_bytes: u64) -> Result<(), IoError> {
+    /// Whether a zone of this size can do this; a size of 0 says that there is no such zone. An
+    /// implementation asks before it begins.
+    ///
+    /// # Errors
+    /// The [`IoError`] with which the operation is to complete.
+    pub fn check(&self, size_bytes: u64) -> Result<(), IoError> {
         let Self { zone, offset_bytes, .. } = *self;
         if size_bytes == 0 {
             return Err(IoError::NoSuchZone { zone });
@@ -134,13 +148,32 @@ impl Io {
         Ok(())
     }
 
-    /// Ends the operation: a read's buffer goes back, a write's is released.
-    pub(crate) fn complete(self, result: Result<(), IoError>) -> Completion {
+    /// Ends the operation: with success a read's buffer goes back and a write's is released, with
+    /// an error the whole operation goes back.
+    #[must_use]
+    pub fn complete(self, result: Result<(), IoError>) -> Completion {
+        let (tag, zone) = (self.tag, self.zone);
+        if result.is_err() {
+            return Completion { tag, zone, result, buf: None, failed: Some(Box::new(self)) };
+        }
         let buf = match self.kind {
             IoKind::Read { buf } => Some(buf),
             IoKind::Write { .. } | IoKind::Sync => None,
         };
-        Completion { tag: self.tag, zone: self.zone, result, buf }
+        Completion { tag, zone, result, buf, failed: None }
+    }
+
+    /// Ends the operation because the medium refuses it, for the reason in `sentence`.
+    #[must_use]
+    pub fn refuse(self, class: ErrorClass, sentence: &str) -> Completion {
+        let verb = match self.kind {
+            IoKind::Read { .. } => Verb::Read,
+            IoKind::Write { .. } => Verb::Write,
+            IoKind::Sync => Verb::Sync,
+        };
+        let cause = Cause::new(class, sentence);
+        let (zone, offset_bytes) = (self.zone, self.offset_bytes);
+        self.complete(Err(IoError::Failed { verb, zone, offset_bytes, cause }))
     }
 }
 

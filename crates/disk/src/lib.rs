@@ -9,17 +9,23 @@
 //! - [`MemoryDisk`]: sparse memory with a seeded order of completion, power loss and faults. What
 //!   the tests and the simulator run on.
 //!
-//! [`DelayingDisk`] stands over any of them and gives it the latency of far storage.
+//! Two more stand over any other: [`RetryingDisk`] tries operations again that failed for a passing
+//! reason, [`DelayingDisk`] gives a disk the latency of far storage. A disk of another kind, over
+//! objects or another machine, needs nothing of this crate but its public face.
 //!
-//! What all three promise, and `tests/conformance.rs` holds them to:
+//! What every disk promises, and [`conformance`] holds it to:
 //!
-//! - Operations in flight together are not ordered. Whoever needs an order waits for a completion.
+//! - Operations in flight together are not ordered. An owner that needs an order waits for a
+//!   completion.
 //! - A read submitted after a write has completed sees that write.
 //! - A sync makes durable every write of its zone that had completed before the sync was
 //!   *submitted*, and promises nothing about any other.
 //! - A *durable* write is durable when it completes, and makes nothing else so.
-//! - Every operation completes exactly once, with its tag; a read always gives its buffer back.
+//! - Every operation completes exactly once, with its tag. A read that succeeds gives its buffer
+//!   back; an operation that fails comes back whole.
 //! - An operation that cannot be (misaligned, out of range, no such zone) completes with an error.
+//! - An error has a class ([`ErrorClass`]), which says what its owner may do.
+//! - A growth is prepared beforehand and taken at once ([`ZoneGrowth`]).
 //!
 //! Buffers are owned by the operation from submission to completion: the kernel writes into them in
 //! the meantime, so that a borrow could not be sound (`docs/decisions/002-disk.md`).
@@ -37,12 +43,14 @@ mod alarm;
 mod allocation;
 mod buffer;
 mod claim;
+pub mod conformance;
 mod create;
 mod delaying;
 mod doorbell;
 mod durable_writes;
 mod error;
 mod grow;
+mod growth;
 mod io;
 mod layout;
 mod memory;
@@ -53,6 +61,7 @@ mod place;
 mod pool;
 mod psync;
 mod resident;
+mod retrying;
 mod splitmix;
 #[cfg(test)]
 mod tests;
@@ -63,10 +72,11 @@ pub use buffer::{AlignedBuf, SharedBuf};
 pub use create::create_store_files;
 pub use delaying::DelayingDisk;
 pub use doorbell::Doorbell;
-pub use error::{CreateFilesError, FileError, IoError, OpenError, Verb};
+pub use error::{Cause, CreateFilesError, ErrorClass, FileError, IoError, OpenError, Verb};
 pub use grow::{
     FileGrowth, LongerZone, grow_store_files, lengthen_zone, zone_is_device, zone_length_bytes,
 };
+pub use growth::{ForeignGrowth, ZoneGrowth};
 pub use io::{Completion, Disk, Io, IoKind};
 pub use layout::{SUPERBLOCK_BYTES, ZoneName, zone_file};
 pub use memory::{Fault, Loss, MemoryCounters, MemoryDisk};
@@ -75,5 +85,5 @@ pub use open::{DiskIdentity, IoEngine, StoreFiles, open_further_files, open_stor
 pub use place::{claim_device, free_bytes};
 pub use psync::PsyncDisk;
 pub use resident::rss_bytes;
+pub use retrying::{RetryPolicy, RetryingDisk};
 pub use uring::UringDisk;
-pub use zone_files::FurtherFiles;

@@ -15,10 +15,12 @@ use rustix::io::Errno;
 
 use crate::doorbell::Doorbell;
 use crate::error::{FileError, OpenError};
+use crate::growth::ZoneGrowth;
 use crate::io::Disk;
 use crate::layout::{zone_path, zones_present};
 use crate::place::{self, Opened};
 use crate::psync::PsyncDisk;
+use crate::retrying::{RetryPolicy, RetryingDisk};
 use crate::uring::UringDisk;
 use crate::zone_files::{FurtherFiles, ZoneFile, ZoneFiles};
 
@@ -53,7 +55,8 @@ pub struct StoreFiles {
     pub identity: DiskIdentity,
 }
 
-/// Opens and locks all files of the store in `dir`. Completions will ring `doorbell`.
+/// Opens and locks all files of the store in `dir`. Completions will ring `doorbell`. What fails
+/// for a passing reason is tried again for a while ([`RetryPolicy`]).
 ///
 /// # Errors
 /// Each variant of [`OpenError`] says what to do about it.
@@ -84,21 +87,23 @@ pub fn open_store_files(
     });
     let notes: Vec<_> = slower.into_iter().chain(cached).collect();
     let note = (!notes.is_empty()).then(|| notes.join("; "));
+    let disk = Box::new(RetryingDisk::new(disk, RetryPolicy::default(), doorbell));
     Ok(StoreFiles { disk, identity: DiskIdentity { engine, direct, note } })
 }
 
-/// Opens and locks the data files in `dir` with these numbers, for a disk that is open already.
+/// Opens and locks the data files in `dir` with these numbers, for a disk of [`open_store_files`]
+/// that is open already.
 ///
 /// # Errors
 /// As [`open_store_files`].
-pub fn open_further_files(dir: &Path, numbers: Range<u16>) -> Result<FurtherFiles, OpenError> {
+pub fn open_further_files(dir: &Path, numbers: Range<u16>) -> Result<ZoneGrowth, OpenError> {
     let open = |number| {
         let zone = Zone::Data(number);
         let Opened { file, size_bytes, .. } = open_zone(dir, zone, &zone_path(dir, zone, 2))?;
         Ok((number, ZoneFile::new(file, size_bytes)))
     };
     let data: Result<Vec<_>, OpenError> = numbers.map(open).collect();
-    Ok(FurtherFiles { data: data? })
+    Ok(ZoneGrowth::of(FurtherFiles { data: data? }))
 }
 
 fn open_zone(dir: &Path, zone: Zone, path: &Path) -> Result<Opened, OpenError> {

@@ -6,7 +6,7 @@
 use format::units::Zone;
 use rustix::io::Errno;
 
-use crate::error::{IoError, Verb};
+use crate::error::{Cause, ErrorClass, IoError, Verb};
 use crate::io::{Completion, Io, IoKind};
 
 /// How often "not now" is taken for an answer before it counts as a failure.
@@ -102,7 +102,28 @@ impl Operation {
             IoKind::Write { .. } | IoKind::Sync => Verb::Write,
         };
         let (zone, offset_bytes) = (self.io.zone, self.io.offset_bytes);
-        IoError::Failed { verb, zone, offset_bytes, source }
+        let cause = Cause::new(class_of(verb, source), &source.to_string());
+        IoError::Failed { verb, zone, offset_bytes, cause }
+    }
+}
+
+/// What an error of the kernel means for an operation on a file or device.
+fn class_of(verb: Verb, errno: Errno) -> ErrorClass {
+    match errno {
+        // A reservation that another host holds; a client that a cluster has cut off.
+        Errno::BADE | Errno::SHUTDOWN => ErrorClass::Fenced,
+        // Linux tells of a failed sync once and forgets the pages: no later one makes up for it.
+        _ if verb == Verb::Sync => ErrorClass::Permanent,
+        Errno::NOSPC | Errno::DQUOT if verb == Verb::Write => ErrorClass::NoSpace,
+        // The kernel lacks memory or a path to the device, or the device is busy.
+        Errno::AGAIN
+        | Errno::INTR
+        | Errno::NOMEM
+        | Errno::NOBUFS
+        | Errno::BUSY
+        | Errno::TIMEDOUT
+        | Errno::NOLINK => ErrorClass::Transient,
+        _ => ErrorClass::Permanent,
     }
 }
 
@@ -139,6 +160,22 @@ mod tests {
         let answers = std::iter::repeat_with(|| read.advance(Err(Errno::AGAIN)));
         let tries = answers.take_while(Option::is_none).take(5000).count();
         assert_eq!(tries, usize::from(RETRIES_MAX));
+    }
+
+    #[test]
+    fn the_kernels_errors_have_classes() {
+        use ErrorClass::{Fenced, NoSpace, Permanent, Transient};
+        let cases = [
+            (Errno::NOSPC, [Permanent, NoSpace, Permanent]),
+            (Errno::DQUOT, [Permanent, NoSpace, Permanent]),
+            (Errno::IO, [Permanent; 3]),
+            (Errno::BADE, [Fenced; 3]),
+            (Errno::TIMEDOUT, [Transient, Transient, Permanent]),
+        ];
+        for (errno, classes) in cases {
+            let verbs = [Verb::Read, Verb::Write, Verb::Sync];
+            assert_eq!(verbs.map(|verb| class_of(verb, errno)), classes, "{errno}");
+        }
     }
 
     #[test]

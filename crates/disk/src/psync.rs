@@ -13,9 +13,10 @@ use rustix::fs::fdatasync;
 use rustix::io::{Errno, pread, pwrite};
 
 use crate::doorbell::Doorbell;
+use crate::growth::{ForeignGrowth, ZoneGrowth};
 use crate::io::{Completion, Disk, Io, IoKind};
 use crate::operation::Operation;
-use crate::zone_files::{FurtherFiles, ZoneFile, ZoneFiles};
+use crate::zone_files::{ZoneFile, ZoneFiles};
 
 /// Enough to keep a flash device busy with single-block operations.
 const THREADS: usize = 8;
@@ -99,13 +100,13 @@ impl Disk for PsyncDisk {
         self.in_flight
     }
 
-    fn grow(&mut self, further: FurtherFiles) {
-        self.shared.files.write().unwrap_or_else(PoisonError::into_inner).grow(further);
+    fn grow(&mut self, growth: ZoneGrowth) -> Result<(), ForeignGrowth> {
+        self.shared.files.write().unwrap_or_else(PoisonError::into_inner).grow(growth)
     }
 
-    fn let_go_behind(&mut self, data_zones: usize) {
+    fn release_data_zones(&mut self, data_zones: usize) {
         let mut files = self.shared.files.write().unwrap_or_else(PoisonError::into_inner);
-        files.let_go_behind(data_zones);
+        files.release_data_zones(data_zones);
     }
 
     fn size_bytes(&self, zone: Zone) -> u64 {

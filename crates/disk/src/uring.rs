@@ -32,10 +32,11 @@ use io_uring::{IoUring, Probe, opcode, squeue};
 use rustix::io::{Errno, ReadWriteFlags};
 
 use crate::doorbell::Doorbell;
+use crate::growth::{ForeignGrowth, ZoneGrowth};
 use crate::io::{Completion, Disk, Io, IoKind};
 use crate::operation::Operation;
 use crate::psync::ask;
-use crate::zone_files::{FurtherFiles, ZoneFiles};
+use crate::zone_files::ZoneFiles;
 
 /// Operations that the kernel works on at once.
 const DEPTH: u32 = 256;
@@ -45,6 +46,10 @@ const PUSH_AT: usize = 32;
 const PART_BYTES_MAX: usize = 1 << 30;
 /// What a write is asked with that is to be durable.
 const WRITE_THROUGH: i32 = ReadWriteFlags::DSYNC.bits() as i32;
+/// What an operator is told whose kernel can make no threads for the ring.
+const THREADS_LACKING: &str = "the kernel could make no thread for io_uring, and while it cannot \
+    each flush takes some 50 ms: raise the limit of processes (`ulimit -u`, or TasksMax and \
+    pids.max of the service) and start again";
 /// Pause before the kernel is asked again when it could not take or wait.
 const NOT_NOW: Duration = Duration::from_millis(1);
 
@@ -174,16 +179,16 @@ impl Disk for UringDisk {
         self.slots.occupied() + self.slots.finished.len()
     }
 
-    fn grow(&mut self, further: FurtherFiles) {
-        self.files.grow(further);
+    fn grow(&mut self, growth: ZoneGrowth) -> Result<(), ForeignGrowth> {
+        self.files.grow(growth)
     }
 
-    fn let_go_behind(&mut self, data_zones: usize) {
-        self.files.let_go_behind(data_zones);
+    fn release_data_zones(&mut self, data_zones: usize) {
+        self.files.release_data_zones(data_zones);
     }
 
-    fn lacked_threads(&self) -> bool {
-        self.slots.lacked_threads
+    fn degradation(&self) -> Option<&str> {
+        self.slots.lacked_threads.then_some(THREADS_LACKING)
     }
 
     fn size_bytes(&self, zone: Zone) -> u64 {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use format::units::{BLOCK_BYTES, Zone};
 
 use crate::durable_writes;
+use crate::growth::{ForeignGrowth, ZoneGrowth};
 
 /// One zone's open file. The superblock's carries the store's lock for as long as it is open.
 #[derive(Clone, Debug)]
@@ -20,7 +21,7 @@ pub(crate) struct ZoneFile {
 
 impl ZoneFile {
     pub(crate) fn new(file: File, size_bytes: u64) -> Self {
-        let durable_writes = durable_writes::are_obeyed(&file);
+        let durable_writes = durable_writes::is_direct(&file) && durable_writes::are_obeyed(&file);
         Self { file: Arc::new(file), size_bytes, durable_writes }
     }
 
@@ -32,9 +33,10 @@ impl ZoneFile {
     }
 }
 
-/// Data files that a store gets while its disk is in use, open and locked.
+/// Data files that a store gets while its disk is in use, open and locked: what files prepare of a
+/// [`crate::ZoneGrowth`].
 #[derive(Clone, Debug, Default)]
-pub struct FurtherFiles {
+pub(crate) struct FurtherFiles {
     /// Numbers of their zones, and the files.
     pub(crate) data: Vec<(u16, ZoneFile)>,
 }
@@ -57,7 +59,8 @@ impl ZoneFiles {
     }
 
     /// Takes further data files, and the lengths that the others have by now.
-    pub(crate) fn grow(&mut self, further: FurtherFiles) {
+    pub(crate) fn grow(&mut self, growth: ZoneGrowth) -> Result<(), ForeignGrowth> {
+        let further: FurtherFiles = growth.take()?.unwrap_or_default();
         for (number, file) in further.data {
             if usize::from(number) == self.data.len() {
                 self.data.push(file);
@@ -65,9 +68,10 @@ impl ZoneFiles {
         }
         let fixed = [&mut self.journal, &mut self.tables];
         fixed.into_iter().chain(&mut self.data).for_each(ZoneFile::look_again);
+        Ok(())
     }
 
-    pub(crate) fn let_go_behind(&mut self, data_zones: usize) {
+    pub(crate) fn release_data_zones(&mut self, data_zones: usize) {
         self.data.truncate(data_zones);
     }
 

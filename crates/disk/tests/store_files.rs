@@ -92,7 +92,7 @@ fn an_open_disk_grows() {
         };
         grow_store_files(dir, &growth).unwrap();
         assert_eq!(disk.size_bytes(Zone::Data(0)), 8 << 20);
-        disk.grow(open_further_files(dir, 1..2).unwrap());
+        disk.grow(open_further_files(dir, 1..2).unwrap()).unwrap();
         let grown = [(Zone::Data(0), 12 << 20), (Zone::Data(1), 4 << 20), (Zone::Tables, 2 << 20)];
         for (tag, (zone, size_bytes)) in (0..).zip(grown) {
             assert_eq!(disk.size_bytes(zone), size_bytes);
@@ -234,17 +234,17 @@ fn a_file_that_is_left_over_and_somebody_uses_is_not_taken() {
 
 /// Or they could not be opened for the growth that takes them over.
 #[test]
-fn an_open_disk_lets_go_of_files_that_the_store_does_not_know() {
+fn an_open_disk_releases_files_that_the_store_does_not_know() {
     for engine in [IoEngine::Auto, IoEngine::Psync] {
         let scratch = Scratch::new();
         let (dir, more, again) = half_grown(&scratch);
         let mut disk = open_store_files(&dir, engine, &Doorbell::new().unwrap()).unwrap().disk;
         let locked = open_further_files(&dir, 1..3).err().unwrap();
         assert!(matches!(locked, OpenError::Locked { .. }), "{locked}");
-        disk.let_go_behind(1);
+        disk.release_data_zones(1);
         assert_eq!([0, 1, 2].map(|n| disk.size_bytes(Zone::Data(n))), [8 << 20, 0, 0]);
         grow_store_files(&dir, &growth_by(&[&again, &more], 4 << 20)).unwrap();
-        disk.grow(open_further_files(&dir, 1..3).unwrap());
+        disk.grow(open_further_files(&dir, 1..3).unwrap()).unwrap();
         assert_eq!([0, 1, 2].map(|n| disk.size_bytes(Zone::Data(n))), [8 << 20, 4 << 20, 4 << 20]);
     }
 }

@@ -25,11 +25,15 @@ impl Errno {
     #[must_use]
     pub fn of(error: &RequestError, operation: Operation) -> Self {
         match error {
-            RequestError::NoSpace | RequestError::QuotaExceeded { .. } => Self::NoSpace,
+            RequestError::NoSpace
+            | RequestError::QuotaExceeded { .. }
+            | RequestError::DeviceFull { .. } => Self::NoSpace,
             RequestError::ReadOnly { .. } => Self::NotPermitted,
             RequestError::OutOfRange { .. } => Self::beyond_the_end(operation),
             // A volume that was deleted under its clients: they are to disconnect.
-            RequestError::Closing | RequestError::NoSuchVolume { .. } => Self::Shutdown,
+            RequestError::Closing
+            | RequestError::NoSuchVolume { .. }
+            | RequestError::Fenced { .. } => Self::Shutdown,
             RequestError::VolumeExists { .. }
             | RequestError::BadName { .. }
             | RequestError::BadSize { .. } => Self::Invalid,
@@ -57,6 +61,7 @@ mod tests {
     fn each_error_has_the_number_that_says_what_its_sender_can_do() {
         let beyond = RequestError::OutOfRange { offset_bytes: 0, length_bytes: 1, size_bytes: 0 };
         let failed = RequestError::WriteFailed { zone: String::new(), reason: String::new() };
+        let fenced = RequestError::Fenced { zone: String::new(), reason: String::new() };
         let (volume, name) = (String::new, String::new);
         let cases = [
             (RequestError::NoSpace, Operation::Write, Errno::NoSpace),
@@ -68,6 +73,8 @@ mod tests {
             (beyond, Operation::WriteZeroes, Errno::NoSpace),
             (RequestError::Closing, Operation::Flush, Errno::Shutdown),
             (RequestError::NoSuchVolume { name: name() }, Operation::Read, Errno::Shutdown),
+            (RequestError::DeviceFull { reason: String::new() }, Operation::Write, Errno::NoSpace),
+            (fenced, Operation::Read, Errno::Shutdown),
             (failed, Operation::Flush, Errno::Io),
             (RequestError::Damaged { volume: volume(), lba: 0 }, Operation::Read, Errno::Io),
         ];

@@ -4,12 +4,18 @@
 use reduce::{Job, MemoryWanted, PreparedMemory};
 use tables::SpareSlots;
 
+use crate::devices::lacking_room::RoomChange;
+use crate::door::error::RequestError;
 use crate::engine::{Engine, TICK_MS};
+use crate::notice::Notice;
 use crate::stats::stages::{Clock, CoreStage, StageClock};
 
 /// What is under way on the devices while somebody may wait for the next that ends: the write of a
 /// flush, or its sync, and one read.
 const LOOKED_FOR_MAX: usize = 2;
+
+/// A close does not wait for a device that has had no room for so many ticks: 10 s.
+const CLOSE_TICKS_MAX: u32 = 100;
 
 impl Engine {
     /// From now on it is kept where time goes, by `clock`: `tamis stats` shows it. To be called
@@ -38,6 +44,25 @@ impl Engine {
         }
         let devices = &mut self.devices;
         self.doorbell.spin_then_wait(&mut self.spin, TICK_MS, || devices.has_ended())
+    }
+
+    /// Says when a device has no room for what is written, and when it has some again. A store that
+    /// is being closed does not wait for ever.
+    pub(crate) fn watch_devices(&mut self) {
+        match self.devices.tick() {
+            Some(RoomChange::Lacks(error)) => {
+                self.tell(&Notice::DeviceFull { reason: error.to_string() });
+            }
+            Some(RoomChange::Came) => self.tell(&Notice::DeviceHasRoom),
+            None => {}
+        }
+        let full = self.devices.lacking_room().filter(|_| self.closing_now());
+        if let Some((ticks, error)) = full
+            && ticks >= CLOSE_TICKS_MAX
+        {
+            let reason = error.to_string();
+            self.stop_writing(RequestError::DeviceFull { reason });
+        }
     }
 
     /// What every step ends with; `moved`: it found something to do. True if there is more.

@@ -8,13 +8,18 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use disk::{AlignedBuf, Completion, Disk, FurtherFiles, Io, IoError, IoKind, SharedBuf};
+use disk::{
+    AlignedBuf, Completion, Disk, ForeignGrowth, Io, IoError, IoKind, SharedBuf, ZoneGrowth,
+};
 use format::units::{ContainerId, Pba, Zone};
 use hashbrown::HashMap;
 use mutants::mutant;
 use tables::PageRead;
 
+use crate::devices::lacking_room::{LackingRoom, RoomChange};
 use crate::placement::carried::Carried;
+
+pub(crate) mod lacking_room;
 
 /// Container, and first byte in it.
 pub(crate) type Place = (ContainerId, u32);
@@ -141,6 +146,7 @@ pub(crate) struct Devices {
     /// Syncs that wait for one of these to end.
     syncs_waiting: VecDeque<(Zone, Purpose)>,
     done: Vec<Completion>,
+    room: LackingRoom,
     /// Frames that came with records and may not be in their containers.
     pub(crate) carried: Carried,
 }
@@ -158,6 +164,7 @@ impl Devices {
             syncs: BTreeMap::new(),
             syncs_waiting: VecDeque::new(),
             done: Vec::new(),
+            room: LackingRoom::default(),
             carried: Carried::default(),
         }
     }
@@ -307,7 +314,13 @@ impl Devices {
     pub(crate) fn poll(&mut self, ended: &mut Vec<Ended>) {
         let mut done = std::mem::take(&mut self.done);
         self.disk.poll(&mut done);
-        for Completion { tag, zone, result, buf } in done.drain(..) {
+        for mut completion in done.drain(..) {
+            let tag = completion.tag;
+            let may_fail = || self.purposes.get(&tag).is_none_or(Purpose::may_fail);
+            if self.room.holds(&mut completion, may_fail) {
+                continue;
+            }
+            let Completion { tag, zone, result, buf, .. } = completion;
             let Some(purpose) = self.purposes.remove(&tag) else { continue };
             self.promised_writes.remove(&tag);
             self.table_writes.remove(&tag);
@@ -323,6 +336,22 @@ impl Devices {
         self.done = done;
     }
 
+    /// A tick has passed: what the device had no room for is tried again now and then.
+    pub(crate) fn tick(&mut self) -> Option<RoomChange> {
+        let Self { room, disk, .. } = self;
+        room.tick(|io| disk.submit(io))
+    }
+
+    /// How long the device has had no room for what was written, and the failure that said so.
+    pub(crate) fn lacking_room(&self) -> Option<(u32, &IoError)> {
+        self.room.lacking()
+    }
+
+    /// Nothing waits for room on the device any more: what has waited ends with its failure.
+    pub(crate) fn stop_waiting_for_room(&mut self) {
+        self.room.give_up(&mut self.done);
+    }
+
     /// Whether something has ended, as far as is known.
     pub(crate) fn has_ended(&mut self) -> bool {
         self.disk.has_ended()
@@ -336,14 +365,14 @@ impl Devices {
         self.written
     }
 
-    /// Takes further data files, and the lengths that the zones have by now.
-    pub(crate) fn grow(&mut self, further: FurtherFiles) {
-        self.disk.grow(further);
+    /// Takes zones that were added, and the lengths that zones have by now.
+    pub(crate) fn grow(&mut self, growth: ZoneGrowth) -> Result<(), ForeignGrowth> {
+        self.disk.grow(growth)
     }
 
-    /// Closes data files that a geometry with so many does not know.
-    pub(crate) fn let_go_behind(&mut self, data_zones: usize) {
-        self.disk.let_go_behind(data_zones);
+    /// The geometry knows no data zones from this number on.
+    pub(crate) fn release_data_zones(&mut self, data_zones: usize) {
+        self.disk.release_data_zones(data_zones);
     }
 
     pub(crate) fn size_bytes(&self, zone: Zone) -> u64 {
@@ -421,9 +450,9 @@ impl Devices {
         self.run_now(zone, 0, IoKind::Sync).map(|_| ())
     }
 
-    /// Whether the kernel lacked a thread for something, which was slow therefore.
-    pub(crate) fn lacked_threads(&self) -> bool {
-        self.disk.lacked_threads()
+    /// What makes the disk slower than it should be, in a sentence.
+    pub(crate) fn degradation(&self) -> Option<&str> {
+        self.disk.degradation()
     }
 
     fn run_now(

@@ -14,7 +14,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use disk::Doorbell;
+use disk::{Doorbell, ErrorClass};
 use format::domain::DomainSecret;
 use format::superblock::Geometry;
 use format::units::{BLOCK_BYTES, Zone, block_offset_bytes};
@@ -256,8 +256,8 @@ impl Engine {
         if let Err(error) = self.devices.sync_now(zone) {
             self.stop_writing(RequestError::of_device(zone, &error));
         }
-        if self.devices.lacked_threads() {
-            self.tell(&Notice::ThreadsLacking);
+        if let Some(reason) = self.devices.degradation() {
+            self.tell(&Notice::DiskDegraded { reason: reason.to_owned() });
         }
     }
 
@@ -275,6 +275,9 @@ impl Engine {
     /// Does everything that can be done now; true when anything moved.
     pub fn step(&mut self) -> bool {
         let mut moved = self.timed(CoreStage::Devices, Self::take_ended);
+        if self.is_fenced() {
+            return false;
+        }
         moved |= self.timed(CoreStage::Results, Self::take_jobs);
         moved |= self.timed(CoreStage::Requests, Self::take_requests);
         moved |= self.timed(CoreStage::Requests, Self::advance_quotas);
@@ -304,6 +307,7 @@ impl Engine {
         self.copies.tick();
         self.flushing.tick();
         self.watch_room();
+        self.watch_devices();
         self.intake.call_waiters();
     }
 
@@ -319,10 +323,17 @@ impl Engine {
     }
 
     fn end_io(&mut self, io: Ended) {
-        if let Err(error) = &io.result
-            && !io.purpose.may_fail()
-        {
-            self.stop_writing(RequestError::of_device(io.zone, error));
+        if self.is_fenced() {
+            return;
+        }
+        if let Err(error) = &io.result {
+            let is_fenced = error.class() == ErrorClass::Fenced;
+            if is_fenced || !io.purpose.may_fail() {
+                self.stop_writing(RequestError::of_device(io.zone, error));
+            }
+            if is_fenced {
+                return;
+            }
         }
         match io.purpose {
             Purpose::Page(read) => self.page_ended(read, io.buf.as_deref()),
@@ -425,15 +436,21 @@ impl Engine {
         self.submit_page_reads(wanted.reads);
     }
 
-    /// From now on nothing is written: every write, flush and change is answered with `error`.
+    /// From now on nothing is written: every write, flush and change is answered with `error`. If
+    /// another owner has the store, nothing is read either.
     pub(crate) fn stop_writing(&mut self, error: RequestError) {
-        if self.stopped.is_some() {
+        let fences = matches!(error, RequestError::Fenced { .. }) && !self.is_fenced();
+        if self.stopped.is_some() && !fences {
             return;
         }
         self.stopped = Some(error.clone());
         self.tell(&Notice::WritingStopped { error: error.clone() });
         self.intake.refuse_writes(error.clone());
         self.fail_writing(&error);
+        self.devices.stop_waiting_for_room();
+        if self.is_fenced() {
+            self.end_fenced(&error);
+        }
     }
 
     /// Work needs a page that cannot be had. True if the writing stops for it; else it is to be

@@ -85,7 +85,7 @@ impl Growing {
         let geometry = read_geometry(&mut devices)?;
         refuse_to_write(&geometry)?;
         check_zones(&devices, &geometry)?;
-        devices.let_go_behind(geometry.data.len());
+        devices.release_data_zones(geometry.data.len());
         Ok(Self { devices, geometry })
     }
 

@@ -78,9 +78,18 @@ pub enum Notice {
         /// Where the page is.
         offset_bytes: u64,
     },
-    /// The kernel could make no thread of its own for what is made durable, as it comes to where
-    /// the number of threads is limited: each flush takes its time.
-    ThreadsLacking,
+    /// The disk is slower than it should be.
+    DiskDegraded {
+        /// Why, and what to do about it.
+        reason: String,
+    },
+    /// The device has no room for what is written: writes wait until it has.
+    DeviceFull {
+        /// What failed first, and the kernel's word.
+        reason: String,
+    },
+    /// All that waited for room on the device has been written.
+    DeviceHasRoom,
     /// Nothing is written any more until the store is opened again; reads go on.
     WritingStopped {
         /// What every write is answered with.
@@ -121,11 +130,12 @@ impl fmt::Display for Notice {
                 "the device failed to read the tables at offset {offset_bytes}: what needs that \
                  waits some seconds for it"
             ),
-            Self::ThreadsLacking => f.write_str(
-                "the kernel could make no thread for io_uring, and while it cannot each flush \
-                 takes some 50 ms: raise the limit of processes (`ulimit -u`, or TasksMax and \
-                 pids.max of the service) and start again",
-            ),
+            Self::DiskDegraded { reason } => f.write_str(reason),
+            Self::DeviceFull { reason } => {
+                write!(f, "the device has no room, so writes wait until it has some: {reason}")
+            }
+            Self::DeviceHasRoom => f.write_str("the device has room again, and writes go on"),
+            Self::WritingStopped { error: error @ RequestError::Fenced { .. } } => error.fmt(f),
             Self::WritingStopped { error } => {
                 write!(f, "writing has stopped, reads go on: {error}")
             }

@@ -159,7 +159,7 @@ pub(crate) fn load(
         refuse_to_write(&geometry)?;
     }
     check_zones(&devices, &geometry)?;
-    devices.let_go_behind(geometry.data.len());
+    devices.release_data_zones(geometry.data.len());
     if may_write {
         // The newest root may be in the device's cache only, left there by a process that was
         // killed. If the power took it back, the slot would hold a root again whose pages are

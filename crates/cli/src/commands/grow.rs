@@ -75,8 +75,8 @@ pub(super) fn grow_served(
     let planned = plan(&before, &options, wish)?;
     disk::grow_store_files(path, &growth(&before, &planned, &wish.data))?;
     let numbers = before.data.len() as u16..planned.data.len() as u16;
-    let files = disk::open_further_files(path, numbers).map_err(CliError::OpenFiles)?;
-    let grown = client.ask(control::Grow { options, files })?;
+    let zones = disk::open_further_files(path, numbers).map_err(CliError::OpenFiles)?;
+    let grown = client.ask(control::Grow { options, zones })?;
     Ok(outcome(&before, &grown))
 }
 

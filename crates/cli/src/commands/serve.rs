@@ -143,13 +143,13 @@ fn tell(events: &Sender<Event>, event: Event) {
 /// out, and the rest when asked for. The core waits for this.
 fn observe(teller: &Teller, notice: &Notice, verbose: bool) {
     match notice {
-        Notice::WritingStopped { .. } | Notice::WritesRefused => {
+        Notice::WritingStopped { .. } | Notice::WritesRefused | Notice::DeviceFull { .. } => {
             teller.tell(format_args!("error: {notice}"));
         }
-        Notice::RoomRunsOut { .. } | Notice::TablesUnreadable { .. } | Notice::ThreadsLacking => {
-            teller.tell(format_args!("warning: {notice}"))
-        }
-        Notice::RoomCameBack { .. } | Notice::WritesFitAgain => {
+        Notice::RoomRunsOut { .. }
+        | Notice::TablesUnreadable { .. }
+        | Notice::DiskDegraded { .. } => teller.tell(format_args!("warning: {notice}")),
+        Notice::RoomCameBack { .. } | Notice::WritesFitAgain | Notice::DeviceHasRoom => {
             teller.tell(format_args!("note: {notice}"));
         }
         _ if verbose => teller.tell(notice),

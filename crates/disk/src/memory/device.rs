@@ -3,13 +3,11 @@
 use std::collections::VecDeque;
 
 use format::units::Zone;
-use rustix::io::Errno;
 
-use super::faults::Fault;
+use super::faults::{Fault, Strike};
 use super::image::Image;
 use crate::buffer::{AlignedBuf, SharedBuf};
 use crate::doorbell::Doorbell;
-use crate::error::{IoError, Verb};
 use crate::io::{Completion, Io, IoKind};
 use crate::splitmix::SplitMix;
 
@@ -102,6 +100,16 @@ impl Device {
         self.media.iter_mut().find(|medium| medium.zone == zone)
     }
 
+    /// Gives zones these lengths, and makes those that there are not. None becomes shorter.
+    pub(super) fn lengthen(&mut self, zones: &[(Zone, u64)]) {
+        for &(zone, size_bytes) in zones {
+            match self.medium_mut(zone) {
+                Some(medium) => medium.size_bytes = medium.size_bytes.max(size_bytes),
+                None => self.media.push(Medium::new(zone, size_bytes)),
+            }
+        }
+    }
+
     pub(super) fn submit(&mut self, io: Io) {
         if self.crashed {
             return;
@@ -162,6 +170,9 @@ impl Device {
             return io.complete(Err(error));
         }
         let struck = self.faults.iter().find_map(|fault| fault.strikes(&io));
+        if let Some(strike @ Strike::Refused(_)) = struck {
+            return strike.complete(io);
+        }
         let torn = struck.is_some().then(|| SplitMix::new(self.prng.next()));
         self.faults.retain(|fault| struck.is_some() || !fault.ends_with(&io));
         if let Some(medium) = self.medium_mut(io.zone) {
@@ -178,8 +189,10 @@ impl Device {
                 (IoKind::Sync, Some(_)) => medium.lose_sync(landed_before),
             }
         }
-        let result = struck.map_or(Ok(()), |verb| Err(failed(verb, &io)));
-        io.complete(result)
+        match struck {
+            Some(strike) => strike.complete(io),
+            None => io.complete(Ok(())),
+        }
     }
 }
 
@@ -217,8 +230,4 @@ impl Medium {
     fn lose_sync(&mut self, landed_before: u64) {
         self.unsynced.retain(|write| write.number > landed_before || write.durable);
     }
-}
-
-fn failed(verb: Verb, io: &Io) -> IoError {
-    IoError::Failed { verb, zone: io.zone, offset_bytes: io.offset_bytes, source: Errno::IO }
 }

@@ -2,10 +2,10 @@
 
 use format::units::Zone;
 
-use crate::error::Verb;
-use crate::io::{Io, IoKind};
+use crate::error::{Cause, ErrorClass, IoError, Verb};
+use crate::io::{Completion, Io, IoKind};
 
-/// Something that fails, with an I/O error, until the disk is healed.
+/// Something that fails until the disk is healed: with a permanent error, unless it says otherwise.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// Reads that touch this byte of the zone.
@@ -36,12 +36,46 @@ pub enum Fault {
         /// Where.
         zone: Zone,
     },
+    /// Every operation of the zone that an error of this class can come of, without any effect:
+    /// with [`ErrorClass::NoSpace`] its writes, else its reads and syncs as well.
+    Refusal {
+        /// Where.
+        zone: Zone,
+        /// Of the error.
+        class: ErrorClass,
+    },
+}
+
+/// How a fault ends an operation.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(super) enum Strike {
+    /// The device fails at this.
+    Failed(Verb),
+    /// The operation was not begun.
+    Refused(ErrorClass),
+}
+
+impl Strike {
+    pub(super) fn complete(self, io: Io) -> Completion {
+        match self {
+            Self::Refused(class) => io.refuse(class, "the memory disk was told to refuse it"),
+            Self::Failed(verb) => {
+                let (zone, offset_bytes) = (io.zone, io.offset_bytes);
+                let cause = Cause::new(ErrorClass::Permanent, "Input/output error (os error 5)");
+                io.complete(Err(IoError::Failed { verb, zone, offset_bytes, cause }))
+            }
+        }
+    }
 }
 
 impl Fault {
-    /// What it makes this operation fail at, if it does.
-    pub(super) fn strikes(&self, io: &Io) -> Option<Verb> {
+    /// How it ends this operation, if it does.
+    pub(super) fn strikes(&self, io: &Io) -> Option<Strike> {
         let touches = |zone, offset_bytes| touches(io, zone, offset_bytes);
+        if let Self::Refusal { zone, class } = *self {
+            let can_be = class != ErrorClass::NoSpace || matches!(io.kind, IoKind::Write { .. });
+            return (zone == io.zone && can_be).then_some(Strike::Refused(class));
+        }
         let (struck, verb) = match (*self, &io.kind) {
             (
                 Self::Read { zone, offset_bytes } | Self::ReadUntilWritten { zone, offset_bytes },
@@ -55,7 +89,7 @@ impl Fault {
             }
             _ => (false, Verb::Sync),
         };
-        struck.then_some(verb)
+        struck.then_some(Strike::Failed(verb))
     }
 
     /// Whether it is no more once this operation has succeeded.

@@ -35,12 +35,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use format::units::Zone;
 
 use crate::doorbell::Doorbell;
+use crate::growth::{ForeignGrowth, ZoneGrowth};
 use crate::io::{Completion, Disk, Io};
 use device::Device;
 
 pub use device::MemoryCounters;
 pub use faults::Fault;
 pub use power::Loss;
+
+/// What a memory disk prepares of a growth.
+#[derive(Clone, Default)]
+struct LongerZones(Vec<(Zone, u64)>);
 
 /// A handle to a disk in memory; clones are the same disk.
 #[derive(Clone)]
@@ -54,6 +59,12 @@ impl MemoryDisk {
     #[must_use]
     pub fn new(zones: &[(Zone, u64)], seed: u64) -> Self {
         Self::from_device(Device::new(zones, seed))
+    }
+
+    /// Prepares a growth: zones that get these lengths in bytes, or are new.
+    #[must_use]
+    pub fn prepare_growth(zones: &[(Zone, u64)]) -> ZoneGrowth {
+        ZoneGrowth::of(LongerZones(zones.to_vec()))
     }
 
     /// Completions, and submissions that can complete, ring this bell from now on.
@@ -171,6 +182,12 @@ impl Disk for MemoryDisk {
     fn in_flight(&self) -> usize {
         let device = self.device();
         if device.crashed { 0 } else { device.in_flight.len() }
+    }
+
+    fn grow(&mut self, growth: ZoneGrowth) -> Result<(), ForeignGrowth> {
+        let LongerZones(zones) = growth.take()?.unwrap_or_default();
+        self.device().lengthen(&zones);
+        Ok(())
     }
 
     fn size_bytes(&self, zone: Zone) -> u64 {

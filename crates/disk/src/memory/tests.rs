@@ -217,7 +217,7 @@ fn a_bad_block_fails_reads_until_healed() {
     disk.inject(Fault::Read { zone: TABLES, offset_bytes: BLOCK + 77 });
     let done = run(&mut disk, [read(1)]);
     assert!(matches!(done[0].result, Err(IoError::Failed { verb: Verb::Read, .. })));
-    assert!(done[0].buf.is_some());
+    assert!(done[0].failed.is_some());
     assert!(run(&mut disk, [read(2), write(1, 3)]).iter().all(|done| done.result.is_ok()));
     disk.heal();
     assert!(run(&mut disk, [read(1)])[0].result.is_ok());

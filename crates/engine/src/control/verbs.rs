@@ -2,7 +2,7 @@
 //! ([`crate::ScrubRequest`], [`crate::CollectRequest`], [`crate::DifferenceRequest`],
 //! [`crate::WeightRequest`]).
 
-use disk::FurtherFiles;
+use disk::ZoneGrowth;
 use format::catalog::{Dedup, Origin, VolumeKind};
 use format::units::Compression;
 
@@ -186,14 +186,14 @@ pub struct GetStats {}
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct GetGeometry {}
 
-/// Makes the store larger, as [`crate::plan_growth`] says of `options`. Its files are as long
+/// Makes the store larger, as [`crate::plan_growth`] says of `options`. Its zones are as long
 /// already, durably. Durable when it is answered.
 #[derive(Clone, Debug)]
 pub struct Grow {
     /// How large.
     pub options: GrowOptions,
-    /// Files that the store does not have yet.
-    pub files: FurtherFiles,
+    /// What its disk has prepared for that ([`disk::Disk::grow`]).
+    pub zones: ZoneGrowth,
 }
 
 /// Walks one address of a volume through the tables.

@@ -96,6 +96,9 @@ impl Client {
     ) -> Option<ReadPieces> {
         volume.0.check_range(offset_bytes, u64::from(length_bytes)).ok()?;
         let intake = &self.intake;
+        if intake.is_fenced() {
+            return None;
+        }
         Some(ReadPieces {
             parts: intake.lookaside.read(volume.0.id, offset_bytes, length_bytes.into())?,
             chunk_bytes: intake.chunk_bytes,

@@ -20,6 +20,34 @@ impl Engine {
     }
 }
 
+impl Engine {
+    /// Whether another owner has the store: nothing is read, written or answered any more.
+    pub(crate) fn is_fenced(&self) -> bool {
+        matches!(self.stopped, Some(RequestError::Fenced { .. }))
+    }
+
+    /// Another owner has the store: all are told so, whatever they asked for, and the engine ends.
+    pub(crate) fn end_fenced(&mut self, error: &RequestError) {
+        self.intake.fence(error.clone());
+        self.answer_all(error);
+    }
+
+    /// Answers all that was asked with `error`; the store is closed then.
+    fn answer_all(&mut self, error: &RequestError) {
+        self.fail_writing(error);
+        self.reads.fail(error);
+        self.scrub.fail(error);
+        self.explaining.fail(error);
+        self.walks.fail(error);
+        self.enlarging.fail(error);
+        self.intake.take(&mut self.requests);
+        self.requests.drain(..).for_each(|request| request.fail(error.clone()));
+        if let Closing::Draining(waiters) = std::mem::replace(&mut self.closing, Closing::Closed) {
+            waiters.into_iter().for_each(|done| done.fail(error.clone()));
+        }
+    }
+}
+
 impl Drop for Engine {
     /// Whoever asks after the end, or asked before it and was not answered, is told: after a clean
     /// end those who asked at the last moment, after a panic of this thread all that there are. Who
@@ -27,16 +55,6 @@ impl Drop for Engine {
     fn drop(&mut self) {
         let error = RequestError::Closing;
         self.intake.refuse(error.clone());
-        self.fail_writing(&error);
-        self.reads.fail(&error);
-        self.scrub.fail(&error);
-        self.explaining.fail(&error);
-        self.walks.fail(&error);
-        self.enlarging.fail(&error);
-        self.intake.take(&mut self.requests);
-        self.requests.drain(..).for_each(|request| request.fail(error.clone()));
-        if let Closing::Draining(waiters) = std::mem::replace(&mut self.closing, Closing::Closed) {
-            waiters.into_iter().for_each(|done| done.fail(error.clone()));
-        }
+        self.answer_all(&error);
     }
 }

@@ -1,6 +1,6 @@
 //! Why a request can fail.
 
-use disk::{IoError, Verb};
+use disk::{ErrorClass, IoError, Verb};
 use format::units::Zone;
 use thiserror::Error;
 
@@ -244,6 +244,27 @@ pub enum RequestError {
         /// What failed, and the kernel's word.
         reason: String,
     },
+    /// The device had no room for what was to be written, and got none in time.
+    #[error(
+        "the device has no room ({reason}); what was not flushed is not stored: free room on it \
+         and start again"
+    )]
+    DeviceFull {
+        /// What failed, and the kernel's word.
+        reason: String,
+    },
+    /// Another owner has taken the store over: nothing is written, and nothing read, which could be
+    /// out of date.
+    #[error(
+        "another machine has taken over {zone} of the store ({reason}): this one has stopped \
+         reading and writing"
+    )]
+    Fenced {
+        /// Name of the zone.
+        zone: String,
+        /// What failed, and the device's word.
+        reason: String,
+    },
     /// A worker met a bug in this program; what it worked on cannot be written.
     #[error(
         "a worker of the server failed; the store stopped so as to lose nothing: restart it and \
@@ -273,8 +294,11 @@ impl RequestError {
     /// Why nothing is written any more since a write or a sync has failed.
     pub(crate) fn of_device(zone: Zone, error: &IoError) -> Self {
         let (zone, reason) = (zone_name(zone), error.to_string());
-        match error {
-            IoError::Failed { verb: Verb::Sync, .. } => Self::SyncFailed { zone, reason },
+        match (error.class(), error) {
+            (ErrorClass::Fenced, _) => Self::Fenced { zone, reason },
+            (ErrorClass::NoSpace, _) => Self::DeviceFull { reason },
+            // Without a disk that tries again, what might have passed is for good.
+            (_, IoError::Failed { verb: Verb::Sync, .. }) => Self::SyncFailed { zone, reason },
             _ => Self::WriteFailed { zone, reason },
         }
     }

@@ -69,6 +69,8 @@ pub(crate) struct Intake {
     pub(crate) sync: bool,
     /// Set once: the core ends before its next step.
     abandoned: AtomicBool,
+    /// Set once: another owner has the store.
+    fenced: AtomicBool,
 }
 
 impl Intake {
@@ -97,6 +99,7 @@ impl Intake {
             chunk_bytes,
             sync: options.sync,
             abandoned: AtomicBool::new(false),
+            fenced: AtomicBool::new(false),
         }
     }
 
@@ -281,6 +284,17 @@ impl Intake {
     pub(crate) fn refuse_writes(&self, error: RequestError) {
         self.lock().writes_refused.get_or_insert(error);
         self.credits.open_wide();
+    }
+
+    /// Another owner has the store: every new request is answered with `error`, and no read at the
+    /// door either.
+    pub(crate) fn fence(&self, error: RequestError) {
+        self.fenced.store(true, Ordering::Release);
+        self.refuse(error);
+    }
+
+    pub(crate) fn is_fenced(&self) -> bool {
+        self.fenced.load(Ordering::Acquire)
     }
 
     /// From now on every new request is answered with `error`.

@@ -2,7 +2,7 @@
 //! core.
 //!
 //! ```text
-//! plan -> longer and further files taken -> block 0 -> sync -> block 3 -> sync -> adopted
+//! plan -> longer and further zones taken -> block 0 -> sync -> block 3 -> sync -> adopted
 //! ```
 //!
 //! Nothing is stored beyond the old end, and no page is given a block there, before both blocks of
@@ -19,7 +19,7 @@
 //! A scrub judges the superblock by the geometry in memory, so its step there and the writing of
 //! another geometry keep out of each other's way.
 
-use disk::{AlignedBuf, FurtherFiles};
+use disk::{AlignedBuf, ZoneGrowth};
 use format::BLOCK_BYTES;
 use format::detection::Detection;
 use format::superblock::{GEOMETRY_BLOCKS, Geometry};
@@ -77,7 +77,7 @@ impl Engine {
         let Some(wish) = self.enlarging.wishes.pop_front() else { return false };
         let (after, grown) = match wish {
             Wish::Growth(Asked { verb, done }) => {
-                (After::Grown(done), self.take_files(&verb.options, verb.files))
+                (After::Grown(done), self.take_zones(&verb.options, verb.zones))
             }
             // Another one was faster.
             Wish::Geometry(then) if self.may_be_recorded(&then) => {
@@ -141,18 +141,18 @@ impl Engine {
         }
     }
 
-    /// The grown geometry, if the files are there for it.
-    fn take_files(
+    /// The grown geometry, if the zones are there for it.
+    fn take_zones(
         &mut self,
         options: &GrowOptions,
-        files: FurtherFiles,
+        zones: ZoneGrowth,
     ) -> Result<Geometry, RequestError> {
         let cannot = |reason: String| RequestError::CannotGrow { reason };
         let grown =
             plan_growth(&self.geometry, options).map_err(|error| cannot(error.to_string()))?;
-        self.devices.grow(files);
+        self.devices.grow(zones).map_err(|error| cannot(error.to_string()))?;
         if let Err(error) = check_zones(&self.devices, &grown) {
-            self.devices.let_go_behind(self.geometry.data.len());
+            self.devices.release_data_zones(self.geometry.data.len());
             return Err(cannot(error.to_string()));
         }
         Ok(grown)

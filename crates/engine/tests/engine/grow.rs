@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use disk::{Completion, Disk, Doorbell, Fault, FurtherFiles, Io, IoKind, Loss, MemoryDisk};
+use disk::{Completion, Disk, Doorbell, Fault, Io, IoKind, Loss, MemoryDisk, ZoneGrowth};
 use engine::{
     CreateOptions, GrowOptions, Growing, RequestError, ScrubRequest, Zone, control, plan_growth,
 };
@@ -236,8 +236,8 @@ fn nothing_is_stored_beyond_the_old_end_before_the_geometry_is_durable() {
 /// Asks for the growth; the tag of its answer.
 fn ask_to_grow(hand: &mut Hand) -> u64 {
     let (tag, done) = hand.done();
-    let files = FurtherFiles::default();
-    hand.client.administer(control::Grow { options: larger(), files }, done);
+    let zones = ZoneGrowth::default();
+    hand.client.administer(control::Grow { options: larger(), zones }, done);
     tag
 }
 
@@ -338,7 +338,7 @@ fn a_running_store_refuses_what_its_files_have_no_room_for() {
     let (disk, geometry) = small_store(&wish);
     let stand = wish.open(disk);
     let grow = |options: GrowOptions| {
-        stand.client.ask(control::Grow { options, files: FurtherFiles::default() })
+        stand.client.ask(control::Grow { options, zones: ZoneGrowth::default() })
     };
     let refused = |outcome: Result<Geometry, RequestError>| {
         assert!(matches!(outcome, Err(RequestError::CannotGrow { .. })), "{outcome:?}");

@@ -6,6 +6,7 @@
 mod belonging;
 mod buckets;
 mod carried;
+mod classes;
 mod cold_maps;
 mod collect;
 mod compared;

@@ -8,6 +8,8 @@ use engine::{Notice, Zone};
 
 use crate::stand::Wish;
 
+const LACKING: &str = "there is no thread left";
+
 /// A disk for which the kernel can make no thread any more, once its store has been opened.
 struct Threadless {
     disk: MemoryDisk,
@@ -34,8 +36,8 @@ impl Disk for Threadless {
         self.disk.in_flight()
     }
 
-    fn lacked_threads(&self) -> bool {
-        self.lacked
+    fn degradation(&self) -> Option<&str> {
+        self.lacked.then_some(LACKING)
     }
 
     fn size_bytes(&self, zone: Zone) -> u64 {
@@ -56,5 +58,8 @@ fn a_core_that_begins_to_run_syncs_and_says_if_the_kernel_has_no_thread_for_it()
     let core = thread::spawn(move || engine.run());
     client.close().unwrap();
     core.join().unwrap().unwrap();
-    assert_eq!(told.lock().unwrap().first(), Some(&Notice::ThreadsLacking));
+    assert_eq!(
+        told.lock().unwrap().first(),
+        Some(&Notice::DiskDegraded { reason: LACKING.to_owned() })
+    );
 }

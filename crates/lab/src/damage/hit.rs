@@ -315,11 +315,7 @@ impl Disk for ShortDisk {
             return self.disk.submit(io);
         }
         let result = Err(IoError::OutOfRange { zone, offset_bytes, length_bytes, size_bytes });
-        let buf = match io.kind {
-            IoKind::Read { buf } => Some(buf),
-            _ => None,
-        };
-        self.ended.push(Completion { tag: io.tag, zone, result, buf });
+        self.ended.push(io.complete(result));
     }
 
     fn poll(&mut self, done: &mut Vec<Completion>) {

@@ -3,7 +3,7 @@
 //! A disk of zones as long as the store's would refuse every growth, so that of a script in which
 //! one is asked for has more room behind each, and further zones. All others stay as they are.
 
-use disk::FurtherFiles;
+use disk::ZoneGrowth;
 use engine::{GrowOptions, Reply, Zone, control};
 use format::superblock::Geometry;
 use format::units::CONTAINER_BYTES;
@@ -49,8 +49,8 @@ impl Session<'_> {
         };
         let asked = geometry.containers_total() + GROWTH_CONTAINERS;
         let done = self.done(Waiting::Growth(asked), None);
-        let files = FurtherFiles::default();
-        self.opening.client.administer(control::Grow { options, files }, done);
+        let zones = ZoneGrowth::default();
+        self.opening.client.administer(control::Grow { options, zones }, done);
         Ok(())
     }
 }

@@ -288,8 +288,7 @@ impl Mischief {
             }
             Some((Trouble::Lost, _)) if is_write && can_lie => {
                 self.armed = None;
-                let claim = Completion { tag: io.tag, zone, result: Ok(()), buf: None };
-                return self.claimed.push(claim);
+                return self.claimed.push(io.complete(Ok(())));
             }
             Some((Trouble::Elsewhere, number)) if is_write && can_lie => {
                 self.armed = None;

@@ -661,8 +661,7 @@ struct Loses(MemoryDisk, Box<dyn FnMut(&Io) -> bool + Send>, Vec<Completion>);
 impl Disk for Loses {
     fn submit(&mut self, io: Io) {
         if matches!(io.kind, IoKind::Write { .. }) && (self.1)(&io) {
-            let (tag, zone) = (io.tag, io.zone);
-            self.2.push(Completion { tag, zone, result: Ok(()), buf: None });
+            self.2.push(io.complete(Ok(())));
             return;
         }
         self.0.submit(io)
