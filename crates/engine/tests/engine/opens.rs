@@ -161,8 +161,9 @@ fn what_waits_for_the_disk_ends_before_its_volume_is_rolled_back() {
         let (hand, volume) = changed_since(&wish);
         drop(volume);
         let (mut hand, held) = Holder::open(&wish, hand.close());
-        let volume = hand.beside(|client| client.volume("v").unwrap());
+        // Before the first step: nothing that the engine does beside brings what is read here.
         held.hold(zone);
+        let volume = hand.beside(|client| client.volume("v").unwrap());
         let asked = Arc::<Inbox>::default();
         ask(&hand.client, &volume, Arc::clone(&asked));
         hand.settle();
