@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use engine::RequestError;
 use thiserror::Error;
 
 use crate::protocol::{PROTOCOL_VERSION, Refusal};
@@ -61,7 +62,7 @@ pub enum ConnectError {
     },
 }
 
-/// Why a request got no response that can be used.
+/// Why a line did not come through.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum CallError {
@@ -80,16 +81,18 @@ pub enum CallError {
     /// A message is not what the protocol says.
     #[error("a message on the control socket cannot be read: {0}")]
     Malformed(#[from] serde_json::Error),
-    /// The response answers another request.
-    #[error("the server of the store gave an answer to another question")]
-    WrongResponse,
-    /// The server does not know such a request.
-    #[error(
-        "the server of the store is of an earlier release and does not know what it was asked \
-         for: end it, and serve the store with this one"
-    )]
-    EarlierServer,
-    /// The server refused; its sentence says why.
-    #[error("{0}")]
+}
+
+/// Why what was asked for was not done, or nobody knows whether it was.
+#[derive(Debug, Error)]
+pub enum ControlError {
+    /// The engine did not do it.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// The process that serves the store did not ask the engine.
+    #[error(transparent)]
     Refused(#[from] Refusal),
+    /// The connection to that process failed.
+    #[error(transparent)]
+    Call(#[from] CallError),
 }

@@ -1,12 +1,12 @@
 //! The control socket of a served store: `STORE/control.sock`.
 //!
-//! A store is opened by one process. While `tamis serve` has it, every other command reaches it
-//! here: one JSON document per line, a request one way and its response the other, over a unix
-//! socket that only the store's owner may open. The room holds both ends:
+//! A store is opened by one process. While that serves it, every other process reaches it here: one
+//! JSON document per line, a verb one way and its answer the other, over a unix socket that only
+//! the store's owner may open. The room holds both ends:
 //!
 //! ```text
-//! tamis volume create ...  ->  client.rs  ->  line.rs  ~socket~  line.rs  ->  server.rs
-//!                                                            -> service.rs -> engine::Client
+//! Control::ask(verb) ── client.rs ── line.rs ~socket~ line.rs ── server.rs ── local.rs ── engine
+//!                 └──── local.rs, where the store is open in this process ────────────────┘
 //! ```
 //!
 //! Bytes of volumes never pass here (that is what NBD is for), so messages are small and their
@@ -19,21 +19,21 @@
 
 mod client;
 mod error;
+pub mod json;
 mod line;
+mod local;
 mod protocol;
 mod server;
-mod service;
 mod socket;
+mod spoken;
 
 #[cfg(test)]
 mod tests;
 
 pub use client::Client;
-pub use error::{CallError, ConnectError, ServeError};
-pub use protocol::{
-    CompressionSetting, Grown, GrowthWish, PROTOCOL_VERSION, Refusal, RefusalKind, Request,
-    Response, Status,
-};
-pub use server::{Server, Service, answer_all};
-pub use service::{EngineService, Grower, SharedStatus};
+pub use error::{CallError, ConnectError, ControlError, ServeError};
+pub use local::{Grower, Local, SharedStatus};
+pub use protocol::{GetStatus, Grown, GrowthWish, PROTOCOL_VERSION, Refusal, RefusalKind, Status};
+pub use server::{Server, answer_all};
 pub use socket::SOCKET_NAME;
+pub use spoken::{Control, Service, Spoken, VERBS};

@@ -18,7 +18,11 @@ pub(crate) const RESPONSE_BYTES_MAX: usize = 16 << 20;
 
 /// Sends one message.
 pub(crate) fn send<T: Serialize>(to: &mut impl Write, message: &T) -> Result<(), CallError> {
-    let mut line = serde_json::to_vec(message)?;
+    send_bytes(to, serde_json::to_vec(message)?)
+}
+
+/// Sends one message that is JSON already.
+pub(crate) fn send_bytes(to: &mut impl Write, mut line: Vec<u8>) -> Result<(), CallError> {
     line.push(b'\n');
     to.write_all(&line)?;
     Ok(to.flush()?)

@@ -18,8 +18,9 @@ use std::time::Duration;
 
 use crate::error::{CallError, ServeError};
 use crate::line::{self, REQUEST_BYTES_MAX};
-use crate::protocol::{Hello, PROTOCOL_VERSION, Refusal, RefusalKind, Request, Response};
+use crate::protocol::{Hello, PROTOCOL_VERSION, RequestLine};
 use crate::socket::{ControlSocket, SOCKET_NAME};
+use crate::spoken::{self, Service};
 
 /// Connections at one time.
 pub(crate) const CONNECTIONS_MAX: usize = 32;
@@ -30,12 +31,6 @@ const IDLE_TIME_MAX: Duration = Duration::from_hours(12);
 const SEND_TIME_MAX: Duration = Duration::from_secs(30);
 /// Pause after a failed accept (no file descriptors left), so as not to spin.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-
-/// Who answers requests.
-pub trait Service: Send + Sync + 'static {
-    /// Carries out one request; called from many threads.
-    fn answer(&self, request: Request) -> Response;
-}
 
 /// A control socket being served, until [`Server::stop`] or drop.
 #[derive(Debug)]
@@ -192,13 +187,13 @@ pub fn answer_all(
 ) -> Result<(), CallError> {
     line::send(&mut writer, &hello(false))?;
     loop {
-        match line::receive::<Request>(&mut reader, REQUEST_BYTES_MAX) {
-            Ok(Some(request)) => line::send(&mut writer, &service.answer(request))?,
+        match line::receive::<RequestLine>(&mut reader, REQUEST_BYTES_MAX) {
+            Ok(Some(asked)) => {
+                line::send_bytes(&mut writer, spoken::answer_line(service, asked)?)?;
+            }
             Ok(None) => return Ok(()),
             Err(error @ (CallError::Malformed(_) | CallError::TooLong { .. })) => {
-                let refusal =
-                    Refusal { kind: RefusalKind::BadRequest, sentence: error.to_string() };
-                line::send(&mut writer, &Response::Refused(refusal))?;
+                line::send_bytes(&mut writer, spoken::refuse(error.to_string())?)?;
                 // After an overlong line nobody knows where the next one begins.
                 if matches!(error, CallError::TooLong { .. }) {
                     return Err(error);

@@ -9,7 +9,7 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use admin::{CallError, ConnectError, RefusalKind, ServeError};
+use admin::{CallError, ConnectError, ControlError, Refusal, RefusalKind, ServeError};
 use disk::{CreateFilesError, FileError};
 use engine::{CreateError, GrowError, PlanError, RepairError, RequestError};
 use images::ImageError;
@@ -368,6 +368,8 @@ pub(crate) enum CliError {
     #[error(transparent)]
     Connect(#[from] ConnectError),
     #[error(transparent)]
+    Refused(#[from] Refusal),
+    #[error(transparent)]
     Call(#[from] CallError),
     #[error(transparent)]
     ServeControl(#[from] ServeError),
@@ -389,15 +391,29 @@ impl CliError {
         ExitCode::from(self.exit() as u8)
     }
 
-    /// What the error means to whoever asked over the control socket; it has the same code there.
-    pub(crate) fn refusal_kind(&self) -> RefusalKind {
-        match self.exit() {
+    /// The error as whoever asked over the control socket gets it; it has the same code there.
+    pub(crate) fn into_refusal(self) -> ControlError {
+        let kind = match self.exit() {
             Exit::Usage => RefusalKind::BadRequest,
             Exit::NoSpace => RefusalKind::NoSpace,
-            Exit::Exists => RefusalKind::VolumeExists,
+            Exit::Exists => RefusalKind::Exists,
             Exit::Damage => RefusalKind::Damaged,
             Exit::InUse => RefusalKind::InUse,
             _ => RefusalKind::Failed,
+        };
+        match self {
+            Self::Request(error) => error.into(),
+            other => Refusal { kind, sentence: other.to_string() }.into(),
+        }
+    }
+}
+
+impl From<ControlError> for CliError {
+    fn from(error: ControlError) -> Self {
+        match error {
+            ControlError::Request(error) => error.into(),
+            ControlError::Refused(refusal) => refusal.into(),
+            ControlError::Call(error) => error.into(),
         }
     }
 }

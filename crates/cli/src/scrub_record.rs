@@ -44,7 +44,7 @@ const LOCK_TRIES: u32 = 20;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Finding {
-    Known(ScrubFinding),
+    Known(#[serde(with = "admin::json")] ScrubFinding),
     /// Of a later release.
     Unknown(Value),
 }
@@ -83,6 +83,7 @@ pub(crate) struct ScrubRecord {
     /// The last that came to its end.
     pub(crate) last: Option<ScrubRun>,
     /// Chunks known to be damaged.
+    #[serde(with = "admin::json")]
     pub(crate) damaged: Vec<DamagedChunk>,
     /// Chunks that were given up when a repair last gave up any, if no scrub has come to its end
     /// since.
@@ -93,6 +94,7 @@ pub(crate) struct ScrubRecord {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ScrubRun {
     /// Where it goes on; none when it is complete.
+    #[serde(default, with = "admin::json")]
     pub(crate) position: Option<ScrubPosition>,
     pub(crate) fingerprints: bool,
     pub(crate) seconds: f64,

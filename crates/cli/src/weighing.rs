@@ -17,7 +17,7 @@ pub(crate) fn weigh(
     let mut progress: Option<Progress> = None;
     while let Some(request) = weighing.request() {
         interrupt.check()?;
-        if !weighing.add(store.weigh(request)?) {
+        if !weighing.add(store.ask(request)?) {
             return Err(CliError::VolumeReplaced { name: name.to_owned() });
         }
         let (done, total) = weighing.progress();

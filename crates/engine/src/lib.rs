@@ -75,9 +75,7 @@ pub use door::error::RequestError;
 pub use door::moment::utc;
 pub use door::open_volume::OpenVolume;
 pub use door::opens::{OpenInfo, Opener};
-pub use door::outcome::{
-    DedupWord, Extent, ReadPieces, Reply, Segment, VolumeInfo, VolumeKindWord,
-};
+pub use door::outcome::{Extent, ReadPieces, Reply, Segment, VolumeInfo};
 pub use door::reservation::Reservation;
 pub use door::volume::{SECTOR_BYTES, VOLUME_BYTES_MAX, VolumeHandle};
 pub use engine::Engine;

@@ -38,7 +38,7 @@ use crate::repair::rebuild::Rebuild;
 use crate::repair::survey::{Survey, is_device_failure};
 
 /// What a repair did.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RepairReport {
     /// What was wrong, as far as the rebuilding saw it.
     pub found: Vec<Problem>,

@@ -39,14 +39,11 @@ mod superblock;
 mod tables;
 mod verdicts;
 
-use serde::{Deserialize, Serialize};
-
 use crate::check::problem::Problem;
 
 /// Where a scrub goes on. Kept by the caller; it stays good across restarts, since it names places
 /// and not what is there.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "stage", rename_all = "snake_case")]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub enum ScrubPosition {
     /// Both copies of the geometry, both root slots.
     #[default]
@@ -75,7 +72,7 @@ pub enum ScrubPosition {
 }
 
 /// What a step is to do.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScrubRequest {
     /// From where.
     pub position: ScrubPosition,
@@ -84,17 +81,16 @@ pub struct ScrubRequest {
 }
 
 /// Something damaged.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScrubFinding {
     /// What.
-    #[serde(flatten)]
     pub problem: Problem,
     /// Whether it is sound again.
     pub healed: bool,
 }
 
 /// A stored chunk whose bytes are lost until a client writes them again.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct DamagedChunk {
     /// Its PBN.
     pub pbn: u64,
@@ -102,19 +98,14 @@ pub struct DamagedChunk {
     pub container: u32,
     /// Whether its frame may be whole all the same, so that only a scrub with fingerprints sees the
     /// damage. Whoever did not say may have meant it.
-    #[serde(default = "unsaid")]
     pub checksum_fits: bool,
-}
-
-fn unsaid() -> bool {
-    true
 }
 
 /// Damaged chunks that a step lists at most.
 pub const DAMAGED_LISTED_MAX: usize = 20_000;
 
 /// What a step did.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScrubStep {
     /// Where the next one begins; none when all has been read.
     pub next: Option<ScrubPosition>,
@@ -137,6 +128,5 @@ pub struct ScrubStep {
     pub damaged_chunks: u64,
     /// Chunks that a repair found nothing of, whether or not something maps them still: what the
     /// last stage names are lost.
-    #[serde(default)]
     pub given_up_chunks: u64,
 }

@@ -5,25 +5,20 @@ pub(crate) mod figures;
 pub(crate) mod stages;
 pub(crate) mod table_figures;
 
-use serde::{Deserialize, Serialize};
-
 use crate::stats::stages::StageTimes;
 
 /// Everything `tamis stats --json` prints; all sizes in bytes.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stats {
     /// What messages name the store by, in hexadecimal digits; empty from servers of earlier
     /// releases.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub uuid: String,
     /// Mapped by volumes.
     pub logical_bytes: u64,
     /// Deleted volumes, snapshots and cut-off ranges whose space is yet to come back.
-    #[serde(default)]
     pub deletions: u64,
     /// Deleted snapshots that several clones, or volumes rolled back to them, still share: their
     /// space comes back when at most one is left.
-    #[serde(default)]
     pub deletions_held: u64,
     /// Chunks that are stored and referred to.
     pub unique_chunks: u64,
@@ -42,32 +37,24 @@ pub struct Stats {
     /// Room for frames in all.
     pub capacity_bytes: u64,
     /// The part of that, and of what is free, which only collection may use.
-    #[serde(default)]
     pub kept_bytes: u64,
     /// Frames that nothing refers to.
     pub dead_bytes: u64,
     /// Room that collection would give back now: not all that is dead, since it takes no container
     /// of which nearly all lives.
-    #[serde(default)]
     pub collectable_bytes: u64,
     /// Chunks that so many LBAs name that they are stored twice, in two containers.
-    #[serde(default)]
     pub copied_chunks: u64,
     /// Frames of their second copies, which `stored_bytes` leaves out.
-    #[serde(default)]
     pub copy_bytes: u64,
     /// Part of the room for frames that neither is free nor comes back by collection, what that
     /// needs to work in left out, 0 to 1.
-    #[serde(default)]
     pub data_used_ratio: f64,
     /// The same with what comes back by collection: part that is not free now.
-    #[serde(default)]
     pub data_taken_ratio: f64,
     /// Part of the room for table pages that is in use, the reserve left out, 0 to 1.
-    #[serde(default)]
     pub tables_used_ratio: f64,
     /// The highest watermark that either has reached and not left again.
-    #[serde(default)]
     pub watermark_percent: Option<u8>,
     /// `logical_bytes / unique_bytes`.
     pub dedup_ratio: f64,
@@ -80,50 +67,40 @@ pub struct Stats {
     /// The bound they keep to.
     pub memory_bytes_max: u64,
     /// What requests on their way hold; nothing is left of it when all are answered and at rest.
-    #[serde(default)]
     pub under_way: UnderWay,
     /// What new frames are written with.
     pub compression: String,
     /// Size of a chunk.
     pub chunk_bytes: u32,
     /// What makes fingerprints.
-    #[serde(default)]
     pub fingerprint: String,
     /// Whether bytes are compared before a chunk counts as stored.
-    #[serde(default)]
     pub verify: bool,
     /// Keyed domains that some volume or snapshot is in.
-    #[serde(default)]
     pub domains: u64,
     /// Stored chunks that are known to be damaged.
-    #[serde(default)]
     pub damaged_chunks: u64,
     /// Chunks that a repair found nothing of, whether or not something maps them still: a scrub
     /// says what does.
-    #[serde(default)]
     pub given_up_chunks: u64,
     /// Every volume.
     pub volumes: Vec<VolumeStats>,
     /// Why nothing is written any more, until the store is opened again; none while all is well.
     pub writing_stopped: Option<String>,
     /// What clients wrote since the store was opened, and what of it was written to the device.
-    #[serde(default)]
     pub written: Written,
     /// What the tables cost since the store was opened.
-    #[serde(default)]
     pub tables: TablesFigures,
     /// What was read and is in memory.
-    #[serde(default)]
     pub read_cache: ReadCacheFigures,
     /// Where time went since the store was opened.
-    #[serde(default)]
     pub stages: StageTimes,
     /// What happened since the store was opened.
     pub counters: Counters,
 }
 
 /// What requests hold until they have been answered, and what they wrote is in the tables.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnderWay {
     /// Chunks for which there is room, whatever comes.
     pub reserved_chunks: u64,
@@ -136,7 +113,7 @@ pub struct UnderWay {
 }
 
 /// What was read and is in memory, in case it is read again.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReadCacheFigures {
     /// Frames, as they are stored; without what was read ahead.
     pub frames: u64,
@@ -147,10 +124,8 @@ pub struct ReadCacheFigures {
     /// Chunks of reads that were found.
     pub hits: u64,
     /// Those of them that were answered where they were asked, without the core.
-    #[serde(default)]
     pub hits_at_doors: u64,
     /// Chunks that had been read ahead.
-    #[serde(default)]
     pub hits_ahead: u64,
     /// Chunks that had to be read.
     pub misses: u64,
@@ -159,18 +134,15 @@ pub struct ReadCacheFigures {
     /// Chunks to compare with that were found.
     pub hits_to_compare: u64,
     /// Chunks to compare with that had been read ahead, or were on their way.
-    #[serde(default)]
     pub hits_ahead_to_compare: u64,
     /// Bytes that were read ahead.
-    #[serde(default)]
     pub ahead_read_bytes: u64,
     /// Those of them that somebody then needed.
-    #[serde(default)]
     pub ahead_used_bytes: u64,
 }
 
 /// What the tables cost since the store was opened, and their cache as it is now.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct TablesFigures {
     /// Fingerprints to chunks.
     pub hash_pbn: TableFigures,
@@ -187,30 +159,23 @@ pub struct TablesFigures {
     /// Pages that are yet to be written.
     pub dirty_pages: u64,
     /// Entries of the Hash-PBN table that are in no bucket yet.
-    #[serde(default)]
     pub young_entries: u64,
     /// Pages of the Hash-PBN table that were read to merge them: no look-up had to wait for one.
-    #[serde(default)]
     pub merge_reads: u64,
     /// Duplicates that were found in a directory of their container, without their bucket.
-    #[serde(default)]
     pub found_by_directory: u64,
     /// Directories that were brought in for that.
-    #[serde(default)]
     pub directories_read: u64,
     /// Memory of those that are held: part of the cache.
-    #[serde(default)]
     pub directory_bytes: u64,
     /// Memory of what finds those: part of the cache.
-    #[serde(default)]
     pub young_bytes: u64,
     /// Memory of the Hash-PBN table's filters, which comes to the cache: it grows with the store.
-    #[serde(default)]
     pub filter_bytes: u64,
 }
 
 /// What one table costs.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct TableFigures {
     /// Entries that were looked up or changed.
     pub lookups: u64,
@@ -223,24 +188,19 @@ pub struct TableFigures {
     /// Part of the entries whose page was in the cache: `1 - leaf_reads / lookups`.
     pub hit_ratio: f64,
     /// Entries whose page was in the cache, or that no page had to be looked into for.
-    #[serde(default)]
     pub hits: u64,
     /// Pages that had to be read for an entry; without those that a merge read.
-    #[serde(default)]
     pub misses: u64,
     /// Pages in the cache.
-    #[serde(default)]
     pub cached_pages: u64,
     /// Those of them that are yet to be written.
-    #[serde(default)]
     pub dirty_pages: u64,
     /// How the accesses lately spread over the pages with entries.
-    #[serde(default)]
     pub heat: HeatFigures,
 }
 
 /// How concentrated the accesses to a table have been lately.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct HeatFigures {
     /// Pages that were accessed, estimated where they are many.
     pub pages: u64,
@@ -254,7 +214,7 @@ pub struct HeatFigures {
 }
 
 /// A page that is hot by itself.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct HotPageFigures {
     /// The bucket, or the page of young entries.
     pub number: u64,
@@ -266,7 +226,7 @@ pub struct HotPageFigures {
 
 /// Where the bytes went that were written since the store was opened: those of clients, and those
 /// handed to the device, its opening included.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Written {
     /// By clients.
     pub client_bytes: u64,
@@ -279,7 +239,6 @@ pub struct Written {
     /// Frames that collection moved.
     pub moved_frame_bytes: u64,
     /// Frames of second copies.
-    #[serde(default)]
     pub copied_frame_bytes: u64,
     /// The rest of the data zones: directories of containers, and padding before flushes. Frames
     /// that wait in memory for their container's next write are not in it yet.
@@ -297,7 +256,7 @@ pub struct Written {
 }
 
 /// Figures of one volume.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VolumeStats {
     /// Its name.
     pub name: String,
@@ -308,7 +267,7 @@ pub struct VolumeStats {
 }
 
 /// What happened since the store was opened.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each name says it; all count events since the store was opened")]
 pub struct Counters {
     pub reads: u64,
@@ -323,66 +282,44 @@ pub struct Counters {
     /// Chunks written over at once, in the write buffer.
     pub chunks_absorbed: u64,
     /// New chunks that looked like noise, and on which the codec was not tried.
-    #[serde(default)]
     pub chunks_spared: u64,
     /// New chunks that the Hash-PBN table denied without a page.
-    #[serde(default)]
     pub lookups_denied: u64,
     /// New chunks for which a page of it had to be looked into.
-    #[serde(default)]
     pub lookups_absent: u64,
     /// Of a store that compares bytes: chunks whose fingerprint led to the same bytes.
-    #[serde(default)]
     pub lookups_equal: u64,
     /// Chunks whose fingerprint led to other bytes.
-    #[serde(default)]
     pub lookups_differ: u64,
     /// Chunks that were stored aside: found by no look-up. Those whose fingerprint led to other
     /// bytes, and those whose candidate could not be compared or had no reference left.
-    #[serde(default)]
     pub chunks_aside: u64,
     /// Chunks of volumes without deduplication, which were stored without being looked up.
-    #[serde(default)]
     pub chunks_unsought: u64,
     /// Frames that were read from the device to be compared with.
-    #[serde(default)]
     pub chunks_read_to_compare: u64,
     /// Reads by which they came.
-    #[serde(default)]
     pub comparison_reads: u64,
-    #[serde(default)]
     pub comparison_bytes_read: u64,
     /// Chunks of reads whose frames were in memory, and those that had to be read.
-    #[serde(default)]
     pub frames_hit: u64,
-    #[serde(default)]
     pub frames_missed: u64,
     /// Chunks of reads that had been read ahead.
-    #[serde(default)]
     pub frames_ahead: u64,
     /// Frames to compare with that were in memory, and those that had been read ahead.
-    #[serde(default)]
     pub frames_hit_to_compare: u64,
-    #[serde(default)]
     pub frames_ahead_to_compare: u64,
     /// Pages of the Hash-PBN table that were read to merge them.
-    #[serde(default)]
     pub merge_reads: u64,
-    #[serde(default)]
     pub chunks_found_by_directory: u64,
-    #[serde(default)]
     pub directories_read: u64,
     /// Partly written chunks whose other sectors were read from what is stored.
-    #[serde(default)]
     pub chunks_read_back: u64,
     pub chunks_damaged: u64,
-    #[serde(default)]
     pub chunks_healed: u64,
     /// Chunks of reads whose frames were damaged, and that were read from their second copies.
-    #[serde(default)]
     pub chunks_read_from_copies: u64,
     /// Second copies made.
-    #[serde(default)]
     pub chunks_copied: u64,
     pub groups: u64,
     pub syncs: u64,
@@ -394,15 +331,11 @@ pub struct Counters {
     pub data_bytes_written: u64,
     pub journal_bytes_written: u64,
     /// The part of `data_bytes_written` that collection moved.
-    #[serde(default)]
     pub collection_bytes_written: u64,
     /// Frames of clients' new chunks: what was left of their writes to be stored.
-    #[serde(default)]
     pub frame_bytes_stored: u64,
     /// Frames that collection moved.
-    #[serde(default)]
     pub frame_bytes_moved: u64,
     /// Frames of second copies.
-    #[serde(default)]
     pub frame_bytes_copied: u64,
 }

@@ -1,5 +1,6 @@
 //! `tamis check`: every invariant of a closed store. It changes nothing, unless it shall repair.
 
+use admin::{Control, GetStatus};
 use std::path::Path;
 use std::time::Duration;
 
@@ -22,7 +23,7 @@ use crate::table::{Align, Table};
 struct Finding<'a> {
     sound: bool,
     seconds: f64,
-    #[serde(flatten)]
+    #[serde(flatten, serialize_with = "admin::json::serialize")]
     report: &'a CheckReport,
     /// Each problem as a sentence.
     sentences: Vec<String>,
@@ -34,15 +35,16 @@ struct Finding<'a> {
 /// What a repair did.
 #[derive(Serialize)]
 struct Repaired {
-    #[serde(flatten)]
+    #[serde(flatten, serialize_with = "admin::json::serialize")]
     report: RepairReport,
     /// What a check finds afterwards.
+    #[serde(serialize_with = "admin::json::serialize")]
     left: Vec<Problem>,
 }
 
 pub(super) fn run(args: &CheckArgs) -> Result<(), CliError> {
     if let Some(mut server) = control::connect(&args.store)? {
-        let pid = server.status()?.pid;
+        let pid = server.ask(GetStatus {})?.pid;
         return Err(CliError::ServedNoCheck { store: args.store.clone(), pid });
     }
     let (mut stages, mut longer) = (Stages::default(), Vec::new());

@@ -7,6 +7,7 @@
 //! As with a scrub the engine makes one step at a time, here or in the server of the store, and
 //! keeps nothing in mind: when this ends, for whatever reason, what it has done is done.
 
+use engine::control::GetStats;
 use std::time::Duration;
 
 use engine::{CollectPosition, CollectRequest, CollectStep, Stats};
@@ -69,7 +70,7 @@ fn collect(
     store: &mut Store,
     interrupt: &Interrupt,
 ) -> Result<(Report, Result<(), CliError>), CliError> {
-    let before = store.stats()?;
+    let before = store.ask(GetStats {})?;
     let room_bytes = before.capacity_bytes.saturating_sub(before.kept_bytes) as f64;
     let taken_percent = |stats: &Stats| 100.0 * stats.data_taken_ratio;
     let mut report = Report {
@@ -84,7 +85,7 @@ fn collect(
     let mut outcome = collecting.drive(store, interrupt, &mut report);
     report.complete = outcome.is_ok();
     report.seconds = collecting.progress.finish().as_secs_f64();
-    match store.stats() {
+    match store.ask(GetStats {}) {
         Ok(after) => {
             report.taken_percent = taken_percent(&after);
             report.freed_bytes = after.free_bytes.saturating_sub(before.free_bytes);
@@ -116,7 +117,7 @@ impl Collecting<'_> {
         while self.args.to.is_none_or(|to| report.taken_percent > f64::from(to)) {
             self.pace.wait(interrupt)?;
             let recompress = self.args.recompress;
-            let step = store.collect(CollectRequest { position, recompress })?;
+            let step = store.ask(CollectRequest { position, recompress })?;
             self.count(&step, report);
             let taken = step.containers_used as f64 / step.containers.max(1) as f64;
             report.taken_percent = 100.0 * taken;

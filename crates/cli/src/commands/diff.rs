@@ -25,6 +25,7 @@ struct Report<'a> {
     written_bytes: u64,
     /// Those that hold nothing there.
     unmapped_bytes: u64,
+    #[serde(serialize_with = "admin::json::serialize")]
     ranges: &'a [ChangedRange],
 }
 
@@ -34,7 +35,7 @@ pub(super) fn run(args: &DiffArgs) -> Result<(), CliError> {
         for name in [&args.from, &args.to] {
             store.volume(&args.store, name)?;
         }
-        Difference::between(&args.from, &args.to, &interrupt, |step| store.difference(step))
+        Difference::between(&args.from, &args.to, &interrupt, |step| store.ask(step))
     })?;
     let [from_size_bytes, to_size_bytes] = found.sizes_bytes;
     let report = Report {

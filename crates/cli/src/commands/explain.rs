@@ -1,5 +1,7 @@
 //! `tamis explain`: one address, from the volume's map to the bytes on disk and back to its bucket.
 
+use admin::json::Json;
+use engine::control::Explain;
 use std::iter;
 use std::path::Path;
 
@@ -16,11 +18,12 @@ use crate::store;
 use crate::table::{Align, Table};
 
 pub(super) fn run(args: &ExplainArgs) -> Result<(), CliError> {
-    let asked = |store: &mut Store| store.explain(&args.volume, args.address());
+    let (volume, address) = (args.volume.clone(), args.address());
+    let asked = |store: &mut Store| store.ask(Explain { volume, address });
     let mut explanation = Store::with(&args.store, asked)?;
     name_files(&mut explanation, &args.store);
     if args.format.json {
-        output::print_json(&explanation)?;
+        output::print_json(&Json(&explanation))?;
     } else {
         output::print(table_of(&explanation))?;
     }

@@ -5,6 +5,7 @@
 //! last write. One that is served is made larger by its server, which holds the lock: it is asked
 //! over the control socket, and does the same ([`grow_served`]).
 
+use admin::Control;
 use std::path::{Path, PathBuf};
 
 use admin::{Grown, GrowthWish};
@@ -37,7 +38,7 @@ pub(super) fn run(args: &GrowArgs) -> Result<(), CliError> {
         .map_err(|source| CliError::System { action: "a path cannot be made absolute", source })?;
     let wish = GrowthWish { capacity_bytes: args.capacity, data };
     let grown = match served::connect(&args.store)? {
-        Some(mut server) => server.grow(wish)?,
+        Some(mut server) => server.ask(wish)?,
         None => grow_closed(&args.store, &wish)?,
     };
     let report = Report { store: store::absolute(&args.store), grown };

@@ -41,6 +41,7 @@ struct Report<'a> {
     run: &'a ScrubRun,
     /// Each finding as a sentence.
     sentences: Vec<String>,
+    #[serde(serialize_with = "admin::json::serialize")]
     damaged: &'a [DamagedChunk],
     /// By a repair, since a scrub last came to its end.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -118,7 +119,7 @@ impl<'a> Scrubbing<'a> {
         while let Some(position) = self.run.position {
             let request = ScrubRequest { position, fingerprints: self.run.fingerprints };
             let begun = Instant::now();
-            let outcome = self.pace.wait(interrupt).and_then(|()| store.scrub(request));
+            let outcome = self.pace.wait(interrupt).and_then(|()| store.ask(request));
             let step = match outcome {
                 Ok(step) => step,
                 Err(error) => return Err(self.pause(error)),
@@ -144,7 +145,7 @@ impl<'a> Scrubbing<'a> {
         let chunks = self.record.damaged.iter().copied().chain(self.run.damaged());
         Remembered::new(chunks).recall(|request| {
             self.pace.wait(interrupt)?;
-            let step = store.scrub(request)?;
+            let step = store.ask(request)?;
             self.pace.spend(step.bytes_read);
             Ok(step)
         })

@@ -13,7 +13,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use ::store::Hooks;
-use admin::{EngineService, Grower, Refusal, Server as ControlServer, SharedStatus, Status};
+use admin::{Control, GetStatus, Grower, Local, Server as ControlServer, SharedStatus, Status};
 use engine::{Client, Notice, Options, VolumeInfo};
 use nbd::{Listen, Server as NbdServer, ServerOptions};
 use serde::Serialize;
@@ -67,7 +67,7 @@ struct ReadyVolume<'a> {
 
 pub(super) fn run(args: ServeArgs) -> Result<(), CliError> {
     if let Some(mut server) = control::connect(&args.store)? {
-        let pid = server.status()?.pid;
+        let pid = server.ask(GetStatus {})?.pid;
         return Err(CliError::ServedAlready { store: args.store, pid });
     }
     let (events, woken) = channel();
@@ -176,8 +176,8 @@ fn serve(
     status.set(status_of(&listen));
     // Opening may have taken a while.
     directory.check()?;
-    let service = EngineService::new(client.clone(), status.clone())
-        .with_grower(grower(client.clone(), directory));
+    let grower = grower(client.clone(), directory);
+    let service = Local::served(client.clone(), status.clone(), grower);
     let mut control = ControlServer::start(&place, service)?;
     let options = ServerOptions { listen, poll_us: args.poll_us, ..ServerOptions::default() };
     let doors = NbdServer::start(client.clone(), options)?;
@@ -198,7 +198,7 @@ fn grower(client: Client, directory: HeldDirectory) -> Grower {
     Box::new(move |wish| {
         let checked = directory.check();
         let grown = checked.and_then(|()| grow::grow_served(directory.path(), &client, &wish));
-        grown.map_err(|error| Refusal { kind: error.refusal_kind(), sentence: error.to_string() })
+        grown.map_err(CliError::into_refusal)
     })
 }
 

@@ -1,5 +1,6 @@
 //! What is said when bytes are to be moved and the store is being served: how to do it over NBD.
 
+use admin::{Control, GetStatus};
 use std::path::Path;
 
 use admin::Status;
@@ -36,7 +37,7 @@ pub(super) fn refuse_import(args: &ImportArgs) -> Result<(), CliError> {
         Some(volume) => (None, replaced_of(volume, image_bytes)?),
         None => (Some(create_line(args, image_bytes)?), Replaced::Nothing),
     };
-    let status = server.status()?;
+    let status = server.ask(GetStatus {})?;
     let uri = shell_word(&uri_of(&status, &args.volume));
     let copy = match image {
         Some(Described { format, .. }) => {
@@ -52,7 +53,7 @@ pub(super) fn refuse_import(args: &ImportArgs) -> Result<(), CliError> {
 /// An error with the line to use instead, when the store that is exported from is being served.
 pub(super) fn refuse_export(args: &ExportArgs) -> Result<(), CliError> {
     let Some(mut server) = control::connect(&args.store)? else { return Ok(()) };
-    let status = server.status()?;
+    let status = server.ask(GetStatus {})?;
     let uri = shell_word(&uri_of(&status, &args.volume));
     let line = match args.file.as_os_str() == "-" {
         true => format!("nbdcopy -- {uri} -"),
@@ -64,7 +65,7 @@ pub(super) fn refuse_export(args: &ExportArgs) -> Result<(), CliError> {
 /// An error when the store at `path` is being served, which streams need for themselves.
 pub(super) fn refuse_stream(path: &Path) -> Result<(), CliError> {
     let Some(mut server) = control::connect(path)? else { return Ok(()) };
-    let pid = server.status()?.pid;
+    let pid = server.ask(GetStatus {})?.pid;
     Err(CliError::ServedNoStream { store: path.to_owned(), pid })
 }
 

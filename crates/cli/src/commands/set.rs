@@ -1,5 +1,6 @@
 //! `tamis set`: settings that change for what is written from now on.
 
+use engine::control::SetCompression;
 use serde::Serialize;
 
 use crate::args::SetArgs;
@@ -14,7 +15,7 @@ struct Settings {
 }
 
 pub(super) fn run(args: &SetArgs) -> Result<(), CliError> {
-    Store::with(&args.store, |store| store.set_compression(args.compression))?;
+    Store::with(&args.store, |store| store.ask(SetCompression { compression: args.compression }))?;
     let settings = Settings { compression: compression_name(args.compression) };
     if args.format.json {
         return output::print_json(&settings);

@@ -1,6 +1,9 @@
 //! `tamis snapshot` and `tamis clone`: volumes as they were, on a store that is closed and on one
 //! that is being served alike.
 
+use crate::staging::{check_name, check_snapshots};
+use admin::json::Json;
+use engine::control::{CloneVolume, Rollback};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use engine::{SnapshotRequest, VolumeInfo, utc};
@@ -32,12 +35,13 @@ fn create(args: &SnapshotCreateArgs) -> Result<(), CliError> {
     let names: Vec<String> =
         request.volumes.iter().map(|volume| format!("{volume}@{}", request.name)).collect();
     let taken = Store::with(&args.store, |store| {
-        store.take_snapshots(request)?;
+        check_snapshots(&request)?;
+        store.ask(request)?;
         let volumes = store.volumes()?;
         Ok(volumes.into_iter().filter(|volume| names.contains(&volume.name)).collect::<Vec<_>>())
     })?;
     if args.format.json {
-        return output::print_json(&taken);
+        return output::print_json(&Json(&taken));
     }
     output::print_line(format_args!("took {}", names.join(", ")))
 }
@@ -69,7 +73,7 @@ fn list(args: &SnapshotListArgs) -> Result<(), CliError> {
         Ok(store.volumes()?.into_iter().filter(is_asked_for).collect::<Vec<_>>())
     })?;
     if args.format.json {
-        return output::print_json(&snapshots);
+        return output::print_json(&Json(&snapshots));
     }
     if snapshots.is_empty() {
         let store = args.store.display();
@@ -126,7 +130,7 @@ fn delete(args: &SnapshotDeleteArgs) -> Result<(), CliError> {
         Ok(found)
     })?;
     if args.format.json {
-        return output::print_json(&gone);
+        return output::print_json(&Json(&gone));
     }
     output::print_line(format_args!("deleted {}", names.join(", ")))
 }
@@ -135,7 +139,7 @@ fn delete(args: &SnapshotDeleteArgs) -> Result<(), CliError> {
 /// are gone.
 fn delete_all(store: &mut Store, snapshots: &[VolumeInfo]) -> Result<(), CliError> {
     for (count, snapshot) in snapshots.iter().enumerate() {
-        if let Err(error) = store.delete_volume(deletion_of(snapshot)) {
+        if let Err(error) = store.ask(deletion_of(snapshot)) {
             if let Some(gone) = snapshots.get(..count).filter(|gone| !gone.is_empty()) {
                 let names: Vec<&str> = gone.iter().map(|gone| gone.name.as_str()).collect();
                 output::say(format_args!("deleted {}, and no more", names.join(", ")));
@@ -172,10 +176,10 @@ fn rollback(args: &SnapshotRollbackArgs) -> Result<(), CliError> {
         if !args.confirm.yes && !confirm(question) {
             return Err(CliError::NotConfirmed);
         }
-        store.roll_back(&snapshot)
+        store.ask(Rollback { snapshot: snapshot.name, id: Some(snapshot.id) })
     })?;
     if args.format.json {
-        return output::print_json(&rolled_back);
+        return output::print_json(&Json(&rolled_back));
     }
     output::print_line(format_args!("{volume} holds what {full} holds"))
 }
@@ -185,10 +189,11 @@ pub(super) fn clone(args: &CloneArgs) -> Result<(), CliError> {
     let full = args.snapshot.to_string();
     let volume = Store::with(&args.store, |store| {
         store.volume(&args.store, &full)?;
-        store.clone_volume(&full, &args.new_name)
+        check_name(&args.new_name)?;
+        store.ask(CloneVolume { snapshot: full.clone(), name: args.new_name.clone() })
     })?;
     if args.format.json {
-        return output::print_json(&volume);
+        return output::print_json(&Json(&volume));
     }
     let size = human_bytes(volume.size_bytes);
     output::print_line(format_args!("created {} from {full}: {size}", volume.name))

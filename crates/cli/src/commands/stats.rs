@@ -3,6 +3,7 @@
 mod stages;
 mod tables;
 
+use engine::control::GetStats;
 use std::fmt::Write;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -26,7 +27,7 @@ const RATE_INTERVAL: Duration = Duration::from_millis(500);
 /// What `--json` prints.
 #[derive(Debug, Serialize)]
 struct Report {
-    #[serde(flatten)]
+    #[serde(flatten, serialize_with = "admin::json::serialize")]
     stats: Stats,
     /// Whether the store is being served.
     served: bool,
@@ -41,7 +42,7 @@ struct Report {
 #[derive(Debug, Serialize)]
 struct NamedWeight {
     name: String,
-    #[serde(flatten)]
+    #[serde(flatten, serialize_with = "admin::json::serialize")]
     weight: VolumeWeight,
 }
 
@@ -148,13 +149,13 @@ fn table_of(weights: &[NamedWeight]) -> Table {
 }
 
 fn look(store: &mut Store) -> Result<Report, CliError> {
-    let first = store.stats()?;
+    let first = store.ask(GetStats {})?;
     if !store.is_served() {
         return Ok(Report { stats: first, served: false, rates: None, weights: None });
     }
     let started = Instant::now();
     thread::sleep(RATE_INTERVAL);
-    let stats = store.stats()?;
+    let stats = store.ask(GetStats {})?;
     let rates = Rates::between(&first, &stats, started.elapsed());
     Ok(Report { stats, served: true, rates: Some(rates), weights: None })
 }

@@ -1,9 +1,11 @@
 //! `tamis volume`: create, list, show, resize, rename, delete; on a store that is closed and on
 //! one that is being served alike.
 
+use crate::staging::check_name;
+use engine::control::{RenameVolume, ResizeVolume, SetDedup, SetQuota};
 use std::collections::{BTreeSet, HashMap};
 
-use admin::CallError;
+use admin::json::Json;
 use engine::{Dedup, DeleteRequest, NewVolume, VolumeInfo};
 use serde::Serialize;
 
@@ -23,7 +25,7 @@ mod show;
 /// What `--json` prints of a volume that is listed or shown.
 #[derive(Debug, Serialize)]
 struct Listed {
-    #[serde(flatten)]
+    #[serde(flatten, serialize_with = "admin::json::serialize")]
     info: VolumeInfo,
     /// The snapshot that it was made from, of a clone.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,32 +54,21 @@ fn create(args: &VolumeCreateArgs) -> Result<(), CliError> {
         };
         let (name, domain) = (of.name.clone(), args.domain.clone());
         let (size_bytes, read_only) = (args.size, args.read_only);
-        let made = store.create_volume(NewVolume {
-            name,
-            size_bytes,
-            read_only,
-            domain,
-            ..NewVolume::default()
-        })?;
+        check_name(&name)?;
+        let made =
+            store.ask(NewVolume { name, size_bytes, read_only, domain, ..NewVolume::default() })?;
         let undo = deletion_of(&made);
         let dedup = if args.no_dedup { Some(Dedup::Off) } else { args.dedup };
         let set = set_up(store, made, quota_bytes, dedup.filter(|dedup| *dedup != Dedup::On));
         if set.is_err() {
-            take_back(store, undo);
+            // Nobody asked for a volume without its settings; that they failed is the error to
+            // tell.
+            let _ = store.ask(undo);
         }
         let volume = set?;
         Ok((volume, note))
     })?;
     report(of, &volume, format_args!("created {}: {}{note}", volume.name, human_bytes(args.size)))
-}
-
-/// Nobody asked for a volume without its settings; that they failed is the error to tell.
-fn take_back(store: &mut Store, undo: DeleteRequest) {
-    let by_name = DeleteRequest::of(&undo.name);
-    // A server that does not know the settings may not know numbers either.
-    if let Err(CliError::Call(CallError::EarlierServer)) = store.delete_volume(undo) {
-        let _ = store.delete_volume(by_name);
-    }
 }
 
 /// Gives a volume its settings.
@@ -89,10 +80,10 @@ fn set_up(
 ) -> Result<VolumeInfo, CliError> {
     let name = volume.name.clone();
     if quota_bytes.is_some() {
-        volume = store.set_quota(&name, quota_bytes)?;
+        volume = store.ask(SetQuota { name: name.clone(), quota_bytes })?;
     }
     if let Some(dedup) = dedup {
-        volume = store.set_dedup(&name, dedup)?;
+        volume = store.ask(SetDedup { name, dedup })?;
     }
     Ok(volume)
 }
@@ -161,7 +152,8 @@ fn resize(args: &VolumeResizeArgs) -> Result<(), CliError> {
                 asked_bytes: args.size,
             });
         }
-        store.resize_volume(&of.name, args.size, args.shrink)
+        let (size_bytes, may_shrink) = (args.size, args.shrink);
+        store.ask(ResizeVolume { name: of.name.clone(), size_bytes, may_shrink })
     })?;
     report(of, &volume, format_args!("{} has {} now", volume.name, human_bytes(volume.size_bytes)))
 }
@@ -172,13 +164,15 @@ fn set(args: &VolumeSetArgs) -> Result<(), CliError> {
         let before = store.volume(&of.store, &of.name)?;
         let mut volume = before.clone();
         if let Some(quota) = args.quota {
-            volume = store.set_quota(&of.name, quota.bytes())?;
+            let quota_bytes = quota.bytes();
+            volume = store.ask(SetQuota { name: of.name.clone(), quota_bytes })?;
         }
         if let Some(dedup) = args.dedup {
-            let set = store.set_dedup(&of.name, dedup);
+            let set = store.ask(SetDedup { name: of.name.clone(), dedup });
             if set.is_err() && args.quota.is_some() {
                 // Both or none; the first error is the one to tell.
-                let _ = store.set_quota(&of.name, before.quota_bytes);
+                let quota_bytes = before.quota_bytes;
+                let _ = store.ask(SetQuota { name: of.name.clone(), quota_bytes });
             }
             volume = set?;
         }
@@ -200,7 +194,11 @@ fn set(args: &VolumeSetArgs) -> Result<(), CliError> {
 
 fn rename(args: &VolumeRenameArgs) -> Result<(), CliError> {
     let of = &args.of;
-    let volume = Store::with(&of.store, |store| store.rename_volume(&of.name, &args.new_name))?;
+    let volume = Store::with(&of.store, |store| {
+        check_name(&args.new_name)?;
+        let (name, new_name) = (of.name.clone(), args.new_name.clone());
+        store.ask(RenameVolume { name, new_name })
+    })?;
     report(of, &volume, format_args!("{} is called {} now", of.name, volume.name))
 }
 
@@ -225,7 +223,7 @@ fn delete(args: &VolumeDeleteArgs) -> Result<(), CliError> {
         // With --yes whatever snapshots there are by then are meant.
         let newest = (!args.confirm.yes).then(|| ids.into_iter().fold(volume.id, u32::max));
         let with_snapshots = args.with_snapshots;
-        store.delete_volume(DeleteRequest { with_snapshots, newest, ..deletion_of(&volume) })?;
+        store.ask(DeleteRequest { with_snapshots, newest, ..deletion_of(&volume) })?;
         Ok(volume)
     })?;
     let held = human_bytes(volume.mapped_bytes);
@@ -253,7 +251,7 @@ fn report(
     volume: &VolumeInfo,
     sentence: std::fmt::Arguments<'_>,
 ) -> Result<(), CliError> {
-    if of.format.json { output::print_json(volume) } else { output::print_line(sentence) }
+    if of.format.json { output::print_json(&Json(volume)) } else { output::print_line(sentence) }
 }
 
 fn table_of(volumes: &[Listed]) -> Table {

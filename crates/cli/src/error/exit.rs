@@ -2,7 +2,7 @@
 
 use std::io;
 
-use admin::{CallError, Refusal, RefusalKind, ServeError};
+use admin::{RefusalKind, ServeError};
 use disk::CreateFilesError;
 use engine::{RepairError, RequestError};
 use images::ImageError;
@@ -81,7 +81,7 @@ impl CliError {
             Self::Image(error) => exit_of_image(error),
             Self::Open(error) => exit_of_open(error),
             Self::Request(error) => exit_of_request(error),
-            Self::Call(CallError::Refused(refusal)) => exit_of_refusal(refusal.kind),
+            Self::Refused(refusal) => exit_of_refusal(refusal.kind),
             _ => Exit::Failed,
         }
     }
@@ -140,19 +140,42 @@ fn exit_of_open(error: &engine::OpenError) -> Exit {
     }
 }
 
-/// The same for a command that opened the store itself as for one that asked its server.
 fn exit_of_request(error: &RequestError) -> Exit {
-    exit_of_refusal(Refusal::from(error.clone()).kind)
+    match error {
+        RequestError::NoSuchVolume { .. } | RequestError::OtherVolume { .. } => Exit::NotFound,
+        RequestError::VolumeExists { .. } => Exit::Exists,
+        RequestError::BadName { .. }
+        | RequestError::BadDomain { .. }
+        | RequestError::TooManyDomains
+        | RequestError::BadSize { .. }
+        | RequestError::BadQuota
+        | RequestError::OutOfRange { .. }
+        | RequestError::CannotGrow { .. }
+        | RequestError::NotAVolume { .. }
+        | RequestError::NotASnapshot { .. }
+        | RequestError::NoVolumes
+        | RequestError::HasSnapshots { .. }
+        | RequestError::NewSnapshots { .. }
+        | RequestError::WouldShrink { .. }
+        | RequestError::TooManySnapshots { .. }
+        | RequestError::ReadOnly { .. } => Exit::Usage,
+        RequestError::NoSpace | RequestError::QuotaExceeded { .. } => Exit::NoSpace,
+        RequestError::Damaged { .. } | RequestError::DamagedTable { .. } => Exit::Damage,
+        RequestError::InUse { .. }
+        | RequestError::RollingBack { .. }
+        | RequestError::RequestsUnderWay { .. }
+        | RequestError::SnapshotUnderWay { .. } => Exit::InUse,
+        _ => Exit::Failed,
+    }
 }
 
 fn exit_of_refusal(kind: RefusalKind) -> Exit {
     match kind {
-        RefusalKind::NoSuchVolume => Exit::NotFound,
-        RefusalKind::VolumeExists => Exit::Exists,
+        RefusalKind::Exists => Exit::Exists,
         RefusalKind::BadRequest => Exit::Usage,
         RefusalKind::NoSpace => Exit::NoSpace,
         RefusalKind::Damaged => Exit::Damage,
         RefusalKind::InUse => Exit::InUse,
-        RefusalKind::Busy | RefusalKind::Failed => Exit::Failed,
+        RefusalKind::Failed => Exit::Failed,
     }
 }

@@ -6,7 +6,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use admin::{CallError, RefusalKind};
+use admin::{Control, ControlError};
+use engine::RequestError;
+use engine::control::{ResizeVolume, Rollback};
 use rustix::io::ioctl_fionbio;
 
 use crate::harness::{Folder, Served, blank_qcow2, command, installed, noise, tamis};
@@ -96,20 +98,23 @@ fn a_server_does_no_more_than_it_was_asked_for() {
     let earlier = number(&mut client);
     tamis(&format!("snapshot delete {store} v@a --yes")).ok();
     take();
-    let refused = client.roll_back("v@a", Some(earlier)).unwrap_err();
-    assert!(is_refused_as(&refused, RefusalKind::NoSuchVolume), "{refused}");
+    let roll_back = |id| Rollback { snapshot: "v@a".to_owned(), id: Some(id) };
+    let refused = client.ask(roll_back(earlier)).unwrap_err();
+    let is_other = matches!(refused, ControlError::Request(RequestError::OtherVolume { .. }));
+    assert!(is_other, "{refused}");
     let present = number(&mut client);
-    client.roll_back("v@a", Some(present)).unwrap();
+    client.ask(roll_back(present)).unwrap();
 
-    let refused = client.resize_volume("v", 512 << 10, false).unwrap_err();
-    assert!(is_refused_as(&refused, RefusalKind::BadRequest), "{refused}");
-    let resized = client.resize_volume("v", 512 << 10, true).unwrap();
+    let resize = |may_shrink| {
+        let (name, size_bytes) = ("v".to_owned(), 512 << 10);
+        ResizeVolume { name, size_bytes, may_shrink }
+    };
+    let refused = client.ask(resize(false)).unwrap_err();
+    let is_kept = matches!(refused, ControlError::Request(RequestError::WouldShrink { .. }));
+    assert!(is_kept, "{refused}");
+    let resized = client.ask(resize(true)).unwrap();
     assert_eq!(resized.size_bytes, 512 << 10);
     assert_eq!(served.interrupt(), Some(0));
-}
-
-fn is_refused_as(error: &CallError, kind: RefusalKind) -> bool {
-    matches!(error, CallError::Refused(refusal) if refusal.kind == kind)
 }
 
 #[test]

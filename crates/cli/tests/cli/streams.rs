@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 
+use admin::Control;
 use engine::SnapshotRequest;
+use engine::control::Rollback;
 use format::stream::{SECTION_HEADER_BYTES, STREAM_HEADER_BYTES, StreamCourse, StreamHeader};
 use serde_json::Value;
 
@@ -77,8 +79,8 @@ impl Chain {
         let server = Served::start(&self.to, "");
         let mut client = admin::Client::connect(Path::new(&self.to)).unwrap().unwrap();
         let (volumes, name) = (vec!["v".to_owned()], "s1~replaced".to_owned());
-        client.take_snapshots(SnapshotRequest { volumes, name, taken_unix_s: 0 }).unwrap();
-        client.roll_back("v@s0", None).unwrap();
+        client.ask(SnapshotRequest { volumes, name, taken_unix_s: 0 }).unwrap();
+        client.ask(Rollback { snapshot: "v@s0".to_owned(), id: None }).unwrap();
         server.kill();
         assert!(self.held("v") == self.contents[0]);
     }

@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use admin::{Refusal, RefusalKind, Request, Response, Server, Service};
+use admin::json::{FromJson, Json};
+use admin::{ControlError, Refusal, RefusalKind, Server, Service, Spoken};
+use engine::RequestError;
 use serde_json::{Value, json};
 
 use crate::harness::{Folder, tamis};
@@ -108,38 +110,44 @@ fn compression_changes_for_what_comes() {
     assert!(stats["compression"].as_str().unwrap().contains("zstd"), "{stats}");
 }
 
+/// What a verb says, as JSON with its name.
+fn said<V: Spoken>(verb: &V) -> Value {
+    let mut said = serde_json::to_value(Json(verb)).unwrap();
+    said["verb"] = V::NAME.into();
+    said
+}
+
+fn volumes<V: Spoken>(listed: &[(&str, u32)]) -> V::Answer {
+    let volume = |(name, id): &(&str, u32)| {
+        json!({
+            "name": name, "id": id, "size_bytes": 1 << 20, "mapped_bytes": 0, "read_only": false,
+            "quota_bytes": 4096, "dedup": "on", "looks_up": true, "unsought_chunks": 0,
+        })
+    };
+    let answer = match V::NAME {
+        "list_volumes" => listed.iter().map(volume).collect(),
+        _ => volume(&listed[0]),
+    };
+    V::Answer::from_json(answer).unwrap()
+}
+
 /// A server that refuses the last of what a command asks of it. What it was asked, in words.
 struct Refusing(Arc<Mutex<Vec<String>>>);
 
 impl Service for Refusing {
-    fn answer(&self, request: Request) -> Response {
-        let volume = |name: &str| {
-            let (size_bytes, quota_bytes) = (1 << 20, Some(4096));
-            serde_json::from_value(json!({
-                "name": name, "id": 1, "size_bytes": size_bytes, "mapped_bytes": 0,
-                "read_only": false, "quota_bytes": quota_bytes,
-            }))
-            .unwrap()
-        };
-        let asked = serde_json::to_value(&request).unwrap();
-        let words = [&asked["request"], &asked["name"], &asked["quota_bytes"]];
+    fn answer<V: Spoken>(&self, verb: V) -> Result<V::Answer, ControlError> {
+        let asked = said(&verb);
+        let words = [&asked["verb"], &asked["name"], &asked["quota_bytes"]];
         self.0.lock().unwrap().push(words.map(ToString::to_string).join(" ").replace('"', ""));
-        match request {
-            Request::SetDedup { .. } => refused(),
-            Request::DeleteThis(request) if request.name == "v@b" => refused(),
-            Request::DeleteThis(_) => Response::Done,
-            Request::ListVolumes { .. } => {
-                let volumes = ["v", "v@a", "v@b", "v@c"].map(volume).into();
-                Response::Volumes { volumes, more: false }
+        match (V::NAME, asked["name"].as_str()) {
+            ("set_dedup", _) | ("delete_volume", Some("v@b")) => {
+                let sentence = "the server says no".to_owned();
+                Err(Refusal { kind: RefusalKind::Failed, sentence }.into())
             }
-            _ => Response::Volume { volume: volume("v") },
+            ("delete_volume", _) => Ok(V::Answer::from_json(Value::Null).unwrap()),
+            _ => Ok(volumes::<V>(&[("v", 1), ("v@a", 1), ("v@b", 1), ("v@c", 1)])),
         }
     }
-}
-
-fn refused() -> Response {
-    let sentence = "the server says no".to_owned();
-    Response::Refused(Refusal { kind: RefusalKind::Failed, sentence })
 }
 
 #[test]
@@ -154,7 +162,7 @@ fn what_fails_in_its_middle_is_taken_back_or_said() {
     tamis(&format!("volume create {store} v --size 1M --quota 8K --dedup off")).fails(1, "says no");
     assert_eq!(
         all_asked(),
-        ["create_volume v null", "set_quota v 8192", "set_dedup v null", "delete_this v null"]
+        ["create_volume v null", "set_quota v 8192", "set_dedup v null", "delete_volume v null"]
     );
     tamis(&format!("volume set {store} v --quota 8K --dedup off")).fails(1, "says no");
     let expected = ["list_volumes null null", "set_quota v 8192", "set_dedup v null"];
@@ -163,61 +171,16 @@ fn what_fails_in_its_middle_is_taken_back_or_said() {
     assert!(refused.err.contains("deleted v@a, and no more"), "{refused:?}");
 }
 
-/// A server of before there were quotas, and numbers in deletions. What it was asked.
-struct Earlier(Arc<Mutex<Vec<String>>>);
-
-impl Service for Earlier {
-    fn answer(&self, request: Request) -> Response {
-        let asked = serde_json::to_value(&request).unwrap();
-        self.0.lock().unwrap().push(asked["request"].as_str().unwrap().to_owned());
-        let made = json!({
-            "name": "v", "id": 1, "size_bytes": 1 << 20, "mapped_bytes": 0, "read_only": false,
-        });
-        match request {
-            Request::CreateVolume { .. } => {
-                Response::Volume { volume: serde_json::from_value(made).unwrap() }
-            }
-            Request::DeleteVolume(_) => Response::Done,
-            _ => {
-                let sentence = "the request cannot be read: unknown variant".to_owned();
-                Response::Refused(Refusal { kind: RefusalKind::BadRequest, sentence })
-            }
-        }
-    }
-}
-
-#[test]
-fn a_volume_that_an_earlier_server_cannot_set_up_is_taken_back() {
-    let folder = Folder::new();
-    let store = folder.path("store");
-    std::fs::create_dir(&store).unwrap();
-    let asked = Arc::default();
-    let _server = Server::start(store.as_ref(), Earlier(Arc::clone(&asked))).unwrap();
-    let words = format!("volume create {store} v --size 1M --quota 8K");
-    tamis(&words).fails(1, "is of an earlier release");
-    let expected = ["create_volume", "set_quota", "delete_this", "delete_volume"];
-    assert_eq!(*asked.lock().unwrap(), expected);
-}
-
 /// A server whose volumes become others whenever they have been looked at.
 struct Replacing(Arc<Mutex<Vec<Value>>>);
 
 impl Service for Replacing {
-    fn answer(&self, request: Request) -> Response {
-        let volume = |name: &str, id: u32| {
-            serde_json::from_value(json!({
-                "name": name, "id": id, "size_bytes": 1 << 20, "mapped_bytes": 0,
-                "read_only": false,
-            }))
-            .unwrap()
-        };
-        if let Request::ListVolumes { .. } = request {
-            let volumes = vec![volume("v", 3), volume("v@a", 5), volume("v@b", 4)];
-            return Response::Volumes { volumes, more: false };
+    fn answer<V: Spoken>(&self, verb: V) -> Result<V::Answer, ControlError> {
+        if V::NAME == "list_volumes" {
+            return Ok(volumes::<V>(&[("v", 3), ("v@a", 5), ("v@b", 4)]));
         }
-        self.0.lock().unwrap().push(serde_json::to_value(&request).unwrap());
-        let sentence = "another has its name".to_owned();
-        Response::Refused(Refusal { kind: RefusalKind::NoSuchVolume, sentence })
+        self.0.lock().unwrap().push(said(&verb));
+        Err(RequestError::OtherVolume { name: "v".to_owned() }.into())
     }
 }
 
@@ -232,7 +195,7 @@ fn what_destroys_is_asked_for_by_the_number_that_was_looked_at() {
         tamis(words).fails(3, "another has its name");
         std::mem::take(&mut *asked.lock().unwrap())
     };
-    let delete = |name: &str, id: u32| json!({"request": "delete_this", "name": name, "id": id});
+    let delete = |name: &str, id: u32| json!({"verb": "delete_volume", "name": name, "id": id, "newest": null});
     let with = |mut request: Value, key: &str, value: Value| {
         request[key] = value;
         request
@@ -245,8 +208,10 @@ fn what_destroys_is_asked_for_by_the_number_that_was_looked_at() {
     assert_eq!(asked_by(&format!("{words} --yes")), [all]);
     let one = with(delete("v@b", 4), "with_snapshots", false.into());
     assert_eq!(asked_by(&format!("snapshot delete {store} v@b --yes")), [one]);
-    let back = json!({"request": "roll_back_to_this", "snapshot": "v@a", "id": 5});
+    let back = json!({"verb": "roll_back", "snapshot": "v@a", "id": 5});
     assert_eq!(asked_by(&format!("snapshot rollback {store} v@a")), [back]);
-    let resize = json!({"request": "enlarge_volume", "name": "v", "size_bytes": 2 << 20});
+    let resize = json!({
+        "verb": "resize_volume", "name": "v", "size_bytes": 2 << 20, "may_shrink": false,
+    });
     assert_eq!(asked_by(&format!("volume resize {store} v --size 2M")), [resize]);
 }

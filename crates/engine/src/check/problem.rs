@@ -2,15 +2,12 @@
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::holds::Holds;
 
 /// A broken invariant.
-#[derive(Clone, Debug, Error, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "problem", rename_all = "snake_case")]
-#[non_exhaustive]
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum Problem {
     /// A map names a chunk that is not stored.
     #[error("chunk {lba} of volume {volume} names PBN {pbn}, which is not stored")]
@@ -201,7 +198,7 @@ pub struct CheckProgress {
 }
 
 /// What a check found.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CheckReport {
     /// Every broken invariant; none in a sound store.
     pub problems: Vec<Problem>,

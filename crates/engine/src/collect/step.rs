@@ -9,12 +9,10 @@
 //! All steps of one request are about containers that were opened before the first of them: so it
 //! comes to an end whatever clients write meanwhile, and takes nothing twice.
 
-use serde::{Deserialize, Serialize};
-
 use format::units::Compression;
 
 /// Where collection on request goes on.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct CollectPosition {
     /// Containers that were opened before this one are done, where each is taken in turn.
     pub from_sequence: u32,
@@ -32,7 +30,7 @@ pub struct CollectRequest {
 }
 
 /// What a step did.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CollectStep {
     /// Where the next one begins; none when nothing is left to be done.
     pub next: Option<CollectPosition>,
@@ -45,7 +43,7 @@ pub struct CollectStep {
 }
 
 /// A container that was collected.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct CollectedContainer {
     /// Its number.
     pub container: u32,

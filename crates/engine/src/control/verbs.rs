@@ -103,18 +103,15 @@ pub struct SetDedup {
 /// Deletes a volume or a snapshot; its space comes back in the background, and clones of snapshots
 /// stay. The caller may have been asked and taken some time since it looked at the name, so it
 /// says which numbers it means: numbers are given once, and each is greater than those before.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeleteRequest {
     /// A volume, or `VOLUME@SNAPSHOT`.
     pub name: String,
     /// Whether the volume's snapshots go as well.
-    #[serde(default)]
     pub with_snapshots: bool,
     /// Its number; none: that of whatever has the name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<u32>,
     /// The greatest number that may go; none: any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub newest: Option<u32>,
 }
 
@@ -127,7 +124,7 @@ impl DeleteRequest {
 }
 
 /// Takes a snapshot of each of the volumes, all at one moment; durable when it is answered.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SnapshotRequest {
     /// Of which volumes.
     pub volumes: Vec<String>,

@@ -9,7 +9,6 @@ use crate::zone_name;
 
 /// Why a request failed, by what its sender can do about it.
 #[derive(Debug, Clone, Error, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum RequestError {
     /// Physical space has run out and nothing can be collected.
     #[error(
@@ -93,6 +92,9 @@ pub enum RequestError {
         /// The name asked for.
         name: String,
     },
+    /// Snapshots are to be taken of nothing.
+    #[error("name the volumes of which snapshots are to be taken")]
+    NoVolumes,
     /// The volume has snapshots.
     #[error(
         "volume {name} has {count} snapshots: delete them first, or ask for them to go as well"

@@ -47,7 +47,7 @@ pub struct Segment {
 }
 
 /// A volume as it is listed.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VolumeInfo {
     /// Its name.
     pub name: String,
@@ -60,58 +60,25 @@ pub struct VolumeInfo {
     /// Whether writes are refused.
     pub read_only: bool,
     /// What may be mapped of it at most, if it has a quota.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota_bytes: Option<u64>,
     /// What its bytes are.
-    #[serde(default, with = "VolumeKindWord")]
     pub kind: VolumeKind,
     /// Whether duplicates are looked for among what is written to it.
-    #[serde(default, with = "DedupWord")]
     pub dedup: Dedup,
     /// Whether all its new chunks are looked up now, which `auto` changes.
-    #[serde(default = "yes")]
     pub looks_up: bool,
     /// Chunks that were stored without a look-up since the store was opened, or the switch last
     /// turned.
-    #[serde(default)]
     pub unsought_chunks: u64,
     /// The domain whose chunks it shares; none: the default one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub domain: Option<String>,
     /// Of a snapshot, when it was taken, in seconds since 1970; 0 when nobody knows.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_unix_s: Option<u64>,
     /// The snapshot that it was made from, or that was taken of it last, with whose chunks it
     /// shares.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
     /// Of a snapshot that is a copy, which one of; for this process only.
-    #[serde(skip)]
     pub origin: Option<Origin>,
-}
-
-/// How a [`Dedup`] is written in JSON.
-#[derive(serde::Serialize, serde::Deserialize)]
-#[serde(remote = "Dedup", rename_all = "lowercase")]
-#[expect(missing_docs, reason = "they are those of the other one")]
-pub enum DedupWord {
-    Off,
-    On,
-    Auto,
-}
-
-/// How a [`VolumeKind`] is written in JSON.
-#[derive(serde::Serialize, serde::Deserialize)]
-#[serde(remote = "VolumeKind", rename_all = "lowercase")]
-#[expect(missing_docs, reason = "they are those of the other one")]
-pub enum VolumeKindWord {
-    Block,
-    Bucket,
-}
-
-/// What servers that knew no other way did.
-fn yes() -> bool {
-    true
 }
 
 /// What a request that succeeded comes back with, where answers of all types go one way

@@ -1,10 +1,7 @@
 //! What an explanation of one address says: the way from a volume's LBA to the bytes on disk.
 
-use serde::{Deserialize, Serialize};
-
 /// An address in a volume, in either way that people know it.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// The number of a chunk.
     Lba(u64),
@@ -13,7 +10,7 @@ pub enum Address {
 }
 
 /// What the tables say of one LBA, and whether its frame bears it out.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Explanation {
     /// The volume.
     pub volume: String,
@@ -32,7 +29,7 @@ pub struct Explanation {
 }
 
 /// A page of a table.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExplainedPage {
     /// Of which table.
     pub table: String,
@@ -47,7 +44,7 @@ pub struct ExplainedPage {
 }
 
 /// A stored chunk.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ExplainedChunk {
     /// Its name.
     pub pbn: u64,
@@ -58,7 +55,7 @@ pub struct ExplainedChunk {
 }
 
 /// Where a chunk's frame is, and what it is.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ExplainedPlace {
     /// LBAs that name the chunk.
     pub references: u32,
@@ -75,14 +72,13 @@ pub struct ExplainedPlace {
     /// Whether the frame was taken from memory, since not all of its container is on disk yet.
     pub in_memory: bool,
     /// Where a second copy of the frame is, if there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub second_copy: Option<ExplainedCopy>,
     /// The frame; none when it is not whole, or is of another chunk, or could not be read.
     pub frame: Option<ExplainedFrame>,
 }
 
 /// Where a second copy of a frame is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExplainedCopy {
     /// The container.
     pub container: u32,
@@ -97,7 +93,7 @@ pub struct ExplainedCopy {
 }
 
 /// A sound frame.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ExplainedFrame {
     /// `none`, `lz4` or `zstd`.
     pub codec: String,
@@ -117,7 +113,6 @@ pub struct ExplainedFrame {
     pub named_pbn: Option<u64>,
     /// Whether the chunk is stored aside: its fingerprint leads to other bytes, or did when it was
     /// stored, and no look-up finds it. Only where bytes are compared.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub aside: bool,
 }
 

@@ -17,7 +17,6 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use reduce::{JobKind, Workers};
-use serde::{Deserialize, Serialize};
 
 /// A clock of the caller's.
 #[derive(Copy, Clone, Debug)]
@@ -95,7 +94,7 @@ impl CoreStage {
 }
 
 /// Where time went since the store was opened; empty when nobody keeps time.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StageTimes {
     /// Of the core's thread; together all of its time. `devices`: reads and writes that ended;
     /// `results`: of jobs; `requests`: taken in; `groups`: filled and handed out; `look_ups`: what
@@ -109,7 +108,7 @@ pub struct StageTimes {
 }
 
 /// What a stage took.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StageTime {
     /// Its name.
     pub stage: String,
@@ -118,7 +117,7 @@ pub struct StageTime {
 }
 
 /// What jobs of one kind took.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobTime {
     /// Their name.
     pub job: String,

@@ -68,6 +68,9 @@ impl Engine {
 
     pub(crate) fn take_snapshots(&mut self, request: &SnapshotRequest) -> Queued {
         let SnapshotRequest { volumes, name, taken_unix_s } = request;
+        if volumes.is_empty() {
+            return Err(RequestError::NoVolumes);
+        }
         let mut claimed = BTreeSet::new();
         for volume in volumes {
             let full = self.volumes.check_snapshot(volume, name)?;
@@ -80,7 +83,7 @@ impl Engine {
             Change::TakeSnapshot { volume, id, taken_unix_s, name }
         };
         let (count, none) = (volumes.len(), VolumeId(0));
-        let count_max = if count > 0 { changes_in_a_record(&taken(none, none)) } else { 0 };
+        let count_max = changes_in_a_record(&taken(none, none));
         if count > count_max {
             return Err(RequestError::TooManySnapshots { count, count_max });
         }

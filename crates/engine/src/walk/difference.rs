@@ -1,10 +1,9 @@
 //! Where two versions differ: what is asked and answered, step by step (`compare.rs`).
 
 use format::units::VolumeId;
-use serde::{Deserialize, Serialize};
 
 /// A step that is asked for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DifferenceRequest {
     /// A volume, or `VOLUME@SNAPSHOT`.
     pub from: String,
@@ -15,7 +14,7 @@ pub struct DifferenceRequest {
 }
 
 /// What a step found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DifferenceStep {
     /// Numbers of the two: if they change between steps, the names mean others by now.
     pub numbers: [u32; 2],
@@ -30,7 +29,7 @@ pub struct DifferenceStep {
 }
 
 /// A range in which two versions differ, in whole chunks but at the end of the larger.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct ChangedRange {
     /// Its first byte.
     pub offset_bytes: u64,

@@ -11,7 +11,6 @@ use std::ops::Range;
 
 use format::map_page::SLOTS;
 use format::units::{TreeId, VolumeId};
-use serde::{Deserialize, Serialize};
 
 /// Chunks with several references that are kept account of at once: some 150 MiB.
 const COUNTED_MAX: usize = 2 << 20;
@@ -19,7 +18,7 @@ const COUNTED_MAX: usize = 2 << 20;
 const CLASSES: [u32; 12] = [1, 2, 3, 5, 9, 17, 33, 65, 129, 257, 513, 1001];
 
 /// A step that is asked for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WeightRequest {
     /// A volume, or `VOLUME@SNAPSHOT`.
     pub volume: String,
@@ -30,7 +29,7 @@ pub struct WeightRequest {
 }
 
 /// What a step found.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WeightStep {
     /// Number of the volume: if it changes between steps, the name means another by now.
     pub number: u32,
@@ -57,7 +56,7 @@ pub struct WeightStep {
 }
 
 /// A sum of chunks.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// How many.
     pub chunks: u64,
@@ -73,7 +72,7 @@ impl Tally {
 }
 
 /// A chunk with several references, in some leaves of a volume's map.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct CountedChunk {
     /// Its name.
     pub pbn: u64,
@@ -88,7 +87,7 @@ pub struct CountedChunk {
 }
 
 /// What a volume weighs.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct VolumeWeight {
     /// Logical size.
     pub size_bytes: u64,
@@ -114,12 +113,11 @@ pub struct VolumeWeight {
 }
 
 /// Chunks with about as many references.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReferenceClass {
     /// The least.
     pub from: u32,
     /// The most; none: any more.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<u32>,
     /// Chunks of the volume, each counted once.
     pub chunks: u64,

@@ -34,6 +34,7 @@ pub(super) struct Run {
     pub(super) workers_ns_per_chunk: f64,
     pub(super) client_ns_per_chunk: f64,
     pub(super) duplicates: Duplicates,
+    #[serde(serialize_with = "admin::json::serialize")]
     pub(super) tables: TablesFigures,
     /// What the tables take, on the device or before they are there.
     pub(super) table_bytes: u64,
@@ -44,6 +45,7 @@ pub(super) struct Run {
     pub(super) compared: ComparedFigures,
     /// With `--verify`: all that was written, read back at the end.
     pub(super) verified: Option<ComparedFigures>,
+    #[serde(serialize_with = "admin::json::serialize")]
     pub(super) written: Written,
     /// Of this process at the end, what is remembered to judge by included.
     pub(super) resident_bytes: Option<u64>,

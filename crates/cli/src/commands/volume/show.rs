@@ -21,7 +21,7 @@ struct Shown {
     listed: Listed,
     /// Snapshots of it, which go with it.
     snapshots: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "admin::json::serialize")]
     weight: Option<VolumeWeight>,
 }
 

@@ -1,0 +1,114 @@
+//! Why the engine does not do what it is asked.
+
+use engine::{OpenInfo, Opener, RequestError};
+use serde::{Deserialize, Serialize};
+
+use crate::json::{mirror, record};
+
+record! {
+    OpenInfo { id, opener }
+    Opener { who, since_unix_s }
+}
+
+mirror!(RequestError as RequestErrorForm);
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "RequestError", tag = "error", rename_all = "snake_case")]
+enum RequestErrorForm {
+    NoSpace,
+    QuotaExceeded {
+        volume: String,
+    },
+    BadQuota,
+    ReadOnly {
+        volume: String,
+    },
+    OutOfRange {
+        offset_bytes: u64,
+        length_bytes: u64,
+        size_bytes: u64,
+    },
+    NoSuchVolume {
+        name: String,
+    },
+    OtherVolume {
+        name: String,
+    },
+    VolumeExists {
+        name: String,
+    },
+    NotAVolume {
+        name: String,
+    },
+    NotASnapshot {
+        name: String,
+    },
+    NoVolumes,
+    HasSnapshots {
+        name: String,
+        count: usize,
+    },
+    NewSnapshots {
+        name: String,
+    },
+    TooManySnapshots {
+        count: usize,
+        count_max: usize,
+    },
+    InUse {
+        name: String,
+        #[serde(with = "crate::json")]
+        opens: Vec<OpenInfo>,
+    },
+    RequestsUnderWay {
+        name: String,
+    },
+    SnapshotUnderWay {
+        name: String,
+    },
+    RollingBack {
+        name: String,
+    },
+    BadName {
+        name: String,
+    },
+    BadDomain {
+        name: String,
+    },
+    TooManyDomains,
+    NoSecret,
+    BadSize {
+        size_bytes: u64,
+    },
+    WouldShrink {
+        name: String,
+        size_bytes: u64,
+        asked_bytes: u64,
+    },
+    Damaged {
+        volume: String,
+        lba: u64,
+    },
+    DamagedTable {
+        tree: u32,
+        index: u64,
+    },
+    ReadFailed {
+        zone: String,
+        offset_bytes: u64,
+    },
+    WriteFailed {
+        zone: String,
+        reason: String,
+    },
+    SyncFailed {
+        zone: String,
+        reason: String,
+    },
+    WorkerLost,
+    CannotGrow {
+        reason: String,
+    },
+    GivenUp,
+    Closing,
+}

@@ -1,0 +1,83 @@
+//! Verbs about volumes and settings, and volumes as they are listed.
+
+use engine::control::{
+    CloneVolume, DeleteRequest, Explain, GetCompression, GetStats, ListVolumes, NewVolume,
+    RenameVolume, ResizeVolume, Rollback, SetCompression, SetDedup, SetQuota, SnapshotRequest,
+};
+use engine::{Codec, Compression, Dedup, VolumeInfo, VolumeKind};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use crate::json::{FromJson, ToJson, mirror, record};
+
+record! {
+    ListVolumes { after, most }
+    NewVolume { name, size_bytes, read_only, domain, kind }
+    ResizeVolume { name, size_bytes, may_shrink }
+    RenameVolume { name, new_name }
+    SetQuota { name, quota_bytes }
+    SetDedup { name, dedup }
+    DeleteRequest { name, with_snapshots, id, newest }
+    SnapshotRequest { volumes, name, taken_unix_s }
+    CloneVolume { snapshot, name }
+    Rollback { snapshot, id }
+    SetCompression { compression }
+    Explain { volume, address }
+    VolumeInfo {
+        name, id, size_bytes, mapped_bytes, read_only, quota_bytes if some, kind, dedup, looks_up,
+        unsought_chunks, domain if some, taken_unix_s if some, parent if some; origin
+    }
+}
+
+mirror!(
+    Dedup as DedupForm,
+    VolumeKind as VolumeKindForm,
+    GetCompression as GetCompressionForm,
+    GetStats as GetStatsForm,
+);
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Dedup", rename_all = "lowercase")]
+enum DedupForm {
+    Off,
+    On,
+    Auto,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "VolumeKind", rename_all = "lowercase")]
+enum VolumeKindForm {
+    Block,
+    Bucket,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "GetCompression")]
+struct GetCompressionForm {}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "GetStats")]
+struct GetStatsForm {}
+
+/// A codec by its number in the on-disk format: 0 raw, 1 LZ4, 2 Zstandard.
+#[derive(Serialize, Deserialize)]
+struct CompressionForm {
+    codec: u8,
+    level: i8,
+}
+
+impl ToJson for Compression {
+    fn to_json<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        CompressionForm { codec: self.codec as u8, level: self.level }.serialize(to)
+    }
+}
+
+impl FromJson for Compression {
+    fn from_json<'de, D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let CompressionForm { codec: number, level } = CompressionForm::deserialize(from)?;
+        let codecs = [Codec::Raw, Codec::Lz4, Codec::Zstd];
+        let codec = codecs.into_iter().find(|codec| *codec as u8 == number);
+        let codec = codec
+            .ok_or_else(|| de::Error::custom(format_args!("there is no codec number {number}")))?;
+        Ok(Self { codec, level })
+    }
+}

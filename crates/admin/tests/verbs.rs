@@ -1,0 +1,142 @@
+//! Every verb is answered alike over the socket and in process: two stores that are made alike live
+//! through the same requests, one behind a server, and answer the same.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::thread;
+
+use admin::json::Json;
+use admin::{
+    Client, Control, ControlError, GetStatus, Grown, GrowthWish, Local, Server, SharedStatus,
+    Spoken, Status, VERBS,
+};
+use disk::{Doorbell, MemoryDisk, SUPERBLOCK_BYTES};
+use engine::control::{
+    CloneVolume, DeleteRequest, Explain, GetCompression, GetStats, ListVolumes, NewVolume,
+    RenameVolume, ResizeVolume, Rollback, SetCompression, SetDedup, SetQuota, SnapshotRequest,
+};
+use engine::{
+    Address, Codec, CollectRequest, Compression, CreateOptions, Dedup, DifferenceRequest, Opener,
+    Options, ScrubRequest, WeightRequest, Zone,
+};
+use serde_json::{Value, json};
+
+const CAPACITY_BYTES: u64 = 256 << 20;
+
+/// A store in memory, with an engine of its own that has written a little.
+fn store() -> engine::Client {
+    let compression = Compression { codec: Codec::Lz4, level: 0 };
+    let geometry = engine::plan(&CreateOptions {
+        capacity_bytes: vec![CAPACITY_BYTES],
+        chunk_bytes: 4096,
+        compression,
+        detection: Default::default(),
+        tables_bytes: None,
+        journal_bytes: None,
+        uuid: [1; 16],
+        bucket_seed: [2; 16],
+    })
+    .unwrap();
+    let zones = [
+        (Zone::Superblock, SUPERBLOCK_BYTES),
+        (Zone::Journal, geometry.journal_bytes),
+        (Zone::Tables, geometry.tables_bytes),
+        (Zone::Data(0), CAPACITY_BYTES),
+    ];
+    let disk = MemoryDisk::new(&zones, 3);
+    engine::create(Box::new(disk.clone()), &geometry, compression).unwrap();
+    let doorbell = Doorbell::new().unwrap();
+    disk.set_doorbell(&doorbell);
+    let options =
+        Options { memory_bytes: 64 << 20, worker_threads: 0, sync: false, ..Default::default() };
+    let (engine, client, _) = engine::open(Box::new(disk), doorbell, &options).unwrap();
+    thread::spawn(move || engine.run());
+    client.create_volume("v", 1 << 20, false).unwrap();
+    let volume = client.open_volume("v", Opener::new("a test", 0)).unwrap();
+    client.write_at(&volume, 0, &[7; 8192]).unwrap();
+    client.flush_blocking().unwrap();
+    client
+}
+
+fn local(client: engine::Client) -> Local {
+    let status = SharedStatus::default();
+    status.set(Status { pid: 7, version: "0".to_owned(), addresses: vec!["unix:/s".to_owned()] });
+    let grow = |wish: GrowthWish| {
+        let capacity_bytes = wish.capacity_bytes.unwrap_or_default();
+        Ok(Grown { capacity_bytes, data_zones: wish.data.len(), ..Grown::default() })
+    };
+    Local::served(client, status, Box::new(grow))
+}
+
+/// What is asked, of both, and which verbs that were.
+struct Both {
+    here: Local,
+    served: Client,
+    asked: BTreeSet<&'static str>,
+}
+
+impl Both {
+    fn ask<V: Spoken + Clone>(&mut self, verb: V) -> Value {
+        let name = V::NAME;
+        self.asked.insert(name);
+        let (here, served) = (said(self.here.ask(verb.clone())), said(self.served.ask(verb)));
+        assert_eq!(here, served, "{name}");
+        here
+    }
+}
+
+fn said<A: admin::json::ToJson>(outcome: Result<A, ControlError>) -> Value {
+    match outcome {
+        Ok(answer) => serde_json::to_value(Json(answer)).unwrap(),
+        Err(error) => json!({ "refused": format!("{error:?}") }),
+    }
+}
+
+#[test]
+fn every_verb_is_answered_alike_over_the_socket_and_in_process() {
+    let folder = std::env::temp_dir().join(format!("tamis-verbs-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let server = Server::start(&folder, local(store())).unwrap();
+    let served = Client::connect(&folder).unwrap().unwrap();
+    let mut both = Both { here: local(store()), served, asked: BTreeSet::new() };
+    let name = || "v".to_owned();
+    let snapshot = || "v@a".to_owned();
+
+    assert_eq!(both.ask(GetStatus {})["pid"], 7);
+    let data = vec![PathBuf::from("/d")];
+    assert_eq!(both.ask(GrowthWish { capacity_bytes: Some(9), data })["data_zones"], 1);
+    let new = NewVolume { name: "w".to_owned(), size_bytes: 1 << 20, ..NewVolume::default() };
+    assert_eq!(both.ask(new.clone())["name"], "w");
+    assert!(both.ask(new)["refused"].as_str().unwrap().contains("VolumeExists"));
+    both.ask(ResizeVolume { name: name(), size_bytes: 2 << 20, may_shrink: false });
+    let smaller = ResizeVolume { name: name(), size_bytes: 512, may_shrink: false };
+    assert!(both.ask(smaller)["refused"].as_str().unwrap().contains("WouldShrink"));
+    both.ask(RenameVolume { name: "w".to_owned(), new_name: "x".to_owned() });
+    both.ask(SetQuota { name: name(), quota_bytes: Some(1 << 20) });
+    both.ask(SetDedup { name: name(), dedup: Dedup::Auto });
+    let volumes = vec![name()];
+    assert!(both.ask(SnapshotRequest { volumes, name: "a".to_owned(), taken_unix_s: 5 }).is_null());
+    let none = SnapshotRequest { volumes: Vec::new(), name: "a".to_owned(), taken_unix_s: 5 };
+    assert!(both.ask(none)["refused"].as_str().unwrap().contains("NoVolumes"));
+    both.ask(CloneVolume { snapshot: snapshot(), name: "c".to_owned() });
+    both.ask(Rollback { snapshot: snapshot(), id: None });
+    let compression = Compression { codec: Codec::Zstd, level: 3 };
+    both.ask(SetCompression { compression });
+    assert_eq!(both.ask(GetCompression {}), json!({ "codec": 2, "level": 3 }));
+    let explained = both.ask(Explain { volume: name(), address: Address::OffsetBytes(4096) });
+    assert_eq!(explained["lba"], 1);
+    both.ask(DifferenceRequest { from: snapshot(), to: name(), lba: 0 });
+    both.ask(WeightRequest { volume: name(), leaf: 0, pbns: 0..u64::MAX });
+    both.ask(ScrubRequest::default());
+    both.ask(CollectRequest { position: None, recompress: Some(compression) });
+    assert_eq!(both.ask(GetStats {})["chunk_bytes"], 4096);
+    both.ask(DeleteRequest { with_snapshots: false, ..DeleteRequest::of("c") });
+    let left = both.ask(ListVolumes { after: Some("a".to_owned()), most: 9 });
+    assert_eq!(left.as_array().unwrap().len(), 3);
+    assert_eq!(both.asked, VERBS.iter().copied().collect());
+
+    server.stop();
+    std::fs::remove_dir_all(&folder).unwrap();
+}
