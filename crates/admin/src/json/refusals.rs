@@ -16,6 +16,12 @@ mirror!(RequestError as RequestErrorForm);
 #[serde(remote = "RequestError", tag = "error", rename_all = "snake_case")]
 enum RequestErrorForm {
     NoSpace,
+    ReservationTooSmall {
+        chunks: u64,
+        writes: u64,
+        left_chunks: u64,
+        left_writes: u64,
+    },
     QuotaExceeded {
         volume: String,
     },
