@@ -103,6 +103,13 @@ enum RequestErrorForm {
         zone: String,
         offset_bytes: u64,
     },
+    DeviceFull {
+        reason: String,
+    },
+    Fenced {
+        zone: String,
+        reason: String,
+    },
     WriteFailed {
         zone: String,
         reason: String,
