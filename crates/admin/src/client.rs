@@ -8,7 +8,8 @@ use std::time::Duration;
 use crate::error::{CallError, ConnectError, ControlError};
 use crate::json::Json;
 use crate::line::{self, RESPONSE_BYTES_MAX};
-use crate::protocol::{Hello, Outcome, PROTOCOL_VERSION, RequestLine};
+use crate::outcome::Outcome;
+use crate::protocol::{Hello, PROTOCOL_VERSION, RequestLine};
 use crate::socket::{self, SOCKET_NAME};
 use crate::spoken::{Control, Spoken};
 

@@ -22,6 +22,7 @@ mod error;
 pub mod json;
 mod line;
 mod local;
+mod outcome;
 mod protocol;
 mod server;
 mod socket;

@@ -4,7 +4,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::ControlError;
 use crate::protocol::{Grown, GrowthWish, Refusal, RefusalKind, Status};
-use crate::spoken::{Control, Service, Spoken};
 
 /// What the server says of itself. It can be set after the server has started: the control socket
 /// is opened first, so that whoever gets through an NBD door finds it open.
@@ -67,16 +66,4 @@ impl Local {
 fn cannot_grow() -> Refusal {
     let sentence = "this process does not know where the files of the store are".to_owned();
     Refusal { kind: RefusalKind::Failed, sentence }
-}
-
-impl Control for Local {
-    fn ask<V: Spoken>(&mut self, verb: V) -> Result<V::Answer, ControlError> {
-        verb.carry_out(self)
-    }
-}
-
-impl Service for Local {
-    fn answer<V: Spoken>(&self, verb: V) -> Result<V::Answer, ControlError> {
-        verb.carry_out(self)
-    }
 }

@@ -1,18 +1,16 @@
 //! What is said over the control socket, as lines of JSON.
 //!
 //! The server speaks first: a [`Hello`] line with the number of the protocol. A client of another
-//! number says so and asks nothing. Then every line asks one verb ([`RequestLine`]), and is answered
-//! by one line ([`Outcome`]), in order. A verb says what it is answered with ([`crate::Spoken`]);
-//! what the engine does not do comes back as its own [`RequestError`].
+//! number says so and asks nothing. Then every line asks one verb ([`RequestLine`]) and is answered
+//! by one line ([`crate::outcome`]), in order. A verb says what answers it ([`crate::Spoken`]);
+//! what the engine does not do comes back as its own error.
 
 use std::path::PathBuf;
 
-use engine::RequestError;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::error::ControlError;
-use crate::json::{FromJson, ToJson, plain};
+use crate::json::plain;
 
 /// Raised with every change of what is said: both ends have the same, or part.
 pub const PROTOCOL_VERSION: u32 = 2;
@@ -36,40 +34,6 @@ pub(crate) struct RequestLine<R = Value> {
     pub(crate) verb: String,
     /// The verb's fields.
     pub(crate) request: R,
-}
-
-/// A line that answers a verb whose answer is an `A`.
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", bound(serialize = "A: ToJson", deserialize = "A: FromJson"))]
-pub(crate) enum Outcome<A> {
-    /// It is done.
-    Answer(#[serde(with = "crate::json")] A),
-    /// The engine did not do it.
-    Error(#[serde(with = "crate::json")] RequestError),
-    /// The server did not ask the engine.
-    Refused(Refusal),
-}
-
-impl<A> Outcome<A> {
-    pub(crate) fn of(result: Result<A, ControlError>) -> Self {
-        match result {
-            Ok(answer) => Self::Answer(answer),
-            Err(ControlError::Request(error)) => Self::Error(error),
-            Err(ControlError::Refused(refusal)) => Self::Refused(refusal),
-            Err(error @ ControlError::Call(_)) => {
-                let (kind, sentence) = (RefusalKind::Failed, error.to_string());
-                Self::Refused(Refusal { kind, sentence })
-            }
-        }
-    }
-
-    pub(crate) fn into_result(self) -> Result<A, ControlError> {
-        match self {
-            Self::Answer(answer) => Ok(answer),
-            Self::Error(error) => Err(error.into()),
-            Self::Refused(refusal) => Err(refusal.into()),
-        }
-    }
 }
 
 /// Says who serves the store, and where its volumes are exported.

@@ -14,9 +14,8 @@ use serde_json::Value;
 use crate::error::ControlError;
 use crate::json::{FromJson, ToJson};
 use crate::local::Local;
-use crate::protocol::{
-    GetStatus, Grown, GrowthWish, Outcome, Refusal, RefusalKind, RequestLine, Status,
-};
+use crate::outcome::Outcome;
+use crate::protocol::{GetStatus, Grown, GrowthWish, Refusal, RefusalKind, RequestLine, Status};
 
 /// Volumes that are listed in one go: whatever they are called, a line holds them.
 pub(crate) const LISTED_AT_ONCE: usize = 4096;
@@ -71,6 +70,18 @@ pub trait Service: Send + Sync + 'static {
     /// # Errors
     /// [`ControlError`] of the verb.
     fn answer<V: Spoken>(&self, verb: V) -> Result<V::Answer, ControlError>;
+}
+
+impl Control for Local {
+    fn ask<V: Spoken>(&mut self, verb: V) -> Result<V::Answer, ControlError> {
+        verb.carry_out(self)
+    }
+}
+
+impl Service for Local {
+    fn answer<V: Spoken>(&self, verb: V) -> Result<V::Answer, ControlError> {
+        verb.carry_out(self)
+    }
 }
 
 /// The verbs of the engine, by their names on the wire; `soon` marks those that are answered at

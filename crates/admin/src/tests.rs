@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::json::{FromJson, Json};
 use crate::line::{self, REQUEST_BYTES_MAX};
-use crate::protocol::Outcome;
+use crate::outcome::Outcome;
 use crate::server::CONNECTIONS_MAX;
 use crate::spoken::LISTED_AT_ONCE;
 use crate::{

@@ -1,6 +1,7 @@
 //! Everything that a command can fail with: one clear sentence with the way out, and the exit
 //! code that scripts go by. The codes are documented in `tamis --help`; keep the two together.
 
+mod asked;
 mod exit;
 mod replaced;
 mod store;
@@ -9,7 +10,7 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use admin::{CallError, ConnectError, ControlError, Refusal, RefusalKind, ServeError};
+use admin::{CallError, ConnectError, Refusal, ServeError};
 use disk::{CreateFilesError, FileError};
 use engine::{CreateError, GrowError, PlanError, RepairError, RequestError};
 use images::ImageError;
@@ -389,32 +390,6 @@ impl CliError {
             return ExitCode::from(SIGNAL_EXIT_BASE.saturating_add(*signal));
         }
         ExitCode::from(self.exit() as u8)
-    }
-
-    /// The error as whoever asked over the control socket gets it; it has the same code there.
-    pub(crate) fn into_refusal(self) -> ControlError {
-        let kind = match self.exit() {
-            Exit::Usage => RefusalKind::BadRequest,
-            Exit::NoSpace => RefusalKind::NoSpace,
-            Exit::Exists => RefusalKind::Exists,
-            Exit::Damage => RefusalKind::Damaged,
-            Exit::InUse => RefusalKind::InUse,
-            _ => RefusalKind::Failed,
-        };
-        match self {
-            Self::Request(error) => error.into(),
-            other => Refusal { kind, sentence: other.to_string() }.into(),
-        }
-    }
-}
-
-impl From<ControlError> for CliError {
-    fn from(error: ControlError) -> Self {
-        match error {
-            ControlError::Request(error) => error.into(),
-            ControlError::Refused(refusal) => refusal.into(),
-            ControlError::Call(error) => error.into(),
-        }
     }
 }
 

@@ -195,7 +195,10 @@ fn what_destroys_is_asked_for_by_the_number_that_was_looked_at() {
         tamis(words).fails(3, "another has its name");
         std::mem::take(&mut *asked.lock().unwrap())
     };
-    let delete = |name: &str, id: u32| json!({"verb": "delete_volume", "name": name, "id": id, "newest": null});
+    let delete = |name: &str, id: u32| {
+        let verb = "delete_volume";
+        json!({"verb": verb, "name": name, "id": id, "newest": null})
+    };
     let with = |mut request: Value, key: &str, value: Value| {
         request[key] = value;
         request
