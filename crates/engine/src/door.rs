@@ -3,7 +3,7 @@
 //! ```text
 //! client.rs, client_reads.rs, client_writes.rs,    the handle, on doors' threads
 //! client_volumes.rs, client_reservations.rs,
-//! client_tasks.rs
+//! client_tasks.rs, client_copies.rs
 //! volume.rs                                        what a door knows of a volume
 //! opens.rs, open_volume.rs                         who has it open, and the guard of that
 //! reservation.rs                                   room for what is written later
@@ -17,6 +17,7 @@
 //! engine ends before ([`ending`]).
 
 pub(crate) mod client;
+pub(crate) mod client_copies;
 pub(crate) mod client_reads;
 pub(crate) mod client_reservations;
 pub(crate) mod client_tasks;

@@ -32,7 +32,7 @@ use crate::geometry::fingerprinters;
 use crate::pages::absence::lacking_page;
 use crate::pages::wanted::Wanted;
 use crate::stats::figures::codec_name;
-use crate::write::buffer::Newest;
+use crate::write::newest::Newest;
 use crate::zone_name;
 
 /// What the Hash-PBN table has of a fingerprint.

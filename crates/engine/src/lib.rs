@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! door ──> engine, background ──┬─> write ─> duplicates, placement ─┐
-//!   client.rs   the core        ├─> read                            ├─> state ─> rooms below
+//!   client.rs   the core        ├─> read, copy_range                ├─> state ─> rooms below
 //!                               ├─> volumes, space                  │     pages, devices
 //!                               ├─> flush ─> checkpoint ────────────┘
 //!                               ├─> collect, copies, scrub, lend    beside all else
@@ -29,6 +29,7 @@ mod checkpoint;
 mod collect;
 pub mod control;
 mod copies;
+mod copy_range;
 mod create;
 mod devices;
 mod door;

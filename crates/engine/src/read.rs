@@ -43,7 +43,7 @@ use crate::read::frame_cache::Ticket;
 use crate::read::read_ahead::Source;
 use crate::read::reads::{Fetching, ReadFor, ReadOp, Span, SpanPart, add_to_spans};
 use crate::state::mapping::runs_by_leaf;
-use crate::write::buffer::Newest;
+use crate::write::newest::Newest;
 use crate::write::slot::SlotData;
 use crate::zone_name;
 
@@ -168,7 +168,7 @@ impl Engine {
     }
 
     /// The parts of a read with what the write buffer holds of them; what it does not hold is
-    /// [`Piece::Pending`]. None while a chunk is not whole yet.
+    /// [`Piece::Pending`]. None while a chunk is not whole yet, or not copied.
     fn buffered_parts(&self, op: &ReadOp) -> Option<Vec<PiecePart>> {
         let chunk_bytes = u64::from(self.geometry.chunk_bytes);
         let end_bytes = op.offset_bytes + u64::from(op.length_bytes);
@@ -195,6 +195,7 @@ impl Engine {
         match self.buffer.newest(volume, lba) {
             Newest::Nothing => Some(Piece::Pending),
             Newest::Unmapped => Some(Piece::Zeros),
+            Newest::Copied { .. } => None,
             Newest::Slot { group, slot } => match &self.buffer.slot(group, slot)?.data {
                 SlotData::Zeros => Some(Piece::Zeros),
                 SlotData::Whole(chunk) => Some(Piece::Plain(chunk.clone())),

@@ -12,6 +12,7 @@
 pub(crate) mod buffer;
 pub(crate) mod commit;
 pub(crate) mod group;
+pub(crate) mod newest;
 pub(crate) mod partial;
 pub(crate) mod record;
 pub(crate) mod slot;
@@ -61,6 +62,7 @@ impl Engine {
             }
             Request::Unmap(unmap) => self.accept_unmap(unmap),
             Request::Reserve(reserve) => self.accept_reserve(reserve),
+            Request::Copy(copy) => self.accept_copy(copy),
             Request::Flush { done } => self.accept_flush(done),
             Request::Extents(extents) => self.accept_extents(extents),
             Request::Control(verb) => self.accept_verb(*verb),

@@ -14,6 +14,7 @@
 //! unreserve 2             reservation 2 is dropped
 //! full 0 16 77            all room is reserved, and what is kept for releases written from 16 on
 //! trim 0 0 8000           also `fua`
+//! copy 0 16 1 24 64 fua   64 sectors of volume 0 from 16 on are mapped by volume 1 from 24 on
 //! read 0 0 64
 //! flush
 //! snapshot 0 3            snapshot 3 of volume 0; `clone 3 4`, `rollback 3`, `delete 3`
@@ -177,6 +178,7 @@ pub enum Verb {
     Write { volume: u32, first: u64, count: u64, content: u64, durable: bool },
     Holder(HolderVerb),
     Trim { volume: u32, first: u64, count: u64, durable: bool },
+    Copy { from: u32, from_first: u64, to: u32, to_first: u64, count: u64, durable: bool },
     Read { volume: u32, first: u64, count: u64 },
     Extents { volume: u32, first: u64, count: u64 },
     Bad { volume: u32 },
@@ -329,6 +331,10 @@ impl fmt::Display for Verb {
             Self::Holder(verb) => verb.fmt(f),
             Self::Trim { volume, first, count, durable } => {
                 write!(f, "trim {volume} {first} {count}{}", flag(*durable, " fua"))
+            }
+            Self::Copy { from, from_first, to, to_first, count, durable } => {
+                let fua = flag(*durable, " fua");
+                write!(f, "copy {from} {from_first} {to} {to_first} {count}{fua}")
             }
             Self::Read { volume, first, count } => write!(f, "read {volume} {first} {count}"),
             Self::Extents { volume, first, count } => {
@@ -498,6 +504,10 @@ fn parse_verb(verb: &str, numbers: &[u64], flag: Option<&str>) -> Option<Verb> {
             Verb::Write { volume: volume?, first, count, content, durable }
         }
         ("trim", &[_, first, count]) => Verb::Trim { volume: volume?, first, count, durable },
+        ("copy", &[_, from_first, to, to_first, count]) => {
+            let (from, to) = (volume?, u32::try_from(to).ok()?);
+            Verb::Copy { from, from_first, to, to_first, count, durable }
+        }
         ("read", &[_, first, count]) => Verb::Read { volume: volume?, first, count },
         ("extents", &[_, first, count]) => Verb::Extents { volume: volume?, first, count },
         ("bad", &[_]) => Verb::Bad { volume: volume? },

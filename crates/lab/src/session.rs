@@ -3,6 +3,7 @@
 
 pub(crate) mod ailing;
 pub(crate) mod answers;
+pub(crate) mod copies;
 pub(crate) mod difference;
 pub(crate) mod doubt;
 pub(crate) mod growth;
@@ -202,6 +203,10 @@ impl<'a> Session<'a> {
             Verb::Trim { volume, first, count, durable } => {
                 self.trim(Range { volume, first, count }, durable)?;
             }
+            Verb::Copy { from, from_first, to, to_first, count, durable } => {
+                let from = Range { volume: from, first: from_first, count };
+                self.copy(from, Range { volume: to, first: to_first, count }, durable)?;
+            }
             Verb::Read { volume, first, count } => self.read(Range { volume, first, count })?,
             Verb::Extents { volume, first, count } => self.extents(Range { volume, first, count }),
             Verb::Bad { volume } => self.bad(volume),
@@ -322,6 +327,11 @@ impl<'a> Session<'a> {
             Err(RequestError::QuotaExceeded { .. }) if allowed == Some(false) => self.refused += 1,
             Err(error) => return self.fail(&error, changed.asked(), changed),
         }
+        self.keep_taken(changed)
+    }
+
+    /// What a refused request has not done was never asked for.
+    pub(crate) fn keep_taken(&mut self, changed: &Changed) -> Result<(), Broken> {
         let (mut taken, before) = (0, changed.before);
         for (number, register) in changed.registers.iter().enumerate() {
             let Register::Chunk(volume, lba) = *register else { continue };

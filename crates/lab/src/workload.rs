@@ -123,6 +123,7 @@ impl Plan {
             dedups: Dice::new(mixed(self.seed, 8)),
             holders: Dice::new(mixed(self.seed, 43)),
             reservations: 0,
+            copies: Dice::new(mixed(self.seed, 42)),
             snapshots: Vec::new(),
             clones: Vec::new(),
             shape: &self.shape,
@@ -167,6 +168,7 @@ impl Plan {
             }
             if self.shape.uses_new_things() {
                 requests.extend(workload.holder_request());
+                requests.extend(workload.copy_requests());
             }
         }
         let end = match workload.end() {
@@ -204,6 +206,8 @@ struct Workload<'a> {
     holders: Dice,
     /// Reservations that were asked for.
     reservations: u32,
+    /// Of copies between volumes.
+    copies: Dice,
     /// Snapshots that may still be there, with what they are of.
     snapshots: Vec<(u32, Believed)>,
     clones: Vec<Believed>,

@@ -168,11 +168,21 @@ pub enum Mutant {
     LeavesNothingAlone,
     /// Chunks of an unindexed write are looked for and entered like any others.
     ForgetsHint,
+    /// A copy between volumes maps chunks and takes no references.
+    CopiesNoReferences,
+    /// A copy takes the source's map as it is, whatever is buffered.
+    CopiesBeforeBuffered,
+    /// A copy maps chunks of another domain.
+    CopiesAcrossDomains,
+    /// Reads and writes of sectors do not wait for a copy that is under way.
+    ReadsUnderCopy,
+    /// A copy that is to be durable is answered when it is applied.
+    ForgetsFuaOfCopy,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 72] = [
+    pub const ALL: [Self; 77] = [
         Self::AnswersFlushUnsynced,
         Self::SkipsDataSync,
         Self::WritesRootUnsynced,
@@ -245,6 +255,11 @@ impl Mutant {
         Self::KeepsReservation,
         Self::LeavesNothingAlone,
         Self::ForgetsHint,
+        Self::CopiesNoReferences,
+        Self::CopiesBeforeBuffered,
+        Self::CopiesAcrossDomains,
+        Self::ReadsUnderCopy,
+        Self::ForgetsFuaOfCopy,
     ];
 }
 

@@ -3,6 +3,7 @@
 use crate::door::error::RequestError;
 use crate::engine::{Closing, Engine};
 use crate::pages::wanted::Wanted;
+use crate::write::buffer::Work;
 
 impl Engine {
     /// Every write, flush and change that is under way is answered with `error`.
@@ -16,7 +17,12 @@ impl Engine {
         self.flushing.fail(error);
         self.collection.fail(error);
         self.volumes.rolling_back.clear();
+        let copies = self.buffer.groups.iter().any(|group| matches!(group.work, Work::Copy(_)));
         self.buffer.groups.iter_mut().for_each(|group| group.fail(error));
+        if copies {
+            // Reads waited for what is not copied any more.
+            self.reads.retry_parked();
+        }
     }
 }
 

@@ -62,6 +62,42 @@ pub enum RequestError {
         /// Size of the volume.
         size_bytes: u64,
     },
+    /// A copy between volumes is of whole chunks.
+    #[error(
+        "a copy between volumes moves whole chunks: its offsets and its length must be multiples \
+         of {chunk_bytes} bytes"
+    )]
+    RaggedCopy {
+        /// Length of a chunk.
+        chunk_bytes: u32,
+    },
+    /// Source and target of a copy share bytes.
+    #[error("the copied range of volume {volume} and its target overlap")]
+    OverlappingCopy {
+        /// The volume.
+        volume: String,
+    },
+    /// Volumes of different domains share no chunks.
+    #[error(
+        "{from} and {to} are in different domains, which share no chunks: read the bytes and \
+         write them"
+    )]
+    OtherDomain {
+        /// The source.
+        from: String,
+        /// The target.
+        to: String,
+    },
+    /// A page of a table that a copy needs cannot be read.
+    #[error("chunk {lba} of {volume} could not be copied, the chunks before it were: {reason}")]
+    NotCopied {
+        /// The source.
+        volume: String,
+        /// Address of the first chunk that was not copied, in units of the chunk size.
+        lba: u64,
+        /// Why.
+        reason: Box<RequestError>,
+    },
     /// No volume has this name.
     #[error("there is no {} {name}", kind_of(name))]
     NoSuchVolume {

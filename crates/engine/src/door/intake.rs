@@ -29,7 +29,7 @@ use crate::door::credits::Credits;
 use crate::door::done::Done;
 use crate::door::error::RequestError;
 use crate::door::lookaside::Lookaside;
-use crate::door::requests::{Request, WriteAnswer, WriteRequest};
+use crate::door::requests::{CopyRequest, Request, WriteAnswer, WriteRequest};
 use crate::door::reservation::Reservation;
 use crate::options::Options;
 use crate::space::space_budget::SpaceBudget;
@@ -232,6 +232,22 @@ impl Intake {
             write.durable &= number == last;
             write.answer = WriteAnswer::OfVector(Arc::clone(&ack));
         }
+    }
+
+    /// Queues a copy between volumes, with its worst case reserved if that fits now.
+    pub(crate) fn copy_range(&self, mut request: CopyRequest) {
+        let mut state = self.lock();
+        if let Some(error) = state.refusal_of_writes() {
+            drop(state);
+            return request.ack.fail(&error);
+        }
+        let is_waited_for = state.lacks_room || state.space.limit.is_waited_for;
+        let room_chunks = request.range.room_chunks();
+        request.reserved = !is_waited_for && state.space.try_reserve(room_chunks);
+        state.lacks_room |= !request.reserved;
+        state.requests.push_back(Request::Copy(request));
+        drop(state);
+        self.doorbell.ring();
     }
 
     /// What a write would be answered with at once, if writes are refused.

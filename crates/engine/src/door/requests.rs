@@ -7,6 +7,7 @@ use format::units::VolumeId;
 use reduce::{ChunkBuf, Permit};
 
 use crate::control::Verb;
+use crate::copy_range::copied_range::CopiedRange;
 use crate::door::done::Done;
 use crate::door::error::RequestError;
 use crate::door::outcome::{Extent, ReadPieces};
@@ -21,6 +22,7 @@ pub(crate) enum Request {
     Read(ReadRequest),
     Unmap(UnmapRequest),
     Reserve(ReserveRequest),
+    Copy(CopyRequest),
     Flush { done: Done<()> },
     Extents(ExtentsRequest),
     Control(Box<Verb>),
@@ -34,6 +36,7 @@ impl Request {
             Self::Read(read) => read.volume.id == volume,
             Self::Unmap(unmap) => unmap.volume.id == volume,
             Self::Reserve(reserve) => reserve.volume.id == volume,
+            Self::Copy(copy) => copy.range.is_of(volume),
             Self::Extents(extents) => extents.volume.id == volume,
             Self::Flush { .. } | Self::Control(_) => false,
         }
@@ -45,6 +48,7 @@ impl Request {
             Self::Write(mut write) => write.fail(&error),
             Self::Unmap(unmap) => unmap.done.fail(error),
             Self::Reserve(reserve) => reserve.done.fail(error),
+            Self::Copy(copy) => copy.ack.fail(&error),
             Self::Extents(extents) => extents.done.fail(error),
             Self::Read(read) => read.done.fail(error),
             Self::Flush { done } => done.fail(error),
@@ -193,6 +197,17 @@ pub(crate) struct UnmapRequest {
     /// What it covers of chunks in part may stay as it is where there is no room for their rest.
     pub(crate) is_advice: bool,
     pub(crate) done: Done<()>,
+}
+
+/// A range that another volume is to map.
+pub(crate) struct CopyRequest {
+    /// What is not in the write buffer yet.
+    pub(crate) range: CopiedRange,
+    pub(crate) durable: bool,
+    /// Whether its worst case is reserved.
+    pub(crate) reserved: bool,
+    /// One answer for all its parts, of which the first is about to enter the write buffer.
+    pub(crate) ack: Arc<Ack>,
 }
 
 pub(crate) struct ExtentsRequest {

@@ -125,7 +125,8 @@ impl Engine {
         }
     }
 
-    /// Runs of chunks from the first asked for on; empty while the first page is missing.
+    /// Runs of chunks from the first asked for on; empty while the first page is missing, or a copy
+    /// to this range is under way.
     fn walk_extents(
         &mut self,
         request: &ExtentsRequest,
@@ -134,6 +135,11 @@ impl Engine {
         let chunk_bytes = u64::from(self.geometry.chunk_bytes);
         let first = request.offset_bytes / chunk_bytes;
         let end = (request.offset_bytes + request.length_bytes).div_ceil(chunk_bytes);
+        let mut copied = self.buffer.copies_to(request.volume.id);
+        if copied.any(|lbas| lbas.start < end && first < lbas.end) {
+            // What it maps is known when it has been applied.
+            return Ok(Vec::new());
+        }
         let overlay = self.overlay(request.volume.id, first, end);
         let runs_max = request.extents_max.max(1) as usize;
         let mut runs = Runs { chunks: Vec::new(), runs_max };

@@ -34,7 +34,7 @@ use crate::engine::Engine;
 use crate::pages::absence::lacking_page;
 use crate::pages::wanted::Wanted;
 use crate::space::quota_line::{Pass, Until};
-use crate::write::buffer::Newest;
+use crate::write::newest::Newest;
 
 /// Leaves that are read for writes behind those that wait for theirs.
 const LEAVES_AHEAD: usize = 64;

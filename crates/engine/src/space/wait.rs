@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use crate::control::Verb;
 use crate::door::error::RequestError;
-use crate::door::requests::{ReserveRequest, UnmapRequest, WriteRequest};
+use crate::door::requests::{CopyRequest, ReserveRequest, UnmapRequest, WriteRequest};
 use crate::engine::Engine;
 use crate::space::space_budget::SpaceBudget;
 use crate::space::waiting::Waiting;
@@ -35,6 +35,7 @@ impl Engine {
         while let Some(waiting) = self.waiting.pop_front() {
             let turn = match waiting {
                 Waiting::Write(write) => self.let_write_in(write),
+                Waiting::Copy(copy) => self.let_copy_in(copy),
                 Waiting::Ends { unmap, range, ragged } => self.let_ends_in(unmap, range, ragged),
                 Waiting::Reserve(request) => self.let_reserve_in(request),
                 Waiting::Change(verb) => self.let_change_in(verb),
@@ -90,6 +91,30 @@ impl Engine {
         if let Some(ack) = write.answer() {
             self.acknowledge(ack, write.durable);
         }
+        Turn::Left
+    }
+
+    /// The same of a copy.
+    fn let_copy_in(&mut self, mut copy: CopyRequest) -> Turn {
+        let room_chunks = self.reserve_some(copy.range.room_chunks());
+        if room_chunks == 0 {
+            self.waiting.push_front(Waiting::Copy(copy));
+            return Turn::Waits;
+        }
+        self.checkpoints.relieved();
+        if copy.ack.is_gone() {
+            self.intake.lock().space.settle(room_chunks);
+            copy.ack.fail(&RequestError::GivenUp);
+            return Turn::Left;
+        }
+        if !self.buffer_copy(&mut copy, room_chunks) {
+            return Turn::Left;
+        }
+        if copy.range.chunks > 0 {
+            self.waiting.push_front(Waiting::Copy(copy));
+            return Turn::Began;
+        }
+        self.acknowledge(copy.ack, copy.durable);
         Turn::Left
     }
 

@@ -1,5 +1,5 @@
-//! What waits for space: writes, reservations, unmaps and shrinks that must write the rest of a
-//! chunk again, and what makes volumes, snapshots and clones.
+//! What waits for space: writes, copies between volumes, reservations, unmaps and shrinks that must
+//! write the rest of a chunk again, and what makes volumes, snapshots and clones.
 //!
 //! Not acknowledged, so without a place in the order yet.
 
@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use crate::control::Verb;
 use crate::door::error::RequestError;
-use crate::door::requests::{ReserveRequest, UnmapRequest, WriteRequest};
+use crate::door::requests::{CopyRequest, ReserveRequest, UnmapRequest, WriteRequest};
 use crate::space::space_budget::PAGES_PER_CHUNK_MAX;
 
 /// More chunks than any store has, and few enough for sums of their bytes.
@@ -16,6 +16,7 @@ const CHUNKS_MAX: u64 = 1 << 40;
 /// A request without a reservation.
 pub(crate) enum Waiting {
     Write(WriteRequest),
+    Copy(CopyRequest),
     /// Bytes that an unmap covers, whose whole chunks are in the write buffer, and how many chunks
     /// they cover in part.
     Ends {
@@ -33,6 +34,7 @@ impl Waiting {
     pub(crate) fn chunks(&self) -> u64 {
         match self {
             Self::Write(write) => write.chunks,
+            Self::Copy(copy) => copy.range.room_chunks(),
             Self::Ends { ragged, .. } => *ragged,
             // The padding of a write is no longer than a chunk.
             Self::Reserve(ReserveRequest { room, .. }) => {
@@ -43,14 +45,16 @@ impl Waiting {
         }
     }
 
-    /// The least of these that one can begin with which is alone: a write goes in piece by piece.
+    /// The least of these that one can begin with which is alone: writes and copies go in piece by
+    /// piece.
     pub(crate) fn least_chunks(&self) -> u64 {
-        if let Self::Write(_) = self { 1 } else { self.chunks() }
+        if let Self::Write(_) | Self::Copy(_) = self { 1 } else { self.chunks() }
     }
 
     pub(crate) fn fail(self, error: &RequestError) {
         match self {
             Self::Write(mut write) => write.fail(error),
+            Self::Copy(copy) => copy.ack.fail(error),
             Self::Ends { unmap, .. } => unmap.done.fail(error.clone()),
             Self::Reserve(request) => request.done.fail(error.clone()),
             Self::Change(verb) => verb.fail(error.clone()),

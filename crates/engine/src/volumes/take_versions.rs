@@ -158,6 +158,7 @@ impl Engine {
     pub(crate) fn has_requests_to(&self, volume: VolumeId) -> bool {
         let waits = |waiting: &Waiting| match waiting {
             Waiting::Write(write) => write.volume.id == volume,
+            Waiting::Copy(copy) => copy.range.is_of(volume),
             Waiting::Ends { unmap, .. } => unmap.volume.id == volume,
             Waiting::Reserve(reserve) => reserve.volume.id == volume,
             Waiting::Change(..) => false,

@@ -10,8 +10,8 @@
 //! because a slot of an open group has no order against its other slots; small unmaps are slots
 //! that hold zeros.
 //!
-//! [`WriteBuffer::newest`] answers what a read must see: the newest buffered event of a chunk, if
-//! any. It is exact whatever stage that event's group is in.
+//! What a read must see of it, the newest buffered event of a chunk, is found in
+//! [`crate::write::newest`].
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -24,13 +24,14 @@ use hashbrown::hash_map::Entry;
 use mutants::mutant;
 use reduce::{ChunkBuf, FrameEnd};
 
+use crate::copy_range::copied_range::CopiedRange;
 use crate::door::done::Done;
 use crate::door::error::RequestError;
 use crate::door::outcome::VolumeInfo;
 use crate::door::volume::{QuotaShare, VolumeShared};
 use crate::duplicates::candidates::{Candidate, Compared};
 use crate::place_hash::PlaceMap;
-use crate::write::partial::{Ack, Base, Partial, Sectors};
+use crate::write::partial::{Ack, Partial, Sectors};
 use crate::write::slot::{Plan, Slot, SlotData, SlotPlace, group_slots};
 
 /// Lists of slots that are kept for later groups.
@@ -64,6 +65,8 @@ pub(crate) enum Work {
     Slots(Vec<Slot>),
     /// Unmaps a range of chunks; `first` moves on as pieces of it are applied.
     Unmap { volume: Arc<VolumeShared>, first: u64, end: u64 },
+    /// Maps chunks that another version maps; the range moves on as pieces of it are applied.
+    Copy(CopiedRange),
     /// Changes volumes or settings.
     Admin { changes: Vec<Change>, answer: Option<AdminAnswer> },
 }
@@ -144,6 +147,10 @@ impl Group {
         {
             answer.fail(error.clone());
         }
+        if let Work::Copy(range) = &mut self.work {
+            // What it has not done it never does: nobody waits for it any more.
+            range.chunks = 0;
+        }
         self.slots().iter().for_each(|slot| slot.data.fail(error));
         self.answers.drain(..).for_each(|ack| ack.fail(error));
     }
@@ -154,21 +161,11 @@ impl Group {
     }
 }
 
-/// The newest buffered event of a chunk.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Newest {
-    /// Nothing is buffered: the map says.
-    Nothing,
-    /// It is unmapped.
-    Unmapped,
-    /// It is slot `slot` of group `group`.
-    Slot { group: u64, slot: usize },
-}
-
 /// All groups that are not applied, and what they hold of each chunk.
 pub(crate) struct WriteBuffer {
     pub(crate) groups: VecDeque<Group>,
-    newest: PlaceMap<(VolumeId, Lba), SlotPlace>,
+    /// The newest slot of each chunk.
+    pub(super) newest: PlaceMap<(VolumeId, Lba), SlotPlace>,
     /// Empty lists of slots that groups have left: memory that is new costs more than all else that
     /// is done to a slot.
     spent: Vec<Vec<Slot>>,
@@ -287,67 +284,9 @@ impl WriteBuffer {
     /// Whether anything of a volume is buffered.
     pub(crate) fn holds_any_of(&self, volume: VolumeId) -> bool {
         let slots = self.groups.iter().flat_map(Group::slots);
-        self.unmaps(volume).next().is_some() || slots.into_iter().any(|slot| slot.volume == volume)
-    }
-
-    /// What is buffered of a chunk.
-    pub(crate) fn newest(&self, volume: VolumeId, lba: Lba) -> Newest {
-        let place = self.newest.get(&(volume, lba)).copied();
-        if self.unmapped_since(volume, lba, place.map_or(0, SlotPlace::group)) {
-            return Newest::Unmapped;
-        }
-        place.map_or(Newest::Nothing, |place| {
-            let (group, slot) = (place.group(), place.slot());
-            Newest::Slot { group, slot }
-        })
-    }
-
-    fn unmapped_since(&self, volume: VolumeId, lba: Lba, after: u64) -> bool {
-        self.unmaps(volume)
-            .any(|(group, first, end)| group > after && (first..end).contains(&lba.0))
-    }
-
-    /// Ranges of a volume that unapplied groups unmap.
-    pub(crate) fn unmaps(&self, of: VolumeId) -> impl Iterator<Item = (u64, u64, u64)> {
-        self.groups.iter().filter_map(move |group| match &group.work {
-            Work::Unmap { volume, first, end } if volume.id == of => Some((group.id, *first, *end)),
-            _ => None,
-        })
-    }
-
-    /// Buffered chunks of a range of a volume, in order, with whether they hold data.
-    pub(crate) fn slots_in(&self, of: VolumeId, first: u64, end: u64) -> Vec<(u64, bool)> {
-        let mut lbas = self.lbas_with_slots(of, first..end);
-        lbas.sort_unstable();
-        lbas.into_iter().map(|lba| (lba, self.holds_data(of, Lba(lba)))).collect()
-    }
-
-    /// Notes the LBAs of a range of a volume of which anything is buffered.
-    pub(crate) fn note_buffered(&self, of: VolumeId, lbas: Range<u64>, mut note: impl FnMut(u64)) {
-        self.lbas_with_slots(of, lbas.clone()).into_iter().for_each(&mut note);
-        for (_, first, end) in self.unmaps(of) {
-            (first.max(lbas.start)..end.min(lbas.end)).for_each(&mut note);
-        }
-    }
-
-    /// The LBAs of a range of a volume that have slots, in no order: the fewer of both, those of
-    /// the range or those of the buffer, are gone through.
-    fn lbas_with_slots(&self, of: VolumeId, lbas: Range<u64>) -> Vec<u64> {
-        if (self.newest.len() as u64) < lbas.end.saturating_sub(lbas.start) {
-            let inside = |key: &&(VolumeId, Lba)| key.0 == of && lbas.contains(&key.1.0);
-            return self.newest.keys().filter(inside).map(|(_, lba)| lba.0).collect();
-        }
-        lbas.filter(|&lba| self.newest.contains_key(&(of, Lba(lba)))).collect()
-    }
-
-    fn holds_data(&self, volume: VolumeId, lba: Lba) -> bool {
-        match self.newest(volume, lba) {
-            Newest::Slot { group, slot } => self
-                .group(group)
-                .and_then(|group| group.slots().get(slot))
-                .is_some_and(|slot| !matches!(slot.data, SlotData::Zeros)),
-            _ => false,
-        }
+        self.unmaps(volume).next().is_some()
+            || self.copies_to(volume).next().is_some()
+            || slots.into_iter().any(|slot| slot.volume == volume)
     }
 
     /// Puts a whole chunk (or zeros) into the open group.
@@ -397,11 +336,7 @@ impl WriteBuffer {
 
     /// Puts some sectors of a chunk into the open group.
     pub(crate) fn put_sectors(&mut self, volume: VolumeId, lba: Lba, sectors: &Sectors<'_>) {
-        let base = match self.newest(volume, lba) {
-            Newest::Nothing => Base::Stored,
-            Newest::Unmapped => Base::Zeros,
-            Newest::Slot { group, slot } => Base::Buffered { group, slot },
-        };
+        let base = self.base_of(volume, lba);
         let chunk_bytes = self.chunk_bytes;
         if let Some(slot) = self.slot_in_open(volume, lba) {
             slot.unindexed = false;

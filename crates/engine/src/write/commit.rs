@@ -59,6 +59,10 @@ impl Engine {
                 let (volume, first, end) = (volume.id, *first, *end);
                 self.commit_unmap(volume, first, end)
             }
+            Work::Copy(range) => {
+                let range = range.clone();
+                Ok(self.commit_copy(&range))
+            }
             Work::Admin { changes, .. } => {
                 let changes = changes.clone();
                 self.commit_admin(&changes)

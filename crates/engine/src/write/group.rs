@@ -101,6 +101,15 @@ impl Engine {
                 self.slot_filled(id, at, chunk.as_ref().map(ChunkRef::bytes));
                 true
             }
+            Base::Copied { group } if self.buffer.is_copying(group) => false,
+            Base::Copied { .. } => {
+                // Mostly it is in the map now. If the writing stopped before, it never will be.
+                let base = self.buffer.newest_before(id, volume, lba).base();
+                if let Some(SlotData::Partial(partial)) = self.slot_data(id, at) {
+                    partial.base = base;
+                }
+                self.fill_slot(id, at)
+            }
             Base::Stored | Base::Buffered { .. } => {
                 if let Some(SlotData::Partial(partial)) = self.slot_data(id, at) {
                     partial.base = Base::Reading;

@@ -102,6 +102,10 @@ pub(crate) enum Base {
         group: u64,
         slot: usize,
     },
+    /// What a copy between volumes makes of it, which group `group` is.
+    Copied {
+        group: u64,
+    },
     /// A read of it is under way.
     Reading,
 }

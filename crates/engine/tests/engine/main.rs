@@ -11,6 +11,7 @@ mod cold_maps;
 mod collect;
 mod compared;
 mod copies;
+mod copy_range;
 mod cut_off;
 mod dedup;
 mod difference;

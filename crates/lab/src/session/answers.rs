@@ -265,6 +265,11 @@ impl Session<'_> {
         named: &[Register],
         changed: &Changed,
     ) -> Result<(), Broken> {
+        // A copy names the chunk that it did not get to, and why.
+        let error = match error {
+            RequestError::NotCopied { reason, .. } => reason,
+            error => error,
+        };
         if !self.trouble.is_some_and(|trouble| trouble.excuses(error, asked)) || self.is_over() {
             return Err(Broken::Request(error.clone()));
         }
@@ -326,6 +331,8 @@ impl Why {
             Self::ReadOnly => matches!(error, RequestError::ReadOnly { .. }),
             Self::OutOfRange => matches!(error, RequestError::OutOfRange { .. }),
             Self::VolumeExists => matches!(error, RequestError::VolumeExists { .. }),
+            Self::OtherDomain => matches!(error, RequestError::OtherDomain { .. }),
+            Self::Overlap => matches!(error, RequestError::OverlappingCopy { .. }),
         }
     }
 }

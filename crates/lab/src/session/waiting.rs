@@ -33,4 +33,6 @@ pub(crate) enum Why {
     ReadOnly,
     OutOfRange,
     VolumeExists,
+    OtherDomain,
+    Overlap,
 }

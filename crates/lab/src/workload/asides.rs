@@ -54,6 +54,67 @@ impl Workload<'_> {
         Some(Request { verb: Verb::Dedup { volume, dedup }, steps: self.dedups.below(12) as u32 })
     }
 
+    /// Now and then a volume maps what another one does, or what it does itself elsewhere; and the
+    /// next request may be to what is still being copied.
+    pub(super) fn copy_requests(&mut self) -> Vec<Request> {
+        if !self.copies.once_in(5) {
+            return Vec::new();
+        }
+        let Some((from, to)) = self.copied_from().zip(self.copied_to()) else { return Vec::new() };
+        let chunks = match self.copies.below(16) {
+            0 => 3000,
+            1..4 => 200,
+            _ => 24,
+        };
+        let count = SECTORS * (1 + self.copies.below(chunks));
+        let [from_first, to_first] = [&from, &to].map(|volume| self.copied_place(volume));
+        let (from, to, durable) = (from.number, to.number, self.copies.once_in(8));
+        let verb = Verb::Copy { from, from_first, to, to_first, count, durable };
+        let steps = if self.copies.once_in(2) { 0 } else { self.copies.below(12) as u32 };
+        let mut requests = vec![Request { verb, steps }];
+        let first = to_first + self.copies.below(count.min(24 * SECTORS));
+        let verb = match self.copies.below(4) {
+            0 => Verb::Read { volume: to, first, count: 1 + self.copies.below(40) },
+            1 => {
+                let (count, content) = (1 + self.copies.below(4), self.copies.roll() % (1 << 32));
+                Verb::Write { volume: to, first, count, content, durable: false }
+            }
+            _ => return requests,
+        };
+        requests.push(Request { verb, steps: self.copies.below(6) as u32 });
+        requests
+    }
+
+    /// Any volume, clone or snapshot.
+    fn copied_from(&mut self) -> Option<Believed> {
+        let snapshots =
+            self.snapshots.iter().map(|(number, of)| Believed { number: *number, ..of.clone() });
+        let all: Vec<Believed> =
+            self.volumes.iter().chain(&self.clones).cloned().chain(snapshots).collect();
+        let at = self.copies.below(all.len().max(1) as u64) as usize;
+        all.get(at).cloned()
+    }
+
+    /// One that may be written; now and then one that may not.
+    fn copied_to(&mut self) -> Option<Believed> {
+        if self.copies.once_in(30) {
+            return self.copied_from();
+        }
+        let volumes = self.volumes.iter().filter(|volume| !volume.read_only);
+        let all: Vec<&Believed> = volumes.chain(&self.clones).collect();
+        let at = self.copies.below(all.len().max(1) as u64) as usize;
+        all.get(at).map(|&volume| volume.clone())
+    }
+
+    /// Where others write, too: the first sector of a chunk.
+    fn copied_place(&mut self, of: &Believed) -> u64 {
+        let chunks = of.sectors / SECTORS;
+        let is_sparse = of.sectors > 1 << 24;
+        let leaf = if is_sparse { self.copies.below(200) * 677 * 3 } else { 0 };
+        let hot = if self.copies.once_in(2) { 40 } else { 600 };
+        (leaf + self.copies.below(hot)).min(chunks.saturating_sub(1)) * SECTORS
+    }
+
     fn version_verb(&mut self) -> Option<Verb> {
         let snapshots_max = if self.shape.tight { 2 } else { 6 };
         match self.versions.below(16) {
