@@ -23,8 +23,8 @@ use mutants::Mutant;
 const SEEDS_MAX: u64 = 12;
 /// The seed that found a mutant when all were last run: it is tried before the first ones.
 /// Only seeds from 16 on are of stores that compare bytes; what `Shape::uses_new_things` says so of
-/// knows vectors, hints and reservations.
-const TRIED_FIRST: [(Mutant, u64); 13] = [
+/// knows vectors, hints, reservations and copies between volumes.
+const TRIED_FIRST: [(Mutant, u64); 18] = [
     (Mutant::WritesRootBeforeRecords, 3),
     (Mutant::WritesRootUnplaced, 17),
     (Mutant::ComparesNothing, 16),
@@ -38,6 +38,11 @@ const TRIED_FIRST: [(Mutant, u64); 13] = [
     (Mutant::KeepsReservation, 13),
     (Mutant::LeavesNothingAlone, 45),
     (Mutant::ForgetsHint, 5),
+    (Mutant::CopiesNoReferences, 5),
+    (Mutant::CopiesBeforeBuffered, 5),
+    (Mutant::CopiesAcrossDomains, 13),
+    (Mutant::ReadsUnderCopy, 5),
+    (Mutant::ForgetsFuaOfCopy, 5),
 ];
 /// Requests of each life of a store.
 const STEPS: u64 = 60;

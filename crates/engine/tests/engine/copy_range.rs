@@ -114,7 +114,10 @@ fn what_cannot_be_copied_is_refused_and_changes_nothing() {
     }
     let new = |name: &str, read_only, domain: Option<&str>| {
         let (name, domain) = (name.to_owned(), domain.map(str::to_owned));
-        client.ask(NewVolume { name: name.clone(), size_bytes: MIB, read_only, domain }).unwrap();
+        let size_bytes = MIB;
+        let volume =
+            NewVolume { name: name.clone(), size_bytes, read_only, domain, ..NewVolume::default() };
+        client.ask(volume).unwrap();
         client.volume(&name).unwrap()
     };
     let (fixed, other) = (new("fixed", true, None), new("other", false, Some("D")));
