@@ -32,6 +32,7 @@ mod range;
 pub mod schedules;
 mod script;
 mod session;
+mod shape;
 mod shrink;
 mod simulation;
 mod workload;

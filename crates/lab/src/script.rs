@@ -40,10 +40,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use disk::Loss;
-use engine::{Codec, Compression, Dedup, Detection, FingerprintKind, VolumeKind};
+use engine::{Codec, Compression, Dedup, Detection, FingerprintKind};
 use thiserror::Error;
 
-use crate::dice::mixed;
 pub use crate::script::holders::HolderVerb;
 use crate::simulation::trouble::Trouble;
 
@@ -98,33 +97,6 @@ pub struct Life {
     pub end: End,
     /// Whether the crash costs the slot of the newest root, if that was durable.
     pub root_lost: bool,
-}
-
-impl Shape {
-    /// Whether doors are asked before the core: in half of the seeds of each shape. In the others
-    /// every read is walked through the tables.
-    pub(crate) fn asks_doors(&self) -> bool {
-        // Of such a number that what was found before this was asked of it is met as it was.
-        !mixed(self.seed, 48).is_multiple_of(2)
-    }
-
-    /// Whether the run uses what came after format 3. In all other seeds a run is to the byte what
-    /// it was before there was any of it, so that digests can be compared over releases.
-    pub(crate) fn uses_new_things(&self) -> bool {
-        self.seed % 8 == 5
-    }
-
-    /// The kind that a volume is made of: every other one is a bucket.
-    pub(crate) fn kind_of(&self, volume: u32) -> VolumeKind {
-        let is_bucket = self.uses_new_things() && volume % 2 == 1;
-        if is_bucket { VolumeKind::Bucket } else { VolumeKind::Block }
-    }
-
-    /// The domain that a volume is made in.
-    pub(crate) fn domain_of(&self, volume: u32) -> Option<String> {
-        let domain = volume % (self.domains + 1);
-        (domain > 0).then(|| format!("d{domain}"))
-    }
 }
 
 impl Script {

@@ -203,10 +203,7 @@ impl<'a> Session<'a> {
             Verb::Trim { volume, first, count, durable } => {
                 self.trim(Range { volume, first, count }, durable)?;
             }
-            Verb::Copy { from, from_first, to, to_first, count, durable } => {
-                let from = Range { volume: from, first: from_first, count };
-                self.copy(from, Range { volume: to, first: to_first, count }, durable)?;
-            }
+            Verb::Copy { .. } => self.copy(verb)?,
             Verb::Read { volume, first, count } => self.read(Range { volume, first, count })?,
             Verb::Extents { volume, first, count } => self.extents(Range { volume, first, count }),
             Verb::Bad { volume } => self.bad(volume),

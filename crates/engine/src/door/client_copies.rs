@@ -18,9 +18,9 @@ impl Client {
     ///
     /// It has a place in the order of all requests: it sees all that was acknowledged before it was
     /// called, and what is written to `from` or `to` afterwards does not change what it copies. It
-    /// is answered when the whole range is mapped, and with `durable` when
-    /// that is durable, too. A long range is mapped in pieces, in ascending order, and writes behind
-    /// it wait until it is done. **A crash, or an error, leaves the pieces done that were in
+    /// is answered when the whole range is mapped, and with `durable` when that is durable, too.
+    /// A long range is mapped in pieces, in ascending order, and writes behind it wait until it is
+    /// done. **A crash, or an error, leaves the pieces done that were in
     /// front.**
     ///
     /// Volumes share chunks inside a domain only. `from` may be a snapshot, or be read-only; `from`
@@ -34,9 +34,9 @@ impl Client {
     /// * [`RequestError::OtherDomain`], [`RequestError::OverlappingCopy`];
     /// * [`RequestError::QuotaExceeded`] when `to` would map more than it may, with the writes to it
     ///   that have been admitted meanwhile;
-    /// * [`RequestError::NotCopied`]: a page of the tables cannot be read. It names the first chunk
-    ///   that was not copied. The copy of a chunk that is itself damaged succeeds: it is damaged
-    ///   at both addresses.
+    /// * [`RequestError::NotCopied`]: a page of the tables cannot be read. It names the first
+    ///   chunk that was not copied. The copy of a chunk that is itself damaged succeeds: it is
+    ///   damaged at both addresses.
     #[expect(clippy::too_many_arguments, reason = "two places, a length and what every verb has")]
     pub fn copy_range(
         &self,

@@ -483,8 +483,9 @@ proptest! {
             let chunks = 1 + dice.below(12);
             match dice.below(8) {
                 0..2 => {
-                    hand.write(&handles[volume], lba * CHUNK, &fresh(number, chunks * CHUNK));
-                    for (at, chunk) in (lba..).zip(fresh(number, chunks * CHUNK).chunks(CHUNK as usize)) {
+                    let bytes = fresh(number, chunks * CHUNK);
+                    hand.write(&handles[volume], lba * CHUNK, &bytes);
+                    for (at, chunk) in (lba..).zip(bytes.chunks(CHUNK as usize)) {
                         model.insert((volume, at), chunk.to_vec());
                     }
                 }

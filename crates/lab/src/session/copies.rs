@@ -6,6 +6,7 @@ use engine::{OpenVolume, RequestError};
 use crate::failure::Broken;
 use crate::oracle::Register;
 use crate::range::Range;
+use crate::script::Verb;
 use crate::session::doubt::Changed;
 use crate::session::waiting::{Waiting, Why};
 use crate::session::{SECTOR_BYTES, Session};
@@ -15,7 +16,12 @@ use crate::workload::SECTORS;
 
 impl Session<'_> {
     /// Copies the whole chunks that lie in both volumes.
-    pub(crate) fn copy(&mut self, from: Range, to: Range, durable: bool) -> Result<(), Broken> {
+    pub(crate) fn copy(&mut self, verb: &Verb) -> Result<(), Broken> {
+        let Verb::Copy { from, from_first, to, to_first, count, durable } = *verb else {
+            return Ok(());
+        };
+        let from = Range { volume: from, first: from_first, count };
+        let to = Range { volume: to, first: to_first, count };
         let in_doubt = self.trouble.is_some_and(Trouble::harms_tables);
         if in_doubt || self.stopped || self.oracle.has_doubts(from.volume) {
             return Ok(());
