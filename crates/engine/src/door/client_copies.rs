@@ -32,8 +32,8 @@ impl Client {
     ///
     /// * [`RequestError::RaggedCopy`]: offsets or length are not in whole chunks;
     /// * [`RequestError::OtherDomain`], [`RequestError::OverlappingCopy`];
-    /// * [`RequestError::QuotaExceeded`] when `to` would map more than it may, with the writes to it
-    ///   that have been admitted meanwhile;
+    /// * [`RequestError::QuotaExceeded`] when `to` would map more than it may, with the writes to
+    ///   it that have been admitted meanwhile;
     /// * [`RequestError::NotCopied`]: a page of the tables cannot be read. It names the first
     ///   chunk that was not copied. The copy of a chunk that is itself damaged succeeds: it is
     ///   damaged at both addresses.
