@@ -26,6 +26,23 @@ enum RequestErrorForm {
         volume: String,
     },
     BadQuota,
+    RaggedCopy {
+        chunk_bytes: u32,
+    },
+    OverlappingCopy {
+        volume: String,
+    },
+    OtherDomain {
+        from: String,
+        to: String,
+    },
+    /// No verb of this socket is answered so.
+    #[serde(skip)]
+    NotCopied {
+        volume: String,
+        lba: u64,
+        reason: Box<RequestError>,
+    },
     ReadOnly {
         volume: String,
     },
