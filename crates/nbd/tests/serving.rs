@@ -445,7 +445,7 @@ fn a_served_volume_says_who_has_it_open() {
     let address = by_tcp.stream.local_addr().unwrap().to_string();
     by_tcp.greet();
     by_tcp.go("disk");
-    assert_eq!(whos(), [address.clone()]);
+    assert_eq!(whos(), std::slice::from_ref(&address));
     let unix = Peer::simple(&server, "disk");
     assert_eq!(whos(), [address, format!("unix socket, pid {}", std::process::id())]);
     drop((by_tcp, unix));

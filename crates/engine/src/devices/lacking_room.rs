@@ -81,7 +81,7 @@ impl LackingRoom {
             }
         }
         let is_new = !std::mem::replace(&mut self.is_told, true);
-        is_new.then(|| RoomChange::Lacks(failure))
+        is_new.then_some(RoomChange::Lacks(failure))
     }
 
     /// Ticks since there was room, and the failure that said so.

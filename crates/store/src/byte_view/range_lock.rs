@@ -78,7 +78,7 @@ mod tests {
         while lock.held().waiting == 0 {
             thread::yield_now();
         }
-        assert_eq!(lock.held().ranges, [512..1024]);
+        assert_eq!(lock.held().ranges.as_slice(), std::slice::from_ref(&(512..1024)));
         drop(first);
         waits.join().unwrap();
         assert!(lock.held().ranges.is_empty());
