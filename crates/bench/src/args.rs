@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 
+use crate::instructions::workload::Work;
 use crate::source::CHUNK_BYTES;
 
 /// Where `report` writes.
@@ -77,9 +78,22 @@ pub(crate) struct Args {
     /// `allocations`: operations of each kind that are counted.
     #[arg(long, default_value_t = 16 << 10, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) operations: u64,
+    /// `instructions`: N, where N chunks and 2N are counted.
+    #[arg(long, default_value_t = 8192, value_name = "N",
+        value_parser = clap::value_parser!(u64).range(64..1 << 20))]
+    pub(crate) counted_chunks: u64,
+    /// The work that a process which callgrind watches does.
+    #[arg(long, value_enum, hide = true)]
+    pub(crate) counted: Option<Work>,
+    /// `doors`: compare all that is read with what was written; slower, and without fio.
+    #[arg(long)]
+    pub(crate) verify: bool,
     /// Print JSON instead of Markdown.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Write JSON to this file as well.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json_file: Option<PathBuf>,
     /// `whole`: these systems and these tables only, by name. Tables: `fio`; `data`, sets of real
     /// data (--data); `pgbench`, PostgreSQL on six of the systems unless others are named;
     /// `fullness`, the store at several levels. Where systems are named, and no table, all but the
@@ -124,10 +138,15 @@ pub(crate) enum Mode {
     /// Who allocates how often for an operation; built with --profile counting
     /// --features allocations.
     Allocations,
+    /// Instructions of the engine for a chunk, counted by callgrind (package `valgrind`).
+    Instructions,
     /// How long clients wait, one request at a time and beside what the store does in the
     /// background.
     Latency,
-    /// All that is held to something (in-process, whole, cores and latency), with the verdicts
+    /// Tamis through NBD, a server that does nothing and the engine in process under the same load,
+    /// by a client of ours that batches, and fio beside it.
+    Doors,
+    /// All that is held to something (in-process, whole, cores, latency, doors), with the verdicts
     /// first, written to --page. With all systems it takes some hours; --only, --rounds and
     /// --seconds make it less.
     Report,
@@ -181,8 +200,16 @@ fn page(text: &str) -> Result<PathBuf, String> {
 impl Mode {
     /// Whether this measures what `part` does.
     pub(crate) fn includes(self, part: Self) -> bool {
-        let reported = [Self::InProcess, Self::Whole, Self::Cores, Self::Latency];
+        let reported = [Self::InProcess, Self::Whole, Self::Cores, Self::Latency, Self::Doors];
         self == part || (self == Self::Report && reported.contains(&part))
+    }
+
+    /// Whether others' programs run for long, which a signal has to end.
+    pub(crate) fn takes_long(self) -> bool {
+        matches!(
+            self,
+            Self::Whole | Self::Latency | Self::Instructions | Self::Doors | Self::Report
+        )
     }
 }
 

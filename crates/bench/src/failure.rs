@@ -57,6 +57,12 @@ pub(crate) enum Failure {
          --profile counting -p bench --features allocations -- allocations"
     )]
     NotRecording,
+    /// An engine on a disk in memory.
+    #[error(transparent)]
+    Engine(Box<dyn std::error::Error + Send + Sync>),
+    /// Our client of NBD.
+    #[error(transparent)]
+    Client(Box<dyn std::error::Error + Send + Sync>),
     /// A server in this process cannot listen.
     #[error(transparent)]
     Door(#[from] nbd::NbdError),

@@ -1,6 +1,6 @@
 //! `cargo run --release -p bench -- in-process | overwrite | kinds | codecs | whole | cores |
-//! allocations | latency | report`: what Tamis does per second, beside what the same machine does
-//! without it in the same minutes.
+//! allocations | instructions | latency | doors | report`: what Tamis does per second, beside what
+//! the same machine does without it in the same minutes.
 //!
 //! - `in-process` drives the engine without sockets, beside the sum of its kernels (a copy, BLAKE3,
 //!   LZ4) on as many cores: what the thinking costs.
@@ -13,10 +13,13 @@
 //! - `cores` measures what a chunk costs each kind of thread, models from that what more processors
 //!   would give, and measures with more threads what they do give here.
 //! - `allocations` counts who allocates for an operation; it needs a build that counts.
+//! - `instructions` counts, under callgrind, what the engine takes for a chunk.
 //! - `latency` drives the server at a steady rate beside scrub, collection and deletion; and with
 //!   one request at a time, as a server of memory.
-//! - `report` does `in-process`, `whole`, `cores` and `latency`, and writes them down with machine,
-//!   command and commit.
+//! - `doors` drives Tamis through NBD, a server that does nothing, and the engine in process, with
+//!   the same requests: by a client of ours that batches, and beside fio.
+//! - `report` does `in-process`, `whole`, `cores`, `latency` and `doors`, and writes them down with
+//!   machine, command and commit.
 //!
 //! Nothing here passes or fails: what is wanted stands beside what was measured. Each figure is a
 //! median of rounds in which all contestants take turns, with its range, because a shared machine
@@ -32,11 +35,13 @@ mod args;
 mod codecs;
 mod connecting;
 mod cores;
+mod doors;
 mod failure;
 mod fio;
 mod heap;
 mod in_process;
 mod in_process_table;
+mod instructions;
 mod interrupt;
 mod kernels;
 mod kinds;
@@ -45,6 +50,7 @@ mod latency_table;
 mod leftovers;
 mod machine;
 mod nbdkit;
+mod nothing;
 mod overwrite;
 mod overwrite_table;
 mod passes;
@@ -81,7 +87,10 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<(), Failure> {
-    if matches!(args.mode, Mode::Whole | Mode::Latency | Mode::Report) {
+    if let Some(work) = args.counted {
+        return instructions::workload::run(work, args.counted_chunks);
+    }
+    if args.mode.takes_long() {
         interrupt::watch()?;
     }
     let page = args.page();
@@ -94,6 +103,9 @@ fn run(args: &Args) -> Result<(), Failure> {
     let removed = std::fs::remove_dir_all(&folder).map_err(Failure::file(&folder));
     let report = report?;
     removed?;
+    if let Some(file) = &args.json_file {
+        std::fs::write(file, report.json()).map_err(Failure::file(file))?;
+    }
     if args.json {
         println!("{}", report.json());
     } else {
@@ -114,7 +126,9 @@ fn measure(args: &Args, folder: &Path) -> Result<Report, Failure> {
         whole: measured(wants(Mode::Whole), || whole::measure(args, folder))?,
         allocations: measured(wants(Mode::Allocations), || allocations::measure(args, folder))?,
         cores: measured(wants(Mode::Cores), || cores::measure(args, folder))?,
+        instructions: measured(wants(Mode::Instructions), || instructions::measure(args, folder))?,
         latency: measured(wants(Mode::Latency), || latency::measure(args, folder))?,
+        doors: measured(wants(Mode::Doors), || doors::measure(args, folder))?,
     };
     let stolen_percent = Spent::now().stolen_percent_since(before);
     Ok(Report { machine, stolen_percent, wanted: figures.wanted(), figures })

@@ -8,8 +8,10 @@ use serde::Serialize;
 use crate::allocations::Allocations;
 use crate::codecs::Codecs;
 use crate::cores::Cores;
+use crate::doors::Doors;
 use crate::failure::Failure;
 use crate::in_process::InProcess;
+use crate::instructions::Instructions;
 use crate::kinds::Kinds;
 use crate::latency::Latency;
 use crate::machine::Machine;
@@ -39,7 +41,9 @@ pub(crate) struct Figures {
     pub(crate) whole: Option<Whole>,
     pub(crate) allocations: Option<Allocations>,
     pub(crate) cores: Option<Cores>,
+    pub(crate) instructions: Option<Instructions>,
     pub(crate) latency: Option<Latency>,
+    pub(crate) doors: Option<Doors>,
 }
 
 impl Figures {
@@ -49,7 +53,8 @@ impl Figures {
         let overwrite = self.overwrite.iter().map(Overwrite::wanted);
         let whole = self.whole.iter().flat_map(Whole::wanted);
         let latency = self.latency.iter().flat_map(Latency::wanted);
-        in_process.chain(overwrite).chain(whole).chain(latency).collect()
+        let doors = self.doors.iter().flat_map(Doors::wanted);
+        in_process.chain(overwrite).chain(doors).chain(whole).chain(latency).collect()
     }
 }
 
@@ -116,11 +121,17 @@ impl Display for Report {
         if let Some(figures) = &self.figures.overwrite {
             write!(f, "\n## Overwriting at random\n\n{figures}")?;
         }
+        if let Some(figures) = &self.figures.doors {
+            write!(f, "\n## Through NBD, by one client\n\n{figures}")?;
+        }
         if let Some(figures) = &self.figures.whole {
             write!(f, "\n{figures}")?;
         }
         if let Some(figures) = &self.figures.allocations {
             write!(f, "\n## Allocations\n\n{figures}")?;
+        }
+        if let Some(figures) = &self.figures.instructions {
+            write!(f, "\n## Instructions\n\n{figures}")?;
         }
         if let Some(figures) = &self.figures.cores {
             write!(f, "\n{figures}")?;

@@ -74,7 +74,7 @@ impl Steady {
     pub(crate) fn run(&self, socket: &Path, export: &str) -> Result<[Waits; 2], Failure> {
         let _punctual = Punctual::begin();
         let asked = self.schedule();
-        let waited = connect(socket, export).and_then(|stream| self.exchange(stream, &asked));
+        let waited = connect(socket, export).and_then(|(stream, _)| self.exchange(stream, &asked));
         interrupt::check()?;
         Ok(waited.map_err(Failure::file(socket))?.map(waits))
     }
@@ -185,19 +185,17 @@ mod tests {
     use std::os::unix::net::{UnixListener, UnixStream};
     use std::time::Duration;
 
-    use nbd::wire::option::REP_ACK;
     use nbd::wire::{Command, REQUEST_BYTES, Request, simple_reply};
 
     use super::{Steady, waits};
+    use crate::connecting::tests::{chosen, greeting};
 
     /// Answers at once, but that it stands still once, before the request of this number.
     fn serve(mut stream: UnixStream, still: (u64, Duration)) -> u64 {
         let mut option = vec![0; 4 + 16 + 6];
-        stream.write_all(&[0; 18]).unwrap();
+        stream.write_all(&greeting()).unwrap();
         stream.read_exact(&mut option).unwrap();
-        let mut answer = vec![0; 20];
-        answer[12..16].copy_from_slice(&REP_ACK.to_be_bytes());
-        stream.write_all(&answer).unwrap();
+        stream.write_all(&chosen()).unwrap();
         for number in 0.. {
             let mut head = [0; REQUEST_BYTES];
             stream.read_exact(&mut head).unwrap();

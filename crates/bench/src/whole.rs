@@ -6,8 +6,7 @@
 //!   ├─ roster.rs     who has a turn next, and who is out
 //!   ├─ contestant.rs     who takes part; system.rs: what a turn needs of it
 //!   │   ├─ file_system.rs    btrfs on a loop device, ZFS by FUSE: a file in them; mounted.rs
-//!   │   ├─ image.rs          an image, served by nbdkit or qemu-nbd, or not at all
-//!   │   └─ nothing.rs        a server that does nothing
+//!   │   └─ image.rs          an image, served by nbdkit or qemu-nbd, or not at all
 //!   ├─ plan.rs       fio: the jobs of a turn
 //!   ├─ real_data.rs  data: sets of files (sets.rs), copied in and out (copying.rs)
 //!   ├─ pgbench.rs    pgbench: a database (postgres.rs), on ext4 where it needs one (ext4.rs)
@@ -35,7 +34,6 @@ mod file_system;
 mod fullness;
 mod image;
 mod mounted;
-mod nothing;
 mod page;
 mod pgbench;
 mod plan;

@@ -32,7 +32,7 @@ pub(crate) struct Peer {
 impl Peer {
     /// Chooses `export` of the server at `socket`.
     pub(crate) fn connect(socket: &Path, export: &str) -> io::Result<Self> {
-        let stream = connect(socket, export)?;
+        let (stream, _) = connect(socket, export)?;
         let (chunk, answer) = (vec![0; CHUNK_BYTES], vec![0; SIMPLE_REPLY_BYTES + CHUNK_BYTES]);
         Ok(Self { stream, out: Vec::new(), chunk, answer })
     }

@@ -5,11 +5,11 @@ use std::process::{Command, Stdio};
 
 use super::file_system::{Btrfs, ZfsFuse};
 use super::image::{Image, Served};
-use super::nothing::Nothing;
 use super::system::System;
 use crate::args::Args;
 use crate::failure::Failure;
 use crate::fio::Target;
+use crate::nothing::Nothing;
 use crate::program::output;
 use crate::served::{Mode, Tamis};
 
@@ -138,6 +138,25 @@ impl Contestant {
             _ => (&[], &[]),
         };
         Mode { init, serve }
+    }
+}
+
+impl System for Nothing {
+    fn target(&self) -> Target {
+        Nothing::target(self)
+    }
+
+    /// It knows nothing.
+    fn restart(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn stored_bytes(&self) -> Result<u64, Failure> {
+        Ok(0)
+    }
+
+    fn remove(self: Box<Self>) -> Result<(), Failure> {
+        self.stop()
     }
 }
 

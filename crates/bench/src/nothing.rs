@@ -8,9 +8,9 @@
 use std::fs;
 use std::io::{self, IoSlice, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{Builder, JoinHandle};
 
 use nbd::handshake::{Export, Exports, Handshake, NotServed, Step};
@@ -18,7 +18,6 @@ use nbd::wire::{
     CHUNK_DONE, Command, Errno, REQUEST_BYTES, Request, data_chunk_prefix, simple_reply,
 };
 
-use super::system::System;
 use crate::failure::Failure;
 use crate::fio::Target;
 use crate::program::{socket_path, uri};
@@ -30,8 +29,11 @@ static ZEROS: [u8; 256 << 10] = [0; 256 << 10];
 /// Slices sent at once; the kernel takes 1,024.
 const SLICES_MAX: usize = 1024;
 
+/// Servers of this kind that this process has started: each has a socket of its own.
+static STARTED: AtomicU64 = AtomicU64::new(0);
+
 /// It, and its socket.
-pub(super) struct Nothing {
+pub(crate) struct Nothing {
     socket: PathBuf,
     stopped: Arc<AtomicBool>,
     listening: JoinHandle<()>,
@@ -39,8 +41,9 @@ pub(super) struct Nothing {
 
 impl Nothing {
     /// Serves so many bytes of nothing.
-    pub(super) fn start(size_bytes: u64) -> Result<Self, Failure> {
-        let socket = socket_path("nothing");
+    pub(crate) fn start(size_bytes: u64) -> Result<Self, Failure> {
+        let number = STARTED.fetch_add(1, Ordering::Relaxed);
+        let socket = socket_path(&format!("nothing{number}"));
         let listener = UnixListener::bind(&socket).map_err(Failure::file(&socket))?;
         let stopped = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&stopped);
@@ -48,24 +51,19 @@ impl Nothing {
         let listening = thread("nothing", listen).map_err(Failure::file(&socket))?;
         Ok(Self { socket, stopped, listening })
     }
-}
 
-impl System for Nothing {
-    fn target(&self) -> Target {
+    /// Where clients find it; its volume has no name.
+    pub(crate) fn target(&self) -> Target {
         Target::Nbd { uri: uri(&self.socket, "") }
     }
 
-    /// It knows nothing.
-    fn restart(&mut self) -> Result<(), Failure> {
-        Ok(())
+    /// Where it listens.
+    pub(crate) fn socket(&self) -> &Path {
+        &self.socket
     }
 
-    fn stored_bytes(&self) -> Result<u64, Failure> {
-        Ok(0)
-    }
-
-    /// Connections end when their clients do.
-    fn remove(self: Box<Self>) -> Result<(), Failure> {
+    /// Ends it; its connections end when their clients do.
+    pub(crate) fn stop(self) -> Result<(), Failure> {
         self.stopped.store(true, Ordering::Relaxed);
         let woken = UnixStream::connect(&self.socket);
         woken.and_then(|_| fs::remove_file(&self.socket)).map_err(Failure::file(&self.socket))?;
@@ -267,15 +265,12 @@ mod tests {
 
     use super::Nothing;
     use crate::fio::Target;
-    use crate::whole::contestant::is_there;
-    use crate::whole::system::System;
 
     #[test]
     fn it_answers_reads_of_any_length_and_forgets_what_is_written() {
         let nothing = Nothing::start(8 << 20).unwrap();
         let Target::Nbd { uri } = nothing.target() else { panic!("it is served") };
-        let nothing: Box<dyn System> = Box::new(nothing);
-        if is_there("nbdcopy") {
+        if Command::new("nbdcopy").arg("--version").output().is_ok() {
             let copied = |from: &str, to: &str| {
                 let mut command = Command::new("nbdcopy");
                 assert!(command.args(["--no-extents", from, to]).status().unwrap().success());
@@ -283,6 +278,6 @@ mod tests {
             copied(&uri, "null:");
             copied(&uri, &uri);
         }
-        nothing.remove().unwrap();
+        nothing.stop().unwrap();
     }
 }
