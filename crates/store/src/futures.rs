@@ -20,16 +20,21 @@
 
 mod acknowledged;
 mod read;
+mod reserve;
 mod sent;
 mod write;
+mod write_vectored;
 
 use acknowledged::{Area, Verb};
+use engine::{Durability, Reservation, ReservedFor, WriteOptions, WriteRoom};
 
 use crate::volume::Volume;
 
 pub use acknowledged::Acknowledged;
 pub use read::Read;
+pub use reserve::Reserve;
 pub use write::Write;
+pub use write_vectored::WriteVectored;
 
 /// The futures. Each owns what it needs of the volume and ends with the [`RequestError`] of its
 /// request.
@@ -41,7 +46,48 @@ impl Volume {
     where
         B: AsRef<[u8]> + Unpin,
     {
-        Write::new(self.clone(), offset_bytes, bytes, durable)
+        let durability = if durable { Durability::Durable } else { Durability::Acknowledged };
+        self.write_with(offset_bytes, bytes, WriteOptions { durability, ..Default::default() })
+    }
+
+    /// As [`Volume::write`], with hints as well.
+    pub fn write_with<B>(&self, offset_bytes: u64, bytes: B, options: WriteOptions) -> Write<B>
+    where
+        B: AsRef<[u8]> + Unpin,
+    {
+        Write::new(self.clone(), offset_bytes, bytes, options)
+    }
+
+    /// Writes several ranges in the order in which they are listed, as
+    /// [`engine::Client::write_vectored`] does: a crash leaves a prefix of the vector.
+    pub fn write_vectored<B>(
+        &self,
+        writes: Vec<(u64, B)>,
+        options: WriteOptions,
+    ) -> WriteVectored<'static, B>
+    where
+        B: AsRef<[u8]> + Unpin,
+    {
+        WriteVectored::new(self.clone(), writes, options, None)
+    }
+
+    /// As [`Volume::write_vectored`], to the volume of `reservation` and with the room that it
+    /// holds: none of the writes fails or waits for want of room.
+    pub fn write_reserved<'a, B>(
+        &self,
+        reservation: &'a Reservation,
+        writes: Vec<(u64, B)>,
+        options: WriteOptions,
+    ) -> WriteVectored<'a, B>
+    where
+        B: AsRef<[u8]> + Unpin,
+    {
+        WriteVectored::new(self.clone(), writes, options, Some(reservation))
+    }
+
+    /// Reserves room for writes to the volume, as [`engine::Client::reserve_with`] does.
+    pub fn reserve(&self, room: WriteRoom, reserved_for: ReservedFor) -> Reserve {
+        Reserve::new(self.clone(), room, reserved_for)
     }
 
     /// Reads `length_bytes` and ends with them.

@@ -61,7 +61,10 @@ mod volume;
 pub use answers::{Answer, Answers};
 pub use byte_view::{ByteCursor, ByteView, io_error};
 pub use create::{CreateOptions, create, create_in_memory};
-pub use engine::{Client, Codec, Compression, Notice, RequestError, VolumeInfo};
+pub use engine::{
+    Client, Codec, Compression, Durability, Notice, RequestError, Reservation, ReservedFor,
+    VolumeInfo, WriteOptions, WriteRoom,
+};
 pub use error::{CloseError, CreateError, MachineError, OpenError};
 pub use files::{LockWait, open_files};
 pub use options::{Hooks, Options};

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use engine::{Client, OpenVolume, RequestError, SECTOR_BYTES};
+use engine::{
+    Client, OpenVolume, RequestError, Reservation, ReservedFor, SECTOR_BYTES, WriteOptions,
+    WriteRoom,
+};
 
 /// An open volume; cheap to clone, for any number of threads, and open until its last clone is
 /// dropped. Offsets and lengths are in bytes and multiples of 512; [`crate::ByteView`] takes any.
@@ -109,6 +112,48 @@ impl Volume {
     /// the next flush.
     pub fn write_at(&self, offset_bytes: u64, bytes: &[u8]) -> Result<(), RequestError> {
         self.client.write_at(&self.open, offset_bytes, bytes)
+    }
+
+    /// Writes as `options` say, and waits for the answer: with [`engine::Durability::Durable`]
+    /// until no crash can take it back.
+    pub fn write_at_with(
+        &self,
+        offset_bytes: u64,
+        bytes: &[u8],
+        options: WriteOptions,
+    ) -> Result<(), RequestError> {
+        self.client.write_at_with(&self.open, offset_bytes, bytes, options)
+    }
+
+    /// Writes several ranges in the order in which they are listed: a crash leaves a prefix of the
+    /// vector ([`Client::write_vectored`]).
+    pub fn write_vectored_at(
+        &self,
+        writes: &[(u64, &[u8])],
+        options: WriteOptions,
+    ) -> Result<(), RequestError> {
+        self.client.write_vectored_at(&self.open, writes, options)
+    }
+
+    /// Reserves room for writes, given back when the reservation is dropped
+    /// ([`Client::reserve_with`]).
+    pub fn reserve_blocking(
+        &self,
+        room: WriteRoom,
+        reserved_for: ReservedFor,
+    ) -> Result<Reservation, RequestError> {
+        self.client.reserve(&self.open, room, reserved_for)
+    }
+
+    /// As [`Volume::write_vectored_at`], to the volume of `reservation` and with the room that it
+    /// holds.
+    pub fn write_reserved_at(
+        &self,
+        reservation: &Reservation,
+        writes: &[(u64, &[u8])],
+        options: WriteOptions,
+    ) -> Result<(), RequestError> {
+        self.client.write_reserved_at(reservation, writes, options)
     }
 
     /// Fills `out` with what the volume holds from `offset_bytes` on.

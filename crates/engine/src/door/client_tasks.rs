@@ -25,6 +25,20 @@ impl Client {
         })
     }
 
+    /// As [`Client::buffers`]; where there is too little for all, `waker` is woken when trying again
+    /// may succeed.
+    #[must_use]
+    pub fn try_buffers_or_wake(
+        &self,
+        writes: impl IntoIterator<Item = (u64, usize)>,
+        waker: &Waker,
+    ) -> Option<Vec<ChunkBuf>> {
+        let credits = self.credits_of(writes);
+        let credit = credits.iter().map(|&(_, credit)| credit).sum();
+        let granted = self.intake.credits.try_take_or_wake(credit, waker);
+        granted.then(|| self.buffers_of(credits))
+    }
+
     /// As [`Client::try_read_memory`]; where there is none, `waker` is woken when trying again may
     /// succeed.
     #[must_use]

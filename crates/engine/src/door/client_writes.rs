@@ -118,11 +118,24 @@ impl Client {
     /// are taken at once: who takes one after the other may wait for bytes that it holds itself.
     #[must_use]
     pub fn buffers(&self, writes: impl IntoIterator<Item = (u64, usize)>) -> Vec<ChunkBuf> {
+        let credits = self.credits_of(writes);
+        self.intake.take_buffer_credit(credits.iter().map(|&(_, credit)| credit).sum());
+        self.buffers_of(credits)
+    }
+
+    /// Length and credit of the buffer of each write.
+    pub(crate) fn credits_of(
+        &self,
+        writes: impl IntoIterator<Item = (u64, usize)>,
+    ) -> Vec<(usize, usize)> {
         let credit_of = |(offset_bytes, length_bytes)| {
             (length_bytes, self.buffer_credit(offset_bytes, length_bytes))
         };
-        let credits: Vec<(usize, usize)> = writes.into_iter().map(credit_of).collect();
-        self.intake.take_buffer_credit(credits.iter().map(|&(_, credit)| credit).sum());
+        writes.into_iter().map(credit_of).collect()
+    }
+
+    /// Buffers of these lengths, whose credits have been taken.
+    pub(crate) fn buffers_of(&self, credits: Vec<(usize, usize)>) -> Vec<ChunkBuf> {
         let buf = |(length_bytes, credit)| {
             ChunkBuf::with_permit(length_bytes, Permit::new(Arc::clone(&self.permit), credit))
         };

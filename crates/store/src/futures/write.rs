@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use engine::{Accepted, RequestError};
+use engine::{Accepted, Durability, RequestError, WriteOptions};
 
 use crate::futures::sent::Sent;
 use crate::pieces::piece_bytes;
@@ -15,7 +15,7 @@ pub struct Write<B> {
     volume: Volume,
     offset_bytes: u64,
     bytes: B,
-    durable: bool,
+    options: WriteOptions,
     /// Bytes that are sent.
     sent_bytes: usize,
     stage: Stage,
@@ -32,8 +32,8 @@ enum Stage {
 }
 
 impl<B: AsRef<[u8]> + Unpin> Write<B> {
-    pub(crate) fn new(volume: Volume, offset_bytes: u64, bytes: B, durable: bool) -> Self {
-        Self { volume, offset_bytes, bytes, durable, sent_bytes: 0, stage: Stage::New }
+    pub(crate) fn new(volume: Volume, offset_bytes: u64, bytes: B, options: WriteOptions) -> Self {
+        Self { volume, offset_bytes, bytes, options, sent_bytes: 0, stage: Stage::New }
     }
 
     /// Sends the next piece if there is memory for it.
@@ -46,9 +46,11 @@ impl<B: AsRef<[u8]> + Unpin> Write<B> {
         let Some(mut buf) = memory else { return Poll::Pending };
         buf.bytes_mut().copy_from_slice(piece);
         // All that was written before is durable as well when the last piece is.
-        let durable = self.durable && piece.len() == rest.len();
+        let is_last = piece.len() == rest.len();
+        let durability = if is_last { self.options.durability } else { Durability::Acknowledged };
+        let options = WriteOptions { durability, ..self.options };
         self.sent_bytes += piece.len();
-        let send = |done| client.write(open, offset_bytes, buf, durable, done);
+        let send = |done| client.write_with(open, offset_bytes, buf, options, done);
         Poll::Ready(match Sent::by(send) {
             (_, Accepted::Now) => self.after_piece(),
             (sent, Accepted::Later) => Stage::Waiting(sent),

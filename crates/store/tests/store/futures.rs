@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
-use store::{RequestError, Volume};
+use store::{Durability, RequestError, ReservedFor, Volume, WriteOptions, WriteRoom};
 
 use crate::scratch::in_memory;
 
@@ -187,6 +187,42 @@ fn a_future_that_was_never_polled_has_done_nothing() {
     let mut bytes = [0; 4096];
     volume.read_at(0, &mut bytes).unwrap();
     assert_eq!(bytes, [1; 4096]);
+    store.close().unwrap();
+}
+
+#[test]
+fn vectors_with_and_without_a_reservation_are_written_in_their_order() {
+    let (disk, store) = in_memory();
+    let volume = store.create_volume("v", VOLUME_BYTES).unwrap();
+    let durable = WriteOptions { durability: Durability::Durable, unindexed: true };
+    block_on(async {
+        let writes = vec![(0, [1_u8; 1024]), (512, [2; 1024]), (4096, [3; 1024])];
+        volume.write_vectored(writes, durable).await.unwrap();
+        let room = WriteRoom::of_write(512, 4096);
+        let reservation = volume.reserve(room, ReservedFor::Writes).await.unwrap();
+        let writes = vec![(8192, [4_u8; 512])];
+        volume.write_reserved(&reservation, writes, durable).await.unwrap();
+        let none = Vec::<(u64, Vec<u8>)>::new();
+        volume.write_vectored(none, WriteOptions::default()).await.unwrap();
+        // More than the reservation has left.
+        let more = vec![(0, [5_u8; 512])];
+        let refused = volume.write_reserved(&reservation, more, WriteOptions::default()).await;
+        assert!(matches!(refused, Err(RequestError::ReservationTooSmall { .. })), "{refused:?}");
+    });
+    let left = disk.left_by_power_loss(1, disk::Loss::All);
+    let again = store::Store::open_in_memory(&left, crate::scratch::small()).unwrap();
+    let mut bytes = vec![0; 8704];
+    again.volume("v").unwrap().read_at(0, &mut bytes).unwrap();
+    assert!(bytes[..512] == [1; 512] && bytes[512..1536] == [2; 1024] && bytes[8192..] == [4; 512]);
+    assert!(bytes[4096..5120] == [3; 1024]);
+    again.close().unwrap();
+    volume.write_vectored_at(&[(0, &[6; 512])], WriteOptions::default()).unwrap();
+    let reservation = volume.reserve_blocking(WriteRoom::of_write(512, 4096), ReservedFor::Writes);
+    let writes: [(u64, &[u8]); 1] = [(512, &[7; 512])];
+    volume.write_reserved_at(&reservation.unwrap(), &writes, WriteOptions::default()).unwrap();
+    volume.write_at_with(1024, &[8; 512], durable).unwrap();
+    let read = block_on(volume.read(0, 1536)).unwrap();
+    assert!(read == [[6; 512], [7; 512], [8; 512]].concat());
     store.close().unwrap();
 }
 
