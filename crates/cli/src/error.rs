@@ -5,6 +5,7 @@ mod asked;
 mod exit;
 mod replaced;
 mod store;
+pub(crate) mod way_out;
 
 use std::io;
 use std::path::PathBuf;
@@ -346,7 +347,7 @@ pub(crate) enum CliError {
     System { action: &'static str, source: io::Error },
     #[error("the store's thread ended without a word: this is a defect of tamis, please report it")]
     EngineVanished,
-    #[error(transparent)]
+    #[error("{}{}", .0, way_out::of_plan(.0))]
     Plan(#[from] PlanError),
     #[error(transparent)]
     Files(#[from] FileError),
@@ -354,17 +355,17 @@ pub(crate) enum CliError {
     CreateFiles(#[from] CreateFilesError),
     #[error(transparent)]
     Create(#[from] CreateError),
-    #[error(transparent)]
+    #[error("{0}: `tamis stats` says which")]
     Grow(#[from] GrowError),
     #[error(transparent)]
     OpenFiles(disk::OpenError),
     #[error(transparent)]
     Machine(#[from] ::store::MachineError),
-    #[error(transparent)]
+    #[error("{}{}", .0, way_out::of_open(.0))]
     Open(#[from] engine::OpenError),
-    #[error(transparent)]
+    #[error("{}{}", .0, way_out::of_repair(.0))]
     Repair(#[from] RepairError),
-    #[error(transparent)]
+    #[error("{}{}", .0, way_out::of_request(.0))]
     Request(#[from] RequestError),
     #[error(transparent)]
     Connect(#[from] ConnectError),
@@ -374,7 +375,7 @@ pub(crate) enum CliError {
     Call(#[from] CallError),
     #[error(transparent)]
     ServeControl(#[from] ServeError),
-    #[error(transparent)]
+    #[error("{}{}", .0, way_out::of_nbd(.0))]
     ServeNbd(#[from] nbd::NbdError),
 }
 

@@ -29,7 +29,7 @@ use engine::{DAMAGED_LISTED_MAX, DamagedChunk, Problem, ScrubFinding, ScrubPosit
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::error::CliError;
+use crate::error::{CliError, way_out};
 use crate::output;
 
 const FILE_NAME: &str = "scrub.json";
@@ -69,7 +69,7 @@ impl Finding {
 impl Display for Finding {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Known(finding) => finding.problem.fmt(f),
+            Self::Known(finding) => f.write_str(&way_out::problem(&finding.problem)),
             Self::Unknown(value) => write!(f, "found by a later release of Tamis: {value}"),
         }
     }

@@ -197,7 +197,7 @@ impl FileError {
 #[non_exhaustive]
 pub enum OpenError {
     /// The directory holds no store.
-    #[error("there is no store in {}: make one with `tamis init`", dir.display())]
+    #[error("there is no store in {}", dir.display())]
     NoStore {
         /// The directory asked for.
         dir: PathBuf,

@@ -43,7 +43,7 @@ pub enum PlanError {
     /// Two chunks may share such a fingerprint.
     #[error(
         "{kind} alone does not name a chunk, because two chunks may share it: compare bytes as \
-         well (--verify), or choose blake3"
+         well, or choose blake3"
     )]
     Weak {
         /// What was asked for.

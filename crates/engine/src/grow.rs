@@ -65,7 +65,7 @@ pub fn plan_growth(geometry: &Geometry, options: &GrowOptions) -> Result<Geometr
 #[derive(Debug, Error)]
 #[error(
     "the new sizes could not be written: {0}; once the device is mended the store opens as it was, \
-     or larger: `tamis stats` says which"
+     or larger"
 )]
 pub struct GrowError(#[from] IoError);
 

@@ -118,7 +118,7 @@ impl fmt::Display for Notice {
             Self::RoomRunsOut { room, percent } => write!(
                 f,
                 "the room for {room} is {percent}% used: when it ends writes fail; delete volumes, \
-                 trim, or make the store larger with `tamis grow`"
+                 trim, or make the store larger"
             ),
             Self::RoomCameBack { room, percent } => {
                 write!(f, "the room for {room} is less than {percent}% used again")

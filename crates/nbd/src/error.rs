@@ -43,7 +43,7 @@ pub enum NbdError {
     /// Its path is one that no client could name.
     #[error(
         "{} is longer than the {limit_bytes} bytes that the path of a socket may have: choose \
-         another with `tamis serve --nbd unix:PATH`",
+         another",
         path.display()
     )]
     PathTooLong {

@@ -88,6 +88,10 @@ const ARROWS: [(&str, &[&str]); 22] = [
     ("xtask", &[]),
 ];
 
+/// Rooms that know no form in which doors speak of them: JSON belongs to `admin` and above.
+const WITHOUT_SERDE: [&str; 8] =
+    ["format", "disk", "reduce", "tables", "journal", "containers", "engine", "nbd"];
+
 /// Every edge between our own packages that the table does not name.
 pub(crate) fn check(packages: &[Package]) -> Vec<Finding> {
     let ours: Vec<&Package> = packages.iter().filter(|package| package.ours).collect();
@@ -99,6 +103,12 @@ pub(crate) fn check(packages: &[Package]) -> Vec<Finding> {
             findings.push(Finding::of(manifest(package), message));
             continue;
         };
+        if WITHOUT_SERDE.contains(&package.name.as_str())
+            && package.dependencies.iter().any(|name| name == "serde")
+        {
+            let message = format!("`{}` must not import `serde`: forms are admin's", package.name);
+            findings.push(Finding::of(manifest(package), message));
+        }
         let rooms = package.dependencies.iter().filter(|name| is_room(&ours, name));
         for room in rooms.filter(|name| !allowed.contains(&name.as_str())) {
             let message = format!("`{}` must not import `{room}` (arrows.rs)", package.name);
@@ -141,6 +151,12 @@ mod tests {
         let found: Vec<String> = check(&bad).iter().map(ToString::to_string).collect();
         assert_eq!(found.len(), 2, "{found:?}");
         assert!(found[0].contains("`journal` must not import `tables`"));
+    }
+
+    #[test]
+    fn serde_in_the_engine_is_found() {
+        assert_eq!(check(&[package("engine", &["serde"])]).len(), 1);
+        assert_eq!(check(&[package("admin", &["serde"])]), []);
     }
 
     #[test]

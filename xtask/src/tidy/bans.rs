@@ -86,9 +86,35 @@ const BANS: [Ban; 22] = [
 /// Marks of unfinished work, which hide in comments. Split, so that this file does not hold them.
 const MARKS: [&str; 3] = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];
 
+/// How a sentence names a command or an option of the program.
+const COMMANDS: [&str; 2] = ["`tamis ", "`--"];
+/// Below the programs no sentence does: errors carry the facts, and `cli` adds the way out.
+/// (`images` says what else reads an image that it does not.)
+const MAY_NAME_COMMANDS: [&str; 5] = ["cli", "xtask", "lab", "bench", "images"];
+const COMMAND: &str =
+    "no command below cli: carry the facts, and say the way out in cli (way_out.rs)";
+
 /// Every banned word in reach.
 pub(crate) fn check(sources: &[SourceFile]) -> Vec<Finding> {
-    sources.iter().flat_map(|file| check_file(file).into_iter().chain(check_marks(file))).collect()
+    let of_file =
+        |file| check_file(file).into_iter().chain(check_marks(file)).chain(check_commands(file));
+    sources.iter().flat_map(of_file).collect()
+}
+
+/// Commands that strings name; comments may.
+fn check_commands(file: &SourceFile) -> Vec<Finding> {
+    if MAY_NAME_COMMANDS.contains(&file.room()) {
+        return Vec::new();
+    }
+    let mut findings = Vec::new();
+    for (index, (text, line)) in file.text.lines().zip(file.lines()).enumerate() {
+        let is_comment = text.trim_start().starts_with("//");
+        let names = COMMANDS.iter().any(|command| text.contains(command));
+        if names && !is_comment && !line.test {
+            findings.push(Finding::at(&file.path, index + 1, COMMAND.to_owned()));
+        }
+    }
+    findings
 }
 
 fn check_file(file: &SourceFile) -> Vec<Finding> {
@@ -159,6 +185,15 @@ mod tests {
         assert_eq!(findings("crates/engine/src/a.rs", test), 0);
         assert_eq!(findings("crates/engine/src/a.rs", "// no Instant here\n\"unsafe\";\n"), 0);
         assert_eq!(findings("crates/engine/src/a.rs", "#[cfg(test)]\nfn f() { unsafe {} }\n"), 1);
+    }
+
+    #[test]
+    fn a_sentence_that_names_a_command_is_found_below_the_programs() {
+        let sentence = "#[error(\"it is damaged; run `tamis check`\")]\n";
+        assert_eq!(findings("crates/engine/src/a.rs", sentence), 1);
+        assert_eq!(findings("crates/nbd/src/a.rs", "let a = \"add `--force`\";\n"), 1);
+        assert_eq!(findings("crates/cli/src/a.rs", sentence), 0);
+        assert_eq!(findings("crates/engine/src/a.rs", "//! `tamis check` asks for it.\n"), 0);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::args::CheckArgs;
 use crate::control;
-use crate::error::CliError;
+use crate::error::{CliError, way_out};
 use crate::output;
 use crate::progress::{Progress, Unit, human_duration};
 use crate::scrub_record::ScrubRecord;
@@ -217,7 +217,7 @@ fn print_json(
     repair: Option<Repaired>,
     elapsed: Duration,
 ) -> Result<(), CliError> {
-    let sentences: Vec<String> = report.problems.iter().map(ToString::to_string).collect();
+    let sentences: Vec<String> = report.problems.iter().map(way_out::problem).collect();
     let (sound, seconds) = (sentences.is_empty(), elapsed.as_secs_f64());
     output::print_json(&Finding { sound, seconds, report, sentences, repair })
 }

@@ -14,14 +14,14 @@ use std::thread;
 
 use ::store::Hooks;
 use admin::{Control, GetStatus, Grower, Local, Server as ControlServer, SharedStatus, Status};
-use engine::{Client, Notice, Options, VolumeInfo};
+use engine::{Client, Notice, Options, RequestError, VolumeInfo};
 use nbd::{Listen, Server as NbdServer, ServerOptions};
 use serde::Serialize;
 
 use super::{grow, init};
 use crate::args::{ServeArgs, StoreShape};
 use crate::control;
-use crate::error::CliError;
+use crate::error::{CliError, way_out};
 use crate::held_directory::HeldDirectory;
 use crate::interrupt::Interrupt;
 use crate::output;
@@ -143,12 +143,19 @@ fn tell(events: &Sender<Event>, event: Event) {
 /// out, and the rest when asked for. The core waits for this.
 fn observe(teller: &Teller, notice: &Notice, verbose: bool) {
     match notice {
-        Notice::WritingStopped { .. } | Notice::WritesRefused | Notice::DeviceFull { .. } => {
+        Notice::WritingStopped { .. } | Notice::DeviceFull { .. } => {
             teller.tell(format_args!("error: {notice}"));
         }
-        Notice::RoomRunsOut { .. }
-        | Notice::TablesUnreadable { .. }
-        | Notice::DiskDegraded { .. } => teller.tell(format_args!("warning: {notice}")),
+        Notice::WritesRefused => {
+            let way_out = way_out::of_request(&RequestError::NoSpace);
+            teller.tell(format_args!("error: {notice}{way_out}"));
+        }
+        Notice::RoomRunsOut { .. } => {
+            teller.tell(format_args!("warning: {notice} with `tamis grow`"));
+        }
+        Notice::TablesUnreadable { .. } | Notice::DiskDegraded { .. } => {
+            teller.tell(format_args!("warning: {notice}"));
+        }
         Notice::RoomCameBack { .. } | Notice::WritesFitAgain | Notice::DeviceHasRoom => {
             teller.tell(format_args!("note: {notice}"));
         }

@@ -88,7 +88,7 @@ pub enum Problem {
     /// What damage means to a volume until a repair: these chunks cannot be read now.
     #[error(
         "{count} chunks of volume {volume} from chunk {lba} on ({bytes} bytes) cannot be read \
-         until `tamis check --repair` has mended their tables"
+         until a repair has mended their tables"
     )]
     #[expect(missing_docs, reason = "the sentence above says what each field is")]
     HiddenChunks { volume: String, lba: u64, count: u64, bytes: u64 },

@@ -13,13 +13,12 @@ pub enum RequestError {
     /// Physical space has run out and nothing can be collected.
     #[error(
         "the store is full: delete volumes, trim what file systems no longer use, or make the \
-         store larger with `tamis grow STORE --capacity SIZE`"
+         store larger"
     )]
     NoSpace,
     /// The volume has as much mapped as its quota allows.
     #[error(
-        "volume {volume} is at its quota: trim what its file system no longer uses, or raise it \
-         with `tamis volume set STORE {volume} --quota SIZE`"
+        "volume {volume} is at its quota: trim what its file system no longer uses, or raise it"
     )]
     QuotaExceeded {
         /// Name of the volume.
@@ -117,7 +116,7 @@ pub enum RequestError {
         name: String,
     },
     /// What was asked for goes with volumes only.
-    #[error("{name} is a snapshot: it does not change; make a clone of it with `tamis clone`")]
+    #[error("{name} is a snapshot: it does not change; make a clone of it")]
     NotAVolume {
         /// The name asked for.
         name: String,
@@ -209,9 +208,7 @@ pub enum RequestError {
     )]
     TooManyDomains,
     /// Whoever opened the store gave it nothing to make keys from.
-    #[error(
-        "this program opened the store without a secret for domains: use `tamis volume create`"
-    )]
+    #[error("this program opened the store without a secret for domains")]
     NoSecret,
     /// The size cannot be a volume's.
     #[error(
@@ -225,7 +222,7 @@ pub enum RequestError {
     /// What lies beyond the size would be lost, and nobody said that it may be.
     #[error(
         "volume {name} has {size_bytes} bytes by now and {asked_bytes} is smaller: what lies \
-         beyond would be lost, add --shrink if that is meant"
+         beyond would be lost"
     )]
     WouldShrink {
         /// The volume.
@@ -236,7 +233,7 @@ pub enum RequestError {
         asked_bytes: u64,
     },
     /// A stored chunk fails its check: its bytes are lost, all others are served.
-    #[error("chunk {lba} of volume {volume} is damaged on disk; run `tamis check`")]
+    #[error("chunk {lba} of volume {volume} is damaged on disk")]
     Damaged {
         /// Name of the volume.
         volume: String,
@@ -244,7 +241,7 @@ pub enum RequestError {
         lba: u64,
     },
     /// A page of a table fails its check, so what it maps cannot be served.
-    #[error("a page of table {tree:#x} (leaf {index}) is damaged on disk; run `tamis check`")]
+    #[error("a page of table {tree:#x} (leaf {index}) is damaged on disk")]
     DamagedTable {
         /// The table.
         tree: u32,

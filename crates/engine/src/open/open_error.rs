@@ -24,15 +24,12 @@ pub enum OpenError {
     )]
     Roots(#[source] format::FormatError),
     /// A page that the newest root names is damaged.
-    #[error(
-        "a page of the tables is damaged, and the store cannot be opened without it: {0}; \
-         `tamis check --repair` mends what can be mended"
-    )]
+    #[error("a page of the tables is damaged, and the store cannot be opened without it: {0}")]
     Page(#[from] PageError),
     /// A record that was durable is not in the journal any more.
     #[error(
         "record {sequence} of the journal is damaged, at byte {offset_bytes}, and what was flushed \
-         behind it cannot be applied; `tamis check --repair` goes back to the moment before it"
+         behind it cannot be applied"
     )]
     Journal {
         /// The record.
@@ -43,14 +40,12 @@ pub enum OpenError {
     /// The superblock is blank, or both root slots are.
     #[error(
         "the superblock holds no root: if the making of this store was stopped, remove its \
-         directory and make it again with `tamis init`; if the store was in use, bring the file \
+         directory and make it again; if the store was in use, bring the file \
          superblock back from a copy"
     )]
     Unfinished,
     /// The catalog of volumes is damaged.
-    #[error(
-        "the catalog of volumes is damaged: {0}; `tamis check --repair` mends what can be mended"
-    )]
+    #[error("the catalog of volumes is damaged: {0}")]
     Catalog(#[source] format::FormatError),
     /// A journal record holds what no program writes.
     #[error("a record of the journal is sealed well but makes no sense: {0}")]
@@ -58,8 +53,7 @@ pub enum OpenError {
     /// A file is shorter than the geometry says.
     #[error(
         "{} has {found_bytes} bytes, but the store was made with {expected_bytes}: bring the whole \
-         file back; if there is none, `tamis check --repair` makes it as long as it was and saves \
-         what is left",
+         file back",
         ZoneName(*.zone)
     )]
     ZoneTooShort {
@@ -104,8 +98,7 @@ fn if_it_is_gone(zone: Zone) -> String {
         Zone::Data(_) => "that",
     };
     format!(
-        "if what it held is gone for good, `tamis check --repair --without-zone {}` gives {held} \
-         up and saves the rest",
+        "if what it held is gone for good, a repair without {} gives {held} up and saves the rest",
         ZoneName(zone)
     )
 }

@@ -34,7 +34,7 @@ pub enum RepairError {
     /// More is lost than there are blocks to say it.
     #[error(
         "of {} more is lost than the {blocks} blocks of the tables can say: nothing was changed; \
-         `--without-volume NAME` gives a volume up, with its snapshots, and mends the rest",
+         to give a volume up, with its snapshots, mends the rest",
         .volumes.join(", ")
     )]
     TooMuchLost {

@@ -139,7 +139,7 @@ fn a_read_that_fails_sends_no_byte_of_data() {
 
     let mut replies = Replies::new(Box::default(), true);
     replies.read(&read_range(4096, true), &Broken);
-    let sentence = "chunk 3 of volume v is damaged on disk; run `tamis check`";
+    let sentence = "chunk 3 of volume v is damaged on disk";
     let (header, message) = replies.as_bytes().split_at(26);
     assert_eq!(
         header,

@@ -1,0 +1,85 @@
+//! What to do about an error of a room below, in commands: those rooms know of none.
+
+use disk::ZoneName;
+use engine::{OpenError, PlanError, Problem, RepairError, RequestError};
+use format::units::Zone;
+use nbd::NbdError;
+
+/// The end of the sentence of a refused request.
+pub(crate) fn of_request(error: &RequestError) -> String {
+    match error {
+        RequestError::NoSpace => " with `tamis grow STORE --capacity SIZE`".to_owned(),
+        RequestError::QuotaExceeded { volume } => {
+            format!(" with `tamis volume set STORE {volume} --quota SIZE`")
+        }
+        RequestError::NotAVolume { .. } => " with `tamis clone`".to_owned(),
+        RequestError::NoSecret => ": use `tamis volume create`".to_owned(),
+        RequestError::WouldShrink { .. } => ", add --shrink if that is meant".to_owned(),
+        RequestError::Damaged { .. } | RequestError::DamagedTable { .. } => {
+            "; run `tamis check`".to_owned()
+        }
+        _ => String::new(),
+    }
+}
+
+/// The end of the sentence of a store that does not open.
+pub(super) fn of_open(error: &OpenError) -> String {
+    match error {
+        OpenError::Page(_) | OpenError::Catalog(_) => {
+            "; `tamis check --repair` mends what can be mended".to_owned()
+        }
+        OpenError::Journal { .. } => {
+            "; `tamis check --repair` goes back to the moment before it".to_owned()
+        }
+        OpenError::ZoneTooShort { .. } => "; if there is none, `tamis check --repair` makes it as \
+                                           long as it was and saves what is left"
+            .to_owned(),
+        OpenError::ForeignZone { zone, .. } => without_zone(*zone),
+        _ => String::new(),
+    }
+}
+
+fn without_zone(zone: Zone) -> String {
+    match zone {
+        Zone::Tables | Zone::Superblock => String::new(),
+        Zone::Journal | Zone::Data(_) => {
+            format!(": `tamis check --repair --without-zone {}`", ZoneName(zone))
+        }
+    }
+}
+
+/// The end of the sentence of a repair that was not done.
+pub(super) fn of_repair(error: &RepairError) -> String {
+    match error {
+        RepairError::TooMuchLost { .. } => ": `--without-volume NAME` does".to_owned(),
+        RepairError::Open(error) => of_open(error),
+        _ => String::new(),
+    }
+}
+
+/// The end of the sentence of a store that cannot be made as it is wanted.
+pub(super) fn of_plan(error: &PlanError) -> &'static str {
+    match error {
+        PlanError::Weak { .. } => ": add --verify for the first",
+        _ => "",
+    }
+}
+
+/// The end of the sentence of a door that does not open.
+pub(super) fn of_nbd(error: &NbdError) -> &'static str {
+    match error {
+        NbdError::PathTooLong { .. } => " with `tamis serve --nbd unix:PATH`",
+        _ => "",
+    }
+}
+
+/// What is wrong with a store, in a sentence.
+pub(crate) fn problem(problem: &Problem) -> String {
+    match problem {
+        Problem::HiddenChunks { volume, lba, count, bytes } => format!(
+            "{count} chunks of volume {volume} from chunk {lba} on ({bytes} bytes) cannot be read \
+             until `tamis check --repair` has mended their tables"
+        ),
+        other => other.to_string(),
+    }
+}
