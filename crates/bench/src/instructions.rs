@@ -2,7 +2,7 @@
 //!
 //! Each kind of work is done by a process of its own under `valgrind --tool=callgrind`, once over
 //! N chunks and once over 2N (`instructions/workload.rs`). The difference divided by N is what a
-//! chunk takes; what a run takes once cancels out. Only the function [`workload::counted`] counts:
+//! chunk takes; what a run takes once cancels out. Only the function `workload::counted` counts:
 //! opening and filling the store do not.
 //!
 //! A count is no time, but two counts on one machine by one compiler differ by less than a percent

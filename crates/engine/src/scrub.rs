@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The engine keeps no scrub in its mind. Whoever wants one asks for a *step*
-//! ([`crate::Client::scrub`]) from a [`ScrubPosition`] and gets back what it found and the position
+//! ([`ScrubRequest`]) from a [`ScrubPosition`] and gets back what it found and the position
 //! that follows. So the caller, who has a clock, sets the pace; a scrub is interrupted by not
 //! asking on, and resumed, in another process if need be, by asking from the last position.
 //!

@@ -36,7 +36,7 @@ pub use reserve::Reserve;
 pub use write::Write;
 pub use write_vectored::WriteVectored;
 
-/// The futures. Each owns what it needs of the volume and ends with the [`RequestError`] of its
+/// The futures. Each owns what it needs of the volume and ends with the [`RequestError`](crate::RequestError) of its
 /// request.
 impl Volume {
     /// Writes `bytes`; ends when that is acknowledged or, if `durable`, when it is durable, with
@@ -109,7 +109,7 @@ impl Volume {
     }
 
     /// As [`Volume::trim`], but all of the range reads as zeros afterwards, or it ends with
-    /// [`RequestError::NoSpace`].
+    /// [`RequestError::NoSpace`](crate::RequestError::NoSpace).
     pub fn write_zeroes(
         &self,
         offset_bytes: u64,

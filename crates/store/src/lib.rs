@@ -28,7 +28,7 @@
 //!              └── another handle or process: OpenError::InUse, after LockWait
 //! ```
 //!
-//! * [`create`] makes files and the first root, [`create_in_memory`] the same on a
+//! * [`create()`] makes files and the first root, [`create_in_memory`] the same on a
 //!   [`disk::MemoryDisk`], for tests.
 //! * [`Store::open`] locks the files and starts the engine; [`Store::open_on`] runs on any
 //!   implementation of [`disk::Disk`].

@@ -25,8 +25,8 @@ impl Client {
         })
     }
 
-    /// As [`Client::buffers`]; where there is too little for all, `waker` is woken when trying again
-    /// may succeed.
+    /// As [`Client::buffers`]; where there is too little for all, `waker` is woken when trying
+    /// again may succeed.
     #[must_use]
     pub fn try_buffers_or_wake(
         &self,
