@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use admin::{CallError, ConnectError, Refusal, ServeError};
 use disk::{CreateFilesError, FileError};
 use engine::{CreateError, GrowError, PlanError, RepairError, RequestError};
-use images::ImageError;
+use images::{Compression, ImageError};
 use thiserror::Error;
 
 pub(crate) use self::exit::Exit;
@@ -129,6 +129,16 @@ pub(crate) enum CliError {
          write it to one and import that"
     )]
     Qcow2FromStdin,
+    #[error(
+        "{name} is compressed by {compression} and holds no disk, but another image or an archive: \
+         expand it, and import what comes out"
+    )]
+    CompressedNoDisk { name: String, compression: Compression },
+    #[error(
+        "{name} is damaged, or ends too soon: what {compression} compressed does not expand: \
+         {source}"
+    )]
+    CompressedDamaged { name: String, compression: Compression, source: io::Error },
     #[error(
         "{name} ends like what an import has not completed, which the next import removes: choose \
          another name"

@@ -1,15 +1,21 @@
-//! Images that are imported: files and block devices of the formats that `images` reads, and
-//! standard input.
+//! Images that are imported: files and block devices of the formats that `images` reads, compressed
+//! files, and standard input. What the first bytes say decides; what is recognised and not read is
+//! refused before the store is touched.
 
 use std::cell::RefCell;
-use std::io::{self, ErrorKind, Read};
+use std::fs::File;
+use std::io::{self, Cursor, ErrorKind, Read};
 use std::path::Path;
 
 use engine::SECTOR_BYTES;
-use images::{DiskImage, ImageFormat};
+use images::{Compression, Content, DiskImage, FIRST_BYTES, ImageError, ImageFormat};
 
 use crate::error::CliError;
 use crate::output;
+use crate::stdin::unread;
+
+/// What sentences call standard input.
+const STANDARD_INPUT: &str = "standard input";
 
 /// Where an image comes from.
 pub(crate) enum Image {
@@ -28,16 +34,57 @@ impl Image {
         stream: Option<Box<dyn Read>>,
     ) -> Result<Self, CliError> {
         if let Some(stream) = stream {
-            return Ok(Self::Stream(RefCell::new(stream)));
+            return Self::of_stream(format, stream);
+        }
+        if format.is_none()
+            && let Content::Compressed(compression) = DiskImage::content_of(path)?
+        {
+            let failed = |source| ImageError::Io { path: path.to_owned(), source };
+            let file = File::open(path).map_err(failed)?;
+            return Self::expanded(path, compression, file);
         }
         let disk = DiskImage::open_as(path, format)?;
         if format.is_none() && disk.format() == ImageFormat::Qcow2 {
             output::say(format_args!(
-                "{} is taken as qcow2, by its first bytes; --format raw takes it as it is",
+                "{}: detected format: qcow2 (override with --format raw)",
                 path.display()
             ));
         }
         Ok(Self::Disk(disk))
+    }
+
+    fn of_stream(format: Option<ImageFormat>, mut stream: Box<dyn Read>) -> Result<Self, CliError> {
+        if format.is_some() {
+            return Ok(Self::Stream(RefCell::new(stream)));
+        }
+        let (content, all) = look_at(&mut stream)?;
+        let all = Box::new(all.chain(stream));
+        let path = Path::new(STANDARD_INPUT);
+        match content {
+            Content::Disk => Ok(Self::Stream(RefCell::new(all))),
+            Content::Compressed(compression) => Self::expanded(path, compression, all),
+            Content::Qcow2 => Err(CliError::Qcow2FromStdin),
+            Content::TamisStream => Err(ImageError::Stream { path: path.to_owned() }.into()),
+            Content::Foreign(format) => {
+                Err(ImageError::OtherFormat { path: path.to_owned(), format }.into())
+            }
+        }
+    }
+
+    /// The disk that `from` holds compressed. What else may be in there is told by its first bytes.
+    fn expanded(
+        path: &Path,
+        compression: Compression,
+        from: impl Read + 'static,
+    ) -> Result<Self, CliError> {
+        let name = path.display().to_string();
+        let expanded = compression.expand(from).map_err(CliError::Stdin)?;
+        let mut expanded = Expanding { expanded, name: name.clone(), compression };
+        let (content, all) = look_at(&mut expanded)?;
+        match content {
+            Content::Disk => Ok(Self::Stream(RefCell::new(Box::new(all.chain(expanded))))),
+            _ => Err(CliError::CompressedNoDisk { name, compression }),
+        }
     }
 
     /// Its size, when that is known before it is read.
@@ -47,6 +94,33 @@ impl Image {
             Self::Stream(_) => None,
         }
     }
+}
+
+/// A compressed image. Bytes that do not expand are damage of the image, and said so.
+struct Expanding {
+    expanded: Box<dyn Read>,
+    name: String,
+    compression: Compression,
+}
+
+impl Read for Expanding {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        self.expanded.read(out).map_err(|source| {
+            if source.kind() != ErrorKind::InvalidData {
+                return source;
+            }
+            let (name, compression) = (self.name.clone(), self.compression);
+            io::Error::other(CliError::CompressedDamaged { name, compression, source })
+        })
+    }
+}
+
+/// What the first bytes of `stream` say it is, and those bytes.
+fn look_at(stream: &mut impl Read) -> Result<(Content, Cursor<Vec<u8>>), CliError> {
+    let mut first = vec![0; FIRST_BYTES];
+    let length = read_full(stream, &mut first);
+    first.truncate(length.map_err(|error| unread(error, CliError::Stdin))?);
+    Ok((Content::of_first_bytes(&first), Cursor::new(first)))
 }
 
 /// The size of a volume that holds an image of `bytes`: whole sectors.

@@ -149,7 +149,13 @@ impl Found {
     /// are.
     pub(crate) fn open(self) -> Result<DiskImage, ImageError> {
         match self {
-            Self::Named(path) => DiskImage::open(&path),
+            Self::Named(path) => match DiskImage::open(&path) {
+                // An archive is no disk, but a file that a store may hold.
+                Err(ImageError::OtherFormat { format, .. }) if format.qemu_name.is_none() => {
+                    DiskImage::open_as_is(&path)
+                }
+                opened => opened,
+            },
             Self::Inside(path, _) => DiskImage::open_as_is(&path),
             Self::Unreadable(path, source) => Err(ImageError::Io { path, source }),
         }

@@ -1,21 +1,22 @@
 //! A disk as its guest sees it, from one file or from a chain of them.
 //!
-//! The chain is a list of layers, the image itself first. Whatever a layer does not hold is looked
-//! for in the next; what none holds is zeros. A chain that names itself ends at [`LAYERS_MAX`].
+//! The chain is a list of layers, the image itself first. What a layer does not hold is looked
+//! for in the next; what none holds is zeros. A chain may be of any length; one that comes back to
+//! a file that is in it already is refused ([`ImageError::Loop`]).
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use crate::content::Content;
 use crate::error::ImageError;
 use crate::file::HostFile;
 use crate::layer::{Place, Span};
-use crate::qcow2::{Backing, MAGIC, Qcow2Image};
-use crate::raw::{RawImage, first_bytes, refuse_other_formats};
+use crate::qcow2::{Backing, Qcow2Image};
+use crate::raw::{RawImage, content_of};
 
-/// Longest chain of backing files that is followed.
-const LAYERS_MAX: usize = 64;
 /// A run of data is not looked for any further.
 const RUN_BYTES_MAX: u64 = 64 << 20;
 
@@ -39,7 +40,7 @@ pub enum ImageFormat {
 #[derive(Debug)]
 enum Layer {
     Raw(RawImage),
-    Qcow2(Qcow2Image),
+    Qcow2(Box<Qcow2Image>),
 }
 
 impl DiskImage {
@@ -60,21 +61,24 @@ impl DiskImage {
     /// [`ImageError`] as for [`Self::open`], and when a file below is named and was not asked for.
     pub fn open_as(path: &Path, format: Option<ImageFormat>) -> Result<Self, ImageError> {
         let top = Layer::open(path, format)?;
-        if format.is_none() && top.backing().is_some() {
+        if format.is_none() && top.names_another_file() {
             return Err(ImageError::BackingUnasked { path: path.to_owned() });
         }
         Self::over(top, path)
     }
 
-    fn over(top: Layer, path: &Path) -> Result<Self, ImageError> {
+    fn over(mut top: Layer, path: &Path) -> Result<Self, ImageError> {
+        top.open_data_file()?;
+        let mut seen = HashSet::from([top.file().identity()]);
         let mut layers = vec![top];
         while let Some(next) = layers.last().and_then(Layer::backing) {
             let (below, format) = next?;
-            if layers.len() == LAYERS_MAX {
-                let what = format!("its chain of backing files is longer than {LAYERS_MAX}");
-                return Err(ImageError::Damaged { path: path.to_owned(), what });
+            let mut layer = Layer::open(&below, format)?;
+            if !seen.insert(layer.file().identity()) {
+                return Err(ImageError::Loop { path: path.to_owned(), again: below });
             }
-            layers.push(Layer::open(&below, format)?);
+            layer.open_data_file()?;
+            layers.push(layer);
         }
         Ok(Self::new(layers))
     }
@@ -90,6 +94,14 @@ impl DiskImage {
     fn new(layers: Vec<Layer>) -> Self {
         let size_bytes = layers.first().map_or(0, Layer::size_bytes);
         Self { layers, size_bytes }
+    }
+
+    /// What the ends of the file or block device at `path` say it is.
+    ///
+    /// # Errors
+    /// [`ImageError`] when it cannot be opened, is neither, or cannot be read.
+    pub fn content_of(path: &Path) -> Result<Content, ImageError> {
+        content_of(&HostFile::open(path)?)
     }
 
     /// What the file itself is; what is below it may be of another format.
@@ -149,6 +161,9 @@ impl DiskImage {
             let (part, behind) = rest.split_at_mut(left.min(rest.len()));
             match (layer, span.place) {
                 (Some(layer), Place::Host(host_bytes)) => layer.read_at(host_bytes, part)?,
+                (Some(Layer::Qcow2(image)), Place::Compressed(cluster)) => {
+                    image.read_compressed(cluster, part)?;
+                }
                 _ => part.fill(0),
             }
             at_bytes += part.len() as u64;
@@ -163,7 +178,7 @@ impl DiskImage {
     /// # Errors
     /// [`ImageError::LengthChanged`] when one does not, and [`ImageError::Io`].
     pub fn check_length(&self) -> Result<(), ImageError> {
-        self.layers.iter().try_for_each(|layer| layer.file().check_length())
+        self.layers.iter().flat_map(Layer::files).try_for_each(HostFile::check_length)
     }
 
     /// Lets the system read the next `length_bytes` before they are asked for, where the disk's
@@ -184,7 +199,7 @@ impl DiskImage {
             match span.place {
                 Place::Below => {}
                 Place::Zeros => return Ok((None, span)),
-                Place::Host(_) => return Ok((Some(layer), span)),
+                Place::Host(_) | Place::Compressed(_) => return Ok((Some(layer), span)),
             }
         }
         Ok((None, Span { end_bytes, place: Place::Zeros }))
@@ -195,23 +210,23 @@ impl Layer {
     /// Opens the file at `path`, which is of this format, or of the one that its first bytes tell.
     fn open(path: &Path, format: Option<ImageFormat>) -> Result<Self, ImageError> {
         let file = HostFile::open(path)?;
-        let first = first_bytes(&file)?;
-        let format = match format {
-            Some(format) => format,
-            None if first.starts_with(&MAGIC) => ImageFormat::Qcow2,
-            None => {
-                refuse_other_formats(&first, &file)?;
-                ImageFormat::Raw
+        let content = content_of(&file)?;
+        let path = || path.to_owned();
+        match (format, content) {
+            (Some(ImageFormat::Raw), _) | (None, Content::Disk) => {
+                Ok(Self::Raw(RawImage::new(file)))
             }
-        };
-        match format {
-            ImageFormat::Raw => Ok(Self::Raw(RawImage::new(file))),
-            ImageFormat::Qcow2 if first.starts_with(&MAGIC) => {
-                Qcow2Image::open(file).map(Self::Qcow2)
-            }
-            ImageFormat::Qcow2 => {
+            (_, Content::Qcow2) => Ok(Self::Qcow2(Box::new(Qcow2Image::open(file)?))),
+            (Some(ImageFormat::Qcow2), _) => {
                 let what = "it does not begin like one".to_owned();
-                Err(ImageError::Damaged { path: path.to_owned(), what })
+                Err(ImageError::Damaged { path: path(), what })
+            }
+            (None, Content::TamisStream) => Err(ImageError::Stream { path: path() }),
+            (None, Content::Compressed(compression)) => {
+                Err(ImageError::Compressed { path: path(), compression })
+            }
+            (None, Content::Foreign(format)) => {
+                Err(ImageError::OtherFormat { path: path(), format })
             }
         }
     }
@@ -240,39 +255,68 @@ impl Layer {
     fn read_at(&self, host_bytes: u64, out: &mut [u8]) -> Result<(), ImageError> {
         match self {
             Self::Raw(raw) => raw.file().read_exact_at(host_bytes, out),
-            // The last cluster of an image need not be there to its end.
-            Self::Qcow2(qcow2) => qcow2.file().read_padded_at(host_bytes, out),
+            Self::Qcow2(qcow2) => qcow2.read_at(host_bytes, out),
         }
+    }
+
+    /// All files of this layer.
+    fn files(&self) -> impl Iterator<Item = &HostFile> {
+        let (raw, qcow2) = match self {
+            Self::Raw(raw) => (Some(raw.file()), None),
+            Self::Qcow2(qcow2) => (None, Some(qcow2.files())),
+        };
+        raw.into_iter().chain(qcow2.into_iter().flatten())
+    }
+
+    /// Whether its header names a file beside its own.
+    fn names_another_file(&self) -> bool {
+        let Self::Qcow2(image) = self else { return false };
+        image.backing().is_some() || image.data_file_name().is_some()
+    }
+
+    /// Opens the file that holds its clusters, if that is another.
+    fn open_data_file(&mut self) -> Result<(), ImageError> {
+        let Self::Qcow2(image) = self else { return Ok(()) };
+        let Some(name) = image.data_file_name() else { return Ok(()) };
+        let path = locate(image.file().path(), name)?;
+        image.set_data_file(HostFile::open(&path)?);
+        Ok(())
     }
 
     /// The image below this one, when there is one and it can be found.
     fn backing(&self) -> Option<Result<(PathBuf, Option<ImageFormat>), ImageError>> {
         let Self::Qcow2(image) = self else { return None };
         let backing = image.backing()?;
-        Some(locate(image.file().path(), backing))
+        let path = image.file().path();
+        Some(locate(path, &backing.name).and_then(|below| Ok((below, format_of(path, backing)?))))
     }
 }
 
-/// Where the backing file of the image at `path` is: its name is relative to the image's own
-/// directory.
-fn locate(path: &Path, backing: &Backing) -> Result<(PathBuf, Option<ImageFormat>), ImageError> {
-    let refused = |what| Err(ImageError::Unsupported { path: path.to_owned(), what });
-    let format = match backing.format.as_deref() {
-        None => None,
-        Some(b"raw" | b"host_device" | b"file") => Some(ImageFormat::Raw),
-        Some(b"qcow2") => Some(ImageFormat::Qcow2),
-        Some(_) => return refused("over a backing file that is neither raw nor qcow2"),
-    };
+/// The format of a backing file, where the image at `path` says it.
+fn format_of(path: &Path, backing: &Backing) -> Result<Option<ImageFormat>, ImageError> {
+    match backing.format.as_deref() {
+        None => Ok(None),
+        Some(b"raw" | b"host_device" | b"file") => Ok(Some(ImageFormat::Raw)),
+        Some(b"qcow2") => Ok(Some(ImageFormat::Qcow2)),
+        Some(_) => {
+            let what = "over a backing file that is neither raw nor qcow2";
+            Err(ImageError::Unsupported { path: path.to_owned(), what })
+        }
+    }
+}
+
+/// Where a file is that the image at `path` names: names are relative to the image's own directory.
+fn locate(path: &Path, name: &[u8]) -> Result<PathBuf, ImageError> {
+    let name = name.strip_prefix(b"file:").unwrap_or(name);
     // QEMU takes what stands before a colon as a protocol, unless a slash comes first.
-    let name = backing.name.as_slice();
     let before_colon = name.split(|byte| *byte == b':').next().unwrap_or_default();
     let has_protocol = before_colon.len() < name.len() && !before_colon.contains(&b'/');
     if has_protocol || name.contains(&0) {
-        return refused("over something that is no file");
+        let what = "over something that is no file";
+        return Err(ImageError::Unsupported { path: path.to_owned(), what });
     }
-    let name = Path::new(OsStr::from_bytes(name));
     let folder = path.parent().unwrap_or(Path::new(""));
-    Ok((folder.join(name), format))
+    Ok(folder.join(Path::new(OsStr::from_bytes(name))))
 }
 
 #[cfg(test)]

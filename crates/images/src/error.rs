@@ -6,6 +6,9 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use crate::compressed::Compression;
+use crate::content::ForeignFormat;
+
 /// Why an image cannot be read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -44,19 +47,30 @@ pub enum ImageError {
         /// The file or device.
         path: PathBuf,
     },
-    /// An image of a format that is not read here.
+    /// A compressed disk, which has no bytes at places of their own.
     #[error(
-        "{} is a {format} image, which tamis does not read: make a raw one of it with \
-         `qemu-img convert -f {qemu_name} -O raw`",
+        "{} is compressed by {compression}, and only an import from its start to its end expands \
+         it: expand it first",
         path.display()
     )]
-    OtherFormat {
+    Compressed {
         /// The file.
         path: PathBuf,
-        /// The name of its format.
-        format: &'static str,
-        /// The same for `qemu-img`, which does not know each by itself either.
-        qemu_name: &'static str,
+        /// How.
+        compression: Compression,
+    },
+    /// A file of a format that is not read here.
+    #[error(
+        "{} is {}, which tamis does not read ({}); --format raw takes it as it is",
+        path.display(),
+        format.name,
+        format.way_out.replace("FILE", &path.display().to_string())
+    )]
+    OtherFormat {
+        /// The file, or what stands for standard input.
+        path: PathBuf,
+        /// What it is.
+        format: &'static ForeignFormat,
     },
     /// A sound qcow2 image that uses what is not read here.
     #[error(
@@ -72,14 +86,27 @@ pub enum ImageError {
     },
     /// A file that looks like a qcow2 image and names another, which was not asked for.
     #[error(
-        "{} begins like a qcow2 image over a backing file, which is not read unasked, since the \
+        "{} begins like a qcow2 image that names another file, which is not read unasked, since the \
          guest of a raw image can write such bytes to read your files: add --format qcow2 if it is \
-         an overlay, and --format raw if it is a disk",
+         one, and --format raw if it is a disk",
         path.display()
     )]
     BackingUnasked {
         /// The file.
         path: PathBuf,
+    },
+    /// An image whose chain of backing files comes back to a file that is in it already.
+    #[error(
+        "the backing files of {} lead back to {}: such a chain has no end; `qemu-img rebase` gives \
+         an image another backing file",
+        path.display(),
+        again.display()
+    )]
+    Loop {
+        /// The image that was asked for.
+        path: PathBuf,
+        /// The file that comes twice.
+        again: PathBuf,
     },
     /// A qcow2 image that contradicts itself.
     #[error(

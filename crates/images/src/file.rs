@@ -7,7 +7,7 @@
 use std::fs::{self, File};
 use std::io::{ErrorKind, Seek, SeekFrom};
 use std::num::NonZeroU64;
-use std::os::unix::fs::{FileExt, FileTypeExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Advice, SeekFrom as HoleSeek};
@@ -22,6 +22,14 @@ pub(crate) struct HostFile {
     file: File,
     path: PathBuf,
     size_bytes: u64,
+    identity: FileIdentity,
+}
+
+/// Which file of the host it is, by whatever name it was opened: its device and its inode.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct FileIdentity {
+    device: u64,
+    inode: u64,
 }
 
 impl HostFile {
@@ -34,13 +42,19 @@ impl HostFile {
         }
         let mut file = File::open(path).map_err(failed)?;
         let size_bytes = file.seek(SeekFrom::End(0)).map_err(failed)?;
-        // Advice only: whoever does not take it reads the same.
+        let metadata = file.metadata().map_err(failed)?;
+        let identity = FileIdentity { device: metadata.dev(), inode: metadata.ino() };
+        // Advice only: a system that ignores it reads the same.
         let _ = rustix::fs::fadvise(&file, 0, None, Advice::Sequential);
-        Ok(Self { file, path: path.to_owned(), size_bytes })
+        Ok(Self { file, path: path.to_owned(), size_bytes, identity })
     }
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    pub(crate) fn identity(&self) -> FileIdentity {
+        self.identity
     }
 
     pub(crate) fn size_bytes(&self) -> u64 {

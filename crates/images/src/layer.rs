@@ -9,6 +9,19 @@ pub(crate) enum Place {
     Below,
     /// In the layer's own file, from this offset on.
     Host(u64),
+    /// In a compressed cluster of the layer's own file.
+    Compressed(CompressedCluster),
+}
+
+/// A compressed cluster, and where in it a stretch begins.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CompressedCluster {
+    /// Where its compressed bytes begin in the file.
+    pub(crate) offset_bytes: u64,
+    /// Length of the compressed bytes at most: the sectors that they end in are counted whole.
+    pub(crate) length_bytes: u64,
+    /// Bytes of the cluster, once it is expanded, in front of the stretch.
+    pub(crate) skip_bytes: u64,
 }
 
 /// A stretch from the offset that was asked for to this end, all of it in one place.

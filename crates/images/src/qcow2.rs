@@ -4,40 +4,43 @@
 //! The level-1 table is kept in memory (at most 32 MiB) and one level-2 table (at most 2 MiB):
 //! whoever reads an image from its start to its end reads each table once.
 
+mod expanded;
 mod header;
+mod l2_table;
 
 use std::cell::RefCell;
 use std::path::Path;
 
 use crate::error::ImageError;
 use crate::file::HostFile;
-use crate::layer::{Place, Span};
+use crate::layer::{CompressedCluster, Place, Span};
+use expanded::Expanded;
 pub(crate) use header::{Backing, MAGIC};
 use header::{Header, HeaderError};
+use l2_table::{L2Table, OFFSET_MASK};
 
 /// The largest cluster: the header, its extensions and the name of the backing file are in the
 /// first.
 const FIRST_CLUSTER_BYTES_MAX: u64 = 2 << 20;
-/// Bits of an entry that are an offset in the file.
-const OFFSET_MASK: u64 = 0x00FF_FFFF_FFFF_FE00;
-const COMPRESSED_FLAG: u64 = 1 << 62;
-const ZERO_FLAG: u64 = 1;
 
 /// A qcow2 image that is open.
 #[derive(Debug)]
 pub(crate) struct Qcow2Image {
     file: HostFile,
+    /// Holds the clusters, if the image's own file does not.
+    data_file: Option<HostFile>,
     header: Header,
     l1: Vec<u64>,
-    l2: RefCell<L2Table>,
+    l2: RefCell<LastL2>,
+    expanded: RefCell<Expanded>,
 }
 
 /// The level-2 table that was used last.
 #[derive(Debug, Default)]
-struct L2Table {
+struct LastL2 {
     /// 0 is none: the header is there.
     offset_bytes: u64,
-    entries: Vec<u64>,
+    words: Vec<u64>,
 }
 
 impl Qcow2Image {
@@ -47,7 +50,29 @@ impl Qcow2Image {
         file.read_exact_at(0, &mut first)?;
         let header = Header::decode(&first).map_err(|error| refusal(file.path(), error))?;
         let l1 = read_table(&file, header.l1_offset_bytes, header.l1_entries)?;
-        Ok(Self { file, header, l1, l2: RefCell::default() })
+        let (l2, expanded) = (RefCell::default(), RefCell::default());
+        Ok(Self { file, data_file: None, header, l1, l2, expanded })
+    }
+
+    /// The name of the file that holds the clusters, where this one does not: whoever opens the
+    /// image finds it ([`Self::set_data_file`]).
+    pub(crate) fn data_file_name(&self) -> Option<&[u8]> {
+        self.header.data_file.as_deref()
+    }
+
+    /// Reads the clusters from `data`.
+    pub(crate) fn set_data_file(&mut self, data: HostFile) {
+        self.data_file = Some(data);
+    }
+
+    /// The file that holds the clusters.
+    fn data(&self) -> &HostFile {
+        self.data_file.as_ref().unwrap_or(&self.file)
+    }
+
+    /// All its own files.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &HostFile> {
+        std::iter::once(&self.file).chain(&self.data_file)
     }
 
     pub(crate) fn file(&self) -> &HostFile {
@@ -87,68 +112,47 @@ impl Qcow2Image {
         let mut l2 = self.l2.borrow_mut();
         if l2.offset_bytes != l2_offset {
             l2.offset_bytes = 0;
-            l2.entries = self.read_l2(l2_offset)?;
+            l2.words = self.read_l2(l2_offset)?;
             l2.offset_bytes = l2_offset;
         }
-        self.span_in(&l2.entries, l2_number * span_bytes, at_bytes)
+        let data_bytes = self.data().size_bytes();
+        let table = L2Table { header: &self.header, words: &l2.words, data_bytes };
+        let span = table.span(l2_number * span_bytes, at_bytes);
+        span.map_err(|what| self.damaged(what))
     }
 
-    /// What the level-2 table of the disk from `start_bytes` on says of `at_bytes`: the stretch of
-    /// clusters that lie one behind the other in the file, or that are all absent or zeros.
-    fn span_in(&self, l2: &[u64], start_bytes: u64, at_bytes: u64) -> Result<Span, ImageError> {
-        let cluster_bytes = self.header.cluster_bytes();
-        let number = (at_bytes - start_bytes) / cluster_bytes;
-        let mut entries = l2.iter().skip(usize::try_from(number).unwrap_or(usize::MAX));
-        let first = self.place(entries.next().copied().unwrap_or(0))?;
-        let mut end_bytes = start_bytes + (number + 1) * cluster_bytes;
-        let mut expected = first;
-        for entry in entries {
-            if let Place::Host(offset_bytes) = expected {
-                expected = Place::Host(offset_bytes + cluster_bytes);
-            }
-            // What is wrong with an entry is told when it is asked for.
-            if self.place(*entry).ok() != Some(expected) {
-                break;
-            }
-            end_bytes = end_bytes.saturating_add(cluster_bytes);
+    /// Fills `out` with bytes of clusters that lie in the file as they are. A disk need not end
+    /// with a cluster, but all that the disk has must be there.
+    pub(crate) fn read_at(&self, host_bytes: u64, out: &mut [u8]) -> Result<(), ImageError> {
+        let data = self.data();
+        let end_bytes = host_bytes.checked_add(out.len() as u64);
+        if end_bytes.is_none_or(|end_bytes| end_bytes > data.size_bytes()) {
+            let what = format!("the file ends inside the cluster that is read at {host_bytes}");
+            return Err(ImageError::Damaged { path: data.path().to_owned(), what });
         }
-        let place = match first {
-            Place::Host(offset_bytes) => Place::Host(offset_bytes + at_bytes % cluster_bytes),
-            other => other,
-        };
-        Ok(Span { end_bytes, place })
+        data.read_exact_at(host_bytes, out)
     }
 
-    /// Where the cluster of an entry of level 2 is.
-    fn place(&self, entry: u64) -> Result<Place, ImageError> {
-        if entry & COMPRESSED_FLAG != 0 {
-            let path = self.file.path().to_owned();
-            return Err(ImageError::Unsupported { path, what: "with compressed clusters" });
-        }
-        if self.header.has_zero_flag && entry & ZERO_FLAG != 0 {
-            return Ok(Place::Zeros);
-        }
-        match entry & OFFSET_MASK {
-            0 => Ok(Place::Below),
-            offset_bytes => {
-                self.check_offset(offset_bytes, "a cluster")?;
-                Ok(Place::Host(offset_bytes))
-            }
-        }
+    /// Fills `out` with bytes of a compressed cluster.
+    pub(crate) fn read_compressed(
+        &self,
+        cluster: CompressedCluster,
+        out: &mut [u8],
+    ) -> Result<(), ImageError> {
+        self.expanded.borrow_mut().read(&self.file, &self.header, cluster, out)
     }
 
     fn read_l2(&self, offset_bytes: u64) -> Result<Vec<u64>, ImageError> {
-        self.check_offset(offset_bytes, "a level-2 table")?;
-        read_table(&self.file, offset_bytes, usize::try_from(self.header.l2_entries()).unwrap_or(0))
+        let aligned = offset_bytes.is_multiple_of(self.header.cluster_bytes());
+        if !aligned || offset_bytes >= self.file.size_bytes() {
+            return Err(self.damaged(format!("a level-2 table would be at {offset_bytes}")));
+        }
+        let words = self.header.l2_entries() as usize * self.header.l2_entry_words();
+        read_table(&self.file, offset_bytes, words)
     }
 
-    fn check_offset(&self, offset_bytes: u64, what: &str) -> Result<(), ImageError> {
-        let aligned = offset_bytes.is_multiple_of(self.header.cluster_bytes());
-        if aligned && offset_bytes < self.file.size_bytes() {
-            return Ok(());
-        }
-        let what = format!("{what} would be at {offset_bytes}");
-        Err(ImageError::Damaged { path: self.file.path().to_owned(), what })
+    fn damaged(&self, what: String) -> ImageError {
+        ImageError::Damaged { path: self.file.path().to_owned(), what }
     }
 }
 

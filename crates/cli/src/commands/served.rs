@@ -6,7 +6,7 @@ use std::path::Path;
 use admin::Status;
 use engine::{RequestError, VolumeInfo};
 use format::catalog::VolumeName;
-use images::{DiskImage, ImageError, ImageFormat};
+use images::{DiskImage, ForeignFormat, ImageError, ImageFormat};
 use nbd::Listen;
 
 use crate::args::{ExportArgs, ImportArgs};
@@ -107,7 +107,10 @@ fn describe(args: &ImportArgs) -> Result<Described, CliError> {
             };
             Ok(of(format, Some(image.size_bytes())))
         }
-        Err(ImageError::OtherFormat { qemu_name, .. }) => Ok(of(qemu_name, None)),
+        Err(ImageError::OtherFormat {
+            format: ForeignFormat { qemu_name: Some(name), .. },
+            ..
+        }) => Ok(of(name, None)),
         Err(ImageError::Unsupported { .. }) => Ok(of("qcow2", None)),
         Err(other) => Err(other.into()),
     }

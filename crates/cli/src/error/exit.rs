@@ -55,6 +55,7 @@ impl CliError {
             | Self::DamageLeft { .. }
             | Self::ChunkDamaged { .. }
             | Self::StreamDamaged { .. }
+            | Self::CompressedDamaged { .. }
             | Self::StreamCut { .. }
             | Self::StreamTooLong { .. }
             | Self::WrongBytes { .. }
@@ -100,6 +101,7 @@ impl CliError {
                 | Self::ReservedName { .. }
                 | Self::NameTooLong { .. }
                 | Self::Qcow2FromStdin
+                | Self::CompressedNoDisk { .. }
                 | Self::TraceOnce
                 | Self::TraceEmpty { .. }
                 | Self::StreamOfVolume { .. }

@@ -7,12 +7,19 @@ use admin::{CallError, Refusal, RefusalKind};
 use disk::IoError;
 use engine::{RepairError, RequestError};
 use format::units::Zone;
-use images::ImageError;
+use images::{Compression, Content, ForeignFormat, ImageError};
 
 use super::{CliError, Exit, Replaced};
 
 fn store() -> PathBuf {
     PathBuf::from("/srv/my store")
+}
+
+fn vmdk() -> &'static ForeignFormat {
+    match Content::of_first_bytes(b"KDMV") {
+        Content::Foreign(format) => format,
+        other => panic!("{other:?}"),
+    }
 }
 
 /// An example of each failure with a code of its own.
@@ -96,13 +103,22 @@ fn examples() -> Vec<(CliError, Exit)> {
         ),
         (CliError::Stdout(io(io::ErrorKind::StorageFull)), Exit::NoSpace),
         (RequestError::BadSize { size_bytes: 1 }.into(), Exit::Usage),
-        (
-            ImageError::OtherFormat { path: path(), format: "VMDK", qemu_name: "vmdk" }.into(),
-            Exit::Usage,
-        ),
+        (ImageError::OtherFormat { path: path(), format: vmdk() }.into(), Exit::Usage),
         (ImageError::Damaged { path: path(), what: "too short".into() }.into(), Exit::Damage),
         (ImageError::LengthChanged { path: path() }.into(), Exit::Failed),
         (ImageError::BackingUnasked { path: path() }.into(), Exit::Usage),
+        (
+            CliError::CompressedNoDisk { name: "x.gz".into(), compression: Compression::Gzip },
+            Exit::Usage,
+        ),
+        (
+            CliError::CompressedDamaged {
+                name: "x.gz".into(),
+                compression: Compression::Gzip,
+                source: io(io::ErrorKind::InvalidData),
+            },
+            Exit::Damage,
+        ),
         (CliError::ImageEmpty, Exit::Usage),
         (CliError::ReservedName { name: "v~importing".into() }, Exit::Usage),
         (CliError::NameTooLong { name: "v".into(), most_bytes: 245 }, Exit::Usage),

@@ -111,9 +111,24 @@ fn a_qcow2_image_counts_and_imports_as_its_raw_one() {
     tamis(&format!("export {store} v {exported}")).ok();
     assert!(fs::read(&exported).unwrap() == fs::read(&out).unwrap());
 
-    let packed = folder.path("packed.qcow2");
-    assert!(qemu_img(&["convert", "-c", "-O", "qcow2", &raw, &packed]));
-    tamis(&format!("estimate {packed}")).fails(1, "compressed clusters");
+    let whole = fs::read(&raw).unwrap();
+    let data_file = format!("data_file={}", folder.path("apart.data"));
+    for (number, (flag, options)) in [
+        ("-c", "compression_type=zlib"),
+        ("-c", "compression_type=zstd,cluster_size=4k"),
+        ("-W", "extended_l2=on,cluster_size=128k"),
+        ("-W", &data_file),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let made = folder.path(&format!("made{number}.qcow2"));
+        assert!(qemu_img(&["convert", flag, "-O", "qcow2", "-o", options, &raw, &made]));
+        assert_eq!(chunks(&made), expected, "{options}");
+        tamis(&format!("import {store} made{number} {made} --format qcow2")).ok();
+        tamis(&format!("export {store} made{number} {exported} --overwrite")).ok();
+        assert!(fs::read(&exported).unwrap() == whole, "{options}");
+    }
 }
 
 #[test]

@@ -5,7 +5,8 @@ use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
-use std::process::Stdio;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
@@ -251,7 +252,7 @@ fn a_guest_that_writes_a_qcow2_header_gets_no_file_of_the_host() {
 
     fs::write(&image, blank_qcow2(1 << 20, None)).unwrap();
     let seen = tamis(&format!("import {store} w {image}")).ok();
-    assert!(seen.err.contains("disk.img is taken as qcow2"), "{seen:?}");
+    assert!(seen.err.contains("disk.img: detected format: qcow2"), "{seen:?}");
     fs::write(&image, &secret).unwrap();
     let seen = tamis(&format!("import {store} x {image}")).ok();
     assert!(!seen.err.contains("taken as"), "{seen:?}");
@@ -340,4 +341,50 @@ fn a_name_too_long_for_an_import_is_refused_as_it_was_given() {
     // One that is there already is called nothing else meanwhile.
     tamis(&format!("volume create {store} {long} --size 1M")).ok();
     tamis(&format!("import {store} {long} {image}")).ok();
+}
+
+/// Cloud images come so. What is in the pipe is looked at as a file is.
+#[test]
+fn a_compressed_disk_is_expanded_and_what_is_no_disk_is_refused() {
+    let folder = Folder::new();
+    let store = folder.store("64M");
+    let (image, packed, out) = (folder.path("d.raw"), folder.path("d.raw.gz"), folder.path("out"));
+    sparse_image(Path::new(&image));
+    let gzip = Command::new("gzip").args(["-1", "-k", &image]).status().unwrap();
+    assert!(gzip.success());
+    let whole = fs::read(&image).unwrap();
+    let gzipped = fs::read(&packed).unwrap();
+    tamis(&format!("import {store} file {packed}")).ok();
+    assert!(piped(&store, "pipe", &gzipped).0);
+    for volume in ["file", "pipe"] {
+        tamis(&format!("export {store} {volume} {out} --overwrite")).ok();
+        assert!(fs::read(&out).unwrap() == whole, "{volume}");
+    }
+    let cut = folder.path("cut.gz");
+    fs::write(&cut, &gzipped[..gzipped.len() - 9]).unwrap();
+    tamis(&format!("import {store} cut {cut}")).fails(5, "ends too soon");
+    let nested = folder.path("n.qcow2");
+    fs::write(&nested, blank_qcow2(1 << 20, None)).unwrap();
+    assert!(Command::new("gzip").args(["-k", &nested]).status().unwrap().success());
+    tamis(&format!("import {store} nested {nested}.gz")).fails(2, "holds no disk");
+    for (bytes, words) in [
+        (blank_qcow2(1 << 20, None), "qcow2"),
+        ([b"KDMV".as_slice(), &[0; 4096]].concat(), "standard input is a VMDK image"),
+        ([[0; 257].as_slice(), b"ustar", &[0; 4096]].concat(), "tar archive"),
+    ] {
+        let (success, told) = piped(&store, "no", &bytes);
+        assert!(!success && told.contains(words), "{told}");
+    }
+    let names = tamis(&format!("volume list {store} --json")).ok().json();
+    assert_eq!(names.as_array().map(Vec::len), Some(2), "nothing was made of what failed: {names}");
+}
+
+/// Imports `bytes` by standard input; whether that succeeds, and what it says.
+fn piped(store: &str, volume: &str, bytes: &[u8]) -> (bool, String) {
+    let mut import = command(["import", store, volume, "-"]);
+    let mut child = import.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // An import that refuses what it has seen of the beginning does not wait for the rest.
+    let _ = child.stdin.take().unwrap().write_all(bytes);
+    let output = child.wait_with_output().unwrap();
+    (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
 }

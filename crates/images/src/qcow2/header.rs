@@ -16,15 +16,23 @@ const CLUSTER_BITS: std::ops::RangeInclusive<u32> = 9..=21;
 const L1_BYTES_MAX: u64 = 32 << 20;
 /// QEMU takes no longer name of a backing file.
 const BACKING_NAME_BYTES_MAX: usize = 1023;
+/// Clusters with subclusters are at least this large.
+const CLUSTER_BITS_EXTENDED_MIN: u32 = 14;
+/// Parts of a cluster that an extended entry of level 2 describes.
+const SUBCLUSTERS: u64 = 32;
+/// Where a header that is long enough names the compression of clusters.
+const COMPRESSION_AT: usize = 104;
 const EXTENSION_END: u32 = 0;
 const EXTENSION_BACKING_FORMAT: u32 = 0xE279_2ACA;
+const EXTENSION_DATA_FILE: u32 = 0x4441_5441;
 
 /// Bits of `incompatible_features`. Dirty (bit 0) says that reference counts may be wrong, which
-/// reading does not look at; the compression type (bit 3) is of compressed clusters only.
+/// reading does not look at.
 const INCOMPATIBLE_CORRUPT: u64 = 1 << 1;
 const INCOMPATIBLE_EXTERNAL_DATA: u64 = 1 << 2;
+const INCOMPATIBLE_COMPRESSION: u64 = 1 << 3;
 const INCOMPATIBLE_EXTENDED_L2: u64 = 1 << 4;
-const INCOMPATIBLE_READ_HERE: u64 = 1 << 0 | 1 << 3;
+const INCOMPATIBLE_KNOWN: u64 = (1 << 5) - 1;
 
 /// What reading an image needs of its header.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +45,20 @@ pub(crate) struct Header {
     pub(crate) l1_entries: usize,
     /// Whether entries of level 2 may say that a cluster is zeros.
     pub(crate) has_zero_flag: bool,
+    /// Whether entries of level 2 have a second word, which describes 32 subclusters.
+    pub(crate) has_subclusters: bool,
+    pub(crate) compression: ClusterCompression,
     pub(crate) backing: Option<Backing>,
+    /// The name of the file that holds the clusters, if this one does not.
+    pub(crate) data_file: Option<Vec<u8>>,
+}
+
+/// How compressed clusters are compressed.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ClusterCompression {
+    /// Raw deflate, without a zlib header.
+    Deflate,
+    Zstd,
 }
 
 /// The image below this one.
@@ -64,26 +85,25 @@ impl Header {
         let word = |at: usize| u32_at(bytes, at).ok_or_else(cut);
         let long = |at: usize| u64_at(bytes, at).ok_or_else(cut);
         let version = word(4)?;
-        let header_bytes = match version {
-            2 => HEADER_BYTES_V2,
-            3 => {
-                check_features(long(72)?)?;
-                word(100)? as usize
-            }
+        let (features, header_bytes) = match version {
+            2 => (0, HEADER_BYTES_V2),
+            3 => (long(72)?, word(100)? as usize),
             _ => return Err(HeaderError::Unsupported("of a version other than 2 and 3")),
         };
         if version == 3 && header_bytes < HEADER_BYTES_V3 {
             return Err(damaged(format!("its header claims to have {header_bytes} bytes")));
         }
+        check_features(features)?;
         if word(32)? != 0 {
             return Err(HeaderError::Unsupported("with encryption"));
         }
         let cluster_bits = word(20)?;
-        if !CLUSTER_BITS.contains(&cluster_bits) {
+        let has_subclusters = features & INCOMPATIBLE_EXTENDED_L2 != 0;
+        let too_small = has_subclusters && cluster_bits < CLUSTER_BITS_EXTENDED_MIN;
+        if !CLUSTER_BITS.contains(&cluster_bits) || too_small {
             return Err(damaged(format!("its clusters would have 2^{cluster_bits} bytes")));
         }
         let (size_bytes, l1_offset_bytes) = (long(24)?, long(40)?);
-        let l1_entries = l1_entries(size_bytes, cluster_bits, word(36)?)?;
         if l1_offset_bytes % (1 << cluster_bits) != 0 {
             return Err(damaged(format!("its level-1 table is at {l1_offset_bytes}")));
         }
@@ -91,11 +111,22 @@ impl Header {
             0 => None,
             offset_bytes => Some(Backing {
                 name: backing_name(bytes, offset_bytes, word(16)?)?,
-                format: backing_format(bytes, header_bytes),
+                format: extension(bytes, header_bytes, EXTENSION_BACKING_FORMAT),
             }),
         };
-        let has_zero_flag = version == 3;
-        Ok(Self { cluster_bits, size_bytes, l1_offset_bytes, l1_entries, has_zero_flag, backing })
+        let mut header = Self {
+            cluster_bits,
+            size_bytes,
+            l1_offset_bytes,
+            l1_entries: 0,
+            has_zero_flag: version == 3 && !has_subclusters,
+            has_subclusters,
+            compression: compression(bytes, features, header_bytes)?,
+            backing,
+            data_file: data_file(bytes, features, header_bytes)?,
+        };
+        header.l1_entries = l1_entries(size_bytes, header.l2_span_bytes(), word(36)?)?;
+        Ok(header)
     }
 
     /// Bytes of a cluster, which are also those of a level-2 table.
@@ -103,9 +134,19 @@ impl Header {
         1 << self.cluster_bits
     }
 
-    /// Entries of a level-2 table.
+    /// Bytes of a subcluster; of a cluster, where clusters have no parts.
+    pub(crate) fn subcluster_bytes(&self) -> u64 {
+        if self.has_subclusters { self.cluster_bytes() / SUBCLUSTERS } else { self.cluster_bytes() }
+    }
+
+    /// Words of 8 bytes of an entry of level 2.
+    pub(crate) fn l2_entry_words(&self) -> usize {
+        if self.has_subclusters { 2 } else { 1 }
+    }
+
+    /// Entries of a level-2 table, which fills a cluster.
     pub(crate) fn l2_entries(&self) -> u64 {
-        self.cluster_bytes() / 8
+        self.cluster_bytes() / (8 * self.l2_entry_words() as u64)
     }
 
     /// Bytes of the disk that one level-2 table describes.
@@ -115,22 +156,50 @@ impl Header {
 }
 
 fn check_features(incompatible: u64) -> Result<(), HeaderError> {
-    for (bit, what) in [
-        (INCOMPATIBLE_CORRUPT, "that is marked as corrupt"),
-        (INCOMPATIBLE_EXTERNAL_DATA, "with an external data file"),
-        (INCOMPATIBLE_EXTENDED_L2, "with subclusters"),
-        (!INCOMPATIBLE_READ_HERE, "with a feature that is not known"),
-    ] {
-        if incompatible & bit != 0 {
-            return Err(HeaderError::Unsupported(what));
-        }
+    if incompatible & INCOMPATIBLE_CORRUPT != 0 {
+        return Err(HeaderError::Unsupported("that is marked as corrupt"));
+    }
+    if incompatible & !INCOMPATIBLE_KNOWN != 0 {
+        return Err(HeaderError::Unsupported("with a feature that is not known"));
     }
     Ok(())
 }
 
+/// The compression that the header names: deflate, unless a feature bit says otherwise.
+fn compression(
+    bytes: &[u8],
+    features: u64,
+    header_bytes: usize,
+) -> Result<ClusterCompression, HeaderError> {
+    if features & INCOMPATIBLE_COMPRESSION == 0 {
+        return Ok(ClusterCompression::Deflate);
+    }
+    let code = bytes.get(COMPRESSION_AT).filter(|_| header_bytes > COMPRESSION_AT);
+    match code {
+        Some(0) => Ok(ClusterCompression::Deflate),
+        Some(1) => Ok(ClusterCompression::Zstd),
+        Some(_) => Err(HeaderError::Unsupported("with a compression that is not known")),
+        None => Err(damaged("its header ends before it names its compression".to_owned())),
+    }
+}
+
+/// The name of the file that holds the clusters.
+fn data_file(
+    bytes: &[u8],
+    features: u64,
+    header_bytes: usize,
+) -> Result<Option<Vec<u8>>, HeaderError> {
+    if features & INCOMPATIBLE_EXTERNAL_DATA == 0 {
+        return Ok(None);
+    }
+    match extension(bytes, header_bytes, EXTENSION_DATA_FILE) {
+        Some(name) if !name.is_empty() && name.len() <= BACKING_NAME_BYTES_MAX => Ok(Some(name)),
+        _ => Err(damaged("its data is in another file, which it does not name".to_owned())),
+    }
+}
+
 /// Entries of the level-1 table that a disk of `size_bytes` needs, of which there are `there`.
-fn l1_entries(size_bytes: u64, cluster_bits: u32, there: u32) -> Result<usize, HeaderError> {
-    let span_bytes = 1_u64 << (2 * cluster_bits - 3);
+fn l1_entries(size_bytes: u64, span_bytes: u64, there: u32) -> Result<usize, HeaderError> {
     let needed = size_bytes.div_ceil(span_bytes);
     if needed > u64::from(there) {
         return Err(damaged(format!("its level-1 table has {there} entries and needs {needed}")));
@@ -153,20 +222,20 @@ fn backing_name(bytes: &[u8], offset_bytes: u64, length: u32) -> Result<Vec<u8>,
     }
 }
 
-/// The format of the backing file, which stands in an extension of the header. Extensions that make
-/// no sense end the search: they only ever add to what the header says.
-fn backing_format(bytes: &[u8], header_bytes: usize) -> Option<Vec<u8>> {
+/// The extension of this kind. Extensions that make no sense end the search: they only ever add to
+/// what the header says.
+fn extension(bytes: &[u8], header_bytes: usize, wanted: u32) -> Option<Vec<u8>> {
     let mut at = header_bytes;
     loop {
         let (kind, length) = (u32_at(bytes, at)?, u32_at(bytes, at.checked_add(4)?)? as usize);
         let start = at.checked_add(8)?;
-        match kind {
-            EXTENSION_END => return None,
-            EXTENSION_BACKING_FORMAT => {
-                return Some(bytes.get(start..start.checked_add(length)?)?.to_owned());
-            }
-            _ => at = start.checked_add(length)?.checked_next_multiple_of(8)?,
+        if kind == EXTENSION_END {
+            return None;
         }
+        if kind == wanted {
+            return Some(bytes.get(start..start.checked_add(length)?)?.to_owned());
+        }
+        at = start.checked_add(length)?.checked_next_multiple_of(8)?;
     }
 }
 
@@ -190,7 +259,7 @@ mod tests {
     use proptest::prelude::{any, prop_assert, proptest};
     use proptest::sample::Index;
 
-    use super::{Backing, Header, HeaderError, MAGIC};
+    use super::{Backing, ClusterCompression, Header, HeaderError, MAGIC};
 
     /// A header of version 3 of a disk of 1 GiB over `base.raw`, as qemu-img writes it.
     fn sound() -> Vec<u8> {
@@ -243,14 +312,34 @@ mod tests {
             (4, 4_u32.to_be_bytes().to_vec(), "version"),
             (32, 2_u32.to_be_bytes().to_vec(), "encryption"),
             (72, (1_u64 << 1).to_be_bytes().to_vec(), "corrupt"),
-            (72, (1_u64 << 2).to_be_bytes().to_vec(), "data file"),
-            (72, (1_u64 << 4).to_be_bytes().to_vec(), "subclusters"),
             (72, (1_u64 << 40).to_be_bytes().to_vec(), "not known"),
         ] {
             let Err(HeaderError::Unsupported(what)) = with(at, &field) else { panic!("{words}") };
             assert!(what.contains(words), "{what}");
         }
-        assert!(with(72, &(1_u64 | 1 << 3).to_be_bytes()).is_ok());
+    }
+
+    #[test]
+    fn compression_subclusters_and_a_data_file_are_read() {
+        let mut bytes = sound();
+        put(&mut bytes, 72, &(1_u64 << 4).to_be_bytes());
+        put(&mut bytes, 36, &4_u32.to_be_bytes());
+        let header = Header::decode(&bytes).unwrap();
+        assert!(header.has_subclusters && !header.has_zero_flag);
+        assert_eq!((header.l2_entries(), header.subcluster_bytes()), (4096, 2048));
+        let mut bytes = sound();
+        put(&mut bytes, 72, &(1_u64 << 3).to_be_bytes());
+        assert!(Header::decode(&bytes).is_err(), "it ends before it names its compression");
+        put(&mut bytes, 100, &112_u32.to_be_bytes());
+        put(&mut bytes, 104, &[1, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(Header::decode(&bytes).unwrap().compression, ClusterCompression::Zstd);
+        put(&mut bytes, 104, &[2]);
+        assert!(matches!(Header::decode(&bytes), Err(HeaderError::Unsupported(_))));
+        let mut bytes = sound();
+        put(&mut bytes, 72, &(1_u64 << 2).to_be_bytes());
+        assert!(matches!(Header::decode(&bytes), Err(HeaderError::Damaged(_))), "no name");
+        put(&mut bytes, 120, &super::EXTENSION_DATA_FILE.to_be_bytes());
+        assert_eq!(Header::decode(&bytes).unwrap().data_file, Some(b"raw".to_vec()));
     }
 
     #[test]
