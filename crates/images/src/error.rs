@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use crate::compressed::Compression;
-use crate::content::ForeignFormat;
+use crate::foreign::ForeignFormat;
 
 /// Why an image cannot be read.
 #[derive(Debug, Error)]
@@ -86,9 +86,9 @@ pub enum ImageError {
     },
     /// A file that looks like a qcow2 image and names another, which was not asked for.
     #[error(
-        "{} begins like a qcow2 image that names another file, which is not read unasked, since the \
-         guest of a raw image can write such bytes to read your files: add --format qcow2 if it is \
-         one, and --format raw if it is a disk",
+        "{} begins like a qcow2 image that names another file, which is not read unasked, since \
+         the guest of a raw image can write such bytes to read your files: add --format qcow2 if \
+         it is one, and --format raw if it is a disk",
         path.display()
     )]
     BackingUnasked {

@@ -25,11 +25,13 @@ mod content;
 mod disk_image;
 mod error;
 mod file;
+mod foreign;
 mod layer;
 mod qcow2;
 mod raw;
 
 pub use compressed::Compression;
-pub use content::{Content, FIRST_BYTES, ForeignFormat};
+pub use content::{Content, FIRST_BYTES};
 pub use disk_image::{DiskImage, ImageFormat};
 pub use error::ImageError;
+pub use foreign::ForeignFormat;

@@ -36,8 +36,8 @@ pub use reserve::Reserve;
 pub use write::Write;
 pub use write_vectored::WriteVectored;
 
-/// The futures. Each owns what it needs of the volume and ends with the [`RequestError`](crate::RequestError) of its
-/// request.
+/// The futures. Each owns what it needs of the volume and ends with the
+/// [`RequestError`](crate::RequestError) of its request.
 impl Volume {
     /// Writes `bytes`; ends when that is acknowledged or, if `durable`, when it is durable, with
     /// all that was acknowledged before. After an error a part of it may be written, from its

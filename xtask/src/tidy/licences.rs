@@ -4,7 +4,7 @@ use super::finding::Finding;
 use super::workspace::Package;
 
 /// SPDX names of the licences we take.
-const PERMISSIVE: [&str; 14] = [
+const PERMISSIVE: [&str; 15] = [
     "MIT",
     "MIT-0",
     "Apache-2.0",
@@ -14,6 +14,8 @@ const PERMISSIVE: [&str; 14] = [
     "0BSD",
     "ISC",
     "Zlib",
+    // That of bzip2: BSD's with other words.
+    "bzip2-1.0.6",
     "BSL-1.0",
     "CC0-1.0",
     "Unicode-3.0",

@@ -35,8 +35,8 @@ fn with_subclusters(bitmap: u64) -> Vec<u8> {
     put(40, &(LARGE as u64).to_be_bytes());
     put(72, &(1_u64 << 4).to_be_bytes());
     put(100, &104_u32.to_be_bytes());
-    put(LARGE, &(2 * LARGE as u64 | 1 << 63).to_be_bytes());
-    put(2 * LARGE, &(3 * LARGE as u64 | 1 << 63).to_be_bytes());
+    put(LARGE, &((2 * LARGE as u64) | (1 << 63)).to_be_bytes());
+    put(2 * LARGE, &((3 * LARGE as u64) | (1 << 63)).to_be_bytes());
     put(2 * LARGE + 8, &bitmap.to_be_bytes());
     put(2 * LARGE + 24, &(0xFFFF_0000_u64 << 32).to_be_bytes());
     bytes[3 * LARGE..].fill(9);
