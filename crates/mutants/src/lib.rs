@@ -174,15 +174,13 @@ pub enum Mutant {
     CopiesBeforeBuffered,
     /// A copy maps chunks of another domain.
     CopiesAcrossDomains,
-    /// Reads and writes of sectors do not wait for a copy that is under way.
-    ReadsUnderCopy,
     /// A copy that is to be durable is answered when it is applied.
     ForgetsFuaOfCopy,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 77] = [
+    pub const ALL: [Self; 76] = [
         Self::AnswersFlushUnsynced,
         Self::SkipsDataSync,
         Self::WritesRootUnsynced,
@@ -258,7 +256,6 @@ impl Mutant {
         Self::CopiesNoReferences,
         Self::CopiesBeforeBuffered,
         Self::CopiesAcrossDomains,
-        Self::ReadsUnderCopy,
         Self::ForgetsFuaOfCopy,
     ];
 }

@@ -7,7 +7,6 @@
 use std::ops::Range;
 
 use format::units::{Lba, VolumeId};
-use mutants::mutant;
 
 use crate::write::buffer::{Group, Work, WriteBuffer};
 use crate::write::partial::Base;
@@ -50,7 +49,7 @@ impl Group {
                 let covers = of.id == volume && (*first..*end).contains(&lba.0);
                 covers.then_some(Newest::Unmapped)
             }
-            Work::Copy(range) if range.to.id == volume && !mutant!(ReadsUnderCopy) => {
+            Work::Copy(range) if range.to.id == volume => {
                 range.targets().contains(&lba.0).then_some(Newest::Copied { group: self.id })
             }
             _ => None,
