@@ -143,7 +143,7 @@ fn a_read_that_fails_sends_no_byte_of_data() {
     let (header, message) = replies.as_bytes().split_at(26);
     assert_eq!(
         header,
-        b"\x66\x8e\x33\xef\0\x01\x80\x01\0\0\0\0\0\0\0\x09\0\0\0\x3f\0\0\0\x05\0\x39"
+        b"\x66\x8e\x33\xef\0\x01\x80\x01\0\0\0\0\0\0\0\x09\0\0\0\x2c\0\0\0\x05\0\x26"
     );
     assert_eq!(message, sentence.as_bytes());
 }
