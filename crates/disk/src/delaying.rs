@@ -16,6 +16,7 @@ use hashbrown::HashMap;
 
 use crate::alarm::Alarm;
 use crate::doorbell::Doorbell;
+use crate::due::Due;
 use crate::growth::{ForeignGrowth, ZoneGrowth};
 use crate::io::{Completion, Disk, Io};
 
@@ -47,7 +48,7 @@ pub struct DelayingDisk {
     submitted: HashMap<u64, Submitted>,
     next_tag: u64,
     /// What the disk below has completed and this one has not.
-    held: BinaryHeap<Reverse<Held>>,
+    held: BinaryHeap<Reverse<Due<Completion>>>,
     alarm: Alarm,
     /// Empty but within a poll.
     arrived: Vec<Completion>,
@@ -56,12 +57,6 @@ pub struct DelayingDisk {
 struct Submitted {
     tag: u64,
     due: Instant,
-}
-
-/// Ordered by its time alone.
-struct Held {
-    due: Instant,
-    completion: Completion,
 }
 
 impl DelayingDisk {
@@ -90,14 +85,14 @@ impl DelayingDisk {
             if let Some(failed) = &mut completion.failed {
                 failed.tag = submitted.tag;
             }
-            self.held.push(Reverse(Held { due: submitted.due, completion }));
+            self.held.push(Reverse(Due { due: submitted.due, item: completion }));
         }
         let now = Instant::now();
         while let Some(Reverse(first)) = self.held.peek() {
             if first.due > now {
                 return self.alarm.ring_at(first.due);
             }
-            done.extend(self.held.pop().map(|Reverse(held)| held.completion));
+            done.extend(self.held.pop().map(|Reverse(held)| held.item));
         }
     }
 }
@@ -153,26 +148,6 @@ impl Disk for DelayingDisk {
 
     fn size_bytes(&self, zone: Zone) -> u64 {
         self.below.size_bytes(zone)
-    }
-}
-
-impl PartialEq for Held {
-    fn eq(&self, other: &Self) -> bool {
-        self.due == other.due
-    }
-}
-
-impl Eq for Held {}
-
-impl PartialOrd for Held {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Held {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.due.cmp(&other.due)
     }
 }
 

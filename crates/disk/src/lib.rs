@@ -47,6 +47,7 @@ pub mod conformance;
 mod create;
 mod delaying;
 mod doorbell;
+mod due;
 mod durable_writes;
 mod error;
 mod grow;

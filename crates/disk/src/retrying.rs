@@ -24,6 +24,7 @@ use hashbrown::HashMap;
 
 use crate::alarm::Alarm;
 use crate::doorbell::Doorbell;
+use crate::due::Due;
 use crate::error::{ErrorClass, IoError};
 use crate::growth::{ForeignGrowth, ZoneGrowth};
 use crate::io::{Completion, Disk, Io};
@@ -58,16 +59,10 @@ impl RetryPolicy {
 pub struct RetryingDisk {
     below: Box<dyn Disk>,
     policy: RetryPolicy,
-    held: BinaryHeap<Reverse<Held>>,
+    held: BinaryHeap<Reverse<Due<Io>>>,
     /// Failures so far of operations in flight that have failed, by their tags.
     failures: HashMap<u64, u32>,
     alarm: Alarm,
-}
-
-/// An operation that waits for its next attempt; ordered by its time alone.
-struct Held {
-    due: Instant,
-    io: Io,
 }
 
 impl RetryingDisk {
@@ -103,7 +98,7 @@ impl RetryingDisk {
                 continue;
             }
             let due = Instant::now() + self.policy.delay_after(*failures);
-            self.held.push(Reverse(Held { due, io: *io }));
+            self.held.push(Reverse(Due { due, item: *io }));
             // Completions are in no order.
             done.swap_remove(at);
         }
@@ -120,7 +115,7 @@ impl RetryingDisk {
                 return self.alarm.ring_at(first.due);
             }
             if let Some(Reverse(held)) = self.held.pop() {
-                self.below.submit(held.io);
+                self.below.submit(held.item);
             }
         }
     }
@@ -179,26 +174,6 @@ impl Disk for RetryingDisk {
 
     fn size_bytes(&self, zone: Zone) -> u64 {
         self.below.size_bytes(zone)
-    }
-}
-
-impl PartialEq for Held {
-    fn eq(&self, other: &Self) -> bool {
-        self.due == other.due
-    }
-}
-
-impl Eq for Held {}
-
-impl PartialOrd for Held {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Held {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.due.cmp(&other.due)
     }
 }
 
