@@ -41,7 +41,7 @@ const TRIED_FIRST: [(Mutant, u64); 17] = [
     (Mutant::CopiesNoReferences, 5),
     (Mutant::CopiesBeforeBuffered, 5),
     (Mutant::CopiesAcrossDomains, 13),
-    (Mutant::ForgetsFuaOfCopy, 5),
+    (Mutant::ForgetsFuaOfCopy, 13),
 ];
 /// Requests of each life of a store.
 const STEPS: u64 = 60;

@@ -1,6 +1,7 @@
 //! An engine that does only the steps that a test asks for.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use disk::MemoryDisk;
 use engine::{
@@ -80,6 +81,18 @@ impl Hand {
                 self.engine.tick();
             }
             assert!(still < STILL_MAX, "the engine stands still");
+        }
+    }
+
+    /// Steps until `is_so`; what another thread does beside ends between two steps.
+    pub(crate) fn step_until(&mut self, what: &str, is_so: impl Fn() -> bool) {
+        let mut still = 0;
+        while !is_so() {
+            if !self.engine.step() {
+                still += 1;
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            assert!(still < STILL_MAX, "{what}: the engine stands still");
         }
     }
 
@@ -215,7 +228,7 @@ impl Hand {
         while !caller.is_finished() {
             if !self.engine.step() {
                 self.engine.tick();
-                std::thread::yield_now();
+                std::thread::sleep(Duration::from_millis(1));
             }
         }
         caller.join().unwrap()
