@@ -17,7 +17,8 @@
 //! Imports go one way: verbs, core, state.
 //!
 //! Rooms below know nothing of each other; here they meet. There is no thread, clock or randomness
-//! in this crate: [`Engine::run`] works on the thread of whoever calls it.
+//! in this crate: [`Engine::run`] works on its caller's thread. A program that embeds a store takes
+//! crate `store`, which gives the engine a thread, files, a clock and randomness.
 #![cfg_attr(
     test,
     allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")

@@ -119,4 +119,19 @@ impl Volume {
         let area = Area { offset_bytes, length_bytes, durable };
         Acknowledged::new(self.clone(), Verb::WriteZeroes(area))
     }
+
+    /// Maps the chunks of a range of `from` in this volume as well; no bytes move. All places are
+    /// in bytes and whole chunks, and both volumes are of one domain, as
+    /// [`engine::Client::copy_range`] says.
+    pub fn copy_from(
+        &self,
+        offset_bytes: u64,
+        from: &Self,
+        from_bytes: u64,
+        length_bytes: u64,
+        durable: bool,
+    ) -> Acknowledged {
+        let to = Area { offset_bytes, length_bytes, durable };
+        Acknowledged::new(self.clone(), Verb::Copy { from: from.clone(), from_bytes, to })
+    }
 }

@@ -166,6 +166,41 @@ impl Volume {
         self.client.trim_blocking(&self.open, offset_bytes, length_bytes)
     }
 
+    /// Maps the chunks of a range of `from` in this volume as well and waits until that is done; no
+    /// bytes move. All places are in bytes and whole chunks, and both volumes are of one domain.
+    ///
+    /// # Errors
+    /// Those of [`Client::copy_range`].
+    ///
+    /// # Examples
+    /// ```
+    /// # use store::{CreateOptions, Options, Store};
+    /// # let disk = store::create_in_memory(&CreateOptions::new(64 << 20), 1).unwrap();
+    /// # let store = Store::open_in_memory(&disk, Options::default()).unwrap();
+    /// let (object, part) = (store.create_volume("o", 1 << 30)?, store.create_volume("p", 1 << 30)?);
+    /// part.write_at(0, &[7; 1 << 20])?;
+    /// object.copy_from_blocking(64 << 20, &part, 0, 1 << 20, true)?;
+    /// # let mut bytes = [0; 512];
+    /// # object.read_at(65 << 20, &mut bytes)?;
+    /// # assert_eq!(bytes, [0; 512]);
+    /// # object.read_at((65 << 20) - 512, &mut bytes)?;
+    /// # assert_eq!(bytes, [7; 512]);
+    /// # drop((object, part));
+    /// # store.close().unwrap();
+    /// # Ok::<(), store::RequestError>(())
+    /// ```
+    pub fn copy_from_blocking(
+        &self,
+        offset_bytes: u64,
+        from: &Self,
+        from_bytes: u64,
+        length_bytes: u64,
+        durable: bool,
+    ) -> Result<(), RequestError> {
+        let (to, from) = (&self.open, &from.open);
+        self.client.copy_range_blocking(from, from_bytes, to, offset_bytes, length_bytes, durable)
+    }
+
     /// Makes durable everything that was acknowledged before, on every volume of the store.
     pub fn flush_blocking(&self) -> Result<(), RequestError> {
         self.client.flush_blocking()

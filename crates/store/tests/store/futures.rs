@@ -90,6 +90,23 @@ fn what_is_written_is_read_flushed_trimmed_and_zeroed() {
     store.close().unwrap();
 }
 
+/// A copy sees what was written before its first poll, and is refused with whole chunks missed.
+#[test]
+fn a_copy_between_volumes_maps_what_the_source_holds() {
+    let (_, store) = in_memory();
+    let [from, to] = ["from", "to"].map(|name| store.create_volume(name, VOLUME_BYTES).unwrap());
+    let bytes = noise(2 * MIB, 9);
+    block_on(async {
+        from.write(MIB as u64, bytes.as_slice(), false).await.unwrap();
+        to.copy_from(64 * MIB as u64, &from, MIB as u64, 2 * MIB as u64, true).await.unwrap();
+        from.write_zeroes(0, VOLUME_BYTES, false).await.unwrap();
+        assert!(to.read(64 * MIB as u64, 2 * MIB).await.unwrap() == bytes);
+        let ragged = to.copy_from(512, &from, 0, MIB as u64, false).await.unwrap_err();
+        assert!(matches!(ragged, RequestError::RaggedCopy { .. }), "{ragged}");
+    });
+    store.close().unwrap();
+}
+
 #[test]
 fn a_durable_write_survives_what_a_plain_one_does_not() {
     let (disk, store) = in_memory();
