@@ -88,6 +88,9 @@ pub(crate) struct Args {
     /// `doors`: compare all that is read with what was written; slower, and without fio.
     #[arg(long)]
     pub(crate) verify: bool,
+    /// `doors`: only the loads whose names contain this text.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) load: Option<String>,
     /// Print JSON instead of Markdown.
     #[arg(long)]
     pub(crate) json: bool,

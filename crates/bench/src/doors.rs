@@ -107,18 +107,21 @@ impl Row {
 
 /// All rounds, in `folder`.
 pub(crate) fn measure(args: &Args, folder: &Path) -> Result<Doors, Failure> {
+    let is_wanted =
+        |load: &Load| args.load.as_ref().is_none_or(|text| load.name.contains(text.as_str()));
+    let loads: Vec<Load> = Load::ALL.into_iter().filter(is_wanted).collect();
     let mut doors = Doors {
         volume_bytes: args.size_bytes(),
         seconds: args.seconds,
         memory_bytes: args.memory_bytes(),
         verified: args.verify,
-        rows: Load::ALL.map(Row::new).into(),
+        rows: loads.iter().copied().map(Row::new).collect(),
         load_average: Samples::default(),
     };
     let mut stand = Stand::start(args, folder)?;
     for round in 0..args.rounds {
         doors.load_average.push(load_average());
-        for (load, row) in Load::ALL.into_iter().zip(&mut doors.rows) {
+        for (&load, row) in loads.iter().zip(&mut doors.rows) {
             row.add(stand.turns(load, round)?);
             if !args.verify {
                 row.fio.push(stand.fio(load, round, args)?);
