@@ -177,7 +177,8 @@ impl Volume {
     /// # use store::{CreateOptions, Options, Store};
     /// # let disk = store::create_in_memory(&CreateOptions::new(64 << 20), 1).unwrap();
     /// # let store = Store::open_in_memory(&disk, Options::default()).unwrap();
-    /// let (object, part) = (store.create_volume("o", 1 << 30)?, store.create_volume("p", 1 << 30)?);
+    /// let object = store.create_volume("object", 1 << 30)?;
+    /// let part = store.create_volume("part", 1 << 30)?;
     /// part.write_at(0, &[7; 1 << 20])?;
     /// object.copy_from_blocking(64 << 20, &part, 0, 1 << 20, true)?;
     /// # let mut bytes = [0; 512];
