@@ -34,7 +34,7 @@ pub(crate) use snapshot::{
     SnapshotRollbackArgs,
 };
 pub(crate) use store::{GrowArgs, InitArgs, SetArgs, StoreShape};
-pub(crate) use values::{CHUNK_SIZES, Codecs, Quota, Rate, SnapshotName};
+pub(crate) use values::{CHUNK_SIZES, Codecs, ImportFormat, Quota, Rate, SnapshotName};
 pub(crate) use volume::{
     VolumeCommand, VolumeCreateArgs, VolumeDeleteArgs, VolumeListArgs, VolumeName,
     VolumeRenameArgs, VolumeResizeArgs, VolumeSetArgs, VolumeShowArgs,

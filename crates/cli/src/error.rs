@@ -153,10 +153,11 @@ pub(crate) enum CliError {
     #[error("the image is empty: there is nothing to import")]
     ImageEmpty,
     #[error(
-        "{count} {} could not be read, or not to the end: the figures are of the rest",
-        if *count == 1 { "file" } else { "files" }
+        "{count} {} could not be read{}: the figures are of the rest",
+        if *count == 1 { "file" } else { "files" },
+        if *in_part == 0 { "" } else { ", or not to the end" }
     )]
-    NotAllRead { count: u64 },
+    NotAllRead { count: u64, in_part: u64 },
     #[error("the trace cannot be read: {0}")]
     TraceUnreadable(io::Error),
     #[error(
@@ -313,6 +314,11 @@ pub(crate) enum CliError {
         path.display()
     )]
     StreamToDevice { path: PathBuf },
+    #[error(
+        "{} is no stream of `tamis export`: leave out --format stream, and what it is decides",
+        path.display()
+    )]
+    NoStream { path: PathBuf },
     #[error("the stream is damaged at byte {at_bytes}: {source}; nothing of it was kept")]
     StreamDamaged { at_bytes: u64, source: format::FormatError },
     #[error("the stream ends at byte {at_bytes}, before its end; nothing of it was kept")]

@@ -8,6 +8,7 @@ use std::io::{self, Cursor, ErrorKind, Read};
 use std::path::Path;
 
 use engine::SECTOR_BYTES;
+use format::stream::{STREAM_START_BYTES, StreamStart};
 use images::{Compression, Content, DiskImage, FIRST_BYTES, ImageError, ImageFormat};
 
 use crate::error::CliError;
@@ -44,9 +45,15 @@ impl Image {
             return Self::expanded(path, compression, file);
         }
         let disk = DiskImage::open_as(path, format)?;
-        if format.is_none() && disk.format() == ImageFormat::Qcow2 {
+        let detected = match disk.format() {
+            _ if format.is_some() => None,
+            ImageFormat::Raw => None,
+            ImageFormat::Qcow2 => Some("qcow2"),
+            ImageFormat::Foreign(of) => of.qemu_name,
+        };
+        if let Some(detected) = detected {
             output::say(format_args!(
-                "{}: detected format: qcow2 (override with --format raw)",
+                "{}: detected format: {detected} (override with --format raw)",
                 path.display()
             ));
         }
@@ -80,9 +87,14 @@ impl Image {
         let name = path.display().to_string();
         let expanded = compression.expand(from).map_err(CliError::Stdin)?;
         let mut expanded = Expanding { expanded, name: name.clone(), compression };
-        let (content, all) = look_at(&mut expanded)?;
+        let (content, start) = look_at(&mut expanded)?;
+        let mut all = start.chain(expanded);
+        let (is_stream, start) =
+            look_for_stream(&mut all).map_err(|error| unread(error, CliError::Stdin))?;
         match content {
-            Content::Disk => Ok(Self::Stream(RefCell::new(Box::new(all.chain(expanded))))),
+            Content::Disk if !is_stream => {
+                Ok(Self::Stream(RefCell::new(Box::new(start.chain(all)))))
+            }
             _ => Err(CliError::CompressedNoDisk { name, compression }),
         }
     }
@@ -92,6 +104,19 @@ impl Image {
         match self {
             Self::Disk(disk) => Some(disk.size_bytes()),
             Self::Stream(_) => None,
+        }
+    }
+}
+
+/// That an image of this format may come through a pipe: what is not read from its start to its end
+/// may not.
+pub(crate) fn check_pipe(format: Option<ImageFormat>) -> Result<(), CliError> {
+    match format {
+        None | Some(ImageFormat::Raw) => Ok(()),
+        Some(ImageFormat::Qcow2) => Err(CliError::Qcow2FromStdin),
+        Some(ImageFormat::Foreign(format)) => {
+            let path = STANDARD_INPUT.into();
+            Err(ImageError::OtherFormat { path, format }.into())
         }
     }
 }
@@ -121,6 +146,23 @@ fn look_at(stream: &mut impl Read) -> Result<(Content, Cursor<Vec<u8>>), CliErro
     let length = read_full(stream, &mut first);
     first.truncate(length.map_err(|error| unread(error, CliError::Stdin))?);
     Ok((Content::of_first_bytes(&first), Cursor::new(first)))
+}
+
+/// Whether `from` begins with a stream, damaged or not, and what was read of it to know that.
+pub(crate) fn look_for_stream(from: &mut impl Read) -> io::Result<(bool, Cursor<Vec<u8>>)> {
+    let mut start = Vec::new();
+    let mut found = StreamStart::Needs(STREAM_START_BYTES);
+    while let StreamStart::Needs(bytes) = found {
+        let (known, wanted) = (start.len(), start.len() + bytes);
+        start.resize(wanted, 0);
+        let length = read_full(from, start.get_mut(known..).unwrap_or_default())?;
+        start.truncate(known + length);
+        found = StreamStart::of(&start);
+        if start.len() < wanted {
+            break;
+        }
+    }
+    Ok((found == StreamStart::Stream, Cursor::new(start)))
 }
 
 /// The size of a volume that holds an image of `bytes`: whole sectors.

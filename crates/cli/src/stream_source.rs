@@ -1,21 +1,21 @@
 //! A stream that is read: from a file or standard input, section by section, all of it checked.
 
-use std::fs::File;
-use std::io::{self, Cursor, Read};
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 use format::FormatError;
 use format::stream::{
-    SECTION_HEADER_BYTES, STREAM_HEADER_BYTES, Section, StreamCourse, StreamHeader, is_stream,
+    SECTION_HEADER_BYTES, STREAM_HEADER_BYTES, Section, StreamCourse, StreamHeader,
 };
+use images::ImageError;
 
+use crate::args::ImportFormat;
 use crate::error::CliError;
-use crate::image::read_full;
+use crate::image::{look_for_stream, read_full};
 use crate::interrupt::Interrupt;
 use crate::stdin::{Stdin, unread};
-
-/// Bytes by which a stream is known.
-const START_BYTES: usize = 8;
 
 /// What standard input or a file turned out to be.
 pub(crate) enum Source {
@@ -33,29 +33,41 @@ pub(crate) struct StreamSource {
 }
 
 impl Source {
-    /// What is at `path`, `-` being standard input; an image if that is `known`.
-    pub(crate) fn open(path: &Path, known: bool, interrupt: &Interrupt) -> Result<Self, CliError> {
+    /// What is at `path`, `-` being standard input: what `asked` says, or what its start says. A
+    /// stream whose start is damaged is refused, and is no image.
+    pub(crate) fn open(
+        path: &Path,
+        asked: Option<ImportFormat>,
+        interrupt: &Interrupt,
+    ) -> Result<Self, CliError> {
         let piped = path.as_os_str() == "-";
+        let image_asked = matches!(asked, Some(ImportFormat::Image(_)));
+        let file_type = if piped { None } else { fs::metadata(path).ok().map(|of| of.file_type()) };
+        let is_device = file_type.is_some_and(|of| of.is_block_device());
         let mut from: Box<dyn Read> = if piped {
             Box::new(Stdin::open(interrupt)?)
-        } else if path.is_file() && !known {
-            let open = File::open(path);
-            Box::new(open.map_err(|source| CliError::StreamUnreadable { at_bytes: 0, source })?)
+        } else if !image_asked && (is_device || file_type.is_some_and(|of| of.is_file())) {
+            Box::new(File::open(path).map_err(|source| unreadable(0, source))?)
         } else {
             return Ok(Self::Image(None));
         };
-        if known {
+        if image_asked {
             return Ok(Self::Image(Some(from)));
         }
-        let mut start = vec![0; START_BYTES];
-        let length = read_full(&mut from, &mut start).map_err(|error| unreadable(0, error))?;
-        start.truncate(length);
-        let found = is_stream(&start);
-        let all: Box<dyn Read> = Box::new(Cursor::new(start).chain(from));
-        if !found {
-            return Ok(Self::Image(piped.then_some(all)));
+        let (is_stream, start) =
+            look_for_stream(&mut from).map_err(|error| unreadable(0, error))?;
+        match (is_stream, asked) {
+            (false, Some(_)) => return Err(CliError::NoStream { path: path.to_owned() }),
+            (false, None) => {
+                let all: Box<dyn Read> = Box::new(start.chain(from));
+                return Ok(Self::Image(piped.then_some(all)));
+            }
+            (true, _) if is_device => {
+                return Err(ImageError::Stream { path: path.to_owned() }.into());
+            }
+            (true, _) => {}
         }
-        let stream = StreamSource::begin(all)?;
+        let stream = StreamSource::begin(Box::new(start.chain(from)))?;
         Ok(Self::Stream(Box::new(stream)))
     }
 }

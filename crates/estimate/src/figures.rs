@@ -91,8 +91,10 @@ pub struct CodecFigures {
     pub compression_ratio: Figure,
     /// `data_bytes / stored_bytes`.
     pub reduction_ratio: Figure,
-    /// What is saved of the data, metadata counted: `1 - device_bytes / data_bytes`.
-    pub saved_fraction: Figure,
+    /// What is saved of the data, metadata counted: `1 - device_bytes / data_bytes`. None where
+    /// part of a file was read and the rest was not: what is saved of that part is not what is
+    /// saved of the file.
+    pub saved_fraction: Option<Figure>,
 }
 
 /// What is counted of one chunk size while data is read.
@@ -154,6 +156,12 @@ fn fraction(sample: &Sample) -> f64 {
 }
 
 impl SizeFigures {
+    /// The same of data that lacks the rest of a file which was read in part.
+    pub(crate) fn of_a_part(self) -> Self {
+        let codecs = self.codecs.into_iter().map(CodecFigures::of_a_part).collect();
+        Self { codecs, ..self }
+    }
+
     /// The figures of chunks of `chunk_bytes` in `logical_bytes` of files; `codecs` are the names
     /// of those that the sample was measured with.
     pub(crate) fn new(
@@ -185,6 +193,11 @@ impl SizeFigures {
 }
 
 impl CodecFigures {
+    /// The same of data that lacks the rest of a file which was read in part.
+    pub(crate) fn of_a_part(self) -> Self {
+        Self { saved_fraction: None, ..self }
+    }
+
     fn new(
         name: &str,
         spread: &CodecSpread,
@@ -206,7 +219,7 @@ impl CodecFigures {
             device_bytes,
             compression_ratio: spread.compression,
             reduction_ratio: stored_bytes.into_ratio_of(data_bytes),
-            saved_fraction: Figure { value: 1.0 - left.value, error: left.error },
+            saved_fraction: Some(Figure { value: 1.0 - left.value, error: left.error }),
         }
     }
 }
@@ -256,7 +269,7 @@ mod tests {
         assert!((1366.0..1406.0).contains(&metadata_bytes), "{metadata_bytes}");
         let device_bytes = codec.device_bytes.value;
         assert_eq!(device_bytes, 20480.0 + metadata_bytes);
-        assert_eq!(codec.saved_fraction.value, 1.0 - device_bytes / (40.0 * 4096.0));
+        assert_eq!(codec.saved_fraction.unwrap().value, 1.0 - device_bytes / (40.0 * 4096.0));
     }
 
     #[test]

@@ -39,6 +39,6 @@ pub use data_chunks::{CHUNK_BYTES, DataChunks};
 pub use detect::{WAYS, detect};
 pub use detected::DetectedBy;
 pub use figures::{CodecFigures, Figure, SizeFigures};
-pub use pieces::{Unreadable, UnreadableFiles};
+pub use pieces::{PartRead, Unreadable, UnreadableFiles};
 pub use scan::{Estimate, MEMORY_BYTES_MIN, Options, estimate};
 pub use walk::size_bytes;

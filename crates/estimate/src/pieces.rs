@@ -31,6 +31,17 @@ pub struct Unreadable {
     pub path: PathBuf,
     /// Why.
     pub error: ImageError,
+    /// What was read of it before, if that was anything.
+    pub part: Option<PartRead>,
+}
+
+/// The part of a file that was read.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct PartRead {
+    /// From its start to here.
+    pub read_bytes: u64,
+    /// Of the whole file, or of the disk in it.
+    pub size_bytes: u64,
 }
 
 /// All of them.
@@ -38,6 +49,8 @@ pub struct Unreadable {
 pub struct UnreadableFiles {
     /// How many there are.
     pub count: u64,
+    /// Those of them that were read in part.
+    pub in_part: u64,
     /// The first thousand.
     pub named: Vec<Unreadable>,
 }
@@ -178,7 +191,7 @@ impl<'a> Pieces<'a> {
         let path = found.path().to_owned();
         match found.open() {
             Ok(image) => self.current = Some(Current { path, image, at_bytes: 0, run: 0..0 }),
-            Err(error) => self.note_unreadable(path, error),
+            Err(error) => self.note_unreadable(path, error, None),
         }
         true
     }
@@ -186,21 +199,24 @@ impl<'a> Pieces<'a> {
     /// Leaves the current file, at its end or where it cannot be read.
     fn leave(&mut self, error: Option<ImageError>) {
         let Some(current) = self.current.take() else { return };
+        let size_bytes = current.image.size_bytes();
         // Of a file that ends in an error only what was read is counted.
-        let all_bytes = current.image.size_bytes();
-        let read_bytes = if error.is_some() { current.at_bytes.min(all_bytes) } else { all_bytes };
+        let read_bytes =
+            if error.is_some() { current.at_bytes.min(size_bytes) } else { size_bytes };
         self.logical_bytes = self.logical_bytes.saturating_add(read_bytes);
-        self.files += 1;
+        self.files += u64::from(error.is_none() || read_bytes > 0);
         self.reading.done_bytes.store(self.logical_bytes, Ordering::Relaxed);
         if let Some(error) = error {
-            self.note_unreadable(current.path, error);
+            let part = (read_bytes > 0).then_some(PartRead { read_bytes, size_bytes });
+            self.note_unreadable(current.path, error, part);
         }
     }
 
-    fn note_unreadable(&mut self, path: PathBuf, error: ImageError) {
+    fn note_unreadable(&mut self, path: PathBuf, error: ImageError, part: Option<PartRead>) {
         self.unreadable.count += 1;
+        self.unreadable.in_part += u64::from(part.is_some());
         if self.unreadable.named.len() < UNREADABLE_NAMED_MAX {
-            self.unreadable.named.push(Unreadable { path, error });
+            self.unreadable.named.push(Unreadable { path, error, part });
         }
     }
 }

@@ -158,7 +158,9 @@ impl<'a> Scan<'a> {
         let figures = |size: Size| {
             let counted = size.counted.into_inner().unwrap_or_else(PoisonError::into_inner);
             let Counted { tally, sample } = counted;
-            SizeFigures::new(size.chunk_bytes, sources.logical_bytes, tally, &sample, &names)
+            let figures =
+                SizeFigures::new(size.chunk_bytes, sources.logical_bytes, tally, &sample, &names);
+            if sources.unreadable.in_part == 0 { figures } else { figures.of_a_part() }
         };
         let sizes = self.sizes.into_iter().map(figures).collect();
         Estimate {

@@ -16,9 +16,11 @@ use crate::checksum::crc32c;
 
 pub(crate) mod header;
 pub(crate) mod section;
+mod start;
 
-pub use header::{STREAM_HEADER_BYTES, StreamHeader, StreamVersion, is_stream};
+pub use header::{STREAM_HEADER_BYTES, StreamHeader, StreamVersion};
 pub use section::{DATA_BYTES_MAX, SECTION_HEADER_BYTES, Section, StreamCourse};
+pub use start::{STREAM_START_BYTES, StreamStart};
 
 /// Version of the stream format that this program writes, and the newest that it reads.
 pub const STREAM_VERSION: u32 = 1;

@@ -13,8 +13,10 @@ use std::path::{Path, PathBuf};
 use crate::content::Content;
 use crate::error::ImageError;
 use crate::file::HostFile;
+use crate::foreign::ForeignFormat;
 use crate::layer::{Place, Span};
 use crate::qcow2::{Backing, Qcow2Image};
+use crate::qemu::QemuImage;
 use crate::raw::{RawImage, content_of};
 
 /// A run of data is not looked for any further.
@@ -35,12 +37,15 @@ pub enum ImageFormat {
     Raw,
     /// Tables that say where its clusters are.
     Qcow2,
+    /// What QEMU's programs read.
+    Foreign(&'static ForeignFormat),
 }
 
 #[derive(Debug)]
 enum Layer {
     Raw(RawImage),
     Qcow2(Box<Qcow2Image>),
+    Qemu(Box<QemuImage>),
 }
 
 impl DiskImage {
@@ -62,7 +67,8 @@ impl DiskImage {
     pub fn open_as(path: &Path, format: Option<ImageFormat>) -> Result<Self, ImageError> {
         let top = Layer::open(path, format)?;
         if format.is_none() && top.names_another_file() {
-            return Err(ImageError::BackingUnasked { path: path.to_owned() });
+            let (format, option) = ("a qcow2 image", "qcow2");
+            return Err(ImageError::BackingUnasked { path: path.to_owned(), format, option });
         }
         Self::over(top, path)
     }
@@ -109,6 +115,7 @@ impl DiskImage {
     pub fn format(&self) -> ImageFormat {
         match self.layers.first() {
             Some(Layer::Qcow2(_)) => ImageFormat::Qcow2,
+            Some(Layer::Qemu(image)) => ImageFormat::Foreign(image.format()),
             Some(Layer::Raw(_)) | None => ImageFormat::Raw,
         }
     }
@@ -212,11 +219,16 @@ impl Layer {
         let file = HostFile::open(path)?;
         let content = content_of(&file)?;
         let path = || path.to_owned();
+        let qemu = |file, format, others_asked| {
+            Ok(Self::Qemu(Box::new(QemuImage::open(file, format, others_asked)?)))
+        };
         match (format, content) {
             (Some(ImageFormat::Raw), _) | (None, Content::Disk) => {
                 Ok(Self::Raw(RawImage::new(file)))
             }
-            (_, Content::Qcow2) => Ok(Self::Qcow2(Box::new(Qcow2Image::open(file)?))),
+            (None | Some(ImageFormat::Qcow2), Content::Qcow2) => {
+                Ok(Self::Qcow2(Box::new(Qcow2Image::open(file)?)))
+            }
             (Some(ImageFormat::Qcow2), _) => {
                 let what = "it does not begin like one".to_owned();
                 Err(ImageError::Damaged { path: path(), what })
@@ -225,9 +237,8 @@ impl Layer {
             (None, Content::Compressed(compression)) => {
                 Err(ImageError::Compressed { path: path(), compression })
             }
-            (None, Content::Foreign(format)) => {
-                Err(ImageError::OtherFormat { path: path(), format })
-            }
+            (None, Content::Foreign(format)) => qemu(file, format, false),
+            (Some(ImageFormat::Foreign(format)), _) => qemu(file, format, true),
         }
     }
 
@@ -235,6 +246,7 @@ impl Layer {
         match self {
             Self::Raw(raw) => raw.file().size_bytes(),
             Self::Qcow2(qcow2) => qcow2.size_bytes(),
+            Self::Qemu(qemu) => qemu.size_bytes(),
         }
     }
 
@@ -242,6 +254,7 @@ impl Layer {
         match self {
             Self::Raw(raw) => raw.file(),
             Self::Qcow2(qcow2) => qcow2.file(),
+            Self::Qemu(qemu) => qemu.file(),
         }
     }
 
@@ -249,6 +262,7 @@ impl Layer {
         match self {
             Self::Raw(raw) => raw.span(at_bytes),
             Self::Qcow2(qcow2) => qcow2.span(at_bytes),
+            Self::Qemu(qemu) => Ok(qemu.span(at_bytes)),
         }
     }
 
@@ -256,6 +270,7 @@ impl Layer {
         match self {
             Self::Raw(raw) => raw.file().read_exact_at(host_bytes, out),
             Self::Qcow2(qcow2) => qcow2.read_at(host_bytes, out),
+            Self::Qemu(qemu) => qemu.read_at(host_bytes, out),
         }
     }
 
@@ -264,6 +279,7 @@ impl Layer {
         let (raw, qcow2) = match self {
             Self::Raw(raw) => (Some(raw.file()), None),
             Self::Qcow2(qcow2) => (None, Some(qcow2.files())),
+            Self::Qemu(qemu) => (Some(qemu.file()), None),
         };
         raw.into_iter().chain(qcow2.into_iter().flatten())
     }

@@ -59,11 +59,17 @@ pub enum ImageError {
         /// How.
         compression: Compression,
     },
-    /// A file of a format that is not read here.
+    /// A file of a format that is not read here, or of one that only QEMU's programs read, which
+    /// are not installed.
     #[error(
-        "{} is {}, which tamis does not read ({}); --format raw takes it as it is",
+        "{} is {}, which tamis {} ({}); --format raw takes it as it is",
         path.display(),
         format.name,
+        if format.qemu_name.is_some() {
+            "reads from a file, where qemu-img and qemu-nbd are installed"
+        } else {
+            "does not read"
+        },
         format.way_out.replace("FILE", &path.display().to_string())
     )]
     OtherFormat {
@@ -84,16 +90,42 @@ pub enum ImageError {
         /// What it has, so that the sentence goes on: "with ...".
         what: &'static str,
     },
-    /// A file that looks like a qcow2 image and names another, which was not asked for.
+    /// A file that looks like an image and names another file, which was not asked for.
     #[error(
-        "{} begins like a qcow2 image that names another file, which is not read unasked, since \
-         the guest of a raw image can write such bytes to read your files: add --format qcow2 if \
+        "{} begins like {format} that names another file, which is not read unasked, since the \
+         guest of a raw image can write such bytes to read your files: add --format {option} if \
          it is one, and --format raw if it is a disk",
         path.display()
     )]
     BackingUnasked {
         /// The file.
         path: PathBuf,
+        /// What it looks like: "a qcow2 image".
+        format: &'static str,
+        /// How that format is asked for.
+        option: &'static str,
+    },
+    /// What QEMU's programs read, and fail to.
+    #[error("the image {} cannot be read through qemu-nbd: {what}", path.display())]
+    Qemu {
+        /// The image.
+        path: PathBuf,
+        /// Why.
+        what: String,
+    },
+    /// An image of another format that contradicts itself.
+    #[error(
+        "{} is {}, and damaged: {what}; `qemu-img check` says more",
+        path.display(),
+        format.name
+    )]
+    DamagedForeign {
+        /// The file.
+        path: PathBuf,
+        /// What it is.
+        format: &'static ForeignFormat,
+        /// What cannot be.
+        what: String,
     },
     /// An image whose chain of backing files comes back to a file that is in it already.
     #[error(

@@ -147,7 +147,7 @@ impl HostFile {
         }
     }
 
-    fn unreadable(&self, source: std::io::Error) -> ImageError {
+    pub(crate) fn unreadable(&self, source: std::io::Error) -> ImageError {
         ImageError::Io { path: self.path.clone(), source }
     }
 }

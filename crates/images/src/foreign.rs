@@ -1,5 +1,5 @@
-//! Formats that are recognised by a few bytes in a fixed place, and not read: each with its name
-//! and the line that makes a disk of it.
+//! Formats that are recognised by a few bytes in a fixed place, and not read here: each with its
+//! name and the line that makes a disk of it. QEMU's programs read those that have a name there.
 
 /// A format that is recognised and not read here.
 #[derive(Debug, PartialEq, Eq)]
@@ -85,6 +85,12 @@ pub(crate) static FIRST: [ForeignFormat; 22] = [
 ];
 
 impl ForeignFormat {
+    /// The format that `qemu-img` calls so.
+    #[must_use]
+    pub fn of_qemu(name: &str) -> Option<&'static Self> {
+        FIRST.iter().chain(&LAST).find(|format| format.qemu_name == Some(name))
+    }
+
     /// Where the bytes are that tell it.
     #[cfg(test)]
     pub(crate) fn range(&self) -> std::ops::Range<usize> {

@@ -3,8 +3,10 @@
 //! ```text
 //! disk_image.rs              a disk as its guest sees it: bytes, and where none were ever written
 //!   ├─ raw.rs                a layer that is a file or a device
-//!   └─ qcow2.rs              a layer that is a qcow2 image, over another if it has a backing file
-//!        header.rs, l2_table.rs, expanded.rs    its header, its tables, its compressed clusters
+//!   ├─ qcow2.rs              a layer that is a qcow2 image, over another if it has a backing file
+//!   │    header.rs, l2_table.rs, expanded.rs    its header, its tables, its compressed clusters
+//!   └─ qemu.rs               a layer in another program's format, which QEMU's programs read
+//!        asked.rs, map.rs, served.rs    questions, its holes, its bytes
 //!        file.rs             a file or block device of the host, and its holes
 //! ```
 //!
@@ -28,6 +30,7 @@ mod file;
 mod foreign;
 mod layer;
 mod qcow2;
+mod qemu;
 mod raw;
 
 pub use compressed::Compression;

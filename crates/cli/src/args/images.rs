@@ -7,10 +7,11 @@ use images::ImageFormat;
 
 use super::options::{EngineArgs, Format};
 use super::values::{
-    Codecs, parse_base, parse_chunk_size, parse_codecs, parse_estimate_memory, parse_image_format,
+    Codecs, ImportFormat, parse_base, parse_chunk_size, parse_codecs, parse_estimate_memory,
+    parse_import_format,
 };
 
-/// Copy a raw or qcow2 disk image into a volume
+/// Copy a disk image into a volume
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -23,11 +24,16 @@ Examples:
       as `tamis volume create --domain`, if vm2 is not there
   tamis import /srv/store vm3 overlay.qcow2 --format qcow2
       with the backing files that it names
+  tamis import /srv/store vm4 appliance.vmdk
+      through qemu-nbd, if that is installed (Debian: qemu-utils); so VHDX, VDI, VHD, Parallels, QED
   ssh host tamis export /srv/store vm1@tuesday - --from @monday | tamis import /srv/copy vm1 -
       brings a volume that stands at vm1@monday to vm1@tuesday
 
 Without --format the first bytes of a file say what it is. The guest of a raw image can write them:
-a backing file is read only with --format qcow2, and --format raw takes any file as it is.
+files that an image names, as backing files and parts of a VMDK, are read only if its format is
+given, and --format raw takes any file as it is. A disk compressed by gzip, bzip2, xz or zstd is
+expanded. A stream whose start is damaged is refused, and so is anything else than a stream with
+--format stream.
 A volume that is made for the image is called NAME~importing until it is complete. A stream that
 `tamis export` made with --stream or --from is known by its start, and leaves the volume with the
 snapshot that it names; if it is cut or damaged the volume is as before, and an import that was
@@ -41,12 +47,13 @@ pub(crate) struct ImportArgs {
     pub(crate) store: PathBuf,
     /// Name of the volume; created if it is not there
     pub(crate) volume: String,
-    /// The image: a raw or qcow2 file, a block device, a stream, or - for standard input, which is
-    /// raw or a stream
+    /// The image: a file, a block device, a stream, or - for standard input, which is raw,
+    /// compressed or a stream
     pub(crate) file: PathBuf,
-    /// Format of the image: raw or qcow2 [default: what its first bytes say]
-    #[arg(long = "format", value_name = "raw|qcow2", value_parser = parse_image_format)]
-    pub(crate) image_format: Option<ImageFormat>,
+    /// What the file is: raw, qcow2, stream, or vmdk, vhdx, vdi, vpc, qed, parallels, bochs or dmg,
+    /// which are read through qemu-nbd [default: what its first bytes say]
+    #[arg(long = "format", value_name = "FORMAT", value_parser = parse_import_format)]
+    pub(crate) import_format: Option<ImportFormat>,
     /// Replace what the volume holds; with a stream that begins at a snapshot, what it has changed
     /// since that snapshot
     #[arg(long)]
@@ -110,8 +117,9 @@ Examples:
 Nothing is written. Each disk and each file is cut into chunks from its own start. Holes count as
 zeros. Figures are exact while the fingerprints of all chunks fit into --memory, about 24 bytes for
 each unique chunk; beyond that they come from a sample, and their standard errors are told. What
-cannot be read is listed at the end, and the exit code is then 1; a PATH that is not there ends it
-before anything is read, with 3.")]
+cannot be read is listed at the end, and the exit code is then 1; if a file is read only in part,
+no percentage is given, since it would be of that part. A PATH that is not there ends it before
+anything is read, with 3.")]
 pub(crate) struct EstimateArgs {
     /// Files, directories, block devices, raw and qcow2 images
     #[arg(required = true, value_name = "PATH")]
@@ -137,4 +145,14 @@ pub(crate) struct EstimateArgs {
     pub(crate) threads: Option<u16>,
     #[command(flatten)]
     pub(crate) format: Format,
+}
+
+impl ImportArgs {
+    /// The format of the image, if one was asked for.
+    pub(crate) fn image_format(&self) -> Option<ImageFormat> {
+        match self.import_format {
+            Some(ImportFormat::Image(format)) => Some(format),
+            Some(ImportFormat::Stream) | None => None,
+        }
+    }
 }

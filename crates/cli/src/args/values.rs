@@ -4,7 +4,7 @@ use disk::ZoneName;
 use format::catalog::Dedup;
 use format::detection::{FilterBlocks, FingerprintKind};
 use format::units::{Compression, Zone};
-use images::ImageFormat;
+use images::{ForeignFormat, ImageFormat};
 use traces::WorkloadKind;
 
 use crate::compression::{CompressionError, parse_compression};
@@ -85,11 +85,28 @@ pub(super) fn parse_dedup(text: &str) -> Result<Dedup, String> {
 }
 
 /// What `--format` says of an image.
-pub(super) fn parse_image_format(text: &str) -> Result<ImageFormat, String> {
+/// What `tamis import --format` names.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ImportFormat {
+    /// A disk.
+    Image(ImageFormat),
+    /// What `tamis export --stream` and `--from` write.
+    Stream,
+}
+
+pub(super) fn parse_import_format(text: &str) -> Result<ImportFormat, String> {
     match text {
-        "raw" => Ok(ImageFormat::Raw),
-        "qcow2" => Ok(ImageFormat::Qcow2),
-        _ => Err("use raw or qcow2".to_owned()),
+        "raw" => Ok(ImportFormat::Image(ImageFormat::Raw)),
+        "qcow2" => Ok(ImportFormat::Image(ImageFormat::Qcow2)),
+        "stream" => Ok(ImportFormat::Stream),
+        other => match ForeignFormat::of_qemu(other) {
+            Some(format) => Ok(ImportFormat::Image(ImageFormat::Foreign(format))),
+            None => {
+                Err("use raw, qcow2 or stream; vmdk, vhdx, vdi, vpc, qed, parallels, bochs and \
+                         dmg are read through qemu-nbd"
+                    .to_owned())
+            }
+        },
     }
 }
 

@@ -59,7 +59,7 @@ fn detect(args: &BenchDetectArgs) -> Result<(), CliError> {
     }
     match read.unreadable.count {
         0 => Ok(()),
-        count => Err(CliError::NotAllRead { count }),
+        count => Err(CliError::NotAllRead { count, in_part: read.unreadable.in_part }),
     }
 }
 

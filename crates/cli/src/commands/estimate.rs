@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use std::{fs, io};
 
-use estimate::{CodecFigures, Estimate, Figure, Options, SizeFigures};
+use estimate::{CodecFigures, Estimate, Figure, Options, SizeFigures, Unreadable};
 use format::units::{Codec, Compression};
 use images::ImageError;
 use serde::Serialize;
@@ -41,6 +41,8 @@ struct Report {
     seconds: f64,
     chunk_sizes: Vec<SizeFigures>,
     unreadable_files: u64,
+    /// Those of them that were read in part: the figures are of that part as well.
+    files_in_part: u64,
     /// The first thousand of them.
     unreadable: Vec<UnreadableFile>,
 }
@@ -50,6 +52,11 @@ struct UnreadableFile {
     #[serde(serialize_with = "output::path_as_text")]
     path: PathBuf,
     reason: String,
+    /// What was read of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    read_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    size_bytes: Option<u64>,
 }
 
 pub(super) fn run(args: EstimateArgs) -> Result<(), CliError> {
@@ -70,12 +77,12 @@ pub(super) fn run(args: EstimateArgs) -> Result<(), CliError> {
     } else {
         output::print(text(&report, args.memory))?;
         for file in &report.unreadable {
-            output::say(format_args!("not read: {}", file.reason));
+            output::say(file.sentence());
         }
     }
     match report.unreadable_files {
         0 => Ok(()),
-        count => Err(CliError::NotAllRead { count }),
+        count => Err(CliError::NotAllRead { count, in_part: report.files_in_part }),
     }
 }
 
@@ -132,17 +139,39 @@ impl Report {
         {
             return Err(only.error.into());
         }
-        let named = unreadable_named
-            .into_iter()
-            .map(|file| UnreadableFile { path: file.path, reason: file.error.to_string() });
+        let named = unreadable_named.into_iter().map(UnreadableFile::new);
         Ok(Self {
             files,
             logical_bytes,
             seconds: elapsed.as_secs_f64(),
             chunk_sizes: sizes,
             unreadable_files: unreadable.count,
+            files_in_part: unreadable.in_part,
             unreadable: named.collect(),
         })
+    }
+}
+
+impl UnreadableFile {
+    fn new(file: Unreadable) -> Self {
+        Self {
+            path: file.path,
+            reason: file.error.to_string(),
+            read_bytes: file.part.map(|part| part.read_bytes),
+            size_bytes: file.part.map(|part| part.size_bytes),
+        }
+    }
+
+    fn sentence(&self) -> String {
+        match (self.read_bytes, self.size_bytes) {
+            (Some(read_bytes), Some(size_bytes)) => format!(
+                "only the first {} of {} were read: {}",
+                human_bytes(read_bytes),
+                human_bytes(size_bytes),
+                self.reason
+            ),
+            _ => format!("not read: {}", self.reason),
+        }
     }
 }
 
@@ -166,15 +195,16 @@ fn text(report: &Report, memory_bytes: u64) -> String {
     }
     let speed = report.logical_bytes as f64 / report.seconds.max(1e-3);
     let mut text = format!(
-        "{} in {} {} ({}, {}/s)\n\n{table}\n\
+        "{} in {} {} ({}, {}/s){}\n\n{table}\n\
          dedup is data to unique, compression unique to stored, reduction data to stored; data is\n\
          what is not zeros, and saved is the part of it that a store does not take, metadata \
          counted\n",
         human_bytes(report.logical_bytes),
         human_count(report.files),
-        if report.files == 1 { "file" } else { "files" },
+        plural(report.files),
         human_duration(Duration::from_secs_f64(report.seconds)),
         human_bytes(speed as u64),
+        left_out(report),
     );
     if report.chunk_sizes.iter().any(|size| !size.exact) {
         // Writing to a string does not fail.
@@ -188,12 +218,30 @@ fn text(report: &Report, memory_bytes: u64) -> String {
     text
 }
 
+/// What the figures are not of, behind what they are of.
+fn left_out(report: &Report) -> String {
+    let unread = report.unreadable_files - report.files_in_part;
+    let files = |count| format!("{} {}", human_count(count), plural(count));
+    let mut text = String::new();
+    if report.files_in_part > 0 {
+        text += &format!("; of {} only a part", files(report.files_in_part));
+    }
+    if unread > 0 {
+        text += &format!("; {} could not be read", files(unread));
+    }
+    text
+}
+
+fn plural(files: u64) -> &'static str {
+    if files == 1 { "file" } else { "files" }
+}
+
 fn row(size: &SizeFigures, codec: &CodecFigures) -> [String; 10] {
     let bytes = |figure: &Figure| {
         format!("{}{}", human_bytes(figure.rounded()), margin(figure, figure.value))
     };
     let ratio = |figure: &Figure| format!("{:.2}x{}", figure.value, margin(figure, figure.value));
-    let saved = codec.saved_fraction;
+    let percent = |of: Figure| format!("{:.1}%{}", of.value * 100.0, margin(&of, 1.0));
     [
         human_bytes(u64::from(size.chunk_bytes)),
         codec.compression.clone(),
@@ -204,7 +252,7 @@ fn row(size: &SizeFigures, codec: &CodecFigures) -> [String; 10] {
         ratio(&codec.compression_ratio),
         bytes(&codec.metadata_bytes),
         ratio(&codec.reduction_ratio),
-        format!("{:.1}%{}", saved.value * 100.0, margin(&saved, 1.0)),
+        codec.saved_fraction.map_or_else(|| "-".to_owned(), percent),
     ]
 }
 
@@ -236,7 +284,7 @@ mod tests {
             device_bytes: figure(1_074_790_400.0, 0.0),
             compression_ratio: figure(2.0, error),
             reduction_ratio: figure(4.0, 0.0),
-            saved_fraction: figure(0.75, error),
+            saved_fraction: Some(figure(0.75, error)),
         };
         let size = SizeFigures {
             chunk_bytes: 4096,
@@ -256,6 +304,7 @@ mod tests {
             seconds: 4.0,
             chunk_sizes: vec![size],
             unreadable_files: 0,
+            files_in_part: 0,
             unreadable: Vec::new(),
         }
     }

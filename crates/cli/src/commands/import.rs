@@ -14,13 +14,13 @@ use std::ops::Range;
 
 use engine::{Client, NewVolume, RequestError, Stats, VolumeInfo};
 use format::catalog::VolumeName;
-use images::{DiskImage, ImageFormat};
+use images::DiskImage;
 use serde::Serialize;
 
 use super::served;
 use crate::args::ImportArgs;
 use crate::error::CliError;
-use crate::image::{Image, padded, read_full};
+use crate::image::{Image, check_pipe, padded, read_full};
 use crate::interrupt::Interrupt;
 use crate::opener::opener;
 use crate::output;
@@ -58,11 +58,11 @@ struct Summary {
 
 pub(super) fn run(args: &ImportArgs) -> Result<(), CliError> {
     check_name(&args.volume)?;
-    if args.file.as_os_str() == "-" && args.image_format == Some(ImageFormat::Qcow2) {
-        return Err(CliError::Qcow2FromStdin);
+    if args.file.as_os_str() == "-" {
+        check_pipe(args.image_format())?;
     }
     let interrupt = Interrupt::listen()?;
-    let stream = match Source::open(&args.file, args.image_format.is_some(), &interrupt)? {
+    let stream = match Source::open(&args.file, args.import_format, &interrupt)? {
         Source::Stream(source) => {
             served::refuse_stream(&args.store)?;
             return report(args, &stream::run(args, *source, &interrupt)?);
@@ -70,7 +70,10 @@ pub(super) fn run(args: &ImportArgs) -> Result<(), CliError> {
         Source::Image(stream) => stream,
     };
     served::refuse_import(args)?;
-    let image = Image::open(&args.file, args.image_format, stream)?;
+    let image = Image::open(&args.file, args.image_format(), stream);
+    // A signal of the terminal also ends a program that reads the image for us.
+    interrupt.check()?;
+    let image = image?;
     if image.size_bytes() == Some(0) {
         return Err(CliError::ImageEmpty);
     }

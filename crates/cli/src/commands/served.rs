@@ -99,11 +99,12 @@ fn create_line(args: &ImportArgs, size_bytes: Option<u64>) -> Result<String, Cli
 /// raw it is only where an import would have taken it so.
 fn describe(args: &ImportArgs) -> Result<Described, CliError> {
     let of = |format, size_bytes| Described { format, size_bytes };
-    match DiskImage::open_as(&args.file, args.image_format) {
+    match DiskImage::open_as(&args.file, args.image_format()) {
         Ok(image) => {
             let format = match image.format() {
                 ImageFormat::Raw => "raw",
                 ImageFormat::Qcow2 => "qcow2",
+                ImageFormat::Foreign(of) => of.qemu_name.unwrap_or("raw"),
             };
             Ok(of(format, Some(image.size_bytes())))
         }

@@ -106,6 +106,7 @@ impl CliError {
                 | Self::TraceEmpty { .. }
                 | Self::StreamOfVolume { .. }
                 | Self::StreamToDevice { .. }
+                | Self::NoStream { .. }
                 | Self::OtherBase { .. }
                 | Self::OutputTooSmall { .. }
                 | Self::OutputUnfit { .. }
@@ -128,8 +129,8 @@ fn exit_of_io(error: &io::Error) -> Exit {
 fn exit_of_image(error: &ImageError) -> Exit {
     match error {
         ImageError::Io { source, .. } => exit_of_io(source),
-        ImageError::Damaged { .. } => Exit::Damage,
-        ImageError::LengthChanged { .. } => Exit::Failed,
+        ImageError::Damaged { .. } | ImageError::DamagedForeign { .. } => Exit::Damage,
+        ImageError::LengthChanged { .. } | ImageError::Qemu { .. } => Exit::Failed,
         _ => Exit::Usage,
     }
 }

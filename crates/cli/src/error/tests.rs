@@ -106,7 +106,17 @@ fn examples() -> Vec<(CliError, Exit)> {
         (ImageError::OtherFormat { path: path(), format: vmdk() }.into(), Exit::Usage),
         (ImageError::Damaged { path: path(), what: "too short".into() }.into(), Exit::Damage),
         (ImageError::LengthChanged { path: path() }.into(), Exit::Failed),
-        (ImageError::BackingUnasked { path: path() }.into(), Exit::Usage),
+        (
+            ImageError::DamagedForeign { path: path(), format: vmdk(), what: "cut".into() }.into(),
+            Exit::Damage,
+        ),
+        (ImageError::Qemu { path: path(), what: "no socket".into() }.into(), Exit::Failed),
+        (
+            ImageError::BackingUnasked { path: path(), format: "a qcow2 image", option: "qcow2" }
+                .into(),
+            Exit::Usage,
+        ),
+        (CliError::NoStream { path: path() }, Exit::Usage),
         (
             CliError::CompressedNoDisk { name: "x.gz".into(), compression: Compression::Gzip },
             Exit::Usage,
@@ -127,7 +137,7 @@ fn examples() -> Vec<(CliError, Exit)> {
             CliError::WouldShrink { name: "v".into(), size_bytes: 2048, asked_bytes: 512 },
             Exit::Usage,
         ),
-        (CliError::NotAllRead { count: 2 }, Exit::Failed),
+        (CliError::NotAllRead { count: 2, in_part: 0 }, Exit::Failed),
         (
             CliError::NotUndone {
                 volume: "v".into(),

@@ -8,7 +8,9 @@ use std::process::{Command, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::harness::{Folder, command, has_open, noise, sparse_image, tamis};
+use crate::harness::{
+    Folder, command, has_open, installed, late_damage_qcow2, noise, sparse_image, tamis,
+};
 
 /// The figures of one chunk size, whose first codec is the one that was asked for.
 fn size_of(report: &Value, chunk_bytes: u64) -> &Value {
@@ -149,9 +151,34 @@ fn a_directory_is_read_as_it_is_and_what_cannot_be_is_told() {
     let partly = tamis(&format!("estimate {root} {vmdk}")).fails(1, "x.vmdk is a VMDK image");
     assert!(partly.out.contains("78.1 KiB in 2 files"), "{partly:?}");
     assert!(partly.err.contains("1 file could not be read"), "{partly:?}");
-    tamis(&format!("estimate {vmdk}")).fails(2, "VMDK");
+    // Where QEMU's programs are installed, they say that it is damaged.
+    let code = if installed("qemu-nbd") { 5 } else { 2 };
+    tamis(&format!("estimate {vmdk}")).fails(code, "VMDK");
     tamis(&format!("estimate {root} {root}/nowhere")).fails(3, "nowhere");
     tamis(&format!("estimate {root} --memory 4P")).fails(1, "--memory is more than");
+}
+
+/// What was read before the damage is figures of a part, and says so.
+#[test]
+fn of_a_file_that_is_read_in_part_no_percentage_is_given() {
+    let folder = Folder::new();
+    let (image, other) = (folder.path("half.qcow2"), folder.path("other.img"));
+    fs::write(&image, late_damage_qcow2(&noise(8, 2 << 20))).unwrap();
+    fs::write(&other, noise(9, 1 << 20)).unwrap();
+    for (line, heading) in [
+        (format!("estimate {image}"), "2 MiB in 1 file ("),
+        (format!("estimate {other} {image}"), "3 MiB in 2 files ("),
+    ] {
+        let told = tamis(&line).fails(1, "only the first 2 MiB of 3 MiB were read");
+        assert!(told.out.starts_with(heading), "{}", told.out);
+        assert!(told.out.contains("; of 1 file only a part\n"), "{}", told.out);
+        assert!(!told.out.contains('%'), "{}", told.out);
+        assert!(told.err.contains("damaged qcow2 image"), "{}", told.err);
+    }
+    let told = tamis(&format!("estimate {image} --json")).fails(1, "not to the end").json();
+    assert_eq!(told["files_in_part"], 1, "{told}");
+    assert_eq!(told["unreadable"][0]["read_bytes"], 2 << 20, "{told}");
+    assert!(size_of(&told, 4096)["codecs"][0]["saved_fraction"].is_null(), "{told}");
 }
 
 #[test]

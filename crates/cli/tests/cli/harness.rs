@@ -54,7 +54,13 @@ pub(crate) fn command<'a>(args: impl IntoIterator<Item = &'a str>) -> Command {
 }
 
 pub(crate) fn run(mut command: Command) -> Outcome {
-    let output = command.stdin(Stdio::null()).output().unwrap();
+    command.stdin(Stdio::null());
+    run_with_input(command)
+}
+
+/// Runs a command whose standard input is given, or nothing.
+pub(crate) fn run_with_input(mut command: Command) -> Outcome {
+    let output = command.output().unwrap();
     Outcome {
         code: output.status.code(),
         out: String::from_utf8_lossy(&output.stdout).into_owned(),
@@ -142,6 +148,21 @@ pub(crate) fn blank_qcow2(size_bytes: u64, backing: Option<&str>) -> Vec<u8> {
     put(40, &(1_u64 << 16).to_be_bytes());
     put(96, &4_u32.to_be_bytes());
     put(100, &104_u32.to_be_bytes());
+    file
+}
+
+/// A qcow2 image of which `bytes` can be read, in whole clusters of 64 KiB, and the cluster behind
+/// them cannot.
+pub(crate) fn late_damage_qcow2(bytes: &[u8]) -> Vec<u8> {
+    let clusters = bytes.len() >> 16;
+    let mut file = blank_qcow2(bytes.len() as u64 + (1 << 20), None);
+    let entry = |cluster: usize| ((cluster as u64) << 16 | 1 << 63).to_be_bytes();
+    file[1 << 16..][..8].copy_from_slice(&entry(2));
+    for number in 0..clusters {
+        file[(2 << 16) + number * 8..][..8].copy_from_slice(&entry(3 + number));
+    }
+    file[(2 << 16) + clusters * 8..][..8].copy_from_slice(&entry(1 << 20));
+    file.extend_from_slice(bytes);
     file
 }
 

@@ -14,6 +14,7 @@ mod failing;
 mod harness;
 mod help;
 mod images;
+mod incoming;
 mod kinds;
 mod output;
 mod places;

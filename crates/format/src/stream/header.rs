@@ -11,7 +11,7 @@ use crate::units::{BLOCK_BYTES, UUID_BYTES};
 /// Length of the header.
 pub const STREAM_HEADER_BYTES: usize = 1024;
 
-const MAGIC: u64 = u64::from_le_bytes(*b"TAMIS-ST");
+pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"TAMIS-ST");
 
 pub(crate) const MAGIC_AT: usize = 0;
 pub(crate) const CRC_AT: usize = 8;
@@ -75,12 +75,6 @@ pub struct StreamHeader {
     pub target: StreamVersion,
     /// What it holds before; none: nothing.
     pub base: Option<StreamVersion>,
-}
-
-/// Whether bytes start as a stream does.
-#[must_use]
-pub fn is_stream(start: &[u8]) -> bool {
-    start.get(..8).is_some_and(|magic| u64_at(magic, MAGIC_AT) == MAGIC)
 }
 
 impl StreamVersion {

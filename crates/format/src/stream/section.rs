@@ -22,8 +22,8 @@ pub(crate) const NUMBER_AT: usize = 8;
 pub(crate) const OFFSET_AT: usize = 16;
 pub(crate) const LENGTH_AT: usize = 24;
 const _: () = assert!(KIND_AT + 1 == ZERO_AT && ZERO_AT < NUMBER_AT);
-const KIND_DATA: u8 = 1;
-const KIND_HOLE: u8 = 2;
+pub(crate) const KIND_DATA: u8 = 1;
+pub(crate) const KIND_HOLE: u8 = 2;
 const KIND_END: u8 = 3;
 
 /// What a section says.
@@ -211,6 +211,6 @@ impl StreamCourse {
     }
 }
 
-fn crc_of(header: &[u8], payload: &[u8]) -> u32 {
+pub(crate) fn crc_of(header: &[u8], payload: &[u8]) -> u32 {
     crc32c_append(crc32c(&header[KIND_AT..]), payload)
 }

@@ -8,8 +8,8 @@ use crate::FormatError;
 use crate::catalog::Origin;
 use crate::checksum::crc32c_append;
 use crate::stream::{
-    SECTION_HEADER_BYTES, STREAM_HEADER_BYTES, STREAM_VERSION, Section, StreamCourse, StreamHeader,
-    StreamVersion, is_stream, sample_of, sample_ranges,
+    SECTION_HEADER_BYTES, STREAM_HEADER_BYTES, STREAM_START_BYTES, STREAM_VERSION, Section,
+    StreamCourse, StreamHeader, StreamStart, StreamVersion, sample_of, sample_ranges,
 };
 
 /// A stream of version 1, made by a script that followed `docs/format.md`: both ends of every other
@@ -79,8 +79,36 @@ fn headers_come_out_as_they_went_in() {
     for base in [false, true] {
         let header = header(12, base);
         let bytes = header.encode();
-        assert!(is_stream(&bytes) && !is_stream(&bytes[1..]) && !is_stream(&bytes[..7]));
         assert_eq!(StreamHeader::decode(&bytes), Ok(header));
+    }
+}
+
+/// A stream is known though any 512 bytes of its start are damaged, and by the first of its bytes
+/// though the rest is cut off; a disk is not taken for one.
+#[test]
+fn a_stream_is_known_whatever_is_damaged_of_its_start() {
+    let (whole, _) = stream(&vec![(3, 4, true), (1, 2, false)]);
+    let first_bytes = STREAM_START_BYTES + 4 * 512;
+    for damaged in (0..first_bytes).step_by(64).map(|at| at..(at + 512).min(first_bytes)) {
+        let mut bytes = whole.clone();
+        bytes[damaged.clone()].fill(0xa5);
+        assert_eq!(StreamStart::of(&bytes), StreamStart::Stream, "{damaged:?}");
+    }
+    for bit in 0..64 {
+        let mut bytes = whole.clone();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        assert_eq!(StreamStart::of(&bytes), StreamStart::Stream, "bit {bit}");
+    }
+    for length in 1..STREAM_START_BYTES {
+        assert_eq!(StreamStart::of(&whole[..length]), StreamStart::Stream, "{length} bytes");
+    }
+    let mut headless = whole.clone();
+    headless[..512].fill(0);
+    let start = &headless[..STREAM_START_BYTES];
+    assert_eq!(StreamStart::of(start), StreamStart::Needs(4 * 512));
+    headless[STREAM_START_BYTES] ^= 1;
+    for other in [headless.as_slice(), &[], &[0; STREAM_START_BYTES], &whole[1..], b"TAMIL"] {
+        assert_eq!(StreamStart::of(other), StreamStart::Other);
     }
 }
 
