@@ -34,7 +34,9 @@ mod tests;
 pub use client::Client;
 pub use error::{CallError, ConnectError, ControlError, ServeError};
 pub use local::{Grower, Local, SharedStatus};
-pub use protocol::{GetStatus, Grown, GrowthWish, PROTOCOL_VERSION, Refusal, RefusalKind, Status};
+pub use protocol::{
+    Disconnect, GetStatus, Grown, GrowthWish, PROTOCOL_VERSION, Refusal, RefusalKind, Status,
+};
 pub use server::{Server, answer_all};
 pub use socket::SOCKET_NAME;
 pub use spoken::{Control, Service, Spoken, VERBS};

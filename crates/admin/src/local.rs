@@ -1,9 +1,21 @@
 //! A store that is open in this process, for whoever asks here and for its server.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use engine::control::CloseOpens;
+use engine::{Ending, OpenInfo, RequestError};
 
 use crate::error::ControlError;
 use crate::protocol::{Grown, GrowthWish, Refusal, RefusalKind, Status};
+
+/// How long connections that are to end may take to answer what they have in flight.
+const DRAIN_TIME_MAX: Duration = Duration::from_secs(1);
+/// How long after that until whoever still has the volume open is named in a refusal.
+const CUT_TIME_MAX: Duration = Duration::from_secs(5);
+/// How often it is looked whether connections have ended.
+const LOOK_TIME: Duration = Duration::from_millis(5);
 
 /// What the server says of itself. It can be set after the server has started: the control socket
 /// is opened first, so that whoever gets through an NBD door finds it open.
@@ -52,6 +64,32 @@ impl Local {
 
     pub(crate) fn status(&self) -> Status {
         self.status.get()
+    }
+
+    /// Carries out [`crate::Disconnect`].
+    pub(crate) fn disconnect(&self, name: &str) -> Result<Vec<OpenInfo>, ControlError> {
+        let close = |ending| self.client.ask(CloseOpens { name: name.to_owned(), ending });
+        let asked = close(Ending::Drain)?;
+        let began = Instant::now();
+        loop {
+            let opens = match self.client.opens(name) {
+                // Deleted meanwhile, and with it nobody's.
+                Err(RequestError::NoSuchVolume { .. }) => Vec::new(),
+                opens => opens?,
+            };
+            let left: Vec<_> = opens.into_iter().filter(|open| asked.contains(open)).collect();
+            if left.is_empty() {
+                return Ok(asked);
+            }
+            match began.elapsed() {
+                elapsed if elapsed < DRAIN_TIME_MAX => {}
+                elapsed if elapsed < DRAIN_TIME_MAX + CUT_TIME_MAX => {
+                    close(Ending::Cut)?;
+                }
+                _ => return Err(RequestError::InUse { name: name.to_owned(), opens: left }.into()),
+            }
+            thread::sleep(LOOK_TIME);
+        }
     }
 
     pub(crate) fn grow(&self, wish: GrowthWish) -> Result<Grown, ControlError> {

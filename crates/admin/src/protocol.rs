@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::json::plain;
 
 /// Raised with every change of what is said: both ends have the same, or part.
-pub const PROTOCOL_VERSION: u32 = 2;
+pub const PROTOCOL_VERSION: u32 = 3;
 
 /// The server's first line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,6 +60,15 @@ pub struct GrowthWish {
     pub data: Vec<PathBuf>,
 }
 
+/// Ends the connections that have the volume or snapshot of this name open, and is answered with
+/// those when they have ended: first behind what they have in flight, after a moment at once. What
+/// is open for another reason, such as an import, is named in a refusal.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Disconnect {
+    /// Its name.
+    pub name: String,
+}
+
 /// What a store has grown to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grown {
@@ -73,7 +82,7 @@ pub struct Grown {
     pub tables_bytes: u64,
 }
 
-plain!(GetStatus, Status, GrowthWish, Grown);
+plain!(Disconnect, GetStatus, Status, GrowthWish, Grown);
 
 /// Why the server did not ask the engine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]

@@ -5,17 +5,22 @@
 //! whether the store is open in this process ([`Local`]) or in another ([`crate::Client`]).
 
 use engine::control::{
-    CloneVolume, DeleteRequest, Explain, GetCompression, GetStats, ListVolumes, NewVolume,
-    RenameVolume, ResizeVolume, Rollback, SetCompression, SetDedup, SetQuota, SnapshotRequest,
+    CloneVolume, DeleteRequest, Explain, GetCompression, GetStats, ListOpens, ListVolumes,
+    NewVolume, RenameVolume, ResizeVolume, Rollback, SetCompression, SetDedup, SetQuota,
+    SnapshotRequest,
 };
-use engine::{Ask, CollectRequest, DifferenceRequest, ScrubRequest, VolumeInfo, WeightRequest};
+use engine::{
+    Ask, CollectRequest, DifferenceRequest, OpenInfo, ScrubRequest, VolumeInfo, WeightRequest,
+};
 use serde_json::Value;
 
 use crate::error::ControlError;
 use crate::json::{FromJson, ToJson};
 use crate::local::Local;
 use crate::outcome::Outcome;
-use crate::protocol::{GetStatus, Grown, GrowthWish, Refusal, RefusalKind, RequestLine, Status};
+use crate::protocol::{
+    Disconnect, GetStatus, Grown, GrowthWish, Refusal, RefusalKind, RequestLine, Status,
+};
 
 /// Volumes that are listed in one go: whatever they are called, a line holds them.
 pub(crate) const LISTED_AT_ONCE: usize = 4096;
@@ -122,6 +127,8 @@ fn of_engine<A: Ask>(store: &Local, verb: A) -> Result<A::Answer, ControlError> 
 spoken! {
     "status": GetStatus -> Status, true, |store, _| Ok(store.status());
     "grow": GrowthWish -> Grown, false, |store, wish| store.grow(wish);
+    "disconnect": Disconnect -> Vec<OpenInfo>, false, |store, wish| store.disconnect(&wish.name);
+    "list_opens": ListOpens -> <ListOpens as Ask>::Answer, true, of_engine;
     "list_volumes": ListVolumes -> <ListVolumes as Ask>::Answer, true, of_engine;
     "create_volume": NewVolume -> <NewVolume as Ask>::Answer, false, of_engine;
     "resize_volume": ResizeVolume -> <ResizeVolume as Ask>::Answer, false, of_engine;

@@ -9,13 +9,14 @@ use std::thread;
 
 use admin::json::Json;
 use admin::{
-    Client, Control, ControlError, GetStatus, Grown, GrowthWish, Local, Server, SharedStatus,
-    Spoken, Status, VERBS,
+    Client, Control, ControlError, Disconnect, GetStatus, Grown, GrowthWish, Local, Server,
+    SharedStatus, Spoken, Status, VERBS,
 };
 use disk::{Doorbell, MemoryDisk, SUPERBLOCK_BYTES};
 use engine::control::{
-    CloneVolume, DeleteRequest, Explain, GetCompression, GetStats, ListVolumes, NewVolume,
-    RenameVolume, ResizeVolume, Rollback, SetCompression, SetDedup, SetQuota, SnapshotRequest,
+    CloneVolume, DeleteRequest, Explain, GetCompression, GetStats, ListOpens, ListVolumes,
+    NewVolume, RenameVolume, ResizeVolume, Rollback, SetCompression, SetDedup, SetQuota,
+    SnapshotRequest,
 };
 use engine::{
     Address, Codec, CollectRequest, Compression, CreateOptions, Dedup, DifferenceRequest, Opener,
@@ -110,9 +111,17 @@ fn every_verb_is_answered_alike_over_the_socket_and_in_process() {
     let new = NewVolume { name: "w".to_owned(), size_bytes: 1 << 20, ..NewVolume::default() };
     assert_eq!(both.ask(new.clone())["name"], "w");
     assert!(both.ask(new)["refused"].as_str().unwrap().contains("VolumeExists"));
-    both.ask(ResizeVolume { name: name(), size_bytes: 2 << 20, may_shrink: false });
-    let smaller = ResizeVolume { name: name(), size_bytes: 512, may_shrink: false };
+    let resize = |size_bytes, may_shrink| {
+        let (name, even_if_open) = (name(), false);
+        ResizeVolume { name, size_bytes, may_shrink, even_if_open }
+    };
+    both.ask(resize(2 << 20, false));
+    let smaller = resize(512, false);
     assert!(both.ask(smaller)["refused"].as_str().unwrap().contains("WouldShrink"));
+    assert_eq!(both.ask(ListOpens { name: name() }), json!([]));
+    let nobody = Disconnect { name: "nope".to_owned() };
+    assert!(both.ask(nobody)["refused"].as_str().unwrap().contains("NoSuchVolume"));
+    assert_eq!(both.ask(Disconnect { name: name() }), json!([]));
     both.ask(RenameVolume { name: "w".to_owned(), new_name: "x".to_owned() });
     both.ask(SetQuota { name: name(), quota_bytes: Some(1 << 20) });
     both.ask(SetDedup { name: name(), dedup: Dedup::Auto });

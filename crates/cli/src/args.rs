@@ -26,7 +26,7 @@ pub(crate) use diff::DiffArgs;
 pub(crate) use explain::ExplainArgs;
 pub(crate) use health::{CheckArgs, ScrubArgs, StatsArgs};
 pub(crate) use images::{EstimateArgs, ExportArgs, ImportArgs};
-pub(crate) use options::EngineArgs;
+pub(crate) use options::{Confirm, EngineArgs, Force};
 pub(crate) use replay::ReplayArgs;
 pub(crate) use serve::ServeArgs;
 pub(crate) use snapshot::{

@@ -8,12 +8,22 @@
 //! ```
 
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
-use admin::{Control, Local, Spoken};
-use engine::VolumeInfo;
+use admin::{Control, Disconnect, Local, Spoken};
+use engine::control::ListOpens;
+use engine::{RequestError, VolumeInfo};
 
+use crate::args::Force;
 use crate::error::CliError;
 use crate::store::{OpenStore, question_options};
+
+/// How often clients are disconnected for one change: those that connect again by themselves are
+/// back within milliseconds, and mostly too late.
+const DISCONNECTIONS_MAX: usize = 50;
+/// A pause until requests of disconnected clients have ended.
+const UNDER_WAY_PAUSE: Duration = Duration::from_millis(20);
 
 /// A store for questions and small changes.
 pub(crate) enum Store {
@@ -66,6 +76,44 @@ impl Store {
             Self::Here(_, local) => local.ask(verb)?,
             Self::Served(server) => server.ask(verb)?,
         })
+    }
+
+    /// That nobody has the volume or snapshot of this name open, or that whoever has it may be
+    /// disconnected.
+    ///
+    /// # Errors
+    /// [`RequestError::InUse`] names them.
+    pub(crate) fn check_unopened(&mut self, name: &str, force: Force) -> Result<(), CliError> {
+        let name = name.to_owned();
+        let opens = self.ask(ListOpens { name: name.clone() })?;
+        if opens.is_empty() || force.force {
+            return Ok(());
+        }
+        Err(RequestError::InUse { name, opens }.into())
+    }
+
+    /// Asks for a change for which nobody may have a volume open. With `force` whoever has is
+    /// disconnected first.
+    ///
+    /// # Errors
+    /// [`RequestError::InUse`] names those who have it open, without `force` or in spite of it.
+    pub(crate) fn ask_alone<V: Spoken + Clone>(
+        &mut self,
+        verb: V,
+        force: Force,
+    ) -> Result<V::Answer, CliError> {
+        for _ in 0..DISCONNECTIONS_MAX {
+            match self.ask(verb.clone()) {
+                Err(CliError::Request(RequestError::InUse { name, .. })) if force.force => {
+                    self.ask(Disconnect { name })?;
+                }
+                Err(CliError::Request(RequestError::RequestsUnderWay { .. })) if force.force => {
+                    thread::sleep(UNDER_WAY_PAUSE);
+                }
+                outcome => return outcome,
+            }
+        }
+        self.ask(verb)
     }
 
     /// All volumes and snapshots, by name.

@@ -359,6 +359,8 @@ pub(crate) enum CliError {
     NotTheTarget { volume: String, target: String },
     #[error("nothing was changed")]
     NotConfirmed,
+    #[error("nothing was changed: add --yes, for nobody can be asked here \"{question}\"")]
+    NobodyToAsk { question: String },
     #[error("{action}: {source}")]
     System { action: &'static str, source: io::Error },
     #[error("the store's thread ended without a word: this is a defect of tamis, please report it")]

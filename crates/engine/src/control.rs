@@ -20,9 +20,9 @@ use crate::door::outcome::Reply;
 pub use asked::Asking;
 pub(crate) use asked::{Asked, Verb};
 pub use verbs::{
-    CloneVolume, Close, DeleteRequest, Explain, GetCompression, GetGeometry, GetStats, Grow,
-    ListOpens, ListVolumes, NewVolume, Open, RenameVolume, ResizeVolume, Rollback, SetCompression,
-    SetDedup, SetQuota, SnapshotRequest, TakeCopied,
+    CloneVolume, Close, CloseOpens, DeleteRequest, Explain, GetCompression, GetGeometry, GetStats,
+    Grow, ListOpens, ListVolumes, NewVolume, Open, RenameVolume, ResizeVolume, Rollback,
+    SetCompression, SetDedup, SetQuota, SnapshotRequest, TakeCopied,
 };
 
 /// A request of the control language.

@@ -76,7 +76,7 @@ pub use door::done::{Completions, Done, Pending};
 pub use door::error::RequestError;
 pub use door::moment::utc;
 pub use door::open_volume::OpenVolume;
-pub use door::opens::{OpenInfo, Opener};
+pub use door::opens::{Ending, OpenInfo, Opener};
 pub use door::outcome::{Extent, ReadPieces, Reply, Segment, VolumeInfo};
 pub use door::reservation::Reservation;
 pub use door::volume::{SECTOR_BYTES, VOLUME_BYTES_MAX, VolumeHandle};

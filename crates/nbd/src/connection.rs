@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use engine::{Client, OpenVolume};
+use engine::{Client, Ending, OpenVolume};
 use threads::AdaptiveSpin;
 
 use crate::exports::Offered;
@@ -150,6 +150,12 @@ impl Connection {
         let link = Arc::clone(self.link.get_or_init(new_link));
         let source = Watched::new(&self.socket, spin);
         let stream = Stream::new(source, incoming, answers, Arc::clone(&link));
+        let (volume, closing_link) = (&agreed.export, Arc::downgrade(&link));
+        volume.on_close(move |ending| match (closing_link.upgrade(), ending) {
+            (Some(link), Ending::Drain) => link.drain(),
+            (Some(link), Ending::Cut) => link.abort(),
+            (None, _) => {}
+        });
         // The volume stays open until all that was asked of it has been answered.
         let mut session = Session::new(client, agreed, stream, closing);
         thread::scope(|scope| {

@@ -1,8 +1,9 @@
 //! Verbs about volumes and settings, and volumes as they are listed.
 
 use engine::control::{
-    CloneVolume, DeleteRequest, Explain, GetCompression, GetStats, ListVolumes, NewVolume,
-    RenameVolume, ResizeVolume, Rollback, SetCompression, SetDedup, SetQuota, SnapshotRequest,
+    CloneVolume, DeleteRequest, Explain, GetCompression, GetStats, ListOpens, ListVolumes,
+    NewVolume, RenameVolume, ResizeVolume, Rollback, SetCompression, SetDedup, SetQuota,
+    SnapshotRequest,
 };
 use engine::{Codec, Compression, Dedup, VolumeInfo, VolumeKind};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -10,13 +11,14 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use crate::json::{FromJson, ToJson, mirror, record};
 
 record! {
+    ListOpens { name }
     ListVolumes { after, most }
     NewVolume { name, size_bytes, read_only, domain, kind }
-    ResizeVolume { name, size_bytes, may_shrink }
+    ResizeVolume { name, size_bytes, may_shrink, even_if_open }
     RenameVolume { name, new_name }
     SetQuota { name, quota_bytes }
     SetDedup { name, dedup }
-    DeleteRequest { name, with_snapshots, id, newest }
+    DeleteRequest { name, with_snapshots, id, newest, even_if_open }
     SnapshotRequest { volumes, name, taken_unix_s }
     CloneVolume { snapshot, name }
     Rollback { snapshot, id }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use images::ImageFormat;
 
-use super::options::{EngineArgs, Format};
+use super::options::{Confirm, EngineArgs, Format};
 use super::values::{
     Codecs, ImportFormat, parse_base, parse_chunk_size, parse_codecs, parse_estimate_memory,
     parse_import_format,
@@ -19,7 +19,8 @@ Examples:
       creates volume vm1 with the size of the image if it is not there; holes stay holes
   zstd -dc vm1.img.zst | tamis import /srv/store vm1 -
   tamis import /srv/store vm1 /dev/sdb --overwrite
-      replaces all that vm1 held
+      replaces all that vm1 held, after a question; in a script, and with an image from standard
+      input, it needs --yes
   tamis import /srv/store vm2 vm2.img --domain tenantA
       as `tamis volume create --domain`, if vm2 is not there
   tamis import /srv/store vm3 overlay.qcow2 --format qcow2
@@ -58,6 +59,8 @@ pub(crate) struct ImportArgs {
     /// since that snapshot
     #[arg(long)]
     pub(crate) overwrite: bool,
+    #[command(flatten)]
+    pub(crate) confirm: Confirm,
     /// Domain of the volume, as with `tamis volume create`; one that is there must be in it
     #[arg(long, value_name = "NAME")]
     pub(crate) domain: Option<String>,

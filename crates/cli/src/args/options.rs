@@ -15,9 +15,18 @@ pub(crate) struct Format {
 /// What loses something is asked about first.
 #[derive(Debug, Args)]
 pub(crate) struct Confirm {
-    /// Do not ask
+    /// Do not ask; without a terminal nothing is lost unless this is given
     #[arg(long, short)]
     pub(crate) yes: bool,
+}
+
+/// What becomes of clients that have the volume open.
+#[derive(Copy, Clone, Debug, Args)]
+pub(crate) struct Force {
+    /// Disconnect the clients that have it open first; without it the command is refused and names
+    /// them
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 /// What an engine may use.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::options::{Confirm, Format};
+use super::options::{Confirm, Force, Format};
 use super::values::{SnapshotName, parse_snapshot};
 
 /// Take, list and delete snapshots, and go back to them
@@ -75,13 +75,16 @@ pub(crate) struct SnapshotListArgs {
 #[command(after_help = "\
 Example:
   tamis snapshot delete /srv/store vm1@monday vm1@tuesday
-Volumes and clones keep what they hold. At a terminal it asks first, unless --yes is given.")]
+Volumes and clones keep what they hold. At a terminal it asks first; elsewhere it needs --yes. While
+clients have a snapshot open it is refused and names them; --force disconnects them first.")]
 pub(crate) struct SnapshotDeleteArgs {
     /// Directory of the store
     pub(crate) store: PathBuf,
     /// Volume and snapshot
     #[arg(value_name = "VOLUME@NAME", value_parser = parse_snapshot, required = true)]
     pub(crate) snapshots: Vec<SnapshotName>,
+    #[command(flatten)]
+    pub(crate) force: Force,
     #[command(flatten)]
     pub(crate) confirm: Confirm,
     #[command(flatten)]
@@ -93,14 +96,17 @@ pub(crate) struct SnapshotDeleteArgs {
 #[command(after_help = "\
 Example:
   tamis snapshot rollback /srv/store vm1@monday
-What vm1 holds now is lost, unless a snapshot holds it; all snapshots stay. No client may have the
-volume open. At a terminal it asks first, unless --yes is given.")]
+What vm1 holds now is lost, unless a snapshot holds it; all snapshots stay. At a terminal it asks
+first; elsewhere it needs --yes. While clients have the volume open it is refused and names them;
+--force disconnects them first.")]
 pub(crate) struct SnapshotRollbackArgs {
     /// Directory of the store
     pub(crate) store: PathBuf,
     /// Volume and snapshot
     #[arg(value_name = "VOLUME@NAME", value_parser = parse_snapshot)]
     pub(crate) snapshot: SnapshotName,
+    #[command(flatten)]
+    pub(crate) force: Force,
     #[command(flatten)]
     pub(crate) confirm: Confirm,
     #[command(flatten)]

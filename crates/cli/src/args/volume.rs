@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args, Subcommand};
 use engine::Dedup;
 
-use super::options::{Confirm, Format};
+use super::options::{Confirm, Force, Format};
 use super::values::{Quota, parse_dedup, parse_quota};
 use crate::size::parse_size;
 
@@ -139,7 +139,9 @@ pub(crate) struct VolumeShowArgs {
 Examples:
   tamis volume resize /srv/store vm1 --size 80G
   tamis volume resize /srv/store vm1 --size 20G --shrink
-The second cuts off what lies beyond 20 GiB, for good, also of a volume that clients have open.
+The second cuts off what lies beyond 20 GiB, for good. It is refused while clients have the volume
+open, unless --force disconnects them; at a terminal it asks first, elsewhere it needs --yes.
+A volume grows while clients have it open; they see the new size when they connect again.
 Without --shrink nothing is ever cut off, also if somebody else has just made the volume larger than
 the size asked for.")]
 pub(crate) struct VolumeResizeArgs {
@@ -151,13 +153,18 @@ pub(crate) struct VolumeResizeArgs {
     /// Allow a smaller size; what lies beyond it is lost
     #[arg(long)]
     pub(crate) shrink: bool,
+    #[command(flatten)]
+    pub(crate) force: Force,
+    #[command(flatten)]
+    pub(crate) confirm: Confirm,
 }
 
 /// Give a volume another name
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
-  tamis volume rename /srv/store vm1 web-server")]
+  tamis volume rename /srv/store vm1 web-server
+Clients that have it open go on. One that connects again asks for the old name.")]
 pub(crate) struct VolumeRenameArgs {
     #[command(flatten)]
     pub(crate) of: VolumeName,
@@ -171,16 +178,18 @@ pub(crate) struct VolumeRenameArgs {
 Examples:
   tamis volume delete /srv/store vm1
   tamis volume delete /srv/store vm1 --with-snapshots
-At a terminal it asks first, unless --yes is given. Only what was asked about is deleted: if another
-volume has the name by the time of the answer, or there are further snapshots, nothing is. While the
-store is served a volume goes at once, even if clients have it open: their requests fail from then
-on.")]
+At a terminal it asks first; elsewhere, in a script, it needs --yes. Only what was asked about is
+deleted: if another volume has the name by the time of the answer, or there are further snapshots,
+nothing is. While clients have the volume open, or one of the snapshots that go with it, it is
+refused and names them; --force disconnects them first.")]
 pub(crate) struct VolumeDeleteArgs {
     #[command(flatten)]
     pub(crate) of: VolumeName,
     /// Delete its snapshots as well
     #[arg(long)]
     pub(crate) with_snapshots: bool,
+    #[command(flatten)]
+    pub(crate) force: Force,
     #[command(flatten)]
     pub(crate) confirm: Confirm,
 }

@@ -17,6 +17,7 @@ use format::catalog::VolumeName;
 use images::DiskImage;
 use serde::Serialize;
 
+use super::confirm::confirm;
 use super::served;
 use crate::args::ImportArgs;
 use crate::error::CliError;
@@ -124,6 +125,7 @@ impl Import<'_> {
         match all.iter().find(|volume| volume.name == args.volume) {
             Some(volume) => {
                 check_domain(volume, args)?;
+                ask_about(volume, args)?;
                 self.fill_existing(volume, &all, args.overwrite)
             }
             None => self.fill_new(&args.volume, args.domain.clone()),
@@ -312,6 +314,16 @@ fn check_domain(volume: &VolumeInfo, args: &ImportArgs) -> Result<(), CliError> 
         return Ok(());
     }
     Err(CliError::OtherDomain { name: volume.name.clone() })
+}
+
+/// Whether what the volume holds is to be replaced.
+fn ask_about(volume: &VolumeInfo, args: &ImportArgs) -> Result<(), CliError> {
+    let VolumeInfo { name, mapped_bytes, .. } = volume;
+    if !args.overwrite || *mapped_bytes == 0 || volume.taken_unix_s.is_some() {
+        return Ok(());
+    }
+    let held = human_bytes(*mapped_bytes);
+    confirm(&args.confirm, format_args!("Replace the {held} that volume {name} holds?"))
 }
 
 /// What was saved between two looks, of what the engine has placed by the second: what still waits

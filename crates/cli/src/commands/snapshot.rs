@@ -11,7 +11,7 @@ use engine::{SnapshotRequest, VolumeInfo, utc};
 use super::confirm::confirm;
 use super::volume::deletion_of;
 use crate::args::{
-    CloneArgs, SnapshotCommand, SnapshotCreateArgs, SnapshotDeleteArgs, SnapshotListArgs,
+    CloneArgs, Force, SnapshotCommand, SnapshotCreateArgs, SnapshotDeleteArgs, SnapshotListArgs,
     SnapshotName, SnapshotRollbackArgs,
 };
 use crate::control::Store;
@@ -122,11 +122,11 @@ fn delete(args: &SnapshotDeleteArgs) -> Result<(), CliError> {
         let found: Result<Vec<_>, _> =
             names.iter().map(|name| store.volume(&args.store, name)).collect();
         let found = found?;
-        if !args.confirm.yes && !confirm(format_args!("Delete {}?", names.join(", "))) {
-            return Err(CliError::NotConfirmed);
-        }
+        // Nor is any if one of them cannot be.
+        names.iter().try_for_each(|name| store.check_unopened(name, args.force))?;
+        confirm(&args.confirm, format_args!("Delete {}?", names.join(", ")))?;
         let doomed = with_marks(&found, &store.volumes()?);
-        delete_all(store, &doomed)?;
+        delete_all(store, &doomed, args.force)?;
         Ok(found)
     })?;
     if args.format.json {
@@ -137,9 +137,9 @@ fn delete(args: &SnapshotDeleteArgs) -> Result<(), CliError> {
 
 /// Deletes snapshots, one after the other; of those before one that cannot be it is said that they
 /// are gone.
-fn delete_all(store: &mut Store, snapshots: &[VolumeInfo]) -> Result<(), CliError> {
+fn delete_all(store: &mut Store, snapshots: &[VolumeInfo], force: Force) -> Result<(), CliError> {
     for (count, snapshot) in snapshots.iter().enumerate() {
-        if let Err(error) = store.ask(deletion_of(snapshot)) {
+        if let Err(error) = store.ask_alone(deletion_of(snapshot), force) {
             if let Some(gone) = snapshots.get(..count).filter(|gone| !gone.is_empty()) {
                 let names: Vec<&str> = gone.iter().map(|gone| gone.name.as_str()).collect();
                 output::say(format_args!("deleted {}, and no more", names.join(", ")));
@@ -172,11 +172,12 @@ fn rollback(args: &SnapshotRollbackArgs) -> Result<(), CliError> {
     check_rollback(&full)?;
     let rolled_back = Store::with(&args.store, |store| {
         let snapshot = store.volume(&args.store, &full)?;
-        let question = format_args!("Give up what {volume} holds, and go back to {name}?");
-        if !args.confirm.yes && !confirm(question) {
-            return Err(CliError::NotConfirmed);
+        if !args.confirm.yes {
+            store.check_unopened(volume, args.force)?;
         }
-        store.ask(Rollback { snapshot: snapshot.name, id: Some(snapshot.id) })
+        let question = format_args!("Give up what {volume} holds, and go back to {name}?");
+        confirm(&args.confirm, question)?;
+        store.ask_alone(Rollback { snapshot: snapshot.name, id: Some(snapshot.id) }, args.force)
     })?;
     if args.format.json {
         return output::print_json(&Json(&rolled_back));

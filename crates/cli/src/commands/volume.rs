@@ -2,7 +2,7 @@
 //! one that is being served alike.
 
 use crate::staging::check_name;
-use engine::control::{RenameVolume, ResizeVolume, SetDedup, SetQuota};
+use engine::control::{ListOpens, RenameVolume, ResizeVolume, SetDedup, SetQuota};
 use std::collections::{BTreeSet, HashMap};
 
 use admin::json::Json;
@@ -17,7 +17,7 @@ use crate::args::{
 use crate::control::Store;
 use crate::error::CliError;
 use crate::output;
-use crate::size::human_bytes;
+use crate::size::{human_bytes, human_count};
 use crate::table::{Align, Table};
 
 mod show;
@@ -152,8 +152,16 @@ fn resize(args: &VolumeResizeArgs) -> Result<(), CliError> {
                 asked_bytes: args.size,
             });
         }
-        let (size_bytes, may_shrink) = (args.size, args.shrink);
-        store.ask(ResizeVolume { name: of.name.clone(), size_bytes, may_shrink })
+        let shrinks = args.size < before.size_bytes;
+        if shrinks && !args.confirm.yes {
+            store.check_unopened(&of.name, args.force)?;
+            let (name, beyond) = (&of.name, human_bytes(before.size_bytes - args.size));
+            confirm(&args.confirm, format_args!("Cut the last {beyond} off volume {name}?"))?;
+        }
+        // If somebody else has made it larger meanwhile, more would go than was asked about.
+        let may_shrink = args.shrink && (shrinks || args.confirm.yes);
+        let (name, size_bytes, even_if_open) = (of.name.clone(), args.size, false);
+        store.ask_alone(ResizeVolume { name, size_bytes, may_shrink, even_if_open }, args.force)
     })?;
     report(of, &volume, format_args!("{} has {} now", volume.name, human_bytes(volume.size_bytes)))
 }
@@ -196,8 +204,18 @@ fn rename(args: &VolumeRenameArgs) -> Result<(), CliError> {
     let of = &args.of;
     let volume = Store::with(&of.store, |store| {
         check_name(&args.new_name)?;
+        let opens = store.ask(ListOpens { name: of.name.clone() })?;
         let (name, new_name) = (of.name.clone(), args.new_name.clone());
-        store.ask(RenameVolume { name, new_name })
+        let renamed = store.ask(RenameVolume { name, new_name })?;
+        if !opens.is_empty() {
+            let clients = human_count(opens.len() as u64);
+            output::say(format_args!(
+                "note: {clients} connections have {} open and go on; a client that connects again \
+                 asks for {}",
+                renamed.name, of.name
+            ));
+        }
+        Ok(renamed)
     })?;
     report(of, &volume, format_args!("{} is called {} now", of.name, volume.name))
 }
@@ -212,18 +230,23 @@ fn delete(args: &VolumeDeleteArgs) -> Result<(), CliError> {
         }
         let prefix = format!("{}@", of.name);
         let volumes = store.volumes()?;
-        let snapshots = volumes.iter().filter(|other| other.name.starts_with(&prefix));
-        let ids: Vec<u32> = snapshots.map(|snapshot| snapshot.id).collect();
+        let is_snapshot = |other: &&VolumeInfo| other.name.starts_with(&prefix);
+        let snapshots: Vec<&VolumeInfo> = volumes.iter().filter(is_snapshot).collect();
+        let ids: Vec<u32> = snapshots.iter().map(|snapshot| snapshot.id).collect();
         if !ids.is_empty() && !args.with_snapshots {
             return Err(CliError::HasSnapshots { name: of.name.clone(), count: ids.len() });
         }
-        if !args.confirm.yes && !confirmed(&volume, ids.len()) {
-            return Err(CliError::NotConfirmed);
+        if !args.confirm.yes {
+            for name in snapshots.iter().map(|snapshot| &snapshot.name).chain([&of.name]) {
+                store.check_unopened(name, args.force)?;
+            }
+            ask_about(&volume, ids.len(), args)?;
         }
         // With --yes whatever snapshots there are by then are meant.
         let newest = (!args.confirm.yes).then(|| ids.into_iter().fold(volume.id, u32::max));
         let with_snapshots = args.with_snapshots;
-        store.ask(DeleteRequest { with_snapshots, newest, ..deletion_of(&volume) })?;
+        let request = DeleteRequest { with_snapshots, newest, ..deletion_of(&volume) };
+        store.ask_alone(request, args.force)?;
         Ok(volume)
     })?;
     let held = human_bytes(volume.mapped_bytes);
@@ -235,15 +258,18 @@ pub(super) fn deletion_of(volume: &VolumeInfo) -> DeleteRequest {
     DeleteRequest { id: Some(volume.id), ..DeleteRequest::of(&volume.name) }
 }
 
-fn confirmed(volume: &VolumeInfo, snapshots: usize) -> bool {
+fn ask_about(
+    volume: &VolumeInfo,
+    snapshots: usize,
+    args: &VolumeDeleteArgs,
+) -> Result<(), CliError> {
     let (name, held) = (&volume.name, human_bytes(volume.mapped_bytes));
-    match snapshots {
-        0 => confirm(format_args!("Delete volume {name} and the {held} it holds?")),
-        1 => confirm(format_args!("Delete volume {name}, its snapshot and the {held} it holds?")),
-        _ => confirm(format_args!(
-            "Delete volume {name}, its {snapshots} snapshots and the {held} it holds?"
-        )),
-    }
+    let with_it = match snapshots {
+        0 => String::new(),
+        1 => ", its snapshot".to_owned(),
+        _ => format!(", its {snapshots} snapshots"),
+    };
+    confirm(&args.confirm, format_args!("Delete volume {name}{with_it} and the {held} it holds?"))
 }
 
 fn report(

@@ -92,6 +92,7 @@ impl CliError {
         matches!(
             self,
             Self::WouldShrink { .. }
+                | Self::NobodyToAsk { .. }
                 | Self::CreateFiles(CreateFilesError::OwnName { .. })
                 | Self::SnapshotNamesDiffer { .. }
                 | Self::HasSnapshots { .. }

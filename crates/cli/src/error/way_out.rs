@@ -12,6 +12,7 @@ pub(crate) fn of_request(error: &RequestError) -> String {
         RequestError::QuotaExceeded { volume } => {
             format!(" with `tamis volume set STORE {volume} --quota SIZE`")
         }
+        RequestError::InUse { .. } => ", or add --force".to_owned(),
         RequestError::NotAVolume { .. } => " with `tamis clone`".to_owned(),
         RequestError::NoSecret => ": use `tamis volume create`".to_owned(),
         RequestError::WouldShrink { .. } => ", add --shrink if that is meant".to_owned(),

@@ -16,7 +16,7 @@ fn versions_are_compared_offline_and_while_served() {
     bytes[8192..12288].copy_from_slice(&noise(2, 4096));
     bytes[12288..20480].fill(0);
     fs::write(&image, &bytes).unwrap();
-    tamis(&format!("import {store} v {image} --overwrite")).ok();
+    tamis(&format!("import {store} v {image} --overwrite --yes")).ok();
     let compare = || {
         let text = tamis(&format!("diff {store} v@a v")).ok().out;
         assert_eq!(

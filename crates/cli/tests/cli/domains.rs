@@ -21,9 +21,10 @@ fn what_tenants_store_is_shared_inside_their_domain_only() {
         tamis(&format!("import {store} {volume} {image} {domain}")).ok();
         assert_eq!(unique(), stored, "{volume}");
     }
-    tamis(&format!("import {store} a1 {image} --overwrite --domain B"))
+    tamis(&format!("import {store} a1 {image} --overwrite --domain B --yes"))
         .fails(7, "a1 is in another domain");
-    tamis(&format!("import {store} c {image} --overwrite --domain B")).fails(7, "another domain");
+    tamis(&format!("import {store} c {image} --overwrite --domain B --yes"))
+        .fails(7, "another domain");
     tamis(&format!("volume create {store} d --size 1M --domain a/b")).fails(2, "name a domain");
 
     let listed = tamis(&format!("volume list {store}")).ok().out;

@@ -98,7 +98,7 @@ fn a_volume_that_holds_data_is_replaced_only_when_that_is_meant() {
     fs::write(&small, noise(10, 1 << 20)).unwrap();
     tamis(&format!("import {store} v {large}")).ok();
     tamis(&format!("import {store} v {small}")).fails(7, "--overwrite");
-    tamis(&format!("import {store} v {small} --overwrite")).ok();
+    tamis(&format!("import {store} v {small} --overwrite --yes")).ok();
     tamis(&format!("export {store} v {out}")).ok();
     let bytes = fs::read(&out).unwrap();
     assert_eq!(bytes.len(), 4 << 20);
@@ -118,12 +118,12 @@ fn holes_and_zeros_of_an_image_replace_what_was_there() {
     bytes[3 << 20..(3 << 20) + 100_000].copy_from_slice(&noise(10, 100_000));
     for has_holes in [true, false] {
         fs::write(&image, noise(9, 8 << 20)).unwrap();
-        tamis(&format!("import {store} v {image} --overwrite")).ok();
+        tamis(&format!("import {store} v {image} --overwrite --yes")).ok();
         fs::write(&image, if has_holes { &[] } else { &bytes[..] }).unwrap();
         let file = OpenOptions::new().write(true).open(&image).unwrap();
         file.set_len(8 << 20).unwrap();
         file.write_all_at(&bytes[3 << 20..4 << 20], 3 << 20).unwrap();
-        tamis(&format!("import {store} v {image} --overwrite")).ok();
+        tamis(&format!("import {store} v {image} --overwrite --yes")).ok();
         tamis(&format!("export {store} v {out} --overwrite")).ok();
         assert!(fs::read(&out).unwrap() == bytes, "holes: {has_holes}");
     }
@@ -245,7 +245,7 @@ fn a_guest_that_writes_a_qcow2_header_gets_no_file_of_the_host() {
     tamis(&format!("import {store} v {image} --format raw")).ok();
     tamis(&format!("export {store} v {out}")).ok();
     assert!(fs::read(&out).unwrap() == disk);
-    let asked = tamis(&format!("import {store} v {image} --format qcow2 --overwrite")).ok();
+    let asked = tamis(&format!("import {store} v {image} --format qcow2 --overwrite --yes")).ok();
     assert!(!asked.err.contains("taken as"), "{asked:?}");
     tamis(&format!("export {store} v {out} --overwrite")).ok();
     assert!(fs::read(&out).unwrap() == secret);

@@ -17,8 +17,8 @@ fn a_volume_keeps_to_its_quota() {
     assert_eq!(made["quota_bytes"], 2 << 20);
     tamis(&format!("import {store} v {large}")).fails(6, "volume v is at its quota");
     tamis(&format!("import {store} w {large}")).ok();
-    tamis(&format!("import {store} v {small} --overwrite")).ok();
-    tamis(&format!("import {store} v {small} --overwrite")).ok();
+    tamis(&format!("import {store} v {small} --overwrite --yes")).ok();
+    tamis(&format!("import {store} v {small} --overwrite --yes")).ok();
     let text = tamis(&format!("volume list {store}")).ok().out;
     assert!(text.lines().next().unwrap().ends_with("QUOTA"), "{text}");
     assert!(text.contains("2 MiB"), "{text}");

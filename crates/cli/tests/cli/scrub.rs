@@ -234,11 +234,11 @@ fn what_a_repair_gave_up_is_told_by_every_scrub_until_it_is_written_anew() {
     assert_eq!(server.interrupt(), Some(0));
 
     let image = folder.path("in.img");
-    tamis(&format!("import {store} v {image} --overwrite")).ok();
+    tamis(&format!("import {store} v {image} --overwrite --yes")).ok();
     let found = tamis(&format!("scrub {store}"));
     assert!(found.code == Some(5) && !found.out.contains("volume v from"), "{found:?}");
     assert!(stats().contains("1 chunk when"), "{}", stats());
-    tamis(&format!("snapshot delete {store} v@s")).ok();
+    tamis(&format!("snapshot delete {store} v@s --yes")).ok();
     assert!(tamis(&format!("scrub {store}")).ok().out.starts_with(sound));
     assert!(status().contains(sound) && !stats().contains("lost"), "{}", stats());
     tamis(&format!("check {store}")).ok();

@@ -68,7 +68,7 @@ fn commands_reach_a_served_store() {
     assert_eq!(stats["served"], true);
     assert!(stats["rates"]["writes_per_second"].is_number(), "{stats}");
     assert!(tamis(&format!("stats {store}")).ok().out.contains("requests/s"));
-    tamis(&format!("volume delete {store} vm2")).ok();
+    tamis(&format!("volume delete {store} vm2 --yes")).ok();
     let listed = tamis(&format!("volume list {store} --json")).ok().json();
     assert_eq!(listed, serde_json::json!([]));
     assert_eq!(served.interrupt(), Some(0));
@@ -107,7 +107,7 @@ fn a_server_does_no_more_than_it_was_asked_for() {
 
     let resize = |may_shrink| {
         let (name, size_bytes) = ("v".to_owned(), 512 << 10);
-        ResizeVolume { name, size_bytes, may_shrink }
+        ResizeVolume { name, size_bytes, may_shrink, even_if_open: true }
     };
     let refused = client.ask(resize(false)).unwrap_err();
     let is_kept = matches!(refused, ControlError::Request(RequestError::WouldShrink { .. }));

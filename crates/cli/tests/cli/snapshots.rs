@@ -30,7 +30,7 @@ fn a_volume_is_what_it_was_and_a_clone_what_it_becomes() {
     let (first, second, third) = (noise(1, 2 * MIB), noise(2, 2 * MIB), noise(3, 2 * MIB));
     let import = |name: &str, bytes: &[u8]| {
         fs::write(&image, bytes).unwrap();
-        tamis(&format!("import {store} {name} {image} --overwrite")).ok();
+        tamis(&format!("import {store} {name} {image} --overwrite --yes")).ok();
     };
     import("v", &first);
     let taken = tamis(&format!("snapshot create {store} v@a --json")).ok().json();
@@ -61,12 +61,12 @@ fn a_volume_is_what_it_was_and_a_clone_what_it_becomes() {
     let stats = tamis(&format!("stats {store}")).ok().out;
     assert!(stats.contains("of 2 snapshots too"), "{stats}");
 
-    tamis(&format!("snapshot rollback {store} v@a")).ok();
+    tamis(&format!("snapshot rollback {store} v@a --yes")).ok();
     assert!(exported(&folder, &store, "v") == first);
-    tamis(&format!("volume delete {store} v")).fails(2, "--with-snapshots");
-    tamis(&format!("volume delete {store} v --with-snapshots")).ok();
+    tamis(&format!("volume delete {store} v --yes")).fails(2, "--with-snapshots");
+    tamis(&format!("volume delete {store} v --with-snapshots --yes")).ok();
     assert!(exported(&folder, &store, "c") == third);
-    tamis(&format!("snapshot delete {store} c@own")).ok();
+    tamis(&format!("snapshot delete {store} c@own --yes")).ok();
     let left = tamis(&format!("snapshot list {store} --json")).ok().json();
     assert_eq!(left, serde_json::json!([]));
     tamis(&format!("check {store}")).ok();
@@ -87,12 +87,13 @@ fn what_cannot_be_done_with_snapshots_changes_nothing() {
         tamis(&format!("snapshot create {store} w@x w@x")).fails(7, "w@x exists already");
         tamis(&format!("snapshot create {store} v@a@b")).fails(2, "cannot name");
         tamis(&format!("snapshot list {store} ghost")).fails(3, "no volume ghost");
-        tamis(&format!("snapshot delete {store} v@a v@ghost")).fails(3, "no snapshot v@ghost");
-        tamis(&format!("snapshot rollback {store} v@ghost")).fails(3, "no snapshot v@ghost");
+        tamis(&format!("snapshot delete {store} v@a v@ghost --yes"))
+            .fails(3, "no snapshot v@ghost");
+        tamis(&format!("snapshot rollback {store} v@ghost --yes")).fails(3, "no snapshot v@ghost");
         tamis(&format!("clone {store} v@ghost c")).fails(3, "no snapshot v@ghost");
         tamis(&format!("clone {store} v@a w")).fails(7, "w exists already");
-        tamis(&format!("volume delete {store} v@a")).fails(2, "tamis snapshot delete");
-        tamis(&format!("volume delete {store} v")).fails(2, "1 snapshot: delete it first");
+        tamis(&format!("volume delete {store} v@a --yes")).fails(2, "tamis snapshot delete");
+        tamis(&format!("volume delete {store} v --yes")).fails(2, "1 snapshot: delete it first");
         tamis(&format!("volume resize {store} v@a --size 8K")).fails(2, "is a snapshot");
         tamis(&format!("volume rename {store} v@a b")).fails(2, "is a snapshot");
         let listed = tamis(&format!("snapshot list {store} --json")).ok().json();
@@ -100,7 +101,7 @@ fn what_cannot_be_done_with_snapshots_changes_nothing() {
     };
     tamis(&format!("snapshot create {store} v@a")).ok();
     try_all();
-    tamis(&format!("import {store} v@a {image} --overwrite")).fails(2, "is a snapshot");
+    tamis(&format!("import {store} v@a {image} --overwrite --yes")).fails(2, "is a snapshot");
     let server = Served::start(&store, "");
     try_all();
     assert_eq!(server.interrupt(), Some(0));
@@ -161,7 +162,7 @@ fn clients_write_while_snapshots_are_taken_read_and_gone_back_to() {
     assert_eq!(names(&taken), ["v@a", "w@a"]);
 
     let expected = [&after[..2 * MIB], &before[2 * MIB..]].concat();
-    tamis(&format!("snapshot rollback {store} v@a")).fails(4, "disconnect its clients");
+    tamis(&format!("snapshot rollback {store} v@a --yes")).fails(4, "disconnect its clients");
     assert!(read("v@a") == expected && read("w@a") == before);
     let info: Value = program(&format!("nbdinfo --json {}", uri("v@a"))).json();
     assert_eq!(info["exports"][0]["is_read_only"], true, "{info}");
@@ -179,10 +180,10 @@ fn clients_write_while_snapshots_are_taken_read_and_gone_back_to() {
     assert!(read("c") == expected && read("v") == finished);
     program(&format!("nbdcopy {image} {}", uri("c")));
     assert!(read("c") == before && read("v") == finished && read("v@a") == expected);
-    at_last(&format!("snapshot rollback {store} v@a"));
+    at_last(&format!("snapshot rollback {store} v@a --yes"));
     assert!(read("v") == expected && read("c") == before);
 
-    tamis(&format!("snapshot delete {store} v@a w@a")).ok();
+    tamis(&format!("snapshot delete {store} v@a w@a --yes")).ok();
     server.kill();
     assert!(exported(&folder, &store, "v") == expected);
     assert!(exported(&folder, &store, "c") == before);
@@ -196,7 +197,7 @@ fn a_snapshot_that_is_named_twice_is_deleted_once() {
     tamis(&format!("volume create {store} v --size 1M")).ok();
     tamis(&format!("snapshot create {store} v@a")).ok();
     tamis(&format!("snapshot create {store} v@b")).ok();
-    let gone = tamis(&format!("snapshot delete {store} v@a v@b v@a --json")).ok().json();
+    let gone = tamis(&format!("snapshot delete {store} v@a v@b v@a --json --yes")).ok().json();
     assert_eq!(names(&gone), ["v@a", "v@b"]);
 }
 

@@ -32,9 +32,10 @@ impl Chain {
         for (number, bytes) in contents.iter().enumerate() {
             fs::write(&image, bytes).unwrap();
             if number > 0 {
-                tamis(&format!("volume resize {from} v --size {} --shrink", bytes.len())).ok();
+                tamis(&format!("volume resize {from} v --size {} --shrink --yes", bytes.len()))
+                    .ok();
             }
-            tamis(&format!("import {from} v {image} --overwrite")).ok();
+            tamis(&format!("import {from} v {image} --overwrite --yes")).ok();
             tamis(&format!("snapshot create {from} v@s{number}")).ok();
         }
         Self { folder, from, to, contents }
@@ -138,7 +139,7 @@ fn a_chain_of_snapshots_goes_from_store_to_store() {
     // Back from the last to the first, in one step.
     let back = chain.folder.path("back");
     tamis(&format!("export {} v@s0 {back} --from @s3", chain.from)).ok();
-    tamis(&format!("snapshot delete {} v@s0", chain.to)).ok();
+    tamis(&format!("snapshot delete {} v@s0 --yes", chain.to)).ok();
     chain.import(&back).ok();
     assert!(chain.held("v") == chain.contents[0] && chain.held("v@s0") == chain.contents[0]);
     for store in [&chain.from, &chain.to] {
@@ -178,14 +179,14 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
     tamis(&format!("import {to} x {}", streams[1])).fails(2, "not the snapshot");
     tamis(&format!("snapshot create {to} v@s1")).ok();
     chain.import(&streams[1]).fails(7, "v@s1 exists already");
-    tamis(&format!("snapshot delete {to} v@s1")).ok();
+    tamis(&format!("snapshot delete {to} v@s1 --yes")).ok();
     // Changed since.
     let image = folder.path("small");
     fs::write(&image, noise(9, 4096)).unwrap();
-    tamis(&format!("import {to} v {image} --overwrite")).ok();
+    tamis(&format!("import {to} v {image} --overwrite --yes")).ok();
     chain.import(&streams[1]).fails(7, "has changed since v@s0: add --overwrite");
     assert!(chain.held("v")[..4096] == noise(9, 4096));
-    tamis(&format!("import {to} v {} --overwrite", streams[1])).ok();
+    tamis(&format!("import {to} v {} --overwrite --yes", streams[1])).ok();
     assert!(chain.held("v") == chain.contents[1]);
 
     tamis(&format!("export {from} v {image} --stream --overwrite")).fails(2, "v is a volume");
@@ -303,38 +304,38 @@ fn an_import_that_is_repeated_gives_up_nothing_of_others() {
     chain.kill_import(&second);
     let (_, said) = Served::start(to, "").interrupt_and_hear();
     assert!(said.contains("v holds part of what leads to v@s1"), "{said}");
-    tamis(&format!("snapshot rollback {to} v@s1~importing")).fails(2, "another name");
-    tamis(&format!("snapshot rollback {to} v@s0")).ok();
+    tamis(&format!("snapshot rollback {to} v@s1~importing --yes")).fails(2, "another name");
+    tamis(&format!("snapshot rollback {to} v@s0 --yes")).ok();
     tamis(&format!("volume resize {to} v --size 25M")).ok();
     chain.import(&second).fails(7, "has changed since v@s0");
     assert_eq!(size(), 25 << 20);
-    tamis(&format!("import {to} v {second} --overwrite")).ok();
+    tamis(&format!("import {to} v {second} --overwrite --yes")).ok();
     assert!(chain.held("v") == chain.contents[1]);
     assert_eq!(chain.names(), ["v", "v@s0", "v@s1"]);
-    tamis(&format!("snapshot rollback {to} v@s0")).ok();
-    tamis(&format!("snapshot delete {to} v@s1")).ok();
+    tamis(&format!("snapshot rollback {to} v@s0 --yes")).ok();
+    tamis(&format!("snapshot delete {to} v@s1 --yes")).ok();
 
     // Gone back by hand, and not used.
     chain.kill_import(&second);
-    tamis(&format!("snapshot rollback {to} v@s0")).ok();
+    tamis(&format!("snapshot rollback {to} v@s0 --yes")).ok();
     chain.import(&second).ok();
     assert!(chain.held("v@s1") == chain.contents[1]);
-    tamis(&format!("snapshot rollback {to} v@s0")).ok();
-    tamis(&format!("snapshot delete {to} v@s1")).ok();
+    tamis(&format!("snapshot rollback {to} v@s0 --yes")).ok();
+    tamis(&format!("snapshot delete {to} v@s1 --yes")).ok();
 
     // Written over as a whole.
     chain.kill_import(&second);
     let image = folder.path("small");
     fs::write(&image, noise(9, MIB)).unwrap();
-    tamis(&format!("import {to} v {image} --overwrite")).ok();
+    tamis(&format!("import {to} v {image} --overwrite --yes")).ok();
     chain.import(&second).fails(7, "has changed since v@s0");
     assert!(chain.held("v")[..MIB] == noise(9, MIB));
-    tamis(&format!("snapshot rollback {to} v@s0")).ok();
+    tamis(&format!("snapshot rollback {to} v@s0 --yes")).ok();
 
     // The snapshot that the import was to take came and went.
     chain.kill_import(&second);
     tamis(&format!("snapshot create {to} v@s1")).ok();
-    tamis(&format!("snapshot delete {to} v@s1")).ok();
+    tamis(&format!("snapshot delete {to} v@s1 --yes")).ok();
     tamis(&format!("volume resize {to} v --size 25M")).ok();
     chain.import(&second).fails(7, "has changed since v@s0");
     assert_eq!(size(), 25 << 20);
@@ -351,17 +352,17 @@ fn what_an_import_was_to_replace_stays_until_the_import_is_whole() {
     chain.import(&first).ok();
     let (image, cut) = (folder.path("small"), folder.path("cut"));
     fs::write(&image, noise(9, MIB)).unwrap();
-    tamis(&format!("import {to} v {image} --overwrite")).ok();
+    tamis(&format!("import {to} v {image} --overwrite --yes")).ok();
     let changed = chain.held("v");
     let names = chain.names();
     fs::write(&cut, &fs::read(&second).unwrap()[..5 * MIB]).unwrap();
-    let overwrite = |stream: &str| tamis(&format!("import {to} v {stream} --overwrite"));
+    let overwrite = |stream: &str| tamis(&format!("import {to} v {stream} --overwrite --yes"));
     overwrite(&cut).fails(5, "the stream ends at byte");
     assert!(chain.held("v") == changed);
     assert_eq!(chain.names(), names);
 
     // Killed, and gone back by hand.
-    let kill = || chain.kill_import_with(&second, &["--overwrite"]);
+    let kill = || chain.kill_import_with(&second, &["--overwrite", "--yes"]);
     kill();
     let (_, said) = Served::start(to, "").interrupt_and_hear();
     assert!(said.contains("v holds part of what leads to v@s1"), "{said}");
@@ -396,9 +397,9 @@ fn what_an_import_was_to_replace_stays_though_no_mark_says_so() {
     let (image, cut) = (folder.path("small"), folder.path("cut"));
     fs::write(&image, noise(9, MIB)).unwrap();
     fs::write(&cut, &fs::read(&second).unwrap()[..MIB]).unwrap();
-    tamis(&format!("import {to} v {image} --overwrite")).ok();
+    tamis(&format!("import {to} v {image} --overwrite --yes")).ok();
     let (changed, names) = (chain.held("v"), chain.names());
-    let overwrite = |stream: &str| tamis(&format!("import {to} v {stream} --overwrite"));
+    let overwrite = |stream: &str| tamis(&format!("import {to} v {stream} --overwrite --yes"));
     let kill = || chain.kill_import_before_its_mark();
     let is_as_it_was = || {
         assert!(chain.held("v") == changed);
@@ -464,13 +465,13 @@ fn an_image_that_fails_leaves_what_an_import_put_aside() {
     // Longer than the volume, which a pipe does not say before it is there.
     let large = folder.path("large");
     fs::write(&large, noise(3, 3 * MIB)).unwrap();
-    let mut import = command(["import", to, "v", "-", "--overwrite"]);
+    let mut import = command(["import", to, "v", "-", "--overwrite", "--yes"]);
     let failed = import.stdin(fs::File::open(&large).unwrap()).output().unwrap();
     assert_eq!(failed.status.code(), Some(2), "{failed:?}");
     tamis(&format!("snapshot rollback {to} v@s1~replaced --yes")).ok();
     assert!(chain.held("v") == noise(9, MIB));
 
-    tamis(&format!("import {to} v {image} --overwrite")).ok();
+    tamis(&format!("import {to} v {image} --overwrite --yes")).ok();
     assert!(chain.held("v") == noise(9, MIB));
     assert_eq!(chain.names(), ["v", "v@s0"]);
 }
@@ -493,7 +494,7 @@ fn a_stream_of_one_clone_is_not_applied_to_another() {
         for (at, volume) in ["a", "b"].into_iter().enumerate() {
             bytes[8192..12_288].copy_from_slice(&noise(2 + 2 * day as u64 + at as u64, 4096));
             fs::write(&image, &bytes).unwrap();
-            tamis(&format!("import {from} {volume} {image} --overwrite")).ok();
+            tamis(&format!("import {from} {volume} {image} --overwrite --yes")).ok();
         }
         tamis(&format!("snapshot create {from} a@{snapshot} b@{snapshot}")).ok();
     }
@@ -532,7 +533,7 @@ fn copies_of_copies_lead_on_and_back() {
     };
     let change = |store: &str, seed: u64, snapshot: &str| {
         fs::write(&image, noise(seed, 4 * MIB)).unwrap();
-        tamis(&format!("import {store} v {image} --overwrite")).ok();
+        tamis(&format!("import {store} v {image} --overwrite --yes")).ok();
         tamis(&format!("snapshot create {store} v@{snapshot}")).ok();
     };
     bring(to, "s0", "--stream", &third).ok();
@@ -547,8 +548,8 @@ fn copies_of_copies_lead_on_and_back() {
     bring(to, "s2", "--from @s1", &third).ok();
     bring(from, "s2", "--from @s1", &third).ok();
     // What was lost where it was taken, and has come back, is what it was.
-    tamis(&format!("snapshot delete {from} v@s2")).ok();
-    tamis(&format!("snapshot rollback {from} v@s1")).ok();
+    tamis(&format!("snapshot delete {from} v@s2 --yes")).ok();
+    tamis(&format!("snapshot rollback {from} v@s1 --yes")).ok();
     bring(&third, "s2", "--from @s1", from).ok();
     bring(to, "s2", "--from @s1", from).ok();
     for store in [from, to, &third] {

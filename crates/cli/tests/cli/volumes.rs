@@ -7,7 +7,7 @@ use admin::{ControlError, Refusal, RefusalKind, Server, Service, Spoken};
 use engine::RequestError;
 use serde_json::{Value, json};
 
-use crate::harness::{Folder, tamis};
+use crate::harness::{Folder, run, tamis};
 
 #[test]
 fn volumes_are_made_listed_changed_and_deleted() {
@@ -28,14 +28,14 @@ fn volumes_are_made_listed_changed_and_deleted() {
     assert!(text.contains("vm1     40 GiB     0 B  read-write\n"), "{text}");
 
     tamis(&format!("volume resize {store} vm1 --size 20G")).fails(2, "--shrink");
-    tamis(&format!("volume resize {store} vm1 --size 20G --shrink")).ok();
+    tamis(&format!("volume resize {store} vm1 --size 20G --shrink --yes")).ok();
     tamis(&format!("volume rename {store} vm1 web")).ok();
     let shown = tamis(&format!("volume show {store} web --json")).ok().json();
     assert_eq!(shown["size_bytes"], 20_u64 << 30);
 
-    tamis(&format!("volume delete {store} web")).ok();
+    tamis(&format!("volume delete {store} web --yes")).ok();
     tamis(&format!("volume show {store} web")).fails(3, "there is no volume web");
-    tamis(&format!("volume delete {store} web")).fails(3, "there is no volume web");
+    tamis(&format!("volume delete {store} web --yes")).fails(3, "there is no volume web");
 }
 
 #[test]
@@ -145,6 +145,7 @@ impl Service for Refusing {
                 let sentence = "the server says no".to_owned();
                 Err(Refusal { kind: RefusalKind::Failed, sentence }.into())
             }
+            ("list_opens", _) => Ok(V::Answer::from_json(json!([])).unwrap()),
             ("delete_volume", _) => Ok(V::Answer::from_json(Value::Null).unwrap()),
             _ => Ok(volumes::<V>(&[("v", 1), ("v@a", 1), ("v@b", 1), ("v@c", 1)])),
         }
@@ -168,7 +169,7 @@ fn what_fails_in_its_middle_is_taken_back_or_said() {
     tamis(&format!("volume set {store} v --quota 8K --dedup off")).fails(1, "says no");
     let expected = ["list_volumes null null", "set_quota v 8192", "set_dedup v null"];
     assert_eq!(all_asked(), [&expected[..], &["set_quota v 4096"]].concat());
-    let refused = tamis(&format!("snapshot delete {store} v@a v@b v@c")).fails(1, "says no");
+    let refused = tamis(&format!("snapshot delete {store} v@a v@b v@c --yes")).fails(1, "says no");
     assert!(refused.err.contains("deleted v@a, and no more"), "{refused:?}");
 }
 
@@ -179,6 +180,9 @@ impl Service for Replacing {
     fn answer<V: Spoken>(&self, verb: V) -> Result<V::Answer, ControlError> {
         if V::NAME == "list_volumes" {
             return Ok(volumes::<V>(&[("v", 3), ("v@a", 5), ("v@b", 4)]));
+        }
+        if V::NAME == "list_opens" {
+            return Ok(V::Answer::from_json(json!([])).unwrap());
         }
         self.0.lock().unwrap().push(said(&verb));
         Err(RequestError::OtherVolume { name: "v".to_owned() }.into())
@@ -198,7 +202,7 @@ fn what_destroys_is_asked_for_by_the_number_that_was_looked_at() {
     };
     let delete = |name: &str, id: u32| {
         let verb = "delete_volume";
-        json!({"verb": verb, "name": name, "id": id, "newest": null})
+        json!({"verb": verb, "name": name, "id": id, "newest": null, "even_if_open": false})
     };
     let with = |mut request: Value, key: &str, value: Value| {
         request[key] = value;
@@ -207,15 +211,21 @@ fn what_destroys_is_asked_for_by_the_number_that_was_looked_at() {
 
     let all = with(delete("v", 3), "with_snapshots", true.into());
     let words = format!("volume delete {store} v --with-snapshots");
+    assert_eq!(asked_by(&format!("{words} --yes")), [all.clone()]);
     // Whoever is asked is asked about the snapshots that there are.
-    assert_eq!(asked_by(&words), [with(all.clone(), "newest", 5.into())]);
-    assert_eq!(asked_by(&format!("{words} --yes")), [all]);
+    let line = format!("echo y | script -qec '{} {words}' /dev/null", env!("CARGO_BIN_EXE_tamis"));
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", &line]);
+    assert_eq!(run(shell).code, Some(3));
+    let asked_at_terminal = std::mem::take(&mut *asked.lock().unwrap());
+    assert_eq!(asked_at_terminal, [with(all, "newest", 5.into())]);
     let one = with(delete("v@b", 4), "with_snapshots", false.into());
     assert_eq!(asked_by(&format!("snapshot delete {store} v@b --yes")), [one]);
     let back = json!({"verb": "roll_back", "snapshot": "v@a", "id": 5});
-    assert_eq!(asked_by(&format!("snapshot rollback {store} v@a")), [back]);
+    assert_eq!(asked_by(&format!("snapshot rollback {store} v@a --yes")), [back]);
     let resize = json!({
         "verb": "resize_volume", "name": "v", "size_bytes": 2 << 20, "may_shrink": false,
+        "even_if_open": false,
     });
     assert_eq!(asked_by(&format!("volume resize {store} v --size 2M")), [resize]);
 }

@@ -47,7 +47,7 @@ fn a_volume_is_weighed_offline_and_while_served() {
     };
     let (before, _) = stored();
     let server = Served::start(&store, "");
-    tamis(&format!("volume delete {store} v")).ok();
+    tamis(&format!("volume delete {store} v --yes")).ok();
     let gone = (0..500).find_map(|_| Some(stored()).filter(|(_, deletions)| *deletions == 0));
     assert_eq!(before - gone.unwrap().0, offline);
     assert_eq!(server.interrupt(), Some(0));

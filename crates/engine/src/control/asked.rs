@@ -5,9 +5,9 @@ use format::units::Compression;
 
 use crate::collect::step::{CollectRequest, CollectStep};
 use crate::control::{
-    Ask, CloneVolume, Close, DeleteRequest, Explain, GetCompression, GetGeometry, GetStats, Grow,
-    ListOpens, ListVolumes, NewVolume, Open, RenameVolume, ResizeVolume, Rollback, SetCompression,
-    SetDedup, SetQuota, SnapshotRequest, TakeCopied,
+    Ask, CloneVolume, Close, CloseOpens, DeleteRequest, Explain, GetCompression, GetGeometry,
+    GetStats, Grow, ListOpens, ListVolumes, NewVolume, Open, RenameVolume, ResizeVolume, Rollback,
+    SetCompression, SetDedup, SetQuota, SnapshotRequest, TakeCopied,
 };
 use crate::door::done::Done;
 use crate::door::error::RequestError;
@@ -64,6 +64,7 @@ macro_rules! verbs {
 verbs! {
     Open -> OpenVolume;
     ListOpens -> Vec<OpenInfo>;
+    CloseOpens -> Vec<OpenInfo>;
     ListVolumes -> Vec<VolumeInfo>;
     NewVolume -> VolumeInfo;
     ResizeVolume -> VolumeInfo;
@@ -117,6 +118,7 @@ impl Verb {
             | Self::Grow(_) => true,
             Self::Open(_)
             | Self::ListOpens(_)
+            | Self::CloseOpens(_)
             | Self::ListVolumes(_)
             | Self::GetCompression(_)
             | Self::GetStats(_)

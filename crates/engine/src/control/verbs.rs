@@ -6,7 +6,7 @@ use disk::ZoneGrowth;
 use format::catalog::{Dedup, Origin, VolumeKind};
 use format::units::Compression;
 
-use crate::door::opens::Opener;
+use crate::door::opens::{Ending, Opener};
 use crate::explain::explanation::Address;
 use crate::grow::GrowOptions;
 
@@ -24,6 +24,17 @@ pub struct Open {
 pub struct ListOpens {
     /// Its name.
     pub name: String,
+}
+
+/// Asks every door that has the volume or snapshot of this name open to close it, and lists who
+/// that is. It is closed when they are no longer listed ([`ListOpens`]); an opening whose door
+/// takes no such wish ([`crate::OpenVolume::on_close`]) stays.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CloseOpens {
+    /// Its name.
+    pub name: String,
+    /// How.
+    pub ending: Ending,
 }
 
 /// Lists volumes and snapshots, by name, at one moment: nobody is served while they are described,
@@ -70,6 +81,8 @@ pub struct ResizeVolume {
     pub size_bytes: u64,
     /// Whether it may be smaller than before.
     pub may_shrink: bool,
+    /// Whether it may become smaller while clients have it open; refused with who they are if not.
+    pub even_if_open: bool,
 }
 
 /// Gives a volume another name.
@@ -113,10 +126,13 @@ pub struct DeleteRequest {
     pub id: Option<u32>,
     /// The greatest number that may go; none: any.
     pub newest: Option<u32>,
+    /// Whether it goes while clients have it open, whose requests then fail; refused with who they
+    /// are if not.
+    pub even_if_open: bool,
 }
 
 impl DeleteRequest {
-    /// Whatever has this name, alone.
+    /// Whatever has this name, alone, if nobody has it open.
     #[must_use]
     pub fn of(name: &str) -> Self {
         Self { name: name.to_owned(), ..Self::default() }

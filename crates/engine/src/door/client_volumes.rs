@@ -47,9 +47,10 @@ impl Client {
         self.ask(NewVolume { name, size_bytes, read_only, ..NewVolume::default() })
     }
 
-    /// [`ResizeVolume`], which may shrink it.
+    /// [`ResizeVolume`], which may shrink it, also while somebody has it open.
     pub fn resize_volume(&self, name: &str, size_bytes: u64) -> Result<VolumeInfo, RequestError> {
-        self.ask(ResizeVolume { name: name.to_owned(), size_bytes, may_shrink: true })
+        let (name, may_shrink, even_if_open) = (name.to_owned(), true, true);
+        self.ask(ResizeVolume { name, size_bytes, may_shrink, even_if_open })
     }
 
     /// [`RenameVolume`].
@@ -71,14 +72,15 @@ impl Client {
         self.ask(SetDedup { name: name.to_owned(), dedup })
     }
 
-    /// [`DeleteRequest`], of whatever has this name.
+    /// [`DeleteRequest`], of whatever has this name, also while somebody has it open.
     pub fn delete_volume(&self, name: &str) -> Result<(), RequestError> {
-        self.ask(DeleteRequest::of(name))
+        self.ask(DeleteRequest { even_if_open: true, ..DeleteRequest::of(name) })
     }
 
     /// The same, with all its snapshots.
     pub fn delete_volume_with_snapshots(&self, name: &str) -> Result<(), RequestError> {
-        self.ask(DeleteRequest { with_snapshots: true, ..DeleteRequest::of(name) })
+        let request = DeleteRequest { even_if_open: true, ..DeleteRequest::of(name) };
+        self.ask(DeleteRequest { with_snapshots: true, ..request })
     }
 
     /// [`CloneVolume`].

@@ -158,7 +158,7 @@ pub enum RequestError {
         count_max: usize,
     },
     /// Clients have the volume open.
-    #[error("volume {name} is in use by {}: disconnect its clients first", Named(opens))]
+    #[error("{} {name} is in use by {}: disconnect its clients first", kind_of(name), Named(opens))]
     InUse {
         /// The volume.
         name: String,

@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::door::opens::{OpenInfo, Opener};
+use crate::door::opens::{Ending, OpenInfo, Opener};
 use crate::door::volume::{VolumeHandle, VolumeShared};
 
 /// An open volume: the right to send requests to it. Dropping it ends the opening.
@@ -38,6 +38,13 @@ impl OpenVolume {
     #[must_use]
     pub fn handle(&self) -> VolumeHandle {
         self.handle.clone()
+    }
+
+    /// Says what ends this opening when somebody else asks for that
+    /// ([`crate::control::CloseOpens`]): it sees to it that the guard is dropped soon. Called on
+    /// the core's thread, so it must not block, and must not hold the guard itself.
+    pub fn on_close(&self, close: impl Fn(Ending) + Send + Sync + 'static) {
+        self.handle.0.opens.set_closer(self.id, Arc::new(close));
     }
 
     /// The number of this opening ([`OpenInfo::id`]).

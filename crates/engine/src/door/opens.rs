@@ -13,7 +13,7 @@
 //! [`Engine::has_requests_to`]: crate::engine::Engine::has_requests_to
 
 use std::fmt::{self, Display, Formatter};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::door::moment::utc;
 
@@ -55,6 +55,19 @@ pub struct OpenInfo {
     pub opener: Opener,
 }
 
+/// How a door is asked to end an opening.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// It takes no further requests and answers those that it has.
+    Drain,
+    /// It ends the connection now.
+    Cut,
+}
+
+/// What ends an opening when somebody else asks for that. Called on the core's thread: it must not
+/// block.
+pub(crate) type Closer = Arc<dyn Fn(Ending) + Send + Sync>;
+
 /// Openings, as a sentence names them.
 pub(crate) struct Named<'a>(pub(crate) &'a [OpenInfo]);
 
@@ -73,20 +86,54 @@ impl Display for Named<'_> {
 }
 
 /// The openings of one volume.
-#[derive(Debug, Default)]
-pub(crate) struct Opens(Mutex<Vec<OpenInfo>>);
+#[derive(Default)]
+pub(crate) struct Opens(Mutex<Vec<Opening>>);
+
+struct Opening {
+    info: OpenInfo,
+    closer: Option<Closer>,
+}
+
+impl fmt::Debug for Opens {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Opens").field(&self.list()).finish()
+    }
+}
 
 impl Opens {
-    pub(crate) fn list(&self) -> Vec<OpenInfo> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    fn openings(&self) -> MutexGuard<'_, Vec<Opening>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn add(&self, open: OpenInfo) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(open);
+    pub(crate) fn list(&self) -> Vec<OpenInfo> {
+        self.openings().iter().map(|opening| opening.info.clone()).collect()
+    }
+
+    pub(crate) fn add(&self, info: OpenInfo) {
+        self.openings().push(Opening { info, closer: None });
     }
 
     pub(crate) fn remove(&self, id: u64) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|open| open.id != id);
+        self.openings().retain(|opening| opening.info.id != id);
+    }
+
+    pub(crate) fn set_closer(&self, id: u64, closer: Closer) {
+        let mut openings = self.openings();
+        let opening = openings.iter_mut().find(|opening| opening.info.id == id);
+        assert!(opening.is_some(), "an opening is listed until its guard is dropped");
+        if let Some(opening) = opening {
+            opening.closer = Some(closer);
+        }
+    }
+
+    /// Asks all that can be closed to close; lists all.
+    pub(crate) fn close(&self, ending: Ending) -> Vec<OpenInfo> {
+        // Not under the lock: a closer may drop its guard.
+        let closers: Vec<Closer> =
+            self.openings().iter().filter_map(|opening| opening.closer.clone()).collect();
+        let asked = self.list();
+        closers.iter().for_each(|close| close(ending));
+        asked
     }
 }
 

@@ -65,6 +65,10 @@ impl Engine {
             Verb::ListOpens(Asked { verb, done }) => {
                 done.finish(self.volumes.get(&verb.name).map(|volume| volume.opens.list()));
             }
+            Verb::CloseOpens(Asked { verb, done }) => {
+                let volume = self.volumes.get(&verb.name);
+                done.finish(volume.map(|volume| volume.opens.close(verb.ending)));
+            }
             Verb::ListVolumes(Asked { verb, done }) => {
                 done.reply(self.list_volumes(verb.after.as_deref(), verb.most));
             }
@@ -199,7 +203,7 @@ impl Engine {
     }
 
     fn resize(&mut self, verb: &ResizeVolume) -> QueuedOf {
-        let ResizeVolume { ref name, size_bytes, may_shrink } = *verb;
+        let ResizeVolume { ref name, size_bytes, may_shrink, even_if_open } = *verb;
         check_size(size_bytes)?;
         let volume = Arc::clone(self.volumes.volume(name)?);
         self.volumes.check_still(&volume)?;
@@ -211,6 +215,9 @@ impl Engine {
                     size_bytes,
                     asked_bytes,
                 });
+            }
+            if !even_if_open {
+                volume.check_unopened()?;
             }
             self.shrink(&volume, size_bytes)?;
         }
@@ -252,7 +259,7 @@ impl Engine {
     }
 
     fn delete(&mut self, request: &DeleteRequest) -> Queued {
-        let DeleteRequest { name, with_snapshots, id, newest } = request;
+        let DeleteRequest { name, with_snapshots, id, newest, even_if_open } = request;
         self.volumes.get_meant(name, *id)?;
         self.volumes.check_settled(name)?;
         let mut names = self.volumes.snapshots_of(name);
@@ -264,6 +271,9 @@ impl Engine {
         let ids = names.iter().filter_map(|name| Some(self.volumes.by_name.get(name)?.id.0));
         if newest.is_some_and(|newest| ids.max() > Some(newest)) {
             return Err(RequestError::NewSnapshots { name: name.clone() });
+        }
+        if !even_if_open {
+            names.iter().try_for_each(|name| self.volumes.get(name)?.check_unopened())?;
         }
         let gone = names.iter().filter_map(|name| self.volumes.by_name.remove(name));
         let delete = |volume: Arc<VolumeShared>| {

@@ -299,7 +299,7 @@ fn a_full_store_closes_although_a_write_waits_for_a_deletion() {
     let (full, other) = (hand.volume("v", GIB), hand.volume("w", GIB));
     fill(&mut hand, &full);
     let (_, done) = hand.done();
-    hand.client.administer(DeleteRequest::of("v"), done);
+    hand.client.administer(DeleteRequest { even_if_open: true, ..DeleteRequest::of("v") }, done);
     let waits = hand.write(&other, 0, &fresh(1 << 32, MIB)).unwrap();
     let (closed, done) = hand.done();
     hand.client.administer(control::Close {}, done);

@@ -78,7 +78,7 @@ fn full_store() -> (Hand, OpenVolume) {
 /// Gives all of the room back.
 fn delete_full(hand: &mut Hand) {
     let (_, done) = hand.done();
-    hand.client.administer(DeleteRequest::of("full"), done);
+    hand.client.administer(DeleteRequest { even_if_open: true, ..DeleteRequest::of("full") }, done);
 }
 
 fn settle_for_long(hand: &mut Hand) {

@@ -311,7 +311,7 @@ fn a_refused_write_keeps_its_share_of_a_quota_while_a_piece_of_it_is_on_its_way(
     assert!(held.count() > 0, "a piece of it waits for pages");
     let (_, done) = hand.done();
     let (name, size_bytes) = ("v".to_owned(), (first + CHUNKS - 1) * CHUNK);
-    let request = control::ResizeVolume { name, size_bytes, may_shrink: true };
+    let request = control::ResizeVolume { name, size_bytes, may_shrink: true, even_if_open: true };
     hand.client.administer(request, done);
     let grown = ask_to_grow(&mut hand);
     hand.wait(grown).unwrap();

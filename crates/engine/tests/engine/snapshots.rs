@@ -203,7 +203,12 @@ fn nobody_opens_or_resizes_a_volume_while_it_is_rolled_back() {
     drop(changed_since(&mut hand));
     let name = || "v".to_owned();
     let rolled_back = ask(&mut hand, rollback());
-    let resize = control::ResizeVolume { name: name(), size_bytes: MIB, may_shrink: true };
+    let resize = control::ResizeVolume {
+        name: name(),
+        size_bytes: MIB,
+        may_shrink: true,
+        even_if_open: true,
+    };
     for refused in [
         ask(&mut hand, control::Open { name: name(), opener: Opener::new("a test", 0) }),
         ask(&mut hand, resize),

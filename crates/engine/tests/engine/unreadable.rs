@@ -308,7 +308,7 @@ fn deletion_without_tables() -> Hand {
     }
     // On this thread: one beside it may be answered late, and time passes until then.
     let (deleted, done) = hand.done();
-    hand.client.administer(DeleteRequest::of("a"), done);
+    hand.client.administer(DeleteRequest { even_if_open: true, ..DeleteRequest::of("a") }, done);
     hand.wait(deleted).unwrap();
     hand.settle();
     hand

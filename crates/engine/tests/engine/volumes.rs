@@ -213,7 +213,8 @@ fn a_write_that_meets_a_shrink_in_the_queue_keeps_what_is_inside() {
         let (_, done) = hand.done();
         let size_bytes = MIB / 2 + kept_sectors * 512;
         let name = "v".to_owned();
-        let request = control::ResizeVolume { name, size_bytes, may_shrink: true };
+        let request =
+            control::ResizeVolume { name, size_bytes, may_shrink: true, even_if_open: true };
         hand.client.administer(request, done);
         let bytes = fresh(1, 4 * CHUNK);
         assert_eq!(hand.write(&volume, MIB / 2, &bytes), None, "acknowledged at the door");
@@ -248,7 +249,7 @@ fn a_write_that_meets_a_shrink_in_the_queue_needs_nothing_of_what_it_replaces() 
     let volume = hand.beside(|client| client.volume("v").unwrap());
     let (shrunk, done) = hand.done();
     let (name, size_bytes) = ("v".to_owned(), 1536);
-    let request = control::ResizeVolume { name, size_bytes, may_shrink: true };
+    let request = control::ResizeVolume { name, size_bytes, may_shrink: true, even_if_open: true };
     hand.client.administer(request, done);
     assert_eq!(hand.write(&volume, 0, &fresh(2, CHUNK)), None, "acknowledged at the door");
     hand.wait(shrunk).unwrap();
@@ -369,7 +370,8 @@ fn a_growth_cuts_nothing_off() {
     let mut asked = |size_bytes| {
         let (tag, done) = hand.done();
         let name = "v".to_owned();
-        let request = control::ResizeVolume { name, size_bytes, may_shrink: false };
+        let request =
+            control::ResizeVolume { name, size_bytes, may_shrink: false, even_if_open: true };
         hand.client.administer(request, done);
         tag
     };
@@ -386,6 +388,7 @@ fn a_growth_cuts_nothing_off() {
                 name: "v".to_owned(),
                 size_bytes: 4 * MIB,
                 may_shrink: false,
+                even_if_open: true,
             })
         })
         .unwrap();
@@ -411,7 +414,12 @@ fn a_change_right_before_a_deletion_is_answered_as_made() {
             1 => {
                 let (size_bytes, may_shrink) = (2 * MIB, false);
                 client.administer(
-                    control::ResizeVolume { name: name(), size_bytes, may_shrink },
+                    control::ResizeVolume {
+                        name: name(),
+                        size_bytes,
+                        may_shrink,
+                        even_if_open: true,
+                    },
                     done,
                 );
             }
@@ -427,7 +435,8 @@ fn a_change_right_before_a_deletion_is_answered_as_made() {
         }
         let name = if number < 4 { "v" } else { "w" };
         let (deleted, done) = hand.done();
-        hand.client.administer(DeleteRequest::of(name), done);
+        hand.client
+            .administer(DeleteRequest { even_if_open: true, ..DeleteRequest::of(name) }, done);
         hand.wait(deleted).unwrap();
         let Ok(Reply::VolumeInfo(info)) = hand.wait(changed) else { panic!("change {number}") };
         assert_eq!(info.name, name);

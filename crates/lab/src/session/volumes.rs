@@ -62,7 +62,8 @@ impl Session<'_> {
         let size_bytes = sectors * SECTOR_BYTES;
         let name = entry.name.clone();
         self.oracle.write(Register::Volume(volume), Value::Volume(Entry { size_bytes, ..entry }));
-        let request = control::ResizeVolume { name, size_bytes, may_shrink: true };
+        let request =
+            control::ResizeVolume { name, size_bytes, may_shrink: true, even_if_open: true };
         // Where room is short, what is left of a chunk at the new end may wait for some.
         let outcome = match self.shape.tight {
             true => self.change_now(request, before),
@@ -136,6 +137,7 @@ impl Session<'_> {
         self.oracle.write(Register::Volume(volume), Value::Nothing);
         self.oracle.join_from(before);
         let request = DeleteRequest { with_snapshots: true, ..DeleteRequest::of(&entry.name) };
+        let request = DeleteRequest { even_if_open: true, ..request };
         self.change(request, before).map(drop)
     }
 }

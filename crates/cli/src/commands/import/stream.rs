@@ -26,6 +26,7 @@ use format::stream::{Section, StreamHeader, StreamVersion};
 
 use super::{Summary, check_domain};
 use crate::args::ImportArgs;
+use crate::commands::confirm::confirm;
 use crate::difference::Comparison;
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
@@ -172,6 +173,10 @@ impl StreamImport<'_> {
                 return Err(CliError::OtherBase { volume, base: name });
             }
             Some(_) => {}
+        }
+        if args.overwrite && !args.confirm.yes && !self.is_same(&base_name, &volume)? {
+            let question = format_args!("Give up what {volume} has changed since {base_name}?");
+            confirm(&args.confirm, question)?;
         }
         let [mark, replaced] = marks_for(&format!("{volume}@{}", header.target.name));
         let before = if args.overwrite { &replaced } else { &mark };
