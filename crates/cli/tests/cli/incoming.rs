@@ -10,7 +10,7 @@ use crate::harness::{
 
 /// Imports the file at `path` into volume `v` by standard input.
 fn import_piped(store: &str, path: &str) -> Outcome {
-    let mut import = command(["import", store, "v", "-", "--overwrite"]);
+    let mut import = command(["import", store, "v", "-", "--overwrite", "--yes"]);
     import.stdin(Stdio::from(fs::File::open(path).unwrap()));
     run_with_input(import)
 }
@@ -48,10 +48,10 @@ fn a_damaged_stream_is_never_a_disk() {
     ] {
         let damaged = folder.path("damaged");
         fs::write(&damaged, bytes).unwrap();
-        tamis(&format!("import {to} v {damaged} --overwrite")).fails(5, "the stream ");
+        tamis(&format!("import {to} v {damaged} --overwrite --yes")).fails(5, "the stream ");
         import_piped(&to, &damaged).fails(5, "the stream ");
         assert!(Command::new("gzip").args(["-kf", &damaged]).status().unwrap().success());
-        tamis(&format!("import {to} v {damaged}.gz --overwrite")).fails(2, "holds no disk");
+        tamis(&format!("import {to} v {damaged}.gz --overwrite --yes")).fails(2, "holds no disk");
         tamis(&format!("export {to} v {out} --overwrite")).ok();
         assert!(fs::read(&out).unwrap() == there, "{name}");
     }
@@ -96,7 +96,7 @@ fn disks_of_other_programs_are_read_through_qemu() {
     ] {
         let image = folder.path(&format!("image.{format}"));
         qemu_img(&["convert", "-O", format, "-o", options, raw.to_str().unwrap(), &image]);
-        let line = format!("import {store} v {image} --overwrite --json");
+        let line = format!("import {store} v {image} --overwrite --json --yes");
         let imported = tamis(&line).ok();
         let said = format!("detected format: {format} (");
         assert!(imported.err.contains(&said), "{imported:?}");
@@ -104,7 +104,7 @@ fn disks_of_other_programs_are_read_through_qemu() {
         assert!(!holes || data_bytes < 24 << 20, "{format}: {data_bytes}");
         tamis(&format!("export {store} v {out} --overwrite")).ok();
         assert!(fs::read(&out).unwrap() == whole, "{format}");
-        tamis(&format!("import {store} asked {image} --overwrite --format {format}")).ok();
+        tamis(&format!("import {store} asked {image} --overwrite --format {format} --yes")).ok();
         tamis(&format!("export {store} asked {out} --overwrite")).ok();
         assert!(fs::read(&out).unwrap() == whole, "{format}");
         tamis(&format!("volume delete {store} asked --yes")).ok();
