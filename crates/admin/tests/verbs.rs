@@ -130,7 +130,7 @@ fn every_verb_is_answered_alike_over_the_socket_and_in_process() {
     let none = SnapshotRequest { volumes: Vec::new(), name: "a".to_owned(), taken_unix_s: 5 };
     assert!(both.ask(none)["refused"].as_str().unwrap().contains("NoVolumes"));
     both.ask(CloneVolume { snapshot: snapshot(), name: "c".to_owned() });
-    both.ask(Rollback { snapshot: snapshot(), id: None });
+    both.ask(Rollback { snapshot: snapshot(), volume: None, id: None });
     let compression = Compression { codec: Codec::Zstd, level: 3 };
     both.ask(SetCompression { compression });
     assert_eq!(both.ask(GetCompression {}), json!({ "codec": 2, "level": 3 }));

@@ -12,6 +12,7 @@ use format::stream::{STREAM_START_BYTES, StreamStart};
 use images::{Compression, Content, DiskImage, FIRST_BYTES, ImageError, ImageFormat};
 
 use crate::error::CliError;
+use crate::interrupt::Interrupt;
 use crate::output;
 use crate::stdin::unread;
 
@@ -97,6 +98,15 @@ impl Image {
             }
             _ => Err(CliError::CompressedNoDisk { name, compression }),
         }
+    }
+
+    /// What of it is to be read, holes left out, when that is known before. Damage of the tables
+    /// that say so is found here, before anything is written.
+    pub(crate) fn data_bytes(&self, interrupt: &Interrupt) -> Result<Option<u64>, CliError> {
+        let Self::Disk(disk) = self else { return Ok(None) };
+        let data_bytes = disk.data_bytes(|| interrupt.check().is_ok())?;
+        interrupt.check()?;
+        Ok(Some(data_bytes))
     }
 
     /// Its size, when that is known before it is read.

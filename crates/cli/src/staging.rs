@@ -18,6 +18,14 @@ pub(crate) fn staging_name(name: &str) -> String {
     format!("{name}{SUFFIX}")
 }
 
+/// The volume that an image goes into until it is complete, for volume `name`, which may have the
+/// longest name there is. Two that share one are never filled at once.
+pub(crate) fn staging_volume(name: &str) -> String {
+    let most_bytes = NAME_BYTES_MAX - SUFFIX.len();
+    let bytes = (0..=most_bytes.min(name.len())).rev().find(|at| name.is_char_boundary(*at));
+    staging_name(name.get(..bytes.unwrap_or(0)).unwrap_or_default())
+}
+
 /// The snapshots that an import which leads to snapshot `name` takes for itself: of what the volume
 /// held when the stream began, and of what it held before the base took its place.
 pub(crate) fn marks_for(name: &str) -> [String; 2] {

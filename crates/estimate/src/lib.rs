@@ -41,4 +41,4 @@ pub use detected::DetectedBy;
 pub use figures::{CodecFigures, Figure, SizeFigures};
 pub use pieces::{PartRead, Unreadable, UnreadableFiles};
 pub use scan::{Estimate, MEMORY_BYTES_MIN, Options, estimate};
-pub use walk::size_bytes;
+pub use walk::data_bytes;

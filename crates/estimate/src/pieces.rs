@@ -111,7 +111,7 @@ impl Piece {
     }
 }
 
-/// How far the reading has come, for others to see, and whether it is to end.
+/// How much data was read, for others to see, and whether it is to end.
 #[derive(Debug, Default)]
 pub(crate) struct Reading {
     pub(crate) done_bytes: AtomicU64,
@@ -124,6 +124,8 @@ pub(crate) struct Pieces<'a> {
     current: Option<Current>,
     /// Of the files before the current one.
     logical_bytes: u64,
+    /// Data of all files: holes are not read.
+    read_bytes: u64,
     files: u64,
     unreadable: UnreadableFiles,
     reading: &'a Reading,
@@ -144,6 +146,7 @@ struct Current {
 pub(crate) struct Sources {
     pub(crate) files: u64,
     pub(crate) logical_bytes: u64,
+    pub(crate) read_bytes: u64,
     pub(crate) unreadable: UnreadableFiles,
 }
 
@@ -153,6 +156,7 @@ impl<'a> Pieces<'a> {
             walk: Walk::new(paths),
             current: None,
             logical_bytes: 0,
+            read_bytes: 0,
             files: 0,
             unreadable: UnreadableFiles::default(),
             reading,
@@ -168,11 +172,11 @@ impl<'a> Pieces<'a> {
             }
             let Some(current) = &mut self.current else { continue };
             match current.fill(piece) {
-                Ok(true) => {
-                    let done_bytes = self.logical_bytes.saturating_add(current.at_bytes);
-                    self.reading.done_bytes.store(done_bytes, Ordering::Relaxed);
+                Ok(Some(length)) => {
+                    self.read_bytes += length;
+                    self.reading.done_bytes.store(self.read_bytes, Ordering::Relaxed);
                 }
-                Ok(false) => self.leave(None),
+                Ok(None) => self.leave(None),
                 Err(error) => self.leave(Some(error)),
             }
         }
@@ -181,8 +185,8 @@ impl<'a> Pieces<'a> {
 
     /// What there was, at the end.
     pub(crate) fn into_sources(self) -> Sources {
-        let Self { files, logical_bytes, unreadable, .. } = self;
-        Sources { files, logical_bytes, unreadable }
+        let Self { files, logical_bytes, read_bytes, unreadable, .. } = self;
+        Sources { files, logical_bytes, read_bytes, unreadable }
     }
 
     /// Opens the next file; false when there is none.
@@ -205,7 +209,6 @@ impl<'a> Pieces<'a> {
             if error.is_some() { current.at_bytes.min(size_bytes) } else { size_bytes };
         self.logical_bytes = self.logical_bytes.saturating_add(read_bytes);
         self.files += u64::from(error.is_none() || read_bytes > 0);
-        self.reading.done_bytes.store(self.logical_bytes, Ordering::Relaxed);
         if let Some(error) = error {
             let part = (read_bytes > 0).then_some(PartRead { read_bytes, size_bytes });
             self.note_unreadable(current.path, error, part);
@@ -222,13 +225,14 @@ impl<'a> Pieces<'a> {
 }
 
 impl Current {
-    /// Adds the next data of the file to `piece`, which has room; false when none is left.
-    fn fill(&mut self, piece: &mut Piece) -> Result<bool, ImageError> {
+    /// Adds the next data of the file to `piece`, which has room; how much, or none when none is
+    /// left.
+    fn fill(&mut self, piece: &mut Piece) -> Result<Option<u64>, ImageError> {
         let size_bytes = self.image.size_bytes();
         if self.at_bytes >= self.run.end {
             match self.image.next_data(self.at_bytes)? {
                 Some(run) => self.run = run,
-                None => return Ok(false),
+                None => return Ok(None),
             }
         }
         let start = (self.run.start - self.run.start % ALIGN_BYTES).max(self.at_bytes);
@@ -242,7 +246,7 @@ impl Current {
             return Err(error);
         }
         self.at_bytes = end.next_multiple_of(ALIGN_BYTES);
-        Ok(true)
+        Ok(Some(end - start))
     }
 }
 

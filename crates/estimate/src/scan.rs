@@ -53,6 +53,8 @@ pub struct Estimate {
     pub files: u64,
     /// Their sizes.
     pub logical_bytes: u64,
+    /// Data in them that was read: holes are not.
+    pub read_bytes: u64,
     /// What could not be read, or not to its end.
     pub unreadable: UnreadableFiles,
     /// In the order of the options.
@@ -166,6 +168,7 @@ impl<'a> Scan<'a> {
         Estimate {
             files: sources.files,
             logical_bytes: sources.logical_bytes,
+            read_bytes: sources.read_bytes,
             unreadable: sources.unreadable,
             sizes,
         }

@@ -24,6 +24,9 @@ pub(crate) enum Found {
     Unreadable(PathBuf, io::Error),
 }
 
+/// What the system counts the blocks of a file in.
+const BLOCK_BYTES: u64 = 512;
+
 /// A file among all file systems.
 type Identity = (u64, u64);
 
@@ -172,16 +175,25 @@ fn identity(metadata: &Metadata) -> Identity {
     (metadata.dev(), metadata.ino())
 }
 
-/// The size of all that is under `paths`, for a progress bar, as long as `go_on` says so: files
-/// that cannot be read now count for nothing.
+/// Bytes of data in all that is under `paths`, for a progress bar, as long as `go_on` says so:
+/// holes are not read, and files that cannot be read now count for nothing.
 #[must_use]
-pub fn size_bytes(paths: &[PathBuf], mut go_on: impl FnMut() -> bool) -> u64 {
-    let size_of = |found| match found {
-        Found::Inside(_, metadata) => metadata.len(),
+pub fn data_bytes(paths: &[PathBuf], mut go_on: impl FnMut() -> bool) -> u64 {
+    let data_of = |found, go_on: &mut dyn FnMut() -> bool| match found {
+        Found::Inside(_, metadata) => metadata.len().min(metadata.blocks() * BLOCK_BYTES),
         Found::Unreadable(..) => 0,
-        named @ Found::Named(_) => named.open().map_or(0, |image| image.size_bytes()),
+        named @ Found::Named(_) => {
+            named.open().and_then(|image| image.data_bytes(go_on)).unwrap_or(0)
+        }
     };
-    Walk::new(paths).take_while(|_| go_on()).map(size_of).sum()
+    let mut data_bytes = 0;
+    for found in Walk::new(paths) {
+        if !go_on() {
+            break;
+        }
+        data_bytes += data_of(found, &mut go_on);
+    }
+    data_bytes
 }
 
 #[cfg(test)]
@@ -190,7 +202,7 @@ mod tests {
     use std::os::unix::fs::symlink;
     use std::path::PathBuf;
 
-    use super::{Found, Walk, size_bytes};
+    use super::{Found, Walk, data_bytes};
     use crate::pieces::tests::Folder;
 
     fn names(paths: &[PathBuf]) -> Vec<String> {
@@ -219,8 +231,8 @@ mod tests {
         let paths = [path("deep"), root.clone(), path("deep/two"), path("link-to-one"), root];
         let met = names(&paths);
         assert_eq!(met, ["link-to-one", "three", "two"]);
-        assert_eq!(size_bytes(&paths, || true), 300);
-        assert_eq!(size_bytes(&paths, || false), 0);
+        assert_eq!(data_bytes(&paths, || true), 300);
+        assert_eq!(data_bytes(&paths, || false), 0);
     }
 
     /// However many they are: a thread has only so much stack.

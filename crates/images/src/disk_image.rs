@@ -143,6 +143,19 @@ impl DiskImage {
         Ok(None)
     }
 
+    /// Bytes of all its data, as long as `go_on` says so: what is read of it, holes left out.
+    ///
+    /// # Errors
+    /// As of [`Self::next_data`].
+    pub fn data_bytes(&self, mut go_on: impl FnMut() -> bool) -> Result<u64, ImageError> {
+        let (mut at_bytes, mut data_bytes) = (0, 0);
+        while let Some(run) = self.next_data(at_bytes)?.filter(|_| go_on()) {
+            data_bytes += run.end - run.start;
+            at_bytes = run.end;
+        }
+        Ok(data_bytes)
+    }
+
     fn end_of_run(&self, start_bytes: u64, first_end_bytes: u64) -> Result<u64, ImageError> {
         let mut end_bytes = first_end_bytes;
         while end_bytes < self.size_bytes && end_bytes - start_bytes < RUN_BYTES_MAX {

@@ -21,7 +21,7 @@ record! {
     DeleteRequest { name, with_snapshots, id, newest, even_if_open }
     SnapshotRequest { volumes, name, taken_unix_s }
     CloneVolume { snapshot, name }
-    Rollback { snapshot, id }
+    Rollback { snapshot, volume, id }
     SetCompression { compression }
     Explain { volume, address }
     VolumeInfo {

@@ -35,7 +35,9 @@ files that an image names, as backing files and parts of a VMDK, are read only i
 given, and --format raw takes any file as it is. A disk compressed by gzip, bzip2, xz or zstd is
 expanded. A stream whose start is damaged is refused, and so is anything else than a stream with
 --format stream.
-A volume that is made for the image is called NAME~importing until it is complete. A stream that
+An image goes into a volume called NAME~importing, which takes the place of NAME, or of what it
+held, when it is complete: until then NAME is as it was, whatever fails, and the store needs room
+for both. What an import that was killed has left is removed by the next one. A stream that
 `tamis export` made with --stream or --from is known by its start, and leaves the volume with the
 snapshot that it names; if it is cut or damaged the volume is as before, and an import that was
 killed is made good by importing the same stream again, unless the volume has been rolled back,

@@ -102,7 +102,7 @@ fn sweep(
 }
 
 fn read(args: &BenchDetectArgs, interrupt: &Interrupt) -> Option<DataChunks> {
-    let total_bytes = estimate::size_bytes(&args.paths, || interrupt.check().is_ok());
+    let total_bytes = estimate::data_bytes(&args.paths, || interrupt.check().is_ok());
     let mut progress = Progress::new("reading", Unit::Bytes, Some(total_bytes));
     DataChunks::read(&args.paths, args.memory, |done_bytes| {
         progress.set_done(done_bytes);

@@ -38,6 +38,8 @@ struct Report {
     files: u64,
     /// Their sizes.
     logical_bytes: u64,
+    /// Data in them that was read: holes are not.
+    read_bytes: u64,
     seconds: f64,
     chunk_sizes: Vec<SizeFigures>,
     unreadable_files: u64,
@@ -63,10 +65,11 @@ pub(super) fn run(args: EstimateArgs) -> Result<(), CliError> {
     check_paths(&args.paths)?;
     check_memory(args.memory)?;
     let interrupt = Interrupt::listen()?;
-    let total_bytes = estimate::size_bytes(&args.paths, || interrupt.check().is_ok());
+    let total_bytes = estimate::data_bytes(&args.paths, || interrupt.check().is_ok());
     let mut progress = Progress::new("reading", Unit::Bytes, Some(total_bytes));
     let found = estimate::estimate(&args.paths, &options(&args), |done_bytes| {
-        progress.set_done(done_bytes);
+        // What grows meanwhile, or is stored compressed, is more than was counted.
+        progress.set_done(done_bytes.min(total_bytes));
         if interrupt.check().is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
     // Broken off is what only a signal does.
@@ -131,7 +134,7 @@ fn options(args: &EstimateArgs) -> Options {
 impl Report {
     /// An error when there is nothing to report on but one failure.
     fn new(found: Estimate, elapsed: Duration) -> Result<Self, CliError> {
-        let Estimate { files, logical_bytes, unreadable, sizes } = found;
+        let Estimate { files, logical_bytes, read_bytes, unreadable, sizes } = found;
         let mut unreadable_named = unreadable.named;
         if files == 0
             && unreadable.count == 1
@@ -143,6 +146,7 @@ impl Report {
         Ok(Self {
             files,
             logical_bytes,
+            read_bytes,
             seconds: elapsed.as_secs_f64(),
             chunk_sizes: sizes,
             unreadable_files: unreadable.count,
@@ -193,9 +197,13 @@ fn text(report: &Report, memory_bytes: u64) -> String {
             table.row(row(size, codec));
         }
     }
-    let speed = report.logical_bytes as f64 / report.seconds.max(1e-3);
+    let speed = report.read_bytes as f64 / report.seconds.max(1e-3);
+    let speed = match report.read_bytes {
+        0 => String::new(),
+        _ => format!(", {}/s", human_bytes(speed as u64)),
+    };
     let mut text = format!(
-        "{} in {} {} ({}, {}/s){}\n\n{table}\n\
+        "{} in {} {} ({}{speed}){}\n\n{table}\n\
          dedup is data to unique, compression unique to stored, reduction data to stored; data is\n\
          what is not zeros, and saved is the part of it that a store does not take, metadata \
          counted\n",
@@ -203,7 +211,6 @@ fn text(report: &Report, memory_bytes: u64) -> String {
         human_count(report.files),
         plural(report.files),
         human_duration(Duration::from_secs_f64(report.seconds)),
-        human_bytes(speed as u64),
         left_out(report),
     );
     if report.chunk_sizes.iter().any(|size| !size.exact) {
@@ -301,6 +308,7 @@ mod tests {
         Report {
             files: 1,
             logical_bytes: 4 << 30,
+            read_bytes: 4 << 30,
             seconds: 4.0,
             chunk_sizes: vec![size],
             unreadable_files: 0,

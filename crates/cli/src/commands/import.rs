@@ -5,14 +5,27 @@
 //! volume that holds nothing they are there already, in one that is overwritten they are trimmed.
 //! Chunks of zeros inside a piece are the engine's to find.
 //!
-//! A volume that is made for the image is called `NAME~importing` until everything is flushed, and
-//! then renamed: under its own name it is always whole. What an import that was killed left behind
-//! is removed by the next one; users' own volumes cannot be called so (`staging.rs`).
+//! An image goes into a volume of its own, called `NAME~importing`, until everything is flushed:
+//!
+//! ```text
+//! no volume NAME    NAME~importing filled -> called NAME
+//! volume NAME       NAME~importing filled -> NAME~importing@whole taken
+//!                     -> NAME takes what that holds, in one step -> NAME~importing deleted
+//! ```
+//!
+//! So under its own name a volume is always whole: what it was, or the image. A failure before the
+//! last step, whatever it is, changes nothing of it. What an import that was killed left behind is
+//! removed by the next one into NAME; users' own volumes cannot be called so (`staging.rs`). A
+//! volume that is replaced needs room for the image beside what it holds, less what they share.
 
 use std::io::Read;
 use std::ops::Range;
+use std::time::Duration;
 
-use engine::{Client, NewVolume, RequestError, Stats, VolumeInfo};
+use engine::control::{Rollback, SetDedup};
+use engine::{
+    Client, Counters, Dedup, NewVolume, RequestError, SnapshotRequest, Stats, VolumeInfo,
+};
 use format::catalog::VolumeName;
 use images::DiskImage;
 use serde::Serialize;
@@ -27,7 +40,7 @@ use crate::opener::opener;
 use crate::output;
 use crate::progress::{Progress, Unit, human_duration};
 use crate::size::human_bytes;
-use crate::staging::{check_name, check_room, is_replaced, marks_of, put_aside, staging_name};
+use crate::staging::{check_name, check_room, marks_of, put_aside, staging_volume};
 use crate::stdin::unread;
 use crate::store::{OpenStore, engine_options};
 use crate::stream_source::Source;
@@ -42,6 +55,9 @@ const RUN_ALIGN_BYTES: u64 = 64 << 10;
 /// First size of a volume for a stream, whose length is known only at its end; doubled as needed.
 const STREAM_BYTES_FIRST: u64 = 1 << 30;
 
+/// The snapshot of a staged volume that holds all of the image.
+const STAGED_SNAPSHOT: &str = "whole";
+
 /// What `--json` prints.
 #[derive(Debug, Serialize)]
 struct Summary {
@@ -50,9 +66,11 @@ struct Summary {
     #[serde(skip_serializing_if = "Option::is_none")]
     snapshot: Option<String>,
     image_bytes: u64,
+    /// Of the image, what was not holes; of a stream, what it brought.
+    read_bytes: u64,
     /// Of the image, what was not holes or long runs of zeros; of a stream, what it brought.
     data_bytes: u64,
-    /// What the store grew by.
+    /// Frames that were stored for it: whatever else the store gains or loses meanwhile.
     stored_bytes: u64,
     seconds: f64,
 }
@@ -78,13 +96,15 @@ pub(super) fn run(args: &ImportArgs) -> Result<(), CliError> {
     if image.size_bytes() == Some(0) {
         return Err(CliError::ImageEmpty);
     }
+    let to_read_bytes = image.data_bytes(&interrupt)?;
     let options = engine_options(&args.engine, false);
     let summary = OpenStore::with(&args.store, options, |store| {
         let client = store.client();
-        let progress = Progress::new("importing", Unit::Bytes, image.size_bytes());
-        let before = client.stats()?;
+        let progress = Progress::new("importing", Unit::Bytes, to_read_bytes);
+        let before = client.stats()?.counters;
+        let (read_bytes, data_bytes) = (0, 0);
         let mut import =
-            Import { client, image: &image, before, progress, interrupt, data_bytes: 0 };
+            Import { client, image: &image, before, progress, interrupt, read_bytes, data_bytes };
         let image_bytes = import.fill_volume(args)?;
         import.summary(args.volume.clone(), image_bytes)
     })?;
@@ -96,15 +116,19 @@ fn report(args: &ImportArgs, summary: &Summary) -> Result<(), CliError> {
 }
 
 fn print_text(summary: &Summary) -> Result<(), CliError> {
-    let speed = summary.image_bytes as f64 / summary.seconds.max(1e-3);
+    let seconds = human_duration(Duration::from_secs_f64(summary.seconds));
+    // Of what was read: holes take no time, and where nothing is read there is no rate.
+    let speed = summary.read_bytes as f64 / summary.seconds.max(1e-3);
+    let speed = match summary.read_bytes {
+        0 => String::new(),
+        _ => format!(", {}/s", human_bytes(speed as u64)),
+    };
     output::print_line(format_args!(
-        "imported {} into {}: {} of data now take {} ({}, {}/s)",
+        "imported {} into {}: {} of data now take {} ({seconds}{speed})",
         human_bytes(summary.image_bytes),
         summary.snapshot.as_ref().unwrap_or(&summary.volume),
         human_bytes(summary.data_bytes),
         human_bytes(summary.stored_bytes),
-        human_duration(std::time::Duration::from_secs_f64(summary.seconds)),
-        human_bytes(speed as u64),
     ))
 }
 
@@ -112,9 +136,10 @@ fn print_text(summary: &Summary) -> Result<(), CliError> {
 struct Import<'a> {
     client: &'a Client,
     image: &'a Image,
-    before: Stats,
+    before: Counters,
     progress: Progress,
     interrupt: Interrupt,
+    read_bytes: u64,
     data_bytes: u64,
 }
 
@@ -148,20 +173,32 @@ impl Import<'_> {
         if let Some((_, replaced)) = put_aside(all).find(|(of, _)| *of == name && !overwrite) {
             return Err(CliError::PutAsideStill { volume: name, replaced: replaced.to_owned() });
         }
+        if volume.read_only {
+            return Err(RequestError::ReadOnly { volume: name }.into());
+        }
+        let opens = self.client.opens(&name)?;
+        if !opens.is_empty() {
+            return Err(RequestError::InUse { name, opens }.into());
+        }
         let image_bytes = self.image.size_bytes();
         if image_bytes.is_some_and(|bytes| padded(bytes) > volume.size_bytes) {
             let volume_bytes = volume.size_bytes;
             return Err(CliError::ImageTooLarge { name, image_bytes, volume_bytes });
         }
-        // What the image brings is no half of a stream, for whose import to give up. What one has
-        // put aside can be had back until the image has taken its place.
-        let (replaced, halves): (Vec<_>, Vec<_>) =
-            marks_of(&volume.name, all).partition(|mark| is_replaced(mark));
-        let forget =
-            |marks: Vec<&str>| marks.into_iter().try_for_each(|it| self.client.delete_volume(it));
-        forget(halves)?;
-        let image_bytes = self.copy(&volume.name, mapped_bytes == 0, Room::Fixed)?;
-        forget(replaced)?;
+        let staging = staging_volume(&name);
+        let new = NewVolume {
+            name: staging.clone(),
+            size_bytes: volume.size_bytes,
+            domain: volume.domain.clone(),
+            kind: volume.kind,
+            read_only: false,
+        };
+        let image_bytes = self
+            .stage(new, &name, Room::Fixed, |import| import.have_settings_of(volume, &staging))?;
+        self.concluded(&staging, |import| import.replace(volume, &staging))?;
+        // What the image has taken the place of is no half of a stream, for whose import to give
+        // up, nor anything that one has put aside. Marks that stay lead nowhere.
+        marks_of(&name, all).for_each(|mark| drop(self.client.delete_volume(mark)));
         Ok(image_bytes)
     }
 
@@ -170,38 +207,93 @@ impl Import<'_> {
             return Err(engine::RequestError::BadName { name: name.to_owned() }.into());
         }
         check_room(name)?;
-        let staging = staging_name(name);
-        if self.client.volumes()?.iter().any(|volume| volume.name == staging) {
-            // An import of a stream may have left it, which takes a snapshot.
-            self.client.delete_volume_with_snapshots(&staging)?;
-        }
+        let staging = staging_volume(name);
         let size_bytes = self.image.size_bytes().map_or(STREAM_BYTES_FIRST, padded);
         let new = NewVolume { name: staging.clone(), size_bytes, domain, ..NewVolume::default() };
-        self.client.ask(new)?;
-        let copied = self.copy(&staging, true, Room::Growing).and_then(|image_bytes| {
-            self.client.resize_volume(&staging, padded(image_bytes))?;
-            self.client.rename_volume(&staging, name)?;
-            Ok(image_bytes)
-        });
-        if copied.is_err() {
-            // The first error is the one to tell; what is left is removed by the next import.
-            let _ = self.client.delete_volume(&staging);
-        }
-        copied
+        let image_bytes = self.stage(new, name, Room::Growing, |_| Ok(()))?;
+        self.concluded(&staging, |import| {
+            import.client.resize_volume(&staging, padded(image_bytes))?;
+            import.client.rename_volume(&staging, name)?;
+            Ok(())
+        })?;
+        Ok(image_bytes)
     }
 
-    fn copy(&mut self, name: &str, blank: bool, room: Room) -> Result<u64, CliError> {
+    /// Fills a volume of its own with the image, for the one that is called `name`; returns the
+    /// bytes of the image.
+    fn stage(
+        &mut self,
+        new: NewVolume,
+        name: &str,
+        room: Room,
+        prepare: impl FnOnce(&mut Self) -> Result<(), CliError>,
+    ) -> Result<u64, CliError> {
+        let staging = new.name.clone();
+        if self.client.volumes()?.iter().any(|volume| volume.name == staging) {
+            let opens = self.client.opens(&staging)?;
+            if !opens.is_empty() {
+                return Err(RequestError::InUse { name: name.to_owned(), opens }.into());
+            }
+            // An import that was killed has left it, perhaps with its snapshot.
+            self.client.delete_volume_with_snapshots(&staging)?;
+        }
+        self.client.ask(new)?;
+        self.concluded(&staging, |import| {
+            prepare(import)?;
+            import.copy(&staging, room).map_err(|error| of_volume(error, &staging, name))
+        })
+    }
+
+    /// What `work` comes to; the volume of its own is removed if that is an error.
+    fn concluded<T>(
+        &mut self,
+        staging: &str,
+        work: impl FnOnce(&mut Self) -> Result<T, CliError>,
+    ) -> Result<T, CliError> {
+        let done = work(self);
+        if done.is_err() {
+            // The first error is the one to tell; what is left is removed by the next import.
+            let _ = self.client.delete_volume_with_snapshots(staging);
+        }
+        done
+    }
+
+    /// Lets the volume that is filled have the settings of the one that it is for.
+    fn have_settings_of(&self, volume: &VolumeInfo, staging: &str) -> Result<(), CliError> {
+        if volume.quota_bytes.is_some() {
+            self.client.set_quota(staging, volume.quota_bytes)?;
+        }
+        if volume.dedup != Dedup::On {
+            self.client.ask(SetDedup { name: staging.to_owned(), dedup: volume.dedup })?;
+        }
+        Ok(())
+    }
+
+    /// Lets a volume hold what the staged one does, in one step.
+    fn replace(&self, volume: &VolumeInfo, staging: &str) -> Result<(), CliError> {
+        let (volumes, name) = (vec![staging.to_owned()], STAGED_SNAPSHOT.to_owned());
+        self.client.ask(SnapshotRequest { volumes, name, taken_unix_s: 0 })?;
+        self.interrupt.check()?;
+        self.client.ask(Rollback {
+            snapshot: format!("{staging}@{STAGED_SNAPSHOT}"),
+            volume: Some(volume.name.clone()),
+            id: None,
+        })?;
+        // The image is in its place: what stays of this is removed by the next import.
+        let _ = self.client.delete_volume_with_snapshots(staging);
+        Ok(())
+    }
+
+    /// Fills a volume that holds nothing.
+    fn copy(&mut self, name: &str, room: Room) -> Result<u64, CliError> {
         let volume = self.client.open_volume(name, opener("import"))?;
-        let known = volume.handle();
-        let writer = VolumeWriter::new(self.client, volume, blank);
+        let writer = VolumeWriter::new(self.client, volume, true);
         let image_bytes = match self.image {
             Image::Disk(disk) => self.copy_disk(disk, &writer)?,
             Image::Stream(stream) => {
                 self.copy_stream(name, &mut *stream.borrow_mut(), &writer, room)?
             }
         };
-        let end_bytes = padded(image_bytes);
-        writer.zero(end_bytes, known.size_bytes().saturating_sub(end_bytes))?;
         writer.finish()?;
         Ok(image_bytes)
     }
@@ -218,7 +310,6 @@ impl Import<'_> {
         }
         to.zero(at, end_bytes - at)?;
         disk.check_length()?;
-        self.progress.set_done(disk.size_bytes());
         Ok(disk.size_bytes())
     }
 
@@ -236,8 +327,8 @@ impl Import<'_> {
             let mut buf = to.buffer(at, usize::try_from(piece_end - at).unwrap_or(0));
             disk.read_at(at, buf.bytes_mut())?;
             self.data_bytes += to.write(at, buf)?;
+            self.show(piece_end - at);
             at = piece_end;
-            self.show(at);
         }
         Ok(())
     }
@@ -271,7 +362,7 @@ impl Import<'_> {
                 self.data_bytes += to.write(at, buf)?;
             }
             at += length as u64;
-            self.show(at);
+            self.show(length as u64);
             if length < piece.len() {
                 break;
             }
@@ -293,19 +384,35 @@ impl Import<'_> {
         }
     }
 
-    fn show(&mut self, done_bytes: u64) {
-        self.progress.set_done(done_bytes);
+    /// So much more of the image was read, and is being written.
+    fn show(&mut self, bytes: u64) {
+        self.read_bytes += bytes;
+        self.progress.advance(bytes);
         let (client, before) = (self.client, &self.before);
         self.progress.note_now_and_then(|| saved_note(before, &client.stats().ok()?));
     }
 
     fn summary(self, volume: String, image_bytes: u64) -> Result<Summary, CliError> {
-        let stats = self.client.stats()?;
-        let stored_bytes = stats.stored_bytes.saturating_sub(self.before.stored_bytes);
+        let stored_bytes = stored_since(&self.before, &self.client.stats()?.counters);
         let seconds = self.progress.finish().as_secs_f64();
-        let (snapshot, data_bytes) = (None, self.data_bytes);
-        Ok(Summary { volume, snapshot, image_bytes, data_bytes, stored_bytes, seconds })
+        let (snapshot, read_bytes, data_bytes) = (None, self.read_bytes, self.data_bytes);
+        Ok(Summary { volume, snapshot, image_bytes, read_bytes, data_bytes, stored_bytes, seconds })
     }
+}
+
+/// The error, with the name of the volume that the image is for.
+fn of_volume(error: CliError, staging: &str, name: &str) -> CliError {
+    let mut error = error;
+    match &mut error {
+        CliError::Request(RequestError::QuotaExceeded { volume: told })
+        | CliError::ImageTooLarge { name: told, .. }
+            if told == staging =>
+        {
+            name.clone_into(told);
+        }
+        _ => {}
+    }
+    error
 }
 
 /// That a volume which is there is in the domain that was asked for, if one was.
@@ -326,14 +433,19 @@ fn ask_about(volume: &VolumeInfo, args: &ImportArgs) -> Result<(), CliError> {
     confirm(&args.confirm, format_args!("Replace the {held} that volume {name} holds?"))
 }
 
+/// Frames that were stored between two looks: a count that only grows, whatever is deleted.
+fn stored_since(before: &Counters, now: &Counters) -> u64 {
+    now.frame_bytes_stored.saturating_sub(before.frame_bytes_stored)
+}
+
 /// What was saved between two looks, of what the engine has placed by the second: what still waits
 /// in the write buffer is neither saved nor stored.
-fn saved_note(before: &Stats, now: &Stats) -> Option<String> {
-    let placed = |stats: &Stats| stats.counters.chunks_duplicate + stats.counters.chunks_unique;
-    let chunks = placed(now).checked_sub(placed(before)).filter(|chunks| *chunks > 0)?;
+fn saved_note(before: &Counters, now: &Stats) -> Option<String> {
+    let placed = |counters: &Counters| counters.chunks_duplicate + counters.chunks_unique;
+    let chunks = placed(&now.counters).checked_sub(placed(before)).filter(|chunks| *chunks > 0)?;
     let placed_bytes = chunks * u64::from(now.chunk_bytes);
-    let grown_bytes = now.stored_bytes.saturating_sub(before.stored_bytes).min(placed_bytes);
-    Some(format!("{}% saved", (placed_bytes - grown_bytes) * 100 / placed_bytes))
+    let stored_bytes = stored_since(before, &now.counters).min(placed_bytes);
+    Some(format!("{}% saved", (placed_bytes - stored_bytes) * 100 / placed_bytes))
 }
 
 /// Whether the volume may be enlarged.
@@ -349,18 +461,27 @@ mod tests {
 
     use super::saved_note;
 
-    fn stats(chunks_unique: u64, chunks_duplicate: u64, stored_bytes: u64) -> Stats {
-        let counters = Counters { chunks_unique, chunks_duplicate, ..Counters::default() };
-        Stats { counters, stored_bytes, chunk_bytes: 4096, ..Stats::default() }
+    fn stats(chunks_unique: u64, chunks_duplicate: u64, frame_bytes_stored: u64) -> Stats {
+        let counters =
+            Counters { chunks_unique, chunks_duplicate, frame_bytes_stored, ..Counters::default() };
+        Stats { counters, chunk_bytes: 4096, ..Stats::default() }
     }
 
     #[test]
     fn savings_are_of_what_has_been_placed() {
         let before = stats(10, 10, 40_000);
-        assert_eq!(saved_note(&before, &before), None);
-        let now = stats(20, 20, 40_000 + 20_480);
-        assert_eq!(saved_note(&before, &now).unwrap(), "75% saved");
+        let note = |now: &Stats| saved_note(&before.counters, now);
+        assert_eq!(note(&before), None);
+        assert_eq!(note(&stats(20, 20, 40_000 + 20_480)).unwrap(), "75% saved");
         let incompressible = stats(20, 10, 40_000 + 41_200);
-        assert_eq!(saved_note(&before, &incompressible).unwrap(), "0% saved");
+        assert_eq!(note(&incompressible).unwrap(), "0% saved");
+    }
+
+    /// What goes meanwhile, as a volume that was deleted, is no saving.
+    #[test]
+    fn savings_do_not_count_what_is_deleted() {
+        let before = Stats { stored_bytes: 1 << 30, ..stats(10, 10, 40_000) };
+        let now = Stats { stored_bytes: 0, ..stats(20, 20, 40_000 + 40_960) };
+        assert_eq!(saved_note(&before.counters, &now).unwrap(), "50% saved");
     }
 }

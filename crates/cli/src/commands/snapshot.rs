@@ -177,7 +177,8 @@ fn rollback(args: &SnapshotRollbackArgs) -> Result<(), CliError> {
         }
         let question = format_args!("Give up what {volume} holds, and go back to {name}?");
         confirm(&args.confirm, question)?;
-        store.ask_alone(Rollback { snapshot: snapshot.name, id: Some(snapshot.id) }, args.force)
+        let id = Some(snapshot.id);
+        store.ask_alone(Rollback { snapshot: snapshot.name, volume: None, id }, args.force)
     })?;
     if args.format.json {
         return output::print_json(&Json(&rolled_back));

@@ -287,7 +287,7 @@ fn room(Report { stats, served, .. }: &Report) -> Table {
     }
     let deleted = stats.deletions + stats.deletions_held;
     if deleted > 0 {
-        table.row(["deletions".into(), human_count(deleted), deletions(stats)]);
+        table.row(["deletions".into(), human_count(deleted), deletions(stats, *served)]);
     }
     let mut row = |name: &str, bytes: u64, note: String| {
         table.row([name.to_owned(), human_bytes(bytes), note]);
@@ -313,9 +313,12 @@ fn room(Report { stats, served, .. }: &Report) -> Table {
 }
 
 /// What the deletions wait for.
-fn deletions(stats: &Stats) -> String {
+fn deletions(stats: &Stats, served: bool) -> String {
     let held = human_count(stats.deletions_held);
-    let way = "their room comes back in the background";
+    let way = match served {
+        true => "their room comes back in the background",
+        false => "their room comes back while the store is served",
+    };
     match (stats.deletions, stats.deletions_held) {
         (_, 0) => format!("on their way: {way}"),
         (0, _) => "deleted snapshots whose clones still use what they hold".to_owned(),

@@ -71,6 +71,60 @@ fn what_is_stored_twice_is_kept_once() {
     assert_eq!(found["sound"], true);
 }
 
+/// Whatever goes meanwhile: an import reports what it stored itself.
+#[test]
+fn an_import_counts_what_it_stores_and_not_what_the_store_gained() {
+    let folder = Folder::new();
+    let store = folder.store("64M");
+    let (one, other) = (folder.path("one"), folder.path("other"));
+    fs::write(&one, noise(1, 20 << 20)).unwrap();
+    fs::write(&other, noise(2, 6 << 20)).unwrap();
+    tamis(&format!("import {store} a {one}")).ok();
+    tamis(&format!("volume delete {store} a --yes")).ok();
+    let imported = tamis(&format!("import {store} b {other} --json")).ok().json();
+    let stored_bytes = imported["stored_bytes"].as_u64().unwrap();
+    assert!((6 << 20..7 << 20).contains(&stored_bytes), "{imported}");
+    let again = tamis(&format!("import {store} c {other} --json")).ok().json();
+    assert_eq!(again["stored_bytes"], 0, "{again}");
+    // A stream into another store, at the same time as what was there goes.
+    tamis(&format!("snapshot create {store} b@s")).ok();
+    let (stream, to) = (folder.path("stream"), folder.path("to"));
+    tamis(&format!("export {store} b@s {stream} --stream")).ok();
+    tamis(&format!("init {to} --capacity 64M")).ok();
+    tamis(&format!("import {to} a {one}")).ok();
+    tamis(&format!("volume delete {to} a --yes")).ok();
+    let imported = tamis(&format!("import {to} b {stream} --json")).ok().json();
+    let stored_bytes = imported["stored_bytes"].as_u64().unwrap();
+    assert!((6 << 20..7 << 20).contains(&stored_bytes), "{imported}");
+}
+
+/// A rate is of what was read: holes take no time.
+#[test]
+fn holes_are_no_speed() {
+    let folder = Folder::new();
+    let store = folder.store("64M");
+    let image = folder.path("image");
+    let file = fs::File::create(&image).unwrap();
+    file.set_len(1 << 30).unwrap();
+    let empty = tamis(&format!("import {store} a {image}")).ok();
+    assert!(empty.out.contains("imported 1 GiB") && !empty.out.contains("/s"), "{empty:?}");
+    let empty = tamis(&format!("estimate {image}")).ok();
+    assert!(empty.out.starts_with("1 GiB in 1 file (") && !empty.out.contains("/s)"), "{empty:?}");
+    file.write_all_at(&noise(1, 1 << 20), 5 << 20).unwrap();
+    let sparse = tamis(&format!("import {store} b {image} --json")).ok().json();
+    assert_eq!(sparse["image_bytes"], 1 << 30, "{sparse}");
+    assert_eq!(sparse["read_bytes"], 1 << 20, "{sparse}");
+    let sparse = tamis(&format!("estimate {image} --json")).ok().json();
+    assert_eq!(sparse["logical_bytes"], 1 << 30, "{sparse}");
+    assert_eq!(sparse["read_bytes"], 1 << 20, "{sparse}");
+    // Of a stream that is there already nothing is brought.
+    tamis(&format!("snapshot create {store} b@s")).ok();
+    let stream = folder.path("stream");
+    tamis(&format!("export {store} b@s {stream} --stream")).ok();
+    let again = tamis(&format!("import {store} b {stream}")).ok();
+    assert!(!again.out.contains("/s"), "{again:?}");
+}
+
 #[test]
 fn streams_of_odd_length_are_padded_to_a_sector() {
     let folder = Folder::new();

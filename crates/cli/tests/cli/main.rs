@@ -21,6 +21,7 @@ mod output;
 mod places;
 mod quotas;
 mod repair;
+mod replaced;
 mod replay;
 mod scrub;
 mod served;

@@ -98,7 +98,7 @@ fn a_server_does_no_more_than_it_was_asked_for() {
     let earlier = number(&mut client);
     tamis(&format!("snapshot delete {store} v@a --yes")).ok();
     take();
-    let roll_back = |id| Rollback { snapshot: "v@a".to_owned(), id: Some(id) };
+    let roll_back = |id| Rollback { snapshot: "v@a".to_owned(), volume: None, id: Some(id) };
     let refused = client.ask(roll_back(earlier)).unwrap_err();
     let is_other = matches!(refused, ControlError::Request(RequestError::OtherVolume { .. }));
     assert!(is_other, "{refused}");

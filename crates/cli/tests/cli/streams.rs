@@ -81,7 +81,7 @@ impl Chain {
         let mut client = admin::Client::connect(Path::new(&self.to)).unwrap().unwrap();
         let (volumes, name) = (vec!["v".to_owned()], "s1~replaced".to_owned());
         client.ask(SnapshotRequest { volumes, name, taken_unix_s: 0 }).unwrap();
-        client.ask(Rollback { snapshot: "v@s0".to_owned(), id: None }).unwrap();
+        client.ask(Rollback { snapshot: "v@s0".to_owned(), ..Rollback::default() }).unwrap();
         server.kill();
         assert!(self.held("v") == self.contents[0]);
     }

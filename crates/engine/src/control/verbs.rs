@@ -170,11 +170,16 @@ pub struct CloneVolume {
     pub name: String,
 }
 
-/// Lets a volume hold again what a snapshot of it holds; nobody may have it open.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Lets a volume hold what a snapshot holds, and nothing else, in one step; nobody may have it
+/// open. What it held is given back, but for what its own snapshots hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rollback {
     /// `VOLUME@SNAPSHOT`.
     pub snapshot: String,
+    /// The volume, if it is another than the one that the snapshot is of; both are of one domain.
+    /// It keeps its name, number, snapshots and settings, and takes the snapshot's size. The
+    /// snapshot is its parent from then on, as it is that of its clones.
+    pub volume: Option<String>,
     /// Its number; refused if the snapshot of this name has another. None: that of whatever has
     /// the name.
     pub id: Option<u32>,

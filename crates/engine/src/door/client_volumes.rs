@@ -90,7 +90,7 @@ impl Client {
 
     /// [`Rollback`], to whichever snapshot has this name.
     pub fn roll_back(&self, snapshot: &str) -> Result<VolumeInfo, RequestError> {
-        self.ask(Rollback { snapshot: snapshot.to_owned(), id: None })
+        self.ask(Rollback { snapshot: snapshot.to_owned(), ..Rollback::default() })
     }
 
     /// [`Explain`].

@@ -136,11 +136,20 @@ impl Engine {
     }
 
     pub(crate) fn roll_back(&mut self, verb: &Rollback) -> QueuedOf {
-        let Rollback { snapshot, id } = verb;
+        let Rollback { snapshot, volume, id } = verb;
         self.volumes.get_meant(snapshot, *id)?;
         let to = self.snapshot(snapshot)?;
-        let name = snapshot.split('@').next().unwrap_or_default();
+        let own = snapshot.split('@').next().unwrap_or_default();
+        let name = volume.as_deref().unwrap_or(own);
         let volume = self.volumes.get(name)?;
+        if volume.is_snapshot() {
+            return Err(RequestError::NotAVolume { name: name.to_owned() });
+        }
+        // The keys of its fingerprints are its domain's.
+        if volume.domain != to.domain {
+            let (from, to) = (snapshot.clone(), name.to_owned());
+            return Err(RequestError::OtherDomain { from, to });
+        }
         self.volumes.check_still(volume)?;
         volume.check_unopened()?;
         let volume = volume.id;

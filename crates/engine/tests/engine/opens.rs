@@ -24,7 +24,7 @@ fn changed_since(wish: &Wish) -> (Hand, OpenVolume) {
 fn roll_back(hand: &mut Hand) -> u64 {
     let (tag, done) = hand.done();
     let (snapshot, id) = ("v@s".to_owned(), None);
-    hand.client.administer(control::Rollback { snapshot, id }, done);
+    hand.client.administer(control::Rollback { snapshot, volume: None, id }, done);
     tag
 }
 

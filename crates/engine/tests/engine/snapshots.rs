@@ -170,6 +170,41 @@ fn a_volume_rolls_back_and_a_clone_goes_its_own_way() {
     check_clean(&stand.close());
 }
 
+/// It keeps its snapshots and its number, and needs nothing of the other volume any more.
+#[test]
+fn a_volume_takes_what_a_snapshot_of_another_holds() {
+    let mut stand = Wish::default().stand();
+    drop(stand.volume("v", 8 * MIB));
+    drop(stand.volume("new", 4 * MIB));
+    stand.write(&open(&stand, "v"), 0, &fresh(1, 2 * MIB));
+    snap(&stand, &["v"], "one");
+    stand.write(&open(&stand, "v"), MIB, &fresh(2, 2 * MIB));
+    stand.write(&open(&stand, "new"), 0, &fresh(3, MIB));
+    snap(&stand, &["new"], "whole");
+    let id = stand.client.volumes().unwrap().iter().find(|of| of.name == "v").map(|of| of.id);
+    let take = control::Rollback {
+        snapshot: "new@whole".to_owned(),
+        volume: Some("v".to_owned()),
+        id: None,
+    };
+    let into_snapshot = control::Rollback { volume: Some("v@one".to_owned()), ..take.clone() };
+    let refused = RequestError::NotAVolume { name: "v@one".to_owned() };
+    assert_eq!(stand.client.ask(into_snapshot).unwrap_err(), refused);
+    stand.flush();
+    let taken = stand.client.ask(take).unwrap();
+    assert_eq!((Some(taken.id), taken.size_bytes, taken.mapped_bytes), (id, 4 * MIB, MIB));
+    stand.client.delete_volume_with_snapshots("new").unwrap();
+    for _ in 0..2 {
+        settled(&stand);
+        let expected = [fresh(3, MIB), vec![0; 3 * MIB as usize]].concat();
+        assert!(stand.read(&open(&stand, "v"), 0, 4 * MIB) == expected);
+        assert_eq!(stand.read(&open(&stand, "v@one"), 0, 2 * MIB), fresh(1, 2 * MIB));
+        assert_eq!(stand.stats().unique_chunks, 3 * MIB / CHUNK);
+        stand = Wish::default().open(stand.close());
+    }
+    check_clean(&stand.close());
+}
+
 /// Asks for a change, and steps nothing.
 fn ask(hand: &mut Hand, verb: impl Ask) -> u64 {
     let (tag, done) = hand.done();
@@ -192,7 +227,7 @@ fn changed_since(hand: &mut Hand) -> OpenVolume {
 }
 
 fn rollback() -> control::Rollback {
-    control::Rollback { snapshot: "v@s".to_owned(), id: None }
+    control::Rollback { snapshot: "v@s".to_owned(), ..control::Rollback::default() }
 }
 
 /// What is stored around a part that a client writes now would be of before the rollback, and so

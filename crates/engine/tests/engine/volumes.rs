@@ -345,7 +345,7 @@ fn only_what_was_asked_about_is_deleted_or_rolled_back_to() {
     let daily = snap("a", "daily");
     let id = Some(asked);
     assert_eq!(client.ask(DeleteRequest { id, ..DeleteRequest::of("a@daily") }), other("a@daily"));
-    let rollback = |id| control::Rollback { snapshot: "a@daily".to_owned(), id };
+    let rollback = |id| control::Rollback { snapshot: "a@daily".to_owned(), volume: None, id };
     assert_eq!(client.ask(rollback(id)).map(drop), other("a@daily"));
     assert_eq!(names(&stand), ["a", "a@daily", "b"]);
     client.ask(rollback(Some(daily))).unwrap();

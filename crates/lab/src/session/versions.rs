@@ -101,7 +101,7 @@ impl Session<'_> {
         self.oracle.write(Register::Volume(volume), Value::Volume(rolled_back));
         self.oracle.join_from(before);
         // Rolled back or not, it is there.
-        let request = control::Rollback { snapshot: entry.name, id: None };
+        let request = control::Rollback { snapshot: entry.name, ..control::Rollback::default() };
         self.change_now(request, before)?;
         self.open_volume(volume, name)
     }

@@ -24,7 +24,7 @@
 use engine::{Client, NewVolume, RequestError, SnapshotRequest, VolumeInfo, control};
 use format::stream::{Section, StreamHeader, StreamVersion};
 
-use super::{Summary, check_domain};
+use super::{Summary, check_domain, stored_since};
 use crate::args::ImportArgs;
 use crate::commands::confirm::confirm;
 use crate::difference::Comparison;
@@ -51,7 +51,7 @@ pub(super) fn run(
     let StreamHeader { target, data_bytes, .. } = source.header.clone();
     OpenStore::with(&args.store, options, |store| {
         let client = store.client();
-        let before = client.stats()?.stored_bytes;
+        let before = client.stats()?.counters;
         let progress = Progress::new("importing", Unit::Bytes, Some(data_bytes));
         let mut import = StreamImport { client, interrupt, progress };
         let data_bytes = import.apply_to(args, &mut source)?;
@@ -60,8 +60,9 @@ pub(super) fn run(
             volume: args.volume.clone(),
             snapshot: Some(format!("{}@{}", args.volume, target.name)),
             image_bytes: target.size_bytes,
+            read_bytes: data_bytes,
             data_bytes,
-            stored_bytes: client.stats()?.stored_bytes.saturating_sub(before),
+            stored_bytes: stored_since(&before, &client.stats()?.counters),
             seconds,
         })
     })

@@ -66,6 +66,11 @@ fn snapshots_and_deletions_are_told_where_there_are_any() {
         told.lines().find(|line| line.starts_with("deletions")).map(str::to_owned)
     };
     assert!(line_of(3, 0).is_some_and(|line| line.contains(" 3  on their way")));
+    let line = line_of(3, 0).unwrap();
+    assert!(line.contains("comes back while the store is served"), "nothing runs: {line}");
+    let stats = Stats { deletions: 3, ..stats.clone() };
+    let told = text(&Report { stats, served: true, rates: None, weights: None });
+    assert!(told.contains("comes back in the background"), "{told}");
     // Nothing else says where their room is.
     assert!(line_of(0, 1).is_some_and(|line| line.contains(" 1  deleted snapshots whose clones")));
     assert_eq!(line_of(0, 0), None);
