@@ -47,7 +47,7 @@ impl Store {
         let mut store = match connect(path)? {
             Some(client) => Self::Served(client),
             None => {
-                let store = OpenStore::open(path, question_options())?;
+                let store = OpenStore::open_to_read(path, question_options)?;
                 let local = Local::new(store.client().clone());
                 Self::Here(store, local)
             }

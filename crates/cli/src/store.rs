@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use ::store::LockWait;
-use disk::{IoEngine, StoreFiles};
+use ::store::{LockWait, OpenError};
+use disk::{Access, IoEngine, StoreFiles};
 use engine::{Client, OpenReport, Options};
 
 use crate::args::EngineArgs;
@@ -26,7 +26,26 @@ pub(crate) struct OpenStore {
 
 /// The files of the store at `path`, locked.
 pub(crate) fn open_files(path: &Path) -> Result<StoreFiles, CliError> {
-    Ok(::store::open_files(path, IoEngine::Auto, &lock_wait(path))?)
+    Ok(::store::open_files(path, Access::ReadWrite, IoEngine::Auto, &lock_wait(path))?)
+}
+
+/// The same for who reads only: where this process may not write it opens them read-only.
+pub(crate) fn open_files_to_read(path: &Path) -> Result<StoreFiles, CliError> {
+    let open = |access| ::store::open_files(path, access, IoEngine::Auto, &lock_wait(path));
+    match open(Access::ReadWrite) {
+        Err(error) if is_only_readable(&error) => Ok(open(Access::ReadOnly)?),
+        opened => Ok(opened?),
+    }
+}
+
+/// Whether a store was not opened because this process may not write its files.
+fn is_only_readable(error: &OpenError) -> bool {
+    matches!(
+        error,
+        OpenError::Files(
+            disk::OpenError::ReadOnlyMedium { .. } | disk::OpenError::NotPermitted { .. }
+        )
+    )
 }
 
 /// A lock is waited for while no server answers for it: a killed one keeps it for a moment.
@@ -44,6 +63,10 @@ pub(crate) fn is_there(path: &Path) -> bool {
 impl OpenStore {
     /// Opens the store at `path`, and has the engine learn what damage is remembered of it.
     pub(crate) fn open(path: &Path, options: ::store::Options) -> Result<Self, CliError> {
+        Ok(Self::open_with(path, options)?)
+    }
+
+    fn open_with(path: &Path, options: ::store::Options) -> Result<Self, OpenError> {
         let options = ::store::Options { lock_wait: lock_wait(path), ..options };
         let store = ::store::Store::open(path, options)?;
         let report = store.report();
@@ -56,6 +79,22 @@ impl OpenStore {
         }
         recall::at_opening(path, store.client());
         Ok(Self { store })
+    }
+
+    /// As [`Self::open`], for commands that can do with reading: where this process may not write
+    /// the store's files it opens them read-only, and everything that would change them is refused.
+    pub(crate) fn open_to_read(
+        path: &Path,
+        options: impl Fn() -> ::store::Options,
+    ) -> Result<Self, CliError> {
+        let opened = Self::open_with(path, options());
+        let is_fallback = opened.as_ref().is_err_and(is_only_readable);
+        if !is_fallback {
+            return Ok(opened?);
+        }
+        let mut options = options();
+        options.engine.read_only = true;
+        Ok(Self::open_with(path, options)?)
     }
 
     /// The way to its engine.
@@ -90,7 +129,24 @@ impl OpenStore {
         work: impl FnOnce(&Self) -> Result<T, CliError>,
     ) -> Result<T, CliError> {
         let options = ::store::Options { engine: options, ..Default::default() };
-        let store = Self::open(path, options)?;
+        Self::open(path, options)?.work_and_close(work)
+    }
+
+    /// As [`Self::with`], for work that only reads: [`Self::open_to_read`].
+    pub(crate) fn with_to_read<T>(
+        path: &Path,
+        options: &Options,
+        work: impl FnOnce(&Self) -> Result<T, CliError>,
+    ) -> Result<T, CliError> {
+        let options = || ::store::Options { engine: options.clone(), ..Default::default() };
+        Self::open_to_read(path, options)?.work_and_close(work)
+    }
+
+    fn work_and_close<T>(
+        self,
+        work: impl FnOnce(&Self) -> Result<T, CliError>,
+    ) -> Result<T, CliError> {
+        let store = self;
         let result = work(&store);
         let closed = store.close();
         let value = result?;

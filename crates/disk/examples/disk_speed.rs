@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use disk::{
-    AlignedBuf, Disk, Doorbell, Io, IoEngine, IoKind, SharedBuf, create_store_files,
+    Access, AlignedBuf, Disk, Doorbell, Io, IoEngine, IoKind, SharedBuf, create_store_files,
     open_store_files,
 };
 use format::units::Zone;
@@ -41,7 +41,8 @@ fn main() {
     for name in engines.split(',') {
         let engine = if name == "psync" { IoEngine::Psync } else { IoEngine::Uring };
         let doorbell = Doorbell::new().unwrap();
-        let store = open_store_files(&dir, engine, &doorbell).expect("the store opens");
+        let store =
+            open_store_files(&dir, Access::ReadWrite, engine, &doorbell).expect("the store opens");
         println!("{} (direct: {})", store.identity.engine, store.identity.direct);
         let mut disk = store.disk;
         for traffic in traffics(size_bytes) {

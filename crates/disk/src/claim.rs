@@ -14,7 +14,7 @@ use format::units::{BLOCK_BYTES, UUID_BYTES, Zone};
 
 use crate::buffer::AlignedBuf;
 use crate::error::{CreateFilesError, FileError, refused};
-use crate::place::{self, Opened, write_zeros_to};
+use crate::place::{self, Access, Opened, write_zeros_to};
 
 type Result<T> = std::result::Result<T, CreateFilesError>;
 
@@ -67,7 +67,7 @@ pub(crate) fn claim_device(
     mark: Mark,
     claimant: Claimant,
 ) -> Result<()> {
-    let opened = place::open(path).map_err(|error| match error.kind() {
+    let opened = place::open(path, Access::ReadWrite).map_err(|error| match error.kind() {
         ErrorKind::ResourceBusy => CreateFilesError::DeviceBusy { path: path.to_owned() },
         _ => refused("open", path, error),
     })?;
@@ -126,7 +126,7 @@ pub(crate) fn write_mark(opened: &Opened, path: &Path, mark: Mark) -> Result<()>
 
 /// Takes the mark from a device that nothing came of. Best effort: it is said why nothing did.
 pub(crate) fn let_go(path: &Path, claimant: Claimant) {
-    let Ok(opened) = place::open(path) else { return };
+    let Ok(opened) = place::open(path, Access::ReadWrite) else { return };
     if let Ok(Begin::Marked(mark)) = begin_of(&opened, path)
         && mark.uuid == claimant.uuid
     {

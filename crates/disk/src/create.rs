@@ -27,7 +27,7 @@ use crate::claim::{Claimant, claim_device, let_go, write_mark};
 use crate::error::{CreateFilesError, FileError, refused};
 use crate::layout::{SUPERBLOCK_BYTES, is_there, zone_path};
 use crate::naming::sync_names_in;
-use crate::place::{self, Opened, free_bytes, write_zeros_to};
+use crate::place::{self, Access, Opened, free_bytes, write_zeros_to};
 
 type Result<T> = std::result::Result<T, CreateFilesError>;
 
@@ -211,7 +211,7 @@ pub(crate) fn fill(file: &File, path: &Path, stretch: Range<u64>, zeroed: bool) 
     let needed_bytes = stretch.end - stretch.start;
     let result = preallocate(file, &stretch, free).and_then(|allocated| {
         if zeroed || !allocated {
-            let Opened { file, .. } = place::open(path)?;
+            let Opened { file, .. } = place::open(path, Access::ReadWrite)?;
             write_zeros_to(&file, stretch)?;
         }
         file.sync_all()
@@ -242,7 +242,7 @@ fn preallocate(file: &File, stretch: &Range<u64>, free_bytes: u64) -> io::Result
 
 /// Opens what was made.
 pub(crate) fn open_again(path: &Path) -> Result<Opened> {
-    place::open(path).map_err(|error| refused("open", path, error))
+    place::open(path, Access::ReadWrite).map_err(|error| refused("open", path, error))
 }
 
 fn parent(path: &Path) -> Result<PathBuf> {

@@ -231,6 +231,12 @@ pub enum OpenError {
         /// The device.
         path: PathBuf,
     },
+    /// The medium, or its mount, takes no writes.
+    #[error("{} is on a read-only medium: mount it for writing, or only read it", path.display())]
+    ReadOnlyMedium {
+        /// The file or device.
+        path: PathBuf,
+    },
     /// This user may not.
     #[error(
         "this user may not read and write {}: run as the store's owner, or give this user access",

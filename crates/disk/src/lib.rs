@@ -10,8 +10,9 @@
 //!   the tests and the simulator run on.
 //!
 //! Two more stand over any other: [`RetryingDisk`] tries operations again that failed for a passing
-//! reason, [`DelayingDisk`] gives a disk the latency of far storage. A disk of another kind, over
-//! objects or another machine, needs nothing of this crate but its public face.
+//! reason, [`DelayingDisk`] gives a disk the latency of far storage. A third, [`OverlayDisk`], keeps
+//! in memory what is written, for media that are only read. A disk of another kind, over objects or
+//! another machine, needs nothing of this crate but its public face.
 //!
 //! What every disk promises, and [`conformance`] holds it to:
 //!
@@ -58,6 +59,7 @@ mod memory;
 mod naming;
 mod open;
 mod operation;
+mod overlay;
 mod place;
 mod pool;
 mod psync;
@@ -83,7 +85,8 @@ pub use layout::{SUPERBLOCK_BYTES, ZoneName, zone_file};
 pub use memory::{Fault, Loss, MemoryCounters, MemoryDisk};
 pub use naming::{NamingError, give_name};
 pub use open::{DiskIdentity, IoEngine, StoreFiles, open_further_files, open_store_files};
-pub use place::{claim_device, free_bytes};
+pub use overlay::OverlayDisk;
+pub use place::{Access, claim_device, free_bytes};
 pub use psync::PsyncDisk;
 pub use resident::rss_bytes;
 pub use retrying::{RetryPolicy, RetryingDisk};

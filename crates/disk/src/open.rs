@@ -1,6 +1,7 @@
 //! Opening a store's files: find, open, lock, and choose what drives them.
 //!
-//! The lock is an exclusive `flock` on every file of the store, the superblock first: the kernel
+//! The lock is an exclusive `flock` on every file of the store, the superblock first, and a shared
+//! one for those who only read: the kernel
 //! drops it with the process, whatever its end, so that no stale lock is ever left. It lives as
 //! long as the disk does, because the disk holds the files.
 
@@ -18,7 +19,7 @@ use crate::error::{FileError, OpenError};
 use crate::growth::ZoneGrowth;
 use crate::io::Disk;
 use crate::layout::{zone_path, zones_present};
-use crate::place::{self, Opened};
+use crate::place::{self, Access, Opened};
 use crate::psync::PsyncDisk;
 use crate::retrying::{RetryPolicy, RetryingDisk};
 use crate::uring::UringDisk;
@@ -55,20 +56,21 @@ pub struct StoreFiles {
     pub identity: DiskIdentity,
 }
 
-/// Opens and locks all files of the store in `dir`. Completions will ring `doorbell`. What fails
+/// Opens and locks all files of the store in `dir` for `access`. Completions will ring `doorbell`. What fails
 /// for a passing reason is tried again for a while ([`RetryPolicy`]).
 ///
 /// # Errors
 /// Each variant of [`OpenError`] says what to do about it.
 pub fn open_store_files(
     dir: &Path,
+    access: Access,
     engine: IoEngine,
     doorbell: &Doorbell,
 ) -> Result<StoreFiles, OpenError> {
     let mut files = Vec::new();
     let mut buffered = None;
     for (zone, path) in zones_present(dir) {
-        let Opened { file, size_bytes, direct } = open_zone(dir, zone, &path)?;
+        let Opened { file, size_bytes, direct } = open_zone(dir, zone, &path, access)?;
         if !direct && buffered.is_none() {
             buffered = Some(path);
         }
@@ -99,16 +101,17 @@ pub fn open_store_files(
 pub fn open_further_files(dir: &Path, numbers: Range<u16>) -> Result<ZoneGrowth, OpenError> {
     let open = |number| {
         let zone = Zone::Data(number);
-        let Opened { file, size_bytes, .. } = open_zone(dir, zone, &zone_path(dir, zone, 2))?;
+        let Opened { file, size_bytes, .. } =
+            open_zone(dir, zone, &zone_path(dir, zone, 2), Access::ReadWrite)?;
         Ok((number, ZoneFile::new(file, size_bytes)))
     };
     let data: Result<Vec<_>, OpenError> = numbers.map(open).collect();
     Ok(ZoneGrowth::of(FurtherFiles { data: data? }))
 }
 
-fn open_zone(dir: &Path, zone: Zone, path: &Path) -> Result<Opened, OpenError> {
-    let opened = place::open(path).map_err(|source| explain(dir, zone, path, source))?;
-    lock(&opened, path)?;
+fn open_zone(dir: &Path, zone: Zone, path: &Path, access: Access) -> Result<Opened, OpenError> {
+    let opened = place::open(path, access).map_err(|source| explain(dir, zone, path, source))?;
+    lock(&opened, path, access)?;
     // Any other can be mended: how long it should be is written in this one.
     if zone == Zone::Superblock && opened.size_bytes == 0 {
         return Err(OpenError::Empty { path: path.to_owned() });
@@ -116,8 +119,12 @@ fn open_zone(dir: &Path, zone: Zone, path: &Path) -> Result<Opened, OpenError> {
     Ok(opened)
 }
 
-fn lock(opened: &Opened, path: &Path) -> Result<(), OpenError> {
-    flock(&opened.file, FlockOperation::NonBlockingLockExclusive).map_err(|errno| match errno {
+fn lock(opened: &Opened, path: &Path, access: Access) -> Result<(), OpenError> {
+    let lock = match access {
+        Access::ReadWrite => FlockOperation::NonBlockingLockExclusive,
+        Access::ReadOnly => FlockOperation::NonBlockingLockShared,
+    };
+    flock(&opened.file, lock).map_err(|errno| match errno {
         Errno::WOULDBLOCK => OpenError::Locked { path: path.to_owned() },
         _ => FileError::new("lock", path, errno).into(),
     })
@@ -134,6 +141,7 @@ fn explain(dir: &Path, zone: Zone, path: &Path, source: io::Error) -> OpenError 
         },
         ErrorKind::ResourceBusy => OpenError::DeviceBusy { path: target_of(path) },
         ErrorKind::PermissionDenied => OpenError::NotPermitted { path: target_of(path) },
+        ErrorKind::ReadOnlyFilesystem => OpenError::ReadOnlyMedium { path: target_of(path) },
         _ => FileError::new("open", path, source).into(),
     }
 }

@@ -15,6 +15,16 @@ use crate::error::FileError;
 /// Zeros are written in parts of this size.
 const ZEROS_BYTES: usize = 1 << 20;
 
+/// What a store's files are opened for.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub enum Access {
+    /// Reading and writing, by this process alone.
+    #[default]
+    ReadWrite,
+    /// Reading only: beside other readers, and where this process may not write. Every write fails.
+    ReadOnly,
+}
+
 /// A file opened for a zone.
 pub(crate) struct Opened {
     pub(crate) file: File,
@@ -24,11 +34,12 @@ pub(crate) struct Opened {
     pub(crate) direct: bool,
 }
 
-/// Opens an existing file or device for reading and writing. A device is claimed exclusively, so
-/// that one that is mounted or part of something else fails with `ResourceBusy`.
-pub(crate) fn open(path: &Path) -> io::Result<Opened> {
-    let exclusive = if is_device(path)? { OFlags::EXCL } else { OFlags::empty() };
-    let direct = open_with(path, exclusive | OFlags::DIRECT).and_then(|file| {
+/// Opens an existing file or device. A device that is to be written is claimed exclusively, so that
+/// one that is mounted or part of something else fails with `ResourceBusy`.
+pub(crate) fn open(path: &Path, access: Access) -> io::Result<Opened> {
+    let claims = access == Access::ReadWrite && is_device(path)?;
+    let exclusive = if claims { OFlags::EXCL } else { OFlags::empty() };
+    let direct = open_with(path, access, exclusive | OFlags::DIRECT).and_then(|file| {
         takes_blocks(file.read_at(&mut AlignedBuf::new_stale(BLOCK_BYTES), 0))?;
         Ok(file)
     });
@@ -36,7 +47,7 @@ pub(crate) fn open(path: &Path) -> io::Result<Opened> {
         Ok(file) => (file, true),
         // What a file system says that has no direct I/O, or not in blocks as small as ours.
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
-            (open_with(path, exclusive)?, false)
+            (open_with(path, access, exclusive)?, false)
         }
         Err(error) => return Err(error),
     };
@@ -92,9 +103,10 @@ pub(crate) fn write_zeros_to(file: &File, stretch: Range<u64>) -> io::Result<()>
     file.sync_all()
 }
 
-fn open_with(path: &Path, flags: OFlags) -> io::Result<File> {
+fn open_with(path: &Path, access: Access, flags: OFlags) -> io::Result<File> {
     let flags = i32::try_from(flags.bits()).unwrap_or(0);
-    OpenOptions::new().read(true).write(true).custom_flags(flags).open(path)
+    let writes = access == Access::ReadWrite;
+    OpenOptions::new().read(true).write(writes).custom_flags(flags).open(path)
 }
 
 /// What a first read says of the size of blocks. That its sectors are bad is none of its business:

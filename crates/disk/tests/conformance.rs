@@ -7,9 +7,9 @@ mod scratch;
 
 use disk::conformance::{Subject, run};
 use disk::{
-    AlignedBuf, DelayingDisk, Disk, Doorbell, ErrorClass, Fault, FileGrowth, Io, IoEngine, IoKind,
-    MemoryDisk, RetryPolicy, RetryingDisk, ZoneGrowth, create_store_files, grow_store_files,
-    open_further_files, open_store_files,
+    Access, AlignedBuf, DelayingDisk, Disk, Doorbell, ErrorClass, Fault, FileGrowth, Io, IoEngine,
+    IoKind, MemoryDisk, RetryPolicy, RetryingDisk, ZoneGrowth, create_store_files,
+    grow_store_files, open_further_files, open_store_files,
 };
 use format::units::Zone;
 use objects::Objects;
@@ -32,7 +32,7 @@ impl Files {
     }
 
     fn open(&self, doorbell: &Doorbell) -> Box<dyn Disk> {
-        open_store_files(&self.dir(), self.engine, doorbell).unwrap().disk
+        open_store_files(&self.dir(), Access::ReadWrite, self.engine, doorbell).unwrap().disk
     }
 }
 

@@ -10,7 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use disk::{
-    AlignedBuf, CreateFilesError, Doorbell, FileGrowth, Io, IoEngine, IoKind, OpenError,
+    Access, AlignedBuf, CreateFilesError, Doorbell, FileGrowth, Io, IoEngine, IoKind, OpenError,
     SUPERBLOCK_BYTES, StoreFiles, create_store_files, grow_store_files, open_further_files,
     open_store_files, zone_is_device, zone_length_bytes,
 };
@@ -24,7 +24,7 @@ const ONE: [(Zone, u64); 3] =
     [(Zone::Journal, 3 << 20), (Zone::Tables, 1 << 20), (Zone::Data(0), 8 << 20)];
 
 fn open(dir: &Path) -> Result<StoreFiles, OpenError> {
-    open_store_files(dir, IoEngine::Auto, &Doorbell::new().unwrap())
+    open_store_files(dir, Access::ReadWrite, IoEngine::Auto, &Doorbell::new().unwrap())
 }
 
 fn names(dir: &Path) -> Vec<String> {
@@ -83,7 +83,9 @@ fn an_open_disk_grows() {
         let scratch = Scratch::new();
         let dir = scratch.path();
         create_store_files(dir, &ONE, &[], UUID).unwrap();
-        let mut disk = open_store_files(dir, engine, &Doorbell::new().unwrap()).unwrap().disk;
+        let mut disk = open_store_files(dir, Access::ReadWrite, engine, &Doorbell::new().unwrap())
+            .unwrap()
+            .disk;
         let growth = FileGrowth {
             uuid: UUID,
             data_zones: 1,
@@ -238,7 +240,9 @@ fn an_open_disk_releases_files_that_the_store_does_not_know() {
     for engine in [IoEngine::Auto, IoEngine::Psync] {
         let scratch = Scratch::new();
         let (dir, more, again) = half_grown(&scratch);
-        let mut disk = open_store_files(&dir, engine, &Doorbell::new().unwrap()).unwrap().disk;
+        let mut disk = open_store_files(&dir, Access::ReadWrite, engine, &Doorbell::new().unwrap())
+            .unwrap()
+            .disk;
         let locked = open_further_files(&dir, 1..3).err().unwrap();
         assert!(matches!(locked, OpenError::Locked { .. }), "{locked}");
         disk.release_data_zones(1);
@@ -374,7 +378,7 @@ fn identity_says_what_drives_the_files() {
     create_store_files(scratch.path(), &ONE, &[], UUID).unwrap();
     let bell = Doorbell::new().unwrap();
     for (engine, name) in [(IoEngine::Uring, "io_uring"), (IoEngine::Psync, "psync")] {
-        let store = open_store_files(scratch.path(), engine, &bell).unwrap();
+        let store = open_store_files(scratch.path(), Access::ReadWrite, engine, &bell).unwrap();
         assert_eq!(store.identity.engine, name);
         assert_eq!(store.identity.direct, store.identity.note.is_none());
     }

@@ -28,7 +28,7 @@ impl Errno {
             RequestError::NoSpace
             | RequestError::QuotaExceeded { .. }
             | RequestError::DeviceFull { .. } => Self::NoSpace,
-            RequestError::ReadOnly { .. } => Self::NotPermitted,
+            RequestError::ReadOnly { .. } | RequestError::StoreReadOnly => Self::NotPermitted,
             RequestError::OutOfRange { .. } => Self::beyond_the_end(operation),
             // A volume that was deleted under its clients: they are to disconnect.
             RequestError::Closing

@@ -246,7 +246,7 @@ impl Engine {
                 self.tick();
             }
         }
-        self.stopped.take().map_or(Ok(()), Err)
+        self.failure().map_or(Ok(()), Err)
     }
 
     /// Syncs on this thread before clients have taken all threads that there may be: the kernel
@@ -451,6 +451,11 @@ impl Engine {
         if self.is_fenced() {
             self.end_fenced(&error);
         }
+    }
+
+    /// Why the engine ends without having written everything out, if so.
+    pub(crate) fn failure(&self) -> Option<RequestError> {
+        self.stopped.clone().filter(|error| *error != RequestError::StoreReadOnly)
     }
 
     /// Work needs a page that cannot be had. True if the writing stops for it; else it is to be

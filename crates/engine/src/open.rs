@@ -46,6 +46,7 @@ use crate::checkpoint::checkpoints::{Checkpoints, blocks_kept, dirty_pages_sure}
 use crate::copies::COPIES_ABOVE_DEFAULT;
 use crate::devices::Devices;
 use crate::door::client::Client;
+use crate::door::error::RequestError;
 use crate::door::intake::Intake;
 use crate::engine::{Engine, Parts};
 use crate::flush::flushing::Flushing;
@@ -121,7 +122,7 @@ pub fn open_with_cache(
     let waker = doorbell.clone();
     let workers = Workers::new(options.worker_threads, Arc::new(move || waker.ring()));
     let dirty_pages_sure = dirty_pages_sure(geometry.tables_bytes, cache.pages);
-    let volumes = Volumes::load(&state, chunk_bytes);
+    let volumes = Volumes::load(&state, chunk_bytes, options.read_only);
     let mut engine = Engine::new(Parts {
         flushing: Flushing::new(journal.next().sequence - 1),
         checkpoints: Checkpoints::new(&newest, dirty_pages_sure, cache.dirty_pages_max),
@@ -142,6 +143,9 @@ pub fn open_with_cache(
     engine.copy_above(COPIES_ABOVE_DEFAULT);
     engine.ahead.of_comparisons = options.comparing_ahead;
     engine.publish_space();
+    if options.read_only {
+        engine.stop_writing(RequestError::StoreReadOnly);
+    }
     Ok((engine, Client::new(intake), opened.report))
 }
 

@@ -54,6 +54,10 @@ pub struct Options {
     pub worker_threads: usize,
     /// Acknowledge only what is durable.
     pub sync: bool,
+    /// Refuse everything that changes the store with [`crate::RequestError::StoreReadOnly`]. An
+    /// opening writes all the same, what the journal says: the disk is one that takes writes and
+    /// keeps them from the medium ([`disk::OverlayDisk`]).
+    pub read_only: bool,
     /// How long the core polls for its next work before it sleeps, where that pays
     /// ([`threads::AdaptiveSpin`]); 0: it sleeps at once.
     pub poll_us: u32,
@@ -186,6 +190,7 @@ impl Default for Options {
             memory_bytes: 1 << 30,
             worker_threads: 2,
             sync: false,
+            read_only: false,
             poll_us: 0,
             comparing_ahead: ComparingAhead::default(),
             kept_for_release: WriteRoom::default(),

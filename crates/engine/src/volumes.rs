@@ -52,7 +52,7 @@ pub(crate) struct Volumes {
 
 impl Volumes {
     /// What the catalog of an opened store holds.
-    pub(crate) fn load(state: &State, chunk_bytes: u32) -> Self {
+    pub(crate) fn load(state: &State, chunk_bytes: u32, read_only: bool) -> Self {
         let mut volumes = Self {
             by_name: BTreeMap::new(),
             claimed: BTreeSet::new(),
@@ -73,7 +73,8 @@ impl Volumes {
                 continue;
             }
             volumes.seeking.set(entry.id, entry.dedup);
-            volumes.show(shared_of(state, entry, chunk_bytes));
+            let entry = CatalogEntry { read_only: entry.read_only || read_only, ..entry.clone() };
+            volumes.show(shared_of(state, &entry, chunk_bytes));
         }
         volumes
     }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use disk::{IoEngine, MemoryDisk, create_store_files};
+use disk::{Access, IoEngine, MemoryDisk, create_store_files};
 use engine::{Codec, Compression, Detection, Zone};
 use format::superblock::Geometry;
 
@@ -93,7 +93,7 @@ pub fn create(path: &Path, options: &CreateOptions) -> Result<Geometry, CreateEr
     let geometry = options.plan()?;
     let zones: Vec<_> = geometry.zones().collect();
     create_store_files(path, &zones, &options.places, geometry.uuid)?;
-    let files = open_files(path, IoEngine::Auto, &LockWait::default())?;
+    let files = open_files(path, Access::ReadWrite, IoEngine::Auto, &LockWait::default())?;
     engine::create(files.disk, &geometry, options.compression)?;
     Ok(geometry)
 }

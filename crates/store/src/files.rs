@@ -8,7 +8,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use disk::{Doorbell, IoEngine, StoreFiles, open_store_files};
+use disk::{Access, Doorbell, IoEngine, StoreFiles, open_store_files};
 
 use crate::error::OpenError;
 
@@ -51,25 +51,31 @@ impl fmt::Debug for LockWait {
     }
 }
 
-/// Opens and locks the files of the store at `path`, without starting an engine: for what looks at
+/// Opens and locks the files of the store at `path` for `access`, without starting an engine: for what looks at
 /// a store or mends it, and waits for each operation.
 ///
 /// # Errors
 /// [`OpenError::NoStore`], [`OpenError::InUse`] when `wait` is over, [`OpenError::Files`].
-pub fn open_files(path: &Path, io: IoEngine, wait: &LockWait) -> Result<StoreFiles, OpenError> {
-    open_ringing(path, io, &new_doorbell()?, wait)
+pub fn open_files(
+    path: &Path,
+    access: Access,
+    io: IoEngine,
+    wait: &LockWait,
+) -> Result<StoreFiles, OpenError> {
+    open_ringing(path, access, io, &new_doorbell()?, wait)
 }
 
 /// As [`open_files`]; completions ring `doorbell`.
 pub(crate) fn open_ringing(
     path: &Path,
+    access: Access,
     io: IoEngine,
     doorbell: &Doorbell,
     wait: &LockWait,
 ) -> Result<StoreFiles, OpenError> {
     let begun = Instant::now();
     loop {
-        match open_store_files(path, io, doorbell) {
+        match open_store_files(path, access, io, doorbell) {
             Ok(files) => return Ok(files),
             Err(disk::OpenError::Locked { .. }) if !wait.is_over(begun) => {
                 thread::sleep(LOCK_RETRY);

@@ -11,7 +11,7 @@ use std::process;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use disk::{Disk, DiskIdentity, Doorbell, MemoryDisk};
+use disk::{Access, Disk, DiskIdentity, Doorbell, MemoryDisk, OverlayDisk};
 use engine::{Client, Clock, DomainSecret, NewVolume, OpenReport, Opener, RequestError};
 
 use crate::error::{CloseError, MachineError, OpenError};
@@ -22,6 +22,10 @@ use crate::volume::Volume;
 
 /// Name of the thread that an engine runs on.
 pub const CORE_THREAD: &str = "core";
+
+/// What a store that is only read keeps of its journal's changes is at most this part of the
+/// engine's memory.
+const OVERLAY_PART: u64 = 2;
 
 type CoreHandle = JoinHandle<Result<(), RequestError>>;
 
@@ -36,15 +40,26 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the store at `path` and starts its engine.
+    /// Opens the store at `path` and starts its engine. With [`engine::Options::read_only`] its
+    /// files are only read, also by several processes at once: what its journal changes lies in
+    /// memory, half as much as the engine's at most, and goes with the store.
     ///
     /// # Errors
     /// Each variant of [`OpenError`] says what to do about it.
     pub fn open(path: &Path, options: Options) -> Result<Self, OpenError> {
         let begun = Instant::now();
         let doorbell = new_doorbell()?;
-        let files = open_ringing(path, options.io, &doorbell, &options.lock_wait)?;
-        Self::start(files.disk, doorbell, options, (begun, Some(files.identity)))
+        let engine = &options.engine;
+        let access = if engine.read_only { Access::ReadOnly } else { Access::ReadWrite };
+        let files = open_ringing(path, access, options.io, &doorbell, &options.lock_wait)?;
+        let disk = match access {
+            Access::ReadWrite => files.disk,
+            Access::ReadOnly => {
+                let memory_bytes_max = engine.memory_bytes / OVERLAY_PART;
+                Box::new(OverlayDisk::new(files.disk, memory_bytes_max, &doorbell))
+            }
+        };
+        Self::start(disk, doorbell, options, (begun, Some(files.identity)))
     }
 
     /// Opens the store on `disk`, whose completions ring `doorbell`, and starts its engine. What

@@ -120,6 +120,7 @@ enum RequestErrorForm {
         zone: String,
         offset_bytes: u64,
     },
+    StoreReadOnly,
     DeviceFull {
         reason: String,
     },

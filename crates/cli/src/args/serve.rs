@@ -17,6 +17,8 @@ Examples:
       makes the store and a volume disk0 when they are not there, and serves it on a unix socket
   tamis serve /srv/store --nbd tcp:127.0.0.1:10809 --memory 8G
       serves it to NBD clients on this machine by TCP
+  tamis serve /mnt/backup/store --read-only --nbd unix:/run/backup.sock
+      serves a store on a medium that takes no writes
   tamis serve /srv/store --sync
       acknowledges a write only when it is durable, as a disk without a write cache does
 
@@ -42,6 +44,10 @@ pub(crate) struct ServeArgs {
     /// times the capacity]
     #[arg(long, value_name = "SIZE", value_parser = parse_size, requires = "create")]
     pub(crate) size: Option<u64>,
+    /// Only read the store: all volumes are read-only, and what the journal changes stays in memory;
+    /// works on read-only media and mounts, and beside others who only read
+    #[arg(long, conflicts_with_all = ["create", "sync"])]
+    pub(crate) read_only: bool,
     /// Address to serve at: unix:PATH, for this user and, if the umask leaves it to that, the
     /// group; tcp:HOST (port 10809) or tcp:HOST:PORT, for everybody who can reach it; may be given
     /// several times [default: unix:STORE/nbd.sock]

@@ -74,7 +74,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), CliError> {
 
 fn check(args: &CheckArgs, stages: &mut Stages) -> Result<CheckReport, CliError> {
     let store = &args.store;
-    let files = store::open_files(store)?;
+    let files = store::open_files_to_read(store)?;
     let show = &mut |at: engine::CheckProgress| stages.show(at.stage, at.done, at.total);
     let report = engine::check_within(files.disk, args.memory, show);
     stages.end_stage();

@@ -45,7 +45,7 @@ pub(super) fn run(args: &ExportArgs) -> Result<(), CliError> {
     }
     let interrupt = Interrupt::listen()?;
     let options = engine_options(&args.engine, false);
-    let summary = OpenStore::with(&args.store, options, |store| {
+    let summary = OpenStore::with_to_read(&args.store, &options, |store| {
         if streams {
             let stream::Streamed { image_bytes, data_bytes, took } =
                 stream::export(store.client(), args, &interrupt)?;

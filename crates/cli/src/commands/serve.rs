@@ -90,7 +90,11 @@ fn open_and_serve(
         addresses(&args, &place).iter().try_for_each(Listen::check)?;
         init::make(&args.store, &StoreShape::with_capacity(args.capacity))?;
     }
-    let options = Options { poll_us: args.poll_us, ..engine_options(&args.engine, args.sync) };
+    let options = Options {
+        poll_us: args.poll_us,
+        read_only: args.read_only,
+        ..engine_options(&args.engine, args.sync)
+    };
     let engine_ended = move || tell(&events, Event::EngineEnded);
     let verbose = args.verbose;
     if verbose {
@@ -113,7 +117,9 @@ fn open_and_serve(
     touch_memory(options);
     let served = serve(&store, directory, &args, woken, teller);
     let closed = store.close();
-    served?.stop();
+    if let Some(control) = served? {
+        control.stop();
+    }
     closed?;
     teller.tell("closed cleanly");
     Ok(())
@@ -172,7 +178,7 @@ fn serve(
     args: &ServeArgs,
     woken: &Receiver<Event>,
     teller: &Teller,
-) -> Result<ControlServer, CliError> {
+) -> Result<Option<ControlServer>, CliError> {
     let client = store.client();
     if args.create {
         ensure_volume(client, args.size)?;
@@ -185,7 +191,14 @@ fn serve(
     directory.check()?;
     let grower = grower(client.clone(), directory);
     let service = Local::served(client.clone(), status.clone(), grower);
-    let mut control = ControlServer::start(&place, service)?;
+    let mut control = match ControlServer::start(&place, service) {
+        // The store's directory takes no socket either; everything but commands works without.
+        Err(error) if args.read_only => {
+            teller.tell(format_args!("note: commands do not reach this server: {error}"));
+            None
+        }
+        started => Some(started?),
+    };
     let options = ServerOptions { listen, poll_us: args.poll_us, ..ServerOptions::default() };
     let doors = NbdServer::start(client.clone(), options)?;
     status.set(status_of(doors.addresses()));
@@ -196,7 +209,9 @@ fn serve(
         );
     }
     doors.stop();
-    control.shut();
+    if let Some(control) = &mut control {
+        control.shut();
+    }
     Ok(control)
 }
 

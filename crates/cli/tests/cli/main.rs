@@ -20,6 +20,7 @@ mod kinds;
 mod output;
 mod places;
 mod quotas;
+mod read_only;
 mod repair;
 mod replaced;
 mod replay;

@@ -279,6 +279,9 @@ pub enum RequestError {
         /// What failed, and the kernel's word.
         reason: String,
     },
+    /// The store is opened read-only.
+    #[error("the store is open read-only: open it for writing to change it")]
+    StoreReadOnly,
     /// The device had no room for what was to be written, and got none in time.
     #[error(
         "the device has no room ({reason}); what was not flushed is not stored: free room on it \

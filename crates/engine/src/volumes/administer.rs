@@ -388,7 +388,7 @@ impl Engine {
         }
         if let Closing::Draining(waiters) = mem::replace(&mut self.closing, Closing::Closed) {
             for done in waiters {
-                done.finish(self.stopped.clone().map_or(Ok(()), Err));
+                done.finish(self.failure().map_or(Ok(()), Err));
             }
         }
         true
