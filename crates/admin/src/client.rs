@@ -9,7 +9,7 @@ use crate::error::{CallError, ConnectError, ControlError};
 use crate::json::Json;
 use crate::line::{self, RESPONSE_BYTES_MAX};
 use crate::outcome::Outcome;
-use crate::protocol::{Hello, PROTOCOL_VERSION, RequestLine};
+use crate::protocol::{DataOpened, Hello, OpenData, PROTOCOL_VERSION, RequestLine};
 use crate::socket::{self, SOCKET_NAME};
 use crate::spoken::{Control, Spoken};
 
@@ -39,6 +39,16 @@ impl Client {
         };
         let (reader, writer) = ends_of(stream).map_err(socket_error)?;
         Self::over(reader, writer).map(Some)
+    }
+
+    /// Turns the connection into one of NBD for `who`: the server's greeting is what comes next,
+    /// and some of it may have come already.
+    ///
+    /// # Errors
+    /// [`ControlError`] when the server gives out no bytes, or the connection fails.
+    pub fn open_data(mut self, who: String) -> Result<BufReader<UnixStream>, ControlError> {
+        let DataOpened {} = self.ask(OpenData { who })?;
+        Ok(self.reader)
     }
 }
 

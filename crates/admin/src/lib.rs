@@ -9,8 +9,9 @@
 //!                 └──── local.rs, where the store is open in this process ────────────────┘
 //! ```
 //!
-//! Bytes of volumes never pass here (that is what NBD is for), so messages are small and their
-//! size is bounded on both sides.
+//! Messages are small, and their size is bounded on both sides. Bytes of volumes do not pass in
+//! them: who wants those asks for a connection to be turned into one of NBD ([`OpenData`]), and the
+//! server hands it to whoever speaks that ([`DataDoor`]).
 
 #![cfg_attr(
     test,
@@ -33,9 +34,10 @@ mod tests;
 
 pub use client::Client;
 pub use error::{CallError, ConnectError, ControlError, ServeError};
-pub use local::{Grower, Local, SharedStatus};
+pub use local::{DataDoor, Grower, Local, SharedStatus};
 pub use protocol::{
-    Disconnect, GetStatus, Grown, GrowthWish, PROTOCOL_VERSION, Refusal, RefusalKind, Status,
+    DataOpened, Disconnect, GetIdentity, GetStatus, Grown, GrowthWish, Identity, OpenData,
+    PROTOCOL_VERSION, Refusal, RefusalKind, Status,
 };
 pub use server::{Server, answer_all};
 pub use socket::SOCKET_NAME;

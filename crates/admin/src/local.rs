@@ -1,5 +1,6 @@
 //! A store that is open in this process, for whoever asks here and for its server.
 
+use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -8,7 +9,7 @@ use engine::control::CloseOpens;
 use engine::{Ending, OpenInfo, RequestError};
 
 use crate::error::ControlError;
-use crate::protocol::{Grown, GrowthWish, Refusal, RefusalKind, Status};
+use crate::protocol::{DataOpened, Grown, GrowthWish, Identity, Refusal, RefusalKind, Status};
 
 /// How long connections that are to end may take to answer what they have in flight.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(1);
@@ -36,26 +37,38 @@ impl SharedStatus {
 /// Makes the store that is served larger, its files first.
 pub type Grower = Box<dyn Fn(GrowthWish) -> Result<Grown, ControlError> + Send + Sync>;
 
+/// Serves volumes over a connection until that ends: it speaks NBD, from its greeting on. The text
+/// says who is at the other end.
+pub type DataDoor = Box<dyn Fn(UnixStream, String) + Send + Sync>;
+
 /// A running engine that is asked in the control language.
 pub struct Local {
     client: engine::Client,
     status: SharedStatus,
     /// One growth at a time: a second would plan from what the first is about to change.
     grower: Mutex<Option<Grower>>,
+    data_door: Option<DataDoor>,
 }
 
 impl Local {
     /// Over `client`.
     #[must_use]
     pub fn new(client: engine::Client) -> Self {
-        Self { client, status: SharedStatus::default(), grower: Mutex::default() }
+        let status = SharedStatus::default();
+        Self { client, status, grower: Mutex::default(), data_door: None }
     }
 
     /// The same of a store that is served: `status` is told to whoever asks, and `grower` makes the
     /// store larger.
     #[must_use]
     pub fn served(client: engine::Client, status: SharedStatus, grower: Grower) -> Self {
-        Self { client, status, grower: Mutex::new(Some(grower)) }
+        Self { client, status, grower: Mutex::new(Some(grower)), data_door: None }
+    }
+
+    /// Hands connections over which bytes of volumes are to go to `data_door`.
+    #[must_use]
+    pub fn with_data_door(self, data_door: DataDoor) -> Self {
+        Self { data_door: Some(data_door), ..self }
     }
 
     pub(crate) fn client(&self) -> &engine::Client {
@@ -64,6 +77,23 @@ impl Local {
 
     pub(crate) fn status(&self) -> Status {
         self.status.get()
+    }
+
+    pub(crate) fn identity(&self) -> Result<Identity, ControlError> {
+        let geometry = self.client.geometry()?;
+        Ok(Identity { uuid: geometry.uuid, chunk_bytes: geometry.chunk_bytes })
+    }
+
+    pub(crate) fn data_door(&self) -> Option<&DataDoor> {
+        self.data_door.as_ref()
+    }
+
+    /// Says whether there is a way for bytes; who has the connection hands it over.
+    pub(crate) fn open_data(&self) -> Result<DataOpened, ControlError> {
+        match self.data_door {
+            Some(_) => Ok(DataOpened {}),
+            None => Err(has_no_data_door().into()),
+        }
     }
 
     /// Carries out [`crate::Disconnect`].
@@ -99,6 +129,11 @@ impl Local {
             None => Err(cannot_grow().into()),
         }
     }
+}
+
+fn has_no_data_door() -> Refusal {
+    let sentence = "this process gives out no bytes of volumes".to_owned();
+    Refusal { kind: RefusalKind::Failed, sentence }
 }
 
 fn cannot_grow() -> Refusal {

@@ -82,7 +82,42 @@ pub struct Grown {
     pub tables_bytes: u64,
 }
 
-plain!(Disconnect, GetStatus, Status, GrowthWish, Grown);
+/// Says which store it is, and what its chunks are.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GetIdentity {}
+
+/// Which store it is.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// Its number, which no other store has.
+    pub uuid: [u8; 16],
+    /// Length of a chunk.
+    pub chunk_bytes: u32,
+}
+
+/// Turns the connection into one over which bytes of volumes go: behind the answer the server
+/// speaks NBD, from its greeting on ([`crate::Client::open_data`]).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenData {
+    /// Who works with a volume, as operators are told of it.
+    pub who: String,
+}
+
+/// NBD's greeting follows.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DataOpened {}
+
+plain!(
+    Disconnect,
+    GetStatus,
+    Status,
+    GrowthWish,
+    Grown,
+    GetIdentity,
+    Identity,
+    OpenData,
+    DataOpened
+);
 
 /// Why the server did not ask the engine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]

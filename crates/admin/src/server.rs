@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use crate::error::{CallError, ServeError};
 use crate::line::{self, REQUEST_BYTES_MAX};
-use crate::protocol::{Hello, PROTOCOL_VERSION, RequestLine};
+use crate::protocol::{Hello, OpenData, PROTOCOL_VERSION, RequestLine};
 use crate::socket::{ControlSocket, SOCKET_NAME};
 use crate::spoken::{self, Service};
 
@@ -171,11 +171,19 @@ fn hello(busy: bool) -> Hello {
 fn converse(stream: UnixStream, service: &impl Service) -> Result<(), CallError> {
     stream.set_read_timeout(Some(IDLE_TIME_MAX))?;
     stream.set_write_timeout(Some(SEND_TIME_MAX))?;
-    let writer = stream.try_clone()?;
-    answer_all(BufReader::new(stream), writer, service)
+    let (mut reader, writer) = (BufReader::new(stream.try_clone()?), stream.try_clone()?);
+    let wanted = answer_all(&mut reader, writer, service)?;
+    // Who speaks before the other protocol has greeted speaks neither.
+    if let (Some(OpenData { who }), true) = (wanted, reader.buffer().is_empty())
+        && let Some(serve) = service.data_door()
+    {
+        serve(stream, who);
+    }
+    Ok(())
 }
 
-/// Greets, and answers the requests that `reader` reads, until there are no more.
+/// Greets, and answers the requests that `reader` reads, until there are no more, or until bytes of
+/// volumes are to go over the connection: then it is the service's data door's.
 ///
 /// # Errors
 /// [`CallError`] when one end fails, or the other side says what is no request and nobody can know
@@ -184,14 +192,18 @@ pub fn answer_all(
     mut reader: impl BufRead,
     mut writer: impl Write,
     service: &impl Service,
-) -> Result<(), CallError> {
+) -> Result<Option<OpenData>, CallError> {
     line::send(&mut writer, &hello(false))?;
     loop {
         match line::receive::<RequestLine>(&mut reader, REQUEST_BYTES_MAX) {
             Ok(Some(asked)) => {
+                let wanted = spoken::wanted_data(service, &asked);
                 line::send_bytes(&mut writer, spoken::answer_line(service, asked)?)?;
+                if wanted.is_some() {
+                    return Ok(wanted);
+                }
             }
-            Ok(None) => return Ok(()),
+            Ok(None) => return Ok(None),
             Err(error @ (CallError::Malformed(_) | CallError::TooLong { .. })) => {
                 line::send_bytes(&mut writer, spoken::refuse(error.to_string())?)?;
                 // After an overlong line nobody knows where the next one begins.

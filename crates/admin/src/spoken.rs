@@ -1,13 +1,13 @@
 //! The verbs that are spoken over the control socket, and those who answer and ask them.
 //!
-//! Verbs and their answers are the engine's ([`engine::control`]), and two of the process that
+//! Verbs and their answers are the engine's ([`engine::control`]), and four of the process that
 //! serves the store. Each is listed once, below. Whoever asks holds a [`Control`] and does not know
 //! whether the store is open in this process ([`Local`]) or in another ([`crate::Client`]).
 
 use engine::control::{
     CloneVolume, DeleteRequest, Explain, GetCompression, GetStats, ListOpens, ListVolumes,
     NewVolume, RenameVolume, ResizeVolume, Rollback, SetCompression, SetDedup, SetQuota,
-    SnapshotRequest,
+    SnapshotRequest, TakeCopied,
 };
 use engine::{
     Ask, CollectRequest, DifferenceRequest, OpenInfo, ScrubRequest, VolumeInfo, WeightRequest,
@@ -16,10 +16,11 @@ use serde_json::Value;
 
 use crate::error::ControlError;
 use crate::json::{FromJson, ToJson};
-use crate::local::Local;
+use crate::local::{DataDoor, Local};
 use crate::outcome::Outcome;
 use crate::protocol::{
-    Disconnect, GetStatus, Grown, GrowthWish, Refusal, RefusalKind, RequestLine, Status,
+    DataOpened, Disconnect, GetIdentity, GetStatus, Grown, GrowthWish, Identity, OpenData, Refusal,
+    RefusalKind, RequestLine, Status,
 };
 
 /// Volumes that are listed in one go: whatever they are called, a line holds them.
@@ -75,6 +76,12 @@ pub trait Service: Send + Sync + 'static {
     /// # Errors
     /// [`ControlError`] of the verb.
     fn answer<V: Spoken>(&self, verb: V) -> Result<V::Answer, ControlError>;
+
+    /// Where connections go over which bytes of volumes are to go; None: nowhere, and [`OpenData`]
+    /// is refused.
+    fn data_door(&self) -> Option<&DataDoor> {
+        None
+    }
 }
 
 impl Control for Local {
@@ -86,6 +93,10 @@ impl Control for Local {
 impl Service for Local {
     fn answer<V: Spoken>(&self, verb: V) -> Result<V::Answer, ControlError> {
         verb.carry_out(self)
+    }
+
+    fn data_door(&self) -> Option<&DataDoor> {
+        Local::data_door(self)
     }
 }
 
@@ -126,6 +137,8 @@ fn of_engine<A: Ask>(store: &Local, verb: A) -> Result<A::Answer, ControlError> 
 
 spoken! {
     "status": GetStatus -> Status, true, |store, _| Ok(store.status());
+    "identity": GetIdentity -> Identity, true, |store, _| store.identity();
+    "open_data": OpenData -> DataOpened, true, |store, _| store.open_data();
     "grow": GrowthWish -> Grown, false, |store, wish| store.grow(wish);
     "disconnect": Disconnect -> Vec<OpenInfo>, false, |store, wish| store.disconnect(&wish.name);
     "list_opens": ListOpens -> <ListOpens as Ask>::Answer, true, of_engine;
@@ -137,6 +150,7 @@ spoken! {
     "set_dedup": SetDedup -> <SetDedup as Ask>::Answer, false, of_engine;
     "delete_volume": DeleteRequest -> <DeleteRequest as Ask>::Answer, false, of_engine;
     "take_snapshots": SnapshotRequest -> <SnapshotRequest as Ask>::Answer, false, of_engine;
+    "take_copied": TakeCopied -> <TakeCopied as Ask>::Answer, false, of_engine;
     "clone_volume": CloneVolume -> <CloneVolume as Ask>::Answer, false, of_engine;
     "roll_back": Rollback -> <Rollback as Ask>::Answer, false, of_engine;
     "compression": GetCompression -> <GetCompression as Ask>::Answer, true, of_engine;
@@ -154,6 +168,15 @@ fn answer<V: Spoken>(service: &impl Service, request: Value) -> Result<Vec<u8>, 
         Ok(verb) => serde_json::to_vec(&Outcome::of(service.answer(verb))),
         Err(error) => refuse(format!("the request {} cannot be read: {error}", V::NAME)),
     }
+}
+
+/// What a line asks for, if it is for a connection of data and the service has a door for those.
+pub(crate) fn wanted_data(service: &impl Service, line: &RequestLine) -> Option<OpenData> {
+    service.data_door()?;
+    if line.verb != OpenData::NAME {
+        return None;
+    }
+    OpenData::from_json(line.request.clone()).ok()
 }
 
 /// The line that answers what is no request.

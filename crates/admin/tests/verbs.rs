@@ -4,23 +4,25 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeSet;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::thread;
 
 use admin::json::Json;
 use admin::{
-    Client, Control, ControlError, Disconnect, GetStatus, Grown, GrowthWish, Local, Server,
-    SharedStatus, Spoken, Status, VERBS,
+    Client, Control, ControlError, Disconnect, GetIdentity, GetStatus, Grown, GrowthWish, Local,
+    OpenData, Server, SharedStatus, Spoken, Status, VERBS,
 };
 use disk::{Doorbell, MemoryDisk, SUPERBLOCK_BYTES};
 use engine::control::{
     CloneVolume, DeleteRequest, Explain, GetCompression, GetStats, ListOpens, ListVolumes,
     NewVolume, RenameVolume, ResizeVolume, Rollback, SetCompression, SetDedup, SetQuota,
-    SnapshotRequest,
+    SnapshotRequest, TakeCopied,
 };
 use engine::{
     Address, Codec, CollectRequest, Compression, CreateOptions, Dedup, DifferenceRequest, Opener,
-    Options, ScrubRequest, WeightRequest, Zone,
+    Options, Origin, ScrubRequest, WeightRequest, Zone,
 };
 use serde_json::{Value, json};
 
@@ -106,6 +108,9 @@ fn every_verb_is_answered_alike_over_the_socket_and_in_process() {
     let snapshot = || "v@a".to_owned();
 
     assert_eq!(both.ask(GetStatus {})["pid"], 7);
+    assert_eq!(both.ask(GetIdentity {})["chunk_bytes"], 4096);
+    let door = both.ask(OpenData { who: "a test".to_owned() });
+    assert!(door["refused"].as_str().unwrap().contains("no bytes"), "none was given to either");
     let data = vec![PathBuf::from("/d")];
     assert_eq!(both.ask(GrowthWish { capacity_bytes: Some(9), data })["data_zones"], 1);
     let new = NewVolume { name: "w".to_owned(), size_bytes: 1 << 20, ..NewVolume::default() };
@@ -129,6 +134,12 @@ fn every_verb_is_answered_alike_over_the_socket_and_in_process() {
     assert!(both.ask(SnapshotRequest { volumes, name: "a".to_owned(), taken_unix_s: 5 }).is_null());
     let none = SnapshotRequest { volumes: Vec::new(), name: "a".to_owned(), taken_unix_s: 5 };
     assert!(both.ask(none)["refused"].as_str().unwrap().contains("NoVolumes"));
+    let (volumes, name_b) = (vec![name()], "b".to_owned());
+    let snapshots = SnapshotRequest { volumes, name: name_b, taken_unix_s: 5 };
+    let origin = Origin { uuid: [0xfe; 16], number: 77 };
+    assert!(both.ask(TakeCopied { snapshots, origin }).is_null());
+    let listed = both.ask(ListVolumes { after: Some("v@a".to_owned()), most: 1 });
+    assert_eq!(listed[0]["origin"], json!({ "store": "fe".repeat(16), "number": 77 }));
     both.ask(CloneVolume { snapshot: snapshot(), name: "c".to_owned() });
     both.ask(Rollback { snapshot: snapshot(), volume: None, id: None });
     let compression = Compression { codec: Codec::Zstd, level: 3 };
@@ -143,9 +154,37 @@ fn every_verb_is_answered_alike_over_the_socket_and_in_process() {
     assert_eq!(both.ask(GetStats {})["chunk_bytes"], 4096);
     both.ask(DeleteRequest { with_snapshots: false, ..DeleteRequest::of("c") });
     let left = both.ask(ListVolumes { after: Some("a".to_owned()), most: 9 });
-    assert_eq!(left.as_array().unwrap().len(), 3);
+    assert_eq!(left.as_array().unwrap().len(), 4);
     assert_eq!(both.asked, VERBS.iter().copied().collect());
 
     server.stop();
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// The connection becomes the data door's, with who is at its other end, and nothing that the door
+/// says first is lost.
+#[test]
+fn a_connection_of_data_is_handed_to_its_door() {
+    let folder = std::env::temp_dir().join(format!("tamis-data-door-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let door = |mut stream: UnixStream, who: String| {
+        stream.write_all(who.as_bytes()).unwrap();
+        std::io::copy(&mut stream.try_clone().unwrap(), &mut stream).unwrap();
+    };
+    let served = local(store()).with_data_door(Box::new(door));
+    let server = Server::start(&folder, served).unwrap();
+    let mut client = Client::connect(&folder).unwrap().unwrap();
+    client.ask(GetStatus {}).unwrap();
+    let mut data = client.open_data("a backup, pid 7".to_owned()).unwrap();
+    let mut said = [0; 15];
+    data.read_exact(&mut said).unwrap();
+    assert_eq!(&said, b"a backup, pid 7");
+    data.get_mut().write_all(b"bytes").unwrap();
+    let mut back = [0; 5];
+    data.read_exact(&mut back).unwrap();
+    assert_eq!(&back, b"bytes");
+    // It ends with the server, and the server's end waits for it.
+    server.stop();
+    assert_eq!(data.read(&mut back).unwrap(), 0);
     std::fs::remove_dir_all(&folder).unwrap();
 }

@@ -192,7 +192,7 @@ mod tests {
 
     /// Answers at once, but that it stands still once, before the request of this number.
     fn serve(mut stream: UnixStream, still: (u64, Duration)) -> u64 {
-        let mut option = vec![0; 4 + 16 + 6];
+        let mut option = vec![0; 4 + 16 + 8];
         stream.write_all(&greeting()).unwrap();
         stream.read_exact(&mut option).unwrap();
         stream.write_all(&chosen()).unwrap();

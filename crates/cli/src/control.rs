@@ -1,19 +1,21 @@
-//! A store as commands see it that ask and change settings. They do not know whether this command
-//! opened it or another process serves it: both are asked in the control language. Who moves bytes
-//! or checks needs the store for itself and asks for an [`OpenStore`].
+//! A store as commands see it. They do not know whether this command opened it or another process
+//! serves it: both are asked in the control language, and both give out and take the bytes of their
+//! volumes ([`crate::data`]). Only who checks or enlarges a store needs it for itself and asks for
+//! an [`OpenStore`].
 //!
 //! ```text
 //! Store::with ── a server answers at control.sock ──> Served (admin::Client)
 //!            └── nobody does ── lock, files, engine thread ──> Here (OpenStore, admin::Local)
 //! ```
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use admin::{Control, Disconnect, Local, Spoken};
-use engine::control::ListOpens;
-use engine::{RequestError, VolumeInfo};
+use admin::{Control, ControlError, Disconnect, Local, Spoken};
+use engine::control::{DeleteRequest, GetStats, ListOpens, RenameVolume, ResizeVolume};
+use engine::{Options, RequestError, Stats, VolumeInfo};
 
 use crate::args::Force;
 use crate::error::CliError;
@@ -25,12 +27,19 @@ const DISCONNECTIONS_MAX: usize = 50;
 /// A pause until requests of disconnected clients have ended.
 const UNDER_WAY_PAUSE: Duration = Duration::from_millis(20);
 
-/// A store for questions and small changes.
+/// A store for questions, changes, and bytes.
 pub(crate) enum Store {
     /// Opened by this command.
     Here(OpenStore, Local),
     /// Served by another process.
-    Served(admin::Client),
+    Served(Served),
+}
+
+/// A store that another process serves.
+pub(crate) struct Served {
+    /// Where the store is.
+    pub(crate) path: PathBuf,
+    server: Mutex<admin::Client>,
 }
 
 /// Its server, when the store at `path` is being served.
@@ -42,17 +51,37 @@ impl Store {
     /// Reaches the store at `path`, lets `work` use it, and closes it whatever `work` came to.
     pub(crate) fn with<T>(
         path: &Path,
-        work: impl FnOnce(&mut Self) -> Result<T, CliError>,
+        work: impl FnOnce(&Self) -> Result<T, CliError>,
     ) -> Result<T, CliError> {
-        let mut store = match connect(path)? {
-            Some(client) => Self::Served(client),
+        Self::with_options(path, question_options, work)
+    }
+
+    /// The same for who moves bytes: an engine that this command opens is as `options` say.
+    pub(crate) fn with_engine<T>(
+        path: &Path,
+        options: &Options,
+        work: impl FnOnce(&Self) -> Result<T, CliError>,
+    ) -> Result<T, CliError> {
+        let options = || ::store::Options { engine: options.clone(), ..Default::default() };
+        Self::with_options(path, options, work)
+    }
+
+    fn with_options<T>(
+        path: &Path,
+        options: impl Fn() -> ::store::Options,
+        work: impl FnOnce(&Self) -> Result<T, CliError>,
+    ) -> Result<T, CliError> {
+        let store = match connect(path)? {
+            Some(server) => {
+                Self::Served(Served { path: path.to_owned(), server: Mutex::new(server) })
+            }
             None => {
-                let store = OpenStore::open_to_read(path, question_options)?;
+                let store = OpenStore::open_to_read(path, options)?;
                 let local = Local::new(store.client().clone());
                 Self::Here(store, local)
             }
         };
-        let result = work(&mut store);
+        let result = work(&store);
         let closed = store.close();
         let value = result?;
         closed.map(|()| value)
@@ -71,11 +100,9 @@ impl Store {
     }
 
     /// Asks, and waits for the answer.
-    pub(crate) fn ask<V: Spoken>(&mut self, verb: V) -> Result<V::Answer, CliError> {
-        Ok(match self {
-            Self::Here(_, local) => local.ask(verb)?,
-            Self::Served(server) => server.ask(verb)?,
-        })
+    pub(crate) fn ask<V: Spoken>(&self, verb: V) -> Result<V::Answer, CliError> {
+        let mut asked = self;
+        Ok(Control::ask(&mut asked, verb)?)
     }
 
     /// That nobody has the volume or snapshot of this name open, or that whoever has it may be
@@ -83,7 +110,7 @@ impl Store {
     ///
     /// # Errors
     /// [`RequestError::InUse`] names them.
-    pub(crate) fn check_unopened(&mut self, name: &str, force: Force) -> Result<(), CliError> {
+    pub(crate) fn check_unopened(&self, name: &str, force: Force) -> Result<(), CliError> {
         let name = name.to_owned();
         let opens = self.ask(ListOpens { name: name.clone() })?;
         if opens.is_empty() || force.force {
@@ -98,7 +125,7 @@ impl Store {
     /// # Errors
     /// [`RequestError::InUse`] names those who have it open, without `force` or in spite of it.
     pub(crate) fn ask_alone<V: Spoken + Clone>(
-        &mut self,
+        &self,
         verb: V,
         force: Force,
     ) -> Result<V::Answer, CliError> {
@@ -117,16 +144,51 @@ impl Store {
     }
 
     /// All volumes and snapshots, by name.
-    pub(crate) fn volumes(&mut self) -> Result<Vec<VolumeInfo>, CliError> {
-        Ok(match self {
-            Self::Here(_, local) => local.volumes()?,
-            Self::Served(server) => server.volumes()?,
-        })
+    pub(crate) fn volumes(&self) -> Result<Vec<VolumeInfo>, CliError> {
+        let mut asked = self;
+        Ok(Control::volumes(&mut asked)?)
+    }
+
+    /// The figures of the store.
+    pub(crate) fn stats(&self) -> Result<Stats, CliError> {
+        self.ask(GetStats {})
+    }
+
+    /// Gives a volume another size, smaller if need be.
+    pub(crate) fn resize(&self, name: &str, size_bytes: u64) -> Result<VolumeInfo, CliError> {
+        let (name, may_shrink, even_if_open) = (name.to_owned(), true, false);
+        self.ask(ResizeVolume { name, size_bytes, may_shrink, even_if_open })
+    }
+
+    /// Gives a volume another name.
+    pub(crate) fn rename(&self, name: &str, new_name: &str) -> Result<VolumeInfo, CliError> {
+        self.ask(RenameVolume { name: name.to_owned(), new_name: new_name.to_owned() })
+    }
+
+    /// Deletes whatever has this name, if that has no snapshots.
+    pub(crate) fn delete(&self, name: &str) -> Result<(), CliError> {
+        self.ask(DeleteRequest::of(name))
+    }
+
+    /// The same, with its snapshots.
+    pub(crate) fn delete_with_snapshots(&self, name: &str) -> Result<(), CliError> {
+        self.ask(DeleteRequest { with_snapshots: true, ..DeleteRequest::of(name) })
     }
 
     /// The volume or snapshot of this name in the store at `path`.
-    pub(crate) fn volume(&mut self, path: &Path, name: &str) -> Result<VolumeInfo, CliError> {
+    pub(crate) fn volume(&self, path: &Path, name: &str) -> Result<VolumeInfo, CliError> {
         let found = self.volumes()?.into_iter().find(|volume| volume.name == name);
         found.ok_or_else(|| CliError::NoVolume { store: path.to_owned(), name: name.to_owned() })
+    }
+}
+
+impl Control for &Store {
+    fn ask<V: Spoken>(&mut self, verb: V) -> Result<V::Answer, ControlError> {
+        match self {
+            Store::Here(_, local) => verb.carry_out(local),
+            Store::Served(served) => {
+                served.server.lock().unwrap_or_else(PoisonError::into_inner).ask(verb)
+            }
+        }
     }
 }

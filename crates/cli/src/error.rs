@@ -3,7 +3,6 @@
 
 mod asked;
 mod exit;
-mod replaced;
 mod store;
 pub(crate) mod way_out;
 
@@ -15,10 +14,10 @@ use admin::{CallError, ConnectError, Refusal, ServeError};
 use disk::{CreateFilesError, FileError};
 use engine::{CreateError, GrowError, PlanError, RepairError, RequestError};
 use images::{Compression, ImageError};
+use nbd::client::ClientError;
 use thiserror::Error;
 
 pub(crate) use self::exit::Exit;
-pub(crate) use self::replaced::Replaced;
 use crate::shell::shell_path;
 use crate::size::human_bytes;
 
@@ -45,37 +44,11 @@ pub(crate) enum CliError {
     )]
     InUse { store: PathBuf },
     #[error(
-        "the store at {} is being served by process {pid}: stop it first with `kill {pid}`, or \
-         copy the image in over NBD while it is served{}:\n  {}",
-        store.display(),
-        replaced.clause(volume),
-        lines.join("\n  ")
-    )]
-    ServedImport {
-        store: PathBuf,
-        pid: u32,
-        volume: String,
-        replaced: Replaced,
-        lines: Vec<String>,
-    },
-    #[error(
-        "the store at {} is being served by process {pid}: stop it first with `kill {pid}`, or \
-         copy the volume out over NBD while it is served, which replaces what is there:\n  {line}",
-        store.display()
-    )]
-    ServedExport { store: PathBuf, pid: u32, line: String },
-    #[error(
         "the store at {} is being served by process {pid} and can only be checked when it is \
          not: stop it first with `kill {pid}`",
         store.display()
     )]
     ServedNoCheck { store: PathBuf, pid: u32 },
-    #[error(
-        "the store at {} is being served by process {pid}, and streams are exported and imported \
-         when it is not: stop it first with `kill {pid}`",
-        store.display()
-    )]
-    ServedNoStream { store: PathBuf, pid: u32 },
     #[error("the store at {} is being scrubbed by another process already", store.display())]
     ScrubRunning { store: PathBuf },
     #[error("the store at {} is being served by process {pid} already", store.display())]
@@ -351,7 +324,7 @@ pub(crate) enum CliError {
         "{error}; and {volume} could not go back to what it held ({source}): the same import, \
          repeated, begins with that"
     )]
-    NotUndone { volume: String, error: Box<CliError>, source: RequestError },
+    NotUndone { volume: String, error: Box<CliError>, source: Box<CliError> },
     #[error(
         "the stream was applied, and {volume} does not hold what {target} is said to hold; nothing \
          of it was kept"
@@ -391,10 +364,23 @@ pub(crate) enum CliError {
     Refused(#[from] Refusal),
     #[error(transparent)]
     Call(#[from] CallError),
+    #[error("{}", served_data(.0))]
+    Served(#[from] ClientError),
     #[error(transparent)]
     ServeControl(#[from] ServeError),
     #[error("{}{}", .0, way_out::of_nbd(.0))]
     ServeNbd(#[from] nbd::NbdError),
+}
+
+/// What went wrong with the bytes of a volume in a store that is served.
+fn served_data(error: &ClientError) -> String {
+    match error {
+        ClientError::Closed => {
+            "the server of the store ended before this was done: try again when it serves"
+                .to_owned()
+        }
+        error => error.to_string(),
+    }
 }
 
 /// What a name is one of.

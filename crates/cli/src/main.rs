@@ -16,6 +16,7 @@ mod args;
 mod commands;
 mod compression;
 mod control;
+mod data;
 mod difference;
 mod error;
 mod held_directory;

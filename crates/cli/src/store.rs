@@ -129,24 +129,7 @@ impl OpenStore {
         work: impl FnOnce(&Self) -> Result<T, CliError>,
     ) -> Result<T, CliError> {
         let options = ::store::Options { engine: options, ..Default::default() };
-        Self::open(path, options)?.work_and_close(work)
-    }
-
-    /// As [`Self::with`], for work that only reads: [`Self::open_to_read`].
-    pub(crate) fn with_to_read<T>(
-        path: &Path,
-        options: &Options,
-        work: impl FnOnce(&Self) -> Result<T, CliError>,
-    ) -> Result<T, CliError> {
-        let options = || ::store::Options { engine: options.clone(), ..Default::default() };
-        Self::open_to_read(path, options)?.work_and_close(work)
-    }
-
-    fn work_and_close<T>(
-        self,
-        work: impl FnOnce(&Self) -> Result<T, CliError>,
-    ) -> Result<T, CliError> {
-        let store = self;
+        let store = Self::open(path, options)?;
         let result = work(&store);
         let closed = store.close();
         let value = result?;

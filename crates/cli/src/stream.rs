@@ -6,51 +6,52 @@
 //! elsewhere. Name, moment, size and a sample of the bytes are compared always. They alone would
 //! take clones of one image for each other, if their snapshots are of one moment.
 
-use engine::{Client, Origin, VolumeInfo};
+use admin::GetIdentity;
+use engine::{Origin, VolumeInfo};
 use format::stream::{StreamVersion, sample_of, sample_ranges};
 
+use crate::control::Store;
 use crate::error::CliError;
-use crate::opener::opener;
 
 /// What a stream says of `snapshot`.
-pub(crate) fn describe(client: &Client, snapshot: &VolumeInfo) -> Result<StreamVersion, CliError> {
+pub(crate) fn describe(store: &Store, snapshot: &VolumeInfo) -> Result<StreamVersion, CliError> {
     let name = snapshot.name.split_once('@').map(|(_, name)| name).unwrap_or_default();
     Ok(StreamVersion {
         name: name.to_owned(),
-        origin: Some(snapshot.origin.unwrap_or(here(client, snapshot)?)),
+        origin: Some(snapshot.origin.unwrap_or(here(store, snapshot)?)),
         taken_unix_s: snapshot.taken_unix_s.unwrap_or(0),
         size_bytes: snapshot.size_bytes,
-        sample: sample(client, &snapshot.name)?,
+        sample: sample(store, &snapshot.name)?,
     })
 }
 
 /// The origin of a snapshot that was taken in this store.
-fn here(client: &Client, snapshot: &VolumeInfo) -> Result<Origin, CliError> {
-    Ok(Origin { uuid: client.geometry()?.uuid, number: snapshot.id })
+fn here(store: &Store, snapshot: &VolumeInfo) -> Result<Origin, CliError> {
+    Ok(Origin { uuid: store.ask(GetIdentity {})?.uuid, number: snapshot.id })
 }
 
 /// The sample of what a volume or snapshot holds now.
-pub(crate) fn sample(client: &Client, name: &str) -> Result<u32, CliError> {
-    let volume = client.open_volume(name, opener("stream"))?;
-    let mut bytes = Vec::new();
+pub(crate) fn sample(store: &Store, name: &str) -> Result<u32, CliError> {
+    let volume = store.open(name, "stream")?;
+    let (mut bytes, mut part) = (Vec::new(), Vec::new());
     for (offset_bytes, length_bytes) in sample_ranges(volume.size_bytes()) {
-        let start = bytes.len();
-        bytes.resize(start + usize::try_from(length_bytes).unwrap_or(0), 0);
-        client.read_at(&volume, offset_bytes, bytes.get_mut(start..).unwrap_or_default())?;
+        part.resize(usize::try_from(length_bytes).unwrap_or(0), 0);
+        volume.read(offset_bytes, &mut part)?;
+        bytes.extend_from_slice(&part);
     }
     Ok(sample_of(&bytes))
 }
 
 /// Whether `snapshot` is the one that a stream names.
 pub(crate) fn is_version(
-    client: &Client,
+    store: &Store,
     snapshot: &VolumeInfo,
     named: &StreamVersion,
 ) -> Result<bool, CliError> {
-    if !may_be_of(snapshot.origin, here(client, snapshot)?, named.origin) {
+    if !may_be_of(snapshot.origin, here(store, snapshot)?, named.origin) {
         return Ok(false);
     }
-    let found = describe(client, snapshot)?;
+    let found = describe(store, snapshot)?;
     Ok(StreamVersion { origin: named.origin, ..found } == *named)
 }
 

@@ -2,14 +2,13 @@
 
 use std::collections::VecDeque;
 
-use engine::{Client, Extent, OpenVolume};
+use engine::Extent;
 
+use crate::data::VolumeData;
 use crate::error::CliError;
 
 /// Most data in one piece.
 pub(crate) const PIECE_BYTES: u64 = 1 << 20;
-/// Runs asked for at once.
-const EXTENTS_MAX: u32 = 1024;
 
 /// A run of a volume.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -23,26 +22,23 @@ pub(crate) struct Piece {
 
 /// The way through a volume.
 pub(crate) struct VolumeWalk<'a> {
-    client: &'a Client,
-    volume: &'a OpenVolume,
+    volume: &'a VolumeData,
     size_bytes: u64,
     pieces: Pieces,
 }
 
 impl<'a> VolumeWalk<'a> {
     /// Through all of `volume`.
-    pub(crate) fn new(client: &'a Client, volume: &'a OpenVolume) -> Self {
+    pub(crate) fn new(volume: &'a VolumeData) -> Self {
         let size_bytes = volume.size_bytes();
-        Self { client, volume, size_bytes, pieces: Pieces::default() }
+        Self { volume, size_bytes, pieces: Pieces::default() }
     }
 
     /// The next piece; `None` at the end.
     pub(crate) fn next_piece(&mut self) -> Result<Option<Piece>, CliError> {
         let at = self.pieces.offset_bytes;
         if self.pieces.extents.is_empty() && at < self.size_bytes {
-            let left = self.size_bytes - at;
-            let extents = self.client.extents_blocking(self.volume, at, left, EXTENTS_MAX)?;
-            self.pieces.extents.extend(extents);
+            self.pieces.extents.extend(self.volume.extents(at, self.size_bytes - at)?);
         }
         Ok(self.pieces.take())
     }

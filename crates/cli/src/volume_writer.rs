@@ -1,8 +1,8 @@
 //! Many writes to one volume at a time, in order of submission, with one account of what failed.
 //!
-//! A write is acknowledged when it is in the engine's write buffer; the few that must wait come
-//! back through a sink. The first failure is kept and ends the whole operation. Requests in flight
-//! are bounded here, since trims, unlike writes, take no credit of the write buffer.
+//! A write is acknowledged when it is in the engine's write buffer; those that must wait, and all
+//! to a served store, come back through a sink. The first failure is kept and ends the whole
+//! operation. Requests in flight are bounded here, since trims, unlike writes, take no credit of the write buffer.
 //!
 //! A writer that is dropped has nothing in flight any more, whatever has failed: requests that are
 //! still to be done hold the volume, and change it behind whoever goes on from the failure.
@@ -10,8 +10,9 @@
 use std::ops::Deref;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use engine::{Accepted, ChunkBuf, Client, Completions, Done, OpenVolume, Reply, RequestError};
+use engine::ChunkBuf;
 
+use crate::data::{VolumeData, WriteFailure, WriteSink};
 use crate::error::CliError;
 use crate::image::is_zero;
 
@@ -20,8 +21,7 @@ const IN_FLIGHT_MAX: u32 = 256;
 
 /// The writing side of one volume.
 pub(crate) struct VolumeWriter<'a> {
-    client: &'a Client,
-    volume: OpenVolume,
+    volume: &'a VolumeData,
     /// Nothing is mapped where it writes: zeros are there already.
     blank: bool,
     outcomes: Ended,
@@ -29,13 +29,13 @@ pub(crate) struct VolumeWriter<'a> {
 
 impl<'a> VolumeWriter<'a> {
     /// Of `volume`, which is `blank` when it maps nothing yet.
-    pub(crate) fn new(client: &'a Client, volume: OpenVolume, blank: bool) -> Self {
-        Self { client, volume, blank, outcomes: Ended::default() }
+    pub(crate) fn new(volume: &'a VolumeData, blank: bool) -> Self {
+        Self { volume, blank, outcomes: Ended::default() }
     }
 
     /// Room for `length_bytes` at `offset_bytes`; waits while the write buffer is full.
     pub(crate) fn buffer(&self, offset_bytes: u64, length_bytes: usize) -> ChunkBuf {
-        self.client.buffer(offset_bytes, length_bytes)
+        self.volume.buffer(offset_bytes, length_bytes)
     }
 
     /// Writes `buf`; returns the bytes that were not all zeros.
@@ -44,11 +44,8 @@ impl<'a> VolumeWriter<'a> {
         if is_zero(buf.bytes()) {
             return self.zero(offset_bytes, length_bytes).map(|()| 0);
         }
-        let done = self.begin()?;
-        match self.client.write(&self.volume, offset_bytes, buf, false, done) {
-            Accepted::Now => self.outcomes.end(Ok(())),
-            Accepted::Later => {}
-        }
+        self.begin()?;
+        self.volume.write(offset_bytes, buf, &self.outcomes.0);
         Ok(length_bytes)
     }
 
@@ -57,21 +54,26 @@ impl<'a> VolumeWriter<'a> {
         if self.blank || length_bytes == 0 {
             return Ok(());
         }
-        let done = self.begin()?;
-        self.client.write_zeroes(&self.volume, offset_bytes, length_bytes, false, done);
+        let (mut at, end) = (offset_bytes, offset_bytes + length_bytes);
+        while at < end {
+            let length_bytes = (end - at).min(self.volume.zero_bytes_max());
+            self.begin()?;
+            self.volume.zero(at, length_bytes, &self.outcomes.0);
+            at += length_bytes;
+        }
         Ok(())
     }
 
     /// Waits for all that was begun and makes it durable.
     pub(crate) fn finish(self) -> Result<(), CliError> {
         self.outcomes.wait_below(1)?;
-        Ok(self.client.flush_blocking()?)
+        self.volume.flush()
     }
 
-    fn begin(&self) -> Result<Done<()>, CliError> {
+    fn begin(&self) -> Result<(), CliError> {
         self.outcomes.wait_below(IN_FLIGHT_MAX)?;
         self.outcomes.state().in_flight += 1;
-        Ok(Done::new(Arc::clone(&self.outcomes.0), 0))
+        Ok(())
     }
 }
 
@@ -104,21 +106,12 @@ struct Outcomes {
 #[derive(Debug, Default)]
 struct State {
     in_flight: u32,
-    failure: Option<RequestError>,
+    failure: Option<WriteFailure>,
 }
 
 impl Outcomes {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn end(&self, outcome: Result<(), RequestError>) {
-        let mut state = self.state();
-        state.in_flight -= 1;
-        if let Err(error) = outcome {
-            state.failure.get_or_insert(error);
-        }
-        self.ended.notify_all();
     }
 
     /// Waits until fewer than `bound` requests are in flight; an error when one has failed.
@@ -128,15 +121,20 @@ impl Outcomes {
             state = self.ended.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         match &state.failure {
-            Some(error) => Err(CliError::Request(error.clone())),
+            Some(error) => Err(error.clone().into()),
             None => Ok(()),
         }
     }
 }
 
-impl Completions for Outcomes {
-    fn complete(&self, _tag: u64, outcome: Result<Reply, RequestError>) {
-        self.end(outcome.map(|_| ()));
+impl WriteSink for Outcomes {
+    fn end(&self, outcome: Result<(), WriteFailure>) {
+        let mut state = self.state();
+        state.in_flight -= 1;
+        if let Err(error) = outcome {
+            state.failure.get_or_insert(error);
+        }
+        self.ended.notify_all();
     }
 }
 
@@ -146,18 +144,19 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
-    use engine::{Completions, Reply, RequestError};
+    use engine::RequestError;
 
     use super::{Ended, Outcomes};
+    use crate::data::{WriteFailure, WriteSink};
     use crate::error::CliError;
 
     #[test]
     fn the_first_failure_is_the_one_that_is_told() {
         let outcomes = Outcomes::default();
         outcomes.state().in_flight = 3;
-        outcomes.complete(0, Ok(Reply::Done));
-        outcomes.complete(0, Err(RequestError::NoSpace));
-        outcomes.complete(0, Err(RequestError::Closing));
+        outcomes.end(Ok(()));
+        outcomes.end(Err(WriteFailure::Request(RequestError::NoSpace)));
+        outcomes.end(Err(WriteFailure::Request(RequestError::Closing)));
         let told = outcomes.wait_below(1);
         assert!(matches!(told, Err(CliError::Request(RequestError::NoSpace))), "{told:?}");
     }
@@ -166,11 +165,11 @@ mod tests {
     fn what_has_failed_ends_when_the_rest_has() {
         let ended = Ended::default();
         ended.state().in_flight = 2;
-        ended.complete(0, Err(RequestError::NoSpace));
+        ended.end(Err(WriteFailure::Request(RequestError::NoSpace)));
         let (outcomes, core) = (Arc::clone(&ended.0), Arc::clone(&ended.0));
         let completing = thread::spawn(move || {
             thread::sleep(Duration::from_millis(50));
-            core.complete(0, Ok(Reply::Done));
+            core.end(Ok(()));
         });
         drop(ended);
         assert_eq!(outcomes.state().in_flight, 0);
@@ -182,8 +181,7 @@ mod tests {
         let outcomes = Arc::new(Outcomes::default());
         outcomes.state().in_flight = 8;
         let core = Arc::clone(&outcomes);
-        let completing =
-            thread::spawn(move || (0..8).for_each(|_| core.complete(0, Ok(Reply::Done))));
+        let completing = thread::spawn(move || (0..8).for_each(|_| core.end(Ok(()))));
         outcomes.wait_below(1).unwrap();
         assert_eq!(outcomes.state().in_flight, 0);
         completing.join().unwrap();

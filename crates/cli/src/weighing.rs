@@ -9,7 +9,7 @@ use crate::progress::{Progress, Unit};
 
 /// Goes through the map of a volume, and says what of it is its own.
 pub(crate) fn weigh(
-    store: &mut Store,
+    store: &Store,
     name: &str,
     interrupt: &Interrupt,
 ) -> Result<VolumeWeight, CliError> {

@@ -6,7 +6,7 @@
 //! [`Connection::cut`] nobody is waited for.
 
 use std::net::Shutdown;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use engine::{Client, Ending, OpenVolume};
 use threads::AdaptiveSpin;
 
+use crate::courtesy::{Courtesy, Turns};
 use crate::exports::Offered;
 use crate::handshake::{Agreed, Handshake, Step};
 use crate::incoming::Incoming;
@@ -40,10 +41,25 @@ pub(crate) struct Times {
     pub(crate) stalled_max: Duration,
 }
 
+/// What a connection has of the server that it belongs to.
+#[derive(Copy, Clone)]
+pub(crate) struct Host<'a> {
+    pub(crate) client: &'a Client,
+    /// Set when the server stops.
+    pub(crate) closing: &'a AtomicBool,
+    pub(crate) times: &'a Times,
+    /// Asked by connections in the background.
+    pub(crate) courtesy: &'a dyn Courtesy,
+}
+
 /// A connection that is served.
 #[derive(Debug)]
 pub(crate) struct Connection {
     socket: Arc<Socket>,
+    /// The client, as operators are told of it, where it gives way to other clients.
+    background: Option<String>,
+    /// Requests that have come. Its reader alone counts them.
+    requests: AtomicU64,
     /// Set when transmission begins.
     link: OnceLock<Arc<Link>>,
 }
@@ -69,24 +85,20 @@ impl Buffers {
 }
 
 impl Connection {
-    pub(crate) fn new(socket: Socket) -> Self {
-        Self { socket: Arc::new(socket), link: OnceLock::new() }
+    /// `background` describes a client that gives way to others.
+    pub(crate) fn new(socket: Socket, background: Option<String>) -> Self {
+        let (socket, requests) = (Arc::new(socket), AtomicU64::new(0));
+        Self { socket, background, requests, link: OnceLock::new() }
     }
 
     /// Serves the client until it goes or is cut off. Its reader polls for the next
     /// request as `spin` says.
-    pub(crate) fn serve(
-        &self,
-        mut buffers: Buffers,
-        client: &Client,
-        closing: &AtomicBool,
-        times: &Times,
-        spin: AdaptiveSpin,
-    ) {
-        let deadline = Instant::now() + times.handshake_max;
+    pub(crate) fn serve(&self, mut buffers: Buffers, host: Host<'_>, spin: AdaptiveSpin) {
+        let deadline = Instant::now() + host.times.handshake_max;
+        let Host { client, closing, .. } = host;
         if let Ok(agreed) = self.negotiate(&mut buffers.incoming, client, closing, deadline) {
             // A client whose connection failed sees that for itself.
-            let _ = self.transmit(buffers, agreed, client, closing, times, spin);
+            let _ = self.transmit(buffers, agreed, host, spin);
         }
         self.socket.shutdown(Shutdown::Both);
     }
@@ -98,7 +110,7 @@ impl Connection {
         closing: &AtomicBool,
         deadline: Instant,
     ) -> Result<Agreed<OpenVolume>, Hangup> {
-        let who = self.socket.peer();
+        let who = self.background.clone().unwrap_or_else(|| self.socket.peer());
         let offered = Offered { client, who: &who };
         let mut out = Vec::new();
         let mut handshake = Handshake::begin(&mut out);
@@ -128,11 +140,10 @@ impl Connection {
         &self,
         buffers: Buffers,
         agreed: Agreed<OpenVolume>,
-        client: &Client,
-        closing: &AtomicBool,
-        times: &Times,
+        host: Host<'_>,
         spin: AdaptiveSpin,
     ) -> Result<(), Hangup> {
+        let Host { client, closing, times, courtesy } = host;
         self.socket.set_read_timeout(Some(READ_TIME))?;
         self.socket.set_write_timeout(Some(WRITE_TIME))?;
         let structured = agreed.structured;
@@ -157,7 +168,11 @@ impl Connection {
             (None, _) => {}
         });
         // The volume stays open until all that was asked of it has been answered.
-        let mut session = Session::new(client, agreed, stream, closing);
+        let turns = Turns {
+            requests: &self.requests,
+            courtesy: self.background.is_some().then_some(courtesy),
+        };
+        let mut session = Session::new(client, agreed, stream, closing, turns);
         thread::scope(|scope| {
             // However the reader ends, by a panic too, the writer must come to know.
             let _ending = EndReading(&link);
@@ -171,6 +186,16 @@ impl Connection {
                 })?;
             session.run()
         })
+    }
+
+    /// Whether it gives way to others.
+    pub(crate) fn is_background(&self) -> bool {
+        self.background.is_some()
+    }
+
+    /// Requests that have come.
+    pub(crate) fn requests(&self) -> u64 {
+        self.requests.load(Ordering::Relaxed)
     }
 
     /// Whether the client is still owed a reply.

@@ -90,6 +90,14 @@ impl Exports for Offered<'_> {
             (None, _) => Err(NotServed::Unknown),
         }
     }
+
+    fn snapshots(&self, volume: &str) -> Vec<String> {
+        let prefix = format!("{volume}@");
+        let listing = ListVolumes { after: Some(prefix.clone()), most: LISTED_AT_ONCE };
+        let some = self.client.ask(listing).unwrap_or_default().into_iter();
+        let of_it = some.map_while(|one| one.name.strip_prefix(&prefix).map(str::to_owned));
+        of_it.collect()
+    }
 }
 
 fn not_served(error: &RequestError) -> NotServed {

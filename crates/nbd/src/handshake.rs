@@ -11,14 +11,20 @@
 //! memory is bounded by [`OPTION_BYTES_MAX`] whatever a client claims; how long all of it may
 //! take is the caller's to bound, who has a clock.
 //!
-//! What the client chose by the way (structured replies, `base:allocation`) counts from the moment
-//! it is acknowledged. A metadata context counts only for the export that it was chosen for.
+//! What the client chose by the way (structured replies, metadata contexts) counts from the moment
+//! it is acknowledged. A metadata context counts only for the export that it was chosen for
+//! (`contexts.rs`).
 
+mod agreed;
 mod answer;
 mod choice;
+mod contexts;
 
+pub use self::agreed::{Agreed, Changed};
 use self::answer::Answer;
 pub use self::choice::{Export, Exports, NotServed};
+pub use self::contexts::ALLOCATION_CONTEXT;
+use self::contexts::{Chosen, listed};
 use crate::wire::option::{
     CAN_MULTI_CONN, EXPORT_NAME_PADDING_BYTES, FIXED_NEWSTYLE, HAS_FLAGS, INFO_BLOCK_SIZE,
     INFO_DESCRIPTION, INFO_EXPORT, INFO_NAME, InfoRequest, MetaContextRequest, NO_ZEROES,
@@ -32,23 +38,8 @@ use crate::wire::{PAYLOAD_BYTES_MAX, STRING_BYTES_MAX};
 
 /// Smallest unit of a request.
 pub const BLOCK_BYTES_MIN: u32 = 512;
-/// The number by which the extents of `base:allocation` go.
-pub const ALLOCATION_CONTEXT: u32 = 1;
-/// The only metadata context that there is.
-const ALLOCATION: &str = "base:allocation";
 /// An option longer than this is not skipped: its sender is no NBD client.
 const SKIPPED_BYTES_MAX: u32 = 1 << 20;
-
-/// The terms of a transmission.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Agreed<E> {
-    /// What is served.
-    pub export: E,
-    /// Whether replies to reads are structured.
-    pub structured: bool,
-    /// Whether extents of `base:allocation` may be asked for.
-    pub allocation: bool,
-}
 
 /// What comes next.
 #[derive(Debug, PartialEq, Eq)]
@@ -79,8 +70,7 @@ pub struct Handshake {
     fixed: bool,
     no_zeroes: bool,
     structured: bool,
-    /// The export for which `base:allocation` was chosen.
-    allocation_of: Option<String>,
+    chosen: Option<Chosen>,
 }
 
 impl Handshake {
@@ -93,7 +83,7 @@ impl Handshake {
             fixed: false,
             no_zeroes: false,
             structured: false,
-            allocation_of: None,
+            chosen: None,
         }
     }
 
@@ -207,9 +197,8 @@ impl Handshake {
         Step::Negotiate
     }
 
-    fn agreed<E>(&self, export: E, name: &str) -> Agreed<E> {
-        let allocation = self.allocation_of.as_deref() == Some(name);
-        Agreed { export, structured: self.structured, allocation }
+    fn agreed<X: Exports>(&self, export: X::Export, name: &str, exports: &X) -> Agreed<X::Export> {
+        self.chosen.clone().unwrap_or_default().agree(export, name, self.structured, exports)
     }
 
     fn transmission_flags(&self, export: &impl Export) -> u16 {
@@ -239,7 +228,7 @@ impl Handshake {
         if !self.no_zeroes {
             out.extend_from_slice(&[0; EXPORT_NAME_PADDING_BYTES]);
         }
-        Step::Transmit(self.agreed(export, name))
+        Step::Transmit(self.agreed(export, name, exports))
     }
 
     fn info<X: Exports>(
@@ -267,7 +256,7 @@ impl Handshake {
             answer.info(INFO_DESCRIPTION, &[describe(&export).as_bytes()]);
         }
         answer.acknowledge();
-        Some(self.agreed(export, request.export))
+        Some(self.agreed(export, request.export, exports))
     }
 
     fn structured_reply(&mut self, data: &[u8], answer: &mut Answer<'_>) {
@@ -283,29 +272,30 @@ impl Handshake {
         let setting = answer.option == OPT_SET_META_CONTEXT;
         if setting {
             // Also when it fails, a choice ends the one before.
-            self.allocation_of = None;
+            self.chosen = None;
         }
         if !self.structured {
             return answer.fail(REP_ERR_INVALID, "ask for structured replies first");
         }
         let Some(request) = MetaContextRequest::decode(data) else { return answer.malformed() };
-        if let Err(why) = exports.open(request.export) {
-            return answer.not_served(why);
-        }
-        let named = request.queries.contains(&ALLOCATION);
-        if setting && named {
-            self.allocation_of = Some(request.export.to_owned());
-            answer.meta_context(ALLOCATION_CONTEXT, ALLOCATION);
-        } else if !setting && (named || is_wildcard(&request.queries)) {
-            answer.meta_context(0, ALLOCATION);
+        let export = match exports.open(request.export) {
+            Ok(export) => export,
+            Err(why) => return answer.not_served(why),
+        };
+        if setting {
+            let mut chosen = Chosen::of(request.export);
+            for query in &request.queries {
+                if let Some((id, name)) = chosen.choose(query, &export, exports) {
+                    answer.meta_context(id, name);
+                }
+            }
+            self.chosen = Some(chosen);
+        } else {
+            let names = listed(&request.queries, &export, exports);
+            names.iter().for_each(|name| answer.meta_context(0, name));
         }
         answer.acknowledge();
     }
-}
-
-/// Whether the queries list all contexts of the namespace `base`.
-fn is_wildcard(queries: &[&str]) -> bool {
-    queries.is_empty() || queries.contains(&"base:")
 }
 
 fn list(data: &[u8], exports: &impl Exports, answer: &mut Answer<'_>) {

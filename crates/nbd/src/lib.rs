@@ -6,13 +6,17 @@
 //!        ├─ handshake.rs ─ exports.rs   bytes in, bytes out: which volume, under which terms
 //!        ├─ session.rs ─ validate.rs    the reader: requests off the socket, to `door` or refused
 //!        │    given_up.rs               whether there still is a client
+//!        │    changed.rs                what differs from a snapshot
+//!        │    courtesy.rs               how connections in the background give way
 //!        └─ writer.rs ─ reply.rs        the writer: outcomes of the engine into replies
 //!             link.rs                   over which socket what `door` admits is answered
+//! client.rs                             the other end: who works with a volume of a server
 //! wire.rs                               every message of the protocol, as bytes
 //! ```
 //!
 //! The protocol is that of <https://github.com/NetworkBlockDevice/nbd/blob/master/doc/proto.md>:
-//! fixed newstyle negotiation, structured replies, `base:allocation`. `wire` and `handshake` do no
+//! fixed newstyle negotiation, structured replies, `base:allocation`, and a metadata context of our
+//! own, `tamis:changed:NAME` (`changed.rs`). `wire` and `handshake` do no
 //! I/O and are fuzzed. Threads and blocking sockets, and why: `docs/decisions/004-nbd-threads.md`.
 
 #![cfg_attr(
@@ -20,7 +24,10 @@
     allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")
 )]
 
+mod changed;
+pub mod client;
 mod connection;
+mod courtesy;
 mod error;
 mod exports;
 mod given_up;
@@ -39,4 +46,4 @@ mod writer;
 
 pub use error::{ListenError, NbdError};
 pub use listen::Listen;
-pub use server::{Server, ServerOptions};
+pub use server::{Adopter, Server, ServerOptions};

@@ -16,6 +16,7 @@
 use door::Operation;
 use engine::{ChunkBuf, Extent, Permit, ReadPieces, Reply, RequestError, Segment};
 
+use crate::changed::Run;
 use crate::handshake::ALLOCATION_CONTEXT;
 use crate::request::{Request, Tag};
 use crate::wire::{
@@ -222,23 +223,40 @@ impl Replies {
 
     /// Extents of `base:allocation`, in order from where the request begins.
     pub(crate) fn extents(&mut self, cookie: u64, extents: &[Extent]) {
-        // Behind an extent that must be cut, the next would be taken for another place.
-        let cut = extents.iter().position(|extent| extent.length_bytes > EXTENT_BYTES_MAX);
-        let extents = cut.and_then(|at| extents.get(..=at)).unwrap_or(extents);
-        let extents = || extents.iter().filter(|extent| extent.length_bytes > 0);
-        let count = u32::try_from(extents().count()).unwrap_or(u32::MAX);
-        if count == 0 {
+        let runs: Vec<Run> = extents.iter().map(run_of).collect();
+        self.statuses(cookie, &[(ALLOCATION_CONTEXT, runs)]);
+    }
+
+    /// Runs of several contexts, by their numbers, each from where the request begins.
+    pub(crate) fn statuses(&mut self, cookie: u64, contexts: &[(u32, Vec<Run>)]) {
+        if contexts.iter().any(|(_, runs)| sendable(runs).next().is_none()) {
             return self.fail(cookie, Errno::Io, "no extent was found");
         }
-        self.append(&chunk_header(CHUNK_DONE, CHUNK_BLOCK_STATUS, cookie, 4 + 8 * count));
-        self.append(&ALLOCATION_CONTEXT.to_be_bytes());
-        for extent in extents() {
-            let length_bytes = extent.length_bytes.min(EXTENT_BYTES_MAX);
-            let state = if extent.hole { STATE_HOLE | STATE_ZERO } else { 0 };
-            self.append(&u32::try_from(length_bytes).unwrap_or(u32::MAX).to_be_bytes());
-            self.append(&state.to_be_bytes());
+        for (at, (id, runs)) in contexts.iter().enumerate() {
+            let flags = if at + 1 == contexts.len() { CHUNK_DONE } else { 0 };
+            let count = u32::try_from(sendable(runs).count()).unwrap_or(u32::MAX);
+            self.append(&chunk_header(flags, CHUNK_BLOCK_STATUS, cookie, 4 + 8 * count));
+            self.append(&id.to_be_bytes());
+            for (length_bytes, state) in sendable(runs) {
+                let length_bytes = (*length_bytes).min(EXTENT_BYTES_MAX);
+                self.append(&u32::try_from(length_bytes).unwrap_or(u32::MAX).to_be_bytes());
+                self.append(&state.to_be_bytes());
+            }
         }
     }
+}
+
+/// Data or a hole, as `base:allocation` has it.
+pub(crate) fn run_of(extent: &Extent) -> Run {
+    let state = if extent.hole { STATE_HOLE | STATE_ZERO } else { 0 };
+    (extent.length_bytes, state)
+}
+
+/// The runs that are told: behind one that must be cut, the next would be taken for another place.
+fn sendable(runs: &[Run]) -> impl Iterator<Item = &Run> {
+    let cut = runs.iter().position(|(length_bytes, _)| *length_bytes > EXTENT_BYTES_MAX);
+    let runs = cut.and_then(|at| runs.get(..=at)).unwrap_or(runs);
+    runs.iter().filter(|(length_bytes, _)| *length_bytes > 0)
 }
 
 /// The runs that are sent: those of the read, or all of it as one where it may not be fragmented

@@ -9,9 +9,13 @@
 //! 2. When nothing is in flight, or after [`FINISH_TIME_MAX`], nothing further is read.
 //! 3. When everything is answered, or after [`DRAIN_TIME_MAX`], the connections are cut.
 //!
-//! After it nothing of this room uses the engine, unless the engine itself does not answer.
+//! Whoever has a connection from elsewhere has it served by an [`Adopter`]: `tamis export` and its
+//! like come through the control socket and give way to clients (`courtesy.rs`).
+//!
+//! After a stop nothing of this room uses the engine, unless the engine itself does not answer.
 
 use std::collections::HashMap;
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -20,7 +24,8 @@ use std::time::{Duration, Instant};
 use engine::Client;
 use threads::{AdaptiveSpin, SpinBudget};
 
-use crate::connection::{Buffers, Connection, STACK_BYTES, Times};
+use crate::connection::{Buffers, Connection, Host, STACK_BYTES, Times};
+use crate::courtesy::{Activity, Courtesy, Gate};
 use crate::error::NbdError;
 use crate::listen::{Listen, Listener};
 use crate::socket::Socket;
@@ -83,6 +88,8 @@ struct Shared {
     connections: Mutex<Connections>,
     /// A connection has ended.
     ended: Condvar,
+    /// Whose turn it is among those that give way.
+    turn: Gate,
 }
 
 #[derive(Default)]
@@ -121,6 +128,7 @@ impl Server {
             closing: AtomicBool::new(false),
             connections: Mutex::default(),
             ended: Condvar::new(),
+            turn: Gate::default(),
         });
         let mut server = Self { addresses: Vec::new(), acceptors: Vec::new(), shared };
         for address in &options.listen {
@@ -129,7 +137,11 @@ impl Server {
         Ok(server)
     }
 
-    fn listen(&mut self, address: &Listen) -> Result<(), NbdError> {
+    /// Listens at one more address.
+    ///
+    /// # Errors
+    /// [`NbdError`] says why that cannot be.
+    pub fn listen(&mut self, address: &Listen) -> Result<(), NbdError> {
         let (listener, address) = Listener::bind(address)?;
         let listener = Arc::new(listener);
         let (for_thread, shared) = (Arc::clone(&listener), Arc::clone(&self.shared));
@@ -141,6 +153,12 @@ impl Server {
         self.acceptors.push((listener, acceptor));
         self.addresses.push(address);
         Ok(())
+    }
+
+    /// What serves connections that were accepted elsewhere.
+    #[must_use]
+    pub fn adopter(&self) -> Adopter {
+        Adopter { shared: Arc::clone(&self.shared) }
     }
 
     /// Where it listens, with the ports that it got.
@@ -187,6 +205,12 @@ impl Shared {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn serve(&self, connection: &Connection, buffers: Buffers) {
+        let Self { client, closing, times, .. } = self;
+        let host = Host { client, closing, times, courtesy: self };
+        connection.serve(buffers, host, self.spin.clone());
+    }
+
     fn for_each(&self, action: impl Fn(&Connection)) {
         // Not under the lock: what is done to a connection may end it.
         let open: Vec<_> = self.connections().open.values().map(Arc::clone).collect();
@@ -217,10 +241,54 @@ impl Shared {
         if connections.open.len() >= self.connections_max {
             return None;
         }
-        let (id, connection) = (connections.next_id, Arc::new(Connection::new(socket)));
-        connections.next_id += 1;
-        connections.open.insert(id, Arc::clone(&connection));
-        Some((id, connection))
+        Some(connections.add(Connection::new(socket, None)))
+    }
+}
+
+impl Connections {
+    fn add(&mut self, connection: Connection) -> (u64, Arc<Connection>) {
+        let (id, connection) = (self.next_id, Arc::new(connection));
+        self.next_id += 1;
+        self.open.insert(id, Arc::clone(&connection));
+        (id, connection)
+    }
+}
+
+impl Courtesy for Shared {
+    fn give_way(&self) {
+        self.turn.give_way(|| {
+            let connections = self.connections();
+            let mut clients = Activity::default();
+            for client in connections.open.values().filter(|one| !one.is_background()) {
+                clients.requests += client.requests();
+                clients.is_busy |= client.is_busy();
+            }
+            clients
+        });
+    }
+}
+
+/// Serves connections that whoever holds it has accepted, until the server stops.
+#[derive(Clone, Debug)]
+pub struct Adopter {
+    shared: Arc<Shared>,
+}
+
+impl Adopter {
+    /// Serves the client at the other end of `stream`, from the greeting on, until it has gone.
+    /// It gives way to the clients that came through the server's own addresses; operators are told
+    /// of it as `who`. It is not counted among [`ServerOptions::connections_max`]: the caller bounds
+    /// how many there are.
+    pub fn serve(&self, stream: UnixStream, who: String) {
+        let shared = &self.shared;
+        let connection = Connection::new(Socket::Unix(stream), Some(who));
+        let (id, connection) = shared.connections().add(connection);
+        let _place = Place { shared: Arc::clone(shared), id };
+        // Looked at behind the list: either this is seen here, or the stop sees the connection.
+        if shared.closing.load(Ordering::Acquire) {
+            return;
+        }
+        shared.serve(&connection, Buffers::new());
     }
 }
 
@@ -245,14 +313,7 @@ fn begin(socket: Socket, shared: &Arc<Shared>) {
     // When no thread can be had, the place is given back with the closure.
     let _ = thread::Builder::new().name("nbd-reader".to_owned()).stack_size(STACK_BYTES).spawn(
         move || {
-            let shared = &place.shared;
-            connection.serve(
-                buffers,
-                &shared.client,
-                &shared.closing,
-                &shared.times,
-                shared.spin.clone(),
-            );
+            place.shared.serve(&connection, buffers);
         },
     );
 }

@@ -12,11 +12,13 @@ use std::time::Duration;
 use door::{Admission, Errno, Hangup, Operation};
 use engine::{Client, OpenVolume, ReadPieces, RequestError};
 
+use crate::changed::{Asked, Run, runs_of};
+use crate::courtesy::Turns;
 use crate::given_up::{end_of, has_given_up};
-use crate::handshake::Agreed;
+use crate::handshake::{ALLOCATION_CONTEXT, Agreed, Changed};
 use crate::incoming::Incoming;
 use crate::link::{Link, Wire, send_or_hand_over};
-use crate::reply::{ReadRange, Replies};
+use crate::reply::{ReadRange, Replies, run_of};
 use crate::request::Request;
 use crate::socket::Watched;
 use crate::validate::{self, Terms};
@@ -31,11 +33,15 @@ pub(crate) const ANSWERS_BYTES: usize = GATHERED_BYTES + (48 << 10);
 
 /// One connection in transmission, from the reader's end.
 pub(crate) struct Session<'a> {
+    client: &'a Client,
     admission: Admission<'a, Wire>,
     stream: Stream<'a>,
     structured: bool,
     allocation: bool,
+    /// Snapshots since which it may be asked what changed.
+    changed: Vec<Changed<OpenVolume>>,
     closing: &'a AtomicBool,
+    turns: Turns<'a>,
 }
 
 /// What comes from the client, and answers that need no writer.
@@ -64,10 +70,11 @@ impl<'a> Session<'a> {
         agreed: Agreed<OpenVolume>,
         stream: Stream<'a>,
         closing: &'a AtomicBool,
+        turns: Turns<'a>,
     ) -> Self {
-        let Agreed { export: volume, structured, allocation } = agreed;
+        let Agreed { export: volume, structured, allocation, changed } = agreed;
         let admission = Admission::new(client, volume, Arc::clone(&stream.link));
-        Self { admission, stream, structured, allocation, closing }
+        Self { client, admission, stream, structured, allocation, changed, closing, turns }
     }
 
     /// Serves requests until the client disconnects.
@@ -89,10 +96,20 @@ impl<'a> Session<'a> {
             if request.command == Command::Disconnect {
                 return self.stream.send_answers();
             }
+            self.turns.count();
+            if let Some(courtesy) = self.turns.courtesy {
+                self.stream.send_answers()?;
+                courtesy.give_way();
+            }
             if self.closing.load(Ordering::Acquire) {
                 return self.stream.ignore_all();
             }
             match self.verdict(&request) {
+                Ok(Request { operation: Operation::Extents { extents_max }, .. })
+                    if !self.changed.is_empty() =>
+                {
+                    self.tell_contexts(&request, extents_max)?;
+                }
                 Ok(request) => self.admission.serve(&mut self.stream, request)?,
                 Err((errno, sentence)) => self.stream.refuse(&request, errno, &sentence)?,
             }
@@ -100,6 +117,38 @@ impl<'a> Session<'a> {
                 self.stream.send_answers()?;
             }
         }
+    }
+
+    /// Answers for every context that was chosen, where some are of changes. It waits for the
+    /// engine meanwhile, and what came before goes on.
+    fn tell_contexts(&mut self, request: &wire::Request, extents_max: u32) -> Result<(), Hangup> {
+        self.stream.send_answers()?;
+        let (cookie, operation) = (request.cookie, Operation::Extents { extents_max });
+        match self.contexts(request, extents_max) {
+            Ok(contexts) => self.stream.answers.statuses(cookie, &contexts),
+            Err(error) => self.stream.answers.error(cookie, operation, &error),
+        }
+        Ok(())
+    }
+
+    fn contexts(
+        &self,
+        request: &wire::Request,
+        extents_max: u32,
+    ) -> Result<Vec<(u32, Vec<Run>)>, RequestError> {
+        let (client, volume) = (self.client, self.admission.volume());
+        let (offset_bytes, length_bytes) = (request.offset_bytes, u64::from(request.length_bytes));
+        let mut contexts = Vec::new();
+        if self.allocation {
+            let extents =
+                client.extents_blocking(volume, offset_bytes, length_bytes, extents_max)?;
+            contexts.push((ALLOCATION_CONTEXT, extents.iter().map(run_of).collect()));
+        }
+        let asked = Asked { offset_bytes, length_bytes, one: extents_max == 1 };
+        for context in &self.changed {
+            contexts.push((context.id, runs_of(client, volume, context, asked)?));
+        }
+        Ok(contexts)
     }
 
     fn verdict(&self, request: &wire::Request) -> Result<Request, (wire::Errno, String)> {
@@ -112,7 +161,7 @@ impl<'a> Session<'a> {
             size_bytes: volume.size_bytes(),
             read_only: volume.read_only(),
             structured: self.structured,
-            allocation: self.allocation,
+            contexts: self.allocation || !self.changed.is_empty(),
         };
         validate::check(request, &terms)
             .map_err(|refusal| (refusal.errno, refusal.sentence.to_owned()))

@@ -17,7 +17,8 @@ pub(crate) struct Terms {
     pub(crate) size_bytes: u64,
     pub(crate) read_only: bool,
     pub(crate) structured: bool,
-    pub(crate) allocation: bool,
+    /// Whether a metadata context was chosen.
+    pub(crate) contexts: bool,
 }
 
 /// Why a request is refused.
@@ -62,7 +63,7 @@ fn check_flags(request: &wire::Request, terms: &Terms) -> Result<(), Refusal> {
     if request.flags & !known != 0 {
         return refusal(Errno::Invalid, "a flag is unknown or does not go with the command");
     }
-    if request.command == Command::BlockStatus && !terms.allocation {
+    if request.command == Command::BlockStatus && !terms.contexts {
         return refusal(Errno::Invalid, "no metadata context was chosen");
     }
     Ok(())
@@ -95,7 +96,7 @@ mod tests {
     };
 
     const TERMS: Terms =
-        Terms { size_bytes: 1 << 40, read_only: false, structured: true, allocation: true };
+        Terms { size_bytes: 1 << 40, read_only: false, structured: true, contexts: true };
     const RANGED: [Command; 6] = [
         Command::Read,
         Command::Write,
@@ -181,7 +182,7 @@ mod tests {
 
     #[test]
     fn what_was_not_agreed_is_refused() {
-        let terms = Terms { allocation: false, ..TERMS };
+        let terms = Terms { contexts: false, ..TERMS };
         assert_eq!(verdict(&terms, Command::BlockStatus, 0, (0, 512)), Some(Errno::Invalid));
         assert_eq!(verdict(&TERMS, Command::Unknown(8), 0, (0, 0)), Some(Errno::Invalid));
         assert_eq!(verdict(&TERMS, Command::Flush, 0, (0, 512)), Some(Errno::Invalid));

@@ -63,6 +63,8 @@ pub const CHUNK_ERROR: u16 = 1 << 15 | 1;
 pub const STATE_HOLE: u32 = 1 << 0;
 /// Extent flag of `base:allocation`: it reads as zeros.
 pub const STATE_ZERO: u32 = 1 << 1;
+/// Extent flag of `tamis:changed:NAME`: it differs from the snapshot.
+pub const STATE_CHANGED: u32 = 1 << 0;
 
 /// The protocol's error numbers.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]

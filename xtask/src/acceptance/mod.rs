@@ -9,6 +9,7 @@
 //! Nothing here depends on timing: a server is ready when it answers, it is killed after a number
 //! of events, and the only clock is a generous one that turns a hang into a failure.
 
+mod changed;
 mod clones;
 mod fill;
 mod full_fs;
@@ -48,7 +49,7 @@ pub(crate) struct Scenario {
 }
 
 /// They run in this order.
-const SCENARIOS: [Scenario; 10] = [
+const SCENARIOS: [Scenario; 11] = [
     Scenario {
         name: "hostile",
         shows: "illegal messages get errors or a closed connection, and harm nobody else",
@@ -94,6 +95,12 @@ const SCENARIOS: [Scenario; 10] = [
         run: versions::run_snapshots,
     },
     Scenario {
+        name: "changed",
+        shows: "a backup that reads only what changed since the snapshot before is the disk",
+        needs: &["python3-libnbd", "nbdinfo"],
+        run: changed::run,
+    },
+    Scenario {
         name: "trim",
         shows: "100 GB are trimmed in a moment, given back exactly, and no other client waits",
         needs: &["python3-libnbd"],
@@ -120,8 +127,18 @@ const SCENARIOS: [Scenario; 10] = [
 ];
 
 /// Scenarios whose short form runs inside `cargo xtask test`.
-const SHORT: [&str; 9] =
-    ["hostile", "full", "full-fs", "kill", "clones", "snapshots", "real-fs", "real-disk", "memory"];
+const SHORT: [&str; 10] = [
+    "hostile",
+    "full",
+    "full-fs",
+    "kill",
+    "clones",
+    "snapshots",
+    "changed",
+    "real-fs",
+    "real-disk",
+    "memory",
+];
 
 /// What a scenario may know of the run it is part of.
 #[derive(Clone, Debug)]

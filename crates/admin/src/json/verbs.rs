@@ -3,9 +3,9 @@
 use engine::control::{
     CloneVolume, DeleteRequest, Explain, GetCompression, GetStats, ListOpens, ListVolumes,
     NewVolume, RenameVolume, ResizeVolume, Rollback, SetCompression, SetDedup, SetQuota,
-    SnapshotRequest,
+    SnapshotRequest, TakeCopied,
 };
-use engine::{Codec, Compression, Dedup, VolumeInfo, VolumeKind};
+use engine::{Codec, Compression, Dedup, Origin, VolumeInfo, VolumeKind};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::json::{FromJson, ToJson, mirror, record};
@@ -20,13 +20,15 @@ record! {
     SetDedup { name, dedup }
     DeleteRequest { name, with_snapshots, id, newest, even_if_open }
     SnapshotRequest { volumes, name, taken_unix_s }
+    TakeCopied { snapshots, origin }
     CloneVolume { snapshot, name }
     Rollback { snapshot, volume, id }
     SetCompression { compression }
     Explain { volume, address }
     VolumeInfo {
         name, id, size_bytes, mapped_bytes, read_only, quota_bytes if some, kind, dedup, looks_up,
-        unsought_chunks, domain if some, taken_unix_s if some, parent if some; origin
+        unsought_chunks, domain if some, taken_unix_s if some, parent if some,
+        origin if some
     }
 }
 
@@ -59,6 +61,30 @@ struct GetCompressionForm {}
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "GetStats")]
 struct GetStatsForm {}
+
+/// The store as 32 hexadecimal digits.
+#[derive(Serialize, Deserialize)]
+struct OriginForm {
+    store: String,
+    number: u32,
+}
+
+impl ToJson for Origin {
+    fn to_json<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let store = format!("{:032x}", u128::from_be_bytes(self.uuid));
+        OriginForm { store, number: self.number }.serialize(to)
+    }
+}
+
+impl FromJson for Origin {
+    fn from_json<'de, D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let OriginForm { store, number } = OriginForm::deserialize(from)?;
+        let is_whole = store.len() == 32 && store.bytes().all(|digit| digit.is_ascii_hexdigit());
+        let uuid = u128::from_str_radix(&store, 16).ok().filter(|_| is_whole);
+        let uuid = uuid.ok_or_else(|| de::Error::custom("a store has 32 hexadecimal digits"))?;
+        Ok(Self { uuid: uuid.to_be_bytes(), number })
+    }
+}
 
 /// A codec by its number in the on-disk format: 0 raw, 1 LZ4, 2 Zstandard.
 #[derive(Serialize, Deserialize)]

@@ -43,8 +43,9 @@ snapshot that it names; if it is cut or damaged the volume is as before, and an 
 killed is made good by importing the same stream again, unless the volume has been rolled back,
 imported into or had a snapshot taken since. What --overwrite gives up for VOLUME@B is kept as
 VOLUME@B~replaced until then; after a kill `tamis snapshot rollback` goes back to it. A stream
-carries no domain: --domain names it again. The store must not be served; for one that is, use the
-qemu-img line that `tamis serve` prints.")]
+carries no domain: --domain names it again. Into a store that is served it goes through the server,
+which puts its clients first; --memory and --threads then mean nothing, and a volume that a client
+has open is refused.")]
 pub(crate) struct ImportArgs {
     /// Directory of the store
     pub(crate) store: PathBuf,
@@ -85,8 +86,9 @@ Examples:
       streams for `tamis import` into another store: all of a snapshot, and what changed since an
       earlier one; checksummed, with the ranges that are gone as well
 
-The store must not be served; for one that is, use `nbdcopy` with the URI that `tamis serve`
-prints.")]
+A store that is served is read through its server, which puts its clients first; --memory and
+--threads then mean nothing. A snapshot is exported as it is, a volume that is being written as its
+parts are when they are read: take a snapshot first.")]
 pub(crate) struct ExportArgs {
     /// Directory of the store
     pub(crate) store: PathBuf,

@@ -67,7 +67,7 @@ pub(super) fn run(args: &CollectArgs) -> Result<(), CliError> {
 /// Collects; what was done, and why it ended early if it did.
 fn collect(
     args: &CollectArgs,
-    store: &mut Store,
+    store: &Store,
     interrupt: &Interrupt,
 ) -> Result<(Report, Result<(), CliError>), CliError> {
     let before = store.ask(GetStats {})?;
@@ -109,7 +109,7 @@ struct Collecting<'a> {
 impl Collecting<'_> {
     fn drive(
         &mut self,
-        store: &mut Store,
+        store: &Store,
         interrupt: &Interrupt,
         report: &mut Report,
     ) -> Result<(), CliError> {

@@ -19,7 +19,7 @@ use crate::table::{Align, Table};
 
 pub(super) fn run(args: &ExplainArgs) -> Result<(), CliError> {
     let (volume, address) = (args.volume.clone(), args.address());
-    let asked = |store: &mut Store| store.ask(Explain { volume, address });
+    let asked = |store: &Store| store.ask(Explain { volume, address });
     let mut explanation = Store::with(&args.store, asked)?;
     name_files(&mut explanation, &args.store);
     if args.format.json {

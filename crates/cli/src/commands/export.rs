@@ -2,23 +2,21 @@
 //!
 //! Only data is read; holes stay holes in a file, are written as zeros to a stream or a device. A
 //! file is written under a hidden name, synced, and renamed: under its own name it is always
-//! whole. Several threads read, since decompression and verification happen on the reader's side.
+//! whole. Several threads read, since decompression and verification happen on the reader's side,
+//! or on the server's for each of its connections, where the store is served.
 
-use std::path::Path;
 use std::time::Duration;
 
-use engine::{Client, OpenVolume};
 use serde::Serialize;
 
-use super::served;
 use crate::args::ExportArgs;
+use crate::control::Store;
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
-use crate::opener::opener;
 use crate::output;
 use crate::progress::{Progress, Unit, human_duration};
 use crate::size::human_bytes;
-use crate::store::{OpenStore, engine_options};
+use crate::store::engine_options;
 use crate::target::Target;
 
 mod copy;
@@ -39,28 +37,23 @@ struct Summary {
 
 pub(super) fn run(args: &ExportArgs) -> Result<(), CliError> {
     let streams = args.stream || args.from.is_some();
-    match streams {
-        true => served::refuse_stream(&args.store)?,
-        false => served::refuse_export(args)?,
-    }
     let interrupt = Interrupt::listen()?;
     let options = engine_options(&args.engine, false);
-    let summary = OpenStore::with_to_read(&args.store, &options, |store| {
+    let summary = Store::with_engine(&args.store, &options, |store| {
+        let (volume, from) = (args.volume.clone(), args.from.clone());
         if streams {
             let stream::Streamed { image_bytes, data_bytes, took } =
-                stream::export(store.client(), args, &interrupt)?;
-            let (volume, from) = (args.volume.clone(), args.from.clone());
+                stream::export(store, args, &interrupt)?;
             let seconds = took.as_secs_f64();
             return Ok(Summary { volume, from, image_bytes, data_bytes, seconds });
         }
-        let volume = find(store.client(), &args.store, &args.volume)?;
-        let image_bytes = volume.size_bytes();
+        let name = store.volume(&args.store, &args.volume)?.name;
+        let data = store.open(&name, "export")?;
+        let image_bytes = data.size_bytes();
         let target = Target::open(&args.file, image_bytes, args.overwrite)?;
         let progress = Progress::new("exporting", Unit::Bytes, Some(image_bytes));
-        let (data_bytes, took) = copy::copy(store.client(), &volume, target, progress, &interrupt)?;
-        let seconds = took.as_secs_f64();
-        let (volume, from) = (args.volume.clone(), None);
-        Ok(Summary { volume, from, image_bytes, data_bytes, seconds })
+        let (data_bytes, took) = copy::copy(&data, target, progress, &interrupt)?;
+        Ok(Summary { volume, from, image_bytes, data_bytes, seconds: took.as_secs_f64() })
     })?;
     if args.file.as_os_str() == "-" {
         // Standard output carries the image: the result goes where it does no harm.
@@ -72,15 +65,6 @@ pub(super) fn run(args: &ExportArgs) -> Result<(), CliError> {
     } else {
         output::print_line(sentence(&summary))
     }
-}
-
-fn find(client: &Client, store: &Path, name: &str) -> Result<OpenVolume, CliError> {
-    client.open_volume(name, opener("export")).map_err(|error| match error {
-        engine::RequestError::NoSuchVolume { name } => {
-            CliError::NoVolume { store: store.to_owned(), name }
-        }
-        other => other.into(),
-    })
 }
 
 fn sentence(summary: &Summary) -> String {

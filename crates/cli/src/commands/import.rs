@@ -1,7 +1,8 @@
 //! `tamis import`: a raw or qcow2 image into a volume.
 //!
 //! The image is read in pieces straight into the engine's write buffers, which slow the reading to
-//! the speed of the store. Holes of the image and pieces that are all zeros are not written: in a
+//! the speed of the store; where the store is served, into buffers that are sent to its server.
+//! Holes of the image and pieces that are all zeros are not written: in a
 //! volume that holds nothing they are there already, in one that is overwritten they are trimmed.
 //! Chunks of zeros inside a piece are the engine's to find.
 //!
@@ -22,27 +23,24 @@ use std::io::Read;
 use std::ops::Range;
 use std::time::Duration;
 
-use engine::control::{Rollback, SetDedup};
-use engine::{
-    Client, Counters, Dedup, NewVolume, RequestError, SnapshotRequest, Stats, VolumeInfo,
-};
+use engine::control::{Rollback, SetDedup, SetQuota};
+use engine::{Counters, Dedup, NewVolume, RequestError, SnapshotRequest, Stats, VolumeInfo};
 use format::catalog::VolumeName;
 use images::DiskImage;
 use serde::Serialize;
 
 use super::confirm::confirm;
-use super::served;
-use crate::args::ImportArgs;
+use crate::args::{Force, ImportArgs};
+use crate::control::Store;
 use crate::error::CliError;
 use crate::image::{Image, check_pipe, padded, read_full};
 use crate::interrupt::Interrupt;
-use crate::opener::opener;
 use crate::output;
 use crate::progress::{Progress, Unit, human_duration};
 use crate::size::human_bytes;
 use crate::staging::{check_name, check_room, marks_of, put_aside, staging_volume};
 use crate::stdin::unread;
-use crate::store::{OpenStore, engine_options};
+use crate::store::engine_options;
 use crate::stream_source::Source;
 use crate::volume_writer::VolumeWriter;
 
@@ -83,12 +81,10 @@ pub(super) fn run(args: &ImportArgs) -> Result<(), CliError> {
     let interrupt = Interrupt::listen()?;
     let stream = match Source::open(&args.file, args.import_format, &interrupt)? {
         Source::Stream(source) => {
-            served::refuse_stream(&args.store)?;
             return report(args, &stream::run(args, *source, &interrupt)?);
         }
         Source::Image(stream) => stream,
     };
-    served::refuse_import(args)?;
     let image = Image::open(&args.file, args.image_format(), stream);
     // A signal of the terminal also ends a program that reads the image for us.
     interrupt.check()?;
@@ -98,13 +94,12 @@ pub(super) fn run(args: &ImportArgs) -> Result<(), CliError> {
     }
     let to_read_bytes = image.data_bytes(&interrupt)?;
     let options = engine_options(&args.engine, false);
-    let summary = OpenStore::with(&args.store, options, |store| {
-        let client = store.client();
+    let summary = Store::with_engine(&args.store, &options, |store| {
         let progress = Progress::new("importing", Unit::Bytes, to_read_bytes);
-        let before = client.stats()?.counters;
+        let before = store.stats()?.counters;
         let (read_bytes, data_bytes) = (0, 0);
         let mut import =
-            Import { client, image: &image, before, progress, interrupt, read_bytes, data_bytes };
+            Import { store, image: &image, before, progress, interrupt, read_bytes, data_bytes };
         let image_bytes = import.fill_volume(args)?;
         import.summary(args.volume.clone(), image_bytes)
     })?;
@@ -134,7 +129,7 @@ fn print_text(summary: &Summary) -> Result<(), CliError> {
 
 /// One import on its way.
 struct Import<'a> {
-    client: &'a Client,
+    store: &'a Store,
     image: &'a Image,
     before: Counters,
     progress: Progress,
@@ -146,10 +141,11 @@ struct Import<'a> {
 impl Import<'_> {
     /// Imports into the volume that `args` name; returns the bytes of the image.
     fn fill_volume(&mut self, args: &ImportArgs) -> Result<u64, CliError> {
-        let all = self.client.volumes()?;
+        let all = self.store.volumes()?;
         match all.iter().find(|volume| volume.name == args.volume) {
             Some(volume) => {
                 check_domain(volume, args)?;
+                self.store.check_unopened(&volume.name, Force { force: false })?;
                 ask_about(volume, args)?;
                 self.fill_existing(volume, &all, args.overwrite)
             }
@@ -176,10 +172,6 @@ impl Import<'_> {
         if volume.read_only {
             return Err(RequestError::ReadOnly { volume: name }.into());
         }
-        let opens = self.client.opens(&name)?;
-        if !opens.is_empty() {
-            return Err(RequestError::InUse { name, opens }.into());
-        }
         let image_bytes = self.image.size_bytes();
         if image_bytes.is_some_and(|bytes| padded(bytes) > volume.size_bytes) {
             let volume_bytes = volume.size_bytes;
@@ -198,7 +190,7 @@ impl Import<'_> {
         self.concluded(&staging, |import| import.replace(volume, &staging))?;
         // What the image has taken the place of is no half of a stream, for whose import to give
         // up, nor anything that one has put aside. Marks that stay lead nowhere.
-        marks_of(&name, all).for_each(|mark| drop(self.client.delete_volume(mark)));
+        marks_of(&name, all).for_each(|mark| drop(self.store.delete(mark)));
         Ok(image_bytes)
     }
 
@@ -212,8 +204,8 @@ impl Import<'_> {
         let new = NewVolume { name: staging.clone(), size_bytes, domain, ..NewVolume::default() };
         let image_bytes = self.stage(new, name, Room::Growing, |_| Ok(()))?;
         self.concluded(&staging, |import| {
-            import.client.resize_volume(&staging, padded(image_bytes))?;
-            import.client.rename_volume(&staging, name)?;
+            import.store.resize(&staging, padded(image_bytes))?;
+            import.store.rename(&staging, name)?;
             Ok(())
         })?;
         Ok(image_bytes)
@@ -229,15 +221,14 @@ impl Import<'_> {
         prepare: impl FnOnce(&mut Self) -> Result<(), CliError>,
     ) -> Result<u64, CliError> {
         let staging = new.name.clone();
-        if self.client.volumes()?.iter().any(|volume| volume.name == staging) {
-            let opens = self.client.opens(&staging)?;
-            if !opens.is_empty() {
-                return Err(RequestError::InUse { name: name.to_owned(), opens }.into());
-            }
+        if self.store.volumes()?.iter().any(|volume| volume.name == staging) {
+            self.store
+                .check_unopened(&staging, Force { force: false })
+                .map_err(|error| of_volume(error, &staging, name))?;
             // An import that was killed has left it, perhaps with its snapshot.
-            self.client.delete_volume_with_snapshots(&staging)?;
+            self.store.delete_with_snapshots(&staging)?;
         }
-        self.client.ask(new)?;
+        self.store.ask(new)?;
         self.concluded(&staging, |import| {
             prepare(import)?;
             import.copy(&staging, room).map_err(|error| of_volume(error, &staging, name))
@@ -253,7 +244,7 @@ impl Import<'_> {
         let done = work(self);
         if done.is_err() {
             // The first error is the one to tell; what is left is removed by the next import.
-            let _ = self.client.delete_volume_with_snapshots(staging);
+            let _ = self.store.delete_with_snapshots(staging);
         }
         done
     }
@@ -261,10 +252,11 @@ impl Import<'_> {
     /// Lets the volume that is filled have the settings of the one that it is for.
     fn have_settings_of(&self, volume: &VolumeInfo, staging: &str) -> Result<(), CliError> {
         if volume.quota_bytes.is_some() {
-            self.client.set_quota(staging, volume.quota_bytes)?;
+            let (name, quota_bytes) = (staging.to_owned(), volume.quota_bytes);
+            self.store.ask(SetQuota { name, quota_bytes })?;
         }
         if volume.dedup != Dedup::On {
-            self.client.ask(SetDedup { name: staging.to_owned(), dedup: volume.dedup })?;
+            self.store.ask(SetDedup { name: staging.to_owned(), dedup: volume.dedup })?;
         }
         Ok(())
     }
@@ -272,22 +264,22 @@ impl Import<'_> {
     /// Lets a volume hold what the staged one does, in one step.
     fn replace(&self, volume: &VolumeInfo, staging: &str) -> Result<(), CliError> {
         let (volumes, name) = (vec![staging.to_owned()], STAGED_SNAPSHOT.to_owned());
-        self.client.ask(SnapshotRequest { volumes, name, taken_unix_s: 0 })?;
+        self.store.ask(SnapshotRequest { volumes, name, taken_unix_s: 0 })?;
         self.interrupt.check()?;
-        self.client.ask(Rollback {
+        self.store.ask(Rollback {
             snapshot: format!("{staging}@{STAGED_SNAPSHOT}"),
             volume: Some(volume.name.clone()),
             id: None,
         })?;
         // The image is in its place: what stays of this is removed by the next import.
-        let _ = self.client.delete_volume_with_snapshots(staging);
+        let _ = self.store.delete_with_snapshots(staging);
         Ok(())
     }
 
     /// Fills a volume that holds nothing.
     fn copy(&mut self, name: &str, room: Room) -> Result<u64, CliError> {
-        let volume = self.client.open_volume(name, opener("import"))?;
-        let writer = VolumeWriter::new(self.client, volume, true);
+        let volume = self.store.open(name, "import")?;
+        let writer = VolumeWriter::new(&volume, true);
         let image_bytes = match self.image {
             Image::Disk(disk) => self.copy_disk(disk, &writer)?,
             Image::Stream(stream) => {
@@ -341,7 +333,7 @@ impl Import<'_> {
         room: Room,
     ) -> Result<u64, CliError> {
         let mut piece = vec![0; usize::try_from(PIECE_BYTES).unwrap_or(0)];
-        let mut volume_bytes = self.client.open_volume(name, opener("import"))?.size_bytes();
+        let mut volume_bytes = self.size_of(name)?;
         let mut at = 0;
         loop {
             let length = read_full(stream, &mut piece);
@@ -370,6 +362,13 @@ impl Import<'_> {
         if at == 0 { Err(CliError::ImageEmpty) } else { Ok(at) }
     }
 
+    /// The size of a volume now: it may have been enlarged since it was opened.
+    fn size_of(&self, name: &str) -> Result<u64, CliError> {
+        let found = self.store.volumes()?.into_iter().find(|volume| volume.name == name);
+        let gone = || RequestError::NoSuchVolume { name: name.to_owned() };
+        Ok(found.ok_or_else(gone)?.size_bytes)
+    }
+
     /// The size of the volume after it has been enlarged for a stream that goes on.
     fn make_room(&self, name: &str, volume_bytes: u64, room: Room) -> Result<u64, CliError> {
         match room {
@@ -379,7 +378,7 @@ impl Import<'_> {
                 volume_bytes,
             }),
             Room::Growing => {
-                Ok(self.client.resize_volume(name, volume_bytes.saturating_mul(2))?.size_bytes)
+                Ok(self.store.resize(name, volume_bytes.saturating_mul(2))?.size_bytes)
             }
         }
     }
@@ -388,12 +387,12 @@ impl Import<'_> {
     fn show(&mut self, bytes: u64) {
         self.read_bytes += bytes;
         self.progress.advance(bytes);
-        let (client, before) = (self.client, &self.before);
-        self.progress.note_now_and_then(|| saved_note(before, &client.stats().ok()?));
+        let (store, before) = (self.store, &self.before);
+        self.progress.note_now_and_then(|| saved_note(before, &store.stats().ok()?));
     }
 
     fn summary(self, volume: String, image_bytes: u64) -> Result<Summary, CliError> {
-        let stored_bytes = stored_since(&self.before, &self.client.stats()?.counters);
+        let stored_bytes = stored_since(&self.before, &self.store.stats()?.counters);
         let seconds = self.progress.finish().as_secs_f64();
         let (snapshot, read_bytes, data_bytes) = (None, self.read_bytes, self.data_bytes);
         Ok(Summary { volume, snapshot, image_bytes, read_bytes, data_bytes, stored_bytes, seconds })
@@ -404,7 +403,9 @@ impl Import<'_> {
 fn of_volume(error: CliError, staging: &str, name: &str) -> CliError {
     let mut error = error;
     match &mut error {
-        CliError::Request(RequestError::QuotaExceeded { volume: told })
+        CliError::Request(
+            RequestError::QuotaExceeded { volume: told } | RequestError::InUse { name: told, .. },
+        )
         | CliError::ImageTooLarge { name: told, .. }
             if told == staging =>
         {

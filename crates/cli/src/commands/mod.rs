@@ -1,5 +1,5 @@
 //! One file for each command: what it does, said in the order in which it is done; and what several
-//! of them do: `in_flight` (driving an engine), `scratch` (stores to be measured), `served`,
+//! of them do: `in_flight` (driving an engine), `scratch` (stores to be measured),
 //! `confirm`.
 
 mod bench;
@@ -19,7 +19,6 @@ mod replay;
 mod scratch;
 mod scrub;
 mod serve;
-mod served;
 mod set;
 mod snapshot;
 mod stats;

@@ -110,7 +110,7 @@ impl<'a> Scrubbing<'a> {
 
     fn drive(
         mut self,
-        store: &mut Store,
+        store: &Store,
         interrupt: &Interrupt,
     ) -> Result<(ScrubRecord, ScrubRun), CliError> {
         if let Err(error) = self.recall(store, interrupt) {
@@ -141,7 +141,7 @@ impl<'a> Scrubbing<'a> {
 
     /// What the engine does not list in the end counts as healed, and is forgotten with the first
     /// step: so it has to know all that is remembered, which it may not since it was opened.
-    fn recall(&mut self, store: &mut Store, interrupt: &Interrupt) -> Result<(), CliError> {
+    fn recall(&mut self, store: &Store, interrupt: &Interrupt) -> Result<(), CliError> {
         let chunks = self.record.damaged.iter().copied().chain(self.run.damaged());
         Remembered::new(chunks).recall(|request| {
             self.pace.wait(interrupt)?;

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! open (recovering if need be) ── control socket ── NBD doors ── banner ── wait
+//!                                  └ connections of data: to the NBD server as well
 //!      a signal to end ── doors closed ── control socket shut ── engine closed, store clean
 //!      ── requests of the control socket answered
 //! ```
@@ -13,9 +14,11 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use ::store::Hooks;
-use admin::{Control, GetStatus, Grower, Local, Server as ControlServer, SharedStatus, Status};
+use admin::{
+    Control, DataDoor, GetStatus, Grower, Local, Server as ControlServer, SharedStatus, Status,
+};
 use engine::{Client, Notice, Options, RequestError, VolumeInfo};
-use nbd::{Listen, Server as NbdServer, ServerOptions};
+use nbd::{Adopter, Listen, Server as NbdServer, ServerOptions};
 use serde::Serialize;
 
 use super::{grow, init};
@@ -190,7 +193,10 @@ fn serve(
     // Opening may have taken a while.
     directory.check()?;
     let grower = grower(client.clone(), directory);
+    let options = ServerOptions { poll_us: args.poll_us, ..ServerOptions::default() };
+    let mut doors = NbdServer::start(client.clone(), options)?;
     let service = Local::served(client.clone(), status.clone(), grower);
+    let service = service.with_data_door(data_door(doors.adopter()));
     let mut control = match ControlServer::start(&place, service) {
         // The store's directory takes no socket either; everything but commands works without.
         Err(error) if args.read_only => {
@@ -199,8 +205,7 @@ fn serve(
         }
         started => Some(started?),
     };
-    let options = ServerOptions { listen, poll_us: args.poll_us, ..ServerOptions::default() };
-    let doors = NbdServer::start(client.clone(), options)?;
+    listen.iter().try_for_each(|address| doors.listen(address))?;
     status.set(status_of(doors.addresses()));
     announce(store, args, (&place, doors.addresses()), teller)?;
     if let Ok(Event::Signal) = woken.recv() {
@@ -213,6 +218,11 @@ fn serve(
         control.shut();
     }
     Ok(control)
+}
+
+/// What serves the bytes of volumes to other commands, which come through the control socket.
+fn data_door(adopter: Adopter) -> DataDoor {
+    Box::new(move |stream, who| adopter.serve(stream, who))
 }
 
 /// What makes the store in `directory` larger when a `tamis grow` asks for it.

@@ -137,7 +137,7 @@ fn delete(args: &SnapshotDeleteArgs) -> Result<(), CliError> {
 
 /// Deletes snapshots, one after the other; of those before one that cannot be it is said that they
 /// are gone.
-fn delete_all(store: &mut Store, snapshots: &[VolumeInfo], force: Force) -> Result<(), CliError> {
+fn delete_all(store: &Store, snapshots: &[VolumeInfo], force: Force) -> Result<(), CliError> {
     for (count, snapshot) in snapshots.iter().enumerate() {
         if let Err(error) = store.ask_alone(deletion_of(snapshot), force) {
             if let Some(gone) = snapshots.get(..count).filter(|gone| !gone.is_empty()) {

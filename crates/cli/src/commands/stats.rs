@@ -111,7 +111,7 @@ fn warn(args: &StatsArgs, stats: &Stats) -> Result<(), CliError> {
 }
 
 /// Those that are deleted meanwhile are left out.
-fn weigh_all(store: &mut Store) -> Result<Vec<NamedWeight>, CliError> {
+fn weigh_all(store: &Store) -> Result<Vec<NamedWeight>, CliError> {
     let interrupt = Interrupt::listen()?;
     let mut weights = Vec::new();
     for VolumeInfo { name, .. } in store.volumes()? {
@@ -148,7 +148,7 @@ fn table_of(weights: &[NamedWeight]) -> Table {
     table
 }
 
-fn look(store: &mut Store) -> Result<Report, CliError> {
+fn look(store: &Store) -> Result<Report, CliError> {
     let first = store.ask(GetStats {})?;
     if !store.is_served() {
         return Ok(Report { stats: first, served: false, rates: None, weights: None });

@@ -73,7 +73,7 @@ fn create(args: &VolumeCreateArgs) -> Result<(), CliError> {
 
 /// Gives a volume its settings.
 fn set_up(
-    store: &mut Store,
+    store: &Store,
     mut volume: VolumeInfo,
     quota_bytes: Option<u64>,
     dedup: Option<Dedup>,

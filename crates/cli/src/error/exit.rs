@@ -6,6 +6,8 @@ use admin::{RefusalKind, ServeError};
 use disk::CreateFilesError;
 use engine::{RepairError, RequestError};
 use images::ImageError;
+use nbd::client::ClientError;
+use nbd::wire::Errno;
 
 use super::CliError;
 
@@ -39,11 +41,8 @@ impl CliError {
             | Self::TraceExists { .. }
             | Self::CreateFiles(CreateFilesError::AlreadyExists { .. }) => Exit::Exists,
             Self::InUse { .. }
-            | Self::ServedImport { .. }
-            | Self::ServedExport { .. }
             | Self::ServedNoCheck { .. }
             | Self::OutputInUse { .. }
-            | Self::ServedNoStream { .. }
             | Self::ServedAlready { .. }
             | Self::ScrubRunning { .. }
             | Self::OpenFiles(disk::OpenError::Locked { .. })
@@ -82,6 +81,7 @@ impl CliError {
             Self::Image(error) => exit_of_image(error),
             Self::Open(error) => exit_of_open(error),
             Self::Request(error) => exit_of_request(error),
+            Self::Served(error) => exit_of_served(error),
             Self::Refused(refusal) => exit_of_refusal(refusal.kind),
             _ => Exit::Failed,
         }
@@ -169,6 +169,16 @@ fn exit_of_request(error: &RequestError) -> Exit {
         | RequestError::RollingBack { .. }
         | RequestError::RequestsUnderWay { .. }
         | RequestError::SnapshotUnderWay { .. } => Exit::InUse,
+        _ => Exit::Failed,
+    }
+}
+
+/// A server says only what block clients are told: whatever cannot be read is damage to them.
+fn exit_of_served(error: &ClientError) -> Exit {
+    match error {
+        ClientError::Refused { errno, .. } if *errno == Errno::NoSpace as u32 => Exit::NoSpace,
+        ClientError::Refused { errno, .. } if *errno == Errno::Io as u32 => Exit::Damage,
+        ClientError::Refused { errno, .. } if *errno == Errno::NotPermitted as u32 => Exit::Usage,
         _ => Exit::Failed,
     }
 }

@@ -8,11 +8,16 @@ use disk::IoError;
 use engine::{RepairError, RequestError};
 use format::units::Zone;
 use images::{Compression, Content, ForeignFormat, ImageError};
+use nbd::client::ClientError;
 
-use super::{CliError, Exit, Replaced};
+use super::{CliError, Exit};
 
 fn store() -> PathBuf {
     PathBuf::from("/srv/my store")
+}
+
+fn refused(errno: u32) -> ClientError {
+    ClientError::Refused { errno, sentence: None }
 }
 
 fn vmdk() -> &'static ForeignFormat {
@@ -43,17 +48,9 @@ fn examples() -> Vec<(CliError, Exit)> {
         (CliError::ServedNoCheck { store: store(), pid: 1234 }, Exit::InUse),
         (CliError::ServedAlready { store: store(), pid: 1234 }, Exit::InUse),
         (CliError::StoreMoved { store: store() }, Exit::Failed),
-        (
-            CliError::ServedImport {
-                store: store(),
-                pid: 1234,
-                volume: "v".into(),
-                replaced: Replaced::All,
-                lines: vec!["nbdcopy".into()],
-            },
-            Exit::InUse,
-        ),
-        (CliError::ServedExport { store: store(), pid: 1234, line: "nbdcopy".into() }, Exit::InUse),
+        (CliError::Served(refused(28)), Exit::NoSpace),
+        (CliError::Served(refused(5)), Exit::Damage),
+        (CliError::Served(ClientError::Closed), Exit::Failed),
         (RequestError::InUse { name: "v".into(), opens: Vec::new() }.into(), Exit::InUse),
         (RequestError::RollingBack { name: "v".into() }.into(), Exit::InUse),
         (RequestError::RequestsUnderWay { name: "v".into() }.into(), Exit::InUse),
@@ -142,7 +139,7 @@ fn examples() -> Vec<(CliError, Exit)> {
             CliError::NotUndone {
                 volume: "v".into(),
                 error: Box::new(CliError::StreamCut { at_bytes: 7 }),
-                source: RequestError::NoSpace,
+                source: Box::new(RequestError::NoSpace.into()),
             },
             Exit::Damage,
         ),

@@ -26,6 +26,7 @@ mod replaced;
 mod replay;
 mod scrub;
 mod served;
+mod served_data;
 mod snapshots;
 mod space;
 mod streams;

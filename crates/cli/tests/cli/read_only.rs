@@ -95,7 +95,7 @@ fn what_changes_a_store_is_refused_where_it_may_only_be_read() {
     {
         reading(&line).fails(1, "the store is open read-only");
     }
-    reading(&format!("import {store} w {image}")).fails(1, "may not read and write");
+    reading(&format!("import {store} w {image}")).fails(1, "the store is open read-only");
     assert!(before == bytes_of(&store));
     set_mode(&store, 0o755, 0o644);
 }

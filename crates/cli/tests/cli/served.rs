@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{ErrorKind, PipeWriter, Read, Write, pipe};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use admin::{Control, ControlError};
@@ -11,7 +11,7 @@ use engine::RequestError;
 use engine::control::{ResizeVolume, Rollback};
 use rustix::io::ioctl_fionbio;
 
-use crate::harness::{Folder, Served, blank_qcow2, command, installed, noise, tamis};
+use crate::harness::{Folder, Served, command, noise, tamis};
 
 #[test]
 fn create_makes_all_that_is_needed() {
@@ -134,78 +134,10 @@ fn a_server_that_other_machines_can_reach_says_so() {
 fn what_needs_the_store_for_itself_says_who_has_it() {
     let folder = Folder::new();
     let store = folder.path("store");
-    let image = folder.path("in.img");
-    fs::write(&image, noise(1, 4096)).unwrap();
     let served = Served::start(&store, "--create --capacity 64M");
     let pid = served.ready["pid"].to_string();
     tamis(&format!("check {store}")).fails(4, &pid);
     tamis(&format!("serve {store}")).fails(4, &pid);
-    let refused = tamis(&format!("import {store} disk0 {image}")).fails(4, "qemu-img convert");
-    assert!(refused.err.contains(&served.uri()), "{refused:?}");
-    let refused = tamis(&format!("export {store} disk0 -")).fails(4, "nbdcopy");
-    assert!(refused.err.contains(&served.uri()), "{refused:?}");
-}
-
-#[test]
-fn the_lines_that_are_shown_do_what_import_would_have_done() {
-    let folder = Folder::new();
-    let store = folder.path("store");
-    let image = folder.path("in.img");
-    let served = Served::start(&store, "--create --capacity 64M");
-    for (bytes, format) in [
-        (blank_qcow2(1 << 20, None), "-f qcow2 "),
-        ([b"KDMV".as_slice(), &[0; 4096]].concat(), "-f vmdk "),
-        (noise(1, 1 << 20), "-f raw "),
-    ] {
-        fs::write(&image, bytes).unwrap();
-        let refused = tamis(&format!("import {store} disk0 {image}")).fails(4, "qemu-img convert");
-        assert!(refused.err.contains(format), "{refused:?}");
-        assert!(refused.err.contains("replace"), "{refused:?}");
-        assert!(!refused.err.contains("volume create"), "{refused:?}");
-        // The volume is larger, and what lies behind the image is not the lines' affair.
-        assert!(refused.err.contains("leaves what lies beyond"), "{refused:?}");
-    }
-    tamis(&format!("volume create {store} same --size 1M")).ok();
-    let refused = tamis(&format!("import {store} same {image}")).fails(4, "which replaces what");
-    assert!(!refused.err.contains("beyond"), "{refused:?}");
-    let refused = tamis(&format!("import {store} new {image} --domain a"))
-        .fails(4, &format!("tamis volume create {store} new --size 1048576 --domain a\n"));
-    assert!(refused.err.contains("nbd+unix:///new?"), "{refused:?}");
-    tamis(&format!("import {store} new {}", folder.path("gone.img"))).fails(3, "cannot be read");
-    tamis(&format!("import {store} new -")).fails(4, "--size SIZE");
-    assert_eq!(served.interrupt(), Some(0));
-}
-
-#[test]
-fn the_lines_that_are_shown_put_an_image_in() {
-    if !installed("qemu-img") {
-        return;
-    }
-    let folder = Folder::new();
-    let store = folder.path("store");
-    let (image, out) = (folder.path("in.img"), folder.path("out.img"));
-    let qcow2 = folder.path("in.qcow2");
-    fs::write(&image, noise(12, 4 << 20)).unwrap();
-    shell(&format!("qemu-img convert -f raw -O qcow2 {image} {qcow2}"));
-    let served = Served::start(&store, "--create --capacity 64M --size 4M");
-    for (volume, file) in [("disk0", &image), ("new", &qcow2)] {
-        let refused = tamis(&format!("import {store} {volume} {file}"));
-        let (_, lines) = refused.err.split_once('\n').unwrap();
-        shell(lines);
-    }
-    assert_eq!(served.interrupt(), Some(0));
-    for volume in ["disk0", "new"] {
-        tamis(&format!("export {store} {volume} {out} --overwrite")).ok();
-        assert!(fs::read(&image).unwrap() == fs::read(&out).unwrap(), "{volume}");
-    }
-}
-
-/// Carries lines out as they are, with our `tamis` for the one that they name.
-fn shell(lines: &str) {
-    let tamis = Path::new(env!("CARGO_BIN_EXE_tamis")).parent().unwrap();
-    let path = format!("{}:{}", tamis.display(), std::env::var("PATH").unwrap());
-    let done = Command::new("sh").args(["-ec", lines]).env("PATH", path).output().unwrap();
-    assert!(done.status.success(), "{lines}: {done:?}");
 }
 
 /// As with a terminal at Ctrl-S: what is to be said waits, and nothing else does.

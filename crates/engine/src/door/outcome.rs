@@ -77,7 +77,7 @@ pub struct VolumeInfo {
     /// The snapshot that it was made from, or that was taken of it last, with whose chunks it
     /// shares.
     pub parent: Option<String>,
-    /// Of a snapshot that is a copy, which one of; for this process only.
+    /// Of a snapshot that is a copy, which one of.
     pub origin: Option<Origin>,
 }
 

@@ -29,6 +29,12 @@ pub trait Exports {
     /// # Errors
     /// [`NotServed`] says why there is none.
     fn open(&self, name: &str) -> Result<Self::Export, NotServed>;
+
+    /// Names of snapshots of a volume, without the volume's, for who lists what there is; of very
+    /// many not all.
+    fn snapshots(&self, _volume: &str) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// Why a client does not get an export.

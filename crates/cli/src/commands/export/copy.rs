@@ -9,34 +9,29 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use engine::{Client, OpenVolume};
-
+use crate::data::VolumeData;
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
-use crate::store::processors;
 use crate::target::Target;
 use crate::volume_walk::{PIECE_BYTES, Piece, VolumeWalk};
 
-/// Threads beyond this number wait for the device and not for a processor.
-const READERS_MAX: usize = 8;
 /// Pieces that are read ahead of a stream.
 const READ_AHEAD_PIECES: usize = 8;
 
 /// Copies all of `volume` to `target`; returns the bytes that were no holes and the time it took.
 pub(super) fn copy(
-    client: &Client,
-    volume: &OpenVolume,
+    volume: &VolumeData,
     target: Target,
     mut progress: Progress,
     interrupt: &Interrupt,
 ) -> Result<(u64, Duration), CliError> {
     let copied = match target.file() {
         Some(file) => {
-            let source = Source::new(client, volume, &mut progress, interrupt);
+            let source = Source::new(volume, &mut progress, interrupt);
             copy_to_file(&source, file, &target)
         }
-        None => copy_to_stream(client, volume, &target, &mut progress, interrupt),
+        None => copy_to_stream(volume, &target, &mut progress, interrupt),
     };
     // The bar goes before anything is said about how it went.
     let took = progress.finish();
@@ -54,8 +49,7 @@ pub(super) fn copy(
 
 /// Where the readers get their next pieces.
 struct Source<'a> {
-    client: &'a Client,
-    volume: &'a OpenVolume,
+    volume: &'a VolumeData,
     interrupt: &'a Interrupt,
     walk: Mutex<(VolumeWalk<'a>, &'a mut Progress)>,
     /// Set by the first reader that fails, so that the others end as well.
@@ -63,14 +57,9 @@ struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    fn new(
-        client: &'a Client,
-        volume: &'a OpenVolume,
-        progress: &'a mut Progress,
-        interrupt: &'a Interrupt,
-    ) -> Self {
-        let walk = Mutex::new((VolumeWalk::new(client, volume), progress));
-        Self { client, volume, interrupt, walk, failed: AtomicBool::new(false) }
+    fn new(volume: &'a VolumeData, progress: &'a mut Progress, interrupt: &'a Interrupt) -> Self {
+        let walk = Mutex::new((VolumeWalk::new(volume), progress));
+        Self { volume, interrupt, walk, failed: AtomicBool::new(false) }
     }
 
     fn next_piece(&self) -> Result<Option<Piece>, CliError> {
@@ -87,7 +76,7 @@ impl<'a> Source<'a> {
 }
 
 fn copy_to_file(source: &Source<'_>, file: &File, target: &Target) -> Result<u64, CliError> {
-    let readers = processors().min(READERS_MAX);
+    let readers = source.volume.readers();
     thread::scope(|scope| {
         let start = |_| scope.spawn(|| copy_pieces(source, file, target));
         let running: Vec<_> = (0..readers).map(start).collect();
@@ -122,7 +111,7 @@ fn try_copy_pieces(source: &Source<'_>, file: &File, target: &Target) -> Result<
             continue;
         }
         buf.resize(usize::try_from(piece.length_bytes).unwrap_or(0), 0);
-        source.client.read_at(source.volume, piece.offset_bytes, &mut buf)?;
+        source.volume.read(piece.offset_bytes, &mut buf)?;
         file.write_all_at(&buf, piece.offset_bytes).map_err(|source| target.failed(source))?;
         data_bytes += piece.length_bytes;
     }
@@ -153,13 +142,12 @@ enum Part {
 }
 
 fn copy_to_stream(
-    client: &Client,
-    volume: &OpenVolume,
+    volume: &VolumeData,
     target: &Target,
     progress: &mut Progress,
     interrupt: &Interrupt,
 ) -> Result<u64, CliError> {
-    let source = Source::new(client, volume, progress, interrupt);
+    let source = Source::new(volume, progress, interrupt);
     let (parts, received) = sync_channel(READ_AHEAD_PIECES);
     thread::scope(|scope| {
         let reader = scope.spawn(|| read_ahead(&source, parts));
@@ -186,7 +174,7 @@ fn read_ahead(source: &Source<'_>, parts: SyncSender<Part>) -> Result<(), CliErr
             Part::Zeros(piece.length_bytes)
         } else {
             let mut buf = vec![0; usize::try_from(piece.length_bytes).unwrap_or(0)];
-            source.client.read_at(source.volume, piece.offset_bytes, &mut buf)?;
+            source.volume.read(piece.offset_bytes, &mut buf)?;
             Part::Data(buf)
         };
         if parts.send(part).is_err() {
@@ -224,6 +212,7 @@ mod tests {
 
     use super::copy;
     use crate::commands::scratch::{ScratchShape, ScratchStore};
+    use crate::data::VolumeData;
     use crate::interrupt::Interrupt;
     use crate::progress::{Progress, Unit};
     use crate::store::OpenStore;
@@ -257,7 +246,8 @@ mod tests {
             let file = File::options().write(true).open(&path).unwrap();
             let progress = Progress::new("exporting", Unit::Bytes, None);
             let target = Target::device_of(file);
-            copy(client, &volume, target, progress, &Interrupt::default())
+            let volume = VolumeData::Here(client.clone(), volume);
+            copy(&volume, target, progress, &Interrupt::default())
         })
         .unwrap();
         let device = File::open(&path).unwrap();

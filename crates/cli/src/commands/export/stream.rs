@@ -8,14 +8,16 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use engine::{ChangedRange, Client, VolumeInfo};
+use admin::{GetIdentity, Identity};
+use engine::{ChangedRange, VolumeInfo};
 use format::stream::{DATA_BYTES_MAX, Section, StreamCourse, StreamHeader};
 
 use crate::args::ExportArgs;
+use crate::control::Store;
+use crate::data::VolumeData;
 use crate::difference::Comparison;
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
-use crate::opener::opener;
 use crate::output;
 use crate::progress::{Progress, Unit};
 use crate::stream::describe;
@@ -36,25 +38,27 @@ pub(super) struct Streamed {
 
 /// Writes the stream that `args` ask for.
 pub(super) fn export(
-    client: &Client,
+    store: &Store,
     args: &ExportArgs,
     interrupt: &Interrupt,
 ) -> Result<Streamed, CliError> {
-    let target = snapshot(client, args, &args.volume)?;
+    let target = snapshot(store, args, &args.volume)?;
     let base = match (&args.from, args.volume.split_once('@')) {
         (Some(from), Some((volume, _))) => {
-            Some(snapshot(client, args, &format!("{volume}@{from}"))?)
+            Some(snapshot(store, args, &format!("{volume}@{from}"))?)
         }
         _ => None,
     };
-    let ranges = Ranges { client, base: base.as_ref(), target: &target, interrupt };
+    let data = store.open(&target.name, "export")?;
+    let ranges = Ranges { store, data: &data, base: base.as_ref(), target: &target, interrupt };
     let data_bytes = ranges.data_bytes()?;
+    let Identity { uuid, chunk_bytes } = store.ask(GetIdentity {})?;
     let header = StreamHeader {
-        uuid: client.geometry()?.uuid,
-        chunk_bytes: client.geometry()?.chunk_bytes,
+        uuid,
+        chunk_bytes,
         data_bytes,
-        target: describe(client, &target)?,
-        base: base.as_ref().map(|base| describe(client, base)).transpose()?,
+        target: describe(store, &target)?,
+        base: base.as_ref().map(|base| describe(store, base)).transpose()?,
     };
     // It would not end with the stream, and pass for a disk.
     if is_device(&args.file) {
@@ -85,20 +89,21 @@ pub(super) fn export(
     Ok(Streamed { image_bytes: target.size_bytes, data_bytes: header.data_bytes, took })
 }
 
-fn snapshot(client: &Client, args: &ExportArgs, name: &str) -> Result<VolumeInfo, CliError> {
-    let found = client.volumes()?.into_iter().find(|volume| volume.name == name);
-    let (store, name) = (args.store.clone(), name.to_owned());
+fn snapshot(store: &Store, args: &ExportArgs, name: &str) -> Result<VolumeInfo, CliError> {
+    let found = store.volumes()?.into_iter().find(|volume| volume.name == name);
+    let name = name.to_owned();
     match found {
         Some(snapshot) if snapshot.taken_unix_s.is_some() => Ok(snapshot),
         Some(_) => Err(CliError::StreamOfVolume { name }),
-        None => Err(CliError::NoVolume { store, name }),
+        None => Err(CliError::NoVolume { store: args.store.clone(), name }),
     }
 }
 
 /// What a stream says, range by range.
 #[derive(Copy, Clone)]
 struct Ranges<'a> {
-    client: &'a Client,
+    store: &'a Store,
+    data: &'a VolumeData,
     base: Option<&'a VolumeInfo>,
     target: &'a VolumeInfo,
     interrupt: &'a Interrupt,
@@ -123,7 +128,7 @@ impl Ranges<'_> {
     ) -> Result<(), CliError> {
         let Some(base) = self.base else { return self.each_with_data(found) };
         let (from, to, interrupt) = (&base.name, &self.target.name, self.interrupt);
-        let step = |request| Ok(self.client.ask(request)?);
+        let step = |request| self.store.ask(request);
         Comparison { from, to, interrupt, shown }.walk(step, |mut range| {
             // What lies beyond a volume that has become smaller is gone with its size.
             let left_bytes = self.target.size_bytes.saturating_sub(range.offset_bytes);
@@ -137,8 +142,7 @@ impl Ranges<'_> {
         &self,
         mut found: impl FnMut(ChangedRange) -> Result<bool, CliError>,
     ) -> Result<(), CliError> {
-        let volume = self.client.open_volume(&self.target.name, opener("export"))?;
-        let mut walk = VolumeWalk::new(self.client, &volume);
+        let mut walk = VolumeWalk::new(self.data);
         let mut last = Vec::new();
         while let Some(piece) = walk.next_piece()? {
             self.interrupt.check()?;
@@ -193,7 +197,6 @@ fn write(
 }
 
 fn read_ahead(ranges: &Ranges<'_>, to: SyncSender<(Section, Vec<u8>)>) -> Result<(), CliError> {
-    let volume = ranges.client.open_volume(&ranges.target.name, opener("export"))?;
     ranges.each(false, |ChangedRange { offset_bytes, length_bytes, unmapped }| {
         ranges.interrupt.check()?;
         if unmapped {
@@ -206,7 +209,7 @@ fn read_ahead(ranges: &Ranges<'_>, to: SyncSender<(Section, Vec<u8>)>) -> Result
             ranges.interrupt.check()?;
             let length_bytes = DATA_BYTES_MAX.min(end_bytes - offset_bytes);
             let mut payload = vec![0; usize::try_from(length_bytes).unwrap_or(0)];
-            ranges.client.read_at(&volume, offset_bytes, &mut payload)?;
+            ranges.data.read(offset_bytes, &mut payload)?;
             if to.send((Section::Data { offset_bytes, length_bytes }, payload)).is_err() {
                 return Ok(false);
             }

@@ -21,22 +21,23 @@
 //! snapshot, has seen what the import left, and what is there is theirs. A mark whose import came
 //! to its end is removed by the next import, and with the snapshot B.
 
-use engine::{Client, NewVolume, RequestError, SnapshotRequest, VolumeInfo, control};
+use engine::control::{Rollback, TakeCopied};
+use engine::{NewVolume, RequestError, SnapshotRequest, VolumeInfo};
 use format::stream::{Section, StreamHeader, StreamVersion};
 
 use super::{Summary, check_domain, stored_since};
-use crate::args::ImportArgs;
+use crate::args::{Force, ImportArgs};
 use crate::commands::confirm::confirm;
+use crate::control::Store;
 use crate::difference::Comparison;
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
-use crate::opener::opener;
 use crate::output;
 use crate::progress::{Progress, Unit};
 use crate::staging::{
     check_name, check_room, comes_of, completed_name, led_to, marks_for, marks_of, staging_name,
 };
-use crate::store::{OpenStore, engine_options};
+use crate::store::engine_options;
 use crate::stream::{is_version, sample};
 use crate::stream_source::StreamSource;
 use crate::volume_writer::VolumeWriter;
@@ -49,11 +50,10 @@ pub(super) fn run(
 ) -> Result<Summary, CliError> {
     let options = engine_options(&args.engine, false);
     let StreamHeader { target, data_bytes, .. } = source.header.clone();
-    OpenStore::with(&args.store, options, |store| {
-        let client = store.client();
-        let before = client.stats()?.counters;
+    Store::with_engine(&args.store, &options, |store| {
+        let before = store.stats()?.counters;
         let progress = Progress::new("importing", Unit::Bytes, Some(data_bytes));
-        let mut import = StreamImport { client, interrupt, progress };
+        let mut import = StreamImport { store, interrupt, progress };
         let data_bytes = import.apply_to(args, &mut source)?;
         let seconds = import.progress.finish().as_secs_f64();
         Ok(Summary {
@@ -62,7 +62,7 @@ pub(super) fn run(
             image_bytes: target.size_bytes,
             read_bytes: data_bytes,
             data_bytes,
-            stored_bytes: stored_since(&before, &client.stats()?.counters),
+            stored_bytes: stored_since(&before, &store.stats()?.counters),
             seconds,
         })
     })
@@ -70,7 +70,7 @@ pub(super) fn run(
 
 /// A stream on its way into a store.
 struct StreamImport<'a> {
-    client: &'a Client,
+    store: &'a Store,
     interrupt: &'a Interrupt,
     progress: Progress,
 }
@@ -84,7 +84,7 @@ impl StreamImport<'_> {
         let done = format!("{volume}@{}", header.target.name);
         self.forget_ended(volume)?;
         if let Some(snapshot) = self.find(&done)? {
-            if !is_version(self.client, &snapshot, &header.target)? {
+            if !is_version(self.store, &snapshot, &header.target)? {
                 return Err(RequestError::VolumeExists { name: done }.into());
             }
             output::say(format_args!("{done} is there already"));
@@ -97,13 +97,13 @@ impl StreamImport<'_> {
     }
 
     fn find(&self, name: &str) -> Result<Option<VolumeInfo>, CliError> {
-        Ok(self.client.volumes()?.into_iter().find(|volume| volume.name == name))
+        Ok(self.store.volumes()?.into_iter().find(|volume| volume.name == name))
     }
 
     /// Deletes a snapshot, if it is there.
     fn forget(&self, name: &str) -> Result<(), CliError> {
         match self.find(name)? {
-            Some(_) => Ok(self.client.delete_volume(name)?),
+            Some(_) => self.store.delete(name),
             None => Ok(()),
         }
     }
@@ -114,10 +114,10 @@ impl StreamImport<'_> {
 
     /// Deletes the marks of imports into a volume that came to their end.
     fn forget_ended(&self, volume: &str) -> Result<(), CliError> {
-        let all = self.client.volumes()?;
+        let all = self.store.volumes()?;
         let is_there = |name: &str| all.iter().any(|other| other.name == name);
         for mark in marks_of(volume, &all).filter(|mark| is_there(completed_name(mark))) {
-            self.client.delete_volume(mark)?;
+            self.store.delete(mark)?;
         }
         Ok(())
     }
@@ -135,19 +135,19 @@ impl StreamImport<'_> {
         check_room(name)?;
         let staging = staging_name(name);
         if self.find(&staging)?.is_some() {
-            self.client.delete_volume_with_snapshots(&staging)?;
+            self.store.delete_with_snapshots(&staging)?;
         }
         let (size_bytes, domain) = (header.target.size_bytes, args.domain.clone());
         let new = NewVolume { name: staging.clone(), size_bytes, domain, ..NewVolume::default() };
-        self.client.ask(new)?;
+        self.store.ask(new)?;
         let filled = self.apply(&staging, source, true).and_then(|data_bytes| {
             self.conclude(&staging, &header.target)?;
-            self.client.rename_volume(&staging, name)?;
+            self.store.rename(&staging, name)?;
             Ok(data_bytes)
         });
         if filled.is_err() {
             // The first error is the one to tell; what is left is removed by the next import.
-            let _ = self.client.delete_volume_with_snapshots(&staging);
+            let _ = self.store.delete_with_snapshots(&staging);
         }
         filled
     }
@@ -165,12 +165,13 @@ impl StreamImport<'_> {
             return Err(CliError::NoVolume { store, name });
         };
         check_domain(&found, args)?;
+        self.store.check_unopened(volume, Force { force: false })?;
         check_room(&header.target.name)?;
         let (volume, name) = (volume.clone(), base.name.clone());
         let base_name = format!("{volume}@{name}");
         match self.find(&base_name)? {
             None => return Err(CliError::NoBase { volume, base: name }),
-            Some(found) if !is_version(self.client, &found, base)? => {
+            Some(found) if !is_version(self.store, &found, base)? => {
                 return Err(CliError::OtherBase { volume, base: name });
             }
             Some(_) => {}
@@ -191,12 +192,14 @@ impl StreamImport<'_> {
         self.take(before)?;
         let go_back = args.overwrite.then_some((base_name.as_str(), mark.as_str()));
         let changed = self.lead_on(&volume, source, go_back);
-        let back = if changed.is_err() { self.roll_back(before) } else { Ok(()) };
+        let back = if changed.is_err() { self.undo(&volume, before) } else { Ok(()) };
         match (changed, back) {
             // What was taken of it stays, and the next import begins with that.
-            (Err(error), Err(source)) => {
-                Err(CliError::NotUndone { volume, error: Box::new(error), source })
-            }
+            (Err(error), Err(source)) => Err(CliError::NotUndone {
+                volume,
+                error: Box::new(error),
+                source: Box::new(source),
+            }),
             (changed, _) => {
                 // Those that stay though the import came to its end go when it is repeated.
                 let _ = self.forget_all([&mark, &replaced]);
@@ -214,7 +217,7 @@ impl StreamImport<'_> {
         go_back: Option<(&str, &str)>,
     ) -> Result<u64, CliError> {
         if let Some((base_name, mark)) = go_back {
-            self.client.roll_back(base_name)?;
+            self.roll_back(base_name)?;
             self.take(mark)?;
         }
         let data_bytes = self.apply(volume, source, false)?;
@@ -222,9 +225,14 @@ impl StreamImport<'_> {
         Ok(data_bytes)
     }
 
-    fn roll_back(&self, before: &str) -> Result<(), RequestError> {
-        self.client.flush_blocking()?;
-        self.client.roll_back(before).map(drop)
+    /// Goes back after a failure: to what was asked of the volume before, all is answered.
+    fn undo(&self, volume: &str, before: &str) -> Result<(), CliError> {
+        self.store.open(volume, "import")?.flush()?;
+        self.roll_back(before)
+    }
+
+    fn roll_back(&self, snapshot: &str) -> Result<(), CliError> {
+        self.store.ask(Rollback { snapshot: snapshot.to_owned(), volume: None, id: None }).map(drop)
     }
 
     /// Lets a volume be what it was before an import that was killed: the one that took `mark`, or
@@ -242,7 +250,7 @@ impl StreamImport<'_> {
         let [mark, replaced] = marks_for(led_to);
         let before = if self.find(&replaced)?.is_some() { &replaced } else { &mark };
         output::say(format_args!("{} goes back to {before}, where an import began", volume.name));
-        self.client.roll_back(before)?;
+        self.roll_back(before)?;
         self.forget_all([&mark, &replaced])
     }
 
@@ -254,7 +262,7 @@ impl StreamImport<'_> {
         base_name: &str,
         [mark, replaced]: [&String; 2],
     ) -> Result<(), CliError> {
-        let all = self.client.volumes()?;
+        let all = self.store.volumes()?;
         if !all.iter().any(|other| other.name == *replaced) || comes_of(volume, replaced, &all) {
             return Ok(());
         }
@@ -263,12 +271,12 @@ impl StreamImport<'_> {
             return Err(CliError::PutAsideStill { volume, replaced });
         }
         output::say(format_args!("{volume} goes back to {replaced}, which an import put aside"));
-        self.client.roll_back(replaced)?;
+        self.roll_back(replaced)?;
         self.forget_all([mark, replaced])
     }
 
     fn is_same(&self, one: &str, other: &str) -> Result<bool, CliError> {
-        let step = |request| Ok(self.client.ask(request)?);
+        let step = |request| self.store.ask(request);
         let (from, to, interrupt) = (one, other, self.interrupt);
         let mut same = true;
         let compared = Comparison { from, to, interrupt, shown: true }.walk(step, |_| {
@@ -283,7 +291,7 @@ impl StreamImport<'_> {
     fn take(&self, full_name: &str) -> Result<(), CliError> {
         let (volume, name) = full_name.split_once('@').unwrap_or_default();
         let (volumes, name, taken_unix_s) = (vec![volume.to_owned()], name.to_owned(), 0);
-        Ok(self.client.ask(SnapshotRequest { volumes, name, taken_unix_s })?)
+        self.store.ask(SnapshotRequest { volumes, name, taken_unix_s })
     }
 
     /// Everything that the stream says, to its end.
@@ -294,11 +302,11 @@ impl StreamImport<'_> {
         blank: bool,
     ) -> Result<u64, CliError> {
         let size_bytes = source.header.target.size_bytes;
-        if self.client.open_volume(name, opener("import"))?.size_bytes() != size_bytes {
-            self.client.resize_volume(name, size_bytes)?;
+        if self.store.open(name, "import")?.size_bytes() != size_bytes {
+            self.store.resize(name, size_bytes)?;
         }
-        let writer =
-            VolumeWriter::new(self.client, self.client.open_volume(name, opener("import"))?, blank);
+        let volume = self.store.open(name, "import")?;
+        let writer = VolumeWriter::new(&volume, blank);
         let mut payload = Vec::new();
         let mut data_bytes = 0;
         while let Some(section) = source.next_section(&mut payload)? {
@@ -324,15 +332,14 @@ impl StreamImport<'_> {
     /// The volume has become what the stream leads to: it gets the snapshot.
     fn conclude(&self, volume: &str, target: &StreamVersion) -> Result<(), CliError> {
         let full = format!("{volume}@{}", target.name);
-        if sample(self.client, volume)? != target.sample {
+        if sample(self.store, volume)? != target.sample {
             return Err(CliError::NotTheTarget { volume: volume.to_owned(), target: full });
         }
         let StreamVersion { name, taken_unix_s, origin, .. } = target.clone();
         let request = SnapshotRequest { volumes: vec![volume.to_owned()], name, taken_unix_s };
-        let taken = match origin {
-            None => self.client.ask(request),
-            Some(origin) => self.client.ask(control::TakeCopied { snapshots: request, origin }),
-        };
-        Ok(taken?)
+        match origin {
+            None => self.store.ask(request),
+            Some(origin) => self.store.ask(TakeCopied { snapshots: request, origin }),
+        }
     }
 }
