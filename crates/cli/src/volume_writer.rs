@@ -2,7 +2,8 @@
 //!
 //! A write is acknowledged when it is in the engine's write buffer; those that must wait, and all
 //! to a served store, come back through a sink. The first failure is kept and ends the whole
-//! operation. Requests in flight are bounded here, since trims, unlike writes, take no credit of the write buffer.
+//! operation. Requests in flight are bounded here, since trims, unlike writes, take no credit of
+//! the write buffer.
 //!
 //! A writer that is dropped has nothing in flight any more, whatever has failed: requests that are
 //! still to be done hold the volume, and change it behind whoever goes on from the failure.

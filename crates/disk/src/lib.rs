@@ -9,8 +9,8 @@
 //! - [`MemoryDisk`]: sparse memory with a seeded order of completion, power loss and faults. What
 //!   the tests and the simulator run on.
 //!
-//! Two more stand over any other: [`RetryingDisk`] tries operations again that failed for a passing
-//! reason, [`DelayingDisk`] gives a disk the latency of far storage. A third, [`OverlayDisk`], keeps
+//! Three more stand over any other: [`RetryingDisk`] tries operations again that failed for a
+//! passing reason, [`DelayingDisk`] gives a disk the latency of far storage, [`OverlayDisk`] keeps
 //! in memory what is written, for media that are only read. A disk of another kind, over objects or
 //! another machine, needs nothing of this crate but its public face.
 //!

@@ -1,9 +1,8 @@
 //! Opening a store's files: find, open, lock, and choose what drives them.
 //!
 //! The lock is an exclusive `flock` on every file of the store, the superblock first, and a shared
-//! one for those who only read: the kernel
-//! drops it with the process, whatever its end, so that no stale lock is ever left. It lives as
-//! long as the disk does, because the disk holds the files.
+//! one for those who only read: the kernel drops it with the process, whatever its end, so that no
+//! stale lock is ever left. It lives as long as the disk does, because the disk holds the files.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -56,8 +55,8 @@ pub struct StoreFiles {
     pub identity: DiskIdentity,
 }
 
-/// Opens and locks all files of the store in `dir` for `access`. Completions will ring `doorbell`. What fails
-/// for a passing reason is tried again for a while ([`RetryPolicy`]).
+/// Opens and locks all files of the store in `dir` for `access`. Completions will ring `doorbell`.
+/// What fails for a passing reason is tried again for a while ([`RetryPolicy`]).
 ///
 /// # Errors
 /// Each variant of [`OpenError`] says what to do about it.

@@ -453,11 +453,6 @@ impl Engine {
         }
     }
 
-    /// Why the engine ends without having written everything out, if so.
-    pub(crate) fn failure(&self) -> Option<RequestError> {
-        self.stopped.clone().filter(|error| *error != RequestError::StoreReadOnly)
-    }
-
     /// Work needs a page that cannot be had. True if the writing stops for it; else it is to be
     /// tried again.
     pub(crate) fn stop_for(&mut self, error: &PageError) -> bool {

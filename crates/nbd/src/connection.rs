@@ -181,8 +181,8 @@ impl Connection {
                 .name("nbd-writer".to_owned())
                 .stack_size(STACK_BYTES)
                 .spawn_scoped(scope, move || {
-                    let _ending = BreakOff(writer_link);
-                    writer::run(writer_link, replies);
+                    let mut ending = BreakOff { link: writer_link, has_sent_all: false };
+                    ending.has_sent_all = writer::run(writer_link, replies);
                 })?;
             session.run()
         })
@@ -229,11 +229,18 @@ impl Drop for EndReading<'_> {
     }
 }
 
-/// Ends the connection when the writer does: a reader without a writer would wait for ever.
-struct BreakOff<'a>(&'a Link);
+/// Ends the connection when the writer ends before all is sent: a reader without a writer would
+/// wait for ever. Behind the last reply the reader has ended; the connection is closed when the
+/// volume is, so that a client who sees its end finds the volume unused.
+struct BreakOff<'a> {
+    link: &'a Link,
+    has_sent_all: bool,
+}
 
 impl Drop for BreakOff<'_> {
     fn drop(&mut self) {
-        self.0.abort();
+        if !self.has_sent_all {
+            self.link.abort();
+        }
     }
 }

@@ -276,9 +276,9 @@ pub struct Adopter {
 
 impl Adopter {
     /// Serves the client at the other end of `stream`, from the greeting on, until it has gone.
-    /// It gives way to the clients that came through the server's own addresses; operators are told
-    /// of it as `who`. It is not counted among [`ServerOptions::connections_max`]: the caller bounds
-    /// how many there are.
+    /// It gives way to the clients that came through the server's own addresses; operators see it
+    /// as `who`. It is not counted among [`ServerOptions::connections_max`]: the caller bounds how
+    /// many there are.
     pub fn serve(&self, stream: UnixStream, who: String) {
         let shared = &self.shared;
         let connection = Connection::new(Socket::Unix(stream), Some(who));

@@ -14,14 +14,15 @@ const GATHERED_BYTES: usize = 64 << 10;
 /// What most replies find room in: those, and a read beside them.
 pub(crate) const REPLIES_BYTES: usize = 2 * GATHERED_BYTES;
 
-/// Sends replies until there will be no more.
-pub(crate) fn run(link: &Link, mut replies: Replies) {
+/// Sends replies until there will be no more; false when the client does not take them.
+pub(crate) fn run(link: &Link, mut replies: Replies) -> bool {
     let mut batch = Batch::default();
     while link.next_batch(&mut batch) {
         if send_some(link, &mut batch, &mut replies).is_err() {
-            return;
+            return false;
         }
     }
+    true
 }
 
 /// Sends what is gathered of a batch; the rest waits with the link, which looks after it while the

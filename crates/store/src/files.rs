@@ -51,8 +51,8 @@ impl fmt::Debug for LockWait {
     }
 }
 
-/// Opens and locks the files of the store at `path` for `access`, without starting an engine: for what looks at
-/// a store or mends it, and waits for each operation.
+/// Opens and locks the files of the store at `path` for `access`, without starting an engine: for
+/// what looks at a store or mends it, and waits for each operation.
 ///
 /// # Errors
 /// [`OpenError::NoStore`], [`OpenError::InUse`] when `wait` is over, [`OpenError::Files`].

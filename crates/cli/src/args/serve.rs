@@ -44,8 +44,8 @@ pub(crate) struct ServeArgs {
     /// times the capacity]
     #[arg(long, value_name = "SIZE", value_parser = parse_size, requires = "create")]
     pub(crate) size: Option<u64>,
-    /// Only read the store: all volumes are read-only, and what the journal changes stays in memory;
-    /// works on read-only media and mounts, and beside others who only read
+    /// Only read the store: all volumes are read-only, and what the journal changes stays in
+    /// memory; works on read-only media and mounts, and beside others who only read
     #[arg(long, conflicts_with_all = ["create", "sync"])]
     pub(crate) read_only: bool,
     /// Address to serve at: unix:PATH, for this user and, if the umask leaves it to that, the

@@ -221,7 +221,7 @@ fn what_destroys_is_asked_for_by_the_number_that_was_looked_at() {
     assert_eq!(asked_at_terminal, [with(all, "newest", 5.into())]);
     let one = with(delete("v@b", 4), "with_snapshots", false.into());
     assert_eq!(asked_by(&format!("snapshot delete {store} v@b --yes")), [one]);
-    let back = json!({"verb": "roll_back", "snapshot": "v@a", "id": 5});
+    let back = json!({"verb": "roll_back", "snapshot": "v@a", "volume": null, "id": 5});
     assert_eq!(asked_by(&format!("snapshot rollback {store} v@a --yes")), [back]);
     let resize = json!({
         "verb": "resize_volume", "name": "v", "size_bytes": 2 << 20, "may_shrink": false,

@@ -27,6 +27,11 @@ impl Engine {
 }
 
 impl Engine {
+    /// Why the engine ends without having written everything out, if so.
+    pub(crate) fn failure(&self) -> Option<RequestError> {
+        self.stopped.clone().filter(|error| *error != RequestError::StoreReadOnly)
+    }
+
     /// Whether another owner has the store: nothing is read, written or answered any more.
     pub(crate) fn is_fenced(&self) -> bool {
         matches!(self.stopped, Some(RequestError::Fenced { .. }))
