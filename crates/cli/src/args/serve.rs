@@ -22,7 +22,7 @@ Examples:
   tamis serve /srv/store --sync
       acknowledges a write only when it is durable, as a disk without a write cache does
 
-While a store is served all commands but import, export, check and replay work on it; they reach it
+While a store is served all commands but check, replay and `grow --data` work on it; they reach it
 through its control socket. Ctrl-C, SIGTERM, SIGQUIT and a terminal that is closed (SIGHUP) write
 everything out and end; another one, when a second has passed, ends at once, and the next start
 recovers.
