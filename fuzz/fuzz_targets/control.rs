@@ -9,9 +9,7 @@ use std::io::{BufReader, sink};
 use std::sync::Mutex;
 
 use admin::json::{FromJson, Json};
-use admin::{
-    CallError, Client, Control, ControlError, GetStatus, Service, Spoken, answer_all,
-};
+use admin::{CallError, Client, Control, ControlError, GetStatus, Service, Spoken, answer_all};
 use engine::control::{
     GetCompression, GetStats, NewVolume, RenameVolume, ResizeVolume, SetCompression,
 };
@@ -71,13 +69,13 @@ fn client(sent: &[u8], piece: usize) {
     };
     let compression = Compression { codec: Codec::Zstd, level: 3 };
     let (name, new_name) = (|| "a".to_owned(), "b".to_owned());
-    let (size_bytes, may_shrink) = (1, true);
+    let (size_bytes, may_shrink, even_if_open) = (1, true, false);
     let new = NewVolume { name: name(), size_bytes, ..NewVolume::default() };
     let outcomes = [
         client.ask(GetStatus {}).map(drop),
         client.volumes().map(drop),
         client.ask(new).map(drop),
-        client.ask(ResizeVolume { name: name(), size_bytes, may_shrink }).map(drop),
+        client.ask(ResizeVolume { name: name(), size_bytes, may_shrink, even_if_open }).map(drop),
         client.ask(RenameVolume { name: name(), new_name }).map(drop),
         client.ask(DeleteRequest::of("a")),
         client.ask(GetCompression {}).map(drop),

@@ -26,7 +26,7 @@ impl Attached {
     }
 
     /// Waits until the server has ended the connection.
-    fn is_ended(mut self) {
+    fn wait_for_end(mut self) {
         assert_eq!(self.0.read_to_end(&mut Vec::new()).unwrap(), 0);
     }
 }
@@ -87,7 +87,7 @@ fn force_disconnects_those_of_the_volume_and_nobody_else() {
         let clients = [open, open].map(|volume| Attached::to(&store, volume));
         let mut other = Attached::to(&store, "w");
         tamis(&format!("{line} --force --yes")).ok();
-        clients.into_iter().for_each(Attached::is_ended);
+        clients.into_iter().for_each(Attached::wait_for_end);
         // It still answers: a disconnection is heard, and nothing else ends it.
         other.0.set_nonblocking(true).unwrap();
         let waits = other.0.read(&mut [0]).unwrap_err();
@@ -147,6 +147,6 @@ fn a_volume_that_is_renamed_keeps_its_clients_and_says_so() {
     assert!(renamed.err.contains("connects again asks for v"), "{renamed:?}");
     tamis(&format!("volume delete {store} x --with-snapshots --yes")).fails(4, "is in use");
     tamis(&format!("volume delete {store} x --with-snapshots --yes --force")).ok();
-    client.is_ended();
+    client.wait_for_end();
     assert_eq!(server.interrupt(), Some(0));
 }

@@ -58,7 +58,7 @@ fn a_damaged_stream_is_never_a_disk() {
     fs::write(&cut, &whole[..1030]).unwrap();
     tamis(&format!("import {to} cut {cut}")).fails(5, "the stream ends at byte 1030");
     // A disk that is none of that is taken as it is, where that is said.
-    fs::write(&image, &changed(&|bytes| bytes[3] ^= 0x40)).unwrap();
+    fs::write(&image, changed(&|bytes| bytes[3] ^= 0x40)).unwrap();
     tamis(&format!("import {to} raw {image} --format raw")).ok();
 }
 

@@ -211,7 +211,7 @@ fn what_destroys_is_asked_for_by_the_number_that_was_looked_at() {
 
     let all = with(delete("v", 3), "with_snapshots", true.into());
     let words = format!("volume delete {store} v --with-snapshots");
-    assert_eq!(asked_by(&format!("{words} --yes")), [all.clone()]);
+    assert_eq!(asked_by(&format!("{words} --yes")), std::slice::from_ref(&all));
     // Whoever is asked is asked about the snapshots that there are.
     let line = format!("echo y | script -qec '{} {words}' /dev/null", env!("CARGO_BIN_EXE_tamis"));
     let mut shell = std::process::Command::new("sh");
