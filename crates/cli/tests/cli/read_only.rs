@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use rustix::process::geteuid;
 
-use crate::harness::{Folder, Outcome, Served, noise, run, tamis};
+use crate::harness::{Folder, Outcome, Served, installed, noise, run, tamis};
 
 /// `tamis` as a user without privileges sees files: root writes them whatever their mode says, for
 /// as long as it has the capability for that.
@@ -102,6 +102,9 @@ fn what_changes_a_store_is_refused_where_it_may_only_be_read() {
 
 #[test]
 fn a_store_is_served_read_only_beside_others_who_read() {
+    if !installed("nbdcopy") || !installed("nbdinfo") {
+        return;
+    }
     let folder = Folder::new();
     let (store, image) = killed(&folder);
     let before = bytes_of(&store);
