@@ -289,7 +289,7 @@ class Family:
         size = len(version.known)
         kept = SECTOR * self.dice.randrange(1, size // SECTOR)
         version.disconnect()
-        self.tell("volume", "resize", version.name, "--size", str(kept), "--shrink")
+        self.tell("volume", "resize", version.name, "--size", str(kept), "--shrink", "--yes")
         self.tell("volume", "resize", version.name, "--size", str(size))
         version.known[kept:] = bytes(size - kept)
         self.join(version)
