@@ -10,8 +10,8 @@
 //! ```
 //!
 //! Messages are small, and their size is bounded on both sides. Bytes of volumes do not pass in
-//! them: who wants those asks for a connection to be turned into one of NBD ([`OpenData`]), and the
-//! server hands it to whoever speaks that ([`DataDoor`]).
+//! them: a command that moves bytes asks for its connection to become one of NBD ([`OpenData`]),
+//! and the server hands that to its NBD door ([`DataDoor`]).
 
 #![cfg_attr(
     test,

@@ -13,7 +13,8 @@ use crate::protocol::{DataOpened, Grown, GrowthWish, Identity, Refusal, RefusalK
 
 /// How long connections that are to end may take to answer what they have in flight.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(1);
-/// How long after that until whoever still has the volume open is named in a refusal.
+/// How long connections that were cut may take to close the volume; a refusal names those that
+/// have it open after that.
 const CUT_TIME_MAX: Duration = Duration::from_secs(5);
 /// How often it is looked whether connections have ended.
 const LOOK_TIME: Duration = Duration::from_millis(5);

@@ -99,7 +99,7 @@ pub struct Identity {
 /// speaks NBD, from its greeting on ([`crate::Client::open_data`]).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenData {
-    /// Who works with a volume, as operators are told of it.
+    /// Name of the command that works with a volume, as lists of its clients show it.
     pub who: String,
 }
 

@@ -105,8 +105,8 @@ impl Store {
         Ok(Control::ask(&mut asked, verb)?)
     }
 
-    /// That nobody has the volume or snapshot of this name open, or that whoever has it may be
-    /// disconnected.
+    /// Checks that no client has the volume or snapshot of this name open, or that `force` lets
+    /// clients be disconnected.
     ///
     /// # Errors
     /// [`RequestError::InUse`] names them.
@@ -119,8 +119,8 @@ impl Store {
         Err(RequestError::InUse { name, opens }.into())
     }
 
-    /// Asks for a change for which nobody may have a volume open. With `force` whoever has is
-    /// disconnected first.
+    /// Asks for a change that no client may have the volume open for. With `force` the server
+    /// disconnects its clients first.
     ///
     /// # Errors
     /// [`RequestError::InUse`] names those who have it open, without `force` or in spite of it.

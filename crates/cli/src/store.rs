@@ -29,9 +29,14 @@ pub(crate) fn open_files(path: &Path) -> Result<StoreFiles, CliError> {
     Ok(::store::open_files(path, Access::ReadWrite, IoEngine::Auto, &lock_wait(path))?)
 }
 
-/// The same for who reads only: where this process may not write it opens them read-only.
+/// The same for commands that only read.
 pub(crate) fn open_files_to_read(path: &Path) -> Result<StoreFiles, CliError> {
-    let open = |access| ::store::open_files(path, access, IoEngine::Auto, &lock_wait(path));
+    open_for_reading(|access| ::store::open_files(path, access, IoEngine::Auto, &lock_wait(path)))
+}
+
+/// Opens for writing, which recovers the store, and read-only where this process may not write its
+/// files.
+fn open_for_reading<T>(open: impl Fn(Access) -> Result<T, OpenError>) -> Result<T, CliError> {
     match open(Access::ReadWrite) {
         Err(error) if is_only_readable(&error) => Ok(open(Access::ReadOnly)?),
         opened => Ok(opened?),
@@ -87,14 +92,11 @@ impl OpenStore {
         path: &Path,
         options: impl Fn() -> ::store::Options,
     ) -> Result<Self, CliError> {
-        let opened = Self::open_with(path, options());
-        let is_fallback = opened.as_ref().is_err_and(is_only_readable);
-        if !is_fallback {
-            return Ok(opened?);
-        }
-        let mut options = options();
-        options.engine.read_only = true;
-        Ok(Self::open_with(path, options)?)
+        open_for_reading(|access| {
+            let mut options = options();
+            options.engine.read_only = access == Access::ReadOnly;
+            Self::open_with(path, options)
+        })
     }
 
     /// The way to its engine.

@@ -54,8 +54,8 @@ impl Qcow2Image {
         Ok(Self { file, data_file: None, header, l1, l2, expanded })
     }
 
-    /// The name of the file that holds the clusters, where this one does not: whoever opens the
-    /// image finds it ([`Self::set_data_file`]).
+    /// The name of the file that holds the clusters, where this one does not: the caller opens it
+    /// and sets it ([`Self::set_data_file`]).
     pub(crate) fn data_file_name(&self) -> Option<&[u8]> {
         self.header.data_file.as_deref()
     }

@@ -1,12 +1,12 @@
-//! A client of NBD, for whoever works with a volume that another process serves.
+//! A client of NBD, for programs that work with a volume that another process serves.
 //!
 //! ```text
 //! any thread ── begin ─> request, sent at once ─────────────> server
 //!    └── told by `done` <── receiver's thread <── replies.rs ── replies, in any order
 //! ```
 //!
-//! Many threads may ask at the same time over one connection; each request is told of its answer by
-//! itself, and [`REQUESTS_MAX`] are in flight at most: whoever asks for one more waits. A
+//! Many threads may ask at the same time over one connection. Each request gets its own answer, and
+//! [`REQUESTS_MAX`] are in flight at most: a thread that asks for one more waits. A
 //! connection ends once, for all that is in flight and all that comes after: when the server closes
 //! it, or says what no server says ([`ClientError`]). Dropping a [`Client`] says good-bye and waits
 //! until the server has given the export up.
@@ -48,7 +48,7 @@ pub struct Client {
 
 struct Shared {
     socket: UnixStream,
-    /// Held by whoever sends a request, until all of it is sent.
+    /// A thread that sends a request holds it until all of the request is sent.
     sending: Mutex<()>,
     state: Mutex<State>,
     /// A request has ended.
@@ -194,8 +194,9 @@ impl Drop for Client {
         let (command, cookie, offset_bytes, length_bytes) = (Command::Disconnect, 0, 0, 0);
         let mut good_bye = Vec::new();
         Request { flags: 0, command, cookie, offset_bytes, length_bytes }.encode(&mut good_bye);
-        // The server closes the connection when it has given the export up: whoever deletes or
-        // resizes it next is not to find it in use. Where it has gone there is nobody to wait for.
+        // The server closes the connection when it has given the export up: the next command that
+        // deletes or resizes the volume does not find it in use. A server that has gone is not
+        // waited for.
         if self.shared.send(&good_bye, &[]).is_ok() {
             let lives = |state: &mut State| state.over.is_none();
             let ended = &self.shared.ended;

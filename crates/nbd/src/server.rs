@@ -268,7 +268,7 @@ impl Courtesy for Shared {
     }
 }
 
-/// Serves connections that whoever holds it has accepted, until the server stops.
+/// Serves connections that its owner has accepted, until the server stops.
 #[derive(Clone, Debug)]
 pub struct Adopter {
     shared: Arc<Shared>,

@@ -383,7 +383,7 @@ impl Import<'_> {
         }
     }
 
-    /// So much more of the image was read, and is being written.
+    /// Counts `bytes` of the image that were read and are being written.
     fn show(&mut self, bytes: u64) {
         self.read_bytes += bytes;
         self.progress.advance(bytes);

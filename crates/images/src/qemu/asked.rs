@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use crate::error::ImageError;
 use crate::foreign::ForeignFormat;
 
-/// What `qemu-img` is told of an image.
+/// An image, as the command line of `qemu-img` names it.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Asked<'a> {
     pub(super) format: &'static ForeignFormat,
