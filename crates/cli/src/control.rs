@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use admin::{Control, ControlError, Disconnect, Local, Spoken};
 use engine::control::{DeleteRequest, GetStats, ListOpens, RenameVolume, ResizeVolume};
-use engine::{Options, RequestError, Stats, VolumeInfo};
+use engine::{Options, RequestError, Stats, VolumeInfo, VolumeWritten};
 
 use crate::args::Force;
 use crate::error::CliError;
@@ -152,6 +152,11 @@ impl Store {
     /// The figures of the store.
     pub(crate) fn stats(&self) -> Result<Stats, CliError> {
         self.ask(GetStats {})
+    }
+
+    /// What was written into a volume since the store was opened; nothing where it is gone.
+    pub(crate) fn written_into(&self, name: &str) -> Result<VolumeWritten, CliError> {
+        Ok(self.stats()?.written_into(name))
     }
 
     /// Gives a volume another size, smaller if need be.

@@ -106,7 +106,7 @@ pub use space::write_room::{ReservedFor, WriteRoom};
 pub use stats::stages::{Clock, JobTime, StageTime, StageTimes};
 pub use stats::{
     Counters, HeatFigures, HotPageFigures, ReadCacheFigures, Stats, TableFigures, TablesFigures,
-    UnderWay, VolumeStats, Written,
+    UnderWay, VolumeStats, VolumeWritten, Written,
 };
 pub use walk::difference::{ChangedRange, DifferenceRequest, DifferenceStep};
 pub use walk::weight::{

@@ -134,6 +134,13 @@ impl Placement {
         self.open_room_bytes(Stream::Clients) + free * self.usable_bytes()
     }
 
+    /// The same with the containers that become free without anything being moved.
+    pub(crate) fn coming_room_bytes(&self) -> u64 {
+        let coming = self.space.coming_containers();
+        let containers = coming.saturating_sub(self.reserved_containers(0));
+        self.open_room_bytes(Stream::Clients) + containers * self.usable_bytes()
+    }
+
     /// Worst-case bytes that collection finds beside what clients were promised.
     pub(crate) fn room_beside_bytes(&self, promised_bytes: u64) -> u64 {
         let beyond_bytes = promised_bytes.saturating_sub(self.open_room_bytes(Stream::Clients));

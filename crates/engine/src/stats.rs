@@ -4,8 +4,10 @@
 pub(crate) mod figures;
 pub(crate) mod stages;
 pub(crate) mod table_figures;
+pub(crate) mod volume_written;
 
 use crate::stats::stages::StageTimes;
+pub use crate::stats::volume_written::VolumeWritten;
 
 /// Everything `tamis stats --json` prints; all sizes in bytes.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -15,6 +17,8 @@ pub struct Stats {
     pub uuid: String,
     /// Mapped by volumes.
     pub logical_bytes: u64,
+    /// Mapped by snapshots, each counted whole.
+    pub snapshot_bytes: u64,
     /// Deleted volumes, snapshots and cut-off ranges whose space is yet to come back.
     pub deletions: u64,
     /// Deleted snapshots that several clones, or volumes rolled back to them, still share: their
@@ -32,11 +36,12 @@ pub struct Stats {
     pub journal_bytes: u64,
     /// In use in all: containers, table pages, journal, superblock.
     pub device_bytes: u64,
-    /// Room for frames that is free, or free after the next checkpoints.
+    /// What clients can write now, though all of it were new and could not be compressed: before
+    /// collection gives anything back.
     pub free_bytes: u64,
     /// Room for frames in all.
     pub capacity_bytes: u64,
-    /// The part of that, and of what is free, which only collection may use.
+    /// The part of that which only collection may use.
     pub kept_bytes: u64,
     /// Frames that nothing refers to.
     pub dead_bytes: u64,
@@ -56,12 +61,13 @@ pub struct Stats {
     pub tables_used_ratio: f64,
     /// The highest watermark that either has reached and not left again.
     pub watermark_percent: Option<u8>,
-    /// `logical_bytes / unique_bytes`.
-    pub dedup_ratio: f64,
-    /// `unique_bytes / stored_bytes`.
-    pub compression_ratio: f64,
-    /// `logical_bytes / stored_bytes`.
-    pub reduction_ratio: f64,
+    /// `(logical_bytes + snapshot_bytes) / unique_bytes`. None while nothing is stored, and while
+    /// so much is stored of what was deleted that there are fewer references than chunks.
+    pub dedup_ratio: Option<f64>,
+    /// `unique_bytes / stored_bytes`; none while nothing is stored.
+    pub compression_ratio: Option<f64>,
+    /// `(logical_bytes + snapshot_bytes) / stored_bytes`; none where `dedup_ratio` is.
+    pub reduction_ratio: Option<f64>,
     /// Caches and write buffer as they are now.
     pub memory_bytes: u64,
     /// The bound they keep to.
@@ -97,6 +103,15 @@ pub struct Stats {
     pub stages: StageTimes,
     /// What happened since the store was opened.
     pub counters: Counters,
+}
+
+impl Stats {
+    /// What was written into the volume of this name; nothing where there is none.
+    #[must_use]
+    pub fn written_into(&self, name: &str) -> VolumeWritten {
+        let volume = self.volumes.iter().find(|volume| volume.name == name);
+        volume.map_or_else(VolumeWritten::default, |volume| volume.written)
+    }
 }
 
 /// What requests hold until they have been answered, and what they wrote is in the tables.
@@ -264,6 +279,8 @@ pub struct VolumeStats {
     pub size_bytes: u64,
     /// Mapped to chunks.
     pub mapped_bytes: u64,
+    /// What was written into it since the store was opened.
+    pub written: VolumeWritten,
 }
 
 /// What happened since the store was opened.

@@ -25,6 +25,7 @@ use crate::door::opens::Opener;
 use crate::door::volume::VolumeShared;
 use crate::duplicates::domains::Domains;
 use crate::state::State;
+use crate::stats::volume_written::VolumesWritten;
 use crate::volumes::deletions::Deletions;
 use crate::walk::seeking::Seeking;
 
@@ -43,6 +44,8 @@ pub(crate) struct Volumes {
     pub(crate) domains: Domains,
     /// Which of their chunks are looked up.
     pub(crate) seeking: Seeking,
+    /// What was written into each.
+    pub(crate) written: VolumesWritten,
     next_id: u32,
     /// Openings of volumes that there have ever been.
     opens_made: u64,
@@ -60,6 +63,7 @@ impl Volumes {
             deletions: Deletions::default(),
             domains: Domains::default(),
             seeking: Seeking::default(),
+            written: VolumesWritten::default(),
             next_id: state.next_volume,
             opens_made: 0,
             domains_made: state.domains,

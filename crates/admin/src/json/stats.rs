@@ -2,14 +2,14 @@
 
 use engine::{
     Counters, HeatFigures, HotPageFigures, JobTime, ReadCacheFigures, StageTime, StageTimes, Stats,
-    TableFigures, TablesFigures, UnderWay, VolumeStats, Written,
+    TableFigures, TablesFigures, UnderWay, VolumeStats, VolumeWritten, Written,
 };
 
 use crate::json::record;
 
 record! {
     Stats {
-        uuid, logical_bytes, deletions, deletions_held, unique_chunks, unique_bytes, stored_bytes,
+        uuid, logical_bytes, snapshot_bytes, deletions, deletions_held, unique_chunks, unique_bytes, stored_bytes,
         table_bytes, journal_bytes, device_bytes, free_bytes, capacity_bytes, kept_bytes,
         dead_bytes, collectable_bytes, copied_chunks, copy_bytes, data_used_ratio,
         data_taken_ratio, tables_used_ratio, watermark_percent, dedup_ratio, compression_ratio,
@@ -38,7 +38,8 @@ record! {
         copied_frame_bytes, container_bytes, table_bytes, journal_bytes, superblock_bytes,
         device_bytes, amplification,
     }
-    VolumeStats { name, size_bytes, mapped_bytes }
+    VolumeStats { name, size_bytes, mapped_bytes, written }
+    VolumeWritten { unique_bytes, duplicate_bytes, stored_bytes }
     Counters {
         reads, writes, trims, flushes, bytes_read, bytes_written, chunks_duplicate, chunks_unique,
         chunks_zero, chunks_absorbed, chunks_spared, lookups_denied, lookups_absent, lookups_equal,

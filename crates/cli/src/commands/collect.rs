@@ -35,7 +35,8 @@ struct Report {
     read_bytes: u64,
     moved_bytes: u64,
     written_bytes: u64,
-    /// Room for frames that is free now, beyond what was free before.
+    /// Frames of the containers that are free now, less what was written of them elsewhere: what
+    /// this collection gave back, whatever clients write or delete meanwhile.
     freed_bytes: u64,
     /// Of the room for data, what collection would give back included.
     taken_percent_before: f64,
@@ -71,7 +72,6 @@ fn collect(
     interrupt: &Interrupt,
 ) -> Result<(Report, Result<(), CliError>), CliError> {
     let before = store.ask(GetStats {})?;
-    let room_bytes = before.capacity_bytes.saturating_sub(before.kept_bytes) as f64;
     let taken_percent = |stats: &Stats| 100.0 * stats.data_taken_ratio;
     let mut report = Report {
         taken_percent_before: taken_percent(&before),
@@ -79,23 +79,16 @@ fn collect(
         recompressed_with: args.recompress.map(compression_name),
         ..Report::default()
     };
+    let pace = Pace::new(args.rate, store.is_served());
     let progress = Progress::new("collecting", Unit::Bytes, None);
-    let mut collecting =
-        Collecting { args, pace: Pace::new(args.rate, store.is_served()), progress };
+    let mut collecting = Collecting { args, pace, progress, freed_from_bytes: 0 };
     let mut outcome = collecting.drive(store, interrupt, &mut report);
     report.complete = outcome.is_ok();
     report.seconds = collecting.progress.finish().as_secs_f64();
     match store.ask(GetStats {}) {
-        Ok(after) => {
-            report.taken_percent = taken_percent(&after);
-            report.freed_bytes = after.free_bytes.saturating_sub(before.free_bytes);
-        }
-        // What was done is done: by what the last step said. Why it ended comes first.
-        Err(error) => {
-            let freed_percent = (report.taken_percent_before - report.taken_percent).max(0.0);
-            report.freed_bytes = (room_bytes * freed_percent / 100.0) as u64;
-            outcome = outcome.and(Err(error));
-        }
+        Ok(after) => report.taken_percent = taken_percent(&after),
+        // What was done is done, by what the last step said. Why it ended comes first.
+        Err(error) => outcome = outcome.and(Err(error)),
     }
     Ok((report, outcome))
 }
@@ -104,6 +97,8 @@ struct Collecting<'a> {
     args: &'a CollectArgs,
     pace: Pace,
     progress: Progress,
+    /// Frames that were in the containers which are free now.
+    freed_from_bytes: u64,
 }
 
 impl Collecting<'_> {
@@ -141,6 +136,8 @@ impl Collecting<'_> {
         report.read_bytes += collected.used_bytes;
         report.moved_bytes += collected.moved_bytes;
         report.written_bytes += collected.written_bytes;
+        self.freed_from_bytes += if collected.freed { collected.used_bytes } else { 0 };
+        report.freed_bytes = self.freed_from_bytes.saturating_sub(report.written_bytes);
         self.pace.spend(collected.used_bytes);
     }
 
@@ -153,8 +150,19 @@ impl Collecting<'_> {
             self.progress.set_total((report.read_bytes as f64 / share.max(1e-6)) as u64);
         }
         self.progress.set_done(report.read_bytes);
-        self.progress.note_now_and_then(|| Some(format!("{:.0}% taken", report.taken_percent)));
+        self.progress.note_now_and_then(|| {
+            let saved = saved_note(report).map_or_else(String::new, |saved| format!(", {saved}"));
+            Some(format!("{:.0}% taken{saved}", report.taken_percent))
+        });
     }
+}
+
+/// What a recompression saves of the frames that it moved; none before it moved any.
+fn saved_note(report: &Report) -> Option<String> {
+    report.recompressed_with.as_ref()?;
+    let saved_bytes = report.moved_bytes.saturating_sub(report.written_bytes);
+    let percent = (saved_bytes * 100).checked_div(report.moved_bytes)?;
+    Some(format!("{percent}% saved"))
 }
 
 fn summary(report: &Report) -> String {
@@ -163,7 +171,10 @@ fn summary(report: &Report) -> String {
         kept => format!(", {} kept for damage in them (see `tamis scrub`)", human_count(kept)),
     };
     let smaller = match &report.recompressed_with {
-        Some(name) => format!(", now {} with {name}", human_bytes(report.written_bytes)),
+        Some(name) => {
+            let saved = saved_note(report).map_or_else(String::new, |saved| format!(" ({saved})"));
+            format!(", now {} with {name}{saved}", human_bytes(report.written_bytes))
+        }
         None => String::new(),
     };
     format!(

@@ -24,7 +24,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use engine::control::{Rollback, SetDedup, SetQuota};
-use engine::{Counters, Dedup, NewVolume, RequestError, SnapshotRequest, Stats, VolumeInfo};
+use engine::{Dedup, NewVolume, RequestError, SnapshotRequest, VolumeInfo, VolumeWritten};
 use format::catalog::VolumeName;
 use images::DiskImage;
 use serde::Serialize;
@@ -68,9 +68,20 @@ struct Summary {
     read_bytes: u64,
     /// Of the image, what was not holes or long runs of zeros; of a stream, what it brought.
     data_bytes: u64,
-    /// Frames that were stored for it: whatever else the store gains or loses meanwhile.
+    /// Of chunks that were new, before compression.
+    unique_bytes: u64,
+    /// Of chunks that were stored already.
+    duplicate_bytes: u64,
+    /// Frames that were stored for it, whatever else the store gains or loses meanwhile.
     stored_bytes: u64,
     seconds: f64,
+}
+
+impl Summary {
+    fn written(&self) -> VolumeWritten {
+        let Self { unique_bytes, duplicate_bytes, stored_bytes, .. } = *self;
+        VolumeWritten { unique_bytes, duplicate_bytes, stored_bytes }
+    }
 }
 
 pub(super) fn run(args: &ImportArgs) -> Result<(), CliError> {
@@ -96,12 +107,11 @@ pub(super) fn run(args: &ImportArgs) -> Result<(), CliError> {
     let options = engine_options(&args.engine, false);
     let summary = Store::with_engine(&args.store, &options, |store| {
         let progress = Progress::new("importing", Unit::Bytes, to_read_bytes);
-        let before = store.stats()?.counters;
-        let (read_bytes, data_bytes) = (0, 0);
+        let (read_bytes, data_bytes, written) = (0, 0, VolumeWritten::default());
         let mut import =
-            Import { store, image: &image, before, progress, interrupt, read_bytes, data_bytes };
+            Import { store, image: &image, progress, interrupt, read_bytes, data_bytes, written };
         let image_bytes = import.fill_volume(args)?;
-        import.summary(args.volume.clone(), image_bytes)
+        Ok(import.summary(args.volume.clone(), image_bytes))
     })?;
     report(args, &summary)
 }
@@ -118,8 +128,10 @@ fn print_text(summary: &Summary) -> Result<(), CliError> {
         0 => String::new(),
         _ => format!(", {}/s", human_bytes(speed as u64)),
     };
+    let saved =
+        summary.written().saved_note().map_or_else(String::new, |saved| format!(", {saved}"));
     output::print_line(format_args!(
-        "imported {} into {}: {} of data now take {} ({seconds}{speed})",
+        "imported {} into {}: {} of data now take {}{saved} ({seconds}{speed})",
         human_bytes(summary.image_bytes),
         summary.snapshot.as_ref().unwrap_or(&summary.volume),
         human_bytes(summary.data_bytes),
@@ -131,11 +143,12 @@ fn print_text(summary: &Summary) -> Result<(), CliError> {
 struct Import<'a> {
     store: &'a Store,
     image: &'a Image,
-    before: Counters,
     progress: Progress,
     interrupt: Interrupt,
     read_bytes: u64,
     data_bytes: u64,
+    /// What became of it in the volume that only this import writes.
+    written: VolumeWritten,
 }
 
 impl Import<'_> {
@@ -281,23 +294,29 @@ impl Import<'_> {
         let volume = self.store.open(name, "import")?;
         let writer = VolumeWriter::new(&volume, true);
         let image_bytes = match self.image {
-            Image::Disk(disk) => self.copy_disk(disk, &writer)?,
+            Image::Disk(disk) => self.copy_disk(name, disk, &writer)?,
             Image::Stream(stream) => {
                 self.copy_stream(name, &mut *stream.borrow_mut(), &writer, room)?
             }
         };
         writer.finish()?;
+        self.written = self.store.written_into(name)?;
         Ok(image_bytes)
     }
 
-    fn copy_disk(&mut self, disk: &DiskImage, to: &VolumeWriter<'_>) -> Result<u64, CliError> {
+    fn copy_disk(
+        &mut self,
+        name: &str,
+        disk: &DiskImage,
+        to: &VolumeWriter<'_>,
+    ) -> Result<u64, CliError> {
         let end_bytes = padded(disk.size_bytes());
         let mut at = 0;
         while let Some(run) = disk.next_data(at)? {
             let start = (run.start - run.start % RUN_ALIGN_BYTES).max(at);
             let end = run.end.next_multiple_of(RUN_ALIGN_BYTES).min(end_bytes);
             to.zero(at, start - at)?;
-            self.copy_run(disk, start..end, to)?;
+            self.copy_run(name, disk, start..end, to)?;
             at = end;
         }
         to.zero(at, end_bytes - at)?;
@@ -307,6 +326,7 @@ impl Import<'_> {
 
     fn copy_run(
         &mut self,
+        name: &str,
         disk: &DiskImage,
         run: Range<u64>,
         to: &VolumeWriter<'_>,
@@ -319,7 +339,7 @@ impl Import<'_> {
             let mut buf = to.buffer(at, usize::try_from(piece_end - at).unwrap_or(0));
             disk.read_at(at, buf.bytes_mut())?;
             self.data_bytes += to.write(at, buf)?;
-            self.show(piece_end - at);
+            self.show(name, piece_end - at);
             at = piece_end;
         }
         Ok(())
@@ -354,7 +374,7 @@ impl Import<'_> {
                 self.data_bytes += to.write(at, buf)?;
             }
             at += length as u64;
-            self.show(length as u64);
+            self.show(name, length as u64);
             if length < piece.len() {
                 break;
             }
@@ -383,19 +403,29 @@ impl Import<'_> {
         }
     }
 
-    /// Counts `bytes` of the image that were read and are being written.
-    fn show(&mut self, bytes: u64) {
+    /// Counts `bytes` of the image that were read and are being written into volume `name`.
+    fn show(&mut self, name: &str, bytes: u64) {
         self.read_bytes += bytes;
         self.progress.advance(bytes);
-        let (store, before) = (self.store, &self.before);
-        self.progress.note_now_and_then(|| saved_note(before, &store.stats().ok()?));
+        let store = self.store;
+        self.progress.note_now_and_then(|| store.written_into(name).ok()?.saved_note());
     }
 
-    fn summary(self, volume: String, image_bytes: u64) -> Result<Summary, CliError> {
-        let stored_bytes = stored_since(&self.before, &self.store.stats()?.counters);
-        let seconds = self.progress.finish().as_secs_f64();
-        let (snapshot, read_bytes, data_bytes) = (None, self.read_bytes, self.data_bytes);
-        Ok(Summary { volume, snapshot, image_bytes, read_bytes, data_bytes, stored_bytes, seconds })
+    fn summary(self, volume: String, image_bytes: u64) -> Summary {
+        let Self { progress, read_bytes, data_bytes, written, .. } = self;
+        let seconds = progress.finish().as_secs_f64();
+        let VolumeWritten { unique_bytes, duplicate_bytes, stored_bytes } = written;
+        Summary {
+            volume,
+            snapshot: None,
+            image_bytes,
+            read_bytes,
+            data_bytes,
+            unique_bytes,
+            duplicate_bytes,
+            stored_bytes,
+            seconds,
+        }
     }
 }
 
@@ -434,55 +464,9 @@ fn ask_about(volume: &VolumeInfo, args: &ImportArgs) -> Result<(), CliError> {
     confirm(&args.confirm, format_args!("Replace the {held} that volume {name} holds?"))
 }
 
-/// Frames that were stored between two looks: a count that only grows, whatever is deleted.
-fn stored_since(before: &Counters, now: &Counters) -> u64 {
-    now.frame_bytes_stored.saturating_sub(before.frame_bytes_stored)
-}
-
-/// What was saved between two looks, of what the engine has placed by the second: what still waits
-/// in the write buffer is neither saved nor stored.
-fn saved_note(before: &Counters, now: &Stats) -> Option<String> {
-    let placed = |counters: &Counters| counters.chunks_duplicate + counters.chunks_unique;
-    let chunks = placed(&now.counters).checked_sub(placed(before)).filter(|chunks| *chunks > 0)?;
-    let placed_bytes = chunks * u64::from(now.chunk_bytes);
-    let stored_bytes = stored_since(before, &now.counters).min(placed_bytes);
-    Some(format!("{}% saved", (placed_bytes - stored_bytes) * 100 / placed_bytes))
-}
-
 /// Whether the volume may be enlarged.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 enum Room {
     Fixed,
     Growing,
-}
-
-#[cfg(test)]
-mod tests {
-    use engine::{Counters, Stats};
-
-    use super::saved_note;
-
-    fn stats(chunks_unique: u64, chunks_duplicate: u64, frame_bytes_stored: u64) -> Stats {
-        let counters =
-            Counters { chunks_unique, chunks_duplicate, frame_bytes_stored, ..Counters::default() };
-        Stats { counters, chunk_bytes: 4096, ..Stats::default() }
-    }
-
-    #[test]
-    fn savings_are_of_what_has_been_placed() {
-        let before = stats(10, 10, 40_000);
-        let note = |now: &Stats| saved_note(&before.counters, now);
-        assert_eq!(note(&before), None);
-        assert_eq!(note(&stats(20, 20, 40_000 + 20_480)).unwrap(), "75% saved");
-        let incompressible = stats(20, 10, 40_000 + 41_200);
-        assert_eq!(note(&incompressible).unwrap(), "0% saved");
-    }
-
-    /// What goes meanwhile, as a volume that was deleted, is no saving.
-    #[test]
-    fn savings_do_not_count_what_is_deleted() {
-        let before = Stats { stored_bytes: 1 << 30, ..stats(10, 10, 40_000) };
-        let now = Stats { stored_bytes: 0, ..stats(20, 20, 40_000 + 40_960) };
-        assert_eq!(saved_note(&before.counters, &now).unwrap(), "50% saved");
-    }
 }

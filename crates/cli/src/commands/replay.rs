@@ -145,14 +145,15 @@ fn drive(
     let mut driver = Driver::new(client, volume, content, truth, buffer);
     let times_before_ns = cpu_times_ns();
     let started = Instant::now();
-    make_all(&mut driver, &mut source, request, interrupt)?;
+    let saved = || client.stats().ok()?.written_into(&args.volume).saved_note();
+    make_all(&mut driver, &mut source, request, interrupt, saved)?;
     let carried = driver.finish()?;
     let elapsed = started.elapsed();
     let times_after_ns = cpu_times_ns();
     let stats = client.stats()?;
     let skipped = source.skipped();
     let measured = Measured { carried, elapsed, times_before_ns, times_after_ns, stats, skipped };
-    let mut run = measured.figures(&driver.truth, request_buffer_bytes);
+    let mut run = measured.figures(&args.volume, &driver.truth, request_buffer_bytes);
     run.duplicates.store_is_new = target.is_new();
     if args.verify {
         run.verified = Some(verify(&mut driver, carried.written_bytes, interrupt)?.into());
@@ -172,6 +173,7 @@ fn make_all(
     source: &mut Source,
     mut request: Request,
     interrupt: &Interrupt,
+    saved: impl Fn() -> Option<String>,
 ) -> Result<(), CliError> {
     let (unit, total, _) = source.progress();
     let mut progress = Progress::new("replaying", unit, total);
@@ -182,6 +184,7 @@ fn make_all(
         if made.is_multiple_of(REQUESTS_PER_LOOK) {
             interrupt.check()?;
             progress.set_done(source.progress().2);
+            progress.note_now_and_then(&saved);
         }
         if !source.read(&mut request)? {
             return Ok(());

@@ -205,16 +205,20 @@ fn reduction(stats: &Stats) -> Table {
         String::new(),
         mapped_by(stats),
     ]);
+    if stats.snapshot_bytes > 0 {
+        let snapshots = counted(count_snapshots(stats) as u64, "snapshot");
+        table.row([
+            "by snapshots".into(),
+            human_bytes(stats.snapshot_bytes),
+            String::new(),
+            format!("{snapshots}, each counted whole"),
+        ]);
+    }
     table.row([
         "after deduplication".into(),
         human_bytes(stats.unique_bytes),
         ratio(stats.dedup_ratio),
-        format!(
-            "{} of {chunk}{}{}",
-            counted(stats.unique_chunks, "unique chunk"),
-            held_by(stats),
-            named_by(stats)
-        ),
+        format!("{} of {chunk}{}", counted(stats.unique_chunks, "unique chunk"), named_by(stats)),
     ]);
     table.row([
         "after compression".into(),
@@ -250,14 +254,6 @@ fn mapped_by(stats: &Stats) -> String {
     }
 }
 
-/// `, of 3 snapshots too`: what they alone hold is stored, and mapped by no volume.
-fn held_by(stats: &Stats) -> String {
-    match count_snapshots(stats) {
-        0 => String::new(),
-        count => format!(", of {} too", counted(count as u64, "snapshot")),
-    }
-}
-
 fn count_snapshots(stats: &Stats) -> usize {
     stats.volumes.iter().filter(|volume| volume.name.contains('@')).count()
 }
@@ -272,10 +268,10 @@ fn room(Report { stats, served, .. }: &Report) -> Table {
     // As `--warn` counts: 80% is said when it is reached.
     let used = |ratio: f64| format!("{}% used", (ratio * 100.0) as u64);
     let data_used = used(stats.data_used_ratio);
-    // In a small store, or a full one, what is kept explains why writes find nothing.
+    // In a small store, or a full one, what is kept explains why so little of it is free.
     let kept = match stats.kept_bytes {
         kept_bytes if kept_bytes * 10 < stats.free_bytes => String::new(),
-        kept_bytes => format!(" ({} is kept for collection)", human_bytes(kept_bytes)),
+        kept_bytes => format!(" ({} more is kept for collection)", human_bytes(kept_bytes)),
     };
     row("free", stats.free_bytes, format!("of {capacity} for data, {data_used}{kept}"));
     let collectable = human_bytes(stats.collectable_bytes);
@@ -395,7 +391,10 @@ fn written(stats: &Stats) -> Table {
     row("tables", written.table_bytes, "");
     row("journal", written.journal_bytes, "");
     row("superblock", written.superblock_bytes, "");
-    let times = format!("{} of what clients wrote", ratio(written.amplification));
+    let times = match written.client_bytes {
+        0 => String::new(),
+        _ => format!("{} of what clients wrote", ratio(Some(written.amplification))),
+    };
     row("device wrote", written.device_bytes, &times);
     table
 }
@@ -419,8 +418,8 @@ fn traffic(rates: &Rates) -> Table {
     table
 }
 
-fn ratio(value: f64) -> String {
-    if value > 0.0 { format!("{value:.2}x") } else { "-".to_owned() }
+fn ratio(value: Option<f64>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| format!("{value:.2}x"))
 }
 
 #[cfg(test)]

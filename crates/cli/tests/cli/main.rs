@@ -12,6 +12,7 @@ mod estimate;
 mod exchanged;
 mod explain;
 mod failing;
+mod figures;
 mod harness;
 mod help;
 mod images;

@@ -52,7 +52,7 @@ impl Engine {
         let (kept_for_release, _) = self.kept_for_release();
         let kept_bytes = self.placement.kept_bytes() + kept_for_release;
         let room_bytes = self.geometry.capacity_bytes().saturating_sub(kept_bytes);
-        let spare_bytes = self.free_bytes().saturating_sub(kept_bytes) + coming_bytes;
+        let spare_bytes = self.unoccupied_bytes().saturating_sub(kept_bytes) + coming_bytes;
         part(room_bytes.saturating_sub(spare_bytes), room_bytes)
     }
 

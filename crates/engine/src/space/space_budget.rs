@@ -118,6 +118,18 @@ impl SpaceBudget {
         chunks > 0 && self.reserved_chunks + self.left_alone.chunks + chunks > self.limit.chunks
     }
 
+    /// Bytes of one long write that fits into `room_bytes` beside what is promised already; none
+    /// where the tables have no blocks for it.
+    pub(crate) fn free_bytes(&self, room_bytes: u64) -> u64 {
+        if self.lacks_chunks(1) {
+            return 0;
+        }
+        let taken_bytes = self.reserved_bytes + self.left_alone.bytes + BLOCK_BYTES as u64;
+        let room_bytes = room_bytes.saturating_sub(taken_bytes);
+        let chunk_room_bytes = self.worst_case_bytes(1) - BLOCK_BYTES as u64;
+        room_bytes / chunk_room_bytes * u64::from(self.chunk_bytes)
+    }
+
     /// Gives a reservation back, its write having been applied or dropped.
     pub(crate) fn settle(&mut self, chunks: u64) {
         self.reserved_bytes -= self.worst_case_bytes(chunks);

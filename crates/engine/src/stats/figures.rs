@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use format::BLOCK_BYTES;
+use format::catalog::{CatalogEntry, VolumeState};
 use format::root::Stream;
 use format::units::{CONTAINER_BYTES, Codec, Compression, Zone};
 
@@ -19,6 +20,8 @@ impl Engine {
         let deletions = self.volumes.deletions.count();
         let deletions_held = self.volumes.deletions.held(&self.state.catalog);
         let logical_bytes = totals.mapped_chunks * chunk_bytes;
+        let snapshot_bytes = self.state.catalog.iter().filter_map(mapped_by_snapshot).sum::<u64>();
+        let snapshot_bytes = snapshot_bytes * chunk_bytes;
         let unique_bytes = totals.unique_chunks * chunk_bytes;
         let stored_bytes = totals.live_frame_bytes;
         let table_bytes = self.state.store.used_blocks() * BLOCK_BYTES as u64;
@@ -27,10 +30,15 @@ impl Engine {
         let free_bytes = self.free_bytes();
         let superblock_bytes = self.devices.size_bytes(Zone::Superblock);
         let [data_used_ratio, tables_used_ratio] = self.used_ratios();
-        let occupied_bytes = capacity_bytes - free_bytes;
+        let occupied_bytes = capacity_bytes - self.unoccupied_bytes();
+        let dedup_ratio = ratio(logical_bytes + snapshot_bytes, unique_bytes);
+        let dedup_ratio = dedup_ratio.filter(|&ratio| ratio >= 1.0);
+        let compression_ratio = ratio(unique_bytes, stored_bytes);
+        let whole = dedup_ratio.zip(compression_ratio);
         Stats {
             uuid: format!("{:032x}", u128::from_be_bytes(self.geometry.uuid)),
             logical_bytes,
+            snapshot_bytes,
             deletions: deletions - deletions_held,
             deletions_held,
             unique_chunks: totals.unique_chunks,
@@ -50,9 +58,9 @@ impl Engine {
             data_taken_ratio: self.data_taken_ratio(),
             tables_used_ratio,
             watermark_percent: self.watermarks.highest(),
-            dedup_ratio: ratio(logical_bytes, unique_bytes),
-            compression_ratio: ratio(unique_bytes, stored_bytes),
-            reduction_ratio: ratio(logical_bytes, stored_bytes),
+            dedup_ratio,
+            compression_ratio,
+            reduction_ratio: whole.map(|(dedup, compression)| dedup * compression),
             memory_bytes: self.resident_bytes(),
             memory_bytes_max: self.memory_bytes_max,
             under_way: self.under_way(),
@@ -131,8 +139,14 @@ impl Engine {
         }
     }
 
+    /// What clients can write now, though nothing of it were stored already or could be compressed:
+    /// what they are promised room for, or are after the next checkpoints.
+    fn free_bytes(&self) -> u64 {
+        self.intake.lock().space.free_bytes(self.placement.coming_room_bytes())
+    }
+
     /// Containers that are free or will be, and what is left of the open ones.
-    pub(crate) fn free_bytes(&self) -> u64 {
+    pub(crate) fn unoccupied_bytes(&self) -> u64 {
         let space = &self.placement.space;
         let containers = space.coming_containers();
         let open_bytes = |stream| self.placement.open_room_bytes(stream);
@@ -160,6 +174,7 @@ impl Engine {
             size_bytes: volume.size_bytes(),
             mapped_bytes: chunk_bytes
                 * self.state.catalog.get(volume.id).map_or(0, |entry| entry.mapped_chunks),
+            written: self.volumes.written.of(volume.id),
         };
         self.volumes.iter().map(figures).collect()
     }
@@ -178,8 +193,14 @@ impl Engine {
     }
 }
 
-fn ratio(of: u64, to: u64) -> f64 {
-    if to == 0 { 1.0 } else { of as f64 / to as f64 }
+fn ratio(of: u64, to: u64) -> Option<f64> {
+    (to > 0).then(|| of as f64 / to as f64)
+}
+
+/// Chunks that a snapshot maps which is there; none for volumes, and for what is being deleted.
+fn mapped_by_snapshot(entry: &CatalogEntry) -> Option<u64> {
+    let is_snapshot = entry.lineage.snapshot_of.is_some();
+    (is_snapshot && entry.state == VolumeState::Live).then_some(entry.mapped_chunks)
 }
 
 /// `lz4`, `zstd:3` or `none`.

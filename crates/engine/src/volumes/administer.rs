@@ -347,6 +347,7 @@ impl Engine {
             }
             Ok(Piece::Finished) => {
                 self.volumes.deletions.ended(id);
+                self.volumes.written.forget(id);
                 true
             }
             Err(error) => self.stop_for(&error),

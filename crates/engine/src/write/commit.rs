@@ -143,6 +143,7 @@ impl Engine {
         heals.iter().for_each(|&pbn| self.note_popular(pbn));
         let stored_bytes = stores.iter().map(|new| u64::from(new.length_bytes));
         self.counters.frame_bytes_stored += stored_bytes.sum::<u64>();
+        self.volumes.written.count(group, u64::from(self.geometry.chunk_bytes));
         Ok(true)
     }
 

@@ -293,11 +293,7 @@ fn a_refused_write_keeps_its_share_of_a_quota_while_a_piece_of_it_is_on_its_way(
     let (mut hand, held) = Holder::open(&wish, hand.close());
     let volume = hand.beside(|client| client.volume("v").unwrap());
     let full = hand.volume("w", 1 << 30);
-    // What clients may have: two containers are collection's.
-    let room_bytes = |hand: &mut Hand| {
-        let stats = hand.beside(|client| client.stats()).unwrap();
-        stats.free_bytes - 2 * u64::from(format::units::CONTAINER_BYTES)
-    };
+    let room_bytes = |hand: &mut Hand| hand.beside(|client| client.stats()).unwrap().free_bytes;
     let mut written = 0;
     while room_bytes(&mut hand) > 7 * MIB / 4 {
         assert_eq!(hand.write(&full, written * MIB, &fresh(written, MIB / 2)), None);

@@ -18,6 +18,7 @@ mod difference;
 mod directories;
 mod domains;
 mod explain;
+mod figures;
 mod full_trims;
 mod fullness;
 mod fullness_collecting;

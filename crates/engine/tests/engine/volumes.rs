@@ -197,7 +197,7 @@ fn a_deleted_volume_gives_its_space_back_and_its_name() {
     assert_ne!(again.id(), volume.id());
     assert_eq!(stand.read(&again, 0, MIB), vec![0; MIB as usize]);
     stand.wait_until("the end of the deletion", |stats| stats.deletions == 0);
-    stand.wait_until("the dead volume's space", |stats| stats.free_bytes > 120 * MIB);
+    stand.wait_until("the dead volume's space", |stats| stats.free_bytes > 112 * MIB);
     assert_eq!(stand.read(&keeper, 32 * MIB, CHUNK), fresh(1, CHUNK));
     assert_eq!(stand.stats().unique_chunks, MIB / CHUNK + 1);
     check_clean(&stand.close());

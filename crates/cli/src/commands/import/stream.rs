@@ -22,10 +22,10 @@
 //! to its end is removed by the next import, and with the snapshot B.
 
 use engine::control::{Rollback, TakeCopied};
-use engine::{NewVolume, RequestError, SnapshotRequest, VolumeInfo};
+use engine::{NewVolume, RequestError, SnapshotRequest, VolumeInfo, VolumeWritten};
 use format::stream::{Section, StreamHeader, StreamVersion};
 
-use super::{Summary, check_domain, stored_since};
+use super::{Summary, check_domain};
 use crate::args::{Force, ImportArgs};
 use crate::commands::confirm::confirm;
 use crate::control::Store;
@@ -51,18 +51,21 @@ pub(super) fn run(
     let options = engine_options(&args.engine, false);
     let StreamHeader { target, data_bytes, .. } = source.header.clone();
     Store::with_engine(&args.store, &options, |store| {
-        let before = store.stats()?.counters;
         let progress = Progress::new("importing", Unit::Bytes, Some(data_bytes));
-        let mut import = StreamImport { store, interrupt, progress };
+        let mut import =
+            StreamImport { store, interrupt, progress, written: VolumeWritten::default() };
         let data_bytes = import.apply_to(args, &mut source)?;
         let seconds = import.progress.finish().as_secs_f64();
+        let VolumeWritten { unique_bytes, duplicate_bytes, stored_bytes } = import.written;
         Ok(Summary {
             volume: args.volume.clone(),
             snapshot: Some(format!("{}@{}", args.volume, target.name)),
             image_bytes: target.size_bytes,
             read_bytes: data_bytes,
             data_bytes,
-            stored_bytes: stored_since(&before, &store.stats()?.counters),
+            unique_bytes,
+            duplicate_bytes,
+            stored_bytes,
             seconds,
         })
     })
@@ -73,6 +76,8 @@ struct StreamImport<'a> {
     store: &'a Store,
     interrupt: &'a Interrupt,
     progress: Progress,
+    /// What became of what the stream brought.
+    written: VolumeWritten,
 }
 
 impl StreamImport<'_> {
@@ -307,6 +312,7 @@ impl StreamImport<'_> {
         }
         let volume = self.store.open(name, "import")?;
         let writer = VolumeWriter::new(&volume, blank);
+        let (store, before) = (self.store, self.store.written_into(name)?);
         let mut payload = Vec::new();
         let mut data_bytes = 0;
         while let Some(section) = source.next_section(&mut payload)? {
@@ -318,6 +324,9 @@ impl StreamImport<'_> {
                     writer.write(offset_bytes, buf)?;
                     data_bytes += length_bytes;
                     self.progress.set_done(data_bytes);
+                    self.progress.note_now_and_then(|| {
+                        store.written_into(name).ok()?.since(&before).saved_note()
+                    });
                 }
                 Section::Hole { offset_bytes, length_bytes } => {
                     writer.zero(offset_bytes, length_bytes)?;
@@ -326,6 +335,7 @@ impl StreamImport<'_> {
             }
         }
         writer.finish()?;
+        self.written = store.written_into(name)?.since(&before);
         Ok(data_bytes)
     }
 

@@ -26,6 +26,10 @@ pub(super) struct Run {
     pub(super) reads: u64,
     pub(super) written_bytes: u64,
     pub(super) read_bytes: u64,
+    /// Frames that were stored for it.
+    pub(super) stored_bytes: u64,
+    /// Part of what was written, zeros left out, that takes no room; none where nothing was stored.
+    pub(super) saved_percent: Option<u64>,
     pub(super) skipped: SkippedFigures,
     pub(super) seconds: f64,
     pub(super) bytes_per_second: f64,
@@ -138,13 +142,20 @@ impl Measured {
         threads::cpu_time_between_ns(&self.times_before_ns, &self.times_after_ns, name) as f64
     }
 
-    pub(super) fn figures(self, truth: &Truth, request_buffer_bytes: Option<u64>) -> Run {
+    /// The figures of a replay into `volume`.
+    pub(super) fn figures(
+        self,
+        volume: &str,
+        truth: &Truth,
+        request_buffer_bytes: Option<u64>,
+    ) -> Run {
         let Carried { reads, writes, read_bytes, written_bytes, .. } = self.carried;
         let seconds = self.elapsed.as_secs_f64().max(1e-9);
         let carried_bytes = (written_bytes + read_bytes) as f64;
         let chunk_bytes = self.stats.chunk_bytes;
         let chunks = (carried_bytes / f64::from(chunk_bytes)).max(1.0);
         let stats = &self.stats;
+        let written = stats.written_into(volume);
         let beside_bytes = stats.tables.young_bytes + stats.tables.directory_bytes;
         let cache_bytes = stats.tables.cached_pages_max * PAGE_BYTES + beside_bytes;
         // What was never written yet is in no block.
@@ -157,6 +168,8 @@ impl Measured {
             reads,
             written_bytes,
             read_bytes,
+            stored_bytes: written.stored_bytes,
+            saved_percent: written.saved_percent(),
             skipped: self.skipped(),
             seconds,
             bytes_per_second: carried_bytes / seconds,

@@ -72,6 +72,8 @@ fn summary(run: &Run) -> Table {
         table.row([name.to_owned(), figure, note]);
     };
     row("written", human_bytes(run.written_bytes), format!("{} writes", human_count(run.writes)));
+    let saved = run.saved_percent.map_or_else(String::new, |percent| format!("{percent}% saved"));
+    row("stored", human_bytes(run.stored_bytes), saved);
     if run.reads > 0 {
         row("read", human_bytes(run.read_bytes), format!("{} reads", human_count(run.reads)));
     }
