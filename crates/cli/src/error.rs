@@ -334,6 +334,12 @@ pub(crate) enum CliError {
     NotConfirmed,
     #[error("nothing was changed: add --yes, for nobody can be asked here \"{question}\"")]
     NobodyToAsk { question: String },
+    #[error(
+        "{wished} connections need more than the {descriptors_max} file descriptors that this \
+         process may have: raise the limit (`ulimit -n`, LimitNOFILE= of systemd), or use \
+         --max-connections with {most} at most"
+    )]
+    TooFewDescriptors { wished: u64, most: u64, descriptors_max: u64 },
     #[error("{action}: {source}")]
     System { action: &'static str, source: io::Error },
     #[error("the store's thread ended without a word: this is a defect of tamis, please report it")]

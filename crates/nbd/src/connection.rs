@@ -16,7 +16,7 @@ use threads::AdaptiveSpin;
 
 use crate::courtesy::{Courtesy, Turns};
 use crate::exports::Offered;
-use crate::handshake::{Agreed, Handshake, Step};
+use crate::handshake::{Agreed, Handshake, NotServed, Step};
 use crate::incoming::Incoming;
 use crate::link::{self, Link};
 use crate::reply::Replies;
@@ -50,6 +50,8 @@ pub(crate) struct Host<'a> {
     pub(crate) times: &'a Times,
     /// Asked by connections in the background.
     pub(crate) courtesy: &'a dyn Courtesy,
+    /// Takes a place among the connections that are served, when an export has been chosen.
+    pub(crate) admit: &'a dyn Fn() -> Result<(), NotServed>,
 }
 
 /// A connection that is served.
@@ -95,8 +97,10 @@ impl Connection {
     /// request as `spin` says.
     pub(crate) fn serve(&self, mut buffers: Buffers, host: Host<'_>, spin: AdaptiveSpin) {
         let deadline = Instant::now() + host.times.handshake_max;
-        let Host { client, closing, .. } = host;
-        if let Ok(agreed) = self.negotiate(&mut buffers.incoming, client, closing, deadline) {
+        let Host { client, closing, admit, .. } = host;
+        let who = self.background.clone().unwrap_or_else(|| self.socket.peer());
+        let offered = Offered { client, who: &who, admit };
+        if let Ok(agreed) = self.negotiate(&mut buffers.incoming, &offered, closing, deadline) {
             // A client whose connection failed sees that for itself.
             let _ = self.transmit(buffers, agreed, host, spin);
         }
@@ -106,18 +110,16 @@ impl Connection {
     fn negotiate(
         &self,
         incoming: &mut Incoming,
-        client: &Client,
+        offered: &Offered<'_>,
         closing: &AtomicBool,
         deadline: Instant,
     ) -> Result<Agreed<OpenVolume>, Hangup> {
-        let who = self.background.clone().unwrap_or_else(|| self.socket.peer());
-        let offered = Offered { client, who: &who };
         let mut out = Vec::new();
         let mut handshake = Handshake::begin(&mut out);
         loop {
             let (taken, step) = handshake.advance(
                 incoming.unread(),
-                &offered,
+                offered,
                 closing.load(Ordering::Acquire),
                 &mut out,
             );
@@ -143,7 +145,7 @@ impl Connection {
         host: Host<'_>,
         spin: AdaptiveSpin,
     ) -> Result<(), Hangup> {
-        let Host { client, closing, times, courtesy } = host;
+        let Host { client, closing, times, courtesy, .. } = host;
         self.socket.set_read_timeout(Some(READ_TIME))?;
         self.socket.set_write_timeout(Some(WRITE_TIME))?;
         let structured = agreed.structured;

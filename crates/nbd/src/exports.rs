@@ -41,6 +41,8 @@ pub(crate) struct Offered<'a> {
     pub(crate) client: &'a Client,
     /// The client, as operators are told of it.
     pub(crate) who: &'a str,
+    /// Takes a place among the connections that are served.
+    pub(crate) admit: &'a dyn Fn() -> Result<(), NotServed>,
 }
 
 impl Offered<'_> {
@@ -77,6 +79,10 @@ impl Exports for Offered<'_> {
                 return Ok(names);
             }
         }
+    }
+
+    fn admit(&self) -> Result<(), NotServed> {
+        (self.admit)()
     }
 
     fn open(&self, name: &str) -> Result<OpenVolume, NotServed> {

@@ -218,7 +218,9 @@ impl Handshake {
         out: &mut Vec<u8>,
     ) -> Step<X::Export> {
         let name = std::str::from_utf8(data).ok().filter(|name| name.len() <= STRING_BYTES_MAX);
-        let Some((name, export)) = name.and_then(|name| Some((name, exports.open(name).ok()?)))
+        let Some((name, export)) = name
+            .and_then(|name| Some((name, exports.open(name).ok()?)))
+            .filter(|_| exports.admit().is_ok())
         else {
             // This option has no reply that says no.
             return Step::Close;
@@ -242,6 +244,12 @@ impl Handshake {
             return None;
         };
         let export = exports.open(request.export).map_err(|why| answer.not_served(why)).ok()?;
+        if answer.option == OPT_GO
+            && let Err(why) = exports.admit()
+        {
+            answer.not_served(why);
+            return None;
+        }
         let (size, flags) = (export.size_bytes(), self.transmission_flags(&export));
         answer.info(INFO_EXPORT, &[&size.to_be_bytes(), &flags.to_be_bytes()]);
         let (min, max) = (BLOCK_BYTES_MIN, PAYLOAD_BYTES_MAX);

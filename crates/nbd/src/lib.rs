@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! server.rs ─ listen.rs, socket.rs      accept, the connections there are, stop
+//!   │    places.rs, notice.rs           who may connect, and what operators are told
 //!   └─ connection.rs                    one connection, from its greeting to its end
 //!        ├─ handshake.rs ─ exports.rs   bytes in, bytes out: which volume, under which terms
 //!        ├─ session.rs ─ validate.rs    the reader: requests off the socket, to `door` or refused
@@ -35,6 +36,8 @@ pub mod handshake;
 mod incoming;
 mod link;
 mod listen;
+mod notice;
+mod places;
 mod reply;
 mod request;
 mod server;
@@ -46,4 +49,5 @@ mod writer;
 
 pub use error::{ListenError, NbdError};
 pub use listen::Listen;
+pub use notice::{Notice, Notices};
 pub use server::{Adopter, Server, ServerOptions};

@@ -9,15 +9,18 @@
 //! 2. When nothing is in flight, or after [`FINISH_TIME_MAX`], nothing further is read.
 //! 3. When everything is answered, or after [`DRAIN_TIME_MAX`], the connections are cut.
 //!
-//! Whoever has a connection from elsewhere has it served by an [`Adopter`]: `tamis export` and its
-//! like come through the control socket and give way to clients (`courtesy.rs`).
+//! What bounds connections is in `places.rs`: those that have chosen an export have places of their
+//! own, and those that have not cannot take them. Connections that were accepted elsewhere are
+//! served by an [`Adopter`]: `tamis export` and its like come through the control socket and give
+//! way to clients (`courtesy.rs`).
 //!
 //! After a stop nothing of this room uses the engine, unless the engine itself does not answer.
 
-use std::collections::HashMap;
+use std::fs::File;
+use std::io;
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -25,9 +28,12 @@ use engine::Client;
 use threads::{AdaptiveSpin, SpinBudget};
 
 use crate::connection::{Buffers, Connection, Host, STACK_BYTES, Times};
-use crate::courtesy::{Activity, Courtesy, Gate};
+use crate::courtesy::{Courtesy, Gate};
 use crate::error::NbdError;
+use crate::handshake::NotServed;
 use crate::listen::{Listen, Listener};
+use crate::notice::{Notice, Notices};
+use crate::places::Places;
 use crate::socket::Socket;
 
 /// How long requests that are in flight at a stop may take.
@@ -46,8 +52,10 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 pub struct ServerOptions {
     /// Where to listen.
     pub listen: Vec<Listen>,
-    /// Connections at one time; what comes beyond is closed at once.
+    /// Connections that are served at one time: one that chooses an export beyond is refused.
     pub connections_max: usize,
+    /// Connections beside those that have not chosen an export yet: beyond, the oldest is closed.
+    pub half_open_max: usize,
     /// How long a client may take to choose its export.
     pub handshake_time_max: Duration,
     /// How long a client may take nothing of what it is sent while others wait for the memory of
@@ -56,6 +64,8 @@ pub struct ServerOptions {
     /// For how many microseconds a connection polls for its next request before it sleeps, where
     /// that pays ([`threads::AdaptiveSpin`]).
     pub poll_us: u32,
+    /// Who is told of what no client hears.
+    pub notices: Notices,
 }
 
 impl Default for ServerOptions {
@@ -63,9 +73,11 @@ impl Default for ServerOptions {
         Self {
             listen: Vec::new(),
             connections_max: 128,
-            handshake_time_max: Duration::from_secs(30),
+            half_open_max: 64,
+            handshake_time_max: Duration::from_secs(10),
             stalled_time_max: Duration::from_secs(10),
             poll_us: 0,
+            notices: Notices::default(),
         }
     }
 }
@@ -80,28 +92,19 @@ pub struct Server {
 
 struct Shared {
     client: Client,
-    connections_max: usize,
     times: Times,
     /// What each reader begins with; all share one budget.
     spin: AdaptiveSpin,
     closing: AtomicBool,
-    connections: Mutex<Connections>,
-    /// A connection has ended.
-    ended: Condvar,
+    places: Places,
+    notices: Notices,
     /// Whose turn it is among those that give way.
     turn: Gate,
 }
 
-#[derive(Default)]
-struct Connections {
-    next_id: u64,
-    open: HashMap<u64, Arc<Connection>>,
-}
-
 impl std::fmt::Debug for Shared {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let open = self.connections().open.len();
-        f.debug_struct("Shared").field("connections", &open).finish_non_exhaustive()
+        f.debug_struct("Shared").field("places", &self.places).finish_non_exhaustive()
     }
 }
 
@@ -119,15 +122,14 @@ impl Server {
         let budget = Arc::new(SpinBudget::new(spinning_max()));
         let shared = Arc::new(Shared {
             client,
-            connections_max: options.connections_max,
             times: Times {
                 handshake_max: options.handshake_time_max,
                 stalled_max: options.stalled_time_max,
             },
             spin: AdaptiveSpin::up_to_us(options.poll_us).sharing(budget),
             closing: AtomicBool::new(false),
-            connections: Mutex::default(),
-            ended: Condvar::new(),
+            places: Places::new(options.connections_max, options.half_open_max),
+            notices: options.notices,
             turn: Gate::default(),
         });
         let mut server = Self { addresses: Vec::new(), acceptors: Vec::new(), shared };
@@ -170,7 +172,7 @@ impl Server {
     /// Connections that are open.
     #[must_use]
     pub fn connections(&self) -> usize {
-        self.shared.connections().open.len()
+        self.shared.places.open()
     }
 
     /// Stops serving; returns within about two seconds.
@@ -186,10 +188,11 @@ impl Server {
             let _ = acceptor.join();
         }
         self.shared.finish();
-        self.shared.for_each(Connection::drain);
-        if !self.shared.wait_until_none(DRAIN_TIME_MAX) {
-            self.shared.for_each(Connection::cut);
-            self.shared.wait_until_none(CUT_TIME_MAX);
+        let places = &self.shared.places;
+        places.for_each(Connection::drain);
+        if !places.wait_until_none(DRAIN_TIME_MAX) {
+            places.for_each(Connection::cut);
+            places.wait_until_none(CUT_TIME_MAX);
         }
     }
 }
@@ -201,70 +204,30 @@ impl Drop for Server {
 }
 
 impl Shared {
-    fn connections(&self) -> MutexGuard<'_, Connections> {
-        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn serve(&self, connection: &Connection, buffers: Buffers) {
+    /// Serves a connection whose client takes its place by `admit`.
+    fn serve(
+        &self,
+        connection: &Connection,
+        buffers: Buffers,
+        admit: &dyn Fn() -> Result<(), NotServed>,
+    ) {
         let Self { client, closing, times, .. } = self;
-        let host = Host { client, closing, times, courtesy: self };
+        let host = Host { client, closing, times, courtesy: self, admit };
         connection.serve(buffers, host, self.spin.clone());
-    }
-
-    fn for_each(&self, action: impl Fn(&Connection)) {
-        // Not under the lock: what is done to a connection may end it.
-        let open: Vec<_> = self.connections().open.values().map(Arc::clone).collect();
-        open.iter().for_each(|connection| action(connection));
     }
 
     /// Waits until nothing is in flight, for a while.
     fn finish(&self) {
         let deadline = Instant::now() + FINISH_TIME_MAX;
-        let is_busy = || self.connections().open.values().any(|connection| connection.is_busy());
-        while is_busy() && Instant::now() < deadline {
+        while self.places.are_busy() && Instant::now() < deadline {
             thread::sleep(LOOK_TIME);
         }
-    }
-
-    /// Waits until no connection is open, for `time_max`; false when there still is one.
-    fn wait_until_none(&self, time_max: Duration) -> bool {
-        let connections = self.connections();
-        let (connections, _) = self
-            .ended
-            .wait_timeout_while(connections, time_max, |connections| !connections.open.is_empty())
-            .unwrap_or_else(PoisonError::into_inner);
-        connections.open.is_empty()
-    }
-
-    fn admit(&self, socket: Socket) -> Option<(u64, Arc<Connection>)> {
-        let mut connections = self.connections();
-        if connections.open.len() >= self.connections_max {
-            return None;
-        }
-        Some(connections.add(Connection::new(socket, None)))
-    }
-}
-
-impl Connections {
-    fn add(&mut self, connection: Connection) -> (u64, Arc<Connection>) {
-        let (id, connection) = (self.next_id, Arc::new(connection));
-        self.next_id += 1;
-        self.open.insert(id, Arc::clone(&connection));
-        (id, connection)
     }
 }
 
 impl Courtesy for Shared {
     fn give_way(&self) {
-        self.turn.give_way(|| {
-            let connections = self.connections();
-            let mut clients = Activity::default();
-            for client in connections.open.values().filter(|one| !one.is_background()) {
-                clients.requests += client.requests();
-                clients.is_busy |= client.is_busy();
-            }
-            clients
-        });
+        self.turn.give_way(|| self.places.activity());
     }
 }
 
@@ -281,18 +244,18 @@ impl Adopter {
     /// many there are.
     pub fn serve(&self, stream: UnixStream, who: String) {
         let shared = &self.shared;
-        let connection = Connection::new(Socket::Unix(stream), Some(who));
-        let (id, connection) = shared.connections().add(connection);
-        let _place = Place { shared: Arc::clone(shared), id };
+        let place = shared.places.adopt(Socket::Unix(stream), who);
+        let _held = Held { shared: Arc::clone(shared), id: place.id };
         // Looked at behind the list: either this is seen here, or the stop sees the connection.
         if shared.closing.load(Ordering::Acquire) {
             return;
         }
-        shared.serve(&connection, Buffers::new());
+        shared.serve(&place.connection, Buffers::new(), &|| Ok(()));
     }
 }
 
 fn accept_all(listener: &Listener, shared: &Arc<Shared>) {
+    let mut spare = Spare::take();
     loop {
         let accepted = listener.accept();
         if shared.closing.load(Ordering::Acquire) {
@@ -300,33 +263,84 @@ fn accept_all(listener: &Listener, shared: &Arc<Shared>) {
         }
         match accepted {
             Ok(socket) => begin(socket, shared),
-            Err(_) => thread::sleep(ACCEPT_PAUSE),
+            Err(error) => {
+                shared.notices.tell(&Notice::NotAccepted { reason: error.to_string() });
+                thread::sleep(ACCEPT_PAUSE);
+                if is_out_of_descriptors(&error)
+                    && let Some(socket) = spare.accept(listener)
+                    && !shared.closing.load(Ordering::Acquire)
+                {
+                    begin(socket, shared);
+                }
+            }
         }
     }
 }
 
-fn begin(socket: Socket, shared: &Arc<Shared>) {
-    // One too many is closed by being dropped.
-    let Some((id, connection)) = shared.admit(socket) else { return };
-    let place = Place { shared: Arc::clone(shared), id };
-    let buffers = Buffers::new();
-    // When no thread can be had, the place is given back with the closure.
-    let _ = thread::Builder::new().name("nbd-reader".to_owned()).stack_size(STACK_BYTES).spawn(
-        move || {
-            place.shared.serve(&connection, buffers);
-        },
-    );
+fn is_out_of_descriptors(error: &io::Error) -> bool {
+    let errno = rustix::io::Errno::from_io_error(error);
+    matches!(errno, Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE))
 }
 
-/// A connection's place among those that are open; given back when dropped.
-struct Place {
+/// A file descriptor that is given up to accept a connection for which there is none, so that its
+/// client sees it closed and does not wait.
+struct Spare(Option<File>);
+
+impl Spare {
+    fn take() -> Self {
+        Self(File::open("/dev/null").ok())
+    }
+
+    /// The next connection, if there is a file descriptor for it by then; else it is closed.
+    fn accept(&mut self, listener: &Listener) -> Option<Socket> {
+        self.0.take()?;
+        let accepted = listener.accept().ok();
+        *self = Self::take();
+        accepted.filter(|_| self.0.is_some())
+    }
+}
+
+fn begin(socket: Socket, shared: &Arc<Shared>) {
+    let (place, dropped) = shared.places.take(socket);
+    if let Some(oldest) = dropped {
+        oldest.cut();
+        shared
+            .notices
+            .tell(&Notice::HalfOpenDropped { half_open_max: shared.places.half_open_max });
+    }
+    let id = place.id;
+    let (held, buffers) = (Held { shared: Arc::clone(shared), id }, Buffers::new());
+    let begun = thread::Builder::new().name("nbd-reader".to_owned()).stack_size(STACK_BYTES).spawn(
+        move || {
+            let shared = &held.shared;
+            shared.serve(&place.connection, buffers, &|| shared.admit(id));
+        },
+    );
+    // The place is given back with the closure.
+    if let Err(error) = begun {
+        shared.notices.tell(&Notice::NotAccepted { reason: error.to_string() });
+    }
+}
+
+impl Shared {
+    /// Takes a place for a connection that has chosen its export.
+    fn admit(&self, id: u64) -> Result<(), NotServed> {
+        let admitted = self.places.establish(id);
+        if let Err(NotServed::Full { connections_max }) = admitted {
+            self.notices.tell(&Notice::Full { connections_max });
+        }
+        admitted
+    }
+}
+
+/// Gives a connection's place back when dropped.
+struct Held {
     shared: Arc<Shared>,
     id: u64,
 }
 
-impl Drop for Place {
+impl Drop for Held {
     fn drop(&mut self) {
-        self.shared.connections().open.remove(&self.id);
-        self.shared.ended.notify_all();
+        self.shared.places.give_back(self.id);
     }
 }

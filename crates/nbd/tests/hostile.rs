@@ -8,13 +8,16 @@ mod support;
 use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use nbd::ServerOptions;
+use nbd::wire::option::{OPT_EXPORT_NAME, OPT_GO, OPT_INFO, OPT_LIST, REP_ACK, REP_ERR_POLICY};
 use nbd::wire::{
     COMMAND_DF, COMMAND_FAST_ZERO, COMMAND_FUA, COMMAND_NO_HOLE, COMMAND_REQ_ONE, Command, Request,
 };
+use nbd::{Notice, Notices, ServerOptions};
 use support::{Answer, Peer, Store, request, string};
 
 const MIB: u64 = 1 << 20;
@@ -256,19 +259,81 @@ fn a_silent_client_loses_its_place() {
     assert_eq!(serving.read(0, 512), [0; 512]);
 }
 
+/// What a server tells its operator.
+fn heard_notices() -> (Notices, Receiver<Notice>) {
+    let (said, heard) = channel();
+    let said = Mutex::new(said);
+    let hear = move |notice: &Notice, _| drop(said.lock().unwrap().send(notice.clone()));
+    (Notices::to(hear), heard)
+}
+
 #[test]
-fn one_connection_too_many_is_closed_and_its_place_comes_back() {
-    let options = ServerOptions { connections_max: 2, ..Default::default() };
+fn one_connection_too_many_is_told_so_and_a_place_comes_back() {
+    let (notices, heard) = heard_notices();
+    let options = ServerOptions { connections_max: 2, notices, ..Default::default() };
     let (_store, server) = Store::serving_with(&[("disk", SIZE_BYTES)], options);
     let first = Peer::simple(&server, "disk");
     let mut second = Peer::simple(&server, "disk");
-    assert!(Peer::unix(&server).is_closed());
+    let mut third = Peer::unix(&server);
+    third.greet();
+    let choice = [&string("disk"), [0, 0].as_slice()].concat();
+    third.option(OPT_GO, &choice);
+    let (kind, sentence) = third.option_reply();
+    assert_eq!(kind, REP_ERR_POLICY);
+    let sentence = String::from_utf8(sentence).unwrap();
+    assert!(sentence.contains("all the 2 connections"), "{sentence}");
+    assert_eq!(heard.recv().unwrap(), Notice::Full { connections_max: 2 });
+    // This option has no reply that says no.
+    let mut by_name = Peer::unix(&server);
+    by_name.greet();
+    by_name.option(OPT_EXPORT_NAME, b"disk");
+    assert!(by_name.is_closed());
+    // Who only asks what there is needs no place.
+    third.option(OPT_INFO, &choice);
+    assert_eq!(third.last_option_reply(), REP_ACK);
     drop(first);
-    while server.connections() > 1 {
+    loop {
+        third.option(OPT_GO, &choice);
+        match third.last_option_reply() {
+            REP_ACK => break,
+            refused => assert_eq!(refused, REP_ERR_POLICY),
+        }
+    }
+    assert_eq!((second.read(0, 512), third.read(0, 512)), (vec![0; 512], vec![0; 512]));
+}
+
+#[test]
+fn clients_that_choose_nothing_keep_nobody_out() {
+    let (notices, heard) = heard_notices();
+    let handshake_time_max = Duration::from_secs(3600);
+    let options = ServerOptions {
+        connections_max: 1,
+        half_open_max: 2,
+        handshake_time_max,
+        notices,
+        ..Default::default()
+    };
+    let (_store, server) = Store::serving_with(&[("disk", SIZE_BYTES)], options);
+    let mut working = Peer::simple(&server, "disk");
+    let mut silent: Vec<_> = (0..3)
+        .map(|_| {
+            let mut peer = Peer::unix(&server);
+            peer.greet();
+            peer
+        })
+        .collect();
+    assert!(silent[0].is_closed());
+    assert_eq!(heard.recv().unwrap(), Notice::HalfOpenDropped { half_open_max: 2 });
+    assert_eq!(working.read(0, 512), [0; 512]);
+    drop(working);
+    while server.connections() > 2 {
         thread::sleep(Duration::from_millis(1));
     }
-    let mut third = Peer::simple(&server, "disk");
-    assert_eq!((second.read(0, 512), third.read(0, 512)), (vec![0; 512], vec![0; 512]));
+    let mut honest = Peer::simple(&server, "disk");
+    assert_eq!(honest.read(0, 512), [0; 512]);
+    assert!(silent[1].is_closed());
+    silent[2].option(OPT_LIST, b"");
+    assert_eq!(silent[2].last_option_reply(), REP_ACK);
 }
 
 #[test]

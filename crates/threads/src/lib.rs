@@ -7,6 +7,7 @@
 //! - [`lower_priority`] and [`yield_processor`]: work in the background takes the processor time
 //!   that others leave.
 //! - [`read_ticks`]: a clock that costs a few nanoseconds to read, for figures that people read.
+//! - [`raise_descriptors`] and [`MemoryLimit`]: what the system lets this process have.
 //! - [`cpu_times_ns`]: the processor time of each kind of thread, as the scheduler counts it.
 //!
 //! Nothing here decides what is stored: the room reads clocks, and no room below `engine` lets a
@@ -22,10 +23,12 @@ mod adaptive_spin;
 mod background;
 mod batch_policy;
 mod cpu_times;
+mod limits;
 mod tick_clock;
 
 pub use adaptive_spin::{AdaptiveSpin, SpinBudget, SpinWait};
 pub use background::{lower_priority, yield_processor};
 pub use batch_policy::BatchPolicy;
 pub use cpu_times::{cpu_time_between_ns, cpu_times_ns};
+pub use limits::{MemoryLimit, open_descriptors, raise_descriptors};
 pub use tick_clock::{calibrate_ticks, read_ticks, ticks_to_ns};

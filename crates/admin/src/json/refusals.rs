@@ -25,7 +25,9 @@ enum RequestErrorForm {
     QuotaExceeded {
         volume: String,
     },
-    BadQuota,
+    BadQuota {
+        chunk_bytes: u32,
+    },
     RaggedCopy {
         chunk_bytes: u32,
     },

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::options::Format;
-use super::values::parse_estimate_memory;
+use super::values::parse_bench_memory;
 
 /// Measure on this machine, with your own data
 #[derive(Debug, Subcommand)]
@@ -39,8 +39,9 @@ pub(crate) struct BenchDetectArgs {
     /// Files, directories, block devices, raw and qcow2 images
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
-    /// Data to keep in memory at most, at least 16M
-    #[arg(long, value_name = "SIZE", value_parser = parse_estimate_memory, default_value = "1G")]
+    /// Data to keep in memory at most, at least 16M; auto is 1G, or half of what the machine or its
+    /// control group has where that is less
+    #[arg(long, value_name = "SIZE", value_parser = parse_bench_memory, default_value = "auto")]
     pub(crate) memory: u64,
     /// Leave out the stores
     #[arg(long, conflicts_with_all = ["dir", "writes"])]

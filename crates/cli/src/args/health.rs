@@ -69,8 +69,9 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "VOLUME[@SNAPSHOT]", requires = "repair")]
     pub(crate) without_volume: Vec<String>,
     /// Memory for pages of the tables, at least 64M: a check is faster where all of them fit;
+    /// auto is 1G, or half of what the machine or its control group has where that is less;
     /// beside it come about 50 bytes for each stored chunk, twice that where there is damage
-    #[arg(long, value_name = "SIZE", value_parser = parse_memory, default_value = "1G")]
+    #[arg(long, value_name = "SIZE", value_parser = parse_memory, default_value = "auto")]
     pub(crate) memory: u64,
     #[command(flatten)]
     pub(crate) format: Format,

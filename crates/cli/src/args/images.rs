@@ -8,7 +8,7 @@ use images::ImageFormat;
 use super::options::{Confirm, EngineArgs, Format};
 use super::values::{
     Codecs, ImportFormat, parse_base, parse_chunk_size, parse_codecs, parse_estimate_memory,
-    parse_import_format,
+    parse_import_format, parse_threads,
 };
 
 /// Copy a disk image into a volume
@@ -144,11 +144,12 @@ pub(crate) struct EstimateArgs {
         default_value = "lz4"
     )]
     pub(crate) compression: Vec<Codecs>,
-    /// Memory for fingerprints and buffers, at least 16M
-    #[arg(long, value_name = "SIZE", value_parser = parse_estimate_memory, default_value = "256M")]
+    /// Memory for fingerprints and buffers, at least 16M; auto is 256M, or half of what the machine
+    /// or its control group has where that is less
+    #[arg(long, value_name = "SIZE", value_parser = parse_estimate_memory, default_value = "auto")]
     pub(crate) memory: u64,
     /// Threads that fingerprint and compress [default: one for each processor]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = parse_threads)]
     pub(crate) threads: Option<u16>,
     #[command(flatten)]
     pub(crate) format: Format,

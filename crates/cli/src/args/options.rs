@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::values::parse_memory;
+use super::values::{parse_memory, parse_threads};
 
 /// How results are printed.
 #[derive(Debug, Args)]
@@ -32,13 +32,14 @@ pub(crate) struct Force {
 /// What an engine may use.
 #[derive(Debug, Args)]
 pub(crate) struct EngineArgs {
-    /// Memory for caches, write buffer and reads together, at least 64M; beside it come up to 64M
-    /// for the program, 2M for each connection, about 1.25 bytes for each stored chunk (320M a TiB
-    /// of 4K chunks; `tamis init --filter-bits` sets it) and 20M a TiB
-    #[arg(long, value_name = "SIZE", value_parser = parse_memory, default_value = "1G")]
+    /// Memory for caches, write buffer and reads together, at least 64M and no more than the
+    /// machine or its control group has; auto is 1G, or half of that where it is less; beside it
+    /// come up to 64M for the program, 2M for each connection, about 1.25 bytes for each stored
+    /// chunk (320M a TiB of 4K chunks; `tamis init --filter-bits` sets it) and 20M a TiB
+    #[arg(long, value_name = "SIZE", value_parser = parse_memory, default_value = "auto")]
     pub(crate) memory: u64,
     /// Threads that fingerprint and compress; each takes 1M: of --memory, or beside it where there
     /// are more than one for each 8M of it [default: one for each processor, but no more than that]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = parse_threads)]
     pub(crate) threads: Option<u16>,
 }

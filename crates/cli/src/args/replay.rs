@@ -6,7 +6,7 @@ use clap::{ArgGroup, Args};
 use traces::WorkloadKind;
 
 use super::options::{EngineArgs, Format};
-use super::values::{parse_chunk_size, parse_compressible, parse_workload};
+use super::values::{parse_chunk_size, parse_compressible, parse_requests, parse_workload};
 use crate::size::parse_size;
 
 /// Drive a store with a trace or a made workload, and say what it found and what its tables cost
@@ -36,7 +36,7 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "NAME", value_parser = parse_workload)]
     pub(crate) workload: Option<WorkloadKind>,
     /// How many requests [default: all of a trace, a million of a workload]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
+    #[arg(long, value_name = "N", value_parser = parse_requests)]
     pub(crate) requests: Option<u64>,
     /// Decides every address and every content of a workload
     #[arg(long, value_name = "N", default_value_t = 1)]

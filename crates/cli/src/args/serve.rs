@@ -6,7 +6,7 @@ use clap::Args;
 use nbd::Listen;
 
 use super::options::EngineArgs;
-use super::values::parse_percent;
+use super::values::{parse_connections, parse_percent, parse_poll_us};
 use crate::size::parse_size;
 
 /// Serve the volumes of a store over NBD until a signal
@@ -26,6 +26,9 @@ While a store is served all commands but check, replay and `grow --data` work on
 through its control socket. Ctrl-C, SIGTERM, SIGQUIT and a terminal that is closed (SIGHUP) write
 everything out and end; another one, when a second has passed, ends at once, and the next start
 recovers.
+
+A client that has not chosen a volume 10 seconds after it has connected is disconnected; those that
+have not are counted apart from --max-connections, and one too many takes the place of the oldest.
 
 A client that reconnects by itself does not notice that a server has died: what was acknowledged and
 not flushed may be gone, and a flush behind the reconnection promises nothing for it. Serve such
@@ -53,6 +56,11 @@ pub(crate) struct ServeArgs {
     /// several times [default: unix:STORE/nbd.sock]
     #[arg(long, value_name = "ADDRESS", value_parser = Listen::parse)]
     pub(crate) nbd: Vec<Listen>,
+    /// Connections that are served at one time; a client that wants one more is told so, and the
+    /// server says so on standard error. Each takes a file descriptor and up to 2M of memory
+    /// [default: 128, or what the limit of file descriptors allows]
+    #[arg(long, value_name = "N", value_parser = parse_connections)]
+    pub(crate) max_connections: Option<u16>,
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
     /// Microseconds for which a thread looks for its next work before it sleeps, where that has
@@ -62,7 +70,7 @@ pub(crate) struct ServeArgs {
         long,
         value_name = "US",
         default_value_t = 100,
-        value_parser = clap::value_parser!(u32).range(..=1000)
+        value_parser = parse_poll_us
     )]
     pub(crate) poll_us: u32,
     /// Acknowledge a write only when it is durable: for clients that reconnect by themselves, and

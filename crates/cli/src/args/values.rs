@@ -1,14 +1,30 @@
 //! Values of options: what they may be, and what is said of those that may not.
 
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
 use disk::ZoneName;
 use format::catalog::Dedup;
 use format::detection::{FilterBlocks, FingerprintKind};
 use format::units::{Compression, Zone};
 use images::{ForeignFormat, ImageFormat};
+use threads::MemoryLimit;
 use traces::WorkloadKind;
 
 use crate::compression::{CompressionError, parse_compression};
-use crate::size::parse_size;
+use crate::size::{human_bytes, parse_size};
+
+/// The slowest rate that a scrub or a collection keeps: a step of them takes some megabytes.
+const RATE_BYTES_MIN: u64 = 64 << 10;
+/// What `--memory auto` is at most.
+const MEMORY_BYTES_AUTO: u64 = 1 << 30;
+/// The same of an estimate.
+const ESTIMATE_MEMORY_BYTES_AUTO: u64 = 256 << 20;
+/// Threads that do one kind of work.
+const THREADS_MAX: u16 = 1024;
+/// Microseconds for which a thread polls.
+const POLL_US_MAX: u32 = 1000;
 
 /// Chunk sizes that a store can be made with.
 pub(crate) const CHUNK_SIZES: [u32; 5] = [4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10];
@@ -75,7 +91,11 @@ pub(super) fn parse_rate(text: &str) -> Result<Rate, String> {
         return Ok(Rate::Unlimited);
     }
     match parse_size(text).map_err(|error| error.to_string())? {
-        0 => Err("it must be more than nothing, or unlimited".to_owned()),
+        bytes if bytes < RATE_BYTES_MIN => {
+            Err("use at least 64K a second, or unlimited: it goes in steps of some megabytes, and \
+             waits between them"
+                .to_owned())
+        }
         bytes => Ok(Rate::BytesPerSecond(bytes)),
     }
 }
@@ -161,18 +181,74 @@ pub(super) fn parse_filter_bits(text: &str) -> Result<FilterBlocks, String> {
 }
 
 pub(super) fn parse_memory(text: &str) -> Result<u64, String> {
-    parse_at_least(text, engine::MEMORY_BYTES_MIN)
+    let limit = MemoryLimit::of_this_process();
+    parse_memory_within(text, engine::MEMORY_BYTES_MIN, MEMORY_BYTES_AUTO, limit)
 }
 
+/// Memory of `tamis estimate`.
 pub(super) fn parse_estimate_memory(text: &str) -> Result<u64, String> {
-    parse_at_least(text, estimate::MEMORY_BYTES_MIN)
+    let limit = MemoryLimit::of_this_process();
+    parse_memory_within(text, estimate::MEMORY_BYTES_MIN, ESTIMATE_MEMORY_BYTES_AUTO, limit)
 }
 
-fn parse_at_least(text: &str, bytes_min: u64) -> Result<u64, String> {
-    match parse_size(text).map_err(|error| error.to_string())? {
-        bytes if bytes < bytes_min => Err(format!("it must be at least {}M", bytes_min >> 20)),
-        bytes => Ok(bytes),
+/// Memory of `tamis bench detect`.
+pub(super) fn parse_bench_memory(text: &str) -> Result<u64, String> {
+    let limit = MemoryLimit::of_this_process();
+    parse_memory_within(text, estimate::MEMORY_BYTES_MIN, MEMORY_BYTES_AUTO, limit)
+}
+
+/// A size between what is needed and what there is; `auto` is `bytes_auto`, or half of what there
+/// is where that is less.
+fn parse_memory_within(
+    text: &str,
+    bytes_min: u64,
+    bytes_auto: u64,
+    limit: Option<MemoryLimit>,
+) -> Result<u64, String> {
+    if text == "auto" {
+        let half = limit.map_or(u64::MAX, |limit| limit.bytes / 2);
+        return Ok(bytes_auto.min(half).max(bytes_min));
     }
+    let bytes = parse_size(text).map_err(|error| error.to_string())?;
+    if bytes < bytes_min {
+        return Err(format!("it must be at least {}M", bytes_min >> 20));
+    }
+    match limit {
+        Some(MemoryLimit { bytes: there, group }) if bytes > there => {
+            let whose = group.map_or("this machine has".to_owned(), |file| {
+                format!("the control group of this process may use ({})", file.display())
+            });
+            let (asked, there) = (human_bytes(bytes), human_bytes(there));
+            Err(format!("{asked} is more than the {there} of memory that {whose}"))
+        }
+        _ => Ok(bytes),
+    }
+}
+
+/// A number of this range, which says so itself.
+fn parse_number<N: FromStr + PartialOrd + Display>(
+    text: &str,
+    range: RangeInclusive<N>,
+) -> Result<N, String> {
+    let number = text.parse().ok().filter(|number| range.contains(number));
+    number.ok_or_else(|| format!("use a number from {} to {}", range.start(), range.end()))
+}
+
+pub(super) fn parse_threads(text: &str) -> Result<u16, String> {
+    parse_number(text, 1..=THREADS_MAX)
+}
+
+pub(super) fn parse_connections(text: &str) -> Result<u16, String> {
+    parse_number(text, 1..=u16::MAX)
+}
+
+pub(super) fn parse_poll_us(text: &str) -> Result<u32, String> {
+    parse_number(text, 0..=POLL_US_MAX)
+}
+
+/// Requests of a replay.
+pub(super) fn parse_requests(text: &str) -> Result<u64, String> {
+    parse_number(text, 1..=1 << 40)
 }
 
 /// `50%`, or the number alone; nothing at all as well.
@@ -190,4 +266,59 @@ pub(super) fn parse_workload(text: &str) -> Result<WorkloadKind, String> {
 
 pub(super) fn parse_codecs(text: &str) -> Result<Codecs, CompressionError> {
     if text == "all" { Ok(Codecs::All) } else { parse_compression(text).map(Codecs::One) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use threads::MemoryLimit;
+
+    use super::{
+        Rate, parse_memory_within, parse_poll_us, parse_rate, parse_requests, parse_threads,
+    };
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn memory_is_what_there_is_at_most() {
+        let parse = |text: &str, limit: Option<MemoryLimit>| {
+            parse_memory_within(text, 64 * MIB, 1024 * MIB, limit)
+        };
+        let machine = |mib: u64| Some(MemoryLimit { bytes: mib * MIB, group: None });
+        let group = PathBuf::from("/sys/fs/cgroup/g/memory.max");
+        let cgroup = Some(MemoryLimit { bytes: 140 * MIB, group: Some(group) });
+        assert_eq!(parse("auto", None), Ok(1024 * MIB));
+        assert_eq!(parse("auto", machine(23 << 10)), Ok(1024 * MIB));
+        assert_eq!(parse("auto", machine(512)), Ok(256 * MIB));
+        assert_eq!(parse("auto", cgroup.clone()), Ok(70 * MIB));
+        assert_eq!(parse("auto", machine(100)), Ok(64 * MIB));
+        assert_eq!(parse("140M", cgroup.clone()), Ok(140 * MIB));
+        assert_eq!(parse("63M", None), Err("it must be at least 64M".to_owned()));
+        let refused = parse("900G", machine(23 << 10)).unwrap_err();
+        assert_eq!(refused, "900 GiB is more than the 23 GiB of memory that this machine has");
+        let refused = parse("1G", cgroup).unwrap_err();
+        for part in ["1 GiB", "140 MiB", "control group", "/sys/fs/cgroup/g/memory.max"] {
+            assert!(refused.contains(part), "{part} in {refused}");
+        }
+    }
+
+    #[test]
+    fn numbers_out_of_range_say_the_range() {
+        for refused in [parse_threads("0"), parse_threads("1025"), parse_threads("x")] {
+            assert_eq!(refused, Err("use a number from 1 to 1024".to_owned()));
+        }
+        assert_eq!(parse_poll_us("1001"), Err("use a number from 0 to 1000".to_owned()));
+        assert_eq!(parse_requests("0"), Err(format!("use a number from 1 to {}", 1_u64 << 40)));
+        assert_eq!((parse_threads("8"), parse_poll_us("0")), (Ok(8), Ok(0)));
+    }
+
+    #[test]
+    fn a_rate_that_is_not_kept_is_refused() {
+        for text in ["0", "1", "63K"] {
+            assert!(parse_rate(text).unwrap_err().contains("at least 64K a second"), "{text}");
+        }
+        assert_eq!(parse_rate("64K"), Ok(Rate::BytesPerSecond(64 << 10)));
+        assert_eq!(parse_rate("unlimited"), Ok(Rate::Unlimited));
+    }
 }

@@ -18,7 +18,7 @@ use admin::{
     Control, DataDoor, GetStatus, Grower, Local, Server as ControlServer, SharedStatus, Status,
 };
 use engine::{Client, Notice, Options, RequestError, VolumeInfo};
-use nbd::{Adopter, Listen, Server as NbdServer, ServerOptions};
+use nbd::{Adopter, Listen, Notices as DoorNotices, Server as NbdServer, ServerOptions};
 use serde::Serialize;
 
 use super::{grow, init};
@@ -32,9 +32,11 @@ use crate::progress::human_duration;
 use crate::size::human_count;
 use crate::staging::{put_aside, unfinished};
 use crate::store::{self, OpenStore, engine_options};
+use limits::Bounds;
 use notices::{Notices, Teller};
 
 mod banner;
+mod limits;
 mod notices;
 
 /// Volume that `--create` makes.
@@ -73,6 +75,8 @@ pub(super) fn run(args: ServeArgs) -> Result<(), CliError> {
         let pid = server.ask(GetStatus {})?.pid;
         return Err(CliError::ServedAlready { store: args.store, pid });
     }
+    // Before the store is opened: that takes some of them.
+    let _ = threads::raise_descriptors();
     let (events, woken) = channel();
     hear_signals(events.clone())?;
     let notices = Notices::begin()?;
@@ -193,8 +197,7 @@ fn serve(
     // Opening may have taken a while.
     directory.check()?;
     let grower = grower(client.clone(), directory);
-    let options = ServerOptions { poll_us: args.poll_us, ..ServerOptions::default() };
-    let mut doors = NbdServer::start(client.clone(), options)?;
+    let mut doors = NbdServer::start(client.clone(), door_options(args, teller)?)?;
     let service = Local::served(client.clone(), status.clone(), grower);
     let service = service.with_data_door(data_door(doors.adopter()));
     let mut control = match ControlServer::start(&place, service) {
@@ -223,6 +226,30 @@ fn serve(
 /// What serves the bytes of volumes to other commands, which come through the control socket.
 fn data_door(adopter: Adopter) -> DataDoor {
     Box::new(move |stream, who| adopter.serve(stream, who))
+}
+
+/// What the doors are started with; the store is open by now, and has its file descriptors.
+fn door_options(args: &ServeArgs, teller: &Teller) -> Result<ServerOptions, CliError> {
+    let descriptors_max = threads::raise_descriptors();
+    let open = threads::open_descriptors();
+    let bounds = Bounds::within(args.max_connections, descriptors_max, open)?;
+    if let Some(note) = bounds.note(args.max_connections, descriptors_max) {
+        teller.tell(note);
+    }
+    let Bounds { connections_max, half_open_max } = bounds;
+    let told = teller.clone();
+    let notices = DoorNotices::to(move |notice, kept_back| {
+        told.tell(limits::sentence(notice, kept_back));
+    });
+    let poll_us = args.poll_us;
+    let options = ServerOptions {
+        connections_max,
+        half_open_max,
+        poll_us,
+        notices,
+        ..ServerOptions::default()
+    };
+    Ok(options)
 }
 
 /// What makes the store in `directory` larger when a `tamis grow` asks for it.

@@ -93,6 +93,7 @@ impl CliError {
             self,
             Self::WouldShrink { .. }
                 | Self::NobodyToAsk { .. }
+                | Self::TooFewDescriptors { .. }
                 | Self::CreateFiles(CreateFilesError::OwnName { .. })
                 | Self::SnapshotNamesDiffer { .. }
                 | Self::HasSnapshots { .. }
@@ -152,7 +153,7 @@ fn exit_of_request(error: &RequestError) -> Exit {
         | RequestError::BadDomain { .. }
         | RequestError::TooManyDomains
         | RequestError::BadSize { .. }
-        | RequestError::BadQuota
+        | RequestError::BadQuota { .. }
         | RequestError::OutOfRange { .. }
         | RequestError::CannotGrow { .. }
         | RequestError::NotAVolume { .. }

@@ -155,7 +155,7 @@ fn a_directory_is_read_as_it_is_and_what_cannot_be_is_told() {
     let code = if installed("qemu-nbd") { 5 } else { 2 };
     tamis(&format!("estimate {vmdk}")).fails(code, "VMDK");
     tamis(&format!("estimate {root} {root}/nowhere")).fails(3, "nowhere");
-    tamis(&format!("estimate {root} --memory 4P")).fails(1, "--memory is more than");
+    tamis(&format!("estimate {root} --memory 4P")).fails(2, "of memory that");
 }
 
 /// What was read before the damage is figures of a part, and says so.

@@ -18,6 +18,7 @@ mod help;
 mod images;
 mod incoming;
 mod kinds;
+mod limits;
 mod output;
 mod places;
 mod quotas;

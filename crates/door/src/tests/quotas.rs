@@ -93,8 +93,8 @@ fn write(client: &Client, volume: &OpenVolume, offset_bytes: u64, number: u64, l
     let _ = client.write(volume, offset_bytes, buf, false, Done::new(Arc::new(Nobody), 0));
 }
 
-/// How many trims and deleted volumes have data to give back. No thread waits for the answer, so that
-/// the deletions advance by as many steps on a busy machine as on a quiet one.
+/// How many trims and deleted volumes have data to give back. No thread waits for the answer, so
+/// that the deletions advance by as many steps on a busy machine as on a quiet one.
 fn deletions(engine: &mut Engine, client: &Client) -> u64 {
     let (done, stats) = Done::pending();
     client.administer(GetStats {}, done);

@@ -40,8 +40,14 @@ pub enum RequestError {
         left_writes: u64,
     },
     /// The quota lets nothing be written.
-    #[error("a quota is more than nothing: use none to lift it")]
-    BadQuota,
+    #[error(
+        "a quota counts whole chunks, and one below {chunk_bytes} bytes lets nothing be written: \
+         use more, or none to lift it"
+    )]
+    BadQuota {
+        /// Length of a chunk.
+        chunk_bytes: u32,
+    },
     /// The volume may not be written.
     #[error("volume {volume} is read-only")]
     ReadOnly {

@@ -229,8 +229,9 @@ impl Engine {
     fn set_quota(&mut self, verb: &SetQuota) -> QueuedOf {
         let SetQuota { ref name, quota_bytes } = *verb;
         let volume = Arc::clone(self.volumes.volume(name)?);
-        if quota_bytes == Some(0) {
-            return Err(RequestError::BadQuota);
+        let chunk_bytes = self.geometry.chunk_bytes;
+        if quota_bytes.is_some_and(|bytes| bytes < u64::from(chunk_bytes)) {
+            return Err(RequestError::BadQuota { chunk_bytes });
         }
         let quota_bytes = quota_bytes.unwrap_or(0);
         {

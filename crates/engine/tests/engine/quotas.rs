@@ -70,7 +70,10 @@ fn what_would_exceed_it_is_refused_and_all_else_goes_on() {
     try_write(&stand, &volume, 200, &fresh(7, 2 * CHUNK)).unwrap();
     stand.client.set_quota("v", None).unwrap();
     try_write(&stand, &volume, 300, &fresh(8, MIB)).unwrap();
-    assert_eq!(stand.client.set_quota("v", Some(0)), Err(RequestError::BadQuota));
+    for too_little in [0, 1, CHUNK - 1] {
+        let refused = stand.client.set_quota("v", Some(too_little)).unwrap_err();
+        assert_eq!(refused, RequestError::BadQuota { chunk_bytes: CHUNK as u32 });
+    }
     check_clean(&stand.close());
 }
 

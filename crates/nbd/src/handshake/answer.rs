@@ -2,7 +2,8 @@
 
 use super::choice::NotServed;
 use crate::wire::option::{
-    REP_ACK, REP_ERR_INVALID, REP_ERR_SHUTDOWN, REP_ERR_UNKNOWN, REP_INFO, REP_META_CONTEXT, reply,
+    REP_ACK, REP_ERR_INVALID, REP_ERR_POLICY, REP_ERR_SHUTDOWN, REP_ERR_UNKNOWN, REP_INFO,
+    REP_META_CONTEXT, reply,
 };
 
 /// The replies to one option.
@@ -40,6 +41,7 @@ impl Answer<'_> {
         let kind = match why {
             NotServed::Unknown | NotServed::Several => REP_ERR_UNKNOWN,
             NotServed::Closing => REP_ERR_SHUTDOWN,
+            NotServed::Full { .. } => REP_ERR_POLICY,
         };
         self.fail(kind, &why.to_string());
     }

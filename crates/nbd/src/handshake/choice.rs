@@ -35,6 +35,14 @@ pub trait Exports {
     fn snapshots(&self, _volume: &str) -> Vec<String> {
         Vec::new()
     }
+
+    /// Takes a place for the client that has chosen an export, until its connection ends.
+    ///
+    /// # Errors
+    /// [`NotServed::Full`] when there is none.
+    fn admit(&self) -> Result<(), NotServed> {
+        Ok(())
+    }
 }
 
 /// Why a client does not get an export.
@@ -46,6 +54,15 @@ pub enum NotServed {
     /// There is no default export, for there is more than one.
     #[error("there are several exports: choose one by name")]
     Several,
+    /// All places are taken.
+    #[error(
+        "the server has all the {connections_max} connections that it serves at one time: try \
+         again later"
+    )]
+    Full {
+        /// How many there are.
+        connections_max: usize,
+    },
     /// The server is going away.
     #[error("the server is being shut down")]
     Closing,

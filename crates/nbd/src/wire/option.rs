@@ -50,6 +50,8 @@ pub const REP_INFO: u32 = 3;
 pub const REP_META_CONTEXT: u32 = 4;
 /// The option is not supported.
 pub const REP_ERR_UNSUP: u32 = 1 << 31 | 1;
+/// The option is refused by policy.
+pub const REP_ERR_POLICY: u32 = 1 << 31 | 2;
 /// The option is malformed.
 pub const REP_ERR_INVALID: u32 = 1 << 31 | 3;
 /// There is no such export.
