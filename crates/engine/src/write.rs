@@ -3,7 +3,7 @@
 //! ```text
 //! write.rs (in order) -> buffer.rs (acknowledged) -> group.rs (fingerprinted, looked up,
 //!    partial.rs fills        slot.rs: one chunk          compressed: workers)
-//!    what is in sectors                                        |
+//!    what is in parts (written.rs)                             |
 //! unmap.rs (TRIM) ----------------------------------> commit.rs -> record.rs (the journal)
 //! ```
 //!
@@ -18,6 +18,7 @@ pub(crate) mod record;
 pub(crate) mod slot;
 pub(crate) mod unmap;
 pub(crate) mod warm;
+pub(crate) mod written;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -34,7 +35,7 @@ use crate::flush::flushing::Answer;
 use crate::space::space_budget::{PAGES_PER_CHUNK_MAX, SpaceLimit};
 use crate::space::waiting::Waiting;
 use crate::stats::stages::CoreStage;
-use crate::write::partial::{Ack, Sectors};
+use crate::write::partial::{Ack, ChunkPart};
 use crate::write::slot::SlotData;
 
 impl Engine {
@@ -186,14 +187,14 @@ impl Engine {
                 let chunk = cut_chunk(buf, source_bytes, take_bytes as usize, chunk_bytes as usize);
                 self.buffer.put(volume.id, lba, SlotData::Whole(chunk));
             } else {
-                let sectors = Sectors {
+                let part = ChunkPart {
                     offset_bytes: skip_bytes as usize,
                     length_bytes: take_bytes as usize,
                     source: Some((buf, source_bytes)),
                     credit: Some(buf),
                     ack,
                 };
-                self.buffer.put_sectors(volume.id, lba, &sectors);
+                self.buffer.put_part(volume.id, lba, &part);
             }
             at_bytes += take_bytes;
         }

@@ -426,7 +426,7 @@ impl<'a> Session<'a> {
         let done = self.done(Waiting::Refused(Why::OutOfRange), None);
         self.opening.client.read(&handle, entry.size_bytes, 512, done);
         let done = self.done(Waiting::Refused(Why::OutOfRange), None);
-        self.opening.client.trim(&handle, 100, 512, false, done);
+        self.opening.client.trim(&handle, entry.size_bytes - 100, 512, false, done);
         let done = self.done(Waiting::Refused(Why::VolumeExists), None);
         let (name, size_bytes) = (entry.name, 512);
         let new = NewVolume { name, size_bytes, ..NewVolume::default() };

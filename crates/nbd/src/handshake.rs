@@ -36,8 +36,9 @@ use crate::wire::option::{
 };
 use crate::wire::{PAYLOAD_BYTES_MAX, STRING_BYTES_MAX};
 
-/// Smallest unit of a request.
-pub const BLOCK_BYTES_MIN: u32 = 512;
+/// Smallest unit of a request: the engine merges bytes into what is there, in the order of all
+/// writes. `libnbd` asks for it, and sends nothing smaller (decision 055).
+pub const BLOCK_BYTES_MIN: u32 = 1;
 /// An option longer than this is not skipped: its sender is no NBD client.
 const SKIPPED_BYTES_MAX: u32 = 1 << 20;
 

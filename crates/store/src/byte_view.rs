@@ -87,7 +87,7 @@ impl ByteView {
     /// # Errors
     /// [`RequestError::OutOfRange`], and what the device or damage comes to.
     pub fn read_at(&self, offset_bytes: u64, out: &mut [u8]) -> Result<(), RequestError> {
-        self.volume.check_inside(offset_bytes, out.len() as u64)?;
+        self.volume.check_range(offset_bytes, out.len() as u64)?;
         let (mut at_bytes, mut rest) = (offset_bytes, out);
         while !rest.is_empty() {
             let (piece, after) = rest.split_at_mut(piece_bytes(at_bytes, rest.len()));
@@ -116,7 +116,7 @@ impl ByteView {
     /// [`RequestError::OutOfRange`], [`RequestError::ReadOnly`], [`RequestError::NoSpace`] and
     /// their kin. After an error a part of `bytes` may be written, from its beginning on.
     pub fn write_at(&self, offset_bytes: u64, bytes: &[u8]) -> Result<(), RequestError> {
-        self.volume.check_inside(offset_bytes, bytes.len() as u64)?;
+        self.volume.check_range(offset_bytes, bytes.len() as u64)?;
         let sectors = Sectors::around(offset_bytes, bytes.len());
         let _alone = self.writers.lock(sectors.start_bytes..sectors.end_bytes);
         let (mut at_bytes, mut rest) = (offset_bytes, bytes);

@@ -8,7 +8,7 @@
 //! store::create(&path, &CreateOptions::new(64 << 20))?; // 64 MiB of data, in files
 //! let store = Store::open(&path, Options::default())?; // its engine runs on a thread of its own
 //! let volume = store.create_volume("disk0", 1 << 30)?; // thin: 1 GiB is what it promises
-//! volume.write_at(4096, &[7; 8192])?; // in units of 512 bytes
+//! volume.write_at(4096, &[7; 8192])?; // whole chunks cost least
 //! volume.flush_blocking()?; // durable
 //! let mut bytes = [0; 8192];
 //! volume.read_at(4096, &mut bytes)?;

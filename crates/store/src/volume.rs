@@ -2,13 +2,10 @@
 
 use std::sync::Arc;
 
-use engine::{
-    Client, OpenVolume, RequestError, Reservation, ReservedFor, SECTOR_BYTES, WriteOptions,
-    WriteRoom,
-};
+use engine::{Client, OpenVolume, RequestError, Reservation, ReservedFor, WriteOptions, WriteRoom};
 
 /// An open volume; cheap to clone, for any number of threads, and open until its last clone is
-/// dropped. Offsets and lengths are in bytes and multiples of 512; [`crate::ByteView`] takes any.
+/// dropped. Offsets and lengths are in bytes, any; requests of whole chunks cost least.
 ///
 /// Each request has a blocking form, for a thread to spare, and one that returns a future, for any
 /// executor ([`crate::futures`] says what a poll and a drop do):
@@ -73,23 +70,9 @@ impl Volume {
         self.open.size_bytes()
     }
 
-    /// Whether a range is inside the volume and in units of 512 bytes: what is sent in pieces is
-    /// refused before the first of them.
+    /// Whether a range is inside the volume: what is sent in pieces is refused before the first of
+    /// them.
     pub(crate) fn check_range(
-        &self,
-        offset_bytes: u64,
-        length_bytes: u64,
-    ) -> Result<(), RequestError> {
-        let is_aligned = (offset_bytes | length_bytes).is_multiple_of(SECTOR_BYTES);
-        if !is_aligned {
-            let size_bytes = self.size_bytes();
-            return Err(RequestError::OutOfRange { offset_bytes, length_bytes, size_bytes });
-        }
-        self.check_inside(offset_bytes, length_bytes)
-    }
-
-    /// Whether a range of bytes is inside the volume.
-    pub(crate) fn check_inside(
         &self,
         offset_bytes: u64,
         length_bytes: u64,
@@ -106,7 +89,7 @@ impl Volume {
 ///
 /// # Errors
 /// Each returns the [`RequestError`] of its request; [`RequestError::OutOfRange`] when the range is
-/// not inside the volume or not in units of 512 bytes.
+/// not inside the volume.
 impl Volume {
     /// Writes, and waits for the acknowledgement: a later read sees it, a crash may undo it until
     /// the next flush.

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod busy;
+mod bytes;
 mod crash;
 mod damage;
 mod diff;

@@ -26,13 +26,16 @@ fn operations() -> impl Strategy<Value = Operation> {
     ]
 }
 
-/// An operation, where (in sectors), how much, what, and whether durably.
+/// An operation, where, how much, what, and whether durably.
 type Step = (Operation, u64, u32, u8, bool);
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let sectors = SIZE_BYTES / SECTOR;
     let at = prop_oneof![0..sectors, 0..64_u64, sectors - 20..sectors + 20];
     let length = prop_oneof![0..20_u32, Just(8), 0..400_u32];
+    let beside = || prop_oneof![2 => Just(0), 1 => 0..SECTOR as u32];
+    let at = (at, beside()).prop_map(|(sector, more)| sector * SECTOR + u64::from(more));
+    let length = (length, beside()).prop_map(|(sectors, more)| sectors * SECTOR as u32 + more);
     proptest::collection::vec((operations(), at, length, any::<u8>(), any::<bool>()), 1..120)
 }
 
@@ -93,8 +96,7 @@ fn run(steps: &[Step]) {
     let mut last_read = false;
     for (tag, (operation, at, length, fill, durable)) in (0..).zip(steps) {
         let flushes = *operation == Operation::Flush;
-        let (offset_bytes, length_bytes) =
-            if flushes { (0, 0) } else { (at * SECTOR, length * SECTOR as u32) };
+        let (offset_bytes, length_bytes) = if flushes { (0, 0) } else { (*at, *length) };
         let (operation, durable) = (*operation, *durable);
         let request = Request { operation, offset_bytes, length_bytes, durable, tag };
         match check_range(&request, admission.volume().size_bytes()) {

@@ -54,10 +54,10 @@ pub enum RequestError {
         /// Name of the volume.
         volume: String,
     },
-    /// The range ends beyond the volume or is not in units of 512 bytes.
+    /// The range ends beyond the volume.
     #[error(
         "the range of {length_bytes} bytes at {offset_bytes} is not inside the volume \
-         of {size_bytes} bytes, or not in units of 512"
+         of {size_bytes} bytes"
     )]
     OutOfRange {
         /// First byte asked for.

@@ -10,7 +10,8 @@ use format::units::VolumeId;
 use crate::door::error::RequestError;
 use crate::door::opens::{OpenInfo, Opens};
 
-/// Requests are in units of this.
+/// The size of a volume is a multiple of this. Requests may begin and end at any byte; those of
+/// whole sectors cost less, and those of whole chunks least.
 pub const SECTOR_BYTES: u64 = 512;
 /// The largest volume.
 pub const VOLUME_BYTES_MAX: u64 = 1 << 50;
@@ -155,9 +156,7 @@ impl VolumeShared {
         self.check_there()?;
         let size_bytes = self.size_bytes();
         let inside = offset_bytes.checked_add(length_bytes).is_some_and(|end| end <= size_bytes);
-        let aligned =
-            offset_bytes.is_multiple_of(SECTOR_BYTES) && length_bytes.is_multiple_of(SECTOR_BYTES);
-        if inside && aligned {
+        if inside {
             return Ok(());
         }
         Err(RequestError::OutOfRange { offset_bytes, length_bytes, size_bytes })

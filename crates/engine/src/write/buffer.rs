@@ -31,8 +31,9 @@ use crate::door::outcome::VolumeInfo;
 use crate::door::volume::{QuotaShare, VolumeShared};
 use crate::duplicates::candidates::{Candidate, Compared};
 use crate::place_hash::PlaceMap;
-use crate::write::partial::{Ack, Partial, Sectors};
+use crate::write::partial::{Ack, ChunkPart, Partial};
 use crate::write::slot::{Plan, Slot, SlotData, SlotPlace, group_slots};
+use crate::write::written::Written;
 
 /// Lists of slots that are kept for later groups.
 const SPENT_MAX: usize = 64;
@@ -334,23 +335,23 @@ impl WriteBuffer {
         }
     }
 
-    /// Puts some sectors of a chunk into the open group.
-    pub(crate) fn put_sectors(&mut self, volume: VolumeId, lba: Lba, sectors: &Sectors<'_>) {
+    /// Puts some bytes of a chunk into the open group.
+    pub(crate) fn put_part(&mut self, volume: VolumeId, lba: Lba, part: &ChunkPart<'_>) {
         let base = self.base_of(volume, lba);
         let chunk_bytes = self.chunk_bytes;
         if let Some(slot) = self.slot_in_open(volume, lba) {
             slot.unindexed = false;
-            slot.data.lay_over(chunk_bytes, sectors);
+            slot.data.lay_over(chunk_bytes, part);
         } else {
             let mut data = SlotData::Partial(Box::new(Partial {
                 base,
                 overlay: vec![0; chunk_bytes],
-                written: 0,
+                written: Written::default(),
                 credit: None,
                 acks: Vec::new(),
             }));
             // Before it is put: the last slot of a group closes the group.
-            data.lay_over(chunk_bytes, sectors);
+            data.lay_over(chunk_bytes, part);
             self.put(volume, lba, data);
         }
         if let Some(place) = self.newest.get(&(volume, lba)) {

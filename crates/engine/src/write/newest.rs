@@ -26,7 +26,7 @@ pub(crate) enum Newest {
 }
 
 impl Newest {
-    /// Where the unwritten sectors of a chunk come from that is written in part after this.
+    /// Where the unwritten bytes of a chunk come from that is written in part after this.
     pub(crate) fn base(self) -> Base {
         match self {
             Self::Nothing => Base::Stored,
@@ -58,7 +58,7 @@ impl Group {
 }
 
 impl WriteBuffer {
-    /// Where the unwritten sectors of a chunk come from that is written in part now.
+    /// Where the unwritten bytes of a chunk come from that is written in part now.
     pub(super) fn base_of(&self, volume: VolumeId, lba: Lba) -> Base {
         self.newest(volume, lba).base()
     }

@@ -1,4 +1,8 @@
-//! Chunks that are written in part: some sectors, and where the others come from.
+//! Chunks that are written in part: some bytes, and where the others come from.
+//!
+//! Whoever writes bytes of a chunk writes them in the order of the intake queue, like any other
+//! write, and what is around them is taken from what was written before: so two writers of one
+//! sector keep each their own bytes (decision 055).
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -8,23 +12,22 @@ use reduce::{ChunkBuf, ChunkRef};
 
 use crate::door::done::Done;
 use crate::door::error::RequestError;
-use crate::door::volume::SECTOR_BYTES;
+use crate::write::written::Written;
 
-/// A chunk of which only some sectors have been written.
+/// A chunk of which only some bytes have been written.
 pub(crate) struct Partial {
     pub(crate) base: Base,
-    /// The whole chunk; only sectors of `written` count.
+    /// The whole chunk; only bytes of `written` count.
     pub(crate) overlay: Vec<u8>,
-    /// Bit i: sector i is written.
-    pub(crate) written: u128,
+    pub(crate) written: Written,
     /// A buffer whose write-buffer credit pays for `overlay`.
     pub(crate) credit: Option<Arc<ChunkBuf>>,
     /// Requests to be answered once the chunk is whole.
     pub(crate) acks: Vec<Arc<Ack>>,
 }
 
-/// Sectors that a request writes into one chunk.
-pub(crate) struct Sectors<'a> {
+/// Bytes that a request writes into one chunk.
+pub(crate) struct ChunkPart<'a> {
     pub(crate) offset_bytes: usize,
     pub(crate) length_bytes: usize,
     /// The request's buffer and where in it the bytes begin; None writes zeros.
@@ -91,7 +94,7 @@ impl Ack {
     }
 }
 
-/// Where the unwritten sectors of a partial chunk come from.
+/// Where the unwritten bytes of a partial chunk come from.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Base {
     Zeros,
@@ -111,20 +114,10 @@ pub(crate) enum Base {
 }
 
 impl Partial {
-    /// The whole chunk, its unwritten sectors taken from `base` (zeros when None). Requests that
+    /// The whole chunk, its unwritten bytes taken from `base` (zeros when None). Requests that
     /// waited for it are answered.
     pub(crate) fn fill(mut self, base: Option<&[u8]>) -> ChunkRef {
-        let sector_bytes = SECTOR_BYTES as usize;
-        for (sector, target) in self.overlay.chunks_exact_mut(sector_bytes).enumerate() {
-            if self.written >> sector & 1 == 1 {
-                continue;
-            }
-            let start = sector * sector_bytes;
-            match base.and_then(|base| base.get(start..start + sector_bytes)) {
-                Some(bytes) => target.copy_from_slice(bytes),
-                None => target.fill(0),
-            }
-        }
+        self.written.complete(&mut self.overlay, base);
         self.acks.iter().for_each(|ack| ack.part_done());
         let length_bytes = self.overlay.len();
         let buf = Arc::new(ChunkBuf::keeping(self.overlay, self.credit.into_iter().collect()));
@@ -142,12 +135,4 @@ pub(crate) fn ragged_chunks(range: Range<u64>, chunk_bytes: u32) -> u64 {
     let ends = [range.start, range.end];
     let ragged = ends.iter().filter(|end| !end.is_multiple_of(chunk_bytes)).count();
     touched.min(ragged as u64)
-}
-
-/// The bits of the sectors in a range of a chunk.
-pub(crate) fn sector_bits(offset_bytes: usize, length_bytes: usize) -> u128 {
-    let (first, count) =
-        (offset_bytes / SECTOR_BYTES as usize, length_bytes / SECTOR_BYTES as usize);
-    let ones = if count >= 128 { u128::MAX } else { (1u128 << count) - 1 };
-    ones << first
 }

@@ -10,7 +10,8 @@ use format::units::{Fingerprint, Lba, Pbn, VolumeId};
 use reduce::ChunkRef;
 
 use crate::door::error::RequestError;
-use crate::write::partial::{Base, Partial, Sectors, sector_bits};
+use crate::write::partial::{Base, ChunkPart, Partial};
+use crate::write::written::Written;
 
 /// Slots of a group, at most. What is done once for a group (its record, jobs that are handed in,
 /// system calls) is dear, so groups are large; but several should be in a write buffer at once.
@@ -165,11 +166,12 @@ impl SlotData {
         }
     }
 
-    /// Lays sectors over whatever the slot holds.
-    pub(crate) fn lay_over(&mut self, chunk_bytes: usize, sectors: &Sectors<'_>) {
+    /// Lays bytes over whatever the slot holds.
+    pub(crate) fn lay_over(&mut self, chunk_bytes: usize, part: &ChunkPart<'_>) {
         let partial = self.make_partial(chunk_bytes);
-        let Sectors { offset_bytes, length_bytes, source, credit, ack } = *sectors;
-        let target = &mut partial.overlay[offset_bytes..offset_bytes + length_bytes];
+        let ChunkPart { offset_bytes, length_bytes, source, credit, ack } = *part;
+        let range = offset_bytes..offset_bytes + length_bytes;
+        let target = &mut partial.overlay[range.clone()];
         match source {
             None => target.fill(0),
             Some((buf, at)) => target.copy_from_slice(&buf.bytes()[at..at + length_bytes]),
@@ -182,8 +184,8 @@ impl SlotData {
             ack.hold();
             partial.acks.push(Arc::clone(ack));
         }
-        partial.written |= sector_bits(offset_bytes, length_bytes);
-        if partial.written == sector_bits(0, chunk_bytes) {
+        partial.written.add(range);
+        if partial.written.is_all(chunk_bytes) {
             partial.base = Base::Zeros;
         }
     }
@@ -195,9 +197,9 @@ impl SlotData {
         };
         match self {
             Self::Partial(_) => {}
-            Self::Zeros => *self = Self::Partial(whole(vec![0; chunk_bytes], 0)),
+            Self::Zeros => *self = Self::Partial(whole(vec![0; chunk_bytes], Written::default())),
             Self::Whole(chunk) => {
-                let all = sector_bits(0, chunk_bytes);
+                let all = Written::all(chunk_bytes);
                 *self = Self::Partial(whole(chunk.bytes().to_vec(), all));
             }
         }

@@ -27,7 +27,7 @@ use crate::space::waiting::Waiting;
 use crate::state::mapping::{leaf_range, leaf_start};
 use crate::volumes::versions::PieceMax;
 use crate::write::buffer::Work;
-use crate::write::partial::{Ack, Sectors, ragged_chunks};
+use crate::write::partial::{Ack, ChunkPart, ragged_chunks};
 use crate::write::record::CHANGE_BYTES_MAX;
 use crate::write::slot::SlotData;
 
@@ -76,7 +76,7 @@ impl Engine {
         let ack = Ack::new(Some(unmap.done));
         self.intake.lookaside.stamp(unmap.volume.id, range.clone());
         let ends = [self.head_of(range), self.tail_of(range)];
-        let paid = ends.map(|end| self.zero_sectors(unmap.volume.id, end, &ack));
+        let paid = ends.map(|end| self.zero_part(unmap.volume.id, end, &ack));
         self.unmap_buffered(ack, unmap.durable, paid == [true; 2], ragged);
     }
 
@@ -154,9 +154,9 @@ impl Engine {
         range: &Range<u64>,
         ack: &Arc<Ack>,
     ) -> bool {
-        let head = self.zero_sectors(volume.id, self.head_of(range), ack);
+        let head = self.zero_part(volume.id, self.head_of(range), ack);
         self.buffer_whole_chunks(volume, range);
-        let tail = self.zero_sectors(volume.id, self.tail_of(range), ack);
+        let tail = self.zero_part(volume.id, self.tail_of(range), ack);
         head && tail
     }
 
@@ -173,22 +173,22 @@ impl Engine {
         }
     }
 
-    /// Zeroes sectors of one chunk; false if nothing pays for the memory that this takes.
-    fn zero_sectors(&mut self, id: VolumeId, range: Range<u64>, ack: &Arc<Ack>) -> bool {
+    /// Zeroes a part of one chunk; false if nothing pays for the memory that this takes.
+    fn zero_part(&mut self, id: VolumeId, range: Range<u64>, ack: &Arc<Ack>) -> bool {
         if range.is_empty() {
             return true;
         }
         let chunk_bytes = u64::from(self.geometry.chunk_bytes);
         let permit = self.intake.credits.try_permit(chunk_bytes as usize);
         let credit = permit.map(|permit| Arc::new(ChunkBuf::with_permit(0, permit)));
-        let sectors = Sectors {
+        let part = ChunkPart {
             offset_bytes: (range.start % chunk_bytes) as usize,
             length_bytes: (range.end - range.start) as usize,
             source: None,
             credit: credit.as_ref(),
             ack: Some(ack),
         };
-        self.buffer.put_sectors(id, Lba(range.start / chunk_bytes), &sectors);
+        self.buffer.put_part(id, Lba(range.start / chunk_bytes), &part);
         credit.is_some()
     }
 

@@ -18,22 +18,24 @@ use crate::stand::{CHUNK, Dice, GIB, Hand, MIB, Opens, Wish, cases, check_clean,
 
 /// Sectors of the model's volume: a map leaf and a half, with a partial chunk at its end.
 const SECTORS: u64 = 1000 * 8 + 3;
+/// Its bytes.
+const BYTES: u64 = SECTORS * 512;
 
 #[derive(Clone, Debug)]
 enum Step {
     Write {
-        first: u64,
-        count: u64,
+        at: u64,
+        length: u64,
         content: u64,
         durable: bool,
     },
     Trim {
-        first: u64,
-        count: u64,
+        at: u64,
+        length: u64,
     },
     Read {
-        first: u64,
-        count: u64,
+        at: u64,
+        length: u64,
     },
     Resize {
         sectors: u64,
@@ -45,25 +47,31 @@ enum Step {
     Kill(u64),
 }
 
-/// A range in a few hot places, so that steps overlap.
+/// A range of bytes in a few hot places, so that steps overlap. It is made of sectors, but for some
+/// bytes at its ends, mostly none.
 fn range(longest: u64) -> impl Strategy<Value = (u64, u64)> {
     let place = prop_oneof![3 => 0..64_u64, 2 => 5380..5460_u64, 1 => SECTORS - 30..SECTORS];
-    (place, 1..=longest).prop_map(|(first, count)| (first, count.min(SECTORS - first)))
+    let beside = || prop_oneof![4 => Just(0), 1 => Just(1), 1 => Just(511), 2 => 0..512_u64];
+    (place, 1..=longest, beside(), beside()).prop_map(|(first, count, less, fewer)| {
+        let start = first * 512 + less;
+        let end = (first + count).min(SECTORS) * 512 - fewer;
+        (start, end.max(start + 1) - start)
+    })
 }
 
 fn step() -> impl Strategy<Value = Step> {
     let write = |longest| {
         (range(longest), 0..6_u64, prop::bool::weighted(0.1)).prop_map(
-            |((first, count), content, durable)| Step::Write { first, count, content, durable },
+            |((at, length), content, durable)| Step::Write { at, length, content, durable },
         )
     };
     prop_oneof![
         8 => write(6),
         4 => write(40),
         1 => write(2600),
-        2 => range(40).prop_map(|(first, count)| Step::Trim { first, count }),
-        1 => range(SECTORS).prop_map(|(first, count)| Step::Trim { first, count }),
-        4 => range(60).prop_map(|(first, count)| Step::Read { first, count }),
+        2 => range(40).prop_map(|(at, length)| Step::Trim { at, length }),
+        1 => range(SECTORS).prop_map(|(at, length)| Step::Trim { at, length }),
+        4 => range(60).prop_map(|(at, length)| Step::Read { at, length }),
         1 => (1..=SECTORS).prop_map(|sectors| Step::Resize { sectors }),
         2 => Just(Step::Flush),
         6 => (0..12_u64).prop_map(Step::Steps),
@@ -73,11 +81,11 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 /// Bytes of a write: zeros, something repeated, or new ones.
-fn content(number: u64, first: u64, count: u64) -> Vec<u8> {
+fn content(number: u64, at: u64, length: u64) -> Vec<u8> {
     match number {
-        0 => vec![0; count as usize * 512],
-        1 | 2 => vec![number as u8; count as usize * 512],
-        _ => fresh(number << 32 | first, count * 512),
+        0 => vec![0; length as usize],
+        1 | 2 => vec![number as u8; length as usize],
+        _ => fresh(number << 32 | at, length),
     }
 }
 
@@ -87,20 +95,20 @@ struct Run {
     volume: OpenVolume,
     /// What the volume must read as; bytes beyond its size are zeros.
     model: Vec<u8>,
-    sectors: u64,
+    size: u64,
     pending: Vec<u64>,
 }
 
 impl Run {
     fn new(wish: Wish) -> Self {
         let mut hand = Hand::new(&wish);
-        let volume = hand.volume("v", SECTORS * 512);
-        let model = vec![0; SECTORS as usize * 512];
-        Self { wish, hand, volume, model, sectors: SECTORS, pending: Vec::new() }
+        let volume = hand.volume("v", BYTES);
+        let model = vec![0; BYTES as usize];
+        Self { wish, hand, volume, model, size: BYTES, pending: Vec::new() }
     }
 
-    fn clip(&self, first: u64, count: u64) -> Option<(u64, u64)> {
-        (first < self.sectors).then(|| (first, count.min(self.sectors - first)))
+    fn clip(&self, at: u64, length: u64) -> Option<(u64, u64)> {
+        (at < self.size).then(|| (at, length.min(self.size - at)))
     }
 
     fn answers(&mut self) {
@@ -111,33 +119,33 @@ impl Run {
 
     fn take(&mut self, step: &Step) -> bool {
         match *step {
-            Step::Write { first, count, content: number, durable } => {
-                let Some((first, count)) = self.clip(first, count) else { return true };
-                let bytes = content(number, first, count);
-                let start = first as usize * 512;
-                self.model[start..start + bytes.len()].copy_from_slice(&bytes);
+            Step::Write { at, length, content: number, durable } => {
+                let Some((at, length)) = self.clip(at, length) else { return true };
+                let bytes = content(number, at, length);
+                self.model[at as usize..][..bytes.len()].copy_from_slice(&bytes);
                 let tag = if durable {
-                    Some(self.hand.write_durable(&self.volume, first * 512, &bytes))
+                    Some(self.hand.write_durable(&self.volume, at, &bytes))
                 } else {
-                    self.hand.write(&self.volume, first * 512, &bytes)
+                    self.hand.write(&self.volume, at, &bytes)
                 };
                 self.pending.extend(tag);
             }
-            Step::Trim { first, count } => {
-                let Some((first, count)) = self.clip(first, count) else { return true };
-                self.model[first as usize * 512..(first + count) as usize * 512].fill(0);
-                let tag = self.hand.trim(&self.volume, first * 512, count * 512);
+            Step::Trim { at, length } => {
+                let Some((at, length)) = self.clip(at, length) else { return true };
+                self.model[at as usize..][..length as usize].fill(0);
+                let tag = self.hand.trim(&self.volume, at, length);
                 self.pending.push(tag);
             }
-            Step::Read { first, count } => {
-                let Some((first, count)) = self.clip(first, count) else { return true };
-                let read = self.hand.read(&self.volume, first * 512, count as u32 * 512);
-                return read == self.model[first as usize * 512..(first + count) as usize * 512];
+            Step::Read { at, length } => {
+                let Some((at, length)) = self.clip(at, length) else { return true };
+                let read = self.hand.read(&self.volume, at, length as u32);
+                return read == self.model[at as usize..][..length as usize];
             }
             Step::Resize { sectors } => {
-                self.hand.beside(move |client| client.resize_volume("v", sectors * 512).unwrap());
-                self.model[sectors as usize * 512..].fill(0);
-                self.sectors = sectors;
+                let size = sectors * 512;
+                self.hand.beside(move |client| client.resize_volume("v", size).unwrap());
+                self.model[size as usize..].fill(0);
+                self.size = size;
             }
             Step::Flush => {
                 let tag = self.hand.flush();
@@ -167,8 +175,8 @@ impl Run {
 
     fn reads_right(&mut self) -> bool {
         self.answers();
-        let length = self.sectors as u32 * 512;
-        self.hand.read(&self.volume, 0, length) == self.model[..length as usize]
+        let read = self.hand.read(&self.volume, 0, self.size as u32);
+        read == self.model[..self.size as usize]
     }
 }
 

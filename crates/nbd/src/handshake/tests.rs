@@ -119,7 +119,7 @@ fn go_gives_every_fact_byte_for_byte() {
         &info(12),
         b"\0\0\0\0\0\0\0\x10\0\0\x0d\x6d".as_slice(),
         &info(14),
-        b"\0\x03\0\0\x02\0\0\0\x10\0\x02\0\0\0",
+        b"\0\x03\0\0\0\x01\0\0\x10\0\x02\0\0\0",
         &info(7),
         b"\0\x01disk0",
         &info(52),
