@@ -17,38 +17,30 @@ impl Engine {
     pub(crate) fn stats(&self) -> Stats {
         let chunk_bytes = u64::from(self.geometry.chunk_bytes);
         let totals = &self.state.totals;
-        let deletions = self.volumes.deletions.count();
-        let deletions_held = self.volumes.deletions.held(&self.state.catalog);
+        let (deletions, deletions_held) = self.deletions_figures();
         let logical_bytes = totals.mapped_chunks * chunk_bytes;
-        let snapshot_bytes = self.state.catalog.iter().filter_map(mapped_by_snapshot).sum::<u64>();
-        let snapshot_bytes = snapshot_bytes * chunk_bytes;
+        let snapshot_chunks = self.state.catalog.iter().filter_map(mapped_by_snapshot).sum::<u64>();
+        let snapshot_bytes = snapshot_chunks * chunk_bytes;
         let unique_bytes = totals.unique_chunks * chunk_bytes;
         let stored_bytes = totals.live_frame_bytes;
         let table_bytes = self.state.store.used_blocks() * BLOCK_BYTES as u64;
-        let journal_bytes = self.geometry.journal_bytes;
-        let capacity_bytes = self.geometry.capacity_bytes();
-        let free_bytes = self.free_bytes();
-        let superblock_bytes = self.devices.size_bytes(Zone::Superblock);
         let [data_used_ratio, tables_used_ratio] = self.used_ratios();
-        let occupied_bytes = capacity_bytes - self.unoccupied_bytes();
-        let dedup_ratio = ratio(logical_bytes + snapshot_bytes, unique_bytes);
-        let dedup_ratio = dedup_ratio.filter(|&ratio| ratio >= 1.0);
-        let compression_ratio = ratio(unique_bytes, stored_bytes);
-        let whole = dedup_ratio.zip(compression_ratio);
+        let [dedup_ratio, compression_ratio, reduction_ratio] =
+            ratios(logical_bytes + snapshot_bytes, unique_bytes, stored_bytes);
         Stats {
             uuid: format!("{:032x}", u128::from_be_bytes(self.geometry.uuid)),
             logical_bytes,
             snapshot_bytes,
-            deletions: deletions - deletions_held,
+            deletions,
             deletions_held,
             unique_chunks: totals.unique_chunks,
             unique_bytes,
             stored_bytes,
             table_bytes,
-            journal_bytes,
-            device_bytes: occupied_bytes + table_bytes + journal_bytes + superblock_bytes,
-            free_bytes,
-            capacity_bytes,
+            journal_bytes: self.geometry.journal_bytes,
+            device_bytes: self.device_bytes(table_bytes),
+            free_bytes: self.free_bytes(),
+            capacity_bytes: self.geometry.capacity_bytes(),
             kept_bytes: self.placement.kept_bytes(),
             dead_bytes: totals.dead_frame_bytes,
             collectable_bytes: self.placement.space.collectable_bytes(),
@@ -60,7 +52,7 @@ impl Engine {
             watermark_percent: self.watermarks.highest(),
             dedup_ratio,
             compression_ratio,
-            reduction_ratio: whole.map(|(dedup, compression)| dedup * compression),
+            reduction_ratio,
             memory_bytes: self.resident_bytes(),
             memory_bytes_max: self.memory_bytes_max,
             under_way: self.under_way(),
@@ -79,6 +71,19 @@ impl Engine {
             stages: StageTimes::of(&self.stages, &self.workers, &self.intake.expanding),
             counters: self.counters(),
         }
+    }
+
+    /// What the files hold of the device's room.
+    fn device_bytes(&self, table_bytes: u64) -> u64 {
+        let occupied_bytes = self.geometry.capacity_bytes() - self.unoccupied_bytes();
+        let superblock_bytes = self.devices.size_bytes(Zone::Superblock);
+        occupied_bytes + table_bytes + self.geometry.journal_bytes + superblock_bytes
+    }
+
+    /// Volumes that are being given back, and those among the deleted that wait for others.
+    fn deletions_figures(&self) -> (u64, u64) {
+        let held = self.volumes.deletions.held(&self.state.catalog);
+        (self.volumes.deletions.count() - held, held)
     }
 
     /// Memory of all caches and of the write buffer.
@@ -195,6 +200,15 @@ impl Engine {
 
 fn ratio(of: u64, to: u64) -> Option<f64> {
     (to > 0).then(|| of as f64 / to as f64)
+}
+
+/// What deduplication saves, what compression does, and both: none where there is nothing to
+/// divide by.
+fn ratios(referenced_bytes: u64, unique_bytes: u64, stored_bytes: u64) -> [Option<f64>; 3] {
+    let dedup = ratio(referenced_bytes, unique_bytes).filter(|&ratio| ratio >= 1.0);
+    let compression = ratio(unique_bytes, stored_bytes);
+    let both = dedup.zip(compression).map(|(dedup, compression)| dedup * compression);
+    [dedup, compression, both]
 }
 
 /// Chunks that a snapshot maps which is there; none for volumes, and for what is being deleted.
