@@ -33,7 +33,7 @@ pub(crate) use snapshot::{
     CloneArgs, SnapshotCommand, SnapshotCreateArgs, SnapshotDeleteArgs, SnapshotListArgs,
     SnapshotRollbackArgs,
 };
-pub(crate) use store::{GrowArgs, InitArgs, SetArgs, StoreShape};
+pub(crate) use store::{GrowArgs, InitArgs, Making, SetArgs, StoreShape};
 pub(crate) use values::{CHUNK_SIZES, Codecs, ImportFormat, Quota, Rate, SnapshotName};
 pub(crate) use volume::{
     VolumeCommand, VolumeCreateArgs, VolumeDeleteArgs, VolumeListArgs, VolumeName,

@@ -24,6 +24,11 @@ impl FreeList {
         self.count
     }
 
+    /// Those of one zone.
+    pub(crate) fn count_of(&self, zone: usize) -> u64 {
+        self.zones.get(zone).map_or(0, |free| free.len() as u64)
+    }
+
     pub(crate) fn add(&mut self, zone: usize, container: u32) {
         self.zones[zone].push_back(container);
         self.count += 1;

@@ -9,6 +9,10 @@
 //! Neither may it be written while a read of it is in flight, which would return bytes of its next
 //! life: such reads *pin* it.
 //!
+//! Of a zone that its medium allocates as it fills, only a prefix has room of its own. A container
+//! behind it that nothing needs is *withheld*: it is free as soon as the medium has given it
+//! ([`Space::allocated_to`]).
+//!
 //! The figures are in memory only. The engine opens this with what its tables say, and keeps both
 //! the same. Calls that make no sense (freeing what is free) change nothing: a container that were
 //! listed as free twice would be written twice.
@@ -61,6 +65,12 @@ pub struct Space {
     known_durable: u64,
     /// Reads in flight, by container; no entry is none.
     pins: HashMap<u32, u32>,
+    /// Containers at the start of each zone that the medium has given.
+    given: Vec<u32>,
+    /// Containers that nothing needs, and that the medium has not given.
+    withheld: u64,
+    /// Most of them that the medium is expected to give.
+    expected: u64,
 }
 
 impl Space {
@@ -68,6 +78,17 @@ impl Space {
     /// free. Quarantined ones stay until their records are known to be durable.
     #[must_use]
     pub fn new(geometry: &Geometry, uses: impl IntoIterator<Item = ContainerUse>) -> Self {
+        Self::with_allocated(geometry, &[], uses)
+    }
+
+    /// The same of a store whose data zones have room of their own up to these offsets; those that
+    /// are not listed have all of it.
+    #[must_use]
+    pub fn with_allocated(
+        geometry: &Geometry,
+        allocated_bytes: &[u64],
+        uses: impl IntoIterator<Item = ContainerUse>,
+    ) -> Self {
         let count = geometry.containers_total() as u32;
         let rest = std::iter::repeat(ContainerUse::Free);
         let mut space = Self {
@@ -80,7 +101,14 @@ impl Space {
             quarantined: 0,
             known_durable: 0,
             pins: HashMap::new(),
+            given: allocated_bytes
+                .iter()
+                .map(|&bytes| allocation::whole_containers(bytes))
+                .collect(),
+            withheld: 0,
+            expected: u64::MAX,
         };
+        space.given.resize(geometry.data.len(), u32::MAX);
         (0..count).for_each(|container| space.list(container));
         let record = |container: &u32| match space.uses[*container as usize] {
             ContainerUse::Quarantined { record } => record,
@@ -96,6 +124,7 @@ impl Space {
         self.geometry = geometry.clone();
         self.uses.resize(after, ContainerUse::Free);
         self.free.grow(geometry.data.len());
+        self.given.resize(geometry.data.len(), u32::MAX);
         (before..after).for_each(|container| self.list(container as u32));
     }
 
@@ -276,10 +305,11 @@ impl Space {
         self.quarantined
     }
 
-    /// Containers that are free, or will be without anything being moved.
+    /// Containers that are free, or will be without anything being moved: from quarantine, or
+    /// because the medium gives them.
     #[must_use]
     pub fn coming_containers(&self) -> u64 {
-        self.free_containers() + self.quarantined_containers()
+        self.free_containers() + self.quarantined_containers() + self.expected_containers()
     }
 
     /// The record that has to be known to be durable for the next container to become free.
@@ -307,7 +337,14 @@ impl Space {
     /// Enters a container where containers of its use are kept.
     fn list(&mut self, container: u32) {
         match self.uses[container as usize] {
-            ContainerUse::Free => self.free.add(self.zone_of(container), container),
+            ContainerUse::Free => {
+                let (zone, place) = self.place_of(container);
+                if place < self.given[zone] {
+                    self.free.add(zone, container);
+                } else {
+                    self.withheld += 1;
+                }
+            }
             ContainerUse::Sealed(sealed) if !sealed.damaged => {
                 self.emptiness.insert(container, &sealed);
             }
@@ -338,13 +375,17 @@ impl Space {
         self.list(container);
     }
 
-    fn zone_of(&self, container: u32) -> usize {
+    /// The data zone of a container, and how many containers of it lie in front.
+    fn place_of(&self, container: u32) -> (usize, u32) {
         match self.geometry.container_zone(ContainerId(container)) {
-            Some((Zone::Data(zone), _)) => usize::from(zone),
+            Some((Zone::Data(zone), offset_bytes)) => {
+                (usize::from(zone), allocation::whole_containers(offset_bytes))
+            }
             _ => unreachable!("every container is in a data zone"),
         }
     }
 }
 
+mod allocation;
 #[cfg(test)]
 mod tests;

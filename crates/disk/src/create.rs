@@ -4,30 +4,32 @@
 //! ([`Made`]). The superblock is made last, so that a directory without one is not a store.
 //!
 //! Every file gets all of its blocks now: a store that runs can then never be told by its file
-//! system that there is no room. The journal and the superblock are moreover written with zeros for
-//! real. Blocks that were only allocated have to be marked as written when they first are, which
-//! makes the file system commit a transaction of its own at each sync; the journal is what is
-//! synced all day.
+//! system that there is no room. Data files may instead begin *sparse*, with as much as is
+//! allocated ahead of use ([`crate::ahead`]).
+//!
+//! The journal and the superblock are moreover written with zeros for real. Blocks that were only
+//! allocated have to be marked as written when they first are, which makes the file system commit a
+//! transaction of its own at each sync; the journal is what is synced all day.
 //!
 //! What a link leads to is marked as the store's, a device while it is claimed ([`crate::claim`]):
 //! who comes next with the same device finds that it is taken.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write};
 use std::ops::Range;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use format::mark::Mark;
 use format::units::{BLOCK_BYTES, UUID_BYTES, Zone};
-use rustix::fs::{FallocateFlags, fallocate};
-use rustix::io::Errno;
 
+use crate::ahead::{allocation_step_bytes, is_no_space};
 use crate::claim::{Claimant, claim_device, let_go, write_mark};
 use crate::error::{CreateFilesError, FileError, refused};
 use crate::layout::{SUPERBLOCK_BYTES, is_there, zone_path};
 use crate::naming::sync_names_in;
 use crate::place::{self, Access, Opened, free_bytes, write_zeros_to};
+use crate::sparse_file::allocate;
 
 type Result<T> = std::result::Result<T, CreateFilesError>;
 
@@ -35,6 +37,19 @@ type Result<T> = std::result::Result<T, CreateFilesError>;
 pub(crate) const ZEROED_ZONES: [Zone; 2] = [Zone::Superblock, Zone::Journal];
 /// Only the owner may read what is stored, or what is left of it.
 const MODE: u32 = 0o600;
+/// Has git leave alone what is in the store's folder, which is nobody's source.
+const GITIGNORE: (&str, &str) = (".gitignore", "*\n");
+
+/// How much of a file has its blocks from the beginning.
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum Blocks {
+    /// All.
+    All,
+    /// All, and they are written with zeros.
+    Zeroed,
+    /// The first step.
+    Step,
+}
 
 /// Makes the directory `dir` and a store's files in it.
 ///
@@ -52,6 +67,32 @@ pub fn create_store_files(
     links: &[(Zone, PathBuf)],
     uuid: [u8; UUID_BYTES],
 ) -> Result<()> {
+    create(dir, sizes, links, uuid, Blocks::All)
+}
+
+/// As [`create_store_files`], but of a data zone only what [`allocation_step_bytes`] says gets its
+/// room now: the rest comes as the store fills. The file system must have room for all of it all
+/// the same, or it would be a store that cannot be filled.
+///
+/// # Errors
+/// As [`create_store_files`].
+pub fn create_sparse_store_files(
+    dir: &Path,
+    sizes: &[(Zone, u64)],
+    links: &[(Zone, PathBuf)],
+    uuid: [u8; UUID_BYTES],
+) -> Result<()> {
+    create(dir, sizes, links, uuid, Blocks::Step)
+}
+
+/// `data` says how data zones begin.
+fn create(
+    dir: &Path,
+    sizes: &[(Zone, u64)],
+    links: &[(Zone, PathBuf)],
+    uuid: [u8; UUID_BYTES],
+    data: Blocks,
+) -> Result<()> {
     let zones = plan(sizes, links)?;
     let data_zones = zones.iter().filter(|(zone, _)| matches!(zone, Zone::Data(_))).count();
     refuse_existing(dir, &zones)?;
@@ -60,7 +101,12 @@ pub fn create_store_files(
     for (zone, size_bytes) in zones {
         let path = zone_path(dir, zone, data_zones);
         let link = links.iter().find(|(linked, _)| *linked == zone);
-        made.zone(zone, size_bytes, &path, link.map(|(_, target)| target.as_path()))?;
+        let blocks = match zone {
+            Zone::Data(_) => data,
+            _ if ZEROED_ZONES.contains(&zone) => Blocks::Zeroed,
+            _ => Blocks::All,
+        };
+        made.zone((zone, size_bytes), blocks, &path, link.map(|(_, target)| target.as_path()))?;
     }
     sync_directory(dir)?;
     sync_directory(&parent(dir)?)?;
@@ -124,43 +170,61 @@ impl Made {
     fn directory(&mut self, dir: &Path) -> Result<()> {
         match fs::create_dir(dir) {
             Ok(()) => self.directory = Some(dir.to_owned()),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists && dir.is_dir() => {}
+            Err(error) if error.kind() == ErrorKind::AlreadyExists && dir.is_dir() => {
+                // What else is in it is not hidden from git.
+                let is_empty = fs::read_dir(dir).is_ok_and(|mut names| names.next().is_none());
+                if !is_empty {
+                    return Ok(());
+                }
+            }
             Err(error) => return Err(refused("make the directory", dir, error)),
         }
+        let (name, text) = GITIGNORE;
+        let path = dir.join(name);
+        let file = OpenOptions::new().write(true).create_new(true).mode(MODE).open(&path);
+        file.and_then(|mut file| {
+            self.files.push(path.clone());
+            file.write_all(text.as_bytes())?;
+            file.sync_all()
+        })
+        .map_err(|error| refused("make", &path, error))?;
         Ok(())
     }
 
     fn zone(
         &mut self,
-        zone: Zone,
-        size_bytes: u64,
+        (zone, size_bytes): (Zone, u64),
+        blocks: Blocks,
         path: &Path,
         link: Option<&Path>,
     ) -> Result<()> {
-        let zeroed = ZEROED_ZONES.contains(&zone);
         let Some(target) = link else {
-            return self.file(path, size_bytes, zeroed);
+            return self.file(path, size_bytes, blocks);
         };
         let target = absolute(target)?;
-        self.target(zone, &target, size_bytes, zeroed)?;
+        self.blocks_at(&target, (zone, size_bytes), blocks)?;
         self.link(&target, path)
     }
 
-    /// Where a symlink leads.
-    pub(crate) fn target(
+    /// Where a symlink leads; all of it has its blocks.
+    pub(crate) fn target(&mut self, zone: Zone, target: &Path, size_bytes: u64) -> Result<()> {
+        self.blocks_at(target, (zone, size_bytes), Blocks::All)
+    }
+
+    fn blocks_at(
         &mut self,
-        zone: Zone,
         target: &Path,
-        size_bytes: u64,
-        zeroed: bool,
+        (zone, size_bytes): (Zone, u64),
+        blocks: Blocks,
     ) -> Result<()> {
         let mark = Mark { uuid: self.claimant.uuid, zone };
         if place::is_device(target).unwrap_or(false) {
+            let zeroed = blocks == Blocks::Zeroed;
             claim_device(target, size_bytes, zeroed, mark, self.claimant)?;
             self.devices.push(target.to_owned());
             return Ok(());
         }
-        self.file(target, size_bytes, zeroed)?;
+        self.file(target, size_bytes, blocks)?;
         write_mark(&open_again(target)?, target, mark)?;
         sync_directory(&parent(target)?)
     }
@@ -172,7 +236,7 @@ impl Made {
         Ok(())
     }
 
-    fn file(&mut self, path: &Path, size_bytes: u64, zeroed: bool) -> Result<()> {
+    fn file(&mut self, path: &Path, size_bytes: u64, blocks: Blocks) -> Result<()> {
         let file = OpenOptions::new()
             .write(true)
             .create_new(true)
@@ -180,7 +244,11 @@ impl Made {
             .open(path)
             .map_err(|error| refused("make", path, error))?;
         self.files.push(path.to_owned());
-        fill(&file, path, 0..size_bytes, zeroed)
+        match blocks {
+            Blocks::All => fill(&file, path, 0..size_bytes, false),
+            Blocks::Zeroed => fill(&file, path, 0..size_bytes, true),
+            Blocks::Step => begin(&file, path, size_bytes),
+        }
     }
 
     pub(crate) fn keep(mut self) {
@@ -205,6 +273,20 @@ impl Drop for Made {
     }
 }
 
+/// Makes a file this long of which the first step has its blocks. Where the file system cannot give
+/// any without writing them, none has.
+fn begin(file: &File, path: &Path, size_bytes: u64) -> Result<()> {
+    let free = free_bytes(path)?;
+    let begun = match size_bytes > free {
+        true => Err(ErrorKind::StorageFull.into()),
+        false => file
+            .set_len(size_bytes)
+            .and_then(|()| allocate(file, 0..allocation_step_bytes(size_bytes)))
+            .and_then(|_| file.sync_all()),
+    };
+    begun.map_err(|error| not_filled(path, size_bytes, free, error))
+}
+
 /// Gives a stretch at the end of a file its blocks; zeros are written to them for real if `zeroed`.
 pub(crate) fn fill(file: &File, path: &Path, stretch: Range<u64>, zeroed: bool) -> Result<()> {
     let free = free_bytes(path)?;
@@ -216,12 +298,19 @@ pub(crate) fn fill(file: &File, path: &Path, stretch: Range<u64>, zeroed: bool) 
         }
         file.sync_all()
     });
-    result.map_err(|error| match error.kind() {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
-            CreateFilesError::NoSpace { path: path.to_owned(), needed_bytes, free_bytes: free }
-        }
-        _ => FileError::new("fill", path, error).into(),
-    })
+    result.map_err(|error| not_filled(path, needed_bytes, free, error))
+}
+
+fn not_filled(
+    path: &Path,
+    needed_bytes: u64,
+    free_bytes: u64,
+    error: io::Error,
+) -> CreateFilesError {
+    if is_no_space(&error) {
+        return CreateFilesError::NoSpace { path: path.to_owned(), needed_bytes, free_bytes };
+    }
+    FileError::new("fill", path, error).into()
 }
 
 /// Gives a file its blocks; false when the file system cannot do that without writing them.
@@ -230,14 +319,7 @@ fn preallocate(file: &File, stretch: &Range<u64>, free_bytes: u64) -> io::Result
     if length_bytes > free_bytes {
         return Err(ErrorKind::StorageFull.into());
     }
-    loop {
-        match fallocate(file, FallocateFlags::empty(), stretch.start, length_bytes) {
-            Ok(()) => return Ok(true),
-            Err(Errno::OPNOTSUPP | Errno::NOSYS) => return Ok(false),
-            Err(Errno::INTR) => {}
-            Err(errno) => return Err(errno.into()),
-        }
-    }
+    allocate(file, stretch.clone())
 }
 
 /// Opens what was made.

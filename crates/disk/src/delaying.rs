@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use format::units::Zone;
 use hashbrown::HashMap;
 
+use crate::ahead::AllocationAhead;
 use crate::alarm::Alarm;
 use crate::doorbell::Doorbell;
 use crate::due::Due;
@@ -148,6 +149,10 @@ impl Disk for DelayingDisk {
 
     fn size_bytes(&self, zone: Zone) -> u64 {
         self.below.size_bytes(zone)
+    }
+
+    fn allocation_ahead(&self) -> Option<&AllocationAhead> {
+        self.below.allocation_ahead()
     }
 }
 

@@ -96,7 +96,7 @@ pub fn grow_store_files(dir: &Path, growth: &FileGrowth) -> Result<()> {
         if left_over.is_file_of(&target) {
             take_over(&target, *size_bytes, *zone, claimant)?;
         } else {
-            made.target(*zone, &target, *size_bytes, false)?;
+            made.target(*zone, &target, *size_bytes)?;
         }
         if !linked {
             made.link(&target, &path)?;

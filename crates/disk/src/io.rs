@@ -2,6 +2,7 @@
 
 use format::units::{BLOCK_BYTES, Zone};
 
+use crate::ahead::AllocationAhead;
 use crate::buffer::{AlignedBuf, SharedBuf};
 use crate::error::{Cause, ErrorClass, IoError, Verb};
 use crate::growth::{ForeignGrowth, ZoneGrowth};
@@ -104,6 +105,12 @@ pub trait Disk: Send {
 
     /// Size of a zone, a multiple of [`BLOCK_BYTES`]; 0 when there is no such zone.
     fn size_bytes(&self, zone: Zone) -> u64;
+
+    /// What allocates room for zones as they fill; None where every zone has all of its room. A
+    /// zone that this does not know has all of its room.
+    fn allocation_ahead(&self) -> Option<&AllocationAhead> {
+        None
+    }
 }
 
 impl IoKind {

@@ -9,9 +9,10 @@
 //! - [`MemoryDisk`]: sparse memory with a seeded order of completion, power loss and faults. What
 //!   the tests and the simulator run on.
 //!
-//! Three more stand over any other: [`RetryingDisk`] tries operations again that failed for a
+//! Four more stand over any other: [`RetryingDisk`] tries operations again that failed for a
 //! passing reason, [`DelayingDisk`] gives a disk the latency of far storage, [`OverlayDisk`] keeps
-//! in memory what is written, for media that are only read. A disk of another kind, over objects or
+//! in memory what is written, for media that are only read, [`AllocatingDisk`] has room allocated
+//! for sparse files as they fill. A disk of another kind, over objects or
 //! another machine, needs nothing of this crate but its public face.
 //!
 //! What every disk promises, and [`conformance`] holds it to:
@@ -40,7 +41,9 @@
     allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")
 )]
 
+mod ahead;
 mod alarm;
+mod allocating;
 mod allocation;
 mod buffer;
 mod claim;
@@ -65,14 +68,17 @@ mod pool;
 mod psync;
 mod resident;
 mod retrying;
+mod sparse_file;
 mod splitmix;
 #[cfg(test)]
 mod tests;
 mod uring;
 mod zone_files;
 
+pub use ahead::{AllocationAhead, Medium, SparseZone, ZoneAllocation, allocation_step_bytes};
+pub use allocating::AllocatingDisk;
 pub use buffer::{AlignedBuf, SharedBuf};
-pub use create::create_store_files;
+pub use create::{create_sparse_store_files, create_store_files};
 pub use delaying::DelayingDisk;
 pub use doorbell::Doorbell;
 pub use error::{Cause, CreateFilesError, ErrorClass, FileError, IoError, OpenError, Verb};

@@ -13,6 +13,8 @@ use format::units::Zone;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
+use crate::ahead::{AllocationAhead, SparseZone};
+use crate::allocating::AllocatingDisk;
 use crate::doorbell::Doorbell;
 use crate::error::{FileError, OpenError};
 use crate::growth::ZoneGrowth;
@@ -21,6 +23,7 @@ use crate::layout::{zone_path, zones_present};
 use crate::place::{self, Access, Opened};
 use crate::psync::PsyncDisk;
 use crate::retrying::{RetryPolicy, RetryingDisk};
+use crate::sparse_file::FileRoom;
 use crate::uring::UringDisk;
 use crate::zone_files::{FurtherFiles, ZoneFile, ZoneFiles};
 
@@ -68,12 +71,17 @@ pub fn open_store_files(
 ) -> Result<StoreFiles, OpenError> {
     let mut files = Vec::new();
     let mut buffered = None;
+    let mut room = SparseFiles::default();
     for (zone, path) in zones_present(dir) {
         let Opened { file, size_bytes, direct } = open_zone(dir, zone, &path, access)?;
         if !direct && buffered.is_none() {
-            buffered = Some(path);
+            buffered = Some(path.clone());
         }
-        files.push(ZoneFile::new(file, size_bytes));
+        let file = ZoneFile::new(file, size_bytes);
+        if let (Zone::Data(number), Access::ReadWrite) = (zone, access) {
+            room.look_at(number, &file, &path)?;
+        }
+        files.push(file);
     }
     let Some(files) = ZoneFiles::new(files) else {
         return Err(OpenError::NoStore { dir: dir.to_owned() });
@@ -86,10 +94,59 @@ pub fn open_store_files(
             path.display()
         )
     });
-    let notes: Vec<_> = slower.into_iter().chain(cached).collect();
+    let notes: Vec<_> = slower.into_iter().chain(cached).chain(room.unpromised.take()).collect();
     let note = (!notes.is_empty()).then(|| notes.join("; "));
     let disk = Box::new(RetryingDisk::new(disk, RetryPolicy::default(), doorbell));
+    let disk = room.allocate_over(disk, doorbell)?;
     Ok(StoreFiles { disk, identity: DiskIdentity { engine, direct, note } })
+}
+
+/// Data files that do not have all of their room.
+#[derive(Default)]
+struct SparseFiles {
+    zones: Vec<SparseZone>,
+    /// What is to be said of those whose file system cannot be asked for room.
+    unpromised: Option<String>,
+}
+
+impl SparseFiles {
+    fn look_at(&mut self, number: u16, zone: &ZoneFile, path: &Path) -> Result<(), OpenError> {
+        let length_bytes = zone.size_bytes;
+        let room = FileRoom::of(&zone.file, length_bytes)
+            .map_err(|source| FileError::new("look at", path, source))?;
+        match room {
+            FileRoom::Whole => {}
+            FileRoom::Prefix(medium, allocated_bytes) => {
+                let medium = Box::new(medium);
+                self.zones.push(SparseZone { number, allocated_bytes, length_bytes, medium });
+            }
+            FileRoom::Unpromised => {
+                self.unpromised.get_or_insert_with(|| {
+                    format!(
+                        "the file system of {} cannot allocate room ahead (fallocate), so nothing \
+                         promises that it has room for what is not written yet: while it is full, \
+                         writes wait",
+                        path.display()
+                    )
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn allocate_over(
+        self,
+        disk: Box<dyn Disk>,
+        doorbell: &Doorbell,
+    ) -> Result<Box<dyn Disk>, OpenError> {
+        if self.zones.is_empty() {
+            return Ok(disk);
+        }
+        let ahead = AllocationAhead::start(self.zones, doorbell).map_err(|source| {
+            OpenError::Process { action: "start a thread for the disk", source }
+        })?;
+        Ok(Box::new(AllocatingDisk::new(disk, ahead)))
+    }
 }
 
 /// Opens and locks the data files in `dir` with these numbers, for a disk of [`open_store_files`]

@@ -22,6 +22,7 @@ use std::time::{Duration, Instant};
 use format::units::Zone;
 use hashbrown::HashMap;
 
+use crate::ahead::AllocationAhead;
 use crate::alarm::Alarm;
 use crate::doorbell::Doorbell;
 use crate::due::Due;
@@ -174,6 +175,10 @@ impl Disk for RetryingDisk {
 
     fn size_bytes(&self, zone: Zone) -> u64 {
         self.below.size_bytes(zone)
+    }
+
+    fn allocation_ahead(&self) -> Option<&AllocationAhead> {
+        self.below.allocation_ahead()
     }
 }
 

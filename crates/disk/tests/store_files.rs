@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use disk::{
     Access, AlignedBuf, CreateFilesError, Doorbell, FileGrowth, Io, IoEngine, IoKind, OpenError,
-    SUPERBLOCK_BYTES, StoreFiles, create_store_files, grow_store_files, open_further_files,
-    open_store_files, zone_is_device, zone_length_bytes,
+    SUPERBLOCK_BYTES, StoreFiles, create_sparse_store_files, create_store_files, grow_store_files,
+    open_further_files, open_store_files, zone_is_device, zone_length_bytes,
 };
 use format::mark::Mark;
 use format::units::Zone;
@@ -27,10 +27,12 @@ fn open(dir: &Path) -> Result<StoreFiles, OpenError> {
     open_store_files(dir, Access::ReadWrite, IoEngine::Auto, &Doorbell::new().unwrap())
 }
 
+/// Without what is there for git.
 fn names(dir: &Path) -> Vec<String> {
     let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name());
     let mut names: Vec<_> = entries.map(|name| name.into_string().unwrap()).collect();
     names.sort();
+    names.retain(|name| name != ".gitignore");
     names
 }
 
@@ -40,6 +42,7 @@ fn a_store_is_four_files_of_the_sizes_asked_for() {
     let dir = scratch.path().join("store");
     create_store_files(&dir, &ONE, &[], UUID).unwrap();
     assert_eq!(names(&dir), ["data", "journal", "superblock", "tables"]);
+    assert_eq!(fs::read_to_string(dir.join(".gitignore")).unwrap(), "*\n");
     let store = open(&dir).unwrap();
     for (zone, size_bytes) in ONE.into_iter().chain([(Zone::Superblock, SUPERBLOCK_BYTES)]) {
         assert_eq!(store.disk.size_bytes(zone), size_bytes);
@@ -47,6 +50,66 @@ fn a_store_is_four_files_of_the_sizes_asked_for() {
     assert_eq!(store.disk.size_bytes(Zone::Data(1)), 0);
     let journal = fs::metadata(dir.join("journal")).unwrap();
     assert!(std::os::unix::fs::MetadataExt::blocks(&journal) * 512 >= 3 << 20, "not allocated");
+}
+
+const SPARSE: [(Zone, u64); 3] =
+    [(Zone::Journal, 1 << 20), (Zone::Tables, 1 << 20), (Zone::Data(0), 200 << 20)];
+
+fn taken_bytes(path: &Path) -> u64 {
+    std::os::unix::fs::MetadataExt::blocks(&fs::metadata(path).unwrap()) * 512
+}
+
+/// A sparse data file begins with a step of room, and more comes when it is asked for; who opens
+/// the store again finds as much.
+#[test]
+fn a_sparse_data_file_takes_a_step_and_what_is_asked_for() {
+    let scratch = Scratch::new();
+    let dir = scratch.path().join("store");
+    create_sparse_store_files(&dir, &SPARSE, &[], UUID).unwrap();
+    let data = dir.join("data");
+    assert_eq!(fs::metadata(&data).unwrap().len(), 200 << 20);
+    assert!((64 << 20..66 << 20).contains(&taken_bytes(&data)), "{}", taken_bytes(&data));
+    assert!(taken_bytes(&dir.join("tables")) >= 1 << 20);
+
+    let store = open(&dir).unwrap();
+    let ahead = store.disk.allocation_ahead().unwrap();
+    assert_eq!(ahead.allocated_bytes(0), Some(64 << 20));
+    assert!(ahead.obtainable_bytes() > 0);
+    ahead.allocate(0, 100 << 20);
+    // Its thread ends with the last answer.
+    drop(store);
+    assert!((100 << 20..102 << 20).contains(&taken_bytes(&data)), "{}", taken_bytes(&data));
+
+    let store = open(&dir).unwrap();
+    assert_eq!(store.disk.allocation_ahead().unwrap().allocated_bytes(0), Some(100 << 20));
+    store.disk.allocation_ahead().unwrap().allocate(0, 200 << 20);
+    drop(store);
+    assert!(open(&dir).unwrap().disk.allocation_ahead().is_none(), "all of it is there");
+}
+
+#[test]
+fn who_only_reads_allocates_nothing() {
+    let scratch = Scratch::new();
+    let dir = scratch.path().join("store");
+    create_sparse_store_files(&dir, &SPARSE, &[], UUID).unwrap();
+    let doorbell = Doorbell::new().unwrap();
+    let store = open_store_files(&dir, Access::ReadOnly, IoEngine::Auto, &doorbell).unwrap();
+    assert!(store.disk.allocation_ahead().is_none());
+}
+
+/// What others have in the folder is theirs: git goes on seeing it.
+#[test]
+fn only_a_folder_of_its_own_is_hidden_from_git() {
+    let scratch = Scratch::new();
+    let dir = scratch.path();
+    fs::write(dir.join("notes"), "mine").unwrap();
+    create_sparse_store_files(dir, &SPARSE, &[], UUID).unwrap();
+    assert!(fs::metadata(dir.join(".gitignore")).is_err());
+
+    let far = scratch.path().join("no/such/place");
+    let failing = scratch.path().join("failing");
+    create_sparse_store_files(&failing, &SPARSE, &[(Zone::Journal, far)], UUID).unwrap_err();
+    assert!(fs::metadata(&failing).is_err(), "what was made stays");
 }
 
 /// What is in them is in nobody's keeping but the owner's.

@@ -49,6 +49,7 @@ impl Engine {
     /// Says when a device has no room for what is written, and when it has some again. A store that
     /// is being closed does not wait for ever.
     pub(crate) fn watch_devices(&mut self) {
+        self.tick_allocation();
         match self.devices.tick() {
             Some(RoomChange::Lacks(error)) => {
                 self.tell(&Notice::DeviceFull { reason: error.to_string() });
@@ -112,7 +113,8 @@ impl Engine {
 
     /// Moves on what nobody waits for with every request.
     pub(crate) fn advance_background(&mut self) -> bool {
-        let mut moved = self.advance_explaining();
+        let mut moved = self.advance_allocation();
+        moved |= self.advance_explaining();
         moved |= self.advance_walks();
         moved |= self.advance_enlarging();
         moved |= self.advance_deletions();

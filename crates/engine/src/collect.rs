@@ -158,7 +158,7 @@ impl Engine {
 
     /// Clients' work goes first while there is room for it.
     fn is_time_to_collect(&self) -> bool {
-        let free = self.placement.space.free_containers();
+        let free = self.placement.space.reachable_containers();
         let idle = self.flushing.is_idle() && self.clients_are_idle();
         idle || self.must_collect() || free * 2 < self.geometry.containers_total()
     }
@@ -188,7 +188,7 @@ impl Engine {
 
     /// Whether containers in quarantine are needed soon.
     pub(crate) fn free_containers_are_short(&self) -> bool {
-        let free = self.placement.space.free_containers();
+        let free = self.placement.space.reachable_containers();
         free < self.reserve().hurry || self.waits_for_containers()
     }
 

@@ -9,16 +9,19 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use disk::{
-    AlignedBuf, Completion, Disk, ForeignGrowth, Io, IoError, IoKind, SharedBuf, ZoneGrowth,
+    AlignedBuf, AllocationAhead, Completion, Disk, ForeignGrowth, Io, IoError, IoKind, SharedBuf,
+    ZoneGrowth,
 };
 use format::units::{ContainerId, Pba, Zone};
 use hashbrown::HashMap;
 use mutants::mutant;
 use tables::PageRead;
 
+use crate::devices::allocation::Allocation;
 use crate::devices::lacking_room::{LackingRoom, RoomChange};
 use crate::placement::carried::Carried;
 
+pub(crate) mod allocation;
 pub(crate) mod lacking_room;
 
 /// Container, and first byte in it.
@@ -147,6 +150,7 @@ pub(crate) struct Devices {
     syncs_waiting: VecDeque<(Zone, Purpose)>,
     done: Vec<Completion>,
     room: LackingRoom,
+    pub(crate) allocation: Allocation,
     /// Frames that came with records and may not be in their containers.
     pub(crate) carried: Carried,
 }
@@ -165,6 +169,7 @@ impl Devices {
             syncs_waiting: VecDeque::new(),
             done: Vec::new(),
             room: LackingRoom::default(),
+            allocation: Allocation::default(),
             carried: Carried::default(),
         }
     }
@@ -373,6 +378,23 @@ impl Devices {
     /// The geometry knows no data zones from this number on.
     pub(crate) fn release_data_zones(&mut self, data_zones: usize) {
         self.disk.release_data_zones(data_zones);
+    }
+
+    /// What allocates room for data zones as they fill, if anything has to.
+    pub(crate) fn allocation_ahead(&self) -> Option<&AllocationAhead> {
+        self.disk.allocation_ahead()
+    }
+
+    /// Hears of what has come of it since the last call; false when nothing has.
+    pub(crate) fn hear_of_allocation(&mut self) -> bool {
+        self.allocation.hear(&*self.disk)
+    }
+
+    /// Has a data zone allocated up to this offset.
+    pub(crate) fn allocate_ahead(&mut self, number: u16, end_bytes: u64) {
+        if let Some(ahead) = self.disk.allocation_ahead() {
+            self.allocation.ask(ahead, number, end_bytes);
+        }
     }
 
     pub(crate) fn size_bytes(&self, zone: Zone) -> u64 {

@@ -90,6 +90,14 @@ pub enum Notice {
     },
     /// All that waited for room on the device has been written.
     DeviceHasRoom,
+    /// The medium does not give the data zones more room: writes fail when what it has given is
+    /// used. It is asked again and again.
+    AllocationRefused {
+        /// The kernel's word.
+        reason: String,
+    },
+    /// The medium gives room again.
+    AllocationGoesOn,
     /// Nothing is written any more until the store is opened again; reads go on.
     WritingStopped {
         /// What every write is answered with.
@@ -135,6 +143,14 @@ impl fmt::Display for Notice {
                 write!(f, "the device has no room, so writes wait until it has some: {reason}")
             }
             Self::DeviceHasRoom => f.write_str("the device has room again, and writes go on"),
+            Self::AllocationRefused { reason } => write!(
+                f,
+                "the file system of the data gives it no more room ({reason}): writes fail when \
+                 what is allocated is used, until there is room on the file system"
+            ),
+            Self::AllocationGoesOn => {
+                f.write_str("the file system of the data gives it room again")
+            }
             Self::WritingStopped { error: error @ RequestError::Fenced { .. } } => error.fmt(f),
             Self::WritingStopped { error } => {
                 write!(f, "writing has stopped, reads go on: {error}")

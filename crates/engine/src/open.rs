@@ -291,7 +291,13 @@ fn empty_state(geometry: &Geometry, root: &Root, cache: Caches) -> State {
 fn placement(opened: &Opened) -> Placement {
     let state = &opened.state;
     let uses = state.containers.iter().map(|(_, entry)| container_use(&entry));
-    let space = Space::new(&opened.geometry, uses);
+    let ahead = opened.devices.allocation_ahead();
+    let allocated = |number| ahead.and_then(|ahead| ahead.allocated_bytes(number));
+    let zones = 0..opened.geometry.data.len() as u16;
+    // What is not allocated as it fills has all of its room.
+    let allocated_bytes: Vec<_> =
+        zones.map(|number| allocated(number).unwrap_or(u64::MAX)).collect();
+    let space = Space::with_allocated(&opened.geometry, &allocated_bytes, uses);
     let resume = |stream: Stream| {
         let open = state.open_containers[stream as usize]?;
         let entries = opened.recovered.open_entries[stream as usize].clone()?;

@@ -5,6 +5,7 @@
 //! promise now waits for it ([`wait`], [`waiting`], [`quota_line`]) or is refused. How full that
 //! leaves the store is for people to know in time ([`fullness`], [`watermarks`]).
 
+pub(crate) mod allocation;
 pub(crate) mod fullness;
 pub(crate) mod quota;
 pub(crate) mod quota_line;

@@ -36,8 +36,11 @@ pub struct Stats {
     pub journal_bytes: u64,
     /// In use in all: containers, table pages, journal, superblock.
     pub device_bytes: u64,
+    /// What the files or devices of all zones take where they are, used or not.
+    pub allocated_bytes: u64,
     /// What clients can write now, though all of it were new and could not be compressed: before
-    /// collection gives anything back.
+    /// collection gives anything back. Of a store whose files are allocated as they fill no more
+    /// than their file systems have room for.
     pub free_bytes: u64,
     /// Room for frames in all.
     pub capacity_bytes: u64,

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use disk::{Access, IoEngine, MemoryDisk, create_store_files};
+use disk::{Access, IoEngine, MemoryDisk, create_sparse_store_files, create_store_files};
 use engine::{Codec, Compression, Detection, Zone};
 use format::superblock::Geometry;
 
@@ -28,6 +28,10 @@ pub struct CreateOptions {
     pub tables_bytes: Option<u64>,
     /// Length of the journal; without it 1/32 of the capacity, 16 to 256 MiB.
     pub journal_bytes: Option<u64>,
+    /// Whether data files get all of their room now. Else they are sparse: they get it a step ahead
+    /// of what is written ([`disk::allocation_step_bytes`]), and a write for which the file system
+    /// has no more is refused for want of space until it has.
+    pub preallocate: bool,
     /// Files or block devices elsewhere that hold some of the zones; the others are files in the
     /// store's directory.
     pub places: Vec<(Zone, PathBuf)>,
@@ -39,7 +43,8 @@ pub struct CreateOptions {
 }
 
 impl CreateOptions {
-    /// A store with one data file of this many bytes and 4-KiB chunks, compressed with LZ4.
+    /// A store with one data file of this many bytes, which it gets at once, and 4-KiB chunks,
+    /// compressed with LZ4.
     #[must_use]
     pub fn new(capacity_bytes: u64) -> Self {
         Self {
@@ -49,6 +54,7 @@ impl CreateOptions {
             detection: Detection::default(),
             tables_bytes: None,
             journal_bytes: None,
+            preallocate: true,
             places: Vec::new(),
             uuid: None,
             bucket_seed: None,
@@ -92,7 +98,11 @@ impl CreateOptions {
 pub fn create(path: &Path, options: &CreateOptions) -> Result<Geometry, CreateError> {
     let geometry = options.plan()?;
     let zones: Vec<_> = geometry.zones().collect();
-    create_store_files(path, &zones, &options.places, geometry.uuid)?;
+    let create_files = match options.preallocate {
+        true => create_store_files,
+        false => create_sparse_store_files,
+    };
+    create_files(path, &zones, &options.places, geometry.uuid)?;
     let files = open_files(path, Access::ReadWrite, IoEngine::Auto, &LockWait::default())?;
     engine::create(files.disk, &geometry, options.compression)?;
     Ok(geometry)

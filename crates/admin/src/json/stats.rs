@@ -10,8 +10,9 @@ use crate::json::record;
 record! {
     Stats {
         uuid, logical_bytes, snapshot_bytes, deletions, deletions_held, unique_chunks,
-        unique_bytes, stored_bytes, table_bytes, journal_bytes, device_bytes, free_bytes,
-        capacity_bytes, kept_bytes, dead_bytes, collectable_bytes, copied_chunks, copy_bytes,
+        unique_bytes, stored_bytes, table_bytes, journal_bytes, device_bytes, allocated_bytes,
+        free_bytes, capacity_bytes, kept_bytes, dead_bytes, collectable_bytes, copied_chunks,
+        copy_bytes,
         data_used_ratio, data_taken_ratio, tables_used_ratio, watermark_percent, dedup_ratio,
         compression_ratio, reduction_ratio, memory_bytes, memory_bytes_max, under_way,
         compression, chunk_bytes, fingerprint, verify, domains, damaged_chunks, given_up_chunks,

@@ -14,7 +14,8 @@ use crate::size::parse_size;
 #[command(after_help = "\
 Examples:
   tamis serve ./store --create
-      makes the store and a volume disk0 when they are not there, and serves it on a unix socket
+      makes the store and a volume disk0 when they are not there, and serves it on a unix socket;
+      says what the store takes now, and up to how much when it fills
   tamis serve /srv/store --nbd tcp:127.0.0.1:10809 --memory 8G
       serves it to NBD clients on this machine by TCP
   tamis serve /mnt/backup/store --read-only --nbd unix:/run/backup.sock
@@ -47,6 +48,13 @@ pub(crate) struct ServeArgs {
     /// times the capacity]
     #[arg(long, value_name = "SIZE", value_parser = parse_size, requires = "create")]
     pub(crate) size: Option<u64>,
+    /// When the store is made: take all the room of its data file now, instead of a step ahead of
+    /// what is written
+    #[arg(long, requires = "create")]
+    pub(crate) preallocate: bool,
+    /// Do not ask before a store is made in a directory that has other files in it
+    #[arg(long, short, requires = "create")]
+    pub(crate) yes: bool,
     /// Only read the store: all volumes are read-only, and what the journal changes stays in
     /// memory; works on read-only media and mounts, and beside others who only read
     #[arg(long, conflicts_with_all = ["create", "sync"])]

@@ -21,6 +21,10 @@ Examples:
   tamis init /srv/store --fingerprint sha256
 The second puts the data on two disks, used whole, and tables and journal on a fast one.
 
+Tables and journal take their room at once. A data file takes a step now, 1/64 of its size (64 MiB
+to 4 GiB), and the next one before that is used up. Where its file system has no room for the next,
+writes fail with \"no space\" until it has; --preallocate takes all the room now.
+
 Which --fingerprint, for as long as the store lives:
   blake3      the fastest that is strong; right unless you know better
   sha256      for those whose rules say SHA-2; fast with SHA instructions or AVX-512
@@ -38,6 +42,8 @@ pub(crate) struct InitArgs {
     pub(crate) store: PathBuf,
     #[command(flatten)]
     pub(crate) shape: StoreShape,
+    #[command(flatten)]
+    pub(crate) making: Making,
     #[command(flatten)]
     pub(crate) format: Format,
 }
@@ -78,6 +84,17 @@ pub(crate) struct StoreShape {
     /// the tables, 2 to 27: 10 are wrong once in a hundred, 16 once in a thousand
     #[arg(long, value_name = "BITS", value_parser = parse_filter_bits, default_value = "10")]
     pub(crate) filter_bits: FilterBlocks,
+}
+
+/// How a store is made.
+#[derive(Debug, Args)]
+pub(crate) struct Making {
+    /// Take all the room of data files now, instead of a step ahead of what is written
+    #[arg(long)]
+    pub(crate) preallocate: bool,
+    /// Do not ask before a store is made in a directory that has other files in it
+    #[arg(long, short)]
+    pub(crate) yes: bool,
 }
 
 impl StoreShape {

@@ -2,15 +2,17 @@
 //! is ever overwritten), then the first root is written.
 
 use std::fs;
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use ::store::CreateOptions;
+use disk::ZoneName;
 use format::superblock::Geometry;
 use format::units::{CONTAINER_BYTES, Zone};
 use serde::Serialize;
 
-use crate::args::{InitArgs, StoreShape};
+use super::confirm::confirm;
+use crate::args::{Confirm, InitArgs, Making, StoreShape};
 use crate::compression::compression_name;
 use crate::error::CliError;
 use crate::output;
@@ -22,6 +24,12 @@ use crate::store;
 const CAPACITY_BYTES_DEFAULT_MAX: u64 = 100 << 30;
 /// A journal gains nothing beyond this; the rest of its device stays unused.
 const JOURNAL_BYTES_MAX: u64 = 256 << 20;
+/// What `st_blocks` counts in.
+const STAT_BLOCK_BYTES: u64 = 512;
+/// What file systems have in their root from the beginning.
+const LOST_AND_FOUND: &str = "lost+found";
+/// Files of somebody else that are named.
+const NAMES_MAX: usize = 4;
 
 /// What `--json` prints.
 #[derive(Debug, Serialize)]
@@ -30,6 +38,8 @@ struct NewStore {
     store: PathBuf,
     uuid: String,
     capacity_bytes: u64,
+    /// What its files and devices take now.
+    allocated_bytes: u64,
     data_zones: usize,
     tables_bytes: u64,
     journal_bytes: u64,
@@ -41,11 +51,12 @@ struct NewStore {
 }
 
 pub(super) fn run(args: &InitArgs) -> Result<(), CliError> {
-    let geometry = make(&args.store, &args.shape)?;
+    let Made { geometry, allocated_bytes } = make(&args.store, &args.shape, &args.making)?;
     let new = NewStore {
         store: store::absolute(&args.store),
         uuid: geometry.uuid.iter().map(|byte| format!("{byte:02x}")).collect(),
         capacity_bytes: geometry.capacity_bytes(),
+        allocated_bytes,
         data_zones: geometry.data.len(),
         tables_bytes: geometry.tables_bytes,
         journal_bytes: geometry.journal_bytes,
@@ -62,6 +73,7 @@ fn print_text(new: &NewStore, path: &Path) -> Result<(), CliError> {
     let word = shell_path(path);
     output::print_line(format_args!(
         "made a store at {}: {} for data, {} for tables, {} for the journal, chunks of {}, {}, {}\n\
+         {}\n\
          next:\n  tamis volume create {word} NAME --size 40G\n  tamis serve {word}",
         new.store.display(),
         human_bytes(new.capacity_bytes),
@@ -70,14 +82,35 @@ fn print_text(new: &NewStore, path: &Path) -> Result<(), CliError> {
         human_bytes(u64::from(new.chunk_bytes)),
         new.compression,
         new.fingerprint,
+        takes(new.allocated_bytes, new.capacity_bytes + new.tables_bytes + new.journal_bytes),
     ))
 }
 
+/// What the files and devices of a new store take now, and what they will.
+pub(super) fn takes(allocated_bytes: u64, full_bytes: u64) -> String {
+    let now = human_bytes(allocated_bytes);
+    if allocated_bytes >= full_bytes {
+        return format!("it takes {now}, which it will not exceed");
+    }
+    format!(
+        "it takes {now} now and, as data is written, up to {}; --preallocate takes all at once",
+        human_bytes(full_bytes)
+    )
+}
+
+/// A new store.
+pub(super) struct Made {
+    pub(super) geometry: Geometry,
+    /// What its files and devices take now.
+    pub(super) allocated_bytes: u64,
+}
+
 /// Makes a store of this shape at `path`.
-pub(super) fn make(path: &Path, shape: &StoreShape) -> Result<Geometry, CliError> {
+pub(super) fn make(path: &Path, shape: &StoreShape, making: &Making) -> Result<Made, CliError> {
     if store::is_there(path) {
         return Err(CliError::StoreExists { store: path.to_owned() });
     }
+    ask_about_others(path, making)?;
     let options = CreateOptions {
         capacity_bytes: data_sizes(path, shape)?,
         chunk_bytes: shape.chunk_size,
@@ -86,11 +119,45 @@ pub(super) fn make(path: &Path, shape: &StoreShape) -> Result<Geometry, CliError
         tables_bytes: device_bytes(shape.tables.as_deref())?,
         journal_bytes: device_bytes(shape.journal.as_deref())?
             .map(|bytes| bytes.min(JOURNAL_BYTES_MAX)),
+        preallocate: making.preallocate,
         places: links(shape),
         uuid: None,
         bucket_seed: None,
     };
-    Ok(::store::create(path, &options)?)
+    let geometry = ::store::create(path, &options)?;
+    let taken = |(zone, zone_bytes)| {
+        let file = disk::zone_file(path, &ZoneName(zone).to_string());
+        match fs::metadata(file) {
+            Ok(found) if found.is_file() => found.blocks() * STAT_BLOCK_BYTES,
+            _ => zone_bytes,
+        }
+    };
+    let allocated_bytes = geometry.zones().map(taken).sum();
+    Ok(Made { geometry, allocated_bytes })
+}
+
+/// A store is made of several files: among those of somebody else it is made only if that is meant.
+fn ask_about_others(path: &Path, making: &Making) -> Result<(), CliError> {
+    let names = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    let mut others: Vec<_> = names.filter(|name| name != LOST_AND_FOUND).collect();
+    others.sort();
+    if others.is_empty() {
+        return Ok(());
+    }
+    let named: Vec<_> =
+        others.iter().take(NAMES_MAX).map(|name| shell_path(name.as_ref())).collect();
+    let more = match others.len().saturating_sub(NAMES_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    confirm(
+        &Confirm { yes: making.yes },
+        format_args!(
+            "{} is not empty: make the files of a store beside {}{more}?",
+            path.display(),
+            named.join(", ")
+        ),
+    )
 }
 
 /// The capacity of each data zone: devices are used whole, files share what is asked for, in whole

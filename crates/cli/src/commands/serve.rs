@@ -22,7 +22,7 @@ use nbd::{Adopter, Listen, Notices as DoorNotices, Server as NbdServer, ServerOp
 use serde::Serialize;
 
 use super::{grow, init};
-use crate::args::{ServeArgs, StoreShape};
+use crate::args::{Making, ServeArgs, StoreShape};
 use crate::control;
 use crate::error::{CliError, way_out};
 use crate::held_directory::HeldDirectory;
@@ -95,7 +95,12 @@ fn open_and_serve(
         // A store that nobody could be served from is not made first.
         let place = std::path::absolute(&args.store).unwrap_or_else(|_| args.store.clone());
         addresses(&args, &place).iter().try_for_each(Listen::check)?;
-        init::make(&args.store, &StoreShape::with_capacity(args.capacity))?;
+        let making = Making { preallocate: args.preallocate, yes: args.yes };
+        let shape = StoreShape::with_capacity(args.capacity);
+        let made = init::make(&args.store, &shape, &making)?;
+        let full_bytes: u64 = made.geometry.zones().map(|(_, bytes)| bytes).sum();
+        let takes = init::takes(made.allocated_bytes, full_bytes);
+        teller.tell(format_args!("note: made a store at {}: {takes}", place.display()));
     }
     let options = Options {
         poll_us: args.poll_us,
@@ -166,10 +171,15 @@ fn observe(teller: &Teller, notice: &Notice, verbose: bool) {
         Notice::RoomRunsOut { .. } => {
             teller.tell(format_args!("warning: {notice} with `tamis grow`"));
         }
-        Notice::TablesUnreadable { .. } | Notice::DiskDegraded { .. } => {
+        Notice::TablesUnreadable { .. }
+        | Notice::DiskDegraded { .. }
+        | Notice::AllocationRefused { .. } => {
             teller.tell(format_args!("warning: {notice}"));
         }
-        Notice::RoomCameBack { .. } | Notice::WritesFitAgain | Notice::DeviceHasRoom => {
+        Notice::RoomCameBack { .. }
+        | Notice::WritesFitAgain
+        | Notice::DeviceHasRoom
+        | Notice::AllocationGoesOn => {
             teller.tell(format_args!("note: {notice}"));
         }
         _ if verbose => teller.tell(notice),

@@ -290,7 +290,8 @@ fn room(Report { stats, served, .. }: &Report) -> Table {
     };
     row("tables", stats.table_bytes, used(stats.tables_used_ratio));
     row("journal", stats.journal_bytes, String::new());
-    row("on the device", stats.device_bytes, "data, tables and journal".into());
+    row("used", stats.device_bytes, "on the device: data, tables and journal".into());
+    row("allocated", stats.allocated_bytes, "what its files and devices take there".into());
     if stats.damaged_chunks > 0 {
         let damaged_bytes = stats.damaged_chunks * u64::from(stats.chunk_bytes);
         let chunks = human_count(stats.damaged_chunks);

@@ -14,6 +14,7 @@ mod exchanged;
 mod explain;
 mod failing;
 mod figures;
+mod first;
 mod harness;
 mod help;
 mod images;

@@ -12,7 +12,7 @@ use proptest::prelude::{Strategy, any, prop, prop_assert_eq, prop_oneof, proptes
 
 const USABLE_BYTES: u64 = usable_bytes_per_container(4096);
 
-fn geometry(data: &[u32]) -> Geometry {
+pub(crate) fn geometry(data: &[u32]) -> Geometry {
     Geometry {
         version: 1,
         uuid: [1; 16],

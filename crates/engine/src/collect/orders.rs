@@ -79,7 +79,7 @@ impl Engine {
         let Placement { space, .. } = &self.placement;
         let containers = self.geometry.containers_total();
         step.containers = containers.saturating_sub(self.placement.reserved_containers(0));
-        step.containers_used = (containers - space.coming_containers()).min(step.containers);
+        step.containers_used = (containers - space.unused_containers()).min(step.containers);
         done.reply(step);
     }
 }

@@ -102,7 +102,7 @@ impl Engine {
     /// What a whole scrub reads.
     fn scrub_bytes_total(&self) -> u64 {
         let space = &self.placement.space;
-        let unused = space.coming_containers();
+        let unused = space.unused_containers();
         let containers = self.geometry.containers_total() - unused;
         let blocks = GEOMETRY_BLOCKS.len() + ROOT_BLOCKS.len();
         let blocks = self.state.store.used_blocks() + blocks as u64;

@@ -109,8 +109,13 @@ impl SpaceBudget {
 
     /// Whether it is room for frames that a write of `chunks` does not find.
     pub(crate) fn lacks_bytes(&self, chunks: u64) -> bool {
+        self.lacks_bytes_with(chunks, 0)
+    }
+
+    /// The same if there were `more_bytes` of it.
+    pub(crate) fn lacks_bytes_with(&self, chunks: u64, more_bytes: u64) -> bool {
         let taken_bytes = self.reserved_bytes + self.left_alone.bytes;
-        chunks > 0 && taken_bytes + self.worst_case_bytes(chunks) > self.limit.bytes
+        chunks > 0 && taken_bytes + self.worst_case_bytes(chunks) > self.limit.bytes + more_bytes
     }
 
     /// Whether it is blocks of the tables that a write of `chunks` does not find.

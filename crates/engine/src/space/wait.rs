@@ -192,6 +192,7 @@ impl Engine {
             || self.deletion_going_on().is_some()
             || self.can_collect()
             || self.containers_come_back()
+            || self.allocation_may_come()
             || self.checkpoints.relief_may_come()
             || self.merge_may_give_blocks()
             || self.enlarging.any()
@@ -216,7 +217,7 @@ impl Engine {
     }
 
     /// Whether there is too little of something for the one that has waited longest.
-    fn first_waits_for(&self, lacks: impl Fn(&SpaceBudget, u64) -> bool) -> bool {
+    pub(crate) fn first_waits_for(&self, lacks: impl Fn(&SpaceBudget, u64) -> bool) -> bool {
         self.waiting.front().is_some_and(|first| {
             let is_alone = self.buffer.groups.is_empty();
             let chunks = if is_alone { first.least_chunks() } else { first.chunks() };

@@ -39,6 +39,7 @@ impl Engine {
             table_bytes,
             journal_bytes: self.geometry.journal_bytes,
             device_bytes: self.device_bytes(table_bytes),
+            allocated_bytes: self.allocated_bytes(),
             free_bytes: self.free_bytes(),
             capacity_bytes: self.geometry.capacity_bytes(),
             kept_bytes: self.placement.kept_bytes(),
@@ -75,9 +76,20 @@ impl Engine {
 
     /// What the files hold of the device's room.
     fn device_bytes(&self, table_bytes: u64) -> u64 {
-        let occupied_bytes = self.geometry.capacity_bytes() - self.unoccupied_bytes();
+        let unused_bytes = self.room_of_containers(self.placement.space.unused_containers());
+        let occupied_bytes = self.geometry.capacity_bytes() - unused_bytes;
         let superblock_bytes = self.devices.size_bytes(Zone::Superblock);
         occupied_bytes + table_bytes + self.geometry.journal_bytes + superblock_bytes
+    }
+
+    /// What all zones take where they are.
+    fn allocated_bytes(&self) -> u64 {
+        let ahead = self.devices.allocation_ahead();
+        let taken_of = |zone, zone_bytes| match (zone, ahead) {
+            (Zone::Data(number), Some(ahead)) => ahead.taken_bytes(number).unwrap_or(zone_bytes),
+            _ => zone_bytes,
+        };
+        self.geometry.zones().map(|(zone, zone_bytes)| taken_of(zone, zone_bytes)).sum()
     }
 
     /// Volumes that are being given back, and those among the deleted that wait for others.
@@ -152,8 +164,11 @@ impl Engine {
 
     /// Containers that are free or will be, and what is left of the open ones.
     pub(crate) fn unoccupied_bytes(&self) -> u64 {
-        let space = &self.placement.space;
-        let containers = space.coming_containers();
+        self.room_of_containers(self.placement.space.coming_containers())
+    }
+
+    /// Room of so many empty containers, and what is left of the open ones.
+    fn room_of_containers(&self, containers: u64) -> u64 {
         let open_bytes = |stream| self.placement.open_room_bytes(stream);
         containers * u64::from(CONTAINER_BYTES) + Stream::ALL.map(open_bytes).iter().sum::<u64>()
     }
