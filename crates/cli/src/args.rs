@@ -17,7 +17,7 @@ mod store;
 mod values;
 mod volume;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
 pub(crate) use bench::{BenchCommand, BenchDetectArgs};
@@ -43,35 +43,39 @@ pub(crate) use volume::{
 const OVERVIEW: &str = "\
 Tamis stores disks so that every piece of data is kept once and compressed.
 
-A store is a directory. Its volumes are thin disks: served over NBD they attach to Linux, QEMU and
-libvirt. Every 4-KiB chunk that is written is fingerprinted, deduplicated against everything
-stored, compressed, and appended to containers on the disk.";
+A store is a directory. Its volumes are thin disks: served over NBD they attach
+to Linux, QEMU and libvirt. Every 4-KiB chunk that is written is fingerprinted,
+deduplicated against everything stored, compressed, and appended to containers
+on the disk.";
 
 const OVERVIEW_EXAMPLES: &str = "\
 Examples:
-  tamis serve ./store --create             make a store with one volume and serve it
-  tamis import ./store vm1 vm1.img         put a raw disk image in
-  tamis stats ./store                      see what was saved
-  tamis estimate vm1.img                   see what would be saved
+  tamis serve ./store --create      make a store with one volume and serve it
+  tamis import ./store vm1 vm1.img  put a disk image in
+  tamis stats ./store               see what was saved
+  tamis estimate vm1.img            see what would be saved
 
 Exit codes:
   0  done
   1  the operation failed; the message says why
   2  the command line is not understood or asks for what cannot be
-  3  no such store, volume or snapshot, or no such file to read
-  4  the store, the device or its scrub is in use by another process, or the volume that is to be
-     rolled back by a client
+  3  no such store, volume, snapshot, file to read, or directory to write into
+  4  in use: the store, the device, the address or a scrub by another process,
+     or the volume by a client
   5  damage was found, or what was compared is not the same
   6  no space, in the store or on the disk
-  7  the store, volume or file exists already; or the volume to import into is in another domain,
-     or has changed since the stream's base
+  7  the store, volume or file exists already; or the volume to import into is
+     in another domain, or has changed since the stream's base
   8  damage was found and repaired, and nothing is lost
   9  damage was found and repaired, and something is lost; it is named
-  10 more of the room is in use than --warn says, or `collect --to` could bring about
-  129, 130, 131, 143  stopped by SIGHUP, SIGINT, SIGQUIT or SIGTERM before it was done
+  10 more of the room is in use than --warn says, or than `collect --to` asked for
+  129, 130, 131, 143
+     stopped by SIGHUP, SIGINT, SIGQUIT or SIGTERM before it was done
 
-Sizes are bytes or have a unit: 4K, 1.5G and 2TiB are powers of 1024; KB, MB, GB and TB are powers
-of 1000.";
+Sizes are bytes or have a unit: K, M, G, T and P, also as Ki or KiB, are powers
+of 1024 (4K, 1.5Gi, 2TiB); KB, MB, GB, TB and PB are powers of 1000.
+
+At a terminal headings are bold and problems red, unless NO_COLOR is set.";
 
 /// Inline deduplication and compression for disks.
 #[derive(Debug, Parser)]
@@ -80,12 +84,36 @@ of 1000.";
     version,
     long_about = OVERVIEW,
     after_help = OVERVIEW_EXAMPLES,
-    max_term_width = 100,
+    max_term_width = 80,
     propagate_version = false
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Cli {
+    /// What the command line says; whoever asks for help, or cannot be understood, gets an error
+    /// that says what to print.
+    pub(crate) fn parse_line() -> Result<Self, clap::Error> {
+        let matches = with_negative_values(Self::command()).try_get_matches()?;
+        Self::from_arg_matches(&matches)
+    }
+}
+
+/// Lets every value begin with a hyphen: what is wrong with `--size -5G` is then said by who
+/// reads sizes, and not by who looks for options.
+fn with_negative_values(command: clap::Command) -> clap::Command {
+    let takes_negative = |arg: &clap::Arg| {
+        let is_number = arg.get_id() == "lba";
+        is_number || !arg.is_positional() && arg.get_action().takes_values()
+    };
+    command
+        .mut_args(|arg| {
+            let takes = takes_negative(&arg);
+            arg.allow_hyphen_values(takes)
+        })
+        .mut_subcommands(with_negative_values)
 }
 
 #[derive(Debug, Subcommand)]

@@ -18,7 +18,7 @@ use engine::control::{DeleteRequest, GetStats, ListOpens, RenameVolume, ResizeVo
 use engine::{Options, RequestError, Stats, VolumeInfo, VolumeWritten};
 
 use crate::args::Force;
-use crate::error::CliError;
+use crate::error::{CliError, Present};
 use crate::store::{OpenStore, question_options};
 
 /// How often clients are disconnected for one change: those that connect again by themselves are
@@ -81,10 +81,26 @@ impl Store {
                 Self::Here(store, local)
             }
         };
-        let result = work(&store);
+        let result = work(&store).map_err(|error| store.with_present(path, error));
         let closed = store.close();
         let value = result?;
         closed.map(|()| value)
+    }
+
+    /// The same error; where a volume or snapshot is not there it says what there is.
+    fn with_present(&self, path: &Path, error: CliError) -> CliError {
+        let name = match &error {
+            CliError::NoVolume { name, .. }
+            | CliError::Request(RequestError::NoSuchVolume { name }) => name.clone(),
+            _ => return error,
+        };
+        match self.volumes() {
+            Ok(volumes) => {
+                let names: Vec<String> = volumes.into_iter().map(|volume| volume.name).collect();
+                CliError::absent(path, &name, &names)
+            }
+            Err(_) => error,
+        }
     }
 
     fn close(self) -> Result<(), CliError> {
@@ -183,7 +199,11 @@ impl Store {
     /// The volume or snapshot of this name in the store at `path`.
     pub(crate) fn volume(&self, path: &Path, name: &str) -> Result<VolumeInfo, CliError> {
         let found = self.volumes()?.into_iter().find(|volume| volume.name == name);
-        found.ok_or_else(|| CliError::NoVolume { store: path.to_owned(), name: name.to_owned() })
+        found.ok_or_else(|| CliError::NoVolume {
+            store: path.to_owned(),
+            name: name.to_owned(),
+            present: Present::default(),
+        })
     }
 }
 

@@ -1,13 +1,15 @@
 //! Everything that a command can fail with: one clear sentence with the way out, and the exit
 //! code that scripts go by. The codes are documented in `tamis --help`; keep the two together.
 
+mod absent;
 mod asked;
 mod exit;
+pub(crate) mod place;
 mod store;
 pub(crate) mod way_out;
 
-use std::io;
-use std::path::PathBuf;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use admin::{CallError, ConnectError, Refusal, ServeError};
@@ -17,9 +19,11 @@ use images::{Compression, ImageError};
 use nbd::client::ClientError;
 use thiserror::Error;
 
+pub(crate) use self::absent::Present;
 pub(crate) use self::exit::Exit;
+pub(crate) use self::place::PlaceError;
 use crate::shell::shell_path;
-use crate::size::human_bytes;
+use crate::size::{counted, human_bytes};
 
 /// What is added to a signal's number to make the exit code that shells know.
 pub(crate) const SIGNAL_EXIT_BASE: u8 = 128;
@@ -59,11 +63,16 @@ pub(crate) enum CliError {
         store.display()
     )]
     StoreMoved { store: PathBuf },
+    #[error("there is no {} {name} in {}: {}", kind_of(name), store.display(), others(store, name, present))]
+    NoVolume { store: PathBuf, name: String, present: Present },
     #[error(
-        "there is no {kind} {name} in {}: `tamis {kind} list {}` shows those there are",
-        store.display(), shell_path(store), kind = kind_of(name)
+        "volume {volume} has {} in {} of {}, numbered from 0: there is no {asked}",
+        human_bytes(*size_bytes), counted(size_bytes.div_ceil(*chunk_bytes), "chunk"),
+        human_bytes(*chunk_bytes)
     )]
-    NoVolume { store: PathBuf, name: String },
+    NoChunk { volume: String, size_bytes: u64, chunk_bytes: u64, asked: String },
+    #[error(transparent)]
+    Place(#[from] PlaceError),
     #[error(
         "volume {name} has {} and {} is smaller: what lies beyond would be lost, add --shrink if \
          that is meant",
@@ -158,7 +167,7 @@ pub(crate) enum CliError {
     #[error("standard input cannot be read: {0}")]
     Stdin(io::Error),
     #[error(transparent)]
-    Image(#[from] ImageError),
+    Image(ImageError),
     #[error(
         "{} exists already: add --overwrite to replace it, or choose another name",
         path.display()
@@ -301,13 +310,13 @@ pub(crate) enum CliError {
     #[error("the stream cannot be read at byte {at_bytes}: {source}")]
     StreamUnreadable { at_bytes: u64, source: io::Error },
     #[error(
-        "the stream leads on from snapshot {base}, and there is no {volume}@{base}: import the \
-         stream that leads to it first"
+        "the stream holds what changed since snapshot {base}, and its base {volume}@{base} is not \
+         in this store: import the stream that ends at {base} first"
     )]
     NoBase { volume: String, base: String },
     #[error(
-        "{volume}@{base} is not the snapshot that the stream leads on from: it was taken of \
-         another volume or at another moment, has another size or holds other bytes"
+        "{volume}@{base} is not the snapshot that the stream is based on: it was taken of another \
+         volume or at another moment, has another size or holds other bytes"
     )]
     OtherBase { volume: String, base: String },
     #[error(
@@ -374,7 +383,7 @@ pub(crate) enum CliError {
     Served(#[from] ClientError),
     #[error(transparent)]
     ServeControl(#[from] ServeError),
-    #[error("{}{}", .0, way_out::of_nbd(.0))]
+    #[error("{}", way_out::nbd(.0))]
     ServeNbd(#[from] nbd::NbdError),
 }
 
@@ -389,12 +398,48 @@ fn served_data(error: &ClientError) -> String {
     }
 }
 
+/// What the store has instead of what was asked for.
+fn others(store: &Path, name: &str, present: &Present) -> String {
+    let (store, kind) = (shell_path(store), kind_of(name));
+    match (present.count, kind) {
+        (0, "volume") => {
+            format!("it has none, make one with `tamis volume create {store} NAME --size SIZE`")
+        }
+        (0, _) => format!("it has none, take one with `tamis snapshot create {store} VOLUME@NAME`"),
+        (1, _) => format!("there is {present}"),
+        (count, _) if count == present.names.len() => format!("there are {present}"),
+        _ => format!("there are {present}, which `tamis {kind} list {store}` shows"),
+    }
+}
+
 /// What a name is one of.
 fn kind_of(name: &str) -> &'static str {
     if name.contains('@') { "snapshot" } else { "volume" }
 }
 
+impl From<ImageError> for CliError {
+    fn from(error: ImageError) -> Self {
+        match error {
+            ImageError::Io { path, source }
+                if matches!(source.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
+                PlaceError::unreadable(&path, source).into()
+            }
+            error => Self::Image(error),
+        }
+    }
+}
+
 impl CliError {
+    /// There is no volume or snapshot of this name among `all` that are in the store.
+    pub(crate) fn absent(store: &Path, name: &str, all: &[String]) -> Self {
+        let volume = name.split('@').next().unwrap_or(name);
+        // Without the volume there is none of its snapshots.
+        let name = if all.iter().any(|other| other == volume) { name } else { volume };
+        let present = Present::near(name, all);
+        Self::NoVolume { store: store.to_owned(), name: name.to_owned(), present }
+    }
+
     /// The code that the process ends with.
     pub(crate) fn exit_code(&self) -> ExitCode {
         if let Self::Interrupted { signal } = self {

@@ -46,18 +46,19 @@ mod weighing;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     interrupt::outlive_file_limits();
-    let cli = args::Cli::parse();
+    let cli = match args::Cli::parse_line() {
+        Ok(cli) => cli,
+        Err(error) => error.exit(),
+    };
     match commands::run(cli.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            output::say(format_args!("tamis: {error}"));
+            output::say_error(&error);
             error.exit_code()
         }
     }

@@ -2,17 +2,52 @@
 //! failure of ours, but any other way not to write a result is one.
 
 use std::fmt::Display;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
 use serde::{Serialize, Serializer};
 
 use crate::error::CliError;
+use crate::table::wrapped;
 
-/// Prints `text` as it is.
+const BOLD: &str = "\x1b[1m";
+const RED: &str = "\x1b[1;31m";
+const PLAIN: &str = "\x1b[0m";
+
+/// Prints `text` as it is; the heading of a table is bold at a terminal.
 pub(crate) fn print(text: impl Display) -> Result<(), CliError> {
     let mut out = io::stdout().lock();
-    accept(write!(out, "{text}").and_then(|()| out.flush()))
+    let written = match is_styled(&out) {
+        true => write!(out, "{text:#}"),
+        false => write!(out, "{text}"),
+    };
+    accept(written.and_then(|()| out.flush()))
+}
+
+/// Prints a sentence in lines of 80 columns.
+pub(crate) fn print_sentence(text: impl Display) -> Result<(), CliError> {
+    print_line(wrapped(&text.to_string()))
+}
+
+/// Prints a sentence about what is wrong; it is red at a terminal.
+pub(crate) fn print_problem(text: impl Display) -> Result<(), CliError> {
+    let text = wrapped(&text.to_string());
+    match is_styled(&io::stdout()) {
+        true => print_line(format_args!("{RED}{text}{PLAIN}")),
+        false => print_line(text),
+    }
+}
+
+/// `text` as headings are at a terminal.
+pub(crate) fn bold(text: &str) -> String {
+    format!("{BOLD}{text}{PLAIN}")
+}
+
+/// Whether whoever reads `stream` sees colours and wants them.
+fn is_styled(stream: &impl IsTerminal) -> bool {
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+    stream.is_terminal() && !is_set("NO_COLOR") && !is_dumb
 }
 
 /// Prints `text` as a line.
@@ -37,6 +72,13 @@ where
     S: Serializer,
 {
     to.collect_str(&path.as_ref().display())
+}
+
+/// Says why a command failed, to standard error.
+pub(crate) fn say_error(error: &CliError) {
+    let name =
+        if is_styled(&io::stderr()) { format!("{RED}tamis:{PLAIN}") } else { "tamis:".into() };
+    say(format_args!("{name} {error}"));
 }
 
 /// Says something that is not the result, to standard error.

@@ -1,6 +1,7 @@
 //! A store that this process opens, with its engine on a thread of its own. Commands that only ask
 //! or change settings do not need it for themselves: [`crate::control`].
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use disk::{Access, IoEngine, StoreFiles};
 use engine::{Client, OpenReport, Options};
 
 use crate::args::EngineArgs;
-use crate::error::CliError;
+use crate::error::{CliError, PlaceError};
 use crate::output;
 use crate::recall;
 
@@ -63,6 +64,17 @@ fn lock_wait(path: &Path) -> LockWait {
 /// Whether a store is at `path`.
 pub(crate) fn is_there(path: &Path) -> bool {
     path.join("superblock").symlink_metadata().is_ok()
+}
+
+/// Checks that a store is at `path`.
+pub(crate) fn check_there(path: &Path) -> Result<(), CliError> {
+    match path.join("superblock").symlink_metadata() {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotADirectory => {
+            Err(PlaceError::no_directory(path).into())
+        }
+        Err(_) => Err(CliError::NoStore { store: path.to_owned() }),
+    }
 }
 
 impl OpenStore {

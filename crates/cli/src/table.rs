@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::output::bold;
+
 /// Which side of its column a cell keeps to.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Align {
@@ -9,7 +11,8 @@ pub(crate) enum Align {
     Right,
 }
 
-/// Rows under an optional heading; its `Display` is the finished text.
+/// Rows under an optional heading; its `Display` is the finished text, with `{:#}` the heading is
+/// bold.
 #[derive(Debug)]
 pub(crate) struct Table {
     aligns: Vec<Align>,
@@ -18,6 +21,8 @@ pub(crate) struct Table {
 }
 
 const GAP: &str = "  ";
+/// As many as every terminal has.
+const COLUMNS_MAX: usize = 80;
 
 impl Table {
     /// A table of columns with headings.
@@ -54,7 +59,7 @@ impl Table {
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let widths = self.widths();
-        for row in &self.rows {
+        for (at, row) in self.rows.iter().enumerate() {
             let mut line = String::new();
             for ((cell, align), width) in row.iter().zip(&self.aligns).zip(&widths) {
                 match align {
@@ -63,15 +68,45 @@ impl fmt::Display for Table {
                 }
                 line.push_str(GAP);
             }
-            writeln!(f, "{}", line.trim_end())?;
+            match f.alternate() && self.heading && at == 0 {
+                true => writeln!(f, "{}", bold(line.trim_end()))?,
+                false => writeln!(f, "{}", line.trim_end())?,
+            }
         }
         Ok(())
     }
 }
 
+/// `text` in lines of 80 columns, broken between words.
+pub(crate) fn wrapped(text: &str) -> String {
+    let mut lines = String::new();
+    let mut columns = 0;
+    for word in text.split(' ') {
+        let length = word.chars().count();
+        if columns > 0 {
+            let fits = columns + 1 + length <= COLUMNS_MAX;
+            lines.push(if fits { ' ' } else { '\n' });
+            columns = if fits { columns + 1 } else { 0 };
+        }
+        lines.push_str(word);
+        columns += length;
+    }
+    lines
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Align, Table};
+    use super::{Align, Table, wrapped};
+
+    #[test]
+    fn text_is_broken_between_words() {
+        let text = "words ".repeat(30);
+        let told = wrapped(text.trim_end());
+        assert_eq!(told.split_whitespace().count(), 30);
+        assert!(told.lines().all(|line| line.len() <= 80 && !line.ends_with(' ')), "{told}");
+        assert_eq!(told.lines().count(), 3);
+        assert_eq!(wrapped(&"x".repeat(100)), "x".repeat(100));
+    }
 
     #[test]
     fn words_keep_left_and_figures_keep_right() {
@@ -80,6 +115,8 @@ mod tests {
         table.row(["a".into(), "1 GiB".into()]);
         table.row(["longer-name".into(), "100 GiB".into()]);
         assert!(!table.is_empty());
+        let styled = format!("{table:#}");
+        assert!(styled.starts_with("\x1b[1mVOLUME          SIZE\x1b[0m\na "), "{styled}");
         assert_eq!(
             table.to_string(),
             "VOLUME          SIZE\n\

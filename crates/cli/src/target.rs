@@ -17,6 +17,7 @@ use disk::{NamingError, ZoneName};
 use format::zone_start::{ZONE_START_BYTES, begins_a_zone};
 
 use crate::error::CliError;
+use crate::error::place::unwritable;
 use crate::same_file::is_what_was_found;
 
 /// Hidden names that are tried: others export to the same name at the same time, or have left files
@@ -44,7 +45,7 @@ impl Target {
         if path.as_os_str() == "-" {
             return Ok(Self { path: PathBuf::from("standard output"), kind: Kind::Stream });
         }
-        let failed = |source| CliError::OutputFailed { path: path.to_owned(), source };
+        let failed = |source| unwritable(path, source);
         let Some(there) = look(path)? else {
             let (file, hidden) = create_hidden(path, size_bytes, None).map_err(failed)?;
             let kind = Kind::File { file, hidden, replaces: overwrite };
@@ -145,7 +146,7 @@ fn look(path: &Path) -> Result<Option<fs::Metadata>, CliError> {
             Ok(_) => Err(CliError::OutputLeadsNowhere { path: path.to_owned() }),
             Err(_) => Ok(None),
         },
-        Err(source) => Err(CliError::OutputFailed { path: path.to_owned(), source }),
+        Err(source) => Err(unwritable(path, source)),
     }
 }
 

@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use format::byte_count::ByteCount;
 use format::units::{UUID_BYTES, Zone};
 use thiserror::Error;
 
@@ -331,9 +332,8 @@ pub enum CreateFilesError {
     },
     /// A block device is too small.
     #[error(
-        "the device {} has {size_bytes} bytes and {needed_bytes} are needed: ask for less, or \
-         choose a larger one",
-        path.display()
+        "the device {} has {:#} and {:#} is needed: ask for less, or choose a larger one",
+        path.display(), ByteCount(*.size_bytes), ByteCount(*.needed_bytes)
     )]
     DeviceTooSmall {
         /// The device.
@@ -345,9 +345,9 @@ pub enum CreateFilesError {
     },
     /// The file system has not the room.
     #[error(
-        "{} needs {needed_bytes} bytes and its file system has {free_bytes} free: ask for less \
-         capacity, or choose another place",
-        path.display()
+        "{} needs {} and its file system has {} free: ask for less capacity, or choose another \
+         place",
+        path.display(), ByteCount(*.needed_bytes), ByteCount(*.free_bytes)
     )]
     NoSpace {
         /// The file to be made.
@@ -367,13 +367,16 @@ pub enum CreateFilesError {
         path: PathBuf,
     },
     /// The directory it was to be in is not there.
-    #[error("{} cannot be made: make the directory above it first", path.display())]
+    #[error("{} cannot be made: there is no directory {}, make it first", path.display(), above(path))]
     NoParent {
         /// What was to be made.
         path: PathBuf,
     },
     /// A size that no zone can have.
-    #[error("{} cannot have {size_bytes} bytes: use a multiple of 4096", ZoneName(*.zone))]
+    #[error(
+        "{} cannot have {:#}: use a multiple of 4096",
+        ZoneName(*.zone), ByteCount(*.size_bytes)
+    )]
     BadSize {
         /// The zone.
         zone: Zone,
@@ -391,12 +394,18 @@ pub enum CreateFilesError {
     File(#[from] FileError),
 }
 
+/// The directory that a path lies in.
+fn above(path: &Path) -> std::path::Display<'_> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    parent.unwrap_or(Path::new(".")).display()
+}
+
 /// Why something could not be made or used, by what can be done about it.
 pub(crate) fn refused(action: &'static str, path: &Path, error: io::Error) -> CreateFilesError {
     let path = path.to_owned();
     match error.kind() {
         ErrorKind::AlreadyExists => CreateFilesError::AlreadyExists { path },
-        ErrorKind::NotFound => CreateFilesError::NoParent { path },
+        ErrorKind::NotFound | ErrorKind::NotADirectory => CreateFilesError::NoParent { path },
         ErrorKind::PermissionDenied => CreateFilesError::NotPermitted { path },
         _ => FileError::new(action, path, error).into(),
     }

@@ -2,6 +2,7 @@
 
 use disk::{AlignedBuf, Disk, IoError, SharedBuf};
 use format::BLOCK_BYTES;
+use format::byte_count::ByteCount;
 use format::detection::FingerprintKind;
 use format::root::{HashShape, JournalPosition, Root, STREAMS, Totals};
 use format::superblock::{DATA_ZONES_MAX, GEOMETRY_BLOCKS, Geometry, root_block};
@@ -23,19 +24,22 @@ const JOURNAL_BYTES_DEFAULT_MAX: u64 = 256 << 20;
 #[non_exhaustive]
 pub enum PlanError {
     /// Too small to work in.
-    #[error("{capacity_bytes} bytes are too small for a store: give it at least 64M")]
+    #[error("{} is too small for a store: give it at least 64M", ByteCount(*.capacity_bytes))]
     TooSmall {
         /// What was asked for, in all.
         capacity_bytes: u64,
     },
     /// More containers than a container number can name.
-    #[error("{capacity_bytes} bytes are more than one store can hold (16 PiB)")]
+    #[error("{} is more than one store can hold (16 PiB)", ByteCount(*.capacity_bytes))]
     TooLarge {
         /// What was asked for, in all.
         capacity_bytes: u64,
     },
     /// No such chunk size.
-    #[error("a chunk cannot have {chunk_bytes} bytes: choose 4K, 8K, 16K, 32K or 64K")]
+    #[error(
+        "a chunk cannot have {:#}: choose 4K, 8K, 16K, 32K or 64K",
+        ByteCount((*.chunk_bytes).into())
+    )]
     ChunkSize {
         /// What was asked for.
         chunk_bytes: u32,
@@ -56,15 +60,15 @@ pub enum PlanError {
         zones: usize,
     },
     /// A data file of a share of the capacity that no container fits into.
-    #[error("{zone_bytes} bytes are too few for a data file: give each at least 4M")]
+    #[error("{} is too little for a data file: give each at least 4M", ByteCount(*.zone_bytes))]
     ZoneTooSmall {
         /// What was asked for.
         zone_bytes: u64,
     },
     /// More containers than the tables have room to list.
     #[error(
-        "tables of {tables_bytes} bytes are too small for a store of {capacity_bytes}: give the \
-         tables more room"
+        "tables of {} are too small for a store of {}: give the tables more room",
+        ByteCount(*.tables_bytes), ByteCount(*.capacity_bytes)
     )]
     TablesTooSmall {
         /// What the tables would have.
@@ -74,8 +78,8 @@ pub enum PlanError {
     },
     /// What a store should grow to is not more than it has.
     #[error(
-        "the store has room for {present_bytes} bytes of data already: \
-         {capacity_bytes} would not be more; a container takes 4M"
+        "the store has room for {} of data already: {} would not be more; a container takes 4M",
+        ByteCount(*.present_bytes), ByteCount(*.capacity_bytes)
     )]
     NotLarger {
         /// What was asked for, in all.

@@ -30,6 +30,7 @@
 )]
 
 pub mod bucket;
+pub mod byte_count;
 pub mod catalog;
 pub mod checksum;
 pub mod container_page;

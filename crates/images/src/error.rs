@@ -14,7 +14,7 @@ use crate::foreign::ForeignFormat;
 #[non_exhaustive]
 pub enum ImageError {
     /// The system refuses.
-    #[error("the image {} cannot be read: {source}", path.display())]
+    #[error("{} cannot be read: {source}", path.display())]
     Io {
         /// The file.
         path: PathBuf,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::options::Format;
-use super::values::parse_bench_memory;
+use super::values::{parse_bench_memory, parse_writes};
 
 /// Measure on this machine, with your own data
 #[derive(Debug, Subcommand)]
@@ -22,19 +22,21 @@ pub(crate) enum BenchCommand {
 Example:
   tamis bench detect vm1.qcow2 /srv/backups --memory 8G --dir /srv --plots plots
 
-The files are read into memory, up to --memory of what is not zeros, and cut into chunks of 4 KiB.
-Then every kind in turn makes fingerprints, looks them up, and compares bytes where two chunks may
-share one, on one thread. So do two ways that stores do not have, because they lose duplicates:
-sampling (CA-FTL), and auto, which chooses among blake3, xxh3 and nothing every 4 MiB by what it
-finds.
+The files are read into memory, up to --memory of what is not zeros, and cut
+into chunks of 4 KiB. Then every kind in turn makes fingerprints, looks them up,
+and compares bytes where two chunks may share one, on one thread. So do two ways
+that stores do not have, because they lose duplicates: sampling (CA-FTL), and
+auto, which chooses among blake3, xxh3 and nothing every 4 MiB by what it finds.
 
-After that a store is made for each kind, compared where it must be, and removed again. Every chunk
-is a write. Most of them are acknowledged when they are in the write buffer; the last ones, --writes
-at depth 1 and as many at depth 32 in turn, when they are durable, which a sync is a part of: --dir
-decides how large. The store has 256 MiB of memory, and needs free space for all data and 2 GiB.
+After that a store is made for each kind, compared where it must be, and removed
+again. Every chunk is a write. Most of them are acknowledged when they are in
+the write buffer; the last ones, --writes at depth 1 and as many at depth 32 in
+turn, when they are durable, which a sync is a part of: --dir decides how large.
+The store has 256 MiB of memory, and needs free space for all data and 2 GiB.
 
-With --sweep the stores differ in what a run of comparisons reads ahead instead: how many of a group
-must lie in one container (EaD's trigger m), and how much of it is read then (its distance n).")]
+With --sweep the stores differ in what a run of comparisons reads ahead instead:
+how many of a group must lie in one container (EaD's trigger m), and how much of
+it is read then (its distance n).")]
 pub(crate) struct BenchDetectArgs {
     /// Files, directories, block devices, raw and qcow2 images
     #[arg(required = true, value_name = "PATH")]
@@ -53,7 +55,7 @@ pub(crate) struct BenchDetectArgs {
     #[arg(long, value_name = "PATH", default_value = ".")]
     pub(crate) dir: PathBuf,
     /// Durable writes to measure at each depth; at most a quarter of all
-    #[arg(long, value_name = "N", default_value_t = 2000)]
+    #[arg(long, value_name = "N", default_value_t = 2000, value_parser = parse_writes)]
     pub(crate) writes: usize,
     /// Draw bar charts as SVG into this directory, which is made if it is missing
     #[arg(long, value_name = "DIR")]

@@ -15,11 +15,13 @@ Examples:
   tamis stats /srv/store
   tamis stats /srv/store --json | jq .reduction_ratio
   tamis stats /srv/store --volumes
-      goes through the maps of all volumes, and says what of each is its own and would come back
+      goes through the maps of all volumes, and says what of each is its own and
+      freed by deletion
   tamis stats /srv/store --warn 80%
-The UUID in its last line is what messages call the store by that find its disks elsewhere.
-While the store is being served the rates of half a second are shown as well. With --warn the exit
-code is 10 when more of the room for data or for tables is used: for timers and monitors.")]
+The UUID in its last line is what messages call the store by that find its disks
+elsewhere. While the store is being served the rates of half a second are shown
+as well. With --warn the exit code is 10 when more of the room for data or for
+tables is used: for timers and monitors.")]
 pub(crate) struct StatsArgs {
     /// Directory of the store
     pub(crate) store: PathBuf,
@@ -27,9 +29,12 @@ pub(crate) struct StatsArgs {
     /// collection
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub(crate) warn: Option<u8>,
-    /// Weigh every volume and snapshot: what is its own, shared, and would be given back
+    /// Weigh every volume and snapshot: what is its own, shared, and freed by its deletion
     #[arg(long)]
     pub(crate) volumes: bool,
+    /// Show tables, caches, what was written, and where time goes, too; of a store that is served
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) all: bool,
     #[command(flatten)]
     pub(crate) format: Format,
 }
@@ -41,19 +46,22 @@ Examples:
   tamis check /srv/store
   tamis check /srv/store --repair
   tamis check /srv/store --repair --without-zone data.1
-      the device of data.1 is gone for good, and another one is in its place; with journal, what
-      was flushed since the last checkpoint is given up, also if that journal is found later: the
-      store goes on with the other one
+      the device of data.1 is gone for good, and another one is in its place;
+      with journal, what was flushed since the last checkpoint is given up, also
+      if that journal is found later: the store goes on with the other one
   tamis check /srv/store --repair --without-volume huge
-      more of a volume is lost than the tables have room to say: it goes, and the others are mended
-Reads all tables, containers and counts and changes nothing. Exit code 0 means sound, 5 means that
-damage was found; each piece is named with what it affects: volumes, chunks and bytes.
-With --repair the tables are made again from what is intact: reference counts, Hash-PBN and PBN-PBA
-tables, free PBNs, container table, directories, roots, and files that were cut short. Chunks that
-nothing can bring back stay errors when they are read, until they are written again. Nothing is
-overwritten before all is written anew. Exit code 8 means that all is well again, 9 that something
-is lost, 5 that damage is left which no repair mends, or that the store could not be repaired and
-is as it was (but that a file which was cut short has its length again).")]
+      more of a volume is lost than the tables have room to say: it goes, and
+      the others are mended
+Reads all tables, containers and counts and changes nothing. Exit code 0 means
+sound, 5 means that damage was found; each piece is named with what it affects:
+volumes, chunks and bytes. With --repair the tables are made again from what is
+intact: reference counts, Hash-PBN and PBN-PBA tables, free PBNs, container
+table, directories, roots, and files that were cut short. Chunks that nothing
+can bring back stay errors when they are read, until they are written again.
+Nothing is overwritten before all is written anew. Exit code 8 means that all is
+well again, 9 that something is lost, 5 that damage is left which no repair
+mends, or that the store could not be repaired and is as it was (but that a file
+which was cut short has its length again).")]
 pub(crate) struct CheckArgs {
     /// Directory of the store
     pub(crate) store: PathBuf,
@@ -82,15 +90,16 @@ pub(crate) struct CheckArgs {
 #[command(after_help = "\
 Examples:
   tamis scrub /srv/store
-      reads every frame, directory, page of tables and copy in the superblock; what has a second
-      copy heals, the rest is named with the volumes and chunks it affects
+      reads every frame, directory, page of tables and copy in the superblock;
+      what has a second copy heals, the rest is named with the volumes and
+      chunks it affects
   tamis scrub /srv/store --fingerprint --rate 50M
       recomputes every fingerprint as well, and reads 50 MiB a second
   tamis scrub /srv/store --status
 
-Ctrl-C pauses it: the next `tamis scrub` goes on where it was. A chunk that is damaged heals as well
-when a client writes the same content again. Exit code 0 means sound or healed, 5 that damage is
-left.")]
+Ctrl-C pauses it: the next `tamis scrub` goes on where it was. A chunk that is
+damaged heals as well when a client writes the same content again. Exit code 0
+means sound or healed, 5 that damage is left.")]
 pub(crate) struct ScrubArgs {
     /// Directory of the store
     pub(crate) store: PathBuf,

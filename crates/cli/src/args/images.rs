@@ -16,36 +16,41 @@ use super::values::{
 #[command(after_help = "\
 Examples:
   tamis import /srv/store vm1 vm1.img
-      creates volume vm1 with the size of the image if it is not there; holes stay holes
+      creates volume vm1 with the size of the image if it is not there; holes
+      stay holes
   zstd -dc vm1.img.zst | tamis import /srv/store vm1 -
   tamis import /srv/store vm1 /dev/sdb --overwrite
-      replaces all that vm1 held, after a question; in a script, and with an image from standard
-      input, it needs --yes
+      replaces all that vm1 held, after a question; in a script, and with an
+      image from standard input, it needs --yes
   tamis import /srv/store vm2 vm2.img --domain tenantA
       as `tamis volume create --domain`, if vm2 is not there
   tamis import /srv/store vm3 overlay.qcow2 --format qcow2
       with the backing files that it names
   tamis import /srv/store vm4 appliance.vmdk
-      through qemu-nbd, if that is installed (Debian: qemu-utils); so VHDX, VDI, VHD, Parallels, QED
-  ssh host tamis export /srv/store vm1@tuesday - --from @monday | tamis import /srv/copy vm1 -
-      brings a volume that stands at vm1@monday to vm1@tuesday
+      through qemu-nbd, if that is installed (Debian: qemu-utils); so VHDX, VDI,
+      VHD, Parallels, QED
+  ssh host tamis export /srv/store vm1@tue - --from @mon |
+      tamis import /srv/copy vm1 -
+      brings a volume that stands at vm1@mon to vm1@tue
 
-Without --format the first bytes of a file say what it is. The guest of a raw image can write them:
-files that an image names, as backing files and parts of a VMDK, are read only if its format is
-given, and --format raw takes any file as it is. A disk compressed by gzip, bzip2, xz or zstd is
-expanded. A stream whose start is damaged is refused, and so is anything else than a stream with
---format stream.
-An image goes into a volume called NAME~importing, which takes the place of NAME, or of what it
-held, when it is complete: until then NAME is as it was, whatever fails, and the store needs room
-for both. What an import that was killed has left is removed by the next one. A stream that
-`tamis export` made with --stream or --from is known by its start, and leaves the volume with the
-snapshot that it names; if it is cut or damaged the volume is as before, and an import that was
-killed is made good by importing the same stream again, unless the volume has been rolled back,
-imported into or had a snapshot taken since. What --overwrite gives up for VOLUME@B is kept as
-VOLUME@B~replaced until then; after a kill `tamis snapshot rollback` goes back to it. A stream
-carries no domain: --domain names it again. Into a store that is served it goes through the server,
-which puts its clients first; --memory and --threads then mean nothing, and a volume that a client
-has open is refused.")]
+Without --format the first bytes of a file say what it is. The guest of a raw
+image can write them: files that an image names, as backing files and parts of a
+VMDK, are read only if its format is given, and --format raw takes any file as
+it is. A disk compressed by gzip, bzip2, xz or zstd is expanded. A stream whose
+start is damaged is refused, and so is anything else than a stream with --format
+stream. An image goes into a volume called NAME~importing, which takes the place
+of NAME, or of what it held, when it is complete: until then NAME is as it was,
+whatever fails, and the store needs room for both. What an import that was
+killed has left is removed by the next one. A stream that `tamis export` made
+with --stream or --from is known by its start, and leaves the volume with the
+snapshot that it names; if it is cut or damaged the volume is as before. After
+an import that was killed, run the same command again to resume, unless the
+volume has been rolled back, imported into or had a snapshot taken since. What
+--overwrite gives up for VOLUME@B is kept as VOLUME@B~replaced until then; after
+a kill `tamis snapshot rollback` goes back to it. A stream carries no domain:
+--domain names it again. Into a store that is served it goes through the server,
+which puts its clients first; --memory and --threads then mean nothing, and a
+volume that a client has open is refused.")]
 pub(crate) struct ImportArgs {
     /// Directory of the store
     pub(crate) store: PathBuf,
@@ -78,17 +83,20 @@ pub(crate) struct ImportArgs {
 #[command(after_help = "\
 Examples:
   tamis export /srv/store vm1 vm1.img
-      writes a sparse file, which appears under its name only when it is complete
+      writes a sparse file, which appears under its name only when it is
+      complete
   tamis export /srv/store vm1 - | zstd > vm1.img.zst
   tamis export /srv/store vm1 /dev/sdb --overwrite
   tamis export /srv/store vm1@monday vm1.stream --stream
   tamis export /srv/store vm1@tuesday vm1.stream --from @monday
-      streams for `tamis import` into another store: all of a snapshot, and what changed since an
-      earlier one; checksummed, with the ranges that are gone as well
+      streams for `tamis import` into another store: all of a snapshot, and what
+      changed since an earlier one; checksummed, with the ranges that are gone
+      as well
 
-A store that is served is read through its server, which puts its clients first; --memory and
---threads then mean nothing. A snapshot is exported as it is, a volume that is being written as its
-parts are when they are read: take a snapshot first.")]
+A store that is served is read through its server, which puts its clients first;
+--memory and --threads then mean nothing. A snapshot is exported as it is, a
+volume that is being written as its parts are when they are read: take a
+snapshot first.")]
 pub(crate) struct ExportArgs {
     /// Directory of the store
     pub(crate) store: PathBuf,
@@ -117,16 +125,19 @@ pub(crate) struct ExportArgs {
 #[command(after_help = "\
 Examples:
   tamis estimate vm1.qcow2 vm2.qcow2 /dev/sdb
-      the disks in raw and qcow2 images, and on a device; at every chunk size, with lz4
+      the disks in raw and qcow2 images, and on a device; at every chunk size,
+      with lz4
   tamis estimate /srv/backups --chunk-size 4K,64K --compression all --json
-      every file in a directory as it is (a qcow2 image in it as well), links not followed
+      every file in a directory as it is (a qcow2 image in it as well), links
+      not followed
 
-Nothing is written. Each disk and each file is cut into chunks from its own start. Holes count as
-zeros. Figures are exact while the fingerprints of all chunks fit into --memory, about 24 bytes for
-each unique chunk; beyond that they come from a sample, and their standard errors are told. What
-cannot be read is listed at the end, and the exit code is then 1; if a file is read only in part,
-no percentage is given, since it would be of that part. A PATH that is not there ends it before
-anything is read, with 3.")]
+Nothing is written. Each disk and each file is cut into chunks from its own
+start. Holes count as zeros. Figures are exact while the fingerprints of all
+chunks fit into --memory, about 24 bytes for each unique chunk; beyond that they
+come from a sample, and their standard errors are told. What cannot be read is
+listed at the end, and the exit code is then 1; if a file is read only in part,
+no percentage is given, since it would be of that part. A PATH that is not there
+ends it before anything is read, with 3.")]
 pub(crate) struct EstimateArgs {
     /// Files, directories, block devices, raw and qcow2 images
     #[arg(required = true, value_name = "PATH")]

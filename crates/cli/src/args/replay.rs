@@ -6,7 +6,9 @@ use clap::{ArgGroup, Args};
 use traces::WorkloadKind;
 
 use super::options::{EngineArgs, Format};
-use super::values::{parse_chunk_size, parse_compressible, parse_requests, parse_workload};
+use super::values::{
+    parse_chunk_size, parse_compressible, parse_count, parse_requests, parse_workload,
+};
 use crate::size::parse_size;
 
 /// Drive a store with a trace or a made workload, and say what it found and what its tables cost
@@ -15,20 +17,23 @@ use crate::size::parse_size;
 #[command(after_help = "\
 Examples:
   tamis replay --workload write-m --requests 5000000 --memory 64M
-      FIDR's Write-M in a new store under the current directory, which is removed afterwards
+      FIDR's Write-M in a new store under the current directory, which is
+      removed afterwards
   zcat homes.blkparse.gz | tamis replay - --compressible 30% --verify
       a trace of FIU's IODedup; its contents are made from their digests
   tamis replay mail.blkparse --chunk-size 4K,8K,16K,32K,64K
-      what large chunks lose: read-modify-write behind a request buffer of 4 MiB, and duplicates
+      what large chunks lose: read-modify-write behind a request buffer of 4
+      MiB, and duplicates
   tamis replay --workload write-l --requests 100000 --to write-l.trace
       writes the requests to a file in FIU's format and replays nothing
 
-A trace has a request a line: time, process number, process, address, sectors, W or R, two numbers
-of the device, and the MD5 of each 4096 or each 512 bytes. Requests are made one after the other, as
-fast as the store takes them. Every read is compared with what was written before it; the
-duplicates that were found with those that are there, unless it is into a --store, which may hold
-other chunks. Where that does not agree the exit code is 5.
-A cached part of the tables of about 3% is what FIDR measured with: choose --memory so.")]
+A trace has a request a line: time, process number, process, address, sectors, W
+or R, two numbers of the device, and the MD5 of each 4096 or each 512 bytes.
+Requests are made one after the other, as fast as the store takes them. Every
+read is compared with what was written before it; the duplicates that were found
+with those that are there, unless it is into a --store, which may hold other
+chunks. Where that does not agree the exit code is 5. A cached part of the
+tables of about 3% is what FIDR measured with: choose --memory so.")]
 pub(crate) struct ReplayArgs {
     /// The trace, in the format of FIU's IODedup; - for standard input
     pub(crate) trace: Option<PathBuf>,
@@ -39,7 +44,7 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "N", value_parser = parse_requests)]
     pub(crate) requests: Option<u64>,
     /// Decides every address and every content of a workload
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_count)]
     pub(crate) seed: u64,
     /// Replay into this store, which must not be served [default: a new one, removed afterwards]
     #[arg(long, value_name = "STORE", conflicts_with_all = ["chunk_size", "capacity", "dir"])]

@@ -6,7 +6,7 @@ use clap::Args;
 use nbd::Listen;
 
 use super::options::EngineArgs;
-use super::values::{parse_connections, parse_percent, parse_poll_us};
+use super::values::{parse_connections, parse_copies, parse_percent, parse_poll_us};
 use crate::size::parse_size;
 
 /// Serve the volumes of a store over NBD until a signal
@@ -14,26 +14,29 @@ use crate::size::parse_size;
 #[command(after_help = "\
 Examples:
   tamis serve ./store --create
-      makes the store and a volume disk0 when they are not there, and serves it on a unix socket;
-      says what the store takes now, and up to how much when it fills
+      makes the store and a volume disk0 when they are not there, and serves it
+      on a unix socket; says what the store takes now, and up to how much when
+      it fills
   tamis serve /srv/store --nbd tcp:127.0.0.1:10809 --memory 8G
       serves it to NBD clients on this machine by TCP
   tamis serve /mnt/backup/store --read-only --nbd unix:/run/backup.sock
       serves a store on a medium that takes no writes
   tamis serve /srv/store --sync
-      acknowledges a write only when it is durable, as a disk without a write cache does
+      acknowledges a write only when it is durable, as a disk without a write
+      cache does
 
-While a store is served all commands but check, replay and `grow --data` work on it; they reach it
-through its control socket. Ctrl-C, SIGTERM, SIGQUIT and a terminal that is closed (SIGHUP) write
-everything out and end; another one, when a second has passed, ends at once, and the next start
-recovers.
+While a store is served all commands but check, replay and `grow --data` work on
+it; they reach it through its control socket. Ctrl-C, SIGTERM, SIGQUIT and a
+terminal that is closed (SIGHUP) write everything out and end; another one, when
+a second has passed, ends at once, and the next start recovers.
 
-A client that has not chosen a volume 10 seconds after it has connected is disconnected; those that
-have not are counted apart from --max-connections, and one too many takes the place of the oldest.
+A client that has not chosen a volume 10 seconds after it has connected is
+disconnected; those that have not are counted apart from --max-connections, and
+one too many takes the place of the oldest.
 
-A client that reconnects by itself does not notice that a server has died: what was acknowledged and
-not flushed may be gone, and a flush behind the reconnection promises nothing for it. Serve such
-clients with --sync.")]
+A client that reconnects by itself does not notice that a server has died:
+writes that it was acknowledged and did not flush may be lost, and a flush after
+reconnecting does not cover earlier writes. Serve such clients with --sync.")]
 pub(crate) struct ServeArgs {
     /// Directory of the store
     pub(crate) store: PathBuf,
@@ -74,12 +77,7 @@ pub(crate) struct ServeArgs {
     /// Microseconds for which a thread looks for its next work before it sleeps, where that has
     /// paid and nobody else wants the processor: clients who send one request at a time are
     /// answered sooner, for up to twice the processor time of each; up to 1000, 0 sleeps at once
-    #[arg(
-        long,
-        value_name = "US",
-        default_value_t = 100,
-        value_parser = parse_poll_us
-    )]
+    #[arg(long, value_name = "US", default_value_t = 100, value_parser = parse_poll_us)]
     pub(crate) poll_us: u32,
     /// Acknowledge a write only when it is durable: for clients that reconnect by themselves, and
     /// others that must not lose what they have not flushed
@@ -97,7 +95,12 @@ pub(crate) struct ServeArgs {
     pub(crate) warn: Vec<u8>,
     /// Store a chunk twice, in two places, when more addresses than that share it, so that one bad
     /// sector is not the loss of all of them; 0 stores nothing twice
-    #[arg(long, value_name = "COUNT", default_value_t = engine::COPIES_ABOVE_DEFAULT)]
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value_t = engine::COPIES_ABOVE_DEFAULT,
+        value_parser = parse_copies
+    )]
     pub(crate) copies_above: u32,
     /// Say on standard error when a checkpoint or the collection of a container begins and ends
     #[arg(long)]

@@ -13,10 +13,11 @@ use super::values::{SnapshotName, parse_snapshot};
 Examples:
   tamis snapshot create /srv/store vm1@monday
   tamis snapshot list /srv/store vm1
-A snapshot is what its volume held at one moment: it is taken at once however large the volume is,
-takes room only for what the volume overwrites later, and does not change. It is read over NBD, or
-with `tamis export`, under its full name, and `tamis clone` makes a volume of it.
-All of them also work while the store is being served.")]
+A snapshot is what its volume held at one moment: it is taken at once however
+large the volume is, takes room only for what the volume overwrites later, and
+does not change. It is read over NBD, or with `tamis export`, under its full
+name, and `tamis clone` makes a volume of it. All of them also work while the
+store is being served.")]
 pub(crate) enum SnapshotCommand {
     Create(SnapshotCreateArgs),
     List(SnapshotListArgs),
@@ -31,10 +32,11 @@ Examples:
   tamis snapshot create /srv/store vm1@monday
   tamis snapshot create /srv/store data@monday log@monday
   tamis snapshot create /srv/store --group data,log --name monday
-The second and the third do the same: both volumes as they were at one moment. It holds all that was
-acknowledged before; what programs and file systems keep back themselves is not in it (`sync`, or
-fsfreeze, brings that out first). The time that `snapshot list` shows is when it was asked for:
-where the store has no room for it yet it is taken when there is some, as the volume is then.")]
+The second and the third do the same: both volumes as they were at one moment.
+It holds all that was acknowledged before; what programs and file systems keep
+back themselves is not in it (`sync`, or fsfreeze, brings that out first). The
+time that `snapshot list` shows is when it was asked for: where the store has no
+room for it yet it is taken when there is some, as the volume is then.")]
 pub(crate) struct SnapshotCreateArgs {
     /// Directory of the store
     pub(crate) store: PathBuf,
@@ -75,8 +77,9 @@ pub(crate) struct SnapshotListArgs {
 #[command(after_help = "\
 Example:
   tamis snapshot delete /srv/store vm1@monday vm1@tuesday
-Volumes and clones keep what they hold. At a terminal it asks first; elsewhere it needs --yes. While
-clients have a snapshot open it is refused and names them; --force disconnects them first.")]
+Volumes and clones keep what they hold. At a terminal it asks first; elsewhere
+it needs --yes. While clients have a snapshot open it is refused and names them;
+--force disconnects them first.")]
 pub(crate) struct SnapshotDeleteArgs {
     /// Directory of the store
     pub(crate) store: PathBuf,
@@ -96,9 +99,9 @@ pub(crate) struct SnapshotDeleteArgs {
 #[command(after_help = "\
 Example:
   tamis snapshot rollback /srv/store vm1@monday
-What vm1 holds now is lost, unless a snapshot holds it; all snapshots stay. At a terminal it asks
-first; elsewhere it needs --yes. While clients have the volume open it is refused and names them;
---force disconnects them first.")]
+What vm1 holds now is lost, unless a snapshot holds it; all snapshots stay. At a
+terminal it asks first; elsewhere it needs --yes. While clients have the volume
+open it is refused and names them; --force disconnects them first.")]
 pub(crate) struct SnapshotRollbackArgs {
     /// Directory of the store
     pub(crate) store: PathBuf,
@@ -118,7 +121,8 @@ pub(crate) struct SnapshotRollbackArgs {
 #[command(after_help = "\
 Example:
   tamis clone /srv/store vm1@monday vm2
-From then on vm2 is a volume like any other: both change, and neither sees the other's changes.")]
+From then on vm2 is a volume like any other: both change, and neither sees the
+other's changes.")]
 pub(crate) struct CloneArgs {
     /// Directory of the store
     pub(crate) store: PathBuf,

@@ -1,6 +1,6 @@
 //! The store itself: made, made larger, set.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use format::detection::{Detection, FilterBlocks, FingerprintKind};
@@ -16,27 +16,32 @@ use crate::size::parse_size;
 #[command(after_help = "\
 Examples:
   tamis init /srv/store --capacity 500G
-  tamis init /srv/store --data /dev/sdb --data /dev/sdc --tables /dev/nvme0n1p4 \\
-      --journal /dev/nvme0n1p5 --compression zstd:3
+  tamis init /srv/store --data /dev/sdb --data /dev/sdc \\
+      --tables /dev/nvme0n1p4 --journal /dev/nvme0n1p5 --compression zstd:3
   tamis init /srv/store --fingerprint sha256
-The second puts the data on two disks, used whole, and tables and journal on a fast one.
+The second puts the data on two disks, used whole, and tables and journal on a
+fast one.
 
-Tables and journal take their room at once. A data file takes a step now, 1/64 of its size (64 MiB
-to 4 GiB), and the next one before that is used up. Where its file system has no room for the next,
-writes fail with \"no space\" until it has; --preallocate takes all the room now.
+Tables and journal take their room at once. A data file takes a step now, 1/64
+of its size (64 MiB to 4 GiB), and the next one before that is used up. Where
+its file system has no room for the next, writes fail with \"no space\" until it
+has; --preallocate takes all the room now.
 
 Which --fingerprint, for as long as the store lives:
   blake3      the fastest that is strong; right unless you know better
-  sha256      for those whose rules say SHA-2; fast with SHA instructions or AVX-512
+  sha256      for those whose rules say SHA-2; fast with SHA instructions or
+              AVX-512
   sha512-256, sha3-256, blake2b
               strong as well, 7 to 27 times the time of blake3
-  xxh3        a third of the time of blake3, but every duplicate is read and compared: where
-              few chunks repeat and the disk reads fast
+  xxh3        a third of the time of blake3, but every duplicate is read and
+              compared: where few chunks repeat and the disk reads fast
   ecc-crc64, ecc-bch
-              codes that flash devices make themselves, as in EaD; here they take longer than blake3
+              codes that flash devices make themselves, as in EaD; here they
+              take longer than blake3
   md5, sha1   to compare with, no more
-Two chunks may share a fingerprint of the last three lines, and anybody can make such chunks: these
-need --verify. With a strong one --verify is for those who do not believe hashes.")]
+Two chunks may share a fingerprint of the last three lines, and anybody can make
+such chunks: these need --verify. With a strong one --verify is for those who do
+not believe hashes.")]
 pub(crate) struct InitArgs {
     /// Directory of the store; made if it is not there
     pub(crate) store: PathBuf,
@@ -103,6 +108,12 @@ impl StoreShape {
         Detection { kind, verify, filter, ..Detection::default() }
     }
 
+    /// Every place that is named for a part of the store.
+    pub(crate) fn places(&self) -> Vec<&Path> {
+        let named = self.data.iter().chain(&self.tables).chain(&self.journal);
+        named.map(PathBuf::as_path).collect()
+    }
+
     /// A store in one directory with all the defaults.
     pub(crate) fn with_capacity(capacity: Option<u64>) -> Self {
         Self {
@@ -123,11 +134,12 @@ impl StoreShape {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  tamis grow /srv/store --capacity 800G        lengthen the last data file
-  tamis grow /srv/store --data /dev/sdd        add a disk, used whole
-  tamis grow /srv/store                        use what the last data device has grown by
-Volumes stay as they are: `tamis volume resize` makes them larger. While the store is served its
-server does the work, so what is added must be the server's to use.")]
+  tamis grow /srv/store --capacity 800G  lengthen the last data file
+  tamis grow /srv/store --data /dev/sdd  add a disk, used whole
+  tamis grow /srv/store                  use what the last data device has grown by
+Volumes stay as they are: `tamis volume resize` makes them larger. While the
+store is served its server does the work, so what is added must be the server's
+to use.")]
 pub(crate) struct GrowArgs {
     /// Directory of the store
     pub(crate) store: PathBuf,
@@ -148,8 +160,8 @@ pub(crate) struct GrowArgs {
 #[command(after_help = "\
 Example:
   tamis set /srv/store --compression zstd:3
-What is stored stays as it is; what is written from now on is compressed so. Works while the store
-is being served.")]
+What is stored stays as it is; what is written from now on is compressed so.
+Works while the store is being served.")]
 pub(crate) struct SetArgs {
     /// Directory of the store
     pub(crate) store: PathBuf,

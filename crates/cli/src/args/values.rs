@@ -36,7 +36,7 @@ pub(crate) enum Rate {
     BytesPerSecond(u64),
 }
 
-/// What a volume may map at most.
+/// The maximum of data that a volume may hold.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Quota {
     None,
@@ -249,6 +249,30 @@ pub(super) fn parse_poll_us(text: &str) -> Result<u32, String> {
 /// Requests of a replay.
 pub(super) fn parse_requests(text: &str) -> Result<u64, String> {
     parse_number(text, 1..=1 << 40)
+}
+
+/// A whole number from `least` to `most`.
+pub(super) fn parse_whole(text: &str, least: u64, most: u64) -> Result<u64, String> {
+    let number = text.parse().ok().filter(|number| (least..=most).contains(number));
+    number.ok_or_else(|| match most {
+        u64::MAX => format!("use a number from {least} on"),
+        most => format!("use a number from {least} to {most}"),
+    })
+}
+
+/// A number of addresses that share a chunk.
+pub(super) fn parse_copies(text: &str) -> Result<u32, String> {
+    parse_whole(text, 0, u32::MAX.into()).map(|number| number as u32)
+}
+
+/// A number of something, or what a made workload begins with.
+pub(super) fn parse_count(text: &str) -> Result<u64, String> {
+    parse_whole(text, 0, u64::MAX)
+}
+
+/// How many durable writes are measured.
+pub(super) fn parse_writes(text: &str) -> Result<usize, String> {
+    parse_whole(text, 0, 1 << 40).map(|number| number as usize)
 }
 
 /// `50%`, or the number alone; nothing at all as well.

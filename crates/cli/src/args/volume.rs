@@ -43,9 +43,10 @@ pub(crate) struct VolumeName {
 Examples:
   tamis volume create /srv/store vm1 --size 40G --quota 10G
   tamis volume create /srv/store vm2 --size 40G --domain tenantA
-A domain begins with its first volume and ends with its last volume or snapshot; `volume list`
-names them. Chunks are shared inside a domain only; volumes without --domain share with each other.
-No volume ever changes its domain; snapshots and clones are in that of what they came from.")]
+A domain begins with its first volume and ends with its last volume or snapshot;
+`volume list` names them. Chunks are shared inside a domain only; volumes
+without --domain share with each other. No volume ever changes its domain;
+snapshots and clones are in that of what they came from.")]
 pub(crate) struct VolumeCreateArgs {
     #[command(flatten)]
     pub(crate) of: VolumeName,
@@ -55,7 +56,7 @@ pub(crate) struct VolumeCreateArgs {
     /// Refuse all writes to it
     #[arg(long)]
     pub(crate) read_only: bool,
-    /// What may be mapped of it at most, as `tamis volume set --quota`
+    /// Maximum data that the volume may hold, as `tamis volume set --quota`
     #[arg(long, value_name = "SIZE", value_parser = parse_quota)]
     pub(crate) quota: Option<Quota>,
     /// Domain inside which its chunks are deduplicated, and of which nobody outside can learn
@@ -76,25 +77,28 @@ Examples:
   tamis volume set /srv/store vm1 --quota 10G
   tamis volume set /srv/store vm1 --quota none
   tamis volume set /srv/store vm1 --dedup off
-A quota bounds what the volume maps, as `tamis volume list` shows it: each chunk in full, before
-deduplication and compression, so that it is the most that the volume can take of the store;
-without its snapshots. Writes that would map more fail with no-space, for this volume only; writing
-over what is mapped, trims and reads go on. Each write to it is acknowledged by the core, not at
-the door, which costs some speed.
-With --dedup off, what is written to the volume from now on is not looked up in the store's tables,
-and found by nobody: for data that is known to have no duplicates, such as encrypted disks, it saves
-the look-up and the table's entry. It is still compressed and checked. What the volume holds stays
-as it is, and shared where it is.
-With --dedup auto it is so only while the volume brings hardly any: every 1024 new chunks (4 MiB of
-4-KiB chunks) it is chosen anew by the duplicates among an eighth of them, which are looked up
-always; fewer than one in 64, and the others are not. When duplicates come back all are looked up
-again; what was stored meanwhile is found only if it was in that eighth.
-The first volume with off or auto makes the store on-disk format 3.")]
+A quota bounds what the volume maps, as `tamis volume list` shows it: each chunk
+in full, before deduplication and compression, so that it is the most that the
+volume can take of the store; without its snapshots. Writes that would map more
+fail with no-space, for this volume only; writing over what is mapped, trims and
+reads go on. Each write to a volume with a quota is acknowledged later than to
+one without: its latency is higher. With --dedup off, what is written to the
+volume from now on is not looked up in the store's tables, and found by nobody:
+for data that is known to have no duplicates, such as encrypted disks, it saves
+the look-up and the table's entry. It is still compressed and checked. What the
+volume holds stays as it is, and shared where it is. With --dedup auto it is so
+only while the volume brings hardly any: every 1024 new chunks (4 MiB of 4-KiB
+chunks) it is chosen anew by the duplicates among an eighth of them, which are
+looked up always; fewer than one in 64, and the others are not. When duplicates
+come back all are looked up again; what was stored meanwhile is found only if it
+was in that eighth. The first volume with off or auto makes the store on-disk
+format 3.")]
+#[command(override_usage = "tamis volume set [OPTIONS] <STORE> <NAME>")]
 #[command(group(ArgGroup::new("what").required(true).multiple(true).args(["quota", "dedup"])))]
 pub(crate) struct VolumeSetArgs {
     #[command(flatten)]
     pub(crate) of: VolumeName,
-    /// What may be mapped of it at most, or none
+    /// Maximum data that the volume may hold, or none
     #[arg(long, value_name = "SIZE", value_parser = parse_quota)]
     pub(crate) quota: Option<Quota>,
     /// Whether duplicates are looked for among what is written to it from now on: on, off or auto
@@ -114,17 +118,19 @@ pub(crate) struct VolumeListArgs {
     pub(crate) format: Format,
 }
 
-/// Show what a volume or snapshot holds, and what deleting it would give back
+/// Show what a volume or snapshot holds, and what deleting it would free
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   tamis volume show /srv/store vm1
-      what of it is unique, which no other volume or snapshot holds and which comes back when it is
-      deleted, what is shared, its compression, and how often its chunks are referred to
+      what of it is unique, which no other volume or snapshot holds and which
+      its deletion frees, what is shared, its compression, and how often its
+      chunks are referred to
   tamis volume show /srv/store vm1@monday --json
   tamis volume show /srv/store vm1 --quick
       only what is known without going through its map
-Works while the store is being served. Figures are exact if nothing is written meanwhile.")]
+Works while the store is being served. Figures are exact if nothing is written
+meanwhile.")]
 pub(crate) struct VolumeShowArgs {
     #[command(flatten)]
     pub(crate) of: VolumeName,
@@ -139,11 +145,12 @@ pub(crate) struct VolumeShowArgs {
 Examples:
   tamis volume resize /srv/store vm1 --size 80G
   tamis volume resize /srv/store vm1 --size 20G --shrink
-The second cuts off what lies beyond 20 GiB, for good. It is refused while clients have the volume
-open, unless --force disconnects them; at a terminal it asks first, elsewhere it needs --yes.
-A volume grows while clients have it open; they see the new size when they connect again.
-Without --shrink nothing is ever cut off, also if somebody else has just made the volume larger than
-the size asked for.")]
+The second cuts off what lies beyond 20 GiB, for good. It is refused while
+clients have the volume open, unless --force disconnects them; at a terminal it
+asks first, elsewhere it needs --yes. A volume grows while clients have it open;
+they see the new size when they connect again. Without --shrink nothing is ever
+cut off, also if somebody else has just made the volume larger than the size
+asked for.")]
 pub(crate) struct VolumeResizeArgs {
     #[command(flatten)]
     pub(crate) of: VolumeName,
@@ -178,10 +185,11 @@ pub(crate) struct VolumeRenameArgs {
 Examples:
   tamis volume delete /srv/store vm1
   tamis volume delete /srv/store vm1 --with-snapshots
-At a terminal it asks first; elsewhere, in a script, it needs --yes. Only what was asked about is
-deleted: if another volume has the name by the time of the answer, or there are further snapshots,
-nothing is. While clients have the volume open, or one of the snapshots that go with it, it is
-refused and names them; --force disconnects them first.")]
+At a terminal it asks first; elsewhere, in a script, it needs --yes. Only what
+was asked about is deleted: if another volume has the name by the time of the
+answer, or there are further snapshots, nothing is. While clients have the
+volume open, or one of the snapshots that go with it, it is refused and names
+them; --force disconnects them first.")]
 pub(crate) struct VolumeDeleteArgs {
     #[command(flatten)]
     pub(crate) of: VolumeName,

@@ -22,6 +22,7 @@ use estimate::{CHUNK_BYTES, DataChunks, DetectedBy};
 use super::scratch::ScratchStore;
 use crate::args::{BenchCommand, BenchDetectArgs};
 use crate::error::CliError;
+use crate::error::place::unwritable;
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::progress::{Progress, Unit};
@@ -150,7 +151,7 @@ fn go_on(interrupt: &Interrupt) -> ControlFlow<()> {
 fn write_plots(report: &Report, folder: &Path) -> Result<(), CliError> {
     let failed = |path: &Path| {
         let path = path.to_owned();
-        |source| CliError::OutputFailed { path, source }
+        move |source| unwritable(&path, source)
     };
     let plots = report.plots()?;
     fs::create_dir_all(folder).map_err(failed(folder))?;

@@ -225,7 +225,7 @@ fn print_json(
 fn print_text(report: &CheckReport, elapsed: Duration) -> Result<(), CliError> {
     print_problems(&report.problems)?;
     if report.problems.is_empty() {
-        output::print_line(format_args!(
+        output::print_sentence(format_args!(
             "the store is sound: {} with {}, {} stored in {}, {} verified ({})",
             counted(report.volumes, "volume"),
             counted(report.mapped_chunks, "mapped chunk"),
@@ -259,7 +259,7 @@ fn print_problems(problems: &[Problem]) -> Result<(), CliError> {
             Problem::HiddenChunks { volume, lba, count, bytes } => {
                 row(volume, *lba, *count, *bytes, "not readable before a repair");
             }
-            problem => output::print_line(problem)?,
+            problem => output::print_problem(problem)?,
         }
     }
     if affected.is_empty() { Ok(()) } else { output::print_line(affected) }

@@ -38,7 +38,7 @@ struct Report {
     /// Frames of the containers that are free now, less what was written of them elsewhere: what
     /// this collection gave back, whatever clients write or delete meanwhile.
     freed_bytes: u64,
-    /// Of the room for data, what collection would give back included.
+    /// Of the room for data, what collection would reclaim included.
     taken_percent_before: f64,
     taken_percent: f64,
     seconds: f64,
@@ -46,15 +46,13 @@ struct Report {
 }
 
 pub(super) fn run(args: &CollectArgs) -> Result<(), CliError> {
-    if !store::is_there(&args.store) {
-        return Err(CliError::NoStore { store: args.store.clone() });
-    }
+    store::check_there(&args.store)?;
     let interrupt = Interrupt::listen()?;
     let (report, outcome) = Store::with(&args.store, |store| collect(args, store, &interrupt))?;
     if args.format.json {
         output::print_json(&report)?;
     } else {
-        output::print_line(summary(&report))?;
+        output::print_sentence(summary(&report))?;
     }
     outcome?;
     match args.to {

@@ -6,7 +6,8 @@ use std::iter;
 use std::path::Path;
 
 use engine::{
-    ExplainedChunk, ExplainedCopy, ExplainedFrame, ExplainedPage, ExplainedPlace, Explanation,
+    Address, ExplainedChunk, ExplainedCopy, ExplainedFrame, ExplainedPage, ExplainedPlace,
+    Explanation, RequestError,
 };
 
 use crate::args::ExplainArgs;
@@ -20,16 +21,36 @@ use crate::table::{Align, Table};
 pub(super) fn run(args: &ExplainArgs) -> Result<(), CliError> {
     let (volume, address) = (args.volume.clone(), args.address());
     let asked = |store: &Store| store.ask(Explain { volume, address });
-    let mut explanation = Store::with(&args.store, asked)?;
+    let mut explanation =
+        Store::with(&args.store, asked).map_err(|error| beyond_the_end(args, error))?;
     name_files(&mut explanation, &args.store);
     if args.format.json {
         output::print_json(&Json(&explanation))?;
     } else {
         output::print(table_of(&explanation))?;
+        // Longer than all else, so that it does not stand in the table.
+        if let Some(frame) = frame_of(&explanation) {
+            output::print_line(format_args!("fingerprint  {}", frame.fingerprint))?;
+        }
     }
     match explanation.is_sound() {
         true => Ok(()),
         false => Err(CliError::ChunkDamaged { volume: explanation.volume, lba: explanation.lba }),
+    }
+}
+
+/// The same error; of an address beyond the volume's end, in what was asked for.
+fn beyond_the_end(args: &ExplainArgs, error: CliError) -> CliError {
+    match error {
+        CliError::Request(RequestError::OutOfRange { length_bytes, size_bytes, .. }) => {
+            let asked = match args.address() {
+                Address::Lba(lba) => format!("chunk {lba}"),
+                Address::OffsetBytes(bytes) => format!("byte {bytes}"),
+            };
+            let (volume, chunk_bytes) = (args.volume.clone(), length_bytes.max(1));
+            CliError::NoChunk { volume, size_bytes, chunk_bytes, asked }
+        }
+        other => other,
     }
 }
 
@@ -42,6 +63,10 @@ fn name_files(explanation: &mut Explanation, path: &Path) {
     for zone in iter::once(&mut place.zone).chain(copy) {
         *zone = store::zone_file_name(path, zone);
     }
+}
+
+fn frame_of(explained: &Explanation) -> Option<&ExplainedFrame> {
+    explained.chunk.as_ref()?.place.as_ref()?.frame.as_ref()
 }
 
 fn table_of(explained: &Explanation) -> Table {
@@ -104,7 +129,6 @@ fn place_rows(table: &mut Table, place: &ExplainedPlace) {
 fn frame_rows(table: &mut Table, pbn: u64, frame: &ExplainedFrame) {
     let ExplainedFrame { codec, stored_bytes, ratio, .. } = frame;
     row(table, "frame", "sound", &format!("{codec}, {stored_bytes} bytes, {ratio:.2}x"));
-    row(table, "fingerprint", &frame.fingerprint, "");
     let names = match frame.named_pbn {
         Some(named) if named == pbn => "names this PBN".to_owned(),
         Some(named) if frame.aside => format!("names PBN {named}: this chunk is stored aside"),

@@ -6,19 +6,20 @@
 //! over the control socket, and does the same ([`grow_served`]).
 
 use admin::Control;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use admin::{Grown, GrowthWish};
-use disk::FileGrowth;
+use disk::{FileGrowth, ZoneName};
 use engine::{Client, GrowOptions, Growing, PlanError, control, plan_growth};
 use format::superblock::Geometry;
 use format::units::Zone;
 use serde::Serialize;
 
-use super::init::{device_bytes, share_bytes};
+use super::init::{check_distinct, device_bytes, share_bytes};
 use crate::args::GrowArgs;
 use crate::control as served;
-use crate::error::CliError;
+use crate::error::{CliError, PlaceError};
 use crate::output;
 use crate::size::human_bytes;
 use crate::store;
@@ -36,6 +37,7 @@ pub(super) fn run(args: &GrowArgs) -> Result<(), CliError> {
     let data: Result<Vec<_>, _> = args.data.iter().map(std::path::absolute).collect();
     let data = data
         .map_err(|source| CliError::System { action: "a path cannot be made absolute", source })?;
+    check_distinct(&data.iter().map(PathBuf::as_path).collect::<Vec<_>>())?;
     let wish = GrowthWish { capacity_bytes: args.capacity, data };
     let grown = match served::connect(&args.store)? {
         Some(mut server) => server.ask(wish)?,
@@ -53,6 +55,29 @@ fn print_text(Report { store, grown }: &Report) -> Result<(), CliError> {
         human_bytes(grown.capacity_bytes - grown.capacity_bytes_before),
         human_bytes(grown.tables_bytes),
     ))
+}
+
+/// Checks that what is to be added is no part of the store. A file that a growth has made which was
+/// not completed is none yet.
+fn check_places(store: &Path, data: &[PathBuf], geometry: &Geometry) -> Result<(), CliError> {
+    let zones = geometry.data.len() as u16;
+    let is_part = |entry: &fs::DirEntry, there: &Path| {
+        let zone = ZoneName::of_file(&entry.file_name().to_string_lossy());
+        let is_of_store = match zone {
+            Some(ZoneName(Zone::Data(number))) => number < zones,
+            zone => zone.is_some(),
+        };
+        is_of_store && entry.path().canonicalize().is_ok_and(|zone| zone == there)
+    };
+    for path in data {
+        let Ok(there) = path.canonicalize() else { continue };
+        let mut entries = fs::read_dir(store).into_iter().flatten().flatten();
+        if entries.any(|entry| is_part(&entry, &there)) {
+            let (path, store) = (path.clone(), store.to_owned());
+            return Err(PlaceError::PartOfStore { path, store }.into());
+        }
+    }
+    Ok(())
 }
 
 fn grow_closed(path: &Path, wish: &GrowthWish) -> Result<Grown, CliError> {
@@ -107,6 +132,7 @@ fn outcome(before: &Geometry, grown: &Geometry) -> Grown {
 /// The lengths that the data zones are to have: devices are used whole, files share what is asked
 /// for beside them.
 fn options(path: &Path, wish: &GrowthWish, geometry: &Geometry) -> Result<GrowOptions, CliError> {
+    check_places(path, &wish.data, geometry)?;
     let present_bytes = geometry.capacity_bytes();
     let zones = geometry.data.len();
     let last = last_zone(geometry);

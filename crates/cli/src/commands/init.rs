@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::confirm::confirm;
 use crate::args::{Confirm, InitArgs, Making, StoreShape};
 use crate::compression::compression_name;
-use crate::error::CliError;
+use crate::error::{CliError, PlaceError};
 use crate::output;
 use crate::shell::shell_path;
 use crate::size::human_bytes;
@@ -22,6 +22,8 @@ use crate::store;
 
 /// Largest capacity that is taken without being asked for.
 const CAPACITY_BYTES_DEFAULT_MAX: u64 = 100 << 30;
+/// Smallest capacity that a store can have.
+const CAPACITY_BYTES_MIN: u64 = 64 << 20;
 /// A journal gains nothing beyond this; the rest of its device stays unused.
 const JOURNAL_BYTES_MAX: u64 = 256 << 20;
 /// What `st_blocks` counts in.
@@ -110,6 +112,7 @@ pub(super) fn make(path: &Path, shape: &StoreShape, making: &Making) -> Result<M
     if store::is_there(path) {
         return Err(CliError::StoreExists { store: path.to_owned() });
     }
+    check_distinct(&shape.places())?;
     ask_about_others(path, making)?;
     let options = CreateOptions {
         capacity_bytes: data_sizes(path, shape)?,
@@ -190,7 +193,24 @@ pub(crate) fn share_bytes(capacity_bytes: u64, files: u64) -> u64 {
 
 /// Half of the free space at `path`, and no more than 100 GiB.
 fn default_capacity(path: &Path) -> Result<u64, CliError> {
-    Ok((disk::free_bytes(path)? / 2).min(CAPACITY_BYTES_DEFAULT_MAX))
+    let free_bytes = disk::free_bytes(path)?;
+    match free_bytes / 2 {
+        half_bytes if half_bytes < CAPACITY_BYTES_MIN => {
+            Err(PlaceError::NoRoomForStore { path: path.to_owned(), free_bytes }.into())
+        }
+        half_bytes => Ok(half_bytes.min(CAPACITY_BYTES_DEFAULT_MAX)),
+    }
+}
+
+/// Checks that no two parts of a store are to be in one place.
+pub(super) fn check_distinct(places: &[&Path]) -> Result<(), CliError> {
+    let whole = |path: &Path| path.canonicalize().or_else(|_| std::path::absolute(path)).ok();
+    for (at, path) in places.iter().enumerate() {
+        if places[..at].iter().any(|other| whole(other) == whole(path)) {
+            return Err(PlaceError::Twice { path: path.to_path_buf() }.into());
+        }
+    }
+    Ok(())
 }
 
 /// The size of the block device at `path`, if it is one.

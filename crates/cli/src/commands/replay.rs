@@ -26,6 +26,7 @@ use traces::{BLOCK_BYTES, Content, Request, write_line};
 
 use crate::args::ReplayArgs;
 use crate::error::CliError;
+use crate::error::place::unwritable;
 use crate::interrupt::Interrupt;
 use crate::opener::opener;
 use crate::output;
@@ -206,7 +207,7 @@ fn verify(
 
 /// `--to`: the requests of a workload, for those who know traces only.
 fn write_trace(args: &ReplayArgs, path: &Path, interrupt: &Interrupt) -> Result<(), CliError> {
-    let failed = |source| CliError::OutputFailed { path: path.to_owned(), source };
+    let failed = |source| unwritable(path, source);
     let mut out: Box<dyn Write> = match path.as_os_str() == "-" {
         true => Box::new(io::stdout().lock()),
         false => Box::new(File::create_new(path).map_err(|source| match source.kind() {

@@ -10,6 +10,7 @@ use engine::Detection;
 use format::units::{Codec, Compression};
 
 use crate::error::CliError;
+use crate::error::place::unwritable;
 
 /// Room beyond what is stored: a store promises room for the worst that is buffered, and one that
 /// is nearly full would be measured waiting.
@@ -54,9 +55,8 @@ impl ScratchStore {
         let path = path_of(dir, command);
         let made = fs::create_dir(&path).and_then(|()| fs::remove_dir(&path));
         made.map_err(|source| match source.kind() {
-            ErrorKind::NotFound => CreateFilesError::NoParent { path }.into(),
             ErrorKind::PermissionDenied => CreateFilesError::NotPermitted { path }.into(),
-            _ => CliError::OutputFailed { path, source },
+            _ => unwritable(&path, source),
         })
     }
 

@@ -49,9 +49,7 @@ struct Report<'a> {
 }
 
 pub(super) fn run(args: &ScrubArgs) -> Result<(), CliError> {
-    if !store::is_there(&args.store) {
-        return Err(CliError::NoStore { store: args.store.clone() });
-    }
+    store::check_there(&args.store)?;
     if args.status {
         return status(args);
     }
@@ -208,7 +206,7 @@ fn status(args: &ScrubArgs) -> Result<(), CliError> {
         None if running => "running, just begun".to_owned(),
         None => "no scrub is under way".to_owned(),
     })?;
-    output::print_line(match (&record.last, record.gave_up_chunks) {
+    output::print_sentence(match (&record.last, record.gave_up_chunks) {
         (Some(run), _) => format!("the last one ended {}: {}", ago(run), summary(run)),
         (None, Some(chunks)) => format!(
             "none has come to its end since `tamis check --repair` gave up {} chunks: `tamis \
@@ -246,9 +244,9 @@ fn sentences(run: &ScrubRun) -> Vec<String> {
 
 fn print_text(run: &ScrubRun) -> Result<(), CliError> {
     for sentence in sentences(run) {
-        output::print_line(sentence)?;
+        output::print_problem(sentence)?;
     }
-    output::print_line(summary(run))
+    output::print_sentence(summary(run))
 }
 
 fn summary(run: &ScrubRun) -> String {

@@ -24,7 +24,7 @@ use serde::Serialize;
 use super::{grow, init};
 use crate::args::{Making, ServeArgs, StoreShape};
 use crate::control;
-use crate::error::{CliError, way_out};
+use crate::error::{CliError, PlaceError, way_out};
 use crate::held_directory::HeldDirectory;
 use crate::interrupt::Interrupt;
 use crate::output;
@@ -71,6 +71,7 @@ struct ReadyVolume<'a> {
 }
 
 pub(super) fn run(args: ServeArgs) -> Result<(), CliError> {
+    check_distinct(&args.nbd)?;
     if let Some(mut server) = control::connect(&args.store)? {
         let pid = server.ask(GetStatus {})?.pid;
         return Err(CliError::ServedAlready { store: args.store, pid });
@@ -292,6 +293,16 @@ fn addresses(args: &ServeArgs, place: &Path) -> Vec<Listen> {
         return vec![Listen::Unix(place.join("nbd.sock"))];
     }
     args.nbd.iter().map(from_anywhere).collect()
+}
+
+/// Checks that no address is given twice.
+fn check_distinct(addresses: &[Listen]) -> Result<(), CliError> {
+    for (at, address) in addresses.iter().enumerate() {
+        if addresses[..at].contains(address) {
+            return Err(PlaceError::AddressTwice { address: address.to_string() }.into());
+        }
+    }
+    Ok(())
 }
 
 /// The same address for processes with another working directory.

@@ -18,7 +18,7 @@ use crate::interrupt::Interrupt;
 use crate::output;
 use crate::scrub_record::ScrubRecord;
 use crate::size::{counted, human_bytes, human_count};
-use crate::table::{Align, Table};
+use crate::table::{Align, Table, wrapped};
 use crate::weighing::weigh;
 
 /// Between the two looks that rates are made from.
@@ -64,9 +64,10 @@ pub(super) fn run(args: &StatsArgs) -> Result<(), CliError> {
     if args.format.json {
         output::print_json(&report)?;
     } else {
-        output::print(text(&report))?;
+        output::print(text(&report, args.all))?;
         if let Some(lost) = lost(&report.stats, &ScrubRecord::load(&args.store)) {
-            output::print_line(format_args!("\n{lost}"))?;
+            output::print_line("")?;
+            output::print_problem(lost)?;
         }
         if let Some(weights) = &report.weights {
             output::print_line("")?;
@@ -132,7 +133,7 @@ fn table_of(weights: &[NamedWeight]) -> Table {
         ("MAPPED", Align::Right),
         ("UNIQUE", Align::Right),
         ("SHARED", Align::Right),
-        ("GIVES BACK", Align::Right),
+        ("FREED BY DELETION", Align::Right),
         ("COMPRESSION", Align::Right),
     ]);
     for NamedWeight { name, weight } in weights {
@@ -174,23 +175,36 @@ impl Rates {
     }
 }
 
-fn text(report: &Report) -> String {
+/// What fits one screen; with `all` what a server has counted since it opened the store as well.
+fn text(report: &Report, all: bool) -> String {
     let mut text = String::new();
     // Writing to a string does not fail.
     if let Some(reason) = &report.stats.writing_stopped {
-        let _ = write!(text, "writing has stopped, reads go on: {reason}\n\n");
+        let stopped = format!("writing has stopped, reads go on: {reason}");
+        let _ = write!(text, "{}\n\n", wrapped(&stopped));
     }
     let _ = write!(text, "{}\n{}", reduction(&report.stats), room(report));
     if let Some(rates) = &report.rates {
-        if report.stats.verify {
-            let _ = write!(text, "\n{}", compared(&report.stats.counters));
+        let _ = write!(text, "\n{}", traffic(rates));
+        if all {
+            text.push_str(&since_opened(&report.stats));
+        } else {
+            text.push_str("\n--all shows tables, caches, and what was written, too\n");
         }
-        let _ = write!(text, "\n{}", tables::tables(&report.stats.tables));
-        let _ = write!(text, "\n{}", cached(&report.stats.read_cache));
-        let _ = write!(text, "\n{}\n{}", written(&report.stats), traffic(rates));
-        if let Some(table) = stages::table(&report.stats) {
-            let _ = write!(text, "\n{table}");
-        }
+    }
+    text
+}
+
+/// What a server has counted since it opened the store.
+fn since_opened(stats: &Stats) -> String {
+    let mut text = String::new();
+    if stats.verify {
+        let _ = write!(text, "\n{}", compared(&stats.counters));
+    }
+    let _ = write!(text, "\n{}", tables::tables(&stats.tables));
+    let _ = write!(text, "\n{}\n{}", cached(&stats.read_cache), written(stats));
+    if let Some(table) = stages::table(stats) {
+        let _ = write!(text, "\n{table}");
     }
     text
 }
@@ -218,7 +232,7 @@ fn reduction(stats: &Stats) -> Table {
         "after deduplication".into(),
         human_bytes(stats.unique_bytes),
         ratio(stats.dedup_ratio),
-        format!("{} of {chunk}{}", counted(stats.unique_chunks, "unique chunk"), named_by(stats)),
+        format!("{} of {chunk}", counted(stats.unique_chunks, "unique chunk")),
     ]);
     table.row([
         "after compression".into(),
@@ -233,15 +247,6 @@ fn reduction(stats: &Stats) -> Table {
         String::new(),
     ]);
     table
-}
-
-/// `, named by sha256`; nothing where a server of an earlier release does not say.
-fn named_by(stats: &Stats) -> String {
-    match (stats.fingerprint.as_str(), stats.verify) {
-        ("", _) => String::new(),
-        (kind, false) => format!(", named by {kind}"),
-        (kind, true) => format!(", found by {kind} and compared"),
-    }
 }
 
 /// `2 volumes, 1 domain of its own`.
@@ -268,22 +273,29 @@ fn room(Report { stats, served, .. }: &Report) -> Table {
     // As `--warn` counts: 80% is said when it is reached.
     let used = |ratio: f64| format!("{}% used", (ratio * 100.0) as u64);
     let data_used = used(stats.data_used_ratio);
-    // In a small store, or a full one, what is kept explains why so little of it is free.
-    let kept = match stats.kept_bytes {
-        kept_bytes if kept_bytes * 10 < stats.free_bytes => String::new(),
-        kept_bytes => format!(" ({} more is kept for collection)", human_bytes(kept_bytes)),
-    };
-    row("free", stats.free_bytes, format!("of {capacity} for data, {data_used}{kept}"));
+    row("free", stats.free_bytes, format!("of {capacity} for data, {data_used}"));
+    // In a small store, or a full one, what is kept explains why writes find nothing.
+    if stats.kept_bytes * 10 >= stats.free_bytes {
+        row("kept", stats.kept_bytes, "for collection, beside what is free".into());
+    }
     let collectable = human_bytes(stats.collectable_bytes);
-    let dead = format!("overwritten or deleted; collection would give {collectable} back");
-    row("dead", stats.dead_bytes, dead);
+    let garbage = format!("overwritten or deleted; collection would reclaim {collectable}");
+    row("garbage", stats.dead_bytes, garbage);
     if stats.copied_chunks > 0 {
         let chunks = counted(stats.copied_chunks, "chunk");
         row("second copies", stats.copy_bytes, format!("of {chunks} that many share"));
     }
-    let deleted = stats.deletions + stats.deletions_held;
-    if deleted > 0 {
-        table.row(["deletions".into(), human_count(deleted), deletions(stats, *served)]);
+    if stats.deletions > 0 {
+        let way = match served {
+            true => "on their way: room comes back in the background",
+            false => "on their way: room comes back while the store is served",
+        };
+        table.row(["deletions".into(), human_count(stats.deletions), way.into()]);
+    }
+    if stats.deletions_held > 0 {
+        let held = human_count(stats.deletions_held);
+        let why = "deleted snapshots whose clones still use what they hold";
+        table.row(["held".into(), held, why.into()]);
     }
     let mut row = |name: &str, bytes: u64, note: String| {
         table.row([name.to_owned(), human_bytes(bytes), note]);
@@ -302,28 +314,11 @@ fn room(Report { stats, served, .. }: &Report) -> Table {
         let bound = human_bytes(stats.memory_bytes_max);
         row("memory", stats.memory_bytes, format!("of {bound} allowed"));
     }
-    // A server of an earlier release does not say.
-    if !stats.uuid.is_empty() {
-        table.row(["store".into(), String::new(), format!("UUID {}", stats.uuid)]);
-    }
+    let compared = if stats.verify { ", and bytes are compared" } else { "" };
+    let fingerprint = format!("{}{compared}", stats.fingerprint);
+    table.row(["fingerprint".into(), String::new(), fingerprint]);
+    table.row(["store".into(), String::new(), format!("UUID {}", stats.uuid)]);
     table
-}
-
-/// What the deletions wait for.
-fn deletions(stats: &Stats, served: bool) -> String {
-    let held = human_count(stats.deletions_held);
-    let way = match served {
-        true => "their room comes back in the background",
-        false => "their room comes back while the store is served",
-    };
-    match (stats.deletions, stats.deletions_held) {
-        (_, 0) => format!("on their way: {way}"),
-        (0, _) => "deleted snapshots whose clones still use what they hold".to_owned(),
-        (on_their_way, _) => {
-            let on_their_way = human_count(on_their_way);
-            format!("{on_their_way} on their way: {way}; {held} until clones of theirs go")
-        }
-    }
 }
 
 /// What look-ups came to since the store was opened, where bytes are compared.

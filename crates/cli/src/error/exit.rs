@@ -31,7 +31,12 @@ impl CliError {
     /// What the error means to a script.
     pub(crate) fn exit(&self) -> Exit {
         match self {
-            Self::NoStore { .. } | Self::NoVolume { .. } | Self::NoBase { .. } => Exit::NotFound,
+            Self::NoStore { .. }
+            | Self::NoVolume { .. }
+            | Self::NoBase { .. }
+            | Self::CreateFiles(CreateFilesError::NoParent { .. }) => Exit::NotFound,
+            Self::Place(error) => error.exit(),
+            Self::ServeNbd(nbd::NbdError::Bind { source, .. }) => exit_of_io(source),
             Self::StoreExists { .. }
             | Self::VolumeHoldsData { .. }
             | Self::OtherDomain { .. }
@@ -96,6 +101,7 @@ impl CliError {
                 | Self::TooFewDescriptors { .. }
                 | Self::CreateFiles(CreateFilesError::OwnName { .. })
                 | Self::SnapshotNamesDiffer { .. }
+                | Self::NoChunk { .. }
                 | Self::HasSnapshots { .. }
                 | Self::IsSnapshot { .. }
                 | Self::ImageTooLarge { .. }
@@ -123,7 +129,8 @@ impl CliError {
 fn exit_of_io(error: &io::Error) -> Exit {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Exit::NoSpace,
-        io::ErrorKind::NotFound => Exit::NotFound,
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Exit::NotFound,
+        io::ErrorKind::AddrInUse => Exit::InUse,
         _ => Exit::Failed,
     }
 }

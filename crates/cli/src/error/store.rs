@@ -1,8 +1,11 @@
 //! What making, opening and closing a store comes to, as commands say it.
 
-use ::store::{CloseError, CreateError, OpenError};
+use std::io::ErrorKind;
 
-use crate::error::CliError;
+use ::store::{CloseError, CreateError, OpenError};
+use disk::FileError;
+
+use crate::error::{CliError, PlaceError};
 
 impl From<CreateError> for CliError {
     fn from(error: CreateError) -> Self {
@@ -21,6 +24,11 @@ impl From<OpenError> for CliError {
         match error {
             OpenError::NoStore { path } => Self::NoStore { store: path },
             OpenError::InUse { path } => Self::InUse { store: path },
+            OpenError::Files(disk::OpenError::File(FileError { path, source, .. }))
+                if source.kind() == ErrorKind::NotADirectory =>
+            {
+                PlaceError::no_directory(path.parent().unwrap_or(&path)).into()
+            }
             OpenError::Files(error) => Self::OpenFiles(error),
             OpenError::Contents(error) => Self::Open(error),
             OpenError::Machine(error) => Self::Machine(error),

@@ -34,7 +34,7 @@ fn examples() -> Vec<(CliError, Exit)> {
     let refusal = |kind| Refusal { kind, sentence: "the server says no".into() };
     vec![
         (CliError::NoStore { store: store() }, Exit::NotFound),
-        (CliError::NoVolume { store: store(), name: "v".into() }, Exit::NotFound),
+        (CliError::absent(&store(), "v", &[]), Exit::NotFound),
         (RequestError::NoSuchVolume { name: "v".into() }.into(), Exit::NotFound),
         (refusal(RefusalKind::Exists).into(), Exit::Exists),
         (CliError::StoreExists { store: store() }, Exit::Exists),
@@ -192,7 +192,7 @@ fn the_codes_are_those_of_the_help() {
     for (exit, words) in [
         (Exit::Failed, "the operation failed"),
         (Exit::Usage, "the command line is not understood"),
-        (Exit::NotFound, "no such store, volume or snapshot"),
+        (Exit::NotFound, "no such store, volume, snapshot"),
         (Exit::InUse, "in use"),
         (Exit::Damage, "damage was found"),
         (Exit::NoSpace, "no space"),

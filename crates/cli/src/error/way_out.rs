@@ -1,5 +1,7 @@
 //! What to do about an error of a room below, in commands: those rooms know of none.
 
+use std::io::ErrorKind;
+
 use disk::ZoneName;
 use engine::{OpenError, PlanError, Problem, RepairError, RequestError};
 use format::units::Zone;
@@ -66,10 +68,30 @@ pub(super) fn of_plan(error: &PlanError) -> &'static str {
     }
 }
 
-/// The end of the sentence of a door that does not open.
-pub(super) fn of_nbd(error: &NbdError) -> &'static str {
+/// The sentence of a door that does not open.
+pub(super) fn nbd(error: &NbdError) -> String {
+    match error {
+        NbdError::Bind { address, source }
+            if matches!(source.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+        {
+            format!("{address} cannot be listened at: make the directory of the socket first")
+        }
+        error => format!("{error}{}", of_nbd(error)),
+    }
+}
+
+fn of_nbd(error: &NbdError) -> &'static str {
     match error {
         NbdError::PathTooLong { .. } => " with `tamis serve --nbd unix:PATH`",
+        NbdError::Bind { source, .. } => match source.kind() {
+            ErrorKind::AddrInUse => ": stop what listens there, or choose another port",
+            ErrorKind::AddrNotAvailable => ": choose an address that this machine has",
+            ErrorKind::PermissionDenied => {
+                ": choose a place that this user may use (a port from 1024 on, a directory of its \
+                 own)"
+            }
+            _ => ": choose another address with --nbd",
+        },
         _ => "",
     }
 }

@@ -24,7 +24,7 @@ fn an_address_is_explained_offline_and_while_served() {
     let hole = tamis(&format!("explain {store} v 1")).ok().out;
     assert!(hole.contains("reads as zeros"), "{hole}");
     tamis(&format!("explain {store} v")).fails(2, "<LBA|--offset <SIZE>>");
-    tamis(&format!("explain {store} v 99999999")).fails(2, "not inside");
+    tamis(&format!("explain {store} v 99999999")).fails(2, "there is no chunk 99999999");
     tamis(&format!("explain {store} w 0")).fails(3, "no volume w");
 
     let server = Served::start(&store, "");

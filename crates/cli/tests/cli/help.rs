@@ -37,7 +37,7 @@ fn every_command_explains_itself_with_an_example() {
         let help = tamis(&format!("{command} --help")).ok().out;
         assert!(help.contains("Example"), "{command}: {help}");
         assert!(help.contains(&format!("tamis {command} ")), "{command}: {help}");
-        assert!(help.lines().all(|line| line.chars().count() <= 100), "{command}: {help}");
+        assert!(help.lines().all(|line| line.chars().count() <= 80), "{command}: {help}");
     }
 }
 
@@ -45,7 +45,7 @@ fn every_command_explains_itself_with_an_example() {
 fn the_first_help_shows_the_way_and_the_exit_codes() {
     let help = tamis("--help").ok().out;
     for words in
-        ["tamis serve ./store --create", "Exit codes:", "  3  no such store, volume or snapshot"]
+        ["tamis serve ./store --create", "Exit codes:", "  3  no such store, volume, snapshot"]
     {
         assert!(help.contains(words), "{words}: {help}");
     }

@@ -4,6 +4,7 @@
 
 mod busy;
 mod bytes;
+mod columns;
 mod crash;
 mod damage;
 mod diff;
@@ -21,6 +22,7 @@ mod images;
 mod incoming;
 mod kinds;
 mod limits;
+mod messages;
 mod output;
 mod places;
 mod quotas;

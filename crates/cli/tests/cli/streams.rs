@@ -170,7 +170,7 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
     let Chain { from, to, folder, .. } = &chain;
     chain.import(&streams[1]).fails(3, "no volume v");
     chain.import(&streams[0]).ok();
-    chain.import(&streams[2]).fails(3, "no v@s1");
+    chain.import(&streams[2]).fails(3, "its base v@s1 is not in this store");
     tamis(&format!("import {to} w {}", streams[0])).ok();
     tamis(&format!("volume create {to} x --size 3M")).ok();
     tamis(&format!("import {to} x {}", streams[0])).fails(7, "x exists already");
@@ -539,7 +539,7 @@ fn copies_of_copies_lead_on_and_back() {
     change(from, 3, "s2");
     bring(from, "s2", "--from @s1", to).ok();
     // The third has not had s1: it comes from either.
-    bring(from, "s2", "--from @s1", &third).fails(3, "no v@s1");
+    bring(from, "s2", "--from @s1", &third).fails(3, "its base v@s1 is not in this store");
     bring(from, "s1", "--from @s0", &third).ok();
     bring(to, "s2", "--from @s1", &third).ok();
     bring(from, "s2", "--from @s1", &third).ok();

@@ -25,7 +25,7 @@ fn a_volume_is_weighed_offline_and_while_served() {
         assert_eq!(weight["given_back"]["chunks"], 255);
         assert_eq!(weight["references"][2]["mapped"], 3, "{shown}");
         let text = tamis(&format!("volume show {store} v")).ok().out;
-        assert!(text.contains("gives back") && text.contains("when it is deleted"), "{text}");
+        assert!(text.contains("freed") && text.contains("by its deletion"), "{text}");
         assert!(text.contains("REFERENCES  CHUNKS  MAPPED"), "{text}");
         assert!(text.contains("       3-4       1       3"), "{text}");
         let quick = tamis(&format!("volume show {store} v --quick --json")).ok().json();

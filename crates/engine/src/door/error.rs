@@ -1,6 +1,7 @@
 //! Why a request can fail.
 
 use disk::{ErrorClass, IoError, Verb};
+use format::byte_count::ByteCount;
 use format::units::Zone;
 use thiserror::Error;
 
@@ -56,8 +57,9 @@ pub enum RequestError {
     },
     /// The range ends beyond the volume.
     #[error(
-        "the range of {length_bytes} bytes at {offset_bytes} is not inside the volume \
-         of {size_bytes} bytes"
+        "{length_bytes} bytes at byte {offset_bytes} reach beyond the end of the volume, which has \
+         {:#}",
+        ByteCount(*.size_bytes)
     )]
     OutOfRange {
         /// First byte asked for.
@@ -70,7 +72,8 @@ pub enum RequestError {
     /// A copy between volumes is of whole chunks.
     #[error(
         "a copy between volumes moves whole chunks: its offsets and its length must be multiples \
-         of {chunk_bytes} bytes"
+         of {}",
+        ByteCount((*.chunk_bytes).into())
     )]
     RaggedCopy {
         /// Length of a chunk.
@@ -218,8 +221,8 @@ pub enum RequestError {
     NoSecret,
     /// The size cannot be a volume's.
     #[error(
-        "a volume cannot have {size_bytes} bytes: use a multiple of 512 \
-         from 512 bytes to 1 PiB"
+        "a volume cannot have {:#}: use a multiple of 512 bytes, up to 1 PiB",
+        ByteCount(*.size_bytes)
     )]
     BadSize {
         /// The size asked for.
@@ -227,8 +230,8 @@ pub enum RequestError {
     },
     /// What lies beyond the size would be lost, and nobody said that it may be.
     #[error(
-        "volume {name} has {size_bytes} bytes by now and {asked_bytes} is smaller: what lies \
-         beyond would be lost"
+        "volume {name} has {:#} by now and {:#} is smaller: what lies beyond would be lost",
+        ByteCount(*.size_bytes), ByteCount(*.asked_bytes)
     )]
     WouldShrink {
         /// The volume.

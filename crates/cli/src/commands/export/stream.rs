@@ -16,7 +16,7 @@ use crate::args::ExportArgs;
 use crate::control::Store;
 use crate::data::VolumeData;
 use crate::difference::Comparison;
-use crate::error::CliError;
+use crate::error::{CliError, Present};
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::progress::{Progress, Unit};
@@ -95,7 +95,10 @@ fn snapshot(store: &Store, args: &ExportArgs, name: &str) -> Result<VolumeInfo, 
     match found {
         Some(snapshot) if snapshot.taken_unix_s.is_some() => Ok(snapshot),
         Some(_) => Err(CliError::StreamOfVolume { name }),
-        None => Err(CliError::NoVolume { store: args.store.clone(), name }),
+        None => {
+            let (store, present) = (args.store.clone(), Present::default());
+            Err(CliError::NoVolume { store, name, present })
+        }
     }
 }
 

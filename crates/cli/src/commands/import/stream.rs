@@ -30,7 +30,7 @@ use crate::args::{Force, ImportArgs};
 use crate::commands::confirm::confirm;
 use crate::control::Store;
 use crate::difference::Comparison;
-use crate::error::CliError;
+use crate::error::{CliError, Present};
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::progress::{Progress, Unit};
@@ -167,7 +167,7 @@ impl StreamImport<'_> {
         let volume = &args.volume;
         let Some(found) = self.find(volume)? else {
             let (store, name) = (args.store.clone(), volume.clone());
-            return Err(CliError::NoVolume { store, name });
+            return Err(CliError::NoVolume { store, name, present: Present::default() });
         };
         check_domain(&found, args)?;
         self.store.check_unopened(volume, Force { force: false })?;

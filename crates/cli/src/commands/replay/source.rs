@@ -4,11 +4,10 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
-use images::ImageError;
 use traces::{Request, Skipped, TraceReader, Workload};
 
 use crate::args::ReplayArgs;
-use crate::error::CliError;
+use crate::error::{CliError, PlaceError};
 use crate::progress::Unit;
 use crate::size::human_count;
 
@@ -108,7 +107,7 @@ impl Source {
 type Input = (Box<dyn BufRead>, Option<u64>);
 
 fn open_file(path: &Path) -> Result<Input, CliError> {
-    let failed = |source| ImageError::Io { path: path.to_owned(), source };
+    let failed = |source| PlaceError::unreadable(path, source);
     let file = File::open(path).map_err(failed)?;
     let metadata = file.metadata().map_err(failed)?;
     let size_bytes = metadata.is_file().then_some(metadata.len());

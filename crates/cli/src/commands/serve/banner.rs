@@ -24,7 +24,7 @@ pub(super) fn banner(
     // Writing to a string does not fail.
     let _ = match (volumes.first(), addresses.first()) {
         (Some(volume), Some(address)) => {
-            write!(text, "{}{}", table(addresses, volumes), how_to(address, &volume.name))
+            write!(text, "{}{}", table(addresses, volumes), how_to(place, address, &volume.name))
         }
         _ => write!(
             text,
@@ -51,7 +51,8 @@ fn table(addresses: &[Listen], volumes: &[VolumeInfo]) -> Table {
     table
 }
 
-fn how_to(address: &Listen, volume: &str) -> String {
+fn how_to(place: &Path, address: &Listen, volume: &str) -> String {
+    let place = shell_path(place);
     let uri = shell_word(&address.uri(volume));
     let name = shell_word(volume);
     let attach = match address {
@@ -67,7 +68,8 @@ fn how_to(address: &Listen, volume: &str) -> String {
     format!(
         "\nattach it as a disk:\n  {attach}\n\
          or, without root, as a file:\n  mkdir -p mnt && nbdfuse mnt {uri} &\n\
-         put a disk image in:\n  qemu-img convert -n -O raw disk.qcow2 {uri}\n"
+         put a disk image in, from another terminal:\n  \
+         tamis import {place} NAME disk.qcow2\n"
     )
 }
 
@@ -115,7 +117,7 @@ mod tests {
             "disk0   400 GiB  nbd+unix:///disk0?socket=/s/nbd.sock\n",
             "disk0   400 GiB  nbd://[::1]:10809/disk0\n",
             "  sudo nbd-client -unix /s/nbd.sock -N disk0 /dev/nbd0\n",
-            "  qemu-img convert -n -O raw disk.qcow2 'nbd+unix:///disk0?socket=/s/nbd.sock'\n",
+            "  tamis import /s NAME disk.qcow2\n",
         ] {
             assert!(text.contains(part), "{part}\n{text}");
         }

@@ -4,7 +4,7 @@
 use engine::{HeatFigures, HotPageFigures, TableFigures, TablesFigures};
 
 use crate::size::human_count;
-use crate::table::{Align, Table};
+use crate::table::{Align, Table, wrapped};
 
 /// Since the store was opened, and lately where it is about heat.
 pub(super) fn tables(tables: &TablesFigures) -> String {
@@ -13,9 +13,9 @@ pub(super) fn tables(tables: &TablesFigures) -> String {
         ("HITS", Align::Right),
         ("", Align::Right),
         ("MISSES", Align::Right),
-        ("CACHED PAGES", Align::Right),
+        ("PAGES", Align::Right),
         ("DIRTY", Align::Right),
-        ("HOTTEST 1%", Align::Right),
+        ("HOT 1%", Align::Right),
         ("10%", Align::Right),
     ]);
     for (name, figures) in
@@ -50,7 +50,7 @@ fn hot_pages(heat: &HeatFigures) -> String {
         [] => String::new(),
         pages => {
             let named: Vec<String> = pages.iter().map(named).collect();
-            format!("hot in the Hash-PBN table: {}\n", named.join(", "))
+            wrapped(&format!("hot in the Hash-PBN table: {}", named.join(", "))) + "\n"
         }
     }
 }

@@ -81,10 +81,10 @@ fn table_of(shown: &Shown) -> Table {
     row("shared", human_bytes(weight.shared.frame_bytes), chunks(weight.shared));
     let note = match (weight.held, shown.snapshots) {
         (true, _) => "at once: several volumes came from it, and it stays until one is left",
-        (false, 0) => "when it is deleted",
+        (false, 0) => "by its deletion",
         (false, _) => "without its snapshots, which hold more",
     };
-    row("gives back", human_bytes(weight.given_back.frame_bytes), note.to_owned());
+    row("freed", human_bytes(weight.given_back.frame_bytes), note.to_owned());
     row("compression", format!("{:.2}x", weight.compression_ratio), String::new());
     if weight.lost_chunks > 0 {
         let lost = human_count(weight.lost_chunks);
