@@ -17,24 +17,35 @@ pub(crate) enum Align {
 pub(crate) struct Table {
     aligns: Vec<Align>,
     heading: bool,
+    /// Columns that tell rows apart, the first ones.
+    keys: usize,
     rows: Vec<Vec<String>>,
 }
 
 const GAP: &str = "  ";
 /// As many as every terminal has.
 const COLUMNS_MAX: usize = 80;
+/// What is longer is a path, or a long name.
+const NAME_COLUMNS: usize = 40;
+/// A note in less room than that is not broken.
+const NOTE_COLUMNS_MIN: usize = 20;
 
 impl Table {
     /// A table of columns with headings.
     pub(crate) fn with_heading<const N: usize>(columns: [(&str, Align); N]) -> Self {
         let names = columns.iter().map(|(name, _)| (*name).to_owned()).collect();
         let aligns = columns.iter().map(|(_, align)| *align).collect();
-        Self { aligns, heading: true, rows: vec![names] }
+        Self { aligns, heading: true, keys: 1, rows: vec![names] }
     }
 
     /// A table of columns without headings.
     pub(crate) fn plain<const N: usize>(aligns: [Align; N]) -> Self {
-        Self { aligns: aligns.to_vec(), heading: false, rows: Vec::new() }
+        Self { aligns: aligns.to_vec(), heading: false, keys: 1, rows: Vec::new() }
+    }
+
+    /// The same, whose rows are told apart by so many of the first columns.
+    pub(crate) fn with_keys(self, keys: usize) -> Self {
+        Self { keys, ..self }
     }
 
     /// Adds a row, a cell for each column; missing ones are empty.
@@ -59,32 +70,97 @@ impl Table {
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let widths = self.widths();
+        let (first, mut others) = self.blocks(&widths);
+        self.write_block(f, &widths, &first)?;
+        others.try_for_each(|block| {
+            writeln!(f)?;
+            self.write_block(f, &widths, &block)
+        })
+    }
+}
+
+impl Table {
+    /// The columns that are shown side by side, blocks below each other: as many as 80 columns have
+    /// room for, and in each block those that tell the rows apart. What has long names in it, or no
+    /// heading, is not divided.
+    fn blocks(&self, widths: &[usize]) -> (Vec<usize>, std::vec::IntoIter<Vec<usize>>) {
+        let width_of = |block: &[usize]| {
+            let wide = block.iter().map(|column| widths.get(*column).copied().unwrap_or(0));
+            wide.map(|width| if width == 0 { 0 } else { width + GAP.len() }).sum::<usize>()
+        };
+        let all: Vec<usize> = (0..widths.len()).collect();
+        let is_named = widths.iter().any(|width| *width > NAME_COLUMNS);
+        if !self.heading || is_named || width_of(&all) <= COLUMNS_MAX + GAP.len() {
+            return (all, Vec::new().into_iter());
+        }
+        let keys: Vec<usize> = (0..self.keys).collect();
+        let mut blocks = vec![keys.clone()];
+        for column in self.keys..widths.len() {
+            let Some(block) = blocks.last_mut() else { break };
+            block.push(column);
+            if width_of(block) > COLUMNS_MAX + GAP.len() && block.len() > self.keys + 1 {
+                block.pop();
+                blocks.push(keys.iter().copied().chain([column]).collect());
+            }
+        }
+        let first = blocks.remove(0);
+        (first, blocks.into_iter())
+    }
+
+    fn write_block(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        widths: &[usize],
+        block: &[usize],
+    ) -> fmt::Result {
         for (at, row) in self.rows.iter().enumerate() {
             let mut line = String::new();
-            for ((cell, align), width) in row.iter().zip(&self.aligns).zip(&widths) {
-                match align {
-                    Align::Left => line.push_str(&format!("{cell:<width$}")),
-                    Align::Right => line.push_str(&format!("{cell:>width$}")),
+            for &column in block {
+                let cell = row.get(column).map_or("", String::as_str);
+                let width = widths.get(column).copied().unwrap_or(0);
+                match self.aligns.get(column) {
+                    Some(Align::Right) => line.push_str(&format!("{cell:>width$}")),
+                    _ => line.push_str(&format!("{cell:<width$}")),
                 }
                 line.push_str(GAP);
             }
+            let line = line.trim_end();
             match f.alternate() && self.heading && at == 0 {
-                true => writeln!(f, "{}", bold(line.trim_end()))?,
-                false => writeln!(f, "{}", line.trim_end())?,
+                true => writeln!(f, "{}", bold(line))?,
+                false => writeln!(f, "{}", self.with_short_notes(line, widths))?,
             }
         }
         Ok(())
+    }
+
+    /// A line of a table without a heading; a note at its end that is too long goes on below itself.
+    fn with_short_notes(&self, line: &str, widths: &[usize]) -> String {
+        let before: usize = widths.iter().rev().skip(1).map(|width| width + GAP.len()).sum();
+        let room = COLUMNS_MAX.saturating_sub(before);
+        let is_note = !self.heading && self.aligns.last() == Some(&Align::Left);
+        if !is_note || line.chars().count() <= COLUMNS_MAX || room < NOTE_COLUMNS_MIN {
+            return line.to_owned();
+        }
+        let (start, note): (String, String) =
+            (line.chars().take(before).collect(), line.chars().skip(before).collect());
+        let indent = " ".repeat(before);
+        format!("{start}{}", broken(&note, room).replace('\n', &format!("\n{indent}")))
     }
 }
 
 /// `text` in lines of 80 columns, broken between words.
 pub(crate) fn wrapped(text: &str) -> String {
+    broken(text, COLUMNS_MAX)
+}
+
+/// `text` in lines of this many columns.
+fn broken(text: &str, columns_max: usize) -> String {
     let mut lines = String::new();
     let mut columns = 0;
     for word in text.split(' ') {
         let length = word.chars().count();
         if columns > 0 {
-            let fits = columns + 1 + length <= COLUMNS_MAX;
+            let fits = columns + 1 + length <= columns_max;
             lines.push(if fits { ' ' } else { '\n' });
             columns = if fits { columns + 1 } else { 0 };
         }
@@ -123,6 +199,25 @@ mod tests {
              a              1 GiB\n\
              longer-name  100 GiB\n"
         );
+    }
+
+    #[test]
+    fn what_is_too_wide_goes_on_below() {
+        let columns = [("KEY", Align::Left), ("A", Align::Right), ("B", Align::Right)];
+        let mut table = Table::with_heading(columns);
+        table.row(["k".into(), "1".repeat(38), "2".repeat(38)]);
+        let (ones, twos) = ("1".repeat(38), "2".repeat(38));
+        let wide = |of: &str| format!("{of:>38}");
+        assert_eq!(
+            table.to_string(),
+            format!("KEY  {}\nk    {ones}\n\nKEY  {}\nk    {twos}\n", wide("A"), wide("B"))
+        );
+        let mut table = Table::plain([Align::Left, Align::Left]);
+        table.row(["name".into(), "word ".repeat(20).trim_end().to_owned()]);
+        let told = table.to_string();
+        assert_eq!(told.lines().count(), 2, "{told}");
+        assert!(told.lines().all(|line| line.len() <= 80), "{told}");
+        assert!(told.lines().nth(1).is_some_and(|line| line.starts_with("      word")), "{told}");
     }
 
     #[test]

@@ -30,10 +30,11 @@ impl Report {
         let part = if self.whole { "" } else { "; what is behind did not fit into --memory" };
         let mut text = format!(
             "{} of data in chunks of 4 KiB, {} of zeros{part}\n\n{}\n\
-             times are of one thread, per chunk that is not zeros; collisions are chunks whose\n\
-             fingerprint was that of other bytes; index is what one of all entries takes of\n\
-             memory for each chunk. auto chooses among blake3, xxh3 and nothing by what the last\n\
-             4 MiB had; sampling is CA-FTL's: both lose duplicates, no store has them\n",
+             times are of one thread, per chunk that is not zeros; collisions are chunks\n\
+             whose fingerprint was that of other bytes; index is what one of all entries\n\
+             takes of memory for each chunk. auto chooses among blake3, xxh3 and nothing\n\
+             by what the last 4 MiB had; sampling is CA-FTL's: both lose duplicates, no\n\
+             store has them\n",
             human_bytes(self.data_chunks << 12),
             human_bytes(self.zero_chunks << 12),
             self.in_memory(),

@@ -87,9 +87,9 @@ impl Sweep {
         }
         format!(
             "{} of data in chunks of 4 KiB, a store with ecc-crc64 --verify each\n\n{table}\n\
-             trigger: chunks of a group that lie in one container; distance: what is read behind\n\
-             them then. Stored chunks to compare with were held in memory, or read ahead, or\n\
-             read by so many reads; those on their way to the disk are in none of these\n",
+             trigger: chunks of a group that lie in one container; distance: what is read\n\
+             behind them then. Stored chunks to compare with were held in memory, or read\n\
+             ahead, or read by the reads; those on their way to the disk are in none of these\n",
             human_bytes(self.data_chunks << 12),
         )
     }

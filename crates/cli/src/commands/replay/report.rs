@@ -52,9 +52,9 @@ pub(super) fn runs_text(source: &str, runs: &[Run]) -> String {
     }
     format!(
         "{source}\n\n{table}\n\
-         duplicate is the part of what was written that the store did not keep again, zeros and\n\
-         what was written over at once included; amplification is what was read back and what was\n\
-         new by what was written, before compression\n"
+         duplicate is the part of what was written that the store did not keep again,\n\
+         zeros and what was written over at once included; amplification is what was read\n\
+         back and what was new by what was written, before compression\n"
     )
 }
 
