@@ -8,8 +8,8 @@ pub(crate) mod place;
 mod store;
 pub(crate) mod way_out;
 
-use std::io::{self, ErrorKind};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use admin::{CallError, ConnectError, Refusal, ServeError};
@@ -63,7 +63,7 @@ pub(crate) enum CliError {
         store.display()
     )]
     StoreMoved { store: PathBuf },
-    #[error("there is no {} {name} in {}: {}", kind_of(name), store.display(), others(store, name, present))]
+    #[error("{}", absent::sentence(store, name, present))]
     NoVolume { store: PathBuf, name: String, present: Present },
     #[error(
         "volume {volume} has {} in {} of {}, numbered from 0: there is no {asked}",
@@ -398,48 +398,7 @@ fn served_data(error: &ClientError) -> String {
     }
 }
 
-/// What the store has instead of what was asked for.
-fn others(store: &Path, name: &str, present: &Present) -> String {
-    let (store, kind) = (shell_path(store), kind_of(name));
-    match (present.count, kind) {
-        (0, "volume") => {
-            format!("it has none, make one with `tamis volume create {store} NAME --size SIZE`")
-        }
-        (0, _) => format!("it has none, take one with `tamis snapshot create {store} VOLUME@NAME`"),
-        (1, _) => format!("there is {present}"),
-        (count, _) if count == present.names.len() => format!("there are {present}"),
-        _ => format!("there are {present}, which `tamis {kind} list {store}` shows"),
-    }
-}
-
-/// What a name is one of.
-fn kind_of(name: &str) -> &'static str {
-    if name.contains('@') { "snapshot" } else { "volume" }
-}
-
-impl From<ImageError> for CliError {
-    fn from(error: ImageError) -> Self {
-        match error {
-            ImageError::Io { path, source }
-                if matches!(source.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
-            {
-                PlaceError::unreadable(&path, source).into()
-            }
-            error => Self::Image(error),
-        }
-    }
-}
-
 impl CliError {
-    /// There is no volume or snapshot of this name among `all` that are in the store.
-    pub(crate) fn absent(store: &Path, name: &str, all: &[String]) -> Self {
-        let volume = name.split('@').next().unwrap_or(name);
-        // Without the volume there is none of its snapshots.
-        let name = if all.iter().any(|other| other == volume) { name } else { volume };
-        let present = Present::near(name, all);
-        Self::NoVolume { store: store.to_owned(), name: name.to_owned(), present }
-    }
-
     /// The code that the process ends with.
     pub(crate) fn exit_code(&self) -> ExitCode {
         if let Self::Interrupted { signal } = self {

@@ -10,7 +10,6 @@ use serde::{Serialize, Serializer};
 use crate::error::CliError;
 use crate::table::wrapped;
 
-const BOLD: &str = "\x1b[1m";
 const RED: &str = "\x1b[1;31m";
 const PLAIN: &str = "\x1b[0m";
 
@@ -36,11 +35,6 @@ pub(crate) fn print_problem(text: impl Display) -> Result<(), CliError> {
         true => print_line(format_args!("{RED}{text}{PLAIN}")),
         false => print_line(text),
     }
-}
-
-/// `text` as headings are at a terminal.
-pub(crate) fn bold(text: &str) -> String {
-    format!("{BOLD}{text}{PLAIN}")
 }
 
 /// Whether whoever reads `stream` sees colours and wants them.

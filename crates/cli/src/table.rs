@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use crate::output::bold;
-
 /// Which side of its column a cell keeps to.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Align {
@@ -133,7 +131,7 @@ impl Table {
         Ok(())
     }
 
-    /// A line of a table without a heading; a note at its end that is too long goes on below itself.
+    /// A line of a table without a heading; a note at its end that is too long goes on below.
     fn with_short_notes(&self, line: &str, widths: &[usize]) -> String {
         let before: usize = widths.iter().rev().skip(1).map(|width| width + GAP.len()).sum();
         let room = COLUMNS_MAX.saturating_sub(before);
@@ -146,6 +144,11 @@ impl Table {
         let indent = " ".repeat(before);
         format!("{start}{}", broken(&note, room).replace('\n', &format!("\n{indent}")))
     }
+}
+
+/// `text` as headings are at a terminal.
+fn bold(text: &str) -> String {
+    format!("\x1b[1m{text}\x1b[0m")
 }
 
 /// `text` in lines of 80 columns, broken between words.

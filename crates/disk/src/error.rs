@@ -367,7 +367,10 @@ pub enum CreateFilesError {
         path: PathBuf,
     },
     /// The directory it was to be in is not there.
-    #[error("{} cannot be made: there is no directory {}, make it first", path.display(), above(path))]
+    #[error(
+        "{} cannot be made: there is no directory {}, make it first",
+        path.display(), above(path)
+    )]
     NoParent {
         /// What was to be made.
         path: PathBuf,

@@ -218,8 +218,8 @@ fn text(report: &Report, memory_bytes: u64) -> String {
         // Writing to a string does not fail.
         let _ = writeln!(
             text,
-            "what has a \u{b1} is from a sample, with its standard error: not all\nfingerprints fit \
-             into {}, which --memory changes",
+            "what has a \u{b1} is from a sample, with its standard error: not all\n\
+             fingerprints fit into {}, which --memory changes",
             human_bytes(memory_bytes)
         );
     }

@@ -1,6 +1,10 @@
 //! What a store has, said to who asked for a volume or snapshot that it does not have.
 
 use std::fmt;
+use std::path::Path;
+
+use super::CliError;
+use crate::shell::shell_path;
 
 /// How many names a sentence lists.
 const NAMES_MAX: usize = 3;
@@ -47,6 +51,38 @@ impl fmt::Display for Present {
             }
             _ => f.write_str(&words.join("")),
         }
+    }
+}
+
+/// That something is not there, and what the store has instead.
+pub(super) fn sentence(store: &Path, name: &str, present: &Present) -> String {
+    let kind = kind_of(name);
+    let told = format!("there is no {kind} {name} in {}: ", store.display());
+    let store = shell_path(store);
+    told + &match (present.count, kind) {
+        (0, "volume") => {
+            format!("it has none, make one with `tamis volume create {store} NAME --size SIZE`")
+        }
+        (0, _) => format!("it has none, take one with `tamis snapshot create {store} VOLUME@NAME`"),
+        (1, _) => format!("there is {present}"),
+        (count, _) if count == present.names.len() => format!("there are {present}"),
+        _ => format!("there are {present}, which `tamis {kind} list {store}` shows"),
+    }
+}
+
+/// What a name is one of.
+fn kind_of(name: &str) -> &'static str {
+    if name.contains('@') { "snapshot" } else { "volume" }
+}
+
+impl CliError {
+    /// There is no volume or snapshot of this name among `all` that are in the store.
+    pub(crate) fn absent(store: &Path, name: &str, all: &[String]) -> Self {
+        let volume = name.split('@').next().unwrap_or(name);
+        // Without the volume there is none of its snapshots.
+        let name = if all.iter().any(|other| other == volume) { name } else { volume };
+        let present = Present::near(name, all);
+        Self::NoVolume { store: store.to_owned(), name: name.to_owned(), present }
     }
 }
 

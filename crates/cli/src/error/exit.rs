@@ -31,10 +31,7 @@ impl CliError {
     /// What the error means to a script.
     pub(crate) fn exit(&self) -> Exit {
         match self {
-            Self::NoStore { .. }
-            | Self::NoVolume { .. }
-            | Self::NoBase { .. }
-            | Self::CreateFiles(CreateFilesError::NoParent { .. }) => Exit::NotFound,
+            Self::NoStore { .. } | Self::NoVolume { .. } | Self::NoBase { .. } => Exit::NotFound,
             Self::Place(error) => error.exit(),
             Self::ServeNbd(nbd::NbdError::Bind { source, .. }) => exit_of_io(source),
             Self::StoreExists { .. }
@@ -43,8 +40,7 @@ impl CliError {
             | Self::ChangedSinceBase { .. }
             | Self::PutAsideStill { .. }
             | Self::OutputExists { .. }
-            | Self::TraceExists { .. }
-            | Self::CreateFiles(CreateFilesError::AlreadyExists { .. }) => Exit::Exists,
+            | Self::TraceExists { .. } => Exit::Exists,
             Self::InUse { .. }
             | Self::ServedNoCheck { .. }
             | Self::OutputInUse { .. }
@@ -73,10 +69,8 @@ impl CliError {
             }
             Self::Repair(RepairError::NoVolume { .. }) => Exit::NotFound,
             Self::Repair(_) => Exit::Damage,
-            Self::NoRoomToLengthen { .. }
-            | Self::CreateFiles(
-                CreateFilesError::NoSpace { .. } | CreateFilesError::DeviceTooSmall { .. },
-            ) => Exit::NoSpace,
+            Self::NoRoomToLengthen { .. } => Exit::NoSpace,
+            Self::CreateFiles(error) => exit_of_create(error),
             Self::Stdin(source)
             | Self::Stdout(source)
             | Self::TraceUnreadable(source)
@@ -131,6 +125,15 @@ fn exit_of_io(error: &io::Error) -> Exit {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Exit::NoSpace,
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Exit::NotFound,
         io::ErrorKind::AddrInUse => Exit::InUse,
+        _ => Exit::Failed,
+    }
+}
+
+fn exit_of_create(error: &CreateFilesError) -> Exit {
+    match error {
+        CreateFilesError::NoParent { .. } => Exit::NotFound,
+        CreateFilesError::AlreadyExists { .. } => Exit::Exists,
+        CreateFilesError::NoSpace { .. } | CreateFilesError::DeviceTooSmall { .. } => Exit::NoSpace,
         _ => Exit::Failed,
     }
 }

@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use format::byte_count::ByteCount;
+use images::ImageError;
 use thiserror::Error;
 
 use super::{CliError, Exit};
@@ -14,9 +15,15 @@ use crate::shell::shell_path;
 /// Why a place is unfit.
 #[derive(Debug, Error)]
 pub(crate) enum PlaceError {
-    #[error("{} is a file, and a store is a directory: name the directory of the store", path.display())]
+    #[error(
+        "{} is a file, and a store is a directory: name the directory of the store",
+        path.display()
+    )]
     StoreIsFile { path: PathBuf },
-    #[error("{} is a file of the store at {}: name that directory", path.display(), store.display())]
+    #[error(
+        "{} is a file of the store at {}: name that directory",
+        path.display(), store.display()
+    )]
     StoreIsZone { path: PathBuf, store: PathBuf },
     #[error("{} is named twice: give each part of the store a place of its own", path.display())]
     Twice { path: PathBuf },
@@ -34,7 +41,10 @@ pub(crate) enum PlaceError {
         path.display(), ByteCount(*free_bytes)
     )]
     NoRoomForStore { path: PathBuf, free_bytes: u64 },
-    #[error("{} cannot be made: there is no directory {}, make it first", path.display(), parent(path))]
+    #[error(
+        "{} cannot be made: there is no directory {}, make it first",
+        path.display(), parent(path)
+    )]
     NoParent { path: PathBuf },
     #[error("there is no file {}", path.display())]
     NoFile { path: PathBuf },
@@ -75,7 +85,7 @@ impl PlaceError {
             None => path,
         };
         let is_zone = path.file_name().and_then(OsStr::to_str).is_some_and(is_zone_name);
-        if is_zone && crate::store::is_there(above) {
+        if is_zone && above.join("superblock").exists() {
             return Self::StoreIsZone { path: path.to_owned(), store: above.to_owned() };
         }
         Self::StoreIsFile { path: path.to_owned() }
@@ -90,6 +100,22 @@ fn is_zone_name(name: &str) -> bool {
 fn parent(path: &Path) -> std::path::Display<'_> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     parent.unwrap_or(Path::new(".")).display()
+}
+
+impl From<ImageError> for CliError {
+    fn from(error: ImageError) -> Self {
+        match error {
+            ImageError::Io { path, source }
+                if matches!(
+                    source.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
+                PlaceError::unreadable(&path, source).into()
+            }
+            error => Self::Image(error),
+        }
+    }
 }
 
 /// A file that is to be made or written, and was not.
