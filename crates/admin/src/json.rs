@@ -125,16 +125,22 @@ pub(crate) use plain;
 plain!((), bool, u8, u16, u32, u64, usize, i8, f64, String, [u32; 2], [u64; 2], Range<u64>);
 
 /// Structs of the engine, by the names of their fields, in the order in which they are said. A
-/// field `if some` is left out while it is None, one `if true` while it is false; one behind `;` is
+/// field has another name behind `as`, which it has where other documents say the same. A field
+/// `if some` is left out while it is None, one `if true` while it is false; one behind `;` is
 /// not said.
 macro_rules! record {
-    ($($type:ident { $($field:ident $(if $when:ident)?),+ $(,)? $(; $unsaid:ident)? })*) => {
+    ($($type:ident {
+        $($field:ident $(as $said:ident)? $(if $when:ident)?),+ $(,)? $(; $unsaid:ident)?
+    })*) => {
         $(impl $crate::json::ToJson for $type {
             fn to_json<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
                 use serde::ser::SerializeStruct;
-                const FIELDS: &[&str] = &[$(stringify!($field)),+];
+                const FIELDS: &[&str] = &[$($crate::json::record!(@name $field $(, $said)?)),+];
                 let mut fields = to.serialize_struct(stringify!($type), FIELDS.len())?;
-                $($crate::json::record!(@say fields, self.$field $(, $when)?);)+
+                $($crate::json::record!(
+                    @say fields, $crate::json::record!(@name $field $(, $said)?), self.$field
+                    $(, $when)?
+                );)+
                 fields.end()
             }
         }
@@ -143,30 +149,38 @@ macro_rules! record {
             fn from_json<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
                 let mut fields = $crate::json::Fields::read(from)?;
                 Ok(Self {
-                    $($field: $crate::json::record!(@read fields, $field $(, $when)?),)+
+                    $($field: $crate::json::record!(
+                        @read fields, $crate::json::record!(@name $field $(, $said)?) $(, $when)?
+                    ),)+
                     $($unsaid: Default::default(),)?
                 })
             }
         })*
     };
-    (@say $fields:ident, $self:ident.$field:ident) => {
-        $fields.serialize_field(stringify!($field), &$crate::json::Json(&$self.$field))?
+    (@name $field:ident) => {
+        stringify!($field)
     };
-    (@say $fields:ident, $self:ident.$field:ident, some) => {
+    (@name $field:ident, $said:ident) => {
+        stringify!($said)
+    };
+    (@say $fields:ident, $name:expr, $self:ident.$field:ident) => {
+        $fields.serialize_field($name, &$crate::json::Json(&$self.$field))?
+    };
+    (@say $fields:ident, $name:expr, $self:ident.$field:ident, some) => {
         if $self.$field.is_some() {
-            $crate::json::record!(@say $fields, $self.$field);
+            $crate::json::record!(@say $fields, $name, $self.$field);
         }
     };
-    (@say $fields:ident, $self:ident.$field:ident, true) => {
+    (@say $fields:ident, $name:expr, $self:ident.$field:ident, true) => {
         if $self.$field {
-            $crate::json::record!(@say $fields, $self.$field);
+            $crate::json::record!(@say $fields, $name, $self.$field);
         }
     };
-    (@read $fields:ident, $field:ident) => {
-        $fields.take(stringify!($field))?
+    (@read $fields:ident, $name:expr) => {
+        $fields.take($name)?
     };
-    (@read $fields:ident, $field:ident, $when:ident) => {
-        $fields.take_if_there(stringify!($field))?
+    (@read $fields:ident, $name:expr, $when:ident) => {
+        $fields.take_if_there($name)?
     };
 }
 pub(crate) use record;

@@ -17,6 +17,8 @@ mod store;
 mod values;
 mod volume;
 
+use std::ffi::OsString;
+
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
@@ -101,6 +103,19 @@ impl Cli {
     }
 }
 
+/// Whether a command line asks for JSON, also one that is not understood.
+pub(crate) fn wants_json(words: impl Iterator<Item = OsString>) -> bool {
+    words.take_while(|word| word != "--").any(|word| word == "--json")
+}
+
+/// What is wrong with a command line, without the help around it.
+pub(crate) fn sentence(error: &clap::Error) -> String {
+    let told = error.to_string();
+    let first = told.split("\n\n").next().unwrap_or_default();
+    let words = first.strip_prefix("error: ").unwrap_or(first).split_whitespace();
+    words.collect::<Vec<_>>().join(" ")
+}
+
 /// Lets every value begin with a hyphen: what is wrong with `--size -5G` is then said by who
 /// reads sizes, and not by who looks for options.
 fn with_negative_values(command: clap::Command) -> clap::Command {
@@ -140,6 +155,8 @@ pub(crate) enum Command {
     Grow(GrowArgs),
     Set(SetArgs),
     Completions(CompletionsArgs),
+    #[command(hide = true)]
+    Complete(CompleteArgs),
 }
 
 /// Print a completion script for a shell
@@ -150,6 +167,17 @@ Example:
 pub(crate) struct CompletionsArgs {
     /// The shell
     pub(crate) shell: Shell,
+}
+
+/// Print what the last word of a command line can become; shells ask this
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  tamis complete -- tamis volume show /srv/store vm")]
+pub(crate) struct CompleteArgs {
+    /// The words of the command line, its last one as far as it is typed
+    #[arg(last = true, value_name = "WORD")]
+    pub(crate) words: Vec<OsString>,
 }
 
 #[cfg(test)]

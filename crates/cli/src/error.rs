@@ -4,6 +4,7 @@
 mod absent;
 mod asked;
 mod exit;
+pub(crate) mod facts;
 pub(crate) mod place;
 mod store;
 pub(crate) mod way_out;
@@ -401,10 +402,14 @@ fn served_data(error: &ClientError) -> String {
 impl CliError {
     /// The code that the process ends with.
     pub(crate) fn exit_code(&self) -> ExitCode {
-        if let Self::Interrupted { signal } = self {
-            return ExitCode::from(SIGNAL_EXIT_BASE.saturating_add(*signal));
+        ExitCode::from(self.code())
+    }
+
+    fn code(&self) -> u8 {
+        match self {
+            Self::Interrupted { signal } => SIGNAL_EXIT_BASE.saturating_add(*signal),
+            _ => self.exit() as u8,
         }
-        ExitCode::from(self.exit() as u8)
     }
 }
 

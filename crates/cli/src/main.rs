@@ -46,19 +46,30 @@ mod weighing;
 
 use std::process::ExitCode;
 
+use error::{Exit, facts};
+
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     interrupt::outlive_file_limits();
+    let as_json = args::wants_json(std::env::args_os().skip(1));
     let cli = match args::Cli::parse_line() {
         Ok(cli) => cli,
+        Err(error) if as_json && error.use_stderr() => {
+            output::say_json_error(facts::usage_to_json(&args::sentence(&error)));
+            return ExitCode::from(Exit::Usage as u8);
+        }
         Err(error) => error.exit(),
     };
     match commands::run(cli.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            output::say_error(&error);
+            if as_json {
+                output::say_json_error(error.to_json());
+            } else {
+                output::say_error(&error);
+            }
             error.exit_code()
         }
     }

@@ -6,6 +6,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
 use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
 
 use crate::error::CliError;
 use crate::table::wrapped;
@@ -49,14 +50,31 @@ pub(crate) fn print_line(text: impl Display) -> Result<(), CliError> {
     print(format_args!("{text}\n"))
 }
 
-/// Prints `value` as a document of JSON.
-pub(crate) fn print_json(value: &impl Serialize) -> Result<(), CliError> {
-    print_line(serde_json::to_string_pretty(value)?)
+/// Of all documents. It is raised when a field goes, or changes its name, type, unit or meaning;
+/// fields are added without that (`docs/reference/json.md`).
+const JSON_VERSION: u32 = 1;
+
+/// A document: its version, then its fields.
+#[derive(Serialize)]
+struct Document<'a, T> {
+    version: u32,
+    #[serde(flatten)]
+    fields: &'a T,
 }
 
-/// Prints `value` as one line of JSON.
+/// Prints the fields of `value` as a document of JSON.
+pub(crate) fn print_json(value: &impl Serialize) -> Result<(), CliError> {
+    print_line(serde_json::to_string_pretty(&Document { version: JSON_VERSION, fields: value })?)
+}
+
+/// Prints the fields of `value` as a document of JSON in one line.
 pub(crate) fn print_json_line(value: &impl Serialize) -> Result<(), CliError> {
-    print_line(serde_json::to_string(value)?)
+    print_line(serde_json::to_string(&Document { version: JSON_VERSION, fields: value })?)
+}
+
+/// Says why a command failed as a document of JSON in one line, to standard error.
+pub(crate) fn say_json_error(error: Value) {
+    say(json!({ "version": JSON_VERSION, "error": error }));
 }
 
 /// A path in JSON, which is text: what is none in it is replaced, as messages do.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ::store::{LockWait, OpenError};
 use disk::{Access, IoEngine, StoreFiles};
-use engine::{Client, OpenReport, Options};
+use engine::{Client, OpenReport, Options, VolumeInfo};
 
 use crate::args::EngineArgs;
 use crate::error::{CliError, PlaceError};
@@ -64,6 +64,18 @@ fn lock_wait(path: &Path) -> LockWait {
 /// Whether a store is at `path`.
 pub(crate) fn is_there(path: &Path) -> bool {
     path.join("superblock").symlink_metadata().is_ok()
+}
+
+/// The volumes and snapshots of the store at `path`, of which nothing is changed: it is not
+/// recovered, and not waited for. None where it cannot be read so.
+pub(crate) fn volumes_unchanged(path: &Path) -> Option<Vec<VolumeInfo>> {
+    let mut options = question_options();
+    options.engine.read_only = true;
+    options.lock_wait = LockWait::none();
+    let store = ::store::Store::open(path, options).ok()?;
+    let volumes = store.client().volumes().ok();
+    let _ = store.close();
+    volumes
 }
 
 /// Checks that a store is at `path`.

@@ -59,6 +59,7 @@ pub struct SizeFigures {
     /// Whether every fingerprint fitted into memory: no figure has an error then.
     pub exact: bool,
     /// The share of the unique chunks that the figures are from.
+    #[serde(rename = "sampled_ratio")]
     pub sampled_fraction: f64,
     /// Of the logical bytes, what is holes or chunks of zeros: nothing of it is stored.
     pub zero_bytes: u64,
@@ -94,6 +95,7 @@ pub struct CodecFigures {
     /// What is saved of the data, metadata counted: `1 - device_bytes / data_bytes`. None where
     /// part of a file was read and the rest was not: what is saved of that part is not what is
     /// saved of the file.
+    #[serde(rename = "saved_ratio")]
     pub saved_fraction: Option<Figure>,
 }
 

@@ -149,7 +149,7 @@ impl Store {
     pub(crate) fn volumes(&self) -> Result<Vec<String>, Failure> {
         let listed = self.tamis("volume").arg("list").path(&self.folder).arg("--json").json()?;
         let named = |volume: &Value| volume["name"].as_str().map(str::to_owned);
-        Ok(listed.as_array().into_iter().flatten().filter_map(named).collect())
+        Ok(listed["volumes"].as_array().into_iter().flatten().filter_map(named).collect())
     }
 
     /// Has room made in it.

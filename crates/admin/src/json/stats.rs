@@ -11,8 +11,8 @@ record! {
     Stats {
         uuid, logical_bytes, snapshot_bytes, deletions, deletions_held, unique_chunks,
         unique_bytes, stored_bytes, table_bytes, journal_bytes, device_bytes, allocated_bytes,
-        free_bytes, capacity_bytes, kept_bytes, dead_bytes, collectable_bytes, copied_chunks,
-        copy_bytes,
+        free_bytes, capacity_bytes, kept_bytes, dead_bytes as garbage_bytes,
+        collectable_bytes as reclaimable_bytes, copied_chunks, copy_bytes,
         data_used_ratio, data_taken_ratio, tables_used_ratio, watermark_percent, dedup_ratio,
         compression_ratio, reduction_ratio, memory_bytes, memory_bytes_max, under_way,
         compression, chunk_bytes, fingerprint, verify, domains, damaged_chunks, given_up_chunks,
@@ -42,15 +42,17 @@ record! {
     VolumeStats { name, size_bytes, mapped_bytes, written }
     VolumeWritten { unique_bytes, duplicate_bytes, stored_bytes }
     Counters {
-        reads, writes, trims, flushes, bytes_read, bytes_written, chunks_duplicate, chunks_unique,
+        reads, writes, trims, flushes, bytes_read as read_bytes,
+        bytes_written as written_bytes, chunks_duplicate, chunks_unique,
         chunks_zero, chunks_absorbed, chunks_spared, lookups_denied, lookups_absent, lookups_equal,
         lookups_differ, chunks_aside, chunks_unsought, chunks_read_to_compare, comparison_reads,
-        comparison_bytes_read, frames_hit, frames_missed, frames_ahead, frames_hit_to_compare,
+        comparison_bytes_read as comparison_read_bytes, frames_hit, frames_missed, frames_ahead, frames_hit_to_compare,
         frames_ahead_to_compare, merge_reads, chunks_found_by_directory, directories_read,
         chunks_read_back, chunks_damaged, chunks_healed, chunks_read_from_copies, chunks_copied,
         groups, syncs, checkpoints, containers_collected, chunks_moved, table_reads, table_writes,
-        data_bytes_written, journal_bytes_written, collection_bytes_written, frame_bytes_stored,
-        frame_bytes_moved, frame_bytes_copied,
+        data_bytes_written as data_written_bytes, journal_bytes_written as journal_written_bytes,
+        collection_bytes_written as collection_written_bytes, frame_bytes_stored as new_frame_bytes,
+        frame_bytes_moved as moved_frame_bytes, frame_bytes_copied as copied_frame_bytes,
     }
     StageTimes { core, jobs }
     StageTime { stage, ns }

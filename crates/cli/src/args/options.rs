@@ -7,7 +7,7 @@ use super::values::{parse_memory, parse_threads};
 /// How results are printed.
 #[derive(Debug, Args)]
 pub(crate) struct Format {
-    /// Print the result as JSON, for programs
+    /// Print the result as JSON, for programs; an error is the last line of standard error, as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -105,7 +105,8 @@ pub(crate) struct ServeArgs {
     /// Say on standard error when a checkpoint or the collection of a container begins and ends
     #[arg(long)]
     pub(crate) verbose: bool,
-    /// Print one line of JSON when the store is being served, for programs
+    /// Print one line of JSON when the store is being served, for programs; an error is the last
+    /// line of standard error, as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -11,7 +11,7 @@ use engine::control::GetStats;
 use std::time::Duration;
 
 use engine::{CollectPosition, CollectRequest, CollectStep, Stats};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::args::CollectArgs;
 use crate::compression::compression_name;
@@ -39,7 +39,9 @@ struct Report {
     /// this collection gave back, whatever clients write or delete meanwhile.
     freed_bytes: u64,
     /// Of the room for data, what collection would reclaim included.
+    #[serde(rename = "data_taken_ratio_before", serialize_with = "as_ratio")]
     taken_percent_before: f64,
+    #[serde(rename = "data_taken_ratio", serialize_with = "as_ratio")]
     taken_percent: f64,
     seconds: f64,
     recompressed_with: Option<String>,
@@ -61,6 +63,11 @@ pub(super) fn run(args: &CollectArgs) -> Result<(), CliError> {
         }
         _ => Ok(()),
     }
+}
+
+/// Ratios are from 0 to 1 in JSON, as those of `tamis stats`.
+fn as_ratio<S: Serializer>(percent: &f64, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_f64(percent / 100.0)
 }
 
 /// Collects; what was done, and why it ended early if it did.

@@ -5,6 +5,7 @@
 mod bench;
 mod check;
 mod collect;
+mod complete;
 mod completions;
 mod confirm;
 mod diff;
@@ -49,5 +50,6 @@ pub(crate) fn run(command: Command) -> Result<(), CliError> {
         Command::Grow(args) => grow::run(&args),
         Command::Set(args) => set::run(&args),
         Command::Completions(args) => completions::run(&args),
+        Command::Complete(args) => complete::run(&args),
     }
 }

@@ -11,7 +11,8 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use engine::{DamagedChunk, ScrubRequest};
+use admin::json::Json;
+use engine::{DamagedChunk, ScrubPosition, ScrubRequest};
 use serde::Serialize;
 
 use crate::args::ScrubArgs;
@@ -22,7 +23,7 @@ use crate::output;
 use crate::pace::Pace;
 use crate::progress::{Progress, Unit, human_duration};
 use crate::recall::Remembered;
-use crate::scrub_record::{ScrubLock, ScrubRecord, ScrubRun, unix_seconds};
+use crate::scrub_record::{Finding, ScrubLock, ScrubRecord, ScrubRun, unix_seconds};
 use crate::size::{human_bytes, human_count};
 use crate::store;
 
@@ -37,8 +38,19 @@ struct Report<'a> {
     sound: bool,
     problems: usize,
     healed: usize,
-    #[serde(flatten)]
-    run: &'a ScrubRun,
+    position: Option<Json<ScrubPosition>>,
+    fingerprints: bool,
+    seconds: f64,
+    begun_unix_s: u64,
+    seen_unix_s: u64,
+    read_bytes: u64,
+    total_bytes: u64,
+    pages: u64,
+    containers: u64,
+    frames: u64,
+    findings: &'a [Finding],
+    findings_left_out: u64,
+    given_up_chunks: u64,
     /// Each finding as a sentence.
     sentences: Vec<String>,
     #[serde(serialize_with = "admin::json::serialize")]
@@ -229,7 +241,19 @@ fn report<'a>(run: &'a ScrubRun, record: &'a ScrubRecord, running: bool) -> Repo
         sound: run.problems() == 0 && record.gave_up_chunks.is_none(),
         problems: run.problems(),
         healed: run.healed(),
-        run,
+        position: run.position.map(Json),
+        fingerprints: run.fingerprints,
+        seconds: run.seconds,
+        begun_unix_s: run.begun_unix_seconds,
+        seen_unix_s: run.seen_unix_seconds,
+        read_bytes: run.bytes_read,
+        total_bytes: run.bytes_total,
+        pages: run.pages,
+        containers: run.containers,
+        frames: run.frames,
+        findings: &run.findings,
+        findings_left_out: run.findings_left_out,
+        given_up_chunks: run.given_up_chunks,
         sentences: sentences(run),
         damaged: &record.damaged,
         gave_up_chunks: record.gave_up_chunks,

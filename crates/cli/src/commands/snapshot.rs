@@ -7,6 +7,7 @@ use engine::control::{CloneVolume, Rollback};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use engine::{SnapshotRequest, VolumeInfo, utc};
+use serde::Serialize;
 
 use super::confirm::confirm;
 use super::volume::deletion_of;
@@ -20,6 +21,13 @@ use crate::output;
 use crate::size::human_bytes;
 use crate::staging::{check_rollback, marks_for};
 use crate::table::{Align, Table};
+
+/// What `--json` prints of several.
+#[derive(Serialize)]
+struct Snapshots<'a> {
+    #[serde(serialize_with = "admin::json::serialize")]
+    snapshots: &'a [VolumeInfo],
+}
 
 pub(super) fn run(command: &SnapshotCommand) -> Result<(), CliError> {
     match command {
@@ -41,7 +49,7 @@ fn create(args: &SnapshotCreateArgs) -> Result<(), CliError> {
         Ok(volumes.into_iter().filter(|volume| names.contains(&volume.name)).collect::<Vec<_>>())
     })?;
     if args.format.json {
-        return output::print_json(&Json(&taken));
+        return output::print_json(&Snapshots { snapshots: &taken });
     }
     output::print_line(format_args!("took {}", names.join(", ")))
 }
@@ -73,7 +81,7 @@ fn list(args: &SnapshotListArgs) -> Result<(), CliError> {
         Ok(store.volumes()?.into_iter().filter(is_asked_for).collect::<Vec<_>>())
     })?;
     if args.format.json {
-        return output::print_json(&Json(&snapshots));
+        return output::print_json(&Snapshots { snapshots: &snapshots });
     }
     if snapshots.is_empty() {
         let store = args.store.display();
@@ -130,7 +138,7 @@ fn delete(args: &SnapshotDeleteArgs) -> Result<(), CliError> {
         Ok(found)
     })?;
     if args.format.json {
-        return output::print_json(&Json(&gone));
+        return output::print_json(&Snapshots { snapshots: &gone });
     }
     output::print_line(format_args!("deleted {}", names.join(", ")))
 }

@@ -32,6 +32,12 @@ struct Listed {
     clone_of: Option<String>,
 }
 
+/// What `--json` prints of all.
+#[derive(Debug, Serialize)]
+struct AllListed<'a> {
+    volumes: &'a [Listed],
+}
+
 pub(super) fn run(command: &VolumeCommand) -> Result<(), CliError> {
     match command {
         VolumeCommand::Create(args) => create(args),
@@ -110,7 +116,7 @@ fn list(args: &VolumeListArgs) -> Result<(), CliError> {
         .map(|volume| with_origin(volume, &versions))
         .collect();
     if args.format.json {
-        return output::print_json(&listed);
+        return output::print_json(&AllListed { volumes: &listed });
     }
     let table = table_of(&listed);
     if table.is_empty() {

@@ -178,7 +178,7 @@ fn of_a_file_that_is_read_in_part_no_percentage_is_given() {
     let told = tamis(&format!("estimate {image} --json")).fails(1, "not to the end").json();
     assert_eq!(told["files_in_part"], 1, "{told}");
     assert_eq!(told["unreadable"][0]["read_bytes"], 2 << 20, "{told}");
-    assert!(size_of(&told, 4096)["codecs"][0]["saved_fraction"].is_null(), "{told}");
+    assert!(size_of(&told, 4096)["codecs"][0]["saved_ratio"].is_null(), "{told}");
 }
 
 #[test]

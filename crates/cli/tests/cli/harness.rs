@@ -41,6 +41,12 @@ impl Outcome {
     }
 }
 
+/// The volumes or snapshots that a document lists.
+pub(crate) fn listed(document: &Value) -> &[Value] {
+    let list = document.get("volumes").or_else(|| document.get("snapshots"));
+    list.and_then(Value::as_array).unwrap_or_else(|| panic!("no list: {document}"))
+}
+
 /// A command line, words separated by blanks.
 pub(crate) fn tamis(line: &str) -> Outcome {
     run(command(line.split_whitespace()))

@@ -13,7 +13,8 @@ use rustix::fs::OFlags;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::harness::{
-    Folder, LoopDevice, Served, blank_qcow2, command, has_open, noise, sparse_image, tamis,
+    Folder, LoopDevice, Served, blank_qcow2, command, has_open, listed as all_in, noise,
+    sparse_image, tamis,
 };
 
 #[test]
@@ -248,7 +249,7 @@ fn what_is_no_image_that_is_read_or_does_not_fit_is_refused() {
     tamis(&format!("volume create {store} tiny --size 4K")).ok();
     tamis(&format!("import {store} tiny {image}")).fails(2, "enlarge");
     let names = tamis(&format!("volume list {store} --json")).ok().json();
-    assert_eq!(names.as_array().unwrap().len(), 1, "{names}");
+    assert_eq!(all_in(&names).len(), 1, "{names}");
 }
 
 /// Its standard input stays open, and is silent.
@@ -430,7 +431,7 @@ fn a_compressed_disk_is_expanded_and_what_is_no_disk_is_refused() {
         assert!(!success && told.contains(words), "{told}");
     }
     let names = tamis(&format!("volume list {store} --json")).ok().json();
-    assert_eq!(names.as_array().map(Vec::len), Some(2), "nothing was made of what failed: {names}");
+    assert_eq!(all_in(&names).len(), 2, "nothing was made of what failed: {names}");
 }
 
 /// Imports `bytes` by standard input; whether that succeeds, and what it says.

@@ -5,6 +5,7 @@
 mod busy;
 mod bytes;
 mod columns;
+mod completion;
 mod crash;
 mod damage;
 mod diff;
@@ -20,6 +21,7 @@ mod harness;
 mod help;
 mod images;
 mod incoming;
+mod json;
 mod kinds;
 mod limits;
 mod messages;

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use rustix::fs::OFlags;
 use rustix::process::Signal;
 
-use crate::harness::{Folder, LoopDevice, Served, noise, run, tamis};
+use crate::harness::{Folder, LoopDevice, Served, listed as all_in, noise, run, tamis};
 
 /// A server whose store was moved, and another store put in its place, changes nothing of that.
 #[test]
@@ -171,7 +171,7 @@ fn a_store_can_be_served_and_asked_where_no_proc_is_mounted() {
     }
     let list = format!("{} volume list {store} --json", env!("CARGO_BIN_EXE_tamis"));
     let server = Served::start(&store, "--create --size 1M");
-    assert_eq!(run(without_proc(&list)).ok().json().as_array().unwrap().len(), 1);
+    assert_eq!(all_in(&run(without_proc(&list)).ok().json()).len(), 1);
     assert_eq!(server.interrupt(), Some(0));
     let serve = format!("{} serve {store} --json --memory 64M", env!("CARGO_BIN_EXE_tamis"));
     let server = Served::spawn(without_proc(&serve), Stdio::piped());

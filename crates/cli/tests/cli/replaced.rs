@@ -7,7 +7,9 @@ use std::process::{Child, ChildStdin, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::harness::{Folder, Outcome, command, late_damage_qcow2, noise, run_with_input, tamis};
+use crate::harness::{
+    Folder, Outcome, command, late_damage_qcow2, listed as all_in, noise, run_with_input, tamis,
+};
 
 const MIB: usize = 1 << 20;
 
@@ -60,7 +62,7 @@ impl Stand {
     fn volumes(&self) -> Vec<String> {
         let list = tamis(&format!("volume list {} --json", self.store)).ok().json();
         let name = |one: &serde_json::Value| one["name"].as_str().unwrap().to_owned();
-        list.as_array().unwrap().iter().map(name).collect()
+        all_in(&list).iter().map(name).collect()
     }
 
     /// That nothing has changed.
@@ -153,7 +155,7 @@ fn an_image_takes_the_place_of_what_a_volume_held() {
     assert!(stand.content("v@s") == stand.held[0]);
     assert_eq!(stand.volumes(), ["v"]);
     let snapshots = tamis(&format!("snapshot list {store} --json")).ok().json();
-    assert_eq!(snapshots.as_array().map(Vec::len), Some(1), "{snapshots}");
+    assert_eq!(all_in(&snapshots).len(), 1, "{snapshots}");
     tamis(&format!("check {store}")).ok();
     tamis(&format!("snapshot rollback {store} v@s --yes")).ok();
     assert!(stand.content("v") == stand.held[0]);

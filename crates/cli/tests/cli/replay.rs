@@ -31,7 +31,7 @@ fn traces_of_both_forms_come_back_as_they_were_written() {
     );
     let found = &blocks["duplicates"];
     assert_eq!((&found["unique_stored"], &found["unique_written"]), (&4.into(), &4.into()));
-    assert_eq!(found["share_of_source"], 0.2);
+    assert_eq!(found["source_duplicate_ratio"], 0.2);
     // The block of zeros, and all that was read before the trace wrote it.
     assert_eq!(found["chunks_zero"], 1);
     assert_eq!(blocks["compared"]["right_bytes"], 5 * 4096);
@@ -60,7 +60,7 @@ fn workloads_are_found_to_be_what_they_are() {
         assert_eq!(found["unique_stored"], found["unique_written"]);
         let looked_up = run["tables"]["hash_pbn"]["lookups"].as_u64().unwrap();
         assert_eq!(looked_up, run["writes"].as_u64().unwrap());
-        for found in [&found["share"], &found["share_of_source"]] {
+        for found in [&found["duplicate_ratio"], &found["source_duplicate_ratio"]] {
             assert!((found.as_f64().unwrap() - share).abs() < 0.005, "{workload}: {found}");
         }
         let writes = run["writes"].as_u64().unwrap();
@@ -131,8 +131,8 @@ fn a_store_that_is_there_keeps_the_volume() {
     let line = format!("replay {BLOCKS} --store {store} --volume day --memory 64M");
     tamis(&line).ok();
     let shown = tamis(&format!("volume list {store} --json")).ok().json();
-    assert_eq!(shown[0]["name"], "day");
-    assert_eq!(shown[0]["size_bytes"], (508_520_000_u64 + 8) * 512);
+    assert_eq!(shown["volumes"][0]["name"], "day");
+    assert_eq!(shown["volumes"][0]["size_bytes"], (508_520_000_u64 + 8) * 512);
     tamis(&line).fails(7, "a volume day exists");
     let told = tamis(&line.replace("day", "next")).ok().out;
     let told = told.split_whitespace().collect::<Vec<_>>().join(" ");

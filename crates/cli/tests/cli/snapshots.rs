@@ -7,12 +7,12 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::harness::{Folder, Outcome, Served, installed, noise, run, tamis};
+use crate::harness::{Folder, Outcome, Served, installed, listed as all_in, noise, run, tamis};
 
 const MIB: usize = 1 << 20;
 
 fn names(listed: &Value) -> Vec<&str> {
-    listed.as_array().unwrap().iter().map(|volume| volume["name"].as_str().unwrap()).collect()
+    all_in(listed).iter().map(|volume| volume["name"].as_str().unwrap()).collect()
 }
 
 /// What `export` writes of a volume or snapshot.
@@ -34,8 +34,11 @@ fn a_volume_is_what_it_was_and_a_clone_what_it_becomes() {
     };
     import("v", &first);
     let taken = tamis(&format!("snapshot create {store} v@a --json")).ok().json();
-    assert_eq!((names(&taken), &taken[0]["mapped_bytes"]), (vec!["v@a"], &(2 * MIB).into()));
-    assert!(taken[0]["taken_unix_s"].as_u64().unwrap() > 1_700_000_000, "{taken}");
+    assert_eq!(
+        (names(&taken), &taken["snapshots"][0]["mapped_bytes"]),
+        (vec!["v@a"], &(2 * MIB).into())
+    );
+    assert!(taken["snapshots"][0]["taken_unix_s"].as_u64().unwrap() > 1_700_000_000, "{taken}");
     import("v", &second);
     tamis(&format!("clone {store} v@a c")).ok();
     let as_before = exported(&folder, &store, "c");
@@ -43,7 +46,10 @@ fn a_volume_is_what_it_was_and_a_clone_what_it_becomes() {
 
     let listed = tamis(&format!("volume list {store} --json")).ok().json();
     assert_eq!(names(&listed), ["c", "v"]);
-    assert_eq!((&listed[0]["clone_of"], &listed[1]["clone_of"]), (&"v@a".into(), &Value::Null));
+    assert_eq!(
+        (&listed["volumes"][0]["clone_of"], &listed["volumes"][1]["clone_of"]),
+        (&"v@a".into(), &Value::Null)
+    );
     let text = tamis(&format!("volume list {store}")).ok().out;
     assert!(text.starts_with("VOLUME   SIZE  MAPPED  ACCESS      CLONE OF\n"), "{text}");
     tamis(&format!("snapshot create {store} c@own")).ok();
@@ -154,7 +160,7 @@ fn clients_write_while_snapshots_are_taken_read_and_gone_back_to() {
     pipe.write_all(&after[..2 * MIB]).unwrap();
     let written = || {
         let stats = tamis(&format!("stats {store} --json")).ok().json();
-        stats["counters"]["bytes_written"].as_u64().unwrap() as usize
+        stats["counters"]["written_bytes"].as_u64().unwrap() as usize
     };
     assert!((0..100).any(|_| written() == 18 * MIB), "{}", written());
     let load = {

@@ -10,7 +10,7 @@ use engine::control::Rollback;
 use format::stream::{SECTION_HEADER_BYTES, STREAM_HEADER_BYTES, StreamCourse, StreamHeader};
 use serde_json::Value;
 
-use crate::harness::{Folder, Served, command, noise, tamis};
+use crate::harness::{Folder, Served, command, listed as all_in, noise, tamis};
 
 const MIB: usize = 1 << 20;
 
@@ -98,7 +98,7 @@ impl Chain {
         let list = |what: &str| tamis(&format!("{what} list {} --json", self.to)).ok().json();
         let name = |one: &Value| one["name"].as_str().unwrap().to_owned();
         let (volumes, snapshots) = (list("volume"), list("snapshot"));
-        let all = [volumes.as_array().unwrap().clone(), snapshots.as_array().unwrap().clone()];
+        let all = [all_in(&volumes).to_vec(), all_in(&snapshots).to_vec()];
         all.iter().flatten().map(name).collect()
     }
 }

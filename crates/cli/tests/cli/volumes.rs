@@ -7,7 +7,7 @@ use admin::{ControlError, Refusal, RefusalKind, Server, Service, Spoken};
 use engine::RequestError;
 use serde_json::{Value, json};
 
-use crate::harness::{Folder, run, tamis};
+use crate::harness::{Folder, listed as all_in, run, tamis};
 
 #[test]
 fn volumes_are_made_listed_changed_and_deleted() {
@@ -19,8 +19,7 @@ fn volumes_are_made_listed_changed_and_deleted() {
     tamis(&format!("volume create {store} vm1 --size 1G")).fails(7, "vm1 exists already");
 
     let listed = tamis(&format!("volume list {store} --json")).ok().json();
-    let names: Vec<&str> =
-        listed.as_array().unwrap().iter().map(|v| v["name"].as_str().unwrap()).collect();
+    let names: Vec<&str> = all_in(&listed).iter().map(|v| v["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["vm1", "vm2"]);
     assert_eq!(listed[1]["read_only"], true);
     let text = tamis(&format!("volume list {store}")).ok().out;

@@ -22,7 +22,7 @@ fn a_volume_is_weighed_offline_and_while_served() {
         assert_eq!(weight["mapped_bytes"], (1 << 20) + 3 * 4096);
         assert_eq!(weight["chunks"]["chunks"], 257, "{shown}");
         assert_eq!(weight["shared"]["chunks"], 2);
-        assert_eq!(weight["given_back"]["chunks"], 255);
+        assert_eq!(weight["freed_by_deletion"]["chunks"], 255);
         assert_eq!(weight["references"][2]["mapped"], 3, "{shown}");
         let text = tamis(&format!("volume show {store} v")).ok().out;
         assert!(text.contains("freed") && text.contains("by its deletion"), "{text}");
@@ -31,11 +31,11 @@ fn a_volume_is_weighed_offline_and_while_served() {
         let quick = tamis(&format!("volume show {store} v --quick --json")).ok().json();
         assert!(quick["weight"].is_null() && quick["mapped_bytes"].is_number(), "{quick}");
         let all = tamis(&format!("stats {store} --volumes --json")).ok().json();
-        assert_eq!(all["weights"][0]["given_back"], weight["given_back"], "{all}");
+        assert_eq!(all["weights"][0]["freed_by_deletion"], weight["freed_by_deletion"], "{all}");
         assert_eq!(all["weights"][1]["name"], "w", "{all}");
         let text = tamis(&format!("stats {store} --volumes")).ok().out;
         assert!(text.contains("VOLUME    MAPPED    UNIQUE"), "{text}");
-        weight["given_back"]["frame_bytes"].as_u64().unwrap()
+        weight["freed_by_deletion"]["frame_bytes"].as_u64().unwrap()
     };
     let offline = look();
     let server = Served::start(&store, "");

@@ -43,6 +43,7 @@ pub(super) struct Run {
     /// What the tables take, on the device or before they are there.
     pub(super) table_bytes: u64,
     /// Part of that for which the cache has room.
+    #[serde(rename = "cached_ratio")]
     pub(super) cached_share: f64,
     pub(super) per_unique_chunk: PerUniqueChunk,
     pub(super) read_modify_write: ReadModifyWrite,
@@ -78,8 +79,10 @@ pub(super) struct Duplicates {
     /// Written over before they were looked up.
     pub(super) chunks_absorbed: u64,
     /// Duplicates among what was looked up.
+    #[serde(rename = "duplicate_ratio")]
     pub(super) share: f64,
     /// Duplicates among the 4-KiB blocks of the source, if that is known.
+    #[serde(rename = "source_duplicate_ratio")]
     pub(super) share_of_source: Option<f64>,
     /// Different chunks that are mapped at the end, by the store and by the source.
     pub(super) unique_stored: u64,
@@ -95,7 +98,9 @@ pub(super) struct PerUniqueChunk {
     pub(super) page_writes: f64,
     /// Pages that have changed and are not written yet.
     pub(super) pages_yet_to_write: f64,
+    #[serde(rename = "table_written_bytes")]
     pub(super) table_bytes_written: f64,
+    #[serde(rename = "journal_written_bytes")]
     pub(super) journal_bytes_written: f64,
 }
 
