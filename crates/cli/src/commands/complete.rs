@@ -86,7 +86,7 @@ fn asked(words: &[OsString]) -> Option<Asked> {
 /// The option of this name, if it takes a value.
 fn option_of<'a>(command: &'a Command, name: &str) -> Option<&'a Arg> {
     let mut options = command.get_opts();
-    options.find(|arg| arg.get_long() == Some(name))
+    options.find(|arg| arg.get_long() == Some(name) && arg.get_action().takes_values())
 }
 
 /// The argument at this place; the last one may stand for all behind it.

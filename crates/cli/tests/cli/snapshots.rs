@@ -77,7 +77,7 @@ fn a_volume_is_what_it_was_and_a_clone_what_it_becomes() {
     assert!(exported(&folder, &store, "c") == third);
     tamis(&format!("snapshot delete {store} c@own --yes")).ok();
     let left = tamis(&format!("snapshot list {store} --json")).ok().json();
-    assert_eq!(left, serde_json::json!([]));
+    assert_eq!(left["snapshots"], serde_json::json!([]));
     tamis(&format!("check {store}")).ok();
 }
 

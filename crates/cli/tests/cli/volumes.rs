@@ -21,7 +21,7 @@ fn volumes_are_made_listed_changed_and_deleted() {
     let listed = tamis(&format!("volume list {store} --json")).ok().json();
     let names: Vec<&str> = all_in(&listed).iter().map(|v| v["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["vm1", "vm2"]);
-    assert_eq!(listed[1]["read_only"], true);
+    assert_eq!(listed["volumes"][1]["read_only"], true);
     let text = tamis(&format!("volume list {store}")).ok().out;
     assert!(text.starts_with("VOLUME    SIZE  MAPPED  ACCESS\n"), "{text}");
     assert!(text.contains("vm1     40 GiB     0 B  read-write\n"), "{text}");
