@@ -107,8 +107,7 @@ fn stats_fit_one_screen() {
     assert!(lines("") <= LINES_MAX, "{}", lines(""));
     assert!(lines(" --all") > LINES_MAX, "{}", lines(" --all"));
     let told = tamis(&format!("stats {store}")).ok().out;
-    for name in ["mapped by volumes", "free", "garbage", "on the device", "reading", "--all shows"]
-    {
+    for name in ["mapped by volumes", "free", "garbage", "allocated", "reading", "--all shows"] {
         assert!(told.lines().any(|line| line.starts_with(name)), "{name}: {told}");
     }
     assert_eq!(served.interrupt(), Some(0));
