@@ -33,7 +33,8 @@ record! {
     }
     Tally { chunks, frame_bytes }
     VolumeWeight {
-        size_bytes, mapped_bytes, chunks, unique, shared, given_back as freed_by_deletion, held, lost_chunks,
+        size_bytes, mapped_bytes, chunks, unique, shared, given_back as freed_by_deletion, held,
+        lost_chunks,
         compression_ratio, references,
     }
     ReferenceClass { from, to if some, chunks, mapped, frame_bytes }
