@@ -43,7 +43,7 @@ impl Allocation {
 
     /// Whether the operator is to be told that the medium refuses, and why, or that it gives again;
     /// once each.
-    pub(crate) fn to_tell(&mut self) -> Option<Result<(), String>> {
+    pub(crate) fn take_news(&mut self) -> Option<Result<(), String>> {
         let refusal = self.zones.iter().find_map(|zone| zone.refusal.clone());
         let was_told = std::mem::replace(&mut self.is_told, refusal.is_some());
         match refusal {

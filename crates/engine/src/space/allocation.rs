@@ -44,7 +44,7 @@ impl Engine {
                 self.placement.space.allocated_to(zone.number, zone.allocated_bytes);
             }
             self.expect_of_medium();
-            match self.devices.allocation.to_tell() {
+            match self.devices.allocation.take_news() {
                 Some(Err(reason)) => self.tell(&Notice::AllocationRefused { reason }),
                 Some(Ok(())) => self.tell(&Notice::AllocationGoesOn),
                 None => {}
