@@ -207,7 +207,7 @@ fn an_image_that_grows_while_it_is_read_is_not_imported() {
         let said = String::from_utf8_lossy(&ended.stderr).into_owned();
         assert!(said.contains("became shorter or longer"), "{said}");
         let listed = tamis(&format!("volume list {store} --json")).ok().json();
-        assert_eq!(listed, serde_json::json!([]));
+        assert_eq!(listed["volumes"], serde_json::json!([]));
         return;
     }
     panic!("imported, and short");
@@ -231,7 +231,7 @@ fn a_standard_input_that_fails_is_no_end_of_an_image() {
     let said = String::from_utf8_lossy(&ended.stderr).into_owned();
     assert!(said.contains("standard input cannot be read"), "{said}");
     let listed = tamis(&format!("volume list {store} --json")).ok().json();
-    assert_eq!(listed, serde_json::json!([]));
+    assert_eq!(listed["volumes"], serde_json::json!([]));
 }
 
 #[test]
@@ -279,7 +279,7 @@ fn an_import_that_ends_by_a_signal_leaves_no_volume() {
         drop(stdin);
         assert_eq!(ended.code(), Some(code));
         let listed = tamis(&format!("volume list {store} --json")).ok().json();
-        assert_eq!(listed, serde_json::json!([]));
+        assert_eq!(listed["volumes"], serde_json::json!([]));
         tamis(&format!("check {store}")).ok();
     }
 }
