@@ -135,6 +135,18 @@ impl Store {
         Err(RequestError::InUse { name, opens }.into())
     }
 
+    /// That nobody has a volume open from now on, unless a client comes back. With `force` the
+    /// server disconnects its clients.
+    ///
+    /// # Errors
+    /// [`RequestError::InUse`] names those who have it open, without `force` or in spite of it.
+    pub(crate) fn end_opens(&self, name: &str, force: Force) -> Result<(), CliError> {
+        if force.force && self.check_unopened(name, Force { force: false }).is_err() {
+            self.ask(Disconnect { name: name.to_owned() })?;
+        }
+        self.check_unopened(name, Force { force: false })
+    }
+
     /// Asks for a change that no client may have the volume open for. With `force` the server
     /// disconnects its clients first.
     ///

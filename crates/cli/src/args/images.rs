@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use images::ImageFormat;
 
-use super::options::{Confirm, EngineArgs, Format};
+use super::options::{Confirm, EngineArgs, Force, Format};
 use super::values::{
     Codecs, ImportFormat, parse_base, parse_chunk_size, parse_codecs, parse_estimate_memory,
     parse_import_format, parse_threads,
@@ -50,7 +50,8 @@ volume has been rolled back, imported into or had a snapshot taken since. What
 a kill `tamis snapshot rollback` goes back to it. A stream carries no domain:
 --domain names it again. Into a store that is served it goes through the server,
 which puts its clients first; --memory and --threads then mean nothing, and a
-volume that a client has open is refused.")]
+volume that a client has open is refused. With --force an image disconnects the
+clients when it is complete, and a stream before it begins.")]
 pub(crate) struct ImportArgs {
     /// Directory of the store
     pub(crate) store: PathBuf,
@@ -69,6 +70,8 @@ pub(crate) struct ImportArgs {
     pub(crate) overwrite: bool,
     #[command(flatten)]
     pub(crate) confirm: Confirm,
+    #[command(flatten)]
+    pub(crate) force: Force,
     /// Domain of the volume, as with `tamis volume create`; one that is there must be in it
     #[arg(long, value_name = "NAME")]
     pub(crate) domain: Option<String>,

@@ -158,9 +158,9 @@ impl Import<'_> {
         match all.iter().find(|volume| volume.name == args.volume) {
             Some(volume) => {
                 check_domain(volume, args)?;
-                self.store.check_unopened(&volume.name, Force { force: false })?;
+                self.store.check_unopened(&volume.name, args.force)?;
                 ask_about(volume, args)?;
-                self.fill_existing(volume, &all, args.overwrite)
+                self.fill_existing(volume, &all, args)
             }
             None => self.fill_new(&args.volume, args.domain.clone()),
         }
@@ -170,9 +170,10 @@ impl Import<'_> {
         &mut self,
         volume: &VolumeInfo,
         all: &[VolumeInfo],
-        overwrite: bool,
+        args: &ImportArgs,
     ) -> Result<u64, CliError> {
         let (name, mapped_bytes) = (volume.name.clone(), volume.mapped_bytes);
+        let overwrite = args.overwrite;
         if volume.taken_unix_s.is_some() {
             return Err(RequestError::NotAVolume { name }.into());
         }
@@ -200,7 +201,7 @@ impl Import<'_> {
         };
         let image_bytes = self
             .stage(new, &name, Room::Fixed, |import| import.have_settings_of(volume, &staging))?;
-        self.concluded(&staging, |import| import.replace(volume, &staging))?;
+        self.concluded(&staging, |import| import.replace(volume, &staging, args.force))?;
         // What the image has taken the place of is no half of a stream, for whose import to give
         // up, nor anything that one has put aside. Marks that stay lead nowhere.
         marks_of(&name, all).for_each(|mark| drop(self.store.delete(mark)));
@@ -275,15 +276,16 @@ impl Import<'_> {
     }
 
     /// Lets a volume hold what the staged one does, in one step.
-    fn replace(&self, volume: &VolumeInfo, staging: &str) -> Result<(), CliError> {
+    fn replace(&self, volume: &VolumeInfo, staging: &str, force: Force) -> Result<(), CliError> {
         let (volumes, name) = (vec![staging.to_owned()], STAGED_SNAPSHOT.to_owned());
         self.store.ask(SnapshotRequest { volumes, name, taken_unix_s: 0 })?;
         self.interrupt.check()?;
-        self.store.ask(Rollback {
+        let rollback = Rollback {
             snapshot: format!("{staging}@{STAGED_SNAPSHOT}"),
             volume: Some(volume.name.clone()),
             id: None,
-        })?;
+        };
+        self.store.ask_alone(rollback, force)?;
         // The image is in its place: what stays of this is removed by the next import.
         let _ = self.store.delete_with_snapshots(staging);
         Ok(())

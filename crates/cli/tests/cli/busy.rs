@@ -1,6 +1,7 @@
 //! What destroys: refused while somebody has the volume open, and not done without a word of
 //! consent.
 
+use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::process::Command;
@@ -35,7 +36,7 @@ impl Attached {
 fn served(folder: &Folder) -> (String, Served) {
     let store = folder.store("64M");
     let image = folder.path("image");
-    std::fs::write(&image, noise(1, 1 << 20)).unwrap();
+    fs::write(&image, noise(1, 1 << 20)).unwrap();
     tamis(&format!("import {store} v {image}")).ok();
     tamis(&format!("snapshot create {store} v@a")).ok();
     tamis(&format!("volume create {store} w --size 1M")).ok();
@@ -97,6 +98,24 @@ fn force_disconnects_those_of_the_volume_and_nobody_else() {
         assert_eq!(waits.kind(), std::io::ErrorKind::WouldBlock, "{line}");
         assert_eq!(server.interrupt(), Some(0));
     }
+}
+
+/// Clients keep the volume that an image replaces until the image is complete.
+#[test]
+fn an_import_with_force_disconnects_the_clients_of_what_it_replaces() {
+    let folder = Folder::new();
+    let (store, server) = served(&folder);
+    let image = folder.path("other.img");
+    fs::write(&image, noise(9, 1 << 20)).unwrap();
+    let line = format!("import {store} v {image} --overwrite --yes");
+    let client = Attached::to(&store, "v");
+    tamis(&line).fails(4, "--force");
+    tamis(&format!("{line} --force")).ok();
+    client.wait_for_end();
+    let out = folder.path("out.img");
+    tamis(&format!("export {store} v {out}")).ok();
+    assert!(fs::read(&out).unwrap()[..1 << 20] == noise(9, 1 << 20));
+    assert_eq!(server.interrupt(), Some(0));
 }
 
 #[test]

@@ -26,7 +26,7 @@ use engine::{NewVolume, RequestError, SnapshotRequest, VolumeInfo, VolumeWritten
 use format::stream::{Section, StreamHeader, StreamVersion};
 
 use super::{Summary, check_domain};
-use crate::args::{Force, ImportArgs};
+use crate::args::ImportArgs;
 use crate::commands::confirm::confirm;
 use crate::control::Store;
 use crate::difference::Comparison;
@@ -170,7 +170,7 @@ impl StreamImport<'_> {
             return Err(CliError::NoVolume { store, name, present: Present::default() });
         };
         check_domain(&found, args)?;
-        self.store.check_unopened(volume, Force { force: false })?;
+        self.store.end_opens(volume, args.force)?;
         check_room(&header.target.name)?;
         let (volume, name) = (volume.clone(), base.name.clone());
         let base_name = format!("{volume}@{name}");
