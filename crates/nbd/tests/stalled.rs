@@ -26,6 +26,11 @@ const BEGINNING: usize = (1 << 20) + 300;
 /// Longer than what a connection may read without memory for reads.
 const READ_BYTES: u32 = 1 << 20;
 
+/// A server that gives no stalled client up, however long a busy machine takes.
+fn patient() -> ServerOptions {
+    ServerOptions { stalled_time_max: Duration::MAX, ..ServerOptions::default() }
+}
+
 fn ask(peer: &mut Peer<UnixStream>, request: &Request) {
     let mut bytes = Vec::new();
     request.encode(&mut bytes);
@@ -53,7 +58,7 @@ fn one_that_does_not_read(server: &Server) -> Peer<UnixStream> {
 
 #[test]
 fn a_reply_takes_memory_until_it_has_been_sent() {
-    let (_store, server) = Store::serving(&[("disk", SIZE_BYTES)]);
+    let (_store, server) = Store::serving_with(&[("disk", SIZE_BYTES)], patient());
     let mut greedy = one_that_does_not_read(&server);
     let mut other = Peer::simple(&server, "disk");
     ask_for(&mut other, READ_BYTES);
@@ -65,7 +70,7 @@ fn a_reply_takes_memory_until_it_has_been_sent() {
 
 #[test]
 fn short_reads_do_not_wait_for_who_does_not_read() {
-    let (_store, server) = Store::serving(&[("disk", SIZE_BYTES)]);
+    let (_store, server) = Store::serving_with(&[("disk", SIZE_BYTES)], patient());
     let mut greedy = one_that_does_not_read(&server);
     let mut other = Peer::simple(&server, "disk");
     for length_bytes in [4 << 10, 128 << 10] {
@@ -132,7 +137,8 @@ fn requests_of_one_that_reads_back() -> Vec<u8> {
 
 #[test]
 fn replies_that_are_not_taken_do_not_hold_the_write_buffer() {
-    let (_store, server) = Store::serving(&[("disk", SIZE_BYTES), ("other", SIZE_BYTES)]);
+    let (_store, server) =
+        Store::serving_with(&[("disk", SIZE_BYTES), ("other", SIZE_BYTES)], patient());
     let mut greedy = Peer::simple(&server, "disk");
     let mut sender = Peer { stream: greedy.stream.try_clone().unwrap() };
     let sends = thread::spawn(move || sender.send(&requests_of_one_that_reads_back()));
