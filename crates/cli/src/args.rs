@@ -95,8 +95,10 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
-    /// What the command line says; whoever asks for help, or cannot be understood, gets an error
-    /// that says what to print.
+    /// Parses the command line.
+    ///
+    /// # Errors
+    /// It asks for help or is not understood; the error has the text to print.
     pub(crate) fn parse_line() -> Result<Self, clap::Error> {
         let matches = with_negative_values(Self::command()).try_get_matches()?;
         Self::from_arg_matches(&matches)

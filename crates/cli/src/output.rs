@@ -38,7 +38,7 @@ pub(crate) fn print_problem(text: impl Display) -> Result<(), CliError> {
     }
 }
 
-/// Whether whoever reads `stream` sees colours and wants them.
+/// Whether `stream` is a terminal that shows colours, and NO_COLOR is not set.
 fn is_styled(stream: &impl IsTerminal) -> bool {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");

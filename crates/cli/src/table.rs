@@ -41,7 +41,7 @@ impl Table {
         Self { aligns: aligns.to_vec(), heading: false, keys: 1, rows: Vec::new() }
     }
 
-    /// The same, whose rows are told apart by so many of the first columns.
+    /// The same table; its first `keys` columns identify a row.
     pub(crate) fn with_keys(self, keys: usize) -> Self {
         Self { keys, ..self }
     }

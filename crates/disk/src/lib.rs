@@ -96,4 +96,5 @@ pub use place::{Access, claim_device, free_bytes};
 pub use psync::PsyncDisk;
 pub use resident::rss_bytes;
 pub use retrying::{RetryPolicy, RetryingDisk};
+pub use sparse_file::taken_bytes;
 pub use uring::UringDisk;

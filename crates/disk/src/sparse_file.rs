@@ -1,6 +1,6 @@
 //! Room for files: all of it now, or as they fill.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
@@ -14,6 +14,12 @@ use crate::ahead::{Medium, is_no_space};
 
 /// What `st_blocks` counts in.
 const STAT_BLOCK_BYTES: u64 = 512;
+
+/// What a file takes of its file system, holes left out.
+#[must_use]
+pub fn taken_bytes(metadata: &Metadata) -> u64 {
+    metadata.blocks() * STAT_BLOCK_BYTES
+}
 
 /// Gives a stretch of a file its blocks; false when the file system cannot do that without writing
 /// them.
@@ -36,7 +42,7 @@ pub(crate) fn allocate(file: &File, stretch: Range<u64>) -> io::Result<bool> {
 pub(crate) enum FileRoom {
     /// All of it, or it is a device.
     Whole,
-    /// So many bytes from its start on.
+    /// A prefix of this many bytes.
     Prefix(SparseFile, u64),
     /// Not all of it, and its file system has no way to ask for more.
     Unpromised,
@@ -54,7 +60,7 @@ impl FileRoom {
     /// counts as allocated, and the owner asks anew, part by part.
     pub(crate) fn of(file: &Arc<File>, length_bytes: u64) -> io::Result<Self> {
         let metadata = file.metadata()?;
-        let taken_bytes = metadata.blocks() * STAT_BLOCK_BYTES;
+        let taken_bytes = taken_bytes(&metadata);
         if !metadata.is_file() || taken_bytes >= length_bytes {
             return Ok(Self::Whole);
         }
@@ -84,7 +90,7 @@ impl Medium for SparseFile {
     }
 
     fn taken_bytes(&self) -> io::Result<u64> {
-        Ok(self.file.metadata()?.blocks() * STAT_BLOCK_BYTES)
+        Ok(taken_bytes(&self.file.metadata()?))
     }
 
     fn number(&self) -> u64 {

@@ -65,7 +65,7 @@ pub struct Stats {
     /// The highest watermark that either has reached and not left again.
     pub watermark_percent: Option<u8>,
     /// `(logical_bytes + snapshot_bytes) / unique_bytes`. None while nothing is stored, and while
-    /// so much is stored of what was deleted that there are fewer references than chunks.
+    /// deleted data that is not given back yet makes it less than 1.
     pub dedup_ratio: Option<f64>,
     /// `unique_bytes / stored_bytes`; none while nothing is stored.
     pub compression_ratio: Option<f64>,

@@ -64,7 +64,7 @@ pub struct ServerOptions {
     /// For how many microseconds a connection polls for its next request before it sleeps, where
     /// that pays ([`threads::AdaptiveSpin`]).
     pub poll_us: u32,
-    /// Who is told of what no client hears.
+    /// Takes what operators hear and no client does.
     pub notices: Notices,
 }
 

@@ -68,20 +68,10 @@ struct Summary {
     read_bytes: u64,
     /// Of the image, what was not holes or long runs of zeros; of a stream, what it brought.
     data_bytes: u64,
-    /// Of chunks that were new, before compression.
-    unique_bytes: u64,
-    /// Of chunks that were stored already.
-    duplicate_bytes: u64,
-    /// Frames that were stored for it, whatever else the store gains or loses meanwhile.
-    stored_bytes: u64,
+    /// What became of it, whatever else the store gains or loses meanwhile.
+    #[serde(flatten, serialize_with = "admin::json::serialize")]
+    written: VolumeWritten,
     seconds: f64,
-}
-
-impl Summary {
-    fn written(&self) -> VolumeWritten {
-        let Self { unique_bytes, duplicate_bytes, stored_bytes, .. } = *self;
-        VolumeWritten { unique_bytes, duplicate_bytes, stored_bytes }
-    }
 }
 
 pub(super) fn run(args: &ImportArgs) -> Result<(), CliError> {
@@ -128,14 +118,13 @@ fn print_text(summary: &Summary) -> Result<(), CliError> {
         0 => String::new(),
         _ => format!(", {}/s", human_bytes(speed as u64)),
     };
-    let saved =
-        summary.written().saved_note().map_or_else(String::new, |saved| format!(", {saved}"));
+    let saved = summary.written.saved_note().map_or_else(String::new, |saved| format!(", {saved}"));
     output::print_line(format_args!(
         "imported {} into {}: {} of data now take {}{saved} ({seconds}{speed})",
         human_bytes(summary.image_bytes),
         summary.snapshot.as_ref().unwrap_or(&summary.volume),
         human_bytes(summary.data_bytes),
-        human_bytes(summary.stored_bytes),
+        human_bytes(summary.written.stored_bytes),
     ))
 }
 
@@ -416,18 +405,7 @@ impl Import<'_> {
     fn summary(self, volume: String, image_bytes: u64) -> Summary {
         let Self { progress, read_bytes, data_bytes, written, .. } = self;
         let seconds = progress.finish().as_secs_f64();
-        let VolumeWritten { unique_bytes, duplicate_bytes, stored_bytes } = written;
-        Summary {
-            volume,
-            snapshot: None,
-            image_bytes,
-            read_bytes,
-            data_bytes,
-            unique_bytes,
-            duplicate_bytes,
-            stored_bytes,
-            seconds,
-        }
+        Summary { volume, snapshot: None, image_bytes, read_bytes, data_bytes, written, seconds }
     }
 }
 

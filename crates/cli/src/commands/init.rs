@@ -2,7 +2,7 @@
 //! is ever overwritten), then the first root is written.
 
 use std::fs;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use ::store::CreateOptions;
@@ -26,8 +26,6 @@ const CAPACITY_BYTES_DEFAULT_MAX: u64 = 100 << 30;
 const CAPACITY_BYTES_MIN: u64 = 64 << 20;
 /// A journal gains nothing beyond this; the rest of its device stays unused.
 const JOURNAL_BYTES_MAX: u64 = 256 << 20;
-/// What `st_blocks` counts in.
-const STAT_BLOCK_BYTES: u64 = 512;
 /// What file systems have in their root from the beginning.
 const LOST_AND_FOUND: &str = "lost+found";
 /// Files of somebody else that are named.
@@ -131,7 +129,7 @@ pub(super) fn make(path: &Path, shape: &StoreShape, making: &Making) -> Result<M
     let taken = |(zone, zone_bytes)| {
         let file = disk::zone_file(path, &ZoneName(zone).to_string());
         match fs::metadata(file) {
-            Ok(found) if found.is_file() => found.blocks() * STAT_BLOCK_BYTES,
+            Ok(found) if found.is_file() => disk::taken_bytes(&found),
             _ => zone_bytes,
         }
     };

@@ -86,7 +86,7 @@ impl Host {
         None
     }
 
-    /// Takes all but so much of what is free.
+    /// Fills the file system until only `bytes` are free.
     fn fill_all_but(&self, bytes: u64) -> String {
         let space = rustix::fs::statvfs(self.0.as_str()).unwrap();
         let taken = (space.f_bavail * space.f_frsize).saturating_sub(bytes) >> 10 << 10;

@@ -1,4 +1,4 @@
-//! What cannot be had is refused, or less is taken, in a sentence.
+//! Limits of the system: the program refuses what is beyond them, or takes less, and says so.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;

@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! free containers fall below the mark ──> asked ──> given: free, those who wait enter
-//!                                           └────> refused: who waits is told of no space;
+//!                                           └────> refused: waiting requests fail: no space;
 //!                                                  asked again every few ticks
 //! ```
 //!

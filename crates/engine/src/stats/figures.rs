@@ -167,7 +167,7 @@ impl Engine {
         self.room_of_containers(self.placement.space.coming_containers())
     }
 
-    /// Room of so many empty containers, and what is left of the open ones.
+    /// Room of `containers` empty containers, and what is left of the open ones.
     fn room_of_containers(&self, containers: u64) -> u64 {
         let open_bytes = |stream| self.placement.open_room_bytes(stream);
         containers * u64::from(CONTAINER_BYTES) + Stream::ALL.map(open_bytes).iter().sum::<u64>()

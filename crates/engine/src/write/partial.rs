@@ -1,6 +1,6 @@
 //! Chunks that are written in part: some bytes, and where the others come from.
 //!
-//! Whoever writes bytes of a chunk writes them in the order of the intake queue, like any other
+//! A write of bytes of a chunk takes its place in the order of the intake queue, like any other
 //! write, and what is around them is taken from what was written before: so two writers of one
 //! sector keep each their own bytes (decision 055).
 

@@ -117,7 +117,7 @@ fn wait(hand: &mut Hand, tag: u64) -> Result<(), RequestError> {
     }
 }
 
-/// Reserves so much room of containers, and hardly any of the tables, and gives it back.
+/// Reserves `bytes` of containers, and hardly any of the tables, and gives that back.
 fn reserve(hand: &mut Hand, volume: &OpenVolume, bytes: u64) -> Result<(), RequestError> {
     let (tag, done) = hand.done();
     let room = WriteRoom { chunks: 1, writes: bytes / 4096 };

@@ -56,16 +56,13 @@ pub(super) fn run(
             StreamImport { store, interrupt, progress, written: VolumeWritten::default() };
         let data_bytes = import.apply_to(args, &mut source)?;
         let seconds = import.progress.finish().as_secs_f64();
-        let VolumeWritten { unique_bytes, duplicate_bytes, stored_bytes } = import.written;
         Ok(Summary {
             volume: args.volume.clone(),
             snapshot: Some(format!("{}@{}", args.volume, target.name)),
             image_bytes: target.size_bytes,
             read_bytes: data_bytes,
             data_bytes,
-            unique_bytes,
-            duplicate_bytes,
-            stored_bytes,
+            written: import.written,
             seconds,
         })
     })
