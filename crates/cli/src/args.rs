@@ -70,7 +70,8 @@ Exit codes:
      in another domain, or has changed since the stream's base
   8  damage was found and repaired, and nothing is lost
   9  damage was found and repaired, and something is lost; it is named
-  10 more of the room is in use than --warn says, or than `collect --to` asked for
+  10 more of the room is in use than --warn says, or than `collect --to` asked
+     for
   129, 130, 131, 143
      stopped by SIGHUP, SIGINT, SIGQUIT or SIGTERM before it was done
 

@@ -342,7 +342,7 @@ pub(crate) enum CliError {
     NotTheTarget { volume: String, target: String },
     #[error("nothing was changed")]
     NotConfirmed,
-    #[error("nothing was changed: add --yes, for nobody can be asked here \"{question}\"")]
+    #[error("nothing was changed: \"{question}\" needs a terminal to be asked at, or --yes")]
     NobodyToAsk { question: String },
     #[error(
         "{wished} connections need more than the {descriptors_max} file descriptors that this \
@@ -380,23 +380,12 @@ pub(crate) enum CliError {
     Refused(#[from] Refusal),
     #[error(transparent)]
     Call(#[from] CallError),
-    #[error("{}", served_data(.0))]
+    #[error("{}", way_out::served(.0))]
     Served(#[from] ClientError),
     #[error(transparent)]
     ServeControl(#[from] ServeError),
     #[error("{}", way_out::nbd(.0))]
     ServeNbd(#[from] nbd::NbdError),
-}
-
-/// What went wrong with the bytes of a volume in a store that is served.
-fn served_data(error: &ClientError) -> String {
-    match error {
-        ClientError::Closed => {
-            "the server of the store ended before this was done: try again when it serves"
-                .to_owned()
-        }
-        error => error.to_string(),
-    }
 }
 
 impl CliError {

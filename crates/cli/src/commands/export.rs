@@ -63,7 +63,7 @@ pub(super) fn run(args: &ExportArgs) -> Result<(), CliError> {
     if args.format.json {
         output::print_json(&summary)
     } else {
-        output::print_line(sentence(&summary))
+        output::print_sentence(sentence(&summary))
     }
 }
 

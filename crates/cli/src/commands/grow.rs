@@ -48,7 +48,7 @@ pub(super) fn run(args: &GrowArgs) -> Result<(), CliError> {
 }
 
 fn print_text(Report { store, grown }: &Report) -> Result<(), CliError> {
-    output::print_line(format_args!(
+    output::print_sentence(format_args!(
         "{} has room for {} of data now, {} more, and {} for tables",
         store.display(),
         human_bytes(grown.capacity_bytes),

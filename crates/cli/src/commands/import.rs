@@ -63,6 +63,9 @@ struct Summary {
     /// The one that a stream led to.
     #[serde(skip_serializing_if = "Option::is_none")]
     snapshot: Option<String>,
+    /// That one was there before, and nothing was imported.
+    #[serde(skip)]
+    was_there: bool,
     image_bytes: u64,
     /// Of the image, what was not holes; of a stream, what it brought.
     read_bytes: u64,
@@ -111,6 +114,12 @@ fn report(args: &ImportArgs, summary: &Summary) -> Result<(), CliError> {
 }
 
 fn print_text(summary: &Summary) -> Result<(), CliError> {
+    let target = summary.snapshot.as_ref().unwrap_or(&summary.volume);
+    if summary.was_there {
+        return output::print_sentence(format_args!(
+            "{target} is there already: nothing was imported"
+        ));
+    }
     let seconds = human_duration(Duration::from_secs_f64(summary.seconds));
     // Of what was read: holes take no time, and where nothing is read there is no rate.
     let speed = summary.read_bytes as f64 / summary.seconds.max(1e-3);
@@ -119,11 +128,12 @@ fn print_text(summary: &Summary) -> Result<(), CliError> {
         _ => format!(", {}/s", human_bytes(speed as u64)),
     };
     let saved = summary.written.saved_note().map_or_else(String::new, |saved| format!(", {saved}"));
-    output::print_line(format_args!(
-        "imported {} into {}: {} of data now take {}{saved} ({seconds}{speed})",
+    // What the percentage is of: chunks that the volume maps now, as `tamis stats` counts them.
+    let mapped_bytes = summary.written.unique_bytes + summary.written.duplicate_bytes;
+    output::print_sentence(format_args!(
+        "imported {} into {target}: {} of data now take {}{saved} ({seconds}{speed})",
         human_bytes(summary.image_bytes),
-        summary.snapshot.as_ref().unwrap_or(&summary.volume),
-        human_bytes(summary.data_bytes),
+        human_bytes(mapped_bytes),
         human_bytes(summary.written.stored_bytes),
     ))
 }
@@ -405,7 +415,16 @@ impl Import<'_> {
     fn summary(self, volume: String, image_bytes: u64) -> Summary {
         let Self { progress, read_bytes, data_bytes, written, .. } = self;
         let seconds = progress.finish().as_secs_f64();
-        Summary { volume, snapshot: None, image_bytes, read_bytes, data_bytes, written, seconds }
+        Summary {
+            volume,
+            snapshot: None,
+            was_there: false,
+            image_bytes,
+            read_bytes,
+            data_bytes,
+            written,
+            seconds,
+        }
     }
 }
 

@@ -70,11 +70,8 @@ pub(super) fn run(args: &InitArgs) -> Result<(), CliError> {
 }
 
 fn print_text(new: &NewStore, path: &Path) -> Result<(), CliError> {
-    let word = shell_path(path);
-    output::print_line(format_args!(
-        "made a store at {}: {} for data, {} for tables, {} for the journal, chunks of {}, {}, {}\n\
-         {}\n\
-         next:\n  tamis volume create {word} NAME --size 40G\n  tamis serve {word}",
+    output::print_sentence(format_args!(
+        "made a store at {}: {} for data, {} for tables, {} for the journal, chunks of {}, {}, {}",
         new.store.display(),
         human_bytes(new.capacity_bytes),
         human_bytes(new.tables_bytes),
@@ -82,7 +79,12 @@ fn print_text(new: &NewStore, path: &Path) -> Result<(), CliError> {
         human_bytes(u64::from(new.chunk_bytes)),
         new.compression,
         new.fingerprint,
-        takes(new.allocated_bytes, new.capacity_bytes + new.tables_bytes + new.journal_bytes),
+    ))?;
+    let full_bytes = new.capacity_bytes + new.tables_bytes + new.journal_bytes;
+    output::print_sentence(takes(new.allocated_bytes, full_bytes))?;
+    let word = shell_path(path);
+    output::print_line(format_args!(
+        "next:\n  tamis volume create {word} NAME --size 40G\n  tamis serve {word}"
     ))
 }
 

@@ -6,6 +6,7 @@ use disk::ZoneName;
 use engine::{OpenError, PlanError, Problem, RepairError, RequestError};
 use format::units::Zone;
 use nbd::NbdError;
+use nbd::client::ClientError;
 
 /// The end of the sentence of a refused request.
 pub(crate) fn of_request(error: &RequestError) -> String {
@@ -22,6 +23,23 @@ pub(crate) fn of_request(error: &RequestError) -> String {
             "; run `tamis check`".to_owned()
         }
         _ => String::new(),
+    }
+}
+
+/// The sentence of what went wrong with the bytes of a volume in a store that is served.
+pub(super) fn served(error: &ClientError) -> String {
+    match error {
+        ClientError::Closed => {
+            "the server of the store ended before this was done: try again when it serves"
+                .to_owned()
+        }
+        // The server's sentence is that of its engine, whose way out is a command as well.
+        ClientError::Refused { sentence: Some(sentence), .. }
+            if *sentence == RequestError::NoSpace.to_string() =>
+        {
+            format!("{sentence}{}", of_request(&RequestError::NoSpace))
+        }
+        error => error.to_string(),
     }
 }
 

@@ -127,7 +127,7 @@ fn a_chain_of_snapshots_goes_from_store_to_store() {
         assert_eq!(told["snapshot"], format!("v@s{number}"), "{told}");
         assert!(chain.held("v") == chain.contents[number]);
         // What is there already is left alone.
-        assert!(chain.import(&stream).ok().err.contains("there already"));
+        assert!(chain.import(&stream).ok().out.contains("there already"));
     }
     for (number, bytes) in chain.contents.iter().enumerate() {
         assert!(chain.held(&format!("v@s{number}")) == *bytes, "{number}");

@@ -17,8 +17,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::door::moment::utc;
 
-/// Openings that a sentence names; of the others it says how many there are.
-const NAMED_OPENS_MAX: usize = 3;
+/// Openers that a sentence names; of the others it says how many there are.
+const NAMED_OPENERS_MAX: usize = 3;
 
 /// Who opens a volume, as operators are told of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,15 +73,38 @@ pub(crate) struct Named<'a>(pub(crate) &'a [OpenInfo]);
 
 impl Display for Named<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let named = self.0.len().min(NAMED_OPENS_MAX);
-        for (at, open) in self.0[..named].iter().enumerate() {
+        let openers = self.openers();
+        let named = openers.len().min(NAMED_OPENERS_MAX);
+        for (at, (opener, connections)) in openers[..named].iter().enumerate() {
             f.write_str(if at == 0 { "" } else { "; " })?;
-            open.opener.fmt(f)?;
+            opener.fmt(f)?;
+            if *connections > 1 {
+                write!(f, " with {connections} connections")?;
+            }
         }
-        match self.0.len() - named {
+        match openers.len() - named {
             0 => Ok(()),
+            1 => f.write_str("; and 1 other"),
             others => write!(f, "; and {others} others"),
         }
+    }
+}
+
+impl Named<'_> {
+    /// Each opener once, since its first opening, with how many openings it has: a program may
+    /// open several connections at once, and all of a process have one name.
+    fn openers(&self) -> Vec<(Opener, u64)> {
+        let mut openers: Vec<(Opener, u64)> = Vec::new();
+        for OpenInfo { opener, .. } in self.0 {
+            match openers.iter_mut().find(|(named, _)| named.who == opener.who) {
+                Some((named, connections)) => {
+                    named.since_unix_s = named.since_unix_s.min(opener.since_unix_s);
+                    *connections += 1;
+                }
+                None => openers.push((opener.clone(), 1)),
+            }
+        }
+        openers
     }
 }
 
@@ -147,8 +170,20 @@ mod tests {
             (0..5).map(|id| OpenInfo { id, opener: Opener::new(format!("c{id}"), 0) }).collect();
         assert_eq!(Named(&opens[..1]).to_string(), "c0");
         assert_eq!(Named(&opens[..3]).to_string(), "c0; c1; c2");
+        assert_eq!(Named(&opens[..4]).to_string(), "c0; c1; c2; and 1 other");
         assert_eq!(Named(&opens).to_string(), "c0; c1; c2; and 2 others");
         let timed = Opener::new("127.0.0.1:4711", 1_000_000_000);
         assert_eq!(timed.to_string(), "127.0.0.1:4711 (since 2001-09-09 01:46:40 UTC)");
+    }
+
+    #[test]
+    fn a_program_with_several_connections_is_named_once() {
+        let second = 1_000_000_000;
+        let opens: Vec<_> = [("nbdcopy", second + 1), ("vm", 0), ("nbdcopy", second)]
+            .into_iter()
+            .map(|(who, since)| OpenInfo { id: since, opener: Opener::new(who, since) })
+            .collect();
+        let expected = "nbdcopy (since 2001-09-09 01:46:40 UTC) with 2 connections; vm";
+        assert_eq!(Named(&opens).to_string(), expected);
     }
 }

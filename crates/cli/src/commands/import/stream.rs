@@ -54,11 +54,13 @@ pub(super) fn run(
         let progress = Progress::new("importing", Unit::Bytes, Some(data_bytes));
         let mut import =
             StreamImport { store, interrupt, progress, written: VolumeWritten::default() };
-        let data_bytes = import.apply_to(args, &mut source)?;
+        let brought_bytes = import.apply_to(args, &mut source)?;
+        let data_bytes = brought_bytes.unwrap_or(0);
         let seconds = import.progress.finish().as_secs_f64();
         Ok(Summary {
             volume: args.volume.clone(),
             snapshot: Some(format!("{}@{}", args.volume, target.name)),
+            was_there: brought_bytes.is_none(),
             image_bytes: target.size_bytes,
             read_bytes: data_bytes,
             data_bytes,
@@ -78,8 +80,13 @@ struct StreamImport<'a> {
 }
 
 impl StreamImport<'_> {
-    /// Applies `source` as `args` ask for; returns how many bytes of data it brought.
-    fn apply_to(&mut self, args: &ImportArgs, source: &mut StreamSource) -> Result<u64, CliError> {
+    /// Applies `source` as `args` ask for; returns how many bytes of data it brought, and none if
+    /// the snapshot that it leads to is there already.
+    fn apply_to(
+        &mut self,
+        args: &ImportArgs,
+        source: &mut StreamSource,
+    ) -> Result<Option<u64>, CliError> {
         let volume = &args.volume;
         let header = source.header.clone();
         check_name(&header.target.name)?;
@@ -89,13 +96,13 @@ impl StreamImport<'_> {
             if !is_version(self.store, &snapshot, &header.target)? {
                 return Err(RequestError::VolumeExists { name: done }.into());
             }
-            output::say(format_args!("{done} is there already"));
-            return Ok(0);
+            return Ok(None);
         }
-        match &header.base {
-            None => self.fill_new(args, source, &header),
-            Some(base) => self.change(args, source, &header, base),
-        }
+        let brought_bytes = match &header.base {
+            None => self.fill_new(args, source, &header)?,
+            Some(base) => self.change(args, source, &header, base)?,
+        };
+        Ok(Some(brought_bytes))
     }
 
     fn find(&self, name: &str) -> Result<Option<VolumeInfo>, CliError> {

@@ -24,7 +24,7 @@ pub(super) fn banner(
     // Writing to a string does not fail.
     let _ = match (volumes.first(), addresses.first()) {
         (Some(volume), Some(address)) => {
-            write!(text, "{}{}", table(addresses, volumes), how_to(place, address, &volume.name))
+            write!(text, "{}{}", table(addresses, volumes), attaching(address, &volume.name))
         }
         _ => write!(
             text,
@@ -32,6 +32,14 @@ pub(super) fn banner(
             shell_path(place)
         ),
     };
+    let _ = write!(
+        text,
+        "put a disk image in, from another terminal:\n  tamis import {} NAME disk.qcow2\n",
+        shell_path(place)
+    );
+    if let Some(address) = addresses.first() {
+        let _ = write!(text, "a new volume is served at once, as\n  {}\n", address.uri("NAME"));
+    }
     text.push_str("\nCtrl-C ends it.\n");
     text
 }
@@ -51,8 +59,8 @@ fn table(addresses: &[Listen], volumes: &[VolumeInfo]) -> Table {
     table
 }
 
-fn how_to(place: &Path, address: &Listen, volume: &str) -> String {
-    let place = shell_path(place);
+/// The lines that attach a volume, and what detaches it.
+fn attaching(address: &Listen, volume: &str) -> String {
     let uri = shell_word(&address.uri(volume));
     let name = shell_word(volume);
     let attach = match address {
@@ -66,10 +74,10 @@ fn how_to(place: &Path, address: &Listen, volume: &str) -> String {
         }
     };
     format!(
-        "\nattach it as a disk:\n  {attach}\n\
-         or, without root, as a file:\n  mkdir -p mnt && nbdfuse mnt {uri} &\n\
-         put a disk image in, from another terminal:\n  \
-         tamis import {place} NAME disk.qcow2\n"
+        "\nattach it as a disk (`sudo nbd-client -d /dev/nbd0` detaches it):\n  \
+         sudo modprobe nbd\n  {attach}\n\
+         or, without root, as the file mnt/nbd (`fusermount3 -u mnt` detaches it):\n  \
+         mkdir -p mnt && nbdfuse mnt {uri} &\n"
     )
 }
 
@@ -118,9 +126,13 @@ mod tests {
             "disk0   400 GiB  nbd://[::1]:10809/disk0\n",
             "  sudo nbd-client -unix /s/nbd.sock -N disk0 /dev/nbd0\n",
             "  tamis import /s NAME disk.qcow2\n",
+            "a new volume is served at once, as\n  nbd+unix:///NAME?socket=/s/nbd.sock\n",
+            "`sudo nbd-client -d /dev/nbd0` detaches it",
+            "`fusermount3 -u mnt` detaches it",
         ] {
             assert!(text.contains(part), "{part}\n{text}");
         }
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
 
     #[test]
@@ -128,5 +140,6 @@ mod tests {
         let addresses = [Listen::parse("unix:/s/nbd.sock").unwrap()];
         let text = banner(Path::new("/s"), &addresses, &[], &args());
         assert!(text.contains("  tamis volume create /s NAME --size 40G\n"), "{text}");
+        assert!(text.contains("  nbd+unix:///NAME?socket=/s/nbd.sock\n"), "{text}");
     }
 }
