@@ -12,6 +12,7 @@
 mod changed;
 mod clones;
 mod fill;
+mod first_hour;
 mod full_fs;
 mod hostile;
 mod images;
@@ -26,6 +27,7 @@ mod real_fs;
 mod seed;
 pub(crate) mod server;
 mod tagged;
+mod user;
 mod versions;
 
 use std::fs;
@@ -49,7 +51,13 @@ pub(crate) struct Scenario {
 }
 
 /// They run in this order.
-const SCENARIOS: [Scenario; 11] = [
+const SCENARIOS: [Scenario; 12] = [
+    Scenario {
+        name: "first-hour",
+        shows: "a new user gets from the first command to a backup and back without a guess",
+        needs: &["qemu-img", "mkfs.ext4", "nbdcopy", "nbdfuse", "fusermount3", "fuse"],
+        run: first_hour::run,
+    },
     Scenario {
         name: "hostile",
         shows: "illegal messages get errors or a closed connection, and harm nobody else",
@@ -127,7 +135,8 @@ const SCENARIOS: [Scenario; 11] = [
 ];
 
 /// Scenarios whose short form runs inside `cargo xtask test`.
-const SHORT: [&str; 10] = [
+const SHORT: [&str; 11] = [
+    "first-hour",
     "hostile",
     "full",
     "full-fs",

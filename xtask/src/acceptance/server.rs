@@ -115,18 +115,9 @@ impl Store {
         if self.socket.exists() {
             fs::remove_file(&self.socket).map_err(Failure::file(&self.socket))?;
         }
-        let log = File::options().create(true).append(true).open(&self.log);
-        let log = log.map_err(Failure::file(&self.log))?;
-        let log_start = self.log.metadata().map_or(0, |facts| facts.len());
         let program = dying_with_us(&self.tamis).arg("serve").path(&self.folder);
         let program = program.arg("--nbd").arg(self.listen());
-        let program = program.args(options.iter().copied());
-        let text = program.to_string();
-        let mut command = program.into_command();
-        let output = log.try_clone().map_err(Failure::file(&self.log))?;
-        let child = command.stdout(Stdio::from(output)).stderr(Stdio::from(log)).spawn();
-        let child = child.map_err(|source| Failure::Start { command: text, source })?;
-        Ok(Server { _watched: watch(child.id()), child, log: self.log.clone(), log_start })
+        Server::start(program.args(options.iter().copied()), &self.log)
     }
 
     /// Makes a volume; the server runs.
@@ -191,6 +182,38 @@ impl Store {
 }
 
 impl Server {
+    /// Starts `program`, which serves a store; what it says goes to the end of `log`.
+    pub(crate) fn start(program: Program, log: &Path) -> Result<Server, Failure> {
+        let output = File::options().create(true).append(true).open(log);
+        let output = output.map_err(Failure::file(log))?;
+        let log_start = log.metadata().map_or(0, |facts| facts.len());
+        let text = program.to_string();
+        let mut command = program.into_command();
+        let errors = output.try_clone().map_err(Failure::file(log))?;
+        let child = command.stdout(Stdio::from(output)).stderr(Stdio::from(errors)).spawn();
+        let child = child.map_err(|source| Failure::Start { command: text, source })?;
+        Ok(Server { _watched: watch(child.id()), child, log: log.to_path_buf(), log_start })
+    }
+
+    /// Waits until it has said these words; returns all that it has said by then.
+    pub(crate) fn hear(&mut self, words: &str) -> Result<String, Failure> {
+        let begun = Instant::now();
+        while begun.elapsed() < PATIENCE {
+            let told = self.told()?;
+            if told.contains(words) {
+                return Ok(told);
+            }
+            if let Some(status) = self.child.try_wait().map_err(in_process)? {
+                return Err(Failure::unmet(
+                    format!("a server that says {words:?}"),
+                    format!("{status}; it said:\n{told}"),
+                ));
+            }
+            sleep(GLANCE);
+        }
+        Err(Failure::unmet(format!("a server that says {words:?}"), self.told()?))
+    }
+
     /// Its process.
     pub(crate) fn process(&self) -> u32 {
         self.child.id()
@@ -297,7 +320,7 @@ pub(crate) fn tell_log(work: &Path) {
 }
 
 /// The server's program, in a process that the kernel kills when ours dies, however that comes.
-fn dying_with_us(tamis: &Path) -> Program {
+pub(crate) fn dying_with_us(tamis: &Path) -> Program {
     if clients::missing(&["setpriv"]).is_empty() {
         Program::new("setpriv").args(["--pdeathsig", "KILL"]).path(tamis)
     } else {
