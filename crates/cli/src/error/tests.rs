@@ -181,6 +181,10 @@ fn sentences_show_the_way_out() {
     let shown =
         CliError::WouldShrink { name: "v".into(), size_bytes: 2 << 30, asked_bytes: 1 << 30 };
     assert!(shown.to_string().contains("--shrink"), "{shown}");
+    let sentence = Some(RequestError::NoSpace.to_string());
+    let shown = CliError::Served(ClientError::Refused { errno: 28, sentence }).to_string();
+    assert_eq!(shown, CliError::from(RequestError::NoSpace).to_string());
+    assert!(shown.ends_with("with `tamis grow STORE --capacity SIZE`"), "{shown}");
     let shown = CliError::ServedNoCheck { store: store(), pid: 1234 };
     assert!(shown.to_string().contains("`kill 1234`"), "{shown}");
 }

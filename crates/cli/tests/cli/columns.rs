@@ -79,7 +79,11 @@ fn every_table_fits() {
     let served = Served::start(&store, "");
     all();
     assert_eq!(served.interrupt(), Some(0));
+    let place = "image-of-the-machine-that-was-tried";
     for line in [
+        format!("import {store} {place} {}", folder.path("image")),
+        format!("init {} --capacity 64M", folder.path("second")),
+        format!("init {} --capacity 1G", folder.path("third")),
         format!("check {store}"),
         format!("collect {store}"),
         format!("set {store} --compression zstd:3"),

@@ -209,3 +209,21 @@ fn a_replay_reports_what_it_stored() {
     assert!(run["stored_bytes"].as_u64().unwrap() >= added && added > 0, "{added} {run}");
     assert!(run["saved_percent"].as_u64().unwrap() > 0, "{run}");
 }
+
+/// What a sentence says is saved is of the data that the sentence names.
+#[test]
+fn a_percentage_is_of_the_figure_beside_it() {
+    let folder = Folder::new();
+    let store = folder.store("64M");
+    // Zeros too short for the image to be read around them: they are read, and nothing maps them.
+    let mut bytes = noise(1, 256 * CHUNK);
+    bytes.chunks_mut(CHUNK).skip(1).step_by(2).for_each(|chunk| chunk.fill(0));
+    let image = folder.path("image");
+    fs::write(&image, bytes).unwrap();
+    tamis(&format!("import {store} a {image}")).ok();
+    let said = tamis(&format!("import {store} b {image}")).ok().out;
+    assert!(said.contains("512 KiB of data now take 0 B, 100% saved"), "{said}");
+    let said = tamis(&format!("stats {store}")).ok().out;
+    let mapped = said.lines().next().unwrap_or_default();
+    assert!(mapped.contains("mapped by volumes") && mapped.contains("1 MiB"), "{said}");
+}
