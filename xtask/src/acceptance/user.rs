@@ -64,7 +64,7 @@ impl User {
 
     /// Types a line that is to fail with this exit code and these words; returns what was printed.
     pub(crate) fn is_refused(&self, line: &str, code: i32, words: &str) -> Result<String, Failure> {
-        println!("$ {line}");
+        println!("$ {line}   # is refused");
         let expected = format!("`{line}` to end with {code} and to say {words:?}");
         match self.shell(line).output() {
             Err(Failure::Command { status, output_tail, .. })
